@@ -1,0 +1,58 @@
+//! A claim on memory that a worker's slab owns.
+
+/// A piece of the worker's slab: move-only, so whoever holds it is its only user, and while the kernel works on it
+/// nobody holds it. The memory is reached through the slab that gave it out, and must be given back there.
+///
+/// There is no `Drop`: the slab is the worker's own and cannot be found from here. A slab counts what is out, and
+/// tests check that it comes to zero.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use = "a buffer must be given back to the slab that it came from"]
+pub struct Buf {
+    slot: u32,
+    start: u32,
+    len: u32,
+}
+
+impl Buf {
+    const NOWHERE: u32 = u32::MAX;
+
+    /// A slab's claim on its slot: `len` bytes from byte `start` of the slot.
+    pub const fn new(slot: u32, start: u32, len: u32) -> Buf {
+        Buf { slot, start, len }
+    }
+
+    /// A buffer without memory behind it, for targets that carry no data (simulated devices).
+    pub const fn nothing(len: u32) -> Buf {
+        Buf { slot: Buf::NOWHERE, start: 0, len }
+    }
+
+    /// Whether there is no memory behind it.
+    pub const fn is_nothing(&self) -> bool {
+        self.slot == Buf::NOWHERE
+    }
+
+    /// The slab's slot.
+    pub const fn slot(&self) -> u32 {
+        self.slot
+    }
+
+    /// First byte within the slot.
+    pub const fn start(&self) -> u32 {
+        self.start
+    }
+
+    /// Bytes.
+    pub const fn len(&self) -> u32 {
+        self.len
+    }
+
+    /// Whether it holds no bytes.
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The same slot, narrowed or widened to `len` bytes from `start`; the slab checks the bounds at use.
+    pub fn window(self, start: u32, len: u32) -> Buf {
+        Buf { start, len, ..self }
+    }
+}

@@ -1,0 +1,23 @@
+//! The vocabulary that every part of Seawall shares: time, sizes, rates, requests, and the seam [`Target`] that every
+//! kind of storage meets.
+//!
+//! ```text
+//!   who makes requests            the seam                    who serves them
+//!   ──────────────────            ────────                    ───────────────
+//!   engine (a workload)   ──►  Target::submit   ──►  file · NBD export · volume · simulated device
+//!   server (an NBD session)    Target::poll     ◄──  or a QoS gate, itself a Target around a Target
+//! ```
+//!
+//! Nothing here reads a clock, starts a thread, opens a file or needs `unsafe`. Whoever calls passes `now`.
+
+mod buf;
+mod rate;
+mod request;
+mod target;
+mod time;
+
+pub use buf::Buf;
+pub use rate::{Bytes, BytesPerSecond, Iops, ParseBytesError};
+pub use request::{Cause, Completion, Extent, Fault, LimitKind, ObjectId, Op, OpKind, Request};
+pub use target::{Driver, Submitted, Target, Ticket, Traits, Wakeup};
+pub use time::{Span, Time};

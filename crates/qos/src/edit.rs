@@ -1,0 +1,134 @@
+//! What the scheduler is told: limits as plain numbers on numbered objects. Names and rules are the registry's; by the
+//! time an edit exists, the policy behind it was checked.
+
+use block::{BytesPerSecond, Iops, ObjectId, Span};
+
+/// A shared policy group: one budget for its members wherever they hang. The number is the registry's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct GroupId(pub u32);
+
+/// The most that may pass. `None` is no limit of that kind; a zero rate never occurs (the registry reads it as none).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ceiling {
+    /// Operations per second.
+    pub iops: Option<Iops>,
+    /// Bytes per second, reads and writes together.
+    pub bytes: Option<BytesPerSecond>,
+    /// What may pass above it for a while, on credit saved below it.
+    pub burst: Option<Burst>,
+}
+
+/// Credit saved below a ceiling and spent above it: at most `percent` above the ceiling, at most for `duration`.
+///
+/// The credit's capacity is `ceiling × percent/100 × duration`; a full credit lasts exactly `duration` at the peak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Burst {
+    /// Percent above the ceiling at the peak.
+    pub percent: u32,
+    /// How long a full credit lasts at the peak.
+    pub duration: Span,
+}
+
+/// The least that must pass while its owner asks for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Floor {
+    /// Operations per second.
+    pub iops: Option<Iops>,
+    /// Bytes per second.
+    pub bytes: Option<BytesPerSecond>,
+}
+
+/// One object's own limits, or one shared group's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// The most.
+    pub ceiling: Ceiling,
+    /// The least.
+    pub floor: Floor,
+}
+
+/// One change to the scheduler's tree, applied whole or not at all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Edit {
+    /// A new object under `parent` (under the backend itself when `None`), without limits.
+    AddObject {
+        /// Its number, unused so far.
+        object: ObjectId,
+        /// What it hangs on.
+        parent: Option<ObjectId>,
+    },
+    /// The object is gone; it must have no children. What it had queued completes as [`block::Fault::Gone`].
+    RemoveObject {
+        /// Which.
+        object: ObjectId,
+    },
+    /// The object's own limits from now on. Credit already saved is kept in operations, never refilled by an edit.
+    SetLimits {
+        /// Which.
+        object: ObjectId,
+        /// All of them; the default takes every limit away.
+        limits: Limits,
+    },
+    /// A new shared group without members.
+    AddGroup {
+        /// Its number, unused so far.
+        group: GroupId,
+        /// Its budget.
+        limits: Limits,
+    },
+    /// A shared group's budget from now on.
+    SetGroup {
+        /// Which.
+        group: GroupId,
+        /// All of it.
+        limits: Limits,
+    },
+    /// The shared group is gone; it must have no members.
+    RemoveGroup {
+        /// Which.
+        group: GroupId,
+    },
+    /// The object belongs to this shared group from now on, or to none.
+    Join {
+        /// Which.
+        object: ObjectId,
+        /// Its group.
+        group: Option<GroupId>,
+    },
+    /// Whether the children of an object (of the backend itself when `None`) take turns even where no limit binds.
+    SetFair {
+        /// Whose children.
+        object: Option<ObjectId>,
+        /// Default is false: no queueing is added where no policy applies.
+        fair: bool,
+    },
+}
+
+/// Why an edit was refused; the tree is as it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EditError {
+    /// No such object.
+    #[error("no object {}", .0.0)]
+    NoObject(ObjectId),
+    /// The number is taken.
+    #[error("object {} exists already", .0.0)]
+    ObjectExists(ObjectId),
+    /// Something hangs on it.
+    #[error("object {} still has children", .0.0)]
+    HasChildren(ObjectId),
+    /// No such group.
+    #[error("no policy group {}", .0.0)]
+    NoGroup(GroupId),
+    /// The number is taken.
+    #[error("policy group {} exists already", .0.0)]
+    GroupExists(GroupId),
+    /// Members hang on it.
+    #[error("policy group {} still has members", .0.0)]
+    HasMembers(GroupId),
+    /// A rate outside 1 ..= 2^40 per second.
+    #[error("a rate must be between 1 and 2^40 per second, got {0}")]
+    Rate(u64),
+    /// The tree is deeper than the scheduler's limit.
+    #[error("objects nest at most {0} levels deep")]
+    TooDeep(usize),
+}
