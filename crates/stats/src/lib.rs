@@ -10,6 +10,7 @@
 
 mod criterion;
 mod histogram;
+mod judge;
 mod recording;
 mod window;
 
@@ -20,3 +21,6 @@ pub use recording::{
     WorkloadRecord,
 };
 pub use window::{BINS_A_SECOND, DispatchTrace, Peak};
+
+/// The first part of every phase, left out of its tally: what an earlier phase left in queues drains then.
+pub const SETTLE: block::Span = block::Span::SECOND;
