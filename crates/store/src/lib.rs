@@ -16,7 +16,7 @@ mod error;
 mod pool;
 mod volumes;
 
-pub use catalogue::{Catalogue, CatalogueId, Kind, ObjectRow, PolicyRow};
+pub use catalogue::{Catalogue, CatalogueId, Contents, Kind, ObjectRow, PolicyRow};
 pub use error::StoreError;
 pub use pool::{CONTROL_SOCKET, Cache, Pool};
 pub use volumes::{Volumes, VolumesSettings};

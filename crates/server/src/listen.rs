@@ -1,0 +1,145 @@
+//! Where the server listens: TCP addresses and Unix sockets.
+
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// Where to listen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Listen {
+    /// A Unix socket at this path, for its owner only. A stale one, where nobody answers, is replaced.
+    Unix(PathBuf),
+    /// A TCP address, `HOST:PORT`. Not encrypted, so use loopback or a network that is yours alone.
+    Tcp(String),
+}
+
+/// Why a listener could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum ListenError {
+    /// The text is neither.
+    #[error("--listen {0:?}: write HOST:PORT (such as 127.0.0.1:10809) or unix:PATH")]
+    Syntax(String),
+    /// Somebody answers there.
+    #[error("--listen unix:{}: another server answers there", .0.display())]
+    InUse(PathBuf),
+    /// The path is longer than a socket's may be.
+    #[error("--listen unix:{}: a socket's path has at most 107 bytes; choose a shorter one", .0.display())]
+    TooLong(PathBuf),
+    /// The system refused.
+    #[error("--listen {0}: {1}")]
+    System(String, std::io::Error),
+}
+
+impl FromStr for Listen {
+    type Err = ListenError;
+
+    fn from_str(text: &str) -> Result<Listen, ListenError> {
+        if let Some(path) = text.strip_prefix("unix:").filter(|path| !path.is_empty()) {
+            return Ok(Listen::Unix(path.into()));
+        }
+        let port = text.rsplit_once(':').filter(|(host, _)| !host.is_empty()).map(|(_, port)| port.parse::<u16>());
+        match port {
+            Some(Ok(_)) => Ok(Listen::Tcp(text.into())),
+            _ => Err(ListenError::Syntax(text.into())),
+        }
+    }
+}
+
+/// An open listener.
+#[derive(Debug)]
+pub(crate) struct Listener {
+    /// As a client would write it, with the port that the system chose.
+    pub address: String,
+    socket: Option<OwnedFd>,
+    /// A Unix socket's path, removed at the end.
+    path: Option<PathBuf>,
+}
+
+impl Listen {
+    pub(crate) fn open(&self) -> Result<Listener, ListenError> {
+        match self {
+            Listen::Unix(path) => open_unix(path),
+            Listen::Tcp(address) => open_tcp(address),
+        }
+    }
+}
+
+fn open_unix(path: &PathBuf) -> Result<Listener, ListenError> {
+    let system = |error| ListenError::System(format!("unix:{}", path.display()), error);
+    if path.as_os_str().len() > 107 {
+        return Err(ListenError::TooLong(path.clone()));
+    }
+    if path.exists() {
+        if UnixStream::connect(path).is_ok() {
+            return Err(ListenError::InUse(path.clone()));
+        }
+        std::fs::remove_file(path).map_err(system)?;
+    }
+    let listener = UnixListener::bind(path).map_err(system)?;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).map_err(system)?;
+    let address = format!("unix:{}", path.display());
+    Ok(Listener { address, socket: Some(listener.into()), path: Some(path.clone()) })
+}
+
+fn open_tcp(address: &str) -> Result<Listener, ListenError> {
+    let system = |error| ListenError::System(address.into(), error);
+    let listener = TcpListener::bind(address).map_err(system)?;
+    let address = listener.local_addr().map_err(system)?.to_string();
+    Ok(Listener { address, socket: Some(listener.into()), path: None })
+}
+
+impl Listener {
+    /// The socket, for whoever accepts; the listener keeps its name.
+    pub(crate) fn take_socket(&mut self) -> OwnedFd {
+        self.socket.take().expect("a listener's socket is taken once")
+    }
+
+    /// Makes a new connection ready: small replies must not wait for more.
+    pub(crate) fn prepare(&self, socket: OwnedFd) -> std::io::Result<OwnedFd> {
+        if self.path.is_some() {
+            return Ok(socket);
+        }
+        let stream = TcpStream::from(socket);
+        stream.set_nodelay(true)?;
+        Ok(stream.into())
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if let Some(path) = &self.path {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_told_from_paths_and_both_from_nonsense() {
+        let parse = |text: &str| text.parse::<Listen>();
+        assert_eq!(parse("unix:/run/s.sock").unwrap(), Listen::Unix("/run/s.sock".into()));
+        assert_eq!(parse("127.0.0.1:10809").unwrap(), Listen::Tcp("127.0.0.1:10809".into()));
+        assert_eq!(parse("[::1]:0").unwrap(), Listen::Tcp("[::1]:0".into()));
+        for wrong in ["", "unix:", "10809", ":10809", "host:port", "host:70000"] {
+            assert!(matches!(parse(wrong), Err(ListenError::Syntax(_))), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_stale_socket_is_replaced_and_a_live_one_is_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s");
+        // A socket whose server is gone without removing it.
+        drop(UnixListener::bind(&path).unwrap());
+        let live = Listen::Unix(path.clone()).open().unwrap();
+        assert!(matches!(Listen::Unix(path.clone()).open(), Err(ListenError::InUse(_))));
+        drop(live);
+        assert!(!path.exists(), "it goes with its listener");
+    }
+}

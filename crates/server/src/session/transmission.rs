@@ -1,0 +1,284 @@
+//! The transmission's part of a session: requests in, replies out.
+
+use super::{Around, Ending, Held, Payload, Pending, Phase, Session};
+use block::{Buf, Completion, Fault, Op, OpKind, Submitted};
+use nbd::{Command, CommandFlags, Errno, Parsed, ReplyTo, Request};
+
+impl Session {
+    /// Works off what is here, then asks for more.
+    pub(super) fn parse(&mut self, around: &mut Around<'_>) {
+        if matches!(self.phase, Phase::Handshake(_)) && !self.shake_hands(around) {
+            return self.receive(around);
+        }
+        loop {
+            let Phase::Transmission(link) = &mut self.phase else { return };
+            let went_on = match link.held.take() {
+                None => self.parse_one(around),
+                Some(Held::Parsed(request)) => self.admit(request, around),
+                Some(Held::Refused(request)) => self.hand_over(request, around),
+                Some(Held::Payload(payload)) => self.fill(payload, around),
+            };
+            if !went_on || self.ending != Ending::No {
+                return;
+            }
+        }
+    }
+
+    /// Parses one request; false when there is none.
+    fn parse_one(&mut self, around: &mut Around<'_>) -> bool {
+        let rules = self.link().rules;
+        let parsed = self.rx.unread(around.io, |bytes| match rules.parse(bytes) {
+            Ok(Parsed::Message(request, taken)) => (taken, Ok(Some(request))),
+            Ok(Parsed::NeedMore(_)) => (0, Ok(None)),
+            Err(error) => (0, Err(error)),
+        });
+        match parsed {
+            None => false,
+            Some(Ok(Some(request))) => self.admit(request, around),
+            Some(Ok(None)) => {
+                self.receive(around);
+                false
+            }
+            Some(Err(error)) => {
+                tracing::info!(session = self.index, %error, "stream refused");
+                self.abandon(around);
+                false
+            }
+        }
+    }
+
+    /// Lets a request in if the limits allow it now; false when it has to wait.
+    fn admit(&mut self, request: Request, around: &mut Around<'_>) -> bool {
+        if request.command == Command::Disconnect {
+            self.ending = Ending::Draining;
+            return false;
+        }
+        if let Err(errno) = self.link().rules.check(&request) {
+            self.refuse(&request, errno, around);
+            return request.payload == 0 || self.fill(Payload { request, buf: None, filled: 0 }, around);
+        }
+        let outstanding = self.pending.len() - self.free.len();
+        let bytes = data_of(&request);
+        let full = self.in_flight + bytes > around.limits.connection_in_flight.0
+            || outstanding >= around.limits.connection_requests as usize;
+        if full && self.in_flight > 0 {
+            return self.hold(Held::Parsed(request));
+        }
+        if request.command != Command::Write {
+            let op = op_of(&request);
+            return self.submit(&request, op, around);
+        }
+        match around.io.take(request.payload) {
+            Some(buf) => self.fill(Payload { request, buf: Some(buf), filled: 0 }, around),
+            None => self.hold(Held::Parsed(request)),
+        }
+    }
+
+    /// Moves a write's bytes to where they belong; false when more have to come.
+    fn fill(&mut self, mut payload: Payload, around: &mut Around<'_>) -> bool {
+        let Payload { request, buf, filled } = &mut payload;
+        let missing = (request.payload - *filled) as usize;
+        let moved = self.rx.unread(around.io, |bytes| {
+            let here = bytes.len().min(missing);
+            if let Some(buf) = buf {
+                let at = *filled as usize;
+                around.io.with_mut(buf, |to| to[at..at + here].copy_from_slice(&bytes[..here]));
+            }
+            (here, here as u32)
+        });
+        *filled += moved.unwrap_or(0);
+        if *filled == request.payload {
+            return match payload.buf {
+                Some(buf) => self.submit(&payload.request, Op::Write(buf), around),
+                None => true,
+            };
+        }
+        // All that was here is used up, so the kernel may put the rest where it belongs without a copy.
+        if self.rx.busy {
+            return self.hold(Held::Payload(payload));
+        }
+        let (at, rest) = (*filled, request.payload - *filled);
+        match payload.buf.take() {
+            Some(buf) => {
+                self.hold(Held::Payload(payload));
+                self.push_receive(buf.window(at, rest), true, around);
+            }
+            None => {
+                self.hold(Held::Payload(payload));
+                self.receive(around);
+            }
+        }
+        false
+    }
+
+    /// Takes a payload's buffer back with `got` more bytes in it.
+    pub(super) fn payload_came(&mut self, buf: Buf, got: u32) {
+        let Some(Held::Payload(payload)) = &mut self.link().held else {
+            unreachable!("a payload waits for its buffer")
+        };
+        payload.filled += got;
+        payload.buf = Some(buf.window(0, payload.request.payload));
+    }
+
+    /// Gives a request its tag and hands it to the gate; false when the gate is full.
+    fn submit(&mut self, request: &Request, op: Op, around: &mut Around<'_>) -> bool {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.pending.push(None);
+            self.pending.len() as u32 - 1
+        });
+        let bytes = data_of(request);
+        self.in_flight += bytes;
+        let one = request.flags.contains(CommandFlags::REQ_ONE);
+        let ticket = block::Ticket(u64::MAX);
+        self.pending[slot as usize] = Some(Pending { to: ReplyTo::from(request), ticket, bytes, one });
+        let request = block::Request {
+            tag: u64::from(self.index) << 32 | u64::from(slot),
+            object: self.link().object,
+            at: request.offset,
+            len: request.length,
+            op,
+            fua: request.flags.contains(CommandFlags::FUA),
+            due: around.now,
+        };
+        self.hand_over(request, around)
+    }
+
+    fn hand_over(&mut self, request: block::Request, around: &mut Around<'_>) -> bool {
+        let slot = request.tag as u32;
+        match around.gate.submit(around.now, request) {
+            Submitted::Taken(ticket) => {
+                if let Some(pending) = &mut self.pending[slot as usize] {
+                    pending.ticket = ticket;
+                }
+                true
+            }
+            Submitted::Full(request) => self.hold(Held::Refused(request)),
+        }
+    }
+
+    fn hold(&mut self, held: Held) -> bool {
+        self.link().held = Some(held);
+        false
+    }
+
+    /// Writes the reply of a request that has ended.
+    pub(super) fn reply(&mut self, pending: &Pending, completion: Completion, around: &mut Around<'_>) {
+        let (framing, allocation) = (self.link().rules.framing, self.link().allocation);
+        let (out, to) = (&mut *around.scratch, pending.to);
+        out.clear();
+        let buf = completion.buf;
+        let data = match (completion.kind, completion.result) {
+            (_, Err(fault)) => {
+                framing.error(out, to, errno_of(fault), &format!("{} failed: {fault:?}", word_of(completion.kind)));
+                None
+            }
+            (OpKind::Read, Ok(())) if buf.is_some() => {
+                framing.read(out, to, completion.len as u32);
+                Some(())
+            }
+            (OpKind::Status, Ok(())) => {
+                status(out, framing, to, allocation, &completion.extents, pending.one);
+                None
+            }
+            _ => {
+                framing.ok(out, to);
+                None
+            }
+        };
+        if self.ending == Ending::Broken {
+            self.in_flight -= pending.bytes;
+            buf.into_iter().for_each(|buf| around.io.give(buf));
+            return;
+        }
+        self.tx.next.header(around.scratch);
+        match (data, buf) {
+            // It counts as in flight until it is sent.
+            (Some(()), Some(buf)) => self.tx.next.data(buf),
+            (_, buf) => {
+                self.in_flight -= pending.bytes;
+                buf.into_iter().for_each(|buf| around.io.give(buf));
+            }
+        }
+    }
+
+    fn refuse(&mut self, request: &Request, errno: Errno, around: &mut Around<'_>) {
+        around.scratch.clear();
+        let message = format!("{:?} at {} of {} bytes: {errno}", request.command, request.offset, request.length);
+        self.link().rules.framing.error(around.scratch, ReplyTo::from(request), errno, &message);
+        self.tx.next.header(around.scratch);
+    }
+
+    fn link(&mut self) -> &mut super::Link {
+        match &mut self.phase {
+            Phase::Transmission(link) => link,
+            Phase::Handshake(_) => unreachable!("requests come after the handshake"),
+        }
+    }
+}
+
+/// Bytes of data that a request moves, which count against the limit in flight.
+fn data_of(request: &Request) -> u64 {
+    match request.command {
+        Command::Read | Command::Write => request.length,
+        _ => 0,
+    }
+}
+
+fn op_of(request: &Request) -> Op {
+    match request.command {
+        Command::Read => Op::Read,
+        Command::Flush => Op::Flush,
+        Command::Trim => Op::Trim,
+        Command::Cache => Op::Cache,
+        Command::WriteZeroes => Op::Zero {
+            no_hole: request.flags.contains(CommandFlags::NO_HOLE),
+            fast_only: request.flags.contains(CommandFlags::FAST_ZERO),
+        },
+        Command::BlockStatus => Op::Status,
+        // The rules let nothing else through.
+        Command::Write | Command::Disconnect | Command::Other(_) => unreachable!("handled before"),
+    }
+}
+
+fn status(
+    out: &mut Vec<u8>,
+    framing: nbd::Framing,
+    to: ReplyTo,
+    allocation: Option<u32>,
+    extents: &[block::Extent],
+    one: bool,
+) {
+    let count = if one { 1 } else { nbd::limits::STATUS_EXTENTS_MAX as usize };
+    let extents: Vec<nbd::Extent> =
+        extents.iter().take(count).map(|extent| nbd::Extent::allocation(extent.len, extent.hole, extent.zero)).collect();
+    match (framing.chunks(), allocation) {
+        (Some(chunks), Some(context)) if !extents.is_empty() => {
+            chunks.status(out, to, context, &extents, nbd::Last::Yes);
+        }
+        _ => framing.error(out, to, Errno::Invalid, "no block status was negotiated"),
+    }
+}
+
+fn errno_of(fault: Fault) -> Errno {
+    match fault {
+        Fault::Invalid => Errno::Invalid,
+        Fault::ReadOnly => Errno::Permission,
+        Fault::NoSpace => Errno::NoSpace,
+        Fault::Io => Errno::Io,
+        Fault::Unsupported => Errno::NotSupported,
+        Fault::NoMemory => Errno::NoMemory,
+        Fault::Gone => Errno::Shutdown,
+    }
+}
+
+fn word_of(kind: OpKind) -> &'static str {
+    match kind {
+        OpKind::Read => "read",
+        OpKind::Write => "write",
+        OpKind::Flush => "flush",
+        OpKind::Trim => "trim",
+        OpKind::Zero => "write zeroes",
+        OpKind::Cache => "cache",
+        OpKind::Status => "block status",
+    }
+}
