@@ -30,7 +30,7 @@ pub struct Request {
     pub cookie: u64,
     /// What to do.
     pub command: Command,
-    /// How to do it. `PAYLOAD_LEN` belongs to the framing: it is set and checked here.
+    /// How to do it. `PAYLOAD_LEN` of a write belongs to the framing: it is added and taken away here.
     pub flags: CommandFlags,
     /// First byte.
     pub offset: u64,
@@ -174,6 +174,11 @@ impl Request {
             _ => u64::from(u32::from_be_bytes(field(header, 24))),
         };
         let payload = if has_payload(framing, command, flags) { length } else { 0 };
+        // For a write the flag says nothing new; anywhere else it stays, to be refused with EINVAL.
+        let flags = match (framing, command) {
+            (Framing::Extended, Command::Write) => flags.without(CommandFlags::PAYLOAD_LEN),
+            _ => flags,
+        };
         if payload > u64::from(payload_bytes) {
             return Err(StreamError::PayloadTooLong { len: payload, limit: payload_bytes });
         }
@@ -217,11 +222,11 @@ impl Request {
 
 /// Compact: "the only command where *length* represents payload length instead of effect length is NBD_CMD_WRITE".
 /// Extended: "*length* bytes of data if *flags* includes NBD_CMD_FLAG_PAYLOAD_LEN".
+///
+/// Extended writes must set that flag, but the client of qemu 10.0 sends the data without it. As "the write command always
+/// sends a payload of the bytes to be written", the data is expected either way; nothing else could be meant.
 fn has_payload(framing: Framing, command: Command, flags: CommandFlags) -> bool {
-    match framing {
-        Framing::Simple | Framing::Structured => command == Command::Write,
-        Framing::Extended => flags.contains(CommandFlags::PAYLOAD_LEN),
-    }
+    command == Command::Write || (framing == Framing::Extended && flags.contains(CommandFlags::PAYLOAD_LEN))
 }
 
 /// `N` bytes of a header from `at`; the header's size was checked.

@@ -90,8 +90,7 @@ impl Rules {
         let when = |condition: bool, flag: C| if condition { flag } else { C::NONE };
         let own = match command {
             Command::Read => when(given(T::SEND_DF), C::DF),
-            Command::Write => when(self.framing == Framing::Extended, C::PAYLOAD_LEN),
-            Command::Disconnect => C::NONE,
+            Command::Write | Command::Disconnect => C::NONE,
             Command::Flush if given(T::SEND_FLUSH) => C::NONE,
             Command::Trim if given(T::SEND_TRIM) => C::NONE,
             Command::Cache if given(T::SEND_CACHE) => C::NONE,
@@ -108,10 +107,6 @@ impl Rules {
     fn check_range(&self, request: &Request) -> Result<(), Errno> {
         // Nothing to do: "the behavior of a server on such a request is unspecified"; a clear error finds the mistake.
         if request.length == 0 {
-            return Err(Errno::Invalid);
-        }
-        // Extension text, "Command flags": "the flag MUST be set for NBD_CMD_WRITE"; without it no data came.
-        if request.command == Command::Write && u64::from(request.payload) != request.length {
             return Err(Errno::Invalid);
         }
         let end = request.offset.checked_add(request.length);
