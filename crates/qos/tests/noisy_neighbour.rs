@@ -23,7 +23,7 @@ fn three_volumes(settings: RegistrySettings) -> Setup {
         .map(|name| {
             let (volume, change) = registry.add_volume(svm, name, size).unwrap();
             assert_eq!(change.edits, [Edit::AddObject { object: volume, parent: Some(svm) }]);
-            registry.add_lun(svm, &format!("/vol/{name}/lun1"), size).unwrap();
+            let _ = registry.add_lun(svm, &format!("/vol/{name}/lun1"), size).unwrap();
             volume
         })
         .to_vec();
