@@ -9,6 +9,23 @@
 //! Pure: integer nanoseconds come in as arguments, decisions go out. The same code guards real volumes in the server
 //! and simulated ones in virtual time.
 
+pub mod adaptive;
 pub mod edit;
+pub mod group;
+pub mod object;
+pub mod policy;
+pub mod registry;
+pub mod rule;
+pub mod settings;
 
+pub use adaptive::{Allocation, Density, Evaluation, Per, Size, SizeUnit, Units, typed_size};
 pub use edit::{Burst, Ceiling, Edit, EditError, Floor, GroupId, Limits};
+pub use group::{Group, GroupClass};
+pub use object::{Membership, Object, ObjectKind};
+pub use policy::{AdaptivePolicy, BlockSize, BurstKnobs, FixedPolicy, Policy, Rates};
+pub use registry::{
+    AdaptiveChange, BurstChange, Catalogue, Change, FixedChange, GroupRecord, InForce, Level, NewGroup, Note,
+    ObjectRecord, PolicyChange, Registry,
+};
+pub use rule::{Refusal, Rule};
+pub use settings::{DefaultBurst, Nesting, PeakMode, RegistrySettings};
