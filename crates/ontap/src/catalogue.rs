@@ -3,19 +3,29 @@
 //!
 //! A new command is a new entry in one of the files below, and a new area a new file and a line in `areas!`.
 
+mod adaptive;
+mod file;
 mod lun;
 mod policy_group;
+mod qtree;
 mod selection;
+mod statistics;
 mod volume;
 mod vserver;
+mod workload;
 
+pub use adaptive::*;
+pub use file::*;
 pub use lun::*;
 pub use policy_group::*;
+pub use qtree::*;
 pub use selection::{Filter, Form, Selection};
+pub use statistics::*;
 pub use volume::*;
 pub use vserver::*;
+pub use workload::*;
 
-use crate::grammar::CommandSpec;
+use crate::grammar::{CommandSpec, Topic};
 
 /// Joins the areas to one enum.
 macro_rules! areas {
@@ -24,6 +34,8 @@ macro_rules! areas {
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub enum Command {
             $( $(#[$doc])* $area($enum), )+
+            /// `help …` and `… ?`: the text is all there is to do.
+            Help(Topic),
         }
 
         /// Every command there is, area by area.
@@ -38,10 +50,20 @@ areas! {
     Vserver(VserverCommand),
     /// `volume …`
     Volume(VolumeCommand),
+    /// `volume qtree …`
+    Qtree(QtreeCommand),
+    /// `volume file …`
+    File(FileCommand),
     /// `lun …`
     Lun(LunCommand),
     /// `qos policy-group …`
     PolicyGroup(PolicyGroupCommand),
+    /// `qos adaptive-policy-group …`
+    Adaptive(AdaptiveCommand),
+    /// `qos workload …` and `qos settings …`
+    Workload(WorkloadCommand),
+    /// `qos statistics …`
+    Statistics(StatisticsShow),
 }
 
 /// Turns a table into an enum, a struct for every command that changes something, and the rows for the parser.
@@ -93,6 +115,7 @@ macro_rules! commands {
                         $crate::catalogue::commands!(@default $($default)?),
                     ), )*],
                     apart: &[$($( ($one, $other), )*)?],
+                    keys: &[],
                     build: |_arguments| Ok($crate::catalogue::Command::$area($enum::$variant($struct {
                         $( $field: _arguments.read($name, $crate::catalogue::commands!(@default $($default)?))?, )*
                     }))),
@@ -108,6 +131,7 @@ macro_rules! commands {
                         $crate::catalogue::selection::INSTANCE,
                     ],
                     apart: &[("fields", "instance")],
+                    keys: &[$($key),*],
                     build: |arguments| {
                         let selection = $crate::catalogue::Selection::read(arguments, &[$($column),*], &[$($key),*])?;
                         Ok($crate::catalogue::Command::$area($enum::$show(selection)))

@@ -10,10 +10,14 @@
 //! likely fix, the mended line is read again and, if it holds, proposed.
 
 mod bind;
+mod complete;
+mod help;
 mod lookup;
 mod problem;
 mod spec;
 
+pub use complete::{Candidate, Completion, complete};
+pub use help::Topic;
 pub use problem::{CommandError, Problem};
 pub use spec::{CommandSpec, Need, Parameter};
 
@@ -40,6 +44,9 @@ pub fn parse(line: &str) -> Result<Command, CommandError> {
         return Err(CommandError::of(Problem::TooLong { bytes: line.len() }));
     }
     let words = Word::split(line).map_err(|e| CommandError::of(Problem::Quote(e)))?;
+    if let Some(topic) = Topic::asked(&words) {
+        return topic.map(Command::Help).map_err(CommandError::of);
+    }
     let attempt = Attempt::at(&words);
     attempt.result.map_err(|problems| CommandError {
         problems,

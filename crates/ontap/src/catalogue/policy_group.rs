@@ -82,5 +82,13 @@ commands! {
         "throughput-policy",
         /// One budget for all members together
         "is-shared",
+        /// Made by the system for a single object
+        "is-auto-generated",
+        /// How far a burst may exceed the ceiling, in percent
+        "burst-percent",
+        /// The rate of a burst, in IOPS
+        "burst-iops",
+        /// How long a burst may last, in seconds
+        "burst-duration",
     }
 }

@@ -35,10 +35,7 @@ pub(super) fn find(words: &[Word]) -> Result<Found<'_>, Miss> {
         match pick(&word.text, &next) {
             Pick::One(full) => path.push(full),
             Pick::None => return Err(unknown(words, i, &path, &next)),
-            Pick::Several(choices) => {
-                let problem = Problem::AmbiguousCommand { word: word.text.clone(), choices: owned(&choices) };
-                return Err(Miss { problem, mended: None });
-            }
+            Pick::Several(choices) => return Err(Miss { problem: ambiguous(&word.text, &choices), mended: None }),
         }
     }
     let (command, arguments) = words.split_at(path.len());
@@ -84,21 +81,25 @@ pub(super) fn next_words(path: &[&'static str]) -> Vec<&'static str> {
     next
 }
 
+/// A word that is none of those that can stand here.
+pub(super) fn unknown_word(word: &str, path: &[&'static str], next: &[&'static str]) -> Problem {
+    let nearest = nearest::to(word, next.iter().copied()).map(str::to_owned);
+    Problem::UnknownCommand { word: word.to_owned(), path: path.join(" "), nearest, choices: owned(next) }
+}
+
+/// A word that could be several of those that can stand here.
+pub(super) fn ambiguous(word: &str, choices: &[&'static str]) -> Problem {
+    Problem::AmbiguousCommand { word: word.to_owned(), choices: owned(choices) }
+}
+
 fn unknown(words: &[Word], at: usize, path: &[&'static str], next: &[&'static str]) -> Miss {
-    let word = words[at].text.clone();
-    let nearest = nearest::to(&word, next.iter().copied());
-    let mended = nearest.map(|meant| {
+    let word = &words[at].text;
+    let mended = nearest::to(word, next.iter().copied()).map(|meant| {
         let mut mended = words.to_vec();
         mended[at] = Word::plain(meant);
         mended
     });
-    let problem = Problem::UnknownCommand {
-        word,
-        path: path.join(" "),
-        nearest: nearest.map(str::to_owned),
-        choices: owned(next),
-    };
-    Miss { problem, mended }
+    Miss { problem: unknown_word(word, path, next), mended }
 }
 
 fn incomplete(path: &[&'static str], next: &[&'static str]) -> Problem {

@@ -15,6 +15,8 @@ pub struct CommandSpec {
     pub parameters: &'static [Parameter],
     /// Pairs of parameters that exclude one another.
     pub apart: &'static [(&'static str, &'static str)],
+    /// For a `show` command: the fields that together name a single object.
+    pub keys: &'static [&'static str],
     pub(crate) build: fn(&Arguments) -> Result<Command, Vec<Problem>>,
 }
 
@@ -60,6 +62,12 @@ impl CommandSpec {
     /// The parameter with exactly this name.
     pub fn parameter(&self, name: &str) -> Option<&'static Parameter> {
         self.parameters.iter().find(|p| p.name == name)
+    }
+
+    /// For a `show` command: the fields that can be shown, in the order in which they are.
+    pub fn columns(&self) -> impl Iterator<Item = &'static str> {
+        let names = self.parameters.iter().map(|p| p.name);
+        names.filter(|n| !["fields", "instance"].contains(n)).filter(|_| !self.keys.is_empty())
     }
 
     /// The command with its parameters, brackets around what may be left out.

@@ -142,7 +142,24 @@ fn queries_pick_names() {
     assert_eq!((query("vol*").literal(), query("!vol1").literal(), query("a|b").literal()), (None, None, None));
     let quoted = Query::from_word(&Word { text: "a*".to_owned(), quoted: true }).unwrap();
     assert!(quoted.matches("a*") && !quoted.matches("ab"));
-    assert!(Query::from_word(&Word::plain("a|")).is_err());
+    for text in ["", "!", "a|", "|a", "<", ">=", "..b", "a.."] {
+        assert!(Query::from_word(&Word::plain(text)).is_err(), "{text:?}");
+    }
+    assert!(query("b..d").matches("b") && query("b..d").matches("d") && !query("b..d").matches("e"));
+    assert!(query("<b").matches("a") && !query("<b").matches("b"));
+}
+
+#[test]
+fn queries_pick_numbers_by_their_size() {
+    let picks = |text: &str, bytes: u64| {
+        let read = |operand: &str| operand.parse::<Size>().ok()?.bytes(Units::Binary);
+        text.parse::<Query>().unwrap().matches_number(bytes, "1GB", read)
+    };
+    let gib = 1 << 30;
+    // Strictly more, at least, another way to write the same number, the printed text, and what is no number.
+    assert!(picks(">512MB", gib) && !picks(">1GB", gib) && picks(">=1GB", gib));
+    assert!(picks("1024MB", gib) && picks("1G*", gib) && !picks(">big", gib));
+    assert!(picks("512MB..1GB", gib) && !picks("2GB..3GB", gib) && picks("!2GB", gib));
 }
 
 /// A matcher that is slow and plainly right: the first pattern character decides, a star tries every rest.
@@ -205,9 +222,18 @@ proptest! {
     fn the_matcher_agrees_with_the_slow_one(pattern in "[ab*]{0,8}", text in "[ab]{0,8}") {
         let chars = |s: &str| s.chars().collect::<Vec<_>>();
         prop_assume!(!pattern.is_empty());
-        let query = Query::from_word(&Word::plain(pattern.clone())).unwrap();
+        let query: Query = pattern.parse().unwrap();
         prop_assert_eq!(query.matches(&text), slow_wildcard(&chars(&pattern), &chars(&text)));
         prop_assert_eq!(again(&query), query);
+    }
+
+    #[test]
+    fn printed_queries_read_back(text in "[a*|!<>=. \"]{1,8}", quoted: bool) {
+        // What stands outside quotes holds neither blanks nor quotes.
+        prop_assume!(quoted || !text.contains([' ', '"']));
+        if let Ok(query) = Query::from_word(&Word { text, quoted }) {
+            prop_assert_eq!(again(&query), query);
+        }
     }
 
     #[test]
