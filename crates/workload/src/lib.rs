@@ -11,9 +11,12 @@
 
 mod arrival;
 mod chance;
+pub mod plan;
 
 mod spec;
 mod stream;
+
+pub use plan::{Plan, PlanError, PlanErrors};
 
 pub use spec::{
     Arrival, BLOCK_MAX, BLOCK_MIN, BLOCK_SIZES_MAX, BlockShare, Blocks, CONNECTIONS_MAX, DEPTH_MAX, Pattern, RATE_MAX,
