@@ -12,8 +12,15 @@
 //!
 //! Only [`database`] touches a file; everything else turns data into text. Nothing here reads a clock.
 
+pub mod csv;
 pub mod database;
 mod held_by;
+mod paint;
+mod relation;
+mod standing;
+pub mod table;
 pub mod text;
 
 pub use database::{Error, Results, RunLine};
+pub use paint::Paint;
+pub use standing::Standing;

@@ -4,6 +4,7 @@
 //! the cursor or break a line.
 
 use block::Span;
+use stats::Scale;
 
 /// A whole number with a comma between thousands: `1,234,567`.
 pub fn thousands(number: u64) -> String {
@@ -40,9 +41,11 @@ pub fn significant(number: f64) -> String {
     }
 }
 
-/// Bytes per second in MB/s (10^6 bytes), as [`significant`] prints it.
+/// Bytes per second in MB/s (10^6 bytes) with one decimal, so that columns align; as [`significant`] prints them where
+/// that would be too coarse or too fine: `38.4`, `2.0`, `0.041`, `1,204`.
 pub fn megabytes(bytes_per_second: f64) -> String {
-    significant(bytes_per_second / 1e6)
+    let megabytes = bytes_per_second / 1e6;
+    if (0.95..999.95).contains(&megabytes) { format!("{megabytes:.1}") } else { significant(megabytes) }
 }
 
 /// A duration in milliseconds without its unit, as [`significant`] prints it.
@@ -94,11 +97,14 @@ pub fn fit(text: &str, columns: usize) -> String {
     if columns == 0 { kept } else { kept.trim_end().to_string() + "…" }
 }
 
-/// The text in lines of at most `columns`, broken at spaces; a longer word is cut. Never empty.
+/// The text in lines of at most `columns`, broken at spaces but not before a percent sign; a longer word is cut. Never
+/// empty.
 pub fn wrap(text: &str, columns: usize) -> Vec<String> {
+    const NO_BREAK: char = '\u{a0}';
     let columns = columns.max(1);
     let mut lines = vec![String::new()];
-    for mut word in text.split_whitespace() {
+    let text = text.replace(" %", &format!("{NO_BREAK}%"));
+    for mut word in text.split(|c: char| c.is_whitespace() && c != NO_BREAK).filter(|word| !word.is_empty()) {
         let line = lines.last_mut().expect("starts with one");
         let room = columns.saturating_sub(width(line) + usize::from(!line.is_empty()));
         if width(word) <= room {
@@ -119,12 +125,24 @@ pub fn wrap(text: &str, columns: usize) -> Vec<String> {
         }
         lines.last_mut().expect("starts with one").push_str(word);
     }
-    lines
+    lines.into_iter().map(|line| line.replace(NO_BREAK, " ")).collect()
 }
 
 /// `one` with a count of one, else `many`: `1 run`, `2 runs`.
 pub fn count(number: usize, one: &str, many: &str) -> String {
     format!("{} {}", thousands(number as u64), if number == 1 { one } else { many })
+}
+
+/// How the plan was scaled to the machine, in a sentence; `None` when it was not.
+pub fn scale(scale: Option<Scale>) -> Option<String> {
+    let Scale { factor, published_iops, measured_iops } = scale?;
+    let start = format!("Depths and limits × {}", significant(factor));
+    Some(match measured_iops {
+        Some(measured) => {
+            format!("{start}: this machine does {} IOPS, the published {}", iops(measured), iops(published_iops))
+        }
+        None => format!("{start}, as asked; the published machine did {} IOPS", iops(published_iops)),
+    })
 }
 
 /// Control characters, and those that turn the direction of writing.
@@ -165,6 +183,14 @@ mod tests {
     }
 
     #[test]
+    fn throughput_has_one_decimal_where_that_is_enough() {
+        assert_eq!(
+            [0.0, 41_000.0, 2_400_000.0, 38_371_000.0, 1.2044e9].map(megabytes),
+            ["0", "0.041", "2.4", "38.4", "1,204"]
+        );
+    }
+
+    #[test]
     fn durations_print_as_on_a_clock() {
         assert_eq!([7, 754, 3723].map(|s| clock(Span::from_secs(s))), ["0:07", "12:34", "1:02:03"]);
         assert_eq!([8000, 8500, 8549, 999_960].map(|ms| seconds(Span::from_millis(ms))), ["8", "8.5", "8.5", "1,000"]);
@@ -188,6 +214,7 @@ mod tests {
     fn lines_break_at_spaces_and_long_words_are_cut() {
         assert_eq!(wrap("one two  three", 7), ["one two", "three"]);
         assert_eq!(wrap("a abcdefgh b", 3), ["a", "abc", "def", "gh", "b"]);
+        assert_eq!(wrap("half is 50 % of it", 10), ["half is", "50 % of it"]);
         assert_eq!(wrap("", 5), [""]);
         assert_eq!(fit("abcdef", 4), "abc…");
         assert_eq!(fit("abcd", 4), "abcd");

@@ -91,16 +91,16 @@ impl Saver<'_> {
         let cells = [position.cell(), workload.name.cell(), workload.host.cell(), workload.object.cell()];
         self.row("workload", cells)?;
         for (place, interval) in workload.intervals.iter().enumerate() {
-            self.interval([position.cell(), place.cell()], interval)?;
+            self.interval([position, place], interval)?;
         }
         for (place, tally) in workload.tallies.iter().enumerate() {
-            self.tally([position.cell(), place.cell()], tally)?;
+            self.tally([position, place], tally)?;
         }
         Ok(())
     }
 
-    fn interval(&self, key: [Value; 2], interval: &Interval) -> Result<()> {
-        let mut cells = Vec::from(key);
+    fn interval(&self, key: [usize; 2], interval: &Interval) -> Result<()> {
+        let mut cells = Vec::from(key.map(|place| place.cell()));
         cells.extend([interval.start.cell(), interval.length.cell()]);
         cells.extend(counts(&interval.counts));
         cells.extend(summary(&interval.response));
@@ -112,7 +112,8 @@ impl Saver<'_> {
         self.row("interval", cells)
     }
 
-    fn tally(&self, key: [Value; 2], tally: &Tally) -> Result<()> {
+    fn tally(&self, key: [usize; 2], tally: &Tally) -> Result<()> {
+        let key = key.map(|place| place.cell());
         let mut cells = Vec::from(key.clone());
         cells.push(tally.length.cell());
         cells.extend(counts(&tally.counts));
