@@ -1,1 +1,26 @@
-//! record
+//! What is kept of a run and how people see it: the results database, the figures as CSV, the table at the end of a
+//! run, the HTML page, the picture, and the live view while it runs.
+//!
+//! ```text
+//!                    ┌─► database   one SQLite file with every run, whole
+//!                    ├─► csv        a row for every second and workload
+//!   Recording ───────┼─► table      80 columns for the terminal
+//!                    ├─► page       one self-contained HTML file
+//!                    └─► picture    the IOPS over time as SVG
+//!   LiveState ─────────► live       a frame for the terminal, or plain lines
+//! ```
+//!
+//! Only [`database`] touches a file; everything else turns data into text. Nothing here reads a clock.
+
+pub mod csv;
+pub mod database;
+mod held_by;
+mod paint;
+mod relation;
+mod standing;
+pub mod table;
+pub mod text;
+
+pub use database::{Error, Results, RunLine};
+pub use paint::Paint;
+pub use standing::Standing;

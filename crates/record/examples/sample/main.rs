@@ -1,0 +1,19 @@
+//! Writes every form of a made-up recording into a folder, to look at: `cargo run -p record --example sample -- DIR`.
+
+mod noisy_neighbour;
+
+use record::{Paint, Results, csv, table};
+use std::error::Error;
+use std::fs::{self, File};
+use std::path::PathBuf;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let dir = PathBuf::from(std::env::args().nth(1).ok_or("usage: sample DIR (an existing folder to write into)")?);
+    let recording = noisy_neighbour::recording();
+    let run = Results::open(&dir.join("results.sqlite"))?.save(&recording)?;
+    csv::write(&recording, File::create(dir.join("seconds.csv"))?)?;
+    fs::write(dir.join("table.txt"), table::render(&recording, Paint::Plain))?;
+    print!("{}", table::render(&recording, Paint::Ansi));
+    println!("\nsaved as run {run} in {}", dir.display());
+    Ok(())
+}

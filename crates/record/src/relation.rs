@@ -1,0 +1,207 @@
+//! Who belongs to whom in a recording: an interval to a phase, a workload to its volume, a ceiling to the workloads
+//! under it. The table, the page and the picture all ask here, so that they tell the same story.
+
+use crate::text;
+use block::Span;
+use stats::{Interval, ObjectRecord, Phase, Recording, Tally, WorkloadRecord};
+
+/// A ceiling counts as binding where the workloads under it reach this part of it together.
+const BINDING_PART: f64 = 0.95;
+
+/// The number of the phase that holds an interval's middle; `None` between phases.
+pub(crate) fn phase_of(phases: &[Phase], interval: &Interval) -> Option<usize> {
+    let middle = interval.start + interval.length / 2;
+    phases.iter().position(|phase| phase.start <= middle && middle < phase.end)
+}
+
+/// The volume a workload uses, as short as it can be told: `vol1` of `svm01:/vol/vol1/lun1`; else the whole path.
+pub(crate) fn volume_of(workload: &WorkloadRecord) -> &str {
+    let volume = workload.object.split_once("/vol/").and_then(|(_, rest)| rest.split('/').next());
+    volume.filter(|name| !name.is_empty()).unwrap_or(&workload.object)
+}
+
+/// The end of the last phase or interval, whichever is later.
+pub(crate) fn end_of(recording: &Recording) -> Span {
+    let phases = recording.phases.iter().map(|phase| phase.end);
+    let intervals = recording.workloads.iter().filter_map(|workload| workload.intervals.last());
+    phases.chain(intervals.map(|last| last.start + last.length)).max().unwrap_or(Span::ZERO)
+}
+
+/// A ceiling in force in a phase.
+#[derive(Debug)]
+pub(crate) struct Ceiling<'r> {
+    /// The number of the phase.
+    pub phase: usize,
+    /// The policy group's name; may be empty.
+    pub policy: &'r str,
+    /// The numbers of the workloads under it.
+    pub workloads: Vec<usize>,
+    /// Whether it is one budget for all of them together.
+    pub shared: bool,
+    /// Most operations per second, and whether they reached it.
+    pub iops: Option<Bound>,
+    /// Most bytes per second, and whether they reached it.
+    pub bytes: Option<Bound>,
+}
+
+/// A number that may not be exceeded.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Bound {
+    /// The number, per second.
+    pub limit: f64,
+    /// Whether the workloads under it reached it together.
+    pub binds: bool,
+}
+
+/// Every ceiling of every phase that has a workload under it. What a shared group's members carry is the group's.
+pub(crate) fn ceilings(recording: &Recording) -> Vec<Ceiling<'_>> {
+    let phases = 0..recording.phases.len();
+    let of_phase = |phase| recording.objects.iter().filter_map(move |object| ceiling(recording, object, phase));
+    phases.flat_map(of_phase).collect()
+}
+
+/// The ceilings of a phase as people say them, equal ones together: `policy1: vol1 and vol2 each at most 1,000 IOPS or
+/// 100 MB/s`.
+pub(crate) fn sentences(recording: &Recording, ceilings: &[Ceiling<'_>], phase: usize) -> Vec<String> {
+    let mut said: Vec<(String, &Ceiling<'_>, Vec<usize>)> = Vec::new();
+    for ceiling in ceilings.iter().filter(|ceiling| ceiling.phase == phase) {
+        let numbers = numbers(ceiling);
+        let equal = |(its, other, _): &&mut (String, &Ceiling<'_>, Vec<usize>)| {
+            *its == numbers && other.policy == ceiling.policy && !other.shared && !ceiling.shared
+        };
+        match said.iter_mut().find(equal) {
+            Some((.., workloads)) => workloads.extend(&ceiling.workloads),
+            None => said.push((numbers, ceiling, ceiling.workloads.clone())),
+        }
+    }
+    let sentence = |(numbers, ceiling, workloads): (String, &Ceiling<'_>, Vec<usize>)| {
+        let mut volumes: Vec<&str> = workloads.iter().map(|&index| volume_of(&recording.workloads[index])).collect();
+        volumes.dedup();
+        let policy = if ceiling.policy.is_empty() { String::new() } else { format!("{}: ", ceiling.policy) };
+        let how = match (volumes.len(), ceiling.shared) {
+            (..=1, _) => "",
+            (_, true) => " together",
+            (_, false) => " each",
+        };
+        format!("{policy}{}{how} at most {numbers}", volumes.join(" and "))
+    };
+    said.into_iter().map(sentence).collect()
+}
+
+fn numbers(ceiling: &Ceiling<'_>) -> String {
+    let iops = ceiling.iops.map(|bound| text::iops(bound.limit) + " IOPS");
+    let bytes = ceiling.bytes.map(|bound| text::significant(bound.limit / 1e6) + " MB/s");
+    iops.into_iter().chain(bytes).collect::<Vec<_>>().join(" or ")
+}
+
+fn ceiling<'r>(recording: &'r Recording, object: &'r ObjectRecord, phase: usize) -> Option<Ceiling<'r>> {
+    let limits = object.limits.get(phase)?;
+    let in_group = |group: &ObjectRecord| group.is_group && group.path == limits.policy && has_ceiling(group, phase);
+    if !object.is_group && recording.objects.iter().any(in_group) {
+        return None;
+    }
+    let workloads: Vec<usize> = (0..recording.workloads.len())
+        .filter(|&index| {
+            let workload = &recording.workloads[index];
+            if object.is_group {
+                let is_member = |member: &&ObjectRecord| {
+                    !member.is_group && member.limits.get(phase).is_some_and(|its| its.policy == object.path)
+                };
+                recording.objects.iter().filter(is_member).any(|member| is_under(workload, member))
+            } else {
+                is_under(workload, object)
+            }
+        })
+        .collect();
+    let bound = |limit: Option<u64>, rate: fn(&Tally) -> f64| {
+        let reached: f64 =
+            workloads.iter().filter_map(|&index| recording.workloads[index].tallies.get(phase)).map(rate).sum();
+        limit.map(|limit| Bound { limit: limit as f64, binds: reached >= limit as f64 * BINDING_PART })
+    };
+    let (iops, bytes) = (bound(limits.ceiling_iops, Tally::iops), bound(limits.ceiling_bytes, Tally::bytes_per_second));
+    if workloads.is_empty() || (iops.is_none() && bytes.is_none()) {
+        return None;
+    }
+    let policy = if object.is_group { &object.path } else { &limits.policy };
+    Some(Ceiling { phase, policy, workloads, shared: object.is_group, iops, bytes })
+}
+
+fn has_ceiling(object: &ObjectRecord, phase: usize) -> bool {
+    object.limits.get(phase).is_some_and(|limits| limits.ceiling_iops.or(limits.ceiling_bytes).is_some())
+}
+
+/// Whether a workload's object is this one or lies below it.
+fn is_under(workload: &WorkloadRecord, object: &ObjectRecord) -> bool {
+    let rest = workload.object.strip_prefix(object.path.as_str());
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || rest.starts_with(":/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stats::{Counts, LimitsInForce};
+
+    fn workload(object: &str, iops: u64) -> WorkloadRecord {
+        let counts = Counts { reads: iops, read_bytes: iops * 4096, ..Counts::default() };
+        let tally = Tally { length: Span::SECOND, counts, ..Tally::default() };
+        WorkloadRecord { object: object.into(), tallies: vec![tally], ..WorkloadRecord::default() }
+    }
+
+    fn object(path: &str, is_group: bool, policy: &str, ceiling_iops: Option<u64>) -> ObjectRecord {
+        let limits = vec![LimitsInForce { policy: policy.into(), ceiling_iops, ..LimitsInForce::default() }];
+        ObjectRecord { path: path.into(), is_group, limits, ..ObjectRecord::default() }
+    }
+
+    fn recording(workloads: Vec<WorkloadRecord>, objects: Vec<ObjectRecord>) -> Recording {
+        Recording { phases: vec![Phase::default()], workloads, objects, ..Recording::default() }
+    }
+
+    #[test]
+    fn a_ceiling_is_over_the_workloads_below_its_object_and_no_others() {
+        let workloads = vec![workload("svm01:/vol/vol1/lun1", 94), workload("svm01:/vol/vol11/lun1", 500)];
+        let recording = recording(workloads, vec![object("svm01:/vol/vol1", false, "gold", Some(100))]);
+        let found = ceilings(&recording);
+        assert_eq!((found.len(), &found[0].workloads[..], found[0].policy), (1, &[0][..], "gold"));
+        // 94 of 100 is below 95 %.
+        assert_eq!(found[0].iops, Some(Bound { limit: 100.0, binds: false }));
+        assert_eq!(found[0].bytes, None);
+    }
+
+    #[test]
+    fn members_of_a_shared_group_reach_its_ceiling_together() {
+        let workloads =
+            vec![workload("svm01:/vol/vol1", 40), workload("svm01:/vol/vol2", 55), workload("svm01:/vol/vol3", 9)];
+        let objects = vec![
+            object("svm01:/vol/vol1", false, "both", Some(100)),
+            object("svm01:/vol/vol2", false, "both", None),
+            object("svm01:/vol/vol3", false, "", None),
+            object("both", true, "both", Some(100)),
+        ];
+        let recording = recording(workloads, objects);
+        let found = ceilings(&recording);
+        // 40 + 55 is 95 % of 100.
+        assert_eq!((found.len(), &found[0].workloads[..], found[0].shared), (1, &[0, 1][..], true));
+        assert_eq!(found[0].iops, Some(Bound { limit: 100.0, binds: true }));
+    }
+
+    #[test]
+    fn a_volume_is_named_by_its_path() {
+        assert_eq!(volume_of(&workload("svm01:/vol/vol1/lun1", 0)), "vol1");
+        assert_eq!(volume_of(&workload("/dev/sdb", 0)), "/dev/sdb");
+    }
+
+    #[test]
+    fn an_interval_belongs_to_the_phase_of_its_middle() {
+        let span = Span::from_millis;
+        let phases = [(0, 8000), (8100, 16_000)].map(|(start, end)| Phase {
+            start: span(start),
+            end: span(end),
+            ..Phase::default()
+        });
+        let at = |start| Interval { start: span(start), length: Span::SECOND, ..Interval::default() };
+        assert_eq!(
+            [0, 7499, 7550, 7600, 15_500].map(|ms| phase_of(&phases, &at(ms))),
+            [Some(0), Some(0), None, Some(1), None]
+        );
+    }
+}
