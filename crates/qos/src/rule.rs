@@ -2,7 +2,8 @@
 //! what was given.
 //!
 //! Codes 8454144 … 8454899 and the small general ones are those of ONTAP's REST interface where its meaning is
-//! published. Codes from 8454901 on are ours, for rules whose code is not; they mean nothing to ONTAP.
+//! published; which of a pair (8454277/8, 8454327/8, 8454379/80) stands for which kind is our reading. Codes from 8454901
+//! on are ours, for rules whose code is not published; they mean nothing to ONTAP.
 
 use std::fmt;
 

@@ -6,12 +6,12 @@ use std::rc::Rc;
 
 use block::{Buf, Driver, Time};
 
+use crate::engine::{Engine, Opened};
 use crate::files::{FileId, Files};
 use crate::flight::{Flight, Flights, Gathers, Next};
 use crate::job::{Done, Job};
 use crate::operation::{Key, Outcome, Wait};
 use crate::port::{Port, Queue};
-use crate::ring::Ring;
 use crate::slab::Slab;
 use crate::{Backend, Clock, Failure, IoError, IoSettings, Waker};
 
@@ -32,7 +32,7 @@ pub(crate) struct Shared {
 }
 
 struct Core {
-    engine: Ring,
+    engine: Engine,
     flights: Flights,
     files: Files,
     gathers: Gathers,
@@ -51,10 +51,9 @@ impl Io {
         let clock = Clock::new();
         let waker = Waker::open()?;
         let region = Slab::map(settings.slab)?;
-        let mut engine = Ring::open(settings, clock, waker.clone())?;
-        // SAFETY: the region goes into the slab, and `Shared` drops its slab after its core, which holds the ring.
-        let registered = unsafe { engine.register(&region, settings.registered.0) };
-        let backend = Backend::Uring { task_work: engine.task_work(), registered: block::Bytes(registered as u64) };
+        // SAFETY: the region goes into the slab, and `Shared` drops its slab after its core, which holds the engine.
+        let opened = unsafe { Engine::open(settings, clock, &waker, &region) }?;
+        let Opened { engine, backend, registered } = opened;
         let core = Core {
             engine,
             flights: Flights::new(settings.in_flight),
@@ -237,7 +236,7 @@ impl Core {
             // SAFETY: until the outcome for `key` is reaped, the flight stays in the table. It owns the message and the
             // gather list; its buffers are flying, so the slab lets nobody else at them, and the memory itself lives as
             // long as `Shared`, whose drop waits for all flights; its file is held open.
-            Ok(operation) => unsafe { engine.start(key, &operation) },
+            Ok(operation) => unsafe { engine.start(key, operation) },
             Err(result) => self.end(key, result, None, slab),
         }
     }

@@ -14,14 +14,17 @@
 //! This is the only crate with `unsafe`, so it also holds the other calls that need the C library: opening files for
 //! direct I/O, locks, free space, extents, and the clocks.
 
+mod blocking;
 mod buddy;
 mod clock;
+mod engine;
 mod failure;
 mod files;
 mod flight;
 mod io;
 mod job;
 mod operation;
+mod pool;
 mod port;
 mod region;
 mod ring;

@@ -19,6 +19,7 @@ pub fn on_each(test: impl Fn(&mut Io)) {
         ring(TaskWork::Deferred, Bytes::kib(64)),
         ring(TaskWork::Cooperative, Bytes(0)),
         ring(TaskWork::Plain, Bytes::mib(1)),
+        IoSettings { backend: Choice::Threads, ..settings() },
     ];
     for settings in all {
         let mut io = Io::open(&settings).expect("some backend always works");
