@@ -3,7 +3,7 @@
 use crate::recorder::WorkloadSecond;
 use block::{Span, Time};
 use stats::{
-    DispatchTrace, HeldBy, Histogram, Interval, SETTLE, LimitsInForce, ObjectRecord, Phase, Recording, Tally, Waits,
+    DispatchTrace, HeldBy, Histogram, Interval, LimitsInForce, ObjectRecord, Phase, Recording, SETTLE, Tally, Waits,
     WorkloadRecord,
 };
 use workload::plan::Plan;
@@ -80,13 +80,14 @@ pub trait Pace {
     fn second(&mut self, recording: &Recording, phase: usize, passed: Span, whole: Span) -> bool;
 }
 
-
 /// A processor this busy is taken to be what holds the work back.
 const BUSY_LIMIT: f64 = 0.93;
 
 /// Plays one plan.
 pub struct Conductor<'a> {
     plan: &'a Plan,
+    /// The lines to run in each phase, scaled; the plan has them as published.
+    commands: Vec<Vec<String>>,
     /// The paths of the workloads' objects as the server names them, in the plan's order.
     paths: Vec<String>,
     /// A request's mean time in the idle device: twice that is a queue in it.
@@ -96,8 +97,15 @@ pub struct Conductor<'a> {
 }
 
 impl<'a> Conductor<'a> {
-    /// For `plan`, whose workloads use the objects at `paths`. `recording` has the origin and the machine filled in.
-    pub fn new(plan: &'a Plan, paths: Vec<String>, idle_service: Span, mut recording: Recording) -> Conductor<'a> {
+    /// For `plan`, whose workloads use the objects at `paths` and whose phases run `commands`. A request takes
+    /// `idle_service` in the idle device. `recording` has the origin and the machine filled in.
+    pub fn new(
+        plan: &'a Plan,
+        commands: Vec<Vec<String>>,
+        paths: Vec<String>,
+        idle_service: Span,
+        mut recording: Recording,
+    ) -> Conductor<'a> {
         recording.workloads = plan
             .workloads
             .iter()
@@ -109,12 +117,12 @@ impl<'a> Conductor<'a> {
                 ..WorkloadRecord::default()
             })
             .collect();
-        Conductor { plan, paths, idle_service, start: Time::ZERO, recording }
+        Conductor { plan, commands, paths, idle_service, start: Time::ZERO, recording }
     }
 
     /// Plays every phase. The recording comes back also when it was cut short or failed, with what was measured.
     pub fn play(mut self, stage: &mut dyn Stage, pace: &mut dyn Pace) -> (Recording, Result<(), StageError>) {
-        let whole = self.plan.phases.iter().map(|phase| phase.length).sum();
+        let whole = self.plan.phases.iter().map(|phase| self.plan.length(phase)).sum();
         // Bins of a trace start at multiples of 10 ms, so the run does too.
         let now = stage.now().as_nanos();
         self.start = Time::from_nanos(now - now % BIN.as_nanos());
@@ -142,21 +150,22 @@ impl<'a> Conductor<'a> {
         whole: Span,
     ) -> Result<bool, StageError> {
         let phase = &self.plan.phases[index];
-        for line in &phase.commands {
+        let length = self.plan.length(phase);
+        for line in &self.commands[index] {
             stage.command(line).map_err(|error| StageError(format!("phase {}: {line}: {error}", phase.name)))?;
         }
-        for (workload, spec) in phase.shapes.iter().enumerate() {
+        for (workload, spec) in phase.specs.iter().enumerate() {
             stage.reshape(workload, spec)?;
         }
         let began = stage.now();
         self.begin_phase(stage, index, began);
-        let end = began + phase.length;
+        let end = began + length;
         let mut at = began;
         while at < end {
             let until = (at + Span::SECOND).min(end);
             let second = stage.run(until)?;
             let now = stage.now();
-            self.take(&second, at, now, at.since(began) >= SETTLE || phase.length <= SETTLE);
+            self.take(&second, at, now, at.since(began) >= SETTLE || length <= SETTLE);
             at = now;
             self.recording.phases[index].end = now.since(self.start);
             if !pace.second(&self.recording, index, now.since(self.start), whole) {
@@ -172,8 +181,8 @@ impl<'a> Conductor<'a> {
         self.recording.phases.push(Phase {
             name: phase.name.clone(),
             about: phase.about.clone(),
-            commands: phase.commands.clone(),
-            commands_published: phase.commands_published.clone(),
+            commands: self.commands[index].clone(),
+            commands_published: phase.commands.clone(),
             start,
             end: start,
         });

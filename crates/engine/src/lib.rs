@@ -12,17 +12,17 @@
 //! target. The conductor plays a plan's phases on a [`Stage`], which is the real server or the simulator.
 
 mod conductor;
-mod fill;
 mod hub;
+mod memory;
 mod nbd_target;
 mod recorder;
 mod remote;
 mod worker;
 
 pub use conductor::{Conductor, ObjectSecond, Pace, Second, Stage, StageError};
-pub use fill::{FillError, fill};
 pub use hub::{Hub, Socket};
-pub use nbd_target::{Connection, ConnectError, NbdTarget};
+pub use memory::RandomMemory;
+pub use nbd_target::{Address, ConnectError, Connection, NbdTarget};
 pub use recorder::{Recorder, WorkloadSecond};
-pub use remote::{Player, RemoteWorker};
-pub use worker::{Lane, Worker};
+pub use remote::{Player, RemoteWorker, WorkerGone};
+pub use worker::{Lane, Memory, NoMemory, Worker};

@@ -83,11 +83,11 @@ impl Worker {
 
     /// Changes what the lanes of a workload ask from now on: as many lanes as `spec` has connections, the rest idle.
     pub fn reshape(&mut self, now: Time, workload: usize, spec: &Spec) {
-        let mut index = 0;
         for running in self.lanes.iter_mut().filter(|running| running.lane.workload == workload) {
-            running.lane.stream.reshape(now, spec, index < spec.connections);
+            // The plan checked the shape against this target's size before anything was started.
+            let shaped = running.lane.stream.reshape(now, spec);
+            debug_assert!(shaped.is_ok(), "{shaped:?}");
             running.not_before = None;
-            index += 1;
         }
     }
 
@@ -171,7 +171,7 @@ impl Running {
         };
         let op = match draft.kind {
             OpKind::Read => Op::Read,
-            OpKind::Write => match self.lane.memory.take(draft.len) {
+            OpKind::Write => match self.lane.memory.take(draft.len as u32) {
                 Some(buf) => Op::Write(buf),
                 None => {
                     self.starved = Some(draft);
@@ -185,8 +185,8 @@ impl Running {
             OpKind::Status => Op::Status,
         };
         self.next_tag = (self.next_tag + 1) & 0xffff_ffff;
-        let (object, len) = (self.lane.object, u64::from(draft.len));
-        Some(Request { tag: self.next_tag, object, at: draft.at, len, op, fua: false, due: draft.due })
+        let object = self.lane.object;
+        Some(Request { tag: self.next_tag, object, at: draft.at, len: draft.len, op, fua: false, due: draft.due })
     }
 
     fn next_wakeup(&self) -> Wakeup {

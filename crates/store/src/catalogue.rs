@@ -177,9 +177,11 @@ fn new_or_changed<'a, T: PartialEq>(
 
 fn read(db: &Connection) -> Result<Contents, StoreError> {
     let mut query = db.prepare("SELECT id, kind, parent, name, size, policy, template, fair FROM object")?;
-    let objects = query.query_map([], |row| object_of(row).map(|object| (object.id, object)))?.collect::<Result<_, _>>()?;
+    let objects =
+        query.query_map([], |row| object_of(row).map(|object| (object.id, object)))?.collect::<Result<_, _>>()?;
     let mut query = db.prepare("SELECT id, svm, name, uuid, settings FROM policy_group")?;
-    let policies = query.query_map([], |row| policy_of(row).map(|policy| (policy.id, policy)))?.collect::<Result<_, _>>()?;
+    let policies =
+        query.query_map([], |row| policy_of(row).map(|policy| (policy.id, policy)))?.collect::<Result<_, _>>()?;
     Ok(Contents { objects, policies })
 }
 

@@ -1,0 +1,68 @@
+//! `vserver`: storage virtual machines.
+
+use super::{Assigned, Control, ControlError};
+use ontap::catalogue::{VserverCommand, VserverCreate, VserverDelete, VserverModify};
+use ontap::show::{VserverRow, answer};
+use ontap::value::PolicyAssignment;
+use qos::{Object, ObjectKind};
+
+impl Control {
+    pub(super) fn vserver(&mut self, command: VserverCommand) -> Result<String, ControlError> {
+        match command {
+            VserverCommand::Create(create) => self.create_vserver(&create),
+            VserverCommand::Modify(modify) => self.modify_vserver(&modify),
+            VserverCommand::Delete(delete) => self.delete_vserver(&delete),
+            VserverCommand::Show(selection) => {
+                let svms = self.registry.objects().filter(|object| object.kind() == ObjectKind::Svm);
+                let rows: Vec<VserverRow> = svms.map(|svm| self.vserver_row(svm)).collect();
+                Ok(answer(&rows, &selection, self.units))
+            }
+        }
+    }
+
+    fn create_vserver(&mut self, create: &VserverCreate) -> Result<String, ControlError> {
+        self.change(|steps| {
+            let (svm, change) = steps.registry.add_svm(create.vserver.as_str())?;
+            steps.take(change);
+            steps.assign(svm, &Assigned { fixed: create.qos_policy_group.as_ref(), adaptive: None })?;
+            Ok(steps.notes.concat())
+        })
+    }
+
+    fn modify_vserver(&mut self, modify: &VserverModify) -> Result<String, ControlError> {
+        let svm = self.svm(Some(&modify.vserver))?;
+        self.change(|steps| {
+            steps.assign(svm, &Assigned { fixed: modify.qos_policy_group.as_ref(), adaptive: None })?;
+            if let Some(template) = &modify.qos_adaptive_policy_group_template {
+                let change = steps.registry.set_template(svm, PolicyAssignment::group(template).map(|g| g.as_str()))?;
+                steps.take(change);
+            }
+            Ok(steps.notes.concat())
+        })
+    }
+
+    fn delete_vserver(&mut self, delete: &VserverDelete) -> Result<String, ControlError> {
+        let svm = self.svm(Some(&delete.vserver))?;
+        self.change(|steps| {
+            let change = steps.registry.remove_object(svm)?;
+            steps.take(change);
+            Ok(steps.notes.concat())
+        })
+    }
+
+    fn vserver_row(&self, svm: &Object) -> VserverRow {
+        let template = svm.template().and_then(|group| self.group_name(group));
+        VserverRow {
+            vserver: svm.name().into(),
+            uuid: self.uuid_of(svm.id()),
+            kind: "data".into(),
+            subtype: "default".into(),
+            admin_state: "running".into(),
+            operational_state: "running".into(),
+            root_volume: None,
+            aggregate: None,
+            qos_policy_group: self.attached(svm.id()).0,
+            qos_adaptive_policy_group_template: template.map(str::to_owned),
+        }
+    }
+}
