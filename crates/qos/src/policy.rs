@@ -147,6 +147,11 @@ impl Policy {
         }
     }
 
+    /// What it comes to for an object of `size`: nothing to say for a fixed one.
+    pub fn evaluate(&self, size: Size, units: Units) -> Evaluation {
+        self.adaptive().map_or(Evaluation::default(), |policy| policy.evaluate(size, units))
+    }
+
     /// The budget of a shared group; a floor is its only member's own, see [`Policy::own`].
     pub fn budget(&self, settings: &RegistrySettings) -> Limits {
         match self {

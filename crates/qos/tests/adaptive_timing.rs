@@ -72,6 +72,17 @@ fn within_five_minutes_of_growth() {
 }
 
 #[test]
+fn a_clock_that_jumped_ahead_and_back_delays_nothing_for_long() {
+    let mut setup = setup(500);
+    let _ = setup.registry.attach(setup.volume, Some("g")).unwrap();
+    setup.registry.set_size(setup.volume, size(600), seconds(3600)).unwrap();
+    setup.registry.set_size(setup.volume, size(700), seconds(10)).unwrap();
+    assert!(setup.registry.next_evaluation().unwrap() <= seconds(310));
+    assert_eq!(setup.registry.evaluate(seconds(310)).edits.len(), 1);
+    assert_eq!(setup.registry.next_evaluation(), None);
+}
+
+#[test]
 fn shrinking_counts_like_growth() {
     let mut setup = setup(500);
     let _ = setup.registry.attach(setup.volume, Some("g")).unwrap();

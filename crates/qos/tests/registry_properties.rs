@@ -497,8 +497,12 @@ proptest! {
         let mut restored = World { registry, model: Model::default(), now: Time::ZERO, grown: BTreeMap::new() };
         change.edits.iter().for_each(|edit| restored.model.apply(edit));
         restored.check();
+        prop_assert_eq!(restored.model.fair, world.model.fair);
         for object in restored.registry.objects() {
-            let (now, then) = (object.membership(), world.registry.object(object.id()).unwrap().membership());
+            let (id, before) = (object.id(), world.registry.object(object.id()).unwrap());
+            prop_assert_eq!(restored.model.objects[&id].fair, world.model.objects[&id].fair);
+            prop_assert_eq!((object.name(), object.template()), (before.name(), before.template()));
+            let (now, then) = (object.membership(), before.membership());
             prop_assert_eq!(now.map(|m| m.group), then.map(|m| m.group));
             prop_assert!(now.zip(then).is_none_or(|(now, then)| !now.evaluation.differs(then.evaluation)));
         }

@@ -3,7 +3,6 @@
 use block::ObjectId;
 
 use super::{Change, Note, Registry};
-use crate::adaptive::Evaluation;
 use crate::edit::{Edit, GroupId};
 use crate::group::Group;
 use crate::object::{Membership, Object, ObjectKind};
@@ -162,11 +161,9 @@ impl Registry {
     /// The books of [`Registry::join`], without a word to the scheduler.
     pub(super) fn enrol(&mut self, id: ObjectId, group: Option<GroupId>) {
         let object = &self.objects[&id];
-        let evaluation = group
-            .and_then(|group| self.groups[&group].policy.adaptive())
-            .map_or(Evaluation::default(), |policy| policy.evaluate(object.size, self.settings.units));
         let is_leaf = object.kind.is_leaf();
-        let after = group.map(|group| Membership { group, evaluation });
+        let evaluation = |group: &GroupId| self.groups[group].policy.evaluate(object.size, self.settings.units);
+        let after = group.map(|group| Membership { group, evaluation: evaluation(&group) });
         let before = std::mem::replace(&mut self.at(id).membership, after);
         if let Some(before) = before {
             self.group_at(before.group).members.remove(&id);

@@ -26,12 +26,13 @@ impl Registry {
         if object.size == size {
             return Ok(());
         }
-        let waits = object.due.is_none() && self.is_adaptive(object);
+        // Later changes leave the time as it is, unless a clock that had jumped ahead put it too far away.
         let due = now + self.settings.evaluation_interval;
-        let object = self.at(id);
-        object.size = size;
+        let waits = object.due.is_none_or(|before| before > due) && self.is_adaptive(object);
+        self.at(id).size = size;
         if waits {
-            object.due = Some(due);
+            self.settled(id);
+            self.at(id).due = Some(due);
             self.due.insert((due, id));
         }
         Ok(())

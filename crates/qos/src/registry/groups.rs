@@ -3,10 +3,10 @@
 use block::{Iops, ObjectId, Span};
 
 use super::{Change, Note, Registry};
-use crate::adaptive::{Allocation, Density};
+use crate::adaptive::{Allocation, Density, Evaluation};
 use crate::edit::{Edit, GroupId};
 use crate::group::{Group, GroupClass, check_name};
-use crate::object::ObjectKind;
+use crate::object::{Membership, ObjectKind};
 use crate::policy::{AdaptivePolicy, BlockSize, BurstKnobs, FixedPolicy, Policy, Rates};
 use crate::rule::{Refusal, Rule};
 use crate::settings::PeakMode;
@@ -195,22 +195,38 @@ impl Registry {
         group.members.iter().try_for_each(|member| self.check_kind(&self.objects[member], &group.name, policy))
     }
 
-    /// Puts a checked policy in the place of a group's.
+    /// Puts a checked policy in the place of a group's. Its kind and whether it is shared are as before, so nobody joins
+    /// or leaves a budget. Costs nothing a member where only the budget changed.
     fn replace_policy(&mut self, id: GroupId, policy: Policy) -> Vec<Edit> {
         let mut edits = Vec::new();
-        let group = &self.groups[&id];
-        let before = group.policy.budget(&self.settings);
-        let members: Vec<_> = group.members.iter().map(|member| (*member, self.binding(*member))).collect();
-        let budget = policy.budget(&self.settings);
-        if policy.shared() && budget != before {
+        let before = std::mem::replace(&mut self.group_at(id).policy, policy);
+        let (policy, settings) = (&self.groups[&id].policy, &self.settings);
+        let budget = policy.budget(settings);
+        if policy.shared() && budget != before.budget(settings) {
             edits.push(Edit::SetGroup { group: id, limits: budget });
         }
-        self.group_at(id).policy = policy;
-        for (member, before) in members {
-            self.enrol(member, Some(id));
-            before.edits(self.binding(member), member, &mut edits);
+        let own = |policy: &Policy| policy.own(Evaluation::default(), settings);
+        if policy.adaptive().is_none() && own(&before) == own(policy) {
+            return edits;
+        }
+        for member in self.groups[&id].members.iter().copied().collect::<Vec<_>>() {
+            self.follow(member, &before, &mut edits);
         }
         edits
+    }
+
+    /// A member follows its group's new policy, at its present size.
+    fn follow(&mut self, id: ObjectId, before: &Policy, edits: &mut Vec<Edit>) {
+        self.settled(id);
+        let object = &self.objects[&id];
+        let Some(Membership { group, evaluation }) = object.membership else { return };
+        let (policy, settings) = (&self.groups[&group].policy, &self.settings);
+        let evaluated = policy.evaluate(object.size, settings.units);
+        let limits = policy.own(evaluated, settings);
+        if limits != before.own(evaluation, settings) {
+            edits.push(Edit::SetLimits { object: id, limits });
+        }
+        self.at(id).membership = Some(Membership { group, evaluation: evaluated });
     }
 }
 
