@@ -315,3 +315,10 @@ fn whole(allocated: u64, used: u64) -> Size {
 fn list(names: &[String]) -> String {
     if names.is_empty() { "none".into() } else { names.join(", ") }
 }
+
+impl Control {
+    /// An object's identifier, derived from its number: unique within the pool, and the same after a restart.
+    fn uuid_of(&self, object: ObjectId) -> String {
+        crate::persist::uuid_text(0x5ea1_a110_0000_8000_8000_0000_0000_0000 | u128::from(object.0))
+    }
+}

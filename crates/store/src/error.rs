@@ -42,6 +42,9 @@ pub enum StoreError {
         /// The system's answer.
         source: std::io::Error,
     },
+    /// A data file cannot be opened.
+    #[error(transparent)]
+    Open(#[from] uring::OpenError),
     /// The device lacks room.
     #[error("{}: {needed} bytes needed, {free} free", .path.display())]
     NoSpace {

@@ -5,6 +5,7 @@ use crate::error::StoreError;
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use uring::{Disk, Opening};
 
 const CATALOGUE: &str = "catalogue.db";
 const SETTINGS: &str = "seawall.toml";
@@ -111,6 +112,30 @@ impl Pool {
         let made = file.and_then(|file| file.set_len(size).and_then(|()| file.sync_all()));
         made.map_err(StoreError::file(&path, "make the LUN's file"))?;
         self.sync_data_folder()
+    }
+
+    /// Makes a LUN's data file longer; durable when it returns.
+    ///
+    /// # Errors
+    /// The file system refuses.
+    pub fn grow_data_file(&self, lun: CatalogueId, size: u64) -> Result<(), StoreError> {
+        let path = self.data_file(lun);
+        let file = OpenOptions::new().write(true).open(&path);
+        let grown = file.and_then(|file| file.set_len(size).and_then(|()| file.sync_all()));
+        grown.map_err(StoreError::file(&path, "grow the LUN's file"))
+    }
+
+    /// Opens a LUN's data file the way that the pool's settings say.
+    ///
+    /// # Errors
+    /// It is gone, or its file system cannot go past the page cache.
+    pub fn open_data_file(&self, lun: CatalogueId) -> Result<Disk, StoreError> {
+        let cache = match self.cache {
+            Cache::Direct => uring::Cache::Direct,
+            Cache::Page => uring::Cache::Page,
+        };
+        let opening = Opening { cache, write: true, ..Opening::default() };
+        Ok(uring::open(&self.data_file(lun), opening)?)
     }
 
     /// Removes a LUN's data file; it may be gone already.
