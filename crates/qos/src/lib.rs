@@ -9,17 +9,26 @@
 //! Pure: integer nanoseconds come in as arguments, decisions go out. The same code guards real volumes in the server
 //! and simulated ones in virtual time.
 
+pub mod account;
 pub mod adaptive;
+mod clock;
 pub mod edit;
+mod gate;
 pub mod group;
+mod heap;
 pub mod object;
 pub mod policy;
 pub mod registry;
 pub mod rule;
+mod scheduler;
 pub mod settings;
+mod slab;
+mod tuning;
 
+pub use account::{Bin, FloorState, GateStatus, GroupAccount, ObjectAccount, Passed, Shortage, Spans, Tally};
 pub use adaptive::{Allocation, Density, Evaluation, Per, Size, SizeUnit, Units, typed_size};
 pub use edit::{Burst, Ceiling, Edit, EditError, Floor, GroupId, Limits};
+pub use gate::Gate;
 pub use group::{Group, GroupClass};
 pub use object::{Membership, Object, ObjectKind};
 pub use policy::{AdaptivePolicy, BlockSize, BurstKnobs, FixedPolicy, Policy, Rates};
@@ -29,3 +38,4 @@ pub use registry::{
 };
 pub use rule::{Refusal, Rule};
 pub use settings::{DefaultBurst, Nesting, PeakMode, RegistrySettings};
+pub use tuning::Settings;

@@ -131,7 +131,9 @@ impl Control {
         for object in self.registry.objects() {
             let in_force = self.registry.limits_in_force(object.id()).unwrap_or_default();
             let own = in_force.levels.iter().find(|level| level.object == object.id());
-            let Some((level, group)) = own.and_then(|level| Some((level, self.group_name(level.group)?))) else { continue };
+            let Some((level, group)) = own.and_then(|level| Some((level, self.group_name(level.group)?))) else {
+                continue;
+            };
             let mut limits = level.limits;
             if level.shared {
                 let budget = numbers(group, &limits);

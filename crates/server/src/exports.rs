@@ -96,7 +96,14 @@ mod tests {
     use nbd::Exports as _;
 
     fn export(object: u32, svm: &str, path: &str) -> Export {
-        Export { object: ObjectId(object), svm: svm.into(), path: path.into(), size: 1 << 20, align: 512, longest: 1 << 25 }
+        Export {
+            object: ObjectId(object),
+            svm: svm.into(),
+            path: path.into(),
+            size: 1 << 20,
+            align: 512,
+            longest: 1 << 25,
+        }
     }
 
     #[test]

@@ -26,10 +26,7 @@ pub(crate) fn rows_of(catalogue: &Catalogue) -> Contents {
 }
 
 /// What the registry is restored from. `used` tells the bytes that an object takes.
-pub(crate) fn records_of(
-    contents: &Contents,
-    used: impl Fn(&ObjectRow) -> u64,
-) -> Result<Catalogue, UnreadablePolicy> {
+pub(crate) fn records_of(contents: &Contents, used: impl Fn(&ObjectRow) -> u64) -> Result<Catalogue, UnreadablePolicy> {
     Ok(Catalogue {
         objects: contents.objects.values().map(|row| object_record(row, used(row))).collect(),
         groups: contents.policies.values().map(group_record).collect::<Result<_, _>>()?,
@@ -174,10 +171,8 @@ impl From<&FixedPolicy> for Fixed {
 
 impl From<Fixed> for FixedPolicy {
     fn from(fixed: Fixed) -> FixedPolicy {
-        let rates = |iops: Option<u64>, bytes: Option<u64>| Rates {
-            iops: iops.map(Iops),
-            bytes: bytes.map(BytesPerSecond),
-        };
+        let rates =
+            |iops: Option<u64>, bytes: Option<u64>| Rates { iops: iops.map(Iops), bytes: bytes.map(BytesPerSecond) };
         FixedPolicy {
             ceiling: rates(fixed.max_iops, fixed.max_bytes),
             floor: rates(fixed.min_iops, fixed.min_bytes),
@@ -216,8 +211,7 @@ impl From<&AdaptivePolicy> for Adaptive {
 
 impl From<Adaptive> for AdaptivePolicy {
     fn from(adaptive: Adaptive) -> AdaptivePolicy {
-        let density =
-            |rate: Rate| Density { iops: Iops(rate.iops), per: if rate.per_gb { Per::Gb } else { Per::Tb } };
+        let density = |rate: Rate| Density { iops: Iops(rate.iops), per: if rate.per_gb { Per::Gb } else { Per::Tb } };
         let allocation = |used| if used { Allocation::Used } else { Allocation::Allocated };
         let block = BLOCK_SIZES.iter().find(|(_, kib)| *kib == adaptive.block_kib);
         AdaptivePolicy {

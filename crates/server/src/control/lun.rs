@@ -43,7 +43,8 @@ impl Control {
             Ok((lun, steps.notes.concat()))
         });
         let (lun, notes) = made?;
-        let served = self.pool.make_data_file(lun.0, size).map_err(ControlError::from).and_then(|()| self.serve_lun(lun));
+        let served =
+            self.pool.make_data_file(lun.0, size).map_err(ControlError::from).and_then(|()| self.serve_lun(lun));
         if let Err(error) = served {
             self.forget_lun(lun)?;
             return Err(error);

@@ -117,8 +117,7 @@ fn rates_of(limits: Option<Limits>) -> Rates {
 }
 
 fn limits_of(rates: Rates) -> Option<Limits> {
-    let limits =
-        Limits { iops: rates.iops.map(|rate| rate.0), bytes_per_second: rates.bytes.map(|rate| rate.0) };
+    let limits = Limits { iops: rates.iops.map(|rate| rate.0), bytes_per_second: rates.bytes.map(|rate| rate.0) };
     (limits != Limits::default()).then_some(limits)
 }
 

@@ -249,8 +249,11 @@ fn status(
     one: bool,
 ) {
     let count = if one { 1 } else { nbd::limits::STATUS_EXTENTS_MAX as usize };
-    let extents: Vec<nbd::Extent> =
-        extents.iter().take(count).map(|extent| nbd::Extent::allocation(extent.len, extent.hole, extent.zero)).collect();
+    let extents: Vec<nbd::Extent> = extents
+        .iter()
+        .take(count)
+        .map(|extent| nbd::Extent::allocation(extent.len, extent.hole, extent.zero))
+        .collect();
     match (framing.chunks(), allocation) {
         (Some(chunks), Some(context)) if !extents.is_empty() => {
             chunks.status(out, to, context, &extents, nbd::Last::Yes);
