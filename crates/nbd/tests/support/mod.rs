@@ -34,8 +34,8 @@ pub struct OneDisk;
 
 impl Exports for OneDisk {
     fn list(&self, each: &mut dyn FnMut(&str, Option<&str>)) {
-        each("disk", Some("the disk"));
         each("bad\0name", None);
+        each("disk", Some("the disk"));
     }
 
     fn find(&self, name: &str) -> Result<ExportInfo, Refusal> {
