@@ -30,10 +30,10 @@ pub enum HandshakeError {
     )]
     NotFixed(u32),
     /// `EXPORT_NAME` asked for what cannot be given, and that option has no way to say so.
-    #[error("EXPORT_NAME {name:?}: {why}; the option has no error reply, so the connection is closed")]
+    #[error("EXPORT_NAME{}: {why}; the option has no error reply, so the connection is closed", named(.name))]
     ExportName {
-        /// The export asked for.
-        name: String,
+        /// The export asked for, where the name was read.
+        name: Option<String>,
         /// Why not.
         why: String,
     },
@@ -139,6 +139,10 @@ fn reply_name(code: u32) -> &'static str {
         rep::ERR_EXT_HEADER_REQD => "it requires extended headers",
         _ => "it gave an error that this client does not know",
     }
+}
+
+fn named(name: &Option<String>) -> String {
+    name.as_ref().map_or(String::new(), |name| format!(" {name:?}"))
 }
 
 fn quoted(message: &str) -> String {

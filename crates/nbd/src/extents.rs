@@ -6,6 +6,8 @@
 //! ```
 
 use crate::error::StreamError;
+use crate::limits::STATUS_EXTENTS_MAX;
+use crate::request::{CommandFlags, Request};
 use crate::values::{STATE_HOLE, STATE_ZERO, chunk};
 use crate::wire::{Cursor, Put};
 
@@ -50,6 +52,35 @@ impl Extent {
     }
 }
 
+/// Makes what a backend said of `request`'s range, from its first byte on, an answer that the protocol allows: joins
+/// equal neighbours, drops empty ones and what lies beyond the range, keeps one if only one was asked for.
+///
+/// Lengths stay multiples of the block size if they were. Nothing is left if nothing was said; that is an error then.
+pub fn fit_extents(extents: &mut Vec<Extent>, request: &Request) {
+    // "The server SHOULD use different *status* values between consecutive descriptors where feasible".
+    extents.dedup_by(|next, kept| {
+        let same = next.flags == kept.flags || next.length == 0;
+        if same {
+            kept.length = kept.length.saturating_add(next.length);
+        }
+        same
+    });
+    // Only the first can still be empty, and only if its neighbour differs.
+    if extents.first().is_some_and(|first| first.length == 0) {
+        extents.remove(0);
+    }
+    // With REQ_ONE "every reply chunk MUST contain exactly one descriptor, and that descriptor MUST NOT exceed the *length*
+    // of the original request"; else "SHOULD NOT send more than 2^20 status descriptors".
+    let one = request.flags.contains(CommandFlags::REQ_ONE);
+    extents.truncate(if one { 1 } else { STATUS_EXTENTS_MAX as usize });
+    let mut left = request.length;
+    extents.retain_mut(|extent| {
+        extent.length = extent.length.min(left);
+        left -= extent.length;
+        extent.length > 0
+    });
+}
+
 /// The descriptors that follow the header of a status chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extents {
@@ -88,4 +119,36 @@ impl Extents {
 
 fn widen((length, flags): (u32, u32)) -> (u64, u64) {
     (length.into(), flags.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::Command;
+
+    fn fitted(extents: &[(u64, u64)], length: u64, flags: CommandFlags) -> Vec<(u64, u64)> {
+        let mut extents: Vec<Extent> = extents.iter().map(|&(length, flags)| Extent { length, flags }).collect();
+        fit_extents(&mut extents, &Request::new(1, Command::BlockStatus, 0, length).with(flags));
+        extents.into_iter().map(|e| (e.length, e.flags)).collect()
+    }
+
+    #[test]
+    fn equal_neighbours_are_joined_and_the_rest_is_cut() {
+        let none = CommandFlags::NONE;
+        // 512 and 512 with the same flags are 1024; of the 4096 after them 3072 lie within 4096.
+        assert_eq!(fitted(&[(512, 0), (512, 0), (4096, 3), (512, 0)], 4096, none), [(1024, 0), (3072, 3)]);
+        assert_eq!(fitted(&[(512, 0), (512, 3)], 4096, none), [(512, 0), (512, 3)]);
+        // Empty ones vanish wherever they stand.
+        assert_eq!(fitted(&[(0, 1), (512, 0), (0, 3), (512, 0)], 4096, none), [(1024, 0)]);
+        assert_eq!(fitted(&[(0, 1), (0, 2)], 4096, none), []);
+        assert_eq!(fitted(&[], 4096, none), []);
+        assert_eq!(fitted(&[(u64::MAX, 0), (u64::MAX, 0)], 4096, none), [(4096, 0)]);
+    }
+
+    #[test]
+    fn one_extent_if_one_was_asked_for() {
+        let one = CommandFlags::REQ_ONE;
+        assert_eq!(fitted(&[(512, 0), (512, 0), (4096, 3)], 4096, one), [(1024, 0)]);
+        assert_eq!(fitted(&[(8192, 3)], 4096, one), [(4096, 3)]);
+    }
 }

@@ -21,7 +21,7 @@ pub const STATUS_EXTENTS_MAX: u32 = 1 << 20;
 /// Limits of one handshake, the same names on both sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HandshakeLimits {
-    /// Options that a client may send; enough to describe a few dozen exports over one connection.
+    /// Options that a client may send (server only); enough to describe a few dozen exports over one connection.
     pub options: u32,
     /// Bytes of one option's data (server) or one option reply's data (client): what may sit in the caller's buffer.
     pub option_bytes: u32,

@@ -60,7 +60,8 @@ impl Rules {
 
     /// Whether the request may be carried out. If not, its payload still has to be taken off the stream.
     ///
-    /// Protocol text, "Error values": bad commands, flags and ranges are EINVAL, "never a disconnect".
+    /// The errors are those of the protocol text, "Error values" and "Block size constraints"; nothing here is a reason to
+    /// disconnect.
     pub fn check(&self, request: &Request) -> Result<(), Errno> {
         let command = request.command;
         if command.writes() && self.flags.contains(TransmissionFlags::READ_ONLY) {

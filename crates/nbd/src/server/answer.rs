@@ -104,7 +104,7 @@ impl ServerHandshake {
                 out.extend_from_slice(cut(description.unwrap_or("")).as_bytes());
             });
         });
-        if full {
+        if full || out.len() > end {
             out.truncate(start);
             return Err((rep::ERR_TOO_BIG, format!("the list takes more than {} bytes", self.list_bytes_max())));
         }

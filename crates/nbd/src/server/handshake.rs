@@ -230,9 +230,7 @@ impl ServerHandshake {
         };
         match refusal {
             // "FORCEDTLS mode": as EXPORT_NAME "cannot error, it MUST terminate the session".
-            Some((_, why)) if head.option == opt::EXPORT_NAME => {
-                Err(HandshakeError::ExportName { name: String::new(), why })
-            }
+            Some((_, why)) if head.option == opt::EXPORT_NAME => Err(HandshakeError::ExportName { name: None, why }),
             other => Ok(other),
         }
     }
@@ -275,13 +273,13 @@ impl ServerHandshake {
         // `here` is at most `len`.
         let left = len - here as u32;
         self.phase = if left == 0 { Phase::Options } else { Phase::Skip(left) };
-        if left == 0 || here > 0 { ServerStep::Continue } else { ServerStep::NeedMore(1) }
+        if left == 0 { ServerStep::Continue } else { ServerStep::NeedMore(1) }
     }
 }
 
 /// What an export's name may be called in an error that ends the connection.
 pub(super) fn export_name_error(name: &[u8], why: impl Into<String>) -> HandshakeError {
-    HandshakeError::ExportName { name: lossy(name), why: why.into() }
+    HandshakeError::ExportName { name: Some(lossy(name)), why: why.into() }
 }
 
 fn known(option: u32) -> bool {
