@@ -17,6 +17,7 @@
 mod blocking;
 mod buddy;
 mod clock;
+pub mod disk;
 mod engine;
 mod failure;
 mod files;
@@ -30,6 +31,9 @@ mod region;
 mod ring;
 mod settings;
 mod slab;
+pub mod socket;
+pub mod space;
+pub mod usage;
 mod wake;
 
 pub use clock::Clock;

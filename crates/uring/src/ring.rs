@@ -18,6 +18,7 @@ use crate::files::Closed;
 use crate::operation::{Handle, Key, Operation, Outcome, SEND_FLAGS, Wait};
 use crate::region::Region;
 use crate::slab::REGISTERED_CHUNK;
+use crate::usage::memory_lock_limit;
 use crate::{Clock, IoError, IoSettings, TaskWork, Waker};
 
 /// `user_data` of the read that listens for wakes, and of cancellations. Requests are named by 32 bits.
@@ -71,13 +72,14 @@ impl Ring {
     }
 
     /// Pins and registers the first bytes of `region`, at most `most`; returns how many. Where the memory limit does not
-    /// allow it all, less is tried: first what the limit names, then half and half again.
+    /// allow it all, less is tried: the limit less one eighth, two eighths and so on, because other rings of the user
+    /// count too.
     ///
     /// # Safety
     /// The region must outlive the ring.
     pub(crate) unsafe fn register(&mut self, region: &Region, most: u64) -> usize {
         let mut len = most.min(region.len() as u64) as usize / 4096 * 4096;
-        let limit = memory_lock_limit() / 8 * 7 / 4096 * 4096;
+        let eighth = (memory_lock_limit().min(len) / 8).next_multiple_of(4096);
         while len >= 64 << 10 {
             let chunks: Vec<libc::iovec> = (0..len)
                 .step_by(REGISTERED_CHUNK)
@@ -91,7 +93,7 @@ impl Ring {
             match unsafe { self.ring.submitter().register_buffers(&chunks) } {
                 Ok(()) => return len,
                 Err(error) if error.raw_os_error() == Some(libc::ENOMEM) => {
-                    len = if limit < len { limit } else { len / 2 / 4096 * 4096 };
+                    len = len.min(8 * eighth).saturating_sub(eighth);
                 }
                 Err(_) => return 0,
             }
@@ -327,14 +329,6 @@ fn unregister_ring(fd: RawFd, index: u32) {
     let mut update = RingUpdate { offset: index, resv: 0, data: 0 };
     // SAFETY: as in `register_ring`.
     unsafe { libc::syscall(libc::SYS_io_uring_register, fd, UNREGISTER_RING_FDS, &raw mut update, 1) };
-}
-
-/// Bytes that an unprivileged process may lock.
-fn memory_lock_limit() -> usize {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: `limit` is a valid place to write to.
-    let outcome = unsafe { libc::getrlimit(libc::RLIMIT_MEMLOCK, &mut limit) };
-    if outcome == 0 { usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX) } else { 0 }
 }
 
 /// The ring waits by itself; on a non-blocking socket it would answer EAGAIN instead.

@@ -6,6 +6,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 use backends::{on_each, reap, run};
+use uring::disk::{self, Cache, Create, OpenError, Opening};
 use uring::{Errno, Failure, Io, Job};
 
 fn temporary(size: u64) -> File {
@@ -47,6 +48,43 @@ fn what_is_written_is_read_again() {
             io.give(buf);
         }
         io.close(file);
+    });
+}
+
+/// Past the page cache where the file system can: aligned blocks at many depths, each found again at its place.
+#[test]
+fn direct_writes_are_read_again() {
+    on_each(|io| {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("disk");
+        let opening = Opening { create: Create::New, ..Opening::default() };
+        let disk = match disk::open(&path, opening) {
+            Err(OpenError::NoDirect(_)) => disk::open(&path, Opening { cache: Cache::Page, ..opening }).unwrap(),
+            opened => opened.unwrap(),
+        };
+        let (port, file) = (io.port(), io.register(disk.file));
+        // 48 blocks of 16 KiB, in an order that is not theirs: 7 and 48 have no common divisor.
+        let block = 16 << 10;
+        let place = |token: u64| token * 7 % 48 * u64::from(block);
+        for token in 0..48 {
+            let buf = filled(io, block, token);
+            port.push(token, Job::Write { file, at: place(token), buf, durable: token % 16 == 0 }).unwrap();
+        }
+        for done in reap(io, &port, 48) {
+            assert_eq!(done.result, Ok(block));
+            io.give(done.buf.unwrap());
+        }
+        for token in 0..48 {
+            port.push(token, Job::Read { file, at: place(token), buf: io.take(block).unwrap() }).unwrap();
+        }
+        let mut expected = vec![0; block as usize];
+        for done in reap(io, &port, 48) {
+            assert_eq!(done.result, Ok(block));
+            pattern(&mut expected, done.token);
+            let buf = done.buf.unwrap();
+            assert!(io.with(&buf, |bytes| bytes == expected), "block {}", done.token);
+            io.give(buf);
+        }
     });
 }
 

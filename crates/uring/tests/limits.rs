@@ -65,7 +65,7 @@ fn what_may_not_be_pinned_works_unregistered() {
         limit_locked_memory(8 << 20);
         let mut io = Io::open(&IoSettings { slab: Bytes::mib(32), ..settings() }).unwrap();
         if let Backend::Uring { registered, .. } = io.backend() {
-            // 7/8 of the limit, unless other rings of this user have used some of it: then half, and half again.
+            // 7/8 of the limit, or less where other rings of this user have used some of it.
             assert!(*registered <= Bytes::mib(7), "{registered}");
         }
         let port = io.port();
