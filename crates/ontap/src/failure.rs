@@ -34,7 +34,8 @@ impl Failure {
 /// Defines the numbers with their meaning.
 macro_rules! codes {
     ($( $(#[doc = $gist:literal])+ $variant:ident = $number:literal, )+) => {
-        /// The numbers of ONTAP's message list, as its REST reference gives them.
+        /// The numbers of ONTAP's message list, as its REST reference gives them. Which of 8454277 and 8454278, and
+        /// which of 8454327 and 8454328, goes which way is not told there; the order here is a guess.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Code {
             $( $(#[doc = $gist])+ $variant, )+

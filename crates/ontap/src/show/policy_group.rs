@@ -72,7 +72,7 @@ impl Row for PolicyGroupRow {
         Column::left("vserver", "Vserver", 11),
         Column::left("class", "Class", 12),
         Column::left("num-workloads", "Wklds", 5),
-        Column::left("throughput-policy", "Throughput", 18),
+        Column::left("throughput-policy", "Throughput", 22),
         Column::left("is-shared", "Is Shared", 9),
     ];
 
