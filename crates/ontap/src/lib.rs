@@ -15,11 +15,14 @@
 //! reference and REST documentation.
 
 pub mod catalogue;
+mod failure;
 pub mod grammar;
 mod nearest;
+pub mod show;
 pub mod value;
 mod word;
 
 pub use catalogue::Command;
+pub use failure::{Code, Failure};
 pub use grammar::{CommandError, Problem, complete, parse};
 pub use word::{UnclosedQuote, Word};

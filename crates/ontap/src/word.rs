@@ -12,6 +12,9 @@ pub struct Word {
     pub quoted: bool,
 }
 
+/// The hyphen, and what pasted text has in its place: en dash, em dash, minus sign.
+const DASHES: [char; 4] = ['-', '\u{2013}', '\u{2014}', '\u{2212}'];
+
 /// A quote was opened and never closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the quote {0} is not closed; add the closing {0}")]
@@ -23,10 +26,17 @@ impl Word {
         Word { text: text.into(), quoted: false }
     }
 
-    /// True if it names a parameter (`-volume`, `--volume`) rather than being a value such as `-5`.
-    pub fn names_parameter(&self) -> bool {
-        let mut rest = self.text.chars().skip_while(|c| *c == '-');
-        !self.quoted && self.text.starts_with('-') && rest.next().is_some_and(char::is_alphabetic)
+    /// The name, if it names a parameter (`-volume`) rather than being a value such as `-5`. Two hyphens and the long
+    /// dashes that word processors make of a hyphen name one too; [`Word::has_one_hyphen`] tells them apart.
+    pub fn parameter(&self) -> Option<&str> {
+        let name = self.text.trim_start_matches(DASHES);
+        let dashed = name.len() < self.text.len();
+        (dashed && !self.quoted && name.starts_with(char::is_alphabetic)).then_some(name)
+    }
+
+    /// True if a parameter is named as it should be.
+    pub fn has_one_hyphen(&self) -> bool {
+        self.text.strip_prefix('-').is_some_and(|name| !name.starts_with(DASHES))
     }
 
     /// The words of a line.
@@ -98,10 +108,11 @@ mod tests {
     }
 
     #[test]
-    fn only_unquoted_hyphen_and_letter_names_a_parameter() {
-        let named: Vec<bool> =
-            Word::split("-vol --vol \"-vol\" -5 - vol").unwrap().iter().map(Word::names_parameter).collect();
-        assert_eq!(named, [true, true, false, false, false, false]);
+    fn hyphens_name_parameters_and_quotes_and_numbers_do_not() {
+        let words = Word::split("-vol --vol \u{2013}vol \"-vol\" -5 - vol").unwrap();
+        let names: Vec<_> = words.iter().map(|w| w.parameter().map(|name| (name, w.has_one_hyphen()))).collect();
+        let vol = |one| Some(("vol", one));
+        assert_eq!(names, [vol(true), vol(false), vol(false), None, None, None, None]);
     }
 
     proptest! {

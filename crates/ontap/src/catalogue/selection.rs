@@ -60,11 +60,6 @@ impl Selection {
         self.filters.iter().find(|f| f.field == field).map(|f| &f.query)
     }
 
-    /// True if an object is asked for; `cell` gives the text of its field.
-    pub fn keeps(&self, cell: impl Fn(&'static str) -> String) -> bool {
-        self.filters.iter().all(|f| f.query.matches(&cell(f.field)))
-    }
-
     pub(crate) fn read(
         arguments: &Arguments,
         columns: &[&'static str],

@@ -48,6 +48,8 @@ commands! {
         "admin-state",
         /// State that it is in
         "operational-state",
+        /// Root volume
+        "rootvolume",
         /// Aggregate that its volumes come from
         "aggregate",
         /// Policy group

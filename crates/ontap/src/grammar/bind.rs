@@ -36,12 +36,11 @@ pub(super) struct Bound {
 pub(super) fn bind(spec: &'static CommandSpec, words: &[Word]) -> Bound {
     let mut binder =
         Binder { spec, words, at: 0, arguments: Arguments::default(), problems: Vec::new(), mended: Some(vec![]) };
-    let first_is_named = words.iter().any(|w| w.names_parameter() && binder.names_first(w));
+    let first_is_named = words.iter().any(|w| binder.names_first(w));
     while let Some(word) = binder.next() {
-        if word.names_parameter() {
-            binder.parameter(word);
-        } else {
-            binder.bare(word, first_is_named);
+        match word.parameter() {
+            Some(typed) => binder.parameter(word, typed),
+            None => binder.bare(word, first_is_named),
         }
     }
     binder.missing();
@@ -67,7 +66,7 @@ impl<'a> Binder<'a> {
 
     /// The next word, if it is a value and not a parameter.
     fn next_value(&mut self) -> Option<&'a Word> {
-        let word = self.words.get(self.at).filter(|w| !w.names_parameter());
+        let word = self.words.get(self.at).filter(|w| w.parameter().is_none());
         self.at += usize::from(word.is_some());
         word
     }
@@ -76,33 +75,35 @@ impl<'a> Binder<'a> {
         self.spec.parameters.iter().map(|p| p.name).collect()
     }
 
-    fn names_first(&self, word: &Word) -> bool {
-        let first = self.spec.parameters.first().map(|p| p.name);
-        matches!(pick(word.text.trim_start_matches('-'), &self.names()), Pick::One(name) if Some(name) == first)
-    }
-
-    /// A word with a hyphen: find its parameter, then its value.
-    fn parameter(&mut self, word: &Word) {
-        let typed = word.text.trim_start_matches('-');
-        match pick(typed, &self.names()) {
-            Pick::One(_) if word.text.starts_with("--") => self.unknown(word),
-            Pick::One(name) => {
-                let parameter = self.spec.parameters.iter().find(|p| p.name == name);
-                parameter.into_iter().for_each(|p| self.value(p, word));
-            }
-            Pick::Several(choices) => {
-                let choices = choices.iter().map(|c| format!("-{c}")).collect();
-                self.problems.push(Problem::AmbiguousParameter { word: word.text.clone(), choices });
-                self.mended = None;
-                self.next_value();
-            }
-            Pick::None => self.unknown(word),
+    /// The parameter that a word with a hyphen stands for.
+    fn named(&self, word: &Word) -> Option<&'static Parameter> {
+        match pick(word.parameter()?, &self.names()) {
+            Pick::One(name) => self.spec.parameter(name),
+            Pick::None | Pick::Several(_) => None,
         }
     }
 
-    fn unknown(&mut self, word: &Word) {
+    fn names_first(&self, word: &Word) -> bool {
+        self.named(word).is_some_and(|p| self.spec.parameters.first().is_some_and(|first| first.name == p.name))
+    }
+
+    /// A word with a hyphen: find its parameter, then its value.
+    fn parameter(&mut self, word: &Word, typed: &str) {
+        if let Pick::Several(choices) = pick(typed, &self.names()) {
+            let choices = choices.iter().map(|c| format!("-{c}")).collect();
+            self.problems.push(Problem::AmbiguousParameter { word: word.text.clone(), choices });
+            self.mended = None;
+            self.next_value();
+            return;
+        }
+        match self.named(word).filter(|_| word.has_one_hyphen()) {
+            Some(parameter) => self.value(parameter, word),
+            None => self.unknown(word, typed),
+        }
+    }
+
+    fn unknown(&mut self, word: &Word, typed: &str) {
         let names = self.names();
-        let typed = word.text.trim_start_matches('-');
         let meant = match pick(typed, &names) {
             Pick::One(name) => Some(name),
             _ => nearest::to(typed, names.iter().copied()),
@@ -145,8 +146,9 @@ impl<'a> Binder<'a> {
 
     /// `-peak-iops -allocation used-space` is a blank too many; otherwise the parameter stands there for nothing.
     fn no_value(&mut self, parameter: &'static Parameter) {
-        let next = self.words.get(self.at).map(|w| w.text.clone());
-        let joined = next.as_ref().map(|n| format!("{}-{}", parameter.name, n.trim_start_matches('-')));
+        let follows = self.words.get(self.at);
+        let next = follows.map(|w| w.text.clone());
+        let joined = follows.and_then(Word::parameter).map(|name| format!("{}-{name}", parameter.name));
         let whole = joined.and_then(|j| self.spec.parameter(&j.to_ascii_lowercase()));
         let (Some(next), Some(whole)) = (next.clone(), whole) else {
             let syntax = parameter.syntax;
@@ -190,12 +192,8 @@ impl<'a> Binder<'a> {
     fn unexpected(&mut self, word: &Word) {
         let text = word.text.clone();
         let halves = self.at.checked_sub(3).map(|i| (&self.words[i], &self.words[i + 1]));
-        let parameter = halves.filter(|(name, value)| name.names_parameter() && !value.names_parameter()).and_then(
-            |(name, value)| match pick(name.text.trim_start_matches('-'), &self.names()) {
-                Pick::One(full) => self.spec.parameter(full).map(|p| (p, value)),
-                _ => None,
-            },
-        );
+        let halves = halves.filter(|(_, value)| value.parameter().is_none());
+        let parameter = halves.and_then(|(name, value)| Some((self.named(name)?, value)));
         if let Some((parameter, value)) = parameter {
             let joined = Word { text: format!("{}{text}", value.text), quoted: value.quoted };
             if (parameter.check)(&joined).is_ok() {

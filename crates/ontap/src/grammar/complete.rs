@@ -58,9 +58,9 @@ fn command_words(path: &[&'static str], next: &[&'static str], typed: &str) -> V
 /// Behind the command's words: a value where one is due, and parameters that are not given yet.
 fn behind(spec: &'static CommandSpec, given: &[Word], typed: &str, start: usize) -> Completion {
     let names: Vec<&'static str> = spec.parameters.iter().map(|p| p.name).collect();
-    let named = |word: &Word| match pick(word.text.trim_start_matches('-'), &names) {
-        Pick::One(name) if word.names_parameter() => spec.parameter(name),
-        _ => None,
+    let named = |word: &Word| match pick(word.parameter()?, &names) {
+        Pick::One(name) => spec.parameter(name),
+        Pick::None | Pick::Several(_) => None,
     };
     let due = given.last().and_then(named);
     match due {

@@ -28,7 +28,7 @@ impl Topic {
         for word in words {
             let next = next_words(&path);
             match pick(&word.text, &next) {
-                _ if next.is_empty() || word.names_parameter() => break,
+                _ if next.is_empty() || word.parameter().is_some() => break,
                 Pick::One(full) => path.push(full),
                 Pick::None => return Err(lookup::unknown_word(&word.text, &path, &next)),
                 Pick::Several(choices) => return Err(lookup::ambiguous(&word.text, &choices)),

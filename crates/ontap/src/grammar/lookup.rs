@@ -29,7 +29,7 @@ pub(super) fn find(words: &[Word]) -> Result<Found<'_>, Miss> {
         if next.is_empty() {
             break;
         }
-        if word.names_parameter() {
+        if word.parameter().is_some() {
             return Err(Miss { problem: incomplete(&path, &next), mended: None });
         }
         match pick(&word.text, &next) {

@@ -61,7 +61,8 @@ impl FromStr for ObjectName {
     }
 }
 
-/// Proposes the name without its odd characters, if anything is left that keeps the rule.
+/// Proposes the name without hyphens and printed quotes around it and with `_` for odd signs inside, if that keeps the
+/// rule.
 fn check(text: &str, rule: &str, fits: impl Fn(&str) -> bool) -> Result<String, ValueError> {
     let length = text.chars().count();
     if length > NAME_CHARS_MAX {
@@ -71,7 +72,7 @@ fn check(text: &str, rule: &str, fits: impl Fn(&str) -> bool) -> Result<String, 
         return Ok(text.to_owned());
     }
     let error = ValueError::new(text, rule);
-    let mended: String = text.trim_matches('-').replace([' ', '/', '.'], "_");
+    let mended: String = text.trim_matches(['-', '“', '”', '‘', '’']).replace([' ', '/', '.'], "_");
     Err(if fits(&mended) { error.meaning(mended) } else { error })
 }
 
