@@ -39,6 +39,11 @@ const SPINS: u32 = 1_000_000;
 struct Bare<T>(T);
 
 impl Scene {
+    /// TEMP
+    pub fn run(&self) -> Recording {
+        self.play(Bare)
+    }
+
     /// Plays it without a gate, on the device itself.
     pub fn run_bare(&self) -> Recording {
         self.play(Bare)
