@@ -9,6 +9,16 @@
 //! Pure: integer nanoseconds come in as arguments, decisions go out. The same code guards real volumes in the server
 //! and simulated ones in virtual time.
 
+pub mod account;
+mod clock;
 pub mod edit;
+mod gate;
+mod heap;
+mod scheduler;
+mod slab;
+mod tuning;
 
+pub use account::{Bin, FloorState, GateStatus, GroupAccount, ObjectAccount, Passed, Shortage, Spans, Tally};
 pub use edit::{Burst, Ceiling, Edit, EditError, Floor, GroupId, Limits};
+pub use gate::Gate;
+pub use tuning::Settings;

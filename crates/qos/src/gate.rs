@@ -1,0 +1,151 @@
+//! The gate: a target around a target that keeps policies. It hands requests on when the scheduler says so.
+//!
+//! ```text
+//!   submit ──► scheduler: may it go? ── yes ──► inner.submit      the request carries the gate's own tag inwards;
+//!                  │ no                                           the caller's tag comes back in the completion
+//!                  ▼ it waits, without a buffer if it is a read
+//!   poll   ──► inner.poll, completions counted ──► scheduler: who goes now? ──► inner.submit, a bounded number of steps
+//! ```
+
+use block::{Completion, Fault, Request, Submitted, Target, Ticket, Time, Traits, Wakeup};
+
+use crate::account::{GateStatus, GroupAccount, ObjectAccount};
+use crate::edit::{Edit, EditError};
+use crate::scheduler::{Admission, Pick, Scheduler};
+use crate::tuning::Settings;
+
+/// The ticket of a request that was refused at once: there is nothing to cancel.
+const REFUSED: Ticket = Ticket(u64::MAX);
+
+/// Quality of service around a target. Many objects, one scheduler, one backend: requests carry their object, and the
+/// inner target routes them.
+///
+/// Completions that come back tell the time waited here (`queued`), the time in the inner target (`service`) and what
+/// held the request back last (`cause`). A request for an object that the gate does not know ends with
+/// [`Fault::Invalid`].
+///
+/// Work is bounded: a `submit` is one step, a `poll` at most [`Settings::steps_per_poll`] of them besides what the
+/// inner target does; if more is to be done, [`Target::next_wakeup`] says [`Wakeup::Now`].
+#[derive(Debug)]
+pub struct Gate<T: Target> {
+    inner: T,
+    scheduler: Scheduler,
+}
+
+impl<T: Target> Gate<T> {
+    /// A gate without objects, so without anyone to serve yet.
+    pub fn new(inner: T, settings: Settings) -> Gate<T> {
+        Gate { inner, scheduler: Scheduler::new(settings) }
+    }
+
+    /// Changes objects, limits or groups from now on, while requests wait and fly; applied whole or not at all.
+    ///
+    /// # Errors
+    /// What the edit names does not exist, exists already or is still in use, or a rate is out of range.
+    pub fn edit(&mut self, now: Time, edit: &Edit) -> Result<(), EditError> {
+        self.scheduler.advance(now);
+        self.scheduler.edit(edit)
+    }
+
+    /// The target behind the gate.
+    pub fn inner(&self) -> &T {
+        &self.inner
+    }
+
+    /// The target behind the gate, for what is not a request. Requests go through the gate.
+    pub fn inner_mut(&mut self) -> &mut T {
+        &mut self.inner
+    }
+
+    /// Appends what happened to each object since the last call; objects without requests are left out.
+    pub fn account(&mut self, now: Time, out: &mut Vec<ObjectAccount>) {
+        self.scheduler.advance(now);
+        self.scheduler.account(out);
+    }
+
+    /// Appends what passed each shared group since the last call.
+    pub fn groups(&mut self, now: Time, out: &mut Vec<GroupAccount>) {
+        self.scheduler.advance(now);
+        self.scheduler.account_groups(out);
+    }
+
+    /// The gate as a whole, at this moment.
+    pub fn status(&self) -> GateStatus {
+        self.scheduler.status()
+    }
+
+    fn hand_over(&mut self, now: Time, pick: Pick) {
+        let Some(request) = self.scheduler.take_request(pick.job) else { return };
+        match self.inner.submit(now, request) {
+            Submitted::Taken(ticket) => self.scheduler.started(pick, ticket),
+            Submitted::Full(request) => self.scheduler.refused(pick, request),
+        }
+    }
+
+    fn go_at_once(&mut self, now: Time, job: u32, mut request: Request) {
+        let pick = self.scheduler.go(job);
+        request.tag = self.scheduler.token(job);
+        match self.inner.submit(now, request) {
+            Submitted::Taken(ticket) => self.scheduler.started(pick, ticket),
+            Submitted::Full(request) => self.scheduler.go_refused(pick, request),
+        }
+    }
+}
+
+impl<T: Target> Target for Gate<T> {
+    fn traits(&self) -> Traits {
+        self.inner.traits()
+    }
+
+    fn submit(&mut self, now: Time, request: Request) -> Submitted {
+        let now = self.scheduler.advance(now);
+        let job = match self.scheduler.admit(request.object) {
+            Admission::Unknown => {
+                self.scheduler.refuse(request, Fault::Invalid);
+                return Submitted::Taken(REFUSED);
+            }
+            Admission::Full => return Submitted::Full(request),
+            Admission::Go(node) => {
+                let job = self.scheduler.open(node, &request);
+                self.go_at_once(now, job, request);
+                job
+            }
+            Admission::Wait(node) => {
+                let job = self.scheduler.open(node, &request);
+                self.scheduler.wait(job, request, false);
+                job
+            }
+            Admission::Spill(node) => {
+                let job = self.scheduler.open(node, &request);
+                self.scheduler.wait(job, request, true);
+                job
+            }
+        };
+        Submitted::Taken(Ticket(self.scheduler.token(job)))
+    }
+
+    fn poll(&mut self, now: Time, out: &mut Vec<Completion>) {
+        let now = self.scheduler.advance(now);
+        self.scheduler.begin_poll();
+        let first = out.len();
+        self.inner.poll(now, out);
+        for completion in &mut out[first..] {
+            self.scheduler.finish(completion);
+        }
+        while let Some(pick) = self.scheduler.pick() {
+            self.hand_over(now, pick);
+        }
+        self.scheduler.drain_ended(out);
+    }
+
+    fn next_wakeup(&self) -> Wakeup {
+        self.scheduler.next_wakeup().sooner(self.inner.next_wakeup())
+    }
+
+    fn cancel(&mut self, now: Time, ticket: Ticket) {
+        let now = self.scheduler.advance(now);
+        if let Some(inner) = self.scheduler.cancel(ticket) {
+            self.inner.cancel(now, inner);
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! Edits of the tree while requests wait and fly: each is checked first, then applied whole.
+
+use block::{Fault, ObjectId};
+
+use super::Scheduler;
+use super::limit::{Limit, Owner};
+use super::node::{Entity, Group, Node, Place, ROOT};
+use super::turn::{Desk, Seat};
+use crate::edit::{Ceiling, Edit, EditError, GroupId, Limits};
+use crate::slab::NONE;
+
+/// Objects nest at most so deep beneath the backend; the path of a request is walked a few times.
+pub(crate) const LEVELS_MAX: usize = 8;
+
+/// Rates are 1 ..= 2⁴⁰ a second.
+const RATE_MAX: u64 = 1 << 40;
+
+impl Scheduler {
+    /// Applies one edit, or says why not and changes nothing.
+    pub fn edit(&mut self, edit: &Edit) -> Result<(), EditError> {
+        match *edit {
+            Edit::AddObject { object, parent } => self.add_object(object, parent)?,
+            Edit::RemoveObject { object } => self.remove_object(object)?,
+            Edit::SetLimits { object, limits } => self.set_limits(object, limits)?,
+            Edit::AddGroup { group, limits } => self.add_group(group, limits)?,
+            Edit::SetGroup { group, limits } => self.set_group(group, limits)?,
+            Edit::RemoveGroup { group } => self.remove_group(group)?,
+            Edit::Join { object, group } => self.join(object, group)?,
+            Edit::SetFair { object, fair } => self.set_fair(object, fair)?,
+        }
+        // What waited only for the backend may be under a policy now.
+        self.recall_spilled();
+        Ok(())
+    }
+
+    fn add_object(&mut self, object: ObjectId, parent: Option<ObjectId>) -> Result<(), EditError> {
+        let above = parent.map_or(Ok(ROOT), |p| self.node(p))?;
+        if self.objects.get(object.0) != NONE {
+            return Err(EditError::ObjectExists(object));
+        }
+        if std::iter::successors(Some(above), |&n| Some(self.nodes[n].parent).filter(|&p| p != NONE)).count()
+            > LEVELS_MAX
+        {
+            return Err(EditError::TooDeep(LEVELS_MAX));
+        }
+        let node = self.nodes.add(|old| Node::new(object, above, old.map_or(0, |n| n.age.wrapping_add(1))));
+        self.objects.set(object.0, node);
+        self.nodes[above].children += 1;
+        if self.nodes[above].desk == NONE {
+            self.nodes[above].desk = self.desks.add(|_| Desk::default());
+            if self.nodes[above].queued > 0 {
+                self.sit_own(above);
+            }
+        }
+        Ok(())
+    }
+
+    fn remove_object(&mut self, object: ObjectId) -> Result<(), EditError> {
+        let node = self.node(object)?;
+        if self.nodes[node].children > 0 {
+            return Err(EditError::HasChildren(object));
+        }
+        self.recall_spilled();
+        while self.nodes[node].head != NONE {
+            let job = self.nodes[node].head;
+            self.unlink(job);
+            self.end_unsent(job, Fault::Gone);
+        }
+        self.change_group(node, NONE);
+        let limit = std::mem::replace(&mut self.nodes[node].limit, NONE);
+        self.free_limit(limit);
+        let desk = std::mem::replace(&mut self.nodes[node].desk, NONE);
+        if desk != NONE {
+            self.desks.free(desk);
+        }
+        self.objects.set(object.0, NONE);
+        let parent = self.nodes[node].parent;
+        self.nodes[parent].children -= 1;
+        self.nodes[node].dead = true;
+        if self.nodes[node].outstanding == 0 {
+            self.free_node(node);
+        }
+        Ok(())
+    }
+
+    /// The slot of a removed node whose last request has ended.
+    pub(super) fn free_node(&mut self, node: u32) {
+        let meter = std::mem::replace(&mut self.nodes[node].meter, NONE);
+        if meter != NONE {
+            self.meters[meter].in_use = false;
+            self.meters.free(meter);
+        }
+        self.nodes.free(node);
+    }
+
+    fn set_limits(&mut self, object: ObjectId, limits: Limits) -> Result<(), EditError> {
+        let node = self.node(object)?;
+        check(limits)?;
+        self.set_ceiling(node, limits.ceiling);
+        Ok(())
+    }
+
+    fn set_ceiling(&mut self, node: u32, ceiling: Ceiling) {
+        if self.nodes[node].limit == NONE && (ceiling.iops.is_some() || ceiling.bytes.is_some()) {
+            self.nodes[node].limit = self.add_limit(Owner::Node(node, self.nodes[node].id));
+        }
+        let limit = self.nodes[node].limit;
+        if limit != NONE {
+            self.limits[limit].set(self.now, ceiling, self.settings.tolerance);
+        }
+        self.note_policy(node);
+        self.release(Entity::Node(node));
+    }
+
+    fn add_group(&mut self, group: GroupId, limits: Limits) -> Result<(), EditError> {
+        if self.group_index.get(group.0) != NONE {
+            return Err(EditError::GroupExists(group));
+        }
+        check(limits)?;
+        let desk = self.desks.add(|_| Desk::default());
+        let slot = self.groups.add(|old| Group {
+            id: group,
+            age: old.map_or(0, |g| g.age.wrapping_add(1)),
+            limits,
+            limit: NONE,
+            desk,
+            members: 0,
+            seat: Seat::default(),
+            place: Place::Out,
+        });
+        let limit = self.add_limit(Owner::Group(slot, group));
+        self.limits[limit].set(self.now, limits.ceiling, self.settings.tolerance);
+        self.groups[slot].limit = limit;
+        self.group_index.set(group.0, slot);
+        Ok(())
+    }
+
+    fn set_group(&mut self, group: GroupId, limits: Limits) -> Result<(), EditError> {
+        let slot = self.group(group)?;
+        check(limits)?;
+        self.groups[slot].limits = limits;
+        let limit = self.groups[slot].limit;
+        self.limits[limit].set(self.now, limits.ceiling, self.settings.tolerance);
+        self.release(Entity::Group(slot));
+        Ok(())
+    }
+
+    fn remove_group(&mut self, group: GroupId) -> Result<(), EditError> {
+        let slot = self.group(group)?;
+        if self.groups[slot].members > 0 {
+            return Err(EditError::HasMembers(group));
+        }
+        self.free_limit(self.groups[slot].limit);
+        self.desks.free(self.groups[slot].desk);
+        self.group_index.set(group.0, NONE);
+        self.groups.free(slot);
+        Ok(())
+    }
+
+    fn join(&mut self, object: ObjectId, group: Option<GroupId>) -> Result<(), EditError> {
+        let node = self.node(object)?;
+        let slot = group.map_or(Ok(NONE), |g| self.group(g))?;
+        self.change_group(node, slot);
+        Ok(())
+    }
+
+    fn change_group(&mut self, node: u32, group: u32) {
+        let old = self.nodes[node].group;
+        if old == group {
+            return;
+        }
+        let entity = Entity::Node(node);
+        if self.nodes[node].place == Place::Group {
+            self.leave(entity);
+        }
+        self.nodes[node].group = group;
+        self.nodes[node].group_seat = Seat::default();
+        for (slot, joined) in [(old, false), (group, true)] {
+            if slot != NONE {
+                let members = &mut self.groups[slot].members;
+                *members = if joined { *members + 1 } else { *members - 1 };
+            }
+        }
+        self.note_policy(node);
+        if self.has_work(entity) {
+            self.settle(entity);
+        }
+    }
+
+    fn set_fair(&mut self, object: Option<ObjectId>, fair: bool) -> Result<(), EditError> {
+        let node = object.map_or(Ok(ROOT), |o| self.node(o))?;
+        if self.nodes[node].limit == NONE && fair {
+            self.nodes[node].limit = self.add_limit(Owner::Node(node, self.nodes[node].id));
+        }
+        let limit = self.nodes[node].limit;
+        if limit != NONE {
+            self.limits[limit].depth_max = if fair { self.settings.fair_depth.max(1) } else { u32::MAX };
+        }
+        self.nodes[node].fair = fair;
+        self.note_policy(node);
+        self.release(Entity::Node(node));
+        Ok(())
+    }
+
+    fn note_policy(&mut self, node: u32) {
+        let record = &self.nodes[node];
+        let limited = record.limit != NONE && self.limits[record.limit].has_rate();
+        self.nodes[node].has_policy = limited || record.fair || record.group != NONE;
+    }
+
+    fn add_limit(&mut self, owner: Owner) -> u32 {
+        let limit = self.limits.add(|_| Limit::new(owner));
+        if self.traces < self.settings.traces_max {
+            self.traces += 1;
+            self.limits[limit].start_trace();
+        }
+        limit
+    }
+
+    fn free_limit(&mut self, limit: u32) {
+        if limit != NONE {
+            self.traces -= u32::from(self.limits[limit].is_traced());
+            // Whoever looks at this slot from the agenda finds nothing meant.
+            self.limits[limit].retire();
+            self.limits.free(limit);
+        }
+    }
+
+    fn node(&self, object: ObjectId) -> Result<u32, EditError> {
+        Some(self.objects.get(object.0)).filter(|&n| n != NONE).ok_or(EditError::NoObject(object))
+    }
+
+    fn group(&self, group: GroupId) -> Result<u32, EditError> {
+        Some(self.group_index.get(group.0)).filter(|&g| g != NONE).ok_or(EditError::NoGroup(group))
+    }
+}
+
+fn check(limits: Limits) -> Result<(), EditError> {
+    let (ceiling, floor) = (limits.ceiling, limits.floor);
+    let rates =
+        [ceiling.iops.map(|r| r.0), ceiling.bytes.map(|r| r.0), floor.iops.map(|r| r.0), floor.bytes.map(|r| r.0)];
+    match rates.into_iter().flatten().find(|r| !(1..=RATE_MAX).contains(r)) {
+        Some(rate) => Err(EditError::Rate(rate)),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,332 @@
+//! Who waits where: sitting down at desks, leaving them, and finding the next in turn from the root down.
+
+use block::Cause;
+
+use super::Scheduler;
+use super::node::{Entity, Place, ROOT, Waiter};
+use super::turn::{Desk, Price, Seat};
+use crate::heap::Entry;
+use crate::slab::NONE;
+
+impl Scheduler {
+    /// Whether something waits in an entity's queue or at its desk.
+    pub(super) fn has_work(&self, entity: Entity) -> bool {
+        match entity {
+            Entity::Node(n) if self.nodes[n].desk == NONE => self.nodes[n].queued > 0,
+            _ => self.desk(entity).waiting > 0,
+        }
+    }
+
+    pub(super) fn place(&self, entity: Entity) -> Place {
+        match entity {
+            Entity::Node(n) => self.nodes[n].place,
+            Entity::Group(g) => self.groups[g].place,
+        }
+    }
+
+    pub(super) fn set_place(&mut self, entity: Entity, place: Place) {
+        match entity {
+            Entity::Node(n) => self.nodes[n].place = place,
+            Entity::Group(g) => self.groups[g].place = place,
+        }
+    }
+
+    /// An entity with work, and through it those above that had none, goes to where it must wait: behind its own limit
+    /// if that is closed, at its group's desk if the group is closed or others wait there, else at its parent's.
+    pub(super) fn settle(&mut self, entity: Entity) {
+        let mut at = entity;
+        while at != Entity::Node(ROOT) && self.place(at) == Place::Out {
+            if !self.is_open(at) {
+                self.set_place(at, Place::Held);
+                return self.set_timer(self.limit_of(at));
+            }
+            at = match at {
+                Entity::Node(n) if self.must_queue_at_group(n) => self.sit(at, Place::Group),
+                _ => self.sit(at, Place::Parent),
+            };
+        }
+    }
+
+    fn must_queue_at_group(&self, node: u32) -> bool {
+        let group = self.nodes[node].group;
+        group != NONE && (self.desk(Entity::Group(group)).waiting > 0 || !self.is_open(Entity::Group(group)))
+    }
+
+    /// The desk's owner at that place of an entity.
+    fn owner(&self, entity: Entity, place: Place) -> Entity {
+        match (entity, place) {
+            (Entity::Node(n), Place::Group) => Entity::Group(self.nodes[n].group),
+            (Entity::Node(n), _) => Entity::Node(self.nodes[n].parent),
+            (Entity::Group(_), _) => Entity::Node(ROOT),
+        }
+    }
+
+    /// Sits down at a desk; gives its owner.
+    pub(super) fn sit(&mut self, entity: Entity, place: Place) -> Entity {
+        self.set_place(entity, place);
+        let owner = self.owner(entity, place);
+        let slack = self.slack();
+        let desk = self.desk_number(owner);
+        let (waiter, age, seat) = match (entity, place) {
+            (Entity::Node(n), Place::Group) => (Waiter::Node(n), self.nodes[n].age, &mut self.nodes[n].group_seat),
+            (Entity::Node(n), _) => (Waiter::Node(n), self.nodes[n].age, &mut self.nodes[n].seat),
+            (Entity::Group(g), _) => (Waiter::Group(g), self.groups[g].age, &mut self.groups[g].seat),
+        };
+        take_seat(&mut self.desks[desk], seat, waiter, age, slack);
+        owner
+    }
+
+    /// Leaves the desk at which it waits, and so do those above who have no work without it.
+    pub(super) fn leave(&mut self, entity: Entity) {
+        let mut at = entity;
+        while at != Entity::Node(ROOT) {
+            let place = self.place(at);
+            self.set_place(at, Place::Out);
+            let owner = match place {
+                Place::Out | Place::Held => return,
+                Place::Parent | Place::Group => self.owner(at, place),
+            };
+            self.seat_mut(at, place).waiting = false;
+            let desk = self.desk_number(owner);
+            self.desks[desk].waiting -= 1;
+            if self.desks[desk].waiting > 0 {
+                return;
+            }
+            at = owner;
+        }
+    }
+
+    /// The node's own queue sits down at its own desk.
+    pub(super) fn sit_own(&mut self, node: u32) {
+        let slack = self.slack();
+        let (desk, age) = (self.nodes[node].desk, self.nodes[node].age);
+        let mut seat = self.desks[desk].own;
+        take_seat(&mut self.desks[desk], &mut seat, Waiter::Own(node), age, slack);
+        self.desks[desk].own = seat;
+    }
+
+    /// The node's own queue leaves its own desk.
+    pub(super) fn stand_own(&mut self, node: u32) {
+        let desk = &mut self.desks[self.nodes[node].desk];
+        if desk.own.waiting {
+            desk.own.waiting = false;
+            desk.waiting -= 1;
+        }
+    }
+
+    /// The queue whose turn it is under an entity, if all limits on the way are open. One who is found blocked goes to
+    /// where it is blocked, and the answer is none for this time: another step may find more.
+    pub(super) fn descend(&mut self, from: Entity) -> Option<u32> {
+        let mut at = from;
+        loop {
+            let waiter = self.next_in_turn(at)?;
+            match waiter {
+                Waiter::Own(n) => return Some(n),
+                Waiter::Group(g) => {
+                    if !self.is_open(Entity::Group(g)) {
+                        self.move_on(Entity::Group(g));
+                        return None;
+                    }
+                    at = Entity::Group(g);
+                }
+                Waiter::Node(n) => {
+                    if !self.may_pass(n, at) {
+                        return None;
+                    }
+                    if self.nodes[n].desk == NONE {
+                        return Some(n);
+                    }
+                    at = Entity::Node(n);
+                }
+            }
+        }
+    }
+
+    /// Whether a node found at a desk may pass; if not, it has moved to where it is blocked.
+    fn may_pass(&mut self, node: u32, desk_of: Entity) -> bool {
+        let entity = Entity::Node(node);
+        if !self.is_open(entity) {
+            self.move_on(entity);
+            return false;
+        }
+        match desk_of {
+            Entity::Node(_) => {
+                let group = self.nodes[node].group;
+                if group != NONE && !self.is_open(Entity::Group(group)) {
+                    self.move_on(entity);
+                    return false;
+                }
+            }
+            // Called by its group, it may not pass those who wait at a desk above it.
+            Entity::Group(_) if !self.is_path_clear(self.nodes[node].parent) => {
+                self.leave(entity);
+                let parent = self.sit(entity, Place::Parent);
+                self.settle(parent);
+                return false;
+            }
+            Entity::Group(_) => {}
+        }
+        true
+    }
+
+    /// Whether nothing holds what comes from beneath a node on its way to the root's desk.
+    fn is_path_clear(&self, node: u32) -> bool {
+        let mut at = node;
+        while at != ROOT {
+            let record = &self.nodes[at];
+            let group = record.group;
+            if !self.is_open(Entity::Node(at))
+                || self.desks[record.desk].waiting > 0
+                || group != NONE && !self.is_open(Entity::Group(group))
+            {
+                return false;
+            }
+            at = record.parent;
+        }
+        true
+    }
+
+    fn move_on(&mut self, entity: Entity) {
+        self.leave(entity);
+        self.settle(entity);
+    }
+
+    /// The one at a desk with the least tag. Those who left are dropped on the way, those served since go back to their
+    /// place.
+    fn next_in_turn(&mut self, at: Entity) -> Option<Waiter> {
+        let desk = self.desk_number(at);
+        if self.desks[desk].waiting == 0 {
+            return None;
+        }
+        loop {
+            let entry = self.desks[desk].heap.peek()?;
+            let waiter = Waiter::from_bits(entry.id);
+            let seat = self.seat_of(waiter, at, entry.age);
+            match seat {
+                None => {
+                    self.desks[desk].heap.pop();
+                }
+                Some(seat) if !seat.waiting => {
+                    seat.listed = false;
+                    self.desks[desk].heap.pop();
+                }
+                Some(seat) if seat.tag != entry.key => {
+                    let tag = seat.tag;
+                    self.desks[desk].heap.postpone(tag);
+                }
+                Some(_) => return Some(waiter),
+            }
+        }
+    }
+
+    /// A waiter's seat at a desk, unless its slot is another's by now or it belongs elsewhere.
+    fn seat_of(&mut self, waiter: Waiter, at: Entity, age: u32) -> Option<&mut Seat> {
+        match (waiter, at) {
+            (Waiter::Own(n), _) => {
+                let desk = self.nodes[n].desk;
+                Some(&mut self.desks[desk].own)
+            }
+            (Waiter::Group(g), _) => Some(&mut self.groups[g]).filter(|g| g.age == age).map(|g| &mut g.seat),
+            (Waiter::Node(n), Entity::Group(g)) => {
+                Some(&mut self.nodes[n]).filter(|n| n.age == age && n.group == g).map(|n| &mut n.group_seat)
+            }
+            (Waiter::Node(n), Entity::Node(_)) => {
+                Some(&mut self.nodes[n]).filter(|n| n.age == age).map(|n| &mut n.seat)
+            }
+        }
+    }
+
+    fn seat_mut(&mut self, entity: Entity, place: Place) -> &mut Seat {
+        match (entity, place) {
+            (Entity::Node(n), Place::Group) => &mut self.nodes[n].group_seat,
+            (Entity::Node(n), _) => &mut self.nodes[n].seat,
+            (Entity::Group(g), _) => &mut self.groups[g].seat,
+        }
+    }
+
+    /// Charges a turn at every desk on the path where somebody waits.
+    pub(super) fn charge_turns(&mut self, leaf: u32, bytes: u64) {
+        let slack = self.slack();
+        let own = self.nodes[leaf].desk;
+        if own != NONE {
+            let cost = self.price(Entity::Node(leaf)).cost(bytes);
+            let mut seat = self.desks[own].own;
+            self.desks[own].charge_turn(&mut seat, cost, slack);
+            self.desks[own].own = seat;
+        }
+        let mut at = leaf;
+        while at != ROOT {
+            let (group, parent, place) = (self.nodes[at].group, self.nodes[at].parent, self.nodes[at].place);
+            if group != NONE {
+                let cost = self.price(Entity::Group(group)).cost(bytes);
+                let desk = self.groups[group].desk;
+                self.desks[desk].charge_turn(&mut self.nodes[at].group_seat, cost, slack);
+                if place == Place::Group {
+                    let cost = self.price(Entity::Node(ROOT)).cost(bytes);
+                    let desk = self.nodes[ROOT].desk;
+                    self.desks[desk].charge_turn(&mut self.groups[group].seat, cost, slack);
+                }
+            }
+            let cost = self.price(Entity::Node(parent)).cost(bytes);
+            let desk = self.nodes[parent].desk;
+            self.desks[desk].charge_turn(&mut self.nodes[at].seat, cost, slack);
+            at = parent;
+        }
+    }
+
+    fn price(&self, entity: Entity) -> Price {
+        match self.limit_of(entity) {
+            NONE => Price::default(),
+            limit => self.limits[limit].price,
+        }
+    }
+
+    /// What holds an object's queue now.
+    pub(super) fn what_holds(&self, leaf: u32) -> Cause {
+        let mut at = leaf;
+        let mut turn = Cause::Nothing;
+        while at != NONE {
+            let node = &self.nodes[at];
+            for entity in [Some(Entity::Node(at)), (node.group != NONE).then_some(Entity::Group(node.group))] {
+                let Some(entity) = entity else { continue };
+                let limit = self.limit_of(entity);
+                if limit != NONE && self.limits[limit].until > self.now {
+                    return self.limits[limit].cause();
+                }
+                if !self.is_open(entity) {
+                    turn = Cause::Turn;
+                }
+            }
+            at = node.parent;
+        }
+        if turn == Cause::Nothing { self.root_held.1 } else { turn }
+    }
+
+    pub(super) fn limit_of(&self, entity: Entity) -> u32 {
+        match entity {
+            Entity::Node(n) => self.nodes[n].limit,
+            Entity::Group(g) => self.groups[g].limit,
+        }
+    }
+
+    fn desk_number(&self, entity: Entity) -> u32 {
+        match entity {
+            Entity::Node(n) => self.nodes[n].desk,
+            Entity::Group(g) => self.groups[g].desk,
+        }
+    }
+
+    fn desk(&self, entity: Entity) -> &Desk {
+        &self.desks[self.desk_number(entity)]
+    }
+}
+
+fn take_seat(desk: &mut Desk, seat: &mut Seat, waiter: Waiter, age: u32, slack: u64) {
+    seat.tag = desk.tag_on_arrival(seat.tag, slack);
+    seat.waiting = true;
+    desk.waiting += 1;
+    if !seat.listed {
+        seat.listed = true;
+        desk.heap.push(Entry { key: seat.tag, id: waiter.to_bits(), age });
+    }
+}

@@ -1,0 +1,170 @@
+//! The tree: a node for each object, a record for each shared group, and how objects' numbers lead to nodes.
+
+use block::ObjectId;
+
+use super::turn::Seat;
+use crate::edit::{GroupId, Limits};
+use crate::slab::NONE;
+
+/// The backend itself, parent of all.
+pub(crate) const ROOT: u32 = 0;
+
+/// Where a node or group with waiting work waits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Nowhere: it has no work, or is on its way.
+    #[default]
+    Out,
+    /// Behind its own limit.
+    Held,
+    /// At its parent's desk; a group, at the root's.
+    Parent,
+    /// At its group's desk.
+    Group,
+}
+
+/// One object. An idle one costs this and its number in the index, nothing else.
+#[derive(Debug)]
+pub(crate) struct Node {
+    pub id: ObjectId,
+    /// Which use of this slot.
+    pub age: u32,
+    pub parent: u32,
+    /// Living children.
+    pub children: u32,
+    /// Slots, or [`NONE`].
+    pub limit: u32,
+    pub group: u32,
+    pub desk: u32,
+    pub meter: u32,
+    pub floor: u32,
+    /// Its own queue.
+    pub head: u32,
+    pub tail: u32,
+    pub queued: u32,
+    /// Requests outstanding at it and beneath.
+    pub outstanding: u32,
+    /// Of these in flight.
+    pub flying: u32,
+    /// Its turn at its parent's desk.
+    pub seat: Seat,
+    /// Its turn at its group's desk.
+    pub group_seat: Seat,
+    pub place: Place,
+    /// Something here may hold requests back: a limit, a group, turns.
+    pub has_policy: bool,
+    /// Its children take turns without a limit.
+    pub fair: bool,
+    /// Removed; the slot is free when the last outstanding request has ended.
+    pub dead: bool,
+}
+
+impl Node {
+    pub fn new(id: ObjectId, parent: u32, age: u32) -> Node {
+        Node {
+            id,
+            age,
+            parent,
+            children: 0,
+            limit: NONE,
+            group: NONE,
+            desk: NONE,
+            meter: NONE,
+            floor: NONE,
+            head: NONE,
+            tail: NONE,
+            queued: 0,
+            outstanding: 0,
+            flying: 0,
+            seat: Seat::default(),
+            group_seat: Seat::default(),
+            place: Place::Out,
+            has_policy: false,
+            fair: false,
+            dead: false,
+        }
+    }
+}
+
+/// One shared group.
+#[derive(Debug)]
+pub(crate) struct Group {
+    pub id: GroupId,
+    pub age: u32,
+    pub limits: Limits,
+    pub limit: u32,
+    pub desk: u32,
+    pub members: u32,
+    /// Its turn at the root's desk.
+    pub seat: Seat,
+    pub place: Place,
+}
+
+/// A node or a group: what a desk or a limit belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Entity {
+    Node(u32),
+    Group(u32),
+}
+
+/// Who may wait at a desk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Waiter {
+    /// A child of the desk's node, or a member of its group.
+    Node(u32),
+    /// The requests addressed to the desk's node itself.
+    Own(u32),
+    /// A group, at the root's desk.
+    Group(u32),
+}
+
+impl Waiter {
+    const OWN: u32 = 1 << 31;
+    const GROUP: u32 = 1 << 30;
+
+    /// As an entry's id.
+    pub fn to_bits(self) -> u32 {
+        match self {
+            Waiter::Node(n) => n,
+            Waiter::Own(n) => n | Self::OWN,
+            Waiter::Group(g) => g | Self::GROUP,
+        }
+    }
+
+    pub fn from_bits(bits: u32) -> Waiter {
+        match bits {
+            b if b & Self::OWN != 0 => Waiter::Own(b & !Self::OWN),
+            b if b & Self::GROUP != 0 => Waiter::Group(b & !Self::GROUP),
+            b => Waiter::Node(b),
+        }
+    }
+}
+
+/// Numbers to slots: pages of 4096, made where numbers are in use. Dense numbers cost 4 bytes each.
+#[derive(Debug, Default)]
+pub(crate) struct Index {
+    pages: Vec<Option<Box<[u32; Index::PAGE]>>>,
+}
+
+impl Index {
+    const PAGE: usize = 4096;
+
+    /// The slot of a number, [`NONE`] if it has none.
+    pub fn get(&self, number: u32) -> u32 {
+        let number = number as usize;
+        match self.pages.get(number / Self::PAGE) {
+            Some(Some(page)) => page[number % Self::PAGE],
+            _ => NONE,
+        }
+    }
+
+    /// Gives a number a slot; [`NONE`] takes it away.
+    pub fn set(&mut self, number: u32, slot: u32) {
+        let number = number as usize;
+        let page = number / Self::PAGE;
+        if page >= self.pages.len() {
+            self.pages.resize_with(page + 1, || None);
+        }
+        self.pages[page].get_or_insert_with(|| Box::new([NONE; Self::PAGE]))[number % Self::PAGE] = slot;
+    }
+}

@@ -1,0 +1,88 @@
+//! Objects' queues: a list through the requests, so that a queue costs its object twelve bytes. First come, first
+//! served within an object, so a flush never overtakes the writes it covers.
+
+use super::Scheduler;
+use super::job::Stage;
+use super::node::Entity;
+use crate::slab::NONE;
+
+impl Scheduler {
+    /// Puts a request at the end of its object's queue.
+    pub(super) fn link(&mut self, job: u32) {
+        let leaf = self.jobs[job].node;
+        let tail = std::mem::replace(&mut self.nodes[leaf].tail, job);
+        let record = &mut self.jobs[job];
+        (record.stage, record.prev, record.next) = (Stage::Queued, tail, NONE);
+        if tail == NONE {
+            self.nodes[leaf].head = job;
+        } else {
+            self.jobs[tail].next = job;
+        }
+        self.nodes[leaf].queued += 1;
+        self.queued += 1;
+        if tail == NONE {
+            self.queue_filled(leaf);
+        }
+    }
+
+    /// Takes a request out of its object's queue, wherever in it.
+    pub(super) fn unlink(&mut self, job: u32) {
+        let record = &self.jobs[job];
+        let (leaf, prev, next) = (record.node, record.prev, record.next);
+        if prev == NONE {
+            self.nodes[leaf].head = next;
+        } else {
+            self.jobs[prev].next = next;
+        }
+        if next == NONE {
+            self.nodes[leaf].tail = prev;
+        } else {
+            self.jobs[next].prev = prev;
+        }
+        self.nodes[leaf].queued -= 1;
+        self.queued -= 1;
+        if self.nodes[leaf].head == NONE {
+            self.queue_emptied(leaf);
+        }
+    }
+
+    fn queue_filled(&mut self, leaf: u32) {
+        if self.nodes[leaf].desk != NONE {
+            self.sit_own(leaf);
+        }
+        self.settle(Entity::Node(leaf));
+    }
+
+    fn queue_emptied(&mut self, leaf: u32) {
+        if self.nodes[leaf].desk != NONE {
+            self.stand_own(leaf);
+        }
+        if !self.has_work(Entity::Node(leaf)) {
+            self.leave(Entity::Node(leaf));
+        }
+    }
+
+    /// A request that no policy holds waits for the backend.
+    pub(super) fn spill(&mut self, job: u32) {
+        self.jobs[job].stage = Stage::Spilled;
+        self.spilled.push_back(job);
+        self.queued += 1;
+    }
+
+    /// It no longer does. Usually it is the oldest.
+    pub(super) fn unspill(&mut self, job: u32) {
+        let place = self.spilled.iter().position(|&j| j == job);
+        if let Some(place) = place {
+            self.spilled.remove(place);
+            self.queued -= 1;
+        }
+    }
+
+    /// After a change of policy: what waited for the backend alone waits in its object's queue, in the same order.
+    pub(super) fn recall_spilled(&mut self) {
+        while let Some(job) = self.spilled.pop_front() {
+            self.queued -= 1;
+            self.link(job);
+        }
+    }
+}

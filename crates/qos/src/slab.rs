@@ -1,0 +1,68 @@
+//! Records with stable small numbers: a vector and the numbers that are free again.
+
+use std::ops::{Index, IndexMut};
+
+/// No record.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// A vector whose places are used again. The owner of a number frees it exactly once; a freed record stays where it is
+/// until its number is used again, so whoever may hold an old number compares ages.
+#[derive(Debug)]
+pub(crate) struct Slab<T> {
+    records: Vec<T>,
+    free: Vec<u32>,
+}
+
+impl<T> Default for Slab<T> {
+    fn default() -> Slab<T> {
+        Slab { records: Vec::new(), free: Vec::new() }
+    }
+}
+
+impl<T> Slab<T> {
+    /// Keeps a record; gives its number and, where the number was used before, what was there.
+    pub fn add(&mut self, make: impl FnOnce(Option<&T>) -> T) -> u32 {
+        if let Some(number) = self.free.pop() {
+            let record = make(Some(&self.records[number as usize]));
+            self.records[number as usize] = record;
+            return number;
+        }
+        let number = u32::try_from(self.records.len()).unwrap_or(NONE);
+        assert!(number != NONE, "more records than 32 bits can number");
+        self.records.push(make(None));
+        number
+    }
+
+    /// The number may be used again.
+    pub fn free(&mut self, number: u32) {
+        self.free.push(number);
+    }
+
+    /// The record, if the number was ever given out.
+    pub fn get(&self, number: u32) -> Option<&T> {
+        self.records.get(number as usize)
+    }
+
+    /// Numbers ever given out.
+    pub fn numbers(&self) -> std::ops::Range<u32> {
+        0..self.records.len() as u32
+    }
+
+    /// Records in use.
+    pub fn len(&self) -> usize {
+        self.records.len() - self.free.len()
+    }
+}
+
+impl<T> Index<u32> for Slab<T> {
+    type Output = T;
+    fn index(&self, number: u32) -> &T {
+        &self.records[number as usize]
+    }
+}
+
+impl<T> IndexMut<u32> for Slab<T> {
+    fn index_mut(&mut self, number: u32) -> &mut T {
+        &mut self.records[number as usize]
+    }
+}

@@ -1,0 +1,4 @@
+//! The gate in virtual time around a small device: what it promises, checked at every 10 ms.
+
+mod bed;
+mod ceilings;
