@@ -235,7 +235,7 @@ impl Default for Disk {
             rotation: Span::from_nanos(8_333_333),
             track: Bytes::mib(1),
             window: 32,
-            patience: Span::from_millis(500),
+            patience: 64,
             flush: Span::from_millis(4),
             trim: Span::from_micros(200),
         }

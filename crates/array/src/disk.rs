@@ -32,8 +32,8 @@ pub struct Disk {
     /// How many waiting requests, oldest first, the disk chooses from: it takes the one it can begin to transfer
     /// soonest. 1 serves in the order of arrival.
     pub window: u32,
-    /// The oldest request of the window goes first once it has waited this long, so that none starves.
-    pub patience: Span,
+    /// The oldest waiting request is passed over at most so many times in a row, so that none starves.
+    pub patience: u32,
     /// A flush's time; the arm stays where it is.
     pub flush: Span,
     /// A trim's or zeroing's time, whatever its length; a status request's too.
@@ -49,7 +49,9 @@ pub(crate) struct Arm {
     phase: Span,
     /// The byte after the last one transferred: where the arm is.
     head: u64,
-    waiting: VecDeque<(Time, Job)>,
+    waiting: VecDeque<Job>,
+    /// How often the oldest was passed over.
+    passed_over: u32,
     serving: Option<(Time, u32)>,
     percent: u32,
 }
@@ -59,7 +61,7 @@ impl Arm {
         let turn = spec.rotation.as_nanos();
         let phase = Span::from_nanos(Xoshiro256PlusPlus::seed_from_u64(seed).next_u64() % turn);
         let tracks = size.0.div_ceil(spec.track.0).max(1);
-        Arm { spec, tracks, phase, head: 0, waiting: VecDeque::new(), serving: None, percent: 100 }
+        Arm { spec, tracks, phase, head: 0, waiting: VecDeque::new(), passed_over: 0, serving: None, percent: 100 }
     }
 
     /// Begins the next request if the arm is free.
@@ -67,7 +69,9 @@ impl Arm {
         if self.serving.is_some() || self.percent == 0 {
             return;
         }
-        let Some((_, job)) = self.choose(now).and_then(|place| self.waiting.remove(place)) else { return };
+        let Some(place) = self.choose(now) else { return };
+        self.passed_over = if place == 0 { 0 } else { self.passed_over + 1 };
+        let Some(job) = self.waiting.remove(place) else { return };
         let takes = match job.kind {
             OpKind::Read | OpKind::Write | OpKind::Cache => self.reach(now, &job) + self.transfer(job.len),
             OpKind::Flush => self.spec.flush,
@@ -82,12 +86,9 @@ impl Arm {
 
     /// The place in the queue of the request to serve next.
     fn choose(&self, now: Time) -> Option<usize> {
-        let (oldest, _) = self.waiting.front()?;
-        if now.since(*oldest) >= self.spec.patience {
-            return Some(0);
-        }
-        let window = self.waiting.iter().take(self.spec.window as usize).enumerate();
-        window.min_by_key(|(place, (_, job))| (self.reach(now, job), *place)).map(|(place, _)| place)
+        let window = if self.passed_over < self.spec.patience { self.spec.window as usize } else { 1 };
+        let reachable = self.waiting.iter().take(window).enumerate();
+        reachable.min_by_key(|(place, job)| (self.reach(now, job), *place)).map(|(place, _)| place)
     }
 
     /// Until the first byte of a read or write is under the head. What moves no data needs no reaching.
@@ -128,7 +129,7 @@ impl Arm {
 
 impl Medium for Arm {
     fn arrive(&mut self, now: Time, job: Job) {
-        self.waiting.push_back((now, job));
+        self.waiting.push_back(job);
         self.begin(now);
     }
 
@@ -144,7 +145,10 @@ impl Medium for Arm {
     }
 
     fn withdraw(&mut self, _now: Time, slot: u32) -> bool {
-        let place = self.waiting.iter().position(|(_, job)| job.slot == slot);
+        let place = self.waiting.iter().position(|job| job.slot == slot);
+        if place == Some(0) {
+            self.passed_over = 0;
+        }
         place.is_some_and(|place| self.waiting.remove(place).is_some())
     }
 

@@ -5,7 +5,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use array::{DeviceSpec, VirtualClock};
 use block::{Completion, Driver, Request, Submitted, Target, Time, Wakeup};
-use qos::{Edit, EditError};
+use qos::{Edit, EditError, Gate, Settings};
 
 use crate::client::{Client, Worker};
 use crate::probe::Probe;
@@ -29,7 +29,7 @@ pub struct Scene {
 /// A target that takes edits.
 pub trait Shield: Target {
     /// Applies one edit whole or not at all.
-    fn apply(&mut self, now: Time, edit: Edit) -> Result<(), EditError>;
+    fn apply(&mut self, now: Time, edit: &Edit) -> Result<(), EditError>;
 }
 
 /// So many polls at one instant are a target that makes no progress: no scene has so many requests at once.
@@ -39,6 +39,14 @@ const SPINS: u32 = 1_000_000;
 struct Bare<T>(T);
 
 impl Scene {
+    /// Plays it behind a gate.
+    ///
+    /// # Panics
+    /// As [`Scene::play`].
+    pub fn run(&self) -> Recording {
+        self.play(|device| Gate::new(device, Settings::default()))
+    }
+
     /// Plays it without a gate, on the device itself.
     pub fn run_bare(&self) -> Recording {
         self.play(Bare)
@@ -67,7 +75,7 @@ struct Stage<'a, S> {
     tracks: Vec<Track>,
     /// When which client's thread asks next; `None` is the next arrival of an open loop.
     asks: BinaryHeap<Reverse<(Time, u32, Option<u32>)>>,
-    /// Clients with requests that the target was too full for, in the order in which they were refused.
+    /// Clients with requests that the target was too full for, in the order of their turns.
     refused: VecDeque<u32>,
     edits: usize,
     ended: Vec<Completion>,
@@ -126,7 +134,7 @@ impl<'a, S: Shield> Stage<'a, S> {
     fn edit(&mut self, now: Time) {
         while let Some((_, edit)) = self.scene.edits.get(self.edits).filter(|edit| edit.0 <= now) {
             self.edits += 1;
-            if let Err(error) = self.target.apply(now, edit.clone()) {
+            if let Err(error) = self.target.apply(now, edit) {
                 panic!("seed {}: {edit:?}: {error}", self.scene.seed);
             }
         }
@@ -154,12 +162,11 @@ impl<'a, S: Shield> Stage<'a, S> {
         }
     }
 
-    /// Hands a request over, or keeps it behind those refused before.
+    /// Hands a request over, or keeps it behind those of its client that were refused before.
     fn submit(&mut self, now: Time, number: u32, request: Request) {
         let worker = &mut self.workers[number as usize];
         if !worker.refused.is_empty() {
             worker.refused.push_back(request);
-            self.refused.push_back(number);
         } else if let Submitted::Full(back) = self.target.submit(now, request) {
             worker.refused.push_back(back);
             self.refused.push_back(number);
@@ -186,14 +193,26 @@ impl<'a, S: Shield> Stage<'a, S> {
         self.retry(now);
     }
 
+    /// Tries each client's oldest refused request, in turns until every one of them is refused again: a target may be
+    /// full for one object and not for another.
     fn retry(&mut self, now: Time) {
-        while let Some(&number) = self.refused.front() {
+        let mut left = self.refused.len();
+        while left > 0 {
+            let number = self.refused.pop_front().expect("at least as many as are left");
             let refused = &mut self.workers[number as usize].refused;
-            let request = refused.pop_front().expect("as many as there are turns");
+            let request = refused.pop_front().expect("a client in the queue was refused something");
             match self.target.submit(now, request) {
-                Submitted::Full(back) => return refused.push_front(back),
-                Submitted::Taken(_) => self.refused.pop_front(),
-            };
+                Submitted::Full(back) => {
+                    refused.push_front(back);
+                    left -= 1;
+                }
+                Submitted::Taken(_) if refused.is_empty() => {
+                    left -= 1;
+                    continue;
+                }
+                Submitted::Taken(_) => left = self.refused.len() + 1,
+            }
+            self.refused.push_back(number);
         }
     }
 }
@@ -209,8 +228,14 @@ fn note(completion: &Completion) -> Ended {
     }
 }
 
+impl<T: Target> Shield for Gate<T> {
+    fn apply(&mut self, now: Time, edit: &Edit) -> Result<(), EditError> {
+        self.edit(now, edit)
+    }
+}
+
 impl<T: Target> Shield for Bare<T> {
-    fn apply(&mut self, _now: Time, _edit: Edit) -> Result<(), EditError> {
+    fn apply(&mut self, _now: Time, _edit: &Edit) -> Result<(), EditError> {
         Ok(())
     }
 }

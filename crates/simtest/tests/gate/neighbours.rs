@@ -1,0 +1,60 @@
+//! Neighbours that are worse than deep: one that flushes after every write, one that writes 1 MiB, one that only trims.
+//! The victim's floor holds, and its 99th percentile is better than without.
+
+use block::{ObjectId, Span};
+use simtest::{Client, Mix, Scene, Shape, Tree};
+
+use crate::criterion::floor_held;
+use crate::devices::{Bench, all, second};
+
+const SECONDS: u64 = 12;
+
+/// The victim at depth 32 with a floor of so many percent of the device's steady rate, beside 128 threads of this mix.
+fn beside(bench: &Bench, neighbour: &str, mix: Mix, percent: u64) {
+    let victim = Client::closed(ObjectId(0), 32);
+    let clients = vec![victim, Client::closed(ObjectId(1), 128).asking(mix)];
+    let floor = bench.steady * percent / 100;
+    let edits = Tree::flat(2).floor(0, floor).edits();
+    let scene = Scene { device: bench.device.clone(), clients, edits, until: second(SECONDS), seed: 9 };
+    let (bare, guarded) = (scene.run_bare(), scene.run());
+    let what = format!("{} beside {neighbour}", bench.name);
+    let p99 = |recording: &simtest::Recording| recording.tracks[0].percentile(99.0, second(1), second(SECONDS));
+    let p50 = |recording: &simtest::Recording| recording.tracks[0].percentile(50.0, second(1), second(SECONDS));
+    let rate = |recording: &simtest::Recording| recording.tracks[0].rate(second(1), second(SECONDS));
+    println!(
+        "{what}: floor {floor}, {:.0} (p50 {}, p99 {}); without {:.0} (p50 {}, p99 {})",
+        rate(&guarded),
+        p50(&guarded),
+        p99(&guarded),
+        rate(&bare),
+        p50(&bare),
+        p99(&bare),
+    );
+    floor_held(&what, &guarded.tracks[0], floor, 1..SECONDS);
+    assert!(guarded.tracks[1].rate(second(1), second(SECONDS)) > 0.0, "{what}: the neighbour starves");
+    let (with, without) = (p99(&guarded), p99(&bare));
+    // Where the floor was met without help there is nothing to better: then it must not be worse by more than 5 %.
+    assert!(with <= without + without / 20, "{what}: p99 {with} with the floor, {without} without");
+    assert!(with < Span::SECOND, "{what}: p99 {with}");
+}
+
+#[test]
+fn one_that_flushes_after_every_write() {
+    for bench in all() {
+        beside(&bench, "flushes", Mix::Cycle(vec![Shape::Write(4096), Shape::Flush]), 30);
+    }
+}
+
+#[test]
+fn one_that_writes_a_mebibyte_at_a_time() {
+    for bench in all() {
+        beside(&bench, "1 MiB writes", Mix::Any(vec![Shape::Write(1 << 20)]), 30);
+    }
+}
+
+#[test]
+fn one_that_only_trims() {
+    for bench in all() {
+        beside(&bench, "trims", Mix::Any(vec![Shape::Trim(1 << 20)]), 30);
+    }
+}
