@@ -95,10 +95,10 @@ impl<'t> Table<'t> {
     }
 
     /// Notes every key that is not among `known`.
-    pub(super) fn only<'k>(&self, known: impl Iterator<Item = &'k str> + Clone) {
+    pub(super) fn only(&self, known: &[&str]) {
         for key in self.keys() {
-            if !known.clone().any(|known| known == key.value) {
-                let advice = nearest::advice(key.value, known.clone());
+            if !known.contains(&key.value) {
+                let advice = nearest::advice(key.value, known);
                 self.note(key.line, Problem::UnknownKey { key: self.full(key.value), table: self.name, advice });
             }
         }
@@ -152,11 +152,10 @@ impl<'t> Table<'t> {
     /// One of a few words.
     pub(super) fn choice<T: Copy>(&self, key: &str, words: &[(&'static str, T)]) -> Option<T> {
         let found = self.text(key)?;
-        let known = words.iter().map(|&(word, _)| word);
+        let known: Vec<_> = words.iter().map(|&(word, _)| word).collect();
         let choice = words.iter().find(|(word, _)| *word == found.value).map(|&(_, choice)| choice);
         if choice.is_none() {
-            let rule = known.clone().collect::<Vec<_>>().join(" or ");
-            self.wrong(key, rule, nearest::advice(found.value, known));
+            self.wrong(key, known.join(" or "), nearest::advice(found.value, &known));
         }
         choice
     }
@@ -190,21 +189,13 @@ impl<'t> Table<'t> {
     pub(super) fn size(&self, key: &str) -> Option<Bytes> {
         let found = self.raw(key)?;
         let Some(text) = found.value.as_str() else { return self.whole(key).map(Bytes) };
-        let size = text.parse::<Bytes>();
-        if let Err(error) = &size {
-            self.wrong_value(key, found, "a size such as 4k, 512MiB or 1GB", format!("{error}"));
-        }
-        size.ok()
+        self.readable(key, text.parse::<Bytes>())
     }
 
     /// A duration with its unit.
     pub(super) fn duration(&self, key: &str) -> Option<Span> {
         let found = self.text(key)?;
-        let span = duration::parse_duration(found.value);
-        if let Err(error) = &span {
-            self.wrong(key, "a duration such as 100us, 8s or 2min", format!("{error}"));
-        }
-        span.ok()
+        self.readable(key, duration::parse_duration(found.value))
     }
 
     /// Several texts in brackets, each on one line.
@@ -266,6 +257,15 @@ impl<'t> Table<'t> {
     fn raw(&self, key: &str) -> Option<Found<&'t DeValue<'t>>> {
         let value = self.entries.get(key)?;
         Some(Found { value: value.get_ref(), line: self.line_of(key) })
+    }
+
+    /// What was read from the value of `key`; notes why it could not be.
+    fn readable<T, E: std::fmt::Display>(&self, key: &str, read: Result<T, E>) -> Option<T> {
+        read.map_err(|why| {
+            let problem = Problem::Unreadable { key: self.full(key), why: why.to_string() };
+            self.note(self.line_of(key), problem);
+        })
+        .ok()
     }
 
     fn integer(&self, key: &str, most: u64) -> Option<u64> {
