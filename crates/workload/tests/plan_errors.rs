@@ -576,6 +576,17 @@ fn piece() -> impl Strategy<Value = String> {
     ]
 }
 
+#[test]
+fn deep_and_long_texts_are_told_like_any_other() {
+    let deep = format!("title = {}", "[".repeat(100_000));
+    assert!(Plan::read(&deep, "p.toml").is_err());
+    let keys: String = (0..50_000).map(|n| format!("k{n} = 1\n")).collect();
+    let errors = Plan::read(&keys, "p.toml").unwrap_err();
+    // Each of them, and the five things that a plan must have.
+    assert_eq!(errors.0.len(), 50_005);
+    assert!(errors.0.last().unwrap().to_string().starts_with("p.toml:50000: k49999: no such key in the plan"));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
