@@ -88,6 +88,7 @@ impl Schedule {
             }
             Clockwork::Poisson { position, mean, chance } => {
                 let product = u128::from(chance.exponential()) * u128::from(*mean);
+                // 96 bits of whole nanoseconds: the sum cannot overflow, and its cut to 64 bits is 584 years away.
                 *position += product >> (EXPONENTIAL_BITS + MEAN_BITS - POSITION_BITS);
                 self.due = Time::from_nanos((*position >> POSITION_BITS) as u64);
             }

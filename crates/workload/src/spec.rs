@@ -12,7 +12,7 @@ pub const BLOCK_MAX: Bytes = Bytes::mib(32);
 pub const BLOCK_SIZES_MAX: usize = 64;
 /// Most requests in flight on one connection: 64 Ki, the largest submission queue that kernels take.
 pub const DEPTH_MAX: u32 = 65_536;
-/// Most connections of a workload: making stream `n` costs `n` jumps of its generator, a quarter second for all of these.
+/// Most connections of a workload: making stream `n` costs `n` jumps of its generator, half a second for all of these.
 pub const CONNECTIONS_MAX: u32 = 1_024;
 /// Highest rate of a workload, ten nanoseconds a request: above what a core can hand out.
 pub const RATE_MAX: Iops = Iops(100_000_000);
@@ -191,12 +191,11 @@ impl Spec {
                 unless(depths.contains(&outstanding), SpecError::Outstanding(outstanding));
             }
         }
-        broken.extend(self.blocks.broken_rules());
-        broken.extend(self.range.broken_rules(target));
-        if broken.is_empty() {
+        let (blocks, range) = (self.blocks.broken_rules(), self.range.broken_rules(target));
+        if blocks.is_empty() && range.is_empty() {
             broken.extend(self.block_over_range(target));
         }
-        broken
+        broken.into_iter().chain(blocks).chain(range).collect()
     }
 
     /// The range's length in bytes on a target of `target` bytes; zero where it starts behind the end.

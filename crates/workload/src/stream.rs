@@ -163,7 +163,7 @@ impl Stream {
         Next::Issue(self.draft(due))
     }
 
-    /// One of its requests ended, well or badly.
+    /// One of its requests ended, well or badly, at a time that none of the arrivals so far depends on.
     pub fn completed(&mut self, _now: Time) {
         debug_assert!(self.outstanding > 0, "a completion of a request that this stream did not make");
         self.outstanding = self.outstanding.saturating_sub(1);

@@ -28,12 +28,12 @@ pub(super) fn read(table: &Table<'_>, names: &Names<'_>) -> Option<Criterion> {
 }
 
 fn ceiling_held(table: &Table<'_>, _: &Names<'_>) -> Option<Criterion> {
-    table.only(["kind", "tolerance"].into_iter());
+    table.only(&["kind", "tolerance"]);
     Some(Criterion::CeilingHeld { tolerance: tolerance(table)? })
 }
 
 fn shared_sum(table: &Table<'_>, names: &Names<'_>) -> Option<Criterion> {
-    table.only(["kind", "phase", "tolerance"].into_iter());
+    table.only(&["kind", "phase", "tolerance"]);
     let (phase, tolerance) = (phase(table, "phase", names), tolerance(table));
     Some(Criterion::SharedSum { phase: phase?, tolerance: tolerance? })
 }
@@ -49,7 +49,7 @@ fn restored(table: &Table<'_>, names: &Names<'_>) -> Option<Criterion> {
 }
 
 fn floor_held(table: &Table<'_>, names: &Names<'_>) -> Option<Criterion> {
-    table.only(["kind", "workloads", "phase", "part"].into_iter());
+    table.only(&["kind", "workloads", "phase", "part"]);
     let (workloads, phase, part) = (workloads(table, names), phase(table, "phase", names), part(table));
     Some(Criterion::FloorHeld { workloads: workloads?, phase: phase?, part: part? })
 }
@@ -63,7 +63,7 @@ struct Compared {
 }
 
 fn compared(table: &Table<'_>, names: &Names<'_>) -> Option<Compared> {
-    table.only(["kind", "workloads", "phase", "baseline", "part"].into_iter());
+    table.only(&["kind", "workloads", "phase", "baseline", "part"]);
     let (workloads, part) = (workloads(table, names), part(table));
     let (phase, baseline) = (phase(table, "phase", names), phase(table, "baseline", names));
     let compared = Compared { workloads: workloads?, phase: phase?, baseline: baseline?, part: part? };
@@ -111,7 +111,7 @@ fn known(table: &Table<'_>, key: &str, found: Found<&str>, kind: Kind<'_>) -> Op
     if kind.names.contains(&found.value) {
         return Some(found.value.to_owned());
     }
-    let advice = nearest::advice(found.value, kind.names.iter().copied());
+    let advice = nearest::advice(found.value, kind.names);
     let (key, given) = (table.full(key), found.value.to_owned());
     table.note(found.line, Problem::UnknownName { key, what: kind.what, given, advice });
     None

@@ -20,8 +20,9 @@ pub(super) fn describe(plan: &Plan) -> Vec<String> {
 
 fn headline(plan: &Plan) -> String {
     let whole: Span = plan.phases.iter().map(|phase| plan.length(phase)).sum();
-    let (phases, workloads) = (plan.phases.len(), plan.workloads.len());
-    format!("{}: {workloads} workloads, {phases} phases, {} in all, seed {}", plan.title, long(whole), plan.seed)
+    let phases = plural(plan.phases.len() as u64, "phase");
+    let workloads = plural(plan.workloads.len() as u64, "workload");
+    format!("{}: {workloads}, {phases}, {} in all, seed {}", plan.title, long(whole), plan.seed)
 }
 
 fn line_of_workload(plan: &Plan, workload: &Workload) -> String {

@@ -38,7 +38,7 @@ pub(super) fn read(table: &Table<'_>) -> Option<Device> {
 }
 
 fn parallel_servers(table: &Table<'_>) -> Option<Device> {
-    table.only(["kind", "servers", "service"].into_iter());
+    table.only(&["kind", "servers", "service"]);
     table.missing("servers", "say how many requests it serves at a time");
     table.missing("service", "say how long each takes, such as 1ms");
     let (servers, service) = (table.count("servers")?, table.duration("service")?);

@@ -56,6 +56,14 @@ pub enum Problem {
         /// What to do.
         advice: String,
     },
+    /// A size or duration that cannot be read; the reason names rule and value.
+    #[error("{key}: {why}")]
+    Unreadable {
+        /// The key.
+        key: String,
+        /// The parser's line.
+        why: String,
+    },
     /// A name that is used twice.
     #[error("{key}: must be different for each {table}, got {given:?} as on line {line}; choose another")]
     Taken {

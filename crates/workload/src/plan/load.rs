@@ -3,7 +3,7 @@
 use super::error::Problem;
 use super::table::Table;
 use crate::spec::{Arrival, BlockShare, Blocks, Pattern, Range, Spacing, Spec, SpecError};
-use block::{Bytes, Iops};
+use block::{Bytes, Iops, ParseBytesError};
 
 /// The keys, as in [`Spec`].
 pub(super) const KEYS: [&str; 11] = [
@@ -114,10 +114,9 @@ fn blocks(table: &Table<'_>) -> Option<Blocks> {
     let Some(mix) = table.table_within("block") else { return table.size("block").map(Blocks::of) };
     let mut shares = Vec::new();
     for key in mix.keys() {
-        let size = key.value.parse().map_err(|error| {
-            let (given, rule) = (format!("{:?}", key.value), "sizes such as 4k with their percentages".into());
-            let advice = format!("{error}");
-            table.note(key.line, Problem::Value { key: table.full("block"), rule, given, advice });
+        let size = key.value.parse().map_err(|why: ParseBytesError| {
+            let problem = Problem::Unreadable { key: table.full("block"), why: why.to_string() };
+            table.note(key.line, problem);
         });
         shares.push(BlockShare { size: size.ok()?, weight: mix.count(key.value)? });
     }

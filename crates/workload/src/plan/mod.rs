@@ -1,5 +1,22 @@
 //! An experiment as a plan file: volumes, workloads on hosts, timed phases that may run administrators' commands, and
-//! criteria. `plans/noisy-neighbour.toml` shows every part of the form.
+//! criteria. `plans/noisy-neighbour.toml` is one.
+//!
+//! | table | keys |
+//! | --- | --- |
+//! | the plan | `title`, `about`, `seed` (1), `phase_seconds` (8) |
+//! | `[scale]` | `published_iops`; without the table, the plan runs as it stands |
+//! | `[server]` | `svm` |
+//! | `[[volume]]` | `name`, `size` (said when the plan is run), `lun` (`lun1`) |
+//! | `[[workload]]` | `name`, `host` (its name), `lun` (`/vol/VOLUME/LUN`), `seed` (from the plan's), and a load |
+//! | `[[phase]]` | `name`, `about`, `seconds`, `commands`, and `WORKLOAD = { … }` for what changes in its load |
+//! | `[[criterion]]` | `kind`, and by kind: `phase`, `baseline`, `workloads`, `part`, `tolerance` |
+//! | `[device]` | `kind`, and by kind: `servers`, `service` |
+//!
+//! A load: `pattern` (`random` or `sequential`), `read_percent` (100), `block` (`"4k"`, or sizes with percentages
+//! `{ 4k = 60, 64k = 40 }`), `offset` and `size` of the part that is used (all), `connections` (1), `requests` (no end),
+//! and either `depth` on each connection or `rate` in requests a second with `spacing` (`uniform` or `poisson`) and
+//! `outstanding` (256), the most in flight on each connection. A phase that names `depth` or `rate` makes the load a
+//! closed or an open one; `connections = 0` keeps it silent.
 //!
 //! What a phase says about a workload, and what its commands set, stays in force in the phases after it.
 //!

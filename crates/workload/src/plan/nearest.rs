@@ -4,21 +4,21 @@
 const COMPARED_MAX: usize = 64;
 
 /// What to do about an unknown word: the nearest known one, or all of them.
-pub(super) fn advice<'a>(given: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
-    match nearest(given, known.clone()) {
+pub(super) fn advice(given: &str, known: &[&str]) -> String {
+    match nearest(given, known) {
         Some(word) => format!("did you mean {word}?"),
-        None => format!("known here: {}", known.collect::<Vec<_>>().join(", ")),
+        None => format!("known here: {}", known.join(", ")),
     }
 }
 
 /// The known word with the fewest letters changed; at most every third letter of `given`, and one in short words.
-fn nearest<'a>(given: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
     let letters = given.chars().count();
     if letters > COMPARED_MAX {
         return None;
     }
     let given = given.to_lowercase();
-    let changes = known.map(|word| (distance(&given, &word.to_lowercase()), word));
+    let changes = known.iter().map(|&word| (distance(&given, &word.to_lowercase()), word));
     changes.filter(|&(changes, _)| changes <= (letters / 3).max(1)).min_by_key(|&(changes, _)| changes).map(|(_, w)| w)
 }
 
@@ -52,8 +52,8 @@ mod tests {
     #[test]
     fn advice_names_the_nearest_or_all() {
         let known = ["depth", "rate", "read_percent"];
-        assert_eq!(advice("Dept", known.into_iter()), "did you mean depth?");
-        assert_eq!(advice("read_percentage", known.into_iter()), "did you mean read_percent?");
-        assert_eq!(advice("colour", known.into_iter()), "known here: depth, rate, read_percent");
+        assert_eq!(advice("Dept", &known), "did you mean depth?");
+        assert_eq!(advice("read_percentage", &known), "did you mean read_percent?");
+        assert_eq!(advice("colour", &known), "known here: depth, rate, read_percent");
     }
 }

@@ -25,9 +25,15 @@ pub(super) fn read(text: &str, file: &str) -> Result<Plan, PlanErrors> {
         return Err(report.into_errors());
     }
     let (document, faults) = DeTable::parse_recoverable(text);
+    let mut told = None;
     for fault in &faults {
-        let at = fault.span().map_or(0, |span| span.start);
-        report.note(report.line(at), Problem::Syntax(fault.message().trim().replace('\n', ", ")));
+        let line = report.line(fault.span().map_or(0, |span| span.start));
+        // What the parser stumbles over on the rest of a wrong line tells nobody anything.
+        if told.replace(line) == Some(line) {
+            continue;
+        }
+        let message = fault.message().trim().replace('\n', ", ").replace(char::is_control, " ");
+        report.note(line, Problem::Syntax(message));
     }
     if !report.is_clean() {
         return Err(report.into_errors());
@@ -57,9 +63,10 @@ impl Sections<'_> {
             "criterion",
             "device",
         ];
-        root.only(known.into_iter());
+        root.only(&known);
         root.missing("title", "say in a few words what the experiment is called");
         let seed = root.whole("seed").unwrap_or(1);
+        let svm = self.svm();
         let volumes = self.volumes();
         let workloads = self.workloads(seed, &volumes);
         let phases = self.phases(&workloads, &volumes);
@@ -71,7 +78,7 @@ impl Sections<'_> {
             about: owned(root.text("about")),
             seed,
             published_iops: self.published_iops(),
-            svm: self.svm(),
+            svm,
             phase_length: seconds(root, "phase_seconds").unwrap_or(PHASE_DEFAULT),
             volumes,
             workloads: workloads.into_iter().map(|entry| entry.workload).collect(),
@@ -83,7 +90,7 @@ impl Sections<'_> {
 
     fn published_iops(&self) -> Option<Iops> {
         let table = self.root.table("scale", "[scale]")?;
-        table.only(["published_iops"].into_iter());
+        table.only(&["published_iops"]);
         table.missing("published_iops", "say what the published machine did, or leave [scale] out");
         let iops = table.whole("published_iops")?;
         if iops == 0 {
@@ -95,7 +102,7 @@ impl Sections<'_> {
     fn svm(&self) -> String {
         self.root.missing("server", "begin it with a line [server] and name its svm");
         let Some(table) = self.root.table("server", "[server]") else { return String::new() };
-        table.only(["svm"].into_iter());
+        table.only(&["svm"]);
         table.missing("svm", "name the SVM that owns the volumes, such as svm01");
         owned(table.name("svm"))
     }
@@ -105,14 +112,17 @@ impl Sections<'_> {
         let mut names = Unique::default();
         let tables = self.root.tables("volume", "[[volume]]");
         let read = |table: &Table<'_>| {
-            table.only(["name", "size", "lun"].into_iter());
+            table.only(&["name", "size", "lun"]);
             table.missing("name", "name the volume, such as vol1");
             let name = table.name("name");
             names.note_if_taken(table, "[[volume]]", name);
-            let size = table.size("size");
-            if size.is_some_and(|size| size.0 == 0 || !size.0.is_multiple_of(BLOCK_MIN.0)) {
-                table.wrong("size", format!("a multiple of {BLOCK_MIN} above zero"), "100GB and 512MiB are common");
-            }
+            let size = table.size("size").filter(|size| {
+                let good = size.0 > 0 && size.0.is_multiple_of(BLOCK_MIN.0);
+                if !good {
+                    table.wrong("size", format!("a multiple of {BLOCK_MIN} above zero"), "100GB and 512MiB are common");
+                }
+                good
+            });
             let lun = table.name("lun").map_or("lun1", |lun| lun.value);
             Volume { name: owned(name), size, lun: lun.to_owned() }
         };
@@ -137,8 +147,10 @@ impl Sections<'_> {
     }
 
     fn criteria(&self, workloads: &[Entry], phases: &[Phase]) -> Vec<stats::Criterion> {
-        let workloads: Vec<_> = workloads.iter().map(|entry| entry.workload.name.as_str()).collect();
-        let phases: Vec<_> = phases.iter().map(|phase| phase.name.as_str()).collect();
+        // Without those whose own name was wrong.
+        let named = |name: &&str| !name.is_empty();
+        let workloads: Vec<_> = workloads.iter().map(|entry| entry.workload.name.as_str()).filter(named).collect();
+        let phases: Vec<_> = phases.iter().map(|phase| phase.name.as_str()).filter(named).collect();
         let names = Names { phases: &phases, workloads: &workloads };
         let tables = self.root.tables("criterion", "[[criterion]]");
         tables.iter().filter_map(|table| criteria::read(table, &names)).collect()
@@ -153,7 +165,7 @@ struct Entry {
 }
 
 fn workload(table: &Table<'_>, seed: u64, volumes: &[Volume], names: &mut Unique) -> Entry {
-    table.only(["name", "host", "lun", "seed"].into_iter().chain(load::KEYS));
+    table.only(&[&["name", "host", "lun", "seed"][..], &load::KEYS].concat());
     table.missing("name", "name the workload, such as server1");
     let name = table.name("name");
     names.note_if_taken(table, "[[workload]]", name);
@@ -181,7 +193,7 @@ fn volume(table: &Table<'_>, volumes: &[Volume]) -> Option<usize> {
     let paths: Vec<String> = volumes.iter().map(Volume::path).collect();
     let index = paths.iter().position(|path| path == found.value);
     if index.is_none() {
-        let advice = nearest::advice(found.value, paths.iter().map(String::as_str));
+        let advice = nearest::advice(found.value, &paths.iter().map(String::as_str).collect::<Vec<_>>());
         let (key, given) = (table.full("lun"), found.value.to_owned());
         table.note(found.line, Problem::UnknownName { key, what: "LUN", given, advice });
     }
@@ -189,8 +201,8 @@ fn volume(table: &Table<'_>, volumes: &[Volume]) -> Option<usize> {
 }
 
 fn phase(table: &Table<'_>, now: &mut [Entry], volumes: &[Volume], names: &mut Unique) -> Phase {
-    let workloads: Vec<String> = now.iter().map(|entry| entry.workload.name.clone()).collect();
-    table.only(PHASE_KEYS.into_iter().chain(workloads.iter().map(String::as_str)));
+    let workloads = now.iter().map(|entry| entry.workload.name.as_str()).filter(|name| !name.is_empty());
+    table.only(&PHASE_KEYS.into_iter().chain(workloads).collect::<Vec<_>>());
     table.missing("name", "name the phase, such as even");
     let name = table.text("name");
     names.note_if_taken(table, "[[phase]]", name);
@@ -216,7 +228,7 @@ fn change(phase: &Table<'_>, entry: &mut Entry, volumes: &[Volume]) {
         phase.wrong(name, "what changes for this workload", "write { connections = 32 } or the like");
         return;
     };
-    table.only(load::KEYS.into_iter());
+    table.only(&load::KEYS);
     entry.workload.spec = load::over(&table, &entry.workload.spec);
     let size = volumes.get(entry.workload.volume).and_then(|volume| volume.size);
     load::check(&table, &entry.workload.spec, size, &mut entry.told);

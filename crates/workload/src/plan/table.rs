@@ -9,13 +9,16 @@ use block::{Bytes, Span};
 use std::cell::RefCell;
 use toml::de::{DeTable, DeValue};
 
-/// Letters of a wrong value that a message repeats.
+/// Letters of a wrong value or key that a message repeats.
 const GIVEN_MAX: usize = 60;
+/// Letters of a parser's message, which repeats the value too.
+const WHY_MAX: usize = 200;
 
 /// The mistakes of one plan file.
 pub(super) struct Report<'t> {
     file: &'t str,
-    text: &'t str,
+    /// The byte behind each line's end, in order.
+    line_ends: Vec<usize>,
     errors: RefCell<Vec<PlanError>>,
 }
 
@@ -39,8 +42,9 @@ pub(super) struct Found<T> {
 }
 
 impl<'t> Report<'t> {
-    pub(super) fn new(text: &'t str, file: &'t str) -> Report<'t> {
-        Report { file, text, errors: RefCell::default() }
+    pub(super) fn new(text: &str, file: &'t str) -> Report<'t> {
+        let line_ends = text.match_indices('\n').map(|(at, _)| at + 1).collect();
+        Report { file, line_ends, errors: RefCell::default() }
     }
 
     pub(super) fn note(&self, line: u32, problem: Problem) {
@@ -49,8 +53,7 @@ impl<'t> Report<'t> {
 
     /// The line of a byte of the text, from 1.
     pub(super) fn line(&self, at: usize) -> u32 {
-        let before = &self.text.as_bytes()[..at.min(self.text.len())];
-        1 + before.iter().filter(|&&byte| byte == b'\n').count() as u32
+        1 + self.line_ends.partition_point(|&end| end <= at) as u32
     }
 
     pub(super) fn is_clean(&self) -> bool {
@@ -95,10 +98,10 @@ impl<'t> Table<'t> {
     }
 
     /// Notes every key that is not among `known`.
-    pub(super) fn only<'k>(&self, known: impl Iterator<Item = &'k str> + Clone) {
+    pub(super) fn only(&self, known: &[&str]) {
         for key in self.keys() {
-            if !known.clone().any(|known| known == key.value) {
-                let advice = nearest::advice(key.value, known.clone());
+            if !known.contains(&key.value) {
+                let advice = nearest::advice(key.value, known);
                 self.note(key.line, Problem::UnknownKey { key: self.full(key.value), table: self.name, advice });
             }
         }
@@ -124,7 +127,7 @@ impl<'t> Table<'t> {
 
     /// The key as messages name it.
     pub(super) fn full(&self, key: &str) -> String {
-        format!("{}{}", self.within, short(key.escape_debug().to_string()))
+        format!("{}{}", self.within, short(key.escape_debug().to_string(), GIVEN_MAX))
     }
 
     /// Text on one line, not empty.
@@ -152,11 +155,10 @@ impl<'t> Table<'t> {
     /// One of a few words.
     pub(super) fn choice<T: Copy>(&self, key: &str, words: &[(&'static str, T)]) -> Option<T> {
         let found = self.text(key)?;
-        let known = words.iter().map(|&(word, _)| word);
+        let known: Vec<_> = words.iter().map(|&(word, _)| word).collect();
         let choice = words.iter().find(|(word, _)| *word == found.value).map(|&(_, choice)| choice);
         if choice.is_none() {
-            let rule = known.clone().collect::<Vec<_>>().join(" or ");
-            self.wrong(key, rule, nearest::advice(found.value, known));
+            self.wrong(key, known.join(" or "), nearest::advice(found.value, &known));
         }
         choice
     }
@@ -190,21 +192,13 @@ impl<'t> Table<'t> {
     pub(super) fn size(&self, key: &str) -> Option<Bytes> {
         let found = self.raw(key)?;
         let Some(text) = found.value.as_str() else { return self.whole(key).map(Bytes) };
-        let size = text.parse::<Bytes>();
-        if let Err(error) = &size {
-            self.wrong_value(key, found, "a size such as 4k, 512MiB or 1GB", format!("{error}"));
-        }
-        size.ok()
+        self.readable(key, text.parse::<Bytes>())
     }
 
     /// A duration with its unit.
     pub(super) fn duration(&self, key: &str) -> Option<Span> {
         let found = self.text(key)?;
-        let span = duration::parse_duration(found.value);
-        if let Err(error) = &span {
-            self.wrong(key, "a duration such as 100us, 8s or 2min", format!("{error}"));
-        }
-        span.ok()
+        self.readable(key, duration::parse_duration(found.value))
     }
 
     /// Several texts in brackets, each on one line.
@@ -268,6 +262,15 @@ impl<'t> Table<'t> {
         Some(Found { value: value.get_ref(), line: self.line_of(key) })
     }
 
+    /// What was read from the value of `key`; notes why it could not be.
+    fn readable<T, E: std::fmt::Display>(&self, key: &str, read: Result<T, E>) -> Option<T> {
+        read.map_err(|why| {
+            let problem = Problem::Unreadable { key: self.full(key), why: short(why.to_string(), WHY_MAX) };
+            self.note(self.line_of(key), problem);
+        })
+        .ok()
+    }
+
     fn integer(&self, key: &str, most: u64) -> Option<u64> {
         let found = self.raw(key)?;
         let number = match found.value {
@@ -289,7 +292,7 @@ impl<'t> Table<'t> {
 
 /// A value as a message repeats it, on one line.
 fn given(value: &DeValue<'_>) -> String {
-    short(match value {
+    let text = match value {
         DeValue::String(text) => format!("{text:?}"),
         DeValue::Integer(number) => number.to_string(),
         DeValue::Float(number) => number.to_string(),
@@ -298,11 +301,12 @@ fn given(value: &DeValue<'_>) -> String {
         DeValue::Array(items) if items.is_empty() => "an empty list".into(),
         DeValue::Array(_) => "a list".into(),
         DeValue::Table(_) => "a table".into(),
-    })
+    };
+    short(text, GIVEN_MAX)
 }
 
-fn short(text: String) -> String {
-    match text.char_indices().nth(GIVEN_MAX) {
+fn short(text: String, letters: usize) -> String {
+    match text.char_indices().nth(letters) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
     }
