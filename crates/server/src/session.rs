@@ -17,9 +17,9 @@ mod transmission;
 
 use crate::exports::Exports;
 use crate::limits::ServerLimits;
-use block::{Buf, Completion, ObjectId, Span, Target, Ticket, Time};
-use nbd::{ReplyTo, Request, Rules, ServerHandshake};
-use uring::{Done, FileId, Io, Job, Message, Part, Port};
+use block::{Buf, Completion, ObjectId, Target, Ticket, Time};
+use nbd::{Request, Rules, ServerHandshake};
+use uring::{Done, FileId, Io, Job, Message, Port};
 
 /// What a session needs of its shard for a moment.
 pub(crate) struct Around<'a> {
@@ -111,12 +111,10 @@ struct Sender {
 }
 
 struct Pending {
-    to: ReplyTo,
+    request: Request,
     ticket: Ticket,
     /// What it counts against the limit on bytes in flight.
     bytes: u64,
-    /// Block status: one extent is enough.
-    one: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

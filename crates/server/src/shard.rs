@@ -13,6 +13,7 @@ use crate::session::{Around, Session, of_token};
 use block::{Completion, Driver, ObjectId, Span, Target, Time, Wakeup};
 use qos::{Edit, Gate, GateStatus, GroupId, Passed};
 use stats::DispatchTrace;
+use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel, sync_channel};
 use std::thread::JoinHandle;
@@ -61,7 +62,7 @@ pub struct Account {
 /// What the control asks of the shard.
 pub(crate) enum Order {
     Edit(Vec<Edit>),
-    Open { export: Export, file: OwnedFd },
+    Open { export: Export, file: File },
     Resize { object: ObjectId, size: u64 },
     Close { object: ObjectId },
     Account(Sender<Account>),
@@ -185,7 +186,7 @@ impl Owner {
             orders,
             stopping: None,
             looked: io.now(),
-            cpu: uring::thread_cpu_time(),
+            cpu: uring::usage::thread_cpu(),
             io,
             done: Vec::new(),
             completions: Vec::new(),
@@ -242,9 +243,10 @@ impl Owner {
                 }
             }
             Order::Open { export, file } => {
-                let file = self.io.register(file);
-                self.gate.inner_mut().open(export.object, file, export.size, export.align);
-                self.exports.add(export);
+                match self.gate.inner_mut().open(export.object, file, export.size, export.align) {
+                    Ok(()) => self.exports.add(export),
+                    Err(error) => tracing::error!(lun = export.path, %error, "cannot serve a LUN"),
+                }
             }
             Order::Resize { object, size } => {
                 self.gate.inner_mut().resize(object, size);
@@ -266,7 +268,7 @@ impl Owner {
         self.gate.account(now, &mut objects);
         self.gate.groups(now, &mut groups);
         let ceilings = objects.iter().filter_map(|o| Some((o.object, trace_of(o.passed.as_ref()?)))).collect();
-        let cpu = uring::thread_cpu_time();
+        let cpu = uring::usage::thread_cpu();
         let used = cpu.saturating_sub(std::mem::replace(&mut self.cpu, cpu));
         Account {
             objects: self.accounts.take(),

@@ -44,7 +44,7 @@ pub enum StoreError {
     },
     /// A data file cannot be opened.
     #[error(transparent)]
-    Open(#[from] uring::OpenError),
+    Open(#[from] uring::disk::OpenError),
     /// The device lacks room.
     #[error("{}: {needed} bytes needed, {free} free", .path.display())]
     NoSpace {

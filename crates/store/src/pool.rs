@@ -5,7 +5,7 @@ use crate::error::StoreError;
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use uring::{Disk, Opening};
+use uring::disk::{self, Disk, Opening};
 
 const CATALOGUE: &str = "catalogue.db";
 const SETTINGS: &str = "seawall.toml";
@@ -131,11 +131,11 @@ impl Pool {
     /// It is gone, or its file system cannot go past the page cache.
     pub fn open_data_file(&self, lun: CatalogueId) -> Result<Disk, StoreError> {
         let cache = match self.cache {
-            Cache::Direct => uring::Cache::Direct,
-            Cache::Page => uring::Cache::Page,
+            Cache::Direct => disk::Cache::Direct,
+            Cache::Page => disk::Cache::Page,
         };
         let opening = Opening { cache, write: true, ..Opening::default() };
-        Ok(uring::open(&self.data_file(lun), opening)?)
+        Ok(disk::open(&self.data_file(lun), opening)?)
     }
 
     /// Removes a LUN's data file; it may be gone already.

@@ -15,7 +15,8 @@ use block::{
     Wakeup,
 };
 use std::collections::{HashMap, VecDeque};
-use uring::{Done, Failure, FileId, Io, Job, Port};
+use std::fs::File;
+use uring::{Done, Failure, FileId, Io, Job, Port, space};
 
 /// Limits of [`Volumes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +33,9 @@ impl Default for VolumesSettings {
         VolumesSettings { in_flight_limit: 512, longest: 32 << 20 }
     }
 }
+
+/// Runs in one answer to a status at most: it bounds the time of the system calls, and the client asks again.
+const EXTENTS_MAX: usize = 256;
 
 /// The LUNs that are open, served through one ring.
 pub struct Volumes {
@@ -53,6 +57,8 @@ pub struct Volumes {
 
 struct Lun {
     file: FileId,
+    /// The same file, for asking which parts are allocated.
+    probe: File,
     size: u64,
     align: u32,
     /// Flushes that the sync at the kernel answers; empty when there is none.
@@ -99,11 +105,16 @@ impl Volumes {
         }
     }
 
-    /// Serves `object` from a file that is already registered: `size` bytes, offsets and lengths in multiples of
-    /// `align`.
-    pub fn open(&mut self, object: ObjectId, file: FileId, size: u64, align: u32) {
+    /// Serves `object` from `file`: `size` bytes, offsets and lengths in multiples of `align`.
+    ///
+    /// # Errors
+    /// The system has no descriptor left.
+    pub fn open(&mut self, object: ObjectId, file: File, size: u64, align: u32) -> std::io::Result<()> {
+        let probe = file.try_clone()?;
+        let file = self.io.register(file);
         let (syncing, flushes) = (Vec::new(), Vec::new());
-        self.luns.insert(object, Lun { file, size, align, syncing, flushes, in_flight: 0, closing: false });
+        self.luns.insert(object, Lun { file, probe, size, align, syncing, flushes, in_flight: 0, closing: false });
+        Ok(())
     }
 
     /// Stops serving `object`: what waits completes as gone, what is at the kernel completes as usual, then its file
@@ -203,7 +214,7 @@ impl Volumes {
                 return Ok(());
             }
             Op::Status => {
-                let extents = self.io.extents(lun.file, queued.request.at, queued.request.len);
+                let extents = space::extents(&lun.probe, queued.request.at, queued.request.len, EXTENTS_MAX);
                 self.ready.push(queued.status(now, extents));
                 return Ok(());
             }

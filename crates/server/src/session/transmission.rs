@@ -128,9 +128,8 @@ impl Session {
         });
         let bytes = data_of(request);
         self.in_flight += bytes;
-        let one = request.flags.contains(CommandFlags::REQ_ONE);
         let ticket = block::Ticket(u64::MAX);
-        self.pending[slot as usize] = Some(Pending { to: ReplyTo::from(request), ticket, bytes, one });
+        self.pending[slot as usize] = Some(Pending { request: *request, ticket, bytes });
         let request = block::Request {
             tag: u64::from(self.index) << 32 | u64::from(slot),
             object: self.link().object,
@@ -163,8 +162,12 @@ impl Session {
 
     /// Writes the reply of a request that has ended.
     pub(super) fn reply(&mut self, pending: &Pending, completion: Completion, around: &mut Around<'_>) {
-        let (framing, allocation) = (self.link().rules.framing, self.link().allocation);
-        let (out, to) = (&mut *around.scratch, pending.to);
+        let link = match &self.phase {
+            Phase::Transmission(link) => link,
+            Phase::Handshake(_) => unreachable!("requests come after the handshake"),
+        };
+        let framing = link.rules.framing;
+        let (out, to) = (&mut *around.scratch, ReplyTo::from(&pending.request));
         out.clear();
         let buf = completion.buf;
         let data = match (completion.kind, completion.result) {
@@ -177,7 +180,7 @@ impl Session {
                 Some(())
             }
             (OpKind::Status, Ok(())) => {
-                status(out, framing, to, allocation, &completion.extents, pending.one);
+                status(out, link, pending, &completion.extents);
                 None
             }
             _ => {
@@ -240,25 +243,16 @@ fn op_of(request: &Request) -> Op {
     }
 }
 
-fn status(
-    out: &mut Vec<u8>,
-    framing: nbd::Framing,
-    to: ReplyTo,
-    allocation: Option<u32>,
-    extents: &[block::Extent],
-    one: bool,
-) {
-    let count = if one { 1 } else { nbd::limits::STATUS_EXTENTS_MAX as usize };
-    let extents: Vec<nbd::Extent> = extents
-        .iter()
-        .take(count)
-        .map(|extent| nbd::Extent::allocation(extent.len, extent.hole, extent.zero))
-        .collect();
-    match (framing.chunks(), allocation) {
+/// The answer to a block status, cut to what was asked.
+fn status(out: &mut Vec<u8>, link: &super::Link, pending: &Pending, extents: &[block::Extent]) {
+    let mut extents: Vec<nbd::Extent> =
+        extents.iter().map(|extent| nbd::Extent::allocation(extent.len, extent.hole, extent.zero)).collect();
+    nbd::fit_extents(&mut extents, &pending.request);
+    match (link.rules.framing.chunks(), link.allocation) {
         (Some(chunks), Some(context)) if !extents.is_empty() => {
-            chunks.status(out, to, context, &extents, nbd::Last::Yes);
+            chunks.status(out, ReplyTo::from(&pending.request), context, &extents, nbd::Last::Yes);
         }
-        _ => framing.error(out, to, Errno::Invalid, "no block status was negotiated"),
+        _ => link.rules.framing.error(out, ReplyTo::from(&pending.request), Errno::Invalid, "no status to tell"),
     }
 }
 
