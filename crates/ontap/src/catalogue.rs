@@ -70,8 +70,8 @@ areas! {
 ///
 /// An entry reads: help, the words, the variant, the struct, and the parameters with their help, name, field and type.
 /// The first parameter may be given without its name. `Option` marks what may be left out, `= "…"` gives a default,
-/// `apart` lists pairs that exclude one another. A `shows` entry lists the fields that can be shown and filtered by, its
-/// own name first, then the keys that pick a single object.
+/// `apart` lists pairs that exclude one another. A `shows` entry has no struct: behind `by` stand the keys that together
+/// name a single object, then the fields that can be shown and filtered by.
 macro_rules! commands {
     (
         $(#[doc = $about:literal])+
@@ -116,8 +116,8 @@ macro_rules! commands {
                     ), )*],
                     apart: &[$($( ($one, $other), )*)?],
                     keys: &[],
-                    build: |_arguments| Ok($crate::catalogue::Command::$area($enum::$variant($struct {
-                        $( $field: _arguments.read($name, $crate::catalogue::commands!(@default $($default)?))?, )*
+                    build: |arguments| Ok($crate::catalogue::Command::$area($enum::$variant($struct {
+                        $( $field: arguments.read($name, $crate::catalogue::commands!(@default $($default)?))?, )*
                     }))),
                 }, )*
                 $( $crate::grammar::CommandSpec {

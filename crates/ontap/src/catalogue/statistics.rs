@@ -85,7 +85,7 @@ impl StatisticsShow {
         row!("qos statistics latency show", "Display where policy groups wait", PolicyGroup, Latency),
         row!(
             "qos statistics characteristics show",
-            "Display the kind of work of policy groups",
+            "Display the shape of policy groups' work",
             PolicyGroup,
             Characteristics
         ),
@@ -93,13 +93,13 @@ impl StatisticsShow {
         row!("qos statistics workload latency show", "Display where workloads wait", Workload, Latency),
         row!(
             "qos statistics workload characteristics show",
-            "Display the kind of work of workloads",
+            "Display the shape of workloads' work",
             Workload,
             Characteristics
         ),
         row!(volume "qos statistics volume performance show", "Display the work of volumes", Performance),
         row!(volume "qos statistics volume latency show", "Display where volumes wait", Latency),
-        row!(volume "qos statistics volume characteristics show", "Display the kind of work of volumes", Characteristics),
+        row!(volume "qos statistics volume characteristics show", "Display the shape of volumes' work", Characteristics),
     ];
 }
 

@@ -90,7 +90,10 @@ pub enum Problem {
         joined: String,
     },
     /// A parameter at the end of the line or right before another one.
-    #[error("\"-{parameter}\" has no value{}; write \"-{parameter} {syntax}\" or leave it out", before(next.as_deref()))]
+    #[error(
+        "\"-{parameter}\" has no value{}; write \"-{parameter} {syntax}\" or leave it out",
+        before(next.as_deref())
+    )]
     MissingValue {
         /// The parameter.
         parameter: &'static str,
@@ -119,7 +122,8 @@ pub enum Problem {
     },
     /// The second half of a value with a blank in it.
     #[error(
-        "{word:?} is unexpected: \"-{parameter}\" has the value {value:?} already; did you mean {joined:?}, without the blank?"
+        "{word:?} is unexpected: \"-{parameter}\" has the value {value:?} already; \
+         did you mean {joined:?}, without the blank?"
     )]
     SplitValue {
         /// The second half.
