@@ -11,6 +11,7 @@
 //! A change is checked by the registry, made durable in the catalogue, and only then ordered of the shard.
 
 mod account;
+mod administration;
 mod control;
 mod exports;
 mod limits;
@@ -21,6 +22,7 @@ mod shard;
 mod socket;
 
 pub use account::ObjectAccount;
+pub use administration::{AdminError, Administration, Effect, Outcome};
 pub use control::{Control, ControlError};
 pub use limits::ServerLimits;
 pub use listen::{Listen, ListenError};

@@ -1,6 +1,6 @@
 //! `volume`: volumes. A volume bounds the sizes of its LUNs together.
 
-use super::{Assigned, Control, ControlError, bytes_of, list, whole};
+use super::{AdminError, Assigned, Errand, bytes_of, list, path_of, uuid_of, whole};
 use block::ObjectId;
 use ontap::catalogue::{VolumeCommand, VolumeCreate, VolumeDelete, VolumeModify};
 use ontap::show::{VolumeRow, answer, entries};
@@ -9,8 +9,8 @@ use qos::{Object, ObjectKind};
 /// The size of a volume that is made without one: ONTAP's own default.
 const DEFAULT_SIZE: u64 = 20 << 20;
 
-impl Control {
-    pub(super) fn volume(&mut self, command: VolumeCommand) -> Result<String, ControlError> {
+impl Errand<'_> {
+    pub(super) fn volume(&mut self, command: VolumeCommand) -> Result<String, AdminError> {
         match command {
             VolumeCommand::Create(create) => self.create_volume(&create),
             VolumeCommand::Modify(modify) => self.modify_volumes(&modify),
@@ -23,24 +23,17 @@ impl Control {
         }
     }
 
-    fn create_volume(&mut self, create: &VolumeCreate) -> Result<String, ControlError> {
+    fn create_volume(&mut self, create: &VolumeCreate) -> Result<String, AdminError> {
         let svm = self.svm(create.vserver.as_ref())?;
         let size = create.size.map_or(Ok(DEFAULT_SIZE), |size| bytes_of(size, self.units))?;
-        self.change(|steps| {
-            let (volume, change) = steps.registry.add_volume(svm, create.volume.as_str(), whole(size, 0))?;
-            steps.take(change);
-            steps.assign(
-                volume,
-                &Assigned {
-                    fixed: create.qos_policy_group.as_ref(),
-                    adaptive: create.qos_adaptive_policy_group.as_ref(),
-                },
-            )?;
-            Ok(steps.notes.concat())
-        })
+        let (volume, change) = self.registry.add_volume(svm, create.volume.as_str(), whole(size, 0))?;
+        self.take(change);
+        let (fixed, adaptive) = (create.qos_policy_group.as_ref(), create.qos_adaptive_policy_group.as_ref());
+        self.assign(volume, &Assigned { fixed, adaptive })?;
+        Ok(String::new())
     }
 
-    fn modify_volumes(&mut self, modify: &VolumeModify) -> Result<String, ControlError> {
+    fn modify_volumes(&mut self, modify: &VolumeModify) -> Result<String, AdminError> {
         let svm = self.svm(modify.vserver.as_ref())?;
         let volumes: Vec<ObjectId> = self
             .children(svm, ObjectKind::Volume)
@@ -50,7 +43,7 @@ impl Control {
         if volumes.is_empty() {
             let known: Vec<_> = self.children(svm, ObjectKind::Volume).map(|v| v.name().to_owned()).collect();
             let svm = self.svm_name(svm);
-            return Err(ControlError::Command(format!(
+            return Err(AdminError::Command(format!(
                 "SVM {svm} has no volume {}; it has: {}",
                 modify.volume,
                 list(&known)
@@ -60,51 +53,42 @@ impl Control {
         if let Some(size) = size {
             volumes.iter().try_for_each(|volume| self.check_volume_holds(*volume, size))?;
         }
-        let now = self.now();
-        let notes = self.change(|steps| {
-            for &volume in &volumes {
-                if let Some(size) = size {
-                    let used = steps.registry.object(volume).map_or(0, |object| object.size().used.0);
-                    steps.registry.set_size(volume, whole(size, used), now)?;
-                }
-                let assigned = Assigned {
-                    fixed: modify.qos_policy_group.as_ref(),
-                    adaptive: modify.qos_adaptive_policy_group.as_ref(),
-                };
-                steps.assign(volume, &assigned)?;
+        let (fixed, adaptive) = (modify.qos_policy_group.as_ref(), modify.qos_adaptive_policy_group.as_ref());
+        for &volume in &volumes {
+            if let Some(size) = size {
+                let used = self.registry.object(volume).map_or(0, |object| object.size().used.0);
+                self.registry.set_size(volume, whole(size, used), self.now)?;
             }
-            Ok(steps.notes.concat())
-        })?;
-        Ok(format!("Volume modify successful: {}{notes}", entries(volumes.len(), "modified")))
+            self.assign(volume, &Assigned { fixed, adaptive })?;
+        }
+        Ok(format!("Volume modify successful: {}", entries(volumes.len(), "modified")))
     }
 
-    fn delete_volume(&mut self, delete: &VolumeDelete) -> Result<String, ControlError> {
+    fn delete_volume(&mut self, delete: &VolumeDelete) -> Result<String, AdminError> {
         let svm = self.svm(delete.vserver.as_ref())?;
         let volume = self.known_volume(svm, delete.volume.as_str())?;
-        self.change(|steps| {
-            let change = steps.registry.remove_object(volume)?;
-            steps.take(change);
-            Ok(steps.notes.concat())
-        })
+        let change = self.registry.remove_object(volume)?;
+        self.take(change);
+        Ok(String::new())
     }
 
     /// The volume of that name.
-    pub(super) fn known_volume(&self, svm: ObjectId, name: &str) -> Result<ObjectId, ControlError> {
+    pub(super) fn known_volume(&self, svm: ObjectId, name: &str) -> Result<ObjectId, AdminError> {
         self.registry.find_volume(svm, name).ok_or_else(|| {
             let known: Vec<_> = self.children(svm, ObjectKind::Volume).map(|v| v.name().to_owned()).collect();
             let svm = self.svm_name(svm);
-            ControlError::Command(format!("SVM {svm} has no volume {name}; it has: {}", list(&known)))
+            AdminError::Command(format!("SVM {svm} has no volume {name}; it has: {}", list(&known)))
         })
     }
 
     /// Whether the LUNs of a volume fit into `size` bytes.
-    fn check_volume_holds(&self, volume: ObjectId, size: u64) -> Result<(), ControlError> {
+    fn check_volume_holds(&self, volume: ObjectId, size: u64) -> Result<(), AdminError> {
         let taken = self.taken_in(volume);
         if taken <= size {
             return Ok(());
         }
-        let path = self.path_of(volume).unwrap_or_default();
-        Err(ControlError::Command(format!(
+        let path = path_of(self.registry, volume).unwrap_or_default();
+        Err(AdminError::Command(format!(
             "{path}: its LUNs take {taken} bytes together, which is more than the size of {size} given; \
              delete or shrink LUNs first"
         )))
@@ -122,13 +106,13 @@ impl Control {
 
     fn volume_row(&self, volume: &Object) -> VolumeRow {
         let (qos_policy_group, qos_adaptive_policy_group) = self.attached(volume.id());
-        let used = self.children(volume.id(), ObjectKind::Lun).map(|lun| self.pool.used(lun.id().0).unwrap_or(0)).sum();
+        let used = self.children(volume.id(), ObjectKind::Lun).map(|lun| (self.used)(lun.id())).sum();
         let size = volume.size().allocated.0;
         VolumeRow {
             vserver: self.svm_name(volume.id()),
             volume: volume.name().into(),
             aggregate: None,
-            uuid: self.uuid_of(volume.id()),
+            uuid: uuid_of(volume.id()),
             state: "online".into(),
             kind: "RW".into(),
             size,

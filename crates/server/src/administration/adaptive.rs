@@ -1,7 +1,7 @@
 //! `qos adaptive-policy-group`: policy groups whose limits follow the size of what they hold.
 
 use super::policy_group::{burst_change, burst_knobs, burst_row};
-use super::{Control, ControlError};
+use super::{AdminError, Errand};
 use crate::persist::uuid_text;
 use block::Iops;
 use ontap::catalogue::{AdaptiveCommand, AdaptiveCreate, AdaptiveModify};
@@ -20,8 +20,8 @@ const BLOCK_SIZES: [(BlockSize, qos::BlockSize); 7] = [
     (BlockSize::K128, qos::BlockSize::K128),
 ];
 
-impl Control {
-    pub(super) fn adaptive_policy_group(&mut self, command: AdaptiveCommand) -> Result<String, ControlError> {
+impl Errand<'_> {
+    pub(super) fn adaptive_policy_group(&mut self, command: AdaptiveCommand) -> Result<String, AdminError> {
         match command {
             AdaptiveCommand::Create(create) => self.create_adaptive(&create),
             AdaptiveCommand::Modify(modify) => self.modify_group(modify.policy_group.as_str(), &change_of(&modify)),
@@ -37,7 +37,7 @@ impl Control {
         }
     }
 
-    fn create_adaptive(&mut self, create: &AdaptiveCreate) -> Result<String, ControlError> {
+    fn create_adaptive(&mut self, create: &AdaptiveCreate) -> Result<String, AdminError> {
         let svm = self.svm(create.vserver.as_ref())?;
         let policy = AdaptivePolicy {
             expected_allocation: allocation_of(create.expected_iops_allocation),
@@ -87,31 +87,31 @@ fn change_of(modify: &AdaptiveModify) -> PolicyChange {
 
 fn density_of(rate: AdaptiveRate) -> Density {
     let per = match rate.per {
-        PerSize::Gb => Per::Gb,
-        PerSize::Tb => Per::Tb,
+        PerSize::Gigabyte => Per::Gb,
+        PerSize::Terabyte => Per::Tb,
     };
     Density { iops: Iops(rate.iops), per }
 }
 
 fn rate_of(density: Density) -> AdaptiveRate {
     let per = match density.per {
-        Per::Gb => PerSize::Gb,
-        Per::Tb => PerSize::Tb,
+        Per::Gb => PerSize::Gigabyte,
+        Per::Tb => PerSize::Terabyte,
     };
     AdaptiveRate { iops: density.iops.0, per }
 }
 
 fn allocation_of(allocation: Allocation) -> qos::Allocation {
     match allocation {
-        Allocation::AllocatedSpace => qos::Allocation::Allocated,
-        Allocation::UsedSpace => qos::Allocation::Used,
+        Allocation::Allocated => qos::Allocation::Allocated,
+        Allocation::Used => qos::Allocation::Used,
     }
 }
 
 fn allocation_shown(allocation: qos::Allocation) -> Allocation {
     match allocation {
-        qos::Allocation::Allocated => Allocation::AllocatedSpace,
-        qos::Allocation::Used => Allocation::UsedSpace,
+        qos::Allocation::Allocated => Allocation::Allocated,
+        qos::Allocation::Used => Allocation::Used,
     }
 }
 

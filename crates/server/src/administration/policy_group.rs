@@ -1,6 +1,6 @@
 //! `qos policy-group`: fixed policy groups.
 
-use super::{Control, ControlError};
+use super::{AdminError, Errand};
 use crate::persist::uuid_text;
 use block::{BytesPerSecond, Iops, Span};
 use ontap::catalogue::{PolicyGroupCommand, PolicyGroupCreate, PolicyGroupModify};
@@ -8,8 +8,8 @@ use ontap::show::{BurstRow, PolicyGroupRow, answer};
 use ontap::value::{Count, Limits, MinThroughput, Throughput};
 use qos::{BurstChange, BurstKnobs, FixedChange, FixedPolicy, Group, NewGroup, Policy, PolicyChange, Rates};
 
-impl Control {
-    pub(super) fn policy_group(&mut self, command: PolicyGroupCommand) -> Result<String, ControlError> {
+impl Errand<'_> {
+    pub(super) fn policy_group(&mut self, command: PolicyGroupCommand) -> Result<String, AdminError> {
         match command {
             PolicyGroupCommand::Create(create) => self.create_policy_group(&create),
             PolicyGroupCommand::Modify(modify) => self.modify_policy_group(&modify),
@@ -25,7 +25,7 @@ impl Control {
         }
     }
 
-    fn create_policy_group(&mut self, create: &PolicyGroupCreate) -> Result<String, ControlError> {
+    fn create_policy_group(&mut self, create: &PolicyGroupCreate) -> Result<String, AdminError> {
         let svm = self.svm(create.vserver.as_ref())?;
         let policy = Policy::Fixed(FixedPolicy {
             ceiling: ceiling_of(create.max_throughput).unwrap_or_default(),
@@ -36,7 +36,7 @@ impl Control {
         self.create_group(svm, create.policy_group.as_str(), policy)
     }
 
-    fn modify_policy_group(&mut self, modify: &PolicyGroupModify) -> Result<String, ControlError> {
+    fn modify_policy_group(&mut self, modify: &PolicyGroupModify) -> Result<String, AdminError> {
         let change = PolicyChange::Fixed(FixedChange {
             ceiling: ceiling_of(modify.max_throughput),
             floor: floor_of(modify.min_throughput),
@@ -51,37 +51,29 @@ impl Control {
         svm: block::ObjectId,
         name: &str,
         policy: Policy,
-    ) -> Result<String, ControlError> {
+    ) -> Result<String, AdminError> {
         let uuid = random_uuid();
-        self.change(|steps| {
-            let change = steps.registry.create_group(NewGroup { name, svm, uuid, policy })?;
-            steps.take(change);
-            Ok(steps.notes.concat())
-        })
+        let change = self.registry.create_group(NewGroup { name, svm, uuid, policy })?;
+        self.take(change);
+        Ok(String::new())
     }
 
-    pub(super) fn modify_group(&mut self, name: &str, change: &PolicyChange) -> Result<String, ControlError> {
-        self.change(|steps| {
-            let change = steps.registry.modify_group(name, change)?;
-            steps.take(change);
-            Ok(steps.notes.concat())
-        })
+    pub(super) fn modify_group(&mut self, name: &str, change: &PolicyChange) -> Result<String, AdminError> {
+        let change = self.registry.modify_group(name, change)?;
+        self.take(change);
+        Ok(String::new())
     }
 
-    pub(super) fn rename_group(&mut self, name: &str, to: &str) -> Result<String, ControlError> {
-        self.change(|steps| {
-            let change = steps.registry.rename_group(name, to)?;
-            steps.take(change);
-            Ok(steps.notes.concat())
-        })
+    pub(super) fn rename_group(&mut self, name: &str, to: &str) -> Result<String, AdminError> {
+        let change = self.registry.rename_group(name, to)?;
+        self.take(change);
+        Ok(String::new())
     }
 
-    pub(super) fn delete_group(&mut self, name: &str, force: bool) -> Result<String, ControlError> {
-        self.change(|steps| {
-            let change = steps.registry.delete_group(name, force)?;
-            steps.take(change);
-            Ok(steps.notes.concat())
-        })
+    pub(super) fn delete_group(&mut self, name: &str, force: bool) -> Result<String, AdminError> {
+        let change = self.registry.delete_group(name, force)?;
+        self.take(change);
+        Ok(String::new())
     }
 
     fn policy_group_row(&self, group: &Group) -> Option<PolicyGroupRow> {
