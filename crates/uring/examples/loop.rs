@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! cargo run --release -p uring --example loop -- FILE [--depth N] [--seconds N] [--size BYTES]
-//!                                                     [--cache direct|page] [--backend auto|uring|threads]
+//!                                                     [--burst N] [--cache direct|page] [--backend auto|uring|threads]
 //! fio --name=x --filename=FILE --readonly --rw=randread --bs=4k --ioengine=io_uring --direct=1 --iodepth=N \
 //!     --fixedbufs --registerfiles --norandommap --time_based --runtime=N
 //! ```
@@ -19,6 +19,7 @@ struct Arguments {
     file: PathBuf,
     depth: u32,
     size: u32,
+    burst: u32,
     span: Span,
     cache: Cache,
     backend: Choice,
@@ -41,6 +42,7 @@ fn arguments() -> Result<Arguments, String> {
         file,
         depth: 32,
         size: 4096,
+        burst: u32::MAX,
         span: Span::from_secs(5),
         cache: Cache::Direct,
         backend: Choice::Auto,
@@ -51,6 +53,7 @@ fn arguments() -> Result<Arguments, String> {
         match (option.as_str(), value.as_str()) {
             ("--depth", _) => arguments.depth = number()?,
             ("--size", _) => arguments.size = number()?,
+            ("--burst", _) => arguments.burst = number()?,
             ("--seconds", _) => arguments.span = Span::from_secs(number()?.into()),
             ("--cache", "direct") => arguments.cache = Cache::Direct,
             ("--cache", "page") => arguments.cache = Cache::Page,
@@ -74,6 +77,7 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     let settings = IoSettings {
         backend: arguments.backend,
         entries: arguments.depth.next_power_of_two().min(4096),
+        burst: arguments.burst,
         in_flight: arguments.depth,
         slab,
         ..IoSettings::default()

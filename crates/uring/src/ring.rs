@@ -33,6 +33,8 @@ pub(crate) struct Ring {
     /// Time-outs may be absolute (Linux ≥ 6.12), which spares a clock read.
     absolute: bool,
     clock: Clock,
+    /// Requests that one enter submits at most.
+    burst: u32,
     /// What did not fit into the submission queue.
     backlog: VecDeque<Entry>,
     waker: Waker,
@@ -61,8 +63,10 @@ impl Ring {
         };
         let backlog = VecDeque::with_capacity(settings.entries as usize);
         let counter = Box::new(0);
+        let burst = settings.burst;
+        let listening = false;
         let mut ring =
-            Ring { ring, task_work, index, absolute, clock, backlog, waker, counter, listening: false, files };
+            Ring { ring, task_work, index, absolute, clock, burst, backlog, waker, counter, listening, files };
         ring.listen();
         Ok(ring)
     }
@@ -80,7 +84,7 @@ impl Ring {
     pub(crate) unsafe fn register(&mut self, region: &Region, most: u64) -> usize {
         let mut len = most.min(region.len() as u64) as usize / 4096 * 4096;
         let eighth = (memory_lock_limit().min(len) / 8).next_multiple_of(4096);
-        while len >= 64 << 10 {
+        while len > 0 {
             let chunks: Vec<libc::iovec> = (0..len)
                 .step_by(REGISTERED_CHUNK)
                 .map(|at| libc::iovec {
@@ -137,13 +141,14 @@ impl Ring {
             // Work that waits for an enter with GETEVENTS, or completions that did not fit.
             let held_back = submission.taskrun() || submission.cq_overflow();
             drop(submission);
-            let all_submitted_then = self.backlog.is_empty();
-            let sleep = wait != Wait::Look && all_submitted_then && self.ring.completion().is_empty();
+            let burst = prepared.min(self.burst);
+            let is_last = burst == prepared && self.backlog.is_empty();
+            let sleep = wait != Wait::Look && is_last && self.ring.completion().is_empty();
             if prepared == 0 && !sleep && !held_back {
                 return;
             }
-            let went_on = self.call(prepared, if sleep { wait } else { Wait::Look });
-            if all_submitted_then || !went_on {
+            let went_on = self.call(burst, if sleep { wait } else { Wait::Look });
+            if is_last || !went_on {
                 return;
             }
         }

@@ -10,7 +10,7 @@
 //!           give                 land
 //! ```
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ptr::NonNull;
 
 use block::{Buf, Bytes};
@@ -31,22 +31,22 @@ const SMALL: usize = 128 << 10;
 pub(crate) const REGISTERED_CHUNK: usize = 1 << 30;
 
 pub(crate) struct Slab {
-    table: RefCell<Table>,
+    free: RefCell<Free>,
+    /// By frame: the slot that starts there.
+    slots: Vec<Cell<Slot>>,
+    /// Slots that are not free.
+    out: Cell<usize>,
     /// Bytes from the start that are registered with the ring.
     registered: usize,
-    // After the table so that the memory outlives all that speaks about it.
     region: Region,
 }
 
-struct Table {
-    /// The registered part.
+/// Frames that are nobody's.
+struct Free {
+    /// In the registered part.
     fixed: Buddy,
-    /// The rest.
+    /// In the rest.
     plain: Buddy,
-    /// By frame: the slot that starts there.
-    slots: Vec<Slot>,
-    /// Slots that are not free.
-    out: usize,
 }
 
 /// A slot, kept at its first frame.
@@ -73,13 +73,13 @@ impl Slab {
     pub(crate) fn new(region: Region, registered: usize) -> Slab {
         let frames = (region.len() / FRAME) as u32;
         let border = (registered / FRAME) as u32;
-        let table = Table {
-            fixed: Buddy::new(0, border),
-            plain: Buddy::new(border, frames),
-            slots: vec![Slot { order: 0, state: State::Free }; frames as usize],
-            out: 0,
-        };
-        Slab { table: RefCell::new(table), registered, region }
+        Slab {
+            free: RefCell::new(Free { fixed: Buddy::new(0, border), plain: Buddy::new(border, frames) }),
+            slots: vec![Cell::new(Slot { order: 0, state: State::Free }); frames as usize],
+            out: Cell::new(0),
+            registered,
+            region,
+        }
     }
 
     /// Maps the memory for a slab of at least `size`.
@@ -92,15 +92,11 @@ impl Slab {
             return None;
         }
         let order = (len as usize).div_ceil(FRAME).next_power_of_two().trailing_zeros() as u8;
-        let mut table = self.table.borrow_mut();
-        let table = &mut *table;
-        let (first, second) = match FRAME << order <= SMALL {
-            true => (&mut table.fixed, &mut table.plain),
-            false => (&mut table.plain, &mut table.fixed),
-        };
+        let Free { fixed, plain } = &mut *self.free.borrow_mut();
+        let (first, second) = if FRAME << order <= SMALL { (fixed, plain) } else { (plain, fixed) };
         let frame = first.take(order).or_else(|| second.take(order))?;
-        table.slots[frame as usize] = Slot { order, state: State::Out(0) };
-        table.out += 1;
+        self.slots[frame as usize].set(Slot { order, state: State::Out(0) });
+        self.out.set(self.out.get() + 1);
         Some(Buf::new(frame, 0, len))
     }
 
@@ -110,16 +106,15 @@ impl Slab {
         if buf.is_nothing() {
             return;
         }
-        let mut table = self.table.borrow_mut();
-        let table = &mut *table;
-        let Slot { order, .. } = table.change(buf, State::Out(0), State::Free);
-        table.out -= 1;
-        let arena = if (buf.slot() as usize) < self.registered / FRAME { &mut table.fixed } else { &mut table.plain };
-        arena.give(buf.slot(), order);
+        let Slot { order, .. } = self.change(buf, State::Out(0), State::Free);
+        self.out.set(self.out.get() - 1);
+        let Free { fixed, plain } = &mut *self.free.borrow_mut();
+        let part = if (buf.slot() as usize) < self.registered / FRAME { fixed } else { plain };
+        part.give(buf.slot(), order);
     }
 
     pub(crate) fn outstanding(&self) -> usize {
-        self.table.borrow().out
+        self.out.get()
     }
 
     /// # Panics
@@ -128,8 +123,8 @@ impl Slab {
         if buf.is_nothing() {
             return f(&[]);
         }
-        let before = self.table.borrow().slot(buf).state;
-        let State::Out(readers @ 0..=254) = before else { panic!("buffer {buf:?} cannot be read: it is {before:?}") };
+        let before = self.slot(buf).get().state;
+        let State::Out(readers @ 0..=254) = before else { refuse(buf, "read", before) };
         let lent = self.lend(buf, before, State::Out(readers + 1));
         // SAFETY: `lend` checked that the bytes lie inside the slot, hence inside the region, which `self` owns and
         // which is mapped and initialised (zeroed). Nobody writes to them while the reader count is above zero: the
@@ -154,17 +149,17 @@ impl Slab {
     /// # Panics
     /// When the buffer is not out of this slab, reaches beyond its slot, or is being used.
     pub(crate) fn fly(&self, buf: &Buf) {
-        self.table.borrow_mut().change(buf, State::Out(0), State::Flying);
+        self.change(buf, State::Out(0), State::Flying);
     }
 
     /// Takes the bytes back from the kernel.
     pub(crate) fn land(&self, buf: &Buf) {
-        self.table.borrow_mut().change(buf, State::Flying, State::Out(0));
+        self.change(buf, State::Flying, State::Out(0));
     }
 
     /// Where a flying buffer's bytes are, from byte `skip` of it on.
     pub(crate) fn memory(&self, buf: &Buf, skip: u32) -> Memory {
-        debug_assert_eq!(self.table.borrow().slot(buf).state, State::Flying);
+        debug_assert_eq!(self.slot(buf).get().state, State::Flying);
         assert!(skip <= buf.len());
         let offset = self.offset(buf) + skip as usize;
         let fixed = (offset < self.registered).then_some((offset / REGISTERED_CHUNK) as u16);
@@ -179,30 +174,34 @@ impl Slab {
 
     /// Changes the slot's state until the result is dropped.
     fn lend(&self, buf: &Buf, from: State, to: State) -> Lent<'_> {
-        self.table.borrow_mut().change(buf, from, to);
+        self.change(buf, from, to);
         // SAFETY: `change` checked that the buffer lies inside its slot, and slots lie inside the region.
         let start = unsafe { self.region.start().add(self.offset(buf)) };
         Lent { slab: self, frame: buf.slot(), start }
     }
-}
 
-impl Table {
-    fn slot(&self, buf: &Buf) -> Slot {
-        match self.slots.get(buf.slot() as usize) {
-            Some(slot) => *slot,
-            None => panic!("buffer {buf:?} is not of this slab"),
-        }
+    fn slot(&self, buf: &Buf) -> &Cell<Slot> {
+        self.slots.get(buf.slot() as usize).unwrap_or_else(|| panic!("{buf:?} is not of this slab"))
     }
 
-    /// Moves the slot of `buf` from one state to another; returns it as it was.
-    fn change(&mut self, buf: &Buf, from: State, to: State) -> Slot {
-        let slot = self.slot(buf);
-        assert!(slot.state == from, "buffer {buf:?} must be {from:?} to become {to:?}, but it is {:?}", slot.state);
+    /// Moves the slot of `buf` from one state to another; returns it as it was. The one place that lets a state change,
+    /// so every use passes its checks: the slot is what the user thinks it is, and the buffer lies inside it.
+    fn change(&self, buf: &Buf, from: State, to: State) -> Slot {
+        let place = self.slot(buf);
+        let slot = place.get();
+        if slot.state != from {
+            refuse(buf, "used so", slot.state);
+        }
         let end = buf.start() as usize + buf.len() as usize;
-        assert!(end <= FRAME << slot.order, "buffer {buf:?} reaches beyond its slot of {} bytes", FRAME << slot.order);
-        self.slots[buf.slot() as usize].state = to;
+        assert!(end <= FRAME << slot.order, "{buf:?} reaches beyond its slot of {} bytes", FRAME << slot.order);
+        place.set(Slot { state: to, ..slot });
         slot
     }
+}
+
+#[cold]
+fn refuse(buf: &Buf, used: &str, state: State) -> ! {
+    panic!("{buf:?} cannot be {used}: its slot is {state:?}")
 }
 
 /// A slot in use by [`Slab::with`] or [`Slab::with_mut`]; ends the use also when the user panics.
@@ -214,12 +213,14 @@ struct Lent<'a> {
 
 impl Drop for Lent<'_> {
     fn drop(&mut self) {
-        let state = &mut self.slab.table.borrow_mut().slots[self.frame as usize].state;
+        let place = &self.slab.slots[self.frame as usize];
+        let slot = place.get();
         // Readers may end in any order, so count down from what it is now.
-        *state = match *state {
+        let state = match slot.state {
             State::Out(readers @ 1..) => State::Out(readers - 1),
             _ => State::Out(0),
         };
+        place.set(Slot { state, ..slot });
     }
 }
 
