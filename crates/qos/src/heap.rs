@@ -1,19 +1,19 @@
 //! A 4-ary min-heap of small entries: four children share a cache line, so a million entries are ten lines deep.
 
-/// Something in a heap: ordered by its key, then by its id, so that equal keys have one order on every run.
+/// Something in a heap: ordered by its key, then first come, first served, so that there is one order on every run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     /// What it is ordered by, least first.
     pub key: u64,
     /// Whose entry.
     pub id: u32,
-    /// Which owner of that id: a slot that was used again has another.
-    pub age: u32,
+    /// The order of coming among equal keys. Whoever knows the number of its entry knows a stale one.
+    pub seq: u32,
 }
 
 impl Entry {
     fn before(&self, other: &Entry) -> bool {
-        (self.key, self.id) < (other.key, other.id)
+        (self.key, self.seq) < (other.key, other.seq)
     }
 }
 
@@ -48,10 +48,10 @@ impl Heap {
         Some(top)
     }
 
-    /// Gives the least entry a later key; cheaper than taking it out and adding it.
-    pub fn postpone(&mut self, key: u64) {
+    /// Gives the least entry a later key and a new number; cheaper than taking it out and adding it.
+    pub fn postpone(&mut self, key: u64, seq: u32) {
         if let Some(top) = self.entries.first_mut() {
-            top.key = key;
+            (top.key, top.seq) = (key, seq);
             self.sink();
         }
     }
@@ -108,7 +108,7 @@ mod tests {
             let mut heap = Heap::default();
             let mut expected: Vec<(u64, u32)> = Vec::new();
             for (id, &key) in keys.iter().enumerate() {
-                heap.push(Entry { key, id: id as u32, age: 0 });
+                heap.push(Entry { key, id: id as u32, seq: id as u32 });
                 expected.push((key, id as u32));
             }
             for add in later {
@@ -116,7 +116,7 @@ mod tests {
                 let place = expected.iter().position(|&e| e == (top.key, top.id)).unwrap();
                 prop_assert_eq!(Some(&expected[place]), expected.iter().min());
                 expected[place].0 += add;
-                heap.postpone(top.key + add);
+                heap.postpone(top.key + add, top.seq);
             }
             expected.sort_unstable();
             prop_assert_eq!(heap.len(), expected.len());

@@ -89,6 +89,8 @@ pub(crate) struct Scheduler {
     queued: u32,
     flying: u32,
     traces: u32,
+    /// Numbers the entries in desks' heaps.
+    seq: u32,
     /// Ended without the backend: refused, cancelled, of removed objects.
     ended: Vec<Completion>,
 }
@@ -98,7 +100,7 @@ impl Scheduler {
         let mut nodes = Slab::default();
         let mut desks = Slab::default();
         let desk = desks.add(|_| Desk::default());
-        nodes.add(|_| Node { desk, ..Node::new(ObjectId(u32::MAX), NONE, 0) });
+        nodes.add(|_| Node { desk, ..Node::new(ObjectId(u32::MAX), NONE) });
         Scheduler {
             settings,
             nodes,
@@ -119,6 +121,7 @@ impl Scheduler {
             queued: 0,
             flying: 0,
             traces: 0,
+            seq: 0,
             ended: Vec::new(),
         }
     }
@@ -285,7 +288,7 @@ impl Scheduler {
         let record = &mut self.limits[limit];
         if record.until > self.now && record.until < record.timer_at {
             record.timer_at = record.until;
-            self.agenda.push(Entry { key: record.until.as_nanos(), id: limit, age: 0 });
+            self.agenda.push(Entry { key: record.until.as_nanos(), id: limit, seq: 0 });
         }
     }
 

@@ -43,7 +43,7 @@ impl Scheduler {
         {
             return Err(EditError::TooDeep(LEVELS_MAX));
         }
-        let node = self.nodes.add(|old| Node::new(object, above, old.map_or(0, |n| n.age.wrapping_add(1))));
+        let node = self.nodes.add(|_| Node::new(object, above));
         self.objects.set(object.0, node);
         self.nodes[above].children += 1;
         if self.nodes[above].desk == NONE {
@@ -118,9 +118,7 @@ impl Scheduler {
         }
         check(limits)?;
         let desk = self.desks.add(|_| Desk::default());
-        let slot = self.groups.add(|old| Group {
-            id: group,
-            age: old.map_or(0, |g| g.age.wrapping_add(1)),
+        let slot = self.groups.add(|_| Group {
             limits,
             limit: NONE,
             desk,

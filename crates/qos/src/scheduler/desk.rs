@@ -67,12 +67,12 @@ impl Scheduler {
         let owner = self.owner(entity, place);
         let slack = self.slack();
         let desk = self.desk_number(owner);
-        let (waiter, age, seat) = match (entity, place) {
-            (Entity::Node(n), Place::Group) => (Waiter::Node(n), self.nodes[n].age, &mut self.nodes[n].group_seat),
-            (Entity::Node(n), _) => (Waiter::Node(n), self.nodes[n].age, &mut self.nodes[n].seat),
-            (Entity::Group(g), _) => (Waiter::Group(g), self.groups[g].age, &mut self.groups[g].seat),
+        let (waiter, seat) = match (entity, place) {
+            (Entity::Node(n), Place::Group) => (Waiter::Node(n), &mut self.nodes[n].group_seat),
+            (Entity::Node(n), _) => (Waiter::Node(n), &mut self.nodes[n].seat),
+            (Entity::Group(g), _) => (Waiter::Group(g), &mut self.groups[g].seat),
         };
-        take_seat(&mut self.desks[desk], seat, waiter, age, slack);
+        take_seat(&mut self.desks[desk], seat, waiter, &mut self.seq, slack);
         owner
     }
 
@@ -99,9 +99,9 @@ impl Scheduler {
     /// The node's own queue sits down at its own desk.
     pub(super) fn sit_own(&mut self, node: u32) {
         let slack = self.slack();
-        let (desk, age) = (self.nodes[node].desk, self.nodes[node].age);
+        let desk = self.nodes[node].desk;
         let mut seat = self.desks[desk].own;
-        take_seat(&mut self.desks[desk], &mut seat, Waiter::Own(node), age, slack);
+        take_seat(&mut self.desks[desk], &mut seat, Waiter::Own(node), &mut self.seq, slack);
         self.desks[desk].own = seat;
     }
 
@@ -201,38 +201,32 @@ impl Scheduler {
         loop {
             let entry = self.desks[desk].heap.peek()?;
             let waiter = Waiter::from_bits(entry.id);
-            let seat = self.seat_of(waiter, at, entry.age);
-            match seat {
-                None => {
-                    self.desks[desk].heap.pop();
-                }
-                Some(seat) if !seat.waiting => {
-                    seat.listed = false;
-                    self.desks[desk].heap.pop();
-                }
-                Some(seat) if seat.tag != entry.key => {
-                    let tag = seat.tag;
-                    self.desks[desk].heap.postpone(tag);
-                }
-                Some(_) => return Some(waiter),
+            let next_seq = self.seq.wrapping_add(1);
+            let seat = self.seat_of(waiter, at);
+            if seat.seq != entry.seq || !seat.waiting {
+                seat.listed &= seat.seq != entry.seq;
+                self.desks[desk].heap.pop();
+            } else if seat.tag != entry.key {
+                seat.seq = next_seq;
+                let tag = seat.tag;
+                self.desks[desk].heap.postpone(tag, next_seq);
+                self.seq = next_seq;
+            } else {
+                return Some(waiter);
             }
         }
     }
 
-    /// A waiter's seat at a desk, unless its slot is another's by now or it belongs elsewhere.
-    fn seat_of(&mut self, waiter: Waiter, at: Entity, age: u32) -> Option<&mut Seat> {
+    /// A waiter's seat at a desk. Of a stale entry it may be anyone's: the entry's number tells.
+    fn seat_of(&mut self, waiter: Waiter, at: Entity) -> &mut Seat {
         match (waiter, at) {
             (Waiter::Own(n), _) => {
                 let desk = self.nodes[n].desk;
-                Some(&mut self.desks[desk].own)
+                &mut self.desks[desk].own
             }
-            (Waiter::Group(g), _) => Some(&mut self.groups[g]).filter(|g| g.age == age).map(|g| &mut g.seat),
-            (Waiter::Node(n), Entity::Group(g)) => {
-                Some(&mut self.nodes[n]).filter(|n| n.age == age && n.group == g).map(|n| &mut n.group_seat)
-            }
-            (Waiter::Node(n), Entity::Node(_)) => {
-                Some(&mut self.nodes[n]).filter(|n| n.age == age).map(|n| &mut n.seat)
-            }
+            (Waiter::Group(g), _) => &mut self.groups[g].seat,
+            (Waiter::Node(n), Entity::Group(_)) => &mut self.nodes[n].group_seat,
+            (Waiter::Node(n), Entity::Node(_)) => &mut self.nodes[n].seat,
         }
     }
 
@@ -321,12 +315,14 @@ impl Scheduler {
     }
 }
 
-fn take_seat(desk: &mut Desk, seat: &mut Seat, waiter: Waiter, age: u32, slack: u64) {
+fn take_seat(desk: &mut Desk, seat: &mut Seat, waiter: Waiter, seq: &mut u32, slack: u64) {
     seat.tag = desk.tag_on_arrival(seat.tag, slack);
     seat.waiting = true;
     desk.waiting += 1;
     if !seat.listed {
         seat.listed = true;
-        desk.heap.push(Entry { key: seat.tag, id: waiter.to_bits(), age });
+        *seq = seq.wrapping_add(1);
+        seat.seq = *seq;
+        desk.heap.push(Entry { key: seat.tag, id: waiter.to_bits(), seq: seat.seq });
     }
 }

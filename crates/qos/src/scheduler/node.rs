@@ -3,7 +3,7 @@
 use block::ObjectId;
 
 use super::turn::Seat;
-use crate::edit::{GroupId, Limits};
+use crate::edit::Limits;
 use crate::slab::NONE;
 
 /// The backend itself, parent of all.
@@ -27,8 +27,6 @@ pub(crate) enum Place {
 #[derive(Debug)]
 pub(crate) struct Node {
     pub id: ObjectId,
-    /// Which use of this slot.
-    pub age: u32,
     pub parent: u32,
     /// Living children.
     pub children: u32,
@@ -60,10 +58,9 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    pub fn new(id: ObjectId, parent: u32, age: u32) -> Node {
+    pub fn new(id: ObjectId, parent: u32) -> Node {
         Node {
             id,
-            age,
             parent,
             children: 0,
             limit: NONE,
@@ -89,8 +86,6 @@ impl Node {
 /// One shared group.
 #[derive(Debug)]
 pub(crate) struct Group {
-    pub id: GroupId,
-    pub age: u32,
     pub limits: Limits,
     pub limit: u32,
     pub desk: u32,

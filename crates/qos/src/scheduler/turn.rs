@@ -59,6 +59,8 @@ impl Price {
 pub(crate) struct Seat {
     /// Its start tag.
     pub tag: u64,
+    /// The number of its entry in the desk's heap.
+    pub seq: u32,
     /// It waits here.
     pub waiting: bool,
     /// The desk's heap has an entry for it, waiting or not.
@@ -88,16 +90,14 @@ impl Desk {
         tag.max(self.now.saturating_sub(slack))
     }
 
-    /// Charges a turn that was a child's by its tag. Nothing is remembered of times when nobody waits.
+    /// Charges a turn: a child's that waited here, or one's that came another way.
     pub fn charge_turn(&mut self, seat: &mut Seat, cost: u64, slack: u64) {
-        if self.waiting > 0 {
-            if seat.waiting {
-                self.now = self.now.max(seat.tag);
-            } else {
-                seat.tag = self.tag_on_arrival(seat.tag, slack);
-            }
-            seat.tag += cost;
+        if seat.waiting {
+            self.now = self.now.max(seat.tag);
+        } else {
+            seat.tag = self.tag_on_arrival(seat.tag, slack);
         }
+        seat.tag += cost;
     }
 
     /// Charges service that a floor brought ahead of its turn.

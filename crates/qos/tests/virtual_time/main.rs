@@ -2,3 +2,6 @@
 
 mod bed;
 mod ceilings;
+mod edits;
+mod properties;
+mod sharing;
