@@ -1,7 +1,7 @@
 //! Neighbours that are worse than deep: one that flushes after every write, one that writes 1 MiB, one that only trims.
 //! The victim's floor holds, and its 99th percentile is better than without.
 
-use block::{ObjectId, Span};
+use block::ObjectId;
 use simtest::{Client, Mix, Scene, Shape, Tree};
 
 use crate::criterion::floor_held;
@@ -30,12 +30,12 @@ fn beside(bench: &Bench, neighbour: &str, mix: Mix, percent: u64) {
         p50(&bare),
         p99(&bare),
     );
+    let starved = bare.tracks[0].per_second(second(SECONDS))[1..].iter().any(|&count| count < floor);
+    assert!(starved, "{what}: nobody is starved without a floor, so this shows nothing");
     floor_held(&what, &guarded.tracks[0], floor, 1..SECONDS);
     assert!(guarded.tracks[1].rate(second(1), second(SECONDS)) > 0.0, "{what}: the neighbour starves");
     let (with, without) = (p99(&guarded), p99(&bare));
-    // Where the floor was met without help there is nothing to better: then it must not be worse by more than 5 %.
-    assert!(with <= without + without / 20, "{what}: p99 {with} with the floor, {without} without");
-    assert!(with < Span::SECOND, "{what}: p99 {with}");
+    assert!(with < without, "{what}: p99 {with} with the floor, {without} without");
 }
 
 #[test]
@@ -48,7 +48,8 @@ fn one_that_flushes_after_every_write() {
 #[test]
 fn one_that_writes_a_mebibyte_at_a_time() {
     for bench in all() {
-        beside(&bench, "1 MiB writes", Mix::Any(vec![Shape::Write(1 << 20)]), 30);
+        // A quarter: with one such write in the flash drive at a time, depth 32 gets 28 % of it.
+        beside(&bench, "1 MiB writes", Mix::Any(vec![Shape::Write(1 << 20)]), 25);
     }
 }
 

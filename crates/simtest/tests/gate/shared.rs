@@ -108,3 +108,30 @@ fn a_shared_and_an_own_limit_both_hold() {
         reached(bench.name, &seen, Limit::Iops(own), Time::ZERO..until);
     }
 }
+
+#[test]
+fn a_member_under_a_limit_of_its_own_volume_gets_its_share_of_both() {
+    for bench in all() {
+        // A group of two: one free, one in a volume with a limit of half as much again, beside a stranger. Half of the
+        // group's budget is less than half of the volume's and a half: so the members share the group's equally, and the
+        // stranger has what they leave of the volume's. Both limits are used up all the time, and the member in the
+        // volume needs both open at once.
+        let group = bench.steady * 20 / 100;
+        let volume = group * 3 / 2;
+        let tree = Tree::new().object(0, None).object(1, None).object(2, Some(0)).object(3, Some(0));
+        let tree = tree.ceiling(0, volume).group(0, ceiling(group), [1, 2]);
+        let clients = (1..4).map(|n| Client::closed(ObjectId(n), 32)).collect();
+        let seconds = (400 / group).max(6);
+        let scene =
+            Scene { device: bench.device.clone(), clients, edits: tree.edits(), until: second(seconds), seed: 2 };
+        let recording = scene.run();
+        let members = recording.of(&[ObjectId(1), ObjectId(2)]);
+        never_above(bench.name, &members, Limit::Iops(group), Time::ZERO..scene.until);
+        reached(bench.name, &members, Limit::Iops(group), Time::ZERO..scene.until);
+        let inside = recording.of(&[ObjectId(2), ObjectId(3)]);
+        never_above(bench.name, &inside, Limit::Iops(volume), Time::ZERO..scene.until);
+        reached(bench.name, &inside, Limit::Iops(volume), Time::ZERO..scene.until);
+        let rates: Vec<f64> = recording.tracks.iter().map(|track| track.rate(Time::ZERO, scene.until)).collect();
+        alike(bench.name, (rates[0], rates[1]), 2.0 + 100.0 / group as f64);
+    }
+}
