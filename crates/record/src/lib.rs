@@ -12,10 +12,15 @@
 //!
 //! Only [`database`] touches a file; everything else turns data into text. Nothing here reads a clock.
 
+mod chart;
 pub mod csv;
 pub mod database;
+mod figures;
 mod held_by;
+pub mod page;
 mod paint;
+mod palette;
+pub mod picture;
 mod relation;
 mod standing;
 pub mod table;

@@ -27,6 +27,19 @@ pub(crate) fn end_of(recording: &Recording) -> Span {
     phases.chain(intervals.map(|last| last.start + last.length)).max().unwrap_or(Span::ZERO)
 }
 
+/// What must not go unseen in a workload's phase.
+pub(crate) fn remarks(tally: &Tally) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if tally.counts.faults > 0 {
+        remarks.push(format!("{} failed", text::count(tally.counts.faults as usize, "operation", "operations")));
+    }
+    if tally.late > 0 {
+        let late = text::count(tally.late as usize, "request was made late", "requests were made late");
+        remarks.push(format!("{late}, by up to {}", tally.late_max));
+    }
+    remarks
+}
+
 /// A ceiling in force in a phase.
 #[derive(Debug)]
 pub(crate) struct Ceiling<'r> {
@@ -53,45 +66,66 @@ pub(crate) struct Bound {
     pub binds: bool,
 }
 
-/// Every ceiling of every phase that has a workload under it. What a shared group's members carry is the group's.
+/// Every ceiling of every phase that has a workload under it. What a shared group's members carry is the group's; equal
+/// ceilings of one policy group on several objects are one here, over the workloads of all.
 pub(crate) fn ceilings(recording: &Recording) -> Vec<Ceiling<'_>> {
-    let phases = 0..recording.phases.len();
-    let of_phase = |phase| recording.objects.iter().filter_map(move |object| ceiling(recording, object, phase));
-    phases.flat_map(of_phase).collect()
-}
-
-/// The ceilings of a phase as people say them, equal ones together: `policy1: vol1 and vol2 each at most 1,000 IOPS or
-/// 100 MB/s`.
-pub(crate) fn sentences(recording: &Recording, ceilings: &[Ceiling<'_>], phase: usize) -> Vec<String> {
-    let mut said: Vec<(String, &Ceiling<'_>, Vec<usize>)> = Vec::new();
-    for ceiling in ceilings.iter().filter(|ceiling| ceiling.phase == phase) {
-        let numbers = numbers(ceiling);
-        let equal = |(its, other, _): &&mut (String, &Ceiling<'_>, Vec<usize>)| {
-            *its == numbers && other.policy == ceiling.policy && !other.shared && !ceiling.shared
-        };
-        match said.iter_mut().find(equal) {
-            Some((.., workloads)) => workloads.extend(&ceiling.workloads),
-            None => said.push((numbers, ceiling, ceiling.workloads.clone())),
+    let mut all: Vec<Ceiling<'_>> = Vec::new();
+    for phase in 0..recording.phases.len() {
+        for ceiling in recording.objects.iter().filter_map(|object| ceiling(recording, object, phase)) {
+            match all.iter_mut().find(|other| other.equals(&ceiling)) {
+                Some(other) => other.join(&ceiling),
+                None => all.push(ceiling),
+            }
         }
     }
-    let sentence = |(numbers, ceiling, workloads): (String, &Ceiling<'_>, Vec<usize>)| {
-        let mut volumes: Vec<&str> = workloads.iter().map(|&index| volume_of(&recording.workloads[index])).collect();
+    all
+}
+
+impl Ceiling<'_> {
+    /// The names of the volumes under it.
+    pub(crate) fn volumes<'r>(&self, recording: &'r Recording) -> Vec<&'r str> {
+        let mut volumes: Vec<&str> =
+            self.workloads.iter().map(|&index| volume_of(&recording.workloads[index])).collect();
         volumes.dedup();
-        let policy = if ceiling.policy.is_empty() { String::new() } else { format!("{}: ", ceiling.policy) };
-        let how = match (volumes.len(), ceiling.shared) {
+        volumes
+    }
+
+    /// As people say it: `policy1: vol1 and vol2 each at most 1,000 IOPS or 100 MB/s`.
+    pub(crate) fn sentence(&self, recording: &Recording) -> String {
+        let volumes = self.volumes(recording);
+        let policy = if self.policy.is_empty() { String::new() } else { format!("{}: ", self.policy) };
+        let how = match (volumes.len(), self.shared) {
             (..=1, _) => "",
             (_, true) => " together",
             (_, false) => " each",
         };
+        let iops = self.iops.map(|bound| text::iops(bound.limit) + " IOPS");
+        let bytes = self.bytes.map(|bound| text::significant(bound.limit / 1e6) + " MB/s");
+        let numbers = iops.into_iter().chain(bytes).collect::<Vec<_>>().join(" or ");
         format!("{policy}{}{how} at most {numbers}", volumes.join(" and "))
-    };
-    said.into_iter().map(sentence).collect()
-}
+    }
 
-fn numbers(ceiling: &Ceiling<'_>) -> String {
-    let iops = ceiling.iops.map(|bound| text::iops(bound.limit) + " IOPS");
-    let bytes = ceiling.bytes.map(|bound| text::significant(bound.limit / 1e6) + " MB/s");
-    iops.into_iter().chain(bytes).collect::<Vec<_>>().join(" or ")
+    /// Operations and bytes per second of the workloads under it together, over its phase.
+    pub(crate) fn together(&self, recording: &Recording) -> (f64, f64) {
+        let tallies = self.workloads.iter().filter_map(|&index| recording.workloads[index].tallies.get(self.phase));
+        tallies.fold((0.0, 0.0), |sum, tally| (sum.0 + tally.iops(), sum.1 + tally.bytes_per_second()))
+    }
+
+    fn equals(&self, other: &Ceiling<'_>) -> bool {
+        let numbers = |ceiling: &Ceiling<'_>| [ceiling.iops, ceiling.bytes].map(|bound| bound.map(|bound| bound.limit));
+        let same = self.phase == other.phase && self.policy == other.policy && numbers(self) == numbers(other);
+        same && !self.shared && !other.shared
+    }
+
+    /// Takes in an equal one; it binds where either does.
+    fn join(&mut self, other: &Ceiling<'_>) {
+        self.workloads.extend(&other.workloads);
+        for (mine, theirs) in [(&mut self.iops, other.iops), (&mut self.bytes, other.bytes)] {
+            if let (Some(mine), Some(theirs)) = (mine, theirs) {
+                mine.binds |= theirs.binds;
+            }
+        }
+    }
 }
 
 fn ceiling<'r>(recording: &'r Recording, object: &'r ObjectRecord, phase: usize) -> Option<Ceiling<'r>> {

@@ -99,8 +99,10 @@ fn notes(notes: &[String], paint: Paint) -> String {
 /// A phase's heading, the ceilings in force, and a row for each workload and for those under a shared ceiling together.
 fn phase(lines: &mut Lines, recording: &Recording, index: usize, ceilings: &[Ceiling<'_>], paint: Paint) {
     heading(lines, &recording.phases[index], paint);
-    for sentence in relation::sentences(recording, ceilings, index) {
-        wrapped(&sentence, COLUMNS - 2).iter().for_each(|line| lines.push(paint.dim(&format!("  {line}"))));
+    for ceiling in ceilings.iter().filter(|ceiling| ceiling.phase == index) {
+        wrapped(&ceiling.sentence(recording), COLUMNS - 2)
+            .iter()
+            .for_each(|line| lines.push(paint.dim(&format!("  {line}"))));
     }
     if recording.workloads.iter().all(|workload| workload.tallies.len() <= index) {
         lines.push("  not reached");
@@ -109,12 +111,10 @@ fn phase(lines: &mut Lines, recording: &Recording, index: usize, ceilings: &[Cei
         let Some(tally) = workload.tallies.get(index) else { continue };
         let name = format!("{}  {}", workload.name, relation::volume_of(workload));
         lines.push(row(&name, &cells(tally)));
-        remarks(tally).iter().for_each(|remark| lines.push(format!("    {}", paint.bad(remark))));
+        relation::remarks(tally).iter().for_each(|remark| lines.push(format!("    {}", paint.bad(remark))));
     }
     for ceiling in ceilings.iter().filter(|ceiling| ceiling.phase == index && ceiling.shared) {
-        let members = ceiling.workloads.iter().filter_map(|&member| recording.workloads[member].tallies.get(index));
-        let (iops, bytes) =
-            members.fold((0.0, 0.0), |sum, tally| (sum.0 + tally.iops(), sum.1 + tally.bytes_per_second()));
+        let (iops, bytes) = ceiling.together(recording);
         lines.push(row("together", &[text::iops(iops), text::megabytes(bytes)]));
     }
 }
@@ -148,19 +148,6 @@ fn cells(tally: &Tally) -> [String; 8] {
 
 fn mean_of(histogram: &Histogram) -> String {
     if histogram.count() == 0 { "–".into() } else { text::millis(histogram.mean()) }
-}
-
-/// What must not go unseen in a workload's phase.
-fn remarks(tally: &Tally) -> Vec<String> {
-    let mut remarks = Vec::new();
-    if tally.counts.faults > 0 {
-        remarks.push(format!("{} failed", text::count(tally.counts.faults as usize, "operation", "operations")));
-    }
-    if tally.late > 0 {
-        let late = text::count(tally.late as usize, "request was made late", "requests were made late");
-        remarks.push(format!("{late}, by up to {}", tally.late_max));
-    }
-    remarks
 }
 
 /// A name and some of the columns.

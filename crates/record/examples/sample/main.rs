@@ -2,7 +2,7 @@
 
 mod noisy_neighbour;
 
-use record::{Paint, Results, csv, table};
+use record::{Paint, Results, csv, page, picture, table};
 use std::error::Error;
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -13,6 +13,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let run = Results::open(&dir.join("results.sqlite"))?.save(&recording)?;
     csv::write(&recording, File::create(dir.join("seconds.csv"))?)?;
     fs::write(dir.join("table.txt"), table::render(&recording, Paint::Plain))?;
+    fs::write(dir.join("page.html"), page::render(&recording))?;
+    fs::write(dir.join("picture.svg"), picture::render(&recording))?;
     print!("{}", table::render(&recording, Paint::Ansi));
     println!("\nsaved as run {run} in {}", dir.display());
     Ok(())
