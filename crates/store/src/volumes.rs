@@ -354,7 +354,8 @@ impl Target for Volumes {
     }
 
     fn next_wakeup(&self) -> Wakeup {
-        let startable = !self.stalled && !(self.waiting.is_empty() && self.want_sync.is_empty());
+        let has_work = !self.waiting.is_empty() || !self.want_sync.is_empty();
+        let startable = has_work && !self.stalled;
         match self.is_busy() {
             _ if startable || !self.ready.is_empty() => Wakeup::Now,
             true => Wakeup::External,

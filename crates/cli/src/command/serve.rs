@@ -1,0 +1,83 @@
+//! `seawall serve`: the storage server alone.
+
+use crate::{Answer, interrupt};
+use anyhow::{Context as _, Result};
+use block::Bytes;
+use qos::RegistrySettings;
+use server::{Control, ControlSocket, Listen, ServerLimits, Shard};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use store::Pool;
+use uring::IoSettings;
+
+/// Serves a pool's LUNs over NBD until it is interrupted.
+///
+/// A LUN's export is called /vol/VOLUME/LUN, and SVM:/vol/VOLUME/LUN in any case. Administrators' commands go to the
+/// control socket in the pool's folder: see `seawall shell`.
+#[derive(clap::Args)]
+pub struct Serve {
+    /// The pool's folder
+    #[arg(long, value_name = "DIR")]
+    pool: PathBuf,
+    /// Where to listen: HOST:PORT or unix:PATH; may be given several times
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:10809")]
+    listen: Vec<String>,
+    /// Make the pool if the folder is empty or missing
+    #[arg(long)]
+    create: bool,
+    /// Work without io_uring, with threads
+    #[arg(long)]
+    no_io_uring: bool,
+    /// Say more: -v what is asked and refused, -vv everything
+    #[arg(short, long, action = clap::ArgAction::Count)]
+    verbose: u8,
+}
+
+impl Serve {
+    pub fn run(self) -> Result<Answer> {
+        let stop = interrupt::watch()?;
+        log(self.verbose);
+        let listen = self.listen.iter().map(|text| text.parse()).collect::<Result<Vec<Listen>, _>>()?;
+        let pool = match Pool::open(&self.pool) {
+            Err(store::StoreError::Missing(_)) if self.create => Pool::create(&self.pool)?,
+            opened => opened?,
+        };
+        let socket = pool.control_socket();
+        let limits = ServerLimits::default();
+        let shard = Shard::start(&listen, limits, io_settings(self.no_io_uring, limits.memory))?;
+        for address in shard.listening() {
+            println!("listening on {address}");
+        }
+        println!("I/O: {}", shard.backend());
+        let control = Arc::new(Mutex::new(Control::open(pool, shard, RegistrySettings::default())?));
+        let _commands = ControlSocket::open(&socket, Arc::clone(&control))
+            .with_context(|| format!("{}: control socket", socket.display()))?;
+        println!("commands: seawall shell --pool {}", self.pool.display());
+        stop.wait();
+        println!("stopping: requests under way are answered first");
+        Ok(Answer::Yes)
+    }
+}
+
+/// The settings of a data thread's I/O with `memory` for its buffers. Little of it is pinned: small requests, which are
+/// the many, come from there.
+pub fn io_settings(no_io_uring: bool, memory: Bytes) -> IoSettings {
+    IoSettings {
+        backend: if no_io_uring { uring::Choice::Threads } else { uring::Choice::Auto },
+        entries: 1024,
+        in_flight: 16_384,
+        slab: memory,
+        registered: Bytes::mib(64),
+        ..IoSettings::default()
+    }
+}
+
+fn log(verbose: u8) {
+    let level = match verbose {
+        0 => "warn",
+        1 => "info",
+        _ => "trace",
+    };
+    let filter = tracing_subscriber::EnvFilter::try_from_env("SEAWALL_LOG").unwrap_or_else(|_| level.into());
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false).init();
+}
