@@ -79,16 +79,17 @@ impl ObjectAccount {
 
 /// The accounts of all objects, by number.
 #[derive(Debug, Default)]
-pub(crate) struct Accounts {
+pub struct Accounts {
     by_object: Vec<Option<Box<ObjectAccount>>>,
 }
 
 impl Accounts {
-    pub(crate) fn completed(&mut self, completion: &Completion) {
+    /// Counts a completion for the object it names.
+    pub fn completed(&mut self, completion: &Completion) {
         self.of(completion.object).completed(completion);
     }
 
-    pub(crate) fn of(&mut self, object: ObjectId) -> &mut ObjectAccount {
+    fn of(&mut self, object: ObjectId) -> &mut ObjectAccount {
         let index = object.0 as usize;
         if index >= self.by_object.len() {
             self.by_object.resize_with(index + 1, || None);
@@ -97,7 +98,7 @@ impl Accounts {
     }
 
     /// Hands out what there is and starts anew.
-    pub(crate) fn take(&mut self) -> Vec<(ObjectId, ObjectAccount)> {
+    pub fn take(&mut self) -> Vec<(ObjectId, ObjectAccount)> {
         let taken = self.by_object.iter_mut().enumerate();
         taken.filter_map(|(index, account)| Some((ObjectId(index as u32), *account.take()?))).collect()
     }

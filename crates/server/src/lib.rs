@@ -21,10 +21,10 @@ mod session;
 mod shard;
 mod socket;
 
-pub use account::ObjectAccount;
+pub use account::{Accounts, ObjectAccount};
 pub use administration::{AdminError, Administration, Effect, Outcome};
 pub use control::{Control, ControlError};
 pub use limits::ServerLimits;
 pub use listen::{Listen, ListenError};
-pub use shard::{Account, Shard, ShardGone, StartError};
+pub use shard::{Account, Shard, ShardGone, StartError, trace_of};
 pub use socket::{ControlClient, ControlSocket};

@@ -431,7 +431,8 @@ impl Owner {
     }
 }
 
-fn trace_of(passed: &Passed) -> DispatchTrace {
+/// What passed a ceiling or group, as a trace.
+pub fn trace_of(passed: &Passed) -> DispatchTrace {
     let mut trace = DispatchTrace::default();
     for bin in &passed.trace {
         trace.add_bin(bin.at, bin.tally.ops as u32, bin.tally.bytes);
