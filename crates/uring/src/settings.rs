@@ -5,6 +5,8 @@ use std::io;
 
 use block::Bytes;
 
+use crate::failure::reason;
+
 /// Which backend to use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Choice {
@@ -136,7 +138,7 @@ pub enum IoError {
         most: u64,
     },
     /// A system call failed.
-    #[error("{call}: {cause}")]
+    #[error("{call}: {}", reason(cause))]
     Os {
         /// The call.
         call: &'static str,
