@@ -17,6 +17,9 @@ use crate::{Backend, Clock, Failure, IoError, IoSettings, Waker};
 
 /// A worker's I/O. Cheap to clone; it stays on the thread that opened it. When the last handle and the last [`Port`] are
 /// gone, everything in flight is cancelled and waited for before the memory goes.
+///
+/// As a [`Driver`], one turn is one system call; none when there is nothing to submit and completions lie ready. A turn
+/// may return early (a signal, a wake), and it does not sleep while any port has something to reap.
 #[derive(Clone)]
 pub struct Io(Rc<Shared>);
 

@@ -46,7 +46,8 @@ pub struct IoSettings {
     pub burst: u32,
     /// Requests in flight at most; beyond it [`crate::Port::push`] hands the job back.
     pub in_flight: u32,
-    /// Size of the slab, rounded up to a multiple of 4 KiB.
+    /// Size of the slab, rounded up to a multiple of 4 KiB. What is registered of it is touched and pinned at opening,
+    /// which takes up to half a millisecond a MiB.
     pub slab: Bytes,
     /// At most this much of the slab is pinned and registered with the ring. What `RLIMIT_MEMLOCK` allows bounds it too.
     pub registered: Bytes,
