@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 use block::Bytes;
 
+use crate::failure::reason;
+
 /// Whether the page cache lies between us and the disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Cache {
@@ -73,7 +75,7 @@ pub enum OpenError {
     #[error("{}: neither a file nor a block device", .0.display())]
     Kind(PathBuf),
     /// The system refused.
-    #[error("{}: {cause}", path.display())]
+    #[error("{}: {}", path.display(), reason(cause))]
     Os {
         /// What was to be opened.
         path: PathBuf,
@@ -183,7 +185,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("volume");
         let missing = open(&path, Opening::default()).unwrap_err().to_string();
-        assert_eq!(missing, format!("{}: No such file or directory (os error 2)", path.display()));
+        assert_eq!(missing, format!("{}: No such file or directory", path.display()));
 
         let new = Opening { create: Create::New, cache: Cache::Page, ..Opening::default() };
         open(&path, new).unwrap().file.set_len(123).unwrap();

@@ -54,7 +54,16 @@ impl Failure {
 
 impl fmt::Display for Errno {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", io::Error::from_raw_os_error(self.0))
+        f.write_str(&reason(&io::Error::from_raw_os_error(self.0)))
+    }
+}
+
+/// What went wrong in the system's words, without the number that the standard library adds.
+pub(crate) fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    match text.split_once(" (os error") {
+        Some((reason, _)) => reason.to_owned(),
+        None => text,
     }
 }
 

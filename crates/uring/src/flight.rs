@@ -291,7 +291,7 @@ mod tests {
     }
 
     fn flight(job: Job) -> Flight {
-        Flight::new(Rc::default(), 7, job)
+        Flight::new(Queue::new(crate::port::PortId(1)), 7, job)
     }
 
     #[test]

@@ -4,19 +4,22 @@ use std::cell::{Cell, RefCell};
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::rc::Rc;
 
-use block::{Buf, Driver, Time};
+use block::{Buf, Driver, Span, Time};
 
 use crate::engine::{Engine, Opened};
 use crate::files::{FileId, Files};
 use crate::flight::{Flight, Flights, Gathers, Next};
 use crate::job::{Done, Job};
 use crate::operation::{Key, Outcome, Wait};
-use crate::port::{Port, Queue};
+use crate::port::{Port, PortId, Queue};
 use crate::slab::Slab;
 use crate::{Backend, Clock, Failure, IoError, IoSettings, Waker};
 
 /// A worker's I/O. Cheap to clone; it stays on the thread that opened it. When the last handle and the last [`Port`] are
 /// gone, everything in flight is cancelled and waited for before the memory goes.
+///
+/// As a [`Driver`], one turn is one system call; none when there is nothing to submit and completions lie ready. A turn
+/// may return early (a signal, a wake), and it does not sleep while any port has something to reap.
 #[derive(Clone)]
 pub struct Io(Rc<Shared>);
 
@@ -40,6 +43,9 @@ struct Core {
     outcomes: Vec<Outcome>,
     /// Completions that lie in ports. A turn does not sleep on them: their owners have work to do.
     unreaped: usize,
+    /// Ports that got some since the last look at this list.
+    ready: Vec<Rc<Queue>>,
+    ports_made: u64,
 }
 
 impl Io {
@@ -61,6 +67,8 @@ impl Io {
             gathers: Gathers::default(),
             outcomes: Vec::with_capacity(settings.in_flight as usize),
             unreaped: 0,
+            ready: Vec::new(),
+            ports_made: 0,
         };
         let slab = Slab::new(region, registered);
         let last = Cell::new(clock.now());
@@ -75,6 +83,16 @@ impl Io {
     /// A new client with its own queue of completions.
     pub fn port(&self) -> Port {
         Port::new(Rc::clone(&self.0))
+    }
+
+    /// Appends the ports that got completions since the last call, each once: spares a worker with thousands of clients
+    /// from asking each. Some may have been reaped since.
+    pub fn ready_ports(&self, out: &mut Vec<PortId>) {
+        let mut core = self.0.core.borrow_mut();
+        out.extend(core.ready.drain(..).map(|queue| {
+            queue.listed.set(false);
+            queue.id
+        }));
     }
 
     /// For other threads, to end this worker's wait.
@@ -181,8 +199,7 @@ impl Shared {
         };
         if let Err(failure) = ready {
             let (_, done) = flight.finish(Err(failure), &mut core.gathers);
-            queue.push(done);
-            core.unreaped += 1;
+            core.deliver(queue, done);
             return Ok(());
         }
         core.files.hold(file);
@@ -204,9 +221,23 @@ impl Shared {
         }
     }
 
+    /// A number that no other port has or had.
+    pub(crate) fn next_port(&self) -> PortId {
+        let mut core = self.core.borrow_mut();
+        core.ports_made += 1;
+        PortId(core.ports_made)
+    }
+
     /// A port took this many completions out of its queue.
     pub(crate) fn reaped(&self, count: usize) {
         self.core.borrow_mut().unreaped -= count;
+    }
+
+    /// A port is gone.
+    pub(crate) fn unlist(&self, queue: &Rc<Queue>) {
+        if queue.listed.get() {
+            self.core.borrow_mut().ready.retain(|listed| !Rc::ptr_eq(listed, queue));
+        }
     }
 
     /// Gives back what nobody will reap.
@@ -219,10 +250,16 @@ impl Drop for Shared {
     /// Waits for everything in flight: the kernel must not write to memory that is no longer ours. The cancellations
     /// make it short; a disk that never answers holds the worker here, as it would hold a process in `exit`.
     fn drop(&mut self) {
-        self.cancel(|_| true);
+        /// A cancellation can miss a request that is between two rounds in the kernel, so they are repeated.
+        const ROUND: Span = Span::from_millis(100);
         let core = self.core.get_mut();
         while !core.flights.is_empty() {
-            core.engine.enter(Wait::Forever);
+            let Core { flights, engine, .. } = &mut *core;
+            for (key, flight) in flights.iter_mut() {
+                flight.cancelled = true;
+                engine.cancel(key);
+            }
+            engine.enter(Wait::Until(self.clock.now() + ROUND));
             core.settle(&self.slab);
         }
     }
@@ -271,8 +308,15 @@ impl Core {
         if queue.dead.get() {
             discard(slab, done);
         } else {
-            queue.push(done);
-            self.unreaped += 1;
+            self.deliver(&queue, done);
+        }
+    }
+
+    fn deliver(&mut self, queue: &Rc<Queue>, done: Done) {
+        self.unreaped += 1;
+        queue.push(done);
+        if !queue.listed.replace(true) {
+            self.ready.push(Rc::clone(queue));
         }
     }
 }

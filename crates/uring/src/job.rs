@@ -8,6 +8,10 @@ use block::Buf;
 use crate::{Failure, FileId};
 
 /// One request. Whatever it holds (buffer, message) comes back in its [`Done`].
+///
+/// Requests run side by side and end in any order. So a connection should have one send and one receive in flight at a
+/// time: two sends may mix their bytes, and two receives may end in the wrong order. A write and a sync in flight
+/// together say nothing about each other.
 #[derive(Debug)]
 pub enum Job {
     /// Fills the buffer from byte `at` of the file. A file that ends early is [`Failure::UnexpectedEnd`].

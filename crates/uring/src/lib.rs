@@ -41,6 +41,6 @@ pub use failure::{Errno, Failure};
 pub use files::FileId;
 pub use io::Io;
 pub use job::{Done, Job, Message, Part};
-pub use port::Port;
+pub use port::{Port, PortId};
 pub use settings::{Backend, Choice, IoError, IoSettings, TaskWork};
 pub use wake::Waker;

@@ -6,6 +6,10 @@ use std::rc::Rc;
 use crate::io::Shared;
 use crate::job::{Done, Job};
 
+/// Names a port among all that its [`crate::Io`] ever had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PortId(pub(crate) u64);
+
 /// One client's end. Dropping it cancels what waits for a peer, lets disk requests end, and gives all buffers back.
 pub struct Port {
     shared: Rc<Shared>,
@@ -13,16 +17,23 @@ pub struct Port {
 }
 
 /// Where a port's completions gather.
-#[derive(Default)]
 pub(crate) struct Queue {
+    pub(crate) id: PortId,
     done: RefCell<Vec<Done>>,
     /// Jobs in flight.
     pub(crate) flights: Cell<u32>,
     /// The port is gone: nobody will reap.
     pub(crate) dead: Cell<bool>,
+    /// It is in the list of ports that got something.
+    pub(crate) listed: Cell<bool>,
 }
 
 impl Queue {
+    pub(crate) fn new(id: PortId) -> Rc<Queue> {
+        let (flights, dead, listed) = (Cell::new(0), Cell::new(false), Cell::new(false));
+        Rc::new(Queue { id, done: RefCell::default(), flights, dead, listed })
+    }
+
     pub(crate) fn push(&self, done: Done) {
         self.done.borrow_mut().push(done);
     }
@@ -30,7 +41,13 @@ impl Queue {
 
 impl Port {
     pub(crate) fn new(shared: Rc<Shared>) -> Port {
-        Port { shared, queue: Rc::default() }
+        let queue = Queue::new(shared.next_port());
+        Port { shared, queue }
+    }
+
+    /// Its name in [`crate::Io::ready_ports`].
+    pub fn id(&self) -> PortId {
+        self.queue.id
     }
 
     /// Takes a job, or hands it back when the in-flight table is full. Never a system call: the next
@@ -71,6 +88,7 @@ impl Port {
 impl Drop for Port {
     fn drop(&mut self) {
         self.queue.dead.set(true);
+        self.shared.unlist(&self.queue);
         let unreaped = self.queue.done.take();
         self.shared.reaped(unreaped.len());
         unreaped.into_iter().for_each(|done| self.shared.discard(done));

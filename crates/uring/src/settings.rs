@@ -5,6 +5,8 @@ use std::io;
 
 use block::Bytes;
 
+use crate::failure::reason;
+
 /// Which backend to use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Choice {
@@ -44,7 +46,8 @@ pub struct IoSettings {
     pub burst: u32,
     /// Requests in flight at most; beyond it [`crate::Port::push`] hands the job back.
     pub in_flight: u32,
-    /// Size of the slab, rounded up to a multiple of 4 KiB.
+    /// Size of the slab, rounded up to a multiple of 4 KiB. What is registered of it is touched and pinned at opening,
+    /// which takes up to half a millisecond a MiB.
     pub slab: Bytes,
     /// At most this much of the slab is pinned and registered with the ring. What `RLIMIT_MEMLOCK` allows bounds it too.
     pub registered: Bytes,
@@ -136,7 +139,7 @@ pub enum IoError {
         most: u64,
     },
     /// A system call failed.
-    #[error("{call}: {cause}")]
+    #[error("{call}: {}", reason(cause))]
     Os {
         /// The call.
         call: &'static str,

@@ -6,6 +6,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 use backends::{on_each, reap, run};
+use block::Driver;
 use uring::disk::{self, Cache, Create, OpenError, Opening};
 use uring::{Errno, Failure, Io, Job};
 
@@ -221,5 +222,27 @@ fn files_beyond_the_registered_ones_work() {
             io.give(done.buf.unwrap());
         }
         files.into_iter().for_each(|file| io.close(file));
+    });
+}
+
+/// Cancelling disk requests is best effort: each ends once, well or cancelled, and gives its buffer back.
+#[test]
+fn cancelled_disk_requests_end_once() {
+    on_each(|io| {
+        let port = io.port();
+        let file = io.register(temporary(1 << 20));
+        for token in 0..60 {
+            port.push(token, Job::Read { file, at: token * 4096, buf: io.take(4096).unwrap() }).unwrap();
+        }
+        io.turn(Some(io.now()));
+        (0..60).for_each(|token| port.cancel(token));
+        io.close(file);
+        let done = reap(io, &port, 60);
+        for (token, done) in done.into_iter().enumerate() {
+            assert_eq!(done.token, token as u64);
+            assert!(matches!(done.result, Ok(4096) | Err(Failure::Canceled)), "{:?}", done.result);
+            io.give(done.buf.unwrap());
+        }
+        assert_eq!(port.in_flight(), 0);
     });
 }

@@ -130,3 +130,35 @@ fn looking_is_enough_for_what_is_done() {
         }
     });
 }
+
+/// Of many ports the worker learns which have something, each once.
+#[test]
+fn ready_ports_are_named_once() {
+    on_each(|io| {
+        let file = io.register(tempfile::tempfile().unwrap());
+        let ports: Vec<_> = (0..10).map(|_| io.port()).collect();
+        for number in [2, 5, 5, 7] {
+            ports[number].push(0, Job::Sync { file }).unwrap();
+        }
+        let mut done = Vec::new();
+        let mut names = Vec::new();
+        while ports.iter().any(|port| port.in_flight() > 0) {
+            // Not `None`: a turn does not sleep while completions lie unreaped, and this one need not.
+            io.turn(Some(block::Time::ZERO));
+        }
+        ports.iter().for_each(|port| port.reap(&mut done));
+        assert_eq!(done.len(), 4);
+        io.ready_ports(&mut names);
+        names.sort();
+        assert_eq!(names, [ports[2].id(), ports[5].id(), ports[7].id()]);
+        names.clear();
+        io.ready_ports(&mut names);
+        assert!(names.is_empty());
+        // A port that is gone is not named.
+        let gone = io.port();
+        run(io, &gone, Job::Sync { file });
+        drop(gone);
+        io.ready_ports(&mut names);
+        assert!(names.is_empty());
+    });
+}
