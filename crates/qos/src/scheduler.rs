@@ -15,6 +15,7 @@
 //! however many wait behind it: they are taken from its desk one at a time, for as long as it stays open.
 
 mod apply;
+mod appointment;
 mod desk;
 mod job;
 mod limit;
@@ -59,6 +60,8 @@ pub(crate) struct Pick {
     pub job: u32,
     /// It came through the desks, so that its turn is charged.
     queued: bool,
+    /// By appointment: turn and limits were charged when it was made.
+    called: bool,
 }
 
 /// All state of one backend's quality of service.
@@ -75,6 +78,8 @@ pub(crate) struct Scheduler {
     group_index: Index,
     /// Limits with work behind them, by when they open.
     agenda: Heap,
+    /// Objects whose first request goes at an appointed time.
+    appointments: Heap,
     /// Requests that no policy holds and the backend would not take, oldest first.
     spilled: VecDeque<u32>,
     /// Whose turn it is when both policy-free and policy-bound work wait for the backend.
@@ -112,6 +117,7 @@ impl Scheduler {
             objects: Index::default(),
             group_index: Index::default(),
             agenda: Heap::default(),
+            appointments: Heap::default(),
             spilled: VecDeque::new(),
             spilled_next: false,
             backend_full: false,
@@ -211,7 +217,7 @@ impl Scheduler {
 
     /// A decision by [`Admission::Go`].
     pub fn go(&self, job: u32) -> Pick {
-        Pick { job, queued: false }
+        Pick { job, queued: false, called: false }
     }
 
     /// The next request to go, if any may. Every step counts against the poll's bound.
@@ -232,10 +238,13 @@ impl Scheduler {
         if self.backend_full {
             return None;
         }
+        if let Some(pick) = self.pick_called() {
+            return Some(pick);
+        }
         let spilled = !self.spilled.is_empty();
         let desk = self.desks[self.nodes[ROOT].desk].waiting > 0;
         if spilled && (self.spilled_next || !desk) {
-            return self.spilled.front().map(|&job| Pick { job, queued: false });
+            return self.spilled.front().map(|&job| Pick { job, queued: false, called: false });
         }
         if !desk {
             return None;
@@ -245,13 +254,14 @@ impl Scheduler {
             return None;
         }
         let leaf = self.descend(Entity::Node(ROOT))?;
-        Some(Pick { job: self.nodes[leaf].head, queued: true })
+        Some(Pick { job: self.nodes[leaf].head, queued: true, called: false })
     }
 
     /// Whether another step may find a request to go without a timer.
     fn is_ready(&self) -> bool {
         !self.backend_full
             && (!self.spilled.is_empty()
+                || self.next_appointment().is_some_and(|at| at <= self.now)
                 || self.desks[self.nodes[ROOT].desk].waiting > 0 && self.is_open(Entity::Node(ROOT)))
     }
 
@@ -309,10 +319,10 @@ impl Scheduler {
         (job.started, job.ticket) = (now, ticket);
         match stage {
             Stage::Spilled => self.unspill(pick.job),
-            Stage::Queued if pick.queued => self.charge_turns(leaf, bytes),
+            Stage::Queued if pick.queued && !pick.called => self.charge_turns(leaf, bytes),
             _ => {}
         }
-        let (binding, binding_until) = self.charge_limits(leaf, bytes, arrived);
+        let (binding, binding_until) = self.charge_limits(leaf, bytes, arrived, pick.called);
         self.flying += 1;
         let meter = &mut self.meters[self.nodes[leaf].meter];
         meter.account.tally_mut(kind).add(bytes);
@@ -324,11 +334,14 @@ impl Scheduler {
         if pick.queued {
             self.unlink(pick.job);
         }
+        if pick.called {
+            self.kept_appointment(leaf);
+        }
         self.spilled_next = !self.spilled_next;
     }
 
     /// Charges every limit on the path. Tells which of them opened last while the request waited, and when.
-    fn charge_limits(&mut self, leaf: u32, bytes: u64, arrived: Time) -> (Cause, Time) {
+    fn charge_limits(&mut self, leaf: u32, bytes: u64, arrived: Time, called: bool) -> (Cause, Time) {
         let (mut cause, mut until) = (Cause::Nothing, arrived);
         let mut at = leaf;
         while at != NONE {
@@ -341,12 +354,15 @@ impl Scheduler {
                     if limit.until > until {
                         (cause, until) = (limit.cause(), limit.until);
                     }
-                    limit.charge(self.now, bytes);
+                    match called {
+                        true => limit.record(self.now, bytes),
+                        false => limit.charge(self.now, bytes),
+                    }
                 }
             }
             at = parent;
         }
-        (cause, until)
+        (cause, until.min(self.now))
     }
 
     /// Books why a request waited: until the last limit opened for that limit, from then on for what held the root.
@@ -509,8 +525,11 @@ impl Scheduler {
         if !self.ended.is_empty() || self.is_ready() {
             return block::Wakeup::Now;
         }
-        match self.agenda.peek() {
-            Some(entry) => block::Wakeup::At(Time::from_nanos(entry.key)),
+        // One that is due waits for room in the backend, which comes with an end.
+        let appointment = self.next_appointment().filter(|&at| at > self.now);
+        let opening = self.agenda.peek().map(|entry| Time::from_nanos(entry.key));
+        match [appointment, opening].into_iter().flatten().min() {
+            Some(at) => block::Wakeup::At(at),
             None => block::Wakeup::Idle,
         }
     }
