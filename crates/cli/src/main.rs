@@ -6,6 +6,7 @@
 mod command;
 mod interrupt;
 mod machine;
+mod play;
 mod scale;
 mod stage;
 mod watch;

@@ -49,7 +49,8 @@ mod tests {
 
     #[test]
     fn limits_are_multiplied_and_the_rest_of_the_line_stays() {
-        let create = "qos policy-group create policy1 -vserver svm01 -max-throughput 10000IOPS,300MB/s -is-shared false";
+        let create =
+            "qos policy-group create policy1 -vserver svm01 -max-throughput 10000IOPS,300MB/s -is-shared false";
         assert_eq!(
             line(create, 2.5).unwrap(),
             "qos policy-group create policy1 -vserver svm01 -max-throughput 25000IOPS,750MB/s -is-shared false"

@@ -21,13 +21,19 @@ impl Workspace {
     /// It exists already, cannot be made, or has not enough room.
     pub fn make(path: PathBuf, needed: Bytes, keep: bool) -> Result<Workspace> {
         if path.exists() {
-            bail!("--dir {}: exists already; a run makes its own folder, so name one that does not exist", path.display());
+            bail!(
+                "--dir {}: exists already; a run makes its own folder, so name one that does not exist",
+                path.display()
+            );
         }
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let space = uring::space::space(parent).with_context(|| format!("--dir {}", path.display()))?;
         let (needed, free) = (Bytes(needed.0.saturating_add(SLACK.0)), space.available);
         if free < needed {
-            bail!("--dir {}: {needed} are needed, {free} are free; make --size smaller or choose another place", path.display());
+            bail!(
+                "--dir {}: {needed} are needed, {free} are free; make --size smaller or choose another place",
+                path.display()
+            );
         }
         std::fs::create_dir(&path).with_context(|| format!("--dir {}: make the folder", path.display()))?;
         Ok(Workspace { path, keep })

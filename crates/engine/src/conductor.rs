@@ -51,8 +51,6 @@ pub struct Second {
     pub server_busy: f64,
     /// Part of a processor that the clients' thread used, 0 to 1.
     pub client_busy: f64,
-
-
 }
 
 /// A storage object or shared group as the server saw it.

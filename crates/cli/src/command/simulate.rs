@@ -1,10 +1,25 @@
-//! x
+//! `seawall simulate`: a plan in virtual time.
+
 use crate::Answer;
-/// x
+use crate::play::{self, Options};
+use anyhow::{Context as _, Result};
+use std::path::PathBuf;
+
+/// Runs a plan in virtual time: the same workloads, commands and QoS gate over the simulated device of its [device].
+///
+/// The same plan gives the same result, to the last digit, in seconds.
 #[derive(clap::Args)]
-pub struct Simulate {}
+pub struct Simulate {
+    /// The plan file
+    plan: PathBuf,
+    #[command(flatten)]
+    options: Options,
+}
+
 impl Simulate {
-    pub fn run(self) -> anyhow::Result<Answer> {
-        Ok(Answer::Yes)
+    pub fn run(self) -> Result<Answer> {
+        let name = self.plan.display().to_string();
+        let text = std::fs::read_to_string(&self.plan).with_context(|| name.clone())?;
+        play::simulated(&text, &name, &self.options)
     }
 }

@@ -35,7 +35,12 @@ impl Real {
     ///
     /// # Errors
     /// Whatever kept it from being ready, in one line.
-    pub fn start(plan: &Plan, folder: &Path, no_io_uring: bool, mut filled: impl FnMut(u64, u64) -> bool) -> Result<Real> {
+    pub fn start(
+        plan: &Plan,
+        folder: &Path,
+        no_io_uring: bool,
+        mut filled: impl FnMut(u64, u64) -> bool,
+    ) -> Result<Real> {
         let pool = Pool::create(folder)?;
         let socket = folder.join("nbd.sock");
         let control_socket = pool.control_socket();
@@ -86,9 +91,8 @@ impl Real {
         }
         let operations: u64 = second.workloads.iter().map(|workload| workload.counts.ops()).sum();
         let device = second.objects.iter().filter(|object| object.device.count() > 0);
-        let (sum, count) = device.fold((Span::ZERO, 0), |(sum, count), object| {
-            (sum + object.device.sum(), count + object.device.count())
-        });
+        let (sum, count) = device
+            .fold((Span::ZERO, 0), |(sum, count), object| (sum + object.device.sum(), count + object.device.count()));
         Ok((operations as f64 / took.as_secs_f64(), sum / count.max(1)))
     }
 

@@ -96,6 +96,12 @@ impl Limit {
         self.trace.is_some()
     }
 
+    /// How far the strictest of its clocks may run behind.
+    pub fn tolerance(&self) -> Span {
+        let clocks = [&self.ops, &self.ops_peak, &self.bytes, &self.bytes_peak];
+        clocks.into_iter().filter(|clock| clock.is_on()).map(Clock::tolerance).min().unwrap_or(Span::MAX)
+    }
+
     /// Whether any rate is set.
     pub fn has_rate(&self) -> bool {
         self.ops.is_on() || self.bytes.is_on()
@@ -127,6 +133,12 @@ impl Limit {
 
     /// Charges a request that goes at `now`.
     pub fn charge(&mut self, now: Time, bytes: u64) {
+        self.reserve(now, bytes);
+        self.record(now, bytes);
+    }
+
+    /// Charges the clocks for a request that goes at `now` or, by appointment, later.
+    pub fn reserve(&mut self, now: Time, bytes: u64) {
         self.ops.charge(now, 1);
         self.ops_peak.charge(now, 1);
         if bytes > 0 {
@@ -134,6 +146,10 @@ impl Limit {
             self.bytes_peak.charge(now, bytes);
         }
         self.bind();
+    }
+
+    /// Counts a request that goes at `now`.
+    pub fn record(&mut self, now: Time, bytes: u64) {
         self.tally.add(bytes);
         if let Some(trace) = &mut self.trace {
             trace.record(now, bytes);
