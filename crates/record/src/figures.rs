@@ -52,7 +52,7 @@ const THROUGHPUT: Rate = Rate {
     of_interval: |interval| interval.bytes_per_second() / 1e6,
     of_tally: |tally| tally.bytes_per_second() / 1e6,
     of_ceiling: |ceiling| ceiling.bytes.map(|bound| Bound { limit: bound.limit / 1e6, ..bound }),
-    say: short,
+    say: text::short,
 };
 
 /// IOPS over time.
@@ -162,26 +162,20 @@ fn together(recording: &Recording, ceiling: &Ceiling<'_>, rate: &Rate) -> Vec<St
     let Some((first, others)) = members.split_first() else { return Vec::new() };
     let in_phase = |interval: &&Interval| relation::phase_of(&recording.phases, interval) == Some(ceiling.phase);
     let sum = |interval: &Interval| {
-        let same = |other: &&Interval| other.start == interval.start;
-        let found = others.iter().map(|other| other.intervals.iter().find(same).map(rate.of_interval));
+        let middle = interval.start + interval.length / 2;
+        let found = others.iter().map(|other| relation::interval_at(other, middle).map(rate.of_interval));
         found.sum::<Option<f64>>().map(|sum| sum + (rate.of_interval)(interval))
     };
     first.intervals.iter().filter(in_phase).map(|interval| stretch(interval, sum(interval))).collect()
 }
 
-/// Without decimals that are zero: `40`, `2.5`.
-fn short(number: f64) -> String {
-    let text = text::significant(number);
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').into() } else { text }
-}
-
 /// A power of ten of milliseconds in the unit that suits.
 fn tick_of_millis(millis: f64) -> String {
     match millis {
-        1e3.. => format!("{} s", short(millis / 1e3)),
-        0.9..1e3 => format!("{} ms", short(millis)),
-        0.0009..0.9 => format!("{} µs", short(millis * 1e3)),
-        _ => format!("{} ns", short(millis * 1e6)),
+        1e3.. => format!("{} s", text::short(millis / 1e3)),
+        0.9..1e3 => format!("{} ms", text::short(millis)),
+        0.0009..0.9 => format!("{} µs", text::short(millis * 1e3)),
+        _ => format!("{} ns", text::short(millis * 1e6)),
     }
 }
 
