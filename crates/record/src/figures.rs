@@ -3,12 +3,13 @@
 
 use crate::chart::{Axis, Band, Chart, Setup, Stretch};
 use crate::relation::{self, Bound, Ceiling};
-use crate::{palette, text};
+use crate::{chart, palette, text};
 use block::Span;
 use stats::{Interval, Phase, Recording, Tally, WorkloadRecord};
 
-/// Room for the names of the lines, at the right.
-const NAMES: f64 = 128.0;
+/// Room for the names of the lines, at the right: for so many characters at least and at most.
+const NAME_LEAST: usize = 14;
+const NAME_MOST: usize = 28;
 /// At most so many ticks.
 const TICKS_OF_TIME: u32 = 10;
 /// A ceiling further above the highest figure than this is left out, so that it does not press the figures down.
@@ -76,7 +77,7 @@ pub(crate) fn latency(recording: &Recording, index: usize, size: Size) -> Chart 
         unit: String::new(),
         width: size.width,
         height: size.height,
-        names: NAMES,
+        names: room_for_names(recording),
         top: 12.0,
     };
     let mut chart = Chart::new(setup, time(recording), latency_axis(recording), &bands(recording), tick_of_millis);
@@ -133,7 +134,7 @@ fn rates(recording: &Recording, size: Size, rate: &Rate) -> Chart {
         unit: rate.unit.into(),
         width: size.width,
         height: size.height,
-        names: NAMES,
+        names: room_for_names(recording),
         top: 34.0,
     };
     let mut chart = Chart::new(setup, time(recording), Axis::from_zero(highest, 5), &bands(recording), rate.say);
@@ -184,6 +185,12 @@ fn says(recording: &Recording, ceiling: &Ceiling<'_>, limit: &str) -> [String; 2
     let volumes = ceiling.volumes(recording);
     let each = if volumes.len() > 1 && !ceiling.shared { " each" } else { "" };
     [volumes.join(if ceiling.shared { " + " } else { ", " }), format!("≤ {limit}{each}")]
+}
+
+/// The same on all charts of a run, so that their axes of time lie below each other.
+fn room_for_names(recording: &Recording) -> f64 {
+    let longest = recording.workloads.iter().map(|workload| text::width(&label(workload))).max();
+    chart::room_for_name(longest.unwrap_or(0).clamp(NAME_LEAST, NAME_MOST))
 }
 
 fn time(recording: &Recording) -> Axis {
