@@ -19,6 +19,7 @@ mod svg;
 
 pub(crate) use axis::Axis;
 
+use crate::text;
 use svg::{Svg, place};
 
 /// Places between the edge of the drawing and the frame.
@@ -26,6 +27,10 @@ const MARGIN_LEFT: f64 = 64.0;
 const MARGIN_BOTTOM: f64 = 26.0;
 /// Width of a character at 12 px, a little more than the usual fonts take on average.
 const CHARACTER: f64 = 6.6;
+/// Width of a bold one.
+const BOLD_CHARACTER: f64 = 7.6;
+/// Between the frame and the names at its right.
+const NAME_GAP: f64 = 8.0;
 /// Height of a line of text.
 const LINE: f64 = 15.0;
 
@@ -270,10 +275,16 @@ impl Chart {
         let (bottom, top) = self.y.places();
         let wanted: Vec<f64> = names.iter().map(|name| name.0).collect();
         let (_, right) = self.x.places();
+        let room = ((self.setup.names - NAME_GAP) / BOLD_CHARACTER) as usize;
         for (y, (_, name, class)) in apart(&wanted, LINE, top, bottom).into_iter().zip(names) {
-            self.label(right + 8.0, y + 4.0, &format!("name {class}"), &name);
+            self.label(right + NAME_GAP, y + 4.0, &format!("name {class}"), &text::fit(&name, room));
         }
     }
+}
+
+/// How much room at the right a name of so many characters needs.
+pub(crate) fn room_for_name(characters: usize) -> f64 {
+    (NAME_GAP + BOLD_CHARACTER * characters as f64).ceil()
 }
 
 /// Places at least `gap` apart and within `low..=high` where that has room for all, near the wanted ones (ascending).
@@ -308,12 +319,12 @@ fn clock(second: f64, whole: f64) -> String {
     } else if whole < 120.0 {
         format!("{second:.1} s")
     } else {
-        crate::text::clock(block::Span::from_secs_f64(second))
+        text::clock(block::Span::from_secs_f64(second))
     }
 }
 
 fn says_width(text: &str) -> f64 {
-    crate::text::width(text) as f64 * CHARACTER + 8.0
+    text::width(text) as f64 * CHARACTER + 8.0
 }
 
 #[cfg(test)]

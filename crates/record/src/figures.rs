@@ -3,12 +3,13 @@
 
 use crate::chart::{Axis, Band, Chart, Setup, Stretch};
 use crate::relation::{self, Bound, Ceiling};
-use crate::{palette, text};
+use crate::{chart, palette, text};
 use block::Span;
 use stats::{Interval, Phase, Recording, Tally, WorkloadRecord};
 
-/// Room for the names of the lines, at the right.
-const NAMES: f64 = 128.0;
+/// Room for the names of the lines, at the right: for so many characters at least and at most.
+const NAME_LEAST: usize = 14;
+const NAME_MOST: usize = 28;
 /// At most so many ticks.
 const TICKS_OF_TIME: u32 = 10;
 /// A ceiling further above the highest figure than this is left out, so that it does not press the figures down.
@@ -52,7 +53,7 @@ const THROUGHPUT: Rate = Rate {
     of_interval: |interval| interval.bytes_per_second() / 1e6,
     of_tally: |tally| tally.bytes_per_second() / 1e6,
     of_ceiling: |ceiling| ceiling.bytes.map(|bound| Bound { limit: bound.limit / 1e6, ..bound }),
-    say: short,
+    say: text::short,
 };
 
 /// IOPS over time.
@@ -76,7 +77,7 @@ pub(crate) fn latency(recording: &Recording, index: usize, size: Size) -> Chart 
         unit: String::new(),
         width: size.width,
         height: size.height,
-        names: NAMES,
+        names: room_for_names(recording),
         top: 12.0,
     };
     let mut chart = Chart::new(setup, time(recording), latency_axis(recording), &bands(recording), tick_of_millis);
@@ -133,7 +134,7 @@ fn rates(recording: &Recording, size: Size, rate: &Rate) -> Chart {
         unit: rate.unit.into(),
         width: size.width,
         height: size.height,
-        names: NAMES,
+        names: room_for_names(recording),
         top: 34.0,
     };
     let mut chart = Chart::new(setup, time(recording), Axis::from_zero(highest, 5), &bands(recording), rate.say);
@@ -162,26 +163,20 @@ fn together(recording: &Recording, ceiling: &Ceiling<'_>, rate: &Rate) -> Vec<St
     let Some((first, others)) = members.split_first() else { return Vec::new() };
     let in_phase = |interval: &&Interval| relation::phase_of(&recording.phases, interval) == Some(ceiling.phase);
     let sum = |interval: &Interval| {
-        let same = |other: &&Interval| other.start == interval.start;
-        let found = others.iter().map(|other| other.intervals.iter().find(same).map(rate.of_interval));
+        let middle = interval.start + interval.length / 2;
+        let found = others.iter().map(|other| relation::interval_at(other, middle).map(rate.of_interval));
         found.sum::<Option<f64>>().map(|sum| sum + (rate.of_interval)(interval))
     };
     first.intervals.iter().filter(in_phase).map(|interval| stretch(interval, sum(interval))).collect()
 }
 
-/// Without decimals that are zero: `40`, `2.5`.
-fn short(number: f64) -> String {
-    let text = text::significant(number);
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').into() } else { text }
-}
-
 /// A power of ten of milliseconds in the unit that suits.
 fn tick_of_millis(millis: f64) -> String {
     match millis {
-        1e3.. => format!("{} s", short(millis / 1e3)),
-        0.9..1e3 => format!("{} ms", short(millis)),
-        0.0009..0.9 => format!("{} µs", short(millis * 1e3)),
-        _ => format!("{} ns", short(millis * 1e6)),
+        1e3.. => format!("{} s", text::short(millis / 1e3)),
+        0.9..1e3 => format!("{} ms", text::short(millis)),
+        0.0009..0.9 => format!("{} µs", text::short(millis * 1e3)),
+        _ => format!("{} ns", text::short(millis * 1e6)),
     }
 }
 
@@ -190,6 +185,12 @@ fn says(recording: &Recording, ceiling: &Ceiling<'_>, limit: &str) -> [String; 2
     let volumes = ceiling.volumes(recording);
     let each = if volumes.len() > 1 && !ceiling.shared { " each" } else { "" };
     [volumes.join(if ceiling.shared { " + " } else { ", " }), format!("≤ {limit}{each}")]
+}
+
+/// The same on all charts of a run, so that their axes of time lie below each other.
+fn room_for_names(recording: &Recording) -> f64 {
+    let longest = recording.workloads.iter().map(|workload| text::width(&label(workload))).max();
+    chart::room_for_name(longest.unwrap_or(0).clamp(NAME_LEAST, NAME_MOST))
 }
 
 fn time(recording: &Recording) -> Axis {

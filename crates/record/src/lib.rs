@@ -17,6 +17,7 @@ pub mod csv;
 pub mod database;
 mod figures;
 mod held_by;
+pub mod live;
 pub mod page;
 mod paint;
 mod palette;

@@ -1,7 +1,7 @@
 //! A run as one HTML page that needs nothing else: no script to be complete, no file beside it, no network.
 //!
 //! The verdict comes first, then what the reader must know, then the picture. Everything from outside is escaped: the
-//! template by askama, the charts by [`crate::chart`], the figures for the script as JSON without `<`.
+//! template by askama, the charts by their own writer, the figures for the script as JSON without `<`.
 
 use crate::figures::{self, Size};
 use crate::relation::{self, Ceiling};
@@ -68,7 +68,7 @@ struct PhaseBlock {
     about: String,
     commands: Vec<String>,
     pairs: Vec<CommandPair>,
-    ceilings: Vec<String>,
+    limits: Vec<String>,
     rows: Vec<FigureRow>,
 }
 
@@ -154,7 +154,7 @@ impl PhaseBlock {
             about: phase.about.clone(),
             commands: phase.commands.clone(),
             pairs: pairs(phase),
-            ceilings: in_force().map(|ceiling| ceiling.sentence(recording)).collect(),
+            limits: relation::limits_in_force(recording, ceilings, index),
             rows: recording.workloads.iter().filter_map(row).chain(together).collect(),
         }
     }
@@ -208,8 +208,8 @@ impl Seconds {
             let phase =
                 phase.map_or(String::new(), |phase| format!(" · {} {}", phase + 1, recording.phases[phase].name));
             let row = |(index, workload): (usize, &WorkloadRecord)| {
-                let found = workload.intervals.binary_search_by_key(&first.start, |interval| interval.start).ok()?;
-                Some((index, figures::label(workload), hover_cells(&workload.intervals[found])))
+                let interval = relation::interval_at(workload, first.start + first.length / 2)?;
+                Some((index, figures::label(workload), hover_cells(interval)))
             };
             seconds.push(Second {
                 at: format!("second {}{phase}", text::seconds(first.start)),

@@ -14,6 +14,13 @@ pub(crate) fn phase_of(phases: &[Phase], interval: &Interval) -> Option<usize> {
     phases.iter().position(|phase| phase.start <= middle && middle < phase.end)
 }
 
+/// The interval of a workload that holds a moment.
+pub(crate) fn interval_at(workload: &WorkloadRecord, moment: Span) -> Option<&Interval> {
+    let before = workload.intervals.partition_point(|interval| interval.start <= moment);
+    let interval = workload.intervals.get(before.checked_sub(1)?)?;
+    (moment < interval.start + interval.length).then_some(interval)
+}
+
 /// The volume a workload uses, as short as it can be told: `vol1` of `svm01:/vol/vol1/lun1`; else the whole path.
 pub(crate) fn volume_of(workload: &WorkloadRecord) -> &str {
     let volume = workload.object.split_once("/vol/").and_then(|(_, rest)| rest.split('/').next());
@@ -84,25 +91,19 @@ pub(crate) fn ceilings(recording: &Recording) -> Vec<Ceiling<'_>> {
 impl Ceiling<'_> {
     /// The names of the volumes under it.
     pub(crate) fn volumes<'r>(&self, recording: &'r Recording) -> Vec<&'r str> {
-        let mut volumes: Vec<&str> =
-            self.workloads.iter().map(|&index| volume_of(&recording.workloads[index])).collect();
-        volumes.dedup();
-        volumes
+        volumes(recording, &self.workloads)
     }
 
     /// As people say it: `policy1: vol1 and vol2 each at most 1,000 IOPS or 100 MB/s`.
     pub(crate) fn sentence(&self, recording: &Recording) -> String {
         let volumes = self.volumes(recording);
-        let policy = if self.policy.is_empty() { String::new() } else { format!("{}: ", self.policy) };
         let how = match (volumes.len(), self.shared) {
             (..=1, _) => "",
             (_, true) => " together",
             (_, false) => " each",
         };
-        let iops = self.iops.map(|bound| text::iops(bound.limit) + " IOPS");
-        let bytes = self.bytes.map(|bound| text::significant(bound.limit / 1e6) + " MB/s");
-        let numbers = iops.into_iter().chain(bytes).collect::<Vec<_>>().join(" or ");
-        format!("{policy}{}{how} at most {numbers}", volumes.join(" and "))
+        let numbers = numbers(self.iops.map(|bound| bound.limit), self.bytes.map(|bound| bound.limit), " or ");
+        format!("{}{}{how} at most {numbers}", prefix(self.policy), volumes.join(" and "))
     }
 
     /// Operations and bytes per second of the workloads under it together, over its phase.
@@ -128,25 +129,51 @@ impl Ceiling<'_> {
     }
 }
 
+/// Everything in force in a phase, a sentence each: ceilings, then floors.
+pub(crate) fn limits_in_force(recording: &Recording, ceilings: &[Ceiling<'_>], phase: usize) -> Vec<String> {
+    let ceilings = ceilings.iter().filter(|ceiling| ceiling.phase == phase).map(|ceiling| ceiling.sentence(recording));
+    ceilings.chain(recording.objects.iter().filter_map(|object| floor(recording, object, phase))).collect()
+}
+
+/// An object's floor as people say it: `gold: vol3 at least 2,000 IOPS`.
+fn floor(recording: &Recording, object: &ObjectRecord, phase: usize) -> Option<String> {
+    let limits = object.limits.get(phase)?;
+    limits.floor_iops.or(limits.floor_bytes)?;
+    let numbers = numbers(limits.floor_iops.map(|n| n as f64), limits.floor_bytes.map(|n| n as f64), " and ");
+    let below = workloads_under(recording, object, phase);
+    let volumes = volumes(recording, &below);
+    let who = if volumes.is_empty() { object.path.clone() } else { volumes.join(" and ") };
+    Some(format!("{}{who} at least {numbers}", prefix(&limits.policy)))
+}
+
+fn numbers(iops: Option<f64>, bytes: Option<f64>, between: &str) -> String {
+    let iops = iops.map(|limit| text::iops(limit) + " IOPS");
+    let bytes = bytes.map(|limit| text::short(limit / 1e6) + " MB/s");
+    iops.into_iter().chain(bytes).collect::<Vec<_>>().join(between)
+}
+
+fn prefix(policy: &str) -> String {
+    if policy.is_empty() { String::new() } else { format!("{policy}: ") }
+}
+
+/// The volumes of some workloads, each once.
+fn volumes<'r>(recording: &'r Recording, workloads: &[usize]) -> Vec<&'r str> {
+    let mut volumes = Vec::new();
+    for volume in workloads.iter().map(|&index| volume_of(&recording.workloads[index])) {
+        if !volumes.contains(&volume) {
+            volumes.push(volume);
+        }
+    }
+    volumes
+}
+
 fn ceiling<'r>(recording: &'r Recording, object: &'r ObjectRecord, phase: usize) -> Option<Ceiling<'r>> {
     let limits = object.limits.get(phase)?;
-    let in_group = |group: &ObjectRecord| group.is_group && group.path == limits.policy && has_ceiling(group, phase);
-    if !object.is_group && recording.objects.iter().any(in_group) {
+    let in_group = |group: &ObjectRecord| is_member(object, group, phase) && has_ceiling(group, phase);
+    if recording.objects.iter().any(in_group) {
         return None;
     }
-    let workloads: Vec<usize> = (0..recording.workloads.len())
-        .filter(|&index| {
-            let workload = &recording.workloads[index];
-            if object.is_group {
-                let is_member = |member: &&ObjectRecord| {
-                    !member.is_group && member.limits.get(phase).is_some_and(|its| its.policy == object.path)
-                };
-                recording.objects.iter().filter(is_member).any(|member| is_under(workload, member))
-            } else {
-                is_under(workload, object)
-            }
-        })
-        .collect();
+    let workloads = workloads_under(recording, object, phase);
     let bound = |limit: Option<u64>, rate: fn(&Tally) -> f64| {
         let reached: f64 =
             workloads.iter().filter_map(|&index| recording.workloads[index].tallies.get(phase)).map(rate).sum();
@@ -158,6 +185,22 @@ fn ceiling<'r>(recording: &'r Recording, object: &'r ObjectRecord, phase: usize)
     }
     let policy = if object.is_group { &object.path } else { &limits.policy };
     Some(Ceiling { phase, policy, workloads, shared: object.is_group, iops, bytes })
+}
+
+/// The workloads on an object, or on the members of a shared group in a phase.
+fn workloads_under(recording: &Recording, object: &ObjectRecord, phase: usize) -> Vec<usize> {
+    let mut holders = recording.objects.iter().filter(|holder| is_member(holder, object, phase)).collect::<Vec<_>>();
+    if !object.is_group {
+        holders.push(object);
+    }
+    let under = |index: &usize| holders.iter().any(|holder| is_under(&recording.workloads[*index], holder));
+    (0..recording.workloads.len()).filter(under).collect()
+}
+
+/// Whether an object is under a shared group's policy in a phase. A group may carry its SVM before its name.
+fn is_member(object: &ObjectRecord, group: &ObjectRecord, phase: usize) -> bool {
+    let named = |policy: &str| group.path == policy || group.path.rsplit(':').next() == Some(policy);
+    group.is_group && !object.is_group && object.limits.get(phase).is_some_and(|limits| named(&limits.policy))
 }
 
 fn has_ceiling(object: &ObjectRecord, phase: usize) -> bool {
@@ -216,6 +259,33 @@ mod tests {
         // 40 + 55 is 95 % of 100.
         assert_eq!((found.len(), &found[0].workloads[..], found[0].shared), (1, &[0, 1][..], true));
         assert_eq!(found[0].iops, Some(Bound { limit: 100.0, binds: true }));
+    }
+
+    #[test]
+    fn what_is_in_force_is_said_in_sentences() {
+        let workloads =
+            vec![workload("svm01:/vol/vol1", 1), workload("svm01:/vol/vol2", 1), workload("svm01:/vol/vol3", 1)];
+        let mut floor = object("svm01:/vol/vol3", false, "gold", None);
+        (floor.limits[0].floor_iops, floor.limits[0].floor_bytes) = (Some(2000), Some(8_000_000));
+        let objects = vec![
+            object("svm01:/vol/vol1", false, "own", Some(1000)),
+            object("svm01:/vol/vol2", false, "own", Some(1000)),
+            floor,
+        ];
+        let recording = recording(workloads, objects);
+        let sentences = limits_in_force(&recording, &ceilings(&recording), 0);
+        assert_eq!(
+            sentences,
+            ["own: vol1 and vol2 each at most 1,000 IOPS", "gold: vol3 at least 2,000 IOPS and 8 MB/s"]
+        );
+    }
+
+    #[test]
+    fn a_moment_has_its_interval_and_a_gap_none() {
+        let at = |ms| Interval { start: Span::from_millis(ms), length: Span::SECOND, ..Interval::default() };
+        let workload = WorkloadRecord { intervals: vec![at(0), at(1500)], ..WorkloadRecord::default() };
+        let found = [0, 999, 1000, 1500, 2500].map(|ms| interval_at(&workload, Span::from_millis(ms)).map(|i| i.start));
+        assert_eq!(found, [Some(Span::ZERO), Some(Span::ZERO), None, Some(Span::from_millis(1500)), None]);
     }
 
     #[test]

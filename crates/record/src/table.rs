@@ -99,10 +99,8 @@ fn notes(notes: &[String], paint: Paint) -> String {
 /// A phase's heading, the ceilings in force, and a row for each workload and for those under a shared ceiling together.
 fn phase(lines: &mut Lines, recording: &Recording, index: usize, ceilings: &[Ceiling<'_>], paint: Paint) {
     heading(lines, &recording.phases[index], paint);
-    for ceiling in ceilings.iter().filter(|ceiling| ceiling.phase == index) {
-        wrapped(&ceiling.sentence(recording), COLUMNS - 2)
-            .iter()
-            .for_each(|line| lines.push(paint.dim(&format!("  {line}"))));
+    for limit in relation::limits_in_force(recording, ceilings, index) {
+        wrapped(&limit, COLUMNS - 2).iter().for_each(|line| lines.push(paint.dim(&format!("  {line}"))));
     }
     if recording.workloads.iter().all(|workload| workload.tallies.len() <= index) {
         lines.push("  not reached");

@@ -41,6 +41,12 @@ pub fn significant(number: f64) -> String {
     }
 }
 
+/// As [`significant`], without decimals that are zero, for numbers that were chosen and not measured: `40`, `2.5`.
+pub fn short(number: f64) -> String {
+    let text = significant(number);
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').into() } else { text }
+}
+
 /// Bytes per second in MB/s (10^6 bytes) with one decimal, so that columns align; as [`significant`] prints them where
 /// that would be too coarse or too fine: `38.4`, `2.0`, `0.041`, `1,204`.
 pub fn megabytes(bytes_per_second: f64) -> String {
@@ -180,6 +186,11 @@ mod tests {
             [0.0, 0.0004, 0.0851, 0.99949, 0.9996, 2.277, 9.996, 45.06, 99.96, 1204.2].map(significant),
             ["0", "0", "0.085", "0.999", "1.00", "2.28", "10.0", "45.1", "100", "1,204"]
         );
+    }
+
+    #[test]
+    fn chosen_numbers_have_no_empty_decimals() {
+        assert_eq!([0.0, 8.0, 2.5, 40.0, 1000.0].map(short), ["0", "8", "2.5", "40", "1,000"]);
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! Writes every form of a made-up recording into a folder, to look at: `cargo run -p record --example sample -- DIR`.
 
+mod live_view;
 mod noisy_neighbour;
 
-use record::{Paint, Results, csv, page, picture, table};
+use record::{Paint, Results, csv, live, page, picture, table};
 use std::error::Error;
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -16,6 +17,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     fs::write(dir.join("page.html"), page::render(&recording))?;
     fs::write(dir.join("picture.svg"), picture::render(&recording))?;
     print!("{}", table::render(&recording, Paint::Ansi));
+    for (seconds, width) in [(12, 80), (50, 110)] {
+        let state = live_view::after(&recording, seconds);
+        println!("\n{}\n\n{}", live::painted_frame(width, &state, Paint::Ansi).join("\n"), live::line(&state));
+    }
     println!("\nsaved as run {run} in {}", dir.display());
     Ok(())
 }
