@@ -16,14 +16,11 @@ pub fn line(line: &str, factor: f64) -> Result<String> {
     }
     let mut words = Word::split(line).with_context(|| format!("command {line:?}"))?;
     for index in 1..words.len() {
-        let name = words[index - 1].text.to_ascii_lowercase();
-        if !words[index - 1].names_parameter() {
-            continue;
-        }
-        // Parameters may be cut short as long as they stay unambiguous.
-        if name.len() > 2 && "-max-throughput".starts_with(&name) {
+        let Some(name) = words[index - 1].parameter().map(str::to_ascii_lowercase) else { continue };
+        // Parameters may be cut short as long as they stay unambiguous: `-max` is enough, `-m` is not.
+        if name.len() >= 2 && "max-throughput".starts_with(&name) {
             words[index] = Word::plain(scaled(words[index].text.parse()?, factor).to_string());
-        } else if name.len() > 2 && "-min-throughput".starts_with(&name) {
+        } else if name.len() >= 2 && "min-throughput".starts_with(&name) {
             let given: MinThroughput = words[index].text.parse()?;
             let limits = given.limits().map(|limits| scaled_limits(limits, factor));
             words[index] = Word::plain(MinThroughput::new(limits.unwrap_or_default()).to_string());

@@ -179,8 +179,9 @@ impl Guarantee {
         let part = |rate: Option<u64>, sum: f64| rate.map_or(f64::INFINITY, |r| sum / (r as f64 * scale));
         let enough = wanted.iops.is_none_or(|r| r.0 as f64 * scale >= 8.0) && gauge.time > 0.015;
         let asks = gauge.sum_idle < 0.5 * gauge.time;
-        (enough && asks && !self.capped)
-            .then(|| part(wanted.iops.map(|r| r.0), gauge.sum_ops).min(part(wanted.bytes.map(|r| r.0), gauge.sum_bytes)))
+        (enough && asks && !self.capped).then(|| {
+            part(wanted.iops.map(|r| r.0), gauge.sum_ops).min(part(wanted.bytes.map(|r| r.0), gauge.sum_bytes))
+        })
     }
 
     /// How long its measurements remember: 50 ms, and long enough for 32 operations.
@@ -410,7 +411,8 @@ impl Scheduler {
     fn park_floor(&mut self, floor: u32, limit: u32) {
         self.seq = self.seq.wrapping_add(1);
         let guarantee = &mut self.guarantees[floor];
-        (guarantee.spot, guarantee.seq, guarantee.capped, guarantee.tally.capped) = (Spot::Parked, self.seq, true, true);
+        (guarantee.spot, guarantee.seq, guarantee.capped, guarantee.tally.capped) =
+            (Spot::Parked, self.seq, true, true);
         let entry = Entry { key: guarantee.due().as_nanos(), id: floor, seq: self.seq };
         self.limits[limit].floors.push(entry);
         self.set_timer(limit);

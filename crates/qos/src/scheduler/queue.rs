@@ -46,8 +46,7 @@ impl Scheduler {
         }
     }
 
-    /// There is work in an object's queue that nobody knows of.
-    pub(super) fn queue_filled(&mut self, leaf: u32) {
+    fn queue_filled(&mut self, leaf: u32) {
         if self.nodes[leaf].desk != NONE {
             self.sit_own(leaf);
         }
@@ -55,7 +54,6 @@ impl Scheduler {
     }
 
     fn queue_emptied(&mut self, leaf: u32) {
-        self.nodes[leaf].called = false;
         if self.nodes[leaf].desk != NONE {
             self.stand_own(leaf);
         }

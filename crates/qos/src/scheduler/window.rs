@@ -88,12 +88,7 @@ impl Window {
     const SAMPLES: f64 = 48.0;
 
     pub fn new() -> Window {
-        let mut window = Window {
-            limit: 0,
-            size: Window::MOST,
-            phase: Phase::Follow,
-            blamed_capacity: false,
-        };
+        let mut window = Window { limit: 0, size: Window::MOST, phase: Phase::Follow, blamed_capacity: false };
         window.set(Window::MOST);
         window
     }
