@@ -10,8 +10,9 @@
 //! are charged now, as of the moment when the last of them opens, and it goes then, unasked.
 //!
 //! Nobody loses by it: a charge for a moment that is not further away than a limit's tolerance leaves that limit's clock
-//! where it would be. Where requests are so large that it is further away, a member is sent back and forth a few times
-//! before it gets an appointment all the same; the limit then loses what it would have passed meanwhile.
+//! where it would be. Where requests are so large that it is further away at both limits, a member that its group called
+//! in vain a few times gets an appointment all the same. A limit is never charged for a moment beyond its tolerance, so
+//! it loses nothing then either; the one request may fall late into a second that is full.
 
 use block::Time;
 
@@ -20,8 +21,8 @@ use super::{Pick, Scheduler};
 use crate::heap::Entry;
 use crate::slab::NONE;
 
-/// How often a member in turn is sent away because a limit would lose by its appointment, before it gets one.
-const MISSES_MAX: u8 = 8;
+/// How often a member that its group calls is sent away because the moment is too far, before it gets its appointment.
+const MISSES_MAX: u8 = 4;
 
 /// What the limits on a path say together.
 struct Together {
@@ -35,9 +36,10 @@ impl Scheduler {
     /// When a node in turn at a desk, but held by its group or above it, can go, if it may be promised.
     pub(super) fn may_promise(&mut self, node: u32, desk_of: Entity) -> Option<Time> {
         let together = self.together(node, desk_of)?;
+        let by_group = matches!(desk_of, Entity::Group(_));
         let misses = self.nodes[node].misses;
-        if together.open > together.latest && misses < MISSES_MAX {
-            self.nodes[node].misses = misses + 1;
+        if together.open > together.latest && (!by_group || misses < MISSES_MAX) {
+            self.nodes[node].misses = misses.saturating_add(u8::from(by_group));
             return None;
         }
         self.nodes[node].misses = 0;
@@ -81,7 +83,7 @@ impl Scheduler {
         }
         if limit.has_rate() {
             together.open = together.open.max(limit.until);
-            together.latest = together.latest.min(limit.until.max(self.now) + limit.tolerance());
+            together.latest = together.latest.min(limit.latest(self.now));
         }
         Some(limit.has_rate())
     }
@@ -102,7 +104,8 @@ impl Scheduler {
             let of_group = if group == NONE { NONE } else { self.groups[group].limit };
             for limit in [self.nodes[node].limit, of_group] {
                 if limit != NONE {
-                    self.limits[limit].reserve(at, bytes);
+                    let latest = self.limits[limit].latest(self.now);
+                    self.limits[limit].reserve(at.min(latest), bytes);
                 }
             }
             node = self.nodes[node].parent;

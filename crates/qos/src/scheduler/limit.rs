@@ -92,10 +92,11 @@ impl Limit {
         self.trace.is_some()
     }
 
-    /// How far the strictest of its clocks may run behind.
-    pub fn tolerance(&self) -> Span {
+    /// A charge for this moment, and no later one, leaves no clock behind where it would be.
+    pub fn latest(&self, now: Time) -> Time {
         let clocks = [&self.ops, &self.ops_peak, &self.bytes, &self.bytes_peak];
-        clocks.into_iter().filter(|clock| clock.is_on()).map(Clock::tolerance).min().unwrap_or(Span::MAX)
+        let tolerance = clocks.into_iter().filter(|clock| clock.is_on()).map(Clock::tolerance).min();
+        self.until.max(now) + tolerance.unwrap_or(Span::MAX)
     }
 
     /// Whether any rate is set.
