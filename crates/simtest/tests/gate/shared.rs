@@ -2,6 +2,7 @@
 
 use array::{DeviceSpec, Model, ParallelServers};
 use block::{ObjectId, Span, Time};
+use qos::Edit;
 use simtest::{Client, Recording, Scene, Tree, ceiling};
 
 use crate::criterion::{Limit, alike, never_above, reached};
@@ -133,5 +134,21 @@ fn a_member_under_a_limit_of_its_own_volume_gets_its_share_of_both() {
         reached(bench.name, &inside, Limit::Iops(volume), Time::ZERO..scene.until);
         let rates: Vec<f64> = recording.tracks.iter().map(|track| track.rate(Time::ZERO, scene.until)).collect();
         alike(bench.name, (rates[0], rates[1]), 2.0 + 100.0 / group as f64);
+    }
+}
+
+#[test]
+fn a_fair_node_gives_its_children_equal_turns_and_loses_nothing() {
+    for bench in all() {
+        let fair = Edit::SetFair { object: Some(ObjectId(0)), fair: true };
+        let tree = Tree::new().object(0, None).object(1, Some(0)).object(2, Some(0)).at(Time::ZERO, fair);
+        let clients = vec![Client::closed(ObjectId(1), 64), Client::closed(ObjectId(2), 256)];
+        let scene = Scene { device: bench.device.clone(), clients, edits: tree.edits(), until: second(12), seed: 2 };
+        let (recording, bare) = (scene.run(), scene.run_bare());
+        let rates: Vec<f64> = recording.tracks.iter().map(|track| track.rate(second(1), scene.until)).collect();
+        // On the disk a second's start and end cut off a few of 70.
+        alike(bench.name, (rates[0], rates[1]), 2.0 + 100.0 * 8.0 / (bench.steady * 11 / 2) as f64);
+        let (fair, free) = (rates[0] + rates[1], bare.total_rate(second(1), scene.until));
+        assert!(fair >= free * 0.98, "{}: {fair:.0} with turns, {free:.0} without", bench.name);
     }
 }
