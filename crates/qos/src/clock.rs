@@ -36,12 +36,19 @@ impl Clock {
     /// Gives the clock a rate per second (`None` turns it off) from `now` on. Credit and debt are kept in units; a clock
     /// that was off has no credit.
     pub fn set(&mut self, now: Time, rate: Option<u64>, tolerance: Span) {
+        self.set_scaled(now, rate, 1_000_000, tolerance);
+    }
+
+    /// The same with so many millionths of the rate.
+    pub fn set_scaled(&mut self, now: Time, rate: Option<u64>, ppm: u32, tolerance: Span) {
         let Some(rate) = rate else {
             self.on = false;
             return;
         };
         let now = now.as_nanos();
-        let step = ((NANOS_PER_SECOND << FRACTION_BITS).div_ceil(u128::from(rate.max(1)))) as u64;
+        let per_second = u128::from(rate.max(1)) * u128::from(ppm.max(1));
+        let step = ((NANOS_PER_SECOND << FRACTION_BITS) * 1_000_000).div_ceil(per_second);
+        let step = u64::try_from(step).unwrap_or(u64::MAX);
         let tolerance = tolerance.as_nanos();
         if self.step == 0 || (!self.on && self.next <= now) {
             (self.next, self.fraction) = (now, 0);

@@ -82,9 +82,8 @@ impl<T: Target> Gate<T> {
         }
     }
 
-    fn go_at_once(&mut self, now: Time, job: u32, mut request: Request) {
-        let pick = self.scheduler.go(job);
-        request.tag = self.scheduler.token(job);
+    fn go_at_once(&mut self, now: Time, pick: Pick, mut request: Request) {
+        request.tag = self.scheduler.token(pick.job);
         match self.inner.submit(now, request) {
             Submitted::Taken(ticket) => self.scheduler.started(pick, ticket),
             Submitted::Full(request) => self.scheduler.go_refused(pick, request),
@@ -99,15 +98,15 @@ impl<T: Target> Target for Gate<T> {
 
     fn submit(&mut self, now: Time, request: Request) -> Submitted {
         let now = self.scheduler.advance(now);
-        let job = match self.scheduler.admit(request.object) {
+        let job = match self.scheduler.admit(&request) {
             Admission::Unknown => {
                 self.scheduler.refuse(request, Fault::Invalid);
                 return Submitted::Taken(REFUSED);
             }
             Admission::Full => return Submitted::Full(request),
-            Admission::Go(node) => {
+            Admission::Go(node, warrant) => {
                 let job = self.scheduler.open(node, &request);
-                self.go_at_once(now, job, request);
+                self.go_at_once(now, self.scheduler.go(job, warrant), request);
                 job
             }
             Admission::Wait(node) => {

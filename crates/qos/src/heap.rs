@@ -56,6 +56,11 @@ impl Heap {
         }
     }
 
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
     /// How many entries.
     #[cfg(test)]
     pub fn len(&self) -> usize {

@@ -17,6 +17,7 @@
 mod apply;
 mod appointment;
 mod desk;
+mod floor;
 mod job;
 mod limit;
 mod meter;
@@ -25,6 +26,7 @@ mod queue;
 mod report;
 mod trace;
 mod turn;
+mod window;
 
 use std::collections::VecDeque;
 
@@ -33,16 +35,17 @@ use block::{Cause, Completion, Fault, ObjectId, Request, Ticket, Time};
 use crate::heap::{Entry, Heap};
 use crate::slab::{NONE, Slab};
 use crate::tuning::Settings;
+use floor::{Ended, Floors, Guarantee};
 use job::{Job, Stage};
 use limit::Limit;
 use meter::Meter;
 use node::{Entity, Group, Index, Node, Place, ROOT};
-use turn::{Desk, OPERATION};
+use turn::{Desk, OPERATION, Price};
 
 /// Whether a request may go.
 pub(crate) enum Admission {
     /// At once, to the backend.
-    Go(u32),
+    Go(u32, Warrant),
     /// It has to wait in its object's queue.
     Wait(u32),
     /// No policy holds it, but others of its kind wait for the backend.
@@ -51,6 +54,15 @@ pub(crate) enum Admission {
     Unknown,
     /// The queue is full.
     Full,
+}
+
+/// By what a request goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Warrant {
+    /// Best effort: nothing stands in its way.
+    Room,
+    /// The floor of this node is due.
+    Floor(u32),
 }
 
 /// A decision: this request goes now.
@@ -62,6 +74,7 @@ pub(crate) struct Pick {
     queued: bool,
     /// By appointment: turn and limits were charged when it was made.
     called: bool,
+    warrant: Warrant,
 }
 
 /// All state of one backend's quality of service.
@@ -71,6 +84,10 @@ pub(crate) struct Scheduler {
     nodes: Slab<Node>,
     groups: Slab<Group>,
     limits: Slab<Limit>,
+    guarantees: Slab<Guarantee>,
+    /// Floors whose objects have work, by when they are due.
+    due_floors: Heap,
+    floors: Floors,
     desks: Slab<Desk>,
     meters: Slab<Meter>,
     jobs: Slab<Job>,
@@ -111,6 +128,9 @@ impl Scheduler {
             nodes,
             groups: Slab::default(),
             limits: Slab::default(),
+            guarantees: Slab::default(),
+            due_floors: Heap::default(),
+            floors: Floors::new(),
             desks,
             meters: Slab::default(),
             jobs: Slab::default(),
@@ -139,20 +159,15 @@ impl Scheduler {
     }
 
     /// Decides on a new request.
-    pub fn admit(&mut self, object: ObjectId) -> Admission {
-        let leaf = self.objects.get(object.0);
+    pub fn admit(&mut self, request: &Request) -> Admission {
+        let leaf = self.objects.get(request.object.0);
         if leaf == NONE {
             return Admission::Unknown;
         }
-        let mut policy = false;
-        let mut at = leaf;
-        while at != NONE {
-            policy |= self.nodes[at].has_policy;
-            at = self.nodes[at].parent;
-        }
+        let policy = self.is_under_policy(leaf);
         let queued = self.nodes[leaf].queued;
         if queued == 0 && !policy && self.spilled.is_empty() && !self.backend_full {
-            return Admission::Go(leaf);
+            return Admission::Go(leaf, Warrant::Room);
         }
         if self.queued >= self.settings.queued_max || queued >= self.settings.queued_max_per_object {
             return Admission::Full;
@@ -160,10 +175,38 @@ impl Scheduler {
         if queued == 0 && !policy {
             return Admission::Spill(leaf);
         }
-        if queued == 0 && !self.backend_full && self.is_free_to_go(leaf) {
-            return Admission::Go(leaf);
+        match self.warrant(leaf, request) {
+            Some(warrant) if queued == 0 && !self.backend_full => Admission::Go(leaf, warrant),
+            _ => Admission::Wait(leaf),
         }
-        Admission::Wait(leaf)
+    }
+
+    /// Whether anything may hold back requests of an object; with floors anywhere, the window may.
+    fn is_under_policy(&self, leaf: u32) -> bool {
+        let mut policy = self.floors.set > 0;
+        let mut at = leaf;
+        while at != NONE {
+            policy |= self.nodes[at].has_policy;
+            at = self.nodes[at].parent;
+        }
+        policy
+    }
+
+    /// By what a new request may go at once.
+    fn warrant(&mut self, leaf: u32, request: &Request) -> Option<Warrant> {
+        if self.floors.set > 0 {
+            let desk = self.nodes[leaf].desk;
+            let floor = self.due_floor_above(leaf);
+            if floor != NONE && (desk == NONE || self.desks[desk].waiting == 0) && self.closed_above(leaf) == NONE {
+                return Some(Warrant::Floor(floor));
+            }
+            let bytes = if request.op.kind().moves_data() { request.len } else { 0 };
+            if !self.floors.has_room(Price::default().cost(bytes)) {
+                self.hold_root(Cause::Floor);
+                return None;
+            }
+        }
+        self.is_free_to_go(leaf).then_some(Warrant::Room)
     }
 
     /// Whether every limit on the path is open and nobody waits at any desk of it.
@@ -200,6 +243,9 @@ impl Scheduler {
         let job = self.jobs.add(|old| Job::new(now, leaf, old.map_or(0, |j| j.age.wrapping_add(1)), request));
         let mut at = leaf;
         while at != NONE {
+            if self.nodes[at].floor != NONE {
+                self.touch_floor(at);
+            }
             self.nodes[at].outstanding += 1;
             at = self.nodes[at].parent;
         }
@@ -216,14 +262,17 @@ impl Scheduler {
     }
 
     /// A decision by [`Admission::Go`].
-    pub fn go(&self, job: u32) -> Pick {
-        Pick { job, queued: false, called: false }
+    pub fn go(&self, job: u32, warrant: Warrant) -> Pick {
+        Pick { job, queued: false, called: false, warrant }
     }
 
     /// The next request to go, if any may. Every step counts against the poll's bound.
     pub fn pick(&mut self) -> Option<Pick> {
         while self.steps > 0 {
             self.steps -= 1;
+            if self.judge_step() {
+                continue;
+            }
             if let Some(pick) = self.pick_ready() {
                 return Some(pick);
             }
@@ -241,12 +290,21 @@ impl Scheduler {
         if let Some(pick) = self.pick_called() {
             return Some(pick);
         }
+        if self.is_floor_due() {
+            let (leaf, floor) = self.pick_floor()?;
+            return Some(Pick {
+                job: self.nodes[leaf].head,
+                queued: true,
+                called: false,
+                warrant: Warrant::Floor(floor),
+            });
+        }
         let spilled = !self.spilled.is_empty();
         let desk = self.desks[self.nodes[ROOT].desk].waiting > 0;
         if spilled && (self.spilled_next || !desk) {
-            return self.spilled.front().map(|&job| Pick { job, queued: false, called: false });
+            return self.spilled.front().map(|&job| Pick { job, queued: false, called: false, warrant: Warrant::Room });
         }
-        if !desk {
+        if !desk || self.floors.window_full {
             return None;
         }
         if !self.is_open(Entity::Node(ROOT)) {
@@ -254,7 +312,17 @@ impl Scheduler {
             return None;
         }
         let leaf = self.descend(Entity::Node(ROOT))?;
-        Some(Pick { job: self.nodes[leaf].head, queued: true, called: false })
+        let job = self.nodes[leaf].head;
+        if !self.floors.has_room(u64::from(self.jobs[job].cost)) {
+            self.floors.window_full = true;
+            self.hold_root(Cause::Floor);
+            return None;
+        }
+        Some(Pick { job, queued: true, called: false, warrant: Warrant::Room })
+    }
+
+    fn is_floor_due(&self) -> bool {
+        self.due_floors.peek().is_some_and(|e| e.key <= self.now.as_nanos())
     }
 
     /// Whether another step may find a request to go without a timer.
@@ -262,7 +330,10 @@ impl Scheduler {
         !self.backend_full
             && (!self.spilled.is_empty()
                 || self.next_appointment().is_some_and(|at| at <= self.now)
-                || self.desks[self.nodes[ROOT].desk].waiting > 0 && self.is_open(Entity::Node(ROOT)))
+                || self.is_floor_due()
+                || self.desks[self.nodes[ROOT].desk].waiting > 0
+                    && !self.floors.window_full
+                    && self.is_open(Entity::Node(ROOT)))
     }
 
     fn hold_root(&mut self, cause: Cause) {
@@ -282,6 +353,11 @@ impl Scheduler {
         limit.timer_at = Time::MAX;
         let entity = limit.entity();
         self.release(entity);
+        if self.limits[entry.id].until > self.now && !self.limits[entry.id].floors.is_empty() {
+            self.set_timer(entry.id);
+        } else {
+            self.unpark_floor(entry.id);
+        }
         true
     }
 
@@ -317,12 +393,21 @@ impl Scheduler {
         let (leaf, bytes, kind, arrived) = (job.node, job.bytes, job.kind, job.arrived);
         let stage = std::mem::replace(&mut job.stage, Stage::Flying);
         (job.started, job.ticket) = (now, ticket);
+        let (cost, best_effort) = (u64::from(job.cost), pick.warrant == Warrant::Room);
+        job.best_effort = best_effort;
+        self.floors.started(now, cost, best_effort);
         match stage {
             Stage::Spilled => self.unspill(pick.job),
-            Stage::Queued if pick.queued && !pick.called => self.charge_turns(leaf, bytes),
+            Stage::Queued if pick.queued && !pick.called => self.charge_turns(leaf, bytes, pick.warrant),
             _ => {}
         }
         let (binding, binding_until) = self.charge_limits(leaf, bytes, arrived, pick.called);
+        if !best_effort {
+            self.charge_floors(leaf, bytes);
+        }
+        if self.floors.set > 0 {
+            self.call_parked_floors(leaf);
+        }
         self.flying += 1;
         let meter = &mut self.meters[self.nodes[leaf].meter];
         meter.account.tally_mut(kind).add(bytes);
@@ -406,12 +491,7 @@ impl Scheduler {
     /// A request by [`Admission::Go`] was not taken after all.
     pub fn go_refused(&mut self, pick: Pick, mut request: Request) {
         request.tag = self.jobs[pick.job].tag;
-        let mut policy = false;
-        let mut at = self.jobs[pick.job].node;
-        while at != NONE {
-            policy |= self.nodes[at].has_policy;
-            at = self.nodes[at].parent;
-        }
+        let policy = self.is_under_policy(self.jobs[pick.job].node);
         self.backend_full = true;
         self.hold_root(Cause::Backend);
         self.wait(pick.job, request, !policy);
@@ -433,11 +513,13 @@ impl Scheduler {
             completion.cause = job.cause;
         }
         let leaf = job.node;
+        let ended = Ended::of(job, completion.end);
+        self.floors.ended(self.now, u64::from(job.cost), job.best_effort);
         self.flying -= 1;
         self.backend_full = false;
         self.meter_end(leaf, completion);
         self.jobs.free(slot);
-        self.leave_path(leaf, true);
+        self.leave_path(leaf, Some(ended));
     }
 
     /// Ends a request that never reached the backend.
@@ -456,7 +538,7 @@ impl Scheduler {
             self.ended.push(completion);
         }
         self.jobs.free(job);
-        self.leave_path(leaf, false);
+        self.leave_path(leaf, None);
     }
 
     fn meter_end(&mut self, leaf: u32, completion: &Completion) {
@@ -469,9 +551,16 @@ impl Scheduler {
     }
 
     /// One request less on the path from a node up; nodes that were kept only for it are free.
-    fn leave_path(&mut self, leaf: u32, flew: bool) {
+    fn leave_path(&mut self, leaf: u32, ended: Option<Ended>) {
+        let flew = ended.is_some();
         let mut at = leaf;
         while at != NONE {
+            if self.nodes[at].floor != NONE {
+                self.touch_floor(at);
+                if let Some(ended) = &ended {
+                    self.count_floor(at, ended);
+                }
+            }
             let node = &mut self.nodes[at];
             node.outstanding -= 1;
             node.flying -= u32::from(flew);
@@ -525,13 +614,12 @@ impl Scheduler {
         if !self.ended.is_empty() || self.is_ready() {
             return block::Wakeup::Now;
         }
-        // One that is due waits for room in the backend, which comes with an end.
+        // What is due and still here waits for room in the backend, which comes with an end.
+        let timers = [self.agenda.peek(), self.due_floors.peek().filter(|_| !self.backend_full)];
+        let tick = (self.floors.set > 0 && self.queued + self.flying > 0).then_some(self.floors.next_tick);
         let appointment = self.next_appointment().filter(|&at| at > self.now);
-        let opening = self.agenda.peek().map(|entry| Time::from_nanos(entry.key));
-        match [appointment, opening].into_iter().flatten().min() {
-            Some(at) => block::Wakeup::At(at),
-            None => block::Wakeup::Idle,
-        }
+        let times = timers.into_iter().flatten().map(|e| Time::from_nanos(e.key)).chain(tick).chain(appointment);
+        times.min().map_or(block::Wakeup::Idle, block::Wakeup::At)
     }
 
     fn slack(&self) -> u64 {

@@ -43,7 +43,7 @@ impl<T> Slab<T> {
         self.records.get(number as usize)
     }
 
-    /// Numbers ever given out.
+    /// Numbers ever given out, freed ones too.
     pub fn numbers(&self) -> std::ops::Range<u32> {
         0..self.records.len() as u32
     }

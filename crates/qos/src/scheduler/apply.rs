@@ -1,12 +1,13 @@
 //! Edits of the tree while requests wait and fly: each is checked first, then applied whole.
 
-use block::{Fault, ObjectId};
+use block::{BytesPerSecond, Fault, Iops, ObjectId};
 
 use super::Scheduler;
+use super::floor::{Guarantee, Spot};
 use super::limit::{Limit, Owner};
 use super::node::{Entity, Group, Node, Place, ROOT};
 use super::turn::{Desk, Seat};
-use crate::edit::{Ceiling, Edit, EditError, GroupId, Limits};
+use crate::edit::{Ceiling, Edit, EditError, Floor, GroupId, Limits};
 use crate::slab::NONE;
 
 /// Objects nest at most so deep beneath the backend; the path of a request is walked a few times.
@@ -67,6 +68,7 @@ impl Scheduler {
             self.end_unsent(job, Fault::Gone);
         }
         self.change_group(node, NONE);
+        self.free_floor(node);
         let limit = std::mem::replace(&mut self.nodes[node].limit, NONE);
         self.free_limit(limit);
         let desk = std::mem::replace(&mut self.nodes[node].desk, NONE);
@@ -97,6 +99,7 @@ impl Scheduler {
         let node = self.node(object)?;
         check(limits)?;
         self.set_ceiling(node, limits.ceiling);
+        self.set_floor(node, Some(limits.floor), None);
         Ok(())
     }
 
@@ -109,7 +112,74 @@ impl Scheduler {
             self.limits[limit].set(self.now, ceiling, self.settings.tolerance);
         }
         self.note_policy(node);
-        self.release(Entity::Node(node));
+        self.reopen(Entity::Node(node));
+    }
+
+    /// After a change of its limit: who waits for it may go on.
+    fn reopen(&mut self, entity: Entity) {
+        self.release(entity);
+        let limit = self.limit_of(entity);
+        if limit != NONE {
+            self.unpark_floor(limit);
+        }
+    }
+
+    /// Sets a node's floors: its own, its part of its group's, or both.
+    fn set_floor(&mut self, node: u32, own: Option<Floor>, shared: Option<Floor>) {
+        let old = self.nodes[node].floor;
+        let has = |floor: Option<Floor>| floor.is_some_and(|f| f != Floor::default());
+        if old == NONE && !has(own) && !has(shared) {
+            return;
+        }
+        if old == NONE {
+            let (now, outstanding) = (self.now, self.nodes[node].outstanding);
+            self.nodes[node].floor = self.guarantees.add(|_| Guarantee::new(now, node));
+            self.floors.set += 1;
+            if outstanding > 0 {
+                self.touch_floor(node);
+            }
+        }
+        let floor = self.nodes[node].floor;
+        let guarantee = &mut self.guarantees[floor];
+        guarantee.own = own.unwrap_or(guarantee.own);
+        guarantee.shared = shared.unwrap_or(guarantee.shared);
+        if guarantee.wanted() == Floor::default() {
+            return self.free_floor(node);
+        }
+        guarantee.retime(self.now, self.floors.phi);
+        if guarantee.spot != Spot::Parked && self.has_work(Entity::Node(node)) {
+            self.relist_floor(floor);
+        }
+    }
+
+    fn free_floor(&mut self, node: u32) {
+        let floor = std::mem::replace(&mut self.nodes[node].floor, NONE);
+        if floor == NONE {
+            return;
+        }
+        self.floors.set -= 1;
+        self.floors.forget(floor);
+        self.guarantees[floor].node = NONE;
+        self.guarantees[floor].spot = Spot::Out;
+        self.guarantees.free(floor);
+        if self.floors.set == 0 {
+            self.floors.end_of_floors();
+        }
+    }
+
+    /// A group's floor is its members' in equal parts: with one member, as ONTAP allows, that is exact.
+    fn share_group_floor(&mut self, group: u32) {
+        let Group { limits, members, .. } = self.groups[group];
+        let part = |rate: u64| rate.div_ceil(u64::from(members.max(1)));
+        let shared = Floor {
+            iops: limits.floor.iops.map(|r| Iops(part(r.0))),
+            bytes: limits.floor.bytes.map(|r| BytesPerSecond(part(r.0))),
+        };
+        for node in self.nodes.numbers() {
+            if self.nodes[node].group == group && !self.nodes[node].dead {
+                self.set_floor(node, None, Some(shared));
+            }
+        }
     }
 
     fn add_group(&mut self, group: GroupId, limits: Limits) -> Result<(), EditError> {
@@ -136,10 +206,13 @@ impl Scheduler {
     fn set_group(&mut self, group: GroupId, limits: Limits) -> Result<(), EditError> {
         let slot = self.group(group)?;
         check(limits)?;
-        self.groups[slot].limits = limits;
+        let old = std::mem::replace(&mut self.groups[slot].limits, limits);
+        if old.floor != limits.floor {
+            self.share_group_floor(slot);
+        }
         let limit = self.groups[slot].limit;
         self.limits[limit].set(self.now, limits.ceiling, self.settings.tolerance);
-        self.release(Entity::Group(slot));
+        self.reopen(Entity::Group(slot));
         Ok(())
     }
 
@@ -179,6 +252,12 @@ impl Scheduler {
                 *members = if joined { *members + 1 } else { *members - 1 };
             }
         }
+        self.set_floor(node, None, Some(Floor::default()));
+        for slot in [old, group] {
+            if slot != NONE && self.groups[slot].limits.floor != Floor::default() {
+                self.share_group_floor(slot);
+            }
+        }
         self.note_policy(node);
         if self.has_work(entity) {
             self.settle(entity);
@@ -196,7 +275,7 @@ impl Scheduler {
         }
         self.nodes[node].fair = fair;
         self.note_policy(node);
-        self.release(Entity::Node(node));
+        self.reopen(Entity::Node(node));
         Ok(())
     }
 
@@ -218,6 +297,9 @@ impl Scheduler {
     fn free_limit(&mut self, limit: u32) {
         if limit != NONE {
             self.traces -= u32::from(self.limits[limit].is_traced());
+            while !self.limits[limit].floors.is_empty() {
+                self.unpark_floor(limit);
+            }
             // Whoever looks at this slot from the agenda finds nothing meant.
             self.limits[limit].retire();
             self.limits.free(limit);

@@ -17,7 +17,7 @@
 use block::Time;
 
 use super::node::{Entity, ROOT};
-use super::{Pick, Scheduler};
+use super::{Pick, Scheduler, Warrant};
 use crate::heap::Entry;
 use crate::slab::NONE;
 
@@ -97,7 +97,7 @@ impl Scheduler {
     /// Promises the first of an object's queue to go at that moment: its turn and its limits are charged.
     pub(super) fn appoint(&mut self, leaf: u32, at: Time) {
         let bytes = self.jobs[self.nodes[leaf].head].bytes;
-        self.charge_turns(leaf, bytes);
+        self.charge_turns(leaf, bytes, Warrant::Room);
         let mut node = leaf;
         while node != NONE {
             let group = self.nodes[node].group;
@@ -128,7 +128,11 @@ impl Scheduler {
             let entry = self.appointments.peek().filter(|entry| entry.key <= self.now.as_nanos())?;
             let node = &self.nodes[entry.id];
             if node.called && node.appointment == entry.seq {
-                return Some(Pick { job: node.head, queued: true, called: true });
+                let warrant = match self.due_floor_above(entry.id) {
+                    NONE => Warrant::Room,
+                    floor => Warrant::Floor(floor),
+                };
+                return Some(Pick { job: node.head, queued: true, called: true, warrant });
             }
             // Its queue was cancelled; what was charged for it is gone.
             self.appointments.pop();

@@ -2,9 +2,9 @@
 
 use block::{Cause, Time};
 
-use super::Scheduler;
 use super::node::{Entity, Place, ROOT, Waiter};
 use super::turn::{Desk, Price, Seat};
+use super::{Scheduler, Warrant};
 use crate::heap::Entry;
 use crate::slab::NONE;
 
@@ -44,6 +44,9 @@ impl Scheduler {
     pub(super) fn settle(&mut self, entity: Entity) {
         let mut at = entity;
         while at != Entity::Node(ROOT) && self.place(at) == Place::Out {
+            if let Entity::Node(n) = at {
+                self.list_floor(n);
+            }
             if !self.is_open(at) {
                 self.set_place(at, Place::Held);
                 return self.set_timer(self.limit_of(at));
@@ -130,6 +133,11 @@ impl Scheduler {
         let mut at = from;
         let mut promised = None;
         loop {
+            if let Entity::Node(n) = at
+                && self.nodes[n].desk == NONE
+            {
+                return self.meet(n, promised);
+            }
             let waiter = self.next_in_turn(at)?;
             match waiter {
                 Waiter::Own(n) => return self.meet(n, promised),
@@ -145,9 +153,6 @@ impl Scheduler {
                         Pass::Blocked => return None,
                         Pass::Open => {}
                         Pass::From(time) => promised = promised.max(Some(time)),
-                    }
-                    if self.nodes[n].desk == NONE {
-                        return self.meet(n, promised);
                     }
                     at = Entity::Node(n);
                 }
@@ -262,31 +267,34 @@ impl Scheduler {
     }
 
     /// Charges a turn at every desk on the path where somebody waits.
-    pub(super) fn charge_turns(&mut self, leaf: u32, bytes: u64) {
+    pub(super) fn charge_turns(&mut self, leaf: u32, bytes: u64, warrant: Warrant) {
         let slack = self.slack();
+        // Beneath the node whose floor it was, turns were taken; from there up the floor went ahead of them.
+        let mut by_turn = true;
         let own = self.nodes[leaf].desk;
         if own != NONE {
             let cost = self.price(Entity::Node(leaf)).cost(bytes);
             let mut seat = self.desks[own].own;
-            self.desks[own].charge_turn(&mut seat, cost, slack);
+            self.desks[own].charge(&mut seat, cost, slack, warrant != Warrant::Floor(leaf));
             self.desks[own].own = seat;
         }
         let mut at = leaf;
         while at != ROOT {
             let (group, parent, place) = (self.nodes[at].group, self.nodes[at].parent, self.nodes[at].place);
+            by_turn &= warrant != Warrant::Floor(at);
             if group != NONE {
                 let cost = self.price(Entity::Group(group)).cost(bytes);
                 let desk = self.groups[group].desk;
-                self.desks[desk].charge_turn(&mut self.nodes[at].group_seat, cost, slack);
+                self.desks[desk].charge(&mut self.nodes[at].group_seat, cost, slack, by_turn);
                 if place == Place::Group {
                     let cost = self.price(Entity::Node(ROOT)).cost(bytes);
                     let desk = self.nodes[ROOT].desk;
-                    self.desks[desk].charge_turn(&mut self.groups[group].seat, cost, slack);
+                    self.desks[desk].charge(&mut self.groups[group].seat, cost, slack, by_turn);
                 }
             }
             let cost = self.price(Entity::Node(parent)).cost(bytes);
             let desk = self.nodes[parent].desk;
-            self.desks[desk].charge_turn(&mut self.nodes[at].seat, cost, slack);
+            self.desks[desk].charge(&mut self.nodes[at].seat, cost, slack, by_turn);
             at = parent;
         }
     }

@@ -2,6 +2,7 @@
 
 use block::{Cause, OpKind, Request, Ticket, Time};
 
+use super::turn::Price;
 use crate::slab::NONE;
 
 /// Where a request is.
@@ -30,6 +31,10 @@ pub(crate) struct Job {
     pub kind: OpKind,
     /// Bytes that count against limits.
     pub bytes: u64,
+    /// What it costs the backend, in 1/256 operations.
+    pub cost: u32,
+    /// It counts against the window.
+    pub best_effort: bool,
     /// The caller's tag, restored in the completion.
     pub tag: u64,
     pub arrived: Time,
@@ -44,6 +49,7 @@ pub(crate) struct Job {
 impl Job {
     pub fn new(now: Time, node: u32, age: u32, request: &Request) -> Job {
         let kind = request.op.kind();
+        let bytes = if kind.moves_data() { request.len } else { 0 };
         Job {
             node,
             age,
@@ -51,7 +57,9 @@ impl Job {
             prev: NONE,
             stage: Stage::Queued,
             kind,
-            bytes: if kind.moves_data() { request.len } else { 0 },
+            bytes,
+            cost: Price::default().cost(bytes) as u32,
+            best_effort: false,
             tag: request.tag,
             arrived: now,
             started: now,

@@ -8,6 +8,7 @@ use super::turn::Price;
 use crate::account::{Passed, Tally};
 use crate::clock::Clock;
 use crate::edit::{Ceiling, GroupId};
+use crate::heap::Heap;
 
 /// Whose ceiling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +32,8 @@ pub(crate) struct Limit {
     /// When the agenda's entry for this limit is due; later or other entries are stale.
     pub timer_at: Time,
     pub owner: Owner,
+    /// Floors that were due and found it closed, the one due first on top.
+    pub floors: Heap,
     /// What a request costs in the turns of those who wait here.
     pub price: Price,
     ops: Clock,
@@ -51,6 +54,7 @@ impl Limit {
             depth_max: u32::MAX,
             timer_at: Time::MAX,
             owner,
+            floors: Heap::default(),
             price: Price::default(),
             ops: Clock::default(),
             ops_peak: Clock::default(),

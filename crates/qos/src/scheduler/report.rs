@@ -64,7 +64,8 @@ impl Scheduler {
             in_flight: u64::from(self.flying),
             objects: self.nodes.len() as u64 - 1,
             groups: self.groups.len() as u64,
-            phi_per_mille: 1000,
+            phi_per_mille: (self.floors.phi * 1000.0) as u32,
+            window_milli: (self.floors.set > 0).then(|| self.floors.window.milli()),
             ..GateStatus::default()
         }
     }

@@ -90,21 +90,15 @@ impl Desk {
         tag.max(self.now.saturating_sub(slack))
     }
 
-    /// Charges a turn: a child's that waited here, or one's that came another way.
-    pub fn charge_turn(&mut self, seat: &mut Seat, cost: u64, slack: u64) {
-        if seat.waiting {
-            self.now = self.now.max(seat.tag);
-        } else {
+    /// Charges a child for a request. By its turn, or by another way past this desk: its tag moves on. By a floor, ahead
+    /// of its turn: its tag moves on up to a bound, and those whose turn it is are not passed over.
+    pub fn charge(&mut self, seat: &mut Seat, cost: u64, slack: u64, by_turn: bool) {
+        if !seat.waiting {
             seat.tag = self.tag_on_arrival(seat.tag, slack);
+        } else if by_turn {
+            self.now = self.now.max(seat.tag);
         }
-        seat.tag += cost;
-    }
-
-    /// Charges service that a floor brought ahead of its turn.
-    pub fn charge_floor(&mut self, seat: &mut Seat, cost: u64, slack: u64) {
-        if self.waiting > 0 {
-            let start = self.tag_on_arrival(seat.tag, slack);
-            seat.tag = (start + cost).min(start.max(self.now + FLOOR_LEAD));
-        }
+        let most = if by_turn { u64::MAX } else { seat.tag.max(self.now + FLOOR_LEAD) };
+        seat.tag = (seat.tag + cost).min(most);
     }
 }

@@ -3,5 +3,6 @@
 mod bed;
 mod ceilings;
 mod edits;
+mod floors;
 mod properties;
 mod sharing;

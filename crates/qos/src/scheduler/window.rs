@@ -1,0 +1,179 @@
+//! How much best-effort work may be in flight, so that floors hold on a backend whose capacity nobody measured.
+//!
+//! Requests that a floor sends bypass the window; all others count against it. In a backend that is kept busy, what is
+//! in flight and the time a request takes are proportional, so a floor that gets the part ρ of its due would get all of
+//! it with the part ρ of what is in flight now:
+//!
+//! ```text
+//!   in flight  ▲ W ─┐ a floor is short: cut by what is missing
+//!              │    └┐                     ╭── all floors met: grow, the slower the nearer
+//!              │     └┐___________________╭╯
+//!              └──────────────────────────────────────────► time
+//!                       │ at the bottom and still short: not the window's fault
+//!                       └──► climb by halves until throughput grows no more: the knee
+//! ```
+//!
+//! What the climb finds tells the two reasons apart. No growth from the bottom: the floors alone fill the backend,
+//! they are overcommitted and all scaled by one factor. Growth up to a knee: the backend had room all along and the
+//! floor's owner asks for too few at a time; giving everyone else's throughput away would not help it. The window
+//! stays at the knee, and the floor is held to what it got there.
+//!
+//! This runs once a tick, not on the way of a request, and is the only place that computes with fractions.
+
+use super::turn::OPERATION;
+
+/// What one round over all floors found. Costs are in operations.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Round {
+    /// The least part of its due that a floor got; infinite if none wanted anything.
+    pub worst: f64,
+    /// Cost completed per second since the last change of the window had its effect, and out of how many completions.
+    pub total: f64,
+    pub samples: f64,
+    /// Cost in flight on average, all of it, and of best effort only.
+    pub in_flight: f64,
+    pub best_effort: f64,
+    /// Most best-effort cost in flight at once since the last round.
+    pub best_effort_max: f64,
+    /// Floors judged in this round.
+    pub judged: u32,
+}
+
+/// What the round led to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Go on.
+    Nothing,
+    /// The window changed so much that measurements begin anew.
+    Remeasure,
+    /// The floors together are more than the backend can do.
+    Overcommitted,
+    /// Those who are short ask for too few at a time.
+    TooShallow,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Phase {
+    /// Follow the floors.
+    Follow,
+    /// At the bottom for so many rounds, or cutting has nothing to take.
+    Stuck(u32),
+    /// Climbing: the throughput of the level below, and how many levels were climbed.
+    Climb { below: f64, levels: u32 },
+}
+
+/// The window and its controller.
+#[derive(Debug)]
+pub(crate) struct Window {
+    /// Best-effort cost that may be in flight, in 1/256 operations.
+    pub limit: u64,
+    size: f64,
+    phase: Phase,
+    /// Whether the last verdict was that the floors are overcommitted, without a success since.
+    blamed_capacity: bool,
+}
+
+impl Window {
+    /// One request at a time always may.
+    const LEAST: f64 = 1.0;
+    /// More than any backend keeps in flight.
+    const MOST: f64 = 65_536.0;
+    /// A floor is short below this part of its due: its clock runs 3 % fast, so 0.5 % above is no miss yet.
+    pub const SHORT: f64 = 1.005;
+    /// Where a cut aims.
+    const AIM: f64 = 1.015;
+    /// Rounds at the bottom before the floor's own reasons are looked into.
+    const PATIENCE: u32 = 6;
+    /// A level with so many completions can be compared with the next.
+    const SAMPLES: f64 = 48.0;
+
+    pub fn new() -> Window {
+        let mut window = Window { limit: 0, size: Window::MOST, phase: Phase::Follow, blamed_capacity: false };
+        window.set(Window::MOST);
+        window
+    }
+
+    fn set(&mut self, size: f64) {
+        self.size = size.clamp(Window::LEAST, Window::MOST);
+        self.limit = (self.size * OPERATION as f64) as u64;
+    }
+
+    /// Judges a round.
+    pub fn judge(&mut self, round: &Round) -> Verdict {
+        match self.phase {
+            Phase::Climb { below, levels } => self.climb(round, below, levels),
+            _ if round.worst >= Window::SHORT => self.grow(round),
+            _ => self.cut(round),
+        }
+    }
+
+    fn grow(&mut self, round: &Round) -> Verdict {
+        self.phase = Phase::Follow;
+        if round.judged > 0 {
+            self.blamed_capacity = false;
+        }
+        let part = match round.worst {
+            w if w > 1.10 => 0.05,
+            w if w > 1.02 => 0.02,
+            _ => 0.005,
+        };
+        self.set(self.size * (1.0 + part) + 0.05);
+        Verdict::Nothing
+    }
+
+    fn cut(&mut self, round: &Round) -> Verdict {
+        let used = self.size.min(round.best_effort_max.max(Window::LEAST));
+        let nothing_to_take = used <= Window::LEAST || round.best_effort < 0.02 * round.in_flight;
+        if nothing_to_take {
+            let rounds = if let Phase::Stuck(rounds) = self.phase { rounds + 1 } else { 1 };
+            self.phase = Phase::Stuck(rounds);
+            if self.size > used {
+                self.set(used);
+            }
+            if rounds >= Window::PATIENCE && round.samples >= Window::SAMPLES {
+                return self.start_climb(round);
+            }
+            return Verdict::Nothing;
+        }
+        self.phase = Phase::Follow;
+        let excess = round.in_flight * (1.0 - round.worst / Window::AIM);
+        let size = (used - excess).clamp(used * 0.5, used * 0.97);
+        let gross = size < 0.8 * used;
+        self.set(size);
+        if gross { Verdict::Remeasure } else { Verdict::Nothing }
+    }
+
+    fn start_climb(&mut self, round: &Round) -> Verdict {
+        self.phase = Phase::Climb { below: round.total, levels: 0 };
+        self.step_up(round);
+        Verdict::Remeasure
+    }
+
+    fn step_up(&mut self, round: &Round) {
+        self.set(self.size + 0.5 * round.in_flight.max(1.0));
+    }
+
+    fn climb(&mut self, round: &Round, below: f64, levels: u32) -> Verdict {
+        if round.samples < Window::SAMPLES || round.judged == 0 && round.samples < 50.0 * Window::SAMPLES {
+            return Verdict::Nothing;
+        }
+        let grew = round.total > below * 1.02 && self.size < Window::MOST;
+        if grew {
+            self.phase = Phase::Climb { below: round.total, levels: levels + 1 };
+            self.step_up(round);
+            return Verdict::Remeasure;
+        }
+        self.phase = Phase::Follow;
+        if levels == 0 && !self.blamed_capacity {
+            self.set(Window::LEAST);
+            self.blamed_capacity = true;
+            return Verdict::Overcommitted;
+        }
+        Verdict::TooShallow
+    }
+
+    /// Thousandths of requests.
+    pub fn milli(&self) -> u64 {
+        (self.size * 1000.0) as u64
+    }
+}
