@@ -15,6 +15,7 @@
 //! however many wait behind it: they are taken from its desk one at a time, for as long as it stays open.
 
 mod apply;
+mod appointment;
 mod desk;
 mod floor;
 mod job;
@@ -71,6 +72,8 @@ pub(crate) struct Pick {
     pub job: u32,
     /// It came through the desks, so that its turn is charged.
     queued: bool,
+    /// By appointment: turn and limits were charged when it was made.
+    called: bool,
     warrant: Warrant,
 }
 
@@ -92,6 +95,8 @@ pub(crate) struct Scheduler {
     group_index: Index,
     /// Limits with work behind them, by when they open.
     agenda: Heap,
+    /// Objects whose first request goes at an appointed time.
+    appointments: Heap,
     /// Requests that no policy holds and the backend would not take, oldest first.
     spilled: VecDeque<u32>,
     /// Whose turn it is when both policy-free and policy-bound work wait for the backend.
@@ -132,6 +137,7 @@ impl Scheduler {
             objects: Index::default(),
             group_index: Index::default(),
             agenda: Heap::default(),
+            appointments: Heap::default(),
             spilled: VecDeque::new(),
             spilled_next: false,
             backend_full: false,
@@ -257,7 +263,7 @@ impl Scheduler {
 
     /// A decision by [`Admission::Go`].
     pub fn go(&self, job: u32, warrant: Warrant) -> Pick {
-        Pick { job, queued: false, warrant }
+        Pick { job, queued: false, called: false, warrant }
     }
 
     /// The next request to go, if any may. Every step counts against the poll's bound.
@@ -281,14 +287,22 @@ impl Scheduler {
         if self.backend_full {
             return None;
         }
+        if let Some(pick) = self.pick_called() {
+            return Some(pick);
+        }
         if self.is_floor_due() {
             let (leaf, floor) = self.pick_floor()?;
-            return Some(Pick { job: self.nodes[leaf].head, queued: true, warrant: Warrant::Floor(floor) });
+            return Some(Pick {
+                job: self.nodes[leaf].head,
+                queued: true,
+                called: false,
+                warrant: Warrant::Floor(floor),
+            });
         }
         let spilled = !self.spilled.is_empty();
         let desk = self.desks[self.nodes[ROOT].desk].waiting > 0;
         if spilled && (self.spilled_next || !desk) {
-            return self.spilled.front().map(|&job| Pick { job, queued: false, warrant: Warrant::Room });
+            return self.spilled.front().map(|&job| Pick { job, queued: false, called: false, warrant: Warrant::Room });
         }
         if !desk || self.floors.window_full {
             return None;
@@ -304,7 +318,7 @@ impl Scheduler {
             self.hold_root(Cause::Floor);
             return None;
         }
-        Some(Pick { job, queued: true, warrant: Warrant::Room })
+        Some(Pick { job, queued: true, called: false, warrant: Warrant::Room })
     }
 
     fn is_floor_due(&self) -> bool {
@@ -315,6 +329,7 @@ impl Scheduler {
     fn is_ready(&self) -> bool {
         !self.backend_full
             && (!self.spilled.is_empty()
+                || self.next_appointment().is_some_and(|at| at <= self.now)
                 || self.is_floor_due()
                 || self.desks[self.nodes[ROOT].desk].waiting > 0
                     && !self.floors.window_full
@@ -383,10 +398,10 @@ impl Scheduler {
         self.floors.started(now, cost, best_effort);
         match stage {
             Stage::Spilled => self.unspill(pick.job),
-            Stage::Queued if pick.queued => self.charge_turns(leaf, bytes, pick.warrant),
+            Stage::Queued if pick.queued && !pick.called => self.charge_turns(leaf, bytes, pick.warrant),
             _ => {}
         }
-        let (binding, binding_until) = self.charge_limits(leaf, bytes, arrived);
+        let (binding, binding_until) = self.charge_limits(leaf, bytes, arrived, pick.called);
         if !best_effort {
             self.charge_floors(leaf, bytes);
         }
@@ -404,11 +419,14 @@ impl Scheduler {
         if pick.queued {
             self.unlink(pick.job);
         }
+        if pick.called {
+            self.kept_appointment(leaf);
+        }
         self.spilled_next = !self.spilled_next;
     }
 
     /// Charges every limit on the path. Tells which of them opened last while the request waited, and when.
-    fn charge_limits(&mut self, leaf: u32, bytes: u64, arrived: Time) -> (Cause, Time) {
+    fn charge_limits(&mut self, leaf: u32, bytes: u64, arrived: Time, called: bool) -> (Cause, Time) {
         let (mut cause, mut until) = (Cause::Nothing, arrived);
         let mut at = leaf;
         while at != NONE {
@@ -421,12 +439,15 @@ impl Scheduler {
                     if limit.until > until {
                         (cause, until) = (limit.cause(), limit.until);
                     }
-                    limit.charge(self.now, bytes);
+                    match called {
+                        true => limit.record(self.now, bytes),
+                        false => limit.charge(self.now, bytes),
+                    }
                 }
             }
             at = parent;
         }
-        (cause, until)
+        (cause, until.min(self.now))
     }
 
     /// Books why a request waited: until the last limit opened for that limit, from then on for what held the root.
@@ -593,9 +614,11 @@ impl Scheduler {
         if !self.ended.is_empty() || self.is_ready() {
             return block::Wakeup::Now;
         }
+        // What is due and still here waits for room in the backend, which comes with an end.
         let timers = [self.agenda.peek(), self.due_floors.peek().filter(|_| !self.backend_full)];
         let tick = (self.floors.set > 0 && self.queued + self.flying > 0).then_some(self.floors.next_tick);
-        let times = timers.into_iter().flatten().map(|e| Time::from_nanos(e.key)).chain(tick);
+        let appointment = self.next_appointment().filter(|&at| at > self.now);
+        let times = timers.into_iter().flatten().map(|e| Time::from_nanos(e.key)).chain(tick).chain(appointment);
         times.min().map_or(block::Wakeup::Idle, block::Wakeup::At)
     }
 

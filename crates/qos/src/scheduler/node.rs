@@ -49,6 +49,12 @@ pub(crate) struct Node {
     /// Its turn at its group's desk.
     pub group_seat: Seat,
     pub place: Place,
+    /// Its own queue waits nowhere: the first request in it goes at an appointed time.
+    pub called: bool,
+    /// The number of the appointment, while called.
+    pub appointment: u32,
+    /// How often it was in turn and sent away since its last appointment.
+    pub misses: u8,
     /// Something here may hold requests back: a limit, a group, turns.
     pub has_policy: bool,
     /// Its children take turns without a limit.
@@ -76,6 +82,9 @@ impl Node {
             seat: Seat::default(),
             group_seat: Seat::default(),
             place: Place::Out,
+            called: false,
+            appointment: 0,
+            misses: 0,
             has_policy: false,
             fair: false,
             dead: false,

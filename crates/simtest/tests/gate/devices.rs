@@ -1,5 +1,7 @@
 //! The devices that every criterion is tried on, small enough for seconds of wall time.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use array::{Allowance, Change, Collection, DeviceSpec, Disk, Flash, Model, ParallelServers};
 use block::{Bytes, ObjectId, Span, Time};
 use simtest::{Client, Scene};
@@ -18,6 +20,13 @@ pub fn second(s: u64) -> Time {
 /// One of each model, and one whose capacity halves and returns.
 pub fn all() -> Vec<Bench> {
     vec![parallel(), disk(), flash(), cloud(), halving()]
+}
+
+/// Tries a criterion on every device, each to its end, and fails with the names of those on which it does not hold.
+pub fn on_each(criterion: impl Fn(&Bench)) {
+    let fails = |bench: &Bench| catch_unwind(AssertUnwindSafe(|| criterion(bench))).is_err();
+    let failed: Vec<&str> = all().iter().filter(|bench| fails(bench)).map(|bench| bench.name).collect();
+    assert!(failed.is_empty(), "does not hold on {}", failed.join(", "));
 }
 
 /// 8 servers of 400 µs × (1 + 4/128): 19 394 a second for 4 KiB, 2222 for 1 MiB.

@@ -5,7 +5,7 @@ use qos::{Edit, GroupId};
 use simtest::{Client, Scene, Tree, ceiling, floor};
 
 use crate::criterion::{Limit, never_above, reached};
-use crate::devices::{all, second};
+use crate::devices::{on_each, second};
 
 fn set(number: u32, iops: u64) -> Edit {
     Edit::SetLimits { object: ObjectId(number), limits: ceiling(iops) }
@@ -13,7 +13,7 @@ fn set(number: u32, iops: u64) -> Edit {
 
 #[test]
 fn a_new_limit_holds_from_the_moment_it_is_set() {
-    for bench in all() {
+    on_each(|bench| {
         let base = bench.steady * 20 / 100;
         let steps = [(0, base), (3, base * 2), (6, base / 2), (9, base)];
         let tree = steps.iter().fold(Tree::flat(1), |tree, &(s, limit)| tree.at(second(s), set(0, limit)));
@@ -28,12 +28,12 @@ fn a_new_limit_holds_from_the_moment_it_is_set() {
         // Windows across an edit hold no more than the larger of the two.
         never_above(bench.name, &seen, Limit::Iops(base * 2), Time::ZERO..second(12));
         never_above(bench.name, &seen, Limit::Iops(base), second(6)..second(12));
-    }
+    });
 }
 
 #[test]
 fn setting_a_limit_again_and_again_gives_nothing_away() {
-    for bench in all() {
+    on_each(|bench| {
         let limit = bench.steady * 30 / 100;
         // Every 10 ms for 5 s: the same limit, one operation more, and every tenth time no limit for no time at all.
         let tree = (0..500).fold(Tree::flat(1), |tree, k| {
@@ -47,12 +47,12 @@ fn setting_a_limit_again_and_again_gives_nothing_away() {
         let seen = scene.run().of(&[ObjectId(0)]);
         never_above(bench.name, &seen, Limit::Iops(limit + 1), Time::ZERO..second(6));
         reached(bench.name, &seen, Limit::Iops(limit), Time::ZERO..second(6));
-    }
+    });
 }
 
 #[test]
 fn joining_and_leaving_a_group_moves_nothing_past_it() {
-    for bench in all() {
+    on_each(|bench| {
         let limit = bench.steady * 30 / 100;
         let tree = Tree::flat(3).group(0, ceiling(limit), 0..3);
         // Member 2 leaves at 2 s under a limit of its own and is back at 4 s, again and again at the end.
@@ -73,12 +73,12 @@ fn joining_and_leaving_a_group_moves_nothing_past_it() {
         never_above(bench.name, &alone, Limit::Iops(limit / 10), second(2)..second(4));
         never_above(bench.name, &recording.dispatches, Limit::Iops(limit), second(4)..second(7));
         reached(bench.name, &recording.dispatches, Limit::Iops(limit), second(4)..second(7));
-    }
+    });
 }
 
 #[test]
 fn objects_come_and_go_while_requests_run() {
-    for bench in all() {
+    on_each(|bench| {
         // Under load an object is given a floor and a ceiling, goes with what it has queued, and its number comes back.
         let mut tree = Tree::flat(2).ceiling(0, bench.steady * 20 / 100);
         for k in 0..20 {
@@ -98,5 +98,5 @@ fn objects_come_and_go_while_requests_run() {
         assert!(recording.tracks[1].rate(second(4), second(6)) > bench.steady as f64 / 10.0, "{what}: it starves");
         let gone = recording.tracks[1].ends.iter().filter(|end| end.result.is_err()).count();
         assert!(gone > 0, "{what}: nothing was queued when it went, so this shows nothing");
-    }
+    });
 }

@@ -5,7 +5,7 @@ use block::ObjectId;
 use simtest::{Client, Mix, Scene, Shape, Tree};
 
 use crate::criterion::floor_held;
-use crate::devices::{Bench, all, second};
+use crate::devices::{Bench, on_each, second};
 
 const SECONDS: u64 = 12;
 
@@ -40,22 +40,22 @@ fn beside(bench: &Bench, neighbour: &str, mix: Mix, percent: u64) {
 
 #[test]
 fn one_that_flushes_after_every_write() {
-    for bench in all() {
-        beside(&bench, "flushes", Mix::Cycle(vec![Shape::Write(4096), Shape::Flush]), 30);
-    }
+    on_each(|bench| {
+        beside(bench, "flushes", Mix::Cycle(vec![Shape::Write(4096), Shape::Flush]), 30);
+    });
 }
 
 #[test]
 fn one_that_writes_a_mebibyte_at_a_time() {
-    for bench in all() {
+    on_each(|bench| {
         // A quarter: with one such write in the flash drive at a time, depth 32 gets 28 % of it.
-        beside(&bench, "1 MiB writes", Mix::Any(vec![Shape::Write(1 << 20)]), 25);
-    }
+        beside(bench, "1 MiB writes", Mix::Any(vec![Shape::Write(1 << 20)]), 25);
+    });
 }
 
 #[test]
 fn one_that_only_trims() {
-    for bench in all() {
-        beside(&bench, "trims", Mix::Any(vec![Shape::Trim(1 << 20)]), 30);
-    }
+    on_each(|bench| {
+        beside(bench, "trims", Mix::Any(vec![Shape::Trim(1 << 20)]), 30);
+    });
 }

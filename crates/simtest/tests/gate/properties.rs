@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use block::{ObjectId, Span, Time};
 use qos::{Edit, GroupId, Limits};
@@ -19,11 +20,16 @@ use crate::devices::{Bench, all, second};
 const SECONDS: u64 = 6;
 const LARGEST: u64 = 64 << 10;
 
-fn seeds(ours: Range<u64>) -> Range<u64> {
-    let Ok(text) = std::env::var("SIMTEST_SEEDS") else { return ours };
-    let parse = |text: &str| text.parse().expect("SIMTEST_SEEDS is a range such as 1000..2000");
-    let (from, until) = text.split_once("..").expect("SIMTEST_SEEDS is a range such as 1000..2000");
-    parse(from)..parse(until)
+/// Tries a property with every seed of ours, or of the environment, and fails with those for which it does not hold.
+fn for_seeds(ours: Range<u64>, property: impl Fn(u64)) {
+    let seeds = std::env::var("SIMTEST_SEEDS").map_or(ours, |text| {
+        let parse = |text: &str| text.parse().expect("SIMTEST_SEEDS is a range such as 1000..2000");
+        let (from, until) = text.split_once("..").expect("SIMTEST_SEEDS is a range such as 1000..2000");
+        parse(from)..parse(until)
+    });
+    let fails = |seed: &u64| catch_unwind(AssertUnwindSafe(|| property(*seed))).is_err();
+    let failed: Vec<u64> = seeds.filter(fails).collect();
+    assert!(failed.is_empty(), "does not hold for seeds {failed:?}");
 }
 
 /// A source of choices.
@@ -186,7 +192,7 @@ fn limits_hold(world: &World, recording: &Recording) {
 
 #[test]
 fn no_limit_is_broken_and_nobody_starves_whatever_is_edited() {
-    for seed in seeds(0..40) {
+    for_seeds(0..40, |seed| {
         let world = World::random(seed, true);
         let recording = world.scene.run();
         limits_hold(&world, &recording);
@@ -201,7 +207,7 @@ fn no_limit_is_broken_and_nobody_starves_whatever_is_edited() {
             assert!(!track.ends.is_empty() || slow || few, "{}: {:?} starves", world.what(), client.object);
             assert!(track.ends.iter().all(|end| end.result.is_ok()), "{}: {:?}", world.what(), client.object);
         }
-    }
+    });
 }
 
 /// What passed a budget, for counting within a span.
@@ -241,7 +247,7 @@ impl Passed {
 /// Who waits in the gate is held by a budget that is used up meanwhile.
 #[test]
 fn nothing_waits_without_a_budget_that_binds() {
-    for seed in seeds(100..130) {
+    for_seeds(100..130, |seed| {
         let world = World::random(seed, false);
         let recording = world.scene.run();
         limits_hold(&world, &recording);
@@ -263,25 +269,25 @@ fn nothing_waits_without_a_budget_that_binds() {
                 assert!(waited <= Span::from_millis(1) || held(span), "{what} and no budget of its was used up");
             }
         }
-    }
+    });
 }
 
 #[test]
 fn the_same_seed_gives_the_same_trace_byte_for_byte() {
-    for seed in seeds(200..210) {
+    for_seeds(200..210, |seed| {
         let mut world = World::random(seed, true);
         let leaf = world.scene.clients[0].object;
         // With a floor too, so that the window moves.
         world.scene.edits.push((second(SECONDS), Edit::SetLimits { object: leaf, limits: floor(world.steady / 5) }));
         world.scene.until = second(SECONDS + 2);
         assert!(world.scene.run().trace() == world.scene.run().trace(), "{}: two runs differ", world.what());
-    }
+    });
 }
 
 /// Floors that add up to at most 60 % of the device, on clients deep enough for them, beside bullies.
 #[test]
 fn feasible_floors_are_all_met() {
-    for seed in seeds(300..320) {
+    for_seeds(300..320, |seed| {
         let mut chance = Chance(Xoshiro256PlusPlus::seed_from_u64(seed));
         let mut benches = all();
         let Bench { name, device, steady } = benches.remove(chance.within(0..benches.len() as u64) as usize);
@@ -305,5 +311,5 @@ fn feasible_floors_are_all_met() {
         for (client, &floor) in floors.iter().enumerate() {
             floor_held(&format!("seed {seed} on {name}, of {floors:?}"), &recording.tracks[client], floor, 1..12);
         }
-    }
+    });
 }

@@ -2,10 +2,11 @@
 
 use array::{DeviceSpec, Model, ParallelServers};
 use block::{ObjectId, Span, Time};
+use qos::Edit;
 use simtest::{Client, Recording, Scene, Tree, ceiling};
 
 use crate::criterion::{Limit, alike, never_above, reached};
-use crate::devices::{all, second};
+use crate::devices::{on_each, second};
 
 /// Everybody equal to 2 % or one operation, over the whole run.
 fn equal(what: &str, recording: &Recording) {
@@ -17,7 +18,7 @@ fn equal(what: &str, recording: &Recording) {
 
 #[test]
 fn a_group_of_two_is_equal_at_depths_1_and_128() {
-    for bench in all() {
+    on_each(|bench| {
         let limit = bench.steady / 10;
         // Two members in two volumes, so that only the group joins them.
         let tree = Tree::new().object(0, None).object(1, None).object(2, Some(0)).object(3, Some(1));
@@ -32,12 +33,12 @@ fn a_group_of_two_is_equal_at_depths_1_and_128() {
         never_above(bench.name, &seen, Limit::Iops(limit), Time::ZERO..scene.until);
         reached(bench.name, &seen, Limit::Iops(limit), Time::ZERO..scene.until);
         equal(bench.name, &recording);
-    }
+    });
 }
 
 #[test]
 fn a_group_of_thirty_is_equal_at_thirty_depths() {
-    for bench in all() {
+    on_each(|bench| {
         let limit = bench.steady * 30 / 100;
         let tree = Tree::flat(30).group(0, ceiling(limit), 0..30);
         let clients = (0..30).map(|n| Client::closed(ObjectId(n), 1 + 4 * n)).collect();
@@ -48,7 +49,7 @@ fn a_group_of_thirty_is_equal_at_thirty_depths() {
         never_above(bench.name, &recording.dispatches, Limit::Iops(limit), Time::ZERO..scene.until);
         reached(bench.name, &recording.dispatches, Limit::Iops(limit), Time::ZERO..scene.until);
         equal(bench.name, &recording);
-    }
+    });
 }
 
 #[test]
@@ -70,7 +71,7 @@ fn a_group_of_ten_thousand_is_equal() {
 
 #[test]
 fn what_an_idle_member_leaves_goes_to_the_others() {
-    for bench in all() {
+    on_each(|bench| {
         let limit = bench.steady * 30 / 100;
         let tree = Tree::flat(3).group(0, ceiling(limit), 0..3);
         let mut clients: Vec<Client> = (0..3).map(|n| Client::closed(ObjectId(n), 16)).collect();
@@ -89,12 +90,12 @@ fn what_an_idle_member_leaves_goes_to_the_others() {
         let back: Vec<f64> = rates(7, 10).collect();
         alike(bench.name, (back[0], back[3]), percent);
         alike(bench.name, (back[1], back[3]), percent);
-    }
+    });
 }
 
 #[test]
 fn a_shared_and_an_own_limit_both_hold() {
-    for bench in all() {
+    on_each(|bench| {
         let (shared, own) = (bench.steady * 30 / 100, bench.steady * 6 / 100);
         let tree = Tree::flat(3).group(0, ceiling(shared), 0..3).ceiling(1, own);
         let clients = (0..3).map(|n| Client::closed(ObjectId(n), 32)).collect();
@@ -106,12 +107,12 @@ fn a_shared_and_an_own_limit_both_hold() {
         let seen = recording.of(&[ObjectId(1)]);
         never_above(bench.name, &seen, Limit::Iops(own), Time::ZERO..until);
         reached(bench.name, &seen, Limit::Iops(own), Time::ZERO..until);
-    }
+    });
 }
 
 #[test]
 fn a_member_under_a_limit_of_its_own_volume_gets_its_share_of_both() {
-    for bench in all() {
+    on_each(|bench| {
         // A group of two: one free, one in a volume with a limit of half as much again, beside a stranger. Half of the
         // group's budget is less than half of the volume's and a half: so the members share the group's equally, and the
         // stranger has what they leave of the volume's. Both limits are used up all the time, and the member in the
@@ -133,5 +134,21 @@ fn a_member_under_a_limit_of_its_own_volume_gets_its_share_of_both() {
         reached(bench.name, &inside, Limit::Iops(volume), Time::ZERO..scene.until);
         let rates: Vec<f64> = recording.tracks.iter().map(|track| track.rate(Time::ZERO, scene.until)).collect();
         alike(bench.name, (rates[0], rates[1]), 2.0 + 100.0 / group as f64);
-    }
+    });
+}
+
+#[test]
+fn a_fair_node_gives_its_children_equal_turns_and_loses_nothing() {
+    on_each(|bench| {
+        let fair = Edit::SetFair { object: Some(ObjectId(0)), fair: true };
+        let tree = Tree::new().object(0, None).object(1, Some(0)).object(2, Some(0)).at(Time::ZERO, fair);
+        let clients = vec![Client::closed(ObjectId(1), 64), Client::closed(ObjectId(2), 256)];
+        let scene = Scene { device: bench.device.clone(), clients, edits: tree.edits(), until: second(12), seed: 2 };
+        let (recording, bare) = (scene.run(), scene.run_bare());
+        let rates: Vec<f64> = recording.tracks.iter().map(|track| track.rate(second(1), scene.until)).collect();
+        // On the disk a second's start and end cut off a few of 70.
+        alike(bench.name, (rates[0], rates[1]), 2.0 + 100.0 * 8.0 / (bench.steady * 11 / 2) as f64);
+        let (fair, free) = (rates[0] + rates[1], bare.total_rate(second(1), scene.until));
+        assert!(fair >= free * 0.98, "{}: {fair:.0} with turns, {free:.0} without", bench.name);
+    });
 }
