@@ -31,6 +31,9 @@ pub struct Spec {
     pub range: Range,
     /// When requests are made.
     pub arrival: Arrival,
+    /// After so many writes a connection asks for a flush, as a database's journal does; `None` never flushes. A flush is
+    /// a request like the others: it counts as outstanding and takes its place in the schedule.
+    pub flush_every: Option<u32>,
     /// How many connections share the load, each with its own stream. None at all is a silent workload.
     pub connections: u32,
     /// Ends after so many requests; `None` goes on until stopped.
@@ -106,6 +109,9 @@ pub enum SpecError {
     /// More than all requests read.
     #[error("read_percent: must be from 0 to 100, got {0}; say how many of a hundred requests read")]
     ReadPercent(u32),
+    /// A flush after no writes at all.
+    #[error("flush_every: must be 1 or more, got 0; leave it out for no flushes")]
+    FlushEvery,
     /// The block is no power of two of sectors, or too large.
     #[error("block: must be a power of two from {BLOCK_MIN} to {BLOCK_MAX}, got {0}; 4k and 64k are common")]
     Block(Bytes),
@@ -181,6 +187,7 @@ impl Spec {
             }
         };
         unless(self.read_percent <= 100, SpecError::ReadPercent(self.read_percent));
+        unless(self.flush_every != Some(0), SpecError::FlushEvery);
         unless(self.connections <= CONNECTIONS_MAX, SpecError::Connections(self.connections));
         unless(self.requests != Some(0), SpecError::Requests);
         let depths = 1..=DEPTH_MAX;
@@ -219,6 +226,7 @@ impl SpecError {
     pub fn key(&self) -> &'static str {
         match self {
             SpecError::ReadPercent(_) => "read_percent",
+            SpecError::FlushEvery => "flush_every",
             SpecError::Block(_)
             | SpecError::BlockWeight(_)
             | SpecError::BlockSizes(_)

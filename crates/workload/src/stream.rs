@@ -38,7 +38,7 @@ pub enum Next {
 /// A request to be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Draft {
-    /// [`OpKind::Read`] or [`OpKind::Write`].
+    /// [`OpKind::Read`], [`OpKind::Write`] or [`OpKind::Flush`].
     pub kind: OpKind,
     /// First byte within the target.
     pub at: u64,
@@ -79,6 +79,9 @@ pub struct Stream {
     chance: Chance,
     arrival_chance: Chance,
     read_percent: u64,
+    /// Writes until the next flush is due; never when there are none.
+    flush_every: Option<u32>,
+    written: u32,
     blocks: Vec<Size>,
     /// Sum of the blocks' weights.
     weights: u64,
@@ -124,6 +127,8 @@ impl Stream {
             arrival_chance: chance.apart(),
             chance,
             read_percent: 0,
+            flush_every: None,
+            written: 0,
             blocks: Vec::new(),
             weights: 0,
             place: Place::of(spec, target, lane),
@@ -210,6 +215,7 @@ impl Stream {
         self.take_arrival(now, spec);
         self.quota = quota(spec, self.lane);
         self.read_percent = u64::from(spec.read_percent);
+        self.flush_every = spec.flush_every;
         let range = spec.range_len(self.target).0;
         self.blocks.clear();
         self.blocks.extend(spec.blocks.shares().iter().map(|share| Size {
@@ -243,7 +249,12 @@ impl Stream {
 
     #[inline]
     fn draft(&mut self, due: Time) -> Draft {
+        if self.flush_every.is_some_and(|writes| self.written >= writes) {
+            self.written = 0;
+            return Draft { kind: OpKind::Flush, at: 0, len: 0, due };
+        }
         let kind = if self.chance.below(100) < self.read_percent { OpKind::Read } else { OpKind::Write };
+        self.written = self.written.wrapping_add(u32::from(kind == OpKind::Write));
         let block = self.block();
         let at = match self.place.pattern {
             Pattern::Random => self.place.start + self.chance.below(block.whole) * block.size,

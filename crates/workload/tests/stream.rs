@@ -11,12 +11,32 @@ fn closed() -> Spec {
     Spec {
         pattern: Pattern::Random,
         read_percent: 50,
+        flush_every: None,
         blocks: Blocks::of(Bytes::kib(4)),
         range: Range::default(),
         arrival: Arrival::Closed { depth: 4 },
         connections: 1,
         requests: None,
         seed: 1,
+    }
+}
+
+/// With a flush every third write, of a hundred requests that only write every fourth is a flush, of no length.
+#[test]
+fn flushes_come_after_so_many_writes() {
+    let spec = Spec { read_percent: 0, flush_every: Some(3), ..closed() };
+    let mut stream = stream(&spec);
+    let mut kinds = Vec::new();
+    for _ in 0..100 {
+        if let Next::Issue(draft) = stream.next(Time::ZERO) {
+            assert_eq!(draft.len == 0, draft.kind == OpKind::Flush);
+            kinds.push(draft.kind);
+        }
+        stream.completed(Time::ZERO);
+    }
+    assert_eq!(kinds.len(), 100);
+    for (index, kind) in kinds.iter().enumerate() {
+        assert_eq!(*kind == OpKind::Flush, index % 4 == 3, "{index}");
     }
 }
 
@@ -316,6 +336,7 @@ fn any_spec() -> impl Strategy<Value = Spec> {
         |(random, read_percent, blocks, range, arrival, connections, seed)| Spec {
             pattern: if random { Pattern::Random } else { Pattern::Sequential },
             read_percent,
+            flush_every: None,
             blocks,
             range,
             arrival,

@@ -211,6 +211,7 @@ fn fill(plan: &Plan, address: &Address, no_io_uring: bool, filled: &mut dyn FnMu
             let spec = Spec {
                 pattern: workload::Pattern::Sequential,
                 read_percent: 0,
+                flush_every: None,
                 blocks: workload::Blocks::of(block),
                 range: workload::Range::default(),
                 arrival: workload::Arrival::Closed { depth: 4 },

@@ -53,6 +53,9 @@ fn load(spec: &Spec) -> String {
         Pattern::Sequential => "sequential",
     };
     let mut text = format!("{} {pattern}, {} % reads", blocks(spec), spec.read_percent);
+    if let Some(writes) = spec.flush_every {
+        text += &format!(", a flush every {}", plural(writes.into(), "write"));
+    }
     let connections = plural(u64::from(spec.connections), "connection");
     text += &match spec.arrival {
         Arrival::Closed { depth } => format!(", {connections} × {depth} in flight"),

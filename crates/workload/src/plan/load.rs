@@ -6,9 +6,10 @@ use crate::spec::{Arrival, BlockShare, Blocks, Pattern, Range, Spacing, Spec, Sp
 use block::{Bytes, Iops, ParseBytesError};
 
 /// The keys, as in [`Spec`].
-pub(super) const KEYS: [&str; 11] = [
+pub(super) const KEYS: [&str; 12] = [
     "pattern",
     "read_percent",
+    "flush_every",
     "block",
     "offset",
     "size",
@@ -28,6 +29,7 @@ pub(super) fn unsaid(seed: u64) -> Spec {
     Spec {
         pattern: Pattern::Random,
         read_percent: 100,
+        flush_every: None,
         blocks: Blocks::of(Bytes::kib(4)),
         range: Range::default(),
         arrival: Arrival::Closed { depth: 1 },
@@ -45,6 +47,7 @@ pub(super) fn over(table: &Table<'_>, base: &Spec) -> Spec {
             .choice("pattern", &[("random", Pattern::Random), ("sequential", Pattern::Sequential)])
             .unwrap_or(base.pattern),
         read_percent: table.count("read_percent").unwrap_or(base.read_percent),
+        flush_every: table.count("flush_every").or(base.flush_every),
         blocks: blocks(table).unwrap_or_else(|| base.blocks.clone()),
         range: Range { offset: table.size("offset").unwrap_or(range.offset), size: table.size("size").or(range.size) },
         arrival: arrival(table, base.arrival),
