@@ -24,17 +24,13 @@ struct Arguments {
     command: Command,
 }
 
+/// What each does is said where its options are.
 #[derive(Subcommand)]
 enum Command {
-    /// Watch a noisy neighbour starve two volumes, and a policy give them back what they had
     Demo(command::demo::Demo),
-    /// Run a plan on real storage
     Run(command::run::Run),
-    /// Run a plan in virtual time over the simulated device that it names
     Simulate(command::simulate::Simulate),
-    /// Serve a pool's LUNs over NBD
     Serve(command::serve::Serve),
-    /// Give a running server an administrator's commands
     Shell(command::shell::Shell),
 }
 
@@ -57,8 +53,42 @@ fn main() -> ExitCode {
         Ok(Answer::Yes) => ExitCode::SUCCESS,
         Ok(Answer::No) => ExitCode::from(1),
         Err(error) => {
-            eprintln!("seawall: {error:#}");
+            // A plan's mistakes are several, a line each.
+            plain(&format!("{error:#}")).lines().for_each(|line| eprintln!("seawall: {line}"));
             ExitCode::from(2)
+        }
+    }
+}
+
+/// A message without the numbers of the system's errors, which help nobody: their words stand before them.
+fn plain(message: &str) -> String {
+    let mut parts = message.split(" (os error ");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| text + part.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start_matches(')'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn messages_are_in_words() {
+        let told = "a: No such file or directory (os error 2); b: Permission denied (os error 13)";
+        assert_eq!(plain(told), "a: No such file or directory; b: Permission denied");
+        assert_eq!(plain("as it is"), "as it is");
+    }
+
+    /// What people read at the usual width: every command and option says what it is for.
+    #[test]
+    fn every_command_and_option_has_its_help() {
+        let mut commands = Arguments::command();
+        commands.build();
+        for command in commands.get_subcommands() {
+            assert!(command.get_about().is_some() && command.get_long_about().is_some(), "{}", command.get_name());
+            for option in command.get_arguments() {
+                assert!(option.get_help().is_some(), "{} {}", command.get_name(), option.get_id());
+            }
         }
     }
 }
