@@ -74,6 +74,9 @@ impl Listen {
 
 fn open_unix(path: &PathBuf) -> Result<Listener, ListenError> {
     let system = |error| ListenError::System(format!("unix:{}", path.display()), error);
+    if path.as_os_str().len() > PATH_BYTES_MAX {
+        return Err(ListenError::TooLong(path.clone()));
+    }
     if path.exists() {
         if UnixStream::connect(path).is_ok() {
             return Err(ListenError::InUse(path.clone()));
