@@ -5,6 +5,7 @@ use anyhow::{Context as _, Result};
 use block::Bytes;
 use qos::RegistrySettings;
 use server::{Control, ControlSocket, Listen, ServerLimits, Shard};
+use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use store::Pool;
@@ -79,5 +80,8 @@ fn log(verbose: u8) {
         _ => "trace",
     };
     let filter = tracing_subscriber::EnvFilter::try_from_env("SEAWALL_LOG").unwrap_or_else(|_| level.into());
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false).init();
+    // Colours are for people; a file or a pipe gets plain lines.
+    let colours = std::io::stderr().is_terminal();
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colours);
+    log.with_target(false).init();
 }
