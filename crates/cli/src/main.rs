@@ -9,6 +9,7 @@ mod machine;
 mod play;
 mod scale;
 mod stage;
+mod terminal;
 mod watch;
 mod workspace;
 

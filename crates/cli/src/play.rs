@@ -4,7 +4,7 @@ use crate::stage::simulated::{Simulated, idle_service};
 use crate::stage::{paths, real::Real};
 use crate::watch::{REPORT_COLUMNS, Seen, Watch, paint};
 use crate::workspace::Workspace;
-use crate::{Answer, interrupt, machine, scale};
+use crate::{Answer, interrupt, machine, scale, terminal};
 use anyhow::{Context as _, Result, bail};
 use block::{Bytes, Span};
 use engine::{Conductor, Stage};
@@ -89,7 +89,6 @@ pub fn on_real_storage(text: &str, file: &str, options: &Options, real: &RealOpt
         ..recording_of(&plan, started, false)
     };
     let result = play(&plan, commands, idle, recording, &mut stage, stop, options);
-    // The pool goes before the paths are printed, so that what is named is what is left.
     drop(stage);
     if real.keep {
         say(options, &format!("pool kept: {}\n", workspace.path().display()));
@@ -118,7 +117,9 @@ pub fn simulated(text: &str, file: &str, options: &Options) -> Result<Answer> {
         scale: (factor != 1.0).then_some(Scale { factor, published_iops: published, measured_iops: None }),
         ..recording_of(&plan, started, true)
     };
-    play(&plan, commands, idle_service(&plan), recording, &mut stage, stop, options)
+    // It is over before anybody could read along.
+    let options = Options { quiet: true, ..options.clone() };
+    play(&plan, commands, idle_service(&plan), recording, &mut stage, stop, &options)
 }
 
 /// The plan, read, sized and checked with every command in it: nothing was made yet.
@@ -212,9 +213,9 @@ fn play(
         played?;
         bail!("stopped before the first phase");
     }
-    print!("\n{}", record::table::render(&recording, paint()));
+    terminal::print(&format!("\n{}", record::table::render(&recording, paint())));
     let files = keep(&recording, &options.out)?;
-    println!("\n{}", files.join("\n"));
+    terminal::line(&format!("\n{}", files.join("\n")));
     played.context("the run ended early; what was measured so far is kept")?;
     if recording.origin.cut_short {
         bail!("stopped by hand; what was measured so far is kept, marked as cut short");
@@ -271,7 +272,7 @@ fn say(options: &Options, text: &str) {
     }
     for line in text.lines() {
         for part in text::wrap(line, REPORT_COLUMNS) {
-            println!("{part}");
+            terminal::line(&part);
         }
     }
 }
@@ -305,7 +306,7 @@ impl Filling {
         let rate = self.bar.position() as f64 / self.bar.elapsed().as_secs_f64().max(1e-3);
         self.bar.finish_and_clear();
         if self.shown && !self.terminal {
-            println!("filled at {} MB/s", text::megabytes(rate));
+            terminal::line(&format!("filled at {} MB/s", text::megabytes(rate)));
         }
     }
 }

@@ -117,7 +117,7 @@ fn unknown_keys_name_the_nearest_known_one() {
         (
             "server1 = { connections = 32 }",
             "server1.seed = 3",
-            "p.toml:29: server1.seed: no such key in [[phase]]; known here: pattern, read_percent, block, offset, size, \
+            "p.toml:29: server1.seed: no such key in [[phase]]; known here: pattern, read_percent, flush_every, block, offset, size, \
              connections, depth, rate, spacing, outstanding, requests",
         ),
     ]);

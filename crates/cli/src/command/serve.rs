@@ -1,6 +1,6 @@
 //! `seawall serve`: the storage server alone.
 
-use crate::{Answer, interrupt};
+use crate::{Answer, interrupt, terminal};
 use anyhow::{Context as _, Result};
 use block::Bytes;
 use qos::RegistrySettings;
@@ -46,15 +46,15 @@ impl Serve {
         let limits = ServerLimits::default();
         let shard = Shard::start(&listen, limits, io_settings(self.no_io_uring, limits.memory))?;
         for address in shard.listening() {
-            println!("listening on {address}");
+            terminal::line(&format!("listening on {address}"));
         }
-        println!("I/O: {}", shard.backend());
+        terminal::line(&format!("I/O: {}", shard.backend()));
         let control = Arc::new(Mutex::new(Control::open(pool, shard, RegistrySettings::default())?));
         let _commands = ControlSocket::open(&socket, Arc::clone(&control))
             .with_context(|| format!("{}: control socket", socket.display()))?;
-        println!("commands: seawall shell --pool {}", self.pool.display());
+        terminal::line(&format!("commands: seawall shell --pool {}", self.pool.display()));
         stop.wait();
-        println!("stopping: requests under way are answered first");
+        terminal::line(&format!("stopping: requests under way are answered first"));
         Ok(Answer::Yes)
     }
 }

@@ -1,6 +1,6 @@
 //! `seawall shell`: an administrator's lines to a running server.
 
-use crate::Answer;
+use crate::{Answer, terminal};
 use anyhow::{Context as _, Result};
 use server::ControlClient;
 use std::io::{BufRead, IsTerminal, Write};
@@ -44,7 +44,7 @@ fn converse(server: &mut ControlClient) -> Result<Answer> {
     let by_hand = input.is_terminal();
     loop {
         if by_hand {
-            print!("seawall::> ");
+            terminal::print("seawall::> ");
             std::io::stdout().flush()?;
         }
         let mut line = String::new();
@@ -64,7 +64,7 @@ fn converse(server: &mut ControlClient) -> Result<Answer> {
 fn run_line(server: &mut ControlClient, line: &str) -> Result<Answer> {
     match server.run(line).context("the server went away")? {
         Ok(answer) => {
-            print!("{answer}");
+            terminal::print(&answer);
             Ok(Answer::Yes)
         }
         Err(refusal) => {
