@@ -321,7 +321,7 @@ fn factor(given: &str) -> Result<f64, String> {
 fn size(given: &str) -> Result<Bytes, String> {
     let size: Bytes = given.parse().map_err(|error: block::ParseBytesError| error.to_string())?;
     match size.0 {
-        0x10_0000.. if size.0 % 4096 == 0 => Ok(size),
+        0x10_0000.. if size.0.is_multiple_of(4096) => Ok(size),
         _ => Err("must be at least 1 MiB and a multiple of 4 KiB".into()),
     }
 }

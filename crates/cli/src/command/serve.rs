@@ -54,7 +54,7 @@ impl Serve {
             .with_context(|| format!("{}: control socket", socket.display()))?;
         terminal::line(&format!("commands: seawall shell --pool {}", self.pool.display()));
         stop.wait();
-        terminal::line(&format!("stopping: requests under way are answered first"));
+        terminal::line("stopping: requests under way are answered first");
         Ok(Answer::Yes)
     }
 }
