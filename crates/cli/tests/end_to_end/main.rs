@@ -1,0 +1,12 @@
+//! The built program, seen from outside: run as a person runs it, and used by the standard clients that people have.
+//!
+//! Each test works in a folder of its own, lets the system choose ports, waits for what a program says and never for
+//! time, and ends what it started. One that needs a program which is not there skips with its reason ([`requires`]).
+
+mod demo;
+mod requires;
+mod running;
+mod scratch;
+mod server;
+mod shell;
+mod standard_clients;
