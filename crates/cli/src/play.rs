@@ -82,6 +82,9 @@ pub fn on_real_storage(text: &str, file: &str, options: &Options, real: &RealOpt
     let backend = stage.backend();
     say(options, &format!("I/O: {backend}\n"));
     let (scaling, idle) = measured(&mut stage, &plan, factor_given, options)?;
+    if stop.is_asked() {
+        bail!("stopped before the first phase; nothing was measured");
+    }
     let (plan, commands) = scaled(&plan, scaling.factor)?;
     let recording = Recording {
         machine: machine::look(Some(workspace.path()), &backend),
