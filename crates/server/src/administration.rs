@@ -104,7 +104,7 @@ impl Administration {
             effects: Vec::new(),
             notes: Vec::new(),
         };
-        match errand.run(command) {
+        match errand.run(command, line) {
             Ok(answer) => {
                 let Errand { edits, effects, notes, .. } = errand;
                 Ok(Outcome { answer: answer + &notes.concat(), edits, effects })
@@ -169,7 +169,7 @@ struct Errand<'a> {
 }
 
 impl Errand<'_> {
-    fn run(&mut self, command: Command) -> Result<String, AdminError> {
+    fn run(&mut self, command: Command, line: &str) -> Result<String, AdminError> {
         match command {
             Command::Vserver(command) => self.vserver(command),
             Command::Volume(command) => self.volume(command),
@@ -177,7 +177,7 @@ impl Errand<'_> {
             Command::PolicyGroup(command) => self.policy_group(command),
             Command::Adaptive(command) => self.adaptive_policy_group(command),
             Command::Help(topic) => Ok(topic.text()),
-            _ => Err(AdminError::Command("this server does not have that command yet".into())),
+            _ => Err(AdminError::Command(format!("{}: this server does not have that command yet", line.trim()))),
         }
     }
 

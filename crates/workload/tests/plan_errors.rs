@@ -100,7 +100,7 @@ fn unknown_keys_name_the_nearest_known_one() {
             "connections = 2",
             "colour = 2",
             "p.toml:18: colour: no such key in [[workload]]; known here: name, host, lun, seed, pattern, read_percent, \
-             block, offset, size, connections, depth, rate, spacing, outstanding, requests",
+             flush_every, block, offset, size, connections, depth, rate, spacing, outstanding, requests",
         ),
         (
             "published_iops = 21000",
@@ -117,8 +117,8 @@ fn unknown_keys_name_the_nearest_known_one() {
         (
             "server1 = { connections = 32 }",
             "server1.seed = 3",
-            "p.toml:29: server1.seed: no such key in [[phase]]; known here: pattern, read_percent, flush_every, block, offset, size, \
-             connections, depth, rate, spacing, outstanding, requests",
+            "p.toml:29: server1.seed: no such key in [[phase]]; known here: pattern, read_percent, flush_every, block, \
+             offset, size, connections, depth, rate, spacing, outstanding, requests",
         ),
     ]);
 }
@@ -421,14 +421,19 @@ fn blocks_and_ranges() {
             &format!("p.toml:19: block: must fit into the range of 8 KiB, got 64 KiB; {range}"),
         ),
         (
-            "size = \"1GB\"",
+            "connections = 2",
             "size = 2048",
             &format!("p.toml:15: block: must fit into the range of 2 KiB, got 4 KiB; {range}"),
         ),
         (
             "size = \"1GB\"",
+            "size = 2048",
+            "p.toml:11: size: must be a multiple of 4 KiB above zero, got 2048; 100GB and 512MiB are common",
+        ),
+        (
+            "size = \"1GB\"",
             "size = 0",
-            "p.toml:11: size: must be a multiple of 512 B above zero, got 0; 100GB and 512MiB are common",
+            "p.toml:11: size: must be a multiple of 4 KiB above zero, got 0; 100GB and 512MiB are common",
         ),
         (
             "connections = 2",

@@ -5,7 +5,7 @@ use crate::play::{self, Options};
 use anyhow::{Context as _, Result};
 use std::path::PathBuf;
 
-/// Runs a plan in virtual time: the same workloads, commands and QoS gate over the simulated device of its [device].
+/// Runs a plan in virtual time: the same workloads, commands and QoS gate over the simulated device of its table `device`.
 ///
 /// The same plan gives the same result, to the last digit, in seconds.
 #[derive(clap::Args)]

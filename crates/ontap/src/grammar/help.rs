@@ -54,18 +54,47 @@ impl Topic {
     }
 }
 
+/// The width that help is laid out for; no line is longer unless one word or one parameter is.
+const COLUMNS: usize = 80;
+/// Parameters longer than this have their help on the line below.
+const HEAD_MOST: usize = 32;
+
 /// One command: what it does, how it is written, and each parameter.
 fn about(spec: &CommandSpec) -> String {
     let heads: Vec<String> = spec.parameters.iter().map(head).collect();
-    let width = heads.iter().map(String::len).max().unwrap_or(0);
-    let rows = spec.parameters.iter().zip(&heads).map(|(p, head)| {
-        let default = p.default.map(|d| format!(" (default {d})")).unwrap_or_default();
-        format!("  {head:width$}  {}{default}\n", p.help())
-    });
+    let width = heads.iter().map(String::len).filter(|&length| length <= HEAD_MOST).max().unwrap_or(HEAD_MOST);
+    let rows = spec.parameters.iter().zip(&heads).map(|(parameter, head)| row(parameter, head, width));
     let first = spec.parameters.first().map(|p| format!("The name \"-{}\" may be left out.\n", p.name));
     let apart = spec.apart.iter().map(|(one, other)| format!("\"-{one}\" cannot be used with \"-{other}\".\n"));
-    let parts = [format!("{}\n\nUsage: {}\n\n", spec.help(), spec.usage())];
+    let usage = filled(spec.usage_parts(), COLUMNS - USAGE.len()).join(&format!("\n{:1$}", "", USAGE.len()));
+    let parts = [format!("{}\n\n{USAGE}{usage}\n\n", spec.help())];
     parts.into_iter().chain(rows).chain(["\n".to_owned()]).chain(first).chain(apart).collect()
+}
+
+const USAGE: &str = "Usage: ";
+
+/// A parameter and its help beside it, or below it where it is long.
+fn row(parameter: &Parameter, head: &str, width: usize) -> String {
+    let default = parameter.default.map(|default| format!(" (default {default})")).unwrap_or_default();
+    let help = format!("{}{default}", parameter.help());
+    let words = help.split(' ').map(str::to_owned);
+    let mut lines = filled(words, COLUMNS - width - 4).into_iter();
+    let beside = if head.len() <= width { lines.next() } else { None };
+    let first = format!("  {head:width$}  {}", beside.unwrap_or_default());
+    let below = lines.map(|line| format!("\n  {:width$}  {line}", ""));
+    first.trim_end().chars().chain(below.collect::<String>().chars()).chain(['\n']).collect()
+}
+
+/// The parts in lines of at most `columns`, a blank between two.
+fn filled(parts: impl Iterator<Item = String>, columns: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for part in parts {
+        match lines.last_mut() {
+            Some(line) if line.len() + 1 + part.len() <= columns => *line = format!("{line} {part}"),
+            _ => lines.push(part),
+        }
+    }
+    lines
 }
 
 /// A parameter as ONTAP's help has it: brackets around what may be left out.

@@ -72,16 +72,21 @@ impl CommandSpec {
 
     /// The command with its parameters, brackets around what may be left out.
     pub fn usage(&self) -> String {
+        self.usage_parts().collect::<Vec<_>>().join(" ")
+    }
+
+    /// The usage in parts that belong on one line each.
+    pub(super) fn usage_parts(&self) -> impl Iterator<Item = String> {
         let parameters = self.parameters.iter().enumerate().map(|(i, p)| {
             let name =
                 if i == 0 && p.need == Need::Required { format!("[-{}]", p.name) } else { format!("-{}", p.name) };
             match p.need {
-                Need::Required => format!(" {name} {}", p.syntax),
-                Need::Optional => format!(" [{name} {}]", p.syntax),
-                Need::Switch => format!(" [{name}]"),
+                Need::Required => format!("{name} {}", p.syntax),
+                Need::Optional => format!("[{name} {}]", p.syntax),
+                Need::Switch => format!("[{name}]"),
             }
         });
-        self.path.chars().chain(parameters.collect::<String>().chars()).collect()
+        std::iter::once(self.path.to_owned()).chain(parameters)
     }
 }
 

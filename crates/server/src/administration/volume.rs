@@ -67,9 +67,20 @@ impl Errand<'_> {
     fn delete_volume(&mut self, delete: &VolumeDelete) -> Result<String, AdminError> {
         let svm = self.svm(delete.vserver.as_ref())?;
         let volume = self.known_volume(svm, delete.volume.as_str())?;
+        self.check_empty(volume)?;
         let change = self.registry.remove_object(volume)?;
         self.take(change);
         Ok(String::new())
+    }
+
+    /// Whether nothing would be lost with a volume.
+    fn check_empty(&self, volume: ObjectId) -> Result<(), AdminError> {
+        let luns: Vec<_> = self.children(volume, ObjectKind::Lun).map(|lun| lun.name().to_owned()).collect();
+        if luns.is_empty() {
+            return Ok(());
+        }
+        let path = path_of(self.registry, volume).unwrap_or_default();
+        Err(AdminError::Command(format!("{path}: still has LUNs: {}; delete them first", list(&luns))))
     }
 
     /// The volume of that name.
@@ -122,5 +133,26 @@ impl Errand<'_> {
             qos_policy_group,
             qos_adaptive_policy_group,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Administration;
+    use crate::administration::Effect;
+    use block::Time;
+
+    /// A volume is deleted only when it is empty, so that no LUN goes unnoticed and no file is left behind.
+    #[test]
+    fn a_volume_with_luns_stays() {
+        let mut administration = Administration::new(qos::RegistrySettings::default());
+        let mut run = |line: &str| administration.execute(line, Time::ZERO, &|_| 0).map_err(|error| error.to_string());
+        for line in ["vserver create s", "volume create v -size 1MB", "lun create /vol/v/l -size 1MB"] {
+            run(line).unwrap();
+        }
+        assert_eq!(run("volume delete v").unwrap_err(), "s:/vol/v: still has LUNs: l; delete them first");
+        assert!(matches!(run("lun delete /vol/v/l").unwrap().effects[..], [Effect::Remove { .. }]));
+        run("volume delete v").unwrap();
+        assert!(run("lun show").unwrap().answer.contains("no entries"));
     }
 }

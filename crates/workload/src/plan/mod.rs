@@ -12,11 +12,11 @@
 //! | `[[criterion]]` | `kind`, and by kind: `phase`, `baseline`, `workloads`, `part`, `tolerance` |
 //! | `[device]` | `kind`, and by kind: `servers`, `service` |
 //!
-//! A load: `pattern` (`random` or `sequential`), `read_percent` (100), `flush_every` so many writes (never), `block` (`"4k"`, or sizes with percentages
-//! `{ 4k = 60, 64k = 40 }`), `offset` and `size` of the part that is used (all), `connections` (1), `requests` (no end),
-//! and either `depth` on each connection or `rate` in requests a second with `spacing` (`uniform` or `poisson`) and
-//! `outstanding` (256), the most in flight on each connection. A phase that names `depth` or `rate` makes the load a
-//! closed or an open one; `connections = 0` keeps it silent.
+//! A load: `pattern` (`random` or `sequential`), `read_percent` (100), `flush_every` so many writes (never), `block`
+//! (`"4k"`, or sizes with percentages `{ 4k = 60, 64k = 40 }`), `offset` and `size` of the part that is used (all),
+//! `connections` (1), `requests` (no end), and either `depth` on each connection or `rate` in requests a second with
+//! `spacing` (`uniform` or `poisson`) and `outstanding` (256), the most in flight on each connection. A phase that names
+//! `depth` or `rate` makes the load a closed or an open one; `connections = 0` keeps it silent.
 //!
 //! What a phase says about a workload, and what its commands set, stays in force in the phases after it.
 //!

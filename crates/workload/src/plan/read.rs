@@ -4,7 +4,7 @@ use super::criteria::Names;
 use super::error::{PlanErrors, Problem};
 use super::table::{Found, Report, Table};
 use super::{PHASE_DEFAULT, Phase, Plan, Volume, Workload, criteria, device, load, nearest};
-use crate::spec::{BLOCK_MIN, SpecError};
+use crate::spec::SpecError;
 use block::{Iops, Span};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::SplitMix64;
@@ -12,6 +12,9 @@ use toml::de::DeTable;
 
 /// Longest text of a plan: a hundred times what a long one needs.
 const TEXT_MAX: usize = 1 << 20;
+
+/// Volumes come in whole blocks of this many bytes, the least that LUNs have and that a volume is filled by.
+const VOLUME_BLOCK: u64 = 4096;
 
 /// A phase's own keys; every other one names a workload. A workload cannot be called by one of them.
 const PHASE_KEYS: [&str; 4] = ["name", "about", "seconds", "commands"];
@@ -117,9 +120,9 @@ impl Sections<'_> {
             let name = table.name("name");
             names.note_if_taken(table, "[[volume]]", name);
             let size = table.size("size").filter(|size| {
-                let good = size.0 > 0 && size.0.is_multiple_of(BLOCK_MIN.0);
+                let good = size.0 > 0 && size.0.is_multiple_of(VOLUME_BLOCK);
                 if !good {
-                    table.wrong("size", format!("a multiple of {BLOCK_MIN} above zero"), "100GB and 512MiB are common");
+                    table.wrong("size", "a multiple of 4 KiB above zero", "100GB and 512MiB are common");
                 }
                 good
             });
