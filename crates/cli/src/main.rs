@@ -4,6 +4,8 @@
 //! Exit codes: 0 done, 1 the answer is no, 2 could not.
 
 mod command;
+mod complaint;
+mod fresh_pool;
 mod interrupt;
 mod machine;
 mod play;
@@ -13,6 +15,7 @@ mod terminal;
 mod watch;
 mod workspace;
 
+use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
@@ -47,7 +50,11 @@ enum Answer {
 }
 
 fn main() -> ExitCode {
-    let result = match Arguments::parse().command {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return without_command(&error),
+    };
+    let result = match arguments.command {
         Command::Demo(demo) => demo.run(),
         Command::Run(run) => run.run(),
         Command::Simulate(simulate) => simulate.run(),
@@ -58,8 +65,18 @@ fn main() -> ExitCode {
         Ok(Answer::Yes) => ExitCode::SUCCESS,
         Ok(Answer::No) => ExitCode::from(1),
         Err(error) => {
-            eprintln!("seawall: {error:#}");
+            eprintln!("seawall: {}", complaint::of(&error));
             ExitCode::from(2)
         }
     }
+}
+
+/// The end of a call that asks for help, or that nobody can understand.
+fn without_command(error: &clap::Error) -> ExitCode {
+    use ErrorKind::{DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion};
+    if matches!(error.kind(), DisplayHelp | DisplayVersion | DisplayHelpOnMissingArgumentOrSubcommand) {
+        error.exit();
+    }
+    eprintln!("seawall: {}", complaint::of_usage(error));
+    ExitCode::from(2)
 }

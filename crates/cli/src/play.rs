@@ -20,7 +20,7 @@ use workload::Plan;
 #[derive(clap::Args, Clone, Debug)]
 pub struct Options {
     /// How long a phase lasts that does not say so itself
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(2..=86_400))]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     phase_seconds: Option<u64>,
     /// Multiply the plan's depths and limits by this instead of measuring; 1 runs the published figures
     #[arg(long, value_name = "FACTOR", value_parser = factor)]
@@ -236,7 +236,8 @@ fn answer(recording: &Recording) -> Answer {
 
 /// Writes the results; returns a line for each file.
 fn keep(recording: &Recording, out: &Path) -> Result<Vec<String>> {
-    let name = format!("seawall-{}", stamp(recording.origin.started_unix_ms));
+    std::fs::create_dir_all(out).with_context(|| format!("--out {}: make the folder", out.display()))?;
+    let name = free_name(out, &stamp(recording.origin.started_unix_ms));
     let (database, figures) = (out.join("seawall-results.sqlite"), out.join(format!("{name}.csv")));
     let (page, picture) = (out.join(format!("{name}.html")), out.join(format!("{name}.svg")));
     let mut results = Results::open(&database).with_context(|| format!("{}", database.display()))?;
@@ -254,6 +255,16 @@ fn keep(recording: &Recording, out: &Path) -> Result<Vec<String>> {
     ])
 }
 
+/// A name that no results have yet: runs may start in the same second.
+fn free_name(out: &Path, stamp: &str) -> String {
+    let names = (1..).map(|number| match number {
+        1 => format!("seawall-{stamp}"),
+        number => format!("seawall-{stamp}-{number}"),
+    });
+    let is_free = |name: &String| !out.join(format!("{name}.csv")).exists();
+    names.into_iter().find(is_free).unwrap_or_default()
+}
+
 /// `20261121-204500`, in UTC.
 fn stamp(unix_ms: u64) -> String {
     let digits: String = text::date(unix_ms).chars().filter(char::is_ascii_digit).collect();
@@ -263,10 +274,16 @@ fn stamp(unix_ms: u64) -> String {
 
 /// Whether results can be written there, before anything is made.
 fn check_out(out: &Path) -> Result<()> {
-    std::fs::create_dir_all(out).with_context(|| format!("--out {}: make the folder", out.display()))?;
-    let probe = out.join(format!(".seawall-{}", std::process::id()));
-    File::create(&probe).with_context(|| format!("--out {}: cannot be written", out.display()))?;
-    std::fs::remove_file(&probe).with_context(|| format!("{}", probe.display()))
+    if out.exists() && !out.is_dir() {
+        bail!("--out {}: must be a folder, and this is a file; name another place", out.display());
+    }
+    // Where it is not there yet, the folder that it would be made in says whether it can be.
+    let place = out.ancestors().find(|place| place.is_dir()).unwrap_or(Path::new("."));
+    let probe = place.join(format!(".seawall-{}", std::process::id()));
+    if let Err(error) = File::create(&probe).and_then(|_| std::fs::remove_file(&probe)) {
+        bail!("--out {}: cannot be written ({error}); name another place", out.display());
+    }
+    Ok(())
 }
 
 fn say(options: &Options, text: &str) {
@@ -314,6 +331,13 @@ impl Filling {
     }
 }
 
+fn seconds(given: &str) -> Result<u64, String> {
+    match given.parse() {
+        Ok(seconds) if (2..=86_400).contains(&seconds) => Ok(seconds),
+        _ => Err("must be a whole number of seconds from 2 to 86400".into()),
+    }
+}
+
 fn factor(given: &str) -> Result<f64, String> {
     match given.parse::<f64>() {
         Ok(factor) if (0.0001..=10_000.0).contains(&factor) => Ok(factor),
@@ -322,10 +346,9 @@ fn factor(given: &str) -> Result<f64, String> {
 }
 
 fn size(given: &str) -> Result<Bytes, String> {
-    let size: Bytes = given.parse().map_err(|error: block::ParseBytesError| error.to_string())?;
-    match size.0 {
-        0x10_0000.. if size.0.is_multiple_of(4096) => Ok(size),
-        _ => Err("must be at least 1 MiB and a multiple of 4 KiB".into()),
+    match given.parse::<Bytes>() {
+        Ok(size) if size >= Bytes::mib(1) && size.0.is_multiple_of(4096) => Ok(size),
+        _ => Err("must be a size such as 64MiB, at least 1 MiB and a multiple of 4 KiB".into()),
     }
 }
 

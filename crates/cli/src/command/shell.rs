@@ -24,7 +24,8 @@ impl Shell {
     pub fn run(self) -> Result<Answer> {
         let socket = self.pool.join(CONTROL_SOCKET);
         let mut server = ControlClient::connect(&socket).with_context(|| {
-            format!("{}: no server answers there; `seawall serve --pool DIR` starts one", socket.display())
+            let pool = self.pool.display();
+            format!("--pool {pool}: no server answers there; `seawall serve --pool {pool}` starts one")
         })?;
         if !self.command.is_empty() {
             for line in &self.command {

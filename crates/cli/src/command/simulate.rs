@@ -19,7 +19,7 @@ pub struct Simulate {
 impl Simulate {
     pub fn run(self) -> Result<Answer> {
         let name = self.plan.display().to_string();
-        let text = std::fs::read_to_string(&self.plan).with_context(|| name.clone())?;
+        let text = std::fs::read_to_string(&self.plan).with_context(|| format!("PLAN {name}: cannot be read"))?;
         play::simulated(&text, &name, &self.options)
     }
 }
