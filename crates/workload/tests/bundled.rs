@@ -137,5 +137,5 @@ fn it_describes_itself_in_plain_language() {
          runs `qos policy-group modify policy1 -max-throughput 1000IOPS,200MB/s`"
     );
     assert_eq!(lines[12], "simulated device: 21 parallel servers of 1.00 ms each, 21000 IOPS");
-    assert_eq!(lines.len(), 12);
+    assert_eq!(lines.len(), 13);
 }
