@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use store::{Pool, StoreError};
 use uring::IoSettings;
 
-/// Serves a pool's LUNs over NBD until it is interrupted.
+/// Serve a pool's LUNs over NBD until interrupted
 ///
 /// A LUN's export is called /vol/VOLUME/LUN, and SVM:/vol/VOLUME/LUN in any case. Administrators' commands go to the
 /// control socket in the pool's folder: see `seawall shell`.
@@ -20,16 +20,16 @@ pub struct Serve {
     /// The pool's folder
     #[arg(long, value_name = "DIR")]
     pool: PathBuf,
-    /// Where to listen: HOST:PORT or unix:PATH; may be given several times
+    /// Where to listen: HOST:PORT, or unix:PATH for its owner only; may be given several times
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:10809")]
     listen: Vec<String>,
     /// Make the pool if the folder is empty or missing
     #[arg(long)]
     create: bool,
-    /// Work without io_uring, with threads
+    /// Use threads for I/O and not io_uring
     #[arg(long)]
     no_io_uring: bool,
-    /// Say more: -v what is asked and refused, -vv everything
+    /// Log more: -v each command and what is refused of clients, -vv everything
     #[arg(short, long, action = clap::ArgAction::Count)]
     verbose: u8,
 }
