@@ -2,9 +2,9 @@
 
 use block::Cause;
 
-use super::{Scheduler, Warrant};
 use super::node::{Entity, Place, ROOT, Waiter};
 use super::turn::{Desk, Price, Seat};
+use super::{Scheduler, Warrant};
 use crate::heap::Entry;
 use crate::slab::NONE;
 

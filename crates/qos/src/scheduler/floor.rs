@@ -47,9 +47,12 @@ pub(crate) struct Guarantee {
     /// At which retry its part was set.
     part_try: u32,
     gauge: Gauge,
-    /// The part of the floor it is held to for its owner's own sake, and the mean outstanding with which it got that.
+    /// The part of the floor that it is held to, because its owner asks for too few at a time to get more.
     part: f64,
-    part_depth: f64,
+    /// The window at which it was given up.
+    knee: f64,
+    /// When it is settled what it gets there; zero if it is.
+    refine_at: Time,
     /// The scale at which the clocks run.
     ppm: u32,
     /// The least mean time its requests took, in nanoseconds, measured where best effort was held back.
@@ -65,6 +68,16 @@ pub(crate) struct Tally {
     pub idle: u64,
     pub capped: bool,
     pub since: Time,
+}
+
+/// What can be said of a floor in a round.
+enum Standing {
+    /// It wants nothing, or a ceiling is in its way.
+    Content,
+    /// Too little has happened to tell.
+    Pending,
+    /// It got this part of its due.
+    Got(f64),
 }
 
 /// A leaky measurement of what a floor's owner gets.
@@ -85,12 +98,21 @@ struct Gauge {
     sum_service: f64,
     sum_outstanding: f64,
     sum_idle: f64,
+    /// The same with a memory of a second.
+    slow_time: f64,
+    slow_ops: f64,
+    slow_bytes: f64,
 }
 
 /// How fast a floor's clock runs, in millionths.
 const FAST: f64 = 1_030_000.0;
-/// How far a floor's clock may lag behind, so that a short gap loses no rate.
-const LAG: Span = Span::from_millis(10);
+/// For how long it is measured what a floor that was given up gets.
+const REFINE: Span = Span::from_millis(500);
+/// An owner with nothing outstanding for this part of the time asks for nothing that a window could give it.
+const IDLE: f64 = 0.98;
+/// How far a floor's clock may lag behind: what a short gap of the owner's or a stall of the device lost is made up
+/// within the same second.
+const LAG: Span = Span::from_millis(100);
 /// A floor's bytes per second count requests without bytes as this many.
 const EMPTY_BYTES: u64 = 4096;
 
@@ -118,6 +140,10 @@ impl Gauge {
         ] {
             *sum = *sum * keep + new;
         }
+        let keep = (1.0 - time).max(0.0);
+        self.slow_time = self.slow_time * keep + time;
+        self.slow_ops = self.slow_ops * keep + self.ops as f64;
+        self.slow_bytes = self.slow_bytes * keep + self.bytes as f64;
         self.begin(now);
     }
 
@@ -126,8 +152,13 @@ impl Gauge {
         self.judged = now;
     }
 
+    fn forget_slow(&mut self) {
+        (self.slow_time, self.slow_ops, self.slow_bytes) = (0.0, 0.0, 0.0);
+    }
+
     fn forget(&mut self, now: Time) {
-        *self = Gauge { touched: self.touched, ..Gauge::default() };
+        let Gauge { touched, slow_time, slow_ops, slow_bytes, .. } = *self;
+        *self = Gauge { touched, slow_time, slow_ops, slow_bytes, ..Gauge::default() };
         self.begin(now);
     }
 }
@@ -159,7 +190,7 @@ impl Guarantee {
     /// Sets the clocks' rates anew for a common scale.
     pub fn retime(&mut self, now: Time, phi: f64) {
         let wanted = self.wanted();
-        self.ppm = (FAST * phi * self.part).max(1.0) as u32;
+        self.ppm = self.ppm_at(phi);
         let two = |rate: u64| Span::from_nanos(2_000_000_000 / rate.max(1)).max(LAG);
         let ops = wanted.iops.map(|r| r.0);
         self.ops.set_scaled(now, ops, self.ppm, ops.map_or(LAG, two));
@@ -167,25 +198,50 @@ impl Guarantee {
         self.bytes.set_scaled(now, bytes, self.ppm, LAG);
     }
 
-    fn depth(&self) -> f64 {
-        self.gauge.sum_outstanding / self.gauge.time.max(1e-9)
+    fn ppm_at(&self, phi: f64) -> u32 {
+        (FAST * self.scale(phi)).max(1.0) as u32
     }
 
-    /// The part of its scaled due that it gets, if that can be said.
-    fn got(&self, phi: f64) -> Option<f64> {
-        let gauge = &self.gauge;
-        let scale = phi * self.part * gauge.time;
+    /// What its clock and its judge hold it to, as a part of the floor: a little more than all of it, so that chance
+    /// does not take it below in a single second. Chance is about the root of the count.
+    fn scale(&self, phi: f64) -> f64 {
+        let margin = self.wanted().iops.map_or(0.0, |r| (1.0 / (r.0 as f64).sqrt()).min(0.2));
+        phi * self.part * (1.0 + margin)
+    }
+
+    /// The part of its floor, unscaled, that so much in so many seconds is.
+    fn part_of_floor(&self, time: f64, ops: f64, bytes: f64) -> f64 {
         let wanted = self.wanted();
-        let part = |rate: Option<u64>, sum: f64| rate.map_or(f64::INFINITY, |r| sum / (r as f64 * scale));
-        let enough = wanted.iops.is_none_or(|r| r.0 as f64 * scale >= 8.0) && gauge.time > 0.015;
-        let asks = gauge.sum_idle < 0.5 * gauge.time;
-        (enough && asks && !self.capped)
-            .then(|| part(wanted.iops.map(|r| r.0), gauge.sum_ops).min(part(wanted.bytes.map(|r| r.0), gauge.sum_bytes)))
+        let part = |rate: Option<u64>, sum: f64| rate.map_or(f64::INFINITY, |r| sum / (r as f64 * time.max(1e-9)));
+        part(wanted.iops.map(|r| r.0), ops).min(part(wanted.bytes.map(|r| r.0), bytes))
     }
 
-    /// How long its measurements remember: 50 ms, and long enough for 32 operations.
-    fn memory(&self) -> f64 {
-        self.wanted().iops.map_or(0.05, |r| (32.0 / r.0 as f64).max(0.05))
+    /// How it stands with a floor that runs at `phi` of itself.
+    fn standing(&self, phi: f64) -> Standing {
+        let gauge = &self.gauge;
+        let scale = self.scale(phi);
+        if self.capped || gauge.sum_idle >= IDLE * gauge.time {
+            return Standing::Content;
+        }
+        let enough = self.wanted().iops.is_none_or(|r| r.0 as f64 * scale * gauge.time >= 8.0);
+        if !enough || gauge.time < 0.015 {
+            return Standing::Pending;
+        }
+        Standing::Got(self.part_of_floor(gauge.time, gauge.sum_ops, gauge.sum_bytes) / scale)
+    }
+
+    /// Whether an owner that was given up gets a third more now than then: it asks for more at a time.
+    fn asks_for_more(&self) -> bool {
+        let gauge = &self.gauge;
+        self.part < 1.0
+            && self.refine_at == Time::ZERO
+            && gauge.slow_time > 0.5
+            && self.part_of_floor(gauge.slow_time, gauge.slow_ops, gauge.slow_bytes) > 1.3 * self.part
+    }
+
+    /// How long its measurements remember, in seconds: 50 ms, and long enough for 32 operations.
+    fn memory(&self, phi: f64) -> f64 {
+        self.wanted().iops.map_or(0.05, |r| (32.0 / (r.0 as f64 * self.scale(phi))).max(0.05))
     }
 }
 
@@ -212,16 +268,33 @@ pub(crate) struct Floors {
     pub next_tick: Time,
     round: Sums,
     flow: Flow,
+    /// The part of their due that the floors together got when best effort was held back most.
+    share: f64,
     /// Until when `phi` stays, and for how long after the next miss.
     hold_until: Time,
     hold: Span,
     /// When floors that were given up are tried again, how long after that the next time, and since when this attempt.
     retry_at: Time,
     retry: Span,
+    /// One whose owner asks for more may be tried again from then on.
+    retry_early_at: Time,
     short_since: Option<Time>,
     verdict: Verdict,
     /// The window changed much: the next tick begins to measure.
     settling: bool,
+    pulse: Pulse,
+}
+
+/// How fast the device usually is.
+#[derive(Clone, Copy, Debug, Default)]
+struct Pulse {
+    /// Completions since the last tick.
+    done: u64,
+    since: Time,
+    /// Completions per second over the last second.
+    usual: f64,
+    /// For how long it has been much less.
+    stalled: Span,
 }
 
 /// What a round adds up.
@@ -229,6 +302,7 @@ pub(crate) struct Floors {
 struct Sums {
     worst: f64,
     judged: u32,
+    pending: u32,
     served: f64,
     needed: f64,
     service: f64,
@@ -246,6 +320,7 @@ struct Flow {
     done: u64,
     completions: u64,
     best_effort_done: u64,
+    best_effort_completions: u64,
 }
 
 impl Floors {
@@ -253,6 +328,8 @@ impl Floors {
     const HOLD_MAX: Span = Span::from_secs(32);
     const RETRY: Span = Span::from_secs(8);
     const RETRY_MAX: Span = Span::from_secs(300);
+    /// A device that does little for longer than this has become slower.
+    const STALL: Span = Span::from_millis(60);
     /// An attempt that failed is repeated after at least so many times its own length: it costs others at most 4 %.
     const RETRY_FACTOR: u64 = 25;
 
@@ -271,14 +348,38 @@ impl Floors {
             next_tick: Time::ZERO,
             round: Sums { worst: f64::INFINITY, ..Sums::default() },
             flow: Flow::default(),
+            share: 1.0,
             hold_until: Time::ZERO,
             hold: Floors::HOLD,
             retry_at: Time::ZERO,
             retry: Floors::RETRY,
+            retry_early_at: Time::ZERO,
             short_since: None,
             verdict: Verdict::Nothing,
             settling: false,
+            pulse: Pulse::default(),
         }
+    }
+
+    /// Whether the device as a whole does much less than it usually does, for a short while: nobody's fault, and no
+    /// reason to move the window. What was measured meanwhile is forgotten.
+    fn is_stalled(&mut self, now: Time) -> bool {
+        let pulse = &mut self.pulse;
+        let time = now.since(pulse.since).as_secs_f64();
+        let (expected, done) = (pulse.usual * time, pulse.done as f64);
+        (pulse.done, pulse.since) = (0, now);
+        let stalled = expected >= 16.0 && done < 0.7 * expected && pulse.stalled < Floors::STALL;
+        if stalled {
+            pulse.stalled += Span::from_secs_f64(time);
+            return true;
+        }
+        if pulse.stalled > Span::ZERO && done >= 0.7 * expected {
+            pulse.stalled = Span::ZERO;
+            self.changes += 1;
+        }
+        let pulse = &mut self.pulse;
+        pulse.usual += (done / time.max(1e-9) - pulse.usual) * time.min(1.0);
+        false
     }
 
     /// A floor is gone: nobody judges it any more.
@@ -323,9 +424,11 @@ impl Floors {
         self.all -= cost;
         self.flow.done += cost;
         self.flow.completions += 1;
+        self.pulse.done += 1;
         if best_effort {
             self.best_effort -= cost;
             self.flow.best_effort_done += cost;
+            self.flow.best_effort_completions += 1;
             self.window_full = false;
         }
     }
@@ -410,7 +513,8 @@ impl Scheduler {
     fn park_floor(&mut self, floor: u32, limit: u32) {
         self.seq = self.seq.wrapping_add(1);
         let guarantee = &mut self.guarantees[floor];
-        (guarantee.spot, guarantee.seq, guarantee.capped, guarantee.tally.capped) = (Spot::Parked, self.seq, true, true);
+        (guarantee.spot, guarantee.seq, guarantee.capped, guarantee.tally.capped) =
+            (Spot::Parked, self.seq, true, true);
         let entry = Entry { key: guarantee.due().as_nanos(), id: floor, seq: self.seq };
         self.limits[limit].floors.push(entry);
         self.set_timer(limit);
@@ -517,21 +621,25 @@ impl Scheduler {
         }
         let outstanding = self.nodes[guarantee.node].outstanding;
         guarantee.gauge.touch(now, outstanding);
-        let memory = guarantee.memory();
+        let memory = guarantee.memory(phi);
         guarantee.gauge.fold(now, memory);
         if guarantee.gauge.sum_outstanding == 0.0 && guarantee.gauge.time > 0.5 * memory {
             guarantee.active = false;
             return false;
         }
         let fresh = guarantee.measured_after == self.floors.changes;
-        let got = guarantee.got(phi).filter(|_| fresh);
+        let standing = if fresh { guarantee.standing(phi) } else { Standing::Pending };
         guarantee.capped = false;
-        let changed = match got {
-            Some(got) => self.add_to_round(floor, got),
-            None => false,
+        let changed = match standing {
+            Standing::Got(got) => self.add_to_round(floor, got),
+            Standing::Pending => {
+                self.floors.round.pending += 1;
+                false
+            }
+            Standing::Content => false,
         };
         let guarantee = &mut self.guarantees[floor];
-        if changed || guarantee.ppm.abs_diff((FAST * phi * guarantee.part) as u32) > 1000 {
+        if changed || guarantee.ppm.abs_diff(guarantee.ppm_at(phi)) > 1000 {
             guarantee.retime(now, phi);
             if guarantee.spot == Spot::Listed {
                 self.relist_floor(floor);
@@ -542,12 +650,27 @@ impl Scheduler {
 
     fn add_to_round(&mut self, floor: u32, got: f64) -> bool {
         let guarantee = &mut self.guarantees[floor];
-        let (depth, gauge) = (guarantee.depth(), &guarantee.gauge);
+        let gauge = &guarantee.gauge;
         if gauge.sum_ops > 0.0 {
             let service = gauge.sum_service / gauge.sum_ops;
             guarantee.best_service = guarantee.best_service.min(service);
         }
         let cost = gauge.sum_ops / gauge.time;
+        let old = guarantee.part;
+        let size = self.floors.window.size();
+        let give_up = self.floors.verdict == Verdict::TooShallow && got < 1.0;
+        if give_up || old < 1.0 && got < Window::SHORT && size <= 1.05 * guarantee.knee {
+            // It is held to what it gets where others lose nothing by it, less what may be chance.
+            let chance = 1.5 / gauge.sum_ops.max(1.0).sqrt();
+            guarantee.part = (old * got * (0.97 - chance).max(0.5)).clamp(0.001, 1.0);
+            guarantee.part_try = self.floors.tries;
+            if give_up {
+                guarantee.knee = size;
+                guarantee.refine_at = self.now + REFINE;
+                guarantee.gauge.forget_slow();
+            }
+            return true;
+        }
         let round = &mut self.floors.round;
         round.worst = round.worst.min(got);
         round.judged += 1;
@@ -555,18 +678,20 @@ impl Scheduler {
         round.needed += if got > 0.0 { cost / got } else { 0.0 };
         round.service += gauge.sum_service;
         round.completions += gauge.sum_ops;
-        let old = guarantee.part;
-        if self.floors.verdict == Verdict::TooShallow && got < Window::SHORT {
-            guarantee.part = (old * got * 0.97).clamp(0.001, 1.0);
-            guarantee.part_depth = depth;
-            guarantee.part_try = self.floors.tries;
-        } else if guarantee.part_try != self.floors.tries {
+        if guarantee.refine_at > Time::ZERO {
+            // The window stays where it is until it is known what there is to get.
+            round.pending += 1;
+            if self.now >= guarantee.refine_at && gauge.slow_time > 0.9 * REFINE.as_secs_f64() {
+                guarantee.refine_at = Time::ZERO;
+                let chance = 1.0 / gauge.slow_ops.max(1.0).sqrt();
+                let got = guarantee.part_of_floor(gauge.slow_time, gauge.slow_ops, gauge.slow_bytes);
+                guarantee.part = (got * (0.985 - chance).max(0.5)).clamp(old, 1.0);
+            }
+        } else if guarantee.part_try != self.floors.tries
+            || guarantee.asks_for_more() && self.now >= self.floors.retry_early_at
+        {
             guarantee.part_try = self.floors.tries;
             guarantee.part = 1.0;
-        } else if guarantee.part < 1.0 && depth > guarantee.part_depth * 1.25 {
-            // More at a time gets more in the same time each.
-            guarantee.part = (old * depth / guarantee.part_depth.max(0.001)).min(1.0);
-            guarantee.part_depth = depth;
         }
         guarantee.part != old
     }
@@ -577,10 +702,17 @@ impl Scheduler {
             // What was in flight before the change has gone: from here on it can be measured.
             self.floors.settling = false;
             self.floors.changes += 1;
+            // It does less because it is asked for less.
+            self.floors.pulse = Pulse { since: now, ..Pulse::default() };
             (self.floors.cursor, self.floors.round) = (0, Sums::default());
             self.floors.round.worst = f64::INFINITY;
             self.floors.next_tick = now + self.settings.tick;
             return self.begin_flow();
+        }
+        if self.floors.is_stalled(now) {
+            (self.floors.cursor, self.floors.round) = (0, Sums { worst: f64::INFINITY, ..Sums::default() });
+            self.floors.next_tick = now + self.settings.tick;
+            return;
         }
         self.floors.touch(now);
         let sums = std::mem::replace(&mut self.floors.round, Sums { worst: f64::INFINITY, ..Sums::default() });
@@ -597,11 +729,26 @@ impl Scheduler {
             in_flight: flow.all_area as f64 / 256.0 / 1e9 / time,
             best_effort: flow.best_effort_area as f64 / 256.0 / 1e9 / time,
             best_effort_max: flow.best_effort_max as f64 / 256.0,
+            request: flow.best_effort_done as f64 / 256.0 / flow.best_effort_completions.max(1) as f64,
             judged: sums.judged,
+            pending: sums.pending,
+            scaled: floors.phi < 1.0,
         };
+        if floors.window.is_at_bottom() && sums.judged > 0 {
+            floors.share = sums.served / sums.needed.max(1e-9);
+        }
         let was = floors.window.limit;
         let verdict = floors.window.judge(&round);
         floors.window_full &= floors.window.limit <= was;
+        if std::env::var("TRACE").is_ok() {
+            eprintln!(
+                "{:.3} {verdict:?} w {:.1} phi {:.3} {round:?} {:?}",
+                now.as_nanos() as f64 / 1e9,
+                self.floors.window.milli() as f64 / 1e3,
+                self.floors.phi,
+                self.floors.window
+            );
+        }
         self.act(verdict, &sums, &round);
     }
 
@@ -622,7 +769,7 @@ impl Scheduler {
                 floors.next_tick = now + Span::from_nanos(service as u64);
             }
             Verdict::Overcommitted => {
-                floors.phi = (floors.phi * 0.97 * sums.served / sums.needed.max(1e-9)).clamp(0.001, 1.0);
+                floors.phi = (floors.phi * 0.98 * floors.share).clamp(0.001, 1.0);
                 (floors.hold_until, floors.hold) = (now + floors.hold, (floors.hold * 2).min(Floors::HOLD_MAX));
                 floors.settling = true;
             }
@@ -630,6 +777,7 @@ impl Scheduler {
                 floors.verdict = Verdict::TooShallow;
                 let wait = floors.retry.max(attempt * Floors::RETRY_FACTOR);
                 (floors.retry_at, floors.retry) = (now + wait, (wait * 2).min(Floors::RETRY_MAX));
+                floors.retry_early_at = now + attempt * Floors::RETRY_FACTOR;
                 floors.short_since = None;
             }
         }
