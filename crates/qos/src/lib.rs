@@ -17,6 +17,7 @@ mod heap;
 mod scheduler;
 mod slab;
 mod tuning;
+mod wheel;
 
 pub use account::{Bin, FloorState, GateStatus, GroupAccount, ObjectAccount, Passed, Shortage, Spans, Tally};
 pub use edit::{Burst, Ceiling, Edit, EditError, Floor, GroupId, Limits};

@@ -23,6 +23,15 @@ pub(crate) enum Place {
     Group,
 }
 
+/// What is on the path from a node up to the root.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Path {
+    /// Something may hold requests back: a limit, a group, turns.
+    pub has_policy: bool,
+    /// Something counts requests outstanding or in flight: turns without a limit, a floor.
+    pub is_counted: bool,
+}
+
 /// One object. An idle one costs this and its number in the index, nothing else.
 #[derive(Debug)]
 pub(crate) struct Node {
@@ -40,19 +49,18 @@ pub(crate) struct Node {
     pub head: u32,
     pub tail: u32,
     pub queued: u32,
-    /// Requests outstanding at it and beneath.
+    /// Requests addressed to it that have not ended.
     pub outstanding: u32,
-    /// Of these in flight.
-    pub flying: u32,
+    /// Removed children whose requests have not ended.
+    pub lingering: u32,
+    /// What `path` was found at.
+    pub path_epoch: u32,
+    pub path: Path,
     /// Its turn at its parent's desk.
     pub seat: Seat,
     /// Its turn at its group's desk.
     pub group_seat: Seat,
     pub place: Place,
-    /// Something here may hold requests back: a limit, a group, turns.
-    pub has_policy: bool,
-    /// Its children take turns without a limit.
-    pub fair: bool,
     /// Removed; the slot is free when the last outstanding request has ended.
     pub dead: bool,
 }
@@ -72,12 +80,12 @@ impl Node {
             tail: NONE,
             queued: 0,
             outstanding: 0,
-            flying: 0,
+            lingering: 0,
+            path_epoch: 0,
+            path: Path::default(),
             seat: Seat::default(),
             group_seat: Seat::default(),
             place: Place::Out,
-            has_policy: false,
-            fair: false,
             dead: false,
         }
     }
