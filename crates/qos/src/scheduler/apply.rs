@@ -173,14 +173,8 @@ impl Scheduler {
         }
         check(limits)?;
         let desk = self.desks.add(Desk::default());
-        let slot = self.groups.add(Group {
-            limits,
-            limit: NONE,
-            desk,
-            members: 0,
-            seat: Seat::default(),
-            place: Place::Out,
-        });
+        let slot =
+            self.groups.add(Group { limits, limit: NONE, desk, members: 0, seat: Seat::default(), place: Place::Out });
         let limit = self.add_limit(Owner::Group(slot, group));
         self.limits[limit].set(self.now, limits.ceiling, self.settings.tolerance);
         self.groups[slot].limit = limit;

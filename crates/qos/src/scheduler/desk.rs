@@ -2,9 +2,9 @@
 
 use block::Cause;
 
+use super::Scheduler;
 use super::node::{Entity, Place, ROOT, Waiter};
 use super::turn::{Desk, Seat};
-use super::Scheduler;
 use crate::heap::Entry;
 use crate::slab::NONE;
 

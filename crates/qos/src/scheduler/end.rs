@@ -114,7 +114,9 @@ impl Scheduler {
             if floor != NONE && epoch >= self.guarantees[floor].since {
                 self.count_at_floor(floor, -1);
             }
-            if floor != NONE && let Some(served) = &served {
+            if floor != NONE
+                && let Some(served) = &served
+            {
                 self.guarantees[floor].count(served);
             }
             if limit != NONE && served.is_some() && self.limits[limit].has_depth() && epoch >= self.limits[limit].since

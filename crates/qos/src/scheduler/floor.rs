@@ -61,6 +61,8 @@ pub(crate) struct Guarantee {
     /// Which of the window's large changes its measurements come after.
     pub measured_after: u32,
     pub gauge: Gauge,
+    /// How far its owner is behind what it was due, in seconds of it.
+    pub behind: f64,
     /// The part of the floor that it is held to, because its owner asks for too few at a time to get more.
     pub part: f64,
     /// Which retry it has taken part in.
@@ -111,6 +113,7 @@ impl Guarantee {
             capped: false,
             measured_after: 0,
             gauge: Gauge::new(now),
+            behind: 0.0,
             part: 1.0,
             tried: 0,
             knee: 0.0,
@@ -172,7 +175,7 @@ impl Guarantee {
     }
 
     /// How long its measurements remember, in seconds: 50 ms, and long enough for 32 operations.
-    pub fn memory(&self, phi: f64) -> f64 {
+    fn memory(&self, phi: f64) -> f64 {
         self.wanted().iops.map_or(0.05, |r| (32.0 / (r.0 as f64 * self.scale(phi))).max(0.05))
     }
 
@@ -194,7 +197,20 @@ impl Guarantee {
         if !enough || recent.time < 0.015 {
             return Standing::Pending;
         }
-        Standing::Got(self.part_of_floor(recent) / scale)
+        // Who is behind is due more, for as long: what a stall took is made up within half a second.
+        Standing::Got(self.part_of_floor(recent) / scale / (1.0 + 2.0 * self.behind))
+    }
+
+    /// A tick is over: measures what was in it. Gives how long the measurements remember.
+    pub fn fold(&mut self, now: Time, phi: f64) -> f64 {
+        self.touch(now);
+        let memory = self.memory(phi);
+        let tick = self.gauge.fold(now, memory);
+        let got = self.part_of_floor(&tick) / (phi * self.part);
+        let wants = !self.capped && tick.idle < IDLE * tick.time;
+        let more = if wants { tick.time * (1.0 - got) } else { -tick.time };
+        self.behind = (self.behind + more).clamp(0.0, LAG.as_secs_f64());
+        memory
     }
 
     /// Whether an owner that was given up gets a third more now than then: it asks for more at a time.
@@ -205,7 +221,9 @@ impl Guarantee {
 
     /// Whether nothing happened for longer than its memory.
     pub fn is_asleep(&self, memory: f64) -> bool {
-        self.outstanding == 0 && self.gauge.recent.idle >= self.gauge.recent.time && self.gauge.recent.time > 0.5 * memory
+        self.outstanding == 0
+            && self.gauge.recent.idle >= self.gauge.recent.time
+            && self.gauge.recent.time > 0.5 * memory
     }
 }
 

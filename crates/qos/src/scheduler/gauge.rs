@@ -88,13 +88,16 @@ impl Gauge {
         self.tick.service = self.tick.service.saturating_add(service.as_nanos());
     }
 
-    /// A tick is over.
-    pub fn fold(&mut self, now: Time, memory: f64) {
+    /// A tick is over. Gives what was in it.
+    pub fn fold(&mut self, now: Time, memory: f64) -> Sums {
         let time = now.since(self.began).as_secs_f64();
         let tick = std::mem::take(&mut self.tick);
         self.began = now;
         self.recent.fold(time, &tick, memory);
         self.second.fold(time, &tick, 1.0);
+        let mut alone = Sums::default();
+        alone.fold(time, &tick, f64::INFINITY);
+        alone
     }
 
     /// What was before does not count: the window changed much.

@@ -198,8 +198,9 @@ impl Floors {
         let time = now.since(pulse.since).as_secs_f64();
         let (expected, done) = (pulse.usual * time, pulse.done as f64);
         (pulse.done, pulse.since) = (0, now);
-        let little = done < 0.7 * expected;
-        if little && expected >= 16.0 && pulse.stalled < STALL {
+        // Chance alone makes about the root of the count; three times that says something.
+        let little = done < expected * (1.0 - (3.0 / expected.max(1.0).sqrt()).max(0.05));
+        if little && pulse.stalled < STALL {
             pulse.stalled += Span::from_secs_f64(time);
             return true;
         }
@@ -207,7 +208,9 @@ impl Floors {
             pulse.stalled = Span::ZERO;
             self.changes += 1;
         }
-        pulse.usual += (done / time.max(1e-9) - pulse.usual) * time.min(1.0);
+        let rate = done / time.max(1e-9);
+        let weight = if pulse.usual == 0.0 { 1.0 } else { time.min(1.0) };
+        pulse.usual += (rate - pulse.usual) * weight;
         false
     }
 
@@ -316,9 +319,7 @@ impl Scheduler {
         let now = self.now;
         let phi = self.floors.phi;
         let guarantee = &mut self.guarantees[floor];
-        guarantee.touch(now);
-        let memory = guarantee.memory(phi);
-        guarantee.gauge.fold(now, memory);
+        let memory = guarantee.fold(now, phi);
         if guarantee.is_asleep(memory) {
             return false;
         }
@@ -350,6 +351,7 @@ impl Scheduler {
             // It is held to what it gets where others lose nothing by it, less what may be chance.
             let chance = 1.5 / recent.ops.max(1.0).sqrt();
             guarantee.part = (guarantee.part * got * (0.97 - chance).max(0.5)).clamp(0.001, 1.0);
+            guarantee.behind = 0.0;
             guarantee.tried = floors.tries;
             if give_up {
                 (guarantee.knee, guarantee.refine_at) = (size, now + REFINE);

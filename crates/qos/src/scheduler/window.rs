@@ -118,11 +118,8 @@ impl Window {
             return Verdict::Nothing;
         }
         self.blamed_capacity &= round.judged == 0;
-        let part = match round.worst {
-            w if w > 1.10 => 0.05,
-            w if w > 1.02 => 0.02,
-            _ => 0.005,
-        };
+        // Slowly where it is near, so that what has not shown yet does not take it past; a fifth of what is left over.
+        let part = (0.2 * (round.worst - 1.0)).clamp(0.005, 0.15);
         self.set(self.size * (1.0 + part) + 0.05);
         Verdict::Nothing
     }

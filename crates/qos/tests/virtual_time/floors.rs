@@ -10,13 +10,24 @@ fn device() -> Device {
 }
 
 fn show(name: &str, bed: &Bed) {
-    eprintln!("{name}: {:?}", bed.gate.status());
-    for (i, seconds) in bed.completed.iter().enumerate() {
-        eprintln!("   client {i}: {seconds:?}");
-    }
+    let status = bed.gate.status();
+    eprintln!("{name}: window {:?} phi {}", status.window_milli, status.phi_per_mille);
     let n = bed.completed[0].len();
+    let line = |what: String, seconds: &[u64]| {
+        let rest = &seconds[1.min(seconds.len())..];
+        let mean = rest.iter().sum::<u64>() / rest.len().max(1) as u64;
+        eprintln!(
+            "   {what}: first {} min {} mean {mean}   {:?}",
+            seconds[0],
+            rest.iter().min().unwrap(),
+            &rest[..rest.len().min(24)]
+        );
+    };
+    for (i, seconds) in bed.completed.iter().enumerate().filter(|(i, _)| *i < 3 || *i > 20) {
+        line(format!("client {i}"), seconds);
+    }
     let sums: Vec<u64> = (0..n).map(|s| bed.completed.iter().map(|c| c.get(s).copied().unwrap_or(0)).sum()).collect();
-    eprintln!("   sum: {sums:?}");
+    line("sum".into(), &sums);
 }
 
 #[test]
