@@ -33,10 +33,15 @@ pub(crate) struct Round {
     /// Cost in flight on average, all of it, and of best effort only.
     pub in_flight: f64,
     pub best_effort: f64,
+    /// What a request of best effort costs on average.
+    pub request: f64,
     /// Most best-effort cost in flight at once since the last round.
     pub best_effort_max: f64,
-    /// Floors judged in this round.
+    /// Floors judged in this round, and floors that want something but cannot be judged yet.
     pub judged: u32,
+    pub pending: u32,
+    /// The floors are scaled down already.
+    pub scaled: bool,
 }
 
 /// What the round led to.
@@ -109,14 +114,12 @@ impl Window {
 
     fn grow(&mut self, round: &Round) -> Verdict {
         self.phase = Phase::Follow;
-        if round.judged > 0 {
-            self.blamed_capacity = false;
+        if round.pending > 0 {
+            return Verdict::Nothing;
         }
-        let part = match round.worst {
-            w if w > 1.10 => 0.05,
-            w if w > 1.02 => 0.02,
-            _ => 0.005,
-        };
+        self.blamed_capacity &= round.judged == 0;
+        // Slowly where it is near, so that what has not shown yet does not take it past; a fifth of what is left over.
+        let part = (0.2 * (round.worst - 1.0)).clamp(0.005, 0.15);
         self.set(self.size * (1.0 + part) + 0.05);
         Verdict::Nothing
     }
@@ -131,13 +134,14 @@ impl Window {
                 self.set(used);
             }
             if rounds >= Window::PATIENCE && round.samples >= Window::SAMPLES {
-                return self.start_climb(round);
+                // Known to be overcommitted, and a little too much was given back: no need to look again.
+                return if round.scaled && round.worst > 0.9 { self.overcommitted() } else { self.start_climb(round) };
             }
             return Verdict::Nothing;
         }
         self.phase = Phase::Follow;
         let excess = round.in_flight * (1.0 - round.worst / Window::AIM);
-        let size = (used - excess).clamp(used * 0.5, used * 0.97);
+        let size = (used - excess).clamp(used * 0.2, used * 0.97);
         let gross = size < 0.8 * used;
         self.set(size);
         if gross { Verdict::Remeasure } else { Verdict::Nothing }
@@ -150,11 +154,12 @@ impl Window {
     }
 
     fn step_up(&mut self, round: &Round) {
-        self.set(self.size + 0.5 * round.in_flight.max(1.0));
+        // At least one request more, or nothing changes.
+        self.set(self.size + (0.5 * round.in_flight).max(round.request).max(1.0).ceil());
     }
 
     fn climb(&mut self, round: &Round, below: f64, levels: u32) -> Verdict {
-        if round.samples < Window::SAMPLES || round.judged == 0 && round.samples < 50.0 * Window::SAMPLES {
+        if round.samples < Window::SAMPLES || round.pending > 0 {
             return Verdict::Nothing;
         }
         let grew = round.total > below * 1.02 && self.size < Window::MOST;
@@ -163,13 +168,28 @@ impl Window {
             self.step_up(round);
             return Verdict::Remeasure;
         }
-        self.phase = Phase::Follow;
         if levels == 0 && !self.blamed_capacity {
-            self.set(Window::LEAST);
-            self.blamed_capacity = true;
-            return Verdict::Overcommitted;
+            return self.overcommitted();
         }
+        self.phase = Phase::Follow;
         Verdict::TooShallow
+    }
+
+    fn overcommitted(&mut self) -> Verdict {
+        self.phase = Phase::Follow;
+        self.set(Window::LEAST);
+        self.blamed_capacity = true;
+        Verdict::Overcommitted
+    }
+
+    /// At the bottom, just before a climb or a verdict: what floors get now is the most that they can have.
+    pub fn is_at_bottom(&self) -> bool {
+        matches!(self.phase, Phase::Stuck(_))
+    }
+
+    /// In operations.
+    pub fn size(&self) -> f64 {
+        self.size
     }
 
     /// Thousandths of requests.
