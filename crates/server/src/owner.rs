@@ -76,11 +76,8 @@ impl Owner {
         let port = io.port();
         let volumes = Volumes::new(&io, VolumesSettings::default());
         let settings = qos::Settings::default();
-        let accepting = |mut listener: Listener| Accepting {
-            socket: io.register(listener.take_socket()),
-            listener,
-            armed: false,
-        };
+        let accepting =
+            |mut listener: Listener| Accepting { socket: io.register(listener.take_socket()), listener, armed: false };
         Owner {
             port,
             gate: Gate::new(volumes, settings),
