@@ -23,6 +23,7 @@ mod floor;
 mod gauge;
 mod job;
 mod judge;
+mod knee;
 mod limit;
 mod meter;
 mod node;
