@@ -19,6 +19,9 @@ pub enum Listen {
     Tcp(String),
 }
 
+/// What the kernel takes as a Unix socket's path, less the zero byte behind it.
+const PATH_BYTES_MAX: usize = 107;
+
 /// Why a listener could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
@@ -32,7 +35,7 @@ pub enum ListenError {
     #[error("--listen unix:{}: there is something that is no socket; choose another path", .0.display())]
     Occupied(PathBuf),
     /// The path is longer than a socket's may be.
-    #[error("--listen unix:{}: a socket's path has at most 107 bytes; choose a shorter one", .0.display())]
+    #[error("--listen unix:{}: a socket's path has at most {PATH_BYTES_MAX} bytes; choose a shorter one", .0.display())]
     TooLong(PathBuf),
     /// The system refused.
     #[error("--listen {0}: {1}")]
@@ -43,8 +46,10 @@ impl FromStr for Listen {
     type Err = ListenError;
 
     fn from_str(text: &str) -> Result<Listen, ListenError> {
-        if let Some(path) = text.strip_prefix("unix:").filter(|path| !path.is_empty()) {
-            return Ok(Listen::Unix(path.into()));
+        match text.strip_prefix("unix:").map(PathBuf::from) {
+            Some(path) if path.as_os_str().len() > PATH_BYTES_MAX => return Err(ListenError::TooLong(path)),
+            Some(path) if !path.as_os_str().is_empty() => return Ok(Listen::Unix(path)),
+            _ => {}
         }
         let port = text.rsplit_once(':').filter(|(host, _)| !host.is_empty()).map(|(_, port)| port.parse::<u16>());
         match port {
@@ -75,7 +80,7 @@ impl Listen {
 
 fn open_unix(path: &PathBuf) -> Result<Listener, ListenError> {
     let system = |error| ListenError::System(format!("unix:{}", path.display()), error);
-    if path.as_os_str().len() > 107 {
+    if path.as_os_str().len() > PATH_BYTES_MAX {
         return Err(ListenError::TooLong(path.clone()));
     }
     match std::fs::symlink_metadata(path) {
@@ -182,6 +187,8 @@ mod tests {
         assert_eq!(parse("unix:/run/s.sock").unwrap(), Listen::Unix("/run/s.sock".into()));
         assert_eq!(parse("127.0.0.1:10809").unwrap(), Listen::Tcp("127.0.0.1:10809".into()));
         assert_eq!(parse("[::1]:0").unwrap(), Listen::Tcp("[::1]:0".into()));
+        let path = |length: usize| format!("unix:{}", "x".repeat(length));
+        assert!(parse(&path(107)).is_ok() && matches!(parse(&path(108)), Err(ListenError::TooLong(_))));
         for wrong in ["", "unix:", "10809", ":10809", "host:port", "host:70000"] {
             assert!(matches!(parse(wrong), Err(ListenError::Syntax(_))), "{wrong}");
         }

@@ -141,6 +141,7 @@ fn accept(listener: &UnixListener, desk: &Arc<Desk>) {
         threads.retain(|thread| !thread.is_finished());
         let Ok((stream, _)) = accepted else {
             // No descriptor is left, most likely: asking again at once would only fail again.
+            #[allow(clippy::disallowed_methods, reason = "there is no descriptor to wait on: that is the trouble")]
             std::thread::sleep(BREATH);
             continue;
         };

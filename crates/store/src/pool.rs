@@ -65,9 +65,7 @@ impl Pool {
             .mode(0o700)
             .create(dir)
             .map_err(StoreError::file(dir, "make the folder"))?;
-        let mut entries = fs::read_dir(dir).map_err(StoreError::file(dir, "read the folder"))?;
-        // A settings file may be laid there first: it is the way to choose the cache for a new pool.
-        if entries.any(|entry| entry.is_ok_and(|e| e.file_name() != SETTINGS)) {
+        if holds_other_things(dir).map_err(StoreError::file(dir, "read the folder"))? {
             return Err(StoreError::NotAPool(dir.into()));
         }
         Pool::open_or_make(dir)
@@ -79,8 +77,8 @@ impl Pool {
     /// There is none, it is in use, it is of a later format, or its settings are wrong.
     pub fn open(dir: &Path) -> Result<Pool, StoreError> {
         if !dir.join(CATALOGUE).is_file() {
-            let exists = fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_some());
-            return Err(if exists { StoreError::NotAPool(dir.into()) } else { StoreError::Missing(dir.into()) });
+            let other = holds_other_things(dir).unwrap_or(false);
+            return Err(if other { StoreError::NotAPool(dir.into()) } else { StoreError::Missing(dir.into()) });
         }
         Pool::open_or_make(dir)
     }
@@ -187,6 +185,12 @@ impl Pool {
     }
 }
 
+/// Whether a folder is more than an empty place for a pool. A settings file may be laid there first: it is the way to
+/// choose the cache for a new pool.
+fn holds_other_things(dir: &Path) -> std::io::Result<bool> {
+    Ok(fs::read_dir(dir)?.any(|entry| entry.is_ok_and(|entry| entry.file_name() != SETTINGS)))
+}
+
 fn read_settings(path: &Path) -> Result<Settings, StoreError> {
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
@@ -194,7 +198,11 @@ fn read_settings(path: &Path) -> Result<Settings, StoreError> {
         Err(error) => return Err(StoreError::file(path, "read the settings")(error)),
     };
     toml::from_str(&text).map_err(|error| {
+<<<<<<< HEAD
         let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
+=======
+        let line = error.span().map_or(1, |span| 1 + text[..span.start].matches('\n').count());
+>>>>>>> docs
         StoreError::Settings { path: path.into(), reason: format!("line {line}: {}", error.message()) }
     })
 }
@@ -272,6 +280,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let settings = dir.path().join(SETTINGS);
         fs::write(&settings, "cache = \"page\"\n").unwrap();
+        assert!(matches!(Pool::open(dir.path()), Err(StoreError::Missing(_))), "settings alone are no pool");
         assert_eq!(Pool::create(dir.path()).unwrap().cache(), Cache::Page);
         fs::write(&settings, "\ncash = \"page\"\n").unwrap();
         let error = Pool::open(dir.path()).unwrap_err().to_string();
