@@ -198,11 +198,7 @@ fn read_settings(path: &Path) -> Result<Settings, StoreError> {
         Err(error) => return Err(StoreError::file(path, "read the settings")(error)),
     };
     toml::from_str(&text).map_err(|error| {
-<<<<<<< HEAD
         let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
-=======
-        let line = error.span().map_or(1, |span| 1 + text[..span.start].matches('\n').count());
->>>>>>> docs
         StoreError::Settings { path: path.into(), reason: format!("line {line}: {}", error.message()) }
     })
 }
