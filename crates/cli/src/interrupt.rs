@@ -1,6 +1,8 @@
 //! Ctrl-C and SIGTERM: the first asks for a clean stop, the second stops at once.
 
+use crate::terminal;
 use anyhow::{Context as _, Result};
+use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
@@ -36,7 +38,10 @@ pub fn watch() -> Result<Stop> {
     let seen = stop.clone();
     ctrlc::set_handler(move || {
         if seen.ask() {
-            // The second time: nothing more is cleaned up, as whoever asks twice wants it.
+            // The second time: nothing more is cleaned up but the terminal, as whoever asks twice wants it.
+            if std::io::stdout().is_terminal() {
+                terminal::print(record::live::SHOW_CURSOR);
+            }
             std::process::exit(130);
         }
     })

@@ -4,14 +4,18 @@
 //! Exit codes: 0 done, 1 the answer is no, 2 could not.
 
 mod command;
+mod complaint;
+mod fresh_pool;
 mod interrupt;
 mod machine;
 mod play;
 mod scale;
 mod stage;
+mod terminal;
 mod watch;
 mod workspace;
 
+use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
@@ -42,7 +46,11 @@ enum Answer {
 }
 
 fn main() -> ExitCode {
-    let result = match Arguments::parse().command {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return without_command(&error),
+    };
+    let result = match arguments.command {
         Command::Demo(demo) => demo.run(),
         Command::Run(run) => run.run(),
         Command::Simulate(simulate) => simulate.run(),
@@ -54,30 +62,26 @@ fn main() -> ExitCode {
         Ok(Answer::No) => ExitCode::from(1),
         Err(error) => {
             // A plan's mistakes are several, a line each.
-            plain(&format!("{error:#}")).lines().for_each(|line| eprintln!("seawall: {line}"));
+            complaint::of(&error).lines().for_each(|line| eprintln!("seawall: {line}"));
             ExitCode::from(2)
         }
     }
 }
 
-/// A message without the numbers of the system's errors, which help nobody: their words stand before them.
-fn plain(message: &str) -> String {
-    let mut parts = message.split(" (os error ");
-    let first = parts.next().unwrap_or_default().to_owned();
-    parts.fold(first, |text, part| text + part.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start_matches(')'))
+/// The end of a call that asks for help, or that nobody can understand.
+fn without_command(error: &clap::Error) -> ExitCode {
+    use ErrorKind::{DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion};
+    if matches!(error.kind(), DisplayHelp | DisplayVersion | DisplayHelpOnMissingArgumentOrSubcommand) {
+        error.exit();
+    }
+    eprintln!("seawall: {}", complaint::of_usage(error));
+    ExitCode::from(2)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use clap::CommandFactory as _;
-
-    #[test]
-    fn messages_are_in_words() {
-        let told = "a: No such file or directory (os error 2); b: Permission denied (os error 13)";
-        assert_eq!(plain(told), "a: No such file or directory; b: Permission denied");
-        assert_eq!(plain("as it is"), "as it is");
-    }
 
     /// What people read at the usual width: every command and option says what it is for.
     #[test]

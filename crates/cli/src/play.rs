@@ -4,7 +4,7 @@ use crate::stage::simulated::{Simulated, idle_service};
 use crate::stage::{paths, real::Real};
 use crate::watch::{REPORT_COLUMNS, Seen, Watch, paint};
 use crate::workspace::Workspace;
-use crate::{Answer, interrupt, machine, scale};
+use crate::{Answer, interrupt, machine, scale, terminal};
 use anyhow::{Context as _, Result, bail};
 use block::{Bytes, Span};
 use engine::{Conductor, Stage};
@@ -20,7 +20,7 @@ use workload::Plan;
 #[derive(clap::Args, Clone, Debug)]
 pub struct Options {
     /// Length of every phase that has none of its own in the plan [default: the plan's]
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(2..=86_400))]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     phase_seconds: Option<u64>,
     /// Multiply the plan's depths, rates and limits by this; 1 runs the published figures [default: as
     /// measured before the run, 1 in a simulation]
@@ -83,6 +83,9 @@ pub fn on_real_storage(text: &str, file: &str, options: &Options, real: &RealOpt
     let backend = stage.backend();
     say(options, &format!("I/O: {backend}\n"));
     let (scaling, idle) = measured(&mut stage, &plan, factor_given, options)?;
+    if stop.is_asked() {
+        bail!("stopped before the first phase; nothing was measured");
+    }
     let (plan, commands) = scaled(&plan, scaling.factor)?;
     let recording = Recording {
         machine: machine::look(Some(workspace.path()), &backend),
@@ -90,7 +93,6 @@ pub fn on_real_storage(text: &str, file: &str, options: &Options, real: &RealOpt
         ..recording_of(&plan, started, false)
     };
     let result = play(&plan, commands, idle, recording, &mut stage, stop, options);
-    // The pool goes before the paths are printed, so that what is named is what is left.
     drop(stage);
     if real.keep {
         say(options, &format!("pool kept: {}\n", workspace.path().display()));
@@ -119,7 +121,9 @@ pub fn simulated(text: &str, file: &str, options: &Options) -> Result<Answer> {
         scale: (factor != 1.0).then_some(Scale { factor, published_iops: published, measured_iops: None }),
         ..recording_of(&plan, started, true)
     };
-    play(&plan, commands, idle_service(&plan), recording, &mut stage, stop, options)
+    // It is over before anybody could read along.
+    let options = Options { quiet: true, ..options.clone() };
+    play(&plan, commands, idle_service(&plan), recording, &mut stage, stop, &options)
 }
 
 /// The plan, read, sized and checked with every command in it: nothing was made yet.
@@ -213,9 +217,9 @@ fn play(
         played?;
         bail!("stopped before the first phase");
     }
-    print!("\n{}", record::table::render(&recording, paint()));
+    terminal::print(&format!("\n{}", record::table::render(&recording, paint())));
     let files = keep(&recording, &options.out)?;
-    println!("\n{}", files.join("\n"));
+    terminal::line(&format!("\n{}", files.join("\n")));
     played.context("the run ended early; what was measured so far is kept")?;
     if recording.origin.cut_short {
         bail!("stopped by hand; what was measured so far is kept, marked as cut short");
@@ -233,7 +237,8 @@ fn answer(recording: &Recording) -> Answer {
 
 /// Writes the results; returns a line for each file.
 fn keep(recording: &Recording, out: &Path) -> Result<Vec<String>> {
-    let name = format!("seawall-{}", stamp(recording.origin.started_unix_ms));
+    std::fs::create_dir_all(out).with_context(|| format!("--out {}: make the folder", out.display()))?;
+    let name = free_name(out, &stamp(recording.origin.started_unix_ms));
     let (database, figures) = (out.join("seawall-results.sqlite"), out.join(format!("{name}.csv")));
     let (page, picture) = (out.join(format!("{name}.html")), out.join(format!("{name}.svg")));
     let mut results = Results::open(&database).with_context(|| format!("{}", database.display()))?;
@@ -251,6 +256,16 @@ fn keep(recording: &Recording, out: &Path) -> Result<Vec<String>> {
     ])
 }
 
+/// A name that no results have yet: runs may start in the same second.
+fn free_name(out: &Path, stamp: &str) -> String {
+    let names = (1..).map(|number| match number {
+        1 => format!("seawall-{stamp}"),
+        number => format!("seawall-{stamp}-{number}"),
+    });
+    let is_free = |name: &String| !out.join(format!("{name}.csv")).exists();
+    names.into_iter().find(is_free).unwrap_or_default()
+}
+
 /// `20261121-204500`, in UTC.
 fn stamp(unix_ms: u64) -> String {
     let digits: String = text::date(unix_ms).chars().filter(char::is_ascii_digit).collect();
@@ -260,10 +275,16 @@ fn stamp(unix_ms: u64) -> String {
 
 /// Whether results can be written there, before anything is made.
 fn check_out(out: &Path) -> Result<()> {
-    std::fs::create_dir_all(out).with_context(|| format!("--out {}: make the folder", out.display()))?;
-    let probe = out.join(format!(".seawall-{}", std::process::id()));
-    File::create(&probe).with_context(|| format!("--out {}: cannot be written", out.display()))?;
-    std::fs::remove_file(&probe).with_context(|| format!("{}", probe.display()))
+    if out.exists() && !out.is_dir() {
+        bail!("--out {}: must be a folder, and this is a file; name another place", out.display());
+    }
+    // Where it is not there yet, the folder that it would be made in says whether it can be.
+    let place = out.ancestors().find(|place| place.is_dir()).unwrap_or(Path::new("."));
+    let probe = place.join(format!(".seawall-{}", std::process::id()));
+    if let Err(error) = File::create(&probe).and_then(|_| std::fs::remove_file(&probe)) {
+        bail!("--out {}: cannot be written ({error}); name another place", out.display());
+    }
+    Ok(())
 }
 
 fn say(options: &Options, text: &str) {
@@ -272,7 +293,7 @@ fn say(options: &Options, text: &str) {
     }
     for line in text.lines() {
         for part in text::wrap(line, REPORT_COLUMNS) {
-            println!("{part}");
+            terminal::line(&part);
         }
     }
 }
@@ -306,8 +327,15 @@ impl Filling {
         let rate = self.bar.position() as f64 / self.bar.elapsed().as_secs_f64().max(1e-3);
         self.bar.finish_and_clear();
         if self.shown && !self.terminal {
-            println!("filled at {} MB/s", text::megabytes(rate));
+            terminal::line(&format!("filled at {} MB/s", text::megabytes(rate)));
         }
+    }
+}
+
+fn seconds(given: &str) -> Result<u64, String> {
+    match given.parse() {
+        Ok(seconds) if (2..=86_400).contains(&seconds) => Ok(seconds),
+        _ => Err("must be a whole number of seconds from 2 to 86400".into()),
     }
 }
 
@@ -319,10 +347,9 @@ fn factor(given: &str) -> Result<f64, String> {
 }
 
 fn size(given: &str) -> Result<Bytes, String> {
-    let size: Bytes = given.parse().map_err(|error: block::ParseBytesError| error.to_string())?;
-    match size.0 {
-        0x10_0000.. if size.0.is_multiple_of(4096) => Ok(size),
-        _ => Err("must be at least 1 MiB and a multiple of 4 KiB".into()),
+    match given.parse::<Bytes>() {
+        Ok(size) if size >= Bytes::mib(1) && size.0.is_multiple_of(4096) => Ok(size),
+        _ => Err("must be a size such as 64MiB, at least 1 MiB and a multiple of 4 KiB".into()),
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a person sees while a run goes on: a frame redrawn in place on a terminal, plain lines anywhere else.
 
 use crate::interrupt::Stop;
+use crate::terminal;
 use block::Span;
 use engine::Pace;
 use record::Paint;
@@ -54,10 +55,13 @@ impl Watch {
             None => {
                 if self.announced != self.state.phase {
                     self.announced = self.state.phase;
-                    println!("{}/{} {}: {}", self.state.phase, self.state.phases, self.state.name, self.state.about);
-                    self.state.in_force.iter().for_each(|limit| println!("    {limit}"));
+                    terminal::line(&format!(
+                        "{}/{} {}: {}",
+                        self.state.phase, self.state.phases, self.state.name, self.state.about
+                    ));
+                    self.state.in_force.iter().for_each(|limit| terminal::line(&format!("    {limit}")));
                 }
-                println!("{}", line(&self.state));
+                terminal::line(&line(&self.state));
                 let _ = stdout().flush();
             }
         }

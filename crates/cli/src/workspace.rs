@@ -27,6 +27,9 @@ impl Workspace {
             );
         }
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        if !parent.is_dir() {
+            bail!("--dir {}: {} is no folder; make it first, or name another place", path.display(), parent.display());
+        }
         let space = uring::space::space(parent).with_context(|| format!("--dir {}", path.display()))?;
         let (needed, free) = (Bytes(needed.0.saturating_add(SLACK.0)), space.available);
         if free < needed {
@@ -35,7 +38,9 @@ impl Workspace {
                 path.display()
             );
         }
-        std::fs::create_dir(&path).with_context(|| format!("--dir {}: make the folder", path.display()))?;
+        if let Err(error) = std::fs::create_dir(&path) {
+            bail!("--dir {}: cannot be made ({error}); name another place", path.display());
+        }
         Ok(Workspace { path, keep })
     }
 

@@ -155,6 +155,7 @@ impl Running {
     }
 
     fn next_request(&mut self, now: Time) -> Option<Request> {
+        self.not_before = None;
         if let Some(request) = self.held.take() {
             return Some(request);
         }

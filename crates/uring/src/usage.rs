@@ -103,7 +103,8 @@ mod tests {
         assert!(used > Span::ZERO);
         assert!(process_cpu() > process);
         assert!(usage(Who::Process).resident_most > Bytes::kib(100));
+        // The kernel splits one total into user and system by sampling, so only the sums compare.
         let (mine, all) = (usage(Who::Thread), usage(Who::Process));
-        assert!(mine.user.saturating_sub(all.user) == Span::ZERO);
+        assert!(mine.user + mine.system <= all.user + all.system);
     }
 }

@@ -57,12 +57,20 @@ fn the_commands_are_the_published_ones() {
              volume modify -volume vol1 -vserver svm01 -qos-policy-group policy1-shared\n\
              volume modify -volume vol2 -vserver svm01 -qos-policy-group policy1-shared",
         ),
+        (
+            // Ours: the published walk-through has no floors.
+            "floors",
+            "volume modify -volume vol1 -vserver svm01 -qos-policy-group none\n\
+             qos policy-group create floors -vserver svm01 -min-throughput 5000IOPS -is-shared false\n\
+             volume modify -volume vol2 -vserver svm01 -qos-policy-group floors\n\
+             volume modify -volume vol3 -vserver svm01 -qos-policy-group floors",
+        ),
     ];
     assert_eq!(commands, expected.map(|(name, lines)| (name, lines.to_owned())));
 }
 
 #[test]
-fn the_criteria_ask_for_walls_noise_and_recovery() {
+fn the_criteria_ask_for_walls_noise_recovery_and_floors() {
     let victims = || vec!["server2".to_owned(), "server3".to_owned()];
     let restored = |phase: &str| Criterion::Restored {
         workloads: victims(),
@@ -76,6 +84,7 @@ fn the_criteria_ask_for_walls_noise_and_recovery() {
         Criterion::Starved { workloads: victims(), phase: "bully".into(), baseline: "even".into(), part: 0.70 },
         restored("lower"),
         restored("raised"),
+        Criterion::FloorHeld { workloads: victims(), phase: "floors".into(), part: 0.99 },
     ];
     assert_eq!(plan().criteria, expected);
 }
@@ -114,7 +123,7 @@ fn scaling_multiplies_depths_and_leaves_connections() {
 #[test]
 fn it_describes_itself_in_plain_language() {
     let lines = plan().describe();
-    assert_eq!(lines[0], "A noisy neighbour, measured and walled off: 3 workloads, 7 phases, 56 s in all, seed 1");
+    assert_eq!(lines[0], "A noisy neighbour, measured and walled off: 3 workloads, 8 phases, 1 min 4 s in all, seed 1");
     assert_eq!(lines[1], "server1 on svm01:/vol/vol1/lun1: 4 KiB random, 50 % reads, 2 connections × 256 in flight");
     assert_eq!(lines[4], "phase 1, even (8 s): three hosts ask for the same");
     assert_eq!(
@@ -127,6 +136,6 @@ fn it_describes_itself_in_plain_language() {
         "phase 4, lower (8 s): the policy is lowered while it is attached; \
          runs `qos policy-group modify policy1 -max-throughput 1000IOPS,200MB/s`"
     );
-    assert_eq!(lines[11], "simulated device: 21 parallel servers of 1.00 ms each, 21000 IOPS");
-    assert_eq!(lines.len(), 12);
+    assert_eq!(lines[12], "simulated device: 21 parallel servers of 1.00 ms each, 21000 IOPS");
+    assert_eq!(lines.len(), 13);
 }

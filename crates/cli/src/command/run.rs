@@ -23,7 +23,7 @@ pub struct Run {
 impl Run {
     pub fn run(self) -> Result<Answer> {
         let name = self.plan.display().to_string();
-        let text = std::fs::read_to_string(&self.plan).with_context(|| name.clone())?;
+        let text = std::fs::read_to_string(&self.plan).with_context(|| format!("PLAN {name}: cannot be read"))?;
         play::on_real_storage(&text, &name, &self.options, &self.real)
     }
 }

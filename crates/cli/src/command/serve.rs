@@ -1,14 +1,15 @@
 //! `seawall serve`: the storage server alone.
 
-use crate::{Answer, interrupt};
-use anyhow::{Context as _, Result};
+use crate::fresh_pool::FreshPool;
+use crate::{Answer, interrupt, terminal};
+use anyhow::{Context as _, Result, anyhow, bail};
 use block::Bytes;
 use qos::RegistrySettings;
 use server::{Control, ControlSocket, Listen, ServerLimits, Shard};
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
-use store::Pool;
+use store::{Pool, StoreError};
 use uring::IoSettings;
 
 /// Serve a pool's LUNs over NBD until interrupted
@@ -39,24 +40,56 @@ impl Serve {
         let stop = interrupt::watch()?;
         log(self.verbose);
         let listen = self.listen.iter().map(|text| text.parse()).collect::<Result<Vec<Listen>, _>>()?;
-        let pool = match Pool::open(&self.pool) {
-            Err(store::StoreError::Missing(_)) if self.create => Pool::create(&self.pool)?,
-            opened => opened?,
-        };
+        let (pool, mut fresh) = self.pool()?;
         let socket = pool.control_socket();
         let limits = ServerLimits::default();
         let shard = Shard::start(&listen, limits, io_settings(self.no_io_uring, limits.memory))?;
         for address in shard.listening() {
-            println!("listening on {address}");
+            terminal::line(&format!("listening on {address}"));
         }
-        println!("I/O: {}", shard.backend());
+        terminal::line(&format!("I/O: {}", shard.backend()));
         let control = Arc::new(Mutex::new(Control::open(pool, shard, RegistrySettings::default())?));
         let _commands = ControlSocket::open(&socket, Arc::clone(&control))
             .with_context(|| format!("{}: control socket", socket.display()))?;
-        println!("commands: seawall shell --pool {}", self.pool.display());
+        if let Some(fresh) = &mut fresh {
+            fresh.keep();
+        }
+        terminal::line(&format!("commands: seawall shell --pool {}", self.pool.display()));
         stop.wait();
-        println!("stopping: requests under way are answered first");
+        terminal::line("stopping: requests under way are answered first");
         Ok(Answer::Yes)
+    }
+
+    /// The pool, and how its place was before where it was made just now.
+    fn pool(&self) -> Result<(Pool, Option<FreshPool>)> {
+        if self.pool.exists() && !self.pool.is_dir() {
+            bail!("--pool {}: must be a folder, and this is a file; name another place", self.pool.display());
+        }
+        match Pool::open(&self.pool) {
+            // A folder with nothing but settings is not a pool yet, and may become one.
+            Err(StoreError::Missing(_) | StoreError::NotAPool(_)) if self.create => self.make_pool(),
+            opened => Ok((opened.map_err(pool_error)?, None)),
+        }
+    }
+
+    fn make_pool(&self) -> Result<(Pool, Option<FreshPool>)> {
+        let mut fresh = FreshPool::before(&self.pool);
+        let pool = Pool::create(&self.pool).inspect_err(|error| {
+            // Somebody's folder: nothing was made there, and nothing is to be removed.
+            if matches!(error, StoreError::NotAPool(_)) {
+                fresh.keep();
+            }
+        });
+        Ok((pool.map_err(pool_error)?, Some(fresh)))
+    }
+}
+
+/// Names the option, where the error is about the folder that it gave.
+fn pool_error(error: StoreError) -> anyhow::Error {
+    use StoreError::{File, InUse, Missing, NotAPool};
+    match error {
+        Missing(_) | NotAPool(_) | InUse(_) | File { .. } => anyhow!("--pool {error}"),
+        other => other.into(),
     }
 }
 

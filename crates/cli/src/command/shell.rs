@@ -1,6 +1,6 @@
 //! `seawall shell`: an administrator's lines to a running server.
 
-use crate::Answer;
+use crate::{Answer, terminal};
 use anyhow::{Context as _, Result};
 use server::ControlClient;
 use std::io::{BufRead, IsTerminal, Write};
@@ -25,7 +25,8 @@ impl Shell {
     pub fn run(self) -> Result<Answer> {
         let socket = self.pool.join(CONTROL_SOCKET);
         let mut server = ControlClient::connect(&socket).with_context(|| {
-            format!("{}: no server answers there; `seawall serve --pool DIR` starts one", socket.display())
+            let pool = self.pool.display();
+            format!("--pool {pool}: no server answers there; `seawall serve --pool {pool}` starts one")
         })?;
         if !self.command.is_empty() {
             for line in &self.command {
@@ -45,7 +46,7 @@ fn converse(server: &mut ControlClient) -> Result<Answer> {
     let by_hand = input.is_terminal();
     loop {
         if by_hand {
-            print!("seawall::> ");
+            terminal::print("seawall::> ");
             std::io::stdout().flush()?;
         }
         let mut line = String::new();
@@ -65,7 +66,7 @@ fn converse(server: &mut ControlClient) -> Result<Answer> {
 fn run_line(server: &mut ControlClient, line: &str) -> Result<Answer> {
     match server.run(line).context("the server went away")? {
         Ok(answer) => {
-            print!("{answer}");
+            terminal::print(&answer);
             Ok(Answer::Yes)
         }
         Err(refusal) => {
