@@ -13,6 +13,7 @@ fn every_limit_stands_there_with_its_value() {
         connection_requests,
         handshake_time,
         handshake_options,
+        patience,
         memory,
         receive,
     } = ServerLimits::default();
@@ -20,8 +21,9 @@ fn every_limit_stands_there_with_its_value() {
         ("connections", connections.to_string()),
         ("connection_in_flight", connection_in_flight.to_string()),
         ("connection_requests", connection_requests.to_string()),
-        ("handshake_time", handshake_time.to_string()),
+        ("handshake_time", format!("{} s", handshake_time.as_secs_f64())),
         ("handshake_options", handshake_options.to_string()),
+        ("patience", format!("{} s", patience.as_secs_f64())),
         ("memory", memory.to_string()),
         ("receive", receive.to_string()),
     ];

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 
 /// Run a plan in virtual time over the simulated device that it names
 ///
-/// The same workloads, commands and QoS gate as in `seawall run`, over the device that the plan's table `device` describes. The same plan
-/// gives the same result, to the last digit, in seconds.
+/// The same workloads, commands and QoS gate as in `seawall run`, over the device that the plan's table `device`
+/// describes. The same plan gives the same result, to the last digit, in seconds.
 #[derive(clap::Args)]
 pub struct Simulate {
     /// The plan file
