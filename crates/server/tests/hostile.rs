@@ -43,8 +43,9 @@ fn requests(chance: &mut Chance) -> Vec<u8> {
     for cookie in 0..chance.below(60) {
         let len = [1, 512, 4096, 5000, 200_000][chance.below(5) as usize];
         let at = chance.below(LUN_BYTES - len);
-        let command = [Command::Read, Command::Write, Command::Flush, Command::Trim, Command::WriteZeroes, Command::Other(9)]
-            [chance.below(6) as usize];
+        let command =
+            [Command::Read, Command::Write, Command::Flush, Command::Trim, Command::WriteZeroes, Command::Other(9)]
+                [chance.below(6) as usize];
         match command {
             Command::Write => {
                 bytes.extend(simple(&Request::write(cookie, at, len as u32)));
@@ -175,7 +176,10 @@ fn a_handshake_that_says_nothing_is_ended_and_the_shard_sleeps_meanwhile() {
 fn a_client_that_asks_for_lists_and_never_listens_is_held_back() {
     let mut server = Server::start(BACKENDS[0], limits());
     for n in 0..100 {
-        server.control.execute(&format!("lun create -path /vol/vol1/a_long_name_to_fill_the_list_{n} -size 1MB")).unwrap();
+        server
+            .control
+            .execute(&format!("lun create -path /vol/vol1/a_long_name_to_fill_the_list_{n} -size 1MB"))
+            .unwrap();
     }
     let mut stream = server.raw();
     let lists: Vec<u8> = (0..64).flat_map(|_| option(OPT_LIST, &[])).collect();

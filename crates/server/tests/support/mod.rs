@@ -219,8 +219,7 @@ impl Client {
             let (at, len) = read(cookie);
             let piece = body.or((simple && len > 0 && failed.is_none()).then_some((at, len)));
             if let Some((offset, piece)) = piece {
-                let (assembly, bytes) =
-                    data.get_or_insert_with(|| (ReadAssembly::new(at, len), vec![0; len as usize]));
+                let (assembly, bytes) = data.get_or_insert_with(|| (ReadAssembly::new(at, len), vec![0; len as usize]));
                 let range = assembly.place(offset, piece).unwrap();
                 while self.received.len() < range.len() {
                     if !self.receive() {
