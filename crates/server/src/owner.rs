@@ -76,18 +76,15 @@ impl Owner {
         let port = io.port();
         let volumes = Volumes::new(&io, VolumesSettings::default());
         let settings = qos::Settings::default();
-        let accepting = |mut listener: Listener| Accepting {
-            socket: io.register(listener.take_socket()),
-            listener,
-            armed: false,
-        };
+        let accepting =
+            |mut listener: Listener| Accepting { socket: io.register(listener.take_socket()), listener, armed: false };
         Owner {
             port,
             gate: Gate::new(volumes, settings),
             exports: Exports::default(),
             accounts: Accounts::default(),
             limits,
-            claims: Claims::new(limits.memory),
+            claims: Claims::new(limits.memory, limits.receive_buffers()),
             listeners: listeners.into_iter().map(accepting).collect(),
             sessions: Vec::new(),
             free: Vec::new(),

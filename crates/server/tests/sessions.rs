@@ -8,11 +8,7 @@ use std::io::Write;
 use support::{BACKENDS, Client, LUN, LUN_BYTES, Server, is_closed, limits};
 
 fn wishes(framing: Framing) -> Wishes {
-    Wishes {
-        structured: framing >= Framing::Structured,
-        extended: framing == Framing::Extended,
-        ..Wishes::plain(LUN)
-    }
+    Wishes { structured: framing >= Framing::Structured, extended: framing == Framing::Extended, ..Wishes::plain(LUN) }
 }
 
 #[test]
