@@ -1,6 +1,6 @@
 //! What the gate says of its objects and groups: what each got, what held it back, and whether its floor was met.
 
-use block::{Bytes, Cause, LimitKind, ObjectId, OpKind, Span};
+use block::{Bytes, Cause, LimitKind, ObjectId, Span};
 
 use crate::edit::GroupId;
 
@@ -9,7 +9,7 @@ use crate::edit::GroupId;
 pub struct Tally {
     /// Operations.
     pub ops: u64,
-    /// Bytes of the kinds that move data ([`OpKind::moves_data`]).
+    /// Bytes of the kinds that move data ([`block::OpKind::moves_data`]).
     pub bytes: u64,
 }
 
@@ -143,14 +143,6 @@ impl ObjectAccount {
         Tally {
             ops: self.reads.ops + self.writes.ops + self.others.ops,
             bytes: self.reads.bytes.saturating_add(self.writes.bytes),
-        }
-    }
-
-    pub(crate) fn tally_mut(&mut self, kind: OpKind) -> &mut Tally {
-        match kind {
-            OpKind::Read => &mut self.reads,
-            OpKind::Write => &mut self.writes,
-            _ => &mut self.others,
         }
     }
 }

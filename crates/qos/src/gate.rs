@@ -86,7 +86,7 @@ impl<T: Target> Gate<T> {
         request.tag = self.scheduler.token(pick.job);
         match self.inner.submit(now, request) {
             Submitted::Taken(ticket) => self.scheduler.started(pick, ticket),
-            Submitted::Full(request) => self.scheduler.go_refused(pick, request),
+            Submitted::Full(request) => self.scheduler.refused(pick, request),
         }
     }
 }

@@ -24,6 +24,7 @@ mod scheduler;
 pub mod settings;
 mod slab;
 mod tuning;
+mod wheel;
 
 pub use account::{Bin, FloorState, GateStatus, GroupAccount, ObjectAccount, Passed, Shortage, Spans, Tally};
 pub use adaptive::{Allocation, Density, Evaluation, Per, Size, SizeUnit, Units, typed_size};

@@ -5,8 +5,8 @@ use std::ops::{Index, IndexMut};
 /// No record.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// A vector whose places are used again. The owner of a number frees it exactly once; a freed record stays where it is
-/// until its number is used again, so whoever may hold an old number compares ages.
+/// A vector whose places are used again. The owner of a number frees it exactly once; a freed record stays as it is
+/// until its number is used again, so whoever may hold an old number needs another sign that it is meant.
 #[derive(Debug)]
 pub(crate) struct Slab<T> {
     records: Vec<T>,
@@ -20,17 +20,27 @@ impl<T> Default for Slab<T> {
 }
 
 impl<T> Slab<T> {
-    /// Keeps a record; gives its number and, where the number was used before, what was there.
-    pub fn add(&mut self, make: impl FnOnce(Option<&T>) -> T) -> u32 {
+    /// Keeps a record and gives its number.
+    pub fn add(&mut self, record: T) -> u32 {
         if let Some(number) = self.free.pop() {
-            let record = make(Some(&self.records[number as usize]));
             self.records[number as usize] = record;
             return number;
         }
         let number = u32::try_from(self.records.len()).unwrap_or(NONE);
         assert!(number != NONE, "more records than 32 bits can number");
-        self.records.push(make(None));
+        self.records.push(record);
         number
+    }
+
+    /// A number to use, its record as its last user left it, or new.
+    pub fn claim(&mut self) -> u32
+    where
+        T: Default,
+    {
+        match self.free.pop() {
+            Some(number) => number,
+            None => self.add(T::default()),
+        }
     }
 
     /// The number may be used again.
@@ -56,12 +66,14 @@ impl<T> Slab<T> {
 
 impl<T> Index<u32> for Slab<T> {
     type Output = T;
+    #[inline]
     fn index(&self, number: u32) -> &T {
         &self.records[number as usize]
     }
 }
 
 impl<T> IndexMut<u32> for Slab<T> {
+    #[inline]
     fn index_mut(&mut self, number: u32) -> &mut T {
         &mut self.records[number as usize]
     }

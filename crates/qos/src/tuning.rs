@@ -27,6 +27,9 @@ pub struct Settings {
     /// Ceilings and groups traced in 10 ms bins at most; further ones are limited all the same, but not traced. A trace
     /// takes at most 6 KiB, so the default bounds all of them to 24 MiB.
     pub traces_max: u32,
+    /// Timers of limits go off at multiples of this, late by less than one: those of one grain cost one wake-up. It must
+    /// stay well below `tolerance`, which makes up for it.
+    pub timer_grain: Span,
     /// How often floors are judged and the window of best-effort work moves.
     pub tick: Span,
 }
@@ -41,6 +44,7 @@ impl Default for Settings {
             turn_slack: 4,
             fair_depth: 64,
             traces_max: 4096,
+            timer_grain: Span::from_micros(100),
             tick: Span::from_millis(20),
         }
     }

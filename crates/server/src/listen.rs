@@ -3,11 +3,12 @@
 use std::io::{ErrorKind, Read};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
+use uring::socket::listen_unix;
 
 /// Where to listen.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,6 +19,9 @@ pub enum Listen {
     Tcp(String),
 }
 
+/// What the kernel takes as a Unix socket's path, less the zero byte behind it.
+const PATH_BYTES_MAX: usize = 107;
+
 /// Why a listener could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
@@ -27,8 +31,11 @@ pub enum ListenError {
     /// Somebody answers there.
     #[error("--listen unix:{}: another server answers there", .0.display())]
     InUse(PathBuf),
+    /// What is there is not ours to remove.
+    #[error("--listen unix:{}: there is something that is no socket; choose another path", .0.display())]
+    Occupied(PathBuf),
     /// The path is longer than a socket's may be.
-    #[error("--listen unix:{}: a socket's path has at most 107 bytes; choose a shorter one", .0.display())]
+    #[error("--listen unix:{}: a socket's path has at most {PATH_BYTES_MAX} bytes; choose a shorter one", .0.display())]
     TooLong(PathBuf),
     /// The system refused.
     #[error("--listen {0}: {1}")]
@@ -39,8 +46,10 @@ impl FromStr for Listen {
     type Err = ListenError;
 
     fn from_str(text: &str) -> Result<Listen, ListenError> {
-        if let Some(path) = text.strip_prefix("unix:").filter(|path| !path.is_empty()) {
-            return Ok(Listen::Unix(path.into()));
+        match text.strip_prefix("unix:").map(PathBuf::from) {
+            Some(path) if path.as_os_str().len() > PATH_BYTES_MAX => return Err(ListenError::TooLong(path)),
+            Some(path) if !path.as_os_str().is_empty() => return Ok(Listen::Unix(path)),
+            _ => {}
         }
         let port = text.rsplit_once(':').filter(|(host, _)| !host.is_empty()).map(|(_, port)| port.parse::<u16>());
         match port {
@@ -71,17 +80,16 @@ impl Listen {
 
 fn open_unix(path: &PathBuf) -> Result<Listener, ListenError> {
     let system = |error| ListenError::System(format!("unix:{}", path.display()), error);
-    if path.as_os_str().len() > 107 {
+    if path.as_os_str().len() > PATH_BYTES_MAX {
         return Err(ListenError::TooLong(path.clone()));
     }
-    if path.exists() {
-        if is_served(|| UnixStream::connect(path)) {
-            return Err(ListenError::InUse(path.clone()));
-        }
-        std::fs::remove_file(path).map_err(system)?;
+    match std::fs::symlink_metadata(path) {
+        Ok(found) if !found.file_type().is_socket() => return Err(ListenError::Occupied(path.clone())),
+        Ok(_) if is_served(|| UnixStream::connect(path)) => return Err(ListenError::InUse(path.clone())),
+        Ok(_) => std::fs::remove_file(path).map_err(system)?,
+        Err(_) => {}
     }
-    let listener = UnixListener::bind(path).map_err(system)?;
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).map_err(system)?;
+    let listener = listen_unix(path, 0o600).map_err(system)?;
     let address = format!("unix:{}", path.display());
     Ok(Listener { address, socket: Some(listener.into()), path: Some(path.clone()) })
 }
@@ -179,6 +187,8 @@ mod tests {
         assert_eq!(parse("unix:/run/s.sock").unwrap(), Listen::Unix("/run/s.sock".into()));
         assert_eq!(parse("127.0.0.1:10809").unwrap(), Listen::Tcp("127.0.0.1:10809".into()));
         assert_eq!(parse("[::1]:0").unwrap(), Listen::Tcp("[::1]:0".into()));
+        let path = |length: usize| format!("unix:{}", "x".repeat(length));
+        assert!(parse(&path(107)).is_ok() && matches!(parse(&path(108)), Err(ListenError::TooLong(_))));
         for wrong in ["", "unix:", "10809", ":10809", "host:port", "host:70000"] {
             assert!(matches!(parse(wrong), Err(ListenError::Syntax(_))), "{wrong}");
         }
@@ -189,11 +199,20 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("s");
         // A socket whose server is gone without removing it.
-        drop(UnixListener::bind(&path).unwrap());
+        drop(listen_unix(&path, 0o600).unwrap());
         let live = Listen::Unix(path.clone()).open().unwrap();
         assert!(matches!(Listen::Unix(path.clone()).open(), Err(ListenError::InUse(_))));
         drop(live);
         assert!(!path.exists(), "it goes with its listener");
+    }
+
+    #[test]
+    fn what_is_no_socket_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("thesis.txt");
+        std::fs::write(&path, "years of work").unwrap();
+        assert!(matches!(Listen::Unix(path.clone()).open(), Err(ListenError::Occupied(_))));
+        assert_eq!(std::fs::read(&path).unwrap(), b"years of work");
     }
 
     #[test]

@@ -67,7 +67,7 @@ fn every_bundled_plan_plays() {
     let scratch = Scratch::new();
     let mut played = 0;
     for entry in std::fs::read_dir(Path::new(PLANS)).unwrap().flatten() {
-        let ended = run(seawall(scratch.path()).arg("simulate").arg(entry.path()));
+        let ended = run(seawall(scratch.path()).args(["simulate", "--phase-seconds", "2"]).arg(entry.path()));
         assert!(matches!(ended.code, Some(0 | 1)), "{}: {ended:?}", entry.path().display());
         played += 1;
     }

@@ -1,6 +1,6 @@
 //! Edits of the tree while requests wait and fly: each is checked first, then applied whole.
 
-use block::{BytesPerSecond, Fault, Iops, ObjectId};
+use block::{BytesPerSecond, Iops, ObjectId};
 
 use super::Scheduler;
 use super::floor::{Guarantee, Spot};
@@ -19,6 +19,8 @@ const RATE_MAX: u64 = 1 << 40;
 impl Scheduler {
     /// Applies one edit, or says why not and changes nothing.
     pub fn edit(&mut self, edit: &Edit) -> Result<(), EditError> {
+        // What is counted from now on is known by this.
+        self.epoch += 1;
         match *edit {
             Edit::AddObject { object, parent } => self.add_object(object, parent)?,
             Edit::RemoveObject { object } => self.remove_object(object)?,
@@ -44,11 +46,11 @@ impl Scheduler {
         {
             return Err(EditError::TooDeep(LEVELS_MAX));
         }
-        let node = self.nodes.add(|_| Node::new(object, above));
+        let node = self.nodes.add(Node::new(object, above));
         self.objects.set(object.0, node);
         self.nodes[above].children += 1;
         if self.nodes[above].desk == NONE {
-            self.nodes[above].desk = self.desks.add(|_| Desk::default());
+            self.nodes[above].desk = self.desks.add(Desk::default());
             if self.nodes[above].queued > 0 && !self.nodes[above].called {
                 self.sit_own(above);
             }
@@ -63,9 +65,7 @@ impl Scheduler {
         }
         self.recall_spilled();
         while self.nodes[node].head != NONE {
-            let job = self.nodes[node].head;
-            self.unlink(job);
-            self.end_unsent(job, Fault::Gone);
+            self.end_unsent(self.nodes[node].head);
         }
         self.change_group(node, NONE);
         self.free_floor(node);
@@ -78,21 +78,11 @@ impl Scheduler {
         self.objects.set(object.0, NONE);
         let parent = self.nodes[node].parent;
         self.nodes[parent].children -= 1;
+        // It is kept for its requests in flight, and so is what is above it.
+        self.nodes[parent].lingering += 1;
         self.nodes[node].dead = true;
-        if self.nodes[node].outstanding == 0 {
-            self.free_node(node);
-        }
+        self.free_dead(node);
         Ok(())
-    }
-
-    /// The slot of a removed node whose last request has ended.
-    pub(super) fn free_node(&mut self, node: u32) {
-        let meter = std::mem::replace(&mut self.nodes[node].meter, NONE);
-        if meter != NONE {
-            self.meters[meter].in_use = false;
-            self.meters.free(meter);
-        }
-        self.nodes.free(node);
     }
 
     fn set_limits(&mut self, object: ObjectId, limits: Limits) -> Result<(), EditError> {
@@ -111,7 +101,6 @@ impl Scheduler {
         if limit != NONE {
             self.limits[limit].set(self.now, ceiling, self.settings.tolerance);
         }
-        self.note_policy(node);
         self.reopen(Entity::Node(node));
     }
 
@@ -120,7 +109,7 @@ impl Scheduler {
         self.release(entity);
         let limit = self.limit_of(entity);
         if limit != NONE {
-            self.unpark_floor(limit);
+            self.call_parked(limit);
         }
     }
 
@@ -132,12 +121,8 @@ impl Scheduler {
             return;
         }
         if old == NONE {
-            let (now, outstanding) = (self.now, self.nodes[node].outstanding);
-            self.nodes[node].floor = self.guarantees.add(|_| Guarantee::new(now, node));
+            self.nodes[node].floor = self.guarantees.add(Guarantee::new(self.now, node, self.epoch));
             self.floors.set += 1;
-            if outstanding > 0 {
-                self.touch_floor(node);
-            }
         }
         let floor = self.nodes[node].floor;
         let guarantee = &mut self.guarantees[floor];
@@ -146,7 +131,7 @@ impl Scheduler {
         if guarantee.wanted() == Floor::default() {
             return self.free_floor(node);
         }
-        guarantee.retime(self.now, self.floors.phi);
+        guarantee.retime(self.now, self.floors.phi, true);
         if guarantee.spot != Spot::Parked && self.has_work(Entity::Node(node)) {
             self.relist_floor(floor);
         }
@@ -187,15 +172,9 @@ impl Scheduler {
             return Err(EditError::GroupExists(group));
         }
         check(limits)?;
-        let desk = self.desks.add(|_| Desk::default());
-        let slot = self.groups.add(|_| Group {
-            limits,
-            limit: NONE,
-            desk,
-            members: 0,
-            seat: Seat::default(),
-            place: Place::Out,
-        });
+        let desk = self.desks.add(Desk::default());
+        let slot =
+            self.groups.add(Group { limits, limit: NONE, desk, members: 0, seat: Seat::default(), place: Place::Out });
         let limit = self.add_limit(Owner::Group(slot, group));
         self.limits[limit].set(self.now, limits.ceiling, self.settings.tolerance);
         self.groups[slot].limit = limit;
@@ -258,7 +237,6 @@ impl Scheduler {
                 self.share_group_floor(slot);
             }
         }
-        self.note_policy(node);
         if self.has_work(entity) {
             self.settle(entity);
         }
@@ -271,22 +249,16 @@ impl Scheduler {
         }
         let limit = self.nodes[node].limit;
         if limit != NONE {
-            self.limits[limit].depth_max = if fair { self.settings.fair_depth.max(1) } else { u32::MAX };
+            let record = &mut self.limits[limit];
+            record.depth_max = if fair { self.settings.fair_depth.max(1) } else { u32::MAX };
+            (record.flying, record.since) = (0, self.epoch);
         }
-        self.nodes[node].fair = fair;
-        self.note_policy(node);
         self.reopen(Entity::Node(node));
         Ok(())
     }
 
-    fn note_policy(&mut self, node: u32) {
-        let record = &self.nodes[node];
-        let limited = record.limit != NONE && self.limits[record.limit].has_rate();
-        self.nodes[node].has_policy = limited || record.fair || record.group != NONE;
-    }
-
     fn add_limit(&mut self, owner: Owner) -> u32 {
-        let limit = self.limits.add(|_| Limit::new(owner));
+        let limit = self.limits.add(Limit::new(owner));
         if self.traces < self.settings.traces_max {
             self.traces += 1;
             self.limits[limit].start_trace();
@@ -297,11 +269,11 @@ impl Scheduler {
     fn free_limit(&mut self, limit: u32) {
         if limit != NONE {
             self.traces -= u32::from(self.limits[limit].is_traced());
-            while !self.limits[limit].floors.is_empty() {
-                self.unpark_floor(limit);
-            }
-            // Whoever looks at this slot from the agenda finds nothing meant.
+            // A timer that finds this slot finds nothing meant; floors that wait there go on.
             self.limits[limit].retire();
+            while !self.limits[limit].floors.is_empty() {
+                self.call_parked(limit);
+            }
             self.limits.free(limit);
         }
     }

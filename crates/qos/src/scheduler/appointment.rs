@@ -97,18 +97,19 @@ impl Scheduler {
     /// Promises the first of an object's queue to go at that moment: its turn and its limits are charged.
     pub(super) fn appoint(&mut self, leaf: u32, at: Time) {
         let bytes = self.jobs[self.nodes[leaf].head].bytes;
-        self.charge_turns(leaf, bytes, Warrant::Room);
+        let mut child = NONE;
         let mut node = leaf;
         while node != NONE {
-            let group = self.nodes[node].group;
-            let of_group = if group == NONE { NONE } else { self.groups[group].limit };
-            for limit in [self.nodes[node].limit, of_group] {
-                if limit != NONE {
-                    let latest = self.limits[limit].latest(self.now);
-                    self.limits[limit].reserve(at.min(latest), bytes);
-                }
+            let (group, parent) = (self.nodes[node].group, self.nodes[node].parent);
+            if self.nodes[node].desk != NONE {
+                self.charge_turn(node, child, bytes, true);
             }
-            node = self.nodes[node].parent;
+            self.reserve(self.nodes[node].limit, at, bytes);
+            if group != NONE {
+                self.charge_group_turn(group, node, bytes, true);
+                self.reserve(self.groups[group].limit, at, bytes);
+            }
+            (child, node) = (node, parent);
         }
         if self.nodes[leaf].desk != NONE {
             self.stand_own(leaf);
@@ -117,9 +118,16 @@ impl Scheduler {
         if !self.has_work(Entity::Node(leaf)) {
             self.leave(Entity::Node(leaf));
         }
-        self.seq = self.seq.wrapping_add(1);
-        self.nodes[leaf].appointment = self.seq;
-        self.appointments.push(Entry { key: at.as_nanos(), id: leaf, seq: self.seq });
+        let seq = self.next_seq();
+        self.nodes[leaf].appointment = seq;
+        self.appointments.push(Entry { key: at.as_nanos(), id: leaf, seq });
+    }
+
+    fn reserve(&mut self, limit: u32, at: Time, bytes: u64) {
+        if limit != NONE {
+            let latest = self.limits[limit].latest(self.now);
+            self.limits[limit].reserve(at.min(latest), bytes);
+        }
     }
 
     /// The first whose moment has come.
@@ -128,11 +136,7 @@ impl Scheduler {
             let entry = self.appointments.peek().filter(|entry| entry.key <= self.now.as_nanos())?;
             let node = &self.nodes[entry.id];
             if node.called && node.appointment == entry.seq {
-                let warrant = match self.due_floor_above(entry.id) {
-                    NONE => Warrant::Room,
-                    floor => Warrant::Floor(floor),
-                };
-                return Some(Pick { job: node.head, queued: true, called: true, warrant });
+                return Some(Pick { job: node.head, warrant: Warrant::Called });
             }
             // Its queue was cancelled; what was charged for it is gone.
             self.appointments.pop();

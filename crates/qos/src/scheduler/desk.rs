@@ -2,9 +2,9 @@
 
 use block::{Cause, Time};
 
+use super::Scheduler;
 use super::node::{Entity, Place, ROOT, Waiter};
-use super::turn::{Desk, Price, Seat};
-use super::{Scheduler, Warrant};
+use super::turn::{Desk, Seat};
 use crate::heap::Entry;
 use crate::slab::NONE;
 
@@ -263,46 +263,6 @@ impl Scheduler {
             (Entity::Node(n), Place::Group) => &mut self.nodes[n].group_seat,
             (Entity::Node(n), _) => &mut self.nodes[n].seat,
             (Entity::Group(g), _) => &mut self.groups[g].seat,
-        }
-    }
-
-    /// Charges a turn at every desk on the path where somebody waits.
-    pub(super) fn charge_turns(&mut self, leaf: u32, bytes: u64, warrant: Warrant) {
-        let slack = self.slack();
-        // Beneath the node whose floor it was, turns were taken; from there up the floor went ahead of them.
-        let mut by_turn = true;
-        let own = self.nodes[leaf].desk;
-        if own != NONE {
-            let cost = self.price(Entity::Node(leaf)).cost(bytes);
-            let mut seat = self.desks[own].own;
-            self.desks[own].charge(&mut seat, cost, slack, warrant != Warrant::Floor(leaf));
-            self.desks[own].own = seat;
-        }
-        let mut at = leaf;
-        while at != ROOT {
-            let (group, parent, place) = (self.nodes[at].group, self.nodes[at].parent, self.nodes[at].place);
-            by_turn &= warrant != Warrant::Floor(at);
-            if group != NONE {
-                let cost = self.price(Entity::Group(group)).cost(bytes);
-                let desk = self.groups[group].desk;
-                self.desks[desk].charge(&mut self.nodes[at].group_seat, cost, slack, by_turn);
-                if place == Place::Group {
-                    let cost = self.price(Entity::Node(ROOT)).cost(bytes);
-                    let desk = self.nodes[ROOT].desk;
-                    self.desks[desk].charge(&mut self.groups[group].seat, cost, slack, by_turn);
-                }
-            }
-            let cost = self.price(Entity::Node(parent)).cost(bytes);
-            let desk = self.nodes[parent].desk;
-            self.desks[desk].charge(&mut self.nodes[at].seat, cost, slack, by_turn);
-            at = parent;
-        }
-    }
-
-    fn price(&self, entity: Entity) -> Price {
-        match self.limit_of(entity) {
-            NONE => Price::default(),
-            limit => self.limits[limit].price,
         }
     }
 

@@ -2,79 +2,99 @@
 
 use block::{Cause, OpKind, Request, Ticket, Time};
 
-use super::turn::Price;
 use crate::slab::NONE;
 
 /// Where a request is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Stage {
+    /// Ended: the slot is free.
+    #[default]
+    Ended,
+    /// Taken on, and about to be handed over or to wait.
+    Open,
     /// In its object's queue.
     Queued,
     /// No policy holds it, but the backend would not take it.
     Spilled,
     /// In the inner target.
     Flying,
-    /// Ended: the slot is free.
-    Ended,
 }
 
-/// A request on its way.
+/// A request on its way. The slot is used again without being cleared: what a stage needs is set on entering it.
 #[derive(Debug)]
 pub(crate) struct Job {
     pub node: u32,
     /// Which use of this slot.
     pub age: u32,
-    /// Neighbours in its object's queue.
-    pub next: u32,
-    pub prev: u32,
-    pub stage: Stage,
-    pub kind: OpKind,
-    /// Bytes that count against limits.
-    pub bytes: u64,
-    /// What it costs the backend, in 1/256 operations.
-    pub cost: u32,
-    /// It counts against the window.
-    pub best_effort: bool,
     /// The caller's tag, restored in the completion.
     pub tag: u64,
     pub arrived: Time,
     pub started: Time,
-    pub cause: Cause,
     /// The inner target's name for it, while in flight.
     pub ticket: Ticket,
+    /// Bytes that count against limits.
+    pub bytes: u64,
+    pub cause: Cause,
+    /// What it costs the backend, in 1/256 operations.
+    pub cost: u32,
+    /// When it was taken on, on the scale on which counts along its path begin.
+    pub epoch: u32,
+    pub stage: Stage,
+    pub kind: OpKind,
+    /// It counts against the window.
+    pub best_effort: bool,
+    /// Neighbours in its object's queue.
+    pub next: u32,
+    pub prev: u32,
     /// The request, while the gate holds it.
     pub request: Option<Request>,
 }
 
-impl Job {
-    pub fn new(now: Time, node: u32, age: u32, request: &Request) -> Job {
-        let kind = request.op.kind();
-        let bytes = if kind.moves_data() { request.len } else { 0 };
+impl Default for Job {
+    fn default() -> Job {
         Job {
-            node,
-            age,
+            node: NONE,
+            age: 0,
+            tag: 0,
+            arrived: Time::ZERO,
+            started: Time::ZERO,
+            ticket: Ticket(0),
+            bytes: 0,
+            cause: Cause::Nothing,
+            cost: 0,
+            epoch: 0,
+            stage: Stage::Ended,
+            kind: OpKind::Read,
+            best_effort: false,
             next: NONE,
             prev: NONE,
-            stage: Stage::Queued,
-            kind,
-            bytes,
-            cost: Price::default().cost(bytes) as u32,
-            best_effort: false,
-            tag: request.tag,
-            arrived: now,
-            started: now,
-            cause: Cause::Nothing,
-            ticket: Ticket(0),
             request: None,
         }
     }
+}
 
+/// What a request costs a backend, in 1/256 operations: one, or one for every 16 KiB, about what takes a device as long.
+#[inline]
+pub(crate) fn cost(bytes: u64) -> u32 {
+    // 256 units for 16 384 bytes is one unit for 64.
+    (bytes >> 6).clamp(256, 1 << 26) as u32
+}
+
+/// Bytes of a request that count against limits.
+#[inline]
+pub(crate) fn counted(request: &Request) -> u64 {
+    if request.op.kind().moves_data() { request.len } else { 0 }
+}
+
+impl Job {
     /// The tag under which the inner target knows it, and the gate's ticket for it.
+    #[inline]
     pub fn token(slot: u32, age: u32) -> u64 {
         u64::from(age) << 32 | u64::from(slot)
     }
 
     /// The slot and age of a token.
+    #[inline]
     pub fn of_token(token: u64) -> (u32, u32) {
         (token as u32, (token >> 32) as u32)
     }

@@ -7,7 +7,7 @@ use super::trace::Trace;
 use super::turn::Price;
 use crate::account::{Passed, Tally};
 use crate::clock::Clock;
-use crate::edit::{Ceiling, GroupId};
+use crate::edit::{Burst, Ceiling, GroupId};
 use crate::heap::Heap;
 
 /// Whose ceiling.
@@ -27,22 +27,29 @@ pub(crate) struct Limit {
     pub until: Time,
     /// The kind of the clock that opens last.
     binding: LimitKind,
-    /// Requests in flight at most, for nodes whose children take turns without a rate.
+    /// Whether requests are counted in operations, in bytes, and whether a burst is allowed.
+    has_ops: bool,
+    has_bytes: bool,
+    has_burst: bool,
+    retired: bool,
+    /// Requests in flight at most, and now, for nodes whose children take turns without a rate.
     pub depth_max: u32,
-    /// When the agenda's entry for this limit is due; later or other entries are stale.
+    pub flying: u32,
+    /// Requests taken on before this are not counted in `flying`.
+    pub since: u32,
+    /// For when the timer that is meant was set; others are stale.
     pub timer_at: Time,
-    pub owner: Owner,
-    /// Floors that were due and found it closed, the one due first on top.
-    pub floors: Heap,
     /// What a request costs in the turns of those who wait here.
     pub price: Price,
     ops: Clock,
-    ops_peak: Clock,
     bytes: Clock,
-    bytes_peak: Clock,
     tally: Tally,
     trace: Option<Box<Trace>>,
-    retired: bool,
+    /// Floors that were due and found it closed, the one due first on top.
+    pub floors: Heap,
+    pub owner: Owner,
+    ops_peak: Clock,
+    bytes_peak: Clock,
 }
 
 impl Limit {
@@ -51,37 +58,37 @@ impl Limit {
         Limit {
             until: Time::ZERO,
             binding: LimitKind::Iops,
+            has_ops: false,
+            has_bytes: false,
+            has_burst: false,
+            retired: false,
             depth_max: u32::MAX,
+            flying: 0,
+            since: 0,
             timer_at: Time::MAX,
-            owner,
-            floors: Heap::default(),
             price: Price::default(),
             ops: Clock::default(),
-            ops_peak: Clock::default(),
             bytes: Clock::default(),
-            bytes_peak: Clock::default(),
             tally: Tally::default(),
             trace: None,
-            retired: false,
+            floors: Heap::default(),
+            owner,
+            ops_peak: Clock::default(),
+            bytes_peak: Clock::default(),
         }
     }
 
     /// Sets the rates from now on; credit and debt stay in operations and bytes.
     pub fn set(&mut self, now: Time, ceiling: Ceiling, tolerance: Span) {
         let burst = ceiling.burst.filter(|b| b.percent > 0 && b.duration > Span::ZERO);
-        // Capacity S = rate × percent/100 × duration; as the base clock's tolerance, S / rate.
-        let saved = burst.map(|b| (b.duration / 100) * u64::from(b.percent));
-        let peak = |rate: u64| {
-            let above = |b: crate::edit::Burst| u128::from(rate) * (100 + u128::from(b.percent)) / 100;
-            burst.map(|b| u64::try_from(above(b)).unwrap_or(u64::MAX))
-        };
         let iops = ceiling.iops.map(|r| r.0);
         let bytes = ceiling.bytes.map(|r| r.0);
-        let base_tolerance = |least: Span| saved.map_or(least, |s| s.max(least));
-        self.ops.set(now, iops, base_tolerance(patience(iops, tolerance)));
-        self.ops_peak.set(now, iops.and_then(peak), tolerance);
-        self.bytes.set(now, bytes, base_tolerance(tolerance));
-        self.bytes_peak.set(now, bytes.and_then(peak), tolerance);
+        let credit = |least: Span| burst.map_or(least, |b| capacity(b).max(least));
+        self.ops.set(now, iops, credit(patience(iops, tolerance)));
+        self.bytes.set(now, bytes, credit(tolerance));
+        self.ops_peak.set(now, iops.and_then(|r| burst.map(|b| peak(r, b))), tolerance);
+        self.bytes_peak.set(now, bytes.and_then(|r| burst.map(|b| peak(r, b))), tolerance);
+        (self.has_ops, self.has_bytes, self.has_burst) = (iops.is_some(), bytes.is_some(), burst.is_some());
         self.price = Price::of(iops, bytes);
         self.bind();
     }
@@ -105,7 +112,18 @@ impl Limit {
 
     /// Whether any rate is set.
     pub fn has_rate(&self) -> bool {
-        self.ops.is_on() || self.bytes.is_on()
+        self.has_ops || self.has_bytes
+    }
+
+    /// Whether children of its node take turns within a number of requests in flight.
+    pub fn has_depth(&self) -> bool {
+        self.depth_max != u32::MAX
+    }
+
+    /// Whether a request may pass now.
+    #[inline]
+    pub fn is_open(&self, now: Time) -> bool {
+        self.until <= now && self.flying < self.depth_max
     }
 
     /// Whether anything passed since the last account.
@@ -115,7 +133,7 @@ impl Limit {
 
     /// Its slot is free: no timer of it is meant any more, nobody reports it.
     pub fn retire(&mut self) {
-        self.timer_at = Time::MAX;
+        (self.timer_at, self.until) = (Time::MAX, Time::ZERO);
         self.retired = true;
     }
 
@@ -132,28 +150,32 @@ impl Limit {
         }
     }
 
-    /// Charges a request that goes at `now`.
-    pub fn charge(&mut self, now: Time, bytes: u64) {
+    /// Charges a request that goes at `now`, in this bin of the traces.
+    pub fn charge(&mut self, now: Time, bin: u64, bytes: u64) {
         self.reserve(now, bytes);
-        self.record(now, bytes);
+        self.record(bin, bytes);
     }
 
     /// Charges the clocks for a request that goes at `now` or, by appointment, later.
     pub fn reserve(&mut self, now: Time, bytes: u64) {
-        self.ops.charge(now, 1);
-        self.ops_peak.charge(now, 1);
-        if bytes > 0 {
+        if self.has_ops {
+            self.ops.charge(now, 1);
+        }
+        if self.has_bytes && bytes > 0 {
             self.bytes.charge(now, bytes);
+        }
+        if self.has_burst {
+            self.ops_peak.charge(now, 1);
             self.bytes_peak.charge(now, bytes);
         }
         self.bind();
     }
 
-    /// Counts a request that goes at `now`.
-    pub fn record(&mut self, now: Time, bytes: u64) {
+    /// Counts a request that goes, in this bin of the traces.
+    pub fn record(&mut self, bin: u64, bytes: u64) {
         self.tally.add(bytes);
         if let Some(trace) = &mut self.trace {
-            trace.record(now, bytes);
+            trace.record(bin, bytes);
         }
     }
 
@@ -172,8 +194,12 @@ impl Limit {
     }
 
     fn bind(&mut self) {
-        let ops = self.ops.opens().max(self.ops_peak.opens());
-        let bytes = self.bytes.opens().max(self.bytes_peak.opens());
+        let mut ops = self.ops.opens();
+        let mut bytes = self.bytes.opens();
+        if self.has_burst {
+            ops = ops.max(self.ops_peak.opens());
+            bytes = bytes.max(self.bytes_peak.opens());
+        }
         self.binding = if bytes > ops { LimitKind::Throughput } else { LimitKind::Iops };
         self.until = ops.max(bytes);
     }
@@ -185,4 +211,16 @@ impl Limit {
 /// and one more, because less than one is saved: ⌊rate × (1 s + tolerance)⌋ = rate.
 fn patience(iops: Option<u64>, tolerance: Span) -> Span {
     iops.map_or(tolerance, |rate| tolerance.max((Span::SECOND / rate.max(1)).saturating_sub(Span::from_nanos(1))))
+}
+
+/// A burst's credit as time at the base rate: S / rate, with S = rate × percent/100 × duration.
+fn capacity(burst: Burst) -> Span {
+    let nanos = u128::from(burst.duration.as_nanos()) * u128::from(burst.percent) / 100;
+    Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+}
+
+/// The rate at the peak of a burst.
+fn peak(rate: u64, burst: Burst) -> u64 {
+    let peak = u128::from(rate) * (100 + u128::from(burst.percent)) / 100;
+    u64::try_from(peak).unwrap_or(u64::MAX)
 }

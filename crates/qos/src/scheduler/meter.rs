@@ -1,25 +1,35 @@
 //! What one object's own requests did since the last account.
 
-use block::{Cause, Span, Time};
+use block::{Cause, OpKind, Span, Time};
 
-use crate::account::ObjectAccount;
+use crate::account::{ObjectAccount, Spans, Tally};
 
 /// Counters of an object with requests. Made by its first request, freed by the account of an interval without any.
 #[derive(Debug, Default)]
 pub(crate) struct Meter {
     pub node: u32,
     pub in_use: bool,
-    pub account: ObjectAccount,
+    ever_queued: bool,
     /// Requests waiting in the gate, and outstanding in all.
     pub queued: u32,
-    pub outstanding: u32,
-    /// Integrals of the two over time, in request-nanoseconds.
+    outstanding: u32,
+    outstanding_max: u32,
+    /// Up to when the integrals over time go.
+    integrated: Time,
+    /// The integrals of `queued` and `outstanding`, in request-nanoseconds.
     queued_area: u64,
     outstanding_area: u64,
-    /// Up to when the integrals go.
-    integrated: Time,
+    reads: Tally,
+    writes: Tally,
+    others: u64,
+    completed: u64,
+    faults: u64,
+    waited: Spans,
+    service: Spans,
+    /// Waiting time by cause.
+    causes: Vec<(Cause, Span)>,
     /// When this interval began.
-    pub since: Time,
+    since: Time,
 }
 
 impl Meter {
@@ -28,73 +38,101 @@ impl Meter {
     }
 
     /// Brings the integrals up to now; before every change of the two counts.
-    pub fn integrate(&mut self, now: Time) {
+    #[inline]
+    fn integrate(&mut self, now: Time) {
         let span = now.since(self.integrated).as_nanos();
         if span > 0 {
-            self.queued_area = self.queued_area.saturating_add(span.saturating_mul(u64::from(self.queued)));
-            self.outstanding_area =
-                self.outstanding_area.saturating_add(span.saturating_mul(u64::from(self.outstanding)));
+            self.outstanding_area = self.outstanding_area.wrapping_add(span.wrapping_mul(u64::from(self.outstanding)));
+            self.queued_area = self.queued_area.wrapping_add(span.wrapping_mul(u64::from(self.queued)));
             self.integrated = now;
         }
     }
 
     /// A request came.
+    #[inline]
     pub fn arrived(&mut self, now: Time) {
         self.integrate(now);
         self.outstanding += 1;
-        self.account.outstanding_max = self.account.outstanding_max.max(self.outstanding);
+        self.outstanding_max = self.outstanding_max.max(self.outstanding);
     }
 
     /// It has to wait.
     pub fn waits(&mut self, now: Time) {
         self.integrate(now);
         self.queued += 1;
-        self.account.ever_queued = true;
+        self.ever_queued = true;
     }
 
-    /// It no longer waits, after having waited since `arrived`, for `causes` one after the other.
+    /// It no longer waits.
     pub fn waited(&mut self, now: Time) {
         self.integrate(now);
         self.queued -= 1;
+    }
+
+    /// It went to the backend.
+    #[inline]
+    pub fn dispatched(&mut self, kind: OpKind, bytes: u64) {
+        match kind {
+            OpKind::Read => self.reads.add(bytes),
+            OpKind::Write => self.writes.add(bytes),
+            _ => self.others += 1,
+        }
     }
 
     /// Books waiting time, the part of it that lies in this interval.
     pub fn book(&mut self, from: Time, to: Time, cause: Cause) {
         let span = to.since(from.max(self.since));
         if span > Span::ZERO {
-            book(&mut self.account.waited, cause, span);
+            book(&mut self.causes, cause, span);
         }
     }
 
     /// It ended.
-    pub fn ended(&mut self, now: Time) {
+    #[inline]
+    pub fn ended(&mut self, now: Time, queued: Span, service: Span, fault: bool) {
         self.integrate(now);
         self.outstanding -= 1;
+        self.completed += 1;
+        self.faults += u64::from(fault);
+        self.waited.add(queued);
+        self.service.add(service);
     }
 
     /// Whether nothing happened in this interval and nothing is outstanding.
     pub fn is_idle(&self) -> bool {
-        self.outstanding == 0 && self.account.completed == 0 && self.account.outstanding_max == 0
+        self.outstanding_max == 0 && self.completed == 0
     }
 
     /// Closes the interval. What still waits is booked on `held`.
     pub fn take(&mut self, now: Time, held: Cause) -> ObjectAccount {
         self.integrate(now);
-        let mut account = std::mem::take(&mut self.account);
-        let booked: Span = account.waited.iter().map(|w| w.1).sum();
-        let pending = Span::from_nanos(self.queued_area).saturating_sub(booked);
-        if self.queued > 0 && pending > Span::ZERO {
-            book(&mut account.waited, held, pending);
+        let next = Meter { outstanding_max: self.outstanding, since: now, ..Meter::new(now, self.node) };
+        let next = Meter { queued: self.queued, outstanding: self.outstanding, ..next };
+        let old = std::mem::replace(self, next);
+        let mut waited = old.causes;
+        let booked: Span = waited.iter().map(|w| w.1).sum();
+        let pending = Span::from_nanos(old.queued_area).saturating_sub(booked);
+        if old.queued > 0 && pending > Span::ZERO {
+            book(&mut waited, held, pending);
         }
-        account.waited.sort_by_key(|w| std::cmp::Reverse(w.1));
-        account.held_by = account.waited.first().map_or(Cause::Nothing, |w| w.0);
-        account.queued_now = self.queued;
-        let span = now.since(self.since).as_nanos();
-        account.outstanding_mean_milli = (u128::from(self.outstanding_area) * 1000 / u128::from(span.max(1))) as u64;
-        account.ever_queued |= self.queued > 0;
-        self.account.outstanding_max = self.outstanding;
-        (self.queued_area, self.outstanding_area, self.since) = (0, 0, now);
-        account
+        waited.sort_by_key(|w| std::cmp::Reverse(w.1));
+        let span = u128::from(now.since(old.since).as_nanos().max(1));
+        ObjectAccount {
+            reads: old.reads,
+            writes: old.writes,
+            others: Tally { ops: old.others, bytes: 0 },
+            completed: old.completed,
+            faults: old.faults,
+            queued: old.waited,
+            service: old.service,
+            held_by: waited.first().map_or(Cause::Nothing, |w| w.0),
+            waited,
+            ever_queued: old.ever_queued || old.queued > 0,
+            queued_now: old.queued,
+            outstanding_max: old.outstanding_max,
+            outstanding_mean_milli: (u128::from(old.outstanding_area) * 1000 / span) as u64,
+            ..ObjectAccount::default()
+        }
     }
 }
 

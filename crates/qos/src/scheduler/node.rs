@@ -23,6 +23,15 @@ pub(crate) enum Place {
     Group,
 }
 
+/// What is on the path from a node up to the root.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Path {
+    /// Something may hold requests back: a limit, a group, turns.
+    pub has_policy: bool,
+    /// Something counts requests outstanding or in flight: turns without a limit, a floor.
+    pub is_counted: bool,
+}
+
 /// One object. An idle one costs this and its number in the index, nothing else.
 #[derive(Debug)]
 pub(crate) struct Node {
@@ -40,10 +49,13 @@ pub(crate) struct Node {
     pub head: u32,
     pub tail: u32,
     pub queued: u32,
-    /// Requests outstanding at it and beneath.
+    /// Requests addressed to it that have not ended.
     pub outstanding: u32,
-    /// Of these in flight.
-    pub flying: u32,
+    /// Removed children whose requests have not ended.
+    pub lingering: u32,
+    /// What `path` was found at.
+    pub path_epoch: u32,
+    pub path: Path,
     /// Its turn at its parent's desk.
     pub seat: Seat,
     /// Its turn at its group's desk.
@@ -51,14 +63,10 @@ pub(crate) struct Node {
     pub place: Place,
     /// Its own queue waits nowhere: the first request in it goes at an appointed time.
     pub called: bool,
-    /// The number of the appointment, while called.
-    pub appointment: u32,
     /// How often it was in turn and sent away since its last appointment.
     pub misses: u8,
-    /// Something here may hold requests back: a limit, a group, turns.
-    pub has_policy: bool,
-    /// Its children take turns without a limit.
-    pub fair: bool,
+    /// The number of the appointment, while called.
+    pub appointment: u32,
     /// Removed; the slot is free when the last outstanding request has ended.
     pub dead: bool,
 }
@@ -78,15 +86,15 @@ impl Node {
             tail: NONE,
             queued: 0,
             outstanding: 0,
-            flying: 0,
+            lingering: 0,
+            path_epoch: 0,
+            path: Path::default(),
             seat: Seat::default(),
             group_seat: Seat::default(),
             place: Place::Out,
             called: false,
-            appointment: 0,
             misses: 0,
-            has_policy: false,
-            fair: false,
+            appointment: 0,
             dead: false,
         }
     }

@@ -73,8 +73,7 @@ impl Scheduler {
 
     /// It no longer does. Usually it is the oldest.
     pub(super) fn unspill(&mut self, job: u32) {
-        let place = self.spilled.iter().position(|&j| j == job);
-        if let Some(place) = place {
+        if let Some(place) = self.spilled.iter().position(|&j| j == job) {
             self.spilled.remove(place);
             self.queued -= 1;
         }

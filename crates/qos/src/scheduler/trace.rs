@@ -2,8 +2,6 @@
 
 use std::collections::VecDeque;
 
-use block::Time;
-
 use crate::account::Bin;
 
 /// The latest bins with dispatches in them.
@@ -16,20 +14,17 @@ impl Trace {
     /// 2.56 s, more than two accounts a second apart need; 6 KiB.
     const BINS_MAX: usize = 256;
 
-    /// Counts one dispatch.
-    pub fn record(&mut self, now: Time, bytes: u64) {
-        let at = now.as_nanos() / Bin::WIDTH.as_nanos();
-        match self.bins.back_mut() {
-            Some(bin) if bin.at == at => bin.tally.add(bytes),
-            _ => {
-                if self.bins.len() == Self::BINS_MAX {
-                    self.bins.pop_front();
-                }
-                let mut bin = Bin { at, ..Bin::default() };
-                bin.tally.add(bytes);
-                self.bins.push_back(bin);
-            }
+    /// Counts one dispatch in the bin of now.
+    pub fn record(&mut self, at: u64, bytes: u64) {
+        if let Some(bin) = self.bins.back_mut().filter(|b| b.at == at) {
+            return bin.tally.add(bytes);
         }
+        if self.bins.len() == Self::BINS_MAX {
+            self.bins.pop_front();
+        }
+        let mut bin = Bin { at, ..Bin::default() };
+        bin.tally.add(bytes);
+        self.bins.push_back(bin);
     }
 
     /// Gives out all bins and starts anew. The bin of this moment may come once more, with what is dispatched later in

@@ -49,6 +49,9 @@ impl Price {
 
     /// The cost of a request that moves so many bytes; a gigabyte's at most, so that tags last for centuries.
     pub fn cost(self, bytes: u64) -> u64 {
+        if self.per_byte == 0 {
+            return self.least;
+        }
         let size = (u128::from(bytes) * u128::from(self.per_byte)) >> 32;
         (size.min(u128::from(OPERATION << 18)) as u64).max(self.least)
     }

@@ -20,6 +20,9 @@
 //!
 //! This runs once a tick, not on the way of a request, and is the only place that computes with fractions.
 
+use block::Time;
+
+use super::knee::Knee;
 use super::turn::OPERATION;
 
 /// What one round over all floors found. Costs are in operations.
@@ -33,10 +36,15 @@ pub(crate) struct Round {
     /// Cost in flight on average, all of it, and of best effort only.
     pub in_flight: f64,
     pub best_effort: f64,
+    /// What a request of best effort costs on average.
+    pub request: f64,
     /// Most best-effort cost in flight at once since the last round.
     pub best_effort_max: f64,
-    /// Floors judged in this round.
+    /// Floors judged in this round, and floors that want something but cannot be judged yet.
     pub judged: u32,
+    pub pending: u32,
+    /// The floors are scaled down already.
+    pub scaled: bool,
 }
 
 /// What the round led to.
@@ -68,6 +76,7 @@ pub(crate) struct Window {
     /// Best-effort cost that may be in flight, in 1/256 operations.
     pub limit: u64,
     size: f64,
+    pub knee: Knee,
     phase: Phase,
     /// Whether the last verdict was that the floors are overcommitted, without a success since.
     blamed_capacity: bool,
@@ -88,14 +97,33 @@ impl Window {
     const SAMPLES: f64 = 48.0;
 
     pub fn new() -> Window {
-        let mut window = Window { limit: 0, size: Window::MOST, phase: Phase::Follow, blamed_capacity: false };
-        window.set(Window::MOST);
+        let mut window =
+            Window { limit: 0, size: Knee::START, knee: Knee::new(), phase: Phase::Follow, blamed_capacity: false };
+        window.set(Knee::START);
         window
     }
 
     fn set(&mut self, size: f64) {
         self.size = size.clamp(Window::LEAST, Window::MOST);
         self.limit = (self.size * OPERATION as f64) as u64;
+    }
+
+    /// No floor is in use: whatever comes may go.
+    pub fn open(&mut self) {
+        self.set(Window::MOST);
+    }
+
+    /// Goes on with the search for the device's knee.
+    pub fn seek_knee(&mut self, now: Time, round: &Round) {
+        let pressed = self.size >= 0.99 * self.knee.cap && round.best_effort_max >= 0.9 * self.size;
+        if pressed && round.worst >= Window::SHORT {
+            self.knee.press(now, round.in_flight, round.request);
+        } else {
+            self.knee.pass(now);
+        }
+        if self.size > self.knee.cap && self.phase == Phase::Follow {
+            self.set(self.knee.cap);
+        }
     }
 
     /// Judges a round.
@@ -109,15 +137,13 @@ impl Window {
 
     fn grow(&mut self, round: &Round) -> Verdict {
         self.phase = Phase::Follow;
-        if round.judged > 0 {
-            self.blamed_capacity = false;
+        if round.pending > 0 {
+            return Verdict::Nothing;
         }
-        let part = match round.worst {
-            w if w > 1.10 => 0.05,
-            w if w > 1.02 => 0.02,
-            _ => 0.005,
-        };
-        self.set(self.size * (1.0 + part) + 0.05);
+        self.blamed_capacity &= round.judged == 0;
+        // Slowly where it is near, so that what has not shown yet does not take it past; a fifth of what is left over.
+        let part = (0.2 * (round.worst - 1.0)).clamp(0.005, 0.15);
+        self.set((self.size * (1.0 + part) + 0.05).min(self.knee.cap));
         Verdict::Nothing
     }
 
@@ -131,13 +157,14 @@ impl Window {
                 self.set(used);
             }
             if rounds >= Window::PATIENCE && round.samples >= Window::SAMPLES {
-                return self.start_climb(round);
+                // Known to be overcommitted, and a little too much was given back: no need to look again.
+                return if round.scaled && round.worst > 0.9 { self.overcommitted() } else { self.start_climb(round) };
             }
             return Verdict::Nothing;
         }
         self.phase = Phase::Follow;
         let excess = round.in_flight * (1.0 - round.worst / Window::AIM);
-        let size = (used - excess).clamp(used * 0.5, used * 0.97);
+        let size = (used - excess).clamp(used * 0.2, used * 0.97);
         let gross = size < 0.8 * used;
         self.set(size);
         if gross { Verdict::Remeasure } else { Verdict::Nothing }
@@ -150,11 +177,13 @@ impl Window {
     }
 
     fn step_up(&mut self, round: &Round) {
-        self.set(self.size + 0.5 * round.in_flight.max(1.0));
+        // At least one request more, or nothing changes.
+        self.set(self.size + (0.5 * round.in_flight).max(round.request).max(1.0).ceil());
+        self.knee.cap = self.knee.cap.max(self.size);
     }
 
     fn climb(&mut self, round: &Round, below: f64, levels: u32) -> Verdict {
-        if round.samples < Window::SAMPLES || round.judged == 0 && round.samples < 50.0 * Window::SAMPLES {
+        if round.samples < Window::SAMPLES || round.pending > 0 {
             return Verdict::Nothing;
         }
         let grew = round.total > below * 1.02 && self.size < Window::MOST;
@@ -163,13 +192,29 @@ impl Window {
             self.step_up(round);
             return Verdict::Remeasure;
         }
-        self.phase = Phase::Follow;
-        if levels == 0 && !self.blamed_capacity {
-            self.set(Window::LEAST);
-            self.blamed_capacity = true;
-            return Verdict::Overcommitted;
+        // Twice in a row, and others still take a part: floors that were scaled down cannot be the reason.
+        if levels == 0 && !(self.blamed_capacity && round.best_effort > 0.1 * round.in_flight) {
+            return self.overcommitted();
         }
+        self.phase = Phase::Follow;
         Verdict::TooShallow
+    }
+
+    fn overcommitted(&mut self) -> Verdict {
+        self.phase = Phase::Follow;
+        self.set(Window::LEAST);
+        self.blamed_capacity = true;
+        Verdict::Overcommitted
+    }
+
+    /// At the bottom, just before a climb or a verdict: what floors get now is the most that they can have.
+    pub fn is_at_bottom(&self) -> bool {
+        matches!(self.phase, Phase::Stuck(_))
+    }
+
+    /// In operations.
+    pub fn size(&self) -> f64 {
+        self.size
     }
 
     /// Thousandths of requests.

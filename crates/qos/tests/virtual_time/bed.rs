@@ -44,6 +44,10 @@ pub struct Device {
     pub per_kib_ns: u64,
     /// Service times vary evenly by ± so many percent.
     pub jitter_percent: u64,
+    /// Every so often all servers pause for so long.
+    pub stall: Option<(u64, u64)>,
+    /// One request in a hundred takes so many times as long.
+    pub tail: u64,
     /// Requests it takes at most.
     pub room: usize,
     dice: Dice,
@@ -64,6 +68,8 @@ impl Device {
             service_ns,
             per_kib_ns: 0,
             jitter_percent: 0,
+            stall: None,
+            tail: 1,
             room: usize::MAX,
             dice: Dice(7),
             free_at: (0..servers).map(|_| Reverse(0)).collect(),
@@ -78,7 +84,8 @@ impl Device {
     fn service(&mut self, request: &Request) -> u64 {
         let mean = self.service_ns + self.per_kib_ns * counted(request) / 1024;
         let swing = mean * self.jitter_percent / 100;
-        mean - swing + if swing > 0 { self.dice.below(2 * swing + 1) } else { 0 }
+        let time = mean - swing + if swing > 0 { self.dice.below(2 * swing + 1) } else { 0 };
+        if self.tail > 1 && self.dice.below(100) == 0 { time * self.tail } else { time }
     }
 }
 
@@ -108,7 +115,14 @@ impl Target for Device {
         }
         let Reverse(free) = self.free_at.pop().unwrap();
         let start = free.max(now);
-        let end = start + self.service(&request);
+        let mut end = start + self.service(&request);
+        if let Some((every, pause)) = self.stall {
+            // Whoever would be served in a pause is served after it.
+            let within = end % every;
+            if within < pause && end >= every {
+                end += pause - within;
+            }
+        }
         self.free_at.push(Reverse(end));
         let id = self.next;
         self.next += 1;

@@ -1,0 +1,222 @@
+//! What the gate costs, in nanoseconds a request: with no policy on the path, with ceilings and floors on four levels
+//! and 10 000 backlogged workloads, and with 1 000 000 workloads all backlogged. Prints one line a figure:
+//! `name value unit`.
+//!
+//! The target behind the gate completes everything at the next poll, so what is measured is the gate, its submit and
+//! its poll, and the loop around them. Time is virtual and advances so that the backlog never drains; only the cost is
+//! taken from a clock.
+
+use std::time::Instant;
+
+use block::{Bytes, Completion, Iops, ObjectId, Op, Request, Submitted, Target, Ticket, Time, Traits, Wakeup};
+use qos::{Ceiling, Edit, Floor, Gate, GroupId, Limits, Settings};
+
+/// Completes everything at the next poll.
+#[derive(Default)]
+struct Null {
+    taken: Vec<Request>,
+    passed: u64,
+}
+
+impl Target for Null {
+    fn traits(&self) -> Traits {
+        Traits { size: Bytes::gib(1), align: 512, longest: 1 << 20, carries_data: false, read_only: false }
+    }
+    fn submit(&mut self, _now: Time, request: Request) -> Submitted {
+        self.passed += 1;
+        self.taken.push(request);
+        Submitted::Taken(Ticket(0))
+    }
+    fn poll(&mut self, now: Time, out: &mut Vec<Completion>) {
+        out.extend(self.taken.drain(..).map(|request| Completion::of(&request, now, Ok(()))));
+    }
+    fn next_wakeup(&self) -> Wakeup {
+        if self.taken.is_empty() { Wakeup::Idle } else { Wakeup::Now }
+    }
+    fn cancel(&mut self, _now: Time, _ticket: Ticket) {}
+}
+
+#[allow(clippy::disallowed_methods, reason = "this program measures the wall time that the gate takes")]
+fn clock() -> Instant {
+    Instant::now()
+}
+
+fn read(tag: u64, object: u32) -> Request {
+    Request { tag, object: ObjectId(object), at: 0, len: 4096, op: Op::Read, fua: false, due: Time::ZERO }
+}
+
+fn edit(gate: &mut Gate<Null>, edit: Edit) {
+    gate.edit(Time::ZERO, &edit).expect("the bench's own tree");
+}
+
+fn add(gate: &mut Gate<Null>, object: u32, parent: Option<u32>) {
+    edit(gate, Edit::AddObject { object: ObjectId(object), parent: parent.map(ObjectId) });
+}
+
+fn limits(iops: u64, floor: Option<u64>) -> Limits {
+    Limits {
+        ceiling: Ceiling { iops: Some(Iops(iops)), ..Ceiling::default() },
+        floor: Floor { iops: floor.map(Iops), bytes: None },
+    }
+}
+
+/// Requests at depth 32 over 8 LUNs four levels down; the same without a gate is taken off.
+fn no_policy() -> f64 {
+    let mut gate = Gate::new(Null::default(), Settings::default());
+    for (object, parent) in [(1, None), (2, Some(1)), (3, Some(2))] {
+        add(&mut gate, object, parent);
+    }
+    for lun in 10..18 {
+        add(&mut gate, lun, Some(3));
+    }
+    let with = round_trips(&mut gate);
+    let without = round_trips(&mut Null::default());
+    eprintln!("  no policy: {with:.1} ns with the gate, {without:.1} ns without");
+    with - without
+}
+
+fn round_trips(target: &mut impl Target) -> f64 {
+    const ROUNDS: u64 = 100_000;
+    const DEPTH: u64 = 32;
+    let mut out = Vec::new();
+    let mut best = f64::INFINITY;
+    for _ in 0..5 {
+        let start = clock();
+        for round in 0..ROUNDS {
+            let now = Time::from_nanos(round * 1000);
+            for i in 0..DEPTH {
+                let submitted = target.submit(now, read(i, 10 + (i % 8) as u32));
+                assert!(matches!(submitted, Submitted::Taken(_)));
+            }
+            target.poll(now, &mut out);
+            out.clear();
+        }
+        best = best.min(start.elapsed().as_nanos() as f64 / (ROUNDS * DEPTH) as f64);
+    }
+    best
+}
+
+/// Costs of many polls.
+struct Run {
+    ns_per_request: f64,
+    /// In 10 000 polls one took longer.
+    poll_p9999_us: f64,
+    poll_max_us: f64,
+}
+
+/// Keeps every object backlogged: each completion brings the next request of its object.
+fn backlogged(gate: &mut Gate<Null>, objects: std::ops::Range<u32>, step_ns: u64, requests: u64) -> Run {
+    let mut now = Time::ZERO;
+    let mut out = Vec::new();
+    for depth in 0..2 {
+        for object in objects.clone() {
+            assert!(matches!(gate.submit(now, read(depth, object)), Submitted::Taken(_)));
+        }
+    }
+    let mut polls = Vec::new();
+    let mut spent = 0;
+    // The first tenth warms up.
+    let (mut done, mut counted) = (0, 0);
+    while done < requests {
+        now += block::Span::from_nanos(step_ns);
+        let start = clock();
+        gate.poll(now, &mut out);
+        let polled = start.elapsed().as_nanos() as u64;
+        for completion in out.drain(..) {
+            let submitted = gate.submit(now, read(0, completion.object.0));
+            assert!(matches!(submitted, Submitted::Taken(_)));
+            done += 1;
+            counted += u64::from(done > requests / 10);
+        }
+        if done > requests / 10 {
+            spent += start.elapsed().as_nanos() as u64;
+            polls.push(polled);
+        }
+    }
+    polls.sort_unstable();
+    let at = |part: f64| polls[((polls.len() - 1) as f64 * part) as usize] as f64 / 1000.0;
+    Run { ns_per_request: spent as f64 / counted as f64, poll_p9999_us: at(0.9999), poll_max_us: at(1.0) }
+}
+
+/// 10 SVMs > 100 volumes > 1 000 qtrees > 10 000 LUNs, ceilings on all levels, floors on the LUNs.
+fn four_levels() -> Run {
+    let mut gate = Gate::new(Null::default(), Settings::default());
+    let (svms, volumes, qtrees, luns) = (0..10u32, 100..200u32, 1_000..2_000u32, 10_000..20_000u32);
+    for svm in svms {
+        add(&mut gate, svm, None);
+        edit(&mut gate, Edit::SetLimits { object: ObjectId(svm), limits: limits(400_000, None) });
+    }
+    for volume in volumes {
+        add(&mut gate, volume, Some((volume - 100) / 10));
+        edit(&mut gate, Edit::SetLimits { object: ObjectId(volume), limits: limits(45_000, None) });
+    }
+    for qtree in qtrees {
+        add(&mut gate, qtree, Some(100 + (qtree - 1_000) / 10));
+        edit(&mut gate, Edit::SetLimits { object: ObjectId(qtree), limits: limits(5_000, None) });
+    }
+    for lun in luns.clone() {
+        add(&mut gate, lun, Some(1_000 + (lun - 10_000) / 10));
+        edit(&mut gate, Edit::SetLimits { object: ObjectId(lun), limits: limits(900, Some(100)) });
+    }
+    backlogged(&mut gate, luns, 10_000, 4_000_000)
+}
+
+/// A million objects, each limited by itself: every one has its own timer.
+fn million_limited() -> Run {
+    let mut gate = Gate::new(Null::default(), Settings::default());
+    for object in 0..1_000_000 {
+        add(&mut gate, object, None);
+        edit(&mut gate, Edit::SetLimits { object: ObjectId(object), limits: limits(4, None) });
+    }
+    backlogged(&mut gate, 0..1_000_000, 10_000, 6_000_000)
+}
+
+/// A million objects behind one shared limit.
+fn million_shared() -> Run {
+    let mut gate = Gate::new(Null::default(), Settings::default());
+    edit(&mut gate, Edit::AddGroup { group: GroupId(1), limits: limits(4_000_000, None) });
+    for object in 0..1_000_000 {
+        add(&mut gate, object, None);
+        edit(&mut gate, Edit::Join { object: ObjectId(object), group: Some(GroupId(1)) });
+    }
+    backlogged(&mut gate, 0..1_000_000, 10_000, 6_000_000)
+}
+
+/// What an object costs that never had a request: the growth of this process.
+fn idle_bytes() -> Option<f64> {
+    let resident = || -> Option<f64> {
+        let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
+        Some(statm.split_whitespace().nth(1)?.parse::<f64>().ok()? * 4096.0)
+    };
+    let before = resident()?;
+    let mut gate = Gate::new(Null::default(), Settings::default());
+    for object in 0..1_000_000 {
+        add(&mut gate, object, None);
+    }
+    let after = resident()?;
+    assert_eq!(gate.status().objects, 1_000_000);
+    Some((after - before) / 1e6)
+}
+
+fn main() {
+    let only = std::env::args().nth(1);
+    let wanted = |name: &str| only.as_deref().is_none_or(|o| name.contains(o));
+    if wanted("idle")
+        && let Some(bytes) = idle_bytes()
+    {
+        println!("idle_workload {bytes:.0} bytes");
+    }
+    if wanted("no_policy") {
+        println!("no_policy {:.1} ns/request", no_policy());
+    }
+    let runs: [(&str, fn() -> Run); 3] =
+        [("four_levels_10k", four_levels), ("million_limited", million_limited), ("million_shared", million_shared)];
+    for (name, run) in runs {
+        if wanted(name) {
+            let run = run();
+            println!("{name} {:.1} ns/request", run.ns_per_request);
+            println!("{name}_poll_p99.99 {:.1} us", run.poll_p9999_us);
+            println!("{name}_poll_max {:.1} us", run.poll_max_us);
+        }
+    }
+}

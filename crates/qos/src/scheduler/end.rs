@@ -1,0 +1,148 @@
+//! A request ends: by the backend, by a cancellation, with its object.
+
+use block::{Cause, Completion, Fault, Request, Span, Ticket};
+
+use super::Scheduler;
+use super::job::{Job, Stage};
+use super::node::Entity;
+use crate::slab::NONE;
+
+/// What a floor counts of a request that the backend ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Served {
+    pub bytes: u64,
+    pub service: Span,
+}
+
+impl Scheduler {
+    /// Restores what the caller knows in a completion of the backend's, and frees its slot.
+    #[inline]
+    pub fn finish(&mut self, completion: &mut Completion) {
+        let (slot, age) = Job::of_token(completion.tag);
+        let known = self.jobs.get(slot).is_some_and(|j| j.age == age && j.stage == Stage::Flying);
+        assert!(known, "the inner target completed a request that is not in flight");
+        let job = &mut self.jobs[slot];
+        job.stage = Stage::Ended;
+        let took = completion.end.since(job.started);
+        let inner = completion.queued;
+        completion.tag = job.tag;
+        completion.service = took.saturating_sub(inner);
+        completion.queued = job.started.since(job.arrived) + inner;
+        if job.cause != Cause::Nothing || inner == Span::ZERO {
+            completion.cause = job.cause;
+        }
+        let (leaf, epoch) = (job.node, job.epoch);
+        let served = Served { bytes: job.bytes, service: took };
+        self.flying -= 1;
+        self.backend_full = false;
+        self.floors.ended(self.now, u64::from(job.cost), job.best_effort);
+        self.jobs.free(slot);
+        self.leave_node(leaf, epoch, completion, Some(served));
+    }
+
+    /// A refusal of a request that was never taken on.
+    pub fn refuse(&mut self, request: Request, fault: Fault) {
+        self.ended.push(Completion::refuse(request, self.now, fault));
+    }
+
+    /// Ends a waiting request early, or says under which ticket the backend knows it.
+    pub fn cancel(&mut self, ticket: Ticket) -> Option<Ticket> {
+        let (slot, age) = Job::of_token(ticket.0);
+        let job = self.jobs.get(slot).filter(|j| j.age == age)?;
+        match job.stage {
+            Stage::Flying => return Some(job.ticket),
+            Stage::Queued | Stage::Spilled => self.end_unsent(slot),
+            Stage::Open | Stage::Ended => {}
+        }
+        None
+    }
+
+    /// Ends a request that waits, as gone.
+    pub(super) fn end_unsent(&mut self, slot: u32) {
+        let cause = self.what_holds(self.jobs[slot].node);
+        match self.jobs[slot].stage {
+            Stage::Spilled => self.unspill(slot),
+            _ => self.unlink(slot),
+        }
+        let job = &mut self.jobs[slot];
+        job.stage = Stage::Ended;
+        let (leaf, epoch, arrived) = (job.node, job.epoch, job.arrived);
+        if let Some(request) = job.request.take() {
+            let mut completion = Completion::refuse(request, self.now, Fault::Gone);
+            (completion.queued, completion.cause) = (self.now.since(arrived), cause);
+            let meter = &mut self.meters[self.nodes[leaf].meter];
+            meter.waited(self.now);
+            meter.book(arrived, self.now, cause);
+            self.jobs.free(slot);
+            self.leave_node(leaf, epoch, &completion, None);
+            self.ended.push(completion);
+        }
+    }
+
+    /// One request less at a node; counted along its path where that is done.
+    #[inline]
+    fn leave_node(&mut self, leaf: u32, epoch: u32, completion: &Completion, served: Option<Served>) {
+        if self.path(leaf).is_counted {
+            self.count_end(leaf, epoch, served);
+        }
+        let node = &mut self.nodes[leaf];
+        node.outstanding -= 1;
+        let meter = &mut self.meters[node.meter];
+        meter.ended(self.now, completion.queued, completion.service, completion.result.is_err());
+        if node.dead && node.outstanding == 0 {
+            self.free_dead(leaf);
+        }
+    }
+
+    /// Floors on the path count a request that was taken on.
+    pub(super) fn count_outstanding(&mut self, leaf: u32) {
+        let mut at = leaf;
+        while at != NONE {
+            if self.nodes[at].floor != NONE {
+                self.count_at_floor(self.nodes[at].floor, 1);
+            }
+            at = self.nodes[at].parent;
+        }
+    }
+
+    /// Floors and turns on the path count a request that ended, if they counted it when it came.
+    fn count_end(&mut self, leaf: u32, epoch: u32, served: Option<Served>) {
+        let mut at = leaf;
+        while at != NONE {
+            let node = &self.nodes[at];
+            let (parent, floor, limit) = (node.parent, node.floor, node.limit);
+            if floor != NONE && epoch >= self.guarantees[floor].since {
+                self.count_at_floor(floor, -1);
+            }
+            if floor != NONE
+                && let Some(served) = &served
+            {
+                self.guarantees[floor].count(served);
+            }
+            if limit != NONE && served.is_some() && self.limits[limit].has_depth() && epoch >= self.limits[limit].since
+            {
+                self.limits[limit].flying -= 1;
+                if self.limits[limit].is_open(self.now) {
+                    self.release(Entity::Node(at));
+                }
+            }
+            at = parent;
+        }
+    }
+
+    /// Frees a removed node whose last request has ended, and removed nodes above it that were kept for it.
+    pub(super) fn free_dead(&mut self, node: u32) {
+        let mut at = node;
+        while self.nodes[at].dead && self.nodes[at].outstanding == 0 && self.nodes[at].lingering == 0 {
+            let meter = std::mem::replace(&mut self.nodes[at].meter, NONE);
+            if meter != NONE {
+                self.meters[meter].in_use = false;
+                self.meters.free(meter);
+            }
+            let parent = self.nodes[at].parent;
+            self.nodes.free(at);
+            self.nodes[parent].lingering -= 1;
+            at = parent;
+        }
+    }
+}

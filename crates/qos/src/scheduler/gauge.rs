@@ -1,0 +1,118 @@
+//! What a floor's owner gets and asks for: sums over time that fade.
+//!
+//! Kept by a floor, touched on the way of each of its requests with integers, folded once a tick with fractions.
+
+use block::{Span, Time};
+
+/// Sums since the last tick, and fading sums of the ticks before.
+#[derive(Debug, Default)]
+pub(crate) struct Gauge {
+    tick: Tick,
+    /// Up to when the tick's integrals go, and when the tick began.
+    touched: Time,
+    began: Time,
+    /// Fading within the floor's own memory.
+    pub recent: Sums,
+    /// Fading within a second, and kept through changes of the window.
+    pub second: Sums,
+    /// Most requests outstanding at once, fading within a second.
+    pub peak: f64,
+}
+
+#[derive(Debug, Default)]
+struct Tick {
+    ops: u64,
+    bytes: u64,
+    service: u64,
+    outstanding_area: u64,
+    outstanding_max: u32,
+    idle: u64,
+}
+
+/// Seconds, and what happened in them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sums {
+    pub time: f64,
+    pub ops: f64,
+    pub bytes: f64,
+    /// Seconds that its requests took, together.
+    pub service: f64,
+    /// Request-seconds outstanding.
+    pub outstanding: f64,
+    /// Seconds without anything outstanding.
+    pub idle: f64,
+}
+
+impl Sums {
+    /// Adds a tick; what is older than `memory` seconds fades.
+    fn fold(&mut self, time: f64, tick: &Tick, memory: f64) {
+        let keep = (1.0 - time / memory).max(0.0);
+        for (sum, new) in [
+            (&mut self.time, time),
+            (&mut self.ops, tick.ops as f64),
+            (&mut self.bytes, tick.bytes as f64),
+            (&mut self.service, tick.service as f64 / 1e9),
+            (&mut self.outstanding, tick.outstanding_area as f64 / 1e9),
+            (&mut self.idle, tick.idle as f64 / 1e9),
+        ] {
+            *sum = *sum * keep + new;
+        }
+    }
+
+    /// Seconds that a request takes on average.
+    pub fn mean_service(&self) -> Option<f64> {
+        (self.ops > 0.0).then(|| self.service / self.ops)
+    }
+}
+
+impl Gauge {
+    /// Nothing measured before now.
+    pub fn new(now: Time) -> Gauge {
+        Gauge { touched: now, began: now, ..Gauge::default() }
+    }
+
+    /// The number outstanding is about to change from this. Returns how long it was none.
+    pub fn touch(&mut self, now: Time, outstanding: u32) -> Span {
+        let span = now.since(self.touched);
+        self.touched = now;
+        self.tick.outstanding_max = self.tick.outstanding_max.max(outstanding);
+        let area = span.as_nanos().saturating_mul(u64::from(outstanding));
+        self.tick.outstanding_area = self.tick.outstanding_area.saturating_add(area);
+        if outstanding > 0 {
+            return Span::ZERO;
+        }
+        self.tick.idle = self.tick.idle.saturating_add(span.as_nanos());
+        span
+    }
+
+    /// A request ended.
+    pub fn count(&mut self, bytes: u64, service: Span) {
+        self.tick.ops += 1;
+        self.tick.bytes = self.tick.bytes.saturating_add(bytes);
+        self.tick.service = self.tick.service.saturating_add(service.as_nanos());
+    }
+
+    /// A tick is over. Gives what was in it.
+    pub fn fold(&mut self, now: Time, memory: f64) -> Sums {
+        let time = now.since(self.began).as_secs_f64();
+        let tick = std::mem::take(&mut self.tick);
+        self.began = now;
+        let most = f64::from(tick.outstanding_max);
+        self.peak = most.max(self.peak - (self.peak - most) * time.min(1.0));
+        self.recent.fold(time, &tick, memory);
+        self.second.fold(time, &tick, 1.0);
+        let mut alone = Sums::default();
+        alone.fold(time, &tick, f64::INFINITY);
+        alone
+    }
+
+    /// What was before does not count: the window changed much.
+    pub fn forget(&mut self, now: Time) {
+        *self = Gauge { touched: self.touched, began: now, second: self.second, peak: self.peak, ..Gauge::default() };
+    }
+
+    /// Nor within the last second.
+    pub fn forget_second(&mut self) {
+        self.second = Sums::default();
+    }
+}

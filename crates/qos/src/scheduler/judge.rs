@@ -1,0 +1,427 @@
+//! Judging floors, a few a poll and round by round: who got what part of its due, and what follows from it for the
+//! window and for the floors.
+
+use block::{Span, Time};
+
+use super::Scheduler;
+use super::floor::{Spot, Standing};
+use super::window::{Round, Verdict, Window};
+
+/// Floors judged in one poll at most; each takes about as long as a dispatch.
+const JUDGED_PER_POLL: u32 = 16;
+/// For how long it is measured what a floor that was given up gets.
+const REFINE: Span = Span::from_millis(500);
+/// After a miss the common scale of overcommitted floors rests for so long; the second time twice as long, up to a bound.
+const HOLD: Span = Span::from_secs(2);
+const HOLD_MAX: Span = Span::from_secs(32);
+/// Floors that were given up are tried again after so long; the second time twice as long, up to a bound.
+const RETRY: Span = Span::from_secs(8);
+const RETRY_MAX: Span = Span::from_secs(300);
+/// And after at least so many times what the failed attempt took: it costs others at most 4 %.
+const RETRY_FACTOR: u64 = 25;
+/// With no floor in use for so long, nothing holds best effort back.
+const UNUSED: Span = Span::from_secs(1);
+/// A device that does little for longer than this has become slower.
+const STALL: Span = Span::from_millis(60);
+
+/// All floors' common state.
+#[derive(Debug)]
+pub(crate) struct Floors {
+    /// How many objects have one.
+    pub set: u32,
+    pub window: Window,
+    /// The window refused someone since the last end.
+    pub window_full: bool,
+    /// Best-effort cost in flight, and all, in 1/256 operations.
+    best_effort: u64,
+    all: u64,
+    /// The part of every floor that is held.
+    pub phi: f64,
+    /// The part of their due that the floors together got when best effort was held back most.
+    share: f64,
+    /// Floors that may have wanted something since the last round, and up to where this round has judged them.
+    pub active: Vec<u32>,
+    cursor: usize,
+    pub next_tick: Time,
+    sums: Sums,
+    flow: Flow,
+    pulse: Pulse,
+    /// What the last round found; some of it is done floor by floor in the next.
+    verdict: Verdict,
+    /// Counts the window's large changes: measurements begin anew after each.
+    pub changes: u32,
+    /// The window changed much: the next tick begins to measure.
+    settling: bool,
+    /// Until when `phi` rests, and for how long after the next miss.
+    hold_until: Time,
+    hold: Span,
+    /// Counts how often floors that were given up are tried again; when next, and how long after that.
+    tries: u32,
+    retry_at: Time,
+    retry: Span,
+    /// One whose owner asks for more may be tried again from then on.
+    retry_early_at: Time,
+    /// Since when this attempt.
+    short_since: Option<Time>,
+    /// When a floor was last in use.
+    used_at: Time,
+}
+
+/// What a round adds up.
+#[derive(Clone, Copy, Debug)]
+struct Sums {
+    worst: f64,
+    judged: u32,
+    pending: u32,
+    served: f64,
+    needed: f64,
+    service: f64,
+    completions: f64,
+}
+
+impl Default for Sums {
+    fn default() -> Sums {
+        Sums { worst: f64::INFINITY, judged: 0, pending: 0, served: 0.0, needed: 0.0, service: 0.0, completions: 0.0 }
+    }
+}
+
+/// What flows through the backend, in 1/256 operations.
+#[derive(Clone, Copy, Debug, Default)]
+struct Flow {
+    touched: Time,
+    since: Time,
+    all_area: u128,
+    best_effort_area: u128,
+    best_effort_max: u64,
+    done: u64,
+    completions: u64,
+    best_effort_done: u64,
+    best_effort_completions: u64,
+}
+
+/// How fast the device usually is.
+#[derive(Clone, Copy, Debug, Default)]
+struct Pulse {
+    /// Completions since the last tick.
+    done: u64,
+    since: Time,
+    /// Completions per second over the last second.
+    usual: f64,
+    /// For how long it has been much less.
+    stalled: Span,
+}
+
+impl Floors {
+    pub fn new() -> Floors {
+        Floors {
+            set: 0,
+            window: Window::new(),
+            window_full: false,
+            best_effort: 0,
+            all: 0,
+            phi: 1.0,
+            share: 1.0,
+            active: Vec::new(),
+            cursor: 0,
+            next_tick: Time::ZERO,
+            sums: Sums::default(),
+            flow: Flow::default(),
+            pulse: Pulse::default(),
+            verdict: Verdict::Nothing,
+            changes: 0,
+            settling: false,
+            hold_until: Time::ZERO,
+            hold: HOLD,
+            tries: 0,
+            retry_at: Time::MAX,
+            retry: RETRY,
+            retry_early_at: Time::ZERO,
+            short_since: None,
+            used_at: Time::ZERO,
+        }
+    }
+
+    /// A floor is gone: nobody judges it any more.
+    pub fn forget(&mut self, floor: u32) {
+        self.active.retain(|&f| f != floor);
+        self.cursor = 0;
+    }
+
+    /// The last floor is gone: what was learned about the backend goes with it.
+    pub fn end_of_floors(&mut self) {
+        *self = Floors { best_effort: self.best_effort, all: self.all, changes: self.changes + 1, ..Floors::new() };
+    }
+
+    /// Whether best-effort work of this cost may go now. One request always may.
+    #[inline]
+    pub fn has_room(&self, cost: u64) -> bool {
+        self.set == 0 || self.best_effort == 0 || self.best_effort + cost <= self.window.limit
+    }
+
+    fn touch(&mut self, now: Time) {
+        let span = u128::from(now.since(self.flow.touched).as_nanos());
+        self.flow.touched = now;
+        self.flow.all_area += span * u128::from(self.all);
+        self.flow.best_effort_area += span * u128::from(self.best_effort);
+    }
+
+    /// A request went to the backend.
+    #[inline]
+    pub fn started(&mut self, now: Time, cost: u64, best_effort: bool) {
+        if self.set > 0 {
+            self.touch(now);
+        }
+        self.all += cost;
+        if best_effort {
+            self.best_effort += cost;
+            self.flow.best_effort_max = self.flow.best_effort_max.max(self.best_effort);
+        }
+    }
+
+    /// A request came back.
+    #[inline]
+    pub fn ended(&mut self, now: Time, cost: u64, best_effort: bool) {
+        if self.set > 0 {
+            self.touch(now);
+        }
+        self.all -= cost;
+        self.flow.done += cost;
+        self.flow.completions += 1;
+        self.pulse.done += 1;
+        self.window.knee.ended(cost);
+        if best_effort {
+            self.best_effort -= cost;
+            self.flow.best_effort_done += cost;
+            self.flow.best_effort_completions += 1;
+            self.window_full = false;
+        }
+    }
+
+    /// Whether the device as a whole does much less than it usually does, for a short while: nobody's fault, and no
+    /// reason to move the window. What was measured meanwhile is forgotten.
+    fn is_stalled(&mut self, now: Time) -> bool {
+        let pulse = &mut self.pulse;
+        let time = now.since(pulse.since).as_secs_f64();
+        let (expected, done) = (pulse.usual * time, pulse.done as f64);
+        (pulse.done, pulse.since) = (0, now);
+        // Chance alone makes about the root of the count; three times that says something.
+        let little = done < expected * (1.0 - (3.0 / expected.max(1.0).sqrt()).max(0.05));
+        if little && pulse.stalled < STALL {
+            pulse.stalled += Span::from_secs_f64(time);
+            return true;
+        }
+        if !little && pulse.stalled > Span::ZERO {
+            pulse.stalled = Span::ZERO;
+            self.changes += 1;
+        }
+        let rate = done / time.max(1e-9);
+        let weight = if pulse.usual == 0.0 { 1.0 } else { time.min(1.0) };
+        pulse.usual += (rate - pulse.usual) * weight;
+        false
+    }
+
+    fn begin_flow(&mut self, now: Time) {
+        self.flow = Flow { touched: now, since: now, best_effort_max: self.best_effort, ..Flow::default() };
+    }
+
+    fn round(&self, now: Time, sums: &Sums) -> Round {
+        let flow = &self.flow;
+        let time = now.since(flow.since).as_secs_f64().max(1e-9);
+        let operations = |units: f64| units / 256.0;
+        Round {
+            worst: sums.worst,
+            total: operations(flow.done as f64) / time,
+            samples: flow.completions as f64,
+            in_flight: operations(flow.all_area as f64 / 1e9) / time,
+            best_effort: operations(flow.best_effort_area as f64 / 1e9) / time,
+            request: operations(flow.best_effort_done as f64) / flow.best_effort_completions.max(1) as f64,
+            best_effort_max: operations(flow.best_effort_max as f64),
+            judged: sums.judged,
+            pending: sums.pending,
+            scaled: self.phi < 1.0,
+        }
+    }
+
+    fn act(&mut self, now: Time, verdict: Verdict, sums: &Sums, round: &Round) {
+        if round.worst < Window::SHORT {
+            self.short_since.get_or_insert(now);
+        } else if verdict == Verdict::Nothing {
+            self.short_since = None;
+        }
+        match verdict {
+            Verdict::Nothing => self.recover(now, sums, round),
+            Verdict::Remeasure => {
+                // A request that came to the old queue has gone after its time.
+                let service = if sums.completions > 0.0 { sums.service / sums.completions } else { 0.0 };
+                self.settling = true;
+                self.next_tick = now + Span::from_secs_f64(service);
+            }
+            Verdict::Overcommitted => {
+                self.phi = (self.phi * 0.98 * self.share).clamp(0.001, 1.0);
+                (self.hold_until, self.hold) = (now + self.hold, (self.hold * 2).min(HOLD_MAX));
+                self.settling = true;
+            }
+            Verdict::TooShallow => {
+                let attempt = self.short_since.take().map_or(Span::ZERO, |since| now.since(since));
+                let least = attempt * RETRY_FACTOR;
+                let wait = self.retry.max(least);
+                (self.retry_at, self.retry) = (now + wait, (wait * 2).min(RETRY_MAX.max(least)));
+                self.retry_early_at = now + least;
+                self.verdict = verdict;
+            }
+        }
+        self.flow.best_effort_max = self.best_effort;
+    }
+
+    /// Gives back what was taken from floors, slowly.
+    fn recover(&mut self, now: Time, sums: &Sums, round: &Round) {
+        let met = round.worst >= Window::SHORT && sums.judged > 0;
+        if self.phi >= 1.0 {
+            self.hold = HOLD;
+        } else if met {
+            let spare = self.flow.best_effort_done as f64 / self.flow.done.max(1) as f64;
+            let step = match spare {
+                s if s > 0.05 => 0.1 * s,
+                _ if now >= self.hold_until => 0.002,
+                _ => 0.0,
+            };
+            self.phi = (self.phi * (1.0 + step)).min(1.0);
+        }
+        if now >= self.retry_at {
+            self.retry_at = Time::MAX;
+            self.tries += 1;
+        }
+        if now.since(self.flow.since) > Span::from_millis(100) {
+            self.begin_flow(now);
+        }
+    }
+}
+
+impl Scheduler {
+    /// A bounded part of judging, once a tick is due.
+    #[inline]
+    pub(super) fn judge_some(&mut self) {
+        if self.floors.set > 0 && self.now >= self.floors.next_tick {
+            self.judge_on();
+        }
+    }
+
+    fn judge_on(&mut self) {
+        for _ in 0..JUDGED_PER_POLL {
+            let Some(&floor) = self.floors.active.get(self.floors.cursor) else {
+                return self.end_round();
+            };
+            if self.judge(floor) {
+                self.floors.cursor += 1;
+            } else {
+                self.guarantees[floor].active = false;
+                self.floors.active.swap_remove(self.floors.cursor);
+            }
+        }
+    }
+
+    /// Judges one floor. False if nothing was asked of it for a while.
+    fn judge(&mut self, floor: u32) -> bool {
+        let now = self.now;
+        let phi = self.floors.phi;
+        let guarantee = &mut self.guarantees[floor];
+        let memory = guarantee.fold(now, phi);
+        if guarantee.is_asleep(memory) {
+            return false;
+        }
+        let fresh = guarantee.measured_after == self.floors.changes;
+        let standing = if fresh { guarantee.standing(phi) } else { Standing::Pending };
+        guarantee.forget_ceiling(now, memory);
+        match standing {
+            Standing::Got(got) => self.note(floor, got),
+            Standing::Pending => self.floors.sums.pending += 1,
+            Standing::Content => {}
+        }
+        let guarantee = &mut self.guarantees[floor];
+        if guarantee.retime(now, phi, false) && guarantee.spot == Spot::Listed {
+            self.relist_floor(floor);
+        }
+        true
+    }
+
+    /// Adds what a floor got to the round, or gives it up, or tries it again.
+    fn note(&mut self, floor: u32, got: f64) {
+        let now = self.now;
+        let size = self.floors.window.size();
+        let floors = &mut self.floors;
+        let guarantee = &mut self.guarantees[floor];
+        let recent = guarantee.gauge.recent;
+        guarantee.best_service = recent.mean_service().unwrap_or(f64::INFINITY).min(guarantee.best_service);
+        let give_up = floors.verdict == Verdict::TooShallow && got < 1.0;
+        if give_up || guarantee.part < 1.0 && got < Window::SHORT && size <= 1.05 * guarantee.knee {
+            // It is held to what it gets where others lose nothing by it, less what may be chance.
+            let chance = 1.5 / recent.ops.max(1.0).sqrt();
+            guarantee.part = (guarantee.part * got * (0.97 - chance).max(0.5)).clamp(0.001, 1.0);
+            guarantee.behind = 0.0;
+            guarantee.tried = floors.tries;
+            if give_up {
+                (guarantee.knee, guarantee.refine_at) = (size, now + REFINE);
+                guarantee.gauge.forget_second();
+            }
+            return;
+        }
+        let rate = recent.ops / recent.time;
+        let sums = &mut floors.sums;
+        sums.worst = sums.worst.min(got);
+        sums.judged += 1;
+        sums.served += rate;
+        sums.needed += if got > 0.0 { rate / got } else { 0.0 };
+        sums.service += recent.service;
+        sums.completions += recent.ops;
+        if guarantee.refine_at > Time::ZERO {
+            // The window stays where it is until it is known what there is to get.
+            sums.pending += 1;
+            let second = guarantee.gauge.second;
+            if now >= guarantee.refine_at && second.time > 0.9 * REFINE.as_secs_f64() {
+                let chance = 1.0 / second.ops.max(1.0).sqrt();
+                let most = guarantee.part_of_floor(&second) * (0.985 - chance).max(0.5);
+                guarantee.part = most.clamp(guarantee.part, 1.0);
+                guarantee.refine_at = Time::ZERO;
+            }
+        } else if guarantee.tried != floors.tries || guarantee.asks_for_more() && now >= floors.retry_early_at {
+            (guarantee.tried, guarantee.part) = (floors.tries, 1.0);
+        }
+    }
+
+    fn end_round(&mut self) {
+        let now = self.now;
+        let floors = &mut self.floors;
+        let sums = std::mem::take(&mut floors.sums);
+        floors.cursor = 0;
+        floors.next_tick = now + self.settings.tick;
+        if floors.settling {
+            // What was in flight before the change has gone: from here on it can be measured. The device does less
+            // now because it is asked for less.
+            floors.settling = false;
+            floors.changes += 1;
+            floors.pulse = Pulse { since: now, ..Pulse::default() };
+            return floors.begin_flow(now);
+        }
+        if floors.is_stalled(now) {
+            return;
+        }
+        if !floors.active.is_empty() || floors.used_at == Time::ZERO {
+            floors.used_at = now;
+        } else if now.since(floors.used_at) > UNUSED {
+            floors.window_full = false;
+            floors.window.knee.pass(now);
+            return floors.window.open();
+        }
+        floors.touch(now);
+        let gave_up = std::mem::replace(&mut floors.verdict, Verdict::Nothing) == Verdict::TooShallow;
+        let round = floors.round(now, &sums);
+        if floors.window.is_at_bottom() && sums.judged > 0 {
+            floors.share = sums.served / sums.needed.max(1e-9);
+        }
+        let was = floors.window.limit;
+        let verdict = if gave_up { Verdict::Nothing } else { floors.window.judge(&round) };
+        floors.window.seek_knee(now, &round);
+        floors.window_full &= floors.window.limit <= was;
+        floors.act(now, verdict, &sums, &round);
+    }
+}
