@@ -187,9 +187,12 @@ impl Scheduler {
         if free && queued == 0 {
             return Admission::Spill(leaf);
         }
+        if queued > 0 || self.backend_full {
+            return Admission::Wait(leaf);
+        }
         match self.warrant(leaf, request) {
-            Some(warrant) if queued == 0 && !self.backend_full => Admission::Go(leaf, warrant),
-            _ => Admission::Wait(leaf),
+            Some(warrant) => Admission::Go(leaf, warrant),
+            None => Admission::Wait(leaf),
         }
     }
 
@@ -202,19 +205,15 @@ impl Scheduler {
 
     #[cold]
     fn find_path(&mut self, leaf: u32) -> Path {
-        let mut path = Path::default();
-        let mut at = leaf;
-        while at != NONE {
-            let node = &self.nodes[at];
-            if node.limit != NONE {
-                let limit = &self.limits[node.limit];
-                path.has_policy |= limit.has_rate() || limit.has_depth();
-                path.is_counted |= limit.has_depth();
-            }
-            path.has_policy |= node.group != NONE;
-            path.is_counted |= node.floor != NONE;
-            at = node.parent;
-        }
+        let node = &self.nodes[leaf];
+        let (limit, parent) = (node.limit, node.parent);
+        let has_depth = limit != NONE && self.limits[limit].has_depth();
+        let has_rate = limit != NONE && self.limits[limit].has_rate();
+        let counts = has_depth || node.floor != NONE;
+        let binds = has_depth || has_rate || node.group != NONE;
+        let above = if parent == NONE { Path::default() } else { self.path(parent) };
+        let path =
+            Path { has_policy: binds || above.has_policy, counted_at: if counts { leaf } else { above.counted_at } };
         (self.nodes[leaf].path, self.nodes[leaf].path_epoch) = (path, self.epoch);
         path
     }
@@ -283,7 +282,7 @@ impl Scheduler {
             node.meter = self.meters.add(Meter::new(now, leaf));
         }
         self.meters[node.meter].arrived(now);
-        if node.path.is_counted {
+        if node.path.counted_at != NONE {
             self.count_outstanding(leaf);
         }
         slot

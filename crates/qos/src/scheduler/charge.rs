@@ -4,8 +4,8 @@ use block::{Cause, Request, Ticket, Time};
 
 use super::job::Stage;
 use super::limit::Limit;
-use super::node::{Entity, Place, ROOT};
-use super::turn::Price;
+use super::node::{Place, ROOT};
+use super::turn::{Price, Turn};
 use super::{Pick, Scheduler, Warrant};
 use crate::slab::NONE;
 
@@ -64,25 +64,30 @@ impl Scheduler {
 
     /// Charges limits, floors and, if it waited, turns, from the leaf up.
     fn charge_path(&mut self, pick: Pick, leaf: u32, bytes: u64, waited: bool) -> Latest {
-        let mut latest = Latest { cause: Cause::Nothing, until: self.jobs[pick.job].arrived };
+        let slack = self.slack();
+        let job = &self.jobs[pick.job];
+        let (epoch, mut latest) = (job.epoch, Latest { cause: Cause::Nothing, until: job.arrived });
         // Beneath the node whose floor it was, turns were taken; from there up the floor goes ahead of them.
         let mut by_turn = true;
-        let epoch = self.jobs[pick.job].epoch;
         let mut child = NONE;
         let mut at = leaf;
         while at != NONE {
             let node = &self.nodes[at];
-            let (limit, group, floor, parent) = (node.limit, node.group, node.floor, node.parent);
-            if waited && node.desk != NONE {
-                self.charge_turn(at, child, bytes, by_turn);
+            let (limit, group, floor, desk, parent) = (node.limit, node.group, node.floor, node.desk, node.parent);
+            let mut price = Price::default();
+            if limit != NONE {
+                price = self.limits[limit].price;
+                self.charge_limit(limit, epoch, bytes, &mut latest);
+            }
+            if waited && desk != NONE {
+                self.charge_turn(desk, child, Turn { cost: price.cost(bytes), slack, by_turn });
             }
             by_turn &= pick.warrant != Warrant::Floor(at);
-            if limit != NONE {
-                latest.note(&self.limits[limit]);
-                self.charge_limit(limit, epoch, bytes);
-            }
             if group != NONE {
-                self.charge_group(group, at, bytes, waited.then_some(by_turn), &mut latest);
+                self.charge_limit(self.groups[group].limit, 0, bytes, &mut latest);
+                if waited {
+                    self.charge_group_turn(group, at, bytes, by_turn);
+                }
             }
             if floor != NONE && matches!(pick.warrant, Warrant::Floor(_)) {
                 self.guarantees[floor].charge(self.now, bytes);
@@ -92,8 +97,10 @@ impl Scheduler {
         latest
     }
 
-    fn charge_limit(&mut self, number: u32, epoch: u32, bytes: u64) {
+    #[inline]
+    fn charge_limit(&mut self, number: u32, epoch: u32, bytes: u64, latest: &mut Latest) {
         let limit = &mut self.limits[number];
+        latest.note(limit);
         limit.charge(self.now, self.bin, bytes);
         limit.flying += u32::from(limit.has_depth() && epoch >= limit.since);
         if !limit.floors.is_empty() {
@@ -101,40 +108,28 @@ impl Scheduler {
         }
     }
 
-    fn charge_group(&mut self, group: u32, member: u32, bytes: u64, by_turn: Option<bool>, latest: &mut Latest) {
-        let limit = self.groups[group].limit;
-        latest.note(&self.limits[limit]);
-        self.charge_limit(limit, 0, bytes);
-        if let Some(by_turn) = by_turn {
-            let cost = self.limits[limit].price.cost(bytes);
-            let (desk, slack) = (self.groups[group].desk, self.slack());
-            self.desks[desk].charge(&mut self.nodes[member].group_seat, cost, slack, by_turn);
-            if self.nodes[member].place == Place::Group {
-                let cost = self.price(Entity::Node(ROOT)).cost(bytes);
-                let desk = self.nodes[ROOT].desk;
-                self.desks[desk].charge(&mut self.groups[group].seat, cost, slack, by_turn);
-            }
-        }
-    }
-
-    /// Charges a child's turn at a node's desk; the turn of the node's own queue if there is no child.
-    fn charge_turn(&mut self, node: u32, child: u32, bytes: u64, by_turn: bool) {
-        let cost = self.price(Entity::Node(node)).cost(bytes);
-        let slack = self.slack();
-        let desk = &mut self.desks[self.nodes[node].desk];
+    /// Charges a child's turn at its parent's desk; the turn of the node's own queue if there is no child.
+    #[inline]
+    fn charge_turn(&mut self, desk: u32, child: u32, turn: Turn) {
+        let desk = &mut self.desks[desk];
         if child == NONE {
             let mut seat = desk.own;
-            desk.charge(&mut seat, cost, slack, by_turn);
+            desk.charge(&mut seat, turn);
             desk.own = seat;
         } else {
-            desk.charge(&mut self.nodes[child].seat, cost, slack, by_turn);
+            desk.charge(&mut self.nodes[child].seat, turn);
         }
     }
 
-    fn price(&self, entity: Entity) -> Price {
-        match self.limit_of(entity) {
-            NONE => Price::default(),
-            limit => self.limits[limit].price,
+    fn charge_group_turn(&mut self, group: u32, member: u32, bytes: u64, by_turn: bool) {
+        let slack = self.slack();
+        let record = &mut self.groups[group];
+        let cost = self.limits[record.limit].price.cost(bytes);
+        self.desks[record.desk].charge(&mut self.nodes[member].group_seat, Turn { cost, slack, by_turn });
+        if self.nodes[member].place == Place::Group {
+            let cost = Price::default().cost(bytes);
+            let desk = self.nodes[ROOT].desk;
+            self.desks[desk].charge(&mut record.seat, Turn { cost, slack, by_turn });
         }
     }
 

@@ -211,6 +211,8 @@ impl Scheduler {
             if seat.seq != entry.seq || !seat.waiting {
                 seat.listed &= seat.seq != entry.seq;
                 self.desks[desk].heap.pop();
+                // Who left counts as a step, so that a crowd that left does not hold up a poll.
+                self.steps = self.steps.checked_sub(1)?;
             } else if seat.tag != entry.key {
                 seat.seq = next_seq;
                 let tag = seat.tag;

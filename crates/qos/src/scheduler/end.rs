@@ -82,7 +82,7 @@ impl Scheduler {
     /// One request less at a node; counted along its path where that is done.
     #[inline]
     fn leave_node(&mut self, leaf: u32, epoch: u32, completion: &Completion, served: Option<Served>) {
-        if self.path(leaf).is_counted {
+        if self.path(leaf).counted_at != NONE {
             self.count_end(leaf, epoch, served);
         }
         let node = &mut self.nodes[leaf];
@@ -96,21 +96,26 @@ impl Scheduler {
 
     /// Floors on the path count a request that was taken on.
     pub(super) fn count_outstanding(&mut self, leaf: u32) {
-        let mut at = leaf;
+        let mut at = self.path(leaf).counted_at;
         while at != NONE {
             if self.nodes[at].floor != NONE {
                 self.count_at_floor(self.nodes[at].floor, 1);
             }
-            at = self.nodes[at].parent;
+            at = self.counted_above(at);
         }
+    }
+
+    fn counted_above(&mut self, node: u32) -> u32 {
+        let parent = self.nodes[node].parent;
+        if parent == NONE { NONE } else { self.path(parent).counted_at }
     }
 
     /// Floors and turns on the path count a request that ended, if they counted it when it came.
     fn count_end(&mut self, leaf: u32, epoch: u32, served: Option<Served>) {
-        let mut at = leaf;
+        let mut at = self.path(leaf).counted_at;
         while at != NONE {
             let node = &self.nodes[at];
-            let (parent, floor, limit) = (node.parent, node.floor, node.limit);
+            let (floor, limit) = (node.floor, node.limit);
             if floor != NONE && epoch >= self.guarantees[floor].since {
                 self.count_at_floor(floor, -1);
             }
@@ -126,7 +131,7 @@ impl Scheduler {
                     self.release(Entity::Node(at));
                 }
             }
-            at = parent;
+            at = self.counted_above(at);
         }
     }
 

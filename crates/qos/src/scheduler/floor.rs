@@ -40,40 +40,42 @@ pub(crate) enum Spot {
 
 /// One object's floor.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(crate) struct Guarantee {
+    // What every request looks at comes first.
     pub node: u32,
-    /// Set on the object itself, and its part of its group's.
-    pub own: edit::Floor,
-    pub shared: edit::Floor,
-    ops: Clock,
-    bytes: Clock,
-    /// The scale at which the clocks run, in millionths.
-    ppm: u32,
-    pub spot: Spot,
     pub seq: u32,
     /// Requests taken on before this are not counted here.
     pub since: u32,
     outstanding: u32,
+    /// Which of the window's large changes its measurements come after.
+    pub measured_after: u32,
+    pub spot: Spot,
     /// In the list of those to judge.
     pub active: bool,
     /// Found a ceiling closed since it was judged.
     pub capped: bool,
-    /// Which of the window's large changes its measurements come after.
-    pub measured_after: u32,
+    ops: Clock,
     pub gauge: Gauge,
-    /// How far its owner is behind what it was due, in seconds of it.
-    pub behind: f64,
-    /// The part of the floor that it is held to, because its owner asks for too few at a time to get more.
-    pub part: f64,
+    pub account: FloorTally,
+    bytes: Clock,
+    /// Set on the object itself, and its part of its group's.
+    pub own: edit::Floor,
+    pub shared: edit::Floor,
+    /// The scale at which the clocks run, in millionths.
+    ppm: u32,
     /// Which retry it has taken part in.
     pub tried: u32,
+    /// The part of the floor that it is held to, because its owner asks for too few at a time to get more.
+    pub part: f64,
+    /// How far its owner is behind what it was due, in seconds of it.
+    pub behind: f64,
     /// The window at which it was given up.
     pub knee: f64,
     /// When it is settled what it gets there; zero if it is.
     pub refine_at: Time,
     /// The least mean time that its requests took, in seconds, where best effort was held back.
     pub best_service: f64,
-    pub account: FloorTally,
 }
 
 /// What the next account tells.

@@ -22,34 +22,36 @@ pub(crate) enum Owner {
 /// A ceiling's state. Without burst a kind has one clock with the common tolerance; with burst it has two: the base
 /// rate with the credit's capacity as tolerance, and the peak rate with the common one.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(crate) struct Limit {
+    // The first line has what most requests look at, the second what they add to.
     /// From when the next request may go: the latest of the clocks.
     pub until: Time,
-    /// The kind of the clock that opens last.
-    binding: LimitKind,
+    ops: Clock,
+    /// Requests in flight at most, and now, for nodes whose children take turns without a rate.
+    pub depth_max: u32,
+    pub flying: u32,
     /// Whether requests are counted in operations, in bytes, and whether a burst is allowed.
     has_ops: bool,
     has_bytes: bool,
     has_burst: bool,
+    /// The kind of the clock that opens last.
+    binding: LimitKind,
     retired: bool,
-    /// Requests in flight at most, and now, for nodes whose children take turns without a rate.
-    pub depth_max: u32,
-    pub flying: u32,
-    /// Requests taken on before this are not counted in `flying`.
-    pub since: u32,
-    /// For when the timer that is meant was set; others are stale.
-    pub timer_at: Time,
+    tally: Tally,
     /// What a request costs in the turns of those who wait here.
     pub price: Price,
-    ops: Clock,
-    bytes: Clock,
-    tally: Tally,
-    trace: Option<Box<Trace>>,
+    /// For when the timer that is meant was set; others are stale.
+    pub timer_at: Time,
     /// Floors that were due and found it closed, the one due first on top.
     pub floors: Heap,
-    pub owner: Owner,
+    trace: Option<Box<Trace>>,
+    bytes: Clock,
     ops_peak: Clock,
     bytes_peak: Clock,
+    /// Requests taken on before this are not counted in `flying`.
+    pub since: u32,
+    pub owner: Owner,
 }
 
 impl Limit {
@@ -144,22 +146,29 @@ impl Limit {
     }
 
     /// Charges a request that goes at `now`, in this bin of the traces.
+    #[inline]
     pub fn charge(&mut self, now: Time, bin: u64, bytes: u64) {
         if self.has_ops {
             self.ops.charge(now, 1);
         }
-        if self.has_bytes && bytes > 0 {
-            self.bytes.charge(now, bytes);
+        if self.has_bytes || self.has_burst {
+            self.charge_more(now, bytes);
+        } else {
+            self.until = self.ops.opens();
         }
-        if self.has_burst {
-            self.ops_peak.charge(now, 1);
-            self.bytes_peak.charge(now, bytes);
-        }
-        self.bind();
         self.tally.add(bytes);
         if let Some(trace) = &mut self.trace {
             trace.record(bin, bytes);
         }
+    }
+
+    fn charge_more(&mut self, now: Time, bytes: u64) {
+        if bytes > 0 {
+            self.bytes.charge(now, bytes);
+            self.bytes_peak.charge(now, bytes);
+        }
+        self.ops_peak.charge(now, 1);
+        self.bind();
     }
 
     /// What a request says that waited for this limit.
