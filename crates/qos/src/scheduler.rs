@@ -25,6 +25,7 @@ mod judge;
 mod limit;
 mod meter;
 mod node;
+mod pace;
 mod queue;
 mod report;
 mod trace;
@@ -46,6 +47,7 @@ use judge::Floors;
 use limit::Limit;
 use meter::Meter;
 use node::{Entity, Group, Index, Node, Path, Place, ROOT};
+use pace::Pace;
 use turn::{Desk, OPERATION};
 
 /// Whether a request may go.
@@ -94,6 +96,10 @@ pub(crate) struct Scheduler {
     desks: Slab<Desk>,
     guarantees: Slab<Guarantee>,
     meters: Slab<Meter>,
+    /// Meters in use, and limits that something passed, since the last account.
+    metered: Vec<u32>,
+    passed: Vec<u32>,
+    pace: Pace,
     jobs: Slab<Job>,
     objects: Index,
     group_index: Index,
@@ -139,6 +145,9 @@ impl Scheduler {
             desks,
             guarantees: Slab::default(),
             meters: Slab::default(),
+            metered: Vec::new(),
+            passed: Vec::new(),
+            pace: Pace::default(),
             jobs: Slab::default(),
             objects: Index::default(),
             group_index: Index::default(),
@@ -280,6 +289,7 @@ impl Scheduler {
         node.outstanding += 1;
         if node.meter == NONE {
             node.meter = self.meters.add(Meter::new(now, leaf));
+            self.metered.push(node.meter);
         }
         self.meters[node.meter].arrived(now);
         if node.path.counted_at != NONE {

@@ -102,6 +102,9 @@ impl Scheduler {
         let limit = &mut self.limits[number];
         latest.note(limit);
         limit.charge(self.now, self.bin, bytes);
+        if limit.is_first_passed() {
+            self.passed.push(number);
+        }
         limit.flying += u32::from(limit.has_depth() && epoch >= limit.since);
         if !limit.floors.is_empty() {
             self.call_parked(number);
@@ -155,6 +158,29 @@ impl Scheduler {
         }
         if now > arrived {
             self.jobs[job].cause = after;
+        }
+    }
+
+    /// What holds an object's queue now: a closed limit, or what held its first request last.
+    pub(super) fn what_holds(&self, leaf: u32) -> Cause {
+        let head = self.nodes[leaf].head;
+        let arrived = if head == NONE { self.now } else { self.jobs[head].arrived };
+        let mut latest = Latest { cause: Cause::Nothing, until: arrived };
+        let mut at = leaf;
+        while at != NONE {
+            let node = &self.nodes[at];
+            let shared = if node.group == NONE { NONE } else { self.groups[node.group].limit };
+            for limit in [node.limit, shared].into_iter().filter(|&l| l != NONE) {
+                latest.note(&self.limits[limit]);
+            }
+            at = node.parent;
+        }
+        let (held_at, held) = self.root_held;
+        match latest.cause {
+            cause if cause != Cause::Nothing && (latest.until > self.now || latest.until > held_at) => cause,
+            _ if held_at >= arrived && held != Cause::Nothing => held,
+            Cause::Nothing => Cause::Turn,
+            cause => cause,
         }
     }
 

@@ -245,27 +245,6 @@ impl Scheduler {
         }
     }
 
-    /// What holds an object's queue now.
-    pub(super) fn what_holds(&self, leaf: u32) -> Cause {
-        let mut at = leaf;
-        let mut turn = Cause::Nothing;
-        while at != NONE {
-            let node = &self.nodes[at];
-            for entity in [Some(Entity::Node(at)), (node.group != NONE).then_some(Entity::Group(node.group))] {
-                let Some(entity) = entity else { continue };
-                let limit = self.limit_of(entity);
-                if limit != NONE && self.limits[limit].until > self.now {
-                    return self.limits[limit].cause();
-                }
-                if !self.is_open(entity) {
-                    turn = Cause::Turn;
-                }
-            }
-            at = node.parent;
-        }
-        if turn == Cause::Nothing { self.root_held.1 } else { turn }
-    }
-
     pub(super) fn limit_of(&self, entity: Entity) -> u32 {
         match entity {
             Entity::Node(n) => self.nodes[n].limit,

@@ -35,6 +35,7 @@ impl Scheduler {
         let served = Served { bytes: job.bytes, service: took };
         self.flying -= 1;
         self.backend_full = false;
+        self.pace.count(self.now, job.bytes);
         self.floors.ended(self.now, u64::from(job.cost), job.best_effort);
         self.jobs.free(slot);
         self.leave_node(leaf, epoch, completion, Some(served));
@@ -141,8 +142,8 @@ impl Scheduler {
         while self.nodes[at].dead && self.nodes[at].outstanding == 0 && self.nodes[at].lingering == 0 {
             let meter = std::mem::replace(&mut self.nodes[at].meter, NONE);
             if meter != NONE {
+                // The next account frees it.
                 self.meters[meter].in_use = false;
-                self.meters.free(meter);
             }
             let parent = self.nodes[at].parent;
             self.nodes.free(at);

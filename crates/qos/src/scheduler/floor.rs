@@ -23,6 +23,8 @@ const FAST: f64 = 1_030_000.0;
 const LAG: Span = Span::from_millis(100);
 /// A floor's bytes per second count requests without bytes as this many.
 const EMPTY_BYTES: u64 = 4096;
+/// For how long it is measured what a floor that was given up gets.
+const REFINE: Span = Span::from_millis(500);
 /// An owner with nothing outstanding for this part of the time asks for nothing that a window could give it.
 const IDLE: f64 = 0.98;
 
@@ -85,6 +87,13 @@ pub(crate) struct FloorTally {
     pub idle: Span,
     pub capped: bool,
     pub since: Time,
+}
+
+impl FloorTally {
+    /// A new interval begins.
+    pub fn restart(&mut self, now: Time) {
+        *self = FloorTally { since: now, ..FloorTally::default() };
+    }
 }
 
 /// What can be said of a floor in a round.
@@ -213,6 +222,31 @@ impl Guarantee {
         let more = if wants { tick.time * (1.0 - got) } else { -tick.time };
         self.behind = (self.behind + more).clamp(0.0, LAG.as_secs_f64());
         memory
+    }
+
+    /// It is not held to more than a part of itself any more: this part of what it was held to so far. The window is at
+    /// the knee.
+    pub fn give_up(&mut self, now: Time, knee: f64, got: f64) {
+        self.hold_to(got);
+        (self.knee, self.refine_at) = (knee, now + REFINE);
+        self.gauge.forget_second();
+    }
+
+    /// Holds it to this part of what it was held to so far.
+    pub fn hold_to(&mut self, got: f64) {
+        self.part = (self.part * got.max(0.1)).clamp(0.001, 1.0);
+        self.behind = 0.0;
+    }
+
+    /// Some time after it was given up it is known better what it gets at the knee.
+    pub fn refine(&mut self, now: Time) {
+        let second = self.gauge.second;
+        if now >= self.refine_at && second.time > 0.9 * REFINE.as_secs_f64() {
+            let chance = 1.0 / second.ops.max(1.0).sqrt();
+            let most = self.part_of_floor(&second) * (0.985 - chance).max(0.5);
+            self.part = most.clamp(self.part, 1.0);
+            self.refine_at = Time::ZERO;
+        }
     }
 
     /// Whether an owner that was given up gets a third more now than then: it asks for more at a time.

@@ -9,6 +9,7 @@ use crate::account::{Passed, Tally};
 use crate::clock::Clock;
 use crate::edit::{Burst, Ceiling, GroupId};
 use crate::heap::Heap;
+use crate::slab::NONE;
 
 /// Whose ceiling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,15 +127,23 @@ impl Limit {
         self.tally.ops > 0
     }
 
+    /// Whether the last charge was the first since the account.
+    pub fn is_first_passed(&self) -> bool {
+        self.tally.ops == 1
+    }
+
     /// Its slot is free: no timer of it is meant any more, nobody reports it.
     pub fn retire(&mut self) {
         (self.timer_at, self.until) = (Time::MAX, Time::ZERO);
         self.retired = true;
     }
 
-    /// Whether its slot is free.
-    pub fn is_retired(&self) -> bool {
-        self.retired
+    /// The node and object whose it is; no node if it is a group's or its slot is free.
+    pub fn node(&self) -> (u32, ObjectId) {
+        match self.owner {
+            Owner::Node(node, object) if !self.retired => (node, object),
+            _ => (NONE, ObjectId(NONE)),
+        }
     }
 
     /// Whose it is.

@@ -3,7 +3,7 @@
 use block::ObjectId;
 
 use super::turn::Seat;
-use crate::edit::Limits;
+use crate::edit::{GroupId, Limits};
 use crate::slab::NONE;
 
 /// The backend itself, parent of all.
@@ -102,6 +102,8 @@ impl Node {
 /// One shared group.
 #[derive(Debug)]
 pub(crate) struct Group {
+    pub id: GroupId,
+    pub dead: bool,
     pub limits: Limits,
     pub limit: u32,
     pub desk: u32,

@@ -109,7 +109,7 @@ impl Target for Device {
             bins.resize(bin + 1, (0, 0));
         }
         bins[bin].0 += 1;
-        bins[bin].1 += counted(&request);
+        bins[bin].1 = bins[bin].1.saturating_add(counted(&request));
         if let Some(log) = &mut self.log {
             log.push((now, request.object, request.at));
         }
