@@ -1,1 +1,31 @@
-//! array
+//! Simulated storage devices: [`block::Target`]s that take time but carry no data, driven by a virtual clock.
+//!
+//! ```text
+//!   DeviceSpec (plain data)  ── build(seed) ──►  Simulated<medium>     one shell: tickets, refusals, completions
+//!                                                  │  parallel servers │ disk │ flash │ cloud volume
+//!                                                  └─ each a small event machine in whole nanoseconds
+//! ```
+//!
+//! A medium decides only *when* things begin and end. Everything happens at its own instant, however late the poll: an
+//! end at 5 ms is reported as 5 ms by a poll at 7 ms, and what begins after it begins at 5 ms. Hence a run depends on
+//! the requests and the seed alone, byte for byte.
+//!
+//! Nothing here reads a clock. [`VirtualClock`] is the driver that jumps to the next event.
+
+mod agenda;
+mod bucket;
+mod clock;
+mod cloud_volume;
+mod device;
+mod disk;
+mod flash;
+mod parallel_servers;
+mod simulated;
+
+pub use bucket::Allowance;
+pub use clock::VirtualClock;
+pub use cloud_volume::CloudVolume;
+pub use device::{Change, DeviceError, DeviceSpec, Model};
+pub use disk::Disk;
+pub use flash::{Collection, Flash, Pause};
+pub use parallel_servers::ParallelServers;

@@ -1,2 +1,98 @@
-//! The program.
-fn main() {}
+//! The program `seawall`. It connects the parts and decides nothing on its own: one file a command in `command`, what
+//! plays a plan in `stage`.
+//!
+//! Exit codes: 0 done, 1 the answer is no, 2 could not.
+
+mod command;
+mod complaint;
+mod fresh_pool;
+mod interrupt;
+mod machine;
+mod play;
+mod scale;
+mod stage;
+mod terminal;
+mod watch;
+mod workspace;
+
+use clap::error::ErrorKind;
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Measures what shared storage can carry and walls databases off from noisy neighbours.
+#[derive(Parser)]
+#[command(version, max_term_width = 100, disable_help_subcommand = true)]
+#[command(after_help = "Exit codes: 0 done, 1 the answer is no, 2 could not.")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// What each does is said where its options are.
+#[derive(Subcommand)]
+enum Command {
+    Demo(command::demo::Demo),
+    Run(command::run::Run),
+    Simulate(command::simulate::Simulate),
+    Serve(command::serve::Serve),
+    Shell(command::shell::Shell),
+}
+
+/// The answer of a command that did what was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answer {
+    Yes,
+    No,
+}
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return without_command(&error),
+    };
+    let result = match arguments.command {
+        Command::Demo(demo) => demo.run(),
+        Command::Run(run) => run.run(),
+        Command::Simulate(simulate) => simulate.run(),
+        Command::Serve(serve) => serve.run(),
+        Command::Shell(shell) => shell.run(),
+    };
+    match result {
+        Ok(Answer::Yes) => ExitCode::SUCCESS,
+        Ok(Answer::No) => ExitCode::from(1),
+        Err(error) => {
+            // A plan's mistakes are several, a line each.
+            complaint::of(&error).lines().for_each(|line| eprintln!("seawall: {line}"));
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The end of a call that asks for help, or that nobody can understand.
+fn without_command(error: &clap::Error) -> ExitCode {
+    use ErrorKind::{DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion};
+    if matches!(error.kind(), DisplayHelp | DisplayVersion | DisplayHelpOnMissingArgumentOrSubcommand) {
+        error.exit();
+    }
+    eprintln!("seawall: {}", complaint::of_usage(error));
+    ExitCode::from(2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    /// What people read at the usual width: every command and option says what it is for.
+    #[test]
+    fn every_command_and_option_has_its_help() {
+        let mut commands = Arguments::command();
+        commands.build();
+        for command in commands.get_subcommands() {
+            assert!(command.get_about().is_some() && command.get_long_about().is_some(), "{}", command.get_name());
+            for option in command.get_arguments() {
+                assert!(option.get_help().is_some(), "{} {}", command.get_name(), option.get_id());
+            }
+        }
+    }
+}

@@ -1,1 +1,28 @@
-//! engine
+//! The load engine: drives workloads' streams at targets, on the wall clock or a virtual one, and records.
+//!
+//! ```text
+//!   Stream ──next──► Worker ──submit──► Target (NBD export, or a gate around a simulated device)
+//!      ▲                │ ◄──poll─────────┘
+//!      └──completed─────┤
+//!                       ▼
+//!                   Recorder ──collect──► one Second a workload ──► Conductor ──► Recording
+//! ```
+//!
+//! It does not know which tool asked. One worker is one thread with one driver; what waits is the driver, never a
+//! target. The conductor plays a plan's phases on a [`Stage`], which is the real server or the simulator.
+
+mod conductor;
+mod hub;
+mod memory;
+mod nbd_target;
+mod recorder;
+mod remote;
+mod worker;
+
+pub use conductor::{Conductor, ObjectSecond, Pace, Second, Stage, StageError};
+pub use hub::{Hub, Socket};
+pub use memory::RandomMemory;
+pub use nbd_target::{Address, ConnectError, Connection, NbdTarget};
+pub use recorder::{Recorder, WorkloadSecond};
+pub use remote::{Player, RemoteWorker, WorkerGone};
+pub use worker::{Lane, Memory, NoMemory, Worker};

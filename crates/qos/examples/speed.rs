@@ -45,12 +45,12 @@ fn read(tag: u64, object: u32) -> Request {
     Request { tag, object: ObjectId(object), at: 0, len: 4096, op: Op::Read, fua: false, due: Time::ZERO }
 }
 
-fn edit(gate: &mut Gate<Null>, edit: Edit) {
-    gate.edit(Time::ZERO, &edit).expect("the bench's own tree");
+fn edit(gate: &mut Gate<Null>, edit: &Edit) {
+    gate.edit(Time::ZERO, edit).expect("the bench's own tree");
 }
 
 fn add(gate: &mut Gate<Null>, object: u32, parent: Option<u32>) {
-    edit(gate, Edit::AddObject { object: ObjectId(object), parent: parent.map(ObjectId) });
+    edit(gate, &Edit::AddObject { object: ObjectId(object), parent: parent.map(ObjectId) });
 }
 
 fn limits(iops: u64, floor: Option<u64>) -> Limits {
@@ -159,19 +159,19 @@ fn four_levels() -> Run {
     let (svms, volumes, qtrees, luns) = (0..10u32, 100..200u32, 1_000..2_000u32, 10_000..20_000u32);
     for svm in svms {
         add(&mut gate, svm, None);
-        edit(&mut gate, Edit::SetLimits { object: ObjectId(svm), limits: limits(400_000, None) });
+        edit(&mut gate, &Edit::SetLimits { object: ObjectId(svm), limits: limits(400_000, None) });
     }
     for volume in volumes {
         add(&mut gate, volume, Some((volume - 100) / 10));
-        edit(&mut gate, Edit::SetLimits { object: ObjectId(volume), limits: limits(45_000, None) });
+        edit(&mut gate, &Edit::SetLimits { object: ObjectId(volume), limits: limits(45_000, None) });
     }
     for qtree in qtrees {
         add(&mut gate, qtree, Some(100 + (qtree - 1_000) / 10));
-        edit(&mut gate, Edit::SetLimits { object: ObjectId(qtree), limits: limits(5_000, None) });
+        edit(&mut gate, &Edit::SetLimits { object: ObjectId(qtree), limits: limits(5_000, None) });
     }
     for lun in luns.clone() {
         add(&mut gate, lun, Some(1_000 + (lun - 10_000) / 10));
-        edit(&mut gate, Edit::SetLimits { object: ObjectId(lun), limits: limits(900, Some(100)) });
+        edit(&mut gate, &Edit::SetLimits { object: ObjectId(lun), limits: limits(900, Some(100)) });
     }
     backlogged(&mut gate, luns, 10_000, 4_000_000)
 }
@@ -181,7 +181,7 @@ fn million_limited() -> Run {
     let mut gate = Gate::new(Null::default(), Settings::default());
     for object in 0..1_000_000 {
         add(&mut gate, object, None);
-        edit(&mut gate, Edit::SetLimits { object: ObjectId(object), limits: limits(4, None) });
+        edit(&mut gate, &Edit::SetLimits { object: ObjectId(object), limits: limits(4, None) });
     }
     backlogged(&mut gate, 0..1_000_000, 10_000, 6_000_000)
 }
@@ -189,10 +189,10 @@ fn million_limited() -> Run {
 /// A million objects behind one shared limit.
 fn million_shared() -> Run {
     let mut gate = Gate::new(Null::default(), Settings::default());
-    edit(&mut gate, Edit::AddGroup { group: GroupId(1), limits: limits(4_000_000, None) });
+    edit(&mut gate, &Edit::AddGroup { group: GroupId(1), limits: limits(4_000_000, None) });
     for object in 0..1_000_000 {
         add(&mut gate, object, None);
-        edit(&mut gate, Edit::Join { object: ObjectId(object), group: Some(GroupId(1)) });
+        edit(&mut gate, &Edit::Join { object: ObjectId(object), group: Some(GroupId(1)) });
     }
     backlogged(&mut gate, 0..1_000_000, 10_000, 6_000_000)
 }
@@ -224,7 +224,8 @@ fn main() {
     if wanted("no_policy") {
         println!("no_policy {:.1} ns/request", no_policy());
     }
-    let runs: [(&str, fn() -> Run); 3] =
+    type Case = (&'static str, fn() -> Run);
+    let runs: [Case; 3] =
         [("four_levels_10k", four_levels), ("million_limited", million_limited), ("million_shared", million_shared)];
     for (name, run) in runs {
         if wanted(name) {

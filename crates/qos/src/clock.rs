@@ -66,6 +66,11 @@ impl Clock {
         self.on
     }
 
+    /// How far it may run behind.
+    pub const fn tolerance(&self) -> Span {
+        Span::from_nanos(self.tolerance)
+    }
+
     /// From when the next request may go; the beginning of time while off.
     pub const fn opens(&self) -> Time {
         // A fraction of a nanosecond more counts as a whole one: never early.

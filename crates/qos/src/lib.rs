@@ -10,16 +10,33 @@
 //! and simulated ones in virtual time.
 
 pub mod account;
+pub mod adaptive;
 mod clock;
 pub mod edit;
 mod gate;
+pub mod group;
 mod heap;
+pub mod object;
+pub mod policy;
+pub mod registry;
+pub mod rule;
 mod scheduler;
+pub mod settings;
 mod slab;
 mod tuning;
 mod wheel;
 
 pub use account::{Bin, FloorState, GateStatus, GroupAccount, ObjectAccount, Passed, Shortage, Spans, Tally};
+pub use adaptive::{Allocation, Density, Evaluation, Per, Size, SizeUnit, Units, typed_size};
 pub use edit::{Burst, Ceiling, Edit, EditError, Floor, GroupId, Limits};
 pub use gate::Gate;
+pub use group::{Group, GroupClass};
+pub use object::{Membership, Object, ObjectKind};
+pub use policy::{AdaptivePolicy, BlockSize, BurstKnobs, FixedPolicy, Policy, Rates};
+pub use registry::{
+    AdaptiveChange, BurstChange, Catalogue, Change, FixedChange, GroupRecord, InForce, Level, NewGroup, Note,
+    ObjectRecord, PolicyChange, Registry,
+};
+pub use rule::{Refusal, Rule};
+pub use settings::{DefaultBurst, Nesting, PeakMode, RegistrySettings};
 pub use tuning::Settings;

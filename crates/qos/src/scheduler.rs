@@ -15,6 +15,7 @@
 //! however many wait behind it: they are taken from its desk one at a time, for as long as it stays open.
 
 mod apply;
+mod appointment;
 mod charge;
 mod desk;
 mod end;
@@ -22,6 +23,7 @@ mod floor;
 mod gauge;
 mod job;
 mod judge;
+mod knee;
 mod limit;
 mod meter;
 mod node;
@@ -73,6 +75,8 @@ pub(crate) enum Warrant {
     Room,
     /// The floor of this node is due.
     Floor(u32),
+    /// Its appointment has come: turns and limits were charged when it was made.
+    Called,
 }
 
 /// A decision: this request goes now.
@@ -105,6 +109,8 @@ pub(crate) struct Scheduler {
     group_index: Index,
     /// Limits with work behind them, by when they open.
     timers: Wheel,
+    /// Objects whose first request goes at an appointed time.
+    appointments: Heap,
     /// Floors whose objects have work, by when they are due.
     due_floors: Heap,
     floors: Floors,
@@ -152,6 +158,7 @@ impl Scheduler {
             objects: Index::default(),
             group_index: Index::default(),
             timers: Wheel::new(settings.timer_grain),
+            appointments: Heap::default(),
             due_floors: Heap::default(),
             floors: Floors::new(),
             spilled: VecDeque::new(),
@@ -347,6 +354,9 @@ impl Scheduler {
         if self.backend_full {
             return None;
         }
+        if let Some(pick) = self.pick_called() {
+            return Some(pick);
+        }
         if self.is_floor_due() {
             let (leaf, floor) = self.pick_floor()?;
             return Some(Pick { job: self.nodes[leaf].head, warrant: Warrant::Floor(floor) });
@@ -376,6 +386,7 @@ impl Scheduler {
     fn is_ready(&self) -> bool {
         !self.backend_full
             && (!self.spilled.is_empty()
+                || self.next_appointment().is_some_and(|at| at <= self.now)
                 || self.is_floor_due()
                 || self.desks[self.nodes[ROOT].desk].waiting > 0
                     && !self.floors.window_full
@@ -430,7 +441,9 @@ impl Scheduler {
         }
         let floor = self.due_floors.peek().filter(|_| !self.backend_full).map(|e| Time::from_nanos(e.key));
         let tick = (self.floors.set > 0 && self.queued + self.flying > 0).then_some(self.floors.next_tick);
-        let times = self.timers.next().into_iter().chain(floor).chain(tick);
+        // One that is due waits for room in the backend, which comes with an end.
+        let appointment = self.next_appointment().filter(|&at| at > self.now);
+        let times = self.timers.next().into_iter().chain(appointment).chain(floor).chain(tick);
         times.min().map_or(Wakeup::Idle, Wakeup::At)
     }
 

@@ -1,1 +1,32 @@
-//! server
+//! The storage server: NBD sessions, the QoS gate and the store joined on one thread, and the control that changes them.
+//!
+//! ```text
+//!   shard thread (one a pool)                               control (any thread)
+//!   ─────────────────────────                               ────────────────────
+//!   listener ─► Session ─► Gate ─► Volumes ─► ring          Control: registry, catalogue, commands
+//!                  ▲         │                                  │
+//!                  └─────────┘ completions          ◄── Order ──┘  (a queue and a wake-up, no lock)
+//! ```
+//!
+//! A change is checked by the registry, made durable in the catalogue, and only then ordered of the shard.
+
+mod account;
+mod administration;
+mod claims;
+mod control;
+mod exports;
+mod limits;
+mod listen;
+mod owner;
+mod persist;
+mod session;
+mod shard;
+mod socket;
+
+pub use account::{Accounts, ObjectAccount};
+pub use administration::{AdminError, Administration, Effect, Outcome};
+pub use control::{Control, ControlError};
+pub use limits::ServerLimits;
+pub use listen::{Listen, ListenError};
+pub use shard::{Account, Shard, ShardGone, StartError, trace_of};
+pub use socket::{ControlClient, ControlSocket};

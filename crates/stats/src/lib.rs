@@ -1,1 +1,26 @@
-//! stats
+//! What is measured and what is concluded from it: histograms, per-second intervals, the recording that a run leaves,
+//! and criteria with their verdicts.
+//!
+//! ```text
+//!   completions ──► Histogram, Counts ──► Interval (a second) ──┐
+//!                                     └─► Tally (a phase) ──────┴──► Recording ──► Criterion ──► Verdict
+//! ```
+//!
+//! Formatting for people is the business of `record`; nothing here reads a clock.
+
+mod criterion;
+mod histogram;
+mod judge;
+mod recording;
+mod window;
+
+pub use criterion::{Criterion, Outcome, Verdict};
+pub use histogram::{Histogram, Summary};
+pub use recording::{
+    Counts, HeldBy, Interval, LimitsInForce, Machine, ObjectRecord, Origin, Phase, Recording, Scale, Tally, Waits,
+    WorkloadRecord,
+};
+pub use window::{BINS_A_SECOND, DispatchTrace, Peak};
+
+/// The first part of every phase, left out of its tally: what an earlier phase left in queues drains then.
+pub const SETTLE: block::Span = block::Span::SECOND;

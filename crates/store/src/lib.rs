@@ -1,1 +1,22 @@
-//! store
+//! The pool: a folder with a catalogue of what is in it and the data of its LUNs.
+//!
+//! ```text
+//!   DIR/seawall.toml     settings (cache = "direct" | "page"), optional
+//!   DIR/catalogue.db     SQLite: names, sizes, policies, attachments
+//!   DIR/lock             held while a server has the pool
+//!   DIR/control.sock     the running server's control socket (mode 0600)
+//!   DIR/data/00000003    a LUN's bytes, a sparse file named by the LUN's number
+//! ```
+//!
+//! A LUN is thin: space is taken when it is first written and given back by trim. Durability is the file system's:
+//! a flush is an `fdatasync`, coalesced for all who wait on one LUN. Quality of service is not known here.
+
+mod catalogue;
+mod error;
+mod pool;
+mod volumes;
+
+pub use catalogue::{Catalogue, CatalogueId, Contents, Kind, ObjectRow, PolicyRow};
+pub use error::StoreError;
+pub use pool::{CONTROL_SOCKET, Cache, DataFile, Pool};
+pub use volumes::{Volumes, VolumesSettings};

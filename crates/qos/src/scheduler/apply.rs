@@ -51,7 +51,7 @@ impl Scheduler {
         self.nodes[above].children += 1;
         if self.nodes[above].desk == NONE {
             self.nodes[above].desk = self.desks.add(Desk::default());
-            if self.nodes[above].queued > 0 {
+            if self.nodes[above].queued > 0 && !self.nodes[above].called {
                 self.sit_own(above);
             }
         }

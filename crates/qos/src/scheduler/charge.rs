@@ -9,6 +9,16 @@ use super::turn::{Price, Turn};
 use super::{Pick, Scheduler, Warrant};
 use crate::slab::NONE;
 
+/// What a limit is charged.
+#[derive(Clone, Copy)]
+struct Charge {
+    bytes: u64,
+    /// When the request was taken on, on the scale on which counts of requests in flight begin.
+    epoch: u32,
+    /// Its appointment was charged already.
+    called: bool,
+}
+
 /// The limit that opened last while a request waited.
 #[derive(Clone, Copy)]
 struct Latest {
@@ -52,13 +62,17 @@ impl Scheduler {
     }
 
     fn charge(&mut self, pick: Pick, was: Stage, leaf: u32, bytes: u64) {
-        let latest = self.charge_path(pick, leaf, bytes, was == Stage::Queued);
+        let waited = was == Stage::Queued && pick.warrant != Warrant::Called;
+        let latest = self.charge_path(pick, leaf, bytes, waited);
         match was {
             Stage::Queued => self.unlink(pick.job),
             Stage::Spilled => self.unspill(pick.job),
             _ => return,
         }
         self.spilled_next = was == Stage::Queued;
+        if pick.warrant == Warrant::Called {
+            self.kept_appointment(leaf);
+        }
         self.book_wait(pick.job, latest);
     }
 
@@ -69,6 +83,7 @@ impl Scheduler {
         let (epoch, mut latest) = (job.epoch, Latest { cause: Cause::Nothing, until: job.arrived });
         // Beneath the node whose floor it was, turns were taken; from there up the floor goes ahead of them.
         let mut by_turn = true;
+        let called = pick.warrant == Warrant::Called;
         let mut child = NONE;
         let mut at = leaf;
         while at != NONE {
@@ -77,14 +92,14 @@ impl Scheduler {
             let mut price = Price::default();
             if limit != NONE {
                 price = self.limits[limit].price;
-                self.charge_limit(limit, epoch, bytes, &mut latest);
+                self.charge_limit(limit, Charge { bytes, epoch, called }, &mut latest);
             }
             if waited && desk != NONE {
                 self.charge_turn(desk, child, Turn { cost: price.cost(bytes), slack, by_turn });
             }
             by_turn &= pick.warrant != Warrant::Floor(at);
             if group != NONE {
-                self.charge_limit(self.groups[group].limit, 0, bytes, &mut latest);
+                self.charge_limit(self.groups[group].limit, Charge { bytes, epoch: 0, called }, &mut latest);
                 if waited {
                     self.charge_group_turn(group, at, bytes, by_turn);
                 }
@@ -94,18 +109,23 @@ impl Scheduler {
             }
             (child, at) = (at, parent);
         }
+        // By appointment its limits have been charged for it already, and open later.
+        latest.until = latest.until.min(self.now);
         latest
     }
 
     #[inline]
-    fn charge_limit(&mut self, number: u32, epoch: u32, bytes: u64, latest: &mut Latest) {
+    fn charge_limit(&mut self, number: u32, charge: Charge, latest: &mut Latest) {
         let limit = &mut self.limits[number];
         latest.note(limit);
-        limit.charge(self.now, self.bin, bytes);
+        if !charge.called {
+            limit.reserve(self.now, charge.bytes);
+        }
+        limit.record(self.bin, charge.bytes);
         if limit.is_first_passed() {
             self.passed.push(number);
         }
-        limit.flying += u32::from(limit.has_depth() && epoch >= limit.since);
+        limit.flying += u32::from(limit.has_depth() && charge.epoch >= limit.since);
         if !limit.floors.is_empty() {
             self.call_parked(number);
         }
@@ -113,7 +133,7 @@ impl Scheduler {
 
     /// Charges a child's turn at its parent's desk; the turn of the node's own queue if there is no child.
     #[inline]
-    fn charge_turn(&mut self, desk: u32, child: u32, turn: Turn) {
+    pub(super) fn charge_turn(&mut self, desk: u32, child: u32, turn: Turn) {
         let desk = &mut self.desks[desk];
         if child == NONE {
             let mut seat = desk.own;
@@ -124,7 +144,8 @@ impl Scheduler {
         }
     }
 
-    fn charge_group_turn(&mut self, group: u32, member: u32, bytes: u64, by_turn: bool) {
+    /// Charges a member's turn at its group's desk, and the group's at the root's if that is where it came from.
+    pub(super) fn charge_group_turn(&mut self, group: u32, member: u32, bytes: u64, by_turn: bool) {
         let slack = self.slack();
         let record = &mut self.groups[group];
         let cost = self.limits[record.limit].price.cost(bytes);

@@ -1,6 +1,6 @@
 //! Who waits where: sitting down at desks, leaving them, and finding the next in turn from the root down.
 
-use block::Cause;
+use block::Time;
 
 use super::Scheduler;
 use super::node::{Entity, Place, ROOT, Waiter};
@@ -8,11 +8,19 @@ use super::turn::{Desk, Seat};
 use crate::heap::Entry;
 use crate::slab::NONE;
 
+/// Whether a node in turn may pass.
+enum Pass {
+    Open,
+    /// At that time, by appointment.
+    From(Time),
+    Blocked,
+}
+
 impl Scheduler {
     /// Whether something waits in an entity's queue or at its desk.
     pub(super) fn has_work(&self, entity: Entity) -> bool {
         match entity {
-            Entity::Node(n) if self.nodes[n].desk == NONE => self.nodes[n].queued > 0,
+            Entity::Node(n) if self.nodes[n].desk == NONE => self.nodes[n].queued > 0 && !self.nodes[n].called,
             _ => self.desk(entity).waiting > 0,
         }
     }
@@ -119,17 +127,20 @@ impl Scheduler {
 
     /// The queue whose turn it is under an entity, if all limits on the way are open. One who is found blocked goes to
     /// where it is blocked, and the answer is none for this time: another step may find more.
+    ///
+    /// One who needs two limits that are not open together gets an appointment, and the answer is none as well.
     pub(super) fn descend(&mut self, from: Entity) -> Option<u32> {
         let mut at = from;
+        let mut promised = None;
         loop {
             if let Entity::Node(n) = at
                 && self.nodes[n].desk == NONE
             {
-                return Some(n);
+                return self.meet(n, promised);
             }
             let waiter = self.next_in_turn(at)?;
             match waiter {
-                Waiter::Own(n) => return Some(n),
+                Waiter::Own(n) => return self.meet(n, promised),
                 Waiter::Group(g) => {
                     if !self.is_open(Entity::Group(g)) {
                         self.move_on(Entity::Group(g));
@@ -138,8 +149,10 @@ impl Scheduler {
                     at = Entity::Group(g);
                 }
                 Waiter::Node(n) => {
-                    if !self.may_pass(n, at) {
-                        return None;
+                    match self.pass(n, at) {
+                        Pass::Blocked => return None,
+                        Pass::Open => {}
+                        Pass::From(time) => promised = promised.max(Some(time)),
                     }
                     at = Entity::Node(n);
                 }
@@ -147,31 +160,41 @@ impl Scheduler {
         }
     }
 
-    /// Whether a node found at a desk may pass; if not, it has moved to where it is blocked.
-    fn may_pass(&mut self, node: u32, desk_of: Entity) -> bool {
+    /// A queue found with every limit open goes now; one that was promised a time gets its appointment.
+    fn meet(&mut self, leaf: u32, promised: Option<Time>) -> Option<u32> {
+        let Some(time) = promised else { return Some(leaf) };
+        self.appoint(leaf, time);
+        None
+    }
+
+    /// Whether a node found at a desk may pass; if it is blocked, it has moved to where it is.
+    fn pass(&mut self, node: u32, desk_of: Entity) -> Pass {
         let entity = Entity::Node(node);
         if !self.is_open(entity) {
             self.move_on(entity);
-            return false;
+            return Pass::Blocked;
+        }
+        let group = self.nodes[node].group;
+        let held = match desk_of {
+            Entity::Node(_) => group != NONE && !self.is_open(Entity::Group(group)),
+            // Called by its group, it may not pass those who wait at a desk above it.
+            Entity::Group(_) => !self.is_path_clear(self.nodes[node].parent),
+        };
+        if !held {
+            return Pass::Open;
+        }
+        if let Some(time) = self.may_promise(node, desk_of) {
+            return Pass::From(time);
         }
         match desk_of {
-            Entity::Node(_) => {
-                let group = self.nodes[node].group;
-                if group != NONE && !self.is_open(Entity::Group(group)) {
-                    self.move_on(entity);
-                    return false;
-                }
-            }
-            // Called by its group, it may not pass those who wait at a desk above it.
-            Entity::Group(_) if !self.is_path_clear(self.nodes[node].parent) => {
+            Entity::Node(_) => self.move_on(entity),
+            Entity::Group(_) => {
                 self.leave(entity);
                 let parent = self.sit(entity, Place::Parent);
                 self.settle(parent);
-                return false;
             }
-            Entity::Group(_) => {}
         }
-        true
+        Pass::Blocked
     }
 
     /// Whether nothing holds what comes from beneath a node on its way to the root's desk.

@@ -25,8 +25,12 @@ const LAG: Span = Span::from_millis(100);
 const EMPTY_BYTES: u64 = 4096;
 /// For how long it is measured what a floor that was given up gets.
 const REFINE: Span = Span::from_millis(500);
-/// An owner with nothing outstanding for this part of the time asks for nothing that a window could give it.
-const IDLE: f64 = 0.98;
+/// An owner whose requests outstanding are on average below this part of their most asks as it likes, not as it is
+/// served; below the lesser part in any case, below the other if it gets what it is due.
+const LEISURE: f64 = 0.5;
+const EASE: f64 = 0.85;
+/// What it is due then; less than all by what may be chance.
+const CONTENT: f64 = 0.985;
 
 /// Where a floor's entry is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,9 +59,10 @@ pub(crate) struct Guarantee {
     pub spot: Spot,
     /// In the list of those to judge.
     pub active: bool,
-    /// Found a ceiling closed since it was judged.
+    /// Found a ceiling closed lately, and when.
     pub capped: bool,
     ops: Clock,
+    pub capped_at: Time,
     pub gauge: Gauge,
     pub account: FloorTally,
     bytes: Clock,
@@ -122,6 +127,7 @@ impl Guarantee {
             outstanding: 0,
             active: false,
             capped: false,
+            capped_at: Time::ZERO,
             measured_after: 0,
             gauge: Gauge::new(now),
             behind: 0.0,
@@ -201,7 +207,7 @@ impl Guarantee {
     pub fn standing(&self, phi: f64) -> Standing {
         let recent = &self.gauge.recent;
         let scale = self.scale(phi);
-        if self.capped || recent.idle >= IDLE * recent.time {
+        if self.capped || self.asks_at_leisure(phi) {
             return Standing::Content;
         }
         let enough = self.wanted().iops.is_none_or(|r| r.0 as f64 * scale * recent.time >= 8.0);
@@ -218,7 +224,7 @@ impl Guarantee {
         let memory = self.memory(phi);
         let tick = self.gauge.fold(now, memory);
         let got = self.part_of_floor(&tick) / (phi * self.part);
-        let wants = !self.capped && tick.idle < IDLE * tick.time;
+        let wants = !self.capped && !self.asks_at_leisure(phi);
         let more = if wants { tick.time * (1.0 - got) } else { -tick.time };
         self.behind = (self.behind + more).clamp(0.0, LAG.as_secs_f64());
         memory
@@ -247,6 +253,18 @@ impl Guarantee {
             self.part = most.clamp(self.part, 1.0);
             self.refine_at = Time::ZERO;
         }
+    }
+
+    /// Whether its owner asks as it likes: fewer requests at a time would not be missed.
+    fn asks_at_leisure(&self, phi: f64) -> bool {
+        let recent = &self.gauge.recent;
+        let part = recent.outstanding / (recent.time * self.gauge.peak).max(1e-9);
+        part < LEISURE || part < EASE && self.part_of_floor(&self.gauge.second) >= CONTENT * phi * self.part
+    }
+
+    /// A ceiling that it found closed longer ago than its measurements remember is in its way no more.
+    pub fn forget_ceiling(&mut self, now: Time, memory: f64) {
+        self.capped = self.spot == Spot::Parked || self.capped && now.since(self.capped_at).as_secs_f64() < memory;
     }
 
     /// Whether an owner that was given up gets a third more now than then: it asks for more at a time.
@@ -341,10 +359,11 @@ impl Scheduler {
     }
 
     fn park_floor(&mut self, floor: u32, limit: u32) {
-        let seq = self.next_seq();
+        let (seq, now) = (self.next_seq(), self.now);
         let guarantee = &mut self.guarantees[floor];
         (guarantee.spot, guarantee.seq) = (Spot::Parked, seq);
         (guarantee.capped, guarantee.account.capped) = (true, true);
+        guarantee.capped_at = now;
         let entry = Entry { key: guarantee.due().as_nanos(), id: floor, seq };
         self.limits[limit].floors.push(entry);
         self.set_timer(limit);

@@ -16,6 +16,8 @@ pub(crate) struct Gauge {
     pub recent: Sums,
     /// Fading within a second, and kept through changes of the window.
     pub second: Sums,
+    /// Most requests outstanding at once, fading within a second.
+    pub peak: f64,
 }
 
 #[derive(Debug, Default)]
@@ -24,6 +26,7 @@ struct Tick {
     bytes: u64,
     service: u64,
     outstanding_area: u64,
+    outstanding_max: u32,
     idle: u64,
 }
 
@@ -73,6 +76,7 @@ impl Gauge {
     pub fn touch(&mut self, now: Time, outstanding: u32) -> Span {
         let span = now.since(self.touched);
         self.touched = now;
+        self.tick.outstanding_max = self.tick.outstanding_max.max(outstanding);
         let area = span.as_nanos().saturating_mul(u64::from(outstanding));
         self.tick.outstanding_area = self.tick.outstanding_area.saturating_add(area);
         if outstanding > 0 {
@@ -94,6 +98,8 @@ impl Gauge {
         let time = now.since(self.began).as_secs_f64();
         let tick = std::mem::take(&mut self.tick);
         self.began = now;
+        let most = f64::from(tick.outstanding_max);
+        self.peak = most.max(self.peak - (self.peak - most) * time.min(1.0));
         self.recent.fold(time, &tick, memory);
         self.second.fold(time, &tick, 1.0);
         let mut alone = Sums::default();
@@ -103,7 +109,7 @@ impl Gauge {
 
     /// What was before does not count: the window changed much.
     pub fn forget(&mut self, now: Time) {
-        *self = Gauge { touched: self.touched, began: now, second: self.second, ..Gauge::default() };
+        *self = Gauge { touched: self.touched, began: now, second: self.second, peak: self.peak, ..Gauge::default() };
     }
 
     /// Nor within the last second.

@@ -18,6 +18,8 @@ const RETRY: Span = Span::from_secs(8);
 const RETRY_MAX: Span = Span::from_secs(300);
 /// And after at least so many times what the failed attempt took: it costs others at most 4 %.
 const RETRY_FACTOR: u64 = 25;
+/// With no floor in use for so long, nothing holds best effort back.
+const UNUSED: Span = Span::from_secs(1);
 /// A device that does little for longer than this has become slower.
 const STALL: Span = Span::from_millis(60);
 
@@ -62,6 +64,8 @@ pub(crate) struct Floors {
     retry_early_at: Time,
     /// Since when this attempt.
     short_since: Option<Time>,
+    /// When a floor was last in use.
+    used_at: Time,
 }
 
 /// What a round adds up.
@@ -136,6 +140,7 @@ impl Floors {
             retry: RETRY,
             retry_early_at: Time::ZERO,
             short_since: None,
+            used_at: Time::ZERO,
         }
     }
 
@@ -194,6 +199,7 @@ impl Floors {
         self.flow.done += cost;
         self.flow.completions += 1;
         self.pulse.done += 1;
+        self.window.knee.ended(cost);
         if best_effort {
             self.best_effort -= cost;
             self.flow.best_effort_done += cost;
@@ -336,7 +342,7 @@ impl Scheduler {
         }
         let fresh = guarantee.measured_after == self.floors.changes;
         let standing = if fresh { guarantee.standing(phi) } else { Standing::Pending };
-        guarantee.capped = false;
+        guarantee.forget_ceiling(now, memory);
         match standing {
             Standing::Got(got) => self.note(floor, got),
             Standing::Pending => self.floors.sums.pending += 1,
@@ -407,6 +413,13 @@ impl Scheduler {
         if floors.is_stalled(now) {
             return;
         }
+        if !floors.active.is_empty() || floors.used_at == Time::ZERO {
+            floors.used_at = now;
+        } else if now.since(floors.used_at) > UNUSED {
+            floors.window_full = false;
+            floors.window.knee.pass(now);
+            return floors.window.open();
+        }
         floors.touch(now);
         let gave_up = std::mem::replace(&mut floors.verdict, Verdict::Nothing) == Verdict::TooShallow;
         let round = floors.round(now, &sums);
@@ -415,6 +428,7 @@ impl Scheduler {
         }
         let was = floors.window.limit;
         let verdict = if gave_up { Verdict::Nothing } else { floors.window.judge(&round) };
+        floors.window.seek_knee(now, &round);
         floors.window_full &= floors.window.limit <= was;
         floors.act(now, verdict, &sums, &round);
     }

@@ -86,9 +86,9 @@ impl Limit {
         let burst = ceiling.burst.filter(|b| b.percent > 0 && b.duration > Span::ZERO);
         let iops = ceiling.iops.map(|r| r.0);
         let bytes = ceiling.bytes.map(|r| r.0);
-        let capacity = burst.map_or(tolerance, |b| capacity(b).max(tolerance));
-        self.ops.set(now, iops, capacity);
-        self.bytes.set(now, bytes, capacity);
+        let credit = |least: Span| burst.map_or(least, |b| capacity(b).max(least));
+        self.ops.set(now, iops, credit(patience(iops, tolerance)));
+        self.bytes.set(now, bytes, credit(tolerance));
         self.ops_peak.set(now, iops.and_then(|r| burst.map(|b| peak(r, b))), tolerance);
         self.bytes_peak.set(now, bytes.and_then(|r| burst.map(|b| peak(r, b))), tolerance);
         (self.has_ops, self.has_bytes, self.has_burst) = (iops.is_some(), bytes.is_some(), burst.is_some());
@@ -104,6 +104,13 @@ impl Limit {
     /// Whether it keeps a trace.
     pub fn is_traced(&self) -> bool {
         self.trace.is_some()
+    }
+
+    /// A charge for this moment, and no later one, leaves no clock behind where it would be.
+    pub fn latest(&self, now: Time) -> Time {
+        let clocks = [&self.ops, &self.ops_peak, &self.bytes, &self.bytes_peak];
+        let tolerance = clocks.into_iter().filter(|clock| clock.is_on()).map(Clock::tolerance).min();
+        self.until.max(now) + tolerance.unwrap_or(Span::MAX)
     }
 
     /// Whether any rate is set.
@@ -154,9 +161,9 @@ impl Limit {
         }
     }
 
-    /// Charges a request that goes at `now`, in this bin of the traces.
+    /// Charges the clocks for a request that goes at `now` or, by appointment, later.
     #[inline]
-    pub fn charge(&mut self, now: Time, bin: u64, bytes: u64) {
+    pub fn reserve(&mut self, now: Time, bytes: u64) {
         if self.has_ops {
             self.ops.charge(now, 1);
         }
@@ -165,6 +172,11 @@ impl Limit {
         } else {
             self.until = self.ops.opens();
         }
+    }
+
+    /// Counts a request that goes, in this bin of the traces.
+    #[inline]
+    pub fn record(&mut self, bin: u64, bytes: u64) {
         self.tally.add(bytes);
         if let Some(trace) = &mut self.trace {
             trace.record(bin, bytes);
@@ -204,6 +216,14 @@ impl Limit {
         self.binding = if bytes > ops { LimitKind::Throughput } else { LimitKind::Iops };
         self.until = ops.max(bytes);
     }
+}
+
+/// A slow limit's tolerance: a nanosecond less than one operation, where that is longer than the common tolerance.
+/// An operation that waited its turn at another limit for longer than the tolerance goes late, and its own limit must
+/// not lose the time: 8/s beside others in a group of 42/s passed 7/s. A second still holds at most `rate` operations
+/// and one more, because less than one is saved: ⌊rate × (1 s + tolerance)⌋ = rate.
+fn patience(iops: Option<u64>, tolerance: Span) -> Span {
+    iops.map_or(tolerance, |rate| tolerance.max((Span::SECOND / rate.max(1)).saturating_sub(Span::from_nanos(1))))
 }
 
 /// A burst's credit as time at the base rate: S / rate, with S = rate × percent/100 × duration.

@@ -62,6 +62,8 @@ pub(crate) struct Node {
     pub place: Place,
     /// Removed; the slot is free when the last outstanding request has ended.
     pub dead: bool,
+    /// Its own queue waits nowhere: the first request in it goes at an appointed time.
+    pub called: bool,
     /// Its turn at its parent's desk.
     pub seat: Seat,
     /// Its turn at its group's desk.
@@ -71,6 +73,10 @@ pub(crate) struct Node {
     pub children: u32,
     /// Removed children whose requests have not ended.
     pub lingering: u32,
+    /// The number of the appointment, while called.
+    pub appointment: u32,
+    /// How often it was in turn and sent away since its last appointment.
+    pub misses: u8,
 }
 
 impl Node {
@@ -94,6 +100,9 @@ impl Node {
             seat: Seat::default(),
             group_seat: Seat::default(),
             place: Place::Out,
+            called: false,
+            misses: 0,
+            appointment: 0,
             dead: false,
         }
     }

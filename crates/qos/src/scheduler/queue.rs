@@ -46,7 +46,8 @@ impl Scheduler {
         }
     }
 
-    fn queue_filled(&mut self, leaf: u32) {
+    /// There is work in an object's queue that nobody knows of.
+    pub(super) fn queue_filled(&mut self, leaf: u32) {
         if self.nodes[leaf].desk != NONE {
             self.sit_own(leaf);
         }
@@ -54,6 +55,7 @@ impl Scheduler {
     }
 
     fn queue_emptied(&mut self, leaf: u32) {
+        self.nodes[leaf].called = false;
         if self.nodes[leaf].desk != NONE {
             self.stand_own(leaf);
         }

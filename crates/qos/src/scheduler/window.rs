@@ -20,6 +20,9 @@
 //!
 //! This runs once a tick, not on the way of a request, and is the only place that computes with fractions.
 
+use block::Time;
+
+use super::knee::Knee;
 use super::turn::OPERATION;
 
 /// What one round over all floors found. Costs are in operations.
@@ -73,6 +76,7 @@ pub(crate) struct Window {
     /// Best-effort cost that may be in flight, in 1/256 operations.
     pub limit: u64,
     size: f64,
+    pub knee: Knee,
     phase: Phase,
     /// Whether the last verdict was that the floors are overcommitted, without a success since.
     blamed_capacity: bool,
@@ -93,14 +97,33 @@ impl Window {
     const SAMPLES: f64 = 48.0;
 
     pub fn new() -> Window {
-        let mut window = Window { limit: 0, size: Window::MOST, phase: Phase::Follow, blamed_capacity: false };
-        window.set(Window::MOST);
+        let mut window =
+            Window { limit: 0, size: Knee::START, knee: Knee::new(), phase: Phase::Follow, blamed_capacity: false };
+        window.set(Knee::START);
         window
     }
 
     fn set(&mut self, size: f64) {
         self.size = size.clamp(Window::LEAST, Window::MOST);
         self.limit = (self.size * OPERATION as f64) as u64;
+    }
+
+    /// No floor is in use: whatever comes may go.
+    pub fn open(&mut self) {
+        self.set(Window::MOST);
+    }
+
+    /// Goes on with the search for the device's knee.
+    pub fn seek_knee(&mut self, now: Time, round: &Round) {
+        let pressed = self.size >= 0.99 * self.knee.cap && round.best_effort_max >= 0.9 * self.size;
+        if pressed && round.worst >= Window::SHORT {
+            self.knee.press(now, round.in_flight, round.request);
+        } else {
+            self.knee.pass(now);
+        }
+        if self.size > self.knee.cap && self.phase == Phase::Follow {
+            self.set(self.knee.cap);
+        }
     }
 
     /// Judges a round.
@@ -120,7 +143,7 @@ impl Window {
         self.blamed_capacity &= round.judged == 0;
         // Slowly where it is near, so that what has not shown yet does not take it past; a fifth of what is left over.
         let part = (0.2 * (round.worst - 1.0)).clamp(0.005, 0.15);
-        self.set(self.size * (1.0 + part) + 0.05);
+        self.set((self.size * (1.0 + part) + 0.05).min(self.knee.cap));
         Verdict::Nothing
     }
 
@@ -156,6 +179,7 @@ impl Window {
     fn step_up(&mut self, round: &Round) {
         // At least one request more, or nothing changes.
         self.set(self.size + (0.5 * round.in_flight).max(round.request).max(1.0).ceil());
+        self.knee.cap = self.knee.cap.max(self.size);
     }
 
     fn climb(&mut self, round: &Round, below: f64, levels: u32) -> Verdict {
@@ -168,7 +192,8 @@ impl Window {
             self.step_up(round);
             return Verdict::Remeasure;
         }
-        if levels == 0 && !self.blamed_capacity {
+        // Twice in a row, and others still take a part: floors that were scaled down cannot be the reason.
+        if levels == 0 && !(self.blamed_capacity && round.best_effort > 0.1 * round.in_flight) {
             return self.overcommitted();
         }
         self.phase = Phase::Follow;

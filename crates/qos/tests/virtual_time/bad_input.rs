@@ -91,12 +91,13 @@ fn requests_without_length_cost_an_operation() {
     }
     // One byte a second does not hold what moves no data; 100 operations a second do.
     settle(&mut gate, Time::from_nanos(45 * MS));
-    assert_eq!(gate.gate_dispatched(), 2, "one at 0, and no more than the tolerance is saved while nobody polls");
+    // One at 0, and no more than the tolerance of just under an operation is saved while nobody polls.
+    assert_eq!(gate.gate_dispatched(), 2);
     for ms in 46..100 {
         settle(&mut gate, Time::from_nanos(ms * MS));
     }
-    // Then at 50, 60, … 90 ms.
-    assert!((6..=7).contains(&gate.gate_dispatched()), "{}", gate.gate_dispatched());
+    // Then about one every 10 ms.
+    assert!((7..=9).contains(&gate.gate_dispatched()), "{}", gate.gate_dispatched());
 }
 
 #[test]

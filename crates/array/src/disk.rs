@@ -1,0 +1,200 @@
+//! One arm over one spinning platter.
+//!
+//! ```text
+//!   time = seek(distance) + wait until the sector comes round + transfer        (write through: writes cost as reads)
+//!
+//!   seek(d) = 0 on the same track, else shortest + (longest - shortest) × (√x + x) / 2,   x = d / tracks
+//! ```
+//! Short seeks grow with the root of the distance, because the arm accelerates all the way, long ones linearly
+//! (Ruemmler and Wilkes, "An introduction to disk drive modeling", IEEE Computer 27(3), 1994). The platter never stops,
+//! so the rotational wait follows from the instant at which the arm arrives. A request that begins where the last one
+//! ended costs its transfer alone: the track buffer read ahead, or the write was joined to the last.
+
+use std::collections::VecDeque;
+
+use block::{Bytes, OpKind, Span, Time};
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::simulated::{Job, Medium};
+
+/// A spinning disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Disk {
+    /// To the next track.
+    pub seek_shortest: Span,
+    /// Across the whole platter.
+    pub seek_longest: Span,
+    /// One turn of the platter: 8 333 333 ns at 7200/min.
+    pub rotation: Span,
+    /// Bytes on a track; one turn transfers them.
+    pub track: Bytes,
+    /// How many waiting requests, oldest first, the disk chooses from: it takes the one it can begin to transfer
+    /// soonest. 1 serves in the order of arrival.
+    pub window: u32,
+    /// The oldest waiting request is passed over at most so many times in a row, so that none starves.
+    pub patience: u32,
+    /// A flush's time; the arm stays where it is.
+    pub flush: Span,
+    /// A trim's or zeroing's time, whatever its length; a status request's too.
+    pub trim: Span,
+}
+
+/// The disk at work.
+#[derive(Debug)]
+pub(crate) struct Arm {
+    spec: Disk,
+    tracks: u64,
+    /// Where the platter stood at the epoch, as time within a turn.
+    phase: Span,
+    /// The byte after the last one transferred: where the arm is.
+    head: u64,
+    waiting: VecDeque<Job>,
+    /// How often the oldest was passed over.
+    passed_over: u32,
+    serving: Option<(Time, u32)>,
+    percent: u32,
+}
+
+impl Arm {
+    pub(crate) fn new(spec: Disk, size: Bytes, seed: u64) -> Arm {
+        let turn = spec.rotation.as_nanos();
+        let phase = Span::from_nanos(Xoshiro256PlusPlus::seed_from_u64(seed).next_u64() % turn);
+        let tracks = size.0.div_ceil(spec.track.0).max(1);
+        Arm { spec, tracks, phase, head: 0, waiting: VecDeque::new(), passed_over: 0, serving: None, percent: 100 }
+    }
+
+    /// Begins the next request if the arm is free.
+    fn begin(&mut self, now: Time) {
+        if self.serving.is_some() || self.percent == 0 {
+            return;
+        }
+        let Some(place) = self.choose(now) else { return };
+        self.passed_over = if place == 0 { 0 } else { self.passed_over + 1 };
+        let Some(job) = self.waiting.remove(place) else { return };
+        let takes = match job.kind {
+            OpKind::Read | OpKind::Write | OpKind::Cache => self.reach(now, &job) + self.transfer(job.len),
+            OpKind::Flush => self.spec.flush,
+            OpKind::Trim | OpKind::Zero | OpKind::Status => self.spec.trim,
+        };
+        if matches!(job.kind, OpKind::Read | OpKind::Write | OpKind::Cache) {
+            self.head = job.at + job.len;
+        }
+        let slowed = takes.as_nanos().saturating_mul(100).div_ceil(u64::from(self.percent));
+        self.serving = Some((now + Span::from_nanos(slowed), job.slot));
+    }
+
+    /// The place in the queue of the request to serve next.
+    fn choose(&self, now: Time) -> Option<usize> {
+        let window = if self.passed_over < self.spec.patience { self.spec.window as usize } else { 1 };
+        let reachable = self.waiting.iter().take(window).enumerate();
+        reachable.min_by_key(|(place, job)| (self.reach(now, job), *place)).map(|(place, _)| place)
+    }
+
+    /// Until the first byte of a read or write is under the head. What moves no data needs no reaching.
+    fn reach(&self, now: Time, job: &Job) -> Span {
+        if !matches!(job.kind, OpKind::Read | OpKind::Write | OpKind::Cache) || job.at == self.head {
+            return Span::ZERO;
+        }
+        let distance = (job.at / self.spec.track.0).abs_diff(self.head / self.spec.track.0);
+        let seek = self.seek(distance);
+        seek + self.rotational_wait(now + seek, job.at)
+    }
+
+    /// The arm's way over `distance` tracks.
+    fn seek(&self, distance: u64) -> Span {
+        if distance == 0 {
+            return Span::ZERO;
+        }
+        // x = distance / tracks in units of 2^-32, and its root likewise: √(x × 2^64) = √x × 2^32.
+        let x = (u128::from(distance) << 32) / u128::from(self.tracks);
+        let root = (x << 32).isqrt();
+        let reach = u128::from(self.spec.seek_longest.saturating_sub(self.spec.seek_shortest).as_nanos());
+        self.spec.seek_shortest + Span::from_nanos(((reach * (root + x)) >> 33) as u64)
+    }
+
+    /// From `now` until byte `at` comes under the head.
+    fn rotational_wait(&self, now: Time, at: u64) -> Span {
+        let turn = self.spec.rotation.as_nanos();
+        let stands = (now.as_nanos() + self.phase.as_nanos()) % turn;
+        let wanted = self.transfer(at % self.spec.track.0).as_nanos() % turn;
+        Span::from_nanos((wanted + turn - stands) % turn)
+    }
+
+    fn transfer(&self, len: u64) -> Span {
+        let ns = u128::from(len) * u128::from(self.spec.rotation.as_nanos()) / u128::from(self.spec.track.0);
+        Span::from_nanos(ns as u64)
+    }
+}
+
+impl Medium for Arm {
+    fn arrive(&mut self, now: Time, job: Job) {
+        self.waiting.push_back(job);
+        self.begin(now);
+    }
+
+    fn next_event(&self) -> Option<Time> {
+        self.serving.map(|(end, _)| end)
+    }
+
+    fn step(&mut self, now: Time, ended: &mut Vec<u32>) {
+        if let Some((_, slot)) = self.serving.take_if(|(end, _)| *end <= now) {
+            ended.push(slot);
+            self.begin(now);
+        }
+    }
+
+    fn withdraw(&mut self, _now: Time, slot: u32) -> bool {
+        let place = self.waiting.iter().position(|job| job.slot == slot);
+        if place == Some(0) {
+            self.passed_over = 0;
+        }
+        place.is_some_and(|place| self.waiting.remove(place).is_some())
+    }
+
+    /// Everything takes 100/percent times as long from the next request on.
+    fn scale(&mut self, now: Time, percent: u32) {
+        self.percent = percent;
+        self.begin(now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::{DeviceSpec, Model};
+
+    fn arm() -> Arm {
+        let DeviceSpec { model: Model::Disk(spec), size, .. } = DeviceSpec::named("disk").expect("known") else {
+            panic!("the name says disk")
+        };
+        Arm::new(spec, size, 1)
+    }
+
+    #[test]
+    fn seeks_grow_with_distance_from_the_shortest_to_the_longest() {
+        let arm = arm();
+        let seeks: Vec<Span> = (0..=1000).map(|k| arm.seek(k * arm.tracks / 1000)).collect();
+        assert_eq!(seeks[0], Span::ZERO);
+        assert!(seeks.windows(2).all(|pair| pair[0] <= pair[1]), "not monotone");
+        assert!(arm.seek(1) >= arm.spec.seek_shortest);
+        assert_eq!(arm.seek(arm.tracks), arm.spec.seek_longest);
+        // A quarter of the way: (√0.25 + 0.25) / 2 = 0.375 of the range, within the rounding of 2^-32 and of tracks / 4.
+        let range = arm.spec.seek_longest.saturating_sub(arm.spec.seek_shortest).as_nanos();
+        let quarter = arm.seek(arm.tracks / 4).saturating_sub(arm.spec.seek_shortest).as_nanos();
+        assert!(quarter.abs_diff(range * 375 / 1000) <= range / 10_000, "{quarter} of {range}");
+    }
+
+    #[test]
+    fn the_platter_turns_while_the_arm_moves() {
+        let arm = arm();
+        let turn = arm.spec.rotation;
+        for ns in [0, 1, 999_999, 123_456_789_012] {
+            let now = Time::from_nanos(ns);
+            let wait = arm.rotational_wait(now, 12_345 * 512);
+            assert!(wait < turn);
+            assert_eq!(arm.rotational_wait(now + wait, 12_345 * 512), Span::ZERO, "at {ns}");
+            assert_eq!(arm.rotational_wait(now + turn, 12_345 * 512), wait, "a turn after {ns}");
+        }
+    }
+}

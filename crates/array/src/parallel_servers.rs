@@ -1,0 +1,107 @@
+//! N servers of fixed latency behind one queue: the simplest device with a capacity, `servers / service` requests a
+//! second, and the one whose every figure can be worked out by hand.
+//!
+//! ```text
+//!                      ┌─ server ─┐
+//!   ──► first come ──► ├─ server ─┤ ──►      a request of S bytes holds one server for
+//!       first served   └─ server ─┘          service × (1 + S / size_unit)
+//! ```
+
+use std::collections::VecDeque;
+
+use block::{Bytes, OpKind, Span, Time};
+
+use crate::agenda::Agenda;
+use crate::simulated::{Job, Medium};
+
+/// Parallel servers of fixed latency.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParallelServers {
+    /// How many requests are served at once.
+    pub servers: u32,
+    /// How long a read or write of no size holds its server.
+    pub service: Span,
+    /// A read or write of S bytes holds its server for `service × (1 + S / size_unit)`, rounded up to the nanosecond.
+    /// `None`: size costs nothing.
+    pub size_unit: Option<Bytes>,
+    /// How long a flush holds its server; a write with forced unit access takes this much longer.
+    pub flush: Span,
+    /// How long a trim or zeroing holds its server, whatever its length. A status request costs the same.
+    pub trim: Span,
+}
+
+impl ParallelServers {
+    /// How long a job holds its server.
+    fn holds(&self, job: &Job) -> Span {
+        match job.kind {
+            OpKind::Flush => self.flush,
+            OpKind::Trim | OpKind::Zero | OpKind::Status => self.trim,
+            OpKind::Read | OpKind::Cache => self.sized(job.len),
+            OpKind::Write if job.fua => self.sized(job.len) + self.flush,
+            OpKind::Write => self.sized(job.len),
+        }
+    }
+
+    fn sized(&self, len: u64) -> Span {
+        let Some(unit) = self.size_unit else { return self.service };
+        let extra = (u128::from(self.service.as_nanos()) * u128::from(len)).div_ceil(u128::from(unit.0));
+        self.service + Span::from_nanos(u64::try_from(extra).unwrap_or(u64::MAX))
+    }
+}
+
+/// The servers at work.
+#[derive(Debug)]
+pub(crate) struct Servers {
+    spec: ParallelServers,
+    /// How many may begin something new.
+    open: u32,
+    busy: u32,
+    waiting: VecDeque<Job>,
+    running: Agenda<u32>,
+}
+
+impl Servers {
+    pub(crate) fn new(spec: ParallelServers) -> Servers {
+        Servers { open: spec.servers, spec, busy: 0, waiting: VecDeque::new(), running: Agenda::new() }
+    }
+
+    /// Gives free servers something to do.
+    fn begin(&mut self, now: Time) {
+        while self.busy < self.open {
+            let Some(job) = self.waiting.pop_front() else { return };
+            self.busy += 1;
+            self.running.note(now + self.spec.holds(&job), job.slot);
+        }
+    }
+}
+
+impl Medium for Servers {
+    fn arrive(&mut self, now: Time, job: Job) {
+        self.waiting.push_back(job);
+        self.begin(now);
+    }
+
+    fn next_event(&self) -> Option<Time> {
+        self.running.next()
+    }
+
+    fn step(&mut self, now: Time, ended: &mut Vec<u32>) {
+        while let Some(slot) = self.running.take_due(now) {
+            self.busy -= 1;
+            ended.push(slot);
+            self.begin(now);
+        }
+    }
+
+    fn withdraw(&mut self, _now: Time, slot: u32) -> bool {
+        let place = self.waiting.iter().position(|job| job.slot == slot);
+        place.is_some_and(|place| self.waiting.remove(place).is_some())
+    }
+
+    /// Fewer servers; those that are busy finish what they have. At least one stays open unless the percentage is 0.
+    fn scale(&mut self, now: Time, percent: u32) {
+        let open = u64::from(self.spec.servers) * u64::from(percent) / 100;
+        self.open = u32::try_from(open).unwrap_or(u32::MAX).max(u32::from(percent > 0));
+        self.begin(now);
+    }
+}

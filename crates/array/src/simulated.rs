@@ -1,0 +1,224 @@
+//! The shell around every medium: what makes it a [`Target`].
+//!
+//! ```text
+//!   submit ──► check ──► Medium::arrive ─┐
+//!                                        ├─ events, each at its own instant ──► ended ──► poll hands them out
+//!   changes of capacity ──► scale ───────┘
+//! ```
+//!
+//! The shell keeps the requests and their tickets; the medium sees only [`Job`]s, which are copies of what matters for
+//! time. A request ends exactly once: normally, as [`Fault::Gone`] when it is cancelled before the medium began on it,
+//! or as a refusal when it never was valid.
+
+use std::collections::VecDeque;
+
+use block::{Buf, Bytes, Completion, Extent, Fault, OpKind, Request, Submitted, Target, Ticket, Time, Traits, Wakeup};
+
+use crate::device::Change;
+
+/// What a medium knows of a request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Job {
+    /// Where the shell keeps the request.
+    pub(crate) slot: u32,
+    pub(crate) kind: OpKind,
+    /// First byte.
+    pub(crate) at: u64,
+    /// Bytes.
+    pub(crate) len: u64,
+    /// Force unit access.
+    pub(crate) fua: bool,
+}
+
+/// The part of a device that takes time.
+pub(crate) trait Medium {
+    /// Takes a job at `now`; what falls due until then was done before.
+    fn arrive(&mut self, now: Time, job: Job);
+
+    /// The next instant at which something ends or begins without a new job.
+    fn next_event(&self) -> Option<Time>;
+
+    /// Does what is due at `now` and adds the slots of the jobs that ended. Never called later than [`Medium::next_event`].
+    fn step(&mut self, now: Time, ended: &mut Vec<u32>);
+
+    /// Forgets a job that it has not begun; false if it has.
+    fn withdraw(&mut self, now: Time, slot: u32) -> bool;
+
+    /// From now on the device has `percent` of its full capacity; 0 begins nothing new.
+    fn scale(&mut self, now: Time, percent: u32);
+}
+
+/// A device: a medium with its shell.
+#[derive(Debug)]
+pub(crate) struct Simulated<M> {
+    medium: M,
+    size: Bytes,
+    queue_limit: usize,
+    changes: VecDeque<Change>,
+    /// The latest instant seen: a caller's clock that steps back is taken as standing still.
+    clock: Time,
+    slots: Vec<Option<Pending>>,
+    free: Vec<u32>,
+    taken: u64,
+    ended: Vec<Completion>,
+    ended_slots: Vec<u32>,
+}
+
+#[derive(Debug)]
+struct Pending {
+    request: Request,
+    submitted: Time,
+    /// Tells this use of the slot from earlier ones.
+    ticket: u32,
+}
+
+impl<M: Medium> Simulated<M> {
+    /// At most `queue_limit` requests are inside at once; `changes` are in the order of their times.
+    pub(crate) fn new(medium: M, size: Bytes, queue_limit: usize, changes: Vec<Change>) -> Simulated<M> {
+        Simulated {
+            medium,
+            size,
+            queue_limit,
+            changes: changes.into(),
+            clock: Time::ZERO,
+            slots: Vec::new(),
+            free: Vec::new(),
+            taken: 0,
+            ended: Vec::new(),
+            ended_slots: Vec::new(),
+        }
+    }
+
+    fn in_flight(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    /// Lets everything due until `now` happen, each at its own instant.
+    fn advance(&mut self, now: Time) {
+        while let Some(at) = self.next_instant().filter(|&at| at <= now) {
+            self.clock = self.clock.max(at);
+            if let Some(change) = self.changes.front().copied().filter(|change| change.at <= at) {
+                self.changes.pop_front();
+                self.medium.scale(at, change.percent);
+            }
+            let mut ended = std::mem::take(&mut self.ended_slots);
+            self.medium.step(at, &mut ended);
+            for slot in ended.drain(..) {
+                self.finish(slot, at, Ok(()));
+            }
+            self.ended_slots = ended;
+        }
+        self.clock = self.clock.max(now);
+    }
+
+    /// The medium's next event or the next change of capacity.
+    fn next_instant(&self) -> Option<Time> {
+        let change = self.changes.front().map(|change| change.at);
+        match (self.medium.next_event(), change) {
+            (Some(event), Some(change)) => Some(event.min(change)),
+            (event, change) => event.or(change),
+        }
+    }
+
+    fn keep(&mut self, pending: Pending) -> u32 {
+        match self.free.pop() {
+            Some(slot) => {
+                self.slots[slot as usize] = Some(pending);
+                slot
+            }
+            None => {
+                self.slots.push(Some(pending));
+                (self.slots.len() - 1) as u32
+            }
+        }
+    }
+
+    fn finish(&mut self, slot: u32, end: Time, result: Result<(), Fault>) {
+        let pending = self.slots[slot as usize].take().expect("a medium ends a job once");
+        self.free.push(slot);
+        let service = end.since(pending.submitted);
+        let mut completion = match result {
+            Ok(()) => answer(pending.request, end),
+            Err(fault) => Completion::refuse(pending.request, end, fault),
+        };
+        completion.service = service;
+        self.ended.push(completion);
+    }
+
+    /// Which rule the request breaks, if any.
+    fn fault(&self, request: &Request) -> Option<Fault> {
+        let kind = request.op.kind();
+        if kind.moves_data() && request.len > u64::from(u32::MAX) {
+            return Some(Fault::Invalid);
+        }
+        let inside = request.at.checked_add(request.len).is_some_and(|end| end <= self.size.0);
+        match kind {
+            _ if inside => None,
+            OpKind::Write | OpKind::Zero => Some(Fault::NoSpace),
+            _ => Some(Fault::Invalid),
+        }
+    }
+}
+
+/// A device that carries no data gives a read memory without memory behind it, and says that everything is allocated.
+fn answer(request: Request, end: Time) -> Completion {
+    let mut completion = Completion::of(&request, end, Ok(()));
+    match request.op {
+        block::Op::Read => completion.buf = Some(Buf::nothing(request.len as u32)),
+        block::Op::Write(buf) => completion.buf = Some(buf),
+        block::Op::Status => completion.extents.push(Extent { len: request.len, hole: false, zero: false }),
+        _ => {}
+    }
+    completion
+}
+
+impl<M: Medium> Target for Simulated<M> {
+    fn traits(&self) -> Traits {
+        Traits { size: self.size, align: 1, longest: u32::MAX, carries_data: false, read_only: false }
+    }
+
+    fn submit(&mut self, now: Time, request: Request) -> Submitted {
+        self.advance(now);
+        let now = self.clock;
+        if self.in_flight() >= self.queue_limit {
+            return Submitted::Full(request);
+        }
+        let fault = self.fault(&request);
+        let (kind, at, len, fua) = (request.op.kind(), request.at, request.len, request.fua);
+        self.taken += 1;
+        // 32 bits of the count suffice: a slot would have to be reused 2^32 times while a caller keeps its old ticket.
+        let ticket = self.taken as u32;
+        let slot = self.keep(Pending { request, submitted: now, ticket });
+        match fault {
+            Some(fault) => self.finish(slot, now, Err(fault)),
+            None => self.medium.arrive(now, Job { slot, kind, at, len, fua }),
+        }
+        Submitted::Taken(Ticket(u64::from(ticket) << 32 | u64::from(slot)))
+    }
+
+    fn poll(&mut self, now: Time, out: &mut Vec<Completion>) {
+        self.advance(now);
+        out.append(&mut self.ended);
+    }
+
+    /// `Now` with ends to hand out, otherwise the medium's next event. A change of capacity with nothing in flight is no
+    /// reason to wake anybody: it takes effect when the next request comes.
+    fn next_wakeup(&self) -> Wakeup {
+        if !self.ended.is_empty() {
+            return Wakeup::Now;
+        }
+        if self.in_flight() == 0 {
+            return Wakeup::Idle;
+        }
+        self.next_instant().map_or(Wakeup::Idle, Wakeup::At)
+    }
+
+    fn cancel(&mut self, now: Time, ticket: Ticket) {
+        self.advance(now);
+        let (slot, ticket) = (ticket.0 as u32, (ticket.0 >> 32) as u32);
+        let pending = self.slots.get(slot as usize).and_then(Option::as_ref);
+        if pending.is_some_and(|pending| pending.ticket == ticket) && self.medium.withdraw(self.clock, slot) {
+            self.finish(slot, self.clock, Err(Fault::Gone));
+        }
+    }
+}

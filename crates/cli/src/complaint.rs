@@ -1,0 +1,87 @@
+//! One line for whatever kept the program from doing what was asked: what was given, which rule, what to do.
+
+use clap::error::{ContextKind, ContextValue};
+
+/// The line for a command that failed: the causes behind one another, each thing said once, in words.
+pub fn of(error: &anyhow::Error) -> String {
+    let mut line = String::new();
+    for cause in error.chain() {
+        let text = without_numbers(&cause.to_string());
+        if line.is_empty() {
+            line = text;
+        } else if !line.ends_with(&text) {
+            // Some errors tell their cause themselves; then it stands there already.
+            line = format!("{line}: {text}");
+        }
+    }
+    line
+}
+
+/// The line for a wrong command line.
+pub fn of_usage(error: &clap::Error) -> String {
+    let context = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    let cause = std::error::Error::source(error).map(ToString::to_string);
+    match (context(ContextKind::InvalidArg), context(ContextKind::InvalidValue), cause) {
+        (Some(argument), Some(value), Some(rule)) => {
+            let name = argument.split(' ').next().unwrap_or(argument);
+            format!("{name}: {rule}, got {value:?}")
+        }
+        _ => plain(&error.to_string()),
+    }
+}
+
+/// What clap says over several lines, in one, without the part that is the same every time.
+fn plain(text: &str) -> String {
+    let said = text.split("\n\nUsage:").next().unwrap_or(text);
+    let said = said.split("\n\nFor more information").next().unwrap_or(said);
+    let mut line = String::new();
+    for part in said.lines().map(str::trim).filter(|part| !part.is_empty()) {
+        let part = part.strip_prefix("error: ").or(part.strip_prefix("tip: ")).unwrap_or(part);
+        let joint = match line.chars().last() {
+            None => "",
+            Some(':') => " ",
+            Some(_) => "; ",
+        };
+        line = line + joint + part;
+    }
+    line + "; --help tells what there is"
+}
+
+/// The system's words without the number behind them, which says the same again: ` (os error 2)`.
+fn without_numbers(text: &str) -> String {
+    let mut rest = text;
+    let mut kept = String::new();
+    while let Some((before, after)) = rest.split_once(" (os error ") {
+        kept.push_str(before);
+        rest = after.split_once(')').map_or("", |(_, behind)| behind);
+    }
+    kept + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anyhow::anyhow;
+
+    #[test]
+    fn causes_follow_one_another_and_are_said_once() {
+        let error = anyhow!("no such folder (os error 2)").context("p: make it: no such folder").context("--pool");
+        assert_eq!(of(&error), "--pool: p: make it: no such folder");
+        assert_eq!(of(&anyhow!("gone (os error 5)").context("a (os error 5); try b")), "a; try b: gone");
+    }
+
+    #[test]
+    fn what_clap_says_becomes_a_line() {
+        let text = "error: unexpected argument '--sizee' found\n\n  tip: a similar argument exists: '--size'\n\n\
+                    Usage: seawall demo --size <SIZE>\n\nFor more information, try '--help'.\n";
+        let line =
+            "unexpected argument '--sizee' found; a similar argument exists: '--size'; --help tells what there is";
+        assert_eq!(plain(text), line);
+        let text = "error: the following required arguments were not provided:\n  --pool <DIR>\n\nUsage: seawall serve";
+        let line = "the following required arguments were not provided: --pool <DIR>; --help tells what there is";
+        assert_eq!(plain(text), line);
+    }
+}

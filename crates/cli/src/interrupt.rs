@@ -1,0 +1,50 @@
+//! Ctrl-C and SIGTERM: the first asks for a clean stop, the second stops at once.
+
+use crate::terminal;
+use anyhow::{Context as _, Result};
+use std::io::IsTerminal;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+/// Whether a stop was asked for.
+#[derive(Clone, Debug, Default)]
+pub struct Stop(Arc<(AtomicBool, Mutex<()>, Condvar)>);
+
+impl Stop {
+    /// Whether it was.
+    pub fn is_asked(&self) -> bool {
+        self.0.0.load(Ordering::Acquire)
+    }
+
+    /// Waits until it is.
+    pub fn wait(&self) {
+        let mut guard = self.0.1.lock().unwrap_or_else(PoisonError::into_inner);
+        while !self.is_asked() {
+            guard = self.0.2.wait(guard).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn ask(&self) -> bool {
+        let asked_before = self.0.0.swap(true, Ordering::AcqRel);
+        let _guard = self.0.1.lock().unwrap_or_else(PoisonError::into_inner);
+        self.0.2.notify_all();
+        asked_before
+    }
+}
+
+/// Watches for both signals from now on.
+pub fn watch() -> Result<Stop> {
+    let stop = Stop::default();
+    let seen = stop.clone();
+    ctrlc::set_handler(move || {
+        if seen.ask() {
+            // The second time: nothing more is cleaned up but the terminal, as whoever asks twice wants it.
+            if std::io::stdout().is_terminal() {
+                terminal::print(record::live::SHOW_CURSOR);
+            }
+            std::process::exit(130);
+        }
+    })
+    .context("watch for Ctrl-C")?;
+    Ok(stop)
+}

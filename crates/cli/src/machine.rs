@@ -1,0 +1,59 @@
+//! What machine this is, as far as the system tells.
+
+use block::Bytes;
+use stats::Machine;
+use std::fs;
+use std::path::Path;
+
+/// The machine, with the file system that holds `folder`; `backend` is what I/O runs on.
+pub fn look(folder: Option<&Path>, backend: &str) -> Machine {
+    let line = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
+    Machine {
+        host: line("/proc/sys/kernel/hostname"),
+        kernel: format!("{} {}", line("/proc/sys/kernel/ostype"), line("/proc/sys/kernel/osrelease")).trim().into(),
+        cpu: cpu_model(&line("/proc/cpuinfo")),
+        cores: std::thread::available_parallelism().map_or(0, |n| n.get() as u32),
+        memory: memory(&line("/proc/meminfo")),
+        storage: folder.map(storage).unwrap_or_default(),
+        backend: backend.into(),
+    }
+}
+
+fn cpu_model(cpuinfo: &str) -> String {
+    let named = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+    named.map_or(String::new(), |(_, model)| model.trim().into())
+}
+
+fn memory(meminfo: &str) -> Bytes {
+    let total = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"));
+    let kib = total.and_then(|rest| rest.trim().strip_suffix("kB")?.trim().parse().ok());
+    Bytes::kib(kib.unwrap_or(0))
+}
+
+/// Type and device of the file system that holds `folder`: of the mount points above it the longest.
+fn storage(folder: &Path) -> String {
+    let Ok(folder) = folder.canonicalize() else { return String::new() };
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+    let holds = |line: &str| {
+        let mut words = line.split(' ');
+        let (device, point, kind) = (words.next()?, words.next()?, words.next()?);
+        folder.starts_with(point).then(|| (point.len(), format!("{kind} on {device}")))
+    };
+    mounts.lines().filter_map(holds).max_by_key(|(length, _)| *length).map_or(String::new(), |(_, text)| text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_figures_of_proc_are_read() {
+        assert_eq!(cpu_model("processor\t: 0\nmodel name\t: Some CPU @ 2 GHz\nflags\t: x"), "Some CPU @ 2 GHz");
+        assert_eq!(memory("MemTotal:       24000 kB\nMemFree: 1 kB"), Bytes::kib(24_000));
+    }
+
+    #[test]
+    fn this_folder_is_on_some_file_system() {
+        assert!(storage(Path::new(".")).contains(" on "));
+    }
+}

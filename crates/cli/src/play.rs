@@ -1,0 +1,373 @@
+//! From a plan to a verdict: what `demo`, `run` and `simulate` have in common.
+
+use crate::stage::simulated::{Simulated, idle_service};
+use crate::stage::{paths, real::Real};
+use crate::watch::{REPORT_COLUMNS, Seen, Watch, paint};
+use crate::workspace::Workspace;
+use crate::{Answer, interrupt, machine, scale, terminal};
+use anyhow::{Context as _, Result, bail};
+use block::{Bytes, Span};
+use engine::{Conductor, Stage};
+use record::{Results, Standing, text};
+use stats::{Origin, Outcome, Recording, Scale};
+use std::fs::File;
+use std::io::{BufWriter, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+use workload::Plan;
+
+/// What the commands that play a plan share.
+#[derive(clap::Args, Clone, Debug)]
+pub struct Options {
+    /// Length of every phase that has none of its own in the plan [default: the plan's]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    phase_seconds: Option<u64>,
+    /// Multiply the plan's depths, rates and limits by this; 1 runs the published figures [default: as
+    /// measured before the run, 1 in a simulation]
+    #[arg(long, value_name = "FACTOR", value_parser = factor)]
+    scale: Option<f64>,
+    /// Where the results go: a SQLite file that gathers runs; a page, a picture and a CSV file for each
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    out: PathBuf,
+    /// Size of every volume that has none in the plan
+    #[arg(long, value_name = "SIZE", default_value = "512MiB", value_parser = size)]
+    size: Bytes,
+    /// No live view, only the result
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+/// What a run on real storage needs besides.
+#[derive(clap::Args, Clone, Debug)]
+pub struct RealOptions {
+    /// The folder to make for the pool [default: a fresh one in the current folder]
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// Keep the pool at the end, for `seawall serve`
+    #[arg(long)]
+    keep: bool,
+    /// Use threads for I/O and not io_uring
+    #[arg(long)]
+    no_io_uring: bool,
+}
+
+/// How long the path is measured before a run, after a second of settling.
+const MEASURE: Span = Span::from_secs(3);
+/// How long a single request at a time is measured, to know the idle device.
+const MEASURE_IDLE: Span = Span::from_millis(500);
+
+/// A moment in milliseconds since 1970, read once a run.
+fn now_unix_ms() -> u64 {
+    #[allow(clippy::disallowed_methods, reason = "the one date of a run, for its record")]
+    let now = SystemTime::now();
+    now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
+}
+
+/// Plays a plan on real storage.
+pub fn on_real_storage(text: &str, file: &str, options: &Options, real: &RealOptions) -> Result<Answer> {
+    let started = now_unix_ms();
+    let plan = prepared(text, file, options)?;
+    let factor_given = options.scale.or(plan.published_iops.is_none().then_some(1.0));
+    let stop = interrupt::watch()?;
+    check_out(&options.out)?;
+    let folder = real.dir.clone().unwrap_or_else(|| format!("seawall-pool-{}", stamp(started)).into());
+    let needed = plan.volumes.iter().map(|volume| volume.size.map_or(0, |size| size.0)).sum();
+    let workspace = Workspace::make(folder, Bytes(needed), real.keep)?;
+    say(options, &format!("{}\n{}\n", plan.title, plan.about));
+    let filling = Filling::new(options, workspace.path(), needed);
+    let mut stage = Real::start(&plan, workspace.path(), real.no_io_uring, |done, all| {
+        filling.show(done, all);
+        !stop.is_asked()
+    })?;
+    filling.end();
+    let backend = stage.backend();
+    say(options, &format!("I/O: {backend}\n"));
+    let (scaling, idle) = measured(&mut stage, &plan, factor_given, options)?;
+    if stop.is_asked() {
+        bail!("stopped before the first phase; nothing was measured");
+    }
+    let (plan, commands) = scaled(&plan, scaling.factor)?;
+    let recording = Recording {
+        machine: machine::look(Some(workspace.path()), &backend),
+        scale: plan.published_iops.map(|_| scaling),
+        ..recording_of(&plan, started, false)
+    };
+    let result = play(&plan, commands, idle, recording, &mut stage, stop, options);
+    drop(stage);
+    if real.keep {
+        say(options, &format!("pool kept: {}\n", workspace.path().display()));
+    }
+    drop(workspace);
+    result
+}
+
+/// Plays a plan in virtual time.
+pub fn simulated(text: &str, file: &str, options: &Options) -> Result<Answer> {
+    let started = now_unix_ms();
+    let plan = prepared(text, file, options)?;
+    let stop = interrupt::watch()?;
+    check_out(&options.out)?;
+    // The device of a plan has the published capacity, so nothing needs scaling unless it is asked for.
+    let factor = options.scale.unwrap_or(1.0);
+    let (plan, commands) = scaled(&plan, factor)?;
+    let published = plan.published_iops.map_or(0.0, |iops| iops.0 as f64);
+    let mut stage = Simulated::start(&plan)?;
+    say(options, &format!("{}\n{}\n", plan.title, plan.about));
+    if let Some(device) = plan.device {
+        say(options, &format!("simulated device: {device}\n"));
+    }
+    let recording = Recording {
+        machine: machine::look(None, "virtual time"),
+        scale: (factor != 1.0).then_some(Scale { factor, published_iops: published, measured_iops: None }),
+        ..recording_of(&plan, started, true)
+    };
+    // It is over before anybody could read along.
+    let options = Options { quiet: true, ..options.clone() };
+    play(&plan, commands, idle_service(&plan), recording, &mut stage, stop, &options)
+}
+
+/// The plan, read, sized and checked with every command in it: nothing was made yet.
+fn prepared(text: &str, file: &str, options: &Options) -> Result<Plan> {
+    let mut plan = Plan::read(text, file)?;
+    if let Some(seconds) = options.phase_seconds {
+        plan.phase_length = Span::from_secs(seconds);
+    }
+    let plan = plan.sized(options.size)?;
+    for phase in &plan.phases {
+        for line in &phase.commands {
+            scale::line(line, 1.0).with_context(|| format!("{file}: phase {:?}", phase.name))?;
+        }
+    }
+    Ok(plan)
+}
+
+/// The plan with its loads scaled, and each phase's lines as they will run.
+fn scaled(plan: &Plan, factor: f64) -> Result<(Plan, Vec<Vec<String>>)> {
+    let lines = |phase: &workload::plan::Phase| phase.commands.iter().map(|line| scale::line(line, factor)).collect();
+    let commands = plan.phases.iter().map(lines).collect::<Result<_>>()?;
+    Ok((plan.scaled(factor), commands))
+}
+
+/// Measures what the path can do in the plan's first load, and the idle device; prints what follows from it.
+fn measured(stage: &mut Real, plan: &Plan, given: Option<f64>, options: &Options) -> Result<(Scale, Span)> {
+    let published = plan.published_iops.map_or(0.0, |iops| iops.0 as f64);
+    let alone = plan.workloads.iter().enumerate().map(|(index, load)| {
+        let connections = u32::from(index == 0);
+        workload::Spec { connections, arrival: workload::Arrival::Closed { depth: 1 }, ..load.spec.clone() }
+    });
+    let (_, idle) = stage.measure(plan, &alone.collect::<Vec<_>>(), MEASURE_IDLE)?;
+    let (factor, measured) = match given {
+        Some(factor) => (factor, None),
+        None => {
+            say(options, "measuring what this machine can do …\n");
+            let (iops, _) = stage.measure(plan, &plan.phases[0].specs, MEASURE)?;
+            if iops < 1.0 {
+                bail!("the storage did nothing for {} s; is the disk stuck?", MEASURE.as_secs_f64());
+            }
+            // Three digits: enough, and the scaled figures stay readable.
+            (rounded(iops / published), Some(iops))
+        }
+    };
+    let scaling = Scale { factor, published_iops: published, measured_iops: measured };
+    if let Some(line) = text::scale(Some(scaling)) {
+        say(options, &format!("{line}\n"));
+    }
+    Ok((scaling, idle))
+}
+
+/// To three significant digits.
+fn rounded(factor: f64) -> f64 {
+    let digits = 10f64.powf(2.0 - factor.log10().floor());
+    (factor * digits).round() / digits
+}
+
+fn recording_of(plan: &Plan, started: u64, simulated: bool) -> Recording {
+    let command: Vec<String> = std::env::args().collect();
+    let origin = Origin {
+        title: plan.title.clone(),
+        plan: plan.text.clone(),
+        command: command.join(" "),
+        version: env!("CARGO_PKG_VERSION").into(),
+        seed: plan.seed,
+        started_unix_ms: started,
+        simulated,
+        cut_short: false,
+    };
+    Recording { origin, ..Recording::default() }
+}
+
+/// Plays the phases, judges, prints and keeps the result.
+fn play(
+    plan: &Plan,
+    commands: Vec<Vec<String>>,
+    idle: Span,
+    recording: Recording,
+    stage: &mut dyn Stage,
+    stop: interrupt::Stop,
+    options: &Options,
+) -> Result<Answer> {
+    let workloads: Vec<(String, String)> =
+        plan.workloads.iter().map(|load| (load.name.clone(), plan.volumes[load.volume].name.clone())).collect();
+    let mut watch = Watch::new(stop, &plan.title, &workloads, options.quiet);
+    let conductor = Conductor::new(plan, commands, paths(plan), idle, recording);
+    let (mut recording, played) = conductor.play(stage, &mut Seen { watch: &mut watch, phases: plan.phases.len() });
+    watch.finish();
+    recording.verdicts = plan.criteria.iter().map(|criterion| criterion.judge(&recording)).collect();
+    if recording.phases.is_empty() {
+        played?;
+        bail!("stopped before the first phase");
+    }
+    terminal::print(&format!("\n{}", record::table::render(&recording, paint())));
+    let files = keep(&recording, &options.out)?;
+    terminal::line(&format!("\n{}", files.join("\n")));
+    played.context("the run ended early; what was measured so far is kept")?;
+    if recording.origin.cut_short {
+        bail!("stopped by hand; what was measured so far is kept, marked as cut short");
+    }
+    Ok(answer(&recording))
+}
+
+/// No means that something did not hold. What could not be said is no failure of the storage.
+fn answer(recording: &Recording) -> Answer {
+    match Standing::of(&recording.verdicts).outcome() {
+        Some(Outcome::Fail) => Answer::No,
+        _ => Answer::Yes,
+    }
+}
+
+/// Writes the results; returns a line for each file.
+fn keep(recording: &Recording, out: &Path) -> Result<Vec<String>> {
+    std::fs::create_dir_all(out).with_context(|| format!("--out {}: make the folder", out.display()))?;
+    let name = free_name(out, &stamp(recording.origin.started_unix_ms));
+    let (database, figures) = (out.join("seawall-results.sqlite"), out.join(format!("{name}.csv")));
+    let (page, picture) = (out.join(format!("{name}.html")), out.join(format!("{name}.svg")));
+    let mut results = Results::open(&database).with_context(|| format!("{}", database.display()))?;
+    let run = results.save(recording)?;
+    let mut csv = BufWriter::new(File::create(&figures).with_context(|| format!("{}", figures.display()))?);
+    record::csv::write(recording, &mut csv)?;
+    csv.flush()?;
+    std::fs::write(&page, record::page::render(recording)).with_context(|| format!("{}", page.display()))?;
+    std::fs::write(&picture, record::picture::render(recording)).with_context(|| format!("{}", picture.display()))?;
+    Ok(vec![
+        format!("page      {}", page.display()),
+        format!("picture   {}", picture.display()),
+        format!("figures   {}", figures.display()),
+        format!("database  {} (run {run})", database.display()),
+    ])
+}
+
+/// A name that no results have yet: runs may start in the same second.
+fn free_name(out: &Path, stamp: &str) -> String {
+    let names = (1..).map(|number| match number {
+        1 => format!("seawall-{stamp}"),
+        number => format!("seawall-{stamp}-{number}"),
+    });
+    let is_free = |name: &String| !out.join(format!("{name}.csv")).exists();
+    names.into_iter().find(is_free).unwrap_or_default()
+}
+
+/// `20261121-204500`, in UTC.
+fn stamp(unix_ms: u64) -> String {
+    let digits: String = text::date(unix_ms).chars().filter(char::is_ascii_digit).collect();
+    let (day, time) = digits.split_at(digits.len().min(8));
+    format!("{day}-{time}")
+}
+
+/// Whether results can be written there, before anything is made.
+fn check_out(out: &Path) -> Result<()> {
+    if out.exists() && !out.is_dir() {
+        bail!("--out {}: must be a folder, and this is a file; name another place", out.display());
+    }
+    // Where it is not there yet, the folder that it would be made in says whether it can be.
+    let place = out.ancestors().find(|place| place.is_dir()).unwrap_or(Path::new("."));
+    let probe = place.join(format!(".seawall-{}", std::process::id()));
+    if let Err(error) = File::create(&probe).and_then(|_| std::fs::remove_file(&probe)) {
+        bail!("--out {}: cannot be written ({error}); name another place", out.display());
+    }
+    Ok(())
+}
+
+fn say(options: &Options, text: &str) {
+    if options.quiet {
+        return;
+    }
+    for line in text.lines() {
+        for part in text::wrap(line, REPORT_COLUMNS) {
+            terminal::line(&part);
+        }
+    }
+}
+
+/// The progress of filling the volumes.
+struct Filling {
+    shown: bool,
+    terminal: bool,
+    bar: indicatif::ProgressBar,
+}
+
+impl Filling {
+    fn new(options: &Options, folder: &Path, all: u64) -> Filling {
+        let terminal = std::io::stdout().is_terminal();
+        say(options, &format!("filling {} in {}", Bytes(all), folder.display()));
+        let bar = match terminal && !options.quiet {
+            true => indicatif::ProgressBar::new(all),
+            false => indicatif::ProgressBar::hidden(),
+        };
+        let style =
+            indicatif::ProgressStyle::with_template("{bar:40} {percent:>3} %  {binary_bytes_per_sec}  {eta} left");
+        bar.set_style(style.unwrap_or_else(|_| indicatif::ProgressStyle::default_bar()));
+        Filling { shown: !options.quiet, terminal, bar }
+    }
+
+    fn show(&self, done: u64, _all: u64) {
+        self.bar.set_position(done);
+    }
+
+    fn end(&self) {
+        let rate = self.bar.position() as f64 / self.bar.elapsed().as_secs_f64().max(1e-3);
+        self.bar.finish_and_clear();
+        if self.shown && !self.terminal {
+            terminal::line(&format!("filled at {} MB/s", text::megabytes(rate)));
+        }
+    }
+}
+
+fn seconds(given: &str) -> Result<u64, String> {
+    match given.parse() {
+        Ok(seconds) if (2..=86_400).contains(&seconds) => Ok(seconds),
+        _ => Err("must be a whole number of seconds from 2 to 86400".into()),
+    }
+}
+
+fn factor(given: &str) -> Result<f64, String> {
+    match given.parse::<f64>() {
+        Ok(factor) if (0.0001..=10_000.0).contains(&factor) => Ok(factor),
+        _ => Err("must be a number from 0.0001 to 10000".into()),
+    }
+}
+
+fn size(given: &str) -> Result<Bytes, String> {
+    match given.parse::<Bytes>() {
+        Ok(size) if size >= Bytes::mib(1) && size.0.is_multiple_of(4096) => Ok(size),
+        _ => Err("must be a size such as 64MiB, at least 1 MiB and a multiple of 4 KiB".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_factor_keeps_three_digits() {
+        assert_eq!(rounded(3.38749), 3.39);
+        assert_eq!(rounded(0.048_234), 0.0482);
+        assert_eq!(rounded(12.345), 12.3);
+        assert_eq!(rounded(1.0), 1.0);
+    }
+
+    #[test]
+    fn a_stamp_is_a_file_name() {
+        // 2026-11-21 20:45:00 UTC
+        assert_eq!(stamp(1_795_293_900_000), "20261121-204500");
+    }
+}

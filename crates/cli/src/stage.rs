@@ -1,0 +1,37 @@
+//! What plays a plan: the real server with its clients, or the simulator. Both make the plan's volumes with the same
+//! administrators' lines.
+
+pub mod real;
+pub mod simulated;
+
+use workload::{Plan, Spec};
+
+/// The lines that make a plan's SVM, volumes and LUNs. Sizes are plain bytes: no unit can be misread.
+pub fn set_up(plan: &Plan) -> Vec<String> {
+    let svm = &plan.svm;
+    let mut lines = vec![format!("vserver create -vserver {svm}")];
+    for volume in &plan.volumes {
+        let (name, size) = (&volume.name, volume.size.map_or(0, |size| size.0));
+        lines.push(format!("volume create -vserver {svm} -volume {name} -size {size}"));
+        lines.push(format!("lun create -vserver {svm} -path {} -size {size}", volume.path()));
+    }
+    lines
+}
+
+/// The path of each workload's LUN as the server names it: `svm01:/vol/vol1/lun1`.
+pub fn paths(plan: &Plan) -> Vec<String> {
+    plan.workloads.iter().map(|load| format!("{}:{}", plan.svm, plan.volumes[load.volume].path())).collect()
+}
+
+/// How many connections each workload needs at most, in any phase.
+pub fn connections(plan: &Plan) -> Vec<u32> {
+    let most = |index: usize, base: &Spec| {
+        plan.phases.iter().map(|phase| phase.specs[index].connections).chain([base.connections]).max().unwrap_or(0)
+    };
+    plan.workloads.iter().enumerate().map(|(index, load)| most(index, &load.spec)).collect()
+}
+
+/// The same load, silent.
+pub fn silent(spec: &Spec) -> Spec {
+    Spec { connections: 0, ..spec.clone() }
+}

@@ -1,0 +1,244 @@
+//! The real thing: the storage server in this process, and the hosts' clients on one thread, joined by NBD over a Unix
+//! socket.
+
+use super::{connections, paths, set_up, silent};
+use crate::command::serve::io_settings;
+use anyhow::{Context as _, Result};
+use block::{Bytes, Span, Time};
+use engine::{Address, Connection, Lane, NbdTarget, ObjectSecond, Player, RandomMemory, RemoteWorker, Second, Stage};
+use engine::{StageError, Worker, WorkloadSecond};
+use qos::RegistrySettings;
+use server::{Control, ControlSocket, Listen, ServerLimits, Shard};
+use stats::{DispatchTrace, LimitsInForce};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use store::Pool;
+use uring::{Clock, Io, IoSettings, usage};
+use workload::{Plan, Spec, Stream};
+
+/// Memory of the clients' thread: the data of every write that is not yet sent.
+const CLIENT_MEMORY: Bytes = Bytes::mib(512);
+
+/// The server, its clients, and what they did.
+pub struct Real {
+    // The clients go before the server, so that no connection is torn from under them.
+    worker: RemoteWorker,
+    control: Arc<Mutex<Control>>,
+    _socket: ControlSocket,
+    clock: Clock,
+    last: Time,
+}
+
+impl Real {
+    /// Makes a pool in `folder`, starts the server, makes the plan's volumes, fills them, and connects the hosts.
+    /// `filled` is told of the bytes written so far and of all; its answer is whether to go on.
+    ///
+    /// # Errors
+    /// Whatever kept it from being ready, in one line.
+    pub fn start(
+        plan: &Plan,
+        folder: &Path,
+        no_io_uring: bool,
+        mut filled: impl FnMut(u64, u64) -> bool,
+    ) -> Result<Real> {
+        let pool = Pool::create(folder)?;
+        let socket = folder.join("nbd.sock");
+        let control_socket = pool.control_socket();
+        let limits = ServerLimits::default();
+        let listen = [Listen::Unix(socket.clone())];
+        let shard = Shard::start(&listen, limits, io_settings(no_io_uring, limits.memory))?;
+        let mut control = Control::open(pool, shard, RegistrySettings::default())?;
+        for line in set_up(plan) {
+            control.execute(&line).with_context(|| format!("plan: {line}"))?;
+        }
+        let control = Arc::new(Mutex::new(control));
+        let commands = ControlSocket::open(&control_socket, Arc::clone(&control)).context("control socket")?;
+        let address = Address::Unix(socket);
+        fill(plan, &address, no_io_uring, &mut filled)?;
+        let worker = hosts(plan, &address, no_io_uring)?;
+        let clock = Clock::new();
+        Ok(Real { worker, control, _socket: commands, clock, last: clock.now() })
+    }
+
+    /// What the server's I/O runs on.
+    pub fn backend(&self) -> String {
+        self.control().shard().backend().to_string()
+    }
+
+    /// Lets the workloads run as `specs` say for `length` after a second of settling, then stops them: operations per
+    /// second of all, and the mean time that the device took for one.
+    ///
+    /// # Errors
+    /// The server or the clients failed.
+    pub fn measure(&mut self, plan: &Plan, specs: &[Spec], length: Span) -> Result<(f64, Span), StageError> {
+        for (workload, spec) in specs.iter().enumerate() {
+            self.reshape(workload, spec)?;
+        }
+        self.run(self.now() + Span::SECOND)?;
+        let from = self.now();
+        let second = self.run(from + length)?;
+        let took = self.now().since(from);
+        for (workload, load) in plan.workloads.iter().enumerate() {
+            self.reshape(workload, &silent(&load.spec))?;
+        }
+        // What is under way ends before anything else begins; a disk that takes longer than this is no use anyway.
+        let give_up = self.now() + Span::from_secs(30);
+        while self.now() < give_up {
+            let rest = self.run(self.now() + Span::from_millis(50))?;
+            if rest.workloads.iter().all(|workload| workload.outstanding == 0) {
+                break;
+            }
+        }
+        let operations: u64 = second.workloads.iter().map(|workload| workload.counts.ops()).sum();
+        let device = second.objects.iter().filter(|object| object.device.count() > 0);
+        let (sum, count) = device
+            .fold((Span::ZERO, 0), |(sum, count), object| (sum + object.device.sum(), count + object.device.count()));
+        Ok((operations as f64 / took.as_secs_f64(), sum / count.max(1)))
+    }
+
+    fn control(&self) -> MutexGuard<'_, Control> {
+        self.control.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Stage for Real {
+    fn command(&mut self, line: &str) -> Result<String, StageError> {
+        self.control().execute(line).map_err(|error| StageError(error.to_string()))
+    }
+
+    fn reshape(&mut self, workload: usize, spec: &Spec) -> Result<(), StageError> {
+        self.worker.reshape(workload, spec).map_err(|error| StageError(error.to_string()))
+    }
+
+    fn run(&mut self, until: Time) -> Result<Second, StageError> {
+        let (workloads, client_cpu) = self.worker.run(until).map_err(|error| StageError(error.to_string()))?;
+        fail_when_lost(&workloads)?;
+        let control = self.control();
+        let account = control.account().map_err(|error| StageError(error.to_string()))?;
+        let mut objects = Vec::new();
+        for (object, seen) in account.objects {
+            objects.push(ObjectSecond {
+                path: control.path_of(object).unwrap_or_default(),
+                is_group: false,
+                waits: seen.waits(),
+                held_by: seen.held_by(),
+                queued: seen.queued,
+                device: seen.device,
+                trace: DispatchTrace::default(),
+            });
+        }
+        let traced = |path: String, is_group, trace| ObjectSecond { path, is_group, trace, ..ObjectSecond::default() };
+        for (object, trace) in account.ceilings {
+            objects.push(traced(control.path_of(object).unwrap_or_default(), false, trace));
+        }
+        for (group, trace) in account.groups {
+            objects.push(traced(control.group_name(group).unwrap_or_default().to_owned(), true, trace));
+        }
+        drop(control);
+        let now = self.clock.now();
+        let length = now.since(self.last).as_secs_f64().max(1e-3);
+        self.last = now;
+        Ok(Second {
+            workloads,
+            objects,
+            server_busy: account.cpu.as_secs_f64() / length,
+            client_busy: client_cpu.as_secs_f64() / length,
+        })
+    }
+
+    fn limits(&mut self) -> Vec<(String, LimitsInForce)> {
+        self.control().limits()
+    }
+
+    fn now(&self) -> Time {
+        self.clock.now()
+    }
+}
+
+/// A lost server must not look like a slow one.
+fn fail_when_lost(workloads: &[WorkloadSecond]) -> Result<(), StageError> {
+    let faults: u64 = workloads.iter().map(|workload| workload.counts.faults).sum();
+    if faults == 0 { Ok(()) } else { Err(StageError(format!("{faults} requests failed; the server's log says why"))) }
+}
+
+/// All hosts' clients on one thread, connected as often as any phase needs, silent for now.
+fn hosts(plan: &Plan, address: &Address, no_io_uring: bool) -> Result<RemoteWorker> {
+    let (plan, address) = (plan.clone(), address.clone());
+    RemoteWorker::start("hosts", move || {
+        let io = client_io(no_io_uring)?;
+        let mut lanes = Vec::new();
+        let (paths, counts) = (paths(&plan), connections(&plan));
+        let now = io.clock().now();
+        for (workload, load) in plan.workloads.iter().enumerate() {
+            for lane in 0..counts[workload] {
+                let connection = Connection::open(&address, &paths[workload])?;
+                let size = Bytes(connection.size());
+                let seed = load.spec.seed ^ (workload as u64) << 48;
+                let spec = Spec { seed, ..silent(&load.spec) };
+                lanes.push(Lane {
+                    workload,
+                    object: block::ObjectId(0),
+                    stream: Stream::new(&spec, size, lane, now)?,
+                    target: Box::new(NbdTarget::new(&io, connection, false)?),
+                    memory: Box::new(RandomMemory::new(&io, seed.wrapping_add(u64::from(lane)))),
+                });
+            }
+        }
+        let worker = Worker::new(plan.workloads.len(), lanes);
+        Ok(Player { worker, driver: Box::new(io), cpu: usage::thread_cpu })
+    })
+}
+
+/// The clients' ring. Nothing is pinned: what they send and receive goes through sockets.
+fn client_io(no_io_uring: bool) -> Result<Io> {
+    let settings = IoSettings { registered: Bytes(0), ..io_settings(no_io_uring, CLIENT_MEMORY) };
+    Ok(Io::open(&settings)?)
+}
+
+/// Writes every volume once, with data that cannot be compressed, through the same NBD path that the run uses.
+fn fill(plan: &Plan, address: &Address, no_io_uring: bool, filled: &mut dyn FnMut(u64, u64) -> bool) -> Result<()> {
+    const BLOCK: Bytes = Bytes::mib(1);
+    let names: Vec<String> = plan.volumes.iter().map(|volume| format!("{}:{}", plan.svm, volume.path())).collect();
+    let sizes: Vec<u64> = plan.volumes.iter().map(|volume| volume.size.map_or(0, |size| size.0)).collect();
+    let (all, seed) = (sizes.iter().sum(), plan.seed);
+    let address = address.clone();
+    let mut worker: RemoteWorker = RemoteWorker::start("fill", move || -> Result<Player> {
+        let io = client_io(no_io_uring)?;
+        let now = io.clock().now();
+        let mut lanes = Vec::new();
+        for (workload, (name, &size)) in names.iter().zip(&sizes).enumerate() {
+            let block = if size % BLOCK.0 == 0 { BLOCK } else { Bytes::kib(4) };
+            let spec = Spec {
+                pattern: workload::Pattern::Sequential,
+                read_percent: 0,
+                flush_every: None,
+                blocks: workload::Blocks::of(block),
+                range: workload::Range::default(),
+                arrival: workload::Arrival::Closed { depth: 4 },
+                connections: 1,
+                requests: Some(size / block.0),
+                seed,
+            };
+            let connection = Connection::open(&address, name)?;
+            lanes.push(Lane {
+                workload,
+                object: block::ObjectId(0),
+                stream: Stream::new(&spec, Bytes(size), 0, now)?,
+                target: Box::new(NbdTarget::new(&io, connection, false)?),
+                memory: Box::new(RandomMemory::new(&io, seed.wrapping_add(workload as u64))),
+            });
+        }
+        let worker = Worker::new(names.len(), lanes);
+        Ok(Player { worker, driver: Box::new(io), cpu: usage::thread_cpu })
+    })?;
+    let (clock, mut written) = (Clock::new(), 0);
+    while written < all {
+        let (seen, _) = worker.run(clock.now() + Span::from_millis(200))?;
+        fail_when_lost(&seen)?;
+        written += seen.iter().map(|workload| workload.counts.write_bytes).sum::<u64>();
+        if !filled(written, all) {
+            anyhow::bail!("stopped while the volumes were being filled");
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,180 @@
+//! The same plan in virtual time: the same streams, commands, gate and recorder, over a simulated device.
+
+use super::{connections, paths, set_up, silent};
+use anyhow::{Context as _, Result, bail};
+use array::{DeviceSpec, Model, VirtualClock};
+use block::{Bytes, Completion, Driver, ObjectId, Request, Span, Submitted, Target, Ticket, Time, Traits, Wakeup};
+use engine::{Hub, Lane, NoMemory, ObjectSecond, Second, Stage, StageError, Worker};
+use qos::{Gate, RegistrySettings};
+use server::{Accounts, Administration, trace_of};
+use stats::{DispatchTrace, LimitsInForce};
+use workload::plan::Device;
+use workload::{Plan, Spec, Stream};
+
+/// The simulator.
+pub struct Simulated {
+    clock: VirtualClock,
+    hub: Hub<Backend>,
+    administration: Administration,
+    worker: Worker,
+    /// How much of each LUN is used: all of it, as after a fill.
+    size: u64,
+}
+
+/// The gate around the device, and what passed it.
+struct Backend {
+    gate: Gate<Box<dyn Target>>,
+    accounts: Accounts,
+}
+
+impl Simulated {
+    /// Makes the plan's volumes over the plan's device.
+    ///
+    /// # Errors
+    /// The plan names no device, or one that cannot be.
+    pub fn start(plan: &Plan) -> Result<Simulated> {
+        let Some(device) = plan.device else {
+            bail!("{}: has no [device]; say what stands in for the disk in a simulation", plan.file);
+        };
+        let size: u64 = plan.volumes.iter().map(|volume| volume.size.map_or(0, |size| size.0)).max().unwrap_or(0);
+        let device = spec_of(device, Bytes(size))?.build(plan.seed).context("[device]")?;
+        let gate = Gate::new(device, qos::Settings::default());
+        let hub = Hub::new(Backend { gate, accounts: Accounts::default() });
+        let administration = Administration::new(RegistrySettings::default());
+        let worker = Worker::new(0, Vec::new());
+        let clock = VirtualClock::new();
+        let mut stage = Simulated { clock, hub, administration, worker, size };
+        for line in set_up(plan) {
+            stage.command(&line).with_context(|| format!("plan: {line}"))?;
+        }
+        stage.worker = stage.hosts(plan)?;
+        Ok(stage)
+    }
+
+    fn hosts(&self, plan: &Plan) -> Result<Worker> {
+        let (paths, counts) = (paths(plan), connections(plan));
+        let mut lanes = Vec::new();
+        for (workload, load) in plan.workloads.iter().enumerate() {
+            let (svm, path) = paths[workload].split_once(':').unwrap_or_default();
+            let registry = &self.administration.registry;
+            let object = registry.find_svm(svm).and_then(|svm| registry.find_lun(svm, path));
+            let object = object.with_context(|| format!("{}: no such LUN", paths[workload]))?;
+            let size = plan.volumes[load.volume].size.unwrap_or_default();
+            for lane in 0..counts[workload] {
+                let spec = Spec { seed: load.spec.seed ^ (workload as u64) << 48, ..silent(&load.spec) };
+                lanes.push(Lane {
+                    workload,
+                    object,
+                    stream: Stream::new(&spec, size, lane, self.clock.now())?,
+                    target: Box::new(self.hub.socket()),
+                    memory: Box::new(NoMemory),
+                });
+            }
+        }
+        Ok(Worker::new(plan.workloads.len(), lanes))
+    }
+}
+
+/// The device as the simulator builds it.
+fn spec_of(device: Device, size: Bytes) -> Result<DeviceSpec> {
+    match device {
+        Device::ParallelServers { servers, service } => {
+            let mut spec = DeviceSpec::named("parallel-servers")?;
+            if let Model::ParallelServers(model) = &mut spec.model {
+                (model.servers, model.service, model.size_unit) = (servers, service, None);
+            }
+            spec.size = size;
+            Ok(spec)
+        }
+    }
+}
+
+impl Stage for Simulated {
+    fn command(&mut self, line: &str) -> Result<String, StageError> {
+        let (now, size) = (self.clock.now(), self.size);
+        let outcome = self.administration.execute(line, now, &|_| size).map_err(|e| StageError(e.to_string()))?;
+        for edit in &outcome.edits {
+            let edited = self.hub.with(|backend| backend.gate.edit(now, edit));
+            edited.map_err(|error| StageError(error.to_string()))?;
+        }
+        Ok(outcome.answer)
+    }
+
+    fn reshape(&mut self, workload: usize, spec: &Spec) -> Result<(), StageError> {
+        self.worker.reshape(self.clock.now(), workload, spec);
+        Ok(())
+    }
+
+    fn run(&mut self, until: Time) -> Result<Second, StageError> {
+        self.worker.run(&mut self.clock, until);
+        let now = self.clock.now();
+        let (mut ceilings, mut groups) = (Vec::new(), Vec::new());
+        let seen = self.hub.with(|backend| {
+            backend.gate.account(now, &mut ceilings);
+            backend.gate.groups(now, &mut groups);
+            backend.accounts.take()
+        });
+        let path = |object: ObjectId| self.administration.path_of(object).unwrap_or_default();
+        let traced = |path: String, is_group, trace| ObjectSecond { path, is_group, trace, ..ObjectSecond::default() };
+        let mut objects = Vec::new();
+        for (object, seen) in seen {
+            objects.push(ObjectSecond {
+                path: path(object),
+                is_group: false,
+                waits: seen.waits(),
+                held_by: seen.held_by(),
+                queued: seen.queued,
+                device: seen.device,
+                trace: DispatchTrace::default(),
+            });
+        }
+        for account in &ceilings {
+            objects.extend(account.passed.as_ref().map(|passed| traced(path(account.object), false, trace_of(passed))));
+        }
+        for account in &groups {
+            let name = self.administration.group_name(account.group).unwrap_or_default();
+            objects.push(traced(name.into(), true, trace_of(&account.passed)));
+        }
+        Ok(Second { workloads: self.worker.collect(), objects, ..Second::default() })
+    }
+
+    fn limits(&mut self) -> Vec<(String, LimitsInForce)> {
+        self.administration.limits()
+    }
+
+    fn now(&self) -> Time {
+        self.clock.now()
+    }
+}
+
+/// The time of one request in the idle device: what a queue is told by.
+pub fn idle_service(plan: &Plan) -> Span {
+    match plan.device {
+        Some(Device::ParallelServers { service, .. }) => service,
+        None => Span::ZERO,
+    }
+}
+
+impl Target for Backend {
+    fn traits(&self) -> Traits {
+        self.gate.traits()
+    }
+
+    fn submit(&mut self, now: Time, request: Request) -> Submitted {
+        self.gate.submit(now, request)
+    }
+
+    fn poll(&mut self, now: Time, out: &mut Vec<Completion>) {
+        let before = out.len();
+        self.gate.poll(now, out);
+        out[before..].iter().for_each(|completion| self.accounts.completed(completion));
+    }
+
+    fn next_wakeup(&self) -> Wakeup {
+        self.gate.next_wakeup()
+    }
+
+    fn cancel(&mut self, now: Time, ticket: Ticket) {
+        self.gate.cancel(now, ticket);
+    }
+}

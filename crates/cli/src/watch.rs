@@ -1,0 +1,108 @@
+//! What a person sees while a run goes on: a frame redrawn in place on a terminal, plain lines anywhere else.
+
+use crate::interrupt::Stop;
+use crate::terminal;
+use block::Span;
+use engine::Pace;
+use record::Paint;
+use record::live::{LiveState, LiveWorkload, Screen, Size, line, painted_frame};
+use stats::Recording;
+use std::io::{IsTerminal, Stdout, Write, stdout};
+
+/// How wide a report in the terminal may be: what the figures are laid out for.
+pub const REPORT_COLUMNS: usize = 80;
+
+/// Shows a run, and stops it when somebody asks.
+pub struct Watch {
+    stop: Stop,
+    screen: Option<Screen<Stdout>>,
+    paint: Paint,
+    quiet: bool,
+    state: LiveState,
+    /// Plain lines say only what changed: a phase's heading once.
+    announced: usize,
+}
+
+impl Watch {
+    /// For a run of these workloads.
+    pub fn new(stop: Stop, title: &str, workloads: &[(String, String)], quiet: bool) -> Watch {
+        let terminal = stdout().is_terminal();
+        Watch {
+            stop,
+            screen: (terminal && !quiet).then(|| Screen::new(stdout())),
+            paint: paint(),
+            quiet,
+            state: LiveState {
+                title: title.into(),
+                workloads: workloads.iter().map(|(name, volume)| LiveWorkload::new(name, volume)).collect(),
+                ..LiveState::default()
+            },
+            announced: 0,
+        }
+    }
+
+    /// Ends the live view: what follows is printed below it.
+    pub fn finish(self) {}
+
+    fn show(&mut self) {
+        let size = size();
+        match &mut self.screen {
+            Some(screen) => {
+                // A terminal that is gone is no reason to lose the run.
+                let _ = screen.draw(size, &painted_frame(size.columns, &self.state, self.paint));
+            }
+            None if self.quiet => {}
+            None => {
+                if self.announced != self.state.phase {
+                    self.announced = self.state.phase;
+                    terminal::line(&format!(
+                        "{}/{} {}: {}",
+                        self.state.phase, self.state.phases, self.state.name, self.state.about
+                    ));
+                    self.state.in_force.iter().for_each(|limit| terminal::line(&format!("    {limit}")));
+                }
+                terminal::line(&line(&self.state));
+                let _ = stdout().flush();
+            }
+        }
+    }
+}
+
+/// The plan's phases, for the view's count.
+pub struct Seen<'a> {
+    pub watch: &'a mut Watch,
+    pub phases: usize,
+}
+
+impl Pace for Seen<'_> {
+    fn second(&mut self, recording: &Recording, phase: usize, passed: Span, whole: Span) -> bool {
+        let now = &recording.phases[phase];
+        let state = &mut self.watch.state;
+        (state.phase, state.phases) = (phase + 1, self.phases);
+        (state.name, state.about) = (now.name.clone(), now.about.clone());
+        (state.elapsed, state.total) = (passed, whole);
+        state.in_force = record::in_force(recording, phase);
+        for (workload, record) in state.workloads.iter_mut().zip(&recording.workloads) {
+            workload.recent.extend(record.intervals.last());
+            while workload.recent.len() > record::live::RECENT {
+                workload.recent.pop_front();
+            }
+        }
+        self.watch.show();
+        !self.watch.stop.is_asked()
+    }
+}
+
+/// Colour where it is wanted: on a terminal, unless NO_COLOR says otherwise.
+pub fn paint() -> Paint {
+    let wanted = stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    if wanted { Paint::Ansi } else { Paint::Plain }
+}
+
+/// The terminal's size; 80 × 24 where there is none.
+fn size() -> Size {
+    terminal_size::terminal_size().map_or(Size { columns: REPORT_COLUMNS, rows: 24 }, |(width, height)| Size {
+        columns: usize::from(width.0),
+        rows: usize::from(height.0),
+    })
+}

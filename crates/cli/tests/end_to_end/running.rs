@@ -1,0 +1,118 @@
+//! The built program: run to its end, or kept running and listened to.
+
+use std::ffi::OsStr;
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+
+/// How long a program may say nothing that a test waits for. Long: it only bounds a test that fails anyway.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// The program, to be run in `folder`.
+pub fn seawall(folder: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_seawall"));
+    command.current_dir(folder).env_remove("SEAWALL_LOG").env_remove("NO_COLOR").stdin(Stdio::null());
+    command
+}
+
+/// How a program ended.
+#[derive(Debug)]
+pub struct Ended {
+    /// Its exit code; `None` where a signal ended it.
+    pub code: Option<i32>,
+    /// What it printed.
+    pub out: String,
+    /// What it complained.
+    pub err: String,
+}
+
+/// Runs a command to its end.
+pub fn run(command: &mut Command) -> Ended {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Ended { code: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) }
+}
+
+/// Runs a command that must succeed, and returns what it printed.
+pub fn succeed(command: &mut Command) -> String {
+    let ended = run(command);
+    assert_eq!(ended.code, Some(0), "{command:?}\n{}{}", ended.out, ended.err);
+    ended.out
+}
+
+/// The same with arguments on the spot.
+pub fn succeed_with<S: AsRef<OsStr>>(mut command: Command, arguments: impl IntoIterator<Item = S>) -> String {
+    succeed(command.args(arguments))
+}
+
+/// A program that runs. It is killed when this is dropped.
+pub struct Running {
+    child: Child,
+    lines: Receiver<String>,
+    /// Every line so far, of both streams.
+    pub seen: Vec<String>,
+}
+
+impl Running {
+    pub fn start(mut command: Command) -> Running {
+        let (reader, writer) = std::io::pipe().expect("a pipe can be made");
+        command.stdout(writer.try_clone().expect("a pipe can be shared")).stderr(writer);
+        let child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        // Else the pipe never ends, as the command holds its writing end.
+        drop(command);
+        let (sender, lines) = channel();
+        std::thread::spawn(move || {
+            for line in BufReader::new(reader).lines().map_while(Result::ok) {
+                if sender.send(line).is_err() {
+                    return;
+                }
+            }
+        });
+        Running { child, lines, seen: Vec::new() }
+    }
+
+    /// Waits for a line that contains `text` and returns it.
+    pub fn wait_for(&mut self, text: &str) -> String {
+        loop {
+            match self.lines.recv_timeout(PATIENCE) {
+                Ok(line) => {
+                    self.seen.push(line);
+                    let line = self.seen.last().expect("it was just put there");
+                    if line.contains(text) {
+                        return line.clone();
+                    }
+                }
+                Err(RecvTimeoutError::Disconnected) => panic!("it ended without {text:?}:\n{}", self.seen.join("\n")),
+                Err(RecvTimeoutError::Timeout) => panic!("no {text:?} came:\n{}", self.seen.join("\n")),
+            }
+        }
+    }
+
+    /// Sends a signal: `INT`, `TERM`, `KILL`.
+    pub fn signal(&self, name: &str) {
+        let sent = Command::new("sh").arg("-c").arg(format!("kill -{name} {}", self.child.id())).status();
+        assert!(sent.is_ok_and(|status| status.success()), "signal {name}");
+    }
+
+    /// Waits for its end: how it ended, and every line.
+    pub fn end(mut self) -> (ExitStatus, Vec<String>) {
+        loop {
+            match self.lines.recv_timeout(PATIENCE) {
+                Ok(line) => self.seen.push(line),
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => panic!("it does not end:\n{}", self.seen.join("\n")),
+            }
+        }
+        let status = self.child.wait().expect("it can be waited for");
+        (status, std::mem::take(&mut self.seen))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,42 @@
+//! A folder for one test, removed with it.
+
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+/// The folder. On a disk where there is one: a memory file system cannot always go past the page cache. Its path is
+/// short, because a Unix socket's has at most 107 bytes.
+pub struct Scratch(TempDir);
+
+impl Scratch {
+    pub fn new() -> Scratch {
+        let place = std::env::var_os("TMPDIR").map_or_else(|| PathBuf::from("/var/tmp"), PathBuf::from);
+        let made = tempfile::Builder::new().prefix("sw").tempdir_in(place);
+        Scratch(made.expect("a temporary folder can be made"))
+    }
+
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    pub fn join(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Everything in it, as paths from it, in order.
+    pub fn listing(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        list(self.path(), self.path(), &mut found);
+        found.sort();
+        found
+    }
+}
+
+fn list(root: &Path, folder: &Path, found: &mut Vec<String>) {
+    for entry in std::fs::read_dir(folder).expect("the folder can be read").flatten() {
+        let path = entry.path();
+        found.push(path.strip_prefix(root).unwrap_or(&path).display().to_string());
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            list(root, &path, found);
+        }
+    }
+}

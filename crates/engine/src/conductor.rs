@@ -1,0 +1,280 @@
+//! Plays a plan's phases on a stage, second by second, and writes the recording.
+
+use crate::recorder::WorkloadSecond;
+use block::{Span, Time};
+use stats::{
+    DispatchTrace, HeldBy, Histogram, Interval, LimitsInForce, ObjectRecord, Phase, Recording, SETTLE, Tally, Waits,
+    WorkloadRecord,
+};
+use workload::plan::Plan;
+
+/// What plays a plan: the real server and its clients, or the simulator.
+pub trait Stage {
+    /// Runs an administrator's line and returns its answer.
+    ///
+    /// # Errors
+    /// The line was refused, in one line.
+    fn command(&mut self, line: &str) -> Result<String, StageError>;
+
+    /// Gives a workload the shape that a phase of the plan has for it.
+    ///
+    /// # Errors
+    /// The stage lost its worker.
+    fn reshape(&mut self, workload: usize, spec: &workload::Spec) -> Result<(), StageError>;
+
+    /// Lets time pass until `until` and tells what happened since the last call.
+    ///
+    /// # Errors
+    /// The server or the clients failed.
+    fn run(&mut self, until: Time) -> Result<Second, StageError>;
+
+    /// The numbers in force for every object with a policy and every shared group, by path.
+    fn limits(&mut self) -> Vec<(String, LimitsInForce)>;
+
+    /// The stage's clock.
+    fn now(&self) -> Time;
+}
+
+/// Why a stage could not go on; one line.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct StageError(pub String);
+
+/// About a second, from both sides.
+#[derive(Clone, Debug, Default)]
+pub struct Second {
+    /// What the clients saw, in the plan's order of workloads.
+    pub workloads: Vec<WorkloadSecond>,
+    /// What the server saw.
+    pub objects: Vec<ObjectSecond>,
+    /// Part of a processor that the server's thread used, 0 to 1.
+    pub server_busy: f64,
+    /// Part of a processor that the clients' thread used, 0 to 1.
+    pub client_busy: f64,
+}
+
+/// A storage object or shared group as the server saw it.
+#[derive(Clone, Debug, Default)]
+pub struct ObjectSecond {
+    /// Its path, or the group's name.
+    pub path: String,
+    /// Whether it is a shared group.
+    pub is_group: bool,
+    /// Waited in the gate.
+    pub queued: Histogram,
+    /// In the device.
+    pub device: Histogram,
+    /// Where the time went, a request's mean.
+    pub waits: Waits,
+    /// What held it back at the gate; [`HeldBy::Nothing`] when the gate did not.
+    pub held_by: HeldBy,
+    /// Dispatches, in bins of absolute time.
+    pub trace: DispatchTrace,
+}
+
+/// Who watches a run.
+pub trait Pace {
+    /// A second has passed. Returns whether to go on.
+    fn second(&mut self, recording: &Recording, phase: usize, passed: Span, whole: Span) -> bool;
+}
+
+/// A processor this busy is taken to be what holds the work back.
+const BUSY_LIMIT: f64 = 0.93;
+
+/// Plays one plan.
+pub struct Conductor<'a> {
+    plan: &'a Plan,
+    /// The lines to run in each phase, scaled; the plan has them as published.
+    commands: Vec<Vec<String>>,
+    /// The paths of the workloads' objects as the server names them, in the plan's order.
+    paths: Vec<String>,
+    /// A request's mean time in the idle device: twice that is a queue in it.
+    idle_service: Span,
+    start: Time,
+    recording: Recording,
+}
+
+impl<'a> Conductor<'a> {
+    /// For `plan`, whose workloads use the objects at `paths` and whose phases run `commands`. A request takes
+    /// `idle_service` in the idle device. `recording` has the origin and the machine filled in.
+    pub fn new(
+        plan: &'a Plan,
+        commands: Vec<Vec<String>>,
+        paths: Vec<String>,
+        idle_service: Span,
+        mut recording: Recording,
+    ) -> Conductor<'a> {
+        recording.workloads = plan
+            .workloads
+            .iter()
+            .zip(&paths)
+            .map(|(workload, path)| WorkloadRecord {
+                name: workload.name.clone(),
+                host: workload.host.clone(),
+                object: path.clone(),
+                ..WorkloadRecord::default()
+            })
+            .collect();
+        Conductor { plan, commands, paths, idle_service, start: Time::ZERO, recording }
+    }
+
+    /// Plays every phase. The recording comes back also when it was cut short or failed, with what was measured.
+    pub fn play(mut self, stage: &mut dyn Stage, pace: &mut dyn Pace) -> (Recording, Result<(), StageError>) {
+        let whole = self.plan.phases.iter().map(|phase| self.plan.length(phase)).sum();
+        // Bins of a trace start at multiples of 10 ms, so the run does too.
+        let now = stage.now().as_nanos();
+        self.start = Time::from_nanos(now - now % BIN.as_nanos());
+        for index in 0..self.plan.phases.len() {
+            match self.play_phase(stage, pace, index, whole) {
+                Ok(true) => {}
+                Ok(false) => {
+                    self.recording.origin.cut_short = true;
+                    return (self.recording, Ok(()));
+                }
+                Err(error) => {
+                    self.recording.origin.cut_short = true;
+                    return (self.recording, Err(error));
+                }
+            }
+        }
+        (self.recording, Ok(()))
+    }
+
+    fn play_phase(
+        &mut self,
+        stage: &mut dyn Stage,
+        pace: &mut dyn Pace,
+        index: usize,
+        whole: Span,
+    ) -> Result<bool, StageError> {
+        let phase = &self.plan.phases[index];
+        let length = self.plan.length(phase);
+        for line in &self.commands[index] {
+            stage.command(line).map_err(|error| StageError(format!("phase {}: {line}: {error}", phase.name)))?;
+        }
+        for (workload, spec) in phase.specs.iter().enumerate() {
+            stage.reshape(workload, spec)?;
+        }
+        let began = stage.now();
+        self.begin_phase(stage, index, began);
+        let end = began + length;
+        let mut at = began;
+        while at < end {
+            let until = (at + Span::SECOND).min(end);
+            let second = stage.run(until)?;
+            let now = stage.now();
+            self.take(&second, at, now, at.since(began) >= SETTLE || length <= SETTLE);
+            at = now;
+            self.recording.phases[index].end = now.since(self.start);
+            if !pace.second(&self.recording, index, now.since(self.start), whole) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn begin_phase(&mut self, stage: &mut dyn Stage, index: usize, began: Time) {
+        let phase = &self.plan.phases[index];
+        let start = began.since(self.start);
+        self.recording.phases.push(Phase {
+            name: phase.name.clone(),
+            about: phase.about.clone(),
+            commands: self.commands[index].clone(),
+            commands_published: phase.commands.clone(),
+            start,
+            end: start,
+        });
+        for workload in &mut self.recording.workloads {
+            workload.tallies.push(Tally::default());
+        }
+        let limits = stage.limits();
+        for (path, _) in &limits {
+            self.object(path);
+        }
+        for object in &mut self.recording.objects {
+            let in_force = limits.iter().find(|(path, _)| *path == object.path).map(|(_, limits)| limits.clone());
+            object.limits.resize(index, LimitsInForce::default());
+            object.limits.push(in_force.unwrap_or_default());
+        }
+    }
+
+    /// Books a second; into the phase's tally too when it has settled.
+    fn take(&mut self, second: &Second, from: Time, to: Time, settled: bool) {
+        let length = to.since(from);
+        let start = from.since(self.start);
+        for (number, seen) in second.workloads.iter().enumerate() {
+            let server = second.objects.iter().find(|object| object.path == self.paths[number]);
+            let held_by = self.held_by(seen, server, second);
+            let record = &mut self.recording.workloads[number];
+            record.intervals.push(Interval {
+                start,
+                length,
+                counts: seen.counts,
+                response: seen.response.summary(),
+                service: seen.service.summary(),
+                outstanding: seen.outstanding,
+                waits: server.map(|object| object.waits).unwrap_or_default(),
+                held_by,
+            });
+            if let Some(tally) = record.tallies.last_mut().filter(|_| settled) {
+                add_second(tally, seen, server, length);
+            }
+        }
+        let shift = self.start.as_nanos() / BIN.as_nanos();
+        for object in &second.objects {
+            let record = self.object(&object.path);
+            record.is_group = object.is_group;
+            for (bin, ops, bytes) in object.trace.bins() {
+                record.trace.add_bin(bin.saturating_sub(shift), ops, bytes);
+            }
+        }
+    }
+
+    fn object(&mut self, path: &str) -> &mut ObjectRecord {
+        let objects = &mut self.recording.objects;
+        let found = objects.iter().position(|object| object.path == path);
+        let index = found.unwrap_or_else(|| {
+            objects.push(ObjectRecord { path: path.into(), ..ObjectRecord::default() });
+            objects.len() - 1
+        });
+        &mut objects[index]
+    }
+
+    /// What held a workload back: the gate says so, or a processor was busy, or the device had a queue, or nobody
+    /// did and it simply did not ask for more.
+    fn held_by(&self, seen: &WorkloadSecond, server: Option<&ObjectSecond>, second: &Second) -> HeldBy {
+        if let Some(object) = server.filter(|object| object.held_by != HeldBy::Nothing) {
+            return object.held_by;
+        }
+        if seen.counts.ops() == 0 && seen.outstanding == 0 {
+            return HeldBy::Nothing;
+        }
+        if second.server_busy.max(second.client_busy) > BUSY_LIMIT {
+            return HeldBy::Cpu;
+        }
+        let device = server.map_or(seen.service.mean(), |object| object.device.mean());
+        if device > self.idle_service * 2 { HeldBy::Disk } else { HeldBy::Depth }
+    }
+}
+
+/// The length of a trace's bin.
+const BIN: Span = Span::from_millis(1000 / stats::BINS_A_SECOND as u64);
+
+fn add_second(tally: &mut Tally, seen: &WorkloadSecond, server: Option<&ObjectSecond>, length: Span) {
+    tally.length += length;
+    tally.counts.add(&seen.counts);
+    tally.response.merge(&seen.response);
+    tally.service.merge(&seen.service);
+    tally.late += seen.late;
+    tally.late_max = tally.late_max.max(seen.late_max);
+    match server {
+        Some(object) => {
+            tally.queued.merge(&object.queued);
+            tally.device.merge(&object.device);
+        }
+        None => {
+            tally.queued.merge(&seen.queued);
+            tally.device.merge(&seen.service);
+        }
+    }
+}

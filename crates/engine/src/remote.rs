@@ -1,0 +1,118 @@
+//! A worker on a thread of its own: it opens its ring and connections there, because neither may move.
+
+use crate::recorder::WorkloadSecond;
+use crate::worker::Worker;
+use block::{Driver, Span, Time};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use workload::Spec;
+
+/// A worker with its driver and a way to tell the processor time of its thread.
+pub struct Player {
+    /// The lanes.
+    pub worker: Worker,
+    /// What waits.
+    pub driver: Box<dyn Driver>,
+    /// Processor time of the calling thread so far.
+    pub cpu: fn() -> Span,
+}
+
+enum Order {
+    Run(Time),
+    Reshape(usize, Spec),
+}
+
+struct Report {
+    workloads: Vec<WorkloadSecond>,
+    cpu: Span,
+}
+
+/// The handle of a worker on another thread.
+pub struct RemoteWorker {
+    orders: Option<SyncSender<Order>>,
+    reports: Receiver<Report>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// The worker's thread ended before its time; its own message says why.
+#[derive(Debug, thiserror::Error)]
+#[error("the load thread ended early")]
+pub struct WorkerGone;
+
+impl RemoteWorker {
+    /// Starts a thread, makes the player there, and waits until it is made.
+    ///
+    /// # Errors
+    /// What `make` returned, or the thread could not be started.
+    pub fn start<E, F>(name: &str, make: F) -> Result<RemoteWorker, E>
+    where
+        F: FnOnce() -> Result<Player, E> + Send + 'static,
+        E: From<std::io::Error> + Send + 'static,
+    {
+        let (orders, inbox) = sync_channel(1);
+        let (outbox, reports) = sync_channel(1);
+        let (made, is_made) = sync_channel(1);
+        let body = move || match make() {
+            Ok(player) => {
+                let _ = made.send(Ok(()));
+                serve(player, &inbox, &outbox);
+            }
+            Err(error) => {
+                let _ = made.send(Err(error));
+            }
+        };
+        let thread = std::thread::Builder::new().name(name.into()).spawn(body)?;
+        is_made.recv().unwrap_or_else(|_| Err(std::io::Error::other("the load thread did not start").into()))?;
+        Ok(RemoteWorker { orders: Some(orders), reports, thread: Some(thread) })
+    }
+
+    /// Drives the lanes until `until`; returns what they did since the last call and the processor time of that.
+    ///
+    /// # Errors
+    /// The thread is gone.
+    pub fn run(&mut self, until: Time) -> Result<(Vec<WorkloadSecond>, Span), WorkerGone> {
+        self.send(Order::Run(until))?;
+        let report = self.reports.recv().map_err(|_| WorkerGone)?;
+        Ok((report.workloads, report.cpu))
+    }
+
+    /// Changes a workload's shape from now on.
+    ///
+    /// # Errors
+    /// The thread is gone.
+    pub fn reshape(&mut self, workload: usize, spec: &Spec) -> Result<(), WorkerGone> {
+        self.send(Order::Reshape(workload, spec.clone()))
+    }
+
+    fn send(&mut self, order: Order) -> Result<(), WorkerGone> {
+        self.orders.as_ref().ok_or(WorkerGone)?.send(order).map_err(|_| WorkerGone)
+    }
+}
+
+impl Drop for RemoteWorker {
+    /// Ends the thread after the order that it is at.
+    fn drop(&mut self) {
+        self.orders = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn serve(mut player: Player, inbox: &Receiver<Order>, outbox: &SyncSender<Report>) {
+    let mut cpu_before = (player.cpu)();
+    while let Ok(order) = inbox.recv() {
+        match order {
+            Order::Run(until) => {
+                player.worker.run(&mut *player.driver, until);
+                let cpu = (player.cpu)();
+                let report = Report { workloads: player.worker.collect(), cpu: cpu.saturating_sub(cpu_before) };
+                cpu_before = cpu;
+                if outbox.send(report).is_err() {
+                    return;
+                }
+            }
+            Order::Reshape(workload, spec) => player.worker.reshape(player.driver.now(), workload, &spec),
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! One thread's share of a run: many lanes, each a stream and the target it is driven at, and one driver that waits.
+
+use crate::recorder::{Recorder, WorkloadSecond};
+use block::{Buf, Completion, Driver, ObjectId, Op, OpKind, Request, Submitted, Target, Time, Wakeup};
+use workload::{Draft, Next, Spec, Stream};
+
+/// A stream and its target.
+pub struct Lane {
+    /// Which of the worker's workloads it belongs to.
+    pub workload: usize,
+    /// The storage object its requests name.
+    pub object: ObjectId,
+    /// What it asks.
+    pub stream: Stream,
+    /// Whom it asks.
+    pub target: Box<dyn Target>,
+    /// Where buffers for writes come from.
+    pub memory: Box<dyn Memory>,
+}
+
+/// Where a lane's write buffers come from and read buffers go back to.
+pub trait Memory {
+    /// A buffer with `len` bytes worth writing; `None` when there is no room now.
+    fn take(&mut self, len: u32) -> Option<Buf>;
+    /// The way back.
+    fn give(&mut self, buf: Buf);
+}
+
+/// For targets that carry no data.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoMemory;
+
+impl Memory for NoMemory {
+    fn take(&mut self, len: u32) -> Option<Buf> {
+        Some(Buf::nothing(len))
+    }
+    fn give(&mut self, _buf: Buf) {}
+}
+
+/// A set of lanes on one driver.
+pub struct Worker {
+    lanes: Vec<Running>,
+    recorders: Vec<Recorder>,
+    completions: Vec<Completion>,
+}
+
+struct Running {
+    lane: Lane,
+    /// A request that found the target full, or a write without memory; it goes first.
+    held: Option<Request>,
+    starved: Option<Draft>,
+    outstanding: u32,
+    next_tag: u64,
+    /// When the stream wants to be asked again.
+    not_before: Option<Time>,
+}
+
+impl Worker {
+    /// With `workloads` workloads and these lanes.
+    pub fn new(workloads: usize, lanes: Vec<Lane>) -> Worker {
+        let running = |lane| Running { lane, held: None, starved: None, outstanding: 0, next_tag: 0, not_before: None };
+        Worker {
+            lanes: lanes.into_iter().map(running).collect(),
+            recorders: (0..workloads).map(|_| Recorder::default()).collect(),
+            completions: Vec::new(),
+        }
+    }
+
+    /// Drives every lane until `until`.
+    pub fn run(&mut self, driver: &mut dyn Driver, until: Time) {
+        let mut now = driver.now();
+        while now < until {
+            let wakeup = self.pass(now);
+            now = match wakeup {
+                Wakeup::Now => driver.turn(Some(now)),
+                Wakeup::At(at) => driver.turn(Some(at.min(until))),
+                Wakeup::External | Wakeup::Idle => driver.turn(Some(until)),
+            };
+        }
+        // What ended exactly at `until` belongs to the time before it.
+        self.pass(now);
+    }
+
+    /// Changes what the lanes of a workload ask from now on: as many lanes as `spec` has connections, the rest idle.
+    pub fn reshape(&mut self, now: Time, workload: usize, spec: &Spec) {
+        for running in self.lanes.iter_mut().filter(|running| running.lane.workload == workload) {
+            // The plan checked the shape against this target's size before anything was started.
+            let shaped = running.lane.stream.reshape(now, spec);
+            debug_assert!(shaped.is_ok(), "{shaped:?}");
+            running.not_before = None;
+        }
+    }
+
+    /// What each workload did since the last call.
+    pub fn collect(&mut self) -> Vec<WorkloadSecond> {
+        let lanes = &self.lanes;
+        let outstanding = |workload| {
+            lanes.iter().filter(|running| running.lane.workload == workload).map(|running| running.outstanding).sum()
+        };
+        self.recorders.iter_mut().enumerate().map(|(i, recorder)| recorder.collect(outstanding(i))).collect()
+    }
+
+    /// One look at every lane: takes completions, makes what is due. Returns when to look again.
+    fn pass(&mut self, now: Time) -> Wakeup {
+        let mut wakeup = Wakeup::Idle;
+        for running in &mut self.lanes {
+            let recorder = &mut self.recorders[running.lane.workload];
+            loop {
+                running.lane.target.poll(now, &mut self.completions);
+                running.take(now, &mut self.completions, recorder);
+                if running.issue(now, recorder) == 0 {
+                    break;
+                }
+            }
+            wakeup = wakeup.sooner(running.next_wakeup());
+        }
+        wakeup
+    }
+}
+
+impl Running {
+    fn take(&mut self, now: Time, completions: &mut Vec<Completion>, recorder: &mut Recorder) {
+        for mut completion in completions.drain(..) {
+            recorder.completed(&completion);
+            if let Some(buf) = completion.buf.take() {
+                self.lane.memory.give(buf);
+            }
+            self.outstanding -= 1;
+            self.lane.stream.completed(now);
+            self.not_before = None;
+        }
+    }
+
+    /// Makes what is due; returns how many requests the target took.
+    fn issue(&mut self, now: Time, recorder: &mut Recorder) -> usize {
+        let mut taken = 0;
+        if self.not_before.is_some_and(|at| at > now) {
+            return 0;
+        }
+        while let Some(request) = self.next_request(now) {
+            let due = request.due;
+            match self.lane.target.submit(now, request) {
+                Submitted::Taken(_) => {
+                    recorder.issued(now, due);
+                    self.outstanding += 1;
+                    taken += 1;
+                }
+                Submitted::Full(request) => {
+                    self.held = Some(request);
+                    break;
+                }
+            }
+        }
+        taken
+    }
+
+    fn next_request(&mut self, now: Time) -> Option<Request> {
+        self.not_before = None;
+        if let Some(request) = self.held.take() {
+            return Some(request);
+        }
+        let draft = match self.starved.take() {
+            Some(draft) => draft,
+            None => match self.lane.stream.next(now) {
+                Next::Issue(draft) => draft,
+                Next::NotBefore(at) => {
+                    self.not_before = Some(at);
+                    return None;
+                }
+                Next::WaitForCompletion | Next::Done => return None,
+            },
+        };
+        let op = match draft.kind {
+            OpKind::Read => Op::Read,
+            OpKind::Write => match self.lane.memory.take(draft.len as u32) {
+                Some(buf) => Op::Write(buf),
+                None => {
+                    self.starved = Some(draft);
+                    return None;
+                }
+            },
+            OpKind::Trim => Op::Trim,
+            OpKind::Zero => Op::Zero { no_hole: false, fast_only: false },
+            OpKind::Flush => Op::Flush,
+            OpKind::Cache => Op::Cache,
+            OpKind::Status => Op::Status,
+        };
+        self.next_tag = (self.next_tag + 1) & 0xffff_ffff;
+        let object = self.lane.object;
+        Some(Request { tag: self.next_tag, object, at: draft.at, len: draft.len, op, fua: false, due: draft.due })
+    }
+
+    fn next_wakeup(&self) -> Wakeup {
+        let stream = self.not_before.map_or(Wakeup::Idle, Wakeup::At);
+        self.lane.target.next_wakeup().sooner(stream)
+    }
+}

@@ -1,0 +1,182 @@
+//! Entry points for fuzzing: any bytes in, no panic, no endless loop, no waiting beyond the limits.
+//!
+//! Each function asserts what must hold and returns how many bytes it consumed, so that a harness can keep interesting
+//! inputs. Tests call them with random and with damaged bytes.
+
+use crate::chunks::{Body, ReadAssembly, ReplyParser};
+use crate::client::{ClientHandshake, ClientStep, Purpose, TlsWish, Wishes};
+use crate::export::{BlockSizes, ExportInfo, Exports, Refusal, TransmissionFlags};
+use crate::limits::{ERROR_CHUNK_BYTES_MAX, HandshakeLimits};
+use crate::option::{OPTION_HEADER_BYTES, REPLY_HEADER_BYTES};
+use crate::request::{Parsed, Request};
+use crate::rules::Rules;
+use crate::server::{ServerHandshake, ServerStep, TlsMode};
+use crate::settings::Framing;
+
+/// A small catalogue: the default export, `a`, and names that are refused.
+#[derive(Clone, Copy, Debug)]
+pub struct Catalogue;
+
+impl Exports for Catalogue {
+    fn list(&self, each: &mut dyn FnMut(&str, Option<&str>)) {
+        each("", None);
+        each("a", Some("first"));
+    }
+
+    fn find(&self, name: &str) -> Result<ExportInfo, Refusal> {
+        match name {
+            "" | "a" => Ok(ExportInfo {
+                id: 7,
+                name: Some("a".into()),
+                description: Some("first".into()),
+                size: 1 << 30,
+                features: TransmissionFlags(0xffff).without(TransmissionFlags::READ_ONLY),
+                block: BlockSizes { minimum: 512, preferred: 4096, maximum: 1 << 25 },
+            }),
+            "policy" => Err(Refusal::Policy),
+            "tls" => Err(Refusal::TlsRequired),
+            "late" => Err(Refusal::Shutdown),
+            _ => Err(Refusal::Unknown),
+        }
+    }
+}
+
+/// A client's bytes into a server's handshake. The first byte chooses the TLS mode.
+pub fn server_handshake(bytes: &[u8]) -> usize {
+    let Some((choice, mut input)) = bytes.split_first() else { return 0 };
+    let tls = [TlsMode::Off, TlsMode::Optional, TlsMode::Required][usize::from(choice % 3)];
+    let limits = HandshakeLimits::SERVER;
+    let mut server = ServerHandshake::new(limits, tls);
+    let mut out = Vec::new();
+    server.start(&mut out);
+    loop {
+        out.clear();
+        let before = input.len();
+        let step = server.receive(&mut input, &Catalogue, &mut out);
+        assert!(out.len() < 64 << 10, "one answer is small");
+        match step {
+            Ok(ServerStep::NeedMore(n)) => {
+                assert!(n > input.len() && n <= OPTION_HEADER_BYTES + limits.option_bytes as usize);
+                break;
+            }
+            Ok(ServerStep::Continue) => assert!(input.len() < before, "each step consumes"),
+            Ok(ServerStep::StartTls) => {
+                assert!(input.is_empty(), "no plain text is carried over");
+                server.tls_established();
+            }
+            Ok(ServerStep::Transmission(_) | ServerStep::Aborted) | Err(_) => break,
+        }
+    }
+    bytes.len() - input.len()
+}
+
+/// A server's bytes into a client's handshake. The first byte chooses the wishes.
+pub fn client_handshake(bytes: &[u8]) -> usize {
+    let Some((choice, mut input)) = bytes.split_first() else { return 0 };
+    let limits = HandshakeLimits::CLIENT;
+    let mut client = ClientHandshake::new(wishes(*choice), limits).expect("the name is good");
+    let mut out = Vec::new();
+    loop {
+        out.clear();
+        let before = input.len();
+        let step = client.receive(&mut input, &mut out);
+        assert!(out.len() < 4096, "one option is small");
+        match step {
+            Ok(ClientStep::NeedMore(n)) => {
+                assert!(n > input.len() && n <= REPLY_HEADER_BYTES + limits.option_bytes as usize);
+                break;
+            }
+            Ok(ClientStep::Continue) => assert!(input.len() < before, "each step consumes"),
+            Ok(ClientStep::StartTls) => {
+                assert!(input.is_empty(), "no plain text is carried over");
+                client.tls_established(&mut out);
+            }
+            Ok(ClientStep::Transmission(_) | ClientStep::Described(_) | ClientStep::Listed(_)) | Err(_) => break,
+        }
+    }
+    bytes.len() - input.len()
+}
+
+/// A client's bytes into a server's transmission phase. The first byte chooses the framing.
+pub fn requests(bytes: &[u8]) -> usize {
+    let Some((choice, mut input)) = bytes.split_first() else { return 0 };
+    let rules = Rules {
+        framing: framing(*choice),
+        size: 1 << 30,
+        flags: TransmissionFlags(0xffff).with(TransmissionFlags::READ_ONLY, choice & 4 != 0),
+        minimum: if choice & 8 != 0 { 512 } else { 1 },
+        payload: 1 << 20,
+        status: choice & 16 != 0,
+    };
+    while let Ok(Parsed::Message(request, size)) = rules.parse(input) {
+        assert!(size <= input.len());
+        input = &input[size..];
+        if rules.check(&request).is_ok() {
+            assert!(request.offset.checked_add(request.length).is_some_and(|end| end <= rules.size));
+            assert_eq!(request.offset % u64::from(rules.minimum), 0);
+            let mut again = Vec::new();
+            request.put(rules.framing, &mut again).expect("what was parsed can be sent");
+            let parsed = Request::parse(&again, rules.framing, u32::MAX);
+            assert_eq!(parsed, Ok(Parsed::Message(request, again.len())));
+        }
+        input = &input[input.len().min(request.payload as usize)..];
+    }
+    bytes.len() - input.len()
+}
+
+/// A server's bytes into a client's transmission phase. The first byte chooses the framing.
+pub fn replies(bytes: &[u8]) -> usize {
+    let Some((choice, mut input)) = bytes.split_first() else { return 0 };
+    let parser = ReplyParser::new(framing(*choice), 1 << 20);
+    let mut read = ReadAssembly::new(4096, 8192);
+    loop {
+        let (reply, size) = match parser.parse(input) {
+            Ok(Parsed::Message(reply, size)) => (reply, size),
+            Ok(Parsed::NeedMore(n)) => {
+                assert!(n > input.len() && n <= 32 + ERROR_CHUNK_BYTES_MAX as usize);
+                break;
+            }
+            Err(_) => break,
+        };
+        assert!(size <= input.len() && size >= 16);
+        input = &input[size..];
+        let payload = match reply.body {
+            Body::Data { offset, len } | Body::Hole { offset, len } => {
+                if let Ok(range) = read.place(offset, len) {
+                    assert!(range.end <= 8192 && range.len() == len as usize);
+                }
+                if matches!(reply.body, Body::Data { .. }) { len as usize } else { 0 }
+            }
+            Body::Status { extents, .. } => {
+                let here = &input[..input.len().min(extents.bytes())];
+                assert!(extents.decode(here).count() <= extents.count as usize);
+                extents.bytes()
+            }
+            Body::Error { errno, .. } => {
+                read.fail(errno);
+                0
+            }
+            Body::Success => 0,
+        };
+        input = &input[input.len().min(payload)..];
+    }
+    bytes.len() - input.len()
+}
+
+fn framing(choice: u8) -> Framing {
+    [Framing::Simple, Framing::Structured, Framing::Extended, Framing::Extended][usize::from(choice & 3)]
+}
+
+fn wishes(choice: u8) -> Wishes {
+    let bit = |n: u8| choice >> n & 1 == 1;
+    Wishes {
+        purpose: [Purpose::Go, Purpose::Go, Purpose::Info, Purpose::List][usize::from(choice & 3)],
+        tls: if bit(2) { TlsWish::Prefer } else { TlsWish::Off },
+        extended: bit(3),
+        structured: bit(4),
+        allocation: bit(5),
+        block_sizes: bit(6),
+        old_entry: bit(7),
+        ..Wishes::plain("a")
+    }
+}

@@ -1,0 +1,237 @@
+//! Requests as bytes, both directions.
+//!
+//! ```text
+//! compact   4 magic  2 flags  2 type  8 cookie  8 offset  4 length    28 bytes
+//! extended  4 magic  2 flags  2 type  8 cookie  8 offset  8 length    32 bytes
+//! ```
+
+use crate::error::StreamError;
+use crate::settings::Framing;
+use crate::values::{EXTENDED_REQUEST_MAGIC, REQUEST_MAGIC, cmd};
+
+/// Bytes of a compact request header.
+pub(crate) const COMPACT_BYTES: usize = 28;
+/// Bytes of an extended request header.
+pub(crate) const EXTENDED_BYTES: usize = 32;
+
+/// What parsing the front of a buffer yields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parsed<T> {
+    /// The message is longer than what is here: it needs at least so many bytes from the front.
+    NeedMore(usize),
+    /// A message and the bytes of its header; its payload, if any, follows.
+    Message(T, usize),
+}
+
+/// A request's header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// The client's own number, opaque to the server.
+    pub cookie: u64,
+    /// What to do.
+    pub command: Command,
+    /// How to do it. `PAYLOAD_LEN` of a write belongs to the framing: it is added and taken away here.
+    pub flags: CommandFlags,
+    /// First byte.
+    pub offset: u64,
+    /// Bytes of the export that the request is about.
+    pub length: u64,
+    /// Bytes of payload that follow the header. They have to be taken off the stream even if the request is refused.
+    pub payload: u32,
+}
+
+/// What a client can ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Command {
+    /// Read.
+    Read,
+    /// Write the payload.
+    Write,
+    /// Goodbye: no reply, the server finishes what it has and closes.
+    Disconnect,
+    /// Make durable all writes that were replied to.
+    Flush,
+    /// The range is not needed any more.
+    Trim,
+    /// The range will be needed soon.
+    Cache,
+    /// Make the range read as zeroes.
+    WriteZeroes,
+    /// Tell the metadata of the range.
+    BlockStatus,
+    /// A number that is not known; refused with EINVAL.
+    Other(u16),
+}
+
+/// Modifiers of a command. Protocol text, "Command flags".
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct CommandFlags(pub u16);
+
+impl CommandFlags {
+    /// No flags.
+    pub const NONE: CommandFlags = CommandFlags(0);
+    /// Durable before the reply.
+    pub const FUA: CommandFlags = CommandFlags(1 << 0);
+    /// `WRITE_ZEROES`: the space stays allocated.
+    pub const NO_HOLE: CommandFlags = CommandFlags(1 << 1);
+    /// `READ`: answer in one content chunk.
+    pub const DF: CommandFlags = CommandFlags(1 << 2);
+    /// `BLOCK_STATUS`: one extent only.
+    pub const REQ_ONE: CommandFlags = CommandFlags(1 << 3);
+    /// `WRITE_ZEROES`: fail with ENOTSUP if it would be no faster than writing.
+    pub const FAST_ZERO: CommandFlags = CommandFlags(1 << 4);
+    /// Extended headers: the length is that of a payload.
+    pub const PAYLOAD_LEN: CommandFlags = CommandFlags(1 << 5);
+
+    /// Whether all of `flags` are set.
+    pub const fn contains(self, flags: CommandFlags) -> bool {
+        self.0 & flags.0 == flags.0
+    }
+
+    /// All of both.
+    #[must_use]
+    pub const fn and(self, flags: CommandFlags) -> CommandFlags {
+        CommandFlags(self.0 | flags.0)
+    }
+
+    /// Without `flags`.
+    #[must_use]
+    pub const fn without(self, flags: CommandFlags) -> CommandFlags {
+        CommandFlags(self.0 & !flags.0)
+    }
+}
+
+impl Command {
+    /// The number on the wire.
+    pub const fn wire(self) -> u16 {
+        match self {
+            Command::Read => cmd::READ,
+            Command::Write => cmd::WRITE,
+            Command::Disconnect => cmd::DISC,
+            Command::Flush => cmd::FLUSH,
+            Command::Trim => cmd::TRIM,
+            Command::Cache => cmd::CACHE,
+            Command::WriteZeroes => cmd::WRITE_ZEROES,
+            Command::BlockStatus => cmd::BLOCK_STATUS,
+            Command::Other(number) => number,
+        }
+    }
+
+    /// The command behind a number.
+    pub const fn from_wire(number: u16) -> Command {
+        match number {
+            cmd::READ => Command::Read,
+            cmd::WRITE => Command::Write,
+            cmd::DISC => Command::Disconnect,
+            cmd::FLUSH => Command::Flush,
+            cmd::TRIM => Command::Trim,
+            cmd::CACHE => Command::Cache,
+            cmd::WRITE_ZEROES => Command::WriteZeroes,
+            cmd::BLOCK_STATUS => Command::BlockStatus,
+            other => Command::Other(other),
+        }
+    }
+
+    /// Whether it changes the export.
+    pub const fn writes(self) -> bool {
+        matches!(self, Command::Write | Command::Trim | Command::WriteZeroes)
+    }
+}
+
+impl Request {
+    /// A request without a payload.
+    pub const fn new(cookie: u64, command: Command, offset: u64, length: u64) -> Request {
+        Request { cookie, command, flags: CommandFlags::NONE, offset, length, payload: 0 }
+    }
+
+    /// A write of `length` bytes, which follow the header.
+    pub const fn write(cookie: u64, offset: u64, length: u32) -> Request {
+        Request { payload: length, ..Request::new(cookie, Command::Write, offset, length as u64) }
+    }
+
+    /// With `flags`.
+    #[must_use]
+    pub const fn with(self, flags: CommandFlags) -> Request {
+        Request { flags, ..self }
+    }
+
+    /// Reads a header from the front of `bytes`. A payload longer than `payload_bytes` is an error: it is not even
+    /// received to be thrown away.
+    pub fn parse(bytes: &[u8], framing: Framing, payload_bytes: u32) -> Result<Parsed<Request>, StreamError> {
+        let (size, magic) = match framing {
+            Framing::Simple | Framing::Structured => (COMPACT_BYTES, REQUEST_MAGIC),
+            Framing::Extended => (EXTENDED_BYTES, EXTENDED_REQUEST_MAGIC),
+        };
+        let Some((header, _)) = bytes.split_at_checked(size) else { return Ok(Parsed::NeedMore(size)) };
+        let got = u32::from_be_bytes(field(header, 0));
+        if got != magic {
+            return Err(StreamError::Magic { what: "a request", got });
+        }
+        let flags = CommandFlags(u16::from_be_bytes(field(header, 4)));
+        let command = Command::from_wire(u16::from_be_bytes(field(header, 6)));
+        let length = match framing {
+            Framing::Extended => u64::from_be_bytes(field(header, 24)),
+            _ => u64::from(u32::from_be_bytes(field(header, 24))),
+        };
+        let payload = if has_payload(framing, command, flags) { length } else { 0 };
+        // For a write the flag says nothing new; anywhere else it stays, to be refused with EINVAL.
+        let flags = match (framing, command) {
+            (Framing::Extended, Command::Write) => flags.without(CommandFlags::PAYLOAD_LEN),
+            _ => flags,
+        };
+        if payload > u64::from(payload_bytes) {
+            return Err(StreamError::PayloadTooLong { len: payload, limit: payload_bytes });
+        }
+        let cookie = u64::from_be_bytes(field(header, 8));
+        let offset = u64::from_be_bytes(field(header, 16));
+        // `payload` is at most a u32.
+        let request = Request { cookie, command, flags, offset, length, payload: payload as u32 };
+        Ok(Parsed::Message(request, size))
+    }
+
+    /// Appends the header. The payload, `payload` bytes of it, is the caller's to send next.
+    pub fn put(&self, framing: Framing, out: &mut Vec<u8>) -> Result<(), StreamError> {
+        let mut header = [0; EXTENDED_BYTES];
+        header[6..8].copy_from_slice(&self.command.wire().to_be_bytes());
+        header[8..16].copy_from_slice(&self.cookie.to_be_bytes());
+        header[16..24].copy_from_slice(&self.offset.to_be_bytes());
+        let (magic, flags, size) = match framing {
+            Framing::Extended => {
+                header[24..32].copy_from_slice(&self.length.to_be_bytes());
+                // Extension text, "Request message": "NBD_CMD_WRITE MUST use the flag NBD_CMD_FLAG_PAYLOAD_LEN".
+                let flags = if self.payload > 0 || self.command == Command::Write {
+                    self.flags.and(CommandFlags::PAYLOAD_LEN)
+                } else {
+                    self.flags
+                };
+                (EXTENDED_REQUEST_MAGIC, flags, EXTENDED_BYTES)
+            }
+            Framing::Simple | Framing::Structured => {
+                let length = u32::try_from(self.length).map_err(|_| StreamError::LengthTooLong(self.length))?;
+                header[24..28].copy_from_slice(&length.to_be_bytes());
+                // "In the compact style, the client MUST NOT use the NBD_CMD_FLAG_PAYLOAD_LEN flag".
+                (REQUEST_MAGIC, self.flags.without(CommandFlags::PAYLOAD_LEN), COMPACT_BYTES)
+            }
+        };
+        header[..4].copy_from_slice(&magic.to_be_bytes());
+        header[4..6].copy_from_slice(&flags.0.to_be_bytes());
+        out.extend_from_slice(&header[..size]);
+        Ok(())
+    }
+}
+
+/// Compact: "the only command where *length* represents payload length instead of effect length is NBD_CMD_WRITE".
+/// Extended: "*length* bytes of data if *flags* includes NBD_CMD_FLAG_PAYLOAD_LEN".
+///
+/// Extended writes must set that flag, but the client of qemu 10.0 sends the data without it. As "the write command always
+/// sends a payload of the bytes to be written", the data is expected either way; nothing else could be meant.
+fn has_payload(framing: Framing, command: Command, flags: CommandFlags) -> bool {
+    command == Command::Write || (framing == Framing::Extended && flags.contains(CommandFlags::PAYLOAD_LEN))
+}
+
+/// `N` bytes of a header from `at`; the header's size was checked.
+fn field<const N: usize>(header: &[u8], at: usize) -> [u8; N] {
+    let mut bytes = [0; N];
+    bytes.copy_from_slice(&header[at..at + N]);
+    bytes
+}

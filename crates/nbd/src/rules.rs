@@ -1,0 +1,144 @@
+//! Which requests are served: the error rules of the protocol, in one place for both sides.
+
+use crate::client::Agreed;
+use crate::errno::Errno;
+use crate::error::StreamError;
+use crate::export::{BlockSizes, TransmissionFlags};
+use crate::limits::PAYLOAD_BYTES_TOLERATED;
+use crate::request::{Command, CommandFlags, Parsed, Request};
+use crate::server::Admitted;
+use crate::settings::{Framing, Settings};
+
+/// What was agreed for a connection, in the form that every request is checked against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rules {
+    /// How messages are framed.
+    pub framing: Framing,
+    /// Bytes of the export.
+    pub size: u64,
+    /// What it can do.
+    pub flags: TransmissionFlags,
+    /// Offsets and lengths must be multiples of it, bytes; 1 for a client that did not ask for block sizes.
+    pub minimum: u32,
+    /// Longest payload of a read or write, bytes.
+    pub payload: u32,
+    /// Whether `BLOCK_STATUS` may be asked.
+    pub status: bool,
+}
+
+impl Rules {
+    /// The rules that a server holds its client to.
+    pub fn of_server(admitted: &Admitted) -> Rules {
+        let block = admitted.export.block;
+        // Protocol text, "Block size constraints": a client that asked for sizes in GO "MUST abide by the block size
+        // constraints it receives"; any other may send requests of any alignment.
+        let minimum = if admitted.settings.block_sizes { block.minimum } else { 1 };
+        Rules::new(admitted.export.size, admitted.flags, BlockSizes { minimum, ..block }, admitted.settings)
+    }
+
+    /// The rules that a client keeps, so that it never sends what must be refused.
+    pub fn of_client(agreed: &Agreed) -> Rules {
+        Rules::new(agreed.size, agreed.flags, agreed.block.unwrap_or(BlockSizes::DEFAULT), agreed.settings)
+    }
+
+    fn new(size: u64, flags: TransmissionFlags, block: BlockSizes, settings: Settings) -> Rules {
+        assert!(block.minimum.is_power_of_two(), "block sizes come from BlockSizes::new");
+        Rules {
+            framing: settings.framing,
+            size,
+            flags,
+            minimum: block.minimum,
+            payload: block.payload_bytes(),
+            status: settings.allocation.is_some(),
+        }
+    }
+
+    /// Reads a request's header from the front of `bytes`.
+    pub fn parse(&self, bytes: &[u8]) -> Result<Parsed<Request>, StreamError> {
+        Request::parse(bytes, self.framing, self.payload.max(PAYLOAD_BYTES_TOLERATED))
+    }
+
+    /// Whether the request may be carried out. If not, its payload still has to be taken off the stream.
+    ///
+    /// The errors are those of the protocol text, "Error values" and "Block size constraints"; nothing here is a reason to
+    /// disconnect.
+    pub fn check(&self, request: &Request) -> Result<(), Errno> {
+        let command = request.command;
+        if command.writes() && self.flags.contains(TransmissionFlags::READ_ONLY) {
+            // "it SHOULD return NBD_EPERM if it receives a write or trim request on a read-only export".
+            return Err(Errno::Permission);
+        }
+        // "The server SHOULD return NBD_EINVAL if it receives an unknown command" or "an unknown command flag", or "a flag
+        // not explicitly documented as applicable to the given request".
+        let allowed = self.allowed(command).ok_or(Errno::Invalid)?;
+        if request.flags.0 & !allowed.0 != 0 {
+            return Err(Errno::Invalid);
+        }
+        match command {
+            Command::Disconnect => Ok(()),
+            // "For a flush request, *length* and *offset* are reserved, and MUST be set to all-zero".
+            Command::Flush if request.offset | request.length != 0 => Err(Errno::Invalid),
+            Command::Flush => Ok(()),
+            _ => self.check_range(request),
+        }
+    }
+
+    /// The flags that `command` may carry, or `None` if it may not be sent at all.
+    fn allowed(&self, command: Command) -> Option<CommandFlags> {
+        use CommandFlags as C;
+        use TransmissionFlags as T;
+        let given = |flag| self.flags.contains(flag);
+        let when = |condition: bool, flag: C| if condition { flag } else { C::NONE };
+        let own = match command {
+            Command::Read => when(given(T::SEND_DF), C::DF),
+            Command::Write | Command::Disconnect => C::NONE,
+            Command::Flush if given(T::SEND_FLUSH) => C::NONE,
+            Command::Trim if given(T::SEND_TRIM) => C::NONE,
+            Command::Cache if given(T::SEND_CACHE) => C::NONE,
+            Command::WriteZeroes if given(T::SEND_WRITE_ZEROES) => {
+                C::NO_HOLE.and(when(given(T::SEND_FAST_ZERO), C::FAST_ZERO))
+            }
+            Command::BlockStatus if self.status => C::REQ_ONE,
+            _ => return None,
+        };
+        // "NBD_CMD_FLAG_FUA; This flag is valid for all commands, provided NBD_FLAG_SEND_FUA has been negotiated".
+        Some(own.and(when(given(T::SEND_FUA), C::FUA)))
+    }
+
+    fn check_range(&self, request: &Request) -> Result<(), Errno> {
+        // Nothing to do: "the behavior of a server on such a request is unspecified"; a clear error finds the mistake.
+        if request.length == 0 {
+            return Err(Errno::Invalid);
+        }
+        let end = request.offset.checked_add(request.length);
+        if end.is_none_or(|end| end > self.size) {
+            // "The server SHOULD return NBD_ENOSPC if it receives a write request including one or more sectors beyond the
+            // size of the device", likewise for write zeroes; "NBD_EINVAL if it receives a read or trim request".
+            return Err(match request.command {
+                Command::Write | Command::WriteZeroes => Errno::NoSpace,
+                _ => Errno::Invalid,
+            });
+        }
+        // "or if a read or write request is not aligned to advertised minimum block sizes". A power of 2, so a mask.
+        if (request.offset | request.length) & u64::from(self.minimum - 1) != 0 {
+            return Err(Errno::Invalid);
+        }
+        self.check_payload(request)
+    }
+
+    fn check_payload(&self, request: &Request) -> Result<(), Errno> {
+        if request.length <= u64::from(self.payload) {
+            return Ok(());
+        }
+        match request.command {
+            // "The server SHOULD NOT return NBD_EOVERFLOW except as documented in response to NBD_CMD_READ when
+            // NBD_CMD_FLAG_DF is supported".
+            Command::Read if self.flags.contains(TransmissionFlags::SEND_DF) => Err(Errno::Overflow),
+            // "The server SHOULD report an NBD_EINVAL error if the client's request … is larger than the advertised
+            // maximum block size".
+            Command::Read | Command::Write => Err(Errno::Invalid),
+            // No payload: of any length, in pieces that are the server's business.
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! The server's answers, one function an option.
+
+use super::Admitted;
+use super::handshake::{Answered, ServerHandshake, export_name_error};
+use crate::error::HandshakeError;
+use crate::export::{ExportInfo, Exports, Refusal};
+use crate::option::{
+    InfoQuery, MetaQuery, option_name, put_ack, put_error, put_info_block_size, put_info_export, put_info_text,
+    put_reply,
+};
+use crate::settings::Framing;
+use crate::text::{cut, text};
+use crate::values::{BASE_ALLOCATION, BASE_WILDCARD, EXPORT_NAME_ZEROES, info, opt, rep};
+use crate::wire::Put;
+
+/// The id of `base:allocation` on every connection; the protocol lets a server choose, and there is only one context.
+pub(super) const ALLOCATION_ID: u32 = 1;
+
+/// An error reply: its code and words for people.
+type Answer<T> = Result<T, (u32, String)>;
+
+impl ServerHandshake {
+    /// Answers an option whose data is here.
+    pub(super) fn answer(
+        &mut self,
+        option: u32,
+        data: &[u8],
+        exports: &dyn Exports,
+        out: &mut Vec<u8>,
+    ) -> Result<Answered, HandshakeError> {
+        let answer = match option {
+            opt::EXPORT_NAME => return self.export_name(data, exports, out),
+            opt::INFO => self.info(option, data, exports, out).map(|_| Answered::Next),
+            opt::GO => self.info(option, data, exports, out).map(Answered::Enter),
+            opt::LIST => self.list(data, exports, out).map(|()| Answered::Next),
+            opt::STRUCTURED_REPLY => self.structured(data, out).map(|()| Answered::Next),
+            opt::EXTENDED_HEADERS => self.extended(data, out).map(|()| Answered::Next),
+            opt::LIST_META_CONTEXT => self.list_meta(data, exports, out).map(|()| Answered::Next),
+            opt::SET_META_CONTEXT => self.set_meta(data, exports, out).map(|()| Answered::Next),
+            _ => unreachable!("option {option} was refused early"),
+        };
+        Ok(answer.unwrap_or_else(|(code, message)| {
+            put_error(out, option, code, &format!("{}: {message}", option_name(option)));
+            Answered::Next
+        }))
+    }
+
+    /// `EXPORT_NAME`: enters transmission, or ends the connection: "If the server is unwilling to allow the export, it
+    /// MUST terminate the session".
+    fn export_name(&self, data: &[u8], exports: &dyn Exports, out: &mut Vec<u8>) -> Result<Answered, HandshakeError> {
+        // Extension text, NBD_OPT_EXTENDED_HEADERS: "Once extended headers are successfully requested, a client MUST NOT
+        // use NBD_OPT_EXPORT_NAME".
+        if self.state.framing == Framing::Extended {
+            return Err(export_name_error(data, "not allowed once extended headers are agreed, use GO"));
+        }
+        let name = text(data).map_err(|why| export_name_error(data, format!("the name {why}")))?;
+        let export = exports.find(name).map_err(|refusal| export_name_error(data, refusal.to_string()))?;
+        let admitted = self.admitted(name, export, false);
+        out.put_u64(admitted.export.size);
+        out.put_u16(admitted.flags.0);
+        // "124 bytes, zeroes (reserved) (unless NBD_FLAG_C_NO_ZEROES was negotiated by the client)".
+        if !self.no_zeroes {
+            out.resize(out.len() + EXPORT_NAME_ZEROES, 0);
+        }
+        Ok(Answered::Enter(Box::new(admitted)))
+    }
+
+    /// `INFO` and `GO`: "identical formats for requests and replies".
+    fn info(&self, option: u32, data: &[u8], exports: &dyn Exports, out: &mut Vec<u8>) -> Answer<Box<Admitted>> {
+        let query = InfoQuery::parse(data).ok_or_else(malformed)?;
+        let (name, export) = self.look_up(option, query.name, exports)?;
+        let asked = query.wants(info::BLOCK_SIZE);
+        let admitted = self.admitted(name, export, asked);
+        let export = &admitted.export;
+        // "the server MUST send at least one NBD_REP_INFO, with an NBD_INFO_EXPORT information type".
+        put_info_export(out, option, export.size, admitted.flags.0);
+        if query.wants(info::NAME) {
+            put_info_text(out, option, info::NAME, export.name.as_deref().unwrap_or(name));
+        }
+        if let (true, Some(description)) = (query.wants(info::DESCRIPTION), &export.description) {
+            put_info_text(out, option, info::DESCRIPTION, description);
+        }
+        // A client that did not ask for sizes may send any offset and is served, so the minimum it hears is 1: "The
+        // server MAY send information requests back which are not explicitly requested".
+        let minimum = if asked { export.block.minimum } else { 1 };
+        put_info_block_size(out, option, [minimum, export.block.preferred, export.block.payload_bytes()]);
+        put_ack(out, option);
+        Ok(Box::new(admitted))
+    }
+
+    /// `LIST`.
+    fn list(&self, data: &[u8], exports: &dyn Exports, out: &mut Vec<u8>) -> Answer<()> {
+        nothing(data)?;
+        let start = out.len();
+        let end = start + self.list_bytes_max();
+        let mut full = false;
+        exports.list(&mut |name, description| {
+            full |= out.len() > end;
+            if full || text(name.as_bytes()).is_err() {
+                return;
+            }
+            put_reply(out, opt::LIST, rep::SERVER, |out| {
+                out.put_counted(name.as_bytes());
+                out.extend_from_slice(cut(description.unwrap_or("")).as_bytes());
+            });
+        });
+        if full || out.len() > end {
+            out.truncate(start);
+            return Err((rep::ERR_TOO_BIG, format!("the list takes more than {} bytes", self.list_bytes_max())));
+        }
+        put_ack(out, opt::LIST);
+        Ok(())
+    }
+
+    /// `STRUCTURED_REPLY`. A second one changes nothing and is acknowledged again.
+    fn structured(&mut self, data: &[u8], out: &mut Vec<u8>) -> Answer<()> {
+        nothing(data)?;
+        // Extension text: ERR_EXT_HEADER_REQD if "the client has already successfully negotiated extended headers, which
+        // takes precedence over this option".
+        if self.state.framing == Framing::Extended {
+            return Err((rep::ERR_EXT_HEADER_REQD, "extended headers are agreed already".into()));
+        }
+        self.state.framing = Framing::Structured;
+        put_ack(out, opt::STRUCTURED_REPLY);
+        Ok(())
+    }
+
+    /// `EXTENDED_HEADERS`. "a server SHOULD support this option even if structured replies are not negotiated".
+    fn extended(&mut self, data: &[u8], out: &mut Vec<u8>) -> Answer<()> {
+        nothing(data)?;
+        self.state.framing = Framing::Extended;
+        put_ack(out, opt::EXTENDED_HEADERS);
+        Ok(())
+    }
+
+    /// `LIST_META_CONTEXT`.
+    fn list_meta(&self, data: &[u8], exports: &dyn Exports, out: &mut Vec<u8>) -> Answer<()> {
+        let query = self.meta_query(data)?;
+        self.look_up(opt::LIST_META_CONTEXT, query.name, exports)?;
+        // "If zero queries are sent, then the server MUST return all the metadata contexts"; "base:" is a wildcard here.
+        // Other namespaces, and leaf names that are not known, are ignored.
+        let matches = |q: &[u8]| q == BASE_WILDCARD.as_bytes() || q == BASE_ALLOCATION.as_bytes();
+        if query.count == 0 || query.queries().any(matches) {
+            // "The metadata context ID in these replies is reserved and SHOULD be set to zero".
+            put_context(out, opt::LIST_META_CONTEXT, 0);
+        }
+        put_ack(out, opt::LIST_META_CONTEXT);
+        Ok(())
+    }
+
+    /// `SET_META_CONTEXT`.
+    fn set_meta(&mut self, data: &[u8], exports: &dyn Exports, out: &mut Vec<u8>) -> Answer<()> {
+        // "Issuing this command replaces all previously-set metadata contexts (including when this command fails)".
+        self.state.allocation_for = None;
+        let query = self.meta_query(data)?;
+        let (name, _) = self.look_up(opt::SET_META_CONTEXT, query.name, exports)?;
+        // "base: - the server MUST ignore this form during NBD_OPT_SET_META_CONTEXT".
+        if query.queries().any(|q| q == BASE_ALLOCATION.as_bytes()) {
+            put_context(out, opt::SET_META_CONTEXT, ALLOCATION_ID);
+            self.state.allocation_for = Some(name.to_owned());
+        }
+        put_ack(out, opt::SET_META_CONTEXT);
+        Ok(())
+    }
+
+    fn meta_query<'a>(&self, data: &'a [u8]) -> Answer<MetaQuery<'a>> {
+        // "This option MUST NOT be requested unless structured replies have been negotiated first. If a client attempts to
+        // do so, a server SHOULD send NBD_REP_ERR_INVALID".
+        if self.state.framing == Framing::Simple {
+            return Err((rep::ERR_INVALID, "negotiate STRUCTURED_REPLY or EXTENDED_HEADERS first".into()));
+        }
+        let query = MetaQuery::parse(data).ok_or_else(malformed)?;
+        match query.queries().find_map(|q| text(q).err()) {
+            Some(why) => Err((rep::ERR_INVALID, format!("a query {why}"))),
+            None => Ok(query),
+        }
+    }
+
+    fn look_up<'a>(&self, option: u32, name: &'a [u8], exports: &dyn Exports) -> Answer<(&'a str, ExportInfo)> {
+        // "SELECTIVETLS mode": "The server MUST NOT send NBD_REP_ERR_TLS_REQD in response to any option other than
+        // NBD_OPT_INFO, NBD_OPT_GO and NBD_OPT_EXPORT_NAME", nor "in reply to any option if TLS has already been
+        // negotiated".
+        let may_ask_for_tls = matches!(option, opt::INFO | opt::GO) && !self.state.encrypted;
+        let name = text(name).map_err(|why| (rep::ERR_INVALID, format!("the export name {why}")))?;
+        let export = exports.find(name).map_err(|refusal| {
+            let code = match refusal {
+                Refusal::Unknown => rep::ERR_UNKNOWN,
+                Refusal::Policy => rep::ERR_POLICY,
+                Refusal::TlsRequired if may_ask_for_tls => rep::ERR_TLS_REQD,
+                Refusal::TlsRequired => rep::ERR_POLICY,
+                Refusal::Shutdown => rep::ERR_SHUTDOWN,
+            };
+            (code, format!("export {name:?}: {refusal}"))
+        })?;
+        Ok((name, export))
+    }
+
+    fn admitted(&self, name: &str, export: ExportInfo, block_sizes: bool) -> Admitted {
+        let settings = self.settings(name, block_sizes);
+        Admitted { requested: name.to_owned(), flags: export.flags(settings.framing), export, settings }
+    }
+}
+
+fn put_context(out: &mut Vec<u8>, option: u32, id: u32) {
+    put_reply(out, option, rep::META_CONTEXT, |out| {
+        out.put_u32(id);
+        out.extend_from_slice(BASE_ALLOCATION.as_bytes());
+    });
+}
+
+/// For the options that take no data: "the server SHOULD reject a request that includes data with NBD_REP_ERR_INVALID".
+fn nothing(data: &[u8]) -> Answer<()> {
+    if data.is_empty() { Ok(()) } else { Err((rep::ERR_INVALID, format!("takes no data, got {} bytes", data.len()))) }
+}
+
+fn malformed() -> (u32, String) {
+    (rep::ERR_INVALID, "the lengths inside the data contradict its length".into())
+}

@@ -1,0 +1,146 @@
+//! The tables: every command with its parameters, written once. From one entry come the struct that the caller
+//! receives, the row that the parser reads, and the text that help shows.
+//!
+//! A new command is a new entry in one of the files below, and a new area a new file and a line in `areas!`.
+
+mod adaptive;
+mod file;
+mod lun;
+mod policy_group;
+mod qtree;
+mod selection;
+mod statistics;
+mod volume;
+mod vserver;
+mod workload;
+
+pub use adaptive::*;
+pub use file::*;
+pub use lun::*;
+pub use policy_group::*;
+pub use qtree::*;
+pub use selection::{Filter, Form, Selection};
+pub use statistics::*;
+pub use volume::*;
+pub use vserver::*;
+pub use workload::*;
+
+use crate::grammar::{CommandSpec, Topic};
+
+/// Joins the areas to one enum.
+macro_rules! areas {
+    ($( $(#[$doc:meta])* $area:ident($enum:ident), )+) => {
+        /// A command that was read: its area, and there the command itself.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub enum Command {
+            $( $(#[$doc])* $area($enum), )+
+            /// `help …` and `… ?`: the text is all there is to do.
+            Help(Topic),
+        }
+
+        /// Every command there is, area by area.
+        pub fn specs() -> impl Iterator<Item = &'static CommandSpec> {
+            [$( $enum::SPECS ),+].into_iter().flatten()
+        }
+    };
+}
+
+areas! {
+    /// `vserver …`
+    Vserver(VserverCommand),
+    /// `volume …`
+    Volume(VolumeCommand),
+    /// `volume qtree …`
+    Qtree(QtreeCommand),
+    /// `volume file …`
+    File(FileCommand),
+    /// `lun …`
+    Lun(LunCommand),
+    /// `qos policy-group …`
+    PolicyGroup(PolicyGroupCommand),
+    /// `qos adaptive-policy-group …`
+    Adaptive(AdaptiveCommand),
+    /// `qos workload …` and `qos settings …`
+    Workload(WorkloadCommand),
+    /// `qos statistics …`
+    Statistics(StatisticsShow),
+}
+
+/// Turns a table into an enum, a struct for every command that changes something, and the rows for the parser.
+///
+/// An entry reads: help, the words, the variant, the struct, and the parameters with their help, name, field and type.
+/// The first parameter may be given without its name. `Option` marks what may be left out, `= "…"` gives a default,
+/// `apart` lists pairs that exclude one another. A `shows` entry has no struct: behind `by` stand the keys that together
+/// name a single object, then the fields that can be shown and filtered by.
+macro_rules! commands {
+    (
+        $(#[doc = $about:literal])+
+        $enum:ident in $area:ident
+        $(
+            $(#[doc = $help:literal])+
+            $path:literal => $variant:ident($struct:ident) {
+                $( $(#[doc = $field_help:literal])+ $name:literal $field:ident: $type:ty $(= $default:literal)?, )*
+            } $(apart { $($one:literal $other:literal,)* })?
+        )*
+        $(shows
+            $(#[doc = $show_help:literal])+
+            $show_path:literal => $show:ident by { $($key:literal),* } {
+                $( $(#[doc = $column_help:literal])+ $column:literal, )*
+            }
+        )*
+    ) => {
+        $(#[doc = $about])+
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub enum $enum {
+            $( $(#[doc = $help])+ $variant($struct), )*
+            $( $(#[doc = $show_help])+ $show($crate::catalogue::Selection), )*
+        }
+
+        $(
+            $(#[doc = $help])+
+            #[derive(Clone, Debug, PartialEq, Eq)]
+            pub struct $struct {
+                $( $(#[doc = $field_help])+ pub $field: $type, )*
+            }
+        )*
+
+        impl $enum {
+            pub(crate) const SPECS: &'static [$crate::grammar::CommandSpec] = &[
+                $( $crate::grammar::CommandSpec {
+                    path: $path,
+                    help: concat!($($help),+),
+                    parameters: &[$( $crate::grammar::Parameter::new::<$type>(
+                        $name,
+                        concat!($($field_help),+),
+                        $crate::catalogue::commands!(@default $($default)?),
+                    ), )*],
+                    apart: &[$($( ($one, $other), )*)?],
+                    keys: &[],
+                    build: |arguments| Ok($crate::catalogue::Command::$area($enum::$variant($struct {
+                        $( $field: arguments.read($name, $crate::catalogue::commands!(@default $($default)?))?, )*
+                    }))),
+                }, )*
+                $( $crate::grammar::CommandSpec {
+                    path: $show_path,
+                    help: concat!($($show_help),+),
+                    parameters: &[
+                        $( $crate::grammar::Parameter::new::<Option<$crate::value::Query>>(
+                            $column, concat!($($column_help),+), None,
+                        ), )*
+                        $crate::catalogue::selection::FIELDS,
+                        $crate::catalogue::selection::INSTANCE,
+                    ],
+                    apart: &[("fields", "instance")],
+                    keys: &[$($key),*],
+                    build: |arguments| {
+                        let selection = $crate::catalogue::Selection::read(arguments, &[$($column),*], &[$($key),*])?;
+                        Ok($crate::catalogue::Command::$area($enum::$show(selection)))
+                    },
+                }, )*
+            ];
+        }
+    };
+    (@default) => { None };
+    (@default $default:literal) => { Some($default) };
+}
+use commands;

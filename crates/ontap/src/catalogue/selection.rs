@@ -1,0 +1,104 @@
+//! What every `show` command asks for: which objects, which of their fields, in which form.
+
+use crate::grammar::{Arguments, Parameter, Problem};
+use crate::nearest;
+use crate::value::{Query, Switch, Value, ValueError};
+use crate::word::Word;
+
+/// The question of a `show` command.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// All of them must hold.
+    pub filters: Vec<Filter>,
+    /// How the answer is laid out.
+    pub form: Form,
+}
+
+/// One field that must match.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Filter {
+    /// The field, named as its parameter.
+    pub field: &'static str,
+    /// What its text must look like.
+    pub query: Query,
+}
+
+/// How an answer is laid out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// A table with the usual columns.
+    #[default]
+    Summary,
+    /// A block of `label: value` lines for every object: with `-instance`, or where the keys name a single object.
+    Instance,
+    /// A table with the keys and these columns (`-fields`).
+    Fields(Vec<&'static str>),
+}
+
+pub(crate) const FIELDS: Parameter =
+    Parameter::new::<Option<FieldList>>("fields", "Columns to show, with commas between them", None);
+pub(crate) const INSTANCE: Parameter = Parameter::new::<Switch>("instance", "Show every field of each object", None);
+
+/// The value of `-fields`: names that are checked once the command's columns are known.
+struct FieldList(Vec<String>);
+
+impl Value for FieldList {
+    const SYNTAX: &'static str = "<fieldname>,...";
+
+    fn from_word(word: &Word) -> Result<FieldList, ValueError> {
+        let names: Vec<String> = word.text.split(',').map(|n| n.trim().to_ascii_lowercase()).collect();
+        match names.iter().any(String::is_empty) {
+            true => Err(ValueError::new(&word.text, "is not a list of fields: write names with single commas between")),
+            false => Ok(FieldList(names)),
+        }
+    }
+}
+
+impl Selection {
+    /// The query on a field, if there is one.
+    pub fn query(&self, field: &str) -> Option<&Query> {
+        self.filters.iter().find(|f| f.field == field).map(|f| &f.query)
+    }
+
+    pub(crate) fn read(
+        arguments: &Arguments,
+        columns: &[&'static str],
+        keys: &[&'static str],
+    ) -> Result<Selection, Vec<Problem>> {
+        let mut filters = Vec::new();
+        for field in columns.iter().copied() {
+            filters.extend(arguments.read::<Option<Query>>(field, None)?.map(|query| Filter { field, query }));
+        }
+        let named = |key: &&str| filters.iter().any(|f| f.field == *key && f.query.literal().is_some());
+        let Switch(instance) = arguments.read("instance", None)?;
+        let form = match arguments.read::<Option<FieldList>>("fields", None)? {
+            Some(list) => Form::Fields(list.resolve(columns)?),
+            None if instance || (!keys.is_empty() && keys.iter().all(named)) => Form::Instance,
+            None => Form::Summary,
+        };
+        Ok(Selection { filters, form })
+    }
+}
+
+impl FieldList {
+    fn resolve(&self, columns: &[&'static str]) -> Result<Vec<&'static str>, Vec<Problem>> {
+        let mut fields = Vec::new();
+        for name in &self.0 {
+            match columns.iter().find(|c| *c == name) {
+                Some(column) if fields.contains(column) => {}
+                Some(column) => fields.push(*column),
+                None => return Err(vec![Self::unknown(name, columns)]),
+            }
+        }
+        Ok(fields)
+    }
+
+    fn unknown(name: &str, columns: &[&'static str]) -> Problem {
+        let error = ValueError::new(name, format!("is not a field; there are {}", columns.join(", ")));
+        let error = match nearest::to(name, columns.iter().copied()) {
+            Some(meant) => error.meaning(meant),
+            None => error,
+        };
+        Problem::BadValue { parameter: "fields", error }
+    }
+}

@@ -1,0 +1,37 @@
+//! `qos workload` and `qos settings`: the streams that policies apply to, and how floors are kept.
+
+use super::commands;
+
+commands! {
+    /// Everything that begins with `qos workload` and `qos settings`.
+    WorkloadCommand in Workload
+
+    /// Choose how floors are kept when the storage is at its limit
+    "qos settings throughput-floors-v2" => ThroughputFloors(ThroughputFloors) {
+        /// Keep floors even then, at the price of latency for the rest
+        "enable" enable: bool,
+    }
+
+    shows
+    /// Display workloads
+    "qos workload show" => Show by { "workload" } {
+        /// Workload
+        "workload",
+        /// Class: user-defined, system-defined ...
+        "class",
+        /// Number of the workload
+        "wid",
+        /// Policy group
+        "policy-group",
+        /// SVM
+        "vserver",
+        /// Volume
+        "volume",
+        /// LUN
+        "lun",
+        /// Qtree
+        "qtree",
+        /// File
+        "file",
+    }
+}

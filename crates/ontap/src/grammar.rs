@@ -1,0 +1,95 @@
+//! One parser for every command. It knows no command by name: the tables of [`crate::catalogue`] tell it which words
+//! exist, which parameters they take and how each value reads.
+//!
+//! ```text
+//!   line ─ word::split ─► words ─ lookup ─► the table row ─ bind ─► arguments ─ row.build ─► Command
+//!                                   │                        │          │
+//!                                   └──────── problems, each with the words as they were probably meant
+//! ```
+//! A mistake does not end the reading. All problems of a line are told together, and where every one of them has a
+//! likely fix, the mended line is read again and, if it holds, proposed.
+
+mod bind;
+mod complete;
+mod help;
+mod lookup;
+mod problem;
+mod spec;
+
+pub use complete::{Candidate, Completion, complete};
+pub use help::Topic;
+pub use problem::{CommandError, Problem};
+pub use spec::{CommandSpec, Need, Parameter};
+
+pub(crate) use bind::Arguments;
+
+use crate::catalogue::Command;
+use crate::word::Word;
+
+/// Longest command line, in bytes: several times what any command needs, and little enough to read at once.
+pub const LINE_BYTES_MAX: usize = 16 << 10;
+
+/// How often a mended line may be mended again before no proposal is made.
+const MENDINGS_MAX: usize = 4;
+
+/// Reads one command line.
+///
+/// ```
+/// use ontap::{Command, catalogue::VolumeCommand};
+/// let command = ontap::parse("vol modify -vol vol1 -qos-policy-group none").unwrap();
+/// assert!(matches!(command, Command::Volume(VolumeCommand::Modify(_))));
+/// ```
+pub fn parse(line: &str) -> Result<Command, CommandError> {
+    if line.len() > LINE_BYTES_MAX {
+        return Err(CommandError::of(Problem::TooLong { bytes: line.len() }));
+    }
+    let words = Word::split(line).map_err(|e| CommandError::of(Problem::Quote(e)))?;
+    if let Some(topic) = Topic::asked(&words) {
+        return topic.map(Command::Help).map_err(CommandError::of);
+    }
+    let attempt = Attempt::at(&words);
+    attempt.result.map_err(|problems| CommandError {
+        problems,
+        usage: attempt.spec.map(CommandSpec::usage),
+        suggestion: attempt.mended.and_then(mend),
+    })
+}
+
+/// One reading of a line.
+struct Attempt {
+    spec: Option<&'static CommandSpec>,
+    result: Result<Command, Vec<Problem>>,
+    /// The words as they were probably meant, where every problem has a likely fix.
+    mended: Option<Vec<Word>>,
+}
+
+impl Attempt {
+    fn at(words: &[Word]) -> Attempt {
+        let found = match lookup::find(words) {
+            Ok(found) => found,
+            Err(miss) => return Attempt { spec: None, result: Err(vec![miss.problem]), mended: miss.mended },
+        };
+        let bound = bind::bind(found.spec, found.arguments);
+        let mended = bound.mended.map(|rest| [found.command, &rest].concat());
+        let result = match bound.problems {
+            problems if !problems.is_empty() => Err(problems),
+            _ => (found.spec.build)(&bound.arguments),
+        };
+        Attempt { spec: Some(found.spec), result, mended }
+    }
+}
+
+/// Reads the mended line, mending again what shows only then. Nothing comes back that would not be accepted.
+fn mend(mut words: Vec<Word>) -> Option<String> {
+    for _ in 0..MENDINGS_MAX {
+        let attempt = Attempt::at(&words);
+        if attempt.result.is_ok() {
+            return Some(Word::join(&words));
+        }
+        words = attempt.mended?;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,240 @@
+//! Ties the words behind a command to its parameters. Beside every mistake it notes the words that were probably
+//! meant, so that a whole mended line can be proposed.
+
+use super::Problem;
+use super::lookup::{Pick, pick};
+use super::spec::{CommandSpec, Field, Need, Parameter};
+use crate::nearest;
+use crate::word::Word;
+use std::collections::BTreeMap;
+
+/// The values of a line by the full name of their parameter.
+#[derive(Debug, Default)]
+pub struct Arguments(BTreeMap<&'static str, Word>);
+
+impl Arguments {
+    /// The word behind a parameter, if it was given.
+    pub(crate) fn get(&self, name: &str) -> Option<&Word> {
+        self.0.get(name)
+    }
+
+    /// Reads the value of a parameter, or its default.
+    pub(crate) fn read<T: Field>(&self, name: &'static str, default: Option<&str>) -> Result<T, Vec<Problem>> {
+        let default = default.map(Word::plain);
+        T::read(self.get(name).or(default.as_ref())).map_err(|error| vec![Problem::BadValue { parameter: name, error }])
+    }
+}
+
+/// What the words came to.
+pub(super) struct Bound {
+    pub arguments: Arguments,
+    pub problems: Vec<Problem>,
+    /// The words as they were probably meant; nothing if one of the problems leaves that open.
+    pub mended: Option<Vec<Word>>,
+}
+
+pub(super) fn bind(spec: &'static CommandSpec, words: &[Word]) -> Bound {
+    let mut binder =
+        Binder { spec, words, at: 0, arguments: Arguments::default(), problems: Vec::new(), mended: Some(vec![]) };
+    let first_is_named = words.iter().any(|w| binder.names_first(w));
+    while let Some(word) = binder.next() {
+        match word.parameter() {
+            Some(typed) => binder.parameter(word, typed),
+            None => binder.bare(word, first_is_named),
+        }
+    }
+    binder.missing();
+    binder.apart();
+    Bound { arguments: binder.arguments, problems: binder.problems, mended: binder.mended }
+}
+
+struct Binder<'a> {
+    spec: &'static CommandSpec,
+    words: &'a [Word],
+    at: usize,
+    arguments: Arguments,
+    problems: Vec<Problem>,
+    mended: Option<Vec<Word>>,
+}
+
+impl<'a> Binder<'a> {
+    fn next(&mut self) -> Option<&'a Word> {
+        let word = self.words.get(self.at);
+        self.at += 1;
+        word
+    }
+
+    /// The next word, if it is a value and not a parameter.
+    fn next_value(&mut self) -> Option<&'a Word> {
+        let word = self.words.get(self.at).filter(|w| w.parameter().is_none());
+        self.at += usize::from(word.is_some());
+        word
+    }
+
+    fn names(&self) -> Vec<&'static str> {
+        self.spec.parameters.iter().map(|p| p.name).collect()
+    }
+
+    /// The parameter that a word with a hyphen stands for.
+    fn named(&self, word: &Word) -> Option<&'static Parameter> {
+        match pick(word.parameter()?, &self.names()) {
+            Pick::One(name) => self.spec.parameter(name),
+            Pick::None | Pick::Several(_) => None,
+        }
+    }
+
+    fn names_first(&self, word: &Word) -> bool {
+        self.named(word).is_some_and(|p| self.spec.parameters.first().is_some_and(|first| first.name == p.name))
+    }
+
+    /// A word with a hyphen: find its parameter, then its value.
+    fn parameter(&mut self, word: &Word, typed: &str) {
+        if let Pick::Several(choices) = pick(typed, &self.names()) {
+            let choices = choices.iter().map(|c| format!("-{c}")).collect();
+            self.problems.push(Problem::AmbiguousParameter { word: word.text.clone(), choices });
+            self.mended = None;
+            self.next_value();
+            return;
+        }
+        match self.named(word).filter(|_| word.has_one_hyphen()) {
+            Some(parameter) => self.value(parameter, word),
+            None => self.unknown(word, typed),
+        }
+    }
+
+    fn unknown(&mut self, word: &Word, typed: &str) {
+        let names = self.names();
+        let meant = match pick(typed, &names) {
+            Pick::One(name) => Some(name),
+            _ => nearest::to(typed, names.iter().copied()),
+        };
+        let choices = names.iter().map(|n| format!("-{n}")).collect();
+        let nearest = meant.map(|n| format!("-{n}"));
+        let mended = nearest.clone().map(Word::plain);
+        self.problems.push(Problem::UnknownParameter {
+            path: self.spec.path,
+            word: word.text.clone(),
+            nearest,
+            choices,
+        });
+        let value = self.next_value();
+        match mended {
+            Some(name) => self.keep([Some(name), value.cloned()].into_iter().flatten()),
+            None => self.mended = None,
+        }
+        // It counts as given, so that it is not called missing as well.
+        if let (Some(name), Some(value)) = (meant, value) {
+            self.arguments.0.entry(name).or_insert_with(|| value.clone());
+        }
+    }
+
+    /// The parameter is known: take what follows as its value.
+    fn value(&mut self, parameter: &'static Parameter, name: &Word) {
+        if parameter.need == Need::Switch && self.words.get(self.at).is_none_or(|w| (parameter.check)(w).is_err()) {
+            self.keep([name.clone()]);
+            return self.store(parameter, &Word::plain("true"));
+        }
+        match self.next_value() {
+            Some(value) => {
+                self.keep([name.clone()]);
+                self.check(parameter, value);
+                self.store(parameter, value);
+            }
+            None => self.no_value(parameter),
+        }
+    }
+
+    /// `-peak-iops -allocation used-space` is a blank too many; otherwise the parameter stands there for nothing.
+    fn no_value(&mut self, parameter: &'static Parameter) {
+        let follows = self.words.get(self.at);
+        let next = follows.map(|w| w.text.clone());
+        let joined = follows.and_then(Word::parameter).map(|name| format!("{}-{name}", parameter.name));
+        let whole = joined.and_then(|j| self.spec.parameter(&j.to_ascii_lowercase()));
+        let (Some(next), Some(whole)) = (next.clone(), whole) else {
+            let syntax = parameter.syntax;
+            return self.problems.push(Problem::MissingValue { parameter: parameter.name, syntax, next });
+        };
+        self.at += 1;
+        let joined = format!("-{}", whole.name);
+        self.problems.push(Problem::SplitParameter { parameter: parameter.name, next, joined: joined.clone() });
+        self.value(whole, &Word::plain(joined));
+    }
+
+    fn check(&mut self, parameter: &'static Parameter, value: &Word) {
+        let Err(error) = (parameter.check)(value) else { return self.keep([value.clone()]) };
+        match &error.meant {
+            Some(meant) => self.keep([Word::plain(meant)]),
+            None => self.mended = None,
+        }
+        self.problems.push(Problem::BadValue { parameter: parameter.name, error });
+    }
+
+    fn store(&mut self, parameter: &'static Parameter, value: &Word) {
+        if let Some(first) = self.arguments.0.insert(parameter.name, value.clone()) {
+            let (first, second) = (first.text, value.text.clone());
+            self.problems.push(Problem::Repeated { parameter: parameter.name, first, second });
+            self.mended = None;
+        }
+    }
+
+    /// A value without a parameter: the first parameter's, if that is still open.
+    fn bare(&mut self, word: &Word, first_is_named: bool) {
+        match self.spec.parameters.first() {
+            Some(first) if !first_is_named && !self.arguments.0.contains_key(first.name) => {
+                self.check(first, word);
+                self.store(first, word);
+            }
+            _ => self.unexpected(word),
+        }
+    }
+
+    /// `aqos- epic-prod1` is a blank too many, if the two halves make a value of the parameter before them.
+    fn unexpected(&mut self, word: &Word) {
+        let text = word.text.clone();
+        let halves = self.at.checked_sub(3).map(|i| (&self.words[i], &self.words[i + 1]));
+        let halves = halves.filter(|(_, value)| value.parameter().is_none());
+        let parameter = halves.and_then(|(name, value)| Some((self.named(name)?, value)));
+        if let Some((parameter, value)) = parameter {
+            let joined = Word { text: format!("{}{text}", value.text), quoted: value.quoted };
+            if (parameter.check)(&joined).is_ok() {
+                if let Some(mended) = &mut self.mended {
+                    mended.pop();
+                    mended.push(joined.clone());
+                }
+                let (parameter, value) = (parameter.name, value.text.clone());
+                return self.problems.push(Problem::SplitValue { word: text, parameter, value, joined: joined.text });
+            }
+        }
+        self.problems.push(Problem::Unexpected { word: text });
+        self.mended = None;
+    }
+
+    fn keep(&mut self, words: impl IntoIterator<Item = Word>) {
+        if let Some(mended) = &mut self.mended {
+            mended.extend(words);
+        }
+    }
+
+    fn missing(&mut self) {
+        for p in self.spec.parameters.iter().filter(|p| p.need == Need::Required) {
+            let told = self
+                .problems
+                .iter()
+                .any(|b| matches!(b, Problem::MissingValue { parameter, .. } if *parameter == p.name));
+            if !told && !self.arguments.0.contains_key(p.name) {
+                let missing = Problem::MissingParameter { parameter: p.name, syntax: p.syntax, help: p.help() };
+                self.problems.push(missing);
+                self.mended = None;
+            }
+        }
+    }
+
+    fn apart(&mut self) {
+        for (first, second) in self.spec.apart {
+            if self.arguments.0.contains_key(first) && self.arguments.0.contains_key(second) {
+                self.problems.push(Problem::Apart { first, second });
+                self.mended = None;
+            }
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! What could stand at the end of a line that is still being typed.
+
+use super::lookup::{Pick, next_words, pick};
+use super::spec::{CommandSpec, Parameter};
+use crate::catalogue;
+use crate::word::Word;
+
+/// The candidates, and where in the line they belong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// Byte position of the text that a candidate replaces; it reaches to the end of the line.
+    pub start: usize,
+    /// What could stand there, in the order of the tables.
+    pub candidates: Vec<Candidate>,
+}
+
+/// One way to go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// The whole word.
+    pub word: String,
+    /// What it is; empty where there is nothing to say.
+    pub help: &'static str,
+}
+
+/// The ways to go on with a line. None, if the line is wrong already or if only the user can know.
+pub fn complete(line: &str) -> Completion {
+    let start = line.rfind(char::is_whitespace).map_or(0, |i| i + line[i..].chars().next().map_or(1, char::len_utf8));
+    // A quote that is open here swallows the end of the line: it is a value that only the user knows.
+    let Ok(words) = Word::split(&line[..start]) else { return Completion { start, candidates: vec![] } };
+    let typed = &line[start..];
+    let mut path = Vec::new();
+    for word in &words {
+        let next = next_words(&path);
+        match pick(&word.text, &next) {
+            _ if next.is_empty() => break,
+            Pick::One(full) => path.push(full),
+            Pick::None | Pick::Several(_) => return Completion { start, candidates: vec![] },
+        }
+    }
+    let next = next_words(&path);
+    match catalogue::specs().find(|s| s.words().eq(path.iter().copied())) {
+        Some(spec) if next.is_empty() => behind(spec, &words[path.len()..], typed, start),
+        _ => Completion { start, candidates: command_words(&path, &next, typed) },
+    }
+}
+
+fn command_words(path: &[&'static str], next: &[&'static str], typed: &str) -> Vec<Candidate> {
+    let typed = typed.to_ascii_lowercase();
+    let fitting = next.iter().filter(|w| w.starts_with(&typed));
+    let help = |word: &'static str| {
+        let words: Vec<&str> = path.iter().copied().chain([word]).collect();
+        catalogue::specs().find(|s| s.words().eq(words.iter().copied())).map_or("", CommandSpec::help)
+    };
+    fitting.map(|word| Candidate { word: (*word).to_owned(), help: help(word) }).collect()
+}
+
+/// Behind the command's words: a value where one is due, and parameters that are not given yet.
+fn behind(spec: &'static CommandSpec, given: &[Word], typed: &str, start: usize) -> Completion {
+    let names: Vec<&'static str> = spec.parameters.iter().map(|p| p.name).collect();
+    let named = |word: &Word| match pick(word.parameter()?, &names) {
+        Pick::One(name) => spec.parameter(name),
+        Pick::None | Pick::Several(_) => None,
+    };
+    let due = given.last().and_then(named);
+    match due {
+        Some(parameter) if !typed.starts_with('-') => values(spec, parameter, typed, start),
+        _ if typed.is_empty() || typed.starts_with('-') => {
+            let used: Vec<&str> = given.iter().filter_map(named).map(|p| p.name).collect();
+            let typed = typed.trim_start_matches('-').to_ascii_lowercase();
+            let open = spec.parameters.iter().filter(|p| !used.contains(&p.name) && p.name.starts_with(&typed));
+            let candidates = open.map(|p| Candidate { word: format!("-{}", p.name), help: p.help() });
+            Completion { start, candidates: candidates.collect() }
+        }
+        _ => Completion { start, candidates: vec![] },
+    }
+}
+
+/// The words that a value can be; for `-fields` the columns, one after each comma.
+fn values(spec: &'static CommandSpec, parameter: &'static Parameter, typed: &str, start: usize) -> Completion {
+    if parameter.name == "fields" && !spec.keys.is_empty() {
+        let comma = typed.rfind(',').map_or(0, |i| i + 1);
+        let last = typed[comma..].to_ascii_lowercase();
+        let fitting = spec.columns().filter(|c| c.starts_with(&last));
+        let help = |column| spec.parameter(column).map_or("", Parameter::help);
+        let candidates = fitting.map(|c| Candidate { word: c.to_owned(), help: help(c) }).collect();
+        return Completion { start: start + comma, candidates };
+    }
+    let typed = typed.to_ascii_lowercase();
+    let fitting = parameter.choices.iter().filter(|c| c.to_ascii_lowercase().starts_with(&typed));
+    Completion { start, candidates: fitting.map(|c| Candidate { word: (*c).to_owned(), help: "" }).collect() }
+}

@@ -1,0 +1,108 @@
+//! What `help` and `?` print. All of it comes from the tables.
+
+use super::lookup::{self, Pick, next_words, pick};
+use super::spec::{CommandSpec, Need, Parameter};
+use super::{Problem, Word};
+use crate::catalogue;
+
+/// What somebody wants to know about: a command, or all that begins with some words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Topic {
+    path: Vec<&'static str>,
+}
+
+impl Topic {
+    /// The topic of a line that asks for help: `help …`, or `…` with `?` behind it. `None` for any other line.
+    pub(super) fn asked(words: &[Word]) -> Option<Result<Topic, Problem>> {
+        let mark = |w: &Word| !w.quoted && (w.text == "?" || w.text == "-?");
+        match words {
+            [first, rest @ ..] if !first.quoted && first.text.eq_ignore_ascii_case("help") => Some(Topic::of(rest)),
+            [rest @ .., last] if mark(last) => Some(Topic::of(rest)),
+            _ => None,
+        }
+    }
+
+    /// Command words lead down the tables; what stands behind a whole command does not matter.
+    fn of(words: &[Word]) -> Result<Topic, Problem> {
+        let mut path = Vec::new();
+        for word in words {
+            let next = next_words(&path);
+            match pick(&word.text, &next) {
+                _ if next.is_empty() || word.parameter().is_some() => break,
+                Pick::One(full) => path.push(full),
+                Pick::None => return Err(lookup::unknown_word(&word.text, &path, &next)),
+                Pick::Several(choices) => return Err(lookup::ambiguous(&word.text, &choices)),
+            }
+        }
+        Ok(Topic { path })
+    }
+
+    /// The answer.
+    pub fn text(&self) -> String {
+        match catalogue::specs().find(|s| s.words().eq(self.path.iter().copied())) {
+            Some(spec) => about(spec),
+            None => self.list(),
+        }
+    }
+
+    /// Every command under these words, with what it does.
+    fn list(&self) -> String {
+        let specs: Vec<_> =
+            catalogue::specs().filter(|s| s.words().take(self.path.len()).eq(self.path.iter().copied())).collect();
+        let width = specs.iter().map(|s| s.path.len()).max().unwrap_or(0);
+        specs.iter().map(|s| format!("  {:width$}  {}\n", s.path, s.help())).collect()
+    }
+}
+
+/// The width that help is laid out for; no line is longer unless one word or one parameter is.
+const COLUMNS: usize = 80;
+/// Parameters longer than this have their help on the line below.
+const HEAD_MOST: usize = 32;
+
+/// One command: what it does, how it is written, and each parameter.
+fn about(spec: &CommandSpec) -> String {
+    let heads: Vec<String> = spec.parameters.iter().map(head).collect();
+    let width = heads.iter().map(String::len).filter(|&length| length <= HEAD_MOST).max().unwrap_or(HEAD_MOST);
+    let rows = spec.parameters.iter().zip(&heads).map(|(parameter, head)| row(parameter, head, width));
+    let first = spec.parameters.first().map(|p| format!("The name \"-{}\" may be left out.\n", p.name));
+    let apart = spec.apart.iter().map(|(one, other)| format!("\"-{one}\" cannot be used with \"-{other}\".\n"));
+    let usage = filled(spec.usage_parts(), COLUMNS - USAGE.len()).join(&format!("\n{:1$}", "", USAGE.len()));
+    let parts = [format!("{}\n\n{USAGE}{usage}\n\n", spec.help())];
+    parts.into_iter().chain(rows).chain(["\n".to_owned()]).chain(first).chain(apart).collect()
+}
+
+const USAGE: &str = "Usage: ";
+
+/// A parameter and its help beside it, or below it where it is long.
+fn row(parameter: &Parameter, head: &str, width: usize) -> String {
+    let default = parameter.default.map(|default| format!(" (default {default})")).unwrap_or_default();
+    let help = format!("{}{default}", parameter.help());
+    let words = help.split(' ').map(str::to_owned);
+    let mut lines = filled(words, COLUMNS - width - 4).into_iter();
+    let beside = if head.len() <= width { lines.next() } else { None };
+    let first = format!("  {head:width$}  {}", beside.unwrap_or_default());
+    let below = lines.map(|line| format!("\n  {:width$}  {line}", ""));
+    first.trim_end().chars().chain(below.collect::<String>().chars()).chain(['\n']).collect()
+}
+
+/// The parts in lines of at most `columns`, a blank between two.
+fn filled(parts: impl Iterator<Item = String>, columns: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for part in parts {
+        match lines.last_mut() {
+            Some(line) if line.len() + 1 + part.len() <= columns => *line = format!("{line} {part}"),
+            _ => lines.push(part),
+        }
+    }
+    lines
+}
+
+/// A parameter as ONTAP's help has it: brackets around what may be left out.
+fn head(parameter: &Parameter) -> String {
+    let (name, syntax) = (parameter.name, parameter.syntax);
+    match parameter.need {
+        Need::Required => format!("  -{name} {syntax}"),
+        Need::Optional => format!("[ -{name} {syntax} ]"),
+        Need::Switch => format!("[ -{name} [{syntax}] ]"),
+    }
+}

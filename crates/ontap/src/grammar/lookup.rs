@@ -1,0 +1,115 @@
+//! Finds the command that a line begins with. Every word may be cut short as long as one meaning is left.
+
+use super::Problem;
+use super::spec::CommandSpec;
+use crate::catalogue;
+use crate::nearest;
+use crate::word::Word;
+
+/// A line taken apart.
+pub(super) struct Found<'a> {
+    pub spec: &'static CommandSpec,
+    /// The words of the command, as typed.
+    pub command: &'a [Word],
+    /// The words that follow.
+    pub arguments: &'a [Word],
+}
+
+/// A line that begins no command.
+pub(super) struct Miss {
+    pub problem: Problem,
+    pub mended: Option<Vec<Word>>,
+}
+
+/// Goes from word to word, keeping the rows that still fit.
+pub(super) fn find(words: &[Word]) -> Result<Found<'_>, Miss> {
+    let mut path: Vec<&'static str> = Vec::new();
+    for (i, word) in words.iter().enumerate() {
+        let next = next_words(&path);
+        if next.is_empty() {
+            break;
+        }
+        if word.parameter().is_some() {
+            return Err(Miss { problem: incomplete(&path, &next), mended: None });
+        }
+        match pick(&word.text, &next) {
+            Pick::One(full) => path.push(full),
+            Pick::None => return Err(unknown(words, i, &path, &next)),
+            Pick::Several(choices) => return Err(Miss { problem: ambiguous(&word.text, &choices), mended: None }),
+        }
+    }
+    let (command, arguments) = words.split_at(path.len());
+    match catalogue::specs().find(|s| s.words().eq(path.iter().copied())) {
+        Some(spec) => Ok(Found { spec, command, arguments }),
+        None if path.is_empty() => Err(Miss { problem: Problem::Empty, mended: None }),
+        None => Err(Miss { problem: incomplete(&path, &next_words(&path)), mended: None }),
+    }
+}
+
+/// What an abbreviation stands for.
+pub(super) enum Pick {
+    None,
+    One(&'static str),
+    Several(Vec<&'static str>),
+}
+
+/// The one choice that begins with what was typed; the whole word always wins. Case does not count.
+pub(super) fn pick(typed: &str, choices: &[&'static str]) -> Pick {
+    let typed = typed.to_ascii_lowercase();
+    if let Some(exact) = choices.iter().find(|c| **c == typed) {
+        return Pick::One(exact);
+    }
+    let fitting: Vec<&'static str> =
+        choices.iter().copied().filter(|c| !typed.is_empty() && c.starts_with(&typed)).collect();
+    match fitting[..] {
+        [] => Pick::None,
+        [one] => Pick::One(one),
+        _ => Pick::Several(fitting),
+    }
+}
+
+/// The words that can follow these, each once, in the order of the tables.
+pub(super) fn next_words(path: &[&'static str]) -> Vec<&'static str> {
+    let mut next = Vec::new();
+    for spec in catalogue::specs() {
+        let words: Vec<&'static str> = spec.words().collect();
+        match words.get(path.len()) {
+            Some(word) if words.starts_with(path) && !next.contains(word) => next.push(*word),
+            _ => {}
+        }
+    }
+    next
+}
+
+/// A word that is none of those that can stand here.
+pub(super) fn unknown_word(word: &str, path: &[&'static str], next: &[&'static str]) -> Problem {
+    let nearest = nearest::to(word, next.iter().copied()).map(str::to_owned);
+    Problem::UnknownCommand { word: word.to_owned(), path: path.join(" "), nearest, choices: owned(next) }
+}
+
+/// A word that could be several of those that can stand here.
+pub(super) fn ambiguous(word: &str, choices: &[&'static str]) -> Problem {
+    Problem::AmbiguousCommand { word: word.to_owned(), choices: owned(choices) }
+}
+
+fn unknown(words: &[Word], at: usize, path: &[&'static str], next: &[&'static str]) -> Miss {
+    let word = &words[at].text;
+    let mended = nearest::to(word, next.iter().copied()).map(|meant| {
+        let mut mended = words.to_vec();
+        mended[at] = Word::plain(meant);
+        mended
+    });
+    Miss { problem: unknown_word(word, path, next), mended }
+}
+
+fn incomplete(path: &[&'static str], next: &[&'static str]) -> Problem {
+    if path.is_empty() {
+        Problem::Empty
+    } else {
+        Problem::IncompleteCommand { path: path.join(" "), choices: owned(next) }
+    }
+}
+
+fn owned(words: &[&'static str]) -> Vec<String> {
+    words.iter().map(|w| (*w).to_owned()).collect()
+}

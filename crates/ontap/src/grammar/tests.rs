@@ -1,0 +1,339 @@
+//! The parser by example, by the tables' own consistency, and by property: whatever is typed, it neither panics nor
+//! proposes a line that it would refuse.
+
+use super::*;
+use crate::catalogue::*;
+use crate::value::*;
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+
+/// vserver 4, volume 4, qtree 4, file 1, lun 4, policy group 5, adaptive 5, workload and settings 2, statistics 3 · 3.
+const COMMANDS: usize = 38;
+
+fn ok(line: &str) -> Command {
+    parse(line).unwrap_or_else(|e| panic!("{line}: {e}"))
+}
+
+fn wrong(line: &str) -> CommandError {
+    parse(line).expect_err(line)
+}
+
+/// The whole answer to a wrong line, in one line.
+fn told(line: &str) -> String {
+    wrong(line).to_string()
+}
+
+fn object(name: &str) -> ObjectName {
+    name.parse().unwrap()
+}
+
+fn policy(name: &str) -> PolicyName {
+    name.parse().unwrap()
+}
+
+#[test]
+fn a_volume_is_created() {
+    let expected = VolumeCreate {
+        volume: object("vol1"),
+        vserver: Some(object("svm01")),
+        aggregate: None,
+        size: Some(Size { number: 1, unit: SizeUnit::Scaled(3) }),
+        junction_path: None,
+        qos_policy_group: Some(PolicyAssignment::Group(policy("policy1"))),
+        qos_adaptive_policy_group: None,
+    };
+    let expected = Command::Volume(VolumeCommand::Create(expected));
+    let rest = "-vserver svm01 -size 1GB -qos-policy-group policy1";
+    assert_eq!(ok(&format!("volume create -volume vol1 {rest}")), expected);
+    // Cut short, with the first parameter in its place, or at the end, or in other letters, or in quotes.
+    assert_eq!(ok(&format!("vol cr vol1 {rest}")), expected);
+    assert_eq!(ok(&format!("volume create {rest} vol1")), expected);
+    assert_eq!(ok("VOLUME create -VOL vol1 -vs svm01 -SIZE 1g -qos-pol policy1"), expected);
+    assert_eq!(ok(&format!("volume create \"vol1\" {rest}")), expected);
+}
+
+#[test]
+fn what_is_left_out_has_its_default() {
+    let Command::PolicyGroup(PolicyGroupCommand::Create(group)) = ok("qos policy-group create p") else { panic!() };
+    assert!(group.is_shared, "the command line makes shared groups");
+    let Command::Lun(LunCommand::Create(lun)) = ok("lun create /vol/v/l -size 1g") else { panic!() };
+    assert_eq!(lun.ostype, OsType::Linux);
+    let line = "qos adaptive-policy-group create a -expected-iops 1 -peak-iops 2";
+    let Command::Adaptive(AdaptiveCommand::Create(group)) = ok(line) else { panic!() };
+    assert_eq!(group.expected_iops_allocation, Allocation::Allocated);
+    assert_eq!((group.peak_iops_allocation, group.block_size), (Allocation::Used, BlockSize::K32));
+}
+
+#[test]
+fn a_switch_may_stand_alone() {
+    let force = |line: &str| match ok(line) {
+        Command::PolicyGroup(PolicyGroupCommand::Delete(delete)) => delete.force.0,
+        other => panic!("{other:?}"),
+    };
+    assert!(!force("qos policy-group delete p"));
+    assert!(force("qos policy-group delete p -force"));
+    assert!(force("qos policy-group delete -force p"));
+    assert!(force("qos policy-group delete -force true -policy-group p"));
+    assert!(!force("qos policy-group delete p -force false"));
+}
+
+#[test]
+fn show_commands_ask_for_a_form() {
+    let form = |line: &str| match ok(line) {
+        Command::Volume(VolumeCommand::Show(selection)) => selection.form,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(form("volume show"), Form::Summary);
+    // One key of two names no single volume; a pattern names none at all.
+    assert_eq!(form("volume show vol1"), Form::Summary);
+    assert_eq!(form("volume show -vserver svm01 -volume vol*"), Form::Summary);
+    assert_eq!(form("volume show -vserver svm01 -volume vol1"), Form::Instance);
+    assert_eq!(form("volume show -instance"), Form::Instance);
+    assert_eq!(form("volume show -fields size,volume,size"), Form::Fields(vec!["size", "volume"]));
+    assert_eq!(
+        told("volume show -fields size,polcy"),
+        "-fields: \"polcy\" is not a field; there are volume, vserver, aggregate, uuid, state, type, size, available, \
+         used, percent-used, junction-path, qos-policy-group, qos-adaptive-policy-group"
+    );
+    assert!(told("volume show -fields sise").contains("did you mean \"size\"?"));
+    assert_eq!(
+        told("volume show -fields size -instance"),
+        "\"-fields\" cannot be used with \"-instance\"; give one of them"
+    );
+}
+
+#[test]
+fn rows_exclude_a_choice_of_volumes() {
+    assert_eq!(
+        told("qos statistics volume performance show -rows 5 -vserver svm01"),
+        "\"-rows\" cannot be used with \"-vserver\"; give one of them"
+    );
+    assert!(told("qos statistics performance show -rows 21").contains("\"21\" is not a number of rows: write 1 to 20"));
+    let Command::Statistics(show) = ok("qos statistics volume latency show -rows 20 -iter 1") else { panic!() };
+    assert_eq!((show.rows.map(RowCount::get), show.iterations), (Some(20), Some(Count(1))));
+    assert_eq!((show.scope, show.figures), (StatisticsScope::Volume, StatisticsFigures::Latency));
+}
+
+#[test]
+fn mistakes_in_command_words_are_named() {
+    assert_eq!(
+        told("volme modify -volume v -size 1g"),
+        "\"volme\" is not a recognized command; did you mean \"volume\"?; try: volume modify -volume v -size 1g"
+    );
+    assert_eq!(
+        told("volume resize -volume v"),
+        "\"resize\" is not a recognized command after \"volume\"; it has create, modify, delete, show, qtree, file"
+    );
+    assert_eq!(
+        told("qos policy-group"),
+        "\"qos policy-group\" is not a whole command; continue with create, modify, rename, delete, show"
+    );
+    assert_eq!(told("v show"), "\"v\" is ambiguous; it could be vserver, volume");
+    assert_eq!(told("  "), "no command was given; type \"?\" for the list");
+    assert_eq!(told("-volume v"), "no command was given; type \"?\" for the list");
+    assert_eq!(told("volume show \"vol1"), "the quote \" is not closed; add the closing \"");
+    assert!(told(&"x".repeat(LINE_BYTES_MAX + 1)).starts_with("the line has 16385 bytes"));
+}
+
+#[test]
+fn mistakes_in_parameters_are_named() {
+    assert_eq!(
+        told("qos policy-group create p -max-thruput 10IOPS"),
+        "\"qos policy-group create\" has no parameter \"-max-thruput\"; did you mean \"-max-throughput\"?; \
+         try: qos policy-group create p -max-throughput 10IOPS"
+    );
+    assert_eq!(
+        told("volume modify v -qos p"),
+        "the parameter \"-qos\" is ambiguous; it could be -qos-policy-group, -qos-adaptive-policy-group"
+    );
+    assert_eq!(
+        told("vserver delete -frce"),
+        "\"vserver delete\" has no parameter \"-frce\"; it has -vserver; \"-vserver\" is missing: Name of the SVM (\"-vserver <text>\")"
+    );
+    assert_eq!(told("lun create /vol/v/l"), "\"-size\" is missing: Its size (\"-size <integer>[KB|MB|GB|TB|PB]\")");
+    assert_eq!(
+        told("volume modify v -size 1g -size 2g"),
+        "\"-size\" is given twice, as \"1g\" and as \"2g\"; give it once"
+    );
+    assert_eq!(
+        told("volume modify v w"),
+        "\"w\" is unexpected: it belongs to no parameter; put a value with blanks in quotes"
+    );
+    assert_eq!(
+        told("volume modify v -qos-policy-group a -qos-adaptive-policy-group b"),
+        "\"-qos-policy-group\" cannot be used with \"-qos-adaptive-policy-group\"; give one of them"
+    );
+}
+
+#[test]
+fn likely_fixes_are_proposed_as_a_whole_line() {
+    let fixed = |line: &str| wrong(line).suggestion;
+    let is = |line: &str| Some(line.to_owned());
+    // Two hyphens, a dash from a text processor, a known slip in print, and several mistakes at once.
+    assert_eq!(fixed("volume modify --volume v -size 1g"), is("volume modify -volume v -size 1g"));
+    assert_eq!(fixed("volume modify \u{2013}volume v -size 1g"), is("volume modify -volume v -size 1g"));
+    assert_eq!(fixed("volume show -instant"), is("volume show -instance"));
+    assert_eq!(
+        fixed("qos polcy-group crate p -max-throughput 300MB -is-shared yes"),
+        is("qos policy-group create p -max-throughput 300MB/s -is-shared true")
+    );
+    assert_eq!(fixed("volume modify -volume a b"), is("volume modify -volume ab"));
+    assert_eq!(fixed("volume modify -size -volume v"), is("volume modify -volume v"));
+    // A quoted value stays quoted, so that the proposal means the same.
+    assert_eq!(fixed("volume modify --volume \"a*\" -size 1g"), is("volume modify -volume \"a*\" -size 1g"));
+    // Nothing is proposed where the fix is anybody's guess.
+    assert_eq!(fixed("volume create"), None);
+    assert_eq!(fixed("volume create v -size huge"), None);
+}
+
+#[test]
+fn a_report_has_a_line_for_every_thing() {
+    insta::assert_snapshot!(
+        "report",
+        wrong("qos adaptive-policy-group modify -policy-group aqos- epic -expected-iops 5000 -peak-iops -allocation used-space")
+            .report()
+    );
+}
+
+fn help(line: &str) -> String {
+    match ok(line) {
+        Command::Help(topic) => topic.text(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn help_comes_from_the_tables() {
+    insta::assert_snapshot!("help_all", help("?"));
+    assert_eq!(help("help"), help("?"));
+    insta::assert_snapshot!("help_command", help("qos policy-group create -policy-group p ?"));
+    assert_eq!(help("help qos pol cr"), help("qos policy-group create ?"));
+    let list = help("volume qtree ?");
+    assert!(list.lines().all(|l| l.starts_with("  volume qtree ")) && list.lines().count() == 4);
+    assert!(told("help volme").contains("did you mean \"volume\"?"));
+}
+
+/// The line with its completions in place of what was typed last.
+fn completed(line: &str) -> Vec<String> {
+    let completion = complete(line);
+    completion.candidates.iter().map(|c| format!("{}{}", &line[..completion.start], c.word)).collect()
+}
+
+#[test]
+fn what_could_follow_is_offered() {
+    assert_eq!(completed("v"), ["vserver", "volume"]);
+    assert_eq!(completed("vol m"), ["vol modify"]);
+    assert_eq!(completed("qos policy-group create -ma"), ["qos policy-group create -max-throughput"]);
+    assert_eq!(
+        completed("volume modify -volume v -qos"),
+        ["volume modify -volume v -qos-policy-group", "volume modify -volume v -qos-adaptive-policy-group"]
+    );
+    assert_eq!(
+        completed("qos policy-group create p -is-shared "),
+        ["qos policy-group create p -is-shared true", "qos policy-group create p -is-shared false"]
+    );
+    assert_eq!(
+        completed("qos adaptive create a -block-size 1"),
+        ["qos adaptive create a -block-size 16K", "qos adaptive create a -block-size 128K"]
+    );
+    assert_eq!(completed("lun show -fields path,si"), ["lun show -fields path,size"]);
+    // What is given already is not offered again, nor is anything where only the user can know.
+    assert!(!completed("volume modify -volume v -").contains(&"volume modify -volume v -volume".to_owned()));
+    assert_eq!(completed("volume modify -volume "), Vec::<String>::new());
+    assert_eq!(completed("nonsense "), Vec::<String>::new());
+    assert_eq!(completed("volume show \"vol1 "), Vec::<String>::new());
+    assert_eq!(complete("").candidates.len(), 4);
+}
+
+#[test]
+fn the_tables_are_consistent() {
+    let mut paths = BTreeSet::new();
+    for spec in specs() {
+        assert!(paths.insert(spec.path), "{} twice", spec.path);
+        assert!(!spec.help().is_empty() && spec.help().starts_with(char::is_uppercase), "{}", spec.path);
+        let names: BTreeSet<_> = spec.parameters.iter().map(|p| p.name).collect();
+        assert_eq!(names.len(), spec.parameters.len(), "{}: a parameter twice", spec.path);
+        assert!(spec.apart.iter().all(|(a, b)| names.contains(a) && names.contains(b)), "{}", spec.path);
+        assert!(spec.keys.iter().all(|k| names.contains(k)), "{}", spec.path);
+        for parameter in spec.parameters {
+            let name = parameter.name;
+            assert!(!parameter.help().is_empty(), "{} -{name}", spec.path);
+            assert!(name.chars().all(|c| c.is_ascii_lowercase() || c == '-' || c.is_ascii_digit()), "{name}");
+            assert!(
+                parameter.default.is_none_or(|d| (parameter.check)(&Word::plain(d)).is_ok()),
+                "{} -{name}",
+                spec.path
+            );
+            let fits = |choice: &&str| (parameter.check)(&Word::plain(*choice)).is_ok();
+            assert!(parameter.choices.iter().all(fits), "{} -{name}", spec.path);
+        }
+    }
+    // No command is the beginning of another, or its words would not tell where it ends.
+    for path in &paths {
+        assert!(!paths.iter().any(|other| other.starts_with(&format!("{path} "))), "{path}");
+    }
+    assert_eq!(paths.len(), COMMANDS);
+}
+
+/// A line of words that mostly exist, so that the parser is led deep into every branch.
+fn scrambled() -> impl Strategy<Value = String> {
+    let rows: Vec<_> = specs().collect();
+    let values =
+        ["v1", "none", "non", "1GB", "10IOPS,3MB/s", "5000", "true", "-", "*", "a b", "\"a b\"", "/vol/v/l", "?", ","];
+    let word = (0..rows.len(), 0usize..16, 0usize..12, 0usize..4).prop_map(move |(spec, parameter, cut, kind)| {
+        let parameters = rows[spec].parameters;
+        let name = parameters[parameter % parameters.len()].name;
+        match kind {
+            0 => format!("-{name}"),
+            1 => format!("-{}", &name[..cut.min(name.len())]),
+            _ => values[(parameter + cut) % values.len()].to_owned(),
+        }
+    });
+    let path = (0..specs().count()).prop_map(|i| specs().nth(i).map_or("", |s| s.path));
+    (path, proptest::collection::vec(word, 0..8)).prop_map(|(path, words)| format!("{path} {}", words.join(" ")))
+}
+
+fn sound(line: &str) -> Result<(), TestCaseError> {
+    complete(line);
+    match parse(line) {
+        Ok(Command::Help(topic)) => prop_assert!(!topic.text().is_empty()),
+        Ok(_) => {}
+        Err(error) => {
+            prop_assert!(!error.problems.is_empty());
+            prop_assert!(!error.to_string().contains('\n') && error.report().starts_with("Error: "));
+            if let Some(line) = &error.suggestion {
+                prop_assert!(parse(line).is_ok(), "proposed: {}", line);
+            }
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn no_text_makes_the_parser_panic(line in "\\PC{0,60}|[a-z\"' ?*|,./-]{0,60}") {
+        sound(&line)?;
+    }
+
+    #[test]
+    fn no_scrambled_command_makes_the_parser_panic(line in scrambled()) {
+        sound(&line)?;
+    }
+
+    #[test]
+    fn any_unambiguous_beginning_is_the_word(index in 0..COMMANDS, cut in 1usize..40) {
+        let spec = specs().nth(index).unwrap();
+        let names: Vec<&'static str> = spec.parameters.iter().map(|p| p.name).collect();
+        for name in &names {
+            let typed = &name[..cut.min(name.len())];
+            let meant: Vec<_> = names.iter().filter(|n| n.starts_with(typed)).collect();
+            match lookup::pick(&typed.to_uppercase(), &names) {
+                lookup::Pick::One(found) => prop_assert!(found == typed || meant == [&found]),
+                lookup::Pick::Several(found) => prop_assert!(found.len() > 1 && !names.contains(&typed)),
+                lookup::Pick::None => prop_assert!(false, "{} begins nothing", typed),
+            }
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Answers as ONTAP lays them out: from plain rows to text.
+//!
+//! ```text
+//!   rows ─ filter by the selection ─┬─ Form::Summary   table with the usual columns
+//!                                   ├─ Form::Instance  label: value, a block for each object
+//!                                   └─ Form::Fields    table with the keys and the columns asked for
+//! ```
+//! A row type says how its fields read ([`Row::cell`]), which columns its summary has and how its instance form labels
+//! them; the fields themselves stand in the table of its `show` command, so that what can be filtered by can be shown
+//! and the other way round. Rows print in the order in which they are given.
+
+mod adaptive;
+mod cell;
+mod figure;
+mod lun;
+mod outcome;
+mod policy_group;
+mod qtree;
+mod statistics;
+mod table;
+mod volume;
+mod vserver;
+mod workload;
+
+pub use adaptive::AdaptiveRow;
+pub use cell::Cell;
+pub use figure::{latency, size, throughput};
+pub use lun::LunRow;
+pub use outcome::{entries, lun_created};
+pub use policy_group::{BurstRow, PolicyGroupRow};
+pub use qtree::QtreeRow;
+pub use statistics::{Measured, Waits, statistics};
+pub use table::Column;
+pub use volume::VolumeRow;
+pub use vserver::VserverRow;
+pub use workload::WorkloadRow;
+
+use crate::catalogue::{self, Form, Selection};
+use crate::grammar::CommandSpec;
+use crate::value::Units;
+use table::Table;
+
+/// Something that a `show` command lists.
+pub trait Row {
+    /// The words of that command; its table names the fields and the keys.
+    const COMMAND: &'static str;
+    /// The columns of the summary.
+    const SUMMARY: &'static [Column];
+    /// Labels and fields of the instance form, in order.
+    const INSTANCE: &'static [(&'static str, &'static str)];
+
+    /// The value of a field; `None` for a field that rows of this kind do not have.
+    fn cell(&self, field: &str) -> Option<Cell>;
+}
+
+/// The answer of a `show` command.
+pub fn answer<R: Row>(rows: &[R], selection: &Selection, units: Units) -> String {
+    let rows: Vec<&R> = rows.iter().filter(|row| picked(*row, selection, units)).collect();
+    if rows.is_empty() {
+        let everything = selection.filters.is_empty();
+        let none =
+            if everything { "This table is currently empty." } else { "There are no entries matching your query." };
+        return format!("{none}\n");
+    }
+    let body = match &selection.form {
+        Form::Summary => summary(&rows, units),
+        Form::Instance => rows.iter().map(|row| instance(*row, units)).collect::<Vec<_>>().join("\n"),
+        Form::Fields(fields) => columns(&rows, fields, units),
+    };
+    // A single entry is not counted.
+    let count = if rows.len() > 1 { format!("{} entries were displayed.\n", rows.len()) } else { String::new() };
+    body + &count
+}
+
+/// True if a row is asked for. A field that the row does not have matches nothing.
+pub fn picked<R: Row>(row: &R, selection: &Selection, units: Units) -> bool {
+    selection.filters.iter().all(|f| row.cell(f.field).is_some_and(|cell| cell.matches(&f.query, units)))
+}
+
+fn text<R: Row>(row: &R, field: &str, units: Units) -> String {
+    row.cell(field).unwrap_or(Cell::Absent).text(units)
+}
+
+fn summary<R: Row>(rows: &[&R], units: Units) -> String {
+    let mut table = Table::new(R::SUMMARY.to_vec());
+    for row in rows {
+        table.line(R::SUMMARY.iter().map(|column| text(*row, column.field, units)));
+    }
+    table.text()
+}
+
+fn instance<R: Row>(row: &R, units: Units) -> String {
+    let width = R::INSTANCE.iter().map(|(label, _)| label.len()).max().unwrap_or(0);
+    let line = |(label, field): &(&str, &str)| format!("{label:>width$}: {}\n", text(row, field, units));
+    R::INSTANCE.iter().map(line).collect()
+}
+
+/// The keys first, then what was asked for in the order of the command's table, each as wide as it needs.
+fn columns<R: Row>(rows: &[&R], fields: &[&'static str], units: Units) -> String {
+    let spec = catalogue::specs().find(|s| s.path == R::COMMAND);
+    let keys = spec.map_or(&[][..], |s| s.keys);
+    let asked = spec.into_iter().flat_map(CommandSpec::columns).filter(|c| fields.contains(c) && !keys.contains(c));
+    let shown: Vec<&'static str> = keys.iter().copied().chain(asked).collect();
+    let width = |field: &'static str| {
+        let cells = rows.iter().map(|row| text(*row, field, units).chars().count());
+        cells.chain([field.len()]).max().unwrap_or(0)
+    };
+    let mut table = Table::new(shown.iter().map(|field| Column::left(field, field, width(field))).collect());
+    for row in rows {
+        table.line(shown.iter().map(|field| text(*row, field, units)));
+    }
+    table.text()
+}
+
+#[cfg(test)]
+mod tests;

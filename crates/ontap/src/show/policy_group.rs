@@ -1,0 +1,112 @@
+//! What `qos policy-group show` lists.
+
+use super::{Cell, Column, Row};
+use crate::value::Limits;
+
+/// A fixed policy group.
+#[derive(Clone, Debug, Default)]
+pub struct PolicyGroupRow {
+    /// Its name.
+    pub policy_group: String,
+    /// The SVM that owns it.
+    pub vserver: String,
+    /// Its identifier.
+    pub uuid: String,
+    /// `user-defined`, `preset` …
+    pub class: String,
+    /// Its number.
+    pub pgid: u32,
+    /// Its ceiling; nothing where there is none.
+    pub max_throughput: Option<Limits>,
+    /// Its floor; nothing where there is none.
+    pub min_throughput: Option<Limits>,
+    /// How many objects are attached.
+    pub num_workloads: u32,
+    /// One budget for all of them.
+    pub is_shared: bool,
+    /// Whether the system made it for a single object, where that is known.
+    pub is_auto_generated: Option<bool>,
+    /// Its burst, where one is in force.
+    pub burst: Option<BurstRow>,
+}
+
+/// The burst of a policy group.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BurstRow {
+    /// How far above the ceiling, in percent.
+    pub percent: u32,
+    /// The rate that it may reach, in IOPS; 0 where the percentage counts.
+    pub iops: u64,
+    /// How long, in seconds.
+    pub duration_s: u32,
+}
+
+impl BurstRow {
+    /// The value of a `burst-…` field.
+    pub(super) fn cell(burst: Option<BurstRow>, field: &str) -> Option<Cell> {
+        let figure = |read: fn(BurstRow) -> u64| burst.map_or(Cell::Absent, |b| Cell::Count(read(b)));
+        Some(match field {
+            "burst-percent" => figure(|b| b.percent.into()),
+            "burst-iops" => figure(|b| b.iops),
+            "burst-duration" => figure(|b| b.duration_s.into()),
+            _ => return None,
+        })
+    }
+}
+
+impl PolicyGroupRow {
+    fn ceiling(&self) -> String {
+        self.max_throughput.map_or("INF".to_owned(), |limits| limits.to_string())
+    }
+
+    fn floor(&self) -> String {
+        self.min_throughput.map_or("0".to_owned(), |limits| limits.to_string())
+    }
+}
+
+impl Row for PolicyGroupRow {
+    const COMMAND: &'static str = "qos policy-group show";
+
+    const SUMMARY: &'static [Column] = &[
+        Column::left("policy-group", "Name", 16),
+        Column::left("vserver", "Vserver", 11),
+        Column::left("class", "Class", 12),
+        Column::left("num-workloads", "Wklds", 5),
+        Column::left("throughput-policy", "Throughput", 22),
+        Column::left("is-shared", "Is Shared", 9),
+    ];
+
+    const INSTANCE: &'static [(&'static str, &'static str)] = &[
+        ("Policy Group Name", "policy-group"),
+        ("Vserver", "vserver"),
+        ("Uuid", "uuid"),
+        ("Policy Group Class", "class"),
+        ("Policy Group ID", "pgid"),
+        ("Maximum Throughput", "max-throughput"),
+        ("Minimum Throughput", "min-throughput"),
+        ("Number of Workloads", "num-workloads"),
+        ("Throughput Policy", "throughput-policy"),
+        ("Is Shared", "is-shared"),
+        ("Is Policy Auto Generated", "is-auto-generated"),
+        ("Burst Percent", "burst-percent"),
+        ("Burst IOPS", "burst-iops"),
+        ("Burst Duration", "burst-duration"),
+    ];
+
+    fn cell(&self, field: &str) -> Option<Cell> {
+        Some(match field {
+            "policy-group" => Cell::Text(self.policy_group.clone()),
+            "vserver" => Cell::Text(self.vserver.clone()),
+            "uuid" => Cell::Text(self.uuid.clone()),
+            "class" => Cell::Text(self.class.clone()),
+            "pgid" => Cell::Count(self.pgid.into()),
+            "max-throughput" => Cell::Text(self.ceiling()),
+            "min-throughput" => Cell::Text(self.floor()),
+            "num-workloads" => Cell::Count(self.num_workloads.into()),
+            "throughput-policy" => Cell::Text(format!("{}-{}", self.floor(), self.ceiling())),
+            "is-shared" => Cell::Flag(self.is_shared),
+            "is-auto-generated" => self.is_auto_generated.map_or(Cell::Absent, Cell::Flag),
+            other => return BurstRow::cell(self.burst, other),
+        })
+    }
+}

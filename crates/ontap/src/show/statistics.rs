@@ -1,0 +1,216 @@
+//! The tables of `qos statistics`: one iteration each, a total first, then the busiest or the slowest.
+
+use super::figure;
+use super::table::{Column, Table};
+use crate::catalogue::{ROWS_DEFAULT, StatisticsFigures, StatisticsScope, StatisticsShow};
+use crate::value::Units;
+
+/// What was measured of a policy group, workload or volume in one interval.
+#[derive(Clone, Debug, Default)]
+pub struct Measured {
+    /// The policy group, or `<object>-wid<number>`.
+    pub name: String,
+    /// The number of the workload; policy groups have none.
+    pub id: Option<u32>,
+    /// Operations per second.
+    pub iops: u64,
+    /// Bytes per second.
+    pub bytes_per_second: u64,
+    /// Mean latency of an operation, in nanoseconds.
+    pub latency_ns: u64,
+    /// Where that latency comes from.
+    pub waits: Waits,
+    /// Share of reads among the operations, in percent.
+    pub read_percent: u8,
+    /// Operations under way at a time, on average.
+    pub concurrency: u64,
+    /// Whether the policy group is adaptive.
+    pub is_adaptive: bool,
+}
+
+/// Mean time of an operation in each part of the system, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Waits {
+    /// In the network and its protocols.
+    pub network_ns: u64,
+    /// On the way between nodes.
+    pub cluster_ns: u64,
+    /// In the layer that manages the data.
+    pub data_ns: u64,
+    /// On the disks.
+    pub disk_ns: u64,
+    /// Held back by a ceiling.
+    pub qos_max_ns: u64,
+    /// Held back for the floors of others.
+    pub qos_min_ns: u64,
+    /// For the journal.
+    pub nvram_ns: u64,
+    /// In a cloud tier.
+    pub cloud_ns: u64,
+    /// In a remote cache.
+    pub flexcache_ns: u64,
+    /// For a synchronous mirror.
+    pub sm_sync_ns: u64,
+    /// For a volume to be activated.
+    pub va_ns: u64,
+    /// For a virus scanner.
+    pub avscan_ns: u64,
+}
+
+impl Waits {
+    /// In the order of the columns.
+    fn all(&self) -> [(&'static str, u64); 12] {
+        [
+            ("Network", self.network_ns),
+            ("Cluster", self.cluster_ns),
+            ("Data", self.data_ns),
+            ("Disk", self.disk_ns),
+            ("QoS Max", self.qos_max_ns),
+            ("QoS Min", self.qos_min_ns),
+            ("NVRAM", self.nvram_ns),
+            ("Cloud", self.cloud_ns),
+            ("FlexCache", self.flexcache_ns),
+            ("SM Sync", self.sm_sync_ns),
+            ("VA", self.va_ns),
+            ("AVSCAN", self.avscan_ns),
+        ]
+    }
+}
+
+/// One iteration of a statistics command. Whom it is about ([`StatisticsShow::vserver`], `volume`, `node`) is for the
+/// caller to pick; order, total and number of rows are settled here. The total covers all that is given.
+pub fn statistics(measured: &[Measured], command: &StatisticsShow, units: Units) -> String {
+    let mut sorted: Vec<&Measured> = measured.iter().collect();
+    sorted.sort_by_key(|m| {
+        let rank = match command.figures {
+            StatisticsFigures::Latency => m.latency_ns,
+            StatisticsFigures::Performance | StatisticsFigures::Characteristics => m.iops,
+        };
+        (std::cmp::Reverse(rank), m.name.clone())
+    });
+    let layout = Layout { scope: command.scope, figures: command.figures, units };
+    let mut table = Table::new(layout.columns());
+    table.line(layout.total(measured));
+    let rows = command.rows.map_or(ROWS_DEFAULT, |rows| rows.get());
+    for row in sorted.into_iter().take(rows) {
+        table.line(layout.cells(row, row.is_adaptive.to_string()));
+    }
+    table.text()
+}
+
+struct Layout {
+    scope: StatisticsScope,
+    figures: StatisticsFigures,
+    units: Units,
+}
+
+impl Layout {
+    fn of_groups(&self) -> bool {
+        self.scope == StatisticsScope::PolicyGroup
+    }
+
+    fn name_width(&self) -> usize {
+        if self.of_groups() { 20 } else { 15 }
+    }
+
+    fn columns(&self) -> Vec<Column> {
+        let width = self.name_width();
+        let mut columns = match self.of_groups() {
+            true => vec![Column::left("", "Policy Group", width)],
+            false => vec![Column::left("", "Workload", width), Column::right("", "ID", 6)],
+        };
+        let work =
+            [Column::right("", "IOPS", 8), Column::right("", "Throughput", if self.of_groups() { 15 } else { 16 })];
+        match self.figures {
+            StatisticsFigures::Performance => {
+                columns.extend(work);
+                columns.push(Column::right("", "Latency", 10));
+                columns.extend(self.of_groups().then(|| Column::left("", "Is Adaptive?", 12)));
+            }
+            StatisticsFigures::Characteristics => {
+                columns.extend(work);
+                columns.push(Column::right("", "Request Size", 12));
+                columns.push(Column::right("", "Read (%)", 8));
+                columns.push(Column::right("", "Concurrency", 11));
+            }
+            StatisticsFigures::Latency => {
+                columns.push(Column::right("", "Latency", 10));
+                columns.extend(Waits::default().all().map(|(header, _)| Column::right("", header, 10)));
+            }
+        }
+        columns
+    }
+
+    fn cells(&self, m: &Measured, is_adaptive: String) -> Vec<String> {
+        let mut cells = vec![shorten(&m.name, self.name_width())];
+        if !self.of_groups() {
+            cells.push(m.id.map_or("-".to_owned(), |id| id.to_string()));
+        }
+        let work = [m.iops.to_string(), figure::throughput(m.bytes_per_second, self.units)];
+        match self.figures {
+            StatisticsFigures::Performance => {
+                cells.extend(work);
+                cells.push(figure::latency(m.latency_ns));
+                cells.extend(self.of_groups().then_some(is_adaptive));
+            }
+            StatisticsFigures::Characteristics => {
+                cells.extend(work);
+                cells.push(format!("{}B", m.bytes_per_second.checked_div(m.iops).unwrap_or(0)));
+                cells.push(format!("{}%", m.read_percent));
+                cells.push(m.concurrency.to_string());
+            }
+            StatisticsFigures::Latency => {
+                cells.push(figure::latency(m.latency_ns));
+                cells.extend(m.waits.all().map(|(_, ns)| figure::latency(ns)));
+            }
+        }
+        cells
+    }
+
+    fn total(&self, measured: &[Measured]) -> Vec<String> {
+        self.cells(&total(measured), "-".to_owned())
+    }
+}
+
+/// Rates and concurrency are sums, times and shares are means over the operations.
+fn total(measured: &[Measured]) -> Measured {
+    let sum = |figure: fn(&Measured) -> u64| measured.iter().map(figure).fold(0, u64::saturating_add);
+    let operations = measured.iter().map(|m| u128::from(m.iops)).sum::<u128>();
+    let mean = |figure: &dyn Fn(&Measured) -> u64| {
+        let all: u128 = measured.iter().map(|m| u128::from(m.iops) * u128::from(figure(m))).sum();
+        all.checked_div(operations).and_then(|mean| u64::try_from(mean).ok()).unwrap_or(0)
+    };
+    let wait = |figure: fn(&Waits) -> u64| mean(&|m| figure(&m.waits));
+    Measured {
+        name: "-total-".to_owned(),
+        id: None,
+        iops: sum(|m| m.iops),
+        bytes_per_second: sum(|m| m.bytes_per_second),
+        latency_ns: mean(&|m| m.latency_ns),
+        waits: Waits {
+            network_ns: wait(|w| w.network_ns),
+            cluster_ns: wait(|w| w.cluster_ns),
+            data_ns: wait(|w| w.data_ns),
+            disk_ns: wait(|w| w.disk_ns),
+            qos_max_ns: wait(|w| w.qos_max_ns),
+            qos_min_ns: wait(|w| w.qos_min_ns),
+            nvram_ns: wait(|w| w.nvram_ns),
+            cloud_ns: wait(|w| w.cloud_ns),
+            flexcache_ns: wait(|w| w.flexcache_ns),
+            sm_sync_ns: wait(|w| w.sm_sync_ns),
+            va_ns: wait(|w| w.va_ns),
+            avscan_ns: wait(|w| w.avscan_ns),
+        },
+        read_percent: u8::try_from(mean(&|m| m.read_percent.into())).unwrap_or(100),
+        concurrency: sum(|m| m.concurrency),
+        is_adaptive: false,
+    }
+}
+
+/// Names longer than their column end in two dots: `_Scan_Backgro..`.
+fn shorten(name: &str, width: usize) -> String {
+    if name.chars().count() <= width {
+        return name.to_owned();
+    }
+    name.chars().take(width - 2).chain("..".chars()).collect()
+}

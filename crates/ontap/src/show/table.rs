@@ -1,0 +1,91 @@
+//! Tables with a header, a line of dashes, and one blank between columns. A cell that is wider than its column keeps
+//! the rest of its line, and the row goes on below, under its columns:
+//!
+//! ```text
+//!   Vserver   Volume       Aggregate
+//!   --------- ------------ ------------
+//!   svm01     a_volume_with_a_long_name
+//!                          aggr1
+//! ```
+
+/// One column.
+#[derive(Clone, Debug)]
+pub struct Column {
+    /// The field that it shows.
+    pub field: &'static str,
+    /// The upper and the lower line of its header; most have the lower one only.
+    header: [&'static str; 2],
+    width: usize,
+    right: bool,
+}
+
+impl Column {
+    /// A column of text.
+    pub const fn left(field: &'static str, header: &'static str, width: usize) -> Column {
+        Column { field, header: ["", header], width, right: false }
+    }
+
+    /// A column of figures.
+    pub const fn right(field: &'static str, header: &'static str, width: usize) -> Column {
+        Column { field, header: ["", header], width, right: true }
+    }
+
+    /// The same with a line above its header.
+    #[must_use]
+    pub const fn under(mut self, above: &'static str) -> Column {
+        self.header[0] = above;
+        self
+    }
+
+    fn align(&self, text: &str) -> String {
+        let width = self.width;
+        if self.right { format!("{text:>width$}") } else { format!("{text:<width$}") }
+    }
+}
+
+/// A table that grows line by line.
+pub(super) struct Table {
+    columns: Vec<Column>,
+    text: String,
+}
+
+impl Table {
+    pub fn new(columns: Vec<Column>) -> Table {
+        let mut table = Table { columns, text: String::new() };
+        if table.columns.iter().any(|c| !c.header[0].is_empty()) {
+            table.line(table.header(0));
+        }
+        table.line(table.header(1));
+        table.line(table.columns.iter().map(|c| "-".repeat(c.width)).collect::<Vec<_>>());
+        table
+    }
+
+    fn header(&self, line: usize) -> Vec<String> {
+        self.columns.iter().map(|c| c.header[line].to_owned()).collect()
+    }
+
+    /// Adds a row with a cell for each column.
+    pub fn line(&mut self, cells: impl IntoIterator<Item = String>) {
+        let mut line = String::new();
+        let mut start = 0;
+        for (column, cell) in self.columns.iter().zip(cells) {
+            let filled = line.chars().count();
+            // A cell that fits leaves the blank before `start` free.
+            if start > 0 && filled >= start {
+                self.text += line.trim_end();
+                self.text.push('\n');
+                line.clear();
+            }
+            let gap = start - line.chars().count();
+            line += &" ".repeat(gap);
+            line += &column.align(&cell);
+            start += column.width + 1;
+        }
+        self.text += line.trim_end();
+        self.text.push('\n');
+    }
+
+    pub fn text(self) -> String {
+        self.text
+    }
+}

@@ -1,0 +1,272 @@
+//! What people read, kept as text. `INSTA_UPDATE=always cargo test -p ontap` renews it; review the difference.
+
+use super::*;
+use crate::catalogue::*;
+use crate::value::*;
+use crate::{Command, parse};
+use insta::assert_snapshot;
+
+const GIB: u64 = 1 << 30;
+
+fn volume(volume: &str, size: u64, used: u64) -> VolumeRow {
+    VolumeRow {
+        vserver: "svm01".to_owned(),
+        volume: volume.to_owned(),
+        aggregate: Some("aggr1".to_owned()),
+        uuid: "7d1a0e2c-0000-4000-8000-000000000001".to_owned(),
+        state: "online".to_owned(),
+        kind: "RW".to_owned(),
+        size,
+        available: size - used,
+        used,
+        junction_path: None,
+        qos_policy_group: Some("policy1".to_owned()),
+        qos_adaptive_policy_group: None,
+    }
+}
+
+fn volumes() -> Vec<VolumeRow> {
+    let long = "epic_rhel1_production_01";
+    vec![volume("vol1", GIB, 27 << 20), volume("vol2", 100 * GIB, 85 * GIB), volume(long, 5 << 40, 1 << 40)]
+}
+
+fn policy_group(name: &str, max: Option<Limits>, min: Option<Limits>) -> PolicyGroupRow {
+    PolicyGroupRow {
+        policy_group: name.to_owned(),
+        vserver: "svm01".to_owned(),
+        uuid: "63ab2b0a-0000-4000-8000-000000000002".to_owned(),
+        class: "user-defined".to_owned(),
+        pgid: 1664,
+        max_throughput: max,
+        min_throughput: min,
+        ..PolicyGroupRow::default()
+    }
+}
+
+fn policy_groups() -> Vec<PolicyGroupRow> {
+    let limits = |iops, megabytes: u64| Limits { iops, bytes_per_second: Some(megabytes * 1_000_000) };
+    let floor = Limits { iops: Some(200), bytes_per_second: None };
+    vec![
+        policy_group("policy1", Some(limits(Some(10_000), 300)), None),
+        policy_group("policy1-shared-by-many", Some(limits(Some(4_000), 300)), Some(floor)),
+        policy_group("free", None, None),
+    ]
+}
+
+fn adaptive(name: &str, expected: u64, peak: u64, least: u64) -> AdaptiveRow {
+    let rate = |iops| AdaptiveRate { iops, per: PerSize::Terabyte };
+    AdaptiveRow {
+        policy_group: name.to_owned(),
+        vserver: "fp-g9a".to_owned(),
+        uuid: "9c7d11aa-0000-4000-8000-000000000003".to_owned(),
+        class: "preset".to_owned(),
+        pgid: 40,
+        expected_iops: rate(expected),
+        peak_iops: rate(peak),
+        expected_iops_allocation: Allocation::Allocated,
+        peak_iops_allocation: Allocation::Used,
+        absolute_min_iops: least,
+        block_size: BlockSize::Any,
+        num_workloads: 0,
+        burst: Some(BurstRow { percent: 50, iops: 0, duration_s: 1 }),
+    }
+}
+
+fn built_in() -> Vec<AdaptiveRow> {
+    vec![
+        adaptive("extreme", 6144, 12_288, 1000),
+        adaptive("performance", 2048, 4096, 500),
+        adaptive("value", 128, 512, 75),
+    ]
+}
+
+/// The selection of a `show` command.
+fn asks(line: &str) -> Selection {
+    match parse(line).unwrap_or_else(|e| panic!("{line}: {e}")) {
+        Command::Vserver(VserverCommand::Show(s))
+        | Command::Volume(VolumeCommand::Show(s))
+        | Command::Lun(LunCommand::Show(s))
+        | Command::Qtree(QtreeCommand::Show(s))
+        | Command::PolicyGroup(PolicyGroupCommand::Show(s))
+        | Command::Adaptive(AdaptiveCommand::Show(s))
+        | Command::Workload(WorkloadCommand::Show(s)) => s,
+        other => panic!("{line} is no show command: {other:?}"),
+    }
+}
+
+fn shown<R: Row>(rows: &[R], line: &str) -> String {
+    answer(rows, &asks(line), Units::Binary)
+}
+
+#[test]
+fn volumes_are_listed() {
+    assert_snapshot!("volume_summary", shown(&volumes(), "volume show"));
+    assert_snapshot!("volume_instance", shown(&volumes(), "volume show -vserver svm01 -volume vol1"));
+    assert_snapshot!("volume_fields", shown(&volumes(), "vol show -fields qos-policy-group,size"));
+}
+
+#[test]
+fn policy_groups_are_listed() {
+    assert_snapshot!("policy_group_summary", shown(&policy_groups(), "qos policy-group show"));
+    assert_snapshot!("policy_group_instance", shown(&policy_groups(), "qos policy-group show -policy-group policy1"));
+    assert_snapshot!("policy_group_fields", shown(&policy_groups(), "qos policy-group show -fields throughput-policy"));
+}
+
+#[test]
+fn adaptive_policy_groups_are_listed() {
+    assert_snapshot!("adaptive_summary", shown(&built_in(), "qos adaptive-policy-group show"));
+    assert_snapshot!("adaptive_instance", shown(&built_in(), "qos adaptive-policy-group show value"));
+}
+
+#[test]
+fn svms_luns_qtrees_and_workloads_are_listed() {
+    let vserver = VserverRow {
+        vserver: "svm01".to_owned(),
+        uuid: "02c9e252-0000-4000-8000-000000000004".to_owned(),
+        kind: "data".to_owned(),
+        subtype: "default".to_owned(),
+        admin_state: "running".to_owned(),
+        operational_state: "running".to_owned(),
+        aggregate: Some("aggr1".to_owned()),
+        ..VserverRow::default()
+    };
+    assert_snapshot!("vserver_summary", shown(std::slice::from_ref(&vserver), "vserver show"));
+    assert_snapshot!("vserver_instance", shown(&[vserver], "vserver show -instance"));
+
+    let lun = |path: &str| LunRow {
+        vserver: "svm01".to_owned(),
+        path: path.to_owned(),
+        volume: "vol1".to_owned(),
+        lun: "lun1".to_owned(),
+        size: 50 * GIB,
+        ostype: "linux".to_owned(),
+        state: "online".to_owned(),
+        ..LunRow::default()
+    };
+    let luns = [lun("/vol/vol1/lun1"), lun("/vol/a_volume_with_a_long_name/lun1")];
+    assert_snapshot!("lun_summary", shown(&luns, "lun show"));
+    assert_snapshot!("lun_instance", shown(&luns, "lun show -vserver svm01 -path /vol/vol1/lun1"));
+
+    let qtree = QtreeRow {
+        vserver: "svm01".to_owned(),
+        volume: "vol1".to_owned(),
+        qtree: "q1".to_owned(),
+        id: 1,
+        status: "normal".to_owned(),
+        qos_policy_group: None,
+    };
+    assert_snapshot!("qtree_summary", shown(&[qtree], "volume qtree show"));
+
+    let workload = WorkloadRow {
+        workload: "vol1-wid7967".to_owned(),
+        class: "user-defined".to_owned(),
+        wid: 7967,
+        policy_group: Some("policy1".to_owned()),
+        vserver: Some("svm01".to_owned()),
+        volume: Some("vol1".to_owned()),
+        ..WorkloadRow::default()
+    };
+    assert_snapshot!("workload_summary", shown(&[workload], "qos workload show"));
+}
+
+#[test]
+fn filters_pick_rows_by_text_and_by_size() {
+    let names = |line: &str| {
+        let selection = asks(line);
+        let rows = volumes();
+        let picked = rows.iter().filter(|row| picked(*row, &selection, Units::Binary));
+        picked.map(|row| row.volume.clone()).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(names("volume show -volume vol*"), "vol1 vol2");
+    // 100 GiB is more than 10 GB and less than 1 TB; 85 % and 20 % of space are used in the last two.
+    assert_eq!(names("volume show -size 10GB..1TB"), "vol2");
+    assert_eq!(names("volume show -percent-used >=20%"), "vol2 epic_rhel1_production_01");
+    assert_eq!(names("volume show -qos-adaptive-policy-group -"), "vol1 vol2 epic_rhel1_production_01");
+    assert_eq!(names("volume show -volume !vol* -size >1GB"), "epic_rhel1_production_01");
+    let rates = |line: &str| built_in().iter().filter(|row| picked(*row, &asks(line), Units::Binary)).count();
+    // 6144 and 2048 are at least 2 IOPS/GB = 2000 IOPS/TB; 75 is the only minimum below 500.
+    assert_eq!(rates("qos adaptive show -expected-iops >=2IOPS/GB"), 2);
+    assert_eq!(rates("qos adaptive show -absolute-min-iops <500IOPS"), 1);
+}
+
+#[test]
+fn nothing_to_show_is_said() {
+    let none: [VolumeRow; 0] = [];
+    assert_eq!(shown(&none, "volume show"), "This table is currently empty.\n");
+    assert_eq!(shown(&volumes(), "volume show -volume v9"), "There are no entries matching your query.\n");
+}
+
+/// A field that can be shown has a value in the row type, and what a row type shows is a field of its command.
+#[test]
+fn tables_and_rows_know_the_same_fields() {
+    fn check<R: Row>(row: &R) {
+        let spec = specs().find(|s| s.path == R::COMMAND).expect(R::COMMAND);
+        let columns: Vec<_> = spec.columns().collect();
+        for column in &columns {
+            assert!(row.cell(column).is_some(), "{}: {column} has no value", R::COMMAND);
+        }
+        let shown = R::SUMMARY.iter().map(|c| c.field).chain(R::INSTANCE.iter().map(|(_, field)| *field));
+        for field in shown.chain(spec.keys.iter().copied()) {
+            assert!(columns.contains(&field), "{}: {field} is no field", R::COMMAND);
+        }
+        assert!(columns.iter().all(|c| R::INSTANCE.iter().any(|(_, field)| field == c)), "{}: -instance", R::COMMAND);
+        assert_eq!(row.cell("no-such-field"), None);
+    }
+    check(&VserverRow::default());
+    check(&volume("v", 1, 0));
+    check(&LunRow::default());
+    check(&QtreeRow::default());
+    check(&policy_group("p", None, None));
+    check(&built_in()[0]);
+    check(&WorkloadRow::default());
+}
+
+fn measured(name: &str, id: u32, iops: u64, latency_ns: u64) -> Measured {
+    Measured {
+        name: name.to_owned(),
+        id: Some(id),
+        iops,
+        bytes_per_second: iops * 4096,
+        latency_ns,
+        waits: Waits { disk_ns: latency_ns / 4, qos_max_ns: latency_ns - latency_ns / 4, ..Waits::default() },
+        read_percent: 50,
+        concurrency: 16,
+        is_adaptive: false,
+    }
+}
+
+fn table(line: &str, rows: &[Measured]) -> String {
+    let Ok(Command::Statistics(command)) = parse(line) else { panic!("{line}") };
+    statistics(rows, &command, Units::Binary)
+}
+
+#[test]
+fn statistics_are_laid_out() {
+    let idle = Measured { name: "_Scan_Background_Work".to_owned(), id: Some(3), ..Measured::default() };
+    let rows = [measured("vol2-wid102", 102, 2_000, 216_870_000), idle, measured("vol1-wid7967", 7967, 7_219, 319_000)];
+    assert_snapshot!("statistics_volume_performance", table("qos statistics volume performance show", &rows));
+    assert_snapshot!("statistics_performance", table("qos statistics performance show", &rows));
+    assert_snapshot!("statistics_workload_latency", table("qos statistics workload latency show", &rows));
+    assert_snapshot!("statistics_characteristics", table("qos statistics characteristics show", &rows));
+}
+
+#[test]
+fn the_total_sums_work_and_averages_time_over_operations() {
+    let rows = [measured("a", 1, 100, 1_000_000), measured("b", 2, 300, 3_000_000)];
+    let text = table("qos statistics workload performance show -rows 1", &rows);
+    let lines: Vec<&str> = text.lines().collect();
+    // 100 + 300 operations of 4 KiB = 1.5625 MiB/s; (100 · 1 ms + 300 · 3 ms) / 400 = 2.5 ms. One row: the busier.
+    assert_eq!(lines[2].split_whitespace().collect::<Vec<_>>(), ["-total-", "-", "400", "1.56MB/s", "2.50ms"]);
+    assert_eq!(lines.len(), 4);
+    assert!(lines[3].starts_with("b "));
+    assert_eq!(table("qos statistics performance show", &[]).lines().count(), 3);
+}
+
+#[test]
+fn what_was_done_is_said() {
+    assert_eq!(entries(1, "modified"), "1 entry was modified.\n");
+    assert_eq!(entries(3, "modified"), "3 entries were modified.\n");
+    let created = |text: &str, bytes| lun_created(text.parse().unwrap(), bytes);
+    assert_eq!(created("10GB", 10 << 30), "Created a LUN of size 10g (10737418240)\n");
+    assert_eq!(created("512MiB", 512 << 20), "Created a LUN of size 512MiB (536870912)\n");
+}

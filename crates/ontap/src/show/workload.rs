@@ -1,0 +1,68 @@
+//! What `qos workload show` lists.
+
+use super::{Cell, Column, Row};
+
+/// A workload: one object's I/O, to which a policy applies.
+#[derive(Clone, Debug, Default)]
+pub struct WorkloadRow {
+    /// `<object>-wid<number>`.
+    pub workload: String,
+    /// `user-defined`, `system-defined` …
+    pub class: String,
+    /// Its number.
+    pub wid: u32,
+    /// The policy group that it is in.
+    pub policy_group: Option<String>,
+    /// The SVM.
+    pub vserver: Option<String>,
+    /// The volume.
+    pub volume: Option<String>,
+    /// The LUN.
+    pub lun: Option<String>,
+    /// The qtree.
+    pub qtree: Option<String>,
+    /// The file.
+    pub file: Option<String>,
+}
+
+impl Row for WorkloadRow {
+    const COMMAND: &'static str = "qos workload show";
+
+    const SUMMARY: &'static [Column] = &[
+        Column::left("workload", "Workload", 20),
+        Column::right("wid", "ID", 6),
+        Column::left("policy-group", "Policy Group", 20),
+        Column::left("vserver", "Vserver", 11),
+        Column::left("volume", "Volume", 12),
+        Column::left("lun", "LUN", 10),
+        Column::left("qtree", "Qtree", 10),
+        Column::left("file", "File", 10),
+    ];
+
+    const INSTANCE: &'static [(&'static str, &'static str)] = &[
+        ("Workload Name", "workload"),
+        ("Workload Class", "class"),
+        ("Workload ID", "wid"),
+        ("Policy Group Name", "policy-group"),
+        ("Vserver", "vserver"),
+        ("Volume", "volume"),
+        ("LUN Name", "lun"),
+        ("Qtree Name", "qtree"),
+        ("File Name", "file"),
+    ];
+
+    fn cell(&self, field: &str) -> Option<Cell> {
+        Some(match field {
+            "workload" => Cell::Text(self.workload.clone()),
+            "class" => Cell::Text(self.class.clone()),
+            "wid" => Cell::Count(self.wid.into()),
+            "policy-group" => Cell::maybe(self.policy_group.as_ref()),
+            "vserver" => Cell::maybe(self.vserver.as_ref()),
+            "volume" => Cell::maybe(self.volume.as_ref()),
+            "lun" => Cell::maybe(self.lun.as_ref()),
+            "qtree" => Cell::maybe(self.qtree.as_ref()),
+            "file" => Cell::maybe(self.file.as_ref()),
+            _ => return None,
+        })
+    }
+}

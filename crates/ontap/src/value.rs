@@ -1,0 +1,89 @@
+//! The values that stand behind a parameter. Every type reads itself from text ([`std::str::FromStr`]) and prints
+//! itself in one canonical form that reads back as the same value.
+
+mod adaptive;
+mod assignment;
+mod choice;
+mod name;
+mod number;
+mod path;
+mod query;
+mod size;
+mod throughput;
+
+pub use adaptive::{AbsoluteMinimum, AdaptiveRate, PerSize};
+pub use assignment::PolicyAssignment;
+pub use choice::{Allocation, BlockSize, Enabled, OsType, Switch};
+pub use name::{ObjectName, PolicyName};
+pub use number::{Count, RowCount};
+pub use path::{FilePath, JunctionPath, LunPath};
+pub use query::Query;
+pub use size::{Size, SizeUnit, Units};
+pub use throughput::{Limits, MinThroughput, Throughput};
+
+use crate::word::Word;
+
+/// Largest number of operations per second that ONTAP takes for a limit or a rate (its REST fields end there).
+pub const IOPS_MAX: u64 = 2_147_483_647;
+
+/// Largest throughput that ONTAP takes for a limit: 4 194 303 MB/s, in bytes per second.
+pub const BYTES_PER_SECOND_MAX: u64 = 4_194_303 * 1_000_000;
+
+/// Something that can stand behind a parameter.
+pub trait Value: Sized {
+    /// How usage lines write it, for example `<size>`.
+    const SYNTAX: &'static str;
+    /// The words it can be, where there are only a few; completion offers them.
+    const CHOICES: &'static [&'static str] = &[];
+    /// Reads it from a word; quotes may take away a special meaning.
+    fn from_word(word: &Word) -> Result<Self, ValueError>;
+}
+
+/// A value that cannot be read: what was given, the rule, and what was probably meant.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{given:?} {rule}{}", meant.as_ref().map(|m| format!("; did you mean {m:?}?")).unwrap_or_default())]
+pub struct ValueError {
+    /// The text as typed.
+    pub given: String,
+    /// The rule that it breaks, as the end of a sentence: `is not a size: write …`.
+    pub rule: String,
+    /// A value that keeps the rule and is close to what was typed.
+    pub meant: Option<String>,
+}
+
+impl ValueError {
+    /// An error without a proposal.
+    pub fn new(given: &str, rule: impl Into<String>) -> ValueError {
+        ValueError { given: given.to_owned(), rule: rule.into(), meant: None }
+    }
+
+    /// The same with a proposal.
+    #[must_use]
+    pub fn meaning(mut self, meant: impl Into<String>) -> ValueError {
+        self.meant = Some(meant.into());
+        self
+    }
+}
+
+/// Gives types that do not care about quotes their [`Value`].
+macro_rules! plain_value {
+    ($type:ty, $syntax:literal) => {
+        impl crate::value::Value for $type {
+            const SYNTAX: &'static str = $syntax;
+            fn from_word(word: &crate::word::Word) -> Result<Self, crate::value::ValueError> {
+                word.text.parse()
+            }
+        }
+    };
+}
+use plain_value;
+
+/// Digits at the front of a text, and what follows. `None` in place of the number: too large for 64 bits.
+fn leading_number(text: &str) -> Option<(Option<u64>, &str)> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, rest) = text.split_at(digits);
+    (digits > 0).then(|| (number.parse().ok(), rest))
+}
+
+#[cfg(test)]
+mod tests;

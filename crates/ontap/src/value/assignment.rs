@@ -1,0 +1,56 @@
+//! Which policy group an object gets: a name, or `none` to detach.
+
+use super::{PolicyName, Value, ValueError};
+use crate::word::Word;
+use std::fmt;
+
+/// The value of `-qos-policy-group` and its relatives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PolicyAssignment {
+    /// `none`: the object is without a policy afterwards.
+    Detach,
+    /// The group that the object joins.
+    Group(PolicyName),
+}
+
+impl PolicyAssignment {
+    /// The group's name, or nothing for `none`.
+    pub fn group(&self) -> Option<&PolicyName> {
+        match self {
+            PolicyAssignment::Detach => None,
+            PolicyAssignment::Group(name) => Some(name),
+        }
+    }
+}
+
+impl Value for PolicyAssignment {
+    const SYNTAX: &'static str = "<text>|none";
+    const CHOICES: &'static [&'static str] = &["none"];
+
+    /// `non` and `no` are taken for a slip, because attaching to a group so called is far less likely than a cut-off
+    /// `none`, and would leave the object limited that should be free. In quotes they are names.
+    fn from_word(word: &Word) -> Result<PolicyAssignment, ValueError> {
+        if word.text.eq_ignore_ascii_case("none") {
+            return Ok(PolicyAssignment::Detach);
+        }
+        if !word.quoted && ["non", "no"].iter().any(|slip| word.text.eq_ignore_ascii_case(slip)) {
+            let rule =
+                "looks like a cut-off \"none\", which detaches (a group that is really called so goes in quotes)";
+            return Err(ValueError::new(&word.text, rule).meaning("none"));
+        }
+        word.text.parse().map(PolicyAssignment::Group)
+    }
+}
+
+/// As it would be typed: names that look like a slip are quoted.
+impl fmt::Display for PolicyAssignment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PolicyAssignment::Detach => f.write_str("none"),
+            PolicyAssignment::Group(name) if ["non", "no"].iter().any(|s| name.as_str().eq_ignore_ascii_case(s)) => {
+                write!(f, "\"{name}\"")
+            }
+            PolicyAssignment::Group(name) => name.fmt(f),
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Values that are one of a few words.
+
+use super::{Value, ValueError};
+use crate::nearest;
+use crate::word::Word;
+use std::fmt;
+use std::str::FromStr;
+
+/// Defines an enum whose variants are words: reading (any case), printing, and the list for completion.
+macro_rules! choice {
+    (
+        $(#[$about:meta])* $type:ident, $syntax:literal, $what:literal
+        { $( $(#[$doc:meta])* $variant:ident = $word:literal, )+ }
+    ) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $type {
+            $( $(#[$doc])* $variant, )+
+        }
+
+        impl FromStr for $type {
+            type Err = ValueError;
+
+            fn from_str(text: &str) -> Result<$type, ValueError> {
+                $( if text.eq_ignore_ascii_case($word) { return Ok($type::$variant); } )+
+                Err(not_one_of(text, $what, <$type as Value>::CHOICES))
+            }
+        }
+
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(match self { $( $type::$variant => $word, )+ })
+            }
+        }
+
+        impl Value for $type {
+            const SYNTAX: &'static str = $syntax;
+            const CHOICES: &'static [&'static str] = &[$($word),+];
+
+            fn from_word(word: &Word) -> Result<$type, ValueError> {
+                word.text.parse()
+            }
+        }
+    };
+}
+
+choice! {
+    /// The space that an adaptive rate is multiplied with.
+    Allocation, "used-space|allocated-space", "a kind of space"
+    {
+        /// `used-space`: data written, before any saving by the store.
+        Used = "used-space",
+        /// `allocated-space`: the size of the object.
+        Allocated = "allocated-space",
+    }
+}
+
+choice! {
+    /// The operation size that turns an adaptive policy's IOPS into a byte limit.
+    BlockSize, "ANY|4K|8K|16K|32K|64K|128K", "a block size"
+    {
+        /// No byte limit.
+        Any = "ANY",
+        /// 4096 bytes.
+        K4 = "4K",
+        /// 8192 bytes.
+        K8 = "8K",
+        /// 16 384 bytes.
+        K16 = "16K",
+        /// 32 768 bytes.
+        K32 = "32K",
+        /// 65 536 bytes.
+        K64 = "64K",
+        /// 131 072 bytes.
+        K128 = "128K",
+    }
+}
+
+impl BlockSize {
+    /// Bytes of one operation, or nothing where any size will do.
+    pub fn bytes(self) -> Option<u64> {
+        match self {
+            BlockSize::Any => None,
+            BlockSize::K4 => Some(4 << 10),
+            BlockSize::K8 => Some(8 << 10),
+            BlockSize::K16 => Some(16 << 10),
+            BlockSize::K32 => Some(32 << 10),
+            BlockSize::K64 => Some(64 << 10),
+            BlockSize::K128 => Some(128 << 10),
+        }
+    }
+}
+
+choice! {
+    /// A switch of the `enabled`/`none` kind.
+    Enabled, "enabled|none", "a state"
+    {
+        /// `enabled`.
+        Enabled = "enabled",
+        /// `none`.
+        None = "none",
+    }
+}
+
+choice! {
+    /// The operating system that uses a LUN.
+    OsType, "<ostype>", "an operating system"
+    {
+        /// `linux`.
+        Linux = "linux",
+        /// `windows`.
+        Windows = "windows",
+        /// `windows_2008`.
+        Windows2008 = "windows_2008",
+        /// `windows_gpt`.
+        WindowsGpt = "windows_gpt",
+        /// `vmware`.
+        Vmware = "vmware",
+        /// `hyper_v`.
+        HyperV = "hyper_v",
+        /// `aix`.
+        Aix = "aix",
+        /// `hpux`.
+        Hpux = "hpux",
+        /// `solaris`.
+        Solaris = "solaris",
+        /// `solaris_efi`.
+        SolarisEfi = "solaris_efi",
+        /// `xen`.
+        Xen = "xen",
+        /// `openvms`.
+        Openvms = "openvms",
+        /// `netware`.
+        Netware = "netware",
+    }
+}
+
+/// A parameter that means `true` when it stands alone: `-instance`, `-force`, `-force true`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Switch(pub bool);
+
+impl Value for bool {
+    const SYNTAX: &'static str = "true|false";
+    const CHOICES: &'static [&'static str] = &["true", "false"];
+
+    fn from_word(word: &Word) -> Result<bool, ValueError> {
+        match word.text.to_ascii_lowercase().as_str() {
+            "true" => Ok(true),
+            "false" => Ok(false),
+            "yes" | "on" | "1" => Err(not_one_of(&word.text, "a truth value", Self::CHOICES).meaning("true")),
+            "no" | "off" | "0" => Err(not_one_of(&word.text, "a truth value", Self::CHOICES).meaning("false")),
+            _ => Err(not_one_of(&word.text, "a truth value", Self::CHOICES)),
+        }
+    }
+}
+
+fn not_one_of(text: &str, what: &str, choices: &[&str]) -> ValueError {
+    let error = ValueError::new(text, format!("is not {what}: choose from {}", choices.join(", ")));
+    match nearest::to(text, choices.iter().copied()) {
+        Some(word) => error.meaning(word),
+        None => error,
+    }
+}

@@ -1,0 +1,178 @@
+//! A question about a field, as `show` commands ask it and as `volume modify -volume` picks its volumes: `vol1`,
+//! `epic_rhel1_*`, `vol1|vol2`, `!vol1`, `>1GB`, `10..20`. Quotes make it literal.
+
+use super::{Value, ValueError};
+use crate::word::Word;
+use std::cmp::Ordering;
+use std::fmt;
+use std::str::FromStr;
+
+/// What a field must look like to be picked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Query {
+    /// True: picked is what matches none of the terms.
+    negated: bool,
+    /// At least one.
+    terms: Vec<Term>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Term {
+    /// Exactly this.
+    Exact(String),
+    /// With `*` for any text.
+    Pattern(String),
+    /// Smaller or larger than this.
+    Compare(Comparison, String),
+    /// From this to that, both included.
+    Range(String, String),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Comparison {
+    Less,
+    AtMost,
+    More,
+    AtLeast,
+}
+
+const COMPARISONS: [(&str, Comparison); 4] =
+    [("<=", Comparison::AtMost), (">=", Comparison::AtLeast), ("<", Comparison::Less), (">", Comparison::More)];
+
+const RULE: &str = "is not a query: write a name, * for any text, a|b for either, !a for not, <a, <=a, >a, >=a or a..b";
+
+impl Query {
+    /// Exactly this text, whatever signs it holds.
+    pub fn exact(text: impl Into<String>) -> Query {
+        Query { negated: false, terms: vec![Term::Exact(text.into())] }
+    }
+
+    /// The one text that it can match, where it is no pattern.
+    pub fn literal(&self) -> Option<&str> {
+        match &self.terms[..] {
+            [Term::Exact(only)] if !self.negated => Some(only),
+            _ => None,
+        }
+    }
+
+    /// True if the text is picked. Case counts, as it does in names; `<` and the like go by the alphabet.
+    pub fn matches(&self, text: &str) -> bool {
+        let by_alphabet = |other: &str| Some(text.cmp(other));
+        self.terms.iter().any(|term| term.holds(text, by_alphabet)) != self.negated
+    }
+
+    /// True if a number is picked, that prints as `text`; `read` gives the number that an operand stands for. An
+    /// operand without one picks nothing.
+    pub fn matches_number(&self, number: u64, text: &str, read: impl Fn(&str) -> Option<u64>) -> bool {
+        let by_size = |other: &str| read(other).map(|other| number.cmp(&other));
+        let same = |term: &Term| matches!(term, Term::Exact(other) if by_size(other) == Some(Ordering::Equal));
+        self.terms.iter().any(|term| same(term) || term.holds(text, by_size)) != self.negated
+    }
+}
+
+impl Term {
+    fn read(text: &str) -> Option<Term> {
+        for (sign, comparison) in COMPARISONS {
+            if let Some(operand) = text.strip_prefix(sign) {
+                return (!operand.is_empty()).then(|| Term::Compare(comparison, operand.to_owned()));
+            }
+        }
+        match text.split_once("..") {
+            _ if text.is_empty() => None,
+            Some((from, to)) if !from.is_empty() && !to.is_empty() => Some(Term::Range(from.to_owned(), to.to_owned())),
+            Some(_) => None,
+            None if text.contains('*') => Some(Term::Pattern(text.to_owned())),
+            None => Some(Term::Exact(text.to_owned())),
+        }
+    }
+
+    fn holds(&self, text: &str, order: impl Fn(&str) -> Option<Ordering>) -> bool {
+        match self {
+            Term::Exact(other) => other == text,
+            Term::Pattern(pattern) => wildcard(pattern, text),
+            Term::Compare(comparison, operand) => order(operand).is_some_and(|order| comparison.holds(order)),
+            Term::Range(from, to) => order(from).is_some_and(Ordering::is_ge) && order(to).is_some_and(Ordering::is_le),
+        }
+    }
+}
+
+impl Comparison {
+    fn holds(self, order: Ordering) -> bool {
+        match self {
+            Comparison::Less => order.is_lt(),
+            Comparison::AtMost => order.is_le(),
+            Comparison::More => order.is_gt(),
+            Comparison::AtLeast => order.is_ge(),
+        }
+    }
+}
+
+/// `*` stands for any run of characters, also none. After a mismatch only the last star needs to grow, because an
+/// earlier one could not match more than it did; so the work is bounded by the product of the lengths.
+fn wildcard(pattern: &str, text: &str) -> bool {
+    let (p, t): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
+    let (mut i, mut j) = (0, 0);
+    let mut star: Option<(usize, usize)> = None;
+    while j < t.len() {
+        if p.get(i) == Some(&'*') {
+            star = Some((i, j));
+            i += 1;
+        } else if p.get(i) == Some(&t[j]) {
+            i += 1;
+            j += 1;
+        } else if let Some((at, taken)) = star {
+            star = Some((at, taken + 1));
+            i = at + 1;
+            j = taken + 1;
+        } else {
+            return false;
+        }
+    }
+    p[i..].iter().all(|c| *c == '*')
+}
+
+impl FromStr for Query {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Query, ValueError> {
+        let (negated, body) = match text.strip_prefix('!') {
+            Some(body) => (true, body),
+            None => (false, text),
+        };
+        let terms: Option<Vec<Term>> = body.split('|').map(Term::read).collect();
+        terms.map(|terms| Query { negated, terms }).ok_or_else(|| ValueError::new(text, RULE))
+    }
+}
+
+impl Value for Query {
+    const SYNTAX: &'static str = "<query>";
+
+    fn from_word(word: &Word) -> Result<Query, ValueError> {
+        if word.quoted { Ok(Query::exact(&word.text)) } else { word.text.parse() }
+    }
+}
+
+/// As it would be typed: a single text that would not read as itself is quoted.
+impl fmt::Display for Query {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(text) = self.literal() {
+            let quoted = text.parse().as_ref() != Ok(self);
+            return Word { text: text.to_owned(), quoted }.fmt(f);
+        }
+        let terms: Vec<String> = self.terms.iter().map(Term::to_string).collect();
+        write!(f, "{}{}", if self.negated { "!" } else { "" }, terms.join("|"))
+    }
+}
+
+impl fmt::Display for Term {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Term::Exact(text) | Term::Pattern(text) => f.write_str(text),
+            Term::Compare(comparison, operand) => {
+                let sign = COMPARISONS.iter().find(|(_, c)| c == comparison).map_or("", |(sign, _)| sign);
+                write!(f, "{sign}{operand}")
+            }
+            Term::Range(from, to) => write!(f, "{from}..{to}"),
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! A size as typed. Whether `1GB` is 10^9 or 2^30 bytes is a setting of the server, so the unit is kept and the caller
+//! decides; `1GiB` is 2^30 either way.
+
+use super::{ValueError, leading_number, plain_value};
+use std::fmt;
+use std::str::FromStr;
+
+/// A whole number and its unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size {
+    /// How many of the unit.
+    pub number: u64,
+    /// What is counted.
+    pub unit: SizeUnit,
+}
+
+/// The unit of a typed size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SizeUnit {
+    /// Bytes: a number without a unit, or with `B`.
+    Bytes,
+    /// `K`, `KB`, `M`, `MB` … : the power (1 to 5) of 1000 or of 1024, as [`Units`] says.
+    Scaled(u8),
+    /// `KiB`, `MiB` … : the power (1 to 5) of 1024 whatever [`Units`] says.
+    Binary(u8),
+}
+
+/// How units without an `i` are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Units {
+    /// 1 GB = 10^9 bytes.
+    Decimal,
+    /// 1 GB = 2^30 bytes, as ONTAP has it.
+    Binary,
+}
+
+const LETTERS: [char; 5] = ['K', 'M', 'G', 'T', 'P'];
+
+const RULE: &str = "is not a size: write a whole number and B, KB, MB, GB, TB or PB (KiB … PiB for powers of 1024), \
+                    such as 100GB";
+
+impl Size {
+    /// The size in bytes, or nothing if that exceeds 64 bits.
+    pub fn bytes(self, units: Units) -> Option<u64> {
+        let factor: u64 = match (self.unit, units) {
+            (SizeUnit::Bytes, _) => 1,
+            (SizeUnit::Scaled(power), Units::Decimal) => 1_000_u64.checked_pow(power.into())?,
+            (SizeUnit::Scaled(power), Units::Binary) | (SizeUnit::Binary(power), _) => {
+                1_024_u64.checked_pow(power.into())?
+            }
+        };
+        self.number.checked_mul(factor)
+    }
+}
+
+impl FromStr for Size {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Size, ValueError> {
+        let Some((number, unit)) = leading_number(text) else { return Err(ValueError::new(text, RULE)) };
+        let unit = SizeUnit::read(unit).ok_or_else(|| ValueError::new(text, RULE))?;
+        let size = number.map(|number| Size { number, unit });
+        // The larger reading must fit, so that a size that was accepted once has a value under either setting.
+        size.filter(|s| s.bytes(Units::Binary).is_some())
+            .ok_or_else(|| ValueError::new(text, "is more than 2^64 bytes, the largest size"))
+    }
+}
+
+impl SizeUnit {
+    fn read(text: &str) -> Option<SizeUnit> {
+        let upper = text.to_ascii_uppercase();
+        if upper.is_empty() || upper == "B" {
+            return Some(SizeUnit::Bytes);
+        }
+        let mut chars = upper.chars();
+        let letter = chars.next()?;
+        let power = LETTERS.iter().position(|l| *l == letter)? as u8 + 1;
+        match chars.as_str() {
+            "" | "B" => Some(SizeUnit::Scaled(power)),
+            "I" | "IB" => Some(SizeUnit::Binary(power)),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let letter = |power: u8| LETTERS.get(usize::from(power).wrapping_sub(1)).copied().unwrap_or('?');
+        match self.unit {
+            SizeUnit::Bytes => write!(f, "{}B", self.number),
+            SizeUnit::Scaled(power) => write!(f, "{}{}B", self.number, letter(power)),
+            SizeUnit::Binary(power) => write!(f, "{}{}iB", self.number, letter(power)),
+        }
+    }
+}
+
+plain_value!(Size, "<integer>[KB|MB|GB|TB|PB]");

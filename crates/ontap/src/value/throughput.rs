@@ -1,0 +1,184 @@
+//! What a fixed policy group limits: `10000IOPS`, `300MB/s`, both in either order, or one of the words `INF`, `none`
+//! and `0`. Byte rates count in powers of ten (1 MB/s = 10^6 B/s), unlike sizes.
+
+use super::{BYTES_PER_SECOND_MAX, IOPS_MAX, ValueError, leading_number, plain_value};
+use std::fmt;
+use std::str::FromStr;
+
+/// The value of `-max-throughput`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Throughput {
+    /// `INF`: no limit; what a group has from the start.
+    Infinite,
+    /// `none`: takes a limit away.
+    None,
+    /// `0`: no ceiling, or no floor.
+    Zero,
+    /// At least one number.
+    Limits(Limits),
+}
+
+/// Operations and bytes per second; whichever is met first binds. At least one is present, and none is zero.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// Operations per second.
+    pub iops: Option<u64>,
+    /// Bytes per second.
+    pub bytes_per_second: Option<u64>,
+}
+
+/// The value of `-min-throughput`: as [`Throughput`], but never infinite.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MinThroughput(Throughput);
+
+const SUFFIXES: [(&str, u64); 5] =
+    [("TB/s", 1_000_000_000_000), ("GB/s", 1_000_000_000), ("MB/s", 1_000_000), ("KB/s", 1_000), ("B/s", 1)];
+
+const RULE: &str = "is not a throughput: write IOPS, bytes per second or both, such as 10000IOPS,300MB/s \
+                    (units B/s, KB/s, MB/s, GB/s, TB/s in powers of ten), or INF, none or 0";
+
+impl Throughput {
+    /// The numbers, or nothing where nothing is limited.
+    pub fn limits(self) -> Option<Limits> {
+        match self {
+            Throughput::Limits(limits) => Some(limits),
+            Throughput::Infinite | Throughput::None | Throughput::Zero => None,
+        }
+    }
+}
+
+impl MinThroughput {
+    /// A floor of these numbers; zero without any.
+    pub fn new(limits: Limits) -> MinThroughput {
+        MinThroughput(limits.into())
+    }
+
+    /// The numbers, or nothing where nothing is promised.
+    pub fn limits(self) -> Option<Limits> {
+        self.0.limits()
+    }
+}
+
+impl From<Limits> for Throughput {
+    /// Zeros count as absent.
+    fn from(limits: Limits) -> Throughput {
+        let limits = Limits {
+            iops: limits.iops.filter(|n| *n > 0),
+            bytes_per_second: limits.bytes_per_second.filter(|n| *n > 0),
+        };
+        if limits == Limits::default() { Throughput::Zero } else { Throughput::Limits(limits) }
+    }
+}
+
+impl FromStr for Throughput {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Throughput, ValueError> {
+        match text.to_ascii_lowercase().as_str() {
+            "inf" => return Ok(Throughput::Infinite),
+            "none" => return Ok(Throughput::None),
+            "non" | "no" => return Err(ValueError::new(text, RULE).meaning("none")),
+            _ => {}
+        }
+        let mut limits = Limits::default();
+        for part in text.split(',') {
+            let slot = match Part::read(text, part)? {
+                Part::Iops(n) => limits.iops.replace(n),
+                Part::Bytes(n) => limits.bytes_per_second.replace(n),
+            };
+            if slot.is_some() {
+                return Err(ValueError::new(text, "gives the same kind of limit twice: give IOPS and bytes once each"));
+            }
+        }
+        Ok(limits.into())
+    }
+}
+
+/// One side of the comma.
+enum Part {
+    Iops(u64),
+    Bytes(u64),
+}
+
+impl Part {
+    fn read(whole: &str, part: &str) -> Result<Part, ValueError> {
+        let Some((number, unit)) = leading_number(part) else { return Err(ValueError::new(whole, RULE)) };
+        // A bare number is IOPS: the manual refuses it, shells in the field have taken it.
+        if unit.is_empty() || unit.eq_ignore_ascii_case("iops") {
+            return match number {
+                Some(n) if n <= IOPS_MAX => Ok(Part::Iops(n)),
+                _ => Err(ValueError::new(whole, format!("is more than {IOPS_MAX} IOPS, the largest limit"))),
+            };
+        }
+        match SUFFIXES.iter().find(|(suffix, _)| unit.eq_ignore_ascii_case(suffix)) {
+            Some((_, scale)) => match number.and_then(|n| n.checked_mul(*scale)) {
+                Some(n) if n <= BYTES_PER_SECOND_MAX => Ok(Part::Bytes(n)),
+                _ => Err(ValueError::new(whole, "is more than 4194303MB/s, the largest limit")),
+            },
+            None => Err(Part::unknown_unit(whole, part, unit)),
+        }
+    }
+
+    /// Proposes the unit that the typed one looks like: `300MB` or `300M` for `300MB/s`, `300iop` for `300IOPS`.
+    fn unknown_unit(whole: &str, part: &str, unit: &str) -> ValueError {
+        let error = ValueError::new(whole, RULE);
+        let typed = unit.to_ascii_lowercase();
+        let likely = SUFFIXES.iter().map(|(suffix, _)| *suffix).chain(["IOPS"]).find(|suffix| {
+            let full = suffix.to_ascii_lowercase();
+            full.starts_with(&typed) || typed == full.replace("/s", "ps")
+        });
+        match (likely, part.strip_suffix(unit)) {
+            (Some(suffix), Some(number)) => error.meaning(whole.replace(part, &format!("{number}{suffix}"))),
+            _ => error,
+        }
+    }
+}
+
+impl fmt::Display for Throughput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Throughput::Infinite => f.write_str("INF"),
+            Throughput::None => f.write_str("none"),
+            Throughput::Zero => f.write_str("0"),
+            Throughput::Limits(limits) => limits.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for Limits {
+    /// IOPS first; bytes in the largest unit that needs no fraction.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(iops) = self.iops {
+            write!(f, "{iops}IOPS")?;
+        }
+        if let (Some(_), Some(_)) = (self.iops, self.bytes_per_second) {
+            f.write_str(",")?;
+        }
+        let Some(bytes) = self.bytes_per_second else { return Ok(()) };
+        let whole = SUFFIXES.iter().find(|(_, scale)| bytes >= *scale && bytes % scale == 0);
+        let (suffix, scale) = whole.copied().unwrap_or(("B/s", 1));
+        write!(f, "{}{suffix}", bytes / scale)
+    }
+}
+
+impl FromStr for MinThroughput {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<MinThroughput, ValueError> {
+        match text.parse()? {
+            Throughput::Infinite => {
+                Err(ValueError::new(text, "is no floor: give IOPS, bytes per second, or 0 for none"))
+            }
+            other => Ok(MinThroughput(other)),
+        }
+    }
+}
+
+impl fmt::Display for MinThroughput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+plain_value!(Throughput, "<iops>IOPS[,<rate>MB/s]|INF|none|0");
+plain_value!(MinThroughput, "<iops>IOPS[,<rate>MB/s]|none|0");

@@ -1,0 +1,122 @@
+//! Policy groups: a policy with a name, an owner and members, and the three that are built in.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use block::{Iops, ObjectId};
+
+use crate::adaptive::Density;
+use crate::edit::GroupId;
+use crate::policy::{AdaptivePolicy, Policy};
+use crate::rule::{Refusal, Rule};
+
+/// Who made a policy group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GroupClass {
+    /// Built in, read-only, fits every SVM.
+    Preset,
+    /// An administrator's, of one SVM.
+    User,
+}
+
+/// One policy group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    pub(crate) id: GroupId,
+    pub(crate) name: Arc<str>,
+    pub(crate) uuid: u128,
+    pub(crate) svm: Option<ObjectId>,
+    pub(crate) policy: Policy,
+    pub(crate) members: BTreeSet<ObjectId>,
+    /// SVMs whose template it is.
+    pub(crate) templates: BTreeSet<ObjectId>,
+}
+
+impl Group {
+    /// Its number: the policy group ID of the administrators, and the shared budget of the scheduler.
+    pub const fn id(&self) -> GroupId {
+        self.id
+    }
+
+    /// Its name, unique over all SVMs and both kinds.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its UUID, as whoever made it gave it.
+    pub const fn uuid(&self) -> u128 {
+        self.uuid
+    }
+
+    /// The SVM that owns it; `None` for a built-in group.
+    pub const fn svm(&self) -> Option<ObjectId> {
+        self.svm
+    }
+
+    /// Who made it.
+    pub const fn class(&self) -> GroupClass {
+        if self.svm.is_none() { GroupClass::Preset } else { GroupClass::User }
+    }
+
+    /// What it stands for.
+    pub const fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// The objects in it, by number.
+    pub fn members(&self) -> impl ExactSizeIterator<Item = ObjectId> + '_ {
+        self.members.iter().copied()
+    }
+
+    /// The SVMs whose template it is.
+    pub fn templates(&self) -> impl ExactSizeIterator<Item = ObjectId> + '_ {
+        self.templates.iter().copied()
+    }
+
+    pub(crate) fn new(id: GroupId, name: &str, uuid: u128, svm: Option<ObjectId>, policy: Policy) -> Group {
+        let (members, templates) = Default::default();
+        Group { id, name: name.into(), uuid, svm, policy, members, templates }
+    }
+
+    pub(crate) fn subject(name: &str) -> String {
+        format!("policy group {name}")
+    }
+}
+
+/// The built-in groups, numbers 1 to 3: name, expected and peak IOPS per TB, absolute minimum.
+pub(crate) fn presets() -> impl Iterator<Item = Group> {
+    const PRESETS: [(&str, u64, u64, u64); 3] =
+        [("extreme", 6144, 12288, 1000), ("performance", 2048, 4096, 500), ("value", 128, 512, 75)];
+    // Fixed UUIDs: the same built-in group is the same everywhere.
+    const UUID: u128 = 0x5ea1_a110_0000_4000_8000_0000_0000_0000;
+    PRESETS.into_iter().zip(1u32..).map(|((name, expected, peak, minimum), id)| {
+        let policy = AdaptivePolicy {
+            absolute_min: Some(Iops(minimum)),
+            ..AdaptivePolicy::new(Density::per_tb(expected), Density::per_tb(peak))
+        };
+        Group::new(GroupId(id), name, UUID + u128::from(id), None, Policy::Adaptive(policy))
+    })
+}
+
+/// Whether `name` may be a policy group's.
+pub(crate) fn check_name(name: &str) -> Result<(), Refusal> {
+    let fits = (1..=127).contains(&name.len())
+        && name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
+    if fits { Ok(()) } else { Err(Refusal::new(Rule::GroupName, "policy group", format_args!("{name:?}"))) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_has_1_to_127_characters_of_the_allowed_ones() {
+        for name in ["p", "policy1-shared", "9_x", &"a".repeat(127)] {
+            assert!(check_name(name).is_ok(), "{name}");
+        }
+        for name in ["", "-p", "_p", "a b", "a.b", "ä", &"a".repeat(128)] {
+            assert_eq!(check_name(name).unwrap_err().rule, Rule::GroupName, "{name}");
+        }
+    }
+}

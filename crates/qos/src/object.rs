@@ -1,0 +1,176 @@
+//! Storage objects as administrators know them: a name in a tree SVM > volume > qtree, LUN, file, and what hangs on it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use block::{ObjectId, Time};
+
+use crate::adaptive::{Evaluation, Size};
+use crate::edit::GroupId;
+use crate::rule::{Refusal, Rule};
+
+/// What kind of object it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ObjectKind {
+    /// A storage virtual machine: one tenant.
+    Svm,
+    /// A volume of an SVM.
+    Volume,
+    /// A top folder of a volume with rules of its own.
+    Qtree,
+    /// A block device inside a volume or qtree.
+    Lun,
+    /// A file inside a volume or qtree.
+    File,
+}
+
+impl ObjectKind {
+    /// Whether an adaptive policy fits: it needs a size.
+    pub const fn has_size(self) -> bool {
+        matches!(self, ObjectKind::Volume | ObjectKind::Lun | ObjectKind::File)
+    }
+
+    /// Whether nothing hangs on it.
+    pub const fn is_leaf(self) -> bool {
+        matches!(self, ObjectKind::Lun | ObjectKind::File)
+    }
+
+    pub(crate) const fn may_hang_on(self, parent: Option<ObjectKind>) -> bool {
+        match self {
+            ObjectKind::Svm => parent.is_none(),
+            ObjectKind::Volume => matches!(parent, Some(ObjectKind::Svm)),
+            ObjectKind::Qtree => matches!(parent, Some(ObjectKind::Volume)),
+            ObjectKind::Lun | ObjectKind::File => matches!(parent, Some(ObjectKind::Volume | ObjectKind::Qtree)),
+        }
+    }
+
+    /// Whether `name` may be its name inside its parent; see [`Rule::ObjectName`], [`Rule::LunPath`], [`Rule::FilePath`].
+    pub(crate) fn check_name(self, name: &str, subject: &str) -> Result<(), Refusal> {
+        let (rule, fits) = match self {
+            ObjectKind::Lun => (Rule::LunPath, is_component(name)),
+            ObjectKind::File => (Rule::FilePath, name.len() <= PATH_BYTES_MAX && name.split('/').all(is_component)),
+            _ => (Rule::ObjectName, is_word(name)),
+        };
+        if fits { Ok(()) } else { Err(Refusal::new(rule, subject, format_args!("{name:?}"))) }
+    }
+}
+
+/// The longest path of a file inside its volume.
+const PATH_BYTES_MAX: usize = 4096;
+
+fn is_word(name: &str) -> bool {
+    let letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    (1..=203).contains(&name.len())
+        && name.starts_with(letter)
+        && name.chars().all(|c| letter(c) || matches!(c, '-' | '.'))
+}
+
+fn is_component(name: &str) -> bool {
+    (1..=255).contains(&name.len()) && name != "." && name != ".." && !name.chars().any(|c| c == '/' || c.is_control())
+}
+
+impl fmt::Display for ObjectKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            ObjectKind::Svm => "SVM",
+            ObjectKind::Volume => "volume",
+            ObjectKind::Qtree => "qtree",
+            ObjectKind::Lun => "LUN",
+            ObjectKind::File => "file",
+        })
+    }
+}
+
+/// The policy group that an object is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Membership {
+    /// Which group.
+    pub group: GroupId,
+    /// Under an adaptive policy, what it came to when last evaluated; zero under a fixed one.
+    pub evaluation: Evaluation,
+}
+
+/// One storage object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Object {
+    pub(crate) id: ObjectId,
+    pub(crate) kind: ObjectKind,
+    pub(crate) name: Arc<str>,
+    pub(crate) parent: Option<ObjectId>,
+    pub(crate) children: BTreeMap<Arc<str>, ObjectId>,
+    pub(crate) size: Size,
+    pub(crate) membership: Option<Membership>,
+    pub(crate) template: Option<GroupId>,
+    pub(crate) fair: bool,
+    /// When its adaptive policy is evaluated anew, if its size changed since it last was.
+    pub(crate) due: Option<Time>,
+    /// LUNs and files in policy groups anywhere below: answers the nesting rule without a search.
+    pub(crate) leaves_in_groups: usize,
+}
+
+impl Object {
+    /// Its number.
+    pub const fn id(&self) -> ObjectId {
+        self.id
+    }
+
+    /// Its kind.
+    pub const fn kind(&self) -> ObjectKind {
+        self.kind
+    }
+
+    /// Its name inside its parent; a file's is its path there, without the first slash.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it hangs on; `None` for an SVM.
+    pub const fn parent(&self) -> Option<ObjectId> {
+        self.parent
+    }
+
+    /// What hangs on it, by name.
+    pub fn children(&self) -> impl Iterator<Item = ObjectId> + '_ {
+        self.children.values().copied()
+    }
+
+    /// Its size as last told; zero for kinds without one.
+    pub const fn size(&self) -> Size {
+        self.size
+    }
+
+    /// The policy group that it is in.
+    pub const fn membership(&self) -> Option<Membership> {
+        self.membership
+    }
+
+    /// An SVM's template: the adaptive group that volumes made in it from now on join.
+    pub const fn template(&self) -> Option<GroupId> {
+        self.template
+    }
+
+    /// Whether its children take turns even where no limit binds.
+    pub const fn fair(&self) -> bool {
+        self.fair
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_checked_by_kind() {
+        let fits = |kind: ObjectKind, name: &str| kind.check_name(name, "x").is_ok();
+        for name in ["vol1", "_x", "epic_rhel1_01", "a-b.c", &"v".repeat(203)] {
+            assert!(fits(ObjectKind::Volume, name), "{name}");
+        }
+        for name in ["", "-v", ".v", "a b", "a/b", "ä", &"v".repeat(204)] {
+            assert!(!fits(ObjectKind::Volume, name), "{name}");
+        }
+        assert!(fits(ObjectKind::Lun, "lun 1") && !fits(ObjectKind::Lun, "a/b") && !fits(ObjectKind::Lun, ".."));
+        assert!(fits(ObjectKind::File, "dir/file.vmdk") && !fits(ObjectKind::File, "dir//file"));
+        assert!(!fits(ObjectKind::File, "dir/../file") && !fits(ObjectKind::File, "a\nb"));
+    }
+}

@@ -1,0 +1,155 @@
+//! The registry as plain records, for whoever keeps it over a restart, and back.
+//!
+//! Numbers survive: an object and a policy group come back under their own. Built-in groups are not in the records.
+//! What an adaptive policy comes to is not either; it is evaluated at once, as on assignment.
+
+use block::ObjectId;
+
+use super::{Change, Registry};
+use crate::adaptive::Size;
+use crate::edit::{Edit, GroupId};
+use crate::group::{Group, GroupClass};
+use crate::object::{Object, ObjectKind};
+use crate::policy::Policy;
+use crate::rule::{Refusal, Rule};
+use crate::settings::RegistrySettings;
+
+/// All that must be kept of a registry but for its settings.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Catalogue {
+    /// In any order.
+    pub objects: Vec<ObjectRecord>,
+    /// In any order, without the built-in groups.
+    pub groups: Vec<GroupRecord>,
+    /// See [`Registry::set_fair`].
+    pub fair: bool,
+}
+
+/// One storage object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectRecord {
+    /// Its number, greater than its parent's.
+    pub id: ObjectId,
+    /// Its kind.
+    pub kind: ObjectKind,
+    /// What it hangs on.
+    pub parent: Option<ObjectId>,
+    /// Its name there; a file's is its path without the first slash.
+    pub name: String,
+    /// Its size.
+    pub size: Size,
+    /// The policy group that it is in.
+    pub group: Option<GroupId>,
+    /// An SVM's template.
+    pub template: Option<GroupId>,
+    /// See [`Registry::set_fair`].
+    pub fair: bool,
+}
+
+/// One policy group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupRecord {
+    /// Its number.
+    pub id: GroupId,
+    /// Its name.
+    pub name: String,
+    /// Its UUID.
+    pub uuid: u128,
+    /// Its owner.
+    pub svm: ObjectId,
+    /// What it stands for.
+    pub policy: Policy,
+}
+
+impl Registry {
+    /// What to keep.
+    pub fn catalogue(&self) -> Catalogue {
+        Catalogue {
+            objects: self.objects.values().map(object_record).collect(),
+            groups: self.groups.values().filter_map(group_record).collect(),
+            fair: self.fair,
+        }
+    }
+
+    /// The registry that the records describe, with the edits that bring an empty scheduler there. Every rule is
+    /// checked as when the records were made, so records that other settings allowed may be refused.
+    pub fn restore(settings: RegistrySettings, catalogue: &Catalogue) -> Result<(Registry, Change), Refusal> {
+        let mut registry = Registry::new(settings);
+        let mut edits = Vec::new();
+        let mut objects: Vec<&ObjectRecord> = catalogue.objects.iter().collect();
+        objects.sort_by_key(|record| record.id);
+        for record in &objects {
+            registry.restore_object(record, &mut edits)?;
+        }
+        for record in &catalogue.groups {
+            registry.restore_group(record, &mut edits)?;
+        }
+        for record in &objects {
+            registry.restore_policy(record, &mut edits)?;
+        }
+        edits.extend(registry.set_fair(None, catalogue.fair)?.edits);
+        Ok((registry, Change { edits, notes: Vec::new() }))
+    }
+
+    fn restore_object(&mut self, record: &ObjectRecord, edits: &mut Vec<Edit>) -> Result<(), Refusal> {
+        let ObjectRecord { id, kind, parent, name, size, .. } = record;
+        if self.objects.contains_key(id) || id.0 == u32::MAX {
+            return Err(Refusal::new(Rule::Catalogue, format_args!("{kind} {name}"), format_args!("number {}", id.0)));
+        }
+        self.check_new(*parent, *kind, name)?;
+        self.insert_as(*id, *parent, *kind, name, *size, edits);
+        Ok(())
+    }
+
+    fn restore_group(&mut self, record: &GroupRecord, edits: &mut Vec<Edit>) -> Result<(), Refusal> {
+        let GroupRecord { id, name, uuid, svm, policy } = record;
+        if self.groups.contains_key(id) || id.0 == u32::MAX {
+            let given = format!("number {}", id.0);
+            return Err(Refusal::new(Rule::Catalogue, Group::subject(name), given));
+        }
+        self.check_group(name, *svm, policy)?;
+        let group = Group::new(*id, name, *uuid, Some(*svm), policy.clone().normal());
+        self.insert_group(group, edits);
+        Ok(())
+    }
+
+    fn restore_policy(&mut self, record: &ObjectRecord, edits: &mut Vec<Edit>) -> Result<(), Refusal> {
+        let name = |id: GroupId| match self.groups.get(&id) {
+            Some(group) => Ok(group.name.clone()),
+            None => Err(Refusal::new(Rule::Catalogue, self.label(record.id), format_args!("policy group {}", id.0))),
+        };
+        let (group, template) = (record.group.map(name).transpose()?, record.template.map(name).transpose()?);
+        edits.extend(self.attach(record.id, group.as_deref())?.edits);
+        if template.is_some() {
+            edits.extend(self.set_template(record.id, template.as_deref())?.edits);
+        }
+        edits.extend(self.set_fair(Some(record.id), record.fair)?.edits);
+        Ok(())
+    }
+}
+
+fn object_record(object: &Object) -> ObjectRecord {
+    ObjectRecord {
+        id: object.id,
+        kind: object.kind,
+        parent: object.parent,
+        name: object.name.to_string(),
+        size: object.size,
+        group: object.membership.map(|membership| membership.group),
+        template: object.template,
+        fair: object.fair,
+    }
+}
+
+fn group_record(group: &Group) -> Option<GroupRecord> {
+    match (group.class(), group.svm) {
+        (GroupClass::User, Some(svm)) => Some(GroupRecord {
+            id: group.id,
+            name: group.name.to_string(),
+            uuid: group.uuid,
+            svm,
+            policy: group.policy.clone(),
+        }),
+        _ => None,
+    }
+}

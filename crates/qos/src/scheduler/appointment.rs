@@ -1,0 +1,165 @@
+//! Appointments: how a request passes two limits that are never open at the same moment.
+//!
+//! ```text
+//!   volume's limit   ──open── taken by a neighbour ──open── …        both used up all the time: whenever one opens,
+//!   group's limit    ─────open── taken by a member ─────open── …     the other is closed, and the member in both starves
+//! ```
+//!
+//! Limits that nest never meet so: what opened beneath stays open until its turn above. A shared group crosses the tree,
+//! so a member that is in turn at one of the two and held by the other is given an appointment: all limits on its path
+//! are charged now, as of the moment when the last of them opens, and it goes then, unasked.
+//!
+//! Nobody loses by it: a charge for a moment that is not further away than a limit's tolerance leaves that limit's clock
+//! where it would be. Where requests are so large that it is further away at both limits, a member that its group called
+//! in vain a few times gets an appointment all the same. A limit is never charged for a moment beyond its tolerance, so
+//! it loses nothing then either; the one request may fall late into a second that is full.
+
+use block::Time;
+
+use super::node::{Entity, ROOT};
+use super::turn::{Price, Turn};
+use super::{Pick, Scheduler, Warrant};
+use crate::heap::Entry;
+use crate::slab::NONE;
+
+/// How often a member that its group calls is sent away because the moment is too far, before it gets its appointment.
+const MISSES_MAX: u8 = 4;
+
+/// What the limits on a path say together.
+struct Together {
+    /// All of them are open then.
+    open: Time,
+    /// None of them loses by a charge of this moment.
+    latest: Time,
+}
+
+impl Scheduler {
+    /// When a node in turn at a desk, but held by its group or above it, can go, if it may be promised.
+    pub(super) fn may_promise(&mut self, node: u32, desk_of: Entity) -> Option<Time> {
+        let together = self.together(node, desk_of)?;
+        let by_group = matches!(desk_of, Entity::Group(_));
+        let misses = self.nodes[node].misses;
+        if together.open > together.latest && (!by_group || misses < MISSES_MAX) {
+            self.nodes[node].misses = misses.saturating_add(u8::from(by_group));
+            return None;
+        }
+        self.nodes[node].misses = 0;
+        Some(together.open)
+    }
+
+    /// Looks at every limit from a node's group up to the root. `None` where it is not this node's turn everywhere, where
+    /// it is not known when a limit opens, and where no limit above the node competes with its group's.
+    fn together(&self, node: u32, desk_of: Entity) -> Option<Together> {
+        let mut together = Together { open: self.now, latest: Time::MAX };
+        let by_group = matches!(desk_of, Entity::Group(_));
+        let group = self.nodes[node].group;
+        self.add_limit_to(&mut together, Entity::Group(group))?;
+        if !by_group && !self.is_in_turn(self.nodes[node].group_seat.tag, self.groups[group].desk) {
+            return None;
+        }
+        let (mut at, mut paced) = (node, false);
+        while self.nodes[at].parent != ROOT {
+            let parent = self.nodes[at].parent;
+            if by_group && !self.is_in_turn(self.nodes[at].seat.tag, self.nodes[parent].desk) {
+                return None;
+            }
+            at = parent;
+            paced |= self.add_limit_to(&mut together, Entity::Node(at))?;
+            if self.nodes[at].group != NONE {
+                paced |= self.add_limit_to(&mut together, Entity::Group(self.nodes[at].group))?;
+            }
+        }
+        paced.then_some(together)
+    }
+
+    /// Adds a limit; whether it has a rate. `None` for one that opens with an end, nobody knows when.
+    fn add_limit_to(&self, together: &mut Together, entity: Entity) -> Option<bool> {
+        let limit = self.limit_of(entity);
+        if limit == NONE {
+            return Some(false);
+        }
+        let limit = &self.limits[limit];
+        if limit.until <= self.now && !self.is_open(entity) {
+            return None;
+        }
+        if limit.has_rate() {
+            together.open = together.open.max(limit.until);
+            together.latest = together.latest.min(limit.latest(self.now));
+        }
+        Some(limit.has_rate())
+    }
+
+    /// Whether one with this tag need not let anybody at the desk go first.
+    fn is_in_turn(&self, tag: u64, desk: u32) -> bool {
+        let desk = &self.desks[desk];
+        desk.waiting == 0 || desk.tag_on_arrival(tag, self.slack()) <= desk.now
+    }
+
+    /// Promises the first of an object's queue to go at that moment: its turn and its limits are charged.
+    pub(super) fn appoint(&mut self, leaf: u32, at: Time) {
+        let bytes = self.jobs[self.nodes[leaf].head].bytes;
+        let slack = self.slack();
+        let mut child = NONE;
+        let mut node = leaf;
+        while node != NONE {
+            let (group, parent) = (self.nodes[node].group, self.nodes[node].parent);
+            let desk = self.nodes[node].desk;
+            if desk != NONE {
+                let limit = self.nodes[node].limit;
+                let price = if limit == NONE { Price::default() } else { self.limits[limit].price };
+                let cost = price.cost(bytes);
+                self.charge_turn(desk, child, Turn { cost, slack, by_turn: true });
+            }
+            self.reserve(self.nodes[node].limit, at, bytes);
+            if group != NONE {
+                self.charge_group_turn(group, node, bytes, true);
+                self.reserve(self.groups[group].limit, at, bytes);
+            }
+            (child, node) = (node, parent);
+        }
+        if self.nodes[leaf].desk != NONE {
+            self.stand_own(leaf);
+        }
+        self.nodes[leaf].called = true;
+        if !self.has_work(Entity::Node(leaf)) {
+            self.leave(Entity::Node(leaf));
+        }
+        let seq = self.next_seq();
+        self.nodes[leaf].appointment = seq;
+        self.appointments.push(Entry { key: at.as_nanos(), id: leaf, seq });
+    }
+
+    fn reserve(&mut self, limit: u32, at: Time, bytes: u64) {
+        if limit != NONE {
+            let latest = self.limits[limit].latest(self.now);
+            self.limits[limit].reserve(at.min(latest), bytes);
+        }
+    }
+
+    /// The first whose moment has come.
+    pub(super) fn pick_called(&mut self) -> Option<Pick> {
+        loop {
+            let entry = self.appointments.peek().filter(|entry| entry.key <= self.now.as_nanos())?;
+            let node = &self.nodes[entry.id];
+            if node.called && node.appointment == entry.seq {
+                return Some(Pick { job: node.head, warrant: Warrant::Called });
+            }
+            // Its queue was cancelled; what was charged for it is gone.
+            self.appointments.pop();
+        }
+    }
+
+    /// The one picked went; what else it has queued waits again as usual.
+    pub(super) fn kept_appointment(&mut self, leaf: u32) {
+        self.appointments.pop();
+        self.nodes[leaf].called = false;
+        if self.nodes[leaf].queued > 0 {
+            self.queue_filled(leaf);
+        }
+    }
+
+    /// When the next moment comes.
+    pub(super) fn next_appointment(&self) -> Option<Time> {
+        self.appointments.peek().map(|entry| Time::from_nanos(entry.key))
+    }
+}

@@ -1,0 +1,81 @@
+//! What the owner of a registry decides once for all its policies.
+
+use block::Span;
+
+use crate::adaptive::Units;
+use crate::edit::Burst;
+
+/// Which levels of the tree may carry a policy at the same time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Nesting {
+    /// As ONTAP from 9.18.1: SVM, volume and qtree may each carry one; a LUN or file may only where nothing above it
+    /// does.
+    #[default]
+    Ontap,
+    /// Every level may carry one; the tightest limit binds.
+    Free,
+}
+
+/// The burst of a policy that says nothing of one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DefaultBurst {
+    /// None: a ceiling is a ceiling.
+    #[default]
+    None,
+    /// ONTAP's: 50 % for 1 s.
+    Ontap,
+}
+
+impl DefaultBurst {
+    /// In numbers.
+    pub const fn burst(self) -> Option<Burst> {
+        match self {
+            DefaultBurst::None => None,
+            DefaultBurst::Ontap => Some(Burst { percent: 50, duration: Span::SECOND }),
+        }
+    }
+}
+
+/// What the peak of an adaptive policy is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PeakMode {
+    /// The ceiling, always available.
+    #[default]
+    Ceiling,
+    /// Reached only on credit saved below the expected rate; without credit the expected rate is the ceiling.
+    Credits,
+}
+
+/// Settings of a registry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RegistrySettings {
+    /// Which levels may carry a policy at the same time.
+    pub nesting: Nesting,
+    /// What a TB is.
+    pub units: Units,
+    /// The burst where a policy says nothing.
+    pub burst: DefaultBurst,
+    /// The peak where an adaptive policy says nothing.
+    pub peak: PeakMode,
+    /// Policy groups at most, built-in ones not counted. ONTAP's limit is the default.
+    pub groups_max: usize,
+    /// Objects in policy groups at most. ONTAP's limit is the default; a million is fine here.
+    pub workloads_max: usize,
+    /// An object under an adaptive policy that changed its size is evaluated anew after this long. The default leaves
+    /// the caller a minute to come round within the 5 minutes promised.
+    pub evaluation_interval: Span,
+}
+
+impl Default for RegistrySettings {
+    fn default() -> RegistrySettings {
+        RegistrySettings {
+            nesting: Nesting::default(),
+            units: Units::default(),
+            burst: DefaultBurst::default(),
+            peak: PeakMode::default(),
+            groups_max: 12_000,
+            workloads_max: 40_000,
+            evaluation_interval: Span::from_secs(240),
+        }
+    }
+}

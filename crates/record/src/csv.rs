@@ -1,0 +1,150 @@
+//! The per-second figures as CSV (RFC 4180, UTF-8, with a header line): a row for every second and workload, ordered by
+//! time and then as the plan orders the workloads. [`COLUMNS`] says what each column holds.
+
+use crate::{held_by, relation};
+use ::csv::{Terminator, WriterBuilder};
+use block::Span;
+use stats::{Interval, Recording, WorkloadRecord};
+use std::io::{self, Write};
+
+/// One column: its name in the header line, and what it holds.
+#[derive(Clone, Copy, Debug)]
+pub struct Column {
+    /// The name.
+    pub name: &'static str,
+    /// What it holds, with its unit.
+    pub about: &'static str,
+    value: fn(&Line<'_>) -> String,
+}
+
+/// What a row is made of.
+struct Line<'r> {
+    recording: &'r Recording,
+    workload: &'r WorkloadRecord,
+    interval: &'r Interval,
+}
+
+const fn column(name: &'static str, about: &'static str, value: fn(&Line<'_>) -> String) -> Column {
+    Column { name, about, value }
+}
+
+/// All columns, from left to right.
+///
+/// Response time counts from when a request was due, service time from when it was handed over, both to its end; the
+/// waits are means over the requests of the second, as the server tells them.
+pub const COLUMNS: [Column; 25] = [
+    column("second", "start of the interval, in seconds from the start of the first phase", |line| {
+        decimal(line.interval.start.as_secs_f64())
+    }),
+    column("phase", "name of the phase; empty between phases", |line| {
+        let phases = &line.recording.phases;
+        relation::phase_of(phases, line.interval).map_or(String::new(), |phase| phases[phase].name.clone())
+    }),
+    column("workload", "name of the workload in the plan", |line| line.workload.name.clone()),
+    column("host", "host the workload stands for", |line| line.workload.host.clone()),
+    column("object", "path of the storage object it uses", |line| line.workload.object.clone()),
+    column("iops", "operations per second", |line| decimal(line.interval.iops())),
+    column("mb_per_s", "throughput in 10^6 bytes per second", |line| decimal(line.interval.bytes_per_second() / 1e6)),
+    column("reads", "reads that ended in the interval", |line| line.interval.counts.reads.to_string()),
+    column("writes", "writes that ended in the interval", |line| line.interval.counts.writes.to_string()),
+    column("other", "other operations that ended in the interval", |line| line.interval.counts.other.to_string()),
+    column("faults", "operations that failed", |line| line.interval.counts.faults.to_string()),
+    column("response_mean_ms", "mean response time in ms", |line| millis(line.interval.response.mean)),
+    column("response_p50_ms", "median response time in ms", |line| millis(line.interval.response.p50)),
+    column("response_p99_ms", "99th percentile of the response time in ms", |line| millis(line.interval.response.p99)),
+    column("response_p999_ms", "99.9th percentile of the response time in ms", |line| {
+        millis(line.interval.response.p999)
+    }),
+    column("response_max_ms", "longest response time in ms", |line| millis(line.interval.response.max)),
+    column("service_mean_ms", "mean service time in ms", |line| millis(line.interval.service.mean)),
+    column("service_p99_ms", "99th percentile of the service time in ms", |line| millis(line.interval.service.p99)),
+    column("wait_ceiling_ms", "mean wait in ms, held by a ceiling", |line| millis(line.interval.waits.ceiling)),
+    column("wait_floors_ms", "mean wait in ms, for the floors of others", |line| millis(line.interval.waits.floors)),
+    column("wait_turn_ms", "mean wait in ms, for its turn or for the device to take more", |line| {
+        millis(line.interval.waits.turn)
+    }),
+    column("device_ms", "mean time in the device in ms", |line| millis(line.interval.waits.device)),
+    column("outstanding", "requests outstanding at the end of the interval", |line| {
+        line.interval.outstanding.to_string()
+    }),
+    column("length_s", "length of the interval in seconds; the last one of a run may be shorter", |line| {
+        decimal(line.interval.length.as_secs_f64())
+    }),
+    column(
+        "held_by",
+        "what held it back: nothing, ceiling_iops, ceiling_throughput, shared_iops, shared_throughput, floors, disk, \
+         cpu or depth",
+        |line| held_by::name(line.interval.held_by).into(),
+    ),
+];
+
+/// Writes the header and all rows.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(recording: &Recording, out: impl Write) -> io::Result<()> {
+    let mut writer = WriterBuilder::new().terminator(Terminator::CRLF).from_writer(out);
+    writer.write_record(COLUMNS.map(|column| column.name))?;
+    let mut lines: Vec<Line<'_>> = Vec::new();
+    for workload in &recording.workloads {
+        lines.extend(workload.intervals.iter().map(|interval| Line { recording, workload, interval }));
+    }
+    // Stable, so workloads of the same second stay in the plan's order.
+    lines.sort_by_key(|line| line.interval.start);
+    for line in &lines {
+        writer.write_record(COLUMNS.map(|column| (column.value)(line)))?;
+    }
+    writer.flush()
+}
+
+/// At most three decimals, and none that are zero.
+fn decimal(number: f64) -> String {
+    trimmed(&format!("{number:.3}"))
+}
+
+/// Milliseconds, exact to the nanosecond.
+fn millis(span: Span) -> String {
+    let ns = span.as_nanos();
+    trimmed(&format!("{}.{:06}", ns / 1_000_000, ns % 1_000_000))
+}
+
+fn trimmed(number: &str) -> String {
+    number.trim_end_matches('0').trim_end_matches('.').into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stats::Phase;
+
+    #[test]
+    fn numbers_have_no_empty_decimals_and_lose_no_nanosecond() {
+        assert_eq!([5000.0, 0.0, 0.5, 1e6].map(decimal), ["5000", "0", "0.5", "1000000"]);
+        assert_eq!(
+            [0, 1, 73_100_000, 5_000_000_000].map(|ns| millis(Span::from_nanos(ns))),
+            ["0", "0.000001", "73.1", "5000"]
+        );
+    }
+
+    #[test]
+    fn rows_go_by_time_and_cells_are_quoted_where_they_must_be() {
+        let at = |s| Interval { start: Span::from_secs(s), length: Span::SECOND, ..Interval::default() };
+        let workload = |name: &str| WorkloadRecord {
+            name: name.into(),
+            intervals: vec![at(0), at(1)],
+            ..WorkloadRecord::default()
+        };
+        let phase = Phase { name: "one, \"two\"".into(), end: Span::SECOND, ..Phase::default() };
+        let recording =
+            Recording { phases: vec![phase], workloads: vec![workload("b"), workload("a")], ..Recording::default() };
+        let mut out = Vec::new();
+        write(&recording, &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let starts =
+            ["second,phase,workload,", "0,\"one, \"\"two\"\"\",b,", "0,\"one, \"\"two\"\"\",a,", "1,,b,", "1,,a,", ""];
+        assert_eq!(text.matches("\r\n").count(), 5);
+        for (line, start) in text.split("\r\n").zip(starts) {
+            assert!(line.starts_with(start), "{line} should start with {start}");
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! The tables, and how a file gets them: a row of steps, each taking a file from one version to the next.
+//!
+//! `PRAGMA user_version` counts the steps a file has had, and `PRAGMA application_id` says that it is ours. A new file
+//! takes every step, an older one the missing ones after a copy was put beside it, a newer one is refused. All missing
+//! steps happen in one transaction, so a file is never between versions. A step that was ever released stays as it is.
+//!
+//! Whole numbers of 64 bits are stored bit for bit: from 2^63 on (a seed may be) SQLite shows them as negative.
+
+use super::Error;
+use rusqlite::{Connection, ErrorCode, TransactionBehavior};
+use std::path::{Path, PathBuf};
+
+/// `SWal`, the mark of our files.
+const APPLICATION_ID: i32 = 0x5357_616c;
+
+/// Step `n` (from 0) makes version `n + 1`.
+pub(super) const STEPS: &[&str] = &[include_str!("version_1.sql")];
+
+/// Makes the file behind `connection` one of the newest version, or says why it cannot be.
+pub(super) fn prepare(connection: &mut Connection, path: &Path, steps: &[&str]) -> Result<(), Error> {
+    let sqlite = |source| Error::sqlite(path, source);
+    let found = recognise(connection, path)?;
+    if found > steps.len() {
+        return Err(Error::Newer { path: path.into(), found, known: steps.len() });
+    }
+    if found == steps.len() {
+        return Ok(());
+    }
+    if found > 0 {
+        copy_beside(connection, path, found)?;
+    }
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(sqlite)?;
+    // Read again: while this one waited for the lock, another process may have taken the steps.
+    let found = pragma(&transaction, "user_version").map_err(sqlite)? as usize;
+    for step in steps.iter().skip(found) {
+        transaction.execute_batch(step).map_err(sqlite)?;
+    }
+    if found < steps.len() {
+        transaction.pragma_update(None, "application_id", APPLICATION_ID).map_err(sqlite)?;
+        transaction.pragma_update(None, "user_version", steps.len() as i64).map_err(sqlite)?;
+    }
+    transaction.commit().map_err(sqlite)
+}
+
+/// The version of a file of ours; 0 for an empty one.
+fn recognise(connection: &Connection, path: &Path) -> Result<usize, Error> {
+    let read = || -> rusqlite::Result<(i64, i64, i64)> {
+        let tables = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+        Ok((pragma(connection, "application_id")?, pragma(connection, "user_version")?, tables))
+    };
+    match read() {
+        Ok((0, 0, 0)) => Ok(0),
+        Ok((id, version, _)) if id == i64::from(APPLICATION_ID) && version > 0 => Ok(version as usize),
+        Ok(_) => Err(Error::NotResults { path: path.into() }),
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::NotADatabase) => {
+            Err(Error::NotResults { path: path.into() })
+        }
+        Err(error) => Err(Error::sqlite(path, error)),
+    }
+}
+
+/// A whole copy of the file as `NAME.v1.bak`, or with a number after it where that exists.
+fn copy_beside(connection: &Connection, path: &Path, version: usize) -> Result<PathBuf, Error> {
+    let name = |number: usize| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(format!(".v{version}.bak"));
+        if number > 1 {
+            name.push(format!(".{number}"));
+        }
+        PathBuf::from(name)
+    };
+    let copy = (1..).map(name).find(|name| !name.exists()).expect("names do not run out");
+    match connection.execute("VACUUM INTO ?1", [copy.to_string_lossy()]) {
+        Ok(_) => Ok(copy),
+        Err(source) => Err(Error::Backup { path: path.into(), copy, source }),
+    }
+}
+
+fn pragma(connection: &Connection, name: &str) -> rusqlite::Result<i64> {
+    connection.pragma_query_value(None, name, |row| row.get(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A later Seawall's steps: the real ones and one that adds a column.
+    const LATER: &[&str] = &[STEPS[0], "ALTER TABLE run ADD COLUMN place TEXT NOT NULL DEFAULT 'here'"];
+    /// A step that fails after it has changed something.
+    const BROKEN: &[&str] = &[STEPS[0], "ALTER TABLE run ADD COLUMN place TEXT; SELECT nonsense"];
+
+    fn open(path: &Path, steps: &[&str]) -> Result<Connection, Error> {
+        let mut connection = Connection::open(path).unwrap();
+        prepare(&mut connection, path, steps).map(|()| connection)
+    }
+
+    fn count(connection: &Connection, sql: &str) -> i64 {
+        connection.query_row(sql, [], |row| row.get(0)).unwrap()
+    }
+
+    const ADD_RUN: &str = "INSERT INTO run (title, plan, command, version, seed, started_unix_ms, simulated, cut_short,
+        host, kernel, cpu, cores, memory_bytes, storage, backend)
+        VALUES ('old', '', '', '', 0, 0, 0, 0, '', '', '', 0, 0, '', '')";
+
+    #[test]
+    fn an_older_file_is_upgraded_and_a_copy_of_it_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("results.sqlite");
+        open(&path, STEPS).unwrap().execute(ADD_RUN, []).unwrap();
+        let newer = open(&path, LATER).unwrap();
+        assert_eq!(count(&newer, "SELECT count(*) FROM run WHERE title = 'old' AND place = 'here'"), 1);
+        assert_eq!(pragma(&newer, "user_version").unwrap(), 2);
+        // The copy is a whole file of the old version, which the old program still opens.
+        let copy = open(&dir.path().join("results.sqlite.v1.bak"), STEPS).unwrap();
+        assert_eq!(count(&copy, "SELECT count(*) FROM run WHERE title = 'old'"), 1);
+    }
+
+    #[test]
+    fn a_newer_file_is_refused_in_one_line_and_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("results.sqlite");
+        open(&path, LATER).unwrap();
+        let before = std::fs::read(&path).unwrap();
+        let error = open(&path, STEPS).unwrap_err().to_string();
+        assert!(error.contains("format 2") && error.contains("up to 1") && !error.contains('\n'), "{error}");
+        assert_eq!(std::fs::read(&path).unwrap(), before);
+    }
+
+    #[test]
+    fn a_step_that_fails_leaves_the_old_version() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("results.sqlite");
+        open(&path, STEPS).unwrap();
+        assert!(matches!(open(&path, BROKEN), Err(Error::Sqlite { .. })));
+        let old = open(&path, STEPS).unwrap();
+        assert_eq!(count(&old, "SELECT count(*) FROM pragma_table_info('run') WHERE name = 'place'"), 0);
+    }
+
+    #[test]
+    fn a_second_upgrade_does_not_overwrite_the_first_copy() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("results.sqlite");
+        open(&path, STEPS).unwrap();
+        assert!(open(&path, BROKEN).is_err());
+        open(&path, LATER).unwrap();
+        assert!(dir.path().join("results.sqlite.v1.bak").exists());
+        assert!(dir.path().join("results.sqlite.v1.bak.2").exists());
+    }
+
+    #[test]
+    fn a_file_of_others_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let database = dir.path().join("other.sqlite");
+        Connection::open(&database).unwrap().execute_batch("CREATE TABLE cats (name)").unwrap();
+        let text = dir.path().join("notes.txt");
+        std::fs::write(&text, "This is not a database, however long it may be. ".repeat(50)).unwrap();
+        for path in [database, text] {
+            assert!(matches!(open(&path, STEPS), Err(Error::NotResults { .. })), "{path:?}");
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! Who belongs to whom in a recording: an interval to a phase, a workload to its volume, a ceiling to the workloads
+//! under it. The table, the page and the picture all ask here, so that they tell the same story.
+
+use crate::text;
+use block::Span;
+use stats::{Interval, ObjectRecord, Phase, Recording, Tally, WorkloadRecord};
+
+/// A ceiling counts as binding where the workloads under it reach this part of it together.
+const BINDING_PART: f64 = 0.95;
+
+/// The number of the phase that holds an interval's middle; `None` between phases.
+pub(crate) fn phase_of(phases: &[Phase], interval: &Interval) -> Option<usize> {
+    let middle = interval.start + interval.length / 2;
+    phases.iter().position(|phase| phase.start <= middle && middle < phase.end)
+}
+
+/// The interval of a workload that holds a moment.
+pub(crate) fn interval_at(workload: &WorkloadRecord, moment: Span) -> Option<&Interval> {
+    let before = workload.intervals.partition_point(|interval| interval.start <= moment);
+    let interval = workload.intervals.get(before.checked_sub(1)?)?;
+    (moment < interval.start + interval.length).then_some(interval)
+}
+
+/// The volume a workload uses, as short as it can be told: `vol1` of `svm01:/vol/vol1/lun1`; else the whole path.
+pub(crate) fn volume_of(workload: &WorkloadRecord) -> &str {
+    let volume = workload.object.split_once("/vol/").and_then(|(_, rest)| rest.split('/').next());
+    volume.filter(|name| !name.is_empty()).unwrap_or(&workload.object)
+}
+
+/// The end of the last phase or interval, whichever is later.
+pub(crate) fn end_of(recording: &Recording) -> Span {
+    let phases = recording.phases.iter().map(|phase| phase.end);
+    let intervals = recording.workloads.iter().filter_map(|workload| workload.intervals.last());
+    phases.chain(intervals.map(|last| last.start + last.length)).max().unwrap_or(Span::ZERO)
+}
+
+/// What must not go unseen in a workload's phase.
+pub(crate) fn remarks(tally: &Tally) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if tally.counts.faults > 0 {
+        remarks.push(format!("{} failed", text::count(tally.counts.faults as usize, "operation", "operations")));
+    }
+    if tally.late > 0 {
+        let late = text::count(tally.late as usize, "request was made late", "requests were made late");
+        remarks.push(format!("{late}, by up to {}", tally.late_max));
+    }
+    remarks
+}
+
+/// A ceiling in force in a phase.
+#[derive(Debug)]
+pub(crate) struct Ceiling<'r> {
+    /// The number of the phase.
+    pub phase: usize,
+    /// The policy group's name; may be empty.
+    pub policy: &'r str,
+    /// The numbers of the workloads under it.
+    pub workloads: Vec<usize>,
+    /// Whether it is one budget for all of them together.
+    pub shared: bool,
+    /// Most operations per second, and whether they reached it.
+    pub iops: Option<Bound>,
+    /// Most bytes per second, and whether they reached it.
+    pub bytes: Option<Bound>,
+}
+
+/// A number that may not be exceeded.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Bound {
+    /// The number, per second.
+    pub limit: f64,
+    /// Whether the workloads under it reached it together.
+    pub binds: bool,
+}
+
+/// Every ceiling of every phase that has a workload under it. What a shared group's members carry is the group's; equal
+/// ceilings of one policy group on several objects are one here, over the workloads of all.
+pub(crate) fn ceilings(recording: &Recording) -> Vec<Ceiling<'_>> {
+    let mut all: Vec<Ceiling<'_>> = Vec::new();
+    for phase in 0..recording.phases.len() {
+        for ceiling in recording.objects.iter().filter_map(|object| ceiling(recording, object, phase)) {
+            match all.iter_mut().find(|other| other.equals(&ceiling)) {
+                Some(other) => other.join(&ceiling),
+                None => all.push(ceiling),
+            }
+        }
+    }
+    all
+}
+
+impl Ceiling<'_> {
+    /// The names of the volumes under it.
+    pub(crate) fn volumes<'r>(&self, recording: &'r Recording) -> Vec<&'r str> {
+        volumes(recording, &self.workloads)
+    }
+
+    /// As people say it: `policy1: vol1 and vol2 each at most 1,000 IOPS or 100 MB/s`.
+    pub(crate) fn sentence(&self, recording: &Recording) -> String {
+        let volumes = self.volumes(recording);
+        let how = match (volumes.len(), self.shared) {
+            (..=1, _) => "",
+            (_, true) => " together",
+            (_, false) => " each",
+        };
+        let numbers = numbers(self.iops.map(|bound| bound.limit), self.bytes.map(|bound| bound.limit), " or ");
+        format!("{}{}{how} at most {numbers}", prefix(self.policy), volumes.join(" and "))
+    }
+
+    /// Operations and bytes per second of the workloads under it together, over its phase.
+    pub(crate) fn together(&self, recording: &Recording) -> (f64, f64) {
+        let tallies = self.workloads.iter().filter_map(|&index| recording.workloads[index].tallies.get(self.phase));
+        tallies.fold((0.0, 0.0), |sum, tally| (sum.0 + tally.iops(), sum.1 + tally.bytes_per_second()))
+    }
+
+    fn equals(&self, other: &Ceiling<'_>) -> bool {
+        let numbers = |ceiling: &Ceiling<'_>| [ceiling.iops, ceiling.bytes].map(|bound| bound.map(|bound| bound.limit));
+        let same = self.phase == other.phase && self.policy == other.policy && numbers(self) == numbers(other);
+        same && !self.shared && !other.shared
+    }
+
+    /// Takes in an equal one; it binds where either does.
+    fn join(&mut self, other: &Ceiling<'_>) {
+        self.workloads.extend(&other.workloads);
+        for (mine, theirs) in [(&mut self.iops, other.iops), (&mut self.bytes, other.bytes)] {
+            if let (Some(mine), Some(theirs)) = (mine, theirs) {
+                mine.binds |= theirs.binds;
+            }
+        }
+    }
+}
+
+/// The limits in force in a phase (counted from 0), a sentence each: the table's words, for the live view.
+pub fn in_force(recording: &Recording, phase: usize) -> Vec<String> {
+    limits_in_force(recording, &ceilings(recording), phase)
+}
+
+/// Everything in force in a phase, a sentence each: ceilings, then floors.
+pub(crate) fn limits_in_force(recording: &Recording, ceilings: &[Ceiling<'_>], phase: usize) -> Vec<String> {
+    let ceilings = ceilings.iter().filter(|ceiling| ceiling.phase == phase).map(|ceiling| ceiling.sentence(recording));
+    ceilings.chain(recording.objects.iter().filter_map(|object| floor(recording, object, phase))).collect()
+}
+
+/// An object's floor as people say it: `gold: vol3 at least 2,000 IOPS`.
+fn floor(recording: &Recording, object: &ObjectRecord, phase: usize) -> Option<String> {
+    let limits = object.limits.get(phase)?;
+    limits.floor_iops.or(limits.floor_bytes)?;
+    let numbers = numbers(limits.floor_iops.map(|n| n as f64), limits.floor_bytes.map(|n| n as f64), " and ");
+    let below = workloads_under(recording, object, phase);
+    let volumes = volumes(recording, &below);
+    let who = if volumes.is_empty() { object.path.clone() } else { volumes.join(" and ") };
+    Some(format!("{}{who} at least {numbers}", prefix(&limits.policy)))
+}
+
+fn numbers(iops: Option<f64>, bytes: Option<f64>, between: &str) -> String {
+    let iops = iops.map(|limit| text::iops(limit) + " IOPS");
+    let bytes = bytes.map(|limit| text::short(limit / 1e6) + " MB/s");
+    iops.into_iter().chain(bytes).collect::<Vec<_>>().join(between)
+}
+
+fn prefix(policy: &str) -> String {
+    if policy.is_empty() { String::new() } else { format!("{policy}: ") }
+}
+
+/// The volumes of some workloads, each once.
+fn volumes<'r>(recording: &'r Recording, workloads: &[usize]) -> Vec<&'r str> {
+    let mut volumes = Vec::new();
+    for volume in workloads.iter().map(|&index| volume_of(&recording.workloads[index])) {
+        if !volumes.contains(&volume) {
+            volumes.push(volume);
+        }
+    }
+    volumes
+}
+
+fn ceiling<'r>(recording: &'r Recording, object: &'r ObjectRecord, phase: usize) -> Option<Ceiling<'r>> {
+    let limits = object.limits.get(phase)?;
+    let in_group = |group: &ObjectRecord| is_member(object, group, phase) && has_ceiling(group, phase);
+    if recording.objects.iter().any(in_group) {
+        return None;
+    }
+    let workloads = workloads_under(recording, object, phase);
+    let bound = |limit: Option<u64>, rate: fn(&Tally) -> f64| {
+        let reached: f64 =
+            workloads.iter().filter_map(|&index| recording.workloads[index].tallies.get(phase)).map(rate).sum();
+        limit.map(|limit| Bound { limit: limit as f64, binds: reached >= limit as f64 * BINDING_PART })
+    };
+    let (iops, bytes) = (bound(limits.ceiling_iops, Tally::iops), bound(limits.ceiling_bytes, Tally::bytes_per_second));
+    if workloads.is_empty() || (iops.is_none() && bytes.is_none()) {
+        return None;
+    }
+    let policy = if object.is_group { &object.path } else { &limits.policy };
+    Some(Ceiling { phase, policy, workloads, shared: object.is_group, iops, bytes })
+}
+
+/// The workloads on an object, or on the members of a shared group in a phase.
+fn workloads_under(recording: &Recording, object: &ObjectRecord, phase: usize) -> Vec<usize> {
+    let mut holders = recording.objects.iter().filter(|holder| is_member(holder, object, phase)).collect::<Vec<_>>();
+    if !object.is_group {
+        holders.push(object);
+    }
+    let under = |index: &usize| holders.iter().any(|holder| is_under(&recording.workloads[*index], holder));
+    (0..recording.workloads.len()).filter(under).collect()
+}
+
+/// Whether an object is under a shared group's policy in a phase. A group may carry its SVM before its name.
+fn is_member(object: &ObjectRecord, group: &ObjectRecord, phase: usize) -> bool {
+    let named = |policy: &str| group.path == policy || group.path.rsplit(':').next() == Some(policy);
+    group.is_group && !object.is_group && object.limits.get(phase).is_some_and(|limits| named(&limits.policy))
+}
+
+fn has_ceiling(object: &ObjectRecord, phase: usize) -> bool {
+    object.limits.get(phase).is_some_and(|limits| limits.ceiling_iops.or(limits.ceiling_bytes).is_some())
+}
+
+/// Whether a workload's object is this one or lies below it.
+fn is_under(workload: &WorkloadRecord, object: &ObjectRecord) -> bool {
+    let rest = workload.object.strip_prefix(object.path.as_str());
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || rest.starts_with(":/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stats::{Counts, LimitsInForce};
+
+    fn workload(object: &str, iops: u64) -> WorkloadRecord {
+        let counts = Counts { reads: iops, read_bytes: iops * 4096, ..Counts::default() };
+        let tally = Tally { length: Span::SECOND, counts, ..Tally::default() };
+        WorkloadRecord { object: object.into(), tallies: vec![tally], ..WorkloadRecord::default() }
+    }
+
+    fn object(path: &str, is_group: bool, policy: &str, ceiling_iops: Option<u64>) -> ObjectRecord {
+        let limits = vec![LimitsInForce { policy: policy.into(), ceiling_iops, ..LimitsInForce::default() }];
+        ObjectRecord { path: path.into(), is_group, limits, ..ObjectRecord::default() }
+    }
+
+    fn recording(workloads: Vec<WorkloadRecord>, objects: Vec<ObjectRecord>) -> Recording {
+        Recording { phases: vec![Phase::default()], workloads, objects, ..Recording::default() }
+    }
+
+    #[test]
+    fn a_ceiling_is_over_the_workloads_below_its_object_and_no_others() {
+        let workloads = vec![workload("svm01:/vol/vol1/lun1", 94), workload("svm01:/vol/vol11/lun1", 500)];
+        let recording = recording(workloads, vec![object("svm01:/vol/vol1", false, "gold", Some(100))]);
+        let found = ceilings(&recording);
+        assert_eq!((found.len(), &found[0].workloads[..], found[0].policy), (1, &[0][..], "gold"));
+        // 94 of 100 is below 95 %.
+        assert_eq!(found[0].iops, Some(Bound { limit: 100.0, binds: false }));
+        assert_eq!(found[0].bytes, None);
+    }
+
+    #[test]
+    fn members_of_a_shared_group_reach_its_ceiling_together() {
+        let workloads =
+            vec![workload("svm01:/vol/vol1", 40), workload("svm01:/vol/vol2", 55), workload("svm01:/vol/vol3", 9)];
+        let objects = vec![
+            object("svm01:/vol/vol1", false, "both", Some(100)),
+            object("svm01:/vol/vol2", false, "both", None),
+            object("svm01:/vol/vol3", false, "", None),
+            object("both", true, "both", Some(100)),
+        ];
+        let recording = recording(workloads, objects);
+        let found = ceilings(&recording);
+        // 40 + 55 is 95 % of 100.
+        assert_eq!((found.len(), &found[0].workloads[..], found[0].shared), (1, &[0, 1][..], true));
+        assert_eq!(found[0].iops, Some(Bound { limit: 100.0, binds: true }));
+    }
+
+    #[test]
+    fn what_is_in_force_is_said_in_sentences() {
+        let workloads =
+            vec![workload("svm01:/vol/vol1", 1), workload("svm01:/vol/vol2", 1), workload("svm01:/vol/vol3", 1)];
+        let mut floor = object("svm01:/vol/vol3", false, "gold", None);
+        (floor.limits[0].floor_iops, floor.limits[0].floor_bytes) = (Some(2000), Some(8_000_000));
+        let objects = vec![
+            object("svm01:/vol/vol1", false, "own", Some(1000)),
+            object("svm01:/vol/vol2", false, "own", Some(1000)),
+            floor,
+        ];
+        let recording = recording(workloads, objects);
+        let sentences = limits_in_force(&recording, &ceilings(&recording), 0);
+        assert_eq!(
+            sentences,
+            ["own: vol1 and vol2 each at most 1,000 IOPS", "gold: vol3 at least 2,000 IOPS and 8 MB/s"]
+        );
+    }
+
+    #[test]
+    fn a_moment_has_its_interval_and_a_gap_none() {
+        let at = |ms| Interval { start: Span::from_millis(ms), length: Span::SECOND, ..Interval::default() };
+        let workload = WorkloadRecord { intervals: vec![at(0), at(1500)], ..WorkloadRecord::default() };
+        let found = [0, 999, 1000, 1500, 2500].map(|ms| interval_at(&workload, Span::from_millis(ms)).map(|i| i.start));
+        assert_eq!(found, [Some(Span::ZERO), Some(Span::ZERO), None, Some(Span::from_millis(1500)), None]);
+    }
+
+    #[test]
+    fn a_volume_is_named_by_its_path() {
+        assert_eq!(volume_of(&workload("svm01:/vol/vol1/lun1", 0)), "vol1");
+        assert_eq!(volume_of(&workload("/dev/sdb", 0)), "/dev/sdb");
+    }
+
+    #[test]
+    fn an_interval_belongs_to_the_phase_of_its_middle() {
+        let span = Span::from_millis;
+        let phases = [(0, 8000), (8100, 16_000)].map(|(start, end)| Phase {
+            start: span(start),
+            end: span(end),
+            ..Phase::default()
+        });
+        let at = |start| Interval { start: span(start), length: Span::SECOND, ..Interval::default() };
+        assert_eq!(
+            [0, 7499, 7550, 7600, 15_500].map(|ms| phase_of(&phases, &at(ms))),
+            [Some(0), Some(0), None, Some(1), None]
+        );
+    }
+}

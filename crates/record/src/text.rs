@@ -1,0 +1,244 @@
+//! Numbers and lines as people read them, in one place, so that the table, the page and the live view agree.
+//!
+//! Lengths are counted in characters; what comes from outside passes [`printable`] first, so that a name cannot move
+//! the cursor or break a line.
+
+use block::Span;
+use stats::Scale;
+
+/// A whole number with a comma between thousands: `1,234,567`.
+pub fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// A rate of operations, rounded to a whole number with thousands apart; below ten with one decimal, because there a
+/// whole number hides up to a twentieth: `12,346`, `10`, `3.4`, `0`.
+pub fn iops(rate: f64) -> String {
+    if rate > 0.0 && rate < 9.95 { format!("{rate:.1}") } else { thousands(rate.round() as u64) }
+}
+
+/// A number with at least three significant digits where its size allows: `1,204`, `45.1`, `2.28`, `0.085`. Nothing
+/// below a thousandth is told apart from zero.
+pub fn significant(number: f64) -> String {
+    if number >= 99.95 {
+        thousands(number.round() as u64)
+    } else if number >= 9.995 {
+        format!("{number:.1}")
+    } else if number >= 0.9995 {
+        format!("{number:.2}")
+    } else if number >= 0.0005 {
+        format!("{number:.3}")
+    } else {
+        "0".into()
+    }
+}
+
+/// As [`significant`], without decimals that are zero, for numbers that were chosen and not measured: `40`, `2.5`.
+pub fn short(number: f64) -> String {
+    let text = significant(number);
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').into() } else { text }
+}
+
+/// Bytes per second in MB/s (10^6 bytes) with one decimal, so that columns align; as [`significant`] prints them where
+/// that would be too coarse or too fine: `38.4`, `2.0`, `0.041`, `1,204`.
+pub fn megabytes(bytes_per_second: f64) -> String {
+    let megabytes = bytes_per_second / 1e6;
+    if (0.95..999.95).contains(&megabytes) { format!("{megabytes:.1}") } else { significant(megabytes) }
+}
+
+/// A duration in milliseconds without its unit, as [`significant`] prints it.
+pub fn millis(span: Span) -> String {
+    significant(span.as_millis_f64())
+}
+
+/// A duration as minutes and seconds, rounded down: `0:07`, `12:34`, `1:02:03`.
+pub fn clock(span: Span) -> String {
+    let seconds = span.as_nanos() / Span::SECOND.as_nanos();
+    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    if hours > 0 { format!("{hours}:{minutes:02}:{seconds:02}") } else { format!("{minutes}:{seconds:02}") }
+}
+
+/// Seconds with as many decimals as they need, at most one: `8`, `8.5`.
+pub fn seconds(span: Span) -> String {
+    let tenths = (span.as_secs_f64() * 10.0).round() as u64;
+    if tenths.is_multiple_of(10) {
+        thousands(tenths / 10)
+    } else {
+        format!("{}.{}", thousands(tenths / 10), tenths % 10)
+    }
+}
+
+/// A time in milliseconds since 1970 as date and time: `2026-11-21 20:19:10 UTC`.
+pub fn date(unix_ms: u64) -> String {
+    let seconds = unix_ms / 1000;
+    let (year, month, day) = civil(seconds / 86_400);
+    let (hours, minutes, seconds) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+    format!("{year}-{month:02}-{day:02} {hours:02}:{minutes:02}:{seconds:02} UTC")
+}
+
+/// The text on one line and without characters that steer a terminal; each becomes a space.
+pub fn printable(text: &str) -> String {
+    text.chars().map(|c| if is_steering(c) { ' ' } else { c }).collect()
+}
+
+/// How many characters wide a text is.
+pub fn width(text: &str) -> usize {
+    text.chars().count()
+}
+
+/// The text if it fits into `columns`, else its start and an ellipsis.
+pub fn fit(text: &str, columns: usize) -> String {
+    if width(text) <= columns {
+        return text.into();
+    }
+    let kept: String = text.chars().take(columns.saturating_sub(1)).collect();
+    if columns == 0 { kept } else { kept.trim_end().to_string() + "…" }
+}
+
+/// The text in lines of at most `columns`, broken at spaces but not before a percent sign; a longer word is cut. Never
+/// empty.
+pub fn wrap(text: &str, columns: usize) -> Vec<String> {
+    const NO_BREAK: char = '\u{a0}';
+    let columns = columns.max(1);
+    let mut lines = vec![String::new()];
+    let text = text.replace(" %", &format!("{NO_BREAK}%"));
+    for mut word in text.split(|c: char| c.is_whitespace() && c != NO_BREAK).filter(|word| !word.is_empty()) {
+        let line = lines.last_mut().expect("starts with one");
+        let room = columns.saturating_sub(width(line) + usize::from(!line.is_empty()));
+        if width(word) <= room {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+            continue;
+        }
+        if !line.is_empty() {
+            lines.push(String::new());
+        }
+        while width(word) > columns {
+            let cut = word.char_indices().nth(columns).map_or(word.len(), |(at, _)| at);
+            lines.last_mut().expect("starts with one").push_str(&word[..cut]);
+            lines.push(String::new());
+            word = &word[cut..];
+        }
+        lines.last_mut().expect("starts with one").push_str(word);
+    }
+    lines.into_iter().map(|line| line.replace(NO_BREAK, " ")).collect()
+}
+
+/// `one` with a count of one, else `many`: `1 run`, `2 runs`.
+pub fn count(number: usize, one: &str, many: &str) -> String {
+    format!("{} {}", thousands(number as u64), if number == 1 { one } else { many })
+}
+
+/// How the plan was scaled to the machine, in a sentence; `None` when it was not.
+pub fn scale(scale: Option<Scale>) -> Option<String> {
+    let Scale { factor, published_iops, measured_iops } = scale?;
+    let start = format!("Depths and limits × {}", significant(factor));
+    Some(match measured_iops {
+        Some(measured) => {
+            format!("{start}: this machine does {} IOPS, the published {}", iops(measured), iops(published_iops))
+        }
+        None => format!("{start}, as asked; the published machine did {} IOPS", iops(published_iops)),
+    })
+}
+
+/// Control characters, and those that turn the direction of writing.
+fn is_steering(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Year, month and day of the Gregorian calendar, from days since 1970-01-01.
+///
+/// Years are counted from 1 March, so that the leap day is a year's last: day 0 of the count is 0000-03-01, which is
+/// 719 468 days before 1970. 400 years are 146 097 days; within them a century is 36 524 days and four years 1461, each
+/// but the last, and the subtractions below take those missing and extra days out before dividing by 365.
+fn civil(days: u64) -> (u64, u64, u64) {
+    let days = days + 719_468;
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    // Five months from March have 153 days, in the same rhythm of 31 and 30 all year round.
+    let month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    (era * 400 + year_of_era + u64::from(month <= 2), month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn numbers_keep_three_digits_and_set_thousands_apart() {
+        assert_eq!([0, 999, 1000, 1_234_567].map(thousands), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!([0.0, 3.42, 9.96, 12_345.6].map(iops), ["0", "3.4", "10", "12,346"]);
+        assert_eq!(
+            [0.0, 0.0004, 0.0851, 0.99949, 0.9996, 2.277, 9.996, 45.06, 99.96, 1204.2].map(significant),
+            ["0", "0", "0.085", "0.999", "1.00", "2.28", "10.0", "45.1", "100", "1,204"]
+        );
+    }
+
+    #[test]
+    fn chosen_numbers_have_no_empty_decimals() {
+        assert_eq!([0.0, 8.0, 2.5, 40.0, 1000.0].map(short), ["0", "8", "2.5", "40", "1,000"]);
+    }
+
+    #[test]
+    fn throughput_has_one_decimal_where_that_is_enough() {
+        assert_eq!(
+            [0.0, 41_000.0, 2_400_000.0, 38_371_000.0, 1.2044e9].map(megabytes),
+            ["0", "0.041", "2.4", "38.4", "1,204"]
+        );
+    }
+
+    #[test]
+    fn durations_print_as_on_a_clock() {
+        assert_eq!([7, 754, 3723].map(|s| clock(Span::from_secs(s))), ["0:07", "12:34", "1:02:03"]);
+        assert_eq!([8000, 8500, 8549, 999_960].map(|ms| seconds(Span::from_millis(ms))), ["8", "8.5", "8.5", "1,000"]);
+    }
+
+    #[test]
+    fn dates_are_gregorian() {
+        // Day counts from `date -u -d DATE +%s` / 86400.
+        assert_eq!(date(0), "1970-01-01 00:00:00 UTC");
+        assert_eq!(date(951_782_400_000), "2000-02-29 00:00:00 UTC");
+        assert_eq!(date(1_709_251_199_999), "2024-02-29 23:59:59 UTC");
+        assert_eq!(date(4_107_542_400_000), "2100-03-01 00:00:00 UTC");
+    }
+
+    #[test]
+    fn text_from_outside_cannot_steer_a_terminal() {
+        assert_eq!(printable("a\u{1b}[2Jb\nc\u{202e}d"), "a [2Jb c d");
+    }
+
+    #[test]
+    fn lines_break_at_spaces_and_long_words_are_cut() {
+        assert_eq!(wrap("one two  three", 7), ["one two", "three"]);
+        assert_eq!(wrap("a abcdefgh b", 3), ["a", "abc", "def", "gh", "b"]);
+        assert_eq!(wrap("half is 50 % of it", 10), ["half is", "50 % of it"]);
+        assert_eq!(wrap("", 5), [""]);
+        assert_eq!(fit("abcdef", 4), "abc…");
+        assert_eq!(fit("abcd", 4), "abcd");
+    }
+
+    proptest! {
+        /// No line is longer than asked, and no character but spaces is lost or added.
+        #[test]
+        fn wrapping_keeps_every_character(text in "[a-zé ]{0,60}", columns in 1usize..20) {
+            let lines = wrap(&text, columns);
+            prop_assert!(lines.iter().all(|line| width(line) <= columns));
+            let bare = |s: &str| s.replace(' ', "");
+            prop_assert_eq!(bare(&lines.concat()), bare(&text));
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! The administrators' commands on a registry: what each means, what it answers, and what it leads to.
+//!
+//! No pool and no clock here: what has to happen to data is told as [`Effect`]s, so that the server and the simulator
+//! run the same commands.
+//!
+//! One file a command's area, with the same roles in each: what changes, what shows.
+
+mod adaptive;
+mod lun;
+mod policy_group;
+mod volume;
+mod vserver;
+
+use block::{Bytes, ObjectId, Time};
+use ontap::value::{ObjectName, PolicyAssignment, Units};
+use ontap::{Command, CommandError};
+use qos::{Change, Edit, GroupId, ObjectKind, Refusal, Registry, RegistrySettings, Size};
+use stats::LimitsInForce;
+
+/// Sizes of volumes and LUNs are rounded up to whole blocks of this many bytes: what a device never splits.
+const BLOCK: u64 = 4096;
+
+/// Why a command was not done. Nothing changed.
+#[derive(Debug, thiserror::Error)]
+pub enum AdminError {
+    /// The line is no command.
+    #[error("{0}")]
+    Grammar(Box<CommandError>),
+    /// A rule refused it.
+    #[error("{0} (code {code})", code = .0.code())]
+    Refused(#[from] Refusal),
+    /// Something that it names does not exist, or stands in the way.
+    #[error("{0}")]
+    Command(String),
+}
+
+/// What has to happen to a LUN's data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// It is new.
+    Make {
+        /// Which.
+        lun: ObjectId,
+        /// Its size in bytes.
+        size: u64,
+    },
+    /// It is longer.
+    Grow {
+        /// Which.
+        lun: ObjectId,
+        /// Its new size in bytes.
+        size: u64,
+    },
+    /// It is gone.
+    Remove {
+        /// Which.
+        lun: ObjectId,
+    },
+}
+
+/// What a command did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[must_use = "the edits must reach the scheduler"]
+pub struct Outcome {
+    /// Ready to print.
+    pub answer: String,
+    /// For the scheduler, in this order.
+    pub edits: Vec<Edit>,
+    /// For the store, in this order.
+    pub effects: Vec<Effect>,
+}
+
+/// A registry that understands commands.
+#[derive(Clone, Debug)]
+pub struct Administration {
+    /// What there is.
+    pub registry: Registry,
+    units: Units,
+}
+
+impl Administration {
+    /// With the built-in policy groups and nothing else.
+    pub fn new(settings: RegistrySettings) -> Administration {
+        let units = match settings.units {
+            qos::Units::Decimal => Units::Decimal,
+            qos::Units::Binary => Units::Binary,
+        };
+        Administration { registry: Registry::new(settings), units }
+    }
+
+    /// Runs one line at `now`; `used` tells the bytes that a LUN takes.
+    ///
+    /// # Errors
+    /// The line is refused, and nothing changed.
+    pub fn execute(&mut self, line: &str, now: Time, used: &dyn Fn(ObjectId) -> u64) -> Result<Outcome, AdminError> {
+        let command = ontap::parse(line).map_err(|error| AdminError::Grammar(Box::new(error)))?;
+        let before = self.registry.clone();
+        let mut errand = Errand {
+            registry: &mut self.registry,
+            units: self.units,
+            now,
+            used,
+            edits: Vec::new(),
+            effects: Vec::new(),
+            notes: Vec::new(),
+        };
+        match errand.run(command, line) {
+            Ok(answer) => {
+                let Errand { edits, effects, notes, .. } = errand;
+                Ok(Outcome { answer: answer + &notes.concat(), edits, effects })
+            }
+            Err(error) => {
+                self.registry = before;
+                Err(error)
+            }
+        }
+    }
+
+    /// The path of an object as people write it: `svm01`, `svm01:/vol/vol1`, `svm01:/vol/vol1/lun1`.
+    pub fn path_of(&self, object: ObjectId) -> Option<String> {
+        path_of(&self.registry, object)
+    }
+
+    /// The name of a policy group.
+    pub fn group_name(&self, group: GroupId) -> Option<&str> {
+        self.registry.group_of(group).map(qos::Group::name)
+    }
+
+    /// The numbers in force: for every object in a policy group its own (not those of a shared budget), and for every
+    /// shared group with members its budget, by path or name.
+    pub fn limits(&self) -> Vec<(String, LimitsInForce)> {
+        let numbers = |policy: &str, limits: &qos::Limits| LimitsInForce {
+            policy: policy.into(),
+            ceiling_iops: limits.ceiling.iops.map(|rate| rate.0),
+            ceiling_bytes: limits.ceiling.bytes.map(|rate| rate.0),
+            floor_iops: limits.floor.iops.map(|rate| rate.0),
+            floor_bytes: limits.floor.bytes.map(|rate| rate.0),
+        };
+        let mut found = Vec::new();
+        for object in self.registry.objects() {
+            let in_force = self.registry.limits_in_force(object.id()).unwrap_or_default();
+            let own = in_force.levels.iter().find(|level| level.object == object.id());
+            let Some((level, group)) = own.and_then(|level| Some((level, self.group_name(level.group)?))) else {
+                continue;
+            };
+            let mut limits = level.limits;
+            if level.shared {
+                let budget = numbers(group, &limits);
+                if !found.iter().any(|(name, _)| name == group) {
+                    found.push((group.to_owned(), budget));
+                }
+                limits.ceiling = qos::Ceiling::default();
+            }
+            found.push((self.path_of(object.id()).unwrap_or_default(), numbers(group, &limits)));
+        }
+        found
+    }
+}
+
+/// One command on its way.
+struct Errand<'a> {
+    registry: &'a mut Registry,
+    units: Units,
+    now: Time,
+    used: &'a dyn Fn(ObjectId) -> u64,
+    edits: Vec<Edit>,
+    effects: Vec<Effect>,
+    notes: Vec<String>,
+}
+
+impl Errand<'_> {
+    fn run(&mut self, command: Command, line: &str) -> Result<String, AdminError> {
+        match command {
+            Command::Vserver(command) => self.vserver(command),
+            Command::Volume(command) => self.volume(command),
+            Command::Lun(command) => self.lun(command),
+            Command::PolicyGroup(command) => self.policy_group(command),
+            Command::Adaptive(command) => self.adaptive_policy_group(command),
+            Command::Help(topic) => Ok(topic.text()),
+            _ => Err(AdminError::Command(format!("{}: this server does not have that command yet", line.trim()))),
+        }
+    }
+
+    /// The SVM that is meant: the named one, or the only one.
+    fn svm(&self, name: Option<&ObjectName>) -> Result<ObjectId, AdminError> {
+        let svms = || self.registry.objects().filter(|object| object.kind() == ObjectKind::Svm);
+        match name {
+            Some(name) => self.registry.find_svm(name.as_str()).ok_or_else(|| {
+                let known: Vec<_> = svms().map(|svm| svm.name().to_owned()).collect();
+                AdminError::Command(format!("there is no SVM {name}; there are: {}", list(&known)))
+            }),
+            None => match (svms().next(), svms().nth(1)) {
+                (Some(only), None) => Ok(only.id()),
+                (None, _) => Err(AdminError::Command("there is no SVM yet; `vserver create NAME` makes one".into())),
+                _ => Err(AdminError::Command("there are several SVMs; say which with -vserver".into())),
+            },
+        }
+    }
+
+    fn svm_name(&self, object: ObjectId) -> String {
+        let svm = self.registry.svm_of(object).and_then(|svm| self.registry.object(svm));
+        svm.map(|svm| svm.name().to_owned()).unwrap_or_default()
+    }
+
+    /// The names of the policy groups that an object is in: (fixed, adaptive), of which at most one is there.
+    fn attached(&self, object: ObjectId) -> (Option<String>, Option<String>) {
+        let membership = self.registry.object(object).and_then(qos::Object::membership);
+        let group = membership.and_then(|membership| self.registry.group_of(membership.group));
+        match group {
+            Some(group) if group.policy().adaptive().is_some() => (None, Some(group.name().into())),
+            Some(group) => (Some(group.name().into()), None),
+            None => (None, None),
+        }
+    }
+
+    /// Takes what an accepted step leads to.
+    fn take(&mut self, change: Change) {
+        self.edits.extend(change.edits);
+        self.notes.extend(change.notes.iter().map(|note| format!("Note: {note}.\n")));
+    }
+
+    /// Attaches what an administrator assigned: a group of the kind that the parameter is for, or none.
+    fn assign(&mut self, object: ObjectId, assigned: &Assigned<'_>) -> Result<(), AdminError> {
+        let Some((assignment, adaptive)) = assigned.given() else { return Ok(()) };
+        let name = assignment.group().map(|name| name.as_str());
+        if let Some(group) = name.and_then(|name| self.registry.group(name))
+            && group.policy().adaptive().is_some() != adaptive
+        {
+            let (is, parameter) = match adaptive {
+                true => ("fixed", "-qos-policy-group"),
+                false => ("adaptive", "-qos-adaptive-policy-group"),
+            };
+            let name = group.name();
+            return Err(AdminError::Command(format!("policy group {name} is {is}; attach it with {parameter}")));
+        }
+        // `none` takes away a group of the kind that was named, and leaves one of the other kind alone.
+        if name.is_none() {
+            let membership = self.registry.object(object).and_then(qos::Object::membership);
+            let group = membership.and_then(|membership| self.registry.group_of(membership.group));
+            if group.is_some_and(|group| group.policy().adaptive().is_some() != adaptive) {
+                return Ok(());
+            }
+        }
+        let change = self.registry.attach(object, name)?;
+        self.take(change);
+        Ok(())
+    }
+}
+
+/// The two parameters that assign a policy group; the grammar lets at most one through.
+struct Assigned<'a> {
+    fixed: Option<&'a PolicyAssignment>,
+    adaptive: Option<&'a PolicyAssignment>,
+}
+
+impl<'a> Assigned<'a> {
+    fn given(&self) -> Option<(&'a PolicyAssignment, bool)> {
+        self.fixed.map(|group| (group, false)).or(self.adaptive.map(|group| (group, true)))
+    }
+}
+
+/// A typed size in bytes, rounded up to whole blocks.
+fn bytes_of(size: ontap::value::Size, units: Units) -> Result<u64, AdminError> {
+    let bytes = size.bytes(units).and_then(|bytes| bytes.checked_next_multiple_of(BLOCK));
+    bytes
+        .filter(|bytes| (BLOCK..=1 << 62).contains(bytes))
+        .ok_or_else(|| AdminError::Command(format!("size {size}: must be from 1 byte to 4 EiB")))
+}
+
+fn whole(allocated: u64, used: u64) -> Size {
+    Size { allocated: Bytes(allocated), used: Bytes(used) }
+}
+
+fn list(names: &[String]) -> String {
+    if names.is_empty() { "none".into() } else { names.join(", ") }
+}
+
+/// An object's identifier, derived from its number: unique within the pool, and the same after a restart.
+fn uuid_of(object: ObjectId) -> String {
+    crate::persist::uuid_text(0x5ea1_a110_0000_8000_8000_0000_0000_0000 | u128::from(object.0))
+}
+
+fn path_of(registry: &Registry, object: ObjectId) -> Option<String> {
+    registry.object(object)?;
+    let mut names: Vec<&str> = registry.path(object).map(|level| level.name()).collect();
+    let svm = names.pop()?;
+    names.reverse();
+    Some(if names.is_empty() { svm.into() } else { format!("{svm}:/vol/{}", names.join("/")) })
+}

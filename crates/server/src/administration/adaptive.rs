@@ -1,0 +1,128 @@
+//! `qos adaptive-policy-group`: policy groups whose limits follow the size of what they hold.
+
+use super::policy_group::{burst_change, burst_knobs, burst_row};
+use super::{AdminError, Errand};
+use crate::persist::uuid_text;
+use block::Iops;
+use ontap::catalogue::{AdaptiveCommand, AdaptiveCreate, AdaptiveModify};
+use ontap::show::{AdaptiveRow, answer};
+use ontap::value::{AbsoluteMinimum, AdaptiveRate, Allocation, BlockSize, PerSize};
+use qos::{AdaptiveChange, AdaptivePolicy, Density, Group, GroupClass, Per, Policy, PolicyChange};
+
+/// The value syntax's block sizes and the registry's.
+const BLOCK_SIZES: [(BlockSize, qos::BlockSize); 7] = [
+    (BlockSize::Any, qos::BlockSize::Any),
+    (BlockSize::K4, qos::BlockSize::K4),
+    (BlockSize::K8, qos::BlockSize::K8),
+    (BlockSize::K16, qos::BlockSize::K16),
+    (BlockSize::K32, qos::BlockSize::K32),
+    (BlockSize::K64, qos::BlockSize::K64),
+    (BlockSize::K128, qos::BlockSize::K128),
+];
+
+impl Errand<'_> {
+    pub(super) fn adaptive_policy_group(&mut self, command: AdaptiveCommand) -> Result<String, AdminError> {
+        match command {
+            AdaptiveCommand::Create(create) => self.create_adaptive(&create),
+            AdaptiveCommand::Modify(modify) => self.modify_group(modify.policy_group.as_str(), &change_of(&modify)),
+            AdaptiveCommand::Rename(rename) => {
+                self.rename_group(rename.policy_group.as_str(), rename.new_name.as_str())
+            }
+            AdaptiveCommand::Delete(delete) => self.delete_group(delete.policy_group.as_str(), delete.force.0),
+            AdaptiveCommand::Show(selection) => {
+                let rows: Vec<AdaptiveRow> =
+                    self.registry.groups().filter_map(|group| self.adaptive_row(group)).collect();
+                Ok(answer(&rows, &selection, self.units))
+            }
+        }
+    }
+
+    fn create_adaptive(&mut self, create: &AdaptiveCreate) -> Result<String, AdminError> {
+        let svm = self.svm(create.vserver.as_ref())?;
+        let policy = AdaptivePolicy {
+            expected_allocation: allocation_of(create.expected_iops_allocation),
+            peak_allocation: allocation_of(create.peak_iops_allocation),
+            absolute_min: create.absolute_min_iops.map(minimum_of),
+            block_size: block_size_of(create.block_size),
+            burst: burst_knobs(create.burst_percent, create.burst_iops, create.burst_duration),
+            ..AdaptivePolicy::new(density_of(create.expected_iops), density_of(create.peak_iops))
+        };
+        self.create_group(svm, create.policy_group.as_str(), Policy::Adaptive(policy))
+    }
+
+    fn adaptive_row(&self, group: &Group) -> Option<AdaptiveRow> {
+        let policy = group.policy().adaptive()?;
+        let preset = group.class() == GroupClass::Preset;
+        Some(AdaptiveRow {
+            policy_group: group.name().into(),
+            // The built-in groups belong to the whole cluster.
+            vserver: group.svm().map_or("seawall".into(), |svm| self.svm_name(svm)),
+            uuid: uuid_text(group.uuid()),
+            class: if preset { "preset" } else { "user-defined" }.into(),
+            pgid: group.id().0,
+            expected_iops: rate_of(policy.expected),
+            peak_iops: rate_of(policy.peak),
+            expected_iops_allocation: allocation_shown(policy.expected_allocation),
+            peak_iops_allocation: allocation_shown(policy.peak_allocation),
+            absolute_min_iops: policy.minimum(self.registry.settings().units).0,
+            block_size: block_size_shown(policy.block_size),
+            num_workloads: group.members().len() as u32,
+            burst: burst_row(policy.burst),
+        })
+    }
+}
+
+fn change_of(modify: &AdaptiveModify) -> PolicyChange {
+    PolicyChange::Adaptive(AdaptiveChange {
+        expected: modify.expected_iops.map(density_of),
+        peak: modify.peak_iops.map(density_of),
+        expected_allocation: modify.expected_iops_allocation.map(allocation_of),
+        peak_allocation: modify.peak_iops_allocation.map(allocation_of),
+        absolute_min: modify.absolute_min_iops.map(minimum_of),
+        block_size: modify.block_size.map(block_size_of),
+        peak_mode: None,
+        burst: burst_change(modify.burst_percent, modify.burst_iops, modify.burst_duration),
+    })
+}
+
+fn density_of(rate: AdaptiveRate) -> Density {
+    let per = match rate.per {
+        PerSize::Gigabyte => Per::Gb,
+        PerSize::Terabyte => Per::Tb,
+    };
+    Density { iops: Iops(rate.iops), per }
+}
+
+fn rate_of(density: Density) -> AdaptiveRate {
+    let per = match density.per {
+        Per::Gb => PerSize::Gigabyte,
+        Per::Tb => PerSize::Terabyte,
+    };
+    AdaptiveRate { iops: density.iops.0, per }
+}
+
+fn allocation_of(allocation: Allocation) -> qos::Allocation {
+    match allocation {
+        Allocation::Allocated => qos::Allocation::Allocated,
+        Allocation::Used => qos::Allocation::Used,
+    }
+}
+
+fn allocation_shown(allocation: qos::Allocation) -> Allocation {
+    match allocation {
+        qos::Allocation::Allocated => Allocation::Allocated,
+        qos::Allocation::Used => Allocation::Used,
+    }
+}
+
+fn minimum_of(minimum: AbsoluteMinimum) -> Iops {
+    Iops(minimum.0)
+}
+
+fn block_size_of(size: BlockSize) -> qos::BlockSize {
+    BLOCK_SIZES.iter().find(|(shown, _)| *shown == size).map(|(_, kept)| *kept).unwrap_or_default()
+}
+
+fn block_size_shown(size: qos::BlockSize) -> BlockSize {
+    BLOCK_SIZES.iter().find(|(_, kept)| *kept == size).map_or(BlockSize::Any, |(shown, _)| *shown)
+}

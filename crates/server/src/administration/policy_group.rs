@@ -1,0 +1,142 @@
+//! `qos policy-group`: fixed policy groups.
+
+use super::{AdminError, Errand};
+use crate::persist::uuid_text;
+use block::{BytesPerSecond, Iops, Span};
+use ontap::catalogue::{PolicyGroupCommand, PolicyGroupCreate, PolicyGroupModify};
+use ontap::show::{BurstRow, PolicyGroupRow, answer};
+use ontap::value::{Count, Limits, MinThroughput, Throughput};
+use qos::{BurstChange, BurstKnobs, FixedChange, FixedPolicy, Group, NewGroup, Policy, PolicyChange, Rates};
+
+impl Errand<'_> {
+    pub(super) fn policy_group(&mut self, command: PolicyGroupCommand) -> Result<String, AdminError> {
+        match command {
+            PolicyGroupCommand::Create(create) => self.create_policy_group(&create),
+            PolicyGroupCommand::Modify(modify) => self.modify_policy_group(&modify),
+            PolicyGroupCommand::Rename(rename) => {
+                self.rename_group(rename.policy_group.as_str(), rename.new_name.as_str())
+            }
+            PolicyGroupCommand::Delete(delete) => self.delete_group(delete.policy_group.as_str(), delete.force.0),
+            PolicyGroupCommand::Show(selection) => {
+                let rows: Vec<PolicyGroupRow> =
+                    self.registry.groups().filter_map(|group| self.policy_group_row(group)).collect();
+                Ok(answer(&rows, &selection, self.units))
+            }
+        }
+    }
+
+    fn create_policy_group(&mut self, create: &PolicyGroupCreate) -> Result<String, AdminError> {
+        let svm = self.svm(create.vserver.as_ref())?;
+        let policy = Policy::Fixed(FixedPolicy {
+            ceiling: ceiling_of(create.max_throughput).unwrap_or_default(),
+            floor: floor_of(create.min_throughput).unwrap_or_default(),
+            shared: create.is_shared,
+            burst: burst_knobs(create.burst_percent, create.burst_iops, create.burst_duration),
+        });
+        self.create_group(svm, create.policy_group.as_str(), policy)
+    }
+
+    fn modify_policy_group(&mut self, modify: &PolicyGroupModify) -> Result<String, AdminError> {
+        let change = PolicyChange::Fixed(FixedChange {
+            ceiling: ceiling_of(modify.max_throughput),
+            floor: floor_of(modify.min_throughput),
+            shared: None,
+            burst: burst_change(modify.burst_percent, modify.burst_iops, modify.burst_duration),
+        });
+        self.modify_group(modify.policy_group.as_str(), &change)
+    }
+
+    pub(super) fn create_group(
+        &mut self,
+        svm: block::ObjectId,
+        name: &str,
+        policy: Policy,
+    ) -> Result<String, AdminError> {
+        let uuid = random_uuid();
+        let change = self.registry.create_group(NewGroup { name, svm, uuid, policy })?;
+        self.take(change);
+        Ok(String::new())
+    }
+
+    pub(super) fn modify_group(&mut self, name: &str, change: &PolicyChange) -> Result<String, AdminError> {
+        let change = self.registry.modify_group(name, change)?;
+        self.take(change);
+        Ok(String::new())
+    }
+
+    pub(super) fn rename_group(&mut self, name: &str, to: &str) -> Result<String, AdminError> {
+        let change = self.registry.rename_group(name, to)?;
+        self.take(change);
+        Ok(String::new())
+    }
+
+    pub(super) fn delete_group(&mut self, name: &str, force: bool) -> Result<String, AdminError> {
+        let change = self.registry.delete_group(name, force)?;
+        self.take(change);
+        Ok(String::new())
+    }
+
+    fn policy_group_row(&self, group: &Group) -> Option<PolicyGroupRow> {
+        let Policy::Fixed(policy) = group.policy() else { return None };
+        Some(PolicyGroupRow {
+            policy_group: group.name().into(),
+            vserver: group.svm().map(|svm| self.svm_name(svm)).unwrap_or_default(),
+            uuid: uuid_text(group.uuid()),
+            class: "user-defined".into(),
+            pgid: group.id().0,
+            max_throughput: limits_of(policy.ceiling),
+            min_throughput: limits_of(policy.floor),
+            num_workloads: group.members().len() as u32,
+            is_shared: policy.shared,
+            is_auto_generated: None,
+            burst: burst_row(policy.burst),
+        })
+    }
+}
+
+/// A ceiling as given; nothing given changes nothing, `INF`, `none` and `0` take it away.
+fn ceiling_of(given: Option<Throughput>) -> Option<Rates> {
+    given.map(|throughput| rates_of(throughput.limits()))
+}
+
+fn floor_of(given: Option<MinThroughput>) -> Option<Rates> {
+    given.map(|throughput| rates_of(throughput.limits()))
+}
+
+fn rates_of(limits: Option<Limits>) -> Rates {
+    let limits = limits.unwrap_or_default();
+    Rates { iops: limits.iops.map(Iops), bytes: limits.bytes_per_second.map(BytesPerSecond) }
+}
+
+fn limits_of(rates: Rates) -> Option<Limits> {
+    let limits = Limits { iops: rates.iops.map(|rate| rate.0), bytes_per_second: rates.bytes.map(|rate| rate.0) };
+    (limits != Limits::default()).then_some(limits)
+}
+
+pub(super) fn burst_knobs(percent: Option<Count>, iops: Option<Count>, seconds: Option<Count>) -> BurstKnobs {
+    let BurstChange { percent, duration, iops } = burst_change(percent, iops, seconds);
+    BurstKnobs { percent, duration, iops }
+}
+
+pub(super) fn burst_change(percent: Option<Count>, iops: Option<Count>, seconds: Option<Count>) -> BurstChange {
+    BurstChange {
+        percent: percent.map(|count| count.0),
+        duration: seconds.map(|count| Span::from_secs(count.0.into())),
+        iops: iops.map(|count| Iops(count.0.into())),
+    }
+}
+
+pub(super) fn burst_row(burst: BurstKnobs) -> Option<BurstRow> {
+    (burst != BurstKnobs::default()).then(|| BurstRow {
+        percent: burst.percent.unwrap_or(0),
+        iops: burst.iops.map_or(0, |rate| rate.0),
+        duration_s: burst.duration.map_or(1, |span| (span.as_nanos() / 1_000_000_000) as u32),
+    })
+}
+
+/// From the kernel. Only has to differ from others; without it (no /proc) the time since start must do.
+fn random_uuid() -> u128 {
+    let text = std::fs::read_to_string("/proc/sys/kernel/random/uuid").unwrap_or_default();
+    let parsed = u128::from_str_radix(&text.trim().replace('-', ""), 16);
+    parsed.unwrap_or_else(|_| u128::from(uring::Clock::new().now().as_nanos()))
+}

@@ -1,0 +1,158 @@
+//! `volume`: volumes. A volume bounds the sizes of its LUNs together.
+
+use super::{AdminError, Assigned, Errand, bytes_of, list, path_of, uuid_of, whole};
+use block::ObjectId;
+use ontap::catalogue::{VolumeCommand, VolumeCreate, VolumeDelete, VolumeModify};
+use ontap::show::{VolumeRow, answer, entries};
+use qos::{Object, ObjectKind};
+
+/// The size of a volume that is made without one: ONTAP's own default.
+const DEFAULT_SIZE: u64 = 20 << 20;
+
+impl Errand<'_> {
+    pub(super) fn volume(&mut self, command: VolumeCommand) -> Result<String, AdminError> {
+        match command {
+            VolumeCommand::Create(create) => self.create_volume(&create),
+            VolumeCommand::Modify(modify) => self.modify_volumes(&modify),
+            VolumeCommand::Delete(delete) => self.delete_volume(&delete),
+            VolumeCommand::Show(selection) => {
+                let volumes = self.registry.objects().filter(|object| object.kind() == ObjectKind::Volume);
+                let rows: Vec<VolumeRow> = volumes.map(|volume| self.volume_row(volume)).collect();
+                Ok(answer(&rows, &selection, self.units))
+            }
+        }
+    }
+
+    fn create_volume(&mut self, create: &VolumeCreate) -> Result<String, AdminError> {
+        let svm = self.svm(create.vserver.as_ref())?;
+        let size = create.size.map_or(Ok(DEFAULT_SIZE), |size| bytes_of(size, self.units))?;
+        let (volume, change) = self.registry.add_volume(svm, create.volume.as_str(), whole(size, 0))?;
+        self.take(change);
+        let (fixed, adaptive) = (create.qos_policy_group.as_ref(), create.qos_adaptive_policy_group.as_ref());
+        self.assign(volume, &Assigned { fixed, adaptive })?;
+        Ok(String::new())
+    }
+
+    fn modify_volumes(&mut self, modify: &VolumeModify) -> Result<String, AdminError> {
+        let svm = self.svm(modify.vserver.as_ref())?;
+        let volumes: Vec<ObjectId> = self
+            .children(svm, ObjectKind::Volume)
+            .filter(|volume| modify.volume.matches(volume.name()))
+            .map(Object::id)
+            .collect();
+        if volumes.is_empty() {
+            let known: Vec<_> = self.children(svm, ObjectKind::Volume).map(|v| v.name().to_owned()).collect();
+            let svm = self.svm_name(svm);
+            return Err(AdminError::Command(format!(
+                "SVM {svm} has no volume {}; it has: {}",
+                modify.volume,
+                list(&known)
+            )));
+        }
+        let size = modify.size.map(|size| bytes_of(size, self.units)).transpose()?;
+        if let Some(size) = size {
+            volumes.iter().try_for_each(|volume| self.check_volume_holds(*volume, size))?;
+        }
+        let (fixed, adaptive) = (modify.qos_policy_group.as_ref(), modify.qos_adaptive_policy_group.as_ref());
+        for &volume in &volumes {
+            if let Some(size) = size {
+                let used = self.registry.object(volume).map_or(0, |object| object.size().used.0);
+                self.registry.set_size(volume, whole(size, used), self.now)?;
+            }
+            self.assign(volume, &Assigned { fixed, adaptive })?;
+        }
+        Ok(format!("Volume modify successful: {}", entries(volumes.len(), "modified")))
+    }
+
+    fn delete_volume(&mut self, delete: &VolumeDelete) -> Result<String, AdminError> {
+        let svm = self.svm(delete.vserver.as_ref())?;
+        let volume = self.known_volume(svm, delete.volume.as_str())?;
+        self.check_empty(volume)?;
+        let change = self.registry.remove_object(volume)?;
+        self.take(change);
+        Ok(String::new())
+    }
+
+    /// Whether nothing would be lost with a volume.
+    fn check_empty(&self, volume: ObjectId) -> Result<(), AdminError> {
+        let luns: Vec<_> = self.children(volume, ObjectKind::Lun).map(|lun| lun.name().to_owned()).collect();
+        if luns.is_empty() {
+            return Ok(());
+        }
+        let path = path_of(self.registry, volume).unwrap_or_default();
+        Err(AdminError::Command(format!("{path}: still has LUNs: {}; delete them first", list(&luns))))
+    }
+
+    /// The volume of that name.
+    pub(super) fn known_volume(&self, svm: ObjectId, name: &str) -> Result<ObjectId, AdminError> {
+        self.registry.find_volume(svm, name).ok_or_else(|| {
+            let known: Vec<_> = self.children(svm, ObjectKind::Volume).map(|v| v.name().to_owned()).collect();
+            let svm = self.svm_name(svm);
+            AdminError::Command(format!("SVM {svm} has no volume {name}; it has: {}", list(&known)))
+        })
+    }
+
+    /// Whether the LUNs of a volume fit into `size` bytes.
+    fn check_volume_holds(&self, volume: ObjectId, size: u64) -> Result<(), AdminError> {
+        let taken = self.taken_in(volume);
+        if taken <= size {
+            return Ok(());
+        }
+        let path = path_of(self.registry, volume).unwrap_or_default();
+        Err(AdminError::Command(format!(
+            "{path}: its LUNs take {taken} bytes together, which is more than the size of {size} given; \
+             delete or shrink LUNs first"
+        )))
+    }
+
+    /// Bytes of all LUNs in a volume together.
+    pub(super) fn taken_in(&self, volume: ObjectId) -> u64 {
+        self.children(volume, ObjectKind::Lun).map(|lun| lun.size().allocated.0).sum()
+    }
+
+    pub(super) fn children(&self, parent: ObjectId, kind: ObjectKind) -> impl Iterator<Item = &Object> {
+        let children = self.registry.object(parent).into_iter().flat_map(Object::children);
+        children.filter_map(|id| self.registry.object(id)).filter(move |child| child.kind() == kind)
+    }
+
+    fn volume_row(&self, volume: &Object) -> VolumeRow {
+        let (qos_policy_group, qos_adaptive_policy_group) = self.attached(volume.id());
+        let used = self.children(volume.id(), ObjectKind::Lun).map(|lun| (self.used)(lun.id())).sum();
+        let size = volume.size().allocated.0;
+        VolumeRow {
+            vserver: self.svm_name(volume.id()),
+            volume: volume.name().into(),
+            aggregate: None,
+            uuid: uuid_of(volume.id()),
+            state: "online".into(),
+            kind: "RW".into(),
+            size,
+            available: size.saturating_sub(used),
+            used,
+            junction_path: None,
+            qos_policy_group,
+            qos_adaptive_policy_group,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Administration;
+    use crate::administration::Effect;
+    use block::Time;
+
+    /// A volume is deleted only when it is empty, so that no LUN goes unnoticed and no file is left behind.
+    #[test]
+    fn a_volume_with_luns_stays() {
+        let mut administration = Administration::new(qos::RegistrySettings::default());
+        let mut run = |line: &str| administration.execute(line, Time::ZERO, &|_| 0).map_err(|error| error.to_string());
+        for line in ["vserver create s", "volume create v -size 1MB", "lun create /vol/v/l -size 1MB"] {
+            let _ = run(line).unwrap();
+        }
+        assert_eq!(run("volume delete v").unwrap_err(), "s:/vol/v: still has LUNs: l; delete them first");
+        assert!(matches!(run("lun delete /vol/v/l").unwrap().effects[..], [Effect::Remove { .. }]));
+        let _ = run("volume delete v").unwrap();
+        assert!(run("lun show").unwrap().answer.contains("currently empty"));
+    }
+}

@@ -1,0 +1,63 @@
+//! `vserver`: storage virtual machines.
+
+use super::{AdminError, Assigned, Errand, uuid_of};
+use ontap::catalogue::{VserverCommand, VserverCreate, VserverDelete, VserverModify};
+use ontap::show::{VserverRow, answer};
+use ontap::value::PolicyAssignment;
+use qos::{Object, ObjectKind};
+
+impl Errand<'_> {
+    pub(super) fn vserver(&mut self, command: VserverCommand) -> Result<String, AdminError> {
+        match command {
+            VserverCommand::Create(create) => self.create_vserver(&create),
+            VserverCommand::Modify(modify) => self.modify_vserver(&modify),
+            VserverCommand::Delete(delete) => self.delete_vserver(&delete),
+            VserverCommand::Show(selection) => {
+                let svms = self.registry.objects().filter(|object| object.kind() == ObjectKind::Svm);
+                let rows: Vec<VserverRow> = svms.map(|svm| self.vserver_row(svm)).collect();
+                Ok(answer(&rows, &selection, self.units))
+            }
+        }
+    }
+
+    fn create_vserver(&mut self, create: &VserverCreate) -> Result<String, AdminError> {
+        let (svm, change) = self.registry.add_svm(create.vserver.as_str())?;
+        self.take(change);
+        self.assign(svm, &Assigned { fixed: create.qos_policy_group.as_ref(), adaptive: None })?;
+        Ok(String::new())
+    }
+
+    fn modify_vserver(&mut self, modify: &VserverModify) -> Result<String, AdminError> {
+        let svm = self.svm(Some(&modify.vserver))?;
+        self.assign(svm, &Assigned { fixed: modify.qos_policy_group.as_ref(), adaptive: None })?;
+        if let Some(template) = &modify.qos_adaptive_policy_group_template {
+            let change = self.registry.set_template(svm, PolicyAssignment::group(template).map(|g| g.as_str()))?;
+            self.take(change);
+        }
+        Ok(String::new())
+    }
+
+    fn delete_vserver(&mut self, delete: &VserverDelete) -> Result<String, AdminError> {
+        let svm = self.svm(Some(&delete.vserver))?;
+        let change = self.registry.remove_object(svm)?;
+        self.take(change);
+        Ok(String::new())
+    }
+
+    fn vserver_row(&self, svm: &Object) -> VserverRow {
+        let template =
+            svm.template().and_then(|group| self.registry.group_of(group)).map(|group| group.name().to_owned());
+        VserverRow {
+            vserver: svm.name().into(),
+            uuid: uuid_of(svm.id()),
+            kind: "data".into(),
+            subtype: "default".into(),
+            admin_state: "running".into(),
+            operational_state: "running".into(),
+            root_volume: None,
+            aggregate: None,
+            qos_policy_group: self.attached(svm.id()).0,
+            qos_adaptive_policy_group_template: template,
+        }
+    }
+}

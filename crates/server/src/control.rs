@@ -1,0 +1,193 @@
+//! A pool, its commands and its shard joined. A change is checked by the registry, made durable in the catalogue, and
+//! only then ordered of the shard, so that what was answered survives whatever comes.
+
+use crate::administration::{AdminError, Administration, Effect, Outcome};
+use crate::exports::Export;
+use crate::persist::{UnreadablePolicy, records_of, rows_of};
+use crate::shard::{Account, Order, Shard, ShardGone};
+use block::ObjectId;
+use qos::{GroupId, ObjectKind, Refusal, Registry, RegistrySettings};
+use stats::LimitsInForce;
+use store::{DataFile, Pool, StoreError};
+use uring::Clock;
+
+/// Why a command was not done, or not all of it.
+#[derive(Debug, thiserror::Error)]
+pub enum ControlError {
+    /// The command is wrong, or a rule refused it.
+    #[error(transparent)]
+    Admin(#[from] AdminError),
+    /// What the catalogue holds breaks a rule.
+    #[error("catalogue: {0}")]
+    Catalogue(#[from] Refusal),
+    /// A kept policy cannot be read.
+    #[error(transparent)]
+    Unreadable(#[from] UnreadablePolicy),
+    /// The pool failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The shard is gone.
+    #[error(transparent)]
+    Gone(#[from] ShardGone),
+    /// What was asked is in force and stays so, but something that should have followed failed.
+    #[error("done, but not all that follows from it: {0}")]
+    Afterwards(Box<ControlError>),
+}
+
+/// A pool, what is known of it, and the shard that serves it.
+pub struct Control {
+    pool: Pool,
+    administration: Administration,
+    shard: Shard,
+    clock: Clock,
+}
+
+impl Control {
+    /// Brings the shard to what the pool's catalogue says and opens every LUN.
+    ///
+    /// # Errors
+    /// The catalogue breaks a rule, or a LUN's file cannot be opened.
+    pub fn open(pool: Pool, shard: Shard, settings: RegistrySettings) -> Result<Control, ControlError> {
+        let used = |row: &store::ObjectRow| match row.kind {
+            store::Kind::Lun => pool.used(row.id).unwrap_or(0),
+            _ => 0,
+        };
+        let records = records_of(pool.catalogue.contents(), used)?;
+        let (registry, change) = Registry::restore(settings.clone(), &records)?;
+        let mut administration = Administration::new(settings);
+        administration.registry = registry;
+        let control = Control { pool, administration, shard, clock: Clock::new() };
+        control.shard.order(Order::Edit(change.edits))?;
+        for object in control.administration.registry.objects().filter(|object| object.kind() == ObjectKind::Lun) {
+            let data = control.pool.open_data_file(object.id().0)?;
+            control.serve(object.id(), object.size().allocated.0, data)?;
+        }
+        Ok(control)
+    }
+
+    /// Runs one line and returns its answer, ready to print.
+    ///
+    /// # Errors
+    /// The line is refused, in one line. Nothing changed, except after [`ControlError::Afterwards`].
+    pub fn execute(&mut self, line: &str) -> Result<String, ControlError> {
+        let result = self.done(line);
+        match &result {
+            Ok(_) => tracing::info!(command = line, "done"),
+            Err(error) => tracing::info!(command = line, %error, "refused"),
+        }
+        result
+    }
+
+    /// What the shard did since the last call.
+    ///
+    /// # Errors
+    /// The shard is gone.
+    pub fn account(&self) -> Result<Account, ShardGone> {
+        self.shard.account()
+    }
+
+    /// The shard.
+    pub fn shard(&self) -> &Shard {
+        &self.shard
+    }
+
+    /// See [`Administration::path_of`].
+    pub fn path_of(&self, object: ObjectId) -> Option<String> {
+        self.administration.path_of(object)
+    }
+
+    /// See [`Administration::group_name`].
+    pub fn group_name(&self, group: GroupId) -> Option<&str> {
+        self.administration.group_name(group)
+    }
+
+    /// See [`Administration::limits`].
+    pub fn limits(&self) -> Vec<(String, LimitsInForce)> {
+        self.administration.limits()
+    }
+
+    fn done(&mut self, line: &str) -> Result<String, ControlError> {
+        let pool = &self.pool;
+        let used = |lun: ObjectId| pool.used(lun.0).unwrap_or(0);
+        let before = self.administration.clone();
+        let Outcome { answer, edits, effects } = self.administration.execute(line, self.clock.now(), &used)?;
+        let made = match self.make_durable(&effects) {
+            Ok(made) => made,
+            Err(error) => {
+                self.administration = before;
+                return Err(error.into());
+            }
+        };
+        // From here on it is so, whatever becomes of what follows.
+        self.carry_out(&effects, edits, made).map_err(|error| ControlError::Afterwards(Box::new(error)))?;
+        Ok(answer)
+    }
+
+    /// Has the pool hold what the registry says, or leaves it as it was. Returns the new LUNs' files, in the order of
+    /// their effects.
+    fn make_durable(&mut self, effects: &[Effect]) -> Result<Vec<DataFile>, StoreError> {
+        let mut made = Vec::new();
+        for (index, effect) in effects.iter().enumerate() {
+            if let Err(error) = self.prepare(effect, &mut made) {
+                self.undo(&effects[..index]);
+                return Err(error);
+            }
+        }
+        let kept = self.pool.catalogue.keep(rows_of(&self.administration.registry.catalogue()));
+        if kept.is_err() {
+            self.undo(effects);
+        }
+        kept.map(|()| made)
+    }
+
+    /// Does what must be there before the catalogue names it; nothing is left when it fails.
+    fn prepare(&self, effect: &Effect, made: &mut Vec<DataFile>) -> Result<(), StoreError> {
+        match *effect {
+            Effect::Make { lun, size } => {
+                self.pool.make_data_file(lun.0, size)?;
+                let opened = self.pool.open_data_file(lun.0);
+                made.push(opened.inspect_err(|_| self.undo(std::slice::from_ref(effect)))?);
+                Ok(())
+            }
+            Effect::Grow { lun, size } => self.pool.grow_data_file(lun.0, size),
+            Effect::Remove { .. } => Ok(()),
+        }
+    }
+
+    /// A file that grew stays so: its LUN's size is what the catalogue says.
+    fn undo(&self, effects: &[Effect]) {
+        for effect in effects {
+            if let Effect::Make { lun, .. } = *effect {
+                let _ = self.pool.remove_data_file(lun.0);
+            }
+        }
+    }
+
+    /// Does what follows once the catalogue has it. All of it is tried; the first failure is told.
+    fn carry_out(&self, effects: &[Effect], edits: Vec<qos::Edit>, made: Vec<DataFile>) -> Result<(), ControlError> {
+        let mut made = made.into_iter();
+        // The shard stops serving a LUN before the scheduler forgets it, and the other way round for a new one.
+        for effect in effects {
+            if let Effect::Remove { lun } = *effect {
+                self.shard.order(Order::Close { object: lun })?;
+            }
+        }
+        self.shard.order(Order::Edit(edits))?;
+        let follow = |effect: &Effect| match *effect {
+            Effect::Make { lun, size } => made.next().map_or(Ok(()), |data| self.serve(lun, size, data)),
+            Effect::Grow { lun, size } => Ok(self.shard.order(Order::Resize { object: lun, size })?),
+            Effect::Remove { lun } => Ok(self.pool.remove_data_file(lun.0)?),
+        };
+        effects.iter().map(follow).fold(Ok(()), Result::and)
+    }
+
+    /// Has the shard offer a LUN.
+    fn serve(&self, lun: ObjectId, size: u64, data: DataFile) -> Result<(), ControlError> {
+        let path = self.path_of(lun).unwrap_or_default();
+        let (svm, path) = path.split_once(':').unwrap_or_default();
+        let (align, longest) = (data.align, self.shard.longest());
+        let export = Export { object: lun, svm: svm.into(), path: path.into(), size, align, longest };
+        self.shard.order(Order::Open { export, data })?;
+        Ok(())
+    }
+}

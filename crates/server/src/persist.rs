@@ -1,0 +1,285 @@
+//! The registry's records as the catalogue's rows, and back. The settings of a policy group are JSON there: this file's
+//! own types, because types of the core do not know how they are stored.
+
+use block::{Bytes, BytesPerSecond, Iops, ObjectId, Span};
+use qos::{
+    AdaptivePolicy, Allocation, BlockSize, BurstKnobs, Catalogue, Density, FixedPolicy, GroupId, GroupRecord,
+    ObjectKind, ObjectRecord, PeakMode, Per, Policy, Rates, Size,
+};
+use serde::{Deserialize, Serialize};
+use store::{Contents, Kind, ObjectRow, PolicyRow};
+
+/// A row that cannot be read back.
+#[derive(Debug, thiserror::Error)]
+#[error("catalogue: policy group {name}: {reason}")]
+pub struct UnreadablePolicy {
+    name: String,
+    reason: String,
+}
+
+/// The rows to keep for what the registry holds.
+pub(crate) fn rows_of(catalogue: &Catalogue) -> Contents {
+    Contents {
+        objects: catalogue.objects.iter().map(object_row).map(|row| (row.id, row)).collect(),
+        policies: catalogue.groups.iter().map(policy_row).map(|row| (row.id, row)).collect(),
+        fair: catalogue.fair,
+    }
+}
+
+/// What the registry is restored from. `used` tells the bytes that an object takes.
+pub(crate) fn records_of(contents: &Contents, used: impl Fn(&ObjectRow) -> u64) -> Result<Catalogue, UnreadablePolicy> {
+    Ok(Catalogue {
+        objects: contents.objects.values().map(|row| object_record(row, used(row))).collect(),
+        groups: contents.policies.values().map(group_record).collect::<Result<_, _>>()?,
+        fair: contents.fair,
+    })
+}
+
+fn object_row(record: &ObjectRecord) -> ObjectRow {
+    let kind = match record.kind {
+        ObjectKind::Svm => Kind::Svm,
+        ObjectKind::Volume => Kind::Volume,
+        ObjectKind::Qtree => Kind::Qtree,
+        ObjectKind::Lun => Kind::Lun,
+        ObjectKind::File => Kind::File,
+    };
+    ObjectRow {
+        id: record.id.0,
+        kind,
+        parent: record.parent.map(|parent| parent.0),
+        name: record.name.clone(),
+        size: record.size.allocated.0,
+        policy: record.group.map(|group| group.0),
+        template: record.template.map(|group| group.0),
+        fair: record.fair,
+    }
+}
+
+fn object_record(row: &ObjectRow, used: u64) -> ObjectRecord {
+    let kind = match row.kind {
+        Kind::Svm => ObjectKind::Svm,
+        Kind::Volume => ObjectKind::Volume,
+        Kind::Qtree => ObjectKind::Qtree,
+        Kind::Lun => ObjectKind::Lun,
+        Kind::File => ObjectKind::File,
+    };
+    ObjectRecord {
+        id: ObjectId(row.id),
+        kind,
+        parent: row.parent.map(ObjectId),
+        name: row.name.clone(),
+        size: Size { allocated: Bytes(row.size), used: Bytes(used) },
+        group: row.policy.map(GroupId),
+        template: row.template.map(GroupId),
+        fair: row.fair,
+    }
+}
+
+fn policy_row(record: &GroupRecord) -> PolicyRow {
+    let settings = match &record.policy {
+        Policy::Fixed(policy) => Settings::Fixed(policy.into()),
+        Policy::Adaptive(policy) => Settings::Adaptive(policy.into()),
+    };
+    PolicyRow {
+        id: record.id.0,
+        svm: record.svm.0,
+        name: record.name.clone(),
+        uuid: uuid_text(record.uuid),
+        settings: serde_json::to_string(&settings).expect("plain numbers and words"),
+    }
+}
+
+fn group_record(row: &PolicyRow) -> Result<GroupRecord, UnreadablePolicy> {
+    let unreadable = |reason: String| UnreadablePolicy { name: row.name.clone(), reason };
+    let settings: Settings = serde_json::from_str(&row.settings).map_err(|error| unreadable(error.to_string()))?;
+    let uuid = u128::from_str_radix(&row.uuid.replace('-', ""), 16);
+    Ok(GroupRecord {
+        id: GroupId(row.id),
+        name: row.name.clone(),
+        uuid: uuid.map_err(|_| unreadable(format!("{:?} is no UUID", row.uuid)))?,
+        svm: ObjectId(row.svm),
+        policy: match settings {
+            Settings::Fixed(fixed) => Policy::Fixed(fixed.into()),
+            Settings::Adaptive(adaptive) => Policy::Adaptive(adaptive.into()),
+        },
+    })
+}
+
+/// `63ab2b0a-0000-0000-0000-000000000000`
+pub(crate) fn uuid_text(uuid: u128) -> String {
+    let hex = format!("{uuid:032x}");
+    format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+enum Settings {
+    Fixed(Fixed),
+    Adaptive(Adaptive),
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Fixed {
+    max_iops: Option<u64>,
+    max_bytes: Option<u64>,
+    min_iops: Option<u64>,
+    min_bytes: Option<u64>,
+    shared: bool,
+    burst: Knobs,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Adaptive {
+    expected: Rate,
+    peak: Rate,
+    expected_on_used: bool,
+    peak_on_used: bool,
+    absolute_min: Option<u64>,
+    block_kib: Option<u64>,
+    burst: Knobs,
+    peak_on_credit: Option<bool>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Rate {
+    iops: u64,
+    per_gb: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Knobs {
+    percent: Option<u32>,
+    duration_ns: Option<u64>,
+    iops: Option<u64>,
+}
+
+impl From<&FixedPolicy> for Fixed {
+    fn from(policy: &FixedPolicy) -> Fixed {
+        Fixed {
+            max_iops: policy.ceiling.iops.map(|rate| rate.0),
+            max_bytes: policy.ceiling.bytes.map(|rate| rate.0),
+            min_iops: policy.floor.iops.map(|rate| rate.0),
+            min_bytes: policy.floor.bytes.map(|rate| rate.0),
+            shared: policy.shared,
+            burst: policy.burst.into(),
+        }
+    }
+}
+
+impl From<Fixed> for FixedPolicy {
+    fn from(fixed: Fixed) -> FixedPolicy {
+        let rates =
+            |iops: Option<u64>, bytes: Option<u64>| Rates { iops: iops.map(Iops), bytes: bytes.map(BytesPerSecond) };
+        FixedPolicy {
+            ceiling: rates(fixed.max_iops, fixed.max_bytes),
+            floor: rates(fixed.min_iops, fixed.min_bytes),
+            shared: fixed.shared,
+            burst: fixed.burst.into(),
+        }
+    }
+}
+
+const BLOCK_SIZES: [(BlockSize, Option<u64>); 7] = [
+    (BlockSize::Any, None),
+    (BlockSize::K4, Some(4)),
+    (BlockSize::K8, Some(8)),
+    (BlockSize::K16, Some(16)),
+    (BlockSize::K32, Some(32)),
+    (BlockSize::K64, Some(64)),
+    (BlockSize::K128, Some(128)),
+];
+
+impl From<&AdaptivePolicy> for Adaptive {
+    fn from(policy: &AdaptivePolicy) -> Adaptive {
+        let rate = |density: Density| Rate { iops: density.iops.0, per_gb: density.per == Per::Gb };
+        let block = BLOCK_SIZES.iter().find(|(size, _)| *size == policy.block_size);
+        Adaptive {
+            expected: rate(policy.expected),
+            peak: rate(policy.peak),
+            expected_on_used: policy.expected_allocation == Allocation::Used,
+            peak_on_used: policy.peak_allocation == Allocation::Used,
+            absolute_min: policy.absolute_min.map(|rate| rate.0),
+            block_kib: block.and_then(|(_, kib)| *kib),
+            burst: policy.burst.into(),
+            peak_on_credit: policy.peak_mode.map(|mode| mode == PeakMode::Credits),
+        }
+    }
+}
+
+impl From<Adaptive> for AdaptivePolicy {
+    fn from(adaptive: Adaptive) -> AdaptivePolicy {
+        let density = |rate: Rate| Density { iops: Iops(rate.iops), per: if rate.per_gb { Per::Gb } else { Per::Tb } };
+        let allocation = |used| if used { Allocation::Used } else { Allocation::Allocated };
+        let block = BLOCK_SIZES.iter().find(|(_, kib)| *kib == adaptive.block_kib);
+        AdaptivePolicy {
+            expected: density(adaptive.expected),
+            peak: density(adaptive.peak),
+            expected_allocation: allocation(adaptive.expected_on_used),
+            peak_allocation: allocation(adaptive.peak_on_used),
+            absolute_min: adaptive.absolute_min.map(Iops),
+            block_size: block.map(|(size, _)| *size).unwrap_or_default(),
+            burst: adaptive.burst.into(),
+            peak_mode: adaptive.peak_on_credit.map(|c| if c { PeakMode::Credits } else { PeakMode::Ceiling }),
+        }
+    }
+}
+
+impl From<BurstKnobs> for Knobs {
+    fn from(burst: BurstKnobs) -> Knobs {
+        Knobs {
+            percent: burst.percent,
+            duration_ns: burst.duration.map(Span::as_nanos),
+            iops: burst.iops.map(|rate| rate.0),
+        }
+    }
+}
+
+impl From<Knobs> for BurstKnobs {
+    fn from(knobs: Knobs) -> BurstKnobs {
+        BurstKnobs {
+            percent: knobs.percent,
+            duration: knobs.duration_ns.map(Span::from_nanos),
+            iops: knobs.iops.map(Iops),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_policy_comes_back_as_it_was_kept() {
+        let fixed = FixedPolicy {
+            ceiling: Rates { iops: Some(Iops(10_000)), bytes: Some(BytesPerSecond(300_000_000)) },
+            floor: Rates { iops: Some(Iops(100)), bytes: None },
+            shared: true,
+            burst: BurstKnobs { percent: Some(50), duration: Some(Span::SECOND), iops: None },
+        };
+        let adaptive = AdaptivePolicy {
+            expected: Density { iops: Iops(3), per: Per::Gb },
+            peak: Density::per_tb(4096),
+            expected_allocation: Allocation::Used,
+            peak_allocation: Allocation::Allocated,
+            absolute_min: Some(Iops(75)),
+            block_size: BlockSize::K4,
+            burst: BurstKnobs { iops: Some(Iops(9000)), ..BurstKnobs::default() },
+            peak_mode: Some(PeakMode::Credits),
+        };
+        for policy in [Policy::Fixed(fixed), Policy::Adaptive(adaptive)] {
+            let uuid = 0x63ab_2b0a_1111_2222_3333_4444_5555_6666;
+            let record = GroupRecord { id: GroupId(7), name: "p".into(), uuid, svm: ObjectId(1), policy };
+            assert_eq!(group_record(&policy_row(&record)).unwrap(), record);
+        }
+    }
+
+    #[test]
+    fn a_row_that_is_no_policy_is_named() {
+        let row = PolicyRow { name: "p1".into(), settings: "{}".into(), ..PolicyRow::default() };
+        assert!(group_record(&row).unwrap_err().to_string().starts_with("catalogue: policy group p1: "));
+    }
+}

@@ -1,0 +1,337 @@
+//! The transmission's part of a session: requests in, replies out.
+
+use super::link::{Held, Link, Payload};
+use super::sender::Load;
+use super::{Around, Ending, Pending, Phase, Session, Wait};
+use crate::claims::{Claim, STATUS, claim_of};
+use block::{Buf, Completion, Fault, Op, OpKind, Submitted};
+use nbd::{Command, CommandFlags, Errno, Parsed, ReplyTo, Request};
+
+impl Session {
+    /// Works off what is here, then asks for more.
+    pub(super) fn parse(&mut self, around: &mut Around<'_>) {
+        if matches!(self.phase, Phase::Handshake(_)) && !self.shake_hands(around) {
+            return;
+        }
+        loop {
+            let Phase::Transmission(link) = &mut self.phase else { return };
+            let went_on = match link.held.take() {
+                None => self.parse_one(around),
+                Some(Held::Parsed(request)) => self.admit(request, around),
+                Some(Held::Refused(request)) => self.hand_over(request, around),
+                Some(Held::Payload(payload)) => self.fill(payload, around),
+            };
+            if !went_on || self.ending != Ending::No {
+                return;
+            }
+        }
+    }
+
+    /// Parses one request; false when there is none.
+    fn parse_one(&mut self, around: &mut Around<'_>) -> bool {
+        let rules = self.link().rules;
+        let parsed = self.rx.unread(around.io, |bytes| match rules.parse(bytes) {
+            Ok(Parsed::Message(request, taken)) => (taken, Ok(Some(request))),
+            Ok(Parsed::NeedMore(_)) => (0, Ok(None)),
+            Err(error) => (0, Err(error)),
+        });
+        match parsed {
+            None => false,
+            Some(Ok(Some(request))) => self.admit(request, around),
+            Some(Ok(None)) => {
+                self.receive(around);
+                false
+            }
+            Some(Err(error)) => {
+                tracing::info!(session = self.index, %error, "stream refused");
+                self.abandon(around);
+                false
+            }
+        }
+    }
+
+    /// Lets a request in if the limits allow it now; false when it has to wait.
+    fn admit(&mut self, request: Request, around: &mut Around<'_>) -> bool {
+        if request.command == Command::Disconnect {
+            self.ending = Ending::Draining;
+            return false;
+        }
+        let claim = match self.link().rules.check(&request) {
+            Ok(()) => self.link().claim(&request),
+            Err(errno) => return self.refuse(request, errno, around),
+        };
+        match self.ask(claim, around) {
+            Claim::Granted => {}
+            Claim::Later => return self.hold(Held::Parsed(request)),
+            Claim::Never => return self.refuse(request, Errno::NoMemory, around),
+        }
+        if request.command != Command::Write {
+            self.take_on(claim, around);
+            let op = op_of(&request);
+            return self.submit(&request, op, claim, around);
+        }
+        let Some(buf) = around.io.take(request.payload) else {
+            // There is enough, but not in one piece.
+            self.wait_for_others();
+            return self.hold(Held::Parsed(request));
+        };
+        self.take_on(claim, around);
+        self.fill(Payload { request, buf: Some(buf), filled: 0, claim, since: around.now }, around)
+    }
+
+    /// Whether a request that claims so much may come in now. For the connection's own limits it waits until one of its
+    /// own requests has ended, for the shard's memory until others have given back.
+    fn ask(&mut self, claim: u64, around: &Around<'_>) -> Claim {
+        let (limits, load) = (around.limits, self.load);
+        if load.requests >= limits.connection_requests
+            || load.requests > 0 && load.bytes + claim > limits.connection_in_flight.0
+        {
+            return Claim::Later;
+        }
+        let answer = around.claims.ask(load.bytes, claim);
+        if answer == Claim::Later {
+            self.wait_for_others();
+        }
+        answer
+    }
+
+    fn wait_for_others(&mut self) {
+        self.waits = Some(if self.load.requests == 0 { Wait::Starving } else { Wait::Room });
+    }
+
+    fn take_on(&mut self, claim: u64, around: &mut Around<'_>) {
+        self.load.requests += 1;
+        self.load.bytes += claim;
+        around.claims.take(claim);
+    }
+
+    pub(super) fn release_request(&mut self, claim: u64, around: &mut Around<'_>) {
+        self.release(Load { requests: 1, bytes: claim }, around);
+    }
+
+    /// Moves a write's bytes to where they belong; false when more have to come.
+    fn fill(&mut self, mut payload: Payload, around: &mut Around<'_>) -> bool {
+        let Payload { request, buf, filled, .. } = &mut payload;
+        let missing = (request.payload - *filled) as usize;
+        let moved = self.rx.unread(around.io, |bytes| {
+            let here = bytes.len().min(missing);
+            if let Some(buf) = buf {
+                let at = *filled as usize;
+                around.io.with_mut(buf, |to| to[at..at + here].copy_from_slice(&bytes[..here]));
+            }
+            (here, here as u32)
+        });
+        *filled += moved.unwrap_or(0);
+        if *filled == request.payload {
+            return match payload.buf {
+                Some(buf) => self.submit(&payload.request, Op::Write(buf), payload.claim, around),
+                None => true,
+            };
+        }
+        // All that was here is used up, so the kernel may put the rest where it belongs without a copy.
+        if self.rx.busy {
+            return self.hold(Held::Payload(payload));
+        }
+        let (at, rest) = (*filled, request.payload - *filled);
+        match payload.buf.take() {
+            Some(buf) => {
+                self.hold(Held::Payload(payload));
+                self.push_receive(buf.window(at, rest), true, around);
+            }
+            None => {
+                self.hold(Held::Payload(payload));
+                self.receive(around);
+            }
+        }
+        false
+    }
+
+    /// Takes a payload's buffer back with `got` more bytes in it.
+    pub(super) fn payload_came(&mut self, buf: Buf, got: u32) {
+        let Some(Held::Payload(payload)) = &mut self.link().held else {
+            unreachable!("a payload waits for its buffer")
+        };
+        payload.filled += got;
+        payload.buf = Some(buf.window(0, payload.request.payload));
+    }
+
+    /// Gives a request its tag and hands it to the gate; false when the gate is full.
+    fn submit(&mut self, request: &Request, op: Op, claim: u64, around: &mut Around<'_>) -> bool {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.pending.push(None);
+            self.pending.len() as u32 - 1
+        });
+        let ticket = block::Ticket(u64::MAX);
+        self.pending[slot as usize] = Some(Pending { request: *request, ticket, claim });
+        let request = block::Request {
+            tag: u64::from(self.index) << 32 | u64::from(slot),
+            object: self.link().object,
+            at: request.offset,
+            len: request.length,
+            op,
+            fua: request.flags.contains(CommandFlags::FUA),
+            due: around.now,
+        };
+        self.hand_over(request, around)
+    }
+
+    fn hand_over(&mut self, request: block::Request, around: &mut Around<'_>) -> bool {
+        let slot = request.tag as u32;
+        match around.gate.submit(around.now, request) {
+            Submitted::Taken(ticket) => {
+                if let Some(pending) = &mut self.pending[slot as usize] {
+                    pending.ticket = ticket;
+                }
+                true
+            }
+            Submitted::Full(request) => {
+                self.waits = Some(Wait::Room);
+                self.hold(Held::Refused(request))
+            }
+        }
+    }
+
+    /// Hands over what the gate was too full for: it was asked, so it is answered also when nothing more is read.
+    pub(super) fn hand_over_held(&mut self, around: &mut Around<'_>) {
+        let Phase::Transmission(link) = &mut self.phase else { return };
+        match link.held.take() {
+            Some(Held::Refused(request)) => {
+                self.hand_over(request, around);
+            }
+            held => link.held = held,
+        }
+    }
+
+    fn hold(&mut self, held: Held) -> bool {
+        self.link().held = Some(held);
+        false
+    }
+
+    /// Writes the reply of a request that has ended.
+    pub(super) fn reply(&mut self, pending: &Pending, completion: Completion, around: &mut Around<'_>) {
+        let buf = completion.buf;
+        if self.ending == Ending::Broken {
+            self.release_request(pending.claim, around);
+            return buf.into_iter().for_each(|buf| around.io.give(buf));
+        }
+        let Phase::Transmission(link) = &self.phase else { unreachable!("requests come after the handshake") };
+        let framing = link.rules.framing;
+        let (out, to) = (&mut *around.scratch, ReplyTo::from(&pending.request));
+        out.clear();
+        // Data and extents count as in flight until they are sent; otherwise what remains is the reply's head.
+        let mut keep = claim_of(0);
+        let mut data = None;
+        match (completion.kind, completion.result, buf) {
+            (kind, Err(fault), buf) => {
+                framing.error(out, to, errno_of(fault), &format!("{} failed: {fault:?}", word_of(kind)));
+                buf.into_iter().for_each(|buf| around.io.give(buf));
+            }
+            (OpKind::Read, Ok(()), Some(buf)) => {
+                framing.read(out, to, completion.len as u32);
+                (keep, data) = (pending.claim, Some(buf));
+            }
+            (OpKind::Status, Ok(()), _) => {
+                status(out, link, pending, &completion.extents);
+                keep = pending.claim;
+            }
+            (_, Ok(()), buf) => {
+                framing.ok(out, to);
+                buf.into_iter().for_each(|buf| around.io.give(buf));
+            }
+        }
+        self.tx.reply(around.scratch, data, keep);
+        self.release(Load { requests: 0, bytes: pending.claim - keep }, around);
+    }
+
+    /// Answers a request that is not carried out, and takes its payload off the stream.
+    fn refuse(&mut self, request: Request, errno: Errno, around: &mut Around<'_>) -> bool {
+        let claim = claim_of(0);
+        if self.ask(claim, around) != Claim::Granted {
+            return self.hold(Held::Parsed(request));
+        }
+        self.take_on(claim, around);
+        around.scratch.clear();
+        let message = format!("{:?} at {} of {} bytes: {errno}", request.command, request.offset, request.length);
+        self.link().rules.framing.error(around.scratch, ReplyTo::from(&request), errno, &message);
+        self.tx.reply(around.scratch, None, claim);
+        let thrown_away = Payload { request, buf: None, filled: 0, claim: 0, since: around.now };
+        request.payload == 0 || self.fill(thrown_away, around)
+    }
+
+    fn link(&mut self) -> &mut Link {
+        match &mut self.phase {
+            Phase::Transmission(link) => link,
+            Phase::Handshake(_) => unreachable!("requests come after the handshake"),
+        }
+    }
+}
+
+impl Link {
+    /// What a request claims of the shard's memory, in bytes.
+    fn claim(&self, request: &Request) -> u64 {
+        match request.command {
+            // Read in whole blocks.
+            Command::Read => {
+                let align = u64::from(self.align);
+                let from = request.offset - request.offset % align;
+                claim_of((request.offset + request.length).next_multiple_of(align) - from)
+            }
+            Command::Write => claim_of(request.length),
+            Command::BlockStatus => claim_of(STATUS),
+            _ => claim_of(0),
+        }
+    }
+}
+
+fn op_of(request: &Request) -> Op {
+    match request.command {
+        Command::Read => Op::Read,
+        Command::Flush => Op::Flush,
+        Command::Trim => Op::Trim,
+        Command::Cache => Op::Cache,
+        Command::WriteZeroes => Op::Zero {
+            no_hole: request.flags.contains(CommandFlags::NO_HOLE),
+            fast_only: request.flags.contains(CommandFlags::FAST_ZERO),
+        },
+        Command::BlockStatus => Op::Status,
+        // The rules let nothing else through.
+        Command::Write | Command::Disconnect | Command::Other(_) => unreachable!("handled before"),
+    }
+}
+
+/// The answer to a block status, cut to what was asked.
+fn status(out: &mut Vec<u8>, link: &Link, pending: &Pending, extents: &[block::Extent]) {
+    let mut extents: Vec<nbd::Extent> =
+        extents.iter().map(|extent| nbd::Extent::allocation(extent.len, extent.hole, extent.zero)).collect();
+    nbd::fit_extents(&mut extents, &pending.request);
+    match (link.rules.framing.chunks(), link.allocation) {
+        (Some(chunks), Some(context)) if !extents.is_empty() => {
+            chunks.status(out, ReplyTo::from(&pending.request), context, &extents, nbd::Last::Yes);
+        }
+        _ => link.rules.framing.error(out, ReplyTo::from(&pending.request), Errno::Invalid, "no status to tell"),
+    }
+}
+
+fn errno_of(fault: Fault) -> Errno {
+    match fault {
+        Fault::Invalid => Errno::Invalid,
+        Fault::ReadOnly => Errno::Permission,
+        Fault::NoSpace => Errno::NoSpace,
+        Fault::Io => Errno::Io,
+        Fault::Unsupported => Errno::NotSupported,
+        Fault::NoMemory => Errno::NoMemory,
+        Fault::Gone => Errno::Shutdown,
+    }
+}
+
+fn word_of(kind: OpKind) -> &'static str {
+    match kind {
+        OpKind::Read => "read",
+        OpKind::Write => "write",
+        OpKind::Flush => "flush",
+        OpKind::Trim => "trim",
+        OpKind::Zero => "write zeroes",
+        OpKind::Cache => "cache",
+        OpKind::Status => "block status",
+    }
+}

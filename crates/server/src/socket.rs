@@ -1,0 +1,214 @@
+//! The control socket: a Unix socket in the pool's folder, for its owner only, that takes the administrators' lines.
+//!
+//! ```text
+//!   client:  the line, '\n'
+//!   server:  "ok " or "no ", the answer's length in bytes, '\n', the answer
+//! ```
+//!
+//! One thread accepts, one thread a connection; a line is short work, so they share the control behind a lock. The data
+//! path has a thread of its own and never waits for any of them.
+
+use crate::control::Control;
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::Shutdown;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use uring::socket::listen_unix;
+
+/// The longest line, in bytes: no command comes near it.
+const LINE_BYTES_MAX: u64 = 64 << 10;
+/// Connections at once; one more is closed at once.
+const CONNECTIONS_MAX: usize = 64;
+/// A connection that says nothing for so long is closed.
+const IDLE_TIME: Duration = Duration::from_secs(300);
+/// A connection that takes nothing of its answer for so long is closed.
+const ANSWER_TIME: Duration = Duration::from_secs(10);
+/// How long to wait after no descriptor was left for a connection.
+const BREATH: Duration = Duration::from_millis(100);
+
+/// The server's end. Dropping it ends every connection after the line that it is at and removes the socket.
+pub struct ControlSocket {
+    path: PathBuf,
+    desk: Arc<Desk>,
+    /// The listener, to wake the thread that accepts.
+    listener: UnixStream,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What the threads share.
+struct Desk {
+    control: Arc<Mutex<Control>>,
+    open: Mutex<Open>,
+}
+
+#[derive(Default)]
+struct Open {
+    stopping: bool,
+    /// A copy of each connection's socket, to end it.
+    streams: HashMap<u64, UnixStream>,
+    accepted: u64,
+}
+
+impl ControlSocket {
+    /// Listens at `path`; a stale socket there is replaced. The pool's lock keeps a second server away.
+    ///
+    /// # Errors
+    /// The socket cannot be made.
+    pub fn open(path: &Path, control: Arc<Mutex<Control>>) -> std::io::Result<ControlSocket> {
+        if std::fs::symlink_metadata(path).is_ok() {
+            std::fs::remove_file(path)?;
+        }
+        let socket = listen_unix(path, 0o600)?;
+        // A listener cannot be shut down by the standard library's type for one; its type for a stream can.
+        let listener = UnixStream::from(OwnedFd::from(socket.try_clone()?));
+        let desk = Arc::new(Desk { control, open: Mutex::default() });
+        let shared = Arc::clone(&desk);
+        let thread = std::thread::Builder::new().name("control".into()).spawn(move || accept(&socket, &shared))?;
+        Ok(ControlSocket { path: path.into(), desk, listener, thread: Some(thread) })
+    }
+}
+
+impl Drop for ControlSocket {
+    fn drop(&mut self) {
+        self.desk.open().stopping = true;
+        let _ = self.listener.shutdown(Shutdown::Both);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+impl Desk {
+    fn open(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Registers a connection; `None` when it may not stay.
+    fn admit(&self, stream: &UnixStream) -> Option<u64> {
+        let mut open = self.open();
+        if open.streams.len() >= CONNECTIONS_MAX {
+            tracing::warn!(limit = CONNECTIONS_MAX, "control connection refused: too many are open");
+            return None;
+        }
+        open.accepted += 1;
+        let number = open.accepted;
+        open.streams.insert(number, stream.try_clone().ok()?);
+        Some(number)
+    }
+
+    fn converse(&self, number: u64, stream: &UnixStream) {
+        let _ = self.answer_lines(stream);
+        // Its copy goes too, so that the peer sees the end.
+        self.open().streams.remove(&number);
+    }
+
+    fn answer_lines(&self, stream: &UnixStream) -> std::io::Result<()> {
+        stream.set_read_timeout(Some(IDLE_TIME))?;
+        stream.set_write_timeout(Some(ANSWER_TIME))?;
+        let mut reader = BufReader::new(stream);
+        loop {
+            let mut line = Vec::new();
+            let got = reader.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line)?;
+            if got == 0 || self.open().stopping {
+                return Ok(());
+            }
+            if line.pop() != Some(b'\n') {
+                let rule = format!("a line has at most {LINE_BYTES_MAX} bytes and ends with a newline");
+                return answer(stream, Err(rule));
+            }
+            let text = String::from_utf8_lossy(&line);
+            let mut control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
+            let result = control.execute(&text).map_err(|error| error.to_string());
+            drop(control);
+            answer(stream, result)?;
+        }
+    }
+}
+
+fn accept(listener: &UnixListener, desk: &Arc<Desk>) {
+    let mut threads: Vec<JoinHandle<()>> = Vec::new();
+    loop {
+        let accepted = listener.accept();
+        if desk.open().stopping {
+            break;
+        }
+        threads.retain(|thread| !thread.is_finished());
+        let Ok((stream, _)) = accepted else {
+            // No descriptor is left, most likely: asking again at once would only fail again.
+            #[allow(clippy::disallowed_methods, reason = "there is no descriptor to wait on: that is the trouble")]
+            std::thread::sleep(BREATH);
+            continue;
+        };
+        let Some(number) = desk.admit(&stream) else { continue };
+        let shared = Arc::clone(desk);
+        let body = move || shared.converse(number, &stream);
+        match std::thread::Builder::new().name("control-line".into()).spawn(body) {
+            Ok(thread) => threads.push(thread),
+            Err(_) => drop(desk.open().streams.remove(&number)),
+        }
+    }
+    for stream in desk.open().streams.values() {
+        let _ = stream.shutdown(Shutdown::Both);
+    }
+    for thread in threads {
+        let _ = thread.join();
+    }
+}
+
+fn answer(mut stream: &UnixStream, result: Result<String, String>) -> std::io::Result<()> {
+    let (word, text) = match result {
+        Ok(text) => ("ok", text),
+        Err(text) => ("no", text),
+    };
+    stream.write_all(format!("{word} {}\n{text}", text.len()).as_bytes())
+}
+
+/// The client's end of the control socket.
+pub struct ControlClient {
+    reader: BufReader<UnixStream>,
+}
+
+impl ControlClient {
+    /// Connects to the server that has the pool.
+    ///
+    /// # Errors
+    /// Nobody listens there.
+    pub fn connect(path: &Path) -> std::io::Result<ControlClient> {
+        Ok(ControlClient { reader: BufReader::new(UnixStream::connect(path)?) })
+    }
+
+    /// Has the server run a line: its answer, or its refusal.
+    ///
+    /// # Errors
+    /// The server went away.
+    pub fn run(&mut self, line: &str) -> std::io::Result<Result<String, String>> {
+        let one_line = line.replace(['\n', '\r'], " ");
+        self.reader.get_mut().write_all(format!("{one_line}\n").as_bytes())?;
+        let gone = || std::io::Error::new(std::io::ErrorKind::UnexpectedEof, "the server closed the connection");
+        let broken = || std::io::Error::new(std::io::ErrorKind::InvalidData, "the server's answer makes no sense");
+        let mut head = String::new();
+        if self.reader.by_ref().take(HEAD_BYTES_MAX).read_line(&mut head)? == 0 {
+            return Err(gone());
+        }
+        let (word, length) = head.trim_end().split_once(' ').ok_or_else(broken)?;
+        let length: u64 = length.parse().map_err(|_| broken())?;
+        let mut text = String::new();
+        if (self.reader.by_ref().take(length).read_to_string(&mut text)? as u64) < length {
+            return Err(gone());
+        }
+        match word {
+            "ok" => Ok(Ok(text)),
+            "no" => Ok(Err(text)),
+            _ => Err(broken()),
+        }
+    }
+}
+
+/// The longest head of an answer, in bytes: a word and a number.
+const HEAD_BYTES_MAX: u64 = 32;

@@ -1,0 +1,259 @@
+//! One experiment in virtual time: a device, clients, and edits at their times.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use array::{DeviceSpec, VirtualClock};
+use block::{Completion, Driver, Request, Submitted, Target, Time, Wakeup};
+use qos::{Edit, EditError, Gate, Settings};
+
+use crate::client::{Client, Worker};
+use crate::probe::Probe;
+use crate::recording::{Ended, Recording, Track};
+
+/// One experiment.
+#[derive(Clone, Debug)]
+pub struct Scene {
+    /// What serves.
+    pub device: DeviceSpec,
+    /// Who asks.
+    pub clients: Vec<Client>,
+    /// What is changed and when, in order. Those at the epoch come before the first request.
+    pub edits: Vec<(Time, Edit)>,
+    /// When it ends. What is outstanding then is not waited for.
+    pub until: Time,
+    /// Everything random follows from it.
+    pub seed: u64,
+}
+
+/// A target that takes edits.
+pub trait Shield: Target {
+    /// Applies one edit whole or not at all.
+    fn apply(&mut self, now: Time, edit: &Edit) -> Result<(), EditError>;
+}
+
+/// So many polls at one instant are a target that makes no progress: no scene has so many requests at once.
+const SPINS: u32 = 1_000_000;
+
+/// Nothing around the device: edits have no effect.
+struct Bare<T>(T);
+
+impl Scene {
+    /// Plays it behind a gate.
+    ///
+    /// # Panics
+    /// As [`Scene::play`].
+    pub fn run(&self) -> Recording {
+        self.play(|device| Gate::new(device, Settings::default()))
+    }
+
+    /// Plays it without a gate, on the device itself.
+    pub fn run_bare(&self) -> Recording {
+        self.play(Bare)
+    }
+
+    /// Plays it behind what `shield` makes of the device.
+    ///
+    /// # Panics
+    /// When an edit is refused, a request is answered twice or never asked, or the target spins.
+    pub fn play<S: Shield>(&self, shield: impl FnOnce(Probe<Box<dyn Target>>) -> S) -> Recording {
+        let device = self.device.build(self.seed).unwrap_or_else(|error| panic!("seed {}: {error}", self.seed));
+        let (probe, seen) = Probe::on(device);
+        let mut stage = Stage::new(self, shield(probe));
+        stage.play();
+        let dispatches = seen.take();
+        Recording { dispatches, tracks: stage.tracks, until: self.until }
+    }
+}
+
+/// A scene being played.
+struct Stage<'a, S> {
+    scene: &'a Scene,
+    target: S,
+    clock: VirtualClock,
+    workers: Vec<Worker>,
+    tracks: Vec<Track>,
+    /// When which client's thread asks next; `None` is the next arrival of an open loop.
+    asks: BinaryHeap<Reverse<(Time, u32, Option<u32>)>>,
+    /// Clients with requests that the target was too full for, in the order of their turns.
+    refused: VecDeque<u32>,
+    edits: usize,
+    ended: Vec<Completion>,
+}
+
+impl<'a, S: Shield> Stage<'a, S> {
+    fn new(scene: &'a Scene, target: S) -> Stage<'a, S> {
+        let size = scene.device.size.0;
+        let workers = scene.clients.iter().zip(0..).map(|(c, number)| Worker::new(c.clone(), number, size, scene.seed));
+        let mut stage = Stage {
+            scene,
+            target,
+            clock: VirtualClock::new(),
+            workers: workers.collect(),
+            tracks: vec![Track::default(); scene.clients.len()],
+            asks: BinaryHeap::new(),
+            refused: VecDeque::new(),
+            edits: 0,
+            ended: Vec::new(),
+        };
+        for number in 0..stage.workers.len() as u32 {
+            let worker = &mut stage.workers[number as usize];
+            let threads = (0..worker.threads()).map(|thread| Reverse((worker.client.from, number, Some(thread))));
+            stage.asks.extend(threads);
+            stage.note_arrival(number);
+        }
+        stage
+    }
+
+    fn play(&mut self) {
+        let mut turns = 0;
+        while let Some(next) = self.next_instant().filter(|&at| at < self.scene.until) {
+            turns = if next > self.clock.now() { 0 } else { turns + 1 };
+            assert!(turns < SPINS, "seed {}: the target asks for polls at {next:?} for ever", self.scene.seed);
+            let now = self.clock.turn(Some(next));
+            self.edit(now);
+            self.ask(now);
+            self.target.poll(now, &mut self.ended);
+            self.answer(now);
+        }
+    }
+
+    /// When something happens next.
+    fn next_instant(&self) -> Option<Time> {
+        let now = self.clock.now();
+        let wake = match self.target.next_wakeup() {
+            Wakeup::Now => return Some(now),
+            Wakeup::At(at) => at.max(now),
+            Wakeup::External | Wakeup::Idle => Time::MAX,
+        };
+        let edit = self.scene.edits.get(self.edits).map_or(Time::MAX, |edit| edit.0);
+        let ask = self.asks.peek().map_or(Time::MAX, |Reverse(ask)| ask.0);
+        Some(wake.min(edit).min(ask)).filter(|&at| at < Time::MAX)
+    }
+
+    fn edit(&mut self, now: Time) {
+        while let Some((_, edit)) = self.scene.edits.get(self.edits).filter(|edit| edit.0 <= now) {
+            self.edits += 1;
+            if let Err(error) = self.target.apply(now, edit) {
+                panic!("seed {}: {edit:?}: {error}", self.scene.seed);
+            }
+        }
+    }
+
+    /// Everything that is due to be asked.
+    fn ask(&mut self, now: Time) {
+        while let Some(&Reverse((at, number, thread))) = self.asks.peek().filter(|Reverse(ask)| ask.0 <= now) {
+            self.asks.pop();
+            let worker = &mut self.workers[number as usize];
+            let request = match thread {
+                Some(thread) => worker.ask(thread, at),
+                None => worker.arrive(at),
+            };
+            if thread.is_none() {
+                self.note_arrival(number);
+            }
+            self.submit(now, number, request);
+        }
+    }
+
+    fn note_arrival(&mut self, number: u32) {
+        if let Some(at) = self.workers[number as usize].next_arrival() {
+            self.asks.push(Reverse((at, number, None)));
+        }
+    }
+
+    /// Hands a request over, or keeps it behind those of its client that were refused before.
+    fn submit(&mut self, now: Time, number: u32, request: Request) {
+        let worker = &mut self.workers[number as usize];
+        if !worker.refused.is_empty() {
+            worker.refused.push_back(request);
+        } else if let Submitted::Full(back) = self.target.submit(now, request) {
+            worker.refused.push_back(back);
+            self.refused.push_back(number);
+        }
+    }
+
+    /// Notes what ended, lets closed loops ask again at once, and tries again what was refused.
+    fn answer(&mut self, now: Time) {
+        let mut ended = std::mem::take(&mut self.ended);
+        for completion in ended.drain(..) {
+            let (number, thread) = ((completion.tag >> 32) as u32, completion.tag as u32);
+            self.tracks[number as usize].ends.push(note(&completion));
+            let worker = &mut self.workers[number as usize];
+            match worker.ended(thread, now) {
+                Some(at) if at <= now => {
+                    let request = worker.ask(thread, at);
+                    self.submit(now, number, request);
+                }
+                Some(at) => self.asks.push(Reverse((at, number, Some(thread)))),
+                None => {}
+            }
+        }
+        self.ended = ended;
+        self.retry(now);
+    }
+
+    /// Tries each client's oldest refused request, in turns until every one of them is refused again: a target may be
+    /// full for one object and not for another.
+    fn retry(&mut self, now: Time) {
+        let mut left = self.refused.len();
+        while left > 0 {
+            let number = self.refused.pop_front().expect("at least as many as are left");
+            let refused = &mut self.workers[number as usize].refused;
+            let request = refused.pop_front().expect("a client in the queue was refused something");
+            match self.target.submit(now, request) {
+                Submitted::Full(back) => {
+                    refused.push_front(back);
+                    left -= 1;
+                }
+                Submitted::Taken(_) if refused.is_empty() => {
+                    left -= 1;
+                    continue;
+                }
+                Submitted::Taken(_) => left = self.refused.len() + 1,
+            }
+            self.refused.push_back(number);
+        }
+    }
+}
+
+fn note(completion: &Completion) -> Ended {
+    Ended {
+        at: completion.end,
+        response: completion.response(),
+        service: completion.service,
+        len: completion.len,
+        cause: completion.cause,
+        result: completion.result,
+    }
+}
+
+impl<T: Target> Shield for Gate<T> {
+    fn apply(&mut self, now: Time, edit: &Edit) -> Result<(), EditError> {
+        self.edit(now, edit)
+    }
+}
+
+impl<T: Target> Shield for Bare<T> {
+    fn apply(&mut self, _now: Time, _edit: &Edit) -> Result<(), EditError> {
+        Ok(())
+    }
+}
+
+impl<T: Target> Target for Bare<T> {
+    fn traits(&self) -> block::Traits {
+        self.0.traits()
+    }
+    fn submit(&mut self, now: Time, request: Request) -> Submitted {
+        self.0.submit(now, request)
+    }
+    fn poll(&mut self, now: Time, out: &mut Vec<Completion>) {
+        self.0.poll(now, out);
+    }
+    fn next_wakeup(&self) -> Wakeup {
+        self.0.next_wakeup()
+    }
+    fn cancel(&mut self, now: Time, ticket: block::Ticket) {
+        self.0.cancel(now, ticket);
+    }
+}

@@ -1,0 +1,114 @@
+//! Floors on devices of unknown speed: 99 % in every second from the second one on, and the device loses at most 2 %.
+
+use block::{ObjectId, Time};
+use simtest::{Client, Mix, Recording, Scene, Shape, Tree, ceiling, floor};
+
+use crate::criterion::{Limit, floor_held, never_above, reached};
+use crate::devices::{Bench, on_each, second};
+
+pub const SECONDS: u64 = 12;
+
+/// A victim at depth 32 on object 0 and a bully at depth 128 on object 1.
+pub fn beside_a_bully(bench: &Bench, seed: u64) -> Scene {
+    let clients = vec![Client::closed(ObjectId(0), 32), Client::closed(ObjectId(1), 128)];
+    Scene { device: bench.device.clone(), clients, edits: Vec::new(), until: second(SECONDS), seed }
+}
+
+fn total(recording: &Recording) -> f64 {
+    recording.total_rate(second(1), second(SECONDS))
+}
+
+#[test]
+fn a_floor_above_the_share_by_depth_holds_on_every_device() {
+    on_each(|bench| {
+        for seed in [1, 2] {
+            let mut scene = beside_a_bully(bench, seed);
+            let bare = scene.run_bare();
+            // By depth it gets a fifth; the floor is three tenths.
+            let wanted = bench.steady * 30 / 100;
+            let starved = bare.tracks[0].per_second(second(SECONDS))[1..].iter().filter(|&&c| c < wanted).count();
+            assert!(starved > 0, "{}: nobody is starved, so this shows nothing", bench.name);
+            scene.edits = Tree::flat(2).floor(0, wanted).edits();
+            let guarded = scene.run();
+            let what = format!("{}, seed {seed}", bench.name);
+            floor_held(&what, &guarded.tracks[0], wanted, 1..SECONDS);
+            let (with, without) = (total(&guarded), total(&bare));
+            assert!(with >= without * 0.98, "{what}: {with:.0} in all with floors, {without:.0} without");
+        }
+    });
+}
+
+#[test]
+fn a_floor_in_bytes_holds_like_one_in_operations() {
+    on_each(|bench| {
+        let mut scene = beside_a_bully(bench, 1);
+        let wanted = bench.steady * 30 / 100;
+        let mut limits = floor(0);
+        limits.floor.iops = None;
+        limits.floor.bytes = Some(block::BytesPerSecond(wanted * 4096));
+        scene.edits = Tree::flat(2).limits(0, limits).edits();
+        floor_held(bench.name, &scene.run().tracks[0], wanted, 1..SECONDS);
+    });
+}
+
+#[test]
+fn a_ceiling_wins_over_a_floor_below_it() {
+    on_each(|bench| {
+        // The volume above the victim may do less than the victim's floor.
+        let (allowed, wanted) = (bench.steady * 10 / 100, bench.steady * 30 / 100);
+        let clients = vec![Client::closed(ObjectId(1), 32), Client::closed(ObjectId(2), 128)];
+        let tree = Tree::new().object(0, None).object(1, Some(0)).object(2, None).ceiling(0, allowed).floor(1, wanted);
+        let scene = Scene { device: bench.device.clone(), clients, edits: tree.edits(), until: second(8), seed: 1 };
+        let guarded = scene.run();
+        never_above(bench.name, &guarded.of(&[ObjectId(1)]), Limit::Iops(allowed), Time::ZERO..second(8));
+        // What its own ceiling allows it gets, wherever it then waits in the device; and the bully does not pay for a
+        // floor that a ceiling denies.
+        reached(bench.name, &guarded.of(&[ObjectId(1)]), Limit::Iops(allowed), second(1)..second(8));
+        let bare = Scene { clients: vec![Client::closed(ObjectId(2), 128)], ..scene.clone() }.run_bare();
+        let (all_of_it, alone) = (guarded.total_rate(second(1), second(8)), bare.total_rate(second(1), second(8)));
+        assert!(all_of_it >= alone * 0.98, "{}: {all_of_it:.0} of {alone:.0}", bench.name);
+    });
+}
+
+#[test]
+fn a_floor_and_a_ceiling_on_one_object_both_hold() {
+    on_each(|bench| {
+        let (least, most) = (bench.steady * 25 / 100, bench.steady * 28 / 100);
+        let mut scene = beside_a_bully(bench, 3);
+        let mut limits = ceiling(most);
+        limits.floor = floor(least).floor;
+        scene.edits = Tree::flat(2).limits(0, limits).edits();
+        let guarded = scene.run();
+        never_above(bench.name, &guarded.of(&[ObjectId(0)]), Limit::Iops(most), Time::ZERO..second(SECONDS));
+        floor_held(bench.name, &guarded.tracks[0], least, 1..SECONDS);
+    });
+}
+
+#[test]
+fn an_idle_floor_costs_nothing_and_is_there_when_its_owner_is() {
+    on_each(|bench| {
+        let mut scene = beside_a_bully(bench, 1);
+        scene.clients[0].from = second(6);
+        let bare = scene.run_bare();
+        let wanted = bench.steady * 30 / 100;
+        scene.edits = Tree::flat(2).floor(0, wanted).edits();
+        let guarded = scene.run();
+        let (with, without) = (guarded.total_rate(second(1), second(6)), bare.total_rate(second(1), second(6)));
+        assert!(with >= without * 0.995, "{}: {with:.0} of {without:.0} beside an idle floor", bench.name);
+        // A second to find out, then every second.
+        floor_held(bench.name, &guarded.tracks[0], wanted, 7..SECONDS);
+    });
+}
+
+#[test]
+fn demand_below_the_floor_is_served_at_once_and_wholly() {
+    on_each(|bench| {
+        let mut scene = beside_a_bully(bench, 1);
+        let wanted = bench.steady * 30 / 100;
+        let asked = bench.steady * 20 / 100;
+        scene.clients[0] = Client::open(ObjectId(0), asked).asking(Mix::Any(vec![Shape::Read(4096)]));
+        scene.edits = Tree::flat(2).floor(0, wanted).edits();
+        let guarded = scene.run();
+        floor_held(bench.name, &guarded.tracks[0], asked, 1..SECONDS);
+    });
+}

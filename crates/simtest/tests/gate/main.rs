@@ -1,0 +1,14 @@
+//! The QoS gate over every device model in virtual time. What administrators are promised, measured on the device:
+//! ceilings that no sliding second exceeds, credit to the operation, equal shares, floors that hold on storage of
+//! unknown speed, and the same trace for the same seed.
+
+mod bursts;
+mod cases;
+mod ceilings;
+mod criterion;
+mod devices;
+mod edits;
+mod floors;
+mod neighbours;
+mod properties;
+mod shared;

@@ -1,0 +1,73 @@
+//! A bound on a recorded figure, and what a run says about it.
+
+/// What is asked of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Criterion {
+    /// A ceiling is not exceeded by more than `tolerance` (0.01 is 1 %) plus one operation in any sliding second of
+    /// dispatches while it is in force, in every phase in which it is.
+    CeilingHeld {
+        /// Part of the ceiling.
+        tolerance: f64,
+    },
+    /// A shared group's members together reach its ceiling to within `tolerance`, and do not exceed it.
+    SharedSum {
+        /// The phase in which it is in force.
+        phase: String,
+        /// Part of the ceiling.
+        tolerance: f64,
+    },
+    /// Workloads fall below `part` of what each had in the phase `baseline`; if they do not, the machine cannot show it.
+    Starved {
+        /// Which workloads.
+        workloads: Vec<String>,
+        /// The phase with the noisy neighbour.
+        phase: String,
+        /// The phase without.
+        baseline: String,
+        /// Part of the baseline IOPS.
+        part: f64,
+    },
+    /// Workloads reach at least `part` of what each had in the phase `baseline`.
+    Restored {
+        /// Which workloads.
+        workloads: Vec<String>,
+        /// The phase with the policy.
+        phase: String,
+        /// The phase without the noisy neighbour.
+        baseline: String,
+        /// Part of the baseline IOPS.
+        part: f64,
+    },
+    /// Workloads are served at least `part` of their floor in every second of a phase but its first, in which the
+    /// backend completed at least the sum of floors.
+    FloorHeld {
+        /// Which workloads.
+        workloads: Vec<String>,
+        /// The phase.
+        phase: String,
+        /// Part of the floor.
+        part: f64,
+    },
+}
+
+/// How a criterion ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Outcome {
+    /// It held.
+    Pass,
+    /// The run cannot say; why is in the verdict.
+    CannotSay,
+    /// It did not hold.
+    Fail,
+}
+
+/// What a run says about one criterion.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Verdict {
+    /// The criterion in a short sentence.
+    pub question: String,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What was measured against which bound, or why nothing can be said; one line.
+    pub because: String,
+}

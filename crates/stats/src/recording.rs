@@ -1,0 +1,302 @@
+//! What a run leaves: per-second intervals and per-phase histograms of every workload and storage object, with the
+//! plan, the phases and the machine they came from.
+//!
+//! Times in a recording are spans from the run's first phase on.
+
+use crate::{DispatchTrace, Histogram, Summary, Verdict};
+use block::{Bytes, Span};
+
+/// One whole run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Recording {
+    /// Where it came from.
+    pub origin: Origin,
+    /// The machine.
+    pub machine: Machine,
+    /// How the plan was scaled to the machine, if it was.
+    pub scale: Option<Scale>,
+    /// The phases, in order.
+    pub phases: Vec<Phase>,
+    /// What the clients saw.
+    pub workloads: Vec<WorkloadRecord>,
+    /// What the server saw at its gate.
+    pub objects: Vec<ObjectRecord>,
+    /// The verdicts.
+    pub verdicts: Vec<Verdict>,
+    /// What the reader must know: fallbacks taken, limits met, doubts about the figures. One line each.
+    pub notes: Vec<String>,
+}
+
+/// Where a run came from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// The plan's title.
+    pub title: String,
+    /// The plan file, whole, as run.
+    pub plan: String,
+    /// The command that repeats the run.
+    pub command: String,
+    /// The program's version.
+    pub version: String,
+    /// The seed of every random choice.
+    pub seed: u64,
+    /// When it started, in milliseconds since 1970 (UTC).
+    pub started_unix_ms: u64,
+    /// Whether time was virtual (a simulation).
+    pub simulated: bool,
+    /// Whether it was stopped before its end.
+    pub cut_short: bool,
+}
+
+/// The machine, as far as it can be told; empty strings where it cannot.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Machine {
+    /// The host's name.
+    pub host: String,
+    /// Operating system and kernel.
+    pub kernel: String,
+    /// The processor's model.
+    pub cpu: String,
+    /// Logical processors.
+    pub cores: u32,
+    /// Memory.
+    pub memory: Bytes,
+    /// The pool's file system and device.
+    pub storage: String,
+    /// The I/O back end: `io_uring`, `threads`, `virtual`.
+    pub backend: String,
+}
+
+/// How the published figures became this machine's.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scale {
+    /// What depths and limits were multiplied by.
+    pub factor: f64,
+    /// What the plan says its machine could do, in IOPS.
+    pub published_iops: f64,
+    /// What this machine can do by the measuring before the run, in IOPS; `None` when the factor was given.
+    pub measured_iops: Option<f64>,
+}
+
+/// A phase as it ran.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Phase {
+    /// Its name.
+    pub name: String,
+    /// What it shows, one line.
+    pub about: String,
+    /// The administrators' lines that were run at its start, as run (scaled).
+    pub commands: Vec<String>,
+    /// The same lines as the plan has them.
+    pub commands_published: Vec<String>,
+    /// Start, after its commands took effect.
+    pub start: Span,
+    /// End.
+    pub end: Span,
+}
+
+/// Operations and bytes, by direction. `other` counts flush, trim, zero and the rest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Reads.
+    pub reads: u64,
+    /// Writes.
+    pub writes: u64,
+    /// Everything else.
+    pub other: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub write_bytes: u64,
+    /// Failed.
+    pub faults: u64,
+}
+
+impl Counts {
+    /// All operations.
+    pub fn ops(&self) -> u64 {
+        self.reads + self.writes + self.other
+    }
+
+    /// All bytes.
+    pub fn bytes(&self) -> u64 {
+        self.read_bytes + self.write_bytes
+    }
+
+    /// Adds another's.
+    pub fn add(&mut self, other: &Counts) {
+        self.reads += other.reads;
+        self.writes += other.writes;
+        self.other += other.other;
+        self.read_bytes += other.read_bytes;
+        self.write_bytes += other.write_bytes;
+        self.faults += other.faults;
+    }
+}
+
+/// One workload: what a client asked and how long it took.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct WorkloadRecord {
+    /// Its name in the plan (`server1`).
+    pub name: String,
+    /// The host it stands for.
+    pub host: String,
+    /// The path of the storage object it uses (`svm01:/vol/vol1/lun1`).
+    pub object: String,
+    /// A second each.
+    pub intervals: Vec<Interval>,
+    /// One for each phase, in the order of [`Recording::phases`].
+    pub tallies: Vec<Tally>,
+}
+
+/// One second (the last of a run may be shorter) of a workload.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Interval {
+    /// Its start.
+    pub start: Span,
+    /// Its length.
+    pub length: Span,
+    /// What completed.
+    pub counts: Counts,
+    /// From due to end.
+    pub response: Summary,
+    /// From hand-over to end.
+    pub service: Summary,
+    /// Requests outstanding at its end.
+    pub outstanding: u32,
+    /// Where what the client waited was spent, as the server tells it.
+    pub waits: Waits,
+    /// What held it back, as the server tells it.
+    pub held_by: HeldBy,
+}
+
+/// One phase of a workload.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Tally {
+    /// How long it was measured.
+    pub length: Span,
+    /// What completed.
+    pub counts: Counts,
+    /// From due to end.
+    pub response: Histogram,
+    /// From hand-over to end.
+    pub service: Histogram,
+    /// Waited in the QoS gate, as the server tells it.
+    pub queued: Histogram,
+    /// In the device, as the server tells it.
+    pub device: Histogram,
+    /// Requests that were due later than they could be made, and the longest such delay (open loop only).
+    pub late: u64,
+    /// The longest delay of a late request.
+    pub late_max: Span,
+}
+
+/// Mean time a request waited, by where.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Waits {
+    /// In the QoS gate, held by a ceiling.
+    pub ceiling: Span,
+    /// In the QoS gate, for others' floors.
+    pub floors: Span,
+    /// In the QoS gate, for its turn or for the device to take more.
+    pub turn: Span,
+    /// In the device.
+    pub device: Span,
+}
+
+/// What held a workload back for most of an interval.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Copy, PartialOrd, Ord)]
+pub enum HeldBy {
+    /// Nothing: it got what it asked for.
+    #[default]
+    Nothing,
+    /// Its own ceiling in IOPS.
+    CeilingIops,
+    /// Its own ceiling in bytes per second.
+    CeilingThroughput,
+    /// The budget shared with others, in IOPS.
+    SharedIops,
+    /// The budget shared with others, in bytes per second.
+    SharedThroughput,
+    /// The floors of others.
+    Floors,
+    /// The disk (or whatever serves below the gate).
+    Disk,
+    /// The processor: the server or the client had no time left.
+    Cpu,
+    /// Its own depth: it did not ask for more.
+    Depth,
+}
+
+/// One storage object as the server saw it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ObjectRecord {
+    /// Its path (`svm01:/vol/vol1`), or a shared group's name.
+    pub path: String,
+    /// Whether it is a shared policy group.
+    pub is_group: bool,
+    /// Dispatches to the device.
+    pub trace: DispatchTrace,
+    /// For each phase the ceiling and floor in force, in the order of [`Recording::phases`].
+    pub limits: Vec<LimitsInForce>,
+}
+
+/// The numbers in force for an object in a phase.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LimitsInForce {
+    /// The policy group's name; empty without one.
+    pub policy: String,
+    /// Most operations per second.
+    pub ceiling_iops: Option<u64>,
+    /// Most bytes per second.
+    pub ceiling_bytes: Option<u64>,
+    /// Least operations per second.
+    pub floor_iops: Option<u64>,
+    /// Least bytes per second.
+    pub floor_bytes: Option<u64>,
+}
+
+impl Tally {
+    /// Operations per second.
+    pub fn iops(&self) -> f64 {
+        per_second(self.counts.ops(), self.length)
+    }
+
+    /// Bytes per second.
+    pub fn bytes_per_second(&self) -> f64 {
+        per_second(self.counts.bytes(), self.length)
+    }
+}
+
+impl Interval {
+    /// Operations per second.
+    pub fn iops(&self) -> f64 {
+        per_second(self.counts.ops(), self.length)
+    }
+
+    /// Bytes per second.
+    pub fn bytes_per_second(&self) -> f64 {
+        per_second(self.counts.bytes(), self.length)
+    }
+}
+
+impl std::fmt::Display for HeldBy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            HeldBy::Nothing => "nothing",
+            HeldBy::CeilingIops => "ceiling (IOPS)",
+            HeldBy::CeilingThroughput => "ceiling (MB/s)",
+            HeldBy::SharedIops => "shared (IOPS)",
+            HeldBy::SharedThroughput => "shared (MB/s)",
+            HeldBy::Floors => "others' floors",
+            HeldBy::Disk => "the disk",
+            HeldBy::Cpu => "the CPU",
+            HeldBy::Depth => "its depth",
+        })
+    }
+}
+
+/// A count over a length as a rate; zero for no length.
+fn per_second(count: u64, length: Span) -> f64 {
+    if length == Span::ZERO { 0.0 } else { count as f64 / length.as_secs_f64() }
+}

@@ -1,0 +1,315 @@
+//! The catalogue: names, sizes, policies and attachments in SQLite. It is on no request's way.
+//!
+//! A change is durable when its call returns (`synchronous = FULL`), so a server may acknowledge it.
+
+use crate::StoreError;
+use rusqlite::{Connection, Row, Transaction, params};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// The number of an object or of a policy group; whoever makes them gives the numbers.
+pub type CatalogueId = u32;
+
+/// What kind of storage object a row is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// A storage virtual machine.
+    Svm,
+    /// A volume of an SVM.
+    Volume,
+    /// A quota tree of a volume.
+    Qtree,
+    /// A LUN of a volume or qtree.
+    Lun,
+    /// A file of a volume or qtree.
+    File,
+}
+
+/// A storage object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectRow {
+    /// Its number, greater than its parent's; a LUN's data file is named by it.
+    pub id: CatalogueId,
+    /// What it is.
+    pub kind: Kind,
+    /// What it hangs on; `None` for an SVM.
+    pub parent: Option<CatalogueId>,
+    /// Its name within its parent.
+    pub name: String,
+    /// Its size in bytes; 0 for an SVM.
+    pub size: u64,
+    /// The policy group attached to it.
+    pub policy: Option<CatalogueId>,
+    /// The policy group that its new children get.
+    pub template: Option<CatalogueId>,
+    /// Whether its children take turns where no limit binds.
+    pub fair: bool,
+}
+
+/// A policy group.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PolicyRow {
+    /// Its number.
+    pub id: CatalogueId,
+    /// The SVM that owns it.
+    pub svm: CatalogueId,
+    /// Its name, unique in the pool.
+    pub name: String,
+    /// Its UUID as text.
+    pub uuid: String,
+    /// What it stands for, as JSON; the server writes and reads it.
+    pub settings: String,
+}
+
+/// Everything in a catalogue, by number.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Contents {
+    /// The storage objects.
+    pub objects: BTreeMap<CatalogueId, ObjectRow>,
+    /// The policy groups.
+    pub policies: BTreeMap<CatalogueId, PolicyRow>,
+    /// Whether the SVMs take turns where no limit binds.
+    pub fair: bool,
+}
+
+/// The open catalogue.
+#[derive(Debug)]
+pub struct Catalogue {
+    db: Connection,
+    contents: Contents,
+}
+
+/// `application_id` of our files ("SEAW"), so that another program's database is not taken for a pool.
+const APPLICATION_ID: i64 = 0x5345_4157;
+
+/// The steps from each format to the next; the number of steps is the current format.
+const MIGRATIONS: [&str; 1] = ["
+    CREATE TABLE object (
+        id        INTEGER PRIMARY KEY,
+        kind      TEXT NOT NULL CHECK (kind IN ('svm', 'volume', 'qtree', 'lun', 'file')),
+        parent    INTEGER REFERENCES object (id) DEFERRABLE INITIALLY DEFERRED,
+        name      TEXT NOT NULL,
+        size      INTEGER NOT NULL,
+        policy    INTEGER,
+        template  INTEGER,
+        fair      INTEGER NOT NULL
+    ) STRICT;
+    CREATE TABLE policy_group (
+        id        INTEGER PRIMARY KEY,
+        svm       INTEGER NOT NULL REFERENCES object (id) DEFERRABLE INITIALLY DEFERRED,
+        name      TEXT NOT NULL,
+        uuid      TEXT NOT NULL,
+        settings  TEXT NOT NULL
+    ) STRICT;
+    CREATE TABLE pool (fair INTEGER NOT NULL) STRICT;
+    INSERT INTO pool (fair) VALUES (0);
+    "];
+
+impl Catalogue {
+    /// Opens the catalogue in that file and brings it to the current format; an empty or missing file becomes a new one.
+    ///
+    /// # Errors
+    /// The file is no catalogue, or of a later format.
+    pub fn open(path: &Path) -> Result<Catalogue, StoreError> {
+        let mut db = Connection::open(path)?;
+        let application: i64 = db.pragma_query_value(None, "application_id", |row| row.get(0))?;
+        let found: u32 = db.pragma_query_value(None, "user_version", |row| row.get(0))?;
+        if application != APPLICATION_ID && (application, found) != (0, 0) {
+            return Err(StoreError::NotAPool(path.into()));
+        }
+        let known = MIGRATIONS.len() as u32;
+        if found > known {
+            return Err(StoreError::TooNew { path: path.into(), found, known });
+        }
+        db.pragma_update(None, "journal_mode", "WAL")?;
+        db.pragma_update(None, "synchronous", "FULL")?;
+        db.pragma_update(None, "foreign_keys", true)?;
+        let change = db.transaction()?;
+        for step in &MIGRATIONS[found as usize..] {
+            change.execute_batch(step)?;
+        }
+        change.pragma_update(None, "application_id", APPLICATION_ID)?;
+        change.pragma_update(None, "user_version", known)?;
+        change.commit()?;
+        let contents = read(&db)?;
+        Ok(Catalogue { db, contents })
+    }
+
+    /// What is in it.
+    pub fn contents(&self) -> &Contents {
+        &self.contents
+    }
+
+    /// Makes the catalogue hold exactly `wanted`. Only what differs is written, as one change: all of it is durable
+    /// when this returns `Ok`, and nothing was changed otherwise.
+    ///
+    /// # Errors
+    /// The file cannot be written, or a parent or owner is missing.
+    pub fn keep(&mut self, wanted: Contents) -> Result<(), StoreError> {
+        let change = self.db.transaction()?;
+        for id in gone(&self.contents.objects, &wanted.objects) {
+            change.execute("DELETE FROM object WHERE id = ?1", [id])?;
+        }
+        for id in gone(&self.contents.policies, &wanted.policies) {
+            change.execute("DELETE FROM policy_group WHERE id = ?1", [id])?;
+        }
+        for row in new_or_changed(&self.contents.objects, &wanted.objects) {
+            write_object(&change, row)?;
+        }
+        for row in new_or_changed(&self.contents.policies, &wanted.policies) {
+            write_policy(&change, row)?;
+        }
+        change.execute("UPDATE pool SET fair = ?1 WHERE fair <> ?1", [wanted.fair])?;
+        change.commit()?;
+        self.contents = wanted;
+        Ok(())
+    }
+}
+
+fn gone<'a, T>(
+    before: &'a BTreeMap<CatalogueId, T>,
+    wanted: &'a BTreeMap<CatalogueId, T>,
+) -> impl Iterator<Item = CatalogueId> + 'a {
+    before.keys().copied().filter(|id| !wanted.contains_key(id))
+}
+
+fn new_or_changed<'a, T: PartialEq>(
+    before: &'a BTreeMap<CatalogueId, T>,
+    wanted: &'a BTreeMap<CatalogueId, T>,
+) -> impl Iterator<Item = &'a T> {
+    wanted.iter().filter(|(id, row)| before.get(id) != Some(row)).map(|(_, row)| row)
+}
+
+fn read(db: &Connection) -> Result<Contents, StoreError> {
+    let mut query = db.prepare("SELECT id, kind, parent, name, size, policy, template, fair FROM object")?;
+    let objects =
+        query.query_map([], |row| object_of(row).map(|object| (object.id, object)))?.collect::<Result<_, _>>()?;
+    let mut query = db.prepare("SELECT id, svm, name, uuid, settings FROM policy_group")?;
+    let policies =
+        query.query_map([], |row| policy_of(row).map(|policy| (policy.id, policy)))?.collect::<Result<_, _>>()?;
+    let fair = db.query_row("SELECT fair FROM pool", [], |row| row.get(0))?;
+    Ok(Contents { objects, policies, fair })
+}
+
+fn write_object(change: &Transaction<'_>, row: &ObjectRow) -> rusqlite::Result<usize> {
+    let sql = "INSERT INTO object (id, kind, parent, name, size, policy, template, fair)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+               ON CONFLICT (id) DO UPDATE SET name = excluded.name, size = excluded.size, policy = excluded.policy,
+               template = excluded.template, fair = excluded.fair";
+    let ObjectRow { id, kind, parent, name, size, policy, template, fair } = row;
+    change.execute(sql, params![id, kind.word(), parent, name, *size as i64, policy, template, fair])
+}
+
+fn write_policy(change: &Transaction<'_>, row: &PolicyRow) -> rusqlite::Result<usize> {
+    let sql = "INSERT INTO policy_group (id, svm, name, uuid, settings) VALUES (?1, ?2, ?3, ?4, ?5)
+               ON CONFLICT (id) DO UPDATE SET name = excluded.name, settings = excluded.settings";
+    let PolicyRow { id, svm, name, uuid, settings } = row;
+    change.execute(sql, params![id, svm, name, uuid, settings])
+}
+
+impl Kind {
+    /// The word in the catalogue.
+    const fn word(self) -> &'static str {
+        match self {
+            Kind::Svm => "svm",
+            Kind::Volume => "volume",
+            Kind::Qtree => "qtree",
+            Kind::Lun => "lun",
+            Kind::File => "file",
+        }
+    }
+
+    fn of_word(word: &str) -> Option<Kind> {
+        [Kind::Svm, Kind::Volume, Kind::Qtree, Kind::Lun, Kind::File].into_iter().find(|kind| kind.word() == word)
+    }
+}
+
+fn object_of(row: &Row<'_>) -> rusqlite::Result<ObjectRow> {
+    let word: String = row.get(1)?;
+    let kind = Kind::of_word(&word).ok_or(rusqlite::Error::InvalidColumnName(word))?;
+    let size: i64 = row.get(4)?;
+    Ok(ObjectRow {
+        id: row.get(0)?,
+        kind,
+        parent: row.get(2)?,
+        name: row.get(3)?,
+        size: size as u64,
+        policy: row.get(5)?,
+        template: row.get(6)?,
+        fair: row.get(7)?,
+    })
+}
+
+fn policy_of(row: &Row<'_>) -> rusqlite::Result<PolicyRow> {
+    Ok(PolicyRow { id: row.get(0)?, svm: row.get(1)?, name: row.get(2)?, uuid: row.get(3)?, settings: row.get(4)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn object(id: CatalogueId, kind: Kind, parent: Option<CatalogueId>, name: &str) -> ObjectRow {
+        ObjectRow { id, kind, parent, name: name.into(), size: 0, policy: None, template: None, fair: false }
+    }
+
+    fn small() -> Contents {
+        let svm = object(1, Kind::Svm, None, "svm01");
+        let volume = ObjectRow { size: 1 << 40, policy: Some(4), ..object(2, Kind::Volume, Some(1), "vol1") };
+        let lun = ObjectRow { fair: true, ..object(3, Kind::Lun, Some(2), "lun1") };
+        let policy = PolicyRow { id: 4, svm: 1, name: "policy1".into(), uuid: "u".into(), settings: "{}".into() };
+        Contents {
+            objects: [svm, volume, lun].into_iter().map(|row| (row.id, row)).collect(),
+            policies: [(4, policy)].into(),
+            fair: false,
+        }
+    }
+
+    #[test]
+    fn what_was_kept_is_there_after_reopening() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("catalogue.db");
+        let mut catalogue = Catalogue::open(&path).unwrap();
+        catalogue.keep(small()).unwrap();
+        let mut changed = small();
+        changed.objects.remove(&3);
+        changed.fair = true;
+        changed.objects.get_mut(&2).unwrap().size = 5;
+        changed.policies.get_mut(&4).unwrap().settings = "{\"max_iops\":1000}".into();
+        catalogue.keep(changed.clone()).unwrap();
+        drop(catalogue);
+        assert_eq!(*Catalogue::open(&path).unwrap().contents(), changed);
+    }
+
+    #[test]
+    fn a_refused_change_leaves_everything_as_it_was() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("c");
+        let mut catalogue = Catalogue::open(&path).unwrap();
+        catalogue.keep(small()).unwrap();
+        let mut orphaned = small();
+        orphaned.objects.get_mut(&3).unwrap().size = 9;
+        orphaned.objects.insert(7, object(7, Kind::Volume, Some(99), "nowhere"));
+        assert!(catalogue.keep(orphaned).is_err(), "its parent does not exist");
+        assert_eq!(*catalogue.contents(), small());
+        drop(catalogue);
+        assert_eq!(*Catalogue::open(&path).unwrap().contents(), small());
+    }
+
+    #[test]
+    fn a_later_format_is_refused_and_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("c");
+        drop(Catalogue::open(&path).unwrap());
+        Connection::open(&path).unwrap().pragma_update(None, "user_version", 99).unwrap();
+        let error = Catalogue::open(&path).unwrap_err();
+        assert!(matches!(error, StoreError::TooNew { found: 99, known: 1, .. }), "{error}");
+    }
+
+    #[test]
+    fn another_programs_database_is_not_taken_for_ours() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("c");
+        Connection::open(&path).unwrap().pragma_update(None, "user_version", 1).unwrap();
+        assert!(matches!(Catalogue::open(&path), Err(StoreError::NotAPool(_))));
+    }
+}

@@ -1,0 +1,285 @@
+//! The pool's folder: made, opened, locked, and the files in it.
+
+use crate::catalogue::{Catalogue, CatalogueId};
+use crate::error::StoreError;
+use std::fs::{self, File, OpenOptions};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use uring::disk::{self, Opening};
+
+const CATALOGUE: &str = "catalogue.db";
+const SETTINGS: &str = "seawall.toml";
+const LOCK: &str = "lock";
+const DATA: &str = "data";
+/// The control socket's name in the pool's folder.
+pub const CONTROL_SOCKET: &str = "control.sock";
+
+/// Whether data goes through the page cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Cache {
+    /// Past it (`O_DIRECT`): what is measured is the disk.
+    #[default]
+    Direct,
+    /// Through it.
+    Page,
+}
+
+/// What `seawall.toml` in the pool's folder may say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Settings {
+    cache: Cache,
+}
+
+/// A LUN's open data file.
+#[derive(Debug)]
+pub struct DataFile {
+    /// For its data.
+    pub file: File,
+    /// The same file, for asking which parts are allocated.
+    pub probe: File,
+    /// Offsets, lengths and memory of its I/O must be multiples of this many bytes; a power of two, 1 through the page
+    /// cache.
+    pub align: u32,
+}
+
+/// An open pool, locked against every other server.
+#[derive(Debug)]
+pub struct Pool {
+    dir: PathBuf,
+    cache: Cache,
+    /// Names, sizes, policies.
+    pub catalogue: Catalogue,
+    _lock: File,
+}
+
+impl Pool {
+    /// Makes an empty pool in a folder that does not exist yet or is empty, and opens it.
+    ///
+    /// # Errors
+    /// The folder holds something, or cannot be made.
+    pub fn create(dir: &Path) -> Result<Pool, StoreError> {
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(dir)
+            .map_err(StoreError::file(dir, "make the folder"))?;
+        if holds_other_things(dir).map_err(StoreError::file(dir, "read the folder"))? {
+            return Err(StoreError::NotAPool(dir.into()));
+        }
+        Pool::open_or_make(dir)
+    }
+
+    /// Opens a pool.
+    ///
+    /// # Errors
+    /// There is none, it is in use, it is of a later format, or its settings are wrong.
+    pub fn open(dir: &Path) -> Result<Pool, StoreError> {
+        if !dir.join(CATALOGUE).is_file() {
+            let other = holds_other_things(dir).unwrap_or(false);
+            return Err(if other { StoreError::NotAPool(dir.into()) } else { StoreError::Missing(dir.into()) });
+        }
+        Pool::open_or_make(dir)
+    }
+
+    fn open_or_make(dir: &Path) -> Result<Pool, StoreError> {
+        let settings = read_settings(&dir.join(SETTINGS))?;
+        let lock = lock(dir)?;
+        let data = dir.join(DATA);
+        fs::create_dir_all(&data).map_err(StoreError::file(&data, "make the folder"))?;
+        let catalogue = Catalogue::open(&dir.join(CATALOGUE))?;
+        Ok(Pool { dir: dir.into(), cache: settings.cache, catalogue, _lock: lock })
+    }
+
+    /// The pool's folder.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Whether data goes through the page cache.
+    pub fn cache(&self) -> Cache {
+        self.cache
+    }
+
+    /// Where the control socket is.
+    pub fn control_socket(&self) -> PathBuf {
+        self.dir.join(CONTROL_SOCKET)
+    }
+
+    /// Where a LUN's bytes are.
+    pub fn data_file(&self, lun: CatalogueId) -> PathBuf {
+        self.dir.join(DATA).join(format!("{lun:08}"))
+    }
+
+    /// Makes a LUN's data file, sparse, of that size in bytes; durable when it returns. One of that number that the
+    /// catalogue does not know was left by a server that died between the two, or of a LUN that was deleted: it goes.
+    ///
+    /// # Errors
+    /// The LUN exists or the file system refuses.
+    pub fn make_data_file(&self, lun: CatalogueId, size: u64) -> Result<(), StoreError> {
+        let path = self.data_file(lun);
+        if !self.catalogue.contents().objects.contains_key(&lun) {
+            self.remove_data_file(lun)?;
+        }
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
+        let made = file.and_then(|file| file.set_len(size).and_then(|()| file.sync_all()));
+        made.map_err(StoreError::file(&path, "make the LUN's file"))?;
+        self.sync_data_folder()
+    }
+
+    /// Makes a LUN's data file longer; durable when it returns.
+    ///
+    /// # Errors
+    /// The file system refuses.
+    pub fn grow_data_file(&self, lun: CatalogueId, size: u64) -> Result<(), StoreError> {
+        let path = self.data_file(lun);
+        let file = OpenOptions::new().write(true).open(&path);
+        let grown = file.and_then(|file| file.set_len(size).and_then(|()| file.sync_all()));
+        grown.map_err(StoreError::file(&path, "grow the LUN's file"))
+    }
+
+    /// Opens a LUN's data file the way that the pool's settings say.
+    ///
+    /// # Errors
+    /// It is gone, its file system cannot go past the page cache, or no descriptor is left.
+    pub fn open_data_file(&self, lun: CatalogueId) -> Result<DataFile, StoreError> {
+        let cache = match self.cache {
+            Cache::Direct => disk::Cache::Direct,
+            Cache::Page => disk::Cache::Page,
+        };
+        let path = self.data_file(lun);
+        let disk = disk::open(&path, Opening { cache, write: true, ..Opening::default() })?;
+        let probe = disk.file.try_clone().map_err(StoreError::file(&path, "open the LUN's file again"))?;
+        Ok(DataFile { file: disk.file, probe, align: disk.align })
+    }
+
+    /// Removes a LUN's data file; it may be gone already.
+    ///
+    /// # Errors
+    /// The file system refuses.
+    pub fn remove_data_file(&self, lun: CatalogueId) -> Result<(), StoreError> {
+        let path = self.data_file(lun);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(StoreError::file(&path, "remove the LUN's file")(error))
+            }
+            _ => self.sync_data_folder(),
+        }
+    }
+
+    /// Bytes of the device that a LUN takes now.
+    ///
+    /// # Errors
+    /// The file system refuses.
+    pub fn used(&self, lun: CatalogueId) -> Result<u64, StoreError> {
+        use std::os::unix::fs::MetadataExt;
+        let path = self.data_file(lun);
+        let found = fs::metadata(&path).map_err(StoreError::file(&path, "look at the LUN's file"))?;
+        Ok(found.blocks() * 512)
+    }
+
+    fn sync_data_folder(&self) -> Result<(), StoreError> {
+        let data = self.dir.join(DATA);
+        File::open(&data).and_then(|folder| folder.sync_all()).map_err(StoreError::file(&data, "sync the folder"))
+    }
+}
+
+/// Whether a folder is more than an empty place for a pool. A settings file may be laid there first: it is the way to
+/// choose the cache for a new pool.
+fn holds_other_things(dir: &Path) -> std::io::Result<bool> {
+    Ok(fs::read_dir(dir)?.any(|entry| entry.is_ok_and(|entry| entry.file_name() != SETTINGS)))
+}
+
+fn read_settings(path: &Path) -> Result<Settings, StoreError> {
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Settings::default()),
+        Err(error) => return Err(StoreError::file(path, "read the settings")(error)),
+    };
+    toml::from_str(&text).map_err(|error| {
+        let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
+        StoreError::Settings { path: path.into(), reason: format!("line {line}: {}", error.message()) }
+    })
+}
+
+fn lock(dir: &Path) -> Result<File, StoreError> {
+    let path = dir.join(LOCK);
+    let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
+    let file = file.map_err(StoreError::file(&path, "open the lock"))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(fs::TryLockError::WouldBlock) => Err(StoreError::InUse(dir.into())),
+        Err(fs::TryLockError::Error(error)) => Err(StoreError::file(&path, "lock")(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_with_other_things_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("thesis.txt"), "years of work").unwrap();
+        assert!(matches!(Pool::create(dir.path()), Err(StoreError::NotAPool(_))));
+        assert!(matches!(Pool::open(dir.path()), Err(StoreError::NotAPool(_))));
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_pool_is_opened_by_one_server_at_a_time() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("pool");
+        assert!(matches!(Pool::open(&path), Err(StoreError::Missing(_))));
+        let pool = Pool::create(&path).unwrap();
+        assert!(matches!(Pool::open(&path), Err(StoreError::InUse(_))));
+        drop(pool);
+        Pool::open(&path).unwrap();
+    }
+
+    #[test]
+    fn a_lun_is_thin_and_its_file_goes_with_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let pool = Pool::create(&dir.path().join("pool")).unwrap();
+        pool.make_data_file(7, 1 << 30).unwrap();
+        assert_eq!(fs::metadata(pool.data_file(7)).unwrap().len(), 1 << 30);
+        assert_eq!(pool.used(7).unwrap(), 0);
+        pool.remove_data_file(7).unwrap();
+        pool.remove_data_file(7).unwrap();
+        assert!(pool.used(7).is_err());
+    }
+
+    #[test]
+    fn what_an_interrupted_change_left_is_no_obstacle_and_a_lun_is_never_overwritten() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut pool = Pool::create(&dir.path().join("pool")).unwrap();
+        fs::write(pool.data_file(7), "of a LUN that the catalogue does not know").unwrap();
+        pool.make_data_file(7, 4096).unwrap();
+        assert_eq!(fs::read(pool.data_file(7)).unwrap(), [0; 4096]);
+        let lun = crate::ObjectRow {
+            id: 7,
+            kind: crate::Kind::Lun,
+            parent: None,
+            name: "lun".into(),
+            size: 4096,
+            policy: None,
+            template: None,
+            fair: false,
+        };
+        pool.catalogue.keep(crate::Contents { objects: [(7, lun)].into(), ..Default::default() }).unwrap();
+        assert!(pool.make_data_file(7, 4096).is_err(), "its number is taken");
+    }
+
+    #[test]
+    fn the_cache_is_chosen_in_the_pools_settings() {
+        let dir = tempfile::tempdir().unwrap();
+        let settings = dir.path().join(SETTINGS);
+        fs::write(&settings, "cache = \"page\"\n").unwrap();
+        assert!(matches!(Pool::open(dir.path()), Err(StoreError::Missing(_))), "settings alone are no pool");
+        assert_eq!(Pool::create(dir.path()).unwrap().cache(), Cache::Page);
+        fs::write(&settings, "\ncash = \"page\"\n").unwrap();
+        let error = Pool::open(dir.path()).unwrap_err().to_string();
+        assert!(error.contains("line 2") && error.contains("cash"), "{error}");
+    }
+}

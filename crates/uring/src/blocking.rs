@@ -1,0 +1,104 @@
+//! Operations as plain system calls, for the engine without io_uring. Disk operations block; socket operations answer
+//! `EAGAIN` where they would.
+
+use std::io;
+use std::os::fd::RawFd;
+
+use crate::operation::{Handle, Memory, Operation, SEND_FLAGS};
+
+/// Whether it blocks on a disk, so that a thread must do it.
+pub(crate) fn is_for_disks(operation: &Operation) -> bool {
+    matches!(
+        operation,
+        Operation::Read { .. } | Operation::Write { .. } | Operation::Sync { .. } | Operation::Allocate { .. }
+    )
+}
+
+/// What to poll for before a socket operation is tried again.
+pub(crate) fn readiness(operation: &Operation) -> (RawFd, i16) {
+    match operation {
+        Operation::Send { file, .. } | Operation::SendMany { file, .. } => (file.fd, libc::POLLOUT),
+        Operation::Accept { file } | Operation::Receive { file, .. } | Operation::PollIn { file } => {
+            (file.fd, libc::POLLIN)
+        }
+        _ => unreachable!("{operation:?} does not wait"),
+    }
+}
+
+/// Carries an operation out; the result as io_uring would give it.
+///
+/// # Safety
+/// What the operation points to must be valid, and its memory nobody else's, during the call.
+pub(crate) unsafe fn attempt(operation: &Operation) -> i32 {
+    // SAFETY: for all calls below, the caller promises that the descriptor is open and that the memory is valid for
+    // `len` bytes and nobody else's; `header` and all that it lists likewise. No call keeps a pointer.
+    unsafe {
+        match *operation {
+            Operation::Read { file, at, memory } => {
+                outcome(libc::pread64(file.fd, memory.start.as_ptr().cast(), memory.len as usize, at as i64))
+            }
+            Operation::Write { file, at, memory, durable } => write(file, at, memory, durable),
+            Operation::Sync { file } => outcome(libc::fdatasync(file.fd) as isize),
+            Operation::Allocate { file, mode, at, len } => {
+                outcome(libc::fallocate64(file.fd, mode, at as i64, len as i64) as isize)
+            }
+            Operation::Accept { file } => accept(file.fd),
+            Operation::Receive { file, memory } => {
+                outcome(libc::recv(file.fd, memory.start.as_ptr().cast(), memory.len as usize, libc::MSG_DONTWAIT))
+            }
+            Operation::Send { file, memory } => outcome(libc::send(
+                file.fd,
+                memory.start.as_ptr().cast(),
+                memory.len as usize,
+                SEND_FLAGS | libc::MSG_DONTWAIT,
+            )),
+            Operation::SendMany { file, header } => {
+                outcome(libc::sendmsg(file.fd, header.as_ptr(), SEND_FLAGS | libc::MSG_DONTWAIT))
+            }
+            Operation::Shutdown { file, how } => outcome(libc::shutdown(file.fd, how) as isize),
+            Operation::PollIn { file } => poll_in(file.fd),
+        }
+    }
+}
+
+/// # Safety
+/// As [`attempt`].
+unsafe fn write(file: Handle, at: u64, memory: Memory, durable: bool) -> i32 {
+    let bytes = libc::iovec { iov_base: memory.start.as_ptr().cast(), iov_len: memory.len as usize };
+    let flags = if durable { libc::RWF_DSYNC } else { 0 };
+    // SAFETY: one list element, valid during the call; the bytes as the caller promises.
+    outcome(unsafe { libc::pwritev2(file.fd, &raw const bytes, 1, at as i64, flags) })
+}
+
+/// A connection that goes away between the poll and the call must not block the worker, so the listener is made
+/// non-blocking first.
+fn accept(fd: RawFd) -> i32 {
+    // SAFETY: no memory is passed (the peer's address is not asked for), and a closed `fd` is an error only.
+    unsafe {
+        let flags = libc::fcntl(fd, libc::F_GETFL);
+        if flags >= 0 && flags & libc::O_NONBLOCK == 0 {
+            libc::fcntl(fd, libc::F_SETFL, flags | libc::O_NONBLOCK);
+        }
+        outcome(libc::accept4(fd, std::ptr::null_mut(), std::ptr::null_mut(), libc::SOCK_CLOEXEC) as isize)
+    }
+}
+
+fn poll_in(fd: RawFd) -> i32 {
+    let mut poll = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+    // SAFETY: one element, valid during the call.
+    match unsafe { libc::poll(&raw mut poll, 1, 0) } {
+        0 => -libc::EAGAIN,
+        1 if poll.revents & libc::POLLNVAL != 0 => -libc::EBADF,
+        1 => i32::from(poll.revents),
+        failed => outcome(failed as isize),
+    }
+}
+
+/// A call's return value as io_uring would give it.
+fn outcome(returned: isize) -> i32 {
+    match returned {
+        // Lengths stay below 4 GiB / 2: a slot has 64 MiB, and the kernel moves less than 2 GiB in a call.
+        0.. => returned as i32,
+        _ => -io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO),
+    }
+}

@@ -1,0 +1,216 @@
+//! Opening files and block devices for I/O past the page cache, and what to know about them first.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use block::Bytes;
+
+use crate::failure::reason;
+
+/// Whether the page cache lies between us and the disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Cache {
+    /// `O_DIRECT`: straight to the device.
+    #[default]
+    Direct,
+    /// Through the page cache.
+    Page,
+}
+
+/// Whether there must be a file already.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Create {
+    /// There must be one.
+    #[default]
+    Never,
+    /// There may be one; else it is made.
+    IfMissing,
+    /// There must be none.
+    New,
+}
+
+/// How to open.
+#[derive(Clone, Copy, Debug)]
+pub struct Opening {
+    /// The way to the disk.
+    pub cache: Cache,
+    /// For writing, too.
+    pub write: bool,
+    /// Whether to make it.
+    pub create: Create,
+    /// Permissions of a file that is made, less the umask.
+    pub mode: u32,
+}
+
+impl Default for Opening {
+    /// Direct, for reading, an existing file; if told to make one, for its owner alone.
+    fn default() -> Opening {
+        Opening { cache: Cache::Direct, write: false, create: Create::Never, mode: 0o600 }
+    }
+}
+
+/// An open file or block device.
+#[derive(Debug)]
+pub struct Disk {
+    /// Hand it to [`crate::Io::register`].
+    pub file: File,
+    /// Its size when it was opened.
+    pub size: Bytes,
+    /// Offsets, lengths and memory of direct I/O must be multiples of this many bytes; 1 through the page cache.
+    pub align: u32,
+    /// It is a block device.
+    pub is_device: bool,
+}
+
+/// Why it could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The file system cannot go past the page cache.
+    #[error("{}: its file system has no direct I/O (O_DIRECT); use the page cache or another file system", .0.display())]
+    NoDirect(PathBuf),
+    /// A folder, a pipe or the like.
+    #[error("{}: neither a file nor a block device", .0.display())]
+    Kind(PathBuf),
+    /// The system refused.
+    #[error("{}: {}", path.display(), reason(cause))]
+    Os {
+        /// What was to be opened.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        cause: io::Error,
+    },
+}
+
+/// Opens a file or block device.
+pub fn open(path: &Path, opening: Opening) -> Result<Disk, OpenError> {
+    let failed = |cause| OpenError::Os { path: path.into(), cause };
+    // What is no file must not be opened at all: a pipe would block, a device node might do something.
+    if let Ok(found) = std::fs::metadata(path)
+        && !(found.is_file() || found.file_type().is_block_device())
+    {
+        return Err(OpenError::Kind(path.into()));
+    }
+    let (file, made) = open_or_make(path, opening).map_err(failed)?;
+    if opening.cache == Cache::Direct && !go_direct(&file) {
+        if made {
+            // What was made a moment ago is empty; if it cannot be removed the error below is still the one to tell.
+            let _ = std::fs::remove_file(path);
+        }
+        return Err(OpenError::NoDirect(path.into()));
+    }
+    let about = file.metadata().map_err(failed)?;
+    let is_device = about.file_type().is_block_device();
+    let size = if is_device { device_size(&file).map_err(failed)? } else { Bytes(about.len()) };
+    let align = match opening.cache {
+        Cache::Page => 1,
+        Cache::Direct => {
+            direct_alignment(&file, is_device, about.blksize()).ok_or_else(|| OpenError::NoDirect(path.into()))?
+        }
+    };
+    Ok(Disk { file, size, align, is_device })
+}
+
+/// Opens through the page cache; whether it made the file, which only an exclusive creation tells for certain.
+fn open_or_make(path: &Path, opening: Opening) -> io::Result<(File, bool)> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(opening.write || opening.create != Create::Never).mode(opening.mode);
+    if opening.create != Create::Never {
+        match options.create_new(true).open(path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && opening.create == Create::IfMissing => {}
+            made => return made.map(|file| (file, true)),
+        }
+    }
+    options.create_new(false).open(path).map(|file| (file, false))
+}
+
+/// Turns direct I/O on. Not by an open flag: where it is refused, the kernel has made the file all the same.
+fn go_direct(file: &File) -> bool {
+    let fd = file.as_raw_fd();
+    // SAFETY: no memory is passed; the descriptor is open.
+    unsafe {
+        let flags = libc::fcntl(fd, libc::F_GETFL);
+        flags >= 0 && libc::fcntl(fd, libc::F_SETFL, flags | libc::O_DIRECT) == 0
+    }
+}
+
+/// A block device's metadata has no length; its end has.
+fn device_size(file: &File) -> io::Result<Bytes> {
+    use std::io::{Seek, SeekFrom};
+    let mut file = file;
+    let size = file.seek(SeekFrom::End(0))?;
+    file.rewind()?;
+    Ok(Bytes(size))
+}
+
+/// What direct I/O must be aligned to: as the file system says (Linux ≥ 6.1), else the device's logical block, else the
+/// file system's block. `None` when the file system says that there is no direct I/O.
+fn direct_alignment(file: &File, is_device: bool, block: u64) -> Option<u32> {
+    if let Some((memory, offset)) = stated_alignment(file) {
+        return if offset == 0 { None } else { Some(memory.max(offset)) };
+    }
+    if is_device && let Some(block) = logical_block(file) {
+        return Some(block);
+    }
+    Some(u32::try_from(block).unwrap_or(4096).clamp(512, 4096).next_power_of_two())
+}
+
+/// Alignment of memory and of offsets, if this kernel tells.
+fn stated_alignment(file: &File) -> Option<(u32, u32)> {
+    // SAFETY: all-zero is a valid statx answer: numbers only.
+    let mut about: libc::statx = unsafe { std::mem::zeroed() };
+    // SAFETY: the empty path is a C string, `about` is a valid place for the answer, the descriptor is open.
+    let outcome =
+        unsafe { libc::statx(file.as_raw_fd(), c"".as_ptr(), libc::AT_EMPTY_PATH, libc::STATX_DIOALIGN, &mut about) };
+    let told = outcome == 0 && about.stx_mask & libc::STATX_DIOALIGN != 0;
+    told.then_some((about.stx_dio_mem_align, about.stx_dio_offset_align))
+}
+
+fn logical_block(device: &File) -> Option<u32> {
+    let mut size: libc::c_int = 0;
+    // SAFETY: BLKSSZGET writes one int to `size`; the descriptor is open.
+    let outcome = unsafe { libc::ioctl(device.as_raw_fd(), libc::BLKSSZGET, &mut size) };
+    if outcome == 0 { u32::try_from(size).ok() } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_made_opened_and_measured() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("volume");
+        let missing = open(&path, Opening::default()).unwrap_err().to_string();
+        assert_eq!(missing, format!("{}: No such file or directory", path.display()));
+
+        let new = Opening { create: Create::New, cache: Cache::Page, ..Opening::default() };
+        open(&path, new).unwrap().file.set_len(123).unwrap();
+        assert!(matches!(open(&path, new), Err(OpenError::Os { .. })), "made twice");
+        let disk = open(&path, Opening { cache: Cache::Page, ..Opening::default() }).unwrap();
+        assert_eq!((disk.size, disk.align, disk.is_device), (Bytes(123), 1, false));
+        assert_eq!(disk.file.metadata().unwrap().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn direct_io_states_its_alignment_or_is_refused_and_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("volume");
+        match open(&path, Opening { create: Create::IfMissing, ..Opening::default() }) {
+            Ok(disk) => assert!(disk.align.is_power_of_two() && (512..=65536).contains(&disk.align), "{disk:?}"),
+            Err(OpenError::NoDirect(_)) => assert!(!path.exists()),
+            Err(other) => panic!("{other}"),
+        }
+    }
+
+    #[test]
+    fn what_is_no_disk_is_refused_unopened() {
+        for path in ["/", "/dev/null"] {
+            let error = open(Path::new(path), Opening::default()).unwrap_err();
+            assert_eq!(error.to_string(), format!("{path}: neither a file nor a block device"));
+        }
+    }
+}

@@ -1,0 +1,337 @@
+//! One worker's I/O: joins the slab, the files, the table of requests in flight and the engine.
+
+use std::cell::{Cell, RefCell};
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::rc::Rc;
+
+use block::{Buf, Driver, Span, Time};
+
+use crate::engine::{Engine, Opened};
+use crate::files::{FileId, Files};
+use crate::flight::{Flight, Flights, Gathers, Next};
+use crate::job::{Done, Job};
+use crate::operation::{Key, Outcome, Wait};
+use crate::port::{Port, PortId, Queue};
+use crate::slab::Slab;
+use crate::{Backend, Clock, Failure, IoError, IoSettings, Waker};
+
+/// A worker's I/O. Cheap to clone; it stays on the thread that opened it. When the last handle and the last [`Port`] are
+/// gone, everything in flight is cancelled and waited for before the memory goes.
+///
+/// As a [`Driver`], one turn is one system call; none when there is nothing to submit and completions lie ready. A turn
+/// may return early (a signal, a wake), and it does not sleep while any port has something to reap.
+#[derive(Clone)]
+pub struct Io(Rc<Shared>);
+
+pub(crate) struct Shared {
+    // The core holds the engine and must go before the slab, which holds the memory that the engine registered.
+    core: RefCell<Core>,
+    slab: Slab,
+    backend: Backend,
+    waker: Waker,
+    clock: Clock,
+    /// What the last turn returned.
+    last: Cell<Time>,
+}
+
+struct Core {
+    engine: Engine,
+    flights: Flights,
+    files: Files,
+    gathers: Gathers,
+    /// Kept for its memory.
+    outcomes: Vec<Outcome>,
+    /// Completions that lie in ports. A turn does not sleep on them: their owners have work to do.
+    unreaped: usize,
+    /// Ports that got some since the last look at this list.
+    ready: Vec<Rc<Queue>>,
+    ports_made: u64,
+}
+
+impl Io {
+    /// Opens a worker's I/O on the calling thread. The thread's timer slack is set to its least, so that waits end on
+    /// time.
+    pub fn open(settings: &IoSettings) -> Result<Io, IoError> {
+        settings.check()?;
+        tighten_timers();
+        let clock = Clock::new();
+        let waker = Waker::open()?;
+        let region = Slab::map(settings.slab)?;
+        // SAFETY: the region goes into the slab, and `Shared` drops its slab after its core, which holds the engine.
+        let opened = unsafe { Engine::open(settings, clock, &waker, &region) }?;
+        let Opened { engine, backend, registered } = opened;
+        let core = Core {
+            engine,
+            flights: Flights::new(settings.in_flight),
+            files: Files::default(),
+            gathers: Gathers::default(),
+            outcomes: Vec::with_capacity(settings.in_flight as usize),
+            unreaped: 0,
+            ready: Vec::new(),
+            ports_made: 0,
+        };
+        let slab = Slab::new(region, registered);
+        let last = Cell::new(clock.now());
+        Ok(Io(Rc::new(Shared { core: RefCell::new(core), slab, backend, waker, clock, last })))
+    }
+
+    /// What it runs on.
+    pub fn backend(&self) -> &Backend {
+        &self.0.backend
+    }
+
+    /// A new client with its own queue of completions.
+    pub fn port(&self) -> Port {
+        Port::new(Rc::clone(&self.0))
+    }
+
+    /// Appends the ports that got completions since the last call, each once: spares a worker with thousands of clients
+    /// from asking each. Some may have been reaped since.
+    pub fn ready_ports(&self, out: &mut Vec<PortId>) {
+        let mut core = self.0.core.borrow_mut();
+        out.extend(core.ready.drain(..).map(|queue| {
+            queue.listed.set(false);
+            queue.id
+        }));
+    }
+
+    /// For other threads, to end this worker's wait.
+    pub fn waker(&self) -> Waker {
+        self.0.waker.clone()
+    }
+
+    /// The clock that [`Driver::now`] and [`Driver::turn`] read.
+    pub fn clock(&self) -> Clock {
+        self.0.clock
+    }
+
+    /// A buffer of `len` bytes at the start of a slot of its own, aligned to 4 KiB. What is in it is unspecified. `None`
+    /// when no slot is left that is large enough, and for more than 64 MiB.
+    pub fn take(&self, len: u32) -> Option<Buf> {
+        self.0.slab.take(len)
+    }
+
+    /// Gives a buffer back, whichever window of its slot it shows. [`Buf::nothing`] is ignored.
+    ///
+    /// # Panics
+    /// When it is not out of this slab, or is being used.
+    #[allow(clippy::needless_pass_by_value, reason = "the holder gives up its claim")]
+    pub fn give(&self, buf: Buf) {
+        self.0.slab.give(&buf);
+    }
+
+    /// Shows the buffer's bytes; none for [`Buf::nothing`].
+    ///
+    /// # Panics
+    /// When the buffer is not out of this slab, reaches beyond its slot, or is being written.
+    pub fn with<R>(&self, buf: &Buf, f: impl FnOnce(&[u8]) -> R) -> R {
+        self.0.slab.with(buf, f)
+    }
+
+    /// Lends the buffer's bytes for writing; none for [`Buf::nothing`].
+    ///
+    /// # Panics
+    /// When the buffer is not out of this slab, reaches beyond its slot, or is being used.
+    pub fn with_mut<R>(&self, buf: &mut Buf, f: impl FnOnce(&mut [u8]) -> R) -> R {
+        self.0.slab.with_mut(buf, f)
+    }
+
+    /// Buffers that are out or in flight: zero when nothing leaks.
+    pub fn outstanding(&self) -> usize {
+        self.0.slab.outstanding()
+    }
+
+    /// Takes a file, a socket or a listener over. A system call; not for the way of each I/O. Descriptors are made
+    /// blocking or non-blocking as the backend needs it.
+    pub fn register(&self, fd: impl Into<OwnedFd>) -> FileId {
+        let mut core = self.0.core.borrow_mut();
+        let Core { files, engine, .. } = &mut *core;
+        files.add(fd.into(), |index, fd| engine.add_file(index, fd))
+    }
+
+    /// Closes a file: at once if nothing is in flight on it. Otherwise no new request is taken, what waits for a peer is
+    /// cancelled, disk requests end, and the file goes with the last of them.
+    pub fn close(&self, file: FileId) {
+        let closed = {
+            let mut core = self.0.core.borrow_mut();
+            let Core { files, engine, .. } = &mut *core;
+            files.close(file).map(|closed| engine.drop_file(&closed)).is_some()
+        };
+        if !closed {
+            self.0.cancel(|flight| flight.job.file() == file && flight.job.waits_for_a_peer());
+        }
+    }
+}
+
+impl Driver for Io {
+    fn now(&self) -> Time {
+        self.0.clock.now()
+    }
+
+    fn turn(&mut self, until: Option<Time>) -> Time {
+        let shared = &*self.0;
+        let mut core = shared.core.borrow_mut();
+        let wait = match until {
+            _ if core.unreaped > 0 => Wait::Look,
+            None => Wait::Forever,
+            Some(time) if time <= shared.last.get() => Wait::Look,
+            Some(time) => Wait::Until(time),
+        };
+        core.engine.enter(wait);
+        core.settle(&shared.slab);
+        let now = shared.clock.now();
+        shared.last.set(now);
+        now
+    }
+}
+
+impl Shared {
+    pub(crate) fn push(&self, queue: &Rc<Queue>, token: u64, job: Job) -> Result<(), Job> {
+        let mut core = self.core.borrow_mut();
+        if core.flights.is_full() {
+            return Err(job);
+        }
+        let file = job.file();
+        let flight = Flight::new(Rc::clone(queue), token, job);
+        let ready = match core.files.open_handle(file) {
+            Some(_) => flight.fly(&self.slab),
+            None => Err(Failure::Closed),
+        };
+        if let Err(failure) = ready {
+            let (_, done) = flight.finish(Err(failure), &mut core.gathers);
+            core.deliver(queue, done);
+            return Ok(());
+        }
+        core.files.hold(file);
+        queue.flights.set(queue.flights.get() + 1);
+        let key = core.flights.add(flight);
+        core.start(key, &self.slab);
+        Ok(())
+    }
+
+    /// Cancels all requests that `which` picks.
+    pub(crate) fn cancel(&self, which: impl Fn(&Flight) -> bool) {
+        let mut core = self.core.borrow_mut();
+        let Core { flights, engine, .. } = &mut *core;
+        for (key, flight) in flights.iter_mut() {
+            if !flight.cancelled && which(flight) {
+                flight.cancelled = true;
+                engine.cancel(key);
+            }
+        }
+    }
+
+    /// A number that no other port has or had.
+    pub(crate) fn next_port(&self) -> PortId {
+        let mut core = self.core.borrow_mut();
+        core.ports_made += 1;
+        PortId(core.ports_made)
+    }
+
+    /// A port took this many completions out of its queue.
+    pub(crate) fn reaped(&self, count: usize) {
+        self.core.borrow_mut().unreaped -= count;
+    }
+
+    /// A port is gone.
+    pub(crate) fn unlist(&self, queue: &Rc<Queue>) {
+        if queue.listed.get() {
+            self.core.borrow_mut().ready.retain(|listed| !Rc::ptr_eq(listed, queue));
+        }
+    }
+
+    /// Gives back what nobody will reap.
+    pub(crate) fn discard(&self, done: Done) {
+        discard(&self.slab, done);
+    }
+}
+
+impl Drop for Shared {
+    /// Waits for everything in flight: the kernel must not write to memory that is no longer ours. The cancellations
+    /// make it short; a disk that never answers holds the worker here, as it would hold a process in `exit`.
+    fn drop(&mut self) {
+        /// A cancellation can miss a request that is between two rounds in the kernel, so they are repeated.
+        const ROUND: Span = Span::from_millis(100);
+        let core = self.core.get_mut();
+        while !core.flights.is_empty() {
+            let Core { flights, engine, .. } = &mut *core;
+            for (key, flight) in flights.iter_mut() {
+                flight.cancelled = true;
+                engine.cancel(key);
+            }
+            engine.enter(Wait::Until(self.clock.now() + ROUND));
+            core.settle(&self.slab);
+        }
+    }
+}
+
+impl Core {
+    /// Hands the flight's next operation to the engine, or ends it.
+    fn start(&mut self, key: Key, slab: &Slab) {
+        let Core { engine, flights, files, gathers, .. } = self;
+        match flights.get(key).operation(files, slab, gathers) {
+            // SAFETY: until the outcome for `key` is reaped, the flight stays in the table. It owns the message and the
+            // gather list; its buffers are flying, so the slab lets nobody else at them, and the memory itself lives as
+            // long as `Shared`, whose drop waits for all flights; its file is held open.
+            Ok(operation) => unsafe { engine.start(key, operation) },
+            Err(result) => self.end(key, result, None, slab),
+        }
+    }
+
+    /// Takes all outcomes in.
+    fn settle(&mut self, slab: &Slab) {
+        let mut outcomes = std::mem::take(&mut self.outcomes);
+        self.engine.reap(&mut outcomes);
+        for Outcome { key, result } in outcomes.drain(..) {
+            let flight = self.flights.get(key);
+            let accepted = (matches!(flight.job, Job::Accept { .. }) && result >= 0).then(|| {
+                // SAFETY: the kernel just made this descriptor for us, and nobody else knows it.
+                unsafe { OwnedFd::from_raw_fd(result) }
+            });
+            match flight.advance(result) {
+                Next::Again => self.start(key, slab),
+                Next::End(result) => self.end(key, result, accepted, slab),
+            }
+        }
+        self.outcomes = outcomes;
+    }
+
+    fn end(&mut self, key: Key, result: Result<u32, Failure>, accepted: Option<OwnedFd>, slab: &Slab) {
+        let flight = self.flights.remove(key);
+        flight.land(slab);
+        if let Some(closed) = self.files.release(flight.job.file()) {
+            self.engine.drop_file(&closed);
+        }
+        let (queue, done) = flight.finish(result, &mut self.gathers);
+        let done = Done { accepted, ..done };
+        queue.flights.set(queue.flights.get() - 1);
+        if queue.dead.get() {
+            discard(slab, done);
+        } else {
+            self.deliver(&queue, done);
+        }
+    }
+
+    fn deliver(&mut self, queue: &Rc<Queue>, done: Done) {
+        self.unreaped += 1;
+        queue.push(done);
+        if !queue.listed.replace(true) {
+            self.ready.push(Rc::clone(queue));
+        }
+    }
+}
+
+fn discard(slab: &Slab, done: Done) {
+    if let Some(buf) = done.buf {
+        slab.give(&buf);
+    }
+    if let Some(mut message) = done.message {
+        message.unload().for_each(|buf| slab.give(&buf));
+    }
+}
+
+/// By default the kernel may end a wait 50 µs late to save power: longer than a whole I/O.
+fn tighten_timers() {
+    // SAFETY: no memory is passed; it concerns this thread's timers only.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong, 0, 0, 0) };
+}

@@ -1,0 +1,62 @@
+//! One request as the kernel sees it: a file, addresses, lengths. Both engines carry it out and answer with the result
+//! of the system call, negative for an error number.
+
+use std::os::fd::RawFd;
+use std::ptr::NonNull;
+
+/// Names a request between the in-flight table and the engine.
+pub(crate) type Key = u32;
+
+/// A file as an engine needs it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Handle {
+    pub(crate) fd: RawFd,
+    /// Its place among the ring's registered files.
+    pub(crate) fixed: Option<u32>,
+}
+
+/// Bytes that the kernel may read or write.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Memory {
+    pub(crate) start: NonNull<u8>,
+    pub(crate) len: u32,
+    /// The registered buffer of the ring that it lies in.
+    pub(crate) fixed: Option<u16>,
+}
+
+/// What to do.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Operation {
+    Read { file: Handle, at: u64, memory: Memory },
+    Write { file: Handle, at: u64, memory: Memory, durable: bool },
+    Sync { file: Handle },
+    Allocate { file: Handle, mode: i32, at: u64, len: u64 },
+    Accept { file: Handle },
+    Receive { file: Handle, memory: Memory },
+    Send { file: Handle, memory: Memory },
+    SendMany { file: Handle, header: NonNull<libc::msghdr> },
+    Shutdown { file: Handle, how: i32 },
+    PollIn { file: Handle },
+}
+
+/// The end of an operation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outcome {
+    pub(crate) key: Key,
+    /// As the system call returned it, an error as its negative number.
+    pub(crate) result: i32,
+}
+
+/// Until when an engine may wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// Not at all.
+    Look,
+    /// For an outcome or a wake, at most until then.
+    Until(block::Time),
+    /// For an outcome or a wake.
+    Forever,
+}
+
+/// Flags of every send: no signal when the peer is gone, and go on by yourself while the socket's buffer is full.
+pub(crate) const SEND_FLAGS: i32 = libc::MSG_NOSIGNAL | libc::MSG_WAITALL;

@@ -1,0 +1,407 @@
+//! The io_uring engine: one ring, one system call a turn.
+//!
+//! ```text
+//!   start ─► submission queue ─┐                      ┌─► completion queue ─► reap
+//!            (backlog if full) └─ enter: submit+wait ─┘
+//! ```
+//! Completions are handed over when the worker asks (`DEFER_TASKRUN`), so nothing interrupts it, and a look costs a
+//! system call only when the kernel says that there is something to hand over.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+
+use io_uring::squeue::Entry;
+use io_uring::{EnterFlags, IoUring, opcode, types};
+
+use crate::files::Closed;
+use crate::operation::{Handle, Key, Operation, Outcome, SEND_FLAGS, Wait};
+use crate::region::Region;
+use crate::slab::REGISTERED_CHUNK;
+use crate::usage::memory_lock_limit;
+use crate::{Clock, IoError, IoSettings, TaskWork, Waker};
+
+/// `user_data` of the read that listens for wakes, and of cancellations. Requests are named by 32 bits.
+const WAKE: u64 = u64::MAX;
+const CANCELLATION: u64 = u64::MAX - 1;
+
+pub(crate) struct Ring {
+    ring: IoUring,
+    task_work: TaskWork,
+    /// The ring's index among the thread's registered rings: spares the kernel a look-up an enter.
+    index: Option<u32>,
+    /// Time-outs may be absolute (Linux ≥ 6.12), which spares a clock read.
+    absolute: bool,
+    clock: Clock,
+    /// Requests that one enter submits at most.
+    burst: u32,
+    /// What did not fit into the submission queue.
+    backlog: VecDeque<Entry>,
+    waker: Waker,
+    /// Where the listening read puts the eventfd's counter; boxed because the kernel knows its address.
+    counter: Box<u64>,
+    listening: bool,
+    /// Places in the ring's table of files.
+    files: u32,
+}
+
+impl Ring {
+    pub(crate) fn open(settings: &IoSettings, clock: Clock, waker: Waker) -> Result<Ring, IoError> {
+        let (ring, task_work) = setup(settings)?;
+        if !ring.params().is_feature_ext_arg() {
+            return Err(IoError::Kernel("waiting with a time-out (IORING_FEAT_EXT_ARG)"));
+        }
+        if !ring.params().is_feature_nodrop() {
+            return Err(IoError::Kernel("completions that are never dropped (IORING_FEAT_NODROP)"));
+        }
+        let index = register_ring(ring.as_raw_fd());
+        // Both came with Linux 6.12, and only the one has a feature bit.
+        let absolute = ring.params().is_feature_min_timeout();
+        let files = match ring.submitter().register_files(&vec![-1; settings.files as usize]) {
+            Ok(()) => settings.files,
+            Err(_) => 0,
+        };
+        let backlog = VecDeque::with_capacity(settings.entries as usize);
+        let counter = Box::new(0);
+        let burst = settings.burst;
+        let listening = false;
+        let mut ring =
+            Ring { ring, task_work, index, absolute, clock, burst, backlog, waker, counter, listening, files };
+        ring.listen();
+        Ok(ring)
+    }
+
+    pub(crate) fn task_work(&self) -> TaskWork {
+        self.task_work
+    }
+
+    /// Pins and registers the first bytes of `region`, at most `most`; returns how many. Where the memory limit does not
+    /// allow it all, less is tried: the limit less one eighth, two eighths and so on, because other rings of the user
+    /// count too.
+    ///
+    /// # Safety
+    /// The region must outlive the ring.
+    pub(crate) unsafe fn register(&mut self, region: &Region, most: u64) -> usize {
+        let mut len = most.min(region.len() as u64) as usize / 4096 * 4096;
+        let eighth = (memory_lock_limit().min(len) / 8).next_multiple_of(4096);
+        while len > 0 {
+            let chunks: Vec<libc::iovec> = (0..len)
+                .step_by(REGISTERED_CHUNK)
+                .map(|at| libc::iovec {
+                    // SAFETY: `at` < `len`, which is at most the region's length.
+                    iov_base: unsafe { region.start().add(at) }.as_ptr().cast(),
+                    iov_len: REGISTERED_CHUNK.min(len - at),
+                })
+                .collect();
+            // SAFETY: all chunks lie inside the region, which the caller keeps mapped for the ring's life.
+            match unsafe { self.ring.submitter().register_buffers(&chunks) } {
+                Ok(()) => return len,
+                Err(error) if error.raw_os_error() == Some(libc::ENOMEM) => {
+                    len = len.min(8 * eighth).saturating_sub(eighth);
+                }
+                Err(_) => return 0,
+            }
+        }
+        0
+    }
+
+    /// Takes a file into the ring's table at `index` if there is room.
+    pub(crate) fn add_file(&mut self, index: u32, fd: &OwnedFd) -> bool {
+        set_blocking(fd);
+        index < self.files && self.ring.submitter().register_files_update(index, &[fd.as_raw_fd()]).is_ok()
+    }
+
+    pub(crate) fn drop_file(&mut self, file: &Closed) {
+        if let Some(index) = file.fixed {
+            // It was put there, so it can be taken out; if not, the table holds it until the ring goes.
+            let _ = self.ring.submitter().register_files_update(index, &[-1]);
+        }
+    }
+
+    /// Prepares an operation; the next enter submits it.
+    ///
+    /// # Safety
+    /// The file, the memory and the lists that the operation points to must stay valid, and the memory of a read or
+    /// receive must be nobody else's, until the outcome for `key` has been reaped.
+    pub(crate) unsafe fn start(&mut self, key: Key, operation: &Operation) {
+        self.push(entry(operation).user_data(key.into()));
+    }
+
+    /// Asks the kernel to end an operation early.
+    pub(crate) fn cancel(&mut self, key: Key) {
+        self.push(opcode::AsyncCancel::new(key.into()).build().user_data(CANCELLATION));
+    }
+
+    /// Submits all that is prepared, and waits.
+    pub(crate) fn enter(&mut self, wait: Wait) {
+        loop {
+            self.refill();
+            let submission = self.ring.submission();
+            let prepared = submission.len() as u32;
+            // Work that waits for an enter with GETEVENTS, or completions that did not fit.
+            let held_back = submission.taskrun() || submission.cq_overflow();
+            drop(submission);
+            let burst = prepared.min(self.burst);
+            let is_last = burst == prepared && self.backlog.is_empty();
+            let sleep = wait != Wait::Look && is_last && self.ring.completion().is_empty();
+            if prepared == 0 && !sleep && !held_back {
+                return;
+            }
+            let went_on = self.call(burst, if sleep { wait } else { Wait::Look });
+            if is_last || !went_on {
+                return;
+            }
+        }
+    }
+
+    /// Appends all outcomes, and takes wakes in.
+    pub(crate) fn reap(&mut self, out: &mut Vec<Outcome>) {
+        let mut woken = false;
+        for completion in self.ring.completion() {
+            match completion.user_data() {
+                WAKE => woken = true,
+                CANCELLATION => {}
+                key => out.push(Outcome { key: key as Key, result: completion.result() }),
+            }
+        }
+        if woken {
+            self.waker.seen();
+            self.listening = false;
+            self.listen();
+        }
+    }
+
+    /// One `io_uring_enter`. False when the kernel would not take more for now.
+    fn call(&mut self, prepared: u32, wait: Wait) -> bool {
+        let mut flags = EnterFlags::GETEVENTS;
+        let timeout: [i64; 2];
+        let mut arg = GetEventsArg { sigmask: 0, sigmask_sz: 0, min_wait_usec: 0, ts: 0 };
+        if let Wait::Until(time) = wait {
+            let nanos = if self.absolute {
+                flags |= EnterFlags::ABS_TIMER;
+                self.clock.kernel_nanos(time)
+            } else {
+                time.since(self.clock.now()).as_nanos()
+            };
+            timeout = [(nanos / 1_000_000_000).min(i64::MAX as u64) as i64, (nanos % 1_000_000_000) as i64];
+            // Exposed, because the kernel reaches `timeout` through a number.
+            arg.ts = (&raw const timeout).expose_provenance() as u64;
+            flags |= EnterFlags::EXT_ARG;
+        }
+        let (address, size) = match arg.ts {
+            0 => (std::ptr::null(), 0),
+            _ => ((&raw const arg).cast::<libc::c_void>(), size_of::<GetEventsArg>()),
+        };
+        let fd = match self.index {
+            Some(index) => {
+                flags |= EnterFlags::REGISTERED_RING;
+                index as RawFd
+            }
+            None => self.ring.as_raw_fd(),
+        };
+        let least = u32::from(wait != Wait::Look);
+        // SAFETY: `fd` is this ring. What the entries point to is kept valid by the promise of `start`; `arg` and
+        // `timeout` outlive the call.
+        let taken =
+            unsafe { libc::syscall(libc::SYS_io_uring_enter, fd, prepared, least, flags.bits(), address, size) };
+        if taken >= 0 {
+            return true;
+        }
+        let error = io::Error::last_os_error();
+        match error.raw_os_error() {
+            // The time is up; a signal came, which the caller may want to know of; or the kernel is short of something
+            // until completions are reaped. What was not submitted stays in the queue for the next turn.
+            Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN) => false,
+            _ => panic!("io_uring_enter of {prepared} entries with flags {flags:?}: {error}"),
+        }
+    }
+
+    fn push(&mut self, entry: Entry) {
+        if self.backlog.is_empty() {
+            // SAFETY: what the entry points to stays valid until its completion: for requests by the promise of
+            // `start`, for the wake by `counter`, which lives until `drop` has waited for it.
+            if unsafe { self.ring.submission().push(&entry) }.is_ok() {
+                return;
+            }
+        }
+        self.backlog.push_back(entry);
+    }
+
+    /// Moves the backlog into the submission queue as far as it fits, in order.
+    fn refill(&mut self) {
+        while let Some(entry) = self.backlog.front() {
+            // SAFETY: as in `push`.
+            if unsafe { self.ring.submission().push(entry) }.is_err() {
+                return;
+            }
+            self.backlog.pop_front();
+        }
+    }
+
+    /// Keeps a read of the waker's eventfd in flight.
+    fn listen(&mut self) {
+        self.listening = true;
+        let counter: *mut u64 = &mut *self.counter;
+        let read = opcode::Read::new(types::Fd(self.waker.event()), counter.cast(), 8);
+        self.push(read.build().user_data(WAKE));
+    }
+}
+
+impl Drop for Ring {
+    /// The owner has waited for all requests; the read that listens for wakes is ours to end.
+    fn drop(&mut self) {
+        self.waker.ring();
+        while self.listening {
+            self.enter(Wait::Forever);
+            if self.ring.completion().any(|completion| completion.user_data() == WAKE) {
+                self.listening = false;
+            }
+        }
+        if let Some(index) = self.index {
+            unregister_ring(self.ring.as_raw_fd(), index);
+        }
+    }
+}
+
+/// `struct io_uring_getevents_arg`.
+#[repr(C)]
+struct GetEventsArg {
+    sigmask: u64,
+    sigmask_sz: u32,
+    min_wait_usec: u32,
+    ts: u64,
+}
+
+/// Makes a ring with the best task work that the settings and the kernel allow.
+fn setup(settings: &IoSettings) -> Result<(IoUring, TaskWork), IoError> {
+    // One completion a request, the wake and a cancellation a request at most: the queue can then never overflow, which
+    // would cost the kernel an allocation each.
+    let completions = (2 * settings.in_flight + 2).max(2 * settings.entries);
+    let mut refused = None;
+    for (task_work, no_array) in [
+        (TaskWork::Deferred, true),
+        (TaskWork::Deferred, false),
+        (TaskWork::Cooperative, false),
+        (TaskWork::Plain, false),
+    ] {
+        if task_work < settings.task_work {
+            continue;
+        }
+        let mut builder = IoUring::builder();
+        builder.setup_cqsize(completions).setup_clamp().dontfork();
+        match task_work {
+            TaskWork::Deferred => {
+                builder.setup_single_issuer().setup_defer_taskrun().setup_taskrun_flag().setup_submit_all()
+            }
+            TaskWork::Cooperative => builder.setup_coop_taskrun().setup_taskrun_flag().setup_submit_all(),
+            TaskWork::Plain => &mut builder,
+        };
+        if no_array {
+            builder.setup_no_sqarray();
+        }
+        match builder.build(settings.entries) {
+            Ok(ring) => return Ok((ring, task_work)),
+            // The kernel does not know a flag.
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => refused = Some(error),
+            Err(cause) => return Err(IoError::Os { call: "io_uring_setup", cause }),
+        }
+    }
+    let cause = refused.unwrap_or_else(|| io::Error::from_raw_os_error(libc::EINVAL));
+    Err(IoError::Os { call: "io_uring_setup", cause })
+}
+
+/// `struct io_uring_rsrc_update`.
+#[repr(C)]
+struct RingUpdate {
+    offset: u32,
+    resv: u32,
+    data: u64,
+}
+
+const REGISTER_RING_FDS: u32 = 20;
+const UNREGISTER_RING_FDS: u32 = 21;
+
+/// Registers the ring with the thread (Linux ≥ 5.18).
+fn register_ring(fd: RawFd) -> Option<u32> {
+    let mut update = RingUpdate { offset: u32::MAX, resv: 0, data: fd as u64 };
+    // SAFETY: `update` is one valid element, which the kernel may write to during the call.
+    let done = unsafe { libc::syscall(libc::SYS_io_uring_register, fd, REGISTER_RING_FDS, &raw mut update, 1) };
+    (done == 1).then_some(update.offset)
+}
+
+/// Without this the thread would keep the ring, with all it pins, until it ends.
+fn unregister_ring(fd: RawFd, index: u32) {
+    let mut update = RingUpdate { offset: index, resv: 0, data: 0 };
+    // SAFETY: as in `register_ring`.
+    unsafe { libc::syscall(libc::SYS_io_uring_register, fd, UNREGISTER_RING_FDS, &raw mut update, 1) };
+}
+
+/// The ring waits by itself; on a non-blocking socket it would answer EAGAIN instead.
+fn set_blocking(fd: &OwnedFd) {
+    let fd = fd.as_raw_fd();
+    // SAFETY: no memory is passed; `fd` is open.
+    unsafe {
+        let flags = libc::fcntl(fd, libc::F_GETFL);
+        if flags >= 0 && flags & libc::O_NONBLOCK != 0 {
+            libc::fcntl(fd, libc::F_SETFL, flags & !libc::O_NONBLOCK);
+        }
+    }
+}
+
+/// Builds an entry for either kind of file.
+macro_rules! entry_on {
+    ($file:expr, |$fd:ident| $code:expr) => {
+        match $file {
+            Handle { fixed: Some(index), .. } => {
+                let $fd = types::Fixed(index);
+                $code.build()
+            }
+            Handle { fd, .. } => {
+                let $fd = types::Fd(fd);
+                $code.build()
+            }
+        }
+    };
+}
+
+fn entry(operation: &Operation) -> Entry {
+    match *operation {
+        Operation::Read { file, at, memory } => match memory.fixed {
+            Some(index) => entry_on!(file, |fd| {
+                opcode::ReadFixed::new(fd, memory.start.as_ptr(), memory.len, index).offset(at)
+            }),
+            None => entry_on!(file, |fd| opcode::Read::new(fd, memory.start.as_ptr(), memory.len).offset(at)),
+        },
+        Operation::Write { file, at, memory, durable } => {
+            let flags = if durable { libc::RWF_DSYNC } else { 0 };
+            match memory.fixed {
+                Some(index) => entry_on!(file, |fd| {
+                    opcode::WriteFixed::new(fd, memory.start.as_ptr(), memory.len, index).offset(at).rw_flags(flags)
+                }),
+                None => entry_on!(file, |fd| {
+                    opcode::Write::new(fd, memory.start.as_ptr(), memory.len).offset(at).rw_flags(flags)
+                }),
+            }
+        }
+        Operation::Sync { file } => {
+            entry_on!(file, |fd| opcode::Fsync::new(fd).flags(types::FsyncFlags::DATASYNC))
+        }
+        Operation::Allocate { file, mode, at, len } => {
+            entry_on!(file, |fd| opcode::Fallocate::new(fd, len).offset(at).mode(mode))
+        }
+        Operation::Accept { file } => entry_on!(file, |fd| {
+            opcode::Accept::new(fd, std::ptr::null_mut(), std::ptr::null_mut()).flags(libc::SOCK_CLOEXEC)
+        }),
+        Operation::Receive { file, memory } => {
+            entry_on!(file, |fd| opcode::Recv::new(fd, memory.start.as_ptr(), memory.len))
+        }
+        Operation::Send { file, memory } => {
+            entry_on!(file, |fd| opcode::Send::new(fd, memory.start.as_ptr(), memory.len).flags(SEND_FLAGS))
+        }
+        Operation::SendMany { file, header } => {
+            entry_on!(file, |fd| opcode::SendMsg::new(fd, header.as_ptr()).flags(SEND_FLAGS as u32))
+        }
+        Operation::Shutdown { file, how } => entry_on!(file, |fd| opcode::Shutdown::new(fd, how)),
+        Operation::PollIn { file } => entry_on!(file, |fd| opcode::PollAdd::new(fd, libc::POLLIN as u32)),
+    }
+}

@@ -1,0 +1,115 @@
+//! What the standard library leaves out of sockets: a listener with its permissions from the start, who the peer is,
+//! larger buffers.
+
+use std::io;
+use std::mem::offset_of;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+
+use block::Bytes;
+
+/// Connections that wait to be accepted at most; the system's own limit (4096 by default) bounds it too.
+const BACKLOG: libc::c_int = 4096;
+
+/// Listens on a Unix socket at `path`, which must not exist, with these permissions. Unlike `bind` and then `chmod` there
+/// is no moment at which others can connect.
+pub fn listen_unix(path: &Path, mode: u32) -> io::Result<UnixListener> {
+    let (address, len) = unix_address(path)?;
+    // SAFETY: no memory is passed.
+    let socket = unsafe { libc::socket(libc::AF_UNIX, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0) };
+    check(socket)?;
+    // SAFETY: the call above just made this descriptor, and nobody else knows it.
+    let socket = unsafe { OwnedFd::from_raw_fd(socket) };
+    // Linux gives the file that `bind` makes the permissions of the socket, less the umask.
+    // SAFETY: no memory is passed; the descriptor is open.
+    check(unsafe { libc::fchmod(socket.as_raw_fd(), mode) })?;
+    // SAFETY: `address` is a valid Unix address of `len` bytes.
+    check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), len) })?;
+    // SAFETY: no memory is passed.
+    check(unsafe { libc::listen(socket.as_raw_fd(), BACKLOG) })?;
+    Ok(UnixListener::from(socket))
+}
+
+fn unix_address(path: &Path) -> io::Result<(libc::sockaddr_un, libc::socklen_t)> {
+    // SAFETY: all-zero is a valid sockaddr_un: numbers only.
+    let mut address: libc::sockaddr_un = unsafe { std::mem::zeroed() };
+    address.sun_family = libc::AF_UNIX as libc::sa_family_t;
+    let bytes = path.as_os_str().as_bytes();
+    // One byte stays zero: the end.
+    let room = address.sun_path.len() - 1;
+    if bytes.is_empty() || bytes.len() > room || bytes.contains(&0) {
+        let rule = format!("a socket's path has 1 to {room} bytes, got {}; use a shorter one", bytes.len());
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, rule));
+    }
+    for (place, &byte) in address.sun_path.iter_mut().zip(bytes) {
+        *place = byte as libc::c_char;
+    }
+    let len = offset_of!(libc::sockaddr_un, sun_path) + bytes.len() + 1;
+    Ok((address, len as libc::socklen_t))
+}
+
+/// The process at the other end of a Unix socket, when it connected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Peer {
+    /// Process.
+    pub pid: i32,
+    /// User.
+    pub uid: u32,
+    /// Group.
+    pub gid: u32,
+}
+
+/// Who is at the other end, as the kernel knows it.
+pub fn peer(stream: &UnixStream) -> io::Result<Peer> {
+    let mut who = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let mut len = size_of::<libc::ucred>() as libc::socklen_t;
+    // SAFETY: `who` has room for `len` bytes, and any number is valid in it.
+    check(unsafe {
+        libc::getsockopt(stream.as_raw_fd(), libc::SOL_SOCKET, libc::SO_PEERCRED, (&raw mut who).cast(), &mut len)
+    })?;
+    Ok(Peer { pid: who.pid, uid: who.uid, gid: who.gid })
+}
+
+/// Asks for socket buffers of `size` in both directions; the system's limits may make it less.
+pub fn set_buffers(socket: &impl AsFd, size: Bytes) -> io::Result<()> {
+    let size = libc::c_int::try_from(size.0).unwrap_or(libc::c_int::MAX);
+    for option in [libc::SO_SNDBUF, libc::SO_RCVBUF] {
+        let fd = socket.as_fd().as_raw_fd();
+        let len = size_of_val(&size) as libc::socklen_t;
+        // SAFETY: `size` is an int of `len` bytes, valid during the call.
+        check(unsafe { libc::setsockopt(fd, libc::SOL_SOCKET, option, (&raw const size).cast(), len) })?;
+    }
+    Ok(())
+}
+
+fn check(outcome: libc::c_int) -> io::Result<()> {
+    if outcome < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_listener_has_its_permissions_and_knows_its_peers() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("control");
+        let listener = listen_unix(&path, 0o600).unwrap();
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        let client = UnixStream::connect(&path).unwrap();
+        let (server, _) = listener.accept().unwrap();
+        assert_eq!(peer(&server).unwrap().pid, std::process::id() as i32);
+        set_buffers(&client, Bytes::kib(64)).unwrap();
+        assert_eq!(listen_unix(&path, 0o600).unwrap_err().kind(), io::ErrorKind::AddrInUse);
+    }
+
+    #[test]
+    fn a_path_that_does_not_fit_is_refused_with_the_rule() {
+        let long = "x".repeat(108);
+        let error = listen_unix(Path::new(&long), 0o600).unwrap_err();
+        assert_eq!(error.to_string(), "a socket's path has 1 to 107 bytes, got 108; use a shorter one");
+    }
+}

@@ -1,0 +1,110 @@
+//! What threads and the process have used: CPU time, memory, switches.
+
+use block::{Bytes, Span};
+
+use crate::clock::read;
+
+/// CPU time of the calling thread so far, user and system together, to the nanosecond.
+pub fn thread_cpu() -> Span {
+    Span::from_nanos(read(libc::CLOCK_THREAD_CPUTIME_ID))
+}
+
+/// CPU time of all threads of the process so far, ended ones included.
+pub fn process_cpu() -> Span {
+    Span::from_nanos(read(libc::CLOCK_PROCESS_CPUTIME_ID))
+}
+
+/// Whose usage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Who {
+    /// The calling thread's.
+    Thread,
+    /// The whole process's.
+    Process,
+}
+
+/// Resources used so far, as `getrusage` counts them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// CPU time in the program, to the microsecond.
+    pub user: Span,
+    /// CPU time in the kernel, to the microsecond.
+    pub system: Span,
+    /// The most memory that was resident at once; the process's in either case.
+    pub resident_most: Bytes,
+    /// Switches away because it waited.
+    pub waits: u64,
+    /// Switches away although it had work.
+    pub preemptions: u64,
+    /// Page faults that needed I/O.
+    pub faults_major: u64,
+    /// Page faults that needed none.
+    pub faults_minor: u64,
+}
+
+/// Resources used so far.
+pub fn usage(who: Who) -> Usage {
+    let who = match who {
+        Who::Thread => libc::RUSAGE_THREAD,
+        Who::Process => libc::RUSAGE_SELF,
+    };
+    // SAFETY: all-zero is a valid rusage: numbers only.
+    let mut used: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: `used` is a valid place for the answer.
+    let outcome = unsafe { libc::getrusage(who, &mut used) };
+    assert_eq!(outcome, 0, "getrusage knows both kinds");
+    // The kernel counts up from zero, so no number is negative; resident memory is in KiB.
+    let span = |time: libc::timeval| Span::from_secs(time.tv_sec as u64) + Span::from_micros(time.tv_usec as u64);
+    Usage {
+        user: span(used.ru_utime),
+        system: span(used.ru_stime),
+        resident_most: Bytes::kib(used.ru_maxrss as u64),
+        waits: used.ru_nvcsw as u64,
+        preemptions: used.ru_nivcsw as u64,
+        faults_major: used.ru_majflt as u64,
+        faults_minor: used.ru_minflt as u64,
+    }
+}
+
+/// Lets the process open as many files as it may, and returns how many: the soft limit is often 1024, which is fewer
+/// than the connections that a server is meant to hold.
+pub fn raise_file_limit() -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is a valid place to write to, and then to read from. If the second call fails nothing changes.
+    unsafe {
+        if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) != 0 {
+            return 0;
+        }
+        let most = libc::rlimit { rlim_cur: limit.rlim_max, ..limit };
+        if libc::setrlimit(libc::RLIMIT_NOFILE, &most) == 0 { most.rlim_cur } else { limit.rlim_cur }
+    }
+}
+
+/// Bytes that an unprivileged process may lock in memory.
+pub(crate) fn memory_lock_limit() -> usize {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is a valid place to write to.
+    let outcome = unsafe { libc::getrlimit(libc::RLIMIT_MEMLOCK, &mut limit) };
+    if outcome == 0 { usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX) } else { 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_uses_cpu_time_of_the_thread_and_the_process() {
+        let (thread, process) = (thread_cpu(), process_cpu());
+        let mut sum = 0u64;
+        while thread_cpu() == thread {
+            sum = std::hint::black_box(sum + 1);
+        }
+        let used = thread_cpu().saturating_sub(thread);
+        assert!(used > Span::ZERO);
+        assert!(process_cpu() > process);
+        assert!(usage(Who::Process).resident_most > Bytes::kib(100));
+        // The kernel splits one total into user and system by sampling, so only the sums compare.
+        let (mine, all) = (usage(Who::Thread), usage(Who::Process));
+        assert!(mine.user + mine.system <= all.user + all.system);
+    }
+}

@@ -1,0 +1,53 @@
+//! Runs one test on every backend, and drives an `Io` until something is true.
+
+#![allow(dead_code, reason = "each test binary uses a part of it")]
+
+use block::{Bytes, Driver};
+use uring::{Backend, Choice, Done, Io, IoSettings, Job, Port, TaskWork};
+
+/// Small settings, so that limits are met and many tests fit beside each other.
+pub fn settings() -> IoSettings {
+    IoSettings { entries: 8, in_flight: 64, slab: Bytes::mib(8), files: 16, threads: 2, ..IoSettings::default() }
+}
+
+/// Runs `test` on every backend that this kernel has: three kinds of rings, partly and not registered ones, one in
+/// bursts, and threads. Checks afterwards that every buffer came back.
+pub fn on_each(test: impl Fn(&mut Io)) {
+    let ring = |task_work, registered| IoSettings { task_work, registered, ..settings() };
+    let all = [
+        ring(TaskWork::Deferred, Bytes(u64::MAX)),
+        ring(TaskWork::Deferred, Bytes::kib(64)),
+        IoSettings { burst: 3, ..ring(TaskWork::Cooperative, Bytes(0)) },
+        ring(TaskWork::Plain, Bytes::mib(1)),
+        IoSettings { backend: Choice::Threads, ..settings() },
+    ];
+    for settings in all {
+        let mut io = Io::open(&settings).expect("some backend always works");
+        println!("on {}", io.backend());
+        if settings.backend == Choice::Threads {
+            assert!(matches!(io.backend(), Backend::Threads { .. }));
+        }
+        test(&mut io);
+        assert_eq!(io.outstanding(), 0, "a buffer leaked on {}", io.backend());
+    }
+}
+
+/// Turns until `count` completions have come, and returns them by token.
+pub fn reap(io: &mut Io, port: &Port, count: usize) -> Vec<Done> {
+    let mut done = Vec::new();
+    while done.len() < count {
+        io.turn(None);
+        port.reap(&mut done);
+    }
+    assert_eq!(done.len(), count);
+    done.sort_by_key(|done| done.token);
+    done
+}
+
+/// One job from start to end.
+pub fn run(io: &mut Io, port: &Port, job: Job) -> Done {
+    port.push(7, job).expect("there is room for one");
+    let done = reap(io, port, 1).pop().expect("one was asked for");
+    assert_eq!(done.token, 7);
+    done
+}

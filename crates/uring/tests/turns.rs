@@ -1,0 +1,164 @@
+//! Waiting, waking and ending, on every backend.
+
+mod backends;
+
+use std::os::unix::net::UnixStream;
+
+use backends::{on_each, run, settings};
+use block::{Driver, Span};
+use uring::{Choice, Io, IoSettings, Job, Message};
+
+#[test]
+fn a_turn_without_events_returns_no_sooner_than_asked() {
+    on_each(|io| {
+        // The first turns may be cut short by nothing at all; only a return at the time proves the wait.
+        let until = io.now() + Span::from_millis(3);
+        let mut now = io.now();
+        let mut turns = 0;
+        while now < until {
+            now = io.turn(Some(until));
+            turns += 1;
+        }
+        assert!(now >= until);
+        assert!(turns <= 3, "{turns} turns for one wait: it does not sleep");
+    });
+}
+
+#[test]
+fn a_turn_until_now_only_looks() {
+    on_each(|io| {
+        let now = io.turn(Some(block::Time::ZERO));
+        assert!(io.turn(Some(now)) >= now);
+    });
+}
+
+#[test]
+fn another_thread_wakes_a_worker_that_waits_without_end() {
+    on_each(|io| {
+        let waker = io.waker();
+        for _ in 0..20 {
+            let waker = waker.clone();
+            let waking = std::thread::spawn(move || waker.wake());
+            io.turn(None);
+            waking.join().unwrap();
+        }
+    });
+}
+
+/// What was written before a wake is seen after the turn that the wake ended, and no wake is lost: the counter would
+/// stop and the test hang.
+#[test]
+fn no_wake_is_lost() {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    static SENT: AtomicU32 = AtomicU32::new(0);
+    on_each(|io| {
+        SENT.store(0, Ordering::Relaxed);
+        let waker = io.waker();
+        let sender = std::thread::spawn(move || {
+            for _ in 0..2000 {
+                SENT.fetch_add(1, Ordering::Relaxed);
+                waker.wake();
+            }
+        });
+        while SENT.load(Ordering::Relaxed) < 2000 {
+            io.turn(None);
+        }
+        sender.join().unwrap();
+    });
+}
+
+#[test]
+fn a_wake_before_the_turn_counts() {
+    on_each(|io| {
+        io.waker().wake();
+        io.waker().wake();
+        io.turn(None);
+    });
+}
+
+/// A waker that outlives its worker does nothing.
+#[test]
+fn a_waker_may_outlive_its_worker() {
+    let waker = Io::open(&settings()).unwrap().waker();
+    waker.wake();
+}
+
+/// Dropping everything with requests of all kinds in flight: the memory goes only after the kernel is done with it.
+#[test]
+fn dropping_with_requests_in_flight_ends_them() {
+    for backend in [Choice::Auto, Choice::Threads] {
+        for turned in [false, true] {
+            let mut io = Io::open(&IoSettings { backend, ..settings() }).unwrap();
+            let port = io.port();
+            let (ours, mut theirs) = UnixStream::pair().unwrap();
+            let socket = io.register(ours);
+            let file = tempfile::tempfile().unwrap();
+            file.set_len(1 << 20).unwrap();
+            let file = io.register(file);
+            for token in 0..10 {
+                port.push(token, Job::Receive { socket, buf: io.take(4096).unwrap() }).unwrap();
+                port.push(token, Job::Read { file, at: token * 4096, buf: io.take(4096).unwrap() }).unwrap();
+                port.push(token, Job::PollIn { file: socket }).unwrap();
+            }
+            let mut message = Message::default();
+            message.data(io.take(4 << 20).unwrap());
+            port.push(99, Job::Send { socket, message }).unwrap();
+            if turned {
+                io.turn(Some(io.now()));
+            }
+            // The port holds the worker's I/O too; the last of the two ends it.
+            drop(io);
+            drop(port);
+            // The socket was ours alone, so it is closed now: what was sent, then the end.
+            std::io::copy(&mut theirs, &mut std::io::sink()).unwrap();
+        }
+    }
+}
+
+/// The worker sees completions of one turn in that turn, even when it only looks.
+#[test]
+fn looking_is_enough_for_what_is_done() {
+    on_each(|io| {
+        let port = io.port();
+        let file = io.register(tempfile::tempfile().unwrap());
+        assert!(run(io, &port, Job::Sync { file }).result.is_ok());
+        port.push(1, Job::Sync { file }).unwrap();
+        let mut done = Vec::new();
+        while done.is_empty() {
+            io.turn(Some(block::Time::ZERO));
+            port.reap(&mut done);
+        }
+    });
+}
+
+/// Of many ports the worker learns which have something, each once.
+#[test]
+fn ready_ports_are_named_once() {
+    on_each(|io| {
+        let file = io.register(tempfile::tempfile().unwrap());
+        let ports: Vec<_> = (0..10).map(|_| io.port()).collect();
+        for number in [2, 5, 5, 7] {
+            ports[number].push(0, Job::Sync { file }).unwrap();
+        }
+        let mut done = Vec::new();
+        let mut names = Vec::new();
+        while ports.iter().any(|port| port.in_flight() > 0) {
+            // Not `None`: a turn does not sleep while completions lie unreaped, and this one need not.
+            io.turn(Some(block::Time::ZERO));
+        }
+        ports.iter().for_each(|port| port.reap(&mut done));
+        assert_eq!(done.len(), 4);
+        io.ready_ports(&mut names);
+        names.sort();
+        assert_eq!(names, [ports[2].id(), ports[5].id(), ports[7].id()]);
+        names.clear();
+        io.ready_ports(&mut names);
+        assert!(names.is_empty());
+        // A port that is gone is not named.
+        let gone = io.port();
+        run(io, &gone, Job::Sync { file });
+        drop(gone);
+        io.ready_ports(&mut names);
+        assert!(names.is_empty());
+    });
+}

@@ -1,0 +1,118 @@
+//! What a plan asks of its run. Each kind is a row of the table of kinds.
+
+use super::error::Problem;
+use super::nearest;
+use super::table::{Found, Table};
+use stats::Criterion;
+
+/// What criteria may name.
+pub(super) struct Names<'n> {
+    pub(super) phases: &'n [&'n str],
+    pub(super) workloads: &'n [&'n str],
+}
+
+/// How each kind is read. A new kind is a new row, and a variant of [`Criterion`].
+type Reader = fn(&Table<'_>, &Names<'_>) -> Option<Criterion>;
+const KINDS: [(&str, Reader); 5] = [
+    ("ceiling-held", ceiling_held),
+    ("shared-sum", shared_sum),
+    ("starved", starved),
+    ("restored", restored),
+    ("floor-held", floor_held),
+];
+
+/// The criterion of one `[[criterion]]`.
+pub(super) fn read(table: &Table<'_>, names: &Names<'_>) -> Option<Criterion> {
+    table.missing("kind", "choose one, such as ceiling-held or starved");
+    table.choice("kind", &KINDS)?(table, names)
+}
+
+fn ceiling_held(table: &Table<'_>, _: &Names<'_>) -> Option<Criterion> {
+    table.only(&["kind", "tolerance"]);
+    Some(Criterion::CeilingHeld { tolerance: tolerance(table)? })
+}
+
+fn shared_sum(table: &Table<'_>, names: &Names<'_>) -> Option<Criterion> {
+    table.only(&["kind", "phase", "tolerance"]);
+    let (phase, tolerance) = (phase(table, "phase", names), tolerance(table));
+    Some(Criterion::SharedSum { phase: phase?, tolerance: tolerance? })
+}
+
+fn starved(table: &Table<'_>, names: &Names<'_>) -> Option<Criterion> {
+    let Compared { workloads, phase, baseline, part } = compared(table, names)?;
+    Some(Criterion::Starved { workloads, phase, baseline, part })
+}
+
+fn restored(table: &Table<'_>, names: &Names<'_>) -> Option<Criterion> {
+    let Compared { workloads, phase, baseline, part } = compared(table, names)?;
+    Some(Criterion::Restored { workloads, phase, baseline, part })
+}
+
+fn floor_held(table: &Table<'_>, names: &Names<'_>) -> Option<Criterion> {
+    table.only(&["kind", "workloads", "phase", "part"]);
+    let (workloads, phase, part) = (workloads(table, names), phase(table, "phase", names), part(table));
+    Some(Criterion::FloorHeld { workloads: workloads?, phase: phase?, part: part? })
+}
+
+/// A phase held against another.
+struct Compared {
+    workloads: Vec<String>,
+    phase: String,
+    baseline: String,
+    part: f64,
+}
+
+fn compared(table: &Table<'_>, names: &Names<'_>) -> Option<Compared> {
+    table.only(&["kind", "workloads", "phase", "baseline", "part"]);
+    let (workloads, part) = (workloads(table, names), part(table));
+    let (phase, baseline) = (phase(table, "phase", names), phase(table, "baseline", names));
+    let compared = Compared { workloads: workloads?, phase: phase?, baseline: baseline?, part: part? };
+    if compared.phase == compared.baseline {
+        table.wrong("baseline", "another phase than the one judged", "name the phase to compare with");
+    }
+    Some(compared)
+}
+
+fn tolerance(table: &Table<'_>) -> Option<f64> {
+    table.missing("tolerance", "say how much of the ceiling it may miss, 0.01 for 1 %");
+    table.number("tolerance", 0.0, 1.0)
+}
+
+fn part(table: &Table<'_>) -> Option<f64> {
+    table.missing("part", "say which part it is held against, 0.95 for 95 %");
+    table.number("part", 0.0, 1.0)
+}
+
+fn phase(table: &Table<'_>, key: &str, names: &Names<'_>) -> Option<String> {
+    table.missing(key, "name one of the phases");
+    let found = table.text(key)?;
+    known(table, key, found, Kind { what: "phase", names: names.phases })
+}
+
+fn workloads(table: &Table<'_>, names: &Names<'_>) -> Option<Vec<String>> {
+    table.missing("workloads", "name those it is about, such as [\"server2\"]");
+    let found = table.texts("workloads");
+    if found.is_empty() && table.has("workloads") {
+        table.wrong("workloads", "at least one workload", "name those it is about, such as [\"server2\"]");
+    }
+    let kind = Kind { what: "workload", names: names.workloads };
+    let all: Vec<_> = found.into_iter().map(|name| known(table, "workloads", name, kind)).collect();
+    all.into_iter().collect()
+}
+
+/// What a name should be one of.
+#[derive(Clone, Copy)]
+struct Kind<'n> {
+    what: &'static str,
+    names: &'n [&'n str],
+}
+
+fn known(table: &Table<'_>, key: &str, found: Found<&str>, kind: Kind<'_>) -> Option<String> {
+    if kind.names.contains(&found.value) {
+        return Some(found.value.to_owned());
+    }
+    let advice = nearest::advice(found.value, kind.names);
+    let (key, given) = (table.full(key), found.value.to_owned());
+    table.note(found.line, Problem::UnknownName { key, what: kind.what, given, advice });
+    None
+}

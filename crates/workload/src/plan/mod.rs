@@ -1,0 +1,182 @@
+//! An experiment as a plan file: volumes, workloads on hosts, timed phases that may run administrators' commands, and
+//! criteria. `plans/noisy-neighbour.toml` is one.
+//!
+//! | table | keys |
+//! | --- | --- |
+//! | the plan | `title`, `about`, `seed` (1), `phase_seconds` (8) |
+//! | `[scale]` | `published_iops`; without the table, the plan runs as it stands |
+//! | `[server]` | `svm` |
+//! | `[[volume]]` | `name`, `size` (said when the plan is run), `lun` (`lun1`) |
+//! | `[[workload]]` | `name`, `host` (its name), `lun` (`/vol/VOLUME/LUN`), `seed` (from the plan's), and a load |
+//! | `[[phase]]` | `name`, `about`, `seconds`, `commands`, and `WORKLOAD = { … }` for what changes in its load |
+//! | `[[criterion]]` | `kind`, and by kind: `phase`, `baseline`, `workloads`, `part`, `tolerance` |
+//! | `[device]` | `kind`, and by kind: `servers`, `service` |
+//!
+//! A load: `pattern` (`random` or `sequential`), `read_percent` (100), `flush_every` so many writes (never), `block`
+//! (`"4k"`, or sizes with percentages `{ 4k = 60, 64k = 40 }`), `offset` and `size` of the part that is used (all),
+//! `connections` (1), `requests` (no end), and either `depth` on each connection or `rate` in requests a second with
+//! `spacing` (`uniform` or `poisson`) and `outstanding` (256), the most in flight on each connection. A phase that names
+//! `depth` or `rate` makes the load a closed or an open one; `connections = 0` keeps it silent.
+//!
+//! What a phase says about a workload, and what its commands set, stays in force in the phases after it.
+//!
+//! Reading collects every mistake, each as one line: file, line, key, rule, value, and what to do. Commands stay text
+//! here: their grammar belongs to `ontap`.
+
+mod criteria;
+mod describe;
+mod device;
+mod duration;
+mod error;
+mod load;
+mod nearest;
+mod read;
+mod table;
+
+pub use device::Device;
+pub use duration::{ParseDurationError, parse_duration};
+pub use error::{PlanError, PlanErrors, Problem};
+
+use crate::spec::{Arrival, DEPTH_MAX, RATE_MAX, Spec};
+use block::{Bytes, Iops, Span};
+use stats::Criterion;
+
+/// How long a phase lasts where nothing else is said: long enough for per-second figures to settle and be believed.
+pub const PHASE_DEFAULT: Span = Span::from_secs(8);
+
+/// One experiment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// The file's name, as given to [`Plan::read`].
+    pub file: String,
+    /// The file's text, for the record.
+    pub text: String,
+    /// What the experiment is called.
+    pub title: String,
+    /// What it shows.
+    pub about: String,
+    /// What all chance is drawn from.
+    pub seed: u64,
+    /// What the published machine did in the load that this machine is measured with; this machine's figure over it is
+    /// the factor for [`Plan::scaled`]. `None` is a plan that runs as it stands.
+    pub published_iops: Option<Iops>,
+    /// The SVM that owns the volumes.
+    pub svm: String,
+    /// The volumes, in the file's order.
+    pub volumes: Vec<Volume>,
+    /// The workloads, in the file's order.
+    pub workloads: Vec<Workload>,
+    /// How long a phase lasts that does not say so itself.
+    pub phase_length: Span,
+    /// The phases, in order; at least one.
+    pub phases: Vec<Phase>,
+    /// What is asked of the run.
+    pub criteria: Vec<Criterion>,
+    /// What stands in for the disk in a simulation.
+    pub device: Option<Device>,
+}
+
+/// A volume with one LUN.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Volume {
+    /// Its name.
+    pub name: String,
+    /// Its size and its LUN's; `None` until [`Plan::sized`].
+    pub size: Option<Bytes>,
+    /// Its LUN's name.
+    pub lun: String,
+}
+
+/// A load on one LUN.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Workload {
+    /// Its name.
+    pub name: String,
+    /// The host it stands for.
+    pub host: String,
+    /// Which of [`Plan::volumes`] it uses.
+    pub volume: usize,
+    /// The load before any phase changes it.
+    pub spec: Spec,
+}
+
+/// A stretch of time with its own load and commands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Phase {
+    /// Its name.
+    pub name: String,
+    /// What it shows.
+    pub about: String,
+    /// Its own length; see [`Plan::length`].
+    pub length: Option<Span>,
+    /// The load of each of [`Plan::workloads`] in this phase, with all changes up to here.
+    pub specs: Vec<Spec>,
+    /// The administrators' lines to run at its start.
+    pub commands: Vec<String>,
+}
+
+impl Plan {
+    /// Reads a plan from `text`; `file` is its name in messages. Volumes without a size are checked by [`Plan::sized`].
+    pub fn read(text: &str, file: &str) -> Result<Plan, PlanErrors> {
+        read::read(text, file)
+    }
+
+    /// How long a phase lasts.
+    pub fn length(&self, phase: &Phase) -> Span {
+        phase.length.unwrap_or(self.phase_length)
+    }
+
+    /// The plan with `size` for every volume that names none, and every load checked against its volume.
+    pub fn sized(mut self, size: Bytes) -> Result<Plan, PlanErrors> {
+        for volume in &mut self.volumes {
+            volume.size.get_or_insert(size);
+        }
+        let mut errors = Vec::new();
+        for (index, workload) in self.workloads.iter().enumerate() {
+            let specs = std::iter::once(&workload.spec).chain(self.phases.iter().map(|phase| &phase.specs[index]));
+            for error in specs.flat_map(|spec| spec.broken_rules(self.volumes[workload.volume].size)) {
+                let problem = Problem::Load { within: format!("{}.", workload.name), error };
+                let error = PlanError { file: self.file.clone(), line: None, problem };
+                if !errors.contains(&error) {
+                    errors.push(error);
+                }
+            }
+        }
+        if errors.is_empty() { Ok(self) } else { Err(PlanErrors(errors)) }
+    }
+
+    /// The plan with depths, rates and caps on outstanding requests multiplied by `factor`, rounded, at least 1.
+    /// Connections stay. Figures within commands are the caller's to scale.
+    pub fn scaled(&self, factor: f64) -> Plan {
+        let mut plan = self.clone();
+        let base = plan.workloads.iter_mut().map(|workload| &mut workload.spec);
+        for spec in base.chain(plan.phases.iter_mut().flat_map(|phase| &mut phase.specs)) {
+            spec.arrival = scaled(spec.arrival, factor);
+        }
+        plan
+    }
+
+    /// The experiment in plain language: a line for the whole, each workload, each phase, and the simulated device.
+    pub fn describe(&self) -> Vec<String> {
+        describe::describe(self)
+    }
+}
+
+impl Volume {
+    /// The LUN's path, as workloads name it: `/vol/vol1/lun1`.
+    pub fn path(&self) -> String {
+        format!("/vol/{}/{}", self.name, self.lun)
+    }
+}
+
+fn scaled(arrival: Arrival, factor: f64) -> Arrival {
+    // Rounded to the nearest; conversions from f64 saturate, so that no factor can overflow.
+    let depth = |depth: u32| ((f64::from(depth) * factor).round() as u32).clamp(1, DEPTH_MAX);
+    match arrival {
+        Arrival::Closed { depth: d } => Arrival::Closed { depth: depth(d) },
+        Arrival::Open { rate, spacing, outstanding } => {
+            let rate = Iops(((rate.0 as f64 * factor).round() as u64).clamp(1, RATE_MAX.0));
+            Arrival::Open { rate, spacing, outstanding: depth(outstanding) }
+        }
+    }
+}

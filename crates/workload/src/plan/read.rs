@@ -1,0 +1,268 @@
+//! From a file's text to a plan: one function a section, in the order in which later ones need earlier ones.
+
+use super::criteria::Names;
+use super::error::{PlanErrors, Problem};
+use super::table::{Found, Report, Table};
+use super::{PHASE_DEFAULT, Phase, Plan, Volume, Workload, criteria, device, load, nearest};
+use crate::spec::SpecError;
+use block::{Iops, Span};
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::SplitMix64;
+use toml::de::DeTable;
+
+/// Longest text of a plan: a hundred times what a long one needs.
+const TEXT_MAX: usize = 1 << 20;
+
+/// Volumes come in whole blocks of this many bytes, the least that LUNs have and that a volume is filled by.
+const VOLUME_BLOCK: u64 = 4096;
+
+/// A phase's own keys; every other one names a workload. A workload cannot be called by one of them.
+const PHASE_KEYS: [&str; 4] = ["name", "about", "seconds", "commands"];
+
+pub(super) fn read(text: &str, file: &str) -> Result<Plan, PlanErrors> {
+    let report = Report::new(text, file);
+    if text.len() > TEXT_MAX {
+        let (key, given) = ("the plan".into(), format!("{}", text.len()));
+        let (rule, advice) = (format!("at most {TEXT_MAX} bytes of text"), "split it into several plans".into());
+        report.note(1, Problem::Value { key, rule, given, advice });
+        return Err(report.into_errors());
+    }
+    let (document, faults) = DeTable::parse_recoverable(text);
+    let mut told = None;
+    for fault in &faults {
+        let line = report.line(fault.span().map_or(0, |span| span.start));
+        // What the parser stumbles over on the rest of a wrong line tells nobody anything.
+        if told.replace(line) == Some(line) {
+            continue;
+        }
+        let message = fault.message().trim().replace('\n', ", ").replace(char::is_control, " ");
+        report.note(line, Problem::Syntax(message));
+    }
+    if !report.is_clean() {
+        return Err(report.into_errors());
+    }
+    let plan = Sections { root: Table::root(&report, document.get_ref()) }.plan(text, file);
+    if report.is_clean() { Ok(plan) } else { Err(report.into_errors()) }
+}
+
+struct Sections<'t> {
+    root: Table<'t>,
+}
+
+impl Sections<'_> {
+    /// The whole plan; where mistakes were noted on the way, one that nobody may use.
+    fn plan(&self, text: &str, file: &str) -> Plan {
+        let root = &self.root;
+        let known = [
+            "title",
+            "about",
+            "seed",
+            "phase_seconds",
+            "scale",
+            "server",
+            "volume",
+            "workload",
+            "phase",
+            "criterion",
+            "device",
+        ];
+        root.only(&known);
+        root.missing("title", "say in a few words what the experiment is called");
+        let seed = root.whole("seed").unwrap_or(1);
+        let svm = self.svm();
+        let volumes = self.volumes();
+        let workloads = self.workloads(seed, &volumes);
+        let phases = self.phases(&workloads, &volumes);
+        let criteria = self.criteria(&workloads, &phases);
+        Plan {
+            file: file.to_owned(),
+            text: text.to_owned(),
+            title: owned(root.text("title")),
+            about: owned(root.text("about")),
+            seed,
+            published_iops: self.published_iops(),
+            svm,
+            phase_length: seconds(root, "phase_seconds").unwrap_or(PHASE_DEFAULT),
+            volumes,
+            workloads: workloads.into_iter().map(|entry| entry.workload).collect(),
+            phases,
+            criteria,
+            device: root.table("device", "[device]").and_then(|table| device::read(&table)),
+        }
+    }
+
+    fn published_iops(&self) -> Option<Iops> {
+        let table = self.root.table("scale", "[scale]")?;
+        table.only(&["published_iops"]);
+        table.missing("published_iops", "say what the published machine did, or leave [scale] out");
+        let iops = table.whole("published_iops")?;
+        if iops == 0 {
+            table.wrong("published_iops", "1 or more", "say what the published machine did, or leave [scale] out");
+        }
+        Some(Iops(iops))
+    }
+
+    fn svm(&self) -> String {
+        self.root.missing("server", "begin it with a line [server] and name its svm");
+        let Some(table) = self.root.table("server", "[server]") else { return String::new() };
+        table.only(&["svm"]);
+        table.missing("svm", "name the SVM that owns the volumes, such as svm01");
+        owned(table.name("svm"))
+    }
+
+    fn volumes(&self) -> Vec<Volume> {
+        self.root.missing("volume", "begin each with a line [[volume]] and name it");
+        let mut names = Unique::default();
+        let tables = self.root.tables("volume", "[[volume]]");
+        let read = |table: &Table<'_>| {
+            table.only(&["name", "size", "lun"]);
+            table.missing("name", "name the volume, such as vol1");
+            let name = table.name("name");
+            names.note_if_taken(table, "[[volume]]", name);
+            let size = table.size("size").filter(|size| {
+                let good = size.0 > 0 && size.0.is_multiple_of(VOLUME_BLOCK);
+                if !good {
+                    table.wrong("size", "a multiple of 4 KiB above zero", "100GB and 512MiB are common");
+                }
+                good
+            });
+            let lun = table.name("lun").map_or("lun1", |lun| lun.value);
+            Volume { name: owned(name), size, lun: lun.to_owned() }
+        };
+        tables.iter().map(read).collect()
+    }
+
+    fn workloads(&self, seed: u64, volumes: &[Volume]) -> Vec<Entry> {
+        self.root.missing("workload", "begin each with a line [[workload]] and name it");
+        let mut names = Unique::default();
+        // Workloads draw from sources of their own, all of them from the plan's seed.
+        let mut seeds = SplitMix64::seed_from_u64(seed);
+        let tables = self.root.tables("workload", "[[workload]]");
+        tables.iter().map(|table| workload(table, seeds.next_u64(), volumes, &mut names)).collect()
+    }
+
+    fn phases(&self, workloads: &[Entry], volumes: &[Volume]) -> Vec<Phase> {
+        self.root.missing("phase", "begin each with a line [[phase]] and name it");
+        let mut names = Unique::default();
+        let mut now = workloads.to_vec();
+        let tables = self.root.tables("phase", "[[phase]]");
+        tables.iter().map(|table| phase(table, &mut now, volumes, &mut names)).collect()
+    }
+
+    fn criteria(&self, workloads: &[Entry], phases: &[Phase]) -> Vec<stats::Criterion> {
+        // Without those whose own name was wrong.
+        let named = |name: &&str| !name.is_empty();
+        let workloads: Vec<_> = workloads.iter().map(|entry| entry.workload.name.as_str()).filter(named).collect();
+        let phases: Vec<_> = phases.iter().map(|phase| phase.name.as_str()).filter(named).collect();
+        let names = Names { phases: &phases, workloads: &workloads };
+        let tables = self.root.tables("criterion", "[[criterion]]");
+        tables.iter().filter_map(|table| criteria::read(table, &names)).collect()
+    }
+}
+
+/// A workload while the file is read: its load as of the phase read last, and the mistakes already told.
+#[derive(Clone)]
+struct Entry {
+    workload: Workload,
+    told: Vec<SpecError>,
+}
+
+fn workload(table: &Table<'_>, seed: u64, volumes: &[Volume], names: &mut Unique) -> Entry {
+    table.only(&[&["name", "host", "lun", "seed"][..], &load::KEYS].concat());
+    table.missing("name", "name the workload, such as server1");
+    let name = table.name("name");
+    names.note_if_taken(table, "[[workload]]", name);
+    if name.is_some_and(|name| PHASE_KEYS.contains(&name.value)) {
+        table.wrong("name", "no key of a phase", "phases name workloads as keys, choose another name");
+    }
+    if !table.has("rate") {
+        table.missing("depth", "say depth (requests in flight on each connection) or rate (requests a second)");
+    }
+    let spec = load::over(table, &load::unsaid(table.whole("seed").unwrap_or(seed)));
+    if spec.connections == 0 {
+        table.wrong("connections", "1 or more", "a workload that begins later has 0 in the first phase instead");
+    }
+    let volume = volume(table, volumes);
+    let mut told = Vec::new();
+    load::check(table, &spec, volume.and_then(|index| volumes[index].size), &mut told);
+    let host = owned(table.name("host").or(name));
+    Entry { workload: Workload { name: owned(name), host, volume: volume.unwrap_or(0), spec }, told }
+}
+
+/// The volume whose LUN a workload names.
+fn volume(table: &Table<'_>, volumes: &[Volume]) -> Option<usize> {
+    table.missing("lun", "name the LUN it uses, such as /vol/vol1/lun1");
+    let found = table.text("lun")?;
+    let paths: Vec<String> = volumes.iter().map(Volume::path).collect();
+    let index = paths.iter().position(|path| path == found.value);
+    if index.is_none() {
+        let advice = nearest::advice(found.value, &paths.iter().map(String::as_str).collect::<Vec<_>>());
+        let (key, given) = (table.full("lun"), found.value.to_owned());
+        table.note(found.line, Problem::UnknownName { key, what: "LUN", given, advice });
+    }
+    index
+}
+
+fn phase(table: &Table<'_>, now: &mut [Entry], volumes: &[Volume], names: &mut Unique) -> Phase {
+    let workloads = now.iter().map(|entry| entry.workload.name.as_str()).filter(|name| !name.is_empty());
+    table.only(&PHASE_KEYS.into_iter().chain(workloads).collect::<Vec<_>>());
+    table.missing("name", "name the phase, such as even");
+    let name = table.text("name");
+    names.note_if_taken(table, "[[phase]]", name);
+    for entry in now.iter_mut() {
+        change(table, entry, volumes);
+    }
+    Phase {
+        name: owned(name),
+        about: owned(table.text("about")),
+        length: seconds(table, "seconds"),
+        specs: now.iter().map(|entry| entry.workload.spec.clone()).collect(),
+        commands: table.texts("commands").into_iter().map(|line| line.value.to_owned()).collect(),
+    }
+}
+
+/// What a phase says about one workload.
+fn change(phase: &Table<'_>, entry: &mut Entry, volumes: &[Volume]) {
+    let name = &entry.workload.name;
+    if PHASE_KEYS.contains(&name.as_str()) || !phase.has(name) {
+        return;
+    }
+    let Some(table) = phase.table_within(name) else {
+        phase.wrong(name, "what changes for this workload", "write { connections = 32 } or the like");
+        return;
+    };
+    table.only(&load::KEYS);
+    entry.workload.spec = load::over(&table, &entry.workload.spec);
+    let size = volumes.get(entry.workload.volume).and_then(|volume| volume.size);
+    load::check(&table, &entry.workload.spec, size, &mut entry.told);
+}
+
+/// A length in whole seconds: figures are recorded a second each.
+fn seconds(table: &Table<'_>, key: &str) -> Option<Span> {
+    let seconds = table.count(key)?;
+    if seconds == 0 {
+        table.wrong(key, "1 or more", "figures are recorded a second each");
+    }
+    Some(Span::from_secs(u64::from(seconds)))
+}
+
+/// Names seen so far and their lines.
+#[derive(Default)]
+struct Unique(Vec<(String, u32)>);
+
+impl Unique {
+    fn note_if_taken(&mut self, table: &Table<'_>, kind: &'static str, name: Option<Found<&str>>) {
+        let Some(name) = name else { return };
+        match self.0.iter().find(|(taken, _)| taken == name.value) {
+            Some(&(_, line)) => {
+                let (key, given) = (table.full("name"), name.value.to_owned());
+                table.note(name.line, Problem::Taken { key, table: kind, given, line });
+            }
+            None => self.0.push((name.value.to_owned(), name.line)),
+        }
+    }
+}
+
+fn owned(found: Option<Found<&str>>) -> String {
+    found.map(|found| found.value.to_owned()).unwrap_or_default()
+}

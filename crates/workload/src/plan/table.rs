@@ -1,0 +1,317 @@
+//! Reading a TOML table key by key, each value with its line, noting every mistake on the way.
+//!
+//! A getter returns `None` both for a key that is absent and for one whose value is wrong; the mistake is noted then, and
+//! a plan with any mistake is never used. So callers fill in whatever default is at hand and go on to find the rest.
+
+use super::error::{PlanError, PlanErrors, Problem};
+use super::{duration, nearest};
+use block::{Bytes, Span};
+use std::cell::RefCell;
+use toml::de::{DeTable, DeValue};
+
+/// Letters of a wrong value or key that a message repeats.
+const GIVEN_MAX: usize = 60;
+/// Letters of a parser's message, which repeats the value too.
+const WHY_MAX: usize = 200;
+
+/// The mistakes of one plan file.
+pub(super) struct Report<'t> {
+    file: &'t str,
+    /// The byte behind each line's end, in order.
+    line_ends: Vec<usize>,
+    errors: RefCell<Vec<PlanError>>,
+}
+
+/// A table of the file.
+#[derive(Clone)]
+pub(super) struct Table<'t> {
+    report: &'t Report<'t>,
+    entries: &'t DeTable<'t>,
+    /// As the file has it: `[[workload]]`.
+    name: &'static str,
+    /// Before its keys in messages: empty, or the workload that a phase changes and a dot.
+    within: String,
+    line: u32,
+}
+
+/// A value and its line.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Found<T> {
+    pub(super) value: T,
+    pub(super) line: u32,
+}
+
+impl<'t> Report<'t> {
+    pub(super) fn new(text: &str, file: &'t str) -> Report<'t> {
+        let line_ends = text.match_indices('\n').map(|(at, _)| at + 1).collect();
+        Report { file, line_ends, errors: RefCell::default() }
+    }
+
+    pub(super) fn note(&self, line: u32, problem: Problem) {
+        self.errors.borrow_mut().push(PlanError { file: self.file.into(), line: Some(line), problem });
+    }
+
+    /// The line of a byte of the text, from 1.
+    pub(super) fn line(&self, at: usize) -> u32 {
+        1 + self.line_ends.partition_point(|&end| end <= at) as u32
+    }
+
+    pub(super) fn is_clean(&self) -> bool {
+        self.errors.borrow().is_empty()
+    }
+
+    /// All mistakes in the file's order.
+    pub(super) fn into_errors(self) -> PlanErrors {
+        let mut errors = self.errors.into_inner();
+        errors.sort_by_key(|error| error.line);
+        PlanErrors(errors)
+    }
+}
+
+impl<'t> Table<'t> {
+    /// The whole document.
+    pub(super) fn root(report: &'t Report<'t>, entries: &'t DeTable<'t>) -> Table<'t> {
+        Table { report, entries, name: "the plan", within: String::new(), line: 1 }
+    }
+
+    pub(super) fn line(&self) -> u32 {
+        self.line
+    }
+
+    /// Before its keys in messages.
+    pub(super) fn within(&self) -> &str {
+        &self.within
+    }
+
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.entries.contains_key(key)
+    }
+
+    /// The line of a key, or the table's where it is absent.
+    pub(super) fn line_of(&self, key: &str) -> u32 {
+        self.entries.get_key_value(key).map_or(self.line, |(key, _)| self.report.line(key.span().start))
+    }
+
+    /// Its keys and their lines.
+    pub(super) fn keys(&self) -> impl Iterator<Item = Found<&'t str>> {
+        self.entries.keys().map(|key| Found { value: &**key.get_ref(), line: self.report.line(key.span().start) })
+    }
+
+    /// Notes every key that is not among `known`.
+    pub(super) fn only(&self, known: &[&str]) {
+        for key in self.keys() {
+            if !known.contains(&key.value) {
+                let advice = nearest::advice(key.value, known);
+                self.note(key.line, Problem::UnknownKey { key: self.full(key.value), table: self.name, advice });
+            }
+        }
+    }
+
+    pub(super) fn note(&self, line: u32, problem: Problem) {
+        self.report.note(line, problem);
+    }
+
+    /// Notes that `key` is absent; a key that is there with a wrong value was noted already.
+    pub(super) fn missing(&self, key: &str, advice: &'static str) {
+        if !self.has(key) {
+            self.note(self.line, Problem::Missing { key: self.full(key), table: self.name, advice });
+        }
+    }
+
+    /// Notes that the value of `key` breaks a rule.
+    pub(super) fn wrong(&self, key: &str, rule: impl Into<String>, advice: impl Into<String>) {
+        if let Some(found) = self.raw(key) {
+            self.wrong_value(key, found, rule, advice);
+        }
+    }
+
+    /// The key as messages name it.
+    pub(super) fn full(&self, key: &str) -> String {
+        format!("{}{}", self.within, short(key.escape_debug().to_string(), GIVEN_MAX))
+    }
+
+    /// Text on one line, not empty.
+    pub(super) fn text(&self, key: &str) -> Option<Found<&'t str>> {
+        let found = self.raw(key)?;
+        let text = found.value.as_str().filter(|text| is_one_line(text));
+        if text.is_none() {
+            self.wrong_value(key, found, "text on one line, not empty", "put it in quotes");
+        }
+        text.map(|value| Found { value, line: found.line })
+    }
+
+    /// A name: as [`Table::text`], of letters, digits, `_`, `-` and `.`, so that it can stand in paths and commands.
+    pub(super) fn name(&self, key: &str) -> Option<Found<&'t str>> {
+        let found = self.text(key)?;
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-' || c == '.';
+        let good = found.value.len() <= 64 && found.value.chars().all(plain) && !found.value.starts_with(['-', '.']);
+        if !good {
+            let rule = "1 to 64 letters, digits, _, - and ., the first a letter, digit or _";
+            self.wrong(key, rule, "choose a plainer name");
+        }
+        good.then_some(found)
+    }
+
+    /// One of a few words.
+    pub(super) fn choice<T: Copy>(&self, key: &str, words: &[(&'static str, T)]) -> Option<T> {
+        let found = self.text(key)?;
+        let known: Vec<_> = words.iter().map(|&(word, _)| word).collect();
+        let choice = words.iter().find(|(word, _)| *word == found.value).map(|&(_, choice)| choice);
+        if choice.is_none() {
+            self.wrong(key, known.join(" or "), nearest::advice(found.value, &known));
+        }
+        choice
+    }
+
+    /// A whole number of 64 bits, not negative.
+    pub(super) fn whole(&self, key: &str) -> Option<u64> {
+        self.integer(key, u64::MAX)
+    }
+
+    /// A whole number of 32 bits, not negative.
+    pub(super) fn count(&self, key: &str) -> Option<u32> {
+        self.integer(key, u64::from(u32::MAX)).map(|number| number as u32)
+    }
+
+    /// A number above `above` and up to `most`.
+    pub(super) fn number(&self, key: &str, above: f64, most: f64) -> Option<f64> {
+        let found = self.raw(key)?;
+        let number = match found.value {
+            DeValue::Float(number) => number.as_str().parse().ok(),
+            DeValue::Integer(number) => number.as_str().parse().ok(),
+            _ => None,
+        };
+        let number = number.filter(|&number: &f64| number > above && number <= most);
+        if number.is_none() {
+            self.wrong_value(key, found, format!("a number above {above} and up to {most}"), "0.95 means 95 %");
+        }
+        number
+    }
+
+    /// A size: a number of bytes, or text with a unit.
+    pub(super) fn size(&self, key: &str) -> Option<Bytes> {
+        let found = self.raw(key)?;
+        let Some(text) = found.value.as_str() else { return self.whole(key).map(Bytes) };
+        self.readable(key, text.parse::<Bytes>())
+    }
+
+    /// A duration with its unit.
+    pub(super) fn duration(&self, key: &str) -> Option<Span> {
+        let found = self.text(key)?;
+        self.readable(key, duration::parse_duration(found.value))
+    }
+
+    /// Several texts in brackets, each on one line.
+    pub(super) fn texts(&self, key: &str) -> Vec<Found<&'t str>> {
+        let Some(found) = self.raw(key) else { return Vec::new() };
+        let DeValue::Array(items) = found.value else {
+            self.wrong_value(key, found, "a list of texts", "put it in brackets: [\"…\"]");
+            return Vec::new();
+        };
+        let mut texts = Vec::new();
+        for item in items {
+            let line = self.report.line(item.span().start);
+            match item.get_ref().as_str().filter(|text| is_one_line(text)) {
+                Some(value) => texts.push(Found { value, line }),
+                None => {
+                    let item = Found { value: item.get_ref(), line };
+                    self.wrong_value(key, item, "a list of texts on one line each, none empty", "correct this one");
+                }
+            }
+        }
+        texts
+    }
+
+    /// The table under `key`, called `name` in messages.
+    pub(super) fn table(&self, key: &str, name: &'static str) -> Option<Table<'t>> {
+        let found = self.raw(key)?;
+        let DeValue::Table(entries) = found.value else {
+            self.wrong_value(key, found, format!("a table {name}"), "write its keys below that line");
+            return None;
+        };
+        Some(Table { entries, name, within: String::new(), line: self.line_of(key), report: self.report })
+    }
+
+    /// The table under `key`, if it is one, whose keys are named after it in messages: `server1.depth`.
+    pub(super) fn table_within(&self, key: &str) -> Option<Table<'t>> {
+        let entries = self.raw(key)?.value.as_table()?;
+        let within = format!("{}.", self.full(key));
+        Some(Table { entries, name: self.name, within, line: self.line_of(key), report: self.report })
+    }
+
+    /// The tables under `key`, called `name` in messages.
+    pub(super) fn tables(&self, key: &str, name: &'static str) -> Vec<Table<'t>> {
+        let Some(found) = self.raw(key) else { return Vec::new() };
+        let items = found.value.as_array().map_or(&[][..], |items| &items[..]);
+        let tables: Vec<_> = items
+            .iter()
+            .filter_map(|item| {
+                let line = self.report.line(item.span().start);
+                let entries = item.get_ref().as_table()?;
+                Some(Table { entries, name, within: String::new(), line, report: self.report })
+            })
+            .collect();
+        if tables.is_empty() || tables.len() != items.len() {
+            self.wrong_value(key, found, format!("tables {name}"), "write its keys below a line of that form");
+        }
+        tables
+    }
+
+    fn raw(&self, key: &str) -> Option<Found<&'t DeValue<'t>>> {
+        let value = self.entries.get(key)?;
+        Some(Found { value: value.get_ref(), line: self.line_of(key) })
+    }
+
+    /// What was read from the value of `key`; notes why it could not be.
+    fn readable<T, E: std::fmt::Display>(&self, key: &str, read: Result<T, E>) -> Option<T> {
+        read.map_err(|why| {
+            let problem = Problem::Unreadable { key: self.full(key), why: short(why.to_string(), WHY_MAX) };
+            self.note(self.line_of(key), problem);
+        })
+        .ok()
+    }
+
+    fn integer(&self, key: &str, most: u64) -> Option<u64> {
+        let found = self.raw(key)?;
+        let number = match found.value {
+            DeValue::Integer(number) => u64::from_str_radix(number.as_str(), number.radix()).ok(),
+            _ => None,
+        };
+        let number = number.filter(|&number| number <= most);
+        if number.is_none() {
+            self.wrong_value(key, found, format!("a whole number from 0 to {most}"), "without quotes, unit or point");
+        }
+        number
+    }
+
+    fn wrong_value(&self, key: &str, found: Found<&DeValue<'_>>, rule: impl Into<String>, advice: impl Into<String>) {
+        let (key, given) = (self.full(key), given(found.value));
+        self.note(found.line, Problem::Value { key, rule: rule.into(), given, advice: advice.into() });
+    }
+}
+
+/// A value as a message repeats it, on one line.
+fn given(value: &DeValue<'_>) -> String {
+    let text = match value {
+        DeValue::String(text) => format!("{text:?}"),
+        DeValue::Integer(number) => number.to_string(),
+        DeValue::Float(number) => number.to_string(),
+        DeValue::Boolean(value) => value.to_string(),
+        DeValue::Datetime(date) => date.to_string(),
+        DeValue::Array(items) if items.is_empty() => "an empty list".into(),
+        DeValue::Array(_) => "a list".into(),
+        DeValue::Table(_) => "a table".into(),
+    };
+    short(text, GIVEN_MAX)
+}
+
+fn short(text: String, letters: usize) -> String {
+    match text.char_indices().nth(letters) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+fn is_one_line(text: &str) -> bool {
+    !text.trim().is_empty() && !text.chars().any(char::is_control)
+}

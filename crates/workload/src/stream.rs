@@ -1,0 +1,336 @@
+//! One connection's share of a workload as a sequence of requests.
+//!
+//! ```text
+//!   worker:  match stream.next(now) {
+//!                Issue(draft)      ──► a request with the draft's due time; ask again at once
+//!                NotBefore(time)   ──► wait for that time or a completion
+//!                WaitForCompletion ──► stream.completed(now) at the next one, then ask again
+//!                Done              ──► nothing more to make; what is in flight still ends
+//!            }
+//! ```
+//!
+//! A stream is a pure function of specification, lane and times: the same seed gives the same requests in the same
+//! order, and when they are made does not change which they are (arrival draws from a source of its own). Nothing is
+//! allocated after it was made or reshaped.
+
+use crate::arrival::{Schedule, Share};
+use crate::chance::Chance;
+use crate::spec::{Arrival, Pattern, Spec, SpecError};
+use block::{Bytes, OpKind, Span, Time};
+
+/// A request made so long after it was due counts as late. Below it lies what a timer's wake-up and a batch of
+/// completions take.
+pub const LATE_AFTER: Span = Span::from_millis(1);
+
+/// What to do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Make this request; it counts as outstanding from now on.
+    Issue(Draft),
+    /// Nothing is due before this time.
+    NotBefore(Time),
+    /// As many as allowed are outstanding: ask again after a completion.
+    WaitForCompletion,
+    /// No further request comes, until a reshape says otherwise.
+    Done,
+}
+
+/// A request to be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Draft {
+    /// [`OpKind::Read`], [`OpKind::Write`] or [`OpKind::Flush`].
+    pub kind: OpKind,
+    /// First byte within the target.
+    pub at: u64,
+    /// Bytes.
+    pub len: u64,
+    /// When it was due: the schedule's time in an open loop, `now` in a closed one. Response time counts from here.
+    pub due: Time,
+}
+
+/// How well an open loop's schedule was kept. All zero for a closed loop.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lateness {
+    /// Requests made more than [`LATE_AFTER`] after they were due.
+    pub late: u64,
+    /// The longest time between due and made, of any request.
+    pub late_max: Span,
+    /// Requests that were due while as many as allowed were outstanding.
+    pub held: u64,
+    /// Requests that were due under an arrival that a reshape replaced, and never made.
+    pub unsent: u64,
+}
+
+/// One connection's requests.
+#[derive(Clone, Debug)]
+pub struct Stream {
+    lane: u32,
+    target: Bytes,
+    /// Its part of an open loop, and the schedule made from it.
+    share: Option<Share>,
+    schedule: Option<Schedule>,
+    /// Most requests in flight: the depth of a closed loop, the cap of an open one.
+    most: u32,
+    outstanding: u32,
+    made: u64,
+    /// Requests to be made in all.
+    quota: u64,
+    stopped: bool,
+    chance: Chance,
+    arrival_chance: Chance,
+    read_percent: u64,
+    /// Writes until the next flush is due; never when there are none.
+    flush_every: Option<u32>,
+    written: u32,
+    blocks: Vec<Size>,
+    /// Sum of the blocks' weights.
+    weights: u64,
+    place: Place,
+    lateness: Lateness,
+    /// The next request of the schedule has met the cap.
+    held: bool,
+}
+
+/// A block's size in bytes and how many of the whole range it makes.
+#[derive(Clone, Copy, Debug)]
+struct Size {
+    size: u64,
+    weight: u64,
+    whole: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    pattern: Pattern,
+    start: u64,
+    end: u64,
+    /// Where the next sequential request begins.
+    cursor: u64,
+}
+
+impl Stream {
+    /// Lane `lane` (from 0) of `spec` on a target of `target` bytes, its schedule beginning at `start`. A lane that the
+    /// specification has no connection for is [`Next::Done`] from the beginning.
+    pub fn new(spec: &Spec, target: Bytes, lane: u32, start: Time) -> Result<Stream, SpecError> {
+        spec.check(target)?;
+        let chance = Chance::of_lane(spec.seed, lane);
+        let mut stream = Stream {
+            lane,
+            target,
+            share: None,
+            schedule: None,
+            most: 0,
+            outstanding: 0,
+            made: 0,
+            quota: 0,
+            stopped: false,
+            arrival_chance: chance.apart(),
+            chance,
+            read_percent: 0,
+            flush_every: None,
+            written: 0,
+            blocks: Vec::new(),
+            weights: 0,
+            place: Place::of(spec, target, lane),
+            lateness: Lateness::default(),
+            held: false,
+        };
+        stream.take_shape(start, spec);
+        Ok(stream)
+    }
+
+    /// The next request, or when to ask again.
+    #[inline]
+    pub fn next(&mut self, now: Time) -> Next {
+        if self.made >= self.quota || self.stopped {
+            return Next::Done;
+        }
+        let full = self.outstanding >= self.most;
+        let due = match &mut self.schedule {
+            None if full => return Next::WaitForCompletion,
+            None => now,
+            Some(schedule) => {
+                let due = schedule.due();
+                if due > now {
+                    return Next::NotBefore(due);
+                }
+                if full {
+                    self.held = true;
+                    return Next::WaitForCompletion;
+                }
+                schedule.advance();
+                self.lateness.count(now.since(due), std::mem::take(&mut self.held));
+                due
+            }
+        };
+        self.outstanding += 1;
+        self.made += 1;
+        Next::Issue(self.draft(due))
+    }
+
+    /// One of its requests ended, well or badly, at a time that none of the arrivals so far depends on.
+    pub fn completed(&mut self, _now: Time) {
+        debug_assert!(self.outstanding > 0, "a completion of a request that this stream did not make");
+        self.outstanding = self.outstanding.saturating_sub(1);
+    }
+
+    /// From now on as `spec` says, on the same target. What is in flight stays so: a lower depth is reached as requests
+    /// end. The seed stays the first one.
+    ///
+    /// A changed arrival (or number of connections that share a rate) begins a new schedule at `now`: what was overdue
+    /// is never made but counted as [`Lateness::unsent`], so that one phase's backlog is not the next one's burst.
+    pub fn reshape(&mut self, now: Time, spec: &Spec) -> Result<(), SpecError> {
+        spec.check(self.target)?;
+        self.take_shape(now, spec);
+        Ok(())
+    }
+
+    /// Makes no further request, whatever a later reshape says.
+    pub fn stop(&mut self) {
+        self.stopped = true;
+    }
+
+    /// Requests made that have not ended.
+    pub fn outstanding(&self) -> u32 {
+        self.outstanding
+    }
+
+    /// Requests made.
+    pub fn made(&self) -> u64 {
+        self.made
+    }
+
+    /// Requests of an open loop that are due by `now` and not made: what a run that ends now never sends.
+    pub fn overdue(&self, now: Time) -> u64 {
+        let due = self.schedule.as_ref().map_or(0, |schedule| schedule.due_by(now));
+        due.min(self.quota.saturating_sub(self.made))
+    }
+
+    /// How well the schedule was kept since the last call.
+    pub fn take_lateness(&mut self) -> Lateness {
+        std::mem::take(&mut self.lateness)
+    }
+
+    fn take_shape(&mut self, now: Time, spec: &Spec) {
+        self.take_arrival(now, spec);
+        self.quota = quota(spec, self.lane);
+        self.read_percent = u64::from(spec.read_percent);
+        self.flush_every = spec.flush_every;
+        let range = spec.range_len(self.target).0;
+        self.blocks.clear();
+        self.blocks.extend(spec.blocks.shares().iter().map(|share| Size {
+            size: share.size.0,
+            weight: u64::from(share.weight),
+            whole: range / share.size.0,
+        }));
+        self.weights = self.blocks.iter().map(|share| share.weight).sum();
+        let place = Place::of(spec, self.target, self.lane);
+        let goes_on = (place.pattern, place.start, place.end) == (self.place.pattern, self.place.start, self.place.end);
+        self.place.cursor = if goes_on { self.place.cursor } else { place.cursor };
+        self.place = Place { cursor: self.place.cursor, ..place };
+    }
+
+    fn take_arrival(&mut self, now: Time, spec: &Spec) {
+        self.most = match spec.arrival {
+            Arrival::Closed { depth } => depth,
+            Arrival::Open { outstanding, .. } => outstanding,
+        };
+        let share = share(spec, self.lane);
+        if share == self.share {
+            return;
+        }
+        self.lateness.unsent += self.overdue(now);
+        self.held = false;
+        self.share = share;
+        self.schedule = share.map(|share| Schedule::new(now, share, self.arrival_chance.clone()));
+        // Each schedule draws from its own source, so that two of the same rate are not the same.
+        self.arrival_chance = self.arrival_chance.apart();
+    }
+
+    #[inline]
+    fn draft(&mut self, due: Time) -> Draft {
+        if self.flush_every.is_some_and(|writes| self.written >= writes) {
+            self.written = 0;
+            return Draft { kind: OpKind::Flush, at: 0, len: 0, due };
+        }
+        let kind = if self.chance.below(100) < self.read_percent { OpKind::Read } else { OpKind::Write };
+        self.written = self.written.wrapping_add(u32::from(kind == OpKind::Write));
+        let block = self.block();
+        let at = match self.place.pattern {
+            Pattern::Random => self.place.start + self.chance.below(block.whole) * block.size,
+            Pattern::Sequential => self.place.take(block.size),
+        };
+        Draft { kind, at, len: block.size, due }
+    }
+
+    /// A size by its weight.
+    #[inline]
+    fn block(&mut self) -> Size {
+        if let [only] = self.blocks[..] {
+            return only;
+        }
+        let mut drawn = self.chance.below(self.weights);
+        for share in &self.blocks {
+            if drawn < share.weight {
+                return *share;
+            }
+            drawn -= share.weight;
+        }
+        unreachable!("a draw below the sum of weights falls into one of them")
+    }
+}
+
+impl Place {
+    /// The range of `spec`; a sequential lane starts at its own equal part of it, at a whole largest block.
+    fn of(spec: &Spec, target: Bytes, lane: u32) -> Place {
+        let (start, range) = (spec.range.offset.0, spec.range_len(target).0);
+        let lanes = u64::from(spec.connections.max(lane + 1));
+        let block = spec.blocks.largest().0.max(1);
+        let part = range / block / lanes * u64::from(lane) * block;
+        Place { pattern: spec.pattern, start, end: start + range, cursor: start + part }
+    }
+
+    /// The next `len` bytes; around to the start where they do not fit before the end.
+    #[inline]
+    fn take(&mut self, len: u64) -> u64 {
+        let at = if self.end - self.cursor < len { self.start } else { self.cursor };
+        self.cursor = at + len;
+        at
+    }
+}
+
+impl Lateness {
+    /// Adds another's, the longest of both kept.
+    pub fn add(&mut self, other: &Lateness) {
+        self.late += other.late;
+        self.late_max = self.late_max.max(other.late_max);
+        self.held += other.held;
+        self.unsent += other.unsent;
+    }
+
+    fn count(&mut self, delay: Span, held: bool) {
+        self.late += u64::from(delay > LATE_AFTER);
+        self.late_max = self.late_max.max(delay);
+        self.held += u64::from(held);
+    }
+}
+
+/// What lane `lane` takes of an open loop; nothing of a closed one, nor where it has no connection.
+fn share(spec: &Spec, lane: u32) -> Option<Share> {
+    match spec.arrival {
+        Arrival::Open { rate, spacing, .. } if lane < spec.connections => {
+            Some(Share { rate, spacing, lane, lanes: spec.connections })
+        }
+        _ => None,
+    }
+}
+
+/// How many requests lane `lane` makes in all: its equal share of the workload's, the first lanes one more where it does
+/// not divide.
+fn quota(spec: &Spec, lane: u32) -> u64 {
+    if lane >= spec.connections {
+        return 0;
+    }
+    let lanes = u64::from(spec.connections);
+    spec.requests.map_or(u64::MAX, |all| all / lanes + u64::from(u64::from(lane) < all % lanes))
+}

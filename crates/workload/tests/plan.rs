@@ -1,0 +1,116 @@
+//! What a plan file means: defaults, every form of a load, changes that stay, scaling, and the plan in words.
+
+use block::{Bytes, Iops, Span};
+use stats::Criterion;
+use workload::plan::PHASE_DEFAULT;
+use workload::{Arrival, BlockShare, Blocks, Pattern, Plan, Range, Spacing};
+
+/// A plan of one volume and `rest`.
+fn plan(rest: &str) -> Plan {
+    let head = "title = \"t\"\n[server]\nsvm = \"s\"\n[[volume]]\nname = \"v\"\n";
+    Plan::read(&format!("{head}{rest}"), "p.toml").unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+/// A plan of one workload `w` with this load, and these phases.
+fn loaded(load: &str, phases: &str) -> Plan {
+    plan(&format!("[[workload]]\nname = \"w\"\nlun = \"/vol/v/lun1\"\n{load}\n{phases}"))
+}
+
+fn open(rate: u64, spacing: Spacing, outstanding: u32) -> Arrival {
+    Arrival::Open { rate: Iops(rate), spacing, outstanding }
+}
+
+#[test]
+fn what_is_not_said_has_a_default() {
+    let plan = loaded("depth = 1", "[[phase]]\nname = \"only\"");
+    let spec = &plan.workloads[0].spec;
+    assert_eq!((plan.seed, plan.phase_length, plan.published_iops), (1, PHASE_DEFAULT, None));
+    assert_eq!((plan.about.as_str(), plan.device, plan.criteria.len()), ("", None, 0));
+    assert_eq!((plan.volumes[0].size, plan.workloads[0].host.as_str()), (None, "w"));
+    assert_eq!((spec.pattern, spec.read_percent, spec.connections), (Pattern::Random, 100, 1));
+    assert_eq!((&spec.blocks, spec.range), (&Blocks::of(Bytes::kib(4)), Range::default()));
+    assert_eq!(plan.phases[0].specs[0], *spec);
+    assert_eq!(loaded("rate = 9", "[[phase]]\nname = \"p\"").workloads[0].spec.arrival, open(9, Spacing::Uniform, 256));
+}
+
+#[test]
+fn a_load_in_every_form() {
+    let load = "pattern = \"sequential\"\nread_percent = 0\nblock = { 4k = 60, 1MiB = 40 }\noffset = \"1MiB\"\n\
+                size = 2097152\nconnections = 3\nrequests = 0x10\nrate = 1_000\nspacing = \"poisson\"\noutstanding = 7\n\
+                seed = 5\nhost = \"h\"";
+    let plan = loaded(load, "[[phase]]\nname = \"only\"\nseconds = 60");
+    let spec = &plan.phases[0].specs[0];
+    assert_eq!((spec.pattern, spec.read_percent, spec.connections), (Pattern::Sequential, 0, 3));
+    let shares = [BlockShare { size: Bytes::mib(1), weight: 40 }, BlockShare { size: Bytes::kib(4), weight: 60 }];
+    assert_eq!(spec.blocks.shares(), shares);
+    assert_eq!(spec.range, Range { offset: Bytes::mib(1), size: Some(Bytes::mib(2)) });
+    assert_eq!((spec.arrival, spec.requests, spec.seed), (open(1000, Spacing::Poisson, 7), Some(16), 5));
+    assert_eq!((plan.length(&plan.phases[0]), plan.workloads[0].host.as_str()), (Span::from_secs(60), "h"));
+}
+
+#[test]
+fn what_a_phase_changes_stays_changed() {
+    let phases = "[[phase]]\nname = \"a\"\nw = { connections = 0 }\n[[phase]]\nname = \"b\"\nw.connections = 2\n\
+                  w.rate = 100\n[[phase]]\nname = \"c\"\n[phase.w]\nspacing = \"poisson\"\n[[phase]]\nname = \"d\"\n\
+                  w = { rate = 200 }\n[[phase]]\nname = \"e\"\n[[phase]]\nname = \"f\"\nw = { depth = 3 }";
+    let plan = loaded("depth = 1", phases);
+    let seen: Vec<_> = plan.phases.iter().map(|phase| (phase.specs[0].connections, phase.specs[0].arrival)).collect();
+    let expected = [
+        (0, Arrival::Closed { depth: 1 }),
+        (2, open(100, Spacing::Uniform, 256)),
+        (2, open(100, Spacing::Poisson, 256)),
+        (2, open(200, Spacing::Poisson, 256)),
+        (2, open(200, Spacing::Poisson, 256)),
+        (2, Arrival::Closed { depth: 3 }),
+    ];
+    assert_eq!(seen, expected);
+    assert_eq!(plan.workloads[0].spec.connections, 1);
+}
+
+#[test]
+fn scaling_multiplies_rates_and_caps_too() {
+    let plan = loaded("rate = 1000\noutstanding = 10", "[[phase]]\nname = \"p\"");
+    assert_eq!(plan.scaled(0.25).phases[0].specs[0].arrival, open(250, Spacing::Uniform, 3));
+    assert_eq!(plan.scaled(0.0).workloads[0].spec.arrival, open(1, Spacing::Uniform, 1));
+    assert_eq!(plan.scaled(1e30).workloads[0].spec.arrival, open(100_000_000, Spacing::Uniform, 65_536));
+    assert_eq!(plan.scaled(f64::NAN).workloads[0].spec.arrival, open(1, Spacing::Uniform, 1));
+}
+
+#[test]
+fn a_floor_is_a_criterion() {
+    let phases =
+        "[[phase]]\nname = \"p\"\n[[criterion]]\nkind = \"floor-held\"\nworkloads = [\"w\"]\nphase = \"p\"\npart = 1";
+    let expected = Criterion::FloorHeld { workloads: vec!["w".into()], phase: "p".into(), part: 1.0 };
+    assert_eq!(loaded("depth = 1", phases).criteria, [expected]);
+}
+
+#[test]
+fn a_plan_without_a_size_is_checked_when_it_gets_one() {
+    let plan = loaded("depth = 1", "[[phase]]\nname = \"p\"\nw = { size = \"1GB\" }");
+    assert!(plan.clone().sized(Bytes::gib(1)).is_ok());
+    let expected = "p.toml: w.size: must end within the target of 512 MiB, got 1 GiB from 0 B on; leave it out to go to \
+                    the end";
+    assert_eq!(plan.sized(Bytes::mib(512)).unwrap_err().to_string(), expected);
+}
+
+#[test]
+fn every_form_of_a_load_in_words() {
+    let words = |load: &str| loaded(load, "[[phase]]\nname = \"p\"\nseconds = 120000").describe()[1].clone();
+    assert_eq!(words("depth = 1"), "w on s:/vol/v/lun1: 4 KiB random, 100 % reads, 1 connection × 1 in flight");
+    assert_eq!(
+        words(
+            "host = \"h\"\npattern = \"sequential\"\nblock = { 4k = 60, 8k = 40 }\nsize = \"1GB\"\ndepth = 2\nrequests = 9"
+        ),
+        "w (host h) on s:/vol/v/lun1: 4 KiB (60 %) + 8 KiB (40 %) sequential, 100 % reads, 1 connection × 2 in flight, \
+         in the first 1 GiB, 9 requests in all"
+    );
+    assert_eq!(
+        words("rate = 500\nspacing = \"poisson\"\nconnections = 2\noffset = \"1GB\""),
+        "w on s:/vol/v/lun1: 4 KiB random, 100 % reads, 500 requests/s at random (poisson) over 2 connections, at most \
+         256 in flight each, from 1 GiB on"
+    );
+    // The published command line's runtime=120000, which its authors may have meant in milliseconds.
+    let plan = loaded("depth = 1", "[[phase]]\nname = \"p\"\nseconds = 120000\nw = { connections = 0 }");
+    assert_eq!(plan.describe()[2], "phase 1, p (33 h 20 min): w now silent");
+    assert_eq!(plan.describe()[0], "t: 1 workload, 1 phase, 33 h 20 min in all, seed 1");
+}

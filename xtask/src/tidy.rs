@@ -1,0 +1,74 @@
+//! `cargo xtask tidy`: the part of our style that can be checked. Each rule looks at one file, or at the manifests, and
+//! says what it found, where, and what to do.
+
+mod crates;
+mod shape;
+mod words;
+
+use anyhow::{Context as _, Result, bail};
+use std::fmt;
+use std::path::Path;
+use std::process::Command;
+
+/// A file of the repository.
+#[derive(Debug)]
+pub struct Source {
+    /// From the root, with slashes.
+    pub path: String,
+    /// All of it.
+    pub text: String,
+}
+
+/// Something that is not as it should be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The file.
+    pub path: String,
+    /// The line, from 1; 0 where it is about the whole file.
+    pub line: usize,
+    /// What, and what to do.
+    pub what: String,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            0 => write!(f, "{}: {}", self.path, self.what),
+            line => write!(f, "{}:{line}: {}", self.path, self.what),
+        }
+    }
+}
+
+/// Everything that breaks a rule, file by file.
+///
+/// # Errors
+/// The files cannot be listed or read.
+pub fn findings(root: &Path) -> Result<Vec<Finding>> {
+    let sources = sources(root)?;
+    let mut found: Vec<Finding> =
+        sources.iter().flat_map(|source| [shape::check(source), words::check(source)]).flatten().collect();
+    found.extend(crates::check(&crates::manifests(root)?));
+    found.extend(crates::check_sources(&sources));
+    Ok(found)
+}
+
+/// Every text file that the repository holds or would hold with the next commit.
+fn sources(root: &Path) -> Result<Vec<Source>> {
+    let listing = Command::new("git")
+        .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
+        .current_dir(root)
+        .output()
+        .context("list the repository's files with git")?;
+    if !listing.status.success() {
+        bail!("git ls-files: {}", String::from_utf8_lossy(&listing.stderr).trim());
+    }
+    let names = String::from_utf8(listing.stdout).context("names of files")?;
+    let mut sources = Vec::new();
+    for path in names.split('\0').filter(|path| !path.is_empty()) {
+        // A picture or the like is no text, and a file that was just removed is listed until the next commit.
+        if let Ok(text) = std::fs::read_to_string(root.join(path)) {
+            sources.push(Source { path: path.to_owned(), text });
+        }
+    }
+    Ok(sources)
+}

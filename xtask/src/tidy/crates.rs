@@ -1,0 +1,181 @@
+//! Who may use whom: pure core ← adapters ← application, as ARCHITECTURE.md draws it.
+
+use super::{Finding, Source};
+use anyhow::{Context as _, Result, bail};
+use serde_json::Value;
+use std::path::Path;
+use std::process::Command;
+
+/// Decides and computes; time, chance and bytes are given to it.
+const PURE: [&str; 8] = ["array", "block", "nbd", "ontap", "qos", "report", "stats", "workload"];
+/// Touches the world.
+const ADAPTERS: [&str; 7] = ["api", "engine", "record", "results", "server", "store", "uring"];
+
+/// What a pure crate may use of ours: the words that all share, and the rules of measuring.
+const SHARED: [&str; 2] = ["block", "stats"];
+
+/// Libraries that only these crates may use.
+const RESERVED: [(&str, &[&str]); 4] =
+    [("rusqlite", &["record", "results", "store"]), ("io-uring", &["uring"]), ("libc", &["uring"]), ("axum", &["api"])];
+
+/// Parts of the standard library that a pure crate does without, each in two halves so that no rule finds itself.
+const WORLD: [&str; 6] = ["std::fs", "std::net", "std::thread", "std::time", "std::process", "std::env"];
+
+/// The only crate that may be unsafe.
+const UNSAFE: &str = "uring";
+
+/// A crate and what it uses in a normal build, not in its tests.
+#[derive(Debug, Default)]
+pub struct Manifest {
+    /// Its folder's name under `crates`, or `xtask`.
+    pub name: String,
+    /// Its manifest, from the root.
+    pub path: String,
+    /// The packages it depends on.
+    pub uses: Vec<String>,
+    /// Whether it takes its lints from the workspace.
+    pub shares_lints: bool,
+}
+
+/// The manifests of all our crates.
+///
+/// # Errors
+/// Cargo cannot say.
+pub fn manifests(root: &Path) -> Result<Vec<Manifest>> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let arguments = ["metadata", "--no-deps", "--offline", "--format-version", "1"];
+    let output = Command::new(cargo).args(arguments).current_dir(root).output().context("run cargo metadata")?;
+    if !output.status.success() {
+        bail!("cargo metadata: {}", String::from_utf8_lossy(&output.stderr).trim());
+    }
+    let metadata: Value = serde_json::from_slice(&output.stdout).context("read cargo metadata")?;
+    let packages = metadata["packages"].as_array().context("cargo metadata has no packages")?;
+    packages.iter().map(|package| manifest(root, package)).collect()
+}
+
+fn manifest(root: &Path, package: &Value) -> Result<Manifest> {
+    let path = Path::new(package["manifest_path"].as_str().context("a package without a manifest")?);
+    let folder = path.parent().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
+    let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+    let uses = package["dependencies"].as_array().into_iter().flatten();
+    let normal = uses.filter(|used| used["kind"].is_null()).filter_map(|used| used["name"].as_str());
+    Ok(Manifest {
+        name: folder.unwrap_or_default(),
+        path: path.strip_prefix(root).unwrap_or(path).to_string_lossy().into_owned(),
+        uses: normal.map(str::to_owned).collect(),
+        shares_lints: text
+            .split("[lints]")
+            .nth(1)
+            .is_some_and(|rest| rest.trim_start().starts_with("workspace = true")),
+    })
+}
+
+/// What is wrong with who uses whom.
+pub fn check(manifests: &[Manifest]) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for crate_ in manifests {
+        let mut note = |what| found.push(Finding { path: crate_.path.clone(), line: 0, what });
+        for used in &crate_.uses {
+            if let Some(why) = refusal(&crate_.name, used) {
+                note(format!("{} uses {used}: {why}", crate_.name));
+            }
+        }
+        if !crate_.shares_lints && crate_.name != UNSAFE {
+            note("takes its lints from elsewhere; write [lints] workspace = true".into());
+        }
+    }
+    found
+}
+
+/// Why `user` may not use `used`.
+fn refusal(user: &str, used: &str) -> Option<String> {
+    let (ours, pure) = (|name| PURE.contains(&name) || ADAPTERS.contains(&name), PURE.contains(&user));
+    if pure && ADAPTERS.contains(&used) {
+        return Some("a pure crate never uses one that touches the world".into());
+    }
+    if pure && ours(used) && !SHARED.contains(&used) {
+        return Some(format!("pure crates share only {} and are joined by the application", SHARED.join(" and ")));
+    }
+    if ADAPTERS.contains(&user) && used == "seawall" {
+        return Some("nothing uses the program".into());
+    }
+    if pure && used.starts_with("tracing") {
+        return Some("a pure crate writes no log".into());
+    }
+    let (_, allowed) = RESERVED.iter().find(|(library, _)| *library == used)?;
+    (!allowed.contains(&user)).then(|| format!("only {} may", allowed.join(", ")))
+}
+
+/// What the code itself says: pure crates that reach for the world, and `unsafe` outside its place.
+pub fn check_sources(sources: &[Source]) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for source in sources.iter().filter(|source| source.path.ends_with(".rs")) {
+        let folder =
+            source.path.strip_prefix("crates/").and_then(|rest| rest.split_once("/src/")).map(|(name, _)| name);
+        let pure = folder.is_some_and(|name| PURE.contains(&name));
+        for (index, line) in source.text.lines().enumerate().take_while(|(_, line)| !line.starts_with("#[cfg(test)]")) {
+            let code = line.split("//").next().unwrap_or(line);
+            let mut note = |what| found.push(Finding { path: source.path.clone(), line: index + 1, what });
+            if let Some(world) = WORLD.iter().find(|world| pure && code.contains(*world)) {
+                note(format!("{world} in a pure crate; take it as an argument"));
+            }
+            let is_unsafe = code.split(|c: char| !(c.is_alphanumeric() || c == '_')).any(|word| word == "unsafe");
+            if is_unsafe && !code.contains('"') && folder != Some(UNSAFE) && !source.path.starts_with("crates/uring/") {
+                note(format!("unsafe code belongs in {UNSAFE}"));
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn manifest(name: &str, uses: &[&str]) -> Manifest {
+        let uses = uses.iter().map(|used| (*used).to_owned()).collect();
+        Manifest { name: name.into(), path: format!("crates/{name}/Cargo.toml"), uses, shares_lints: true }
+    }
+
+    #[test]
+    fn arrows_point_inwards() {
+        let good = [manifest("qos", &["block", "thiserror"]), manifest("store", &["block", "uring", "rusqlite"])];
+        assert_eq!(check(&good), []);
+        for (user, used) in [
+            ("qos", "uring"),
+            ("qos", "workload"),
+            ("nbd", "tracing"),
+            ("engine", "rusqlite"),
+            ("store", "io-uring"),
+            ("cli", "libc"),
+            ("server", "seawall"),
+        ] {
+            assert_eq!(check(&[manifest(user, &[used])]).len(), 1, "{user} uses {used}");
+        }
+    }
+
+    #[test]
+    fn lints_come_from_one_place() {
+        let own = |name| Manifest { shares_lints: false, ..manifest(name, &[]) };
+        assert_eq!(check(&[own("qos")]).len(), 1);
+        assert_eq!(check(&[own("uring")]), []);
+    }
+
+    #[test]
+    fn a_pure_crate_does_not_reach_for_the_world_but_its_tests_may() {
+        let source = |path: &str, text: &str| Source { path: path.into(), text: text.into() };
+        let reaching = "//! x\nuse std::time::Instant;\n";
+        assert_eq!(check_sources(&[source("crates/qos/src/a.rs", reaching)]).len(), 1);
+        assert_eq!(check_sources(&[source("crates/qos/tests/a.rs", reaching)]), []);
+        assert_eq!(check_sources(&[source("crates/store/src/a.rs", reaching)]), []);
+        let tested = "//! x\n// std::time is no argument\n#[cfg(test)]\nmod tests { use std::fs; }\n";
+        assert_eq!(check_sources(&[source("crates/qos/src/a.rs", tested)]), []);
+    }
+
+    #[test]
+    fn unsafe_stays_in_its_place() {
+        let source = |path: &str| Source { path: path.into(), text: "fn f() { unsafe { g() } }\n".into() };
+        assert_eq!(check_sources(&[source("crates/store/src/a.rs")]).len(), 1);
+        assert_eq!(check_sources(&[source("crates/uring/src/a.rs")]), []);
+    }
+}

@@ -1,0 +1,94 @@
+//! The programs that tests use, and where they come from.
+//!
+//! A test asks for what it needs itself and skips with a reason where it is missing; here everything missing is
+//! installed beforehand where that is possible: Debian's packages, as root.
+
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::process::Command;
+
+/// A program that some tests need.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tool {
+    /// The program's name.
+    pub program: &'static str,
+    /// The Debian package that has it.
+    pub package: &'static str,
+}
+
+const fn tool(program: &'static str, package: &'static str) -> Tool {
+    Tool { program, package }
+}
+
+/// All of them: standard NBD clients, and a browser for the page.
+pub const TOOLS: [Tool; 9] = [
+    tool("fio", "fio"),
+    tool("nbdkit", "nbdkit"),
+    tool("nbdinfo", "libnbd-bin"),
+    tool("nbdcopy", "libnbd-bin"),
+    tool("nbdsh", "python3-libnbd"),
+    tool("qemu-img", "qemu-utils"),
+    tool("qemu-io", "qemu-utils"),
+    tool("qemu-nbd", "qemu-utils"),
+    tool("chromium", "chromium"),
+];
+
+/// Whether a program of that name is on the path.
+pub fn has(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}
+
+/// Those that are not there.
+pub fn missing() -> Vec<Tool> {
+    TOOLS.into_iter().filter(|tool| !has(tool.program)).collect()
+}
+
+/// Installs what is missing where that can be done, and says what was done and what stays missing. Never fails: a test
+/// whose tool is missing says so itself.
+pub fn provide() {
+    let missing = missing();
+    if missing.is_empty() {
+        println!("all there: {}", names(&TOOLS));
+        return;
+    }
+    println!("missing: {}", names(&missing));
+    let mut packages: Vec<&str> = missing.iter().map(|tool| tool.package).collect();
+    packages.dedup();
+    let by_hand = format!("apt-get install -y --no-install-recommends {}", packages.join(" "));
+    if !has("apt-get") {
+        println!("this system has no apt-get; tests that need them are skipped");
+    } else if !is_root() {
+        println!("not root; tests that need them are skipped. To have them: sudo {by_hand}");
+    } else {
+        println!("installing: {by_hand}");
+        // The lists may be old or absent; reading them anew takes seconds, so only where it did not work without.
+        if !install(&packages) && apt(&["update"]) {
+            install(&packages);
+        }
+        let still = self::missing();
+        match still.is_empty() {
+            true => println!("installed: {}", packages.join(" ")),
+            false => println!("still missing: {}; tests that need them are skipped", names(&still)),
+        }
+    }
+}
+
+fn install(packages: &[&str]) -> bool {
+    apt(&[&["install", "-y", "--no-install-recommends"], packages].concat())
+}
+
+fn apt(arguments: &[&str]) -> bool {
+    let mut command = Command::new("apt-get");
+    command.arg("-q").args(arguments).env("DEBIAN_FRONTEND", "noninteractive");
+    crate::step::run(command).is_ok_and(|ended| ended.good)
+}
+
+/// Whether this process may install packages.
+fn is_root() -> bool {
+    Path::new("/proc/self").metadata().is_ok_and(|found| found.uid() == 0)
+}
+
+fn names(tools: &[Tool]) -> String {
+    tools.iter().map(|tool| tool.program).collect::<Vec<_>>().join(" ")
+}
