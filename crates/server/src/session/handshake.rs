@@ -5,12 +5,13 @@ use super::{Around, Ending, Phase, Session};
 use nbd::ServerStep;
 
 impl Session {
-    /// Handles the options that are here. True when the handshake is over and transmission has begun.
+    /// Handles the options that are here, then asks for more. True when the handshake is over and transmission has begun.
     pub(super) fn shake_hands(&mut self, around: &mut Around<'_>) -> bool {
         loop {
             let Phase::Handshake(handshake) = &mut self.phase else { return true };
             if self.tx.is_busy() && !self.tx.is_empty() {
-                // A client that asks and does not listen: an answer may be long, so no more than one waits here.
+                // A client that asks and does not listen: an answer may be long, so no more than one waits here. Nothing
+                // is received either: what is here could not be read meanwhile.
                 return false;
             }
             around.scratch.clear();
@@ -27,7 +28,10 @@ impl Session {
             }
             match step {
                 Ok(ServerStep::Continue) => {}
-                Ok(ServerStep::NeedMore(_)) => return false,
+                Ok(ServerStep::NeedMore(_)) => {
+                    self.receive(around);
+                    return false;
+                }
                 Ok(ServerStep::Transmission(admitted)) => {
                     self.phase = Phase::Transmission(Box::new(Link::new(&admitted)));
                     return true;

@@ -11,7 +11,7 @@ impl Session {
     /// Works off what is here, then asks for more.
     pub(super) fn parse(&mut self, around: &mut Around<'_>) {
         if matches!(self.phase, Phase::Handshake(_)) && !self.shake_hands(around) {
-            return self.receive(around);
+            return;
         }
         loop {
             let Phase::Transmission(link) = &mut self.phase else { return };
