@@ -1,7 +1,8 @@
-//! The developers' commands: `cargo xtask test`, `cargo xtask tidy`.
+//! The developers' commands: `cargo xtask test`, `cargo xtask tidy`, `cargo xtask bench`.
 //!
 //! They drive the tools that are there (cargo, its test runners, Debian's packages) and need nothing installed by hand.
 
+mod bench;
 mod step;
 mod tally;
 mod test;
@@ -27,12 +28,16 @@ enum Command {
     Test,
     /// Check what can be checked of the style: lengths, heads, words, who may use whom
     Tidy,
+    /// Measure a release build beside the programs that people use today
+    #[command(subcommand)]
+    Bench(bench::Bench),
 }
 
 fn main() -> ExitCode {
     let done = match Arguments::parse().command {
         Command::Test => test::run(),
         Command::Tidy => tidy_alone(),
+        Command::Bench(bench) => bench.run().map(|()| true),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,

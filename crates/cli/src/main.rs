@@ -28,17 +28,13 @@ struct Arguments {
     command: Command,
 }
 
+/// What each does is said where its options are.
 #[derive(Subcommand)]
 enum Command {
-    /// Watch a noisy neighbour starve two volumes, and a policy give them back what they had
     Demo(command::demo::Demo),
-    /// Run a plan on real storage
     Run(command::run::Run),
-    /// Run a plan in virtual time over the simulated device that it names
     Simulate(command::simulate::Simulate),
-    /// Serve a pool's LUNs over NBD
     Serve(command::serve::Serve),
-    /// Give a running server an administrator's commands
     Shell(command::shell::Shell),
 }
 
@@ -65,7 +61,8 @@ fn main() -> ExitCode {
         Ok(Answer::Yes) => ExitCode::SUCCESS,
         Ok(Answer::No) => ExitCode::from(1),
         Err(error) => {
-            eprintln!("seawall: {}", complaint::of(&error));
+            // A plan's mistakes are several, a line each.
+            complaint::of(&error).lines().for_each(|line| eprintln!("seawall: {line}"));
             ExitCode::from(2)
         }
     }
@@ -79,4 +76,23 @@ fn without_command(error: &clap::Error) -> ExitCode {
     }
     eprintln!("seawall: {}", complaint::of_usage(error));
     ExitCode::from(2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    /// What people read at the usual width: every command and option says what it is for.
+    #[test]
+    fn every_command_and_option_has_its_help() {
+        let mut commands = Arguments::command();
+        commands.build();
+        for command in commands.get_subcommands() {
+            assert!(command.get_about().is_some() && command.get_long_about().is_some(), "{}", command.get_name());
+            for option in command.get_arguments() {
+                assert!(option.get_help().is_some(), "{} {}", command.get_name(), option.get_id());
+            }
+        }
+    }
 }

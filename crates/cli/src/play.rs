@@ -19,16 +19,17 @@ use workload::Plan;
 /// What the commands that play a plan share.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Options {
-    /// How long a phase lasts that does not say so itself
+    /// Length of every phase that has none of its own in the plan [default: the plan's]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     phase_seconds: Option<u64>,
-    /// Multiply the plan's depths and limits by this instead of measuring; 1 runs the published figures
+    /// Multiply the plan's depths, rates and limits by this; 1 runs the published figures [default: as
+    /// measured before the run, 1 in a simulation]
     #[arg(long, value_name = "FACTOR", value_parser = factor)]
     scale: Option<f64>,
-    /// Where the results go: a SQLite file that gathers runs, a CSV and a page for each
+    /// Where the results go: a SQLite file that gathers runs; a page, a picture and a CSV file for each
     #[arg(long, value_name = "DIR", default_value = ".")]
     out: PathBuf,
-    /// Size of every volume that the plan does not size
+    /// Size of every volume that has none in the plan
     #[arg(long, value_name = "SIZE", default_value = "512MiB", value_parser = size)]
     size: Bytes,
     /// No live view, only the result
@@ -39,13 +40,13 @@ pub struct Options {
 /// What a run on real storage needs besides.
 #[derive(clap::Args, Clone, Debug)]
 pub struct RealOptions {
-    /// The folder to make for the pool; default: a fresh one under the current folder
+    /// The folder to make for the pool [default: a fresh one in the current folder]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
-    /// Keep the pool at the end
+    /// Keep the pool at the end, for `seawall serve`
     #[arg(long)]
     keep: bool,
-    /// Work without io_uring, with threads
+    /// Use threads for I/O and not io_uring
     #[arg(long)]
     no_io_uring: bool,
 }

@@ -81,7 +81,7 @@ impl Pace for Seen<'_> {
         (state.phase, state.phases) = (phase + 1, self.phases);
         (state.name, state.about) = (now.name.clone(), now.about.clone());
         (state.elapsed, state.total) = (passed, whole);
-        state.in_force = in_force(recording, phase);
+        state.in_force = record::in_force(recording, phase);
         for (workload, record) in state.workloads.iter_mut().zip(&recording.workloads) {
             workload.recent.extend(record.intervals.last());
             while workload.recent.len() > record::live::RECENT {
@@ -91,31 +91,6 @@ impl Pace for Seen<'_> {
         self.watch.show();
         !self.watch.stop.is_asked()
     }
-}
-
-/// The limits in force in a phase, a sentence each.
-fn in_force(recording: &Recording, phase: usize) -> Vec<String> {
-    let mut lines = Vec::new();
-    for object in &recording.objects {
-        let Some(limits) = object.limits.get(phase) else { continue };
-        let rate = |iops: Option<u64>, bytes: Option<u64>| {
-            let iops = iops.map(|iops| format!("{} IOPS", record::text::thousands(iops)));
-            let bytes = bytes.map(|bytes| format!("{} MB/s", record::text::megabytes(bytes as f64)));
-            iops.into_iter().chain(bytes).collect::<Vec<_>>().join(" or ")
-        };
-        let (most, least) =
-            (rate(limits.ceiling_iops, limits.ceiling_bytes), rate(limits.floor_iops, limits.floor_bytes));
-        let name = object.path.rsplit('/').next().unwrap_or(&object.path);
-        let together = if object.is_group { " together" } else { "" };
-        let policy = if object.is_group { String::new() } else { format!("{}: ", limits.policy) };
-        if !most.is_empty() {
-            lines.push(format!("{policy}{name} at most {most}{together}"));
-        }
-        if !least.is_empty() {
-            lines.push(format!("{policy}{name} at least {least}"));
-        }
-    }
-    lines
 }
 
 /// Colour where it is wanted: on a terminal, unless NO_COLOR says otherwise.

@@ -78,6 +78,7 @@ impl Clock {
     }
 
     /// Charges a request of so many units that goes at `now`.
+    #[inline]
     pub fn charge(&mut self, now: Time, units: u64) {
         if !self.on {
             return;

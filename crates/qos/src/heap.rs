@@ -12,8 +12,10 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    fn before(&self, other: &Entry) -> bool {
-        (self.key, self.seq) < (other.key, other.seq)
+    /// Key and order of coming in one number, so that comparing takes no branch.
+    #[inline]
+    fn rank(&self) -> u128 {
+        u128::from(self.key) << 64 | u128::from(self.seq)
     }
 }
 
@@ -71,7 +73,7 @@ impl Heap {
         let entry = self.entries[at];
         while at > 0 {
             let parent = (at - 1) / Self::WIDTH;
-            if !entry.before(&self.entries[parent]) {
+            if entry.rank() >= self.entries[parent].rank() {
                 break;
             }
             self.entries[at] = self.entries[parent];
@@ -81,23 +83,38 @@ impl Heap {
     }
 
     fn sink(&mut self) {
-        let entry = self.entries[0];
-        let mut at = 0;
+        let entries = &mut self.entries[..];
+        let (entry, mut at) = (entries[0], 0);
+        let ceiling = entry.rank();
         loop {
             let first = at * Self::WIDTH + 1;
-            let children = first..(first + Self::WIDTH).min(self.entries.len());
-            let Some(least) = children.reduce(|a, b| if self.entries[b].before(&self.entries[a]) { b } else { a })
-            else {
-                break;
+            let (least, rank) = match entries.get(first..first + Self::WIDTH) {
+                Some([a, b, c, d]) => {
+                    let ab = lesser((0, a.rank()), (1, b.rank()));
+                    lesser(ab, lesser((2, c.rank()), (3, d.rank())))
+                }
+                _ => match entries.get(first..) {
+                    Some([a, rest @ ..]) => {
+                        let ranks = rest.iter().enumerate().map(|(i, e)| (i + 1, e.rank()));
+                        ranks.fold((0, a.rank()), lesser)
+                    }
+                    _ => break,
+                },
             };
-            if !self.entries[least].before(&entry) {
+            if rank >= ceiling {
                 break;
             }
-            self.entries[at] = self.entries[least];
-            at = least;
+            entries[at] = entries[first + least];
+            at = first + least;
         }
-        self.entries[at] = entry;
+        entries[at] = entry;
     }
+}
+
+/// The one with the lesser rank.
+#[inline]
+fn lesser(a: (usize, u128), b: (usize, u128)) -> (usize, u128) {
+    if b.1 < a.1 { b } else { a }
 }
 
 #[cfg(test)]

@@ -27,6 +27,7 @@ mod knee;
 mod limit;
 mod meter;
 mod node;
+mod pace;
 mod queue;
 mod report;
 mod trace;
@@ -48,6 +49,7 @@ use judge::Floors;
 use limit::Limit;
 use meter::Meter;
 use node::{Entity, Group, Index, Node, Path, Place, ROOT};
+use pace::Pace;
 use turn::{Desk, OPERATION};
 
 /// Whether a request may go.
@@ -98,6 +100,10 @@ pub(crate) struct Scheduler {
     desks: Slab<Desk>,
     guarantees: Slab<Guarantee>,
     meters: Slab<Meter>,
+    /// Meters in use, and limits that something passed, since the last account.
+    metered: Vec<u32>,
+    passed: Vec<u32>,
+    pace: Pace,
     jobs: Slab<Job>,
     objects: Index,
     group_index: Index,
@@ -145,6 +151,9 @@ impl Scheduler {
             desks,
             guarantees: Slab::default(),
             meters: Slab::default(),
+            metered: Vec::new(),
+            passed: Vec::new(),
+            pace: Pace::default(),
             jobs: Slab::default(),
             objects: Index::default(),
             group_index: Index::default(),
@@ -194,9 +203,12 @@ impl Scheduler {
         if free && queued == 0 {
             return Admission::Spill(leaf);
         }
+        if queued > 0 || self.backend_full {
+            return Admission::Wait(leaf);
+        }
         match self.warrant(leaf, request) {
-            Some(warrant) if queued == 0 && !self.backend_full => Admission::Go(leaf, warrant),
-            _ => Admission::Wait(leaf),
+            Some(warrant) => Admission::Go(leaf, warrant),
+            None => Admission::Wait(leaf),
         }
     }
 
@@ -209,19 +221,15 @@ impl Scheduler {
 
     #[cold]
     fn find_path(&mut self, leaf: u32) -> Path {
-        let mut path = Path::default();
-        let mut at = leaf;
-        while at != NONE {
-            let node = &self.nodes[at];
-            if node.limit != NONE {
-                let limit = &self.limits[node.limit];
-                path.has_policy |= limit.has_rate() || limit.has_depth();
-                path.is_counted |= limit.has_depth();
-            }
-            path.has_policy |= node.group != NONE;
-            path.is_counted |= node.floor != NONE;
-            at = node.parent;
-        }
+        let node = &self.nodes[leaf];
+        let (limit, parent) = (node.limit, node.parent);
+        let has_depth = limit != NONE && self.limits[limit].has_depth();
+        let has_rate = limit != NONE && self.limits[limit].has_rate();
+        let counts = has_depth || node.floor != NONE;
+        let binds = has_depth || has_rate || node.group != NONE;
+        let above = if parent == NONE { Path::default() } else { self.path(parent) };
+        let path =
+            Path { has_policy: binds || above.has_policy, counted_at: if counts { leaf } else { above.counted_at } };
         (self.nodes[leaf].path, self.nodes[leaf].path_epoch) = (path, self.epoch);
         path
     }
@@ -288,9 +296,10 @@ impl Scheduler {
         node.outstanding += 1;
         if node.meter == NONE {
             node.meter = self.meters.add(Meter::new(now, leaf));
+            self.metered.push(node.meter);
         }
         self.meters[node.meter].arrived(now);
-        if node.path.is_counted {
+        if node.path.counted_at != NONE {
             self.count_outstanding(leaf);
         }
         slot

@@ -29,8 +29,9 @@ pub(crate) struct Wheel {
     slots: Vec<Vec<(u64, u32)>>,
     filled: [u64; WORDS],
     beyond: Heap,
-    /// Taken from their slot, not given out yet.
+    /// Taken from their slot, and how many of them were given out.
     due: Vec<(u64, u32)>,
+    given: usize,
 }
 
 impl Wheel {
@@ -43,6 +44,7 @@ impl Wheel {
             filled: [0; WORDS],
             beyond: Heap::default(),
             due: Vec::new(),
+            given: 0,
         }
     }
 
@@ -61,9 +63,12 @@ impl Wheel {
     /// A timer that is due, with the time for which it was set.
     pub fn pop(&mut self, now: Time) -> Option<(Time, u32)> {
         loop {
-            if let Some((at, number)) = self.due.pop() {
+            if let Some(&(at, number)) = self.due.get(self.given) {
+                self.given += 1;
                 return Some((Time::from_nanos(at), number));
             }
+            self.due.clear();
+            self.given = 0;
             // Only whole grains are over.
             let over = now.as_nanos() / self.grain;
             if let Some(entry) = self.beyond.peek().filter(|e| e.key / self.grain < over) {
@@ -79,14 +84,12 @@ impl Wheel {
             let slot = grain % SLOTS;
             std::mem::swap(&mut self.due, &mut self.slots[slot as usize]);
             self.filled[(slot / 64) as usize] &= !(1 << (slot % 64));
-            // The first one set is the first one out.
-            self.due.reverse();
         }
     }
 
     /// When the next timer is due, if any is set.
     pub fn next(&self) -> Option<Time> {
-        if !self.due.is_empty() {
+        if self.given < self.due.len() {
             return Some(Time::ZERO);
         }
         let end = |grain: u64| Time::from_nanos((grain + 1).saturating_mul(self.grain));

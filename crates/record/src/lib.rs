@@ -29,4 +29,5 @@ pub mod text;
 
 pub use database::{Error, Results, RunLine};
 pub use paint::Paint;
+pub use relation::in_force;
 pub use standing::Standing;

@@ -129,6 +129,11 @@ impl Ceiling<'_> {
     }
 }
 
+/// The limits in force in a phase (counted from 0), a sentence each: the table's words, for the live view.
+pub fn in_force(recording: &Recording, phase: usize) -> Vec<String> {
+    limits_in_force(recording, &ceilings(recording), phase)
+}
+
 /// Everything in force in a phase, a sentence each: ceilings, then floors.
 pub(crate) fn limits_in_force(recording: &Recording, ceilings: &[Ceiling<'_>], phase: usize) -> Vec<String> {
     let ceilings = ceilings.iter().filter(|ceiling| ceiling.phase == phase).map(|ceiling| ceiling.sentence(recording));

@@ -37,7 +37,11 @@ impl Standing {
             return "No criterion was asked of this run".into();
         }
         if self.held == total {
-            return if total == 1 { "The one criterion held".into() } else { format!("All {total} criteria held") };
+            return match total {
+                1 => "The one criterion held".into(),
+                2 => "Both criteria held".into(),
+                _ => format!("All {total} criteria held"),
+            };
         }
         let parts = [(self.failed, "did not hold"), (self.open, "cannot be said"), (self.held, "held")];
         let mut words = Vec::new();
@@ -79,6 +83,7 @@ mod tests {
     fn the_worst_outcome_is_the_runs_and_comes_first() {
         assert_eq!(standing(0, 0, 0), (None, "No criterion was asked of this run".into()));
         assert_eq!(standing(1, 0, 0), (Some(Outcome::Pass), "The one criterion held".into()));
+        assert_eq!(standing(2, 0, 0), (Some(Outcome::Pass), "Both criteria held".into()));
         assert_eq!(standing(4, 0, 0), (Some(Outcome::Pass), "All 4 criteria held".into()));
         assert_eq!(standing(3, 1, 0), (Some(Outcome::CannotSay), "1 of 4 cannot be said, 3 held".into()));
         let worst = "1 of 4 did not hold, 1 cannot be said, 2 held";

@@ -8,10 +8,10 @@ use crate::shard::{Account, Order, Shard, ShardGone};
 use block::ObjectId;
 use qos::{GroupId, ObjectKind, Refusal, Registry, RegistrySettings};
 use stats::LimitsInForce;
-use store::{Pool, StoreError};
+use store::{DataFile, Pool, StoreError};
 use uring::Clock;
 
-/// Why a command was not done. Nothing changed.
+/// Why a command was not done, or not all of it.
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {
     /// The command is wrong, or a rule refused it.
@@ -29,6 +29,9 @@ pub enum ControlError {
     /// The shard is gone.
     #[error(transparent)]
     Gone(#[from] ShardGone),
+    /// What was asked is in force and stays so, but something that should have followed failed.
+    #[error("done, but not all that follows from it: {0}")]
+    Afterwards(Box<ControlError>),
 }
 
 /// A pool, what is known of it, and the shard that serves it.
@@ -56,7 +59,8 @@ impl Control {
         let control = Control { pool, administration, shard, clock: Clock::new() };
         control.shard.order(Order::Edit(change.edits))?;
         for object in control.administration.registry.objects().filter(|object| object.kind() == ObjectKind::Lun) {
-            control.serve(object.id(), object.size().allocated.0)?;
+            let data = control.pool.open_data_file(object.id().0)?;
+            control.serve(object.id(), object.size().allocated.0, data)?;
         }
         Ok(control)
     }
@@ -64,16 +68,12 @@ impl Control {
     /// Runs one line and returns its answer, ready to print.
     ///
     /// # Errors
-    /// The line is refused, in one line.
+    /// The line is refused, in one line. Nothing changed, except after [`ControlError::Afterwards`].
     pub fn execute(&mut self, line: &str) -> Result<String, ControlError> {
-        let before = self.administration.clone();
         let result = self.done(line);
         match &result {
             Ok(_) => tracing::info!(command = line, "done"),
-            Err(error) => {
-                tracing::info!(command = line, %error, "refused");
-                self.administration = before;
-            }
+            Err(error) => tracing::info!(command = line, %error, "refused"),
         }
         result
     }
@@ -109,31 +109,49 @@ impl Control {
     fn done(&mut self, line: &str) -> Result<String, ControlError> {
         let pool = &self.pool;
         let used = |lun: ObjectId| pool.used(lun.0).unwrap_or(0);
+        let before = self.administration.clone();
         let Outcome { answer, edits, effects } = self.administration.execute(line, self.clock.now(), &used)?;
-        self.prepare(&effects)?;
-        let kept = self.pool.catalogue.keep(rows_of(&self.administration.registry.catalogue()));
-        if let Err(error) = kept {
-            self.undo(&effects);
-            return Err(error.into());
-        }
-        self.carry_out(&effects, edits)?;
+        let made = match self.make_durable(&effects) {
+            Ok(made) => made,
+            Err(error) => {
+                self.administration = before;
+                return Err(error.into());
+            }
+        };
+        // From here on it is so, whatever becomes of what follows.
+        self.carry_out(&effects, edits, made).map_err(|error| ControlError::Afterwards(Box::new(error)))?;
         Ok(answer)
     }
 
-    /// Does what must be there before the catalogue names it; nothing is left when it fails.
-    fn prepare(&self, effects: &[Effect]) -> Result<(), StoreError> {
+    /// Has the pool hold what the registry says, or leaves it as it was. Returns the new LUNs' files, in the order of
+    /// their effects.
+    fn make_durable(&mut self, effects: &[Effect]) -> Result<Vec<DataFile>, StoreError> {
+        let mut made = Vec::new();
         for (index, effect) in effects.iter().enumerate() {
-            let made = match *effect {
-                Effect::Make { lun, size } => self.pool.make_data_file(lun.0, size),
-                Effect::Grow { lun, size } => self.pool.grow_data_file(lun.0, size),
-                Effect::Remove { .. } => Ok(()),
-            };
-            if made.is_err() {
+            if let Err(error) = self.prepare(effect, &mut made) {
                 self.undo(&effects[..index]);
-                return made;
+                return Err(error);
             }
         }
-        Ok(())
+        let kept = self.pool.catalogue.keep(rows_of(&self.administration.registry.catalogue()));
+        if kept.is_err() {
+            self.undo(effects);
+        }
+        kept.map(|()| made)
+    }
+
+    /// Does what must be there before the catalogue names it; nothing is left when it fails.
+    fn prepare(&self, effect: &Effect, made: &mut Vec<DataFile>) -> Result<(), StoreError> {
+        match *effect {
+            Effect::Make { lun, size } => {
+                self.pool.make_data_file(lun.0, size)?;
+                let opened = self.pool.open_data_file(lun.0);
+                made.push(opened.inspect_err(|_| self.undo(std::slice::from_ref(effect)))?);
+                Ok(())
+            }
+            Effect::Grow { lun, size } => self.pool.grow_data_file(lun.0, size),
+            Effect::Remove { .. } => Ok(()),
+        }
     }
 
     /// A file that grew stays so: its LUN's size is what the catalogue says.
@@ -145,8 +163,9 @@ impl Control {
         }
     }
 
-    /// Does what follows once the catalogue has it.
-    fn carry_out(&self, effects: &[Effect], edits: Vec<qos::Edit>) -> Result<(), ControlError> {
+    /// Does what follows once the catalogue has it. All of it is tried; the first failure is told.
+    fn carry_out(&self, effects: &[Effect], edits: Vec<qos::Edit>, made: Vec<DataFile>) -> Result<(), ControlError> {
+        let mut made = made.into_iter();
         // The shard stops serving a LUN before the scheduler forgets it, and the other way round for a new one.
         for effect in effects {
             if let Effect::Remove { lun } = *effect {
@@ -154,24 +173,21 @@ impl Control {
             }
         }
         self.shard.order(Order::Edit(edits))?;
-        for effect in effects {
-            match *effect {
-                Effect::Make { lun, size } => self.serve(lun, size)?,
-                Effect::Grow { lun, size } => self.shard.order(Order::Resize { object: lun, size })?,
-                Effect::Remove { lun } => self.pool.remove_data_file(lun.0)?,
-            }
-        }
-        Ok(())
+        let follow = |effect: &Effect| match *effect {
+            Effect::Make { lun, size } => made.next().map_or(Ok(()), |data| self.serve(lun, size, data)),
+            Effect::Grow { lun, size } => Ok(self.shard.order(Order::Resize { object: lun, size })?),
+            Effect::Remove { lun } => Ok(self.pool.remove_data_file(lun.0)?),
+        };
+        effects.iter().map(follow).fold(Ok(()), Result::and)
     }
 
-    /// Opens a LUN's file and has the shard offer it.
-    fn serve(&self, lun: ObjectId, size: u64) -> Result<(), ControlError> {
+    /// Has the shard offer a LUN.
+    fn serve(&self, lun: ObjectId, size: u64, data: DataFile) -> Result<(), ControlError> {
         let path = self.path_of(lun).unwrap_or_default();
         let (svm, path) = path.split_once(':').unwrap_or_default();
-        let opened = self.pool.open_data_file(lun.0)?;
-        let longest = store::VolumesSettings::default().longest;
-        let export = Export { object: lun, svm: svm.into(), path: path.into(), size, align: opened.align, longest };
-        self.shard.order(Order::Open { export, file: opened.file })?;
+        let (align, longest) = (data.align, self.shard.longest());
+        let export = Export { object: lun, svm: svm.into(), path: path.into(), size, align, longest };
+        self.shard.order(Order::Open { export, data })?;
         Ok(())
     }
 }

@@ -12,10 +12,12 @@
 
 mod account;
 mod administration;
+mod claims;
 mod control;
 mod exports;
 mod limits;
 mod listen;
+mod owner;
 mod persist;
 mod session;
 mod shard;

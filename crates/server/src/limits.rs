@@ -7,18 +7,21 @@ use block::{Bytes, Span};
 pub struct ServerLimits {
     /// Connections at once; one more is closed at once. Each holds a receive buffer.
     pub connections: u32,
-    /// A connection's requests that are not answered yet, counted by their data. Beyond it the server stops reading
-    /// from the connection; one request of any allowed length always fits.
+    /// A connection's requests whose replies are not sent yet, counted by the memory they need. Beyond it the server
+    /// stops reading from the connection; one request of any allowed length always fits.
     pub connection_in_flight: Bytes,
-    /// A connection's requests that are not answered yet.
+    /// A connection's requests whose replies are not sent yet.
     pub connection_requests: u32,
     /// How long a handshake may take: a client that connects and says nothing holds a place.
     pub handshake_time: Span,
     /// Options in one handshake, see [`nbd::HandshakeLimits`].
     pub handshake_options: u32,
+    /// How long a connection may take for its part of a transfer (its answers, or a write's data) while others wait for
+    /// the memory that it holds, or after its goodbye; and a second more for each MiB.
+    pub patience: Span,
     /// All data buffers of the shard together.
     pub memory: Bytes,
-    /// A connection's receive buffer: what one system call may bring.
+    /// A connection's receive buffer: what one system call may bring; from 4 KiB to 1 MiB.
     pub receive: Bytes,
 }
 
@@ -30,8 +33,33 @@ impl Default for ServerLimits {
             connection_requests: 16_384,
             handshake_time: Span::from_secs(10),
             handshake_options: 64,
+            patience: Span::from_secs(10),
             memory: Bytes::mib(512),
             receive: Bytes::kib(64),
         }
+    }
+}
+
+impl ServerLimits {
+    /// As far as `settings` of the ring carry them: a connection may have a receive and a send at the kernel, and what
+    /// the store has there comes on top.
+    pub(crate) fn within(self, settings: &uring::IoSettings, listeners: usize) -> ServerLimits {
+        let beside = store::VolumesSettings::default().in_flight_limit + listeners;
+        let room = settings.in_flight.saturating_sub(beside as u32) / 2;
+        ServerLimits {
+            connections: self.connections.min(room),
+            connection_requests: self.connection_requests.max(1),
+            memory: self.memory.min(settings.slab),
+            receive: self.receive.clamp(Bytes::kib(4), Bytes::mib(1)),
+            ..self
+        }
+    }
+
+    /// The longest read or write, in bytes: an eighth of the memory at most, so that there is room for it beside what
+    /// others hold.
+    pub(crate) fn longest(&self) -> u32 {
+        let eighth = (self.memory.0 / 8).clamp(4096, u64::from(store::VolumesSettings::default().longest));
+        // At most the store's own limit, which is a `u32`; the largest power of two within.
+        1 << eighth.ilog2()
     }
 }

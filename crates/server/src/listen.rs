@@ -1,11 +1,14 @@
 //! Where the server listens: TCP addresses and Unix sockets.
 
+use std::io::{ErrorKind, Read};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::time::Duration;
+use uring::socket::listen_unix;
 
 /// Where to listen.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,6 +19,9 @@ pub enum Listen {
     Tcp(String),
 }
 
+/// What the kernel takes as a Unix socket's path, less the zero byte behind it.
+const PATH_BYTES_MAX: usize = 107;
+
 /// Why a listener could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
@@ -25,8 +31,11 @@ pub enum ListenError {
     /// Somebody answers there.
     #[error("--listen unix:{}: another server answers there", .0.display())]
     InUse(PathBuf),
+    /// What is there is not ours to remove.
+    #[error("--listen unix:{}: there is something that is no socket; choose another path", .0.display())]
+    Occupied(PathBuf),
     /// The path is longer than a socket's may be.
-    #[error("--listen unix:{}: a socket's path has at most 107 bytes; choose a shorter one", .0.display())]
+    #[error("--listen unix:{}: a socket's path has at most {PATH_BYTES_MAX} bytes; choose a shorter one", .0.display())]
     TooLong(PathBuf),
     /// The system refused.
     #[error("--listen {0}: {1}")]
@@ -37,8 +46,10 @@ impl FromStr for Listen {
     type Err = ListenError;
 
     fn from_str(text: &str) -> Result<Listen, ListenError> {
-        if let Some(path) = text.strip_prefix("unix:").filter(|path| !path.is_empty()) {
-            return Ok(Listen::Unix(path.into()));
+        match text.strip_prefix("unix:").map(PathBuf::from) {
+            Some(path) if path.as_os_str().len() > PATH_BYTES_MAX => return Err(ListenError::TooLong(path)),
+            Some(path) if !path.as_os_str().is_empty() => return Ok(Listen::Unix(path)),
+            _ => {}
         }
         let port = text.rsplit_once(':').filter(|(host, _)| !host.is_empty()).map(|(_, port)| port.parse::<u16>());
         match port {
@@ -69,26 +80,75 @@ impl Listen {
 
 fn open_unix(path: &PathBuf) -> Result<Listener, ListenError> {
     let system = |error| ListenError::System(format!("unix:{}", path.display()), error);
-    if path.as_os_str().len() > 107 {
+    if path.as_os_str().len() > PATH_BYTES_MAX {
         return Err(ListenError::TooLong(path.clone()));
     }
-    if path.exists() {
-        if UnixStream::connect(path).is_ok() {
-            return Err(ListenError::InUse(path.clone()));
-        }
-        std::fs::remove_file(path).map_err(system)?;
+    match std::fs::symlink_metadata(path) {
+        Ok(found) if !found.file_type().is_socket() => return Err(ListenError::Occupied(path.clone())),
+        Ok(_) if is_served(|| UnixStream::connect(path)) => return Err(ListenError::InUse(path.clone())),
+        Ok(_) => std::fs::remove_file(path).map_err(system)?,
+        Err(_) => {}
     }
-    let listener = UnixListener::bind(path).map_err(system)?;
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).map_err(system)?;
+    let listener = listen_unix(path, 0o600).map_err(system)?;
     let address = format!("unix:{}", path.display());
     Ok(Listener { address, socket: Some(listener.into()), path: Some(path.clone()) })
 }
 
 fn open_tcp(address: &str) -> Result<Listener, ListenError> {
     let system = |error| ListenError::System(address.into(), error);
-    let listener = TcpListener::bind(address).map_err(system)?;
+    let listener = match TcpListener::bind(address) {
+        Err(error) if error.kind() == ErrorKind::AddrInUse && !is_served(|| TcpStream::connect(address)) => {
+            TcpListener::bind(address)
+        }
+        bound => bound,
+    };
+    let listener = listener.map_err(system)?;
     let address = listener.local_addr().map_err(system)?.to_string();
     Ok(Listener { address, socket: Some(listener.into()), path: None })
+}
+
+/// How long a server may take to greet a new connection until it counts as alive. An NBD server speaks first.
+const GREETING_TIME: Duration = Duration::from_secs(2);
+
+/// How often somebody who hangs up without a word is called again. A dead server's socket hangs up when the kernel
+/// closes it, so the next call finds nobody; a living one that is full hangs up every time.
+const CALLS: u32 = 100;
+
+/// Whether a server is there, as far as calling it tells.
+///
+/// A server that was killed accepts for a moment still: its ring holds the listening socket until the kernel has taken
+/// the ring apart. What is connected then is closed without a word, while a living server greets, and one that only
+/// keeps silent is left alone.
+fn is_served<P: Peer>(connect: impl Fn() -> std::io::Result<P>) -> bool {
+    for _ in 0..CALLS {
+        let Ok(mut connection) = connect() else { return false };
+        if connection.wait_at_most(GREETING_TIME).is_err() {
+            return true;
+        }
+        match connection.read(&mut [0; 1]) {
+            Ok(1..) => return true,
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => return true,
+            Ok(_) | Err(_) => {}
+        }
+    }
+    true
+}
+
+/// A connection of either kind.
+trait Peer: Read {
+    fn wait_at_most(&self, time: Duration) -> std::io::Result<()>;
+}
+
+impl Peer for UnixStream {
+    fn wait_at_most(&self, time: Duration) -> std::io::Result<()> {
+        self.set_read_timeout(Some(time))
+    }
+}
+
+impl Peer for TcpStream {
+    fn wait_at_most(&self, time: Duration) -> std::io::Result<()> {
+        self.set_read_timeout(Some(time))
+    }
 }
 
 impl Listener {
@@ -119,6 +179,7 @@ impl Drop for Listener {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write as _;
 
     #[test]
     fn addresses_are_told_from_paths_and_both_from_nonsense() {
@@ -126,6 +187,8 @@ mod tests {
         assert_eq!(parse("unix:/run/s.sock").unwrap(), Listen::Unix("/run/s.sock".into()));
         assert_eq!(parse("127.0.0.1:10809").unwrap(), Listen::Tcp("127.0.0.1:10809".into()));
         assert_eq!(parse("[::1]:0").unwrap(), Listen::Tcp("[::1]:0".into()));
+        let path = |length: usize| format!("unix:{}", "x".repeat(length));
+        assert!(parse(&path(107)).is_ok() && matches!(parse(&path(108)), Err(ListenError::TooLong(_))));
         for wrong in ["", "unix:", "10809", ":10809", "host:port", "host:70000"] {
             assert!(matches!(parse(wrong), Err(ListenError::Syntax(_))), "{wrong}");
         }
@@ -136,10 +199,33 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("s");
         // A socket whose server is gone without removing it.
-        drop(UnixListener::bind(&path).unwrap());
+        drop(listen_unix(&path, 0o600).unwrap());
         let live = Listen::Unix(path.clone()).open().unwrap();
         assert!(matches!(Listen::Unix(path.clone()).open(), Err(ListenError::InUse(_))));
         drop(live);
         assert!(!path.exists(), "it goes with its listener");
+    }
+
+    #[test]
+    fn what_is_no_socket_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("thesis.txt");
+        std::fs::write(&path, "years of work").unwrap();
+        assert!(matches!(Listen::Unix(path.clone()).open(), Err(ListenError::Occupied(_))));
+        assert_eq!(std::fs::read(&path).unwrap(), b"years of work");
+    }
+
+    #[test]
+    fn who_hangs_up_once_is_dead_and_who_greets_or_keeps_hanging_up_is_not() {
+        let calls = std::cell::Cell::new(0);
+        let dead = || {
+            calls.set(calls.get() + 1);
+            if calls.get() == 1 { Ok(UnixStream::pair()?.0) } else { Err(ErrorKind::ConnectionRefused.into()) }
+        };
+        assert!(!is_served(dead));
+        assert!(is_served(|| Ok(UnixStream::pair()?.0)), "it is full");
+        let (here, mut there) = UnixStream::pair().unwrap();
+        there.write_all(b"NBDMAGIC").unwrap();
+        assert!(is_served(|| here.try_clone()));
     }
 }

@@ -22,6 +22,7 @@ pub(crate) fn rows_of(catalogue: &Catalogue) -> Contents {
     Contents {
         objects: catalogue.objects.iter().map(object_row).map(|row| (row.id, row)).collect(),
         policies: catalogue.groups.iter().map(policy_row).map(|row| (row.id, row)).collect(),
+        fair: catalogue.fair,
     }
 }
 
@@ -30,7 +31,7 @@ pub(crate) fn records_of(contents: &Contents, used: impl Fn(&ObjectRow) -> u64) 
     Ok(Catalogue {
         objects: contents.objects.values().map(|row| object_record(row, used(row))).collect(),
         groups: contents.policies.values().map(group_record).collect::<Result<_, _>>()?,
-        fair: false,
+        fair: contents.fair,
     })
 }
 

@@ -10,16 +10,22 @@
 //!
 //! At most one receive and one send are at the kernel. While a send is under way, further replies gather in the next
 //! message, so a busy connection answers many requests with one call. When a limit is met nothing more is parsed and
-//! nothing received: the client's own socket buffer fills and it waits.
+//! nothing received: the client's own socket buffer fills and it waits. What ends that wait is an end of its own (a
+//! send, a request), or others must give something back first; then [`Session::waits`] says so and the shard asks again.
 
 mod handshake;
+mod link;
+mod sender;
 mod transmission;
 
+use crate::claims::{Claim, Claims, slot_of};
 use crate::exports::Exports;
 use crate::limits::ServerLimits;
-use block::{Buf, Completion, ObjectId, Target, Ticket, Time};
-use nbd::{Request, Rules, ServerHandshake};
-use uring::{Done, FileId, Io, Job, Message, Port};
+use block::{Buf, Completion, ObjectId, Span, Target, Ticket, Time};
+use link::Link;
+use nbd::{Request, ServerHandshake};
+use sender::{Load, Sender};
+use uring::{Done, FileId, Io, Job, Port};
 
 /// What a session needs of its shard for a moment.
 pub(crate) struct Around<'a> {
@@ -29,6 +35,7 @@ pub(crate) struct Around<'a> {
     pub gate: &'a mut dyn Target,
     pub exports: &'a Exports,
     pub limits: &'a ServerLimits,
+    pub claims: &'a mut Claims,
     /// Kept for its memory.
     pub scratch: &'a mut Vec<u8>,
 }
@@ -51,11 +58,14 @@ pub(crate) struct Session {
     rx: Receiver,
     tx: Sender,
     ending: Ending,
-    /// Requests that the gate has, by the low half of their tags.
+    /// Requests that were taken on and have not ended, by the low half of their tags.
     pending: Vec<Option<Pending>>,
     free: Vec<u32>,
-    /// Bytes of requests not answered yet.
-    in_flight: u64,
+    /// What its requests take of the limits until their replies are sent.
+    load: Load,
+    waits: Option<Wait>,
+    /// It is in the shard's list of those who wait.
+    pub(crate) is_listed: bool,
 }
 
 enum Phase {
@@ -63,36 +73,20 @@ enum Phase {
     Transmission(Box<Link>),
 }
 
-/// A connection in transmission.
-struct Link {
-    rules: Rules,
-    object: ObjectId,
-    /// The id of `base:allocation`, if it was selected.
-    allocation: Option<u32>,
-    /// What could not go on: it goes first.
-    held: Option<Held>,
-}
-
-enum Held {
-    /// A parsed request that a limit or the lack of memory holds back.
-    Parsed(Request),
-    /// A request that the gate was too full for.
-    Refused(block::Request),
-    /// A write whose bytes are still coming.
-    Payload(Payload),
-}
-
-struct Payload {
-    request: Request,
-    /// Where the bytes go; `None` when the request was refused and they only have to be taken off the stream.
-    buf: Option<Buf>,
-    /// Bytes that are here.
-    filled: u32,
+/// What only others can end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// Room in the gate or the ring, or its share of memory.
+    Room,
+    /// Memory for its only request.
+    Starving,
 }
 
 /// What came in. `buf` is away while the kernel fills it.
 struct Receiver {
     buf: Option<Buf>,
+    /// Bytes of the buffer.
+    room: u32,
     /// Unread bytes are `start..end` of the buffer.
     start: u32,
     end: u32,
@@ -101,20 +95,12 @@ struct Receiver {
     busy: bool,
 }
 
-/// What goes out.
-#[derive(Default)]
-struct Sender {
-    next: Message,
-    /// The other message, when it is not at the kernel.
-    spare: Option<Message>,
-    busy: bool,
-}
-
+/// A request that was taken on and has not ended.
 struct Pending {
     request: Request,
     ticket: Ticket,
-    /// What it counts against the limit on bytes in flight.
-    bytes: u64,
+    /// What it claims, in bytes.
+    claim: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,12 +113,25 @@ enum Ending {
     Broken,
 }
 
+/// Bytes of an option before its data.
+const OPTION_HEAD: u32 = 16;
+
 impl Session {
     /// Begins the handshake on a new connection; `None` when there is no memory for it.
     pub(crate) fn begin(index: u32, socket: FileId, around: &mut Around<'_>) -> Option<Session> {
-        let limits = nbd::HandshakeLimits { options: around.limits.handshake_options, ..nbd::HandshakeLimits::SERVER };
+        let room = around.limits.receive.0;
+        if around.claims.ask(0, slot_of(room)) != Claim::Granted {
+            return None;
+        }
+        let buf = around.io.take(room as u32)?;
+        around.claims.take(slot_of(room));
+        let limits = nbd::HandshakeLimits {
+            options: around.limits.handshake_options,
+            // An option is handled when all of it is in the receive buffer.
+            option_bytes: nbd::HandshakeLimits::SERVER.option_bytes.min(room as u32 - OPTION_HEAD),
+            ..nbd::HandshakeLimits::SERVER
+        };
         let mut handshake = ServerHandshake::new(limits, nbd::TlsMode::Off);
-        let buf = around.io.take(around.limits.receive.0 as u32)?;
         around.scratch.clear();
         handshake.start(around.scratch);
         let mut session = Session {
@@ -140,14 +139,16 @@ impl Session {
             socket,
             phase: Phase::Handshake(Box::new(handshake)),
             deadline: around.now + around.limits.handshake_time,
-            rx: Receiver { buf: Some(buf), start: 0, end: 0, into_payload: false, busy: false },
+            rx: Receiver { buf: Some(buf), room: room as u32, start: 0, end: 0, into_payload: false, busy: false },
             tx: Sender::default(),
             ending: Ending::No,
             pending: Vec::new(),
             free: Vec::new(),
-            in_flight: 0,
+            load: Load::default(),
+            waits: None,
+            is_listed: false,
         };
-        session.tx.next.header(around.scratch);
+        session.tx.say(around.scratch);
         session.go_on(around);
         Some(session)
     }
@@ -162,37 +163,63 @@ impl Session {
     }
 
     /// Takes the end of one of its requests; its reply goes out with the next [`Session::go_on`].
-    pub(crate) fn completed(&mut self, completion: Completion, around: &mut Around<'_>) {
+    pub(crate) fn completed(&mut self, mut completion: Completion, around: &mut Around<'_>) {
         let slot = completion.tag as u32;
-        let Some(pending) = self.pending.get_mut(slot as usize).and_then(Option::take) else { return };
+        let Some(pending) = self.pending.get_mut(slot as usize).and_then(Option::take) else {
+            debug_assert!(false, "a request ends once");
+            return completion.buf.take().into_iter().for_each(|buf| around.io.give(buf));
+        };
         self.free.push(slot);
         self.reply(&pending, completion, around);
     }
 
     /// Parses what is here, receives more, sends what is ready.
     pub(crate) fn go_on(&mut self, around: &mut Around<'_>) {
-        if self.ending == Ending::No {
-            self.parse(around);
+        self.waits = None;
+        match self.ending {
+            Ending::No => self.parse(around),
+            Ending::Draining => self.hand_over_held(around),
+            Ending::Broken => {}
         }
         self.send(around);
     }
 
-    /// Whether the handshake took too long.
+    /// What it waits for that nobody will tell it about: the shard lets it go on when others have given something back.
+    pub(crate) fn waits(&self) -> Option<Wait> {
+        self.waits
+    }
+
+    /// The LUN that it uses, once the handshake is over.
+    pub(crate) fn object(&self) -> Option<ObjectId> {
+        match &self.phase {
+            Phase::Handshake(_) => None,
+            Phase::Transmission(link) => Some(link.object),
+        }
+    }
+
+    /// Whether the handshake takes too long.
     pub(crate) fn is_overdue(&self, now: Time) -> bool {
         matches!(self.phase, Phase::Handshake(_)) && now > self.deadline
     }
 
-    /// Whether it waits for memory or for room in the gate, which nobody will tell it about.
-    pub(crate) fn is_held(&self) -> bool {
-        match &self.phase {
-            Phase::Transmission(link) => matches!(link.held, Some(Held::Parsed(_) | Held::Refused(_))),
-            _ => false,
-        }
+    /// Whether its client takes too long for its part of a transfer, where that keeps others or the end waiting.
+    pub(crate) fn is_too_slow(&self, now: Time, limits: &ServerLimits, starving: bool) -> bool {
+        let late = |since: Time, bytes: u64| now > since + limits.patience + Span::SECOND * (bytes >> 20);
+        let payload = match &self.phase {
+            Phase::Transmission(link) => link.payload(),
+            Phase::Handshake(_) => None,
+        };
+        (starving || self.ending == Ending::Draining)
+            && (self.tx.at_kernel().is_some_and(|(since, bytes)| late(since, bytes))
+                || payload.is_some_and(|payload| late(payload.since, payload.claim)))
     }
 
-    /// Answers what was asked, then closes; `now` for how long it may take.
-    pub(crate) fn drain(&mut self) {
-        self.ending = self.ending.max_of(Ending::Draining);
+    /// Answers what was asked, then closes.
+    pub(crate) fn drain(&mut self, around: &mut Around<'_>) {
+        if self.ending == Ending::No {
+            self.ending = Ending::Draining;
+            self.go_on(around);
+        }
     }
 
     /// Gives the connection up: what it has in the gate is cancelled.
@@ -201,19 +228,22 @@ impl Session {
             return;
         }
         self.ending = Ending::Broken;
+        self.waits = None;
         around.io.close(self.socket);
+        self.drop_held(around);
         for pending in self.pending.iter().flatten() {
             around.gate.cancel(around.now, pending.ticket);
         }
     }
 
-    /// Whether everything of it has come back; then [`Session::finish`] may be called.
+    /// Whether nothing of it is at the kernel or in the gate any more, so that nothing can come for it under its number
+    /// once that belongs to another; then [`Session::finish`] may be called.
     pub(crate) fn is_over(&self) -> bool {
-        let quiet = !self.tx.busy && self.pending.len() == self.free.len();
+        let quiet = !self.tx.is_busy() && self.pending.len() == self.free.len();
         match self.ending {
             Ending::No => false,
             // A receive under way ends when the socket is closed.
-            Ending::Draining => quiet && self.tx.next.is_empty(),
+            Ending::Draining => quiet && self.tx.is_empty(),
             Ending::Broken => quiet && !self.rx.busy,
         }
     }
@@ -228,15 +258,19 @@ impl Session {
             return false;
         }
         self.rx.buf.take().into_iter().for_each(|buf| around.io.give(buf));
-        self.tx.next.unload().for_each(|buf| around.io.give(buf));
-        if let Phase::Transmission(link) = &mut self.phase {
-            match link.held.take() {
-                Some(Held::Payload(Payload { buf: Some(buf), .. })) => around.io.give(buf),
-                Some(Held::Refused(block::Request { op: block::Op::Write(buf), .. })) => around.io.give(buf),
-                _ => {}
-            }
-        }
+        around.claims.give(slot_of(around.limits.receive.0));
+        self.drop_held(around);
+        let unsent = self.tx.clear(around.io);
+        self.release(unsent, around);
+        debug_assert_eq!(self.load, Load::default(), "all of a connection's load goes with it");
         true
+    }
+
+    /// What was taken of the limits is free again.
+    fn release(&mut self, load: Load, around: &mut Around<'_>) {
+        self.load.requests -= load.requests;
+        self.load.bytes -= load.bytes;
+        around.claims.give(load.bytes);
     }
 
     fn received(&mut self, done: Done, around: &mut Around<'_>) {
@@ -253,14 +287,8 @@ impl Session {
     }
 
     fn sent(&mut self, done: Done, around: &mut Around<'_>) {
-        self.tx.busy = false;
-        if let Some(mut message) = done.message {
-            for buf in message.unload() {
-                self.in_flight -= u64::from(buf.len());
-                around.io.give(buf);
-            }
-            self.tx.spare = Some(message);
-        }
+        let load = self.tx.sent(done.message, around.io);
+        self.release(load, around);
         if done.result.is_err() {
             self.abandon(around);
         }
@@ -268,17 +296,8 @@ impl Session {
 
     /// Hands the gathered replies to the kernel.
     fn send(&mut self, around: &mut Around<'_>) {
-        if self.tx.busy || self.tx.next.is_empty() || self.ending == Ending::Broken {
-            return;
-        }
-        let message = std::mem::replace(&mut self.tx.next, self.tx.spare.take().unwrap_or_default());
-        match around.port.push(token(self.index, Direction::Send), Job::Send { socket: self.socket, message }) {
-            Ok(()) => self.tx.busy = true,
-            Err(Job::Send { message, .. }) => {
-                // The ring is full: the next completion makes room, and the shard asks again.
-                self.tx.spare = Some(std::mem::replace(&mut self.tx.next, message));
-            }
-            Err(_) => unreachable!("the job that was pushed comes back"),
+        if self.ending != Ending::Broken && !self.tx.send(self.index, self.socket, around) {
+            self.waits.get_or_insert(Wait::Room);
         }
     }
 
@@ -288,16 +307,19 @@ impl Session {
             return;
         }
         let Some(buf) = self.rx.make_room(around.io) else { return };
-        let end = self.rx.end;
-        let window = buf.window(end, around.limits.receive.0 as u32 - end);
-        self.push_receive(window, false, around);
+        let (end, room) = (self.rx.end, self.rx.room);
+        // A message that is waited for always fits, and a receive of nothing would look like the end of the stream.
+        debug_assert!(end < room);
+        self.push_receive(buf.window(end, room - end), false, around);
     }
 
     fn push_receive(&mut self, buf: Buf, into_payload: bool, around: &mut Around<'_>) {
         match around.port.push(token(self.index, Direction::Receive), Job::Receive { socket: self.socket, buf }) {
             Ok(()) => (self.rx.busy, self.rx.into_payload) = (true, into_payload),
-            Err(Job::Receive { buf, .. }) if into_payload => self.payload_came(buf, 0),
-            Err(Job::Receive { buf, .. }) => self.rx.came(buf, 0),
+            Err(Job::Receive { buf, .. }) => {
+                self.waits.get_or_insert(Wait::Room);
+                if into_payload { self.payload_came(buf, 0) } else { self.rx.came(buf, 0) }
+            }
             Err(_) => unreachable!("the job that was pushed comes back"),
         }
     }
@@ -332,16 +354,6 @@ impl Receiver {
         let (taken, result) = io.with(buf, |bytes| f(&bytes[start..end]));
         self.start += taken as u32;
         Some(result)
-    }
-}
-
-impl Ending {
-    fn max_of(self, other: Ending) -> Ending {
-        match (self, other) {
-            (Ending::Broken, _) | (_, Ending::Broken) => Ending::Broken,
-            (Ending::Draining, _) | (_, Ending::Draining) => Ending::Draining,
-            _ => Ending::No,
-        }
     }
 }
 

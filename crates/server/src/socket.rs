@@ -5,17 +5,20 @@
 //!   server:  "ok " or "no ", the answer's length in bytes, '\n', the answer
 //! ```
 //!
-//! One thread accepts, one thread a connection; a line is short work, so they share the control behind a lock.
+//! One thread accepts, one thread a connection; a line is short work, so they share the control behind a lock. The data
+//! path has a thread of its own and never waits for any of them.
 
 use crate::control::Control;
+use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::net::Shutdown;
+use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
+use uring::socket::listen_unix;
 
 /// The longest line, in bytes: no command comes near it.
 const LINE_BYTES_MAX: u64 = 64 << 10;
@@ -23,12 +26,32 @@ const LINE_BYTES_MAX: u64 = 64 << 10;
 const CONNECTIONS_MAX: usize = 64;
 /// A connection that says nothing for so long is closed.
 const IDLE_TIME: Duration = Duration::from_secs(300);
+/// A connection that takes nothing of its answer for so long is closed.
+const ANSWER_TIME: Duration = Duration::from_secs(10);
+/// How long to wait after no descriptor was left for a connection.
+const BREATH: Duration = Duration::from_millis(100);
 
-/// The server's end. Dropping it removes the socket; connections end with their next line.
+/// The server's end. Dropping it ends every connection after the line that it is at and removes the socket.
 pub struct ControlSocket {
     path: PathBuf,
-    stopping: Arc<AtomicBool>,
+    desk: Arc<Desk>,
+    /// The listener, to wake the thread that accepts.
+    listener: UnixStream,
     thread: Option<JoinHandle<()>>,
+}
+
+/// What the threads share.
+struct Desk {
+    control: Arc<Mutex<Control>>,
+    open: Mutex<Open>,
+}
+
+#[derive(Default)]
+struct Open {
+    stopping: bool,
+    /// A copy of each connection's socket, to end it.
+    streams: HashMap<u64, UnixStream>,
+    accepted: u64,
 }
 
 impl ControlSocket {
@@ -37,71 +60,104 @@ impl ControlSocket {
     /// # Errors
     /// The socket cannot be made.
     pub fn open(path: &Path, control: Arc<Mutex<Control>>) -> std::io::Result<ControlSocket> {
-        if path.exists() {
+        if std::fs::symlink_metadata(path).is_ok() {
             std::fs::remove_file(path)?;
         }
-        let listener = UnixListener::bind(path)?;
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
-        let stopping = Arc::new(AtomicBool::new(false));
-        let seen = Arc::clone(&stopping);
-        let body = move || accept(&listener, &control, &seen);
-        let thread = std::thread::Builder::new().name("control".into()).spawn(body)?;
-        Ok(ControlSocket { path: path.into(), stopping, thread: Some(thread) })
+        let socket = listen_unix(path, 0o600)?;
+        // A listener cannot be shut down by the standard library's type for one; its type for a stream can.
+        let listener = UnixStream::from(OwnedFd::from(socket.try_clone()?));
+        let desk = Arc::new(Desk { control, open: Mutex::default() });
+        let shared = Arc::clone(&desk);
+        let thread = std::thread::Builder::new().name("control".into()).spawn(move || accept(&socket, &shared))?;
+        Ok(ControlSocket { path: path.into(), desk, listener, thread: Some(thread) })
     }
 }
 
 impl Drop for ControlSocket {
     fn drop(&mut self) {
-        self.stopping.store(true, Ordering::Release);
-        // Wakes the thread that accepts.
-        let _ = UnixStream::connect(&self.path);
-        let _ = std::fs::remove_file(&self.path);
+        self.desk.open().stopping = true;
+        let _ = self.listener.shutdown(Shutdown::Both);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
+        let _ = std::fs::remove_file(&self.path);
     }
 }
 
-fn accept(listener: &UnixListener, control: &Arc<Mutex<Control>>, stopping: &Arc<AtomicBool>) {
-    let open = Arc::new(AtomicUsize::new(0));
-    for stream in listener.incoming() {
-        if stopping.load(Ordering::Acquire) {
-            return;
-        }
-        let Ok(stream) = stream else { continue };
-        if open.fetch_add(1, Ordering::AcqRel) >= CONNECTIONS_MAX {
-            open.fetch_sub(1, Ordering::AcqRel);
+impl Desk {
+    fn open(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Registers a connection; `None` when it may not stay.
+    fn admit(&self, stream: &UnixStream) -> Option<u64> {
+        let mut open = self.open();
+        if open.streams.len() >= CONNECTIONS_MAX {
             tracing::warn!(limit = CONNECTIONS_MAX, "control connection refused: too many are open");
-            continue;
+            return None;
         }
-        let (control, stopping, count) = (Arc::clone(control), Arc::clone(stopping), Arc::clone(&open));
-        let body = move || {
-            let _ = converse(&stream, &control, &stopping);
-            count.fetch_sub(1, Ordering::AcqRel);
-        };
-        if std::thread::Builder::new().name("control-line".into()).spawn(body).is_err() {
-            open.fetch_sub(1, Ordering::AcqRel);
+        open.accepted += 1;
+        let number = open.accepted;
+        open.streams.insert(number, stream.try_clone().ok()?);
+        Some(number)
+    }
+
+    fn converse(&self, number: u64, stream: &UnixStream) {
+        let _ = self.answer_lines(stream);
+        // Its copy goes too, so that the peer sees the end.
+        self.open().streams.remove(&number);
+    }
+
+    fn answer_lines(&self, stream: &UnixStream) -> std::io::Result<()> {
+        stream.set_read_timeout(Some(IDLE_TIME))?;
+        stream.set_write_timeout(Some(ANSWER_TIME))?;
+        let mut reader = BufReader::new(stream);
+        loop {
+            let mut line = Vec::new();
+            let got = reader.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line)?;
+            if got == 0 || self.open().stopping {
+                return Ok(());
+            }
+            if line.pop() != Some(b'\n') {
+                let rule = format!("a line has at most {LINE_BYTES_MAX} bytes and ends with a newline");
+                return answer(stream, Err(rule));
+            }
+            let text = String::from_utf8_lossy(&line);
+            let mut control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
+            let result = control.execute(&text).map_err(|error| error.to_string());
+            drop(control);
+            answer(stream, result)?;
         }
     }
 }
 
-fn converse(stream: &UnixStream, control: &Mutex<Control>, stopping: &AtomicBool) -> std::io::Result<()> {
-    stream.set_read_timeout(Some(IDLE_TIME))?;
-    let mut reader = BufReader::new(stream);
+fn accept(listener: &UnixListener, desk: &Arc<Desk>) {
+    let mut threads: Vec<JoinHandle<()>> = Vec::new();
     loop {
-        let mut line = Vec::new();
-        let got = reader.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line)?;
-        if got == 0 || stopping.load(Ordering::Acquire) {
-            return Ok(());
+        let accepted = listener.accept();
+        if desk.open().stopping {
+            break;
         }
-        if line.pop() != Some(b'\n') {
-            return answer(stream, Err(format!("a line has at most {LINE_BYTES_MAX} bytes and ends with a newline")));
+        threads.retain(|thread| !thread.is_finished());
+        let Ok((stream, _)) = accepted else {
+            // No descriptor is left, most likely: asking again at once would only fail again.
+            #[allow(clippy::disallowed_methods, reason = "there is no descriptor to wait on: that is the trouble")]
+            std::thread::sleep(BREATH);
+            continue;
+        };
+        let Some(number) = desk.admit(&stream) else { continue };
+        let shared = Arc::clone(desk);
+        let body = move || shared.converse(number, &stream);
+        match std::thread::Builder::new().name("control-line".into()).spawn(body) {
+            Ok(thread) => threads.push(thread),
+            Err(_) => drop(desk.open().streams.remove(&number)),
         }
-        let text = String::from_utf8_lossy(&line);
-        let mut control = control.lock().unwrap_or_else(PoisonError::into_inner);
-        let result = control.execute(&text).map_err(|error| error.to_string());
-        drop(control);
-        answer(stream, result)?;
+    }
+    for stream in desk.open().streams.values() {
+        let _ = stream.shutdown(Shutdown::Both);
+    }
+    for thread in threads {
+        let _ = thread.join();
     }
 }
 
@@ -134,13 +190,18 @@ impl ControlClient {
     pub fn run(&mut self, line: &str) -> std::io::Result<Result<String, String>> {
         let one_line = line.replace(['\n', '\r'], " ");
         self.reader.get_mut().write_all(format!("{one_line}\n").as_bytes())?;
-        let mut head = String::new();
-        self.reader.read_line(&mut head)?;
+        let gone = || std::io::Error::new(std::io::ErrorKind::UnexpectedEof, "the server closed the connection");
         let broken = || std::io::Error::new(std::io::ErrorKind::InvalidData, "the server's answer makes no sense");
+        let mut head = String::new();
+        if self.reader.by_ref().take(HEAD_BYTES_MAX).read_line(&mut head)? == 0 {
+            return Err(gone());
+        }
         let (word, length) = head.trim_end().split_once(' ').ok_or_else(broken)?;
         let length: u64 = length.parse().map_err(|_| broken())?;
         let mut text = String::new();
-        self.reader.by_ref().take(length).read_to_string(&mut text)?;
+        if (self.reader.by_ref().take(length).read_to_string(&mut text)? as u64) < length {
+            return Err(gone());
+        }
         match word {
             "ok" => Ok(Ok(text)),
             "no" => Ok(Err(text)),
@@ -148,3 +209,6 @@ impl ControlClient {
         }
     }
 }
+
+/// The longest head of an answer, in bytes: a word and a number.
+const HEAD_BYTES_MAX: u64 = 32;

@@ -34,7 +34,10 @@ impl Criterion {
                 restored(recording, workloads, phase, baseline, *part),
             ),
             Criterion::FloorHeld { workloads, phase, part } => (
-                format!("{} get {} of their floor in every second of {phase}", names(workloads), percent(*part)),
+                match &workloads[..] {
+                    [one] => format!("{one} gets {} of its floor in every second of {phase}", percent(*part)),
+                    all => format!("{} get {} of their floor in every second of {phase}", names(all), percent(*part)),
+                },
                 floor_held(recording, workloads, phase, *part),
             ),
         };

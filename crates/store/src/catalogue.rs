@@ -68,6 +68,8 @@ pub struct Contents {
     pub objects: BTreeMap<CatalogueId, ObjectRow>,
     /// The policy groups.
     pub policies: BTreeMap<CatalogueId, PolicyRow>,
+    /// Whether the SVMs take turns where no limit binds.
+    pub fair: bool,
 }
 
 /// The open catalogue.
@@ -99,6 +101,8 @@ const MIGRATIONS: [&str; 1] = ["
         uuid      TEXT NOT NULL,
         settings  TEXT NOT NULL
     ) STRICT;
+    CREATE TABLE pool (fair INTEGER NOT NULL) STRICT;
+    INSERT INTO pool (fair) VALUES (0);
     "];
 
 impl Catalogue {
@@ -155,6 +159,7 @@ impl Catalogue {
         for row in new_or_changed(&self.contents.policies, &wanted.policies) {
             write_policy(&change, row)?;
         }
+        change.execute("UPDATE pool SET fair = ?1 WHERE fair <> ?1", [wanted.fair])?;
         change.commit()?;
         self.contents = wanted;
         Ok(())
@@ -182,7 +187,8 @@ fn read(db: &Connection) -> Result<Contents, StoreError> {
     let mut query = db.prepare("SELECT id, svm, name, uuid, settings FROM policy_group")?;
     let policies =
         query.query_map([], |row| policy_of(row).map(|policy| (policy.id, policy)))?.collect::<Result<_, _>>()?;
-    Ok(Contents { objects, policies })
+    let fair = db.query_row("SELECT fair FROM pool", [], |row| row.get(0))?;
+    Ok(Contents { objects, policies, fair })
 }
 
 fn write_object(change: &Transaction<'_>, row: &ObjectRow) -> rusqlite::Result<usize> {
@@ -254,6 +260,7 @@ mod tests {
         Contents {
             objects: [svm, volume, lun].into_iter().map(|row| (row.id, row)).collect(),
             policies: [(4, policy)].into(),
+            fair: false,
         }
     }
 
@@ -265,6 +272,7 @@ mod tests {
         catalogue.keep(small()).unwrap();
         let mut changed = small();
         changed.objects.remove(&3);
+        changed.fair = true;
         changed.objects.get_mut(&2).unwrap().size = 5;
         changed.policies.get_mut(&4).unwrap().settings = "{\"max_iops\":1000}".into();
         catalogue.keep(changed.clone()).unwrap();

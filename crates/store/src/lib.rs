@@ -18,5 +18,5 @@ mod volumes;
 
 pub use catalogue::{Catalogue, CatalogueId, Contents, Kind, ObjectRow, PolicyRow};
 pub use error::StoreError;
-pub use pool::{CONTROL_SOCKET, Cache, Pool};
+pub use pool::{CONTROL_SOCKET, Cache, DataFile, Pool};
 pub use volumes::{Volumes, VolumesSettings};

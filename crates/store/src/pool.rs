@@ -5,7 +5,7 @@ use crate::error::StoreError;
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use uring::disk::{self, Disk, Opening};
+use uring::disk::{self, Opening};
 
 const CATALOGUE: &str = "catalogue.db";
 const SETTINGS: &str = "seawall.toml";
@@ -32,6 +32,18 @@ struct Settings {
     cache: Cache,
 }
 
+/// A LUN's open data file.
+#[derive(Debug)]
+pub struct DataFile {
+    /// For its data.
+    pub file: File,
+    /// The same file, for asking which parts are allocated.
+    pub probe: File,
+    /// Offsets, lengths and memory of its I/O must be multiples of this many bytes; a power of two, 1 through the page
+    /// cache.
+    pub align: u32,
+}
+
 /// An open pool, locked against every other server.
 #[derive(Debug)]
 pub struct Pool {
@@ -53,9 +65,7 @@ impl Pool {
             .mode(0o700)
             .create(dir)
             .map_err(StoreError::file(dir, "make the folder"))?;
-        let mut entries = fs::read_dir(dir).map_err(StoreError::file(dir, "read the folder"))?;
-        // A settings file may be laid there first: it is the way to choose the cache for a new pool.
-        if entries.any(|entry| entry.is_ok_and(|e| e.file_name() != SETTINGS)) {
+        if holds_other_things(dir).map_err(StoreError::file(dir, "read the folder"))? {
             return Err(StoreError::NotAPool(dir.into()));
         }
         Pool::open_or_make(dir)
@@ -67,8 +77,8 @@ impl Pool {
     /// There is none, it is in use, it is of a later format, or its settings are wrong.
     pub fn open(dir: &Path) -> Result<Pool, StoreError> {
         if !dir.join(CATALOGUE).is_file() {
-            let exists = fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_some());
-            return Err(if exists { StoreError::NotAPool(dir.into()) } else { StoreError::Missing(dir.into()) });
+            let other = holds_other_things(dir).unwrap_or(false);
+            return Err(if other { StoreError::NotAPool(dir.into()) } else { StoreError::Missing(dir.into()) });
         }
         Pool::open_or_make(dir)
     }
@@ -102,12 +112,16 @@ impl Pool {
         self.dir.join(DATA).join(format!("{lun:08}"))
     }
 
-    /// Makes a LUN's data file, sparse, of that size in bytes; durable when it returns.
+    /// Makes a LUN's data file, sparse, of that size in bytes; durable when it returns. One of that number that the
+    /// catalogue does not know was left by a server that died between the two, or of a LUN that was deleted: it goes.
     ///
     /// # Errors
-    /// The file exists or the file system refuses.
+    /// The LUN exists or the file system refuses.
     pub fn make_data_file(&self, lun: CatalogueId, size: u64) -> Result<(), StoreError> {
         let path = self.data_file(lun);
+        if !self.catalogue.contents().objects.contains_key(&lun) {
+            self.remove_data_file(lun)?;
+        }
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
         let made = file.and_then(|file| file.set_len(size).and_then(|()| file.sync_all()));
         made.map_err(StoreError::file(&path, "make the LUN's file"))?;
@@ -128,14 +142,16 @@ impl Pool {
     /// Opens a LUN's data file the way that the pool's settings say.
     ///
     /// # Errors
-    /// It is gone, or its file system cannot go past the page cache.
-    pub fn open_data_file(&self, lun: CatalogueId) -> Result<Disk, StoreError> {
+    /// It is gone, its file system cannot go past the page cache, or no descriptor is left.
+    pub fn open_data_file(&self, lun: CatalogueId) -> Result<DataFile, StoreError> {
         let cache = match self.cache {
             Cache::Direct => disk::Cache::Direct,
             Cache::Page => disk::Cache::Page,
         };
-        let opening = Opening { cache, write: true, ..Opening::default() };
-        Ok(disk::open(&self.data_file(lun), opening)?)
+        let path = self.data_file(lun);
+        let disk = disk::open(&path, Opening { cache, write: true, ..Opening::default() })?;
+        let probe = disk.file.try_clone().map_err(StoreError::file(&path, "open the LUN's file again"))?;
+        Ok(DataFile { file: disk.file, probe, align: disk.align })
     }
 
     /// Removes a LUN's data file; it may be gone already.
@@ -169,6 +185,12 @@ impl Pool {
     }
 }
 
+/// Whether a folder is more than an empty place for a pool. A settings file may be laid there first: it is the way to
+/// choose the cache for a new pool.
+fn holds_other_things(dir: &Path) -> std::io::Result<bool> {
+    Ok(fs::read_dir(dir)?.any(|entry| entry.is_ok_and(|entry| entry.file_name() != SETTINGS)))
+}
+
 fn read_settings(path: &Path) -> Result<Settings, StoreError> {
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
@@ -176,7 +198,7 @@ fn read_settings(path: &Path) -> Result<Settings, StoreError> {
         Err(error) => return Err(StoreError::file(path, "read the settings")(error)),
     };
     toml::from_str(&text).map_err(|error| {
-        let line = error.span().map_or(1, |span| 1 + text[..span.start].matches('\n').count());
+        let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
         StoreError::Settings { path: path.into(), reason: format!("line {line}: {}", error.message()) }
     })
 }
@@ -223,10 +245,30 @@ mod tests {
         pool.make_data_file(7, 1 << 30).unwrap();
         assert_eq!(fs::metadata(pool.data_file(7)).unwrap().len(), 1 << 30);
         assert_eq!(pool.used(7).unwrap(), 0);
-        assert!(pool.make_data_file(7, 1).is_err(), "its number is taken");
         pool.remove_data_file(7).unwrap();
         pool.remove_data_file(7).unwrap();
         assert!(pool.used(7).is_err());
+    }
+
+    #[test]
+    fn what_an_interrupted_change_left_is_no_obstacle_and_a_lun_is_never_overwritten() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut pool = Pool::create(&dir.path().join("pool")).unwrap();
+        fs::write(pool.data_file(7), "of a LUN that the catalogue does not know").unwrap();
+        pool.make_data_file(7, 4096).unwrap();
+        assert_eq!(fs::read(pool.data_file(7)).unwrap(), [0; 4096]);
+        let lun = crate::ObjectRow {
+            id: 7,
+            kind: crate::Kind::Lun,
+            parent: None,
+            name: "lun".into(),
+            size: 4096,
+            policy: None,
+            template: None,
+            fair: false,
+        };
+        pool.catalogue.keep(crate::Contents { objects: [(7, lun)].into(), ..Default::default() }).unwrap();
+        assert!(pool.make_data_file(7, 4096).is_err(), "its number is taken");
     }
 
     #[test]
@@ -234,6 +276,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let settings = dir.path().join(SETTINGS);
         fs::write(&settings, "cache = \"page\"\n").unwrap();
+        assert!(matches!(Pool::open(dir.path()), Err(StoreError::Missing(_))), "settings alone are no pool");
         assert_eq!(Pool::create(dir.path()).unwrap().cache(), Cache::Page);
         fs::write(&settings, "\ncash = \"page\"\n").unwrap();
         let error = Pool::open(dir.path()).unwrap_err().to_string();

@@ -5,7 +5,11 @@ use crate::play::{self, Options, RealOptions};
 use anyhow::{Context as _, Result};
 use std::path::PathBuf;
 
-/// Runs a plan on real storage: makes its volumes in a folder of its own and serves them over NBD to its workloads.
+/// Run a plan on real storage
+///
+/// Makes its volumes in a folder of its own, serves them over NBD to its workloads, plays its phases and judges its
+/// criteria; removes the volumes at the end. Ctrl-C ends it early and keeps what was measured; a second one stops at
+/// once. docs/plans.md has every key of a plan.
 #[derive(clap::Args)]
 pub struct Run {
     /// The plan file

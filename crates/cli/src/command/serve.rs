@@ -6,12 +6,13 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use block::Bytes;
 use qos::RegistrySettings;
 use server::{Control, ControlSocket, Listen, ServerLimits, Shard};
+use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use store::{Pool, StoreError};
 use uring::IoSettings;
 
-/// Serves a pool's LUNs over NBD until it is interrupted.
+/// Serve a pool's LUNs over NBD until interrupted
 ///
 /// A LUN's export is called /vol/VOLUME/LUN, and SVM:/vol/VOLUME/LUN in any case. Administrators' commands go to the
 /// control socket in the pool's folder: see `seawall shell`.
@@ -20,16 +21,16 @@ pub struct Serve {
     /// The pool's folder
     #[arg(long, value_name = "DIR")]
     pool: PathBuf,
-    /// Where to listen: HOST:PORT or unix:PATH; may be given several times
+    /// Where to listen: HOST:PORT, or unix:PATH for its owner only; may be given several times
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:10809")]
     listen: Vec<String>,
     /// Make the pool if the folder is empty or missing
     #[arg(long)]
     create: bool,
-    /// Work without io_uring, with threads
+    /// Use threads for I/O and not io_uring
     #[arg(long)]
     no_io_uring: bool,
-    /// Say more: -v what is asked and refused, -vv everything
+    /// Log more: -v each command and what is refused of clients, -vv everything
     #[arg(short, long, action = clap::ArgAction::Count)]
     verbose: u8,
 }
@@ -112,5 +113,8 @@ fn log(verbose: u8) {
         _ => "trace",
     };
     let filter = tracing_subscriber::EnvFilter::try_from_env("SEAWALL_LOG").unwrap_or_else(|_| level.into());
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false).init();
+    // Colours are for people; a file or a pipe gets plain lines.
+    let colours = std::io::stderr().is_terminal();
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colours);
+    log.with_target(false).init();
 }

@@ -7,15 +7,16 @@ use std::io::{BufRead, IsTerminal, Write};
 use std::path::PathBuf;
 use store::CONTROL_SOCKET;
 
-/// Gives a running server an administrator's commands: those of -c, or lines from the input.
+/// Give a running server an administrator's commands
 ///
-/// Every command explains itself: `seawall shell --pool DIR -c help`.
+/// Takes those of -c, or else lines from the input until its end or `exit`. Empty lines and those that begin with # do
+/// nothing. Every command explains itself: `seawall shell --pool DIR -c help`.
 #[derive(clap::Args)]
 pub struct Shell {
     /// The pool's folder
     #[arg(long, value_name = "DIR")]
     pool: PathBuf,
-    /// A command; may be given several times. The first that is refused ends it
+    /// A command; may be given several times, and the first that is refused is the last
     #[arg(short, value_name = "COMMAND")]
     command: Vec<String>,
 }

@@ -5,9 +5,10 @@ use crate::play::{self, Options};
 use anyhow::{Context as _, Result};
 use std::path::PathBuf;
 
-/// Runs a plan in virtual time: the same workloads, commands and QoS gate over the simulated device of its table `device`.
+/// Run a plan in virtual time over the simulated device that it names
 ///
-/// The same plan gives the same result, to the last digit, in seconds.
+/// The same workloads, commands and QoS gate as in `seawall run`, over the device that the plan's table `device`
+/// describes. The same plan gives the same result, to the last digit, in seconds.
 #[derive(clap::Args)]
 pub struct Simulate {
     /// The plan file

@@ -3,10 +3,22 @@
 //! Each test works in a folder of its own, lets the system choose ports, waits for what a program says and never for
 //! time, and ends what it started. One that needs a program which is not there skips with its reason ([`requires`]).
 
+mod bad_input;
+mod ceiling;
 mod demo;
+mod durability;
+mod fio;
+mod interrupt;
+mod libnbd;
+mod page;
+mod plan;
+mod qemu;
 mod requires;
+mod results;
 mod running;
 mod scratch;
+mod serve;
 mod server;
 mod shell;
-mod standard_clients;
+mod simulate;
+mod threads;

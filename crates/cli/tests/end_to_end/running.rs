@@ -96,11 +96,6 @@ impl Running {
         assert!(sent.is_ok_and(|status| status.success()), "signal {name}");
     }
 
-    /// Whether it runs.
-    pub fn is_alive(&mut self) -> bool {
-        self.child.try_wait().is_ok_and(|ended| ended.is_none())
-    }
-
     /// Waits for its end: how it ended, and every line.
     pub fn end(mut self) -> (ExitStatus, Vec<String>) {
         loop {

@@ -105,3 +105,13 @@ fn in_uri(export: &str) -> String {
 pub fn read(path: &Path) -> Vec<u8> {
     std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
+
+/// A file's text.
+pub fn read_text(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// Bytes that repeat nowhere soon, so that a block in the wrong place shows: each eight hold their own offset, mixed.
+pub fn pattern(length: usize) -> Vec<u8> {
+    (0..length as u64 / 8).flat_map(|at| (at + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes()).collect()
+}

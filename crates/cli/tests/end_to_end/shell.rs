@@ -1,25 +1,181 @@
 //! `seawall shell`: an administrator's lines to a running server, and its answers.
 
-use crate::running::{run, seawall};
+use crate::running::{Ended, run, seawall};
 use crate::scratch::Scratch;
-use crate::server::Server;
+use crate::server::{LUN, Server};
+use std::io::Write as _;
+use std::process::Stdio;
 
-/// The answers of one round of work, as an administrator knows them, and the refusal of what cannot be.
+/// Command lines as two published documents print them, mistakes included, with a mark for each: `ok` or `typo`.
+const PUBLISHED: &str = include_str!("../../../ontap/tests/published_commands.txt");
+
+/// The published lines of a document (`a`, `b`) with a mark.
+fn published<'p>(document: &'p str, mark: &'p str) -> impl Iterator<Item = &'static str> + 'p {
+    let marked = PUBLISHED.lines().filter_map(move |line| line.strip_prefix(document)?.trim_start().strip_prefix(mark));
+    marked.map(str::trim_start)
+}
+
+fn refused_in_one_line(ended: &Ended, line: &str) {
+    assert_eq!(ended.code, Some(1), "{line}: {ended:?}");
+    assert!(ended.err.starts_with("Error: ") && ended.err.lines().count() == 1, "{line}: {}", ended.err);
+    assert_eq!(ended.out, "", "{line}");
+}
+
+/// A round of an administrator's work: every kind of object made, shown, modified and deleted, and each step visible in
+/// the next answer.
 #[test]
-fn commands_are_answered_and_wrong_ones_refused_in_one_line() {
+fn objects_and_policies_are_made_shown_modified_and_deleted() {
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch);
+    let made = server.tell(&[
+        "vserver create -vserver svm01",
+        "volume create -vserver svm01 -volume vol1 -size 1GB",
+        "lun create -vserver svm01 -path /vol/vol1/lun1 -size 64MB",
+        "qos policy-group create policy1 -vserver svm01 -max-throughput 10000IOPS,300MB/s -is-shared false",
+        "volume modify -volume vol1 -vserver svm01 -qos-policy-group policy1",
+    ]);
+    assert!(made.contains("Created a LUN of size 64m (64000000)"), "{made}");
+    assert!(server.tell(&["vserver show"]).contains("svm01"));
+    assert!(server.tell(&["lun show"]).contains(LUN));
+    let volume = server.tell(&["volume show -volume vol1 -instance"]);
+    assert!(volume.contains("policy1"), "{volume}");
+    let group = server.tell(&["qos policy-group show -policy-group policy1 -instance"]);
+    assert!(group.contains("10000IOPS,300MB/s"), "{group}");
+    server.tell(&["qos policy-group modify policy1 -max-throughput 1000IOPS,200MB/s"]);
+    let group = server.tell(&["qos policy-group show"]);
+    assert!(group.contains("1000IOPS,200MB/s") && !group.contains("10000IOPS"), "{group}");
+    server.tell(&[
+        "volume modify -volume vol1 -vserver svm01 -qos-policy-group none",
+        "qos policy-group delete policy1",
+        "lun delete -vserver svm01 -path /vol/vol1/lun1",
+        "volume delete -vserver svm01 -volume vol1",
+        "vserver delete -vserver svm01",
+    ]);
+    for show in ["vserver show", "volume show", "lun show", "qos policy-group show"] {
+        let shown = server.tell(&[show]);
+        assert!(!shown.contains("svm01") && !shown.contains("policy1"), "{show}\n{shown}");
+    }
+    assert_eq!(std::fs::read_dir(scratch.join("pool/data")).unwrap().count(), 0, "the LUN's file went with it");
+}
+
+/// What cannot be is refused in one line that names it, with exit code 1, and nothing changes.
+#[test]
+fn what_cannot_be_is_refused_and_nothing_changes() {
     let scratch = Scratch::new();
     let server = Server::start(&scratch);
     server.make_lun("8MiB");
+    server.tell(&["qos policy-group create policy1 -vserver svm01 -max-throughput 1000IOPS -is-shared false"]);
+    let shows = ["vserver show", "volume show -instance", "lun show -instance", "qos policy-group show -instance"];
+    let before = (server.tell(&shows), scratch.listing());
+    let wrong = [
+        ("bogus", "bogus"),
+        ("volume", "create, modify, delete, show"),
+        ("vserver create -vserver svm01", "in use"),
+        ("vserver create -vserver 'x y'", "\"x y\" is not a name"),
+        ("volume create -vserver svm09 -volume v", "svm09"),
+        ("volume create -vserver svm01 -volume vol1", "in use"),
+        ("volume create -vserver svm01 -volume v -size 10XB", "\"10XB\" is not a size"),
+        ("volume modify -volume vol9 -vserver svm01 -size 1GB", "no volume vol9; it has: vol1"),
+        ("volume modify -volume vol1 -vserver svm01 -size 1MB", "its LUNs take 8388608 bytes"),
+        ("volume modify -volume vol1 -vserver svm01 -qos-policy-group nope", "nope"),
+        ("lun create -vserver svm01 -path /vol/vol9/lun1 -size 1MB", "vol9"),
+        ("lun create -vserver svm01 -path /vol/vol1/lun2 -size 1GB", "are needed; grow it"),
+        ("lun create -vserver svm01 -path /vol/vol1/../../x -size 1MB", "-path"),
+        ("lun modify -vserver svm01 -path /vol/vol1/lun1 -size 1MB", "would lose data"),
+        ("lun delete -vserver svm01 -path /vol/vol1/lun9", "no LUN /vol/vol1/lun9"),
+        ("volume delete -vserver svm01 -volume vol1", "vol1"),
+        ("qos policy-group create p -vserver svm01 -max-throughput 10IOPSS", "\"10IOPSS\" is not a throughput"),
+        ("qos policy-group delete nope", "nope"),
+        ("help nope", "nope"),
+    ];
+    for (line, names) in wrong {
+        let ended = server.ask(&[line]);
+        refused_in_one_line(&ended, line);
+        assert!(ended.err.contains(names), "{line}: {}", ended.err);
+    }
+    assert_eq!((server.tell(&shows), scratch.listing()), before);
+}
+
+/// The first refused command of several ends the call, and those after it are not done.
+#[test]
+fn a_refusal_ends_the_call() {
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch);
+    let ended = server.ask(&["vserver create -vserver one", "bogus", "vserver create -vserver two"]);
+    assert_eq!(ended.code, Some(1));
+    let shown = server.tell(&["vserver show"]);
+    assert!(shown.contains("one") && !shown.contains("two"), "{shown}");
+}
+
+/// Lines from a script: comments and empty lines are passed over, the first refusal ends it, `exit` ends it well.
+#[test]
+fn a_script_on_the_input_ends_at_its_first_refusal() {
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch);
+    let script = |text: &str| {
+        let mut command = seawall(scratch.path());
+        command.args(["shell", "--pool", "pool"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+        child.wait_with_output().unwrap()
+    };
+    let ended = script("# set-up\n\nvserver create -vserver one\nbogus\nvserver create -vserver two\n");
+    assert_eq!(ended.status.code(), Some(1));
+    let ended = script("vserver create -vserver three\nexit\nvserver create -vserver four\n");
+    assert_eq!(ended.status.code(), Some(0));
+    let shown = server.tell(&["vserver show"]);
+    assert!(["one", "three"].iter().all(|name| shown.contains(name)), "{shown}");
+    assert!(["two", "four"].iter().all(|name| !shown.contains(name)), "{shown}");
+}
+
+/// Every command that the list of all commands names explains itself with a usage line, by `help COMMAND` and by
+/// `COMMAND ?` alike.
+#[test]
+fn every_command_explains_itself() {
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch);
+    let list = server.tell(&["help"]);
+    let lines = list.lines().filter_map(|line| line.strip_prefix("  "));
+    let commands: Vec<&str> = lines.filter_map(|line| Some(line.split_once("  ")?.0.trim())).collect();
+    assert!(commands.len() >= 12, "{list}");
+    for of_the_issue in ["vserver create", "volume modify", "lun delete", "qos policy-group show"] {
+        assert!(commands.contains(&of_the_issue), "{of_the_issue}\n{list}");
+    }
+    for command in commands {
+        let help = server.tell(&[&format!("help {command}")]);
+        assert!(help.contains(&format!("Usage: {command}")), "{command}\n{help}");
+        assert_eq!(server.tell(&[&format!("{command} ?")]), help);
+    }
+}
+
+/// The published article's own lines work as they stand, but for statistics, which are refused in one line as long as
+/// the server has none; and every published line with a typing mistake is refused in one line.
+#[test]
+fn published_lines_work_and_their_typing_mistakes_are_refused() {
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch);
     server.tell(&[
-        "qos policy-group create policy1 -vserver svm01 -max-throughput 1000IOPS,200MB/s -is-shared false",
-        "volume modify -volume vol1 -vserver svm01 -qos-policy-group policy1",
+        "vserver create -vserver svm01",
+        "volume create -vserver svm01 -volume vol1 -size 1GB",
+        "volume create -vserver svm01 -volume vol2 -size 1GB",
     ]);
-    let shown = server.tell(&["qos policy-group show"]);
-    assert!(shown.contains("policy1") && shown.contains("0-1000IOPS,200MB/s"), "{shown}");
-    let refused = server.ask(&["volume modify -volume vol9 -vserver svm01 -qos-policy-group policy1"]);
-    assert_eq!(refused.code, Some(1));
-    assert_eq!(refused.err, "Error: SVM svm01 has no volume vol9; it has: vol1\n");
-    assert_eq!(refused.out, "");
+    let mut worked = 0;
+    for line in published("b", "ok") {
+        let ended = server.ask(&[line]);
+        if line.starts_with("qos statistics") && ended.code != Some(0) {
+            refused_in_one_line(&ended, line);
+        } else {
+            assert_eq!(ended.code, Some(0), "{line}: {}", ended.err);
+            worked += 1;
+        }
+    }
+    assert!(worked >= 10, "{worked}");
+    let mut refused = 0;
+    for line in published("a", "typo").chain(published("b", "typo")) {
+        refused_in_one_line(&server.ask(&[line]), line);
+        refused += 1;
+    }
+    assert_eq!(refused, PUBLISHED.lines().filter(|line| line.contains(" typo ")).count() - 1, "but for the legend");
 }
 
 /// A pool that nobody serves has nobody who answers: one line, exit code 2, and nothing is made.
@@ -29,6 +185,6 @@ fn a_pool_that_nobody_serves_gives_one_line() {
     let ended = run(seawall(scratch.path()).args(["shell", "--pool", "nowhere", "-c", "volume show"]));
     assert_eq!(ended.code, Some(2));
     assert_eq!(ended.err.lines().count(), 1, "{}", ended.err);
-    assert!(ended.err.contains("nowhere") && ended.err.contains("seawall serve"), "{}", ended.err);
-    assert!(scratch.listing().is_empty());
+    assert!(ended.err.contains("--pool nowhere") && ended.err.contains("seawall serve"), "{}", ended.err);
+    assert_eq!(scratch.listing(), [""; 0]);
 }

@@ -126,11 +126,13 @@ impl Scheduler {
         }
         let floor = self.nodes[node].floor;
         let guarantee = &mut self.guarantees[floor];
+        self.floors.promise(guarantee.wanted(), false);
         guarantee.own = own.unwrap_or(guarantee.own);
         guarantee.shared = shared.unwrap_or(guarantee.shared);
         if guarantee.wanted() == Floor::default() {
             return self.free_floor(node);
         }
+        self.floors.promise(guarantee.wanted(), true);
         guarantee.retime(self.now, self.floors.phi, true);
         if guarantee.spot != Spot::Parked && self.has_work(Entity::Node(node)) {
             self.relist_floor(floor);
@@ -143,6 +145,7 @@ impl Scheduler {
             return;
         }
         self.floors.set -= 1;
+        self.floors.promise(self.guarantees[floor].wanted(), false);
         self.floors.forget(floor);
         self.guarantees[floor].node = NONE;
         self.guarantees[floor].spot = Spot::Out;
@@ -173,8 +176,16 @@ impl Scheduler {
         }
         check(limits)?;
         let desk = self.desks.add(Desk::default());
-        let slot =
-            self.groups.add(Group { limits, limit: NONE, desk, members: 0, seat: Seat::default(), place: Place::Out });
+        let slot = self.groups.add(Group {
+            id: group,
+            dead: false,
+            limits,
+            limit: NONE,
+            desk,
+            members: 0,
+            seat: Seat::default(),
+            place: Place::Out,
+        });
         let limit = self.add_limit(Owner::Group(slot, group));
         self.limits[limit].set(self.now, limits.ceiling, self.settings.tolerance);
         self.groups[slot].limit = limit;
@@ -203,6 +214,7 @@ impl Scheduler {
         self.free_limit(self.groups[slot].limit);
         self.desks.free(self.groups[slot].desk);
         self.group_index.set(group.0, NONE);
+        self.groups[slot].dead = true;
         self.groups.free(slot);
         Ok(())
     }

@@ -4,10 +4,20 @@ use block::{Cause, Request, Ticket, Time};
 
 use super::job::Stage;
 use super::limit::Limit;
-use super::node::{Entity, Place, ROOT};
-use super::turn::Price;
+use super::node::{Place, ROOT};
+use super::turn::{Price, Turn};
 use super::{Pick, Scheduler, Warrant};
 use crate::slab::NONE;
+
+/// What a limit is charged.
+#[derive(Clone, Copy)]
+struct Charge {
+    bytes: u64,
+    /// When the request was taken on, on the scale on which counts of requests in flight begin.
+    epoch: u32,
+    /// Its appointment was charged already.
+    called: bool,
+}
 
 /// The limit that opened last while a request waited.
 #[derive(Clone, Copy)]
@@ -68,28 +78,28 @@ impl Scheduler {
 
     /// Charges limits, floors and, if it waited, turns, from the leaf up.
     fn charge_path(&mut self, pick: Pick, leaf: u32, bytes: u64, waited: bool) -> Latest {
-        let mut latest = Latest { cause: Cause::Nothing, until: self.jobs[pick.job].arrived };
+        let slack = self.slack();
+        let job = &self.jobs[pick.job];
+        let (epoch, mut latest) = (job.epoch, Latest { cause: Cause::Nothing, until: job.arrived });
         // Beneath the node whose floor it was, turns were taken; from there up the floor goes ahead of them.
         let mut by_turn = true;
         let called = pick.warrant == Warrant::Called;
-        let epoch = self.jobs[pick.job].epoch;
         let mut child = NONE;
         let mut at = leaf;
         while at != NONE {
             let node = &self.nodes[at];
-            let (limit, group, floor, parent) = (node.limit, node.group, node.floor, node.parent);
-            if waited && node.desk != NONE {
-                self.charge_turn(at, child, bytes, by_turn);
+            let (limit, group, floor, desk, parent) = (node.limit, node.group, node.floor, node.desk, node.parent);
+            let mut price = Price::default();
+            if limit != NONE {
+                price = self.limits[limit].price;
+                self.charge_limit(limit, Charge { bytes, epoch, called }, &mut latest);
+            }
+            if waited && desk != NONE {
+                self.charge_turn(desk, child, Turn { cost: price.cost(bytes), slack, by_turn });
             }
             by_turn &= pick.warrant != Warrant::Floor(at);
-            if limit != NONE {
-                latest.note(&self.limits[limit]);
-                self.charge_limit(limit, epoch, bytes, called);
-            }
             if group != NONE {
-                let limit = self.groups[group].limit;
-                latest.note(&self.limits[limit]);
-                self.charge_limit(limit, 0, bytes, called);
+                self.charge_limit(self.groups[group].limit, Charge { bytes, epoch: 0, called }, &mut latest);
                 if waited {
                     self.charge_group_turn(group, at, bytes, by_turn);
                 }
@@ -104,48 +114,46 @@ impl Scheduler {
         latest
     }
 
-    fn charge_limit(&mut self, number: u32, epoch: u32, bytes: u64, called: bool) {
+    #[inline]
+    fn charge_limit(&mut self, number: u32, charge: Charge, latest: &mut Latest) {
         let limit = &mut self.limits[number];
-        match called {
-            true => limit.record(self.bin, bytes),
-            false => limit.charge(self.now, self.bin, bytes),
+        latest.note(limit);
+        if !charge.called {
+            limit.reserve(self.now, charge.bytes);
         }
-        limit.flying += u32::from(limit.has_depth() && epoch >= limit.since);
+        limit.record(self.bin, charge.bytes);
+        if limit.is_first_passed() {
+            self.passed.push(number);
+        }
+        limit.flying += u32::from(limit.has_depth() && charge.epoch >= limit.since);
         if !limit.floors.is_empty() {
             self.call_parked(number);
         }
     }
 
-    /// Charges a member's turn at its group's desk, and the group's at the root's if that is where it came from.
-    pub(super) fn charge_group_turn(&mut self, group: u32, member: u32, bytes: u64, by_turn: bool) {
-        let cost = self.price(Entity::Group(group)).cost(bytes);
-        let (desk, slack) = (self.groups[group].desk, self.slack());
-        self.desks[desk].charge(&mut self.nodes[member].group_seat, cost, slack, by_turn);
-        if self.nodes[member].place == Place::Group {
-            let cost = self.price(Entity::Node(ROOT)).cost(bytes);
-            let desk = self.nodes[ROOT].desk;
-            self.desks[desk].charge(&mut self.groups[group].seat, cost, slack, by_turn);
-        }
-    }
-
-    /// Charges a child's turn at a node's desk; the turn of the node's own queue if there is no child.
-    pub(super) fn charge_turn(&mut self, node: u32, child: u32, bytes: u64, by_turn: bool) {
-        let cost = self.price(Entity::Node(node)).cost(bytes);
-        let slack = self.slack();
-        let desk = &mut self.desks[self.nodes[node].desk];
+    /// Charges a child's turn at its parent's desk; the turn of the node's own queue if there is no child.
+    #[inline]
+    pub(super) fn charge_turn(&mut self, desk: u32, child: u32, turn: Turn) {
+        let desk = &mut self.desks[desk];
         if child == NONE {
             let mut seat = desk.own;
-            desk.charge(&mut seat, cost, slack, by_turn);
+            desk.charge(&mut seat, turn);
             desk.own = seat;
         } else {
-            desk.charge(&mut self.nodes[child].seat, cost, slack, by_turn);
+            desk.charge(&mut self.nodes[child].seat, turn);
         }
     }
 
-    fn price(&self, entity: Entity) -> Price {
-        match self.limit_of(entity) {
-            NONE => Price::default(),
-            limit => self.limits[limit].price,
+    /// Charges a member's turn at its group's desk, and the group's at the root's if that is where it came from.
+    pub(super) fn charge_group_turn(&mut self, group: u32, member: u32, bytes: u64, by_turn: bool) {
+        let slack = self.slack();
+        let record = &mut self.groups[group];
+        let cost = self.limits[record.limit].price.cost(bytes);
+        self.desks[record.desk].charge(&mut self.nodes[member].group_seat, Turn { cost, slack, by_turn });
+        if self.nodes[member].place == Place::Group {
+            let cost = Price::default().cost(bytes);
+            let desk = self.nodes[ROOT].desk;
+            self.desks[desk].charge(&mut record.seat, Turn { cost, slack, by_turn });
         }
     }
 
@@ -171,6 +179,29 @@ impl Scheduler {
         }
         if now > arrived {
             self.jobs[job].cause = after;
+        }
+    }
+
+    /// What holds an object's queue now: a closed limit, or what held its first request last.
+    pub(super) fn what_holds(&self, leaf: u32) -> Cause {
+        let head = self.nodes[leaf].head;
+        let arrived = if head == NONE { self.now } else { self.jobs[head].arrived };
+        let mut latest = Latest { cause: Cause::Nothing, until: arrived };
+        let mut at = leaf;
+        while at != NONE {
+            let node = &self.nodes[at];
+            let shared = if node.group == NONE { NONE } else { self.groups[node.group].limit };
+            for limit in [node.limit, shared].into_iter().filter(|&l| l != NONE) {
+                latest.note(&self.limits[limit]);
+            }
+            at = node.parent;
+        }
+        let (held_at, held) = self.root_held;
+        match latest.cause {
+            cause if cause != Cause::Nothing && (latest.until > self.now || latest.until > held_at) => cause,
+            _ if held_at >= arrived && held != Cause::Nothing => held,
+            Cause::Nothing => Cause::Turn,
+            cause => cause,
         }
     }
 

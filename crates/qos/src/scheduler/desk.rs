@@ -1,6 +1,6 @@
 //! Who waits where: sitting down at desks, leaving them, and finding the next in turn from the root down.
 
-use block::{Cause, Time};
+use block::Time;
 
 use super::Scheduler;
 use super::node::{Entity, Place, ROOT, Waiter};
@@ -234,6 +234,8 @@ impl Scheduler {
             if seat.seq != entry.seq || !seat.waiting {
                 seat.listed &= seat.seq != entry.seq;
                 self.desks[desk].heap.pop();
+                // Who left counts as a step, so that a crowd that left does not hold up a poll.
+                self.steps = self.steps.checked_sub(1)?;
             } else if seat.tag != entry.key {
                 seat.seq = next_seq;
                 let tag = seat.tag;
@@ -264,27 +266,6 @@ impl Scheduler {
             (Entity::Node(n), _) => &mut self.nodes[n].seat,
             (Entity::Group(g), _) => &mut self.groups[g].seat,
         }
-    }
-
-    /// What holds an object's queue now.
-    pub(super) fn what_holds(&self, leaf: u32) -> Cause {
-        let mut at = leaf;
-        let mut turn = Cause::Nothing;
-        while at != NONE {
-            let node = &self.nodes[at];
-            for entity in [Some(Entity::Node(at)), (node.group != NONE).then_some(Entity::Group(node.group))] {
-                let Some(entity) = entity else { continue };
-                let limit = self.limit_of(entity);
-                if limit != NONE && self.limits[limit].until > self.now {
-                    return self.limits[limit].cause();
-                }
-                if !self.is_open(entity) {
-                    turn = Cause::Turn;
-                }
-            }
-            at = node.parent;
-        }
-        if turn == Cause::Nothing { self.root_held.1 } else { turn }
     }
 
     pub(super) fn limit_of(&self, entity: Entity) -> u32 {

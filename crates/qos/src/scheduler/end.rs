@@ -35,6 +35,7 @@ impl Scheduler {
         let served = Served { bytes: job.bytes, service: took };
         self.flying -= 1;
         self.backend_full = false;
+        self.pace.count(self.now, job.bytes);
         self.floors.ended(self.now, u64::from(job.cost), job.best_effort);
         self.jobs.free(slot);
         self.leave_node(leaf, epoch, completion, Some(served));
@@ -82,7 +83,7 @@ impl Scheduler {
     /// One request less at a node; counted along its path where that is done.
     #[inline]
     fn leave_node(&mut self, leaf: u32, epoch: u32, completion: &Completion, served: Option<Served>) {
-        if self.path(leaf).is_counted {
+        if self.path(leaf).counted_at != NONE {
             self.count_end(leaf, epoch, served);
         }
         let node = &mut self.nodes[leaf];
@@ -96,21 +97,26 @@ impl Scheduler {
 
     /// Floors on the path count a request that was taken on.
     pub(super) fn count_outstanding(&mut self, leaf: u32) {
-        let mut at = leaf;
+        let mut at = self.path(leaf).counted_at;
         while at != NONE {
             if self.nodes[at].floor != NONE {
                 self.count_at_floor(self.nodes[at].floor, 1);
             }
-            at = self.nodes[at].parent;
+            at = self.counted_above(at);
         }
+    }
+
+    fn counted_above(&mut self, node: u32) -> u32 {
+        let parent = self.nodes[node].parent;
+        if parent == NONE { NONE } else { self.path(parent).counted_at }
     }
 
     /// Floors and turns on the path count a request that ended, if they counted it when it came.
     fn count_end(&mut self, leaf: u32, epoch: u32, served: Option<Served>) {
-        let mut at = leaf;
+        let mut at = self.path(leaf).counted_at;
         while at != NONE {
             let node = &self.nodes[at];
-            let (parent, floor, limit) = (node.parent, node.floor, node.limit);
+            let (floor, limit) = (node.floor, node.limit);
             if floor != NONE && epoch >= self.guarantees[floor].since {
                 self.count_at_floor(floor, -1);
             }
@@ -126,7 +132,7 @@ impl Scheduler {
                     self.release(Entity::Node(at));
                 }
             }
-            at = parent;
+            at = self.counted_above(at);
         }
     }
 
@@ -136,8 +142,8 @@ impl Scheduler {
         while self.nodes[at].dead && self.nodes[at].outstanding == 0 && self.nodes[at].lingering == 0 {
             let meter = std::mem::replace(&mut self.nodes[at].meter, NONE);
             if meter != NONE {
+                // The next account frees it.
                 self.meters[meter].in_use = false;
-                self.meters.free(meter);
             }
             let parent = self.nodes[at].parent;
             self.nodes.free(at);

@@ -23,6 +23,8 @@ const FAST: f64 = 1_030_000.0;
 const LAG: Span = Span::from_millis(100);
 /// A floor's bytes per second count requests without bytes as this many.
 const EMPTY_BYTES: u64 = 4096;
+/// For how long it is measured what a floor that was given up gets.
+const REFINE: Span = Span::from_millis(500);
 /// An owner whose requests outstanding are on average below this part of their most asks as it likes, not as it is
 /// served; below the lesser part in any case, below the other if it gets what it is due.
 const LEISURE: f64 = 0.5;
@@ -44,41 +46,43 @@ pub(crate) enum Spot {
 
 /// One object's floor.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(crate) struct Guarantee {
+    // What every request looks at comes first.
     pub node: u32,
-    /// Set on the object itself, and its part of its group's.
-    pub own: edit::Floor,
-    pub shared: edit::Floor,
-    ops: Clock,
-    bytes: Clock,
-    /// The scale at which the clocks run, in millionths.
-    ppm: u32,
-    pub spot: Spot,
     pub seq: u32,
     /// Requests taken on before this are not counted here.
     pub since: u32,
     outstanding: u32,
+    /// Which of the window's large changes its measurements come after.
+    pub measured_after: u32,
+    pub spot: Spot,
     /// In the list of those to judge.
     pub active: bool,
     /// Found a ceiling closed lately, and when.
     pub capped: bool,
+    ops: Clock,
     pub capped_at: Time,
-    /// Which of the window's large changes its measurements come after.
-    pub measured_after: u32,
     pub gauge: Gauge,
-    /// How far its owner is behind what it was due, in seconds of it.
-    pub behind: f64,
-    /// The part of the floor that it is held to, because its owner asks for too few at a time to get more.
-    pub part: f64,
+    pub account: FloorTally,
+    bytes: Clock,
+    /// Set on the object itself, and its part of its group's.
+    pub own: edit::Floor,
+    pub shared: edit::Floor,
+    /// The scale at which the clocks run, in millionths.
+    ppm: u32,
     /// Which retry it has taken part in.
     pub tried: u32,
+    /// The part of the floor that it is held to, because its owner asks for too few at a time to get more.
+    pub part: f64,
+    /// How far its owner is behind what it was due, in seconds of it.
+    pub behind: f64,
     /// The window at which it was given up.
     pub knee: f64,
     /// When it is settled what it gets there; zero if it is.
     pub refine_at: Time,
     /// The least mean time that its requests took, in seconds, where best effort was held back.
     pub best_service: f64,
-    pub account: FloorTally,
 }
 
 /// What the next account tells.
@@ -88,6 +92,13 @@ pub(crate) struct FloorTally {
     pub idle: Span,
     pub capped: bool,
     pub since: Time,
+}
+
+impl FloorTally {
+    /// A new interval begins.
+    pub fn restart(&mut self, now: Time) {
+        *self = FloorTally { since: now, ..FloorTally::default() };
+    }
 }
 
 /// What can be said of a floor in a round.
@@ -228,6 +239,31 @@ impl Guarantee {
         let more = if wants { tick.time * (1.0 - got) } else { -tick.time };
         self.behind = (self.behind + more).clamp(0.0, LAG.as_secs_f64());
         memory
+    }
+
+    /// It is not held to more than a part of itself any more: this part of what it was held to so far. The window is at
+    /// the knee.
+    pub fn give_up(&mut self, now: Time, knee: f64, got: f64) {
+        self.hold_to(got);
+        (self.knee, self.refine_at) = (knee, now + REFINE);
+        self.gauge.forget_second();
+    }
+
+    /// Holds it to this part of what it was held to so far.
+    pub fn hold_to(&mut self, got: f64) {
+        self.part = (self.part * got.max(0.1)).clamp(0.001, 1.0);
+        self.behind = 0.0;
+    }
+
+    /// Some time after it was given up it is known better what it gets at the knee.
+    pub fn refine(&mut self, now: Time) {
+        let second = self.gauge.second;
+        if now >= self.refine_at && second.time > 0.9 * REFINE.as_secs_f64() {
+            let chance = 1.0 / second.ops.max(1.0).sqrt();
+            let most = self.part_of_floor(&second) * (0.985 - chance).max(0.5);
+            self.part = most.clamp(self.part, 1.0);
+            self.refine_at = Time::ZERO;
+        }
     }
 
     /// Whether its owner asks as it likes: fewer requests at a time would not be missed.

@@ -6,6 +6,7 @@ use block::{Span, Time};
 
 /// Sums since the last tick, and fading sums of the ticks before.
 #[derive(Debug, Default)]
+#[repr(C)]
 pub(crate) struct Gauge {
     tick: Tick,
     /// Up to when the tick's integrals go, and when the tick began.

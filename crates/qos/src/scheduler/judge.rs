@@ -6,11 +6,10 @@ use block::{Span, Time};
 use super::Scheduler;
 use super::floor::{Spot, Standing};
 use super::window::{Round, Verdict, Window};
+use crate::edit::Floor;
 
 /// Floors judged in one poll at most; each takes about as long as a dispatch.
 const JUDGED_PER_POLL: u32 = 16;
-/// For how long it is measured what a floor that was given up gets.
-const REFINE: Span = Span::from_millis(500);
 /// After a miss the common scale of overcommitted floors rests for so long; the second time twice as long, up to a bound.
 const HOLD: Span = Span::from_secs(2);
 const HOLD_MAX: Span = Span::from_secs(32);
@@ -27,8 +26,10 @@ const STALL: Span = Span::from_millis(60);
 /// All floors' common state.
 #[derive(Debug)]
 pub(crate) struct Floors {
-    /// How many objects have one.
+    /// How many objects have one, and what they promise together.
     pub set: u32,
+    pub iops: u64,
+    pub bytes: u64,
     pub window: Window,
     /// The window refused someone since the last end.
     pub window_full: bool,
@@ -125,6 +126,8 @@ impl Floors {
     pub fn new() -> Floors {
         Floors {
             set: 0,
+            iops: 0,
+            bytes: 0,
             window: Window::new(),
             window_full: false,
             best_effort: 0,
@@ -148,6 +151,14 @@ impl Floors {
             retry_early_at: Time::ZERO,
             short_since: None,
             used_at: Time::ZERO,
+        }
+    }
+
+    /// Adds to what is promised, or takes away from it.
+    pub fn promise(&mut self, floor: Floor, more: bool) {
+        for (sum, rate) in [(&mut self.iops, floor.iops.map(|r| r.0)), (&mut self.bytes, floor.bytes.map(|r| r.0))] {
+            let rate = rate.unwrap_or(0);
+            *sum = if more { sum.saturating_add(rate) } else { sum.saturating_sub(rate) };
         }
     }
 
@@ -363,16 +374,18 @@ impl Scheduler {
         let guarantee = &mut self.guarantees[floor];
         let recent = guarantee.gauge.recent;
         guarantee.best_service = recent.mean_service().unwrap_or(f64::INFINITY).min(guarantee.best_service);
-        let give_up = floors.verdict == Verdict::TooShallow && got < 1.0;
-        if give_up || guarantee.part < 1.0 && got < Window::SHORT && size <= 1.05 * guarantee.knee {
-            // It is held to what it gets where others lose nothing by it, less what may be chance.
-            let chance = 1.5 / recent.ops.max(1.0).sqrt();
-            guarantee.part = (guarantee.part * got * (0.97 - chance).max(0.5)).clamp(0.001, 1.0);
-            guarantee.behind = 0.0;
+        // Chance alone makes about the root of the count.
+        let chance = 1.0 / recent.ops.max(1.0).sqrt();
+        if floors.verdict == Verdict::TooShallow && got < 1.0 {
+            // It is held to what it gets here, where others lose nothing by it.
+            guarantee.give_up(now, size, got * (0.97 - 1.5 * chance));
             guarantee.tried = floors.tries;
-            if give_up {
-                (guarantee.knee, guarantee.refine_at) = (size, now + REFINE);
-                guarantee.gauge.forget_second();
+            return;
+        }
+        if guarantee.part < 1.0 && got < Window::SHORT && size <= 1.05 * guarantee.knee {
+            // Its owner asks for less still, or the device got slower: no reason for a smaller window either.
+            if got < 1.0 - 2.0 * chance {
+                guarantee.hold_to(got * 0.97);
             }
             return;
         }
@@ -389,15 +402,10 @@ impl Scheduler {
         if guarantee.refine_at > Time::ZERO {
             // The window stays where it is until it is known what there is to get.
             sums.pending += 1;
-            let second = guarantee.gauge.second;
-            if now >= guarantee.refine_at && second.time > 0.9 * REFINE.as_secs_f64() {
-                let chance = 1.0 / second.ops.max(1.0).sqrt();
-                let most = guarantee.part_of_floor(&second) * (0.985 - chance).max(0.5);
-                guarantee.part = most.clamp(guarantee.part, 1.0);
-                guarantee.refine_at = Time::ZERO;
-            }
+            guarantee.refine(now);
         } else if guarantee.tried != floors.tries || guarantee.asks_for_more() && now >= floors.retry_early_at {
             (guarantee.tried, guarantee.part) = (floors.tries, 1.0);
+            guarantee.best_service = f64::INFINITY;
         }
     }
 

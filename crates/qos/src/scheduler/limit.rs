@@ -9,6 +9,7 @@ use crate::account::{Passed, Tally};
 use crate::clock::Clock;
 use crate::edit::{Burst, Ceiling, GroupId};
 use crate::heap::Heap;
+use crate::slab::NONE;
 
 /// Whose ceiling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,34 +23,36 @@ pub(crate) enum Owner {
 /// A ceiling's state. Without burst a kind has one clock with the common tolerance; with burst it has two: the base
 /// rate with the credit's capacity as tolerance, and the peak rate with the common one.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(crate) struct Limit {
+    // The first line has what most requests look at, the second what they add to.
     /// From when the next request may go: the latest of the clocks.
     pub until: Time,
-    /// The kind of the clock that opens last.
-    binding: LimitKind,
+    ops: Clock,
+    /// Requests in flight at most, and now, for nodes whose children take turns without a rate.
+    pub depth_max: u32,
+    pub flying: u32,
     /// Whether requests are counted in operations, in bytes, and whether a burst is allowed.
     has_ops: bool,
     has_bytes: bool,
     has_burst: bool,
+    /// The kind of the clock that opens last.
+    binding: LimitKind,
     retired: bool,
-    /// Requests in flight at most, and now, for nodes whose children take turns without a rate.
-    pub depth_max: u32,
-    pub flying: u32,
-    /// Requests taken on before this are not counted in `flying`.
-    pub since: u32,
-    /// For when the timer that is meant was set; others are stale.
-    pub timer_at: Time,
+    tally: Tally,
     /// What a request costs in the turns of those who wait here.
     pub price: Price,
-    ops: Clock,
-    bytes: Clock,
-    tally: Tally,
-    trace: Option<Box<Trace>>,
+    /// For when the timer that is meant was set; others are stale.
+    pub timer_at: Time,
     /// Floors that were due and found it closed, the one due first on top.
     pub floors: Heap,
-    pub owner: Owner,
+    trace: Option<Box<Trace>>,
+    bytes: Clock,
     ops_peak: Clock,
     bytes_peak: Clock,
+    /// Requests taken on before this are not counted in `flying`.
+    pub since: u32,
+    pub owner: Owner,
 }
 
 impl Limit {
@@ -131,15 +134,23 @@ impl Limit {
         self.tally.ops > 0
     }
 
+    /// Whether the last charge was the first since the account.
+    pub fn is_first_passed(&self) -> bool {
+        self.tally.ops == 1
+    }
+
     /// Its slot is free: no timer of it is meant any more, nobody reports it.
     pub fn retire(&mut self) {
         (self.timer_at, self.until) = (Time::MAX, Time::ZERO);
         self.retired = true;
     }
 
-    /// Whether its slot is free.
-    pub fn is_retired(&self) -> bool {
-        self.retired
+    /// The node and object whose it is; no node if it is a group's or its slot is free.
+    pub fn node(&self) -> (u32, ObjectId) {
+        match self.owner {
+            Owner::Node(node, object) if !self.retired => (node, object),
+            _ => (NONE, ObjectId(NONE)),
+        }
     }
 
     /// Whose it is.
@@ -150,33 +161,35 @@ impl Limit {
         }
     }
 
-    /// Charges a request that goes at `now`, in this bin of the traces.
-    pub fn charge(&mut self, now: Time, bin: u64, bytes: u64) {
-        self.reserve(now, bytes);
-        self.record(bin, bytes);
-    }
-
     /// Charges the clocks for a request that goes at `now` or, by appointment, later.
+    #[inline]
     pub fn reserve(&mut self, now: Time, bytes: u64) {
         if self.has_ops {
             self.ops.charge(now, 1);
         }
-        if self.has_bytes && bytes > 0 {
-            self.bytes.charge(now, bytes);
+        if self.has_bytes || self.has_burst {
+            self.charge_more(now, bytes);
+        } else {
+            self.until = self.ops.opens();
         }
-        if self.has_burst {
-            self.ops_peak.charge(now, 1);
-            self.bytes_peak.charge(now, bytes);
-        }
-        self.bind();
     }
 
     /// Counts a request that goes, in this bin of the traces.
+    #[inline]
     pub fn record(&mut self, bin: u64, bytes: u64) {
         self.tally.add(bytes);
         if let Some(trace) = &mut self.trace {
             trace.record(bin, bytes);
         }
+    }
+
+    fn charge_more(&mut self, now: Time, bytes: u64) {
+        if bytes > 0 {
+            self.bytes.charge(now, bytes);
+            self.bytes_peak.charge(now, bytes);
+        }
+        self.ops_peak.charge(now, 1);
+        self.bind();
     }
 
     /// What a request says that waited for this limit.

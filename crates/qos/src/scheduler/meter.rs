@@ -26,7 +26,8 @@ pub(crate) struct Meter {
     faults: u64,
     waited: Spans,
     service: Spans,
-    /// Waiting time by cause.
+    /// Waiting time by cause: the latest, and the others.
+    cause: (Cause, Span),
     causes: Vec<(Cause, Span)>,
     /// When this interval began.
     since: Time,
@@ -82,8 +83,18 @@ impl Meter {
     /// Books waiting time, the part of it that lies in this interval.
     pub fn book(&mut self, from: Time, to: Time, cause: Cause) {
         let span = to.since(from.max(self.since));
-        if span > Span::ZERO {
-            book(&mut self.causes, cause, span);
+        if self.cause.0 == cause {
+            self.cause.1 += span;
+        } else if span > Span::ZERO {
+            self.change_cause(cause, span);
+        }
+    }
+
+    #[cold]
+    fn change_cause(&mut self, cause: Cause, span: Span) {
+        let (old, spent) = std::mem::replace(&mut self.cause, (cause, span));
+        if spent > Span::ZERO {
+            add_to(&mut self.causes, old, spent);
         }
     }
 
@@ -110,10 +121,13 @@ impl Meter {
         let next = Meter { queued: self.queued, outstanding: self.outstanding, ..next };
         let old = std::mem::replace(self, next);
         let mut waited = old.causes;
+        if old.cause.1 > Span::ZERO {
+            add_to(&mut waited, old.cause.0, old.cause.1);
+        }
         let booked: Span = waited.iter().map(|w| w.1).sum();
         let pending = Span::from_nanos(old.queued_area).saturating_sub(booked);
         if old.queued > 0 && pending > Span::ZERO {
-            book(&mut waited, held, pending);
+            add_to(&mut waited, held, pending);
         }
         waited.sort_by_key(|w| std::cmp::Reverse(w.1));
         let span = u128::from(now.since(old.since).as_nanos().max(1));
@@ -136,7 +150,7 @@ impl Meter {
     }
 }
 
-fn book(waited: &mut Vec<(Cause, Span)>, cause: Cause, span: Span) {
+fn add_to(waited: &mut Vec<(Cause, Span)>, cause: Cause, span: Span) {
     match waited.iter_mut().find(|w| w.0 == cause) {
         Some(entry) => entry.1 += span,
         None => waited.push((cause, span)),

@@ -3,7 +3,7 @@
 use block::ObjectId;
 
 use super::turn::Seat;
-use crate::edit::Limits;
+use crate::edit::{GroupId, Limits};
 use crate::slab::NONE;
 
 /// The backend itself, parent of all.
@@ -24,21 +24,26 @@ pub(crate) enum Place {
 }
 
 /// What is on the path from a node up to the root.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Path {
     /// Something may hold requests back: a limit, a group, turns.
     pub has_policy: bool,
-    /// Something counts requests outstanding or in flight: turns without a limit, a floor.
-    pub is_counted: bool,
+    /// The first node that counts requests outstanding or in flight, for turns without a limit or for a floor.
+    pub counted_at: u32,
 }
 
-/// One object. An idle one costs this and its number in the index, nothing else.
+impl Default for Path {
+    fn default() -> Path {
+        Path { has_policy: false, counted_at: NONE }
+    }
+}
+
+/// One object. An idle one costs this and its number in the index, nothing else: two cache lines, the first with what
+/// every request looks at.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(crate) struct Node {
-    pub id: ObjectId,
     pub parent: u32,
-    /// Living children.
-    pub children: u32,
     /// Slots, or [`NONE`].
     pub limit: u32,
     pub group: u32,
@@ -51,24 +56,27 @@ pub(crate) struct Node {
     pub queued: u32,
     /// Requests addressed to it that have not ended.
     pub outstanding: u32,
-    /// Removed children whose requests have not ended.
-    pub lingering: u32,
     /// What `path` was found at.
     pub path_epoch: u32,
     pub path: Path,
+    pub place: Place,
+    /// Removed; the slot is free when the last outstanding request has ended.
+    pub dead: bool,
+    /// Its own queue waits nowhere: the first request in it goes at an appointed time.
+    pub called: bool,
     /// Its turn at its parent's desk.
     pub seat: Seat,
     /// Its turn at its group's desk.
     pub group_seat: Seat,
-    pub place: Place,
-    /// Its own queue waits nowhere: the first request in it goes at an appointed time.
-    pub called: bool,
-    /// How often it was in turn and sent away since its last appointment.
-    pub misses: u8,
+    pub id: ObjectId,
+    /// Living children.
+    pub children: u32,
+    /// Removed children whose requests have not ended.
+    pub lingering: u32,
     /// The number of the appointment, while called.
     pub appointment: u32,
-    /// Removed; the slot is free when the last outstanding request has ended.
-    pub dead: bool,
+    /// How often it was in turn and sent away since its last appointment.
+    pub misses: u8,
 }
 
 impl Node {
@@ -103,6 +111,8 @@ impl Node {
 /// One shared group.
 #[derive(Debug)]
 pub(crate) struct Group {
+    pub id: GroupId,
+    pub dead: bool,
     pub limits: Limits,
     pub limit: u32,
     pub desk: u32,

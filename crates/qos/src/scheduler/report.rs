@@ -1,72 +1,146 @@
 //! Accounts and status.
 
-use block::Cause;
+use block::{Bytes, Cause, LimitKind};
 
 use super::Scheduler;
-use super::limit::Owner;
-use crate::account::{GateStatus, GroupAccount, ObjectAccount};
+use super::floor::Guarantee;
+use crate::account::{FloorState, GateStatus, GroupAccount, ObjectAccount, Shortage};
 use crate::slab::NONE;
 
 impl Scheduler {
-    /// What each object did since the last call, for objects with requests or with something passed beneath them.
+    /// What each object did since the last call, for objects with requests, and for others with something passed or
+    /// promised beneath them. The work is in proportion to those, not to all objects.
     pub fn account(&mut self, out: &mut Vec<ObjectAccount>) {
-        for number in self.meters.numbers() {
-            if !self.meters[number].in_use {
-                continue;
+        let metered = std::mem::take(&mut self.metered);
+        self.metered = metered.into_iter().filter(|&meter| self.account_meter(meter, out)).collect();
+        for limit in std::mem::take(&mut self.passed) {
+            let (node, object) = self.limits[limit].node();
+            // One whose object has requests of its own was told above.
+            if node != NONE && self.limits[limit].has_passed() && self.nodes[node].limit == limit {
+                let passed = Some(self.limits[limit].take_passed());
+                let floor = self.account_floor(self.nodes[node].floor);
+                out.push(ObjectAccount { object, passed, floor, ..ObjectAccount::default() });
             }
-            let node = self.meters[number].node;
-            if self.meters[number].is_idle() {
-                self.meters[number].in_use = false;
-                self.meters.free(number);
-                self.nodes[node].meter = NONE;
-                continue;
-            }
-            let held = if self.meters[number].queued > 0 { self.what_holds(node) } else { Cause::Nothing };
-            let mut account = self.meters[number].take(self.now, held);
-            account.object = self.nodes[node].id;
-            let limit = self.nodes[node].limit;
-            if limit != NONE && self.limits[limit].has_rate() {
-                account.passed = Some(self.limits[limit].take_passed());
-            }
-            out.push(account);
         }
-        self.account_inner(out);
+        for at in 0..self.floors.active.len() {
+            let floor = self.floors.active[at];
+            if self.guarantees[floor].account.since < self.now && self.guarantees[floor].node != NONE {
+                let object = self.nodes[self.guarantees[floor].node].id;
+                let floor = self.account_floor(floor);
+                out.push(ObjectAccount { object, floor, ..ObjectAccount::default() });
+            }
+        }
     }
 
-    /// Objects that had no requests of their own, while something beneath them passed their ceiling.
-    fn account_inner(&mut self, out: &mut Vec<ObjectAccount>) {
-        for number in self.limits.numbers() {
-            let limit = &mut self.limits[number];
-            let Owner::Node(node, object) = limit.owner else { continue };
-            if limit.is_retired() || !limit.has_rate() || !limit.has_passed() || self.nodes[node].meter != NONE {
-                continue;
+    /// One object with requests. False if it had none for a whole interval: its meter is free.
+    fn account_meter(&mut self, meter: u32, out: &mut Vec<ObjectAccount>) -> bool {
+        let record = &self.meters[meter];
+        let node = record.node;
+        if !record.in_use || record.is_idle() {
+            if record.in_use {
+                self.nodes[node].meter = NONE;
             }
-            out.push(ObjectAccount { object, passed: Some(limit.take_passed()), ..ObjectAccount::default() });
+            self.meters.free(meter);
+            return false;
         }
+        let held = if record.queued > 0 { self.what_holds(node) } else { Cause::Nothing };
+        let mut account = self.meters[meter].take(self.now, held);
+        account.object = self.nodes[node].id;
+        account.floor = self.account_floor(self.nodes[node].floor);
+        let limit = self.nodes[node].limit;
+        if limit != NONE && self.limits[limit].has_rate() {
+            account.passed = Some(self.limits[limit].take_passed());
+        }
+        out.push(account);
+        true
+    }
+
+    /// How a floor fared since the last account.
+    fn account_floor(&mut self, floor: u32) -> FloorState {
+        if floor == NONE {
+            return FloorState::NotSet;
+        }
+        let (now, phi) = (self.now, self.floors.phi);
+        let guarantee = &mut self.guarantees[floor];
+        guarantee.touch(now);
+        let state = fared(guarantee, now.since(guarantee.account.since).as_secs_f64(), phi);
+        guarantee.account.restart(now);
+        state
     }
 
     /// What each shared group passed since the last call.
     pub fn account_groups(&mut self, out: &mut Vec<GroupAccount>) {
-        for number in self.limits.numbers() {
-            let limit = &mut self.limits[number];
-            if let Owner::Group(slot, group) = limit.owner
-                && !limit.is_retired()
-            {
-                out.push(GroupAccount { group, members: self.groups[slot].members, passed: limit.take_passed() });
+        for slot in self.groups.numbers() {
+            let group = &self.groups[slot];
+            if !group.dead {
+                let passed = self.limits[group.limit].take_passed();
+                out.push(GroupAccount { group: group.id, members: group.members, passed });
             }
         }
     }
 
     /// The state of the whole.
     pub fn status(&self) -> GateStatus {
+        let (iops, bytes) = (self.floors.iops, self.floors.bytes);
+        let (best_iops, best_bytes) = (self.pace.best_ops(), self.pace.best_bytes());
+        let is_near = |sum: u64, best: u64| best > 0 && u128::from(sum) * 10 > u128::from(best) * 8;
         GateStatus {
             queued: u64::from(self.queued),
             in_flight: u64::from(self.flying),
             objects: self.nodes.len() as u64 - 1,
             groups: self.groups.len() as u64,
-            phi_per_mille: (self.floors.phi * 1000.0) as u32,
             window_milli: (self.floors.set > 0).then(|| self.floors.window.milli()),
-            ..GateStatus::default()
+            phi_per_mille: per_mille(self.floors.phi),
+            best_iops,
+            best_bytes: Bytes(best_bytes),
+            floors_iops: iops,
+            floors_bytes: Bytes(bytes),
+            floors_near_best: is_near(iops, best_iops) || is_near(bytes, best_bytes),
         }
+    }
+}
+
+fn per_mille(part: f64) -> u32 {
+    (part * 1000.0).round() as u32
+}
+
+/// The kind that is further behind decides. 1 % below is met.
+fn fared(guarantee: &Guarantee, seconds: f64, phi: f64) -> FloorState {
+    let (wanted, tally) = (guarantee.wanted(), &guarantee.account);
+    let kinds = [
+        (LimitKind::Iops, wanted.iops.map(|r| r.0), tally.served.ops),
+        (LimitKind::Throughput, wanted.bytes.map(|r| r.0), tally.served.bytes),
+    ];
+    let short = kinds
+        .into_iter()
+        .filter_map(|(kind, wanted, served)| Some((kind, wanted?, served as f64 / seconds.max(1e-9))))
+        .filter(|&(_, wanted, served)| served < 0.99 * wanted as f64)
+        .min_by(|a, b| (a.2 / a.1 as f64).total_cmp(&(b.2 / b.1 as f64)));
+    let asks = tally.idle.as_secs_f64() < 0.5 * seconds;
+    match short {
+        Some((kind, wanted, served)) if asks => {
+            FloorState::Short { served: served as u64, wanted, kind, why: shortage(guarantee, served, wanted, phi) }
+        }
+        _ => FloorState::Met,
+    }
+}
+
+fn shortage(guarantee: &Guarantee, served: f64, wanted: u64, phi: f64) -> Shortage {
+    let second = guarantee.gauge.second;
+    let depth = second.outstanding / second.time.max(1e-9);
+    // Little's law: rate × time each = requests outstanding; at the best time that was seen, or else at the present one.
+    let least = if guarantee.best_service.is_finite() {
+        (wanted as f64 * guarantee.best_service).ceil()
+    } else {
+        (depth * wanted as f64 / served.max(1e-9)).ceil()
+    };
+    let needs = Shortage::NeedsOutstanding((least as u64).max(depth as u64 + 1));
+    match () {
+        () if guarantee.account.capped => Shortage::CeilingAbove,
+        () if guarantee.part < 1.0 => needs,
+        // While the floors fill the backend by themselves, the time a request takes is theirs, not the device's.
+        () if phi < 0.995 => Shortage::Overcommitted { phi_per_mille: per_mille(phi) },
+        () if depth < 0.95 * least => needs,
+        () => Shortage::Adjusting,
     }
 }

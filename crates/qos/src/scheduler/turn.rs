@@ -70,6 +70,17 @@ pub(crate) struct Seat {
     pub listed: bool,
 }
 
+/// One service to be charged.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Turn {
+    /// What it costs.
+    pub cost: u64,
+    /// How far behind its equals a child that paused may come back.
+    pub slack: u64,
+    /// Whether it was its turn, or a floor went ahead.
+    pub by_turn: bool,
+}
+
 /// The waiting room before a node or a group.
 #[derive(Debug, Default)]
 pub(crate) struct Desk {
@@ -95,13 +106,14 @@ impl Desk {
 
     /// Charges a child for a request. By its turn, or by another way past this desk: its tag moves on. By a floor, ahead
     /// of its turn: its tag moves on up to a bound, and those whose turn it is are not passed over.
-    pub fn charge(&mut self, seat: &mut Seat, cost: u64, slack: u64, by_turn: bool) {
+    #[inline]
+    pub fn charge(&mut self, seat: &mut Seat, turn: Turn) {
         if !seat.waiting {
-            seat.tag = self.tag_on_arrival(seat.tag, slack);
-        } else if by_turn {
+            seat.tag = self.tag_on_arrival(seat.tag, turn.slack);
+        } else if turn.by_turn {
             self.now = self.now.max(seat.tag);
         }
-        let most = if by_turn { u64::MAX } else { seat.tag.max(self.now + FLOOR_LEAD) };
-        seat.tag = (seat.tag + cost).min(most);
+        let most = if turn.by_turn { u64::MAX } else { seat.tag.max(self.now + FLOOR_LEAD) };
+        seat.tag = (seat.tag + turn.cost).min(most);
     }
 }

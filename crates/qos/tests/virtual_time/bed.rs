@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use block::{
-    Buf, Bytes, BytesPerSecond, Completion, Iops, ObjectId, Op, OpKind, Request, Span, Submitted, Target, Ticket, Time,
+    Buf, Bytes, BytesPerSecond, Completion, Iops, ObjectId, Op, OpKind, Request, Submitted, Target, Ticket, Time,
     Traits, Wakeup,
 };
 use qos::{Ceiling, Edit, Floor, Gate, GroupId, Limits, Settings};
@@ -37,7 +37,6 @@ impl Dice {
 /// Parallel servers behind one first-come queue.
 #[derive(Debug)]
 pub struct Device {
-    pub servers: usize,
     /// Nanoseconds a request of no bytes takes.
     pub service_ns: u64,
     /// Nanoseconds more per KiB.
@@ -64,7 +63,6 @@ pub struct Device {
 impl Device {
     pub fn new(servers: usize, service_ns: u64) -> Device {
         Device {
-            servers,
             service_ns,
             per_kib_ns: 0,
             jitter_percent: 0,
@@ -109,7 +107,7 @@ impl Target for Device {
             bins.resize(bin + 1, (0, 0));
         }
         bins[bin].0 += 1;
-        bins[bin].1 += counted(&request);
+        bins[bin].1 = bins[bin].1.saturating_add(counted(&request));
         if let Some(log) = &mut self.log {
             log.push((now, request.object, request.at));
         }
@@ -251,6 +249,7 @@ impl Bed {
     }
 
     /// A change at once.
+    #[allow(clippy::needless_pass_by_value, reason = "every call makes its edit on the spot")]
     pub fn edit(&mut self, edit: Edit) -> &mut Bed {
         self.gate.edit(Time::from_nanos(self.now), &edit).unwrap();
         self
@@ -403,9 +402,4 @@ pub fn bytes(rate: u64) -> Limits {
 
 pub fn floor(rate: u64) -> Limits {
     Limits { floor: Floor { iops: Some(Iops(rate)), bytes: None }, ..Limits::default() }
-}
-
-/// A span in nanoseconds.
-pub fn ns(span: Span) -> u64 {
-    span.as_nanos()
 }

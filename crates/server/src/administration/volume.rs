@@ -148,11 +148,11 @@ mod tests {
         let mut administration = Administration::new(qos::RegistrySettings::default());
         let mut run = |line: &str| administration.execute(line, Time::ZERO, &|_| 0).map_err(|error| error.to_string());
         for line in ["vserver create s", "volume create v -size 1MB", "lun create /vol/v/l -size 1MB"] {
-            run(line).unwrap();
+            let _ = run(line).unwrap();
         }
         assert_eq!(run("volume delete v").unwrap_err(), "s:/vol/v: still has LUNs: l; delete them first");
         assert!(matches!(run("lun delete /vol/v/l").unwrap().effects[..], [Effect::Remove { .. }]));
-        run("volume delete v").unwrap();
-        assert!(run("lun show").unwrap().answer.contains("no entries"));
+        let _ = run("volume delete v").unwrap();
+        assert!(run("lun show").unwrap().answer.contains("currently empty"));
     }
 }

@@ -1,14 +1,19 @@
 //! The handshake's part of a session.
 
-use super::{Around, Ending, Link, Phase, Session};
-use block::ObjectId;
-use nbd::{Rules, ServerStep};
+use super::link::Link;
+use super::{Around, Ending, Phase, Session};
+use nbd::ServerStep;
 
 impl Session {
-    /// Handles the options that are here. True when the handshake is over and transmission has begun.
+    /// Handles the options that are here, then asks for more. True when the handshake is over and transmission has begun.
     pub(super) fn shake_hands(&mut self, around: &mut Around<'_>) -> bool {
         loop {
             let Phase::Handshake(handshake) = &mut self.phase else { return true };
+            if self.tx.is_busy() && !self.tx.is_empty() {
+                // A client that asks and does not listen: an answer may be long, so no more than one waits here. Nothing
+                // is received either: what is here could not be read meanwhile.
+                return false;
+            }
             around.scratch.clear();
             let (exports, out) = (around.exports, &mut *around.scratch);
             let step = self.rx.unread(around.io, |bytes| {
@@ -18,19 +23,17 @@ impl Session {
             });
             let Some(step) = step else { return false };
             if !around.scratch.is_empty() {
-                self.tx.next.header(around.scratch);
+                self.tx.say(around.scratch);
+                self.send(around);
             }
             match step {
                 Ok(ServerStep::Continue) => {}
-                Ok(ServerStep::NeedMore(_)) => return false,
+                Ok(ServerStep::NeedMore(_)) => {
+                    self.receive(around);
+                    return false;
+                }
                 Ok(ServerStep::Transmission(admitted)) => {
-                    let link = Link {
-                        rules: Rules::of_server(&admitted),
-                        object: ObjectId(admitted.export.id as u32),
-                        allocation: admitted.settings.allocation,
-                        held: None,
-                    };
-                    self.phase = Phase::Transmission(Box::new(link));
+                    self.phase = Phase::Transmission(Box::new(Link::new(&admitted)));
                     return true;
                 }
                 // TLS is off, so it is never started.

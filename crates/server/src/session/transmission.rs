@@ -1,6 +1,9 @@
 //! The transmission's part of a session: requests in, replies out.
 
-use super::{Around, Ending, Held, Payload, Pending, Phase, Session};
+use super::link::{Held, Link, Payload};
+use super::sender::Load;
+use super::{Around, Ending, Pending, Phase, Session, Wait};
+use crate::claims::{Claim, STATUS, claim_of};
 use block::{Buf, Completion, Fault, Op, OpKind, Submitted};
 use nbd::{Command, CommandFlags, Errno, Parsed, ReplyTo, Request};
 
@@ -8,7 +11,7 @@ impl Session {
     /// Works off what is here, then asks for more.
     pub(super) fn parse(&mut self, around: &mut Around<'_>) {
         if matches!(self.phase, Phase::Handshake(_)) && !self.shake_hands(around) {
-            return self.receive(around);
+            return;
         }
         loop {
             let Phase::Transmission(link) = &mut self.phase else { return };
@@ -53,30 +56,62 @@ impl Session {
             self.ending = Ending::Draining;
             return false;
         }
-        if let Err(errno) = self.link().rules.check(&request) {
-            self.refuse(&request, errno, around);
-            return request.payload == 0 || self.fill(Payload { request, buf: None, filled: 0 }, around);
-        }
-        let outstanding = self.pending.len() - self.free.len();
-        let bytes = data_of(&request);
-        let full = self.in_flight + bytes > around.limits.connection_in_flight.0
-            || outstanding >= around.limits.connection_requests as usize;
-        if full && self.in_flight > 0 {
-            return self.hold(Held::Parsed(request));
+        let claim = match self.link().rules.check(&request) {
+            Ok(()) => self.link().claim(&request),
+            Err(errno) => return self.refuse(request, errno, around),
+        };
+        match self.ask(claim, around) {
+            Claim::Granted => {}
+            Claim::Later => return self.hold(Held::Parsed(request)),
+            Claim::Never => return self.refuse(request, Errno::NoMemory, around),
         }
         if request.command != Command::Write {
+            self.take_on(claim, around);
             let op = op_of(&request);
-            return self.submit(&request, op, around);
+            return self.submit(&request, op, claim, around);
         }
-        match around.io.take(request.payload) {
-            Some(buf) => self.fill(Payload { request, buf: Some(buf), filled: 0 }, around),
-            None => self.hold(Held::Parsed(request)),
+        let Some(buf) = around.io.take(request.payload) else {
+            // There is enough, but not in one piece.
+            self.wait_for_others();
+            return self.hold(Held::Parsed(request));
+        };
+        self.take_on(claim, around);
+        self.fill(Payload { request, buf: Some(buf), filled: 0, claim, since: around.now }, around)
+    }
+
+    /// Whether a request that claims so much may come in now. For the connection's own limits it waits until one of its
+    /// own requests has ended, for the shard's memory until others have given back.
+    fn ask(&mut self, claim: u64, around: &Around<'_>) -> Claim {
+        let (limits, load) = (around.limits, self.load);
+        if load.requests >= limits.connection_requests
+            || load.requests > 0 && load.bytes + claim > limits.connection_in_flight.0
+        {
+            return Claim::Later;
         }
+        let answer = around.claims.ask(load.bytes, claim);
+        if answer == Claim::Later {
+            self.wait_for_others();
+        }
+        answer
+    }
+
+    fn wait_for_others(&mut self) {
+        self.waits = Some(if self.load.requests == 0 { Wait::Starving } else { Wait::Room });
+    }
+
+    fn take_on(&mut self, claim: u64, around: &mut Around<'_>) {
+        self.load.requests += 1;
+        self.load.bytes += claim;
+        around.claims.take(claim);
+    }
+
+    pub(super) fn release_request(&mut self, claim: u64, around: &mut Around<'_>) {
+        self.release(Load { requests: 1, bytes: claim }, around);
     }
 
     /// Moves a write's bytes to where they belong; false when more have to come.
     fn fill(&mut self, mut payload: Payload, around: &mut Around<'_>) -> bool {
-        let Payload { request, buf, filled } = &mut payload;
+        let Payload { request, buf, filled, .. } = &mut payload;
         let missing = (request.payload - *filled) as usize;
         let moved = self.rx.unread(around.io, |bytes| {
             let here = bytes.len().min(missing);
@@ -89,7 +124,7 @@ impl Session {
         *filled += moved.unwrap_or(0);
         if *filled == request.payload {
             return match payload.buf {
-                Some(buf) => self.submit(&payload.request, Op::Write(buf), around),
+                Some(buf) => self.submit(&payload.request, Op::Write(buf), payload.claim, around),
                 None => true,
             };
         }
@@ -121,15 +156,13 @@ impl Session {
     }
 
     /// Gives a request its tag and hands it to the gate; false when the gate is full.
-    fn submit(&mut self, request: &Request, op: Op, around: &mut Around<'_>) -> bool {
+    fn submit(&mut self, request: &Request, op: Op, claim: u64, around: &mut Around<'_>) -> bool {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.pending.push(None);
             self.pending.len() as u32 - 1
         });
-        let bytes = data_of(request);
-        self.in_flight += bytes;
         let ticket = block::Ticket(u64::MAX);
-        self.pending[slot as usize] = Some(Pending { request: *request, ticket, bytes });
+        self.pending[slot as usize] = Some(Pending { request: *request, ticket, claim });
         let request = block::Request {
             tag: u64::from(self.index) << 32 | u64::from(slot),
             object: self.link().object,
@@ -151,7 +184,21 @@ impl Session {
                 }
                 true
             }
-            Submitted::Full(request) => self.hold(Held::Refused(request)),
+            Submitted::Full(request) => {
+                self.waits = Some(Wait::Room);
+                self.hold(Held::Refused(request))
+            }
+        }
+    }
+
+    /// Hands over what the gate was too full for: it was asked, so it is answered also when nothing more is read.
+    pub(super) fn hand_over_held(&mut self, around: &mut Around<'_>) {
+        let Phase::Transmission(link) = &mut self.phase else { return };
+        match link.held.take() {
+            Some(Held::Refused(request)) => {
+                self.hand_over(request, around);
+            }
+            held => link.held = held,
         }
     }
 
@@ -162,56 +209,56 @@ impl Session {
 
     /// Writes the reply of a request that has ended.
     pub(super) fn reply(&mut self, pending: &Pending, completion: Completion, around: &mut Around<'_>) {
-        let link = match &self.phase {
-            Phase::Transmission(link) => link,
-            Phase::Handshake(_) => unreachable!("requests come after the handshake"),
-        };
+        let buf = completion.buf;
+        if self.ending == Ending::Broken {
+            self.release_request(pending.claim, around);
+            return buf.into_iter().for_each(|buf| around.io.give(buf));
+        }
+        let Phase::Transmission(link) = &self.phase else { unreachable!("requests come after the handshake") };
         let framing = link.rules.framing;
         let (out, to) = (&mut *around.scratch, ReplyTo::from(&pending.request));
         out.clear();
-        let buf = completion.buf;
-        let data = match (completion.kind, completion.result) {
-            (_, Err(fault)) => {
-                framing.error(out, to, errno_of(fault), &format!("{} failed: {fault:?}", word_of(completion.kind)));
-                None
+        // Data and extents count as in flight until they are sent; otherwise what remains is the reply's head.
+        let mut keep = claim_of(0);
+        let mut data = None;
+        match (completion.kind, completion.result, buf) {
+            (kind, Err(fault), buf) => {
+                framing.error(out, to, errno_of(fault), &format!("{} failed: {fault:?}", word_of(kind)));
+                buf.into_iter().for_each(|buf| around.io.give(buf));
             }
-            (OpKind::Read, Ok(())) if buf.is_some() => {
+            (OpKind::Read, Ok(()), Some(buf)) => {
                 framing.read(out, to, completion.len as u32);
-                Some(())
+                (keep, data) = (pending.claim, Some(buf));
             }
-            (OpKind::Status, Ok(())) => {
+            (OpKind::Status, Ok(()), _) => {
                 status(out, link, pending, &completion.extents);
-                None
+                keep = pending.claim;
             }
-            _ => {
+            (_, Ok(()), buf) => {
                 framing.ok(out, to);
-                None
-            }
-        };
-        if self.ending == Ending::Broken {
-            self.in_flight -= pending.bytes;
-            buf.into_iter().for_each(|buf| around.io.give(buf));
-            return;
-        }
-        self.tx.next.header(around.scratch);
-        match (data, buf) {
-            // It counts as in flight until it is sent.
-            (Some(()), Some(buf)) => self.tx.next.data(buf),
-            (_, buf) => {
-                self.in_flight -= pending.bytes;
                 buf.into_iter().for_each(|buf| around.io.give(buf));
             }
         }
+        self.tx.reply(around.scratch, data, keep);
+        self.release(Load { requests: 0, bytes: pending.claim - keep }, around);
     }
 
-    fn refuse(&mut self, request: &Request, errno: Errno, around: &mut Around<'_>) {
+    /// Answers a request that is not carried out, and takes its payload off the stream.
+    fn refuse(&mut self, request: Request, errno: Errno, around: &mut Around<'_>) -> bool {
+        let claim = claim_of(0);
+        if self.ask(claim, around) != Claim::Granted {
+            return self.hold(Held::Parsed(request));
+        }
+        self.take_on(claim, around);
         around.scratch.clear();
         let message = format!("{:?} at {} of {} bytes: {errno}", request.command, request.offset, request.length);
-        self.link().rules.framing.error(around.scratch, ReplyTo::from(request), errno, &message);
-        self.tx.next.header(around.scratch);
+        self.link().rules.framing.error(around.scratch, ReplyTo::from(&request), errno, &message);
+        self.tx.reply(around.scratch, None, claim);
+        let thrown_away = Payload { request, buf: None, filled: 0, claim: 0, since: around.now };
+        request.payload == 0 || self.fill(thrown_away, around)
     }
 
-    fn link(&mut self) -> &mut super::Link {
+    fn link(&mut self) -> &mut Link {
         match &mut self.phase {
             Phase::Transmission(link) => link,
             Phase::Handshake(_) => unreachable!("requests come after the handshake"),
@@ -219,11 +266,20 @@ impl Session {
     }
 }
 
-/// Bytes of data that a request moves, which count against the limit in flight.
-fn data_of(request: &Request) -> u64 {
-    match request.command {
-        Command::Read | Command::Write => request.length,
-        _ => 0,
+impl Link {
+    /// What a request claims of the shard's memory, in bytes.
+    fn claim(&self, request: &Request) -> u64 {
+        match request.command {
+            // Read in whole blocks.
+            Command::Read => {
+                let align = u64::from(self.align);
+                let from = request.offset - request.offset % align;
+                claim_of((request.offset + request.length).next_multiple_of(align) - from)
+            }
+            Command::Write => claim_of(request.length),
+            Command::BlockStatus => claim_of(STATUS),
+            _ => claim_of(0),
+        }
     }
 }
 
@@ -244,7 +300,7 @@ fn op_of(request: &Request) -> Op {
 }
 
 /// The answer to a block status, cut to what was asked.
-fn status(out: &mut Vec<u8>, link: &super::Link, pending: &Pending, extents: &[block::Extent]) {
+fn status(out: &mut Vec<u8>, link: &Link, pending: &Pending, extents: &[block::Extent]) {
     let mut extents: Vec<nbd::Extent> =
         extents.iter().map(|extent| nbd::Extent::allocation(extent.len, extent.hole, extent.zero)).collect();
     nbd::fit_extents(&mut extents, &pending.request);

@@ -1,0 +1,157 @@
+//! Wrong input: one line that names the key, the rule and the value; exit code 2; and nothing made.
+
+use crate::plan::PLAN;
+use crate::running::{Ended, run, seawall};
+use crate::scratch::Scratch;
+
+/// Runs the program in a folder that holds a few things, and compares: it must complain in one line with every part in
+/// `names`, and the folder must be as it was.
+fn refused(scratch: &Scratch, arguments: &[&str], names: &[&str]) {
+    let before = scratch.listing();
+    let ended = run(seawall(scratch.path()).args(arguments));
+    let told = format!("{arguments:?}\n{}{}", ended.out, ended.err);
+    complaint(&ended, names, &told);
+    assert_eq!(ended.err.lines().count(), 1, "{told}");
+    assert_eq!(scratch.listing(), before, "{told}");
+}
+
+fn complaint(ended: &Ended, names: &[&str], told: &str) {
+    assert_eq!(ended.code, Some(2), "{told}");
+    assert_eq!(ended.out, "", "{told}");
+    assert!(ended.err.starts_with("seawall: "), "{told}");
+    for part in names {
+        assert!(ended.err.contains(part), "no {part:?} in: {told}");
+    }
+}
+
+/// Flags of every command.
+#[test]
+fn wrong_flags_are_refused_in_one_line() {
+    let scratch = Scratch::new();
+    let file = "a_file";
+    std::fs::write(scratch.join(file), "somebody's").unwrap();
+    std::fs::create_dir(scratch.join("folder")).unwrap();
+    std::fs::write(scratch.join("folder/thesis.txt"), "years of work").unwrap();
+    let long = format!("unix:/{}", "a".repeat(107));
+    let cases: &[(&[&str], &[&str])] = &[
+        (&["bogus"], &["'bogus'"]),
+        (&["demo", "extra"], &["'extra'"]),
+        (&["demo", "--sizee", "1MiB"], &["--sizee", "--size"]),
+        (&["demo", "--size", "lots"], &["--size", "must be", "\"lots\""]),
+        (&["demo", "--size", "10XB"], &["--size", "must be", "\"10XB\""]),
+        (&["demo", "--size", "0"], &["--size", "at least 1 MiB", "\"0\""]),
+        (&["demo", "--size", "1025KiB"], &["--size", "multiple of 4 KiB", "\"1025KiB\""]),
+        (&["demo", "--size", "-1"], &["-1"]),
+        (&["demo", "--size", "100PB"], &["--dir", "are needed", "are free", "--size"]),
+        (&["demo", "--out", "new", "--size", "100PB"], &["are needed"]),
+        (&["demo", "--phase-seconds", "1"], &["--phase-seconds", "from 2 to 86400", "\"1\""]),
+        (&["demo", "--phase-seconds", "soon"], &["--phase-seconds", "must be", "\"soon\""]),
+        (&["demo", "--scale", "0"], &["--scale", "from 0.0001 to 10000", "\"0\""]),
+        (&["demo", "--scale", "nan"], &["--scale", "must be a number", "\"nan\""]),
+        (&["demo", "--dir", "folder"], &["--dir folder", "exists already", "name one that does not"]),
+        (&["demo", "--dir", "nowhere/pool"], &["--dir nowhere/pool", "make it first"]),
+        (&["demo", "--out", file], &["--out a_file", "must be a folder", "name another place"]),
+        // Nobody may make a folder there, not even root.
+        (&["demo", "--out", "/sys/seawall"], &["--out /sys/seawall", "name another place"]),
+        (&["demo", "--dir", "/sys/seawall"], &["--dir /sys/seawall"]),
+        (&["run"], &["<PLAN>"]),
+        (&["run", "nowhere.toml"], &["nowhere.toml", "No such file"]),
+        (&["run", "folder"], &["folder", "Is a directory"]),
+        (&["simulate", "nowhere.toml"], &["nowhere.toml", "No such file"]),
+        (&["simulate", "folder/thesis.txt"], &["folder/thesis.txt:1", "not valid TOML"]),
+        (&["serve"], &["--pool"]),
+        (&["serve", "--pool", "nowhere"], &["--pool nowhere", "no pool there", "--create"]),
+        (&["serve", "--pool", "folder"], &["--pool folder", "not a pool", "name a folder"]),
+        (&["serve", "--pool", "folder", "--create"], &["--pool folder", "not a pool", "name a folder"]),
+        (&["serve", "--pool", file, "--create"], &["--pool a_file", "must be a folder"]),
+        (&["serve", "--pool", "/sys/seawall", "--create"], &["--pool /sys/seawall", "make the folder"]),
+        (&["serve", "--pool", "new", "--create", "--listen", "here"], &["--listen", "HOST:PORT", "\"here\""]),
+        (&["serve", "--pool", "new", "--create", "--listen", "127.0.0.1:99999"], &["--listen", "127.0.0.1:99999"]),
+        (&["serve", "--pool", "new", "--create", "--listen", &long], &["--listen", "107 bytes", "shorter"]),
+        (&["serve", "--pool", "new", "--create", "--listen", "unix:nowhere/s"], &["--listen unix:nowhere/s"]),
+        // An address of documentation (RFC 5737), which no machine has.
+        (&["serve", "--pool", "new", "--create", "--listen", "192.0.2.1:0"], &["--listen 192.0.2.1:0"]),
+        (&["shell"], &["--pool"]),
+        (&["shell", "--pool", "nowhere", "-c", "volume show"], &["--pool nowhere", "seawall serve --pool nowhere"]),
+    ];
+    for (arguments, names) in cases {
+        refused(&scratch, arguments, names);
+    }
+}
+
+/// One mistake in a plan at a time: the line names the file and its line, the key, the rule and the value.
+#[test]
+fn each_mistake_in_a_plan_is_one_line() {
+    let scratch = Scratch::new();
+    let cases: &[(&str, &str, &[&str])] = &[
+        ("title = \"One host, one ceiling\"\n", "", &["title", "missing"]),
+        ("seed = 7", "seed = \"x\"", &["plan.toml:3", "seed", "must be", "x"]),
+        ("seed = 7", "sead = 7", &["plan.toml:3", "sead", "no such key", "seed"]),
+        ("seed = 7", "seed = = 7", &["plan.toml:3", "not valid TOML"]),
+        ("svm = \"svm01\"", "svm = \"a b\"", &["svm", "a b"]),
+        ("[server]\nsvm = \"svm01\"\n", "", &["server", "missing"]),
+        ("size = \"16MiB\"", "size = \"16XB\"", &["plan.toml:10", "size", "16XB"]),
+        ("size = \"16MiB\"", "size = \"1000\"", &["plan.toml:10", "size", "multiple of", "1000"]),
+        ("size = \"16MiB\"", "size = 16.5", &["plan.toml:10", "size", "16.5"]),
+        ("/vol/vol1/lun1", "/vol/vol9/lun1", &["plan.toml:14", "lun", "/vol/vol9/lun1", "/vol/vol1/lun1"]),
+        ("\"random\"", "\"randm\"", &["plan.toml:15", "pattern", "must be", "randm", "random"]),
+        ("read_percent = 70", "read_percent = 170", &["plan.toml:16", "read_percent", "170"]),
+        ("block = \"4k\"", "block = \"64MiB\"", &["plan.toml:17", "block"]),
+        ("block = \"4k\"", "block = \"0\"", &["plan.toml:17", "block"]),
+        ("connections = 2", "connections = 0", &["connections", "1 or more"]),
+        ("depth = 8\n", "depth = 0\n", &["depth"]),
+        ("depth = 8\n", "", &["depth", "missing"]),
+        ("depth = 8\n", "depth = 8\nrate = 100\n", &["contradicts"]),
+        ("seconds = 2", "seconds = 0", &["seconds", "1 or more"]),
+        ("seconds = 2", "seconds = 2\nserver2 = { depth = 1 }", &["server2", "no such key"]),
+        ("name = \"held\"", "name = \"free\"", &["name", "free", "choose another"]),
+        ("-max-throughput", "-mx-throughput", &["phase \"held\"", "-mx-throughput", "-max-throughput"]),
+        ("500IOPS", "500IOPSS", &["phase \"held\"", "500IOPSS", "not a throughput"]),
+        ("\"ceiling-held\"", "\"ceiling-help\"", &["kind", "ceiling-help", "ceiling-held"]),
+        ("tolerance = 0.01", "tolerance = 2", &["tolerance", "2"]),
+        ("\"parallel-servers\"", "\"tape\"", &["kind", "tape"]),
+        ("service = \"500us\"", "service = \"500\"", &["service", "500"]),
+    ];
+    for (right, wrong, names) in cases {
+        assert_eq!(PLAN.matches(right).count().min(1), 1, "{right} is in the plan");
+        let text = PLAN.trim_start().replacen(right, wrong, 1);
+        std::fs::write(scratch.join("plan.toml"), &text).unwrap();
+        let names = [&["plan.toml"], *names].concat();
+        for command in ["simulate", "run"] {
+            refused(&scratch, &[command, "plan.toml"], &names);
+        }
+    }
+}
+
+/// Several mistakes at once: a line for each, so that one reading mends them all.
+#[test]
+fn several_mistakes_in_a_plan_are_told_together() {
+    let scratch = Scratch::new();
+    let text = PLAN.replace("seed = 7", "sead = 7").replace("\"random\"", "\"randm\"");
+    std::fs::write(scratch.join("plan.toml"), text).unwrap();
+    let before = scratch.listing();
+    let ended = run(seawall(scratch.path()).args(["run", "plan.toml"]));
+    complaint(&ended, &["sead", "randm"], &ended.err);
+    assert_eq!(ended.err.lines().count(), 2, "{}", ended.err);
+    assert_eq!(scratch.listing(), before);
+}
+
+/// A plan that needs a device it does not name cannot be simulated; it can be run.
+#[test]
+fn a_plan_without_a_device_is_not_simulated() {
+    let scratch = Scratch::new();
+    let text = PLAN.split("[device]").next().unwrap();
+    std::fs::write(scratch.join("plan.toml"), text).unwrap();
+    refused(&scratch, &["simulate", "plan.toml"], &["plan.toml", "[device]"]);
+}
+
+/// Settings of a pool: a wrong key and a wrong value are refused with their line, and the folder stays as it was.
+#[test]
+fn wrong_settings_of_a_pool_are_refused() {
+    let scratch = Scratch::new();
+    std::fs::create_dir(scratch.join("pool")).unwrap();
+    for (text, names) in [("\ncash = \"page\"\n", ["line 2", "cash"]), ("cache = \"pag\"\n", ["line 1", "pag"])] {
+        std::fs::write(scratch.join("pool/seawall.toml"), text).unwrap();
+        refused(&scratch, &["serve", "--pool", "pool", "--create"], &[&["pool/seawall.toml"], &names[..]].concat());
+    }
+}

@@ -1,0 +1,44 @@
+//! Ctrl-C: a clean stop at any moment, and an end at once for who asks twice.
+
+use crate::plan;
+use crate::results::{phases, recording};
+use crate::running::{Running, seawall};
+use crate::scratch::Scratch;
+
+/// Ctrl-C while 3 × 1 GiB are being filled: exit code 2, one line, no pool, no results.
+#[test]
+fn a_stop_while_volumes_are_filled_leaves_nothing() {
+    let scratch = Scratch::new();
+    let mut command = seawall(scratch.path());
+    command.args(["demo", "--size", "1GiB"]);
+    let mut demo = Running::start(command);
+    demo.wait_for("filling");
+    demo.signal("INT");
+    let (status, lines) = demo.end();
+    assert_eq!(status.code(), Some(2), "{lines:?}");
+    assert_eq!(lines.last().unwrap(), "seawall: stopped while the volumes were being filled");
+    assert_eq!(scratch.listing(), [""; 0]);
+}
+
+/// Ctrl-C in the second of two phases: exit code 2, no pool, and what was measured kept and marked as cut short.
+#[test]
+fn a_stop_in_a_phase_keeps_what_was_measured() {
+    let scratch = Scratch::new();
+    // Long enough that nobody waits for its end.
+    let text = plan::PLAN.replace("seconds = 4", "seconds = 600");
+    let mut command = seawall(scratch.path());
+    command.arg("run").arg(plan::write(&scratch, &text)).args(["--out", "results"]);
+    let mut run = Running::start(command);
+    run.wait_for("0:03 held");
+    run.signal("INT");
+    let (status, lines) = run.end();
+    assert_eq!(status.code(), Some(2), "{lines:?}");
+    assert!(lines.last().unwrap().contains("marked as cut short"), "{lines:?}");
+    let recording = recording(&scratch.join("results"));
+    assert!(recording.origin.cut_short);
+    assert_eq!(phases(&recording), ["free", "held"]);
+    // Two seconds of `free` and at least one of `held`.
+    assert!(recording.workloads[0].intervals.len() >= 3);
+    let pools = scratch.listing().into_iter().filter(|path| path.contains("pool")).collect::<Vec<_>>();
+    assert_eq!(pools, [""; 0]);
+}

@@ -1,0 +1,88 @@
+//! `seawall serve`: its beginning and its end.
+
+use crate::requires::{client, requires};
+use crate::running::Running;
+use crate::scratch::Scratch;
+use crate::server::{LUN, Server};
+use std::os::unix::fs::PermissionsExt as _;
+
+/// A client in libnbd's shell that asks for `count` reads at once, says so when the first is answered, and says at the
+/// end how many were.
+fn reader(server: &Server, count: u32) -> Running {
+    let script = format!(
+        "
+import nbd, sys
+h = nbd.NBD()
+h.connect_uri('{}')
+cookies = [h.aio_pread(nbd.Buffer(4096), at * 4096) for at in range({count})]
+while h.aio_in_flight() == {count}:
+    h.poll(-1)
+print('asked', flush=True)
+try:
+    while h.aio_in_flight() > 0:
+        h.poll(-1)
+except nbd.Error as error:
+    print(error)
+answered = {count} - h.aio_in_flight()
+print('answered', answered, flush=True)
+",
+        server.uri(LUN)
+    );
+    let mut command = client("python3");
+    command.arg("-c").arg(script);
+    Running::start(command)
+}
+
+/// A stop answers what was asked. Forty reads wait at a ceiling of 20 IOPS, two seconds' worth, when SIGTERM comes; all
+/// are answered, then the server ends with exit code 0 and takes its sockets with it.
+#[test]
+fn a_stop_answers_what_was_asked() {
+    requires!("nbdsh");
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch);
+    server.make_lun("8MiB");
+    server.tell(&[
+        "qos policy-group create slow -vserver svm01 -max-throughput 20IOPS -is-shared false",
+        "volume modify -volume vol1 -vserver svm01 -qos-policy-group slow",
+    ]);
+    let mut client = reader(&server, 40);
+    client.wait_for("asked");
+    let socket = server.socket();
+    let (status, lines) = server.stop();
+    assert_eq!(status.code(), Some(0), "{lines:?}");
+    assert!(lines.iter().any(|line| line.starts_with("stopping")), "{lines:?}");
+    client.wait_for("answered 40");
+    assert!(!socket.exists() && !scratch.join("pool/control.sock").exists());
+}
+
+/// The second signal ends it at once: with an hour's worth of reads waiting at a ceiling of 1 IOPS a clean stop takes
+/// seconds, and an end at once has exit code 130, by a signal's custom, and not 0.
+#[test]
+fn the_second_signal_ends_it_at_once() {
+    requires!("nbdsh");
+    let scratch = Scratch::new();
+    let mut server = Server::start(&scratch);
+    server.make_lun("16MiB");
+    server.tell(&[
+        "qos policy-group create slow -vserver svm01 -max-throughput 1IOPS -is-shared false",
+        "volume modify -volume vol1 -vserver svm01 -qos-policy-group slow",
+    ]);
+    let mut client = reader(&server, 3600);
+    client.wait_for("asked");
+    server.running().signal("INT");
+    server.running().wait_for("stopping");
+    let (status, lines) = server.stop();
+    assert_eq!(status.code(), Some(130), "{lines:?}");
+}
+
+/// Only the owner may use the sockets: administrators' commands and data alike.
+#[test]
+fn sockets_are_for_their_owner_alone() {
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch);
+    for socket in [server.socket(), scratch.join("pool/control.sock")] {
+        let mode = std::fs::metadata(&socket).expect("the socket is there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{}", socket.display());
+    }
+    assert_eq!(std::fs::metadata(scratch.join("pool")).unwrap().permissions().mode() & 0o777, 0o700);
+}

@@ -1,0 +1,430 @@
+//! The thread that owns a pool's data path: its ring, its sessions, the gate and the volumes. No lock, no hop.
+//!
+//! ```text
+//!   loop:  orders · what the ring brought · sessions parse and submit · gate.poll · replies
+//!          one turn of the ring: submit everything, wait for the next event or the gate's time
+//! ```
+//!
+//! A session is let go on when something of its own ends. One that waits for what others hold (memory, room in the gate
+//! or the ring) is in the list `waiting`, and is tried again after every round in which anything ended.
+
+use crate::account::Accounts;
+use crate::claims::Claims;
+use crate::exports::Exports;
+use crate::limits::ServerLimits;
+use crate::listen::Listener;
+use crate::session::{Around, Session, Wait, of_token};
+use crate::shard::{Account, Order, trace_of};
+use block::{Bytes, Completion, Driver, Span, Target, Time, Wakeup};
+use qos::Gate;
+use std::os::fd::OwnedFd;
+use std::sync::mpsc::{Receiver, TryRecvError};
+use store::{Volumes, VolumesSettings};
+use uring::{Done, Failure, FileId, Io, Job, Port};
+
+/// How long a stopping shard waits for clients to take their answers.
+const DRAIN_TIME: Span = Span::from_secs(5);
+
+/// How often deadlines of connections are looked at, and listeners that could not accept are tried again.
+const DEADLINE_LOOK: Span = Span::from_millis(500);
+
+/// Ring tokens of listeners have this bit; the rest are sessions'.
+const LISTENER: u64 = 1 << 63;
+
+/// The thread's side.
+pub(crate) struct Owner {
+    io: Io,
+    port: Port,
+    gate: Gate<Volumes>,
+    exports: Exports,
+    accounts: Accounts,
+    limits: ServerLimits,
+    claims: Claims,
+    listeners: Vec<Accepting>,
+    sessions: Vec<Option<Session>>,
+    free: Vec<u32>,
+    /// Sessions that wait for what others hold, the longest wait first.
+    waiting: Vec<u32>,
+    /// Something was given back since the waiting sessions were tried.
+    freed_for_sessions: bool,
+    /// The same for the store, which was polled.
+    freed_for_store: bool,
+    orders: Receiver<Order>,
+    /// No orders come any more: the server stops, at the latest then.
+    stopping: Option<Time>,
+    /// How far the gate lets a limit run behind: a turn that ends later than this after its time costs rate.
+    tolerance: Span,
+    looked: Time,
+    cpu: Span,
+    stalled: Span,
+    turns: u64,
+    done: Vec<Done>,
+    completions: Vec<Completion>,
+    touched: Vec<u32>,
+    scratch: Vec<u8>,
+}
+
+struct Accepting {
+    socket: FileId,
+    listener: Listener,
+    /// The kernel has an accept of ours.
+    armed: bool,
+}
+
+impl Owner {
+    pub(crate) fn new(io: Io, listeners: Vec<Listener>, limits: ServerLimits, orders: Receiver<Order>) -> Owner {
+        let port = io.port();
+        let volumes = Volumes::new(&io, VolumesSettings::default());
+        let settings = qos::Settings::default();
+        let accepting =
+            |mut listener: Listener| Accepting { socket: io.register(listener.take_socket()), listener, armed: false };
+        Owner {
+            port,
+            gate: Gate::new(volumes, settings),
+            exports: Exports::default(),
+            accounts: Accounts::default(),
+            limits,
+            claims: Claims::new(limits.memory),
+            listeners: listeners.into_iter().map(accepting).collect(),
+            sessions: Vec::new(),
+            free: Vec::new(),
+            waiting: Vec::new(),
+            freed_for_sessions: false,
+            freed_for_store: false,
+            orders,
+            stopping: None,
+            tolerance: settings.tolerance,
+            looked: io.now(),
+            cpu: uring::usage::thread_cpu(),
+            stalled: Span::ZERO,
+            turns: 0,
+            io,
+            done: Vec::new(),
+            completions: Vec::new(),
+            touched: Vec::new(),
+            scratch: Vec::new(),
+        }
+    }
+
+    pub(crate) fn run(mut self) {
+        let mut now = self.io.now();
+        self.accept();
+        loop {
+            self.take_orders(now);
+            self.take_events(now);
+            self.move_requests(now);
+            self.look_at_deadlines(now);
+            if self.is_over(now) {
+                return;
+            }
+            now = self.turn(now);
+        }
+    }
+
+    /// Submits everything and waits.
+    fn turn(&mut self, now: Time) -> Time {
+        self.turns += 1;
+        let next_look = now + DEADLINE_LOOK;
+        // Somebody gave back what others wait for, after those were asked: they must not sleep on it.
+        let again = self.freed_for_sessions && !self.waiting.is_empty()
+            || self.freed_for_store && self.gate.inner().lacks_memory();
+        let wakeup = if again || !self.completions.is_empty() { Wakeup::Now } else { self.gate.next_wakeup() };
+        let until = match wakeup {
+            Wakeup::Now => return self.io.turn(Some(now)),
+            Wakeup::At(at) => at.min(next_look),
+            Wakeup::External | Wakeup::Idle if self.has_deadlines() => next_look,
+            Wakeup::External | Wakeup::Idle => return self.io.turn(None),
+        };
+        let now = self.io.turn(Some(until));
+        self.stalled += now.since(until).saturating_sub(self.tolerance);
+        now
+    }
+
+    /// Whether there is something to look at from time to time.
+    fn has_deadlines(&self) -> bool {
+        self.stopping.is_some() || self.connections() > 0 || self.listeners.iter().any(|accepting| !accepting.armed)
+    }
+
+    fn connections(&self) -> u32 {
+        (self.sessions.len() - self.free.len()) as u32
+    }
+
+    fn take_orders(&mut self, now: Time) {
+        loop {
+            match self.orders.try_recv() {
+                Ok(order) => self.obey(now, order),
+                Err(TryRecvError::Empty) => return,
+                Err(TryRecvError::Disconnected) => {
+                    if self.stopping.is_none() {
+                        self.stop(now);
+                    }
+                    return;
+                }
+            }
+        }
+    }
+
+    fn obey(&mut self, now: Time, order: Order) {
+        match order {
+            Order::Edit(edits) => {
+                for edit in edits {
+                    if let Err(error) = self.gate.edit(now, &edit) {
+                        // The registry checked it, so this is a fault of ours: say so and go on with what is in force.
+                        tracing::error!(?edit, %error, "the gate refused an edit");
+                    }
+                }
+            }
+            Order::Open { export, data } => {
+                self.gate.inner_mut().open(now, export.object, data, export.size);
+                self.exports.add(export);
+            }
+            Order::Resize { object, size } => {
+                self.gate.inner_mut().resize(object, size);
+                self.exports.resize(object, size);
+            }
+            Order::Close { object } => {
+                self.exports.remove(object);
+                self.gate.inner_mut().close(now, object);
+                self.each_session(now, |session, around| {
+                    if session.object() == Some(object) {
+                        session.drain(around);
+                    }
+                });
+            }
+            Order::Account(sender) => {
+                let account = self.account(now);
+                let _ = sender.send(account);
+            }
+        }
+    }
+
+    fn account(&mut self, now: Time) -> Account {
+        let (mut objects, mut groups) = (Vec::new(), Vec::new());
+        self.gate.account(now, &mut objects);
+        self.gate.groups(now, &mut groups);
+        let ceilings = objects.iter().filter_map(|o| Some((o.object, trace_of(o.passed.as_ref()?)))).collect();
+        let cpu = uring::usage::thread_cpu();
+        let used = cpu.saturating_sub(std::mem::replace(&mut self.cpu, cpu));
+        Account {
+            objects: self.accounts.take(),
+            ceilings,
+            groups: groups.iter().map(|g| (g.group, trace_of(&g.passed))).collect(),
+            gate: self.gate.status(),
+            cpu: used,
+            stalled: std::mem::take(&mut self.stalled),
+            turns: std::mem::take(&mut self.turns),
+            connections: self.connections(),
+            claimed: Bytes(self.claims.claimed()),
+            buffers: self.io.outstanding(),
+            now,
+        }
+    }
+
+    /// Takes what the ring brought: connections, bytes that came, messages that went.
+    fn take_events(&mut self, now: Time) {
+        let mut done = std::mem::take(&mut self.done);
+        self.port.reap(&mut done);
+        self.note_freed(!done.is_empty());
+        for event in done.drain(..) {
+            if event.token & LISTENER != 0 {
+                self.accepted(now, event);
+                continue;
+            }
+            let (index, direction) = of_token(event.token);
+            self.with_session(now, index, |session, around| session.done(direction, event, around));
+        }
+        self.done = done;
+    }
+
+    /// Moves requests through the gate and writes their replies, as far as it goes without waiting.
+    fn move_requests(&mut self, now: Time) {
+        let mut completions = std::mem::take(&mut self.completions);
+        self.freed_for_store = false;
+        self.gate.poll(now, &mut completions);
+        self.note_freed(!completions.is_empty());
+        let mut touched = std::mem::take(&mut self.touched);
+        for mut completion in completions.drain(..) {
+            self.accounts.completed(&completion);
+            let index = (completion.tag >> 32) as u32;
+            if !self.sessions.get(index as usize).is_some_and(Option::is_some) {
+                // A session stays until its last request has ended.
+                debug_assert!(false, "a completion for nobody: {completion:?}");
+                completion.buf.take().into_iter().for_each(|buf| self.io.give(buf));
+                continue;
+            }
+            if touched.last() != Some(&index) {
+                touched.push(index);
+            }
+            self.with_session(now, index, |session, around| session.completed(completion, around));
+        }
+        self.completions = completions;
+        self.try_those_who_wait(now);
+        for index in touched.drain(..) {
+            self.with_session(now, index, |session, around| session.go_on(around));
+        }
+        self.touched = touched;
+        // What the sessions just asked goes on its way before the ring waits.
+        if self.gate.next_wakeup() == Wakeup::Now {
+            self.gate.poll(now, &mut self.completions);
+        }
+    }
+
+    fn note_freed(&mut self, freed: bool) {
+        self.freed_for_sessions |= freed;
+        self.freed_for_store |= freed;
+    }
+
+    /// Lets those go on who wait for what others hold, the longest wait first, if something was given back since.
+    fn try_those_who_wait(&mut self, now: Time) {
+        while self.freed_for_sessions && !self.waiting.is_empty() {
+            self.freed_for_sessions = false;
+            for index in std::mem::take(&mut self.waiting) {
+                let Some(Some(session)) = self.sessions.get_mut(index as usize) else { continue };
+                session.is_listed = false;
+                self.with_session(now, index, |session, around| session.go_on(around));
+            }
+            let session = |index: &u32| self.sessions[*index as usize].as_ref();
+            let mut waits = self.waiting.iter().filter_map(session).map(Session::waits);
+            let starving = waits.any(|wait| wait == Some(Wait::Starving));
+            // Those who stood back for the starving may go on when nobody starves any more.
+            self.freed_for_sessions |= std::mem::replace(&mut self.claims.starving, starving) && !starving;
+        }
+    }
+
+    fn each_session(&mut self, now: Time, mut work: impl FnMut(&mut Session, &mut Around<'_>)) {
+        for index in 0..self.sessions.len() as u32 {
+            self.with_session(now, index, &mut work);
+        }
+    }
+
+    fn with_session(&mut self, now: Time, index: u32, work: impl FnOnce(&mut Session, &mut Around<'_>)) {
+        let Some(Some(session)) = self.sessions.get_mut(index as usize) else { return };
+        let mut around = Around {
+            now,
+            io: &self.io,
+            port: &self.port,
+            gate: &mut self.gate,
+            exports: &self.exports,
+            limits: &self.limits,
+            claims: &mut self.claims,
+            scratch: &mut self.scratch,
+        };
+        work(session, &mut around);
+        if session.is_over() && session.finish(&mut around) {
+            self.sessions[index as usize] = None;
+            self.free.push(index);
+            self.note_freed(true);
+            return;
+        }
+        if session.waits().is_some() && !std::mem::replace(&mut session.is_listed, true) {
+            self.claims.starving |= session.waits() == Some(Wait::Starving);
+            self.waiting.push(index);
+        }
+    }
+
+    /// Asks every listener that was not asked yet for its next connection.
+    fn accept(&mut self) {
+        for (number, accepting) in self.listeners.iter_mut().enumerate().filter(|(_, accepting)| !accepting.armed) {
+            let job = Job::Accept { listener: accepting.socket };
+            // A full ring is asked again at the next look; until then connections wait in the kernel.
+            accepting.armed = self.port.push(LISTENER | number as u64, job).is_ok();
+        }
+    }
+
+    fn accepted(&mut self, now: Time, event: Done) {
+        let number = (event.token & !LISTENER) as usize;
+        self.listeners[number].armed = false;
+        if self.stopping.is_some() {
+            return;
+        }
+        match (event.accepted, event.result) {
+            (Some(socket), _) => self.begin_session(now, number, socket),
+            (None, Err(failure)) if is_short_of(failure) => {
+                // At once it would fail at once again; a connection that ends makes room, so the next look tries.
+                tracing::warn!(%failure, "no connection can be accepted now");
+                return;
+            }
+            (None, result) => tracing::info!(?result, "a connection went before it was accepted"),
+        }
+        self.accept();
+    }
+
+    fn begin_session(&mut self, now: Time, listener: usize, socket: OwnedFd) {
+        if self.connections() >= self.limits.connections {
+            tracing::warn!(limit = self.limits.connections, "connection refused: the limit `connections` is met");
+            return;
+        }
+        let Ok(socket) = self.listeners[listener].listener.prepare(socket) else { return };
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.sessions.push(None);
+            self.sessions.len() as u32 - 1
+        });
+        let socket = self.io.register(socket);
+        let mut around = Around {
+            now,
+            io: &self.io,
+            port: &self.port,
+            gate: &mut self.gate,
+            exports: &self.exports,
+            limits: &self.limits,
+            claims: &mut self.claims,
+            scratch: &mut self.scratch,
+        };
+        match Session::begin(index, socket, &mut around) {
+            Some(session) => self.sessions[index as usize] = Some(session),
+            None => {
+                tracing::warn!("connection refused: no memory for its receive buffer (limit `memory`)");
+                self.io.close(socket);
+                self.free.push(index);
+            }
+        }
+        // Lists it if the ring was too full for its first receive.
+        self.with_session(now, index, |_, _| ());
+    }
+
+    fn look_at_deadlines(&mut self, now: Time) {
+        if now.since(self.looked) < DEADLINE_LOOK {
+            return;
+        }
+        self.looked = now;
+        let (limits, starving) = (self.limits, self.claims.starving || self.gate.inner().lacks_memory());
+        self.each_session(now, |session, around| {
+            let limit = match () {
+                () if session.is_overdue(now) => "handshake_time",
+                () if session.is_too_slow(now, &limits, starving) => "patience",
+                () => return,
+            };
+            tracing::info!("connection closed: the limit `{limit}` is met");
+            session.abandon(around);
+        });
+        if self.stopping.is_none() {
+            self.accept();
+        }
+        self.try_those_who_wait(now);
+    }
+
+    fn stop(&mut self, now: Time) {
+        self.stopping = Some(now + DRAIN_TIME);
+        for accepting in &self.listeners {
+            self.io.close(accepting.socket);
+        }
+        self.each_session(now, |session, around| session.drain(around));
+    }
+
+    /// Whether a stopping shard is done: nobody is left, or those who are do not take their answers.
+    fn is_over(&mut self, now: Time) -> bool {
+        let Some(until) = self.stopping else { return false };
+        if now > until {
+            self.each_session(now, |session, around| session.abandon(around));
+            return true;
+        }
+        self.connections() == 0
+    }
+}
+
+/// Whether an accept failed for want of descriptors or memory.
+fn is_short_of(failure: Failure) -> bool {
+    const ENFILE: i32 = 23;
+    const EMFILE: i32 = 24;
+    matches!(failure, Failure::Os(uring::Errno(ENFILE | EMFILE))) || failure.fault() == block::Fault::NoMemory
+}

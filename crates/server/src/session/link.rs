@@ -1,0 +1,88 @@
+//! A connection in transmission: what was agreed, and the request that could not go on.
+
+use super::{Around, Phase, Session};
+use block::{Buf, ObjectId, Op, Time};
+use nbd::{Admitted, Request, Rules};
+
+/// A connection in transmission.
+pub(super) struct Link {
+    pub rules: Rules,
+    pub object: ObjectId,
+    /// The id of `base:allocation`, if it was selected.
+    pub allocation: Option<u32>,
+    /// What the store reads and writes in, in bytes.
+    pub align: u32,
+    /// What could not go on: it goes first.
+    pub held: Option<Held>,
+}
+
+pub(super) enum Held {
+    /// A parsed request that a limit or the lack of memory holds back.
+    Parsed(Request),
+    /// A request that the gate was too full for.
+    Refused(block::Request),
+    /// A write whose bytes are still coming.
+    Payload(Payload),
+}
+
+/// A write's bytes on their way in.
+pub(super) struct Payload {
+    pub request: Request,
+    /// Where the bytes go. `None` while the kernel fills it, and when the request was refused and the bytes only have to
+    /// be taken off the stream.
+    pub buf: Option<Buf>,
+    /// Bytes that are here.
+    pub filled: u32,
+    /// What the request claims, in bytes.
+    pub claim: u64,
+    /// When they began to come.
+    pub since: Time,
+}
+
+impl Link {
+    pub(super) fn new(admitted: &Admitted) -> Link {
+        Link {
+            rules: Rules::of_server(admitted),
+            object: ObjectId(admitted.export.id as u32),
+            allocation: admitted.settings.allocation,
+            align: admitted.export.block.minimum,
+            held: None,
+        }
+    }
+
+    /// The write whose bytes are coming, if any.
+    pub(super) fn payload(&self) -> Option<&Payload> {
+        match &self.held {
+            Some(Held::Payload(payload)) => Some(payload),
+            _ => None,
+        }
+    }
+}
+
+impl Session {
+    /// Nothing more comes of the held request. One whose bytes the kernel is filling in stays until they are back.
+    pub(super) fn drop_held(&mut self, around: &mut Around<'_>) {
+        let Phase::Transmission(link) = &mut self.phase else { return };
+        match link.held.take() {
+            Some(Held::Payload(payload)) if self.rx.into_payload => link.held = Some(Held::Payload(payload)),
+            Some(Held::Payload(Payload { buf, claim, .. })) => {
+                buf.into_iter().for_each(|buf| around.io.give(buf));
+                // A refused one was answered already and claims nothing.
+                if claim > 0 {
+                    self.release_request(claim, around);
+                }
+            }
+            Some(Held::Refused(request)) => {
+                let slot = request.tag as u32;
+                if let Op::Write(buf) = request.op {
+                    around.io.give(buf);
+                }
+                if let Some(pending) = self.pending[slot as usize].take() {
+                    self.free.push(slot);
+                    self.release_request(pending.claim, around);
+                }
+            }
+            Some(Held::Parsed(_)) | None => {}
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! What a client asks is done and answered, under every framing, at any alignment, in any order.
+
+mod support;
+
+use nbd::{Command, CommandFlags, Errno, Framing, Request, Wishes};
+use std::collections::HashMap;
+use std::io::Write;
+use support::{BACKENDS, Client, LUN, LUN_BYTES, Server, is_closed, limits};
+
+fn wishes(framing: Framing) -> Wishes {
+    Wishes { structured: framing >= Framing::Structured, extended: framing == Framing::Extended, ..Wishes::plain(LUN) }
+}
+
+#[test]
+fn what_is_written_is_read_back_under_every_framing() {
+    for backend in BACKENDS {
+        let server = Server::start(backend, limits());
+        for framing in [Framing::Simple, Framing::Structured, Framing::Extended] {
+            let mut client = Client::connect(&server.socket, wishes(framing));
+            assert_eq!(client.rules.framing, framing);
+            // From far smaller than the receive buffer to far larger, and at odd places.
+            for (at, len) in [(0u64, 1u64), (511, 3), (4096, 4096), (70_001, 65_537), (1 << 20, 2 << 20)] {
+                let bytes: Vec<u8> = (0..len).map(|n| (n * 7 + at) as u8).collect();
+                assert_eq!(client.write(at, &bytes), Ok(()));
+                assert!(client.read(at, len).unwrap() == bytes, "{framing:?} {at} {len}");
+            }
+            for command in [Command::Flush, Command::Trim, Command::WriteZeroes, Command::Cache] {
+                let len = if command == Command::Flush { 0 } else { 4096 };
+                assert_eq!(client.call(Request::new(3, command, 0, len), &[]), Ok(Vec::new()), "{command:?}");
+            }
+            let durable = Request::write(4, 0, 4).with(CommandFlags::FUA);
+            assert_eq!(client.call(durable, b"safe"), Ok(Vec::new()));
+            // Refused, and the stream stays whole although a payload comes with it.
+            assert_eq!(client.write(LUN_BYTES - 1, &[1, 2]), Err(Errno::NoSpace));
+            assert_eq!(client.read(LUN_BYTES, 1), Err(Errno::Invalid));
+            assert_eq!(client.write(0, &vec![1; 3 << 20]), Err(Errno::Invalid), "longer than the maximum");
+            assert_eq!(client.call(Request::new(5, Command::Other(99), 0, 1), &[]), Err(Errno::Invalid));
+            assert_eq!(client.read(0, 4).unwrap(), b"safe");
+            client.ask(Request::new(6, Command::Disconnect, 0, 0), &[]);
+            assert!(is_closed(&mut client.stream));
+        }
+        server.until_empty();
+    }
+}
+
+#[test]
+fn many_requests_at_once_are_answered_once_each_before_the_goodbye() {
+    for backend in BACKENDS {
+        let server = Server::start(backend, limits());
+        let mut client = server.connect();
+        let mut asked: HashMap<u64, (u64, u32)> = HashMap::new();
+        let mut bytes = Vec::new();
+        for cookie in 0..500u64 {
+            let at = cookie * 8192;
+            if cookie % 2 == 0 {
+                bytes.extend(client.bytes(&Request::write(cookie, at, 4096), &[cookie as u8; 4096]));
+                asked.insert(cookie, (at, 0));
+            } else {
+                bytes.extend(client.bytes(&Request::new(cookie, Command::Read, at, 4096), &[]));
+                asked.insert(cookie, (at, 4096));
+            }
+        }
+        bytes.extend(client.bytes(&Request::new(0, Command::Disconnect, 0, 0), &[]));
+        // Reads and writes at the same time, or both ends would wait for each other.
+        let mut to = client.stream.try_clone().unwrap();
+        let writer = std::thread::spawn(move || to.write_all(&bytes).unwrap());
+        let all = asked.clone();
+        while let Some((cookie, result)) = client.answer(|cookie| all[&cookie]) {
+            let (_, len) = asked.remove(&cookie).expect("asked, and not answered before");
+            assert_eq!(result, Ok(vec![0; len as usize]));
+        }
+        writer.join().unwrap();
+        assert!(asked.is_empty(), "{} were never answered", asked.len());
+        server.until_empty();
+    }
+}
+
+#[test]
+fn a_request_in_the_smallest_pieces_is_the_same_request() {
+    let server = Server::start(BACKENDS[0], limits());
+    let mut client = server.connect();
+    let bytes = client.bytes(&Request::write(9, 5, 20), &[3; 20]);
+    for byte in bytes {
+        client.stream.write_all(&[byte]).unwrap();
+    }
+    assert_eq!(client.answer(|_| (0, 0)), Some((9, Ok(Vec::new()))));
+    assert_eq!(client.read(4, 22).unwrap()[1..21], [3; 20]);
+}
+
+#[test]
+fn the_connections_of_a_deleted_lun_end_and_others_do_not() {
+    let mut server = Server::start(BACKENDS[0], limits());
+    server.control.execute("lun create -path /vol/vol1/other -size 1MB").unwrap();
+    let mut gone = server.connect();
+    let mut other = Client::connect(&server.socket, Wishes::plain("/vol/vol1/other"));
+    assert_eq!(gone.write(0, &[1; 4096]), Ok(()));
+    server.control.execute(&format!("lun delete -path {LUN}")).unwrap();
+    assert!(is_closed(&mut gone.stream));
+    assert_eq!(other.write(0, &[2; 4096]), Ok(()));
+    // A LUN of the same name is a new one.
+    server.control.execute(&format!("lun create -path {LUN} -size {LUN_BYTES}")).unwrap();
+    assert_eq!(server.connect().read(0, 4096).unwrap(), [0; 4096]);
+}
+
+#[test]
+fn a_stop_answers_what_was_asked() {
+    for backend in BACKENDS {
+        let mut server = Server::start(backend, limits());
+        // 100 a second: most of the 32 writes wait in the gate when the stop comes.
+        for line in [
+            "qos policy-group create slow -vserver svm01 -max-throughput 100IOPS",
+            "volume modify -volume vol1 -vserver svm01 -qos-policy-group slow",
+        ] {
+            server.control.execute(line).unwrap();
+        }
+        let mut client = server.connect();
+        for cookie in 0..32 {
+            client.ask(Request::write(cookie, cookie * 4096, 4096), &[9; 4096]);
+        }
+        server.until("queued", |account| account.gate.queued >= 20);
+        // Behind those: when it is taken in, so are they.
+        client.ask(Request::new(99, Command::Flush, 1, 1), &[]);
+        assert_eq!(client.answer_of(99), Err(Errno::Invalid));
+        let before = client.other_answers;
+        let Server { control, socket, dir } = server;
+        drop(control);
+        let mut answered = before;
+        while let Some((_, result)) = client.answer(|_| (0, 0)) {
+            assert_eq!(result, Ok(Vec::new()));
+            answered += 1;
+        }
+        assert_eq!(answered, 32);
+        assert!(!socket.exists(), "the socket goes with its server");
+        drop(dir);
+    }
+}

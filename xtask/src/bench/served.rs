@@ -1,0 +1,79 @@
+//! A server under test: started, ready, its processor time read, ended.
+
+use crate::step::Watch;
+use anyhow::{Context as _, Result, bail};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// How long a server may take until it accepts a connection.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A running server. It is killed when this is dropped.
+#[derive(Debug)]
+pub struct Served(Child);
+
+impl Served {
+    /// Starts it and waits until somebody accepts at `socket`.
+    ///
+    /// # Errors
+    /// It cannot be started, or ends before it accepts.
+    pub fn start(mut command: Command, socket: &Path) -> Result<Served> {
+        let program = command.get_program().to_string_lossy().into_owned();
+        let quiet = command.stdin(Stdio::null()).stdout(Stdio::null());
+        let mut served = Served(quiet.spawn().with_context(|| format!("start {program}"))?);
+        let watch = Watch::start();
+        while UnixStream::connect(socket).is_err() {
+            if let Some(status) = served.0.try_wait()? {
+                bail!("{program} ended before it listened: {status}");
+            }
+            if watch.elapsed() > PATIENCE {
+                bail!("{program} does not listen at {}", socket.display());
+            }
+            std::thread::yield_now();
+        }
+        Ok(served)
+    }
+
+    /// Processor time that all of its threads used so far, in seconds.
+    ///
+    /// # Errors
+    /// The process is gone.
+    pub fn cpu_seconds(&self) -> Result<f64> {
+        let path = format!("/proc/{}/stat", self.0.id());
+        let stat = std::fs::read_to_string(&path).with_context(|| path.clone())?;
+        let ticks = ticks_of(&stat).with_context(|| format!("{path}: {stat}"))?;
+        Ok(ticks as f64 / TICKS_PER_SECOND)
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// What Linux counts a second in towards programs, on every architecture that we run on (`getconf CLK_TCK`).
+const TICKS_PER_SECOND: f64 = 100.0;
+
+/// User and system time in a process's `stat`: fields 14 and 15 (proc(5)). The second field is the program's name in
+/// brackets and may hold anything, so counting starts behind its last bracket, where field 3 follows.
+fn ticks_of(stat: &str) -> Option<u64> {
+    let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace().skip(14 - 3);
+    let mut next = || fields.next()?.parse::<u64>().ok();
+    Some(next()? + next()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_behind_any_name() {
+        let stat = "7 (a) name (x) S 1 7 7 0 -1 4194560 10 0 0 0 123 45 0 0 20 0 1 0 99 1000 1";
+        assert_eq!(ticks_of(stat), Some(168));
+        assert_eq!(ticks_of("7 (a) S 1"), None);
+    }
+}
