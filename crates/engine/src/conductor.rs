@@ -51,6 +51,8 @@ pub struct Second {
     pub server_busy: f64,
     /// Part of a processor that the clients' thread used, 0 to 1.
     pub client_busy: f64,
+    /// Time in which the server's thread was kept from the processor, see [`Phase::stalled`].
+    pub stalled: Span,
 }
 
 /// A storage object or shared group as the server saw it.
@@ -158,19 +160,32 @@ impl<'a> Conductor<'a> {
         let began = stage.now();
         self.begin_phase(stage, index, began);
         let end = began + length;
-        let mut at = began;
-        while at < end {
-            let until = (at + Span::SECOND).min(end);
+        let (mut at, mut going_on) = (began, true);
+        while going_on && at < end {
+            // A stage runs a little late, so that at the end a splinter may be left: it belongs to the last second.
+            let until = if end.since(at) < Span::SECOND + SPLINTER { end } else { at + Span::SECOND };
             let second = stage.run(until)?;
             let now = stage.now();
             self.take(&second, at, now, at.since(began) >= SETTLE || length <= SETTLE);
             at = now;
             self.recording.phases[index].end = now.since(self.start);
-            if !pace.second(&self.recording, index, now.since(self.start), whole) {
-                return Ok(false);
-            }
+            going_on = pace.second(&self.recording, index, now.since(self.start), whole);
         }
-        Ok(true)
+        self.note_stalls(index);
+        Ok(going_on)
+    }
+
+    /// Tells the reader when something else had the server's processor for long enough to be seen in the figures.
+    fn note_stalls(&mut self, index: usize) {
+        let phase = &self.recording.phases[index];
+        if phase.stalled > phase.length() / 100 {
+            let Phase { name, stalled, .. } = phase;
+            let length = phase.length();
+            self.recording.notes.push(format!(
+                "phase {name}: the processor was taken from the server for {stalled} of {length}, by something else on \
+                 this machine"
+            ));
+        }
     }
 
     fn begin_phase(&mut self, stage: &mut dyn Stage, index: usize, began: Time) {
@@ -183,6 +198,7 @@ impl<'a> Conductor<'a> {
             commands_published: phase.commands.clone(),
             start,
             end: start,
+            stalled: Span::ZERO,
         });
         for workload in &mut self.recording.workloads {
             workload.tallies.push(Tally::default());
@@ -202,6 +218,9 @@ impl<'a> Conductor<'a> {
     fn take(&mut self, second: &Second, from: Time, to: Time, settled: bool) {
         let length = to.since(from);
         let start = from.since(self.start);
+        if let Some(phase) = self.recording.phases.last_mut() {
+            phase.stalled += second.stalled;
+        }
         for (number, seen) in second.workloads.iter().enumerate() {
             let server = second.objects.iter().find(|object| object.path == self.paths[number]);
             let held_by = self.held_by(seen, server, second);
@@ -224,8 +243,11 @@ impl<'a> Conductor<'a> {
         for object in &second.objects {
             let record = self.object(&object.path);
             record.is_group = object.is_group;
+            // What passed before the run began is none of it.
             for (bin, ops, bytes) in object.trace.bins() {
-                record.trace.add_bin(bin.saturating_sub(shift), ops, bytes);
+                if let Some(bin) = bin.checked_sub(shift) {
+                    record.trace.add_bin(bin, ops, bytes);
+                }
             }
         }
     }
@@ -253,9 +275,17 @@ impl<'a> Conductor<'a> {
             return HeldBy::Cpu;
         }
         let device = server.map_or(seen.service.mean(), |object| object.device.mean());
+        // Most of the time passed neither in the gate nor in the device: on the way, for want of a processor.
+        let known = server.map_or(device, |object| object.queued.mean() + device);
+        if known * 2 < seen.response.mean() && known > Span::ZERO && device > self.idle_service * 2 {
+            return HeldBy::Cpu;
+        }
         if device > self.idle_service * 2 { HeldBy::Disk } else { HeldBy::Depth }
     }
 }
+
+/// What is left of a phase and shorter than this is no interval of its own.
+const SPLINTER: Span = Span::from_millis(250);
 
 /// The length of a trace's bin.
 const BIN: Span = Span::from_millis(1000 / stats::BINS_A_SECOND as u64);

@@ -16,7 +16,7 @@ pub use connect::{Address, ConnectError, Connection};
 use block::{
     Buf, Bytes, Completion, Fault, Op, OpKind, Request, Span, Submitted, Target, Ticket, Time, Traits, Wakeup,
 };
-use nbd::{Body, Command, CommandFlags, Errno, Framing, Parsed, ReplyParser, Rules, StreamError};
+use nbd::{Body, Command, CommandFlags, Errno, Framing, Parsed, ReadAssembly, ReplyParser, Rules, StreamError};
 use uring::{Done, FileId, Io, Job, Message, Port};
 
 /// Bytes that one receive may bring: the answers of some thirty 4 KiB reads.
@@ -62,8 +62,10 @@ struct Flying {
     len: u64,
     due: Time,
     since: Time,
+    /// Where a read's data goes, if it is kept.
     buf: Option<Buf>,
-    error: Option<Errno>,
+    /// What of a read has come: the server must send every byte of it, and once.
+    assembly: ReadAssembly,
 }
 
 /// `left` bytes of the stream belong at byte `to` of a request's buffer.
@@ -168,49 +170,41 @@ impl NbdTarget {
                     Body::Hole { offset, len } => Seen::Hole { offset, len },
                     Body::Status { .. } => Seen::Unexpected,
                 };
-                Ok(Some((reply.cookie, reply.done, reply.simple, body, taken as u32)))
+                Ok(Some((reply.cookie, reply.done, body, taken as u32)))
             }
         })?;
-        let Some((cookie, done, simple, body, taken)) = head else { return Ok(false) };
+        let Some((cookie, done, body, taken)) = head else { return Ok(false) };
+        self.start += taken;
         let slot = cookie as u32;
-        let known = self.flying.get(slot as usize).and_then(Option::as_ref).filter(|flying| flying.cookie == cookie);
-        let Some(flying) = known else { return Err(stray(cookie)) };
-        let (kind, at, len) = (flying.kind, flying.at, flying.len as u32);
+        let is_simple = self.rules.framing == Framing::Simple;
+        let known = self.flying.get_mut(slot as usize).and_then(Option::as_mut);
+        let flying = known.filter(|flying| flying.cookie == cookie).ok_or(STRAY)?;
+        let is_read = flying.kind == OpKind::Read;
         match body {
             // Under simple framing the data of a read follows its reply.
-            Seen::Success if simple && kind == OpKind::Read && self.rules.framing == Framing::Simple => {
-                self.start += taken;
+            Seen::Success if is_read && is_simple => {
+                let (at, len) = (flying.at, flying.len as u32);
+                flying.assembly.place(at, len)?;
                 self.data = Some(Data { slot, to: 0, left: len, done: true });
                 return Ok(true);
             }
-            Seen::Data { offset, len: part } if kind == OpKind::Read => {
-                let to = offset.checked_sub(at).filter(|to| to + u64::from(part) <= u64::from(len));
-                let to = to.ok_or_else(|| stray(cookie))? as u32;
-                self.start += taken;
-                self.data = Some(Data { slot, to, left: part, done });
+            Seen::Data { offset, len } if is_read => {
+                let range = flying.assembly.place(offset, len)?;
+                self.data = Some(Data { slot, to: range.start as u32, left: len, done });
                 return Ok(true);
             }
-            Seen::Hole { offset, len: part } if kind == OpKind::Read => {
-                let to = offset.checked_sub(at).filter(|to| to + u64::from(part) <= u64::from(len));
-                let to = to.ok_or_else(|| stray(cookie))? as usize;
-                if !self.make_buf(slot) {
-                    return Ok(false);
-                }
-                if let Some(buf) = self.flying[slot as usize].as_mut().and_then(|flying| flying.buf.as_mut()) {
-                    self.io.with_mut(buf, |bytes| bytes[to..to + part as usize].fill(0));
+            Seen::Hole { offset, len } if is_read => {
+                let range = flying.assembly.place(offset, len)?;
+                if let Some(buf) = &mut flying.buf {
+                    self.io.with_mut(buf, |bytes| bytes[range].fill(0));
                 }
             }
             Seen::Success => {}
-            Seen::Error(errno) => {
-                if let Some(flying) = self.flying[slot as usize].as_mut() {
-                    flying.error.get_or_insert(errno);
-                }
-            }
-            Seen::Data { .. } | Seen::Hole { .. } | Seen::Unexpected => return Err(stray(cookie)),
+            Seen::Error(errno) => flying.assembly.fail(errno),
+            Seen::Data { .. } | Seen::Hole { .. } | Seen::Unexpected => return Err(STRAY),
         }
-        self.start += taken;
         if done {
-            self.finish(now, slot);
+            self.finish(now, slot)?;
         }
         Ok(true)
     }
@@ -218,10 +212,6 @@ impl NbdTarget {
     /// Moves read data to its buffer; false when more has to come first.
     fn take_data(&mut self, now: Time, mut data: Data) -> Result<bool, StreamError> {
         let here = (self.end - self.start).min(data.left);
-        if here > 0 && !self.make_buf(data.slot) {
-            self.data = Some(data);
-            return Ok(false);
-        }
         let buf = self.flying[data.slot as usize].as_mut().and_then(|flying| flying.buf.as_mut());
         if let (Some(rx), Some(buf)) = (&self.rx, buf) {
             let (from, to, len) = (self.start as usize, data.to as usize, here as usize);
@@ -237,26 +227,19 @@ impl NbdTarget {
             return Ok(false);
         }
         if data.done {
-            self.finish(now, data.slot);
+            self.finish(now, data.slot)?;
         }
         Ok(true)
     }
 
-    /// Sees to it that a read has a buffer if its data is kept; false when there is no memory now.
-    fn make_buf(&mut self, slot: u32) -> bool {
-        let Some(flying) = self.flying[slot as usize].as_mut() else { return true };
-        if self.keep_data && flying.buf.is_none() {
-            flying.buf = self.io.take(flying.len as u32);
-            return flying.buf.is_some();
-        }
-        true
-    }
-
-    fn finish(&mut self, now: Time, slot: u32) {
-        let Some(flying) = self.flying[slot as usize].take() else { return };
+    /// Ends a request whose last reply came. A read that misses some of its bytes is no answer.
+    fn finish(&mut self, now: Time, slot: u32) -> Result<(), StreamError> {
+        let place = &mut self.flying[slot as usize];
+        // If it breaks the protocol the request stays in its place, to end with the connection.
+        let result = place.as_ref().ok_or(STRAY)?.assembly.finish()?.map_err(fault_of);
+        self.ready.extend(place.take().map(|flying| flying.end(now, result)));
         self.free.push(slot);
-        let result = flying.error.map_or(Ok(()), |errno| Err(fault_of(errno)));
-        self.ready.push(flying.end(now, result));
+        Ok(())
     }
 
     /// The connection is gone: whatever was on its way ends, its outcome unknown.
@@ -318,6 +301,8 @@ impl NbdTarget {
             self.io.with_mut(&mut rx, |bytes| bytes.copy_within(start..end, 0));
             (self.start, self.end) = (0, (end - start) as u32);
         }
+        // A head that is not here whole is shorter, and a receive of nothing would look like the end of the stream.
+        debug_assert!(self.end < RECEIVE);
         let buf = rx.window(self.end, RECEIVE - self.end);
         match self.port.push(RECEIVE_TOKEN, Job::Receive { socket: self.socket, buf }) {
             Ok(()) => self.receiving = true,
@@ -367,6 +352,14 @@ impl Target for NbdTarget {
     }
 
     fn submit(&mut self, now: Time, request: Request) -> Submitted {
+        let is_read = matches!(request.op, Op::Read);
+        let mut buf = None;
+        if self.keep_data && is_read && !self.lost && request.len <= u64::from(self.rules.payload) {
+            buf = self.io.take(request.len as u32);
+            if buf.is_none() {
+                return Submitted::Full(request);
+            }
+        }
         self.turn = self.turn.wrapping_add(1);
         let slot = self.free.pop().unwrap_or_else(|| {
             self.flying.push(None);
@@ -379,6 +372,7 @@ impl Target for NbdTarget {
             wire.put(self.rules.framing, &mut self.scratch).map_err(|_| Fault::Invalid)
         });
         if let Err(fault) = put {
+            buf.into_iter().for_each(|buf| self.io.give(buf));
             self.free.push(slot);
             self.ready.push(Completion::refuse(request, now, fault));
             return Submitted::Taken(Ticket(cookie));
@@ -386,8 +380,10 @@ impl Target for NbdTarget {
         self.next.header(&self.scratch);
         let Request { tag, object, at, len, due, .. } = request;
         let kind = request.op.kind();
+        // Only a read's length is that of data, and it fits: the rules were kept.
+        let assembly = ReadAssembly::new(at, if is_read { len as u32 } else { 0 });
         self.flying[slot as usize] =
-            Some(Flying { cookie, tag, object, kind, at, len, due, since: now, buf: None, error: None });
+            Some(Flying { cookie, tag, object, kind, at, len, due, since: now, buf, assembly });
         if let Op::Write(buf) = request.op {
             self.next.data(buf);
         }
@@ -440,9 +436,8 @@ impl Drop for NbdTarget {
     }
 }
 
-fn stray(_cookie: u64) -> StreamError {
-    StreamError::Magic { what: "a reply to a request of ours", got: 0 }
-}
+/// A reply that no request of ours can have.
+const STRAY: StreamError = StreamError::Magic { what: "a reply to a request of ours", got: 0 };
 
 fn fault_of(errno: Errno) -> Fault {
     match errno {

@@ -2,6 +2,7 @@
 
 use block::{Completion, OpKind, Span, Time};
 use stats::{Counts, Histogram};
+use workload::LATE_AFTER;
 
 /// One workload over the time since it was last collected.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -16,9 +17,9 @@ pub struct WorkloadSecond {
     pub queued: Histogram,
     /// Requests outstanding now.
     pub outstanding: u32,
-    /// Requests that were made later than they were due.
+    /// Requests that were made more than [`LATE_AFTER`] after they were due.
     pub late: u64,
-    /// The longest such delay.
+    /// The longest delay between due and made.
     pub late_max: Span,
 }
 
@@ -32,10 +33,8 @@ impl Recorder {
     /// Counts a request that is handed over at `now`.
     pub fn issued(&mut self, now: Time, due: Time) {
         let delay = now.since(due);
-        if delay > Span::ZERO {
-            self.second.late += 1;
-            self.second.late_max = self.second.late_max.max(delay);
-        }
+        self.second.late += u64::from(delay > LATE_AFTER);
+        self.second.late_max = self.second.late_max.max(delay);
     }
 
     /// Counts a completion.

@@ -102,7 +102,6 @@ impl Worker {
 
     /// One look at every lane: takes completions, makes what is due. Returns when to look again.
     fn pass(&mut self, now: Time) -> Wakeup {
-        let mut wakeup = Wakeup::Idle;
         for running in &mut self.lanes {
             let recorder = &mut self.recorders[running.lane.workload];
             loop {
@@ -112,9 +111,9 @@ impl Worker {
                     break;
                 }
             }
-            wakeup = wakeup.sooner(running.next_wakeup());
         }
-        wakeup
+        // Only now: lanes may share a target, and one lane's poll may have brought another's completions.
+        self.lanes.iter().map(Running::next_wakeup).fold(Wakeup::Idle, Wakeup::sooner)
     }
 }
 

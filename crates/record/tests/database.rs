@@ -162,14 +162,15 @@ fn scales() -> impl Strategy<Value = Scale> {
 }
 
 fn phases() -> impl Strategy<Value = Phase> {
-    (text(), text(), vec(text(), 0..3), vec(text(), 0..3), spans(), spans()).prop_map(
-        |(name, about, commands, commands_published, start, end)| Phase {
+    (text(), text(), vec(text(), 0..3), vec(text(), 0..3), [spans(), spans(), spans()]).prop_map(
+        |(name, about, commands, commands_published, [start, end, stalled])| Phase {
             name,
             about,
             commands,
             commands_published,
             start,
             end,
+            stalled,
         },
     )
 }

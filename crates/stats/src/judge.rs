@@ -4,11 +4,14 @@
 //! somebody else used), the answer is "cannot say" with the reason, because a pass that chance made is worth nothing.
 
 use crate::criterion::{Criterion, Outcome, Verdict};
-use crate::recording::{HeldBy, LimitsInForce, ObjectRecord, Phase, Recording, WorkloadRecord};
+use crate::recording::{HeldBy, Interval, LimitsInForce, ObjectRecord, Phase, Recording, WorkloadRecord};
 use block::{Span, Time};
 
 /// Below this part of its baseline total, the backend itself was slower: somebody else used it.
 const BACKEND_STEADY: f64 = 0.9;
+
+/// An interval shorter than this has no rate worth judging.
+const SHORTEST: Span = Span::from_millis(500);
 
 /// Seconds without enough completions of the backend may be at most this part of a phase.
 const EXCLUDED_LIMIT: f64 = 0.05;
@@ -78,13 +81,13 @@ struct Excess {
 impl Excess {
     /// How far above what is allowed, as a part of the limit; negative when below.
     fn over(&self) -> f64 {
-        (self.fullest as f64 - self.allowed) / self.limit as f64
+        (self.fullest as f64 - self.allowed) / self.limit.max(1) as f64
     }
 }
 
 impl std::fmt::Display for Excess {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let part = 100.0 * (self.fullest as f64 / self.limit as f64 - 1.0);
+        let part = 100.0 * (self.fullest as f64 / self.limit.max(1) as f64 - 1.0);
         let Excess { path, phase, unit, fullest, limit, .. } = self;
         write!(f, "closest: {path} in {phase}, {fullest} {unit} in its fullest second, ceiling {limit} ({part:+.2} %)")
     }
@@ -109,20 +112,30 @@ fn excesses(object: &ObjectRecord, phase: &Phase, limits: &LimitsInForce, tolera
 
 fn shared_sum(recording: &Recording, phase: &str, tolerance: f64) -> Answer {
     let (index, phase) = phase_named(recording, phase)?;
+    let limited = |limits: &LimitsInForce| limits.ceiling_iops.is_some() || limits.ceiling_bytes.is_some();
     let groups = recording.objects.iter().filter(|object| object.is_group);
-    let group = groups.filter_map(|g| Some((g, g.limits.get(index)?.ceiling_iops?))).next();
-    let (group, limit) = group.ok_or("no shared limit in IOPS was in force")?;
-    let from = phase.start + crate::SETTLE.min(phase.end.saturating_sub(phase.start) / 2);
+    let group = groups.filter_map(|g| Some((g, g.limits.get(index)?))).find(|(_, limits)| limited(limits));
+    let (group, limits) = group.ok_or("no shared limit was in force")?;
+    let from = phase.start + crate::SETTLE.min(phase.length() / 2);
     let peak = group.trace.peak(time(from), time(phase.end)).ok_or("the phase was shorter than two seconds")?;
-    let part = peak.mean_ops / limit as f64;
-    let because =
-        format!("{}: {:.0} IOPS together, limit {limit} ({:+.2} %)", group.path, peak.mean_ops, 100.0 * (part - 1.0));
+    let iops = limits.ceiling_iops.map(|limit| ("IOPS", peak.mean_ops, limit));
+    let bytes = limits.ceiling_bytes.map(|limit| ("bytes/s", peak.mean_bytes, limit));
+    // Of two limits the fuller one binds.
+    let part = |&(_, got, limit): &(&str, f64, u64)| got / limit.max(1) as f64;
+    let fuller = iops.into_iter().chain(bytes).max_by(|a, b| part(a).total_cmp(&part(b)));
+    let (unit, got, limit) = fuller.ok_or("no shared limit was in force")?;
+    let part = part(&(unit, got, limit));
+    let because = format!("{}: {got:.0} {unit} together, limit {limit} ({:+.2} %)", group.path, 100.0 * (part - 1.0));
     if (part - 1.0).abs() <= tolerance {
         return Ok((Outcome::Pass, because));
     }
-    let held = recording.workloads.iter().flat_map(|w| intervals(w, phase));
-    if part < 1.0 && !held.into_iter().any(|interval| interval.held_by == HeldBy::SharedIops) {
-        return Err(format!("{because}; its members did not ask for more"));
+    if part < 1.0 {
+        let mut held = recording.workloads.iter().flat_map(|w| intervals(w, phase)).map(|interval| interval.held_by);
+        if !held.any(|by| matches!(by, HeldBy::SharedIops | HeldBy::SharedThroughput)) {
+            return Err(format!("{because}; its members did not ask for more"));
+        }
+        let missing = (1.0 - tolerance - part) * phase.end.saturating_sub(from).as_secs_f64();
+        stalled_for(phase, missing).map_or(Ok(()), |why| Err(format!("{because}; but {why}")))?;
     }
     Ok((Outcome::Fail, because))
 }
@@ -139,18 +152,24 @@ fn starved(recording: &Recording, workloads: &[String], phase: &str, baseline: &
 fn restored(recording: &Recording, workloads: &[String], phase: &str, baseline: &str, part: f64) -> Answer {
     let shares = shares(recording, workloads, phase, baseline)?;
     let because = share_text(&shares, baseline);
-    if shares.iter().all(|share| share.part >= part) {
+    let least = shares.iter().map(|share| share.part).fold(f64::INFINITY, f64::min);
+    if least >= part {
         return Ok((Outcome::Pass, because));
     }
+    let doubt = |why: String| Err(format!("{because}; but {why}"));
+    let phase_ran = phase_named(recording, phase)?.1;
+    if let Some(why) = stalled_for(phase_ran, (part - least) * phase_ran.length().as_secs_f64()) {
+        return doubt(why);
+    }
     let (now, before) = (total_iops(recording, phase)?, total_iops(recording, baseline)?);
-    if now < BACKEND_STEADY * before {
-        return Err(format!(
-            "{because}; but all together got {:.0} % of what they got in {baseline}: the machine itself was slower",
-            100.0 * now / before
+    if now < BACKEND_STEADY * before && is_device_slower(recording, workloads, phase, baseline)? {
+        let percent = 100.0 * now / before;
+        return doubt(format!(
+            "all together got {percent:.0} % of what they got in {baseline}: the machine itself was slower"
         ));
     }
     if mostly_held_by_cpu(recording, workloads, phase)? {
-        return Err(format!("{because}; but a processor was busy, so it is not the storage that is measured"));
+        return doubt("a processor was busy, so it is not the storage that is measured".into());
     }
     Ok((Outcome::Fail, because))
 }
@@ -163,9 +182,12 @@ fn floor_held(recording: &Recording, workloads: &[String], phase: &str, part: f6
         .map(|record| floor_of(recording, record, index).ok_or_else(|| format!("{} has no floor in IOPS", record.name)))
         .collect::<Result<Vec<u64>, _>>()?;
     let needed: u64 = floors.iter().sum();
-    let seconds = intervals(records[0], phase).count();
-    let (mut judged, mut excluded, mut worst) = (0usize, 0usize, (f64::INFINITY, String::new()));
-    for second in 1..seconds {
+    let first = records.first().ok_or("no workload is named")?;
+    // The first second is not judged, nor is a rest that is too short to have a rate.
+    let long = |(_, interval): &(usize, &Interval)| interval.length >= SHORTEST;
+    let seconds: Vec<usize> = intervals(first, phase).enumerate().skip(1).filter(long).map(|(n, _)| n).collect();
+    let (mut judged, mut excluded, mut missing, mut worst) = (0usize, 0usize, 0.0, (f64::INFINITY, String::new()));
+    for &second in &seconds {
         let at = |w: &WorkloadRecord| intervals(w, phase).nth(second).map_or(0.0, |interval| interval.iops());
         // The backend must have completed at least the sum of floors, or the floors were not there to be had.
         if recording.workloads.iter().map(at).sum::<f64>() < needed as f64 {
@@ -173,19 +195,45 @@ fn floor_held(recording: &Recording, workloads: &[String], phase: &str, part: f6
             continue;
         }
         judged += 1;
+        let mut least = part;
         for (record, &floor) in records.iter().zip(&floors) {
-            let got = at(record) / floor as f64;
+            let got = at(record) / floor.max(1) as f64;
+            least = least.min(got);
             if got < worst.0 {
                 worst = (got, format!("{} got {:.0} of {floor} IOPS in its worst second", record.name, at(record)));
             }
         }
+        missing += part - least;
     }
-    if judged == 0 || excluded as f64 > EXCLUDED_LIMIT * (seconds - 1) as f64 {
-        return Err(format!("in {excluded} of {} seconds the backend did less than the sum of floors", seconds - 1));
+    if judged == 0 || excluded as f64 > EXCLUDED_LIMIT * seconds.len() as f64 {
+        return Err(format!("in {excluded} of {} seconds the backend did less than the sum of floors", seconds.len()));
     }
     let unit = if judged == 1 { "second" } else { "seconds" };
     let because = format!("{} ({:.1} %); {judged} {unit} judged, {excluded} excluded", worst.1, 100.0 * worst.0);
-    Ok((if worst.0 >= part { Outcome::Pass } else { Outcome::Fail }, because))
+    if worst.0 >= part {
+        return Ok((Outcome::Pass, because));
+    }
+    match stalled_for(phase, missing) {
+        Some(why) => Err(format!("{because}; but {why}")),
+        None => Ok((Outcome::Fail, because)),
+    }
+}
+
+/// Why so many seconds' worth of work may be missing in a phase: the server did not have the processor for so long.
+fn stalled_for(phase: &Phase, missing_seconds: f64) -> Option<String> {
+    let enough = phase.stalled > Span::ZERO && phase.stalled.as_secs_f64() >= missing_seconds;
+    enough.then(|| {
+        let (stalled, length) = (phase.stalled, phase.length());
+        format!("the processor was taken from the server for {stalled} of {length}: something else used it")
+    })
+}
+
+/// Whether the device took longer for a request of these workloads than before, as far as it was told.
+fn is_device_slower(recording: &Recording, workloads: &[String], phase: &str, baseline: &str) -> Result<bool, String> {
+    let (now, before) = (phase_named(recording, phase)?.0, phase_named(recording, baseline)?.0);
+    let mean = |record: &WorkloadRecord, phase: usize| record.tallies.get(phase).map(|tally| tally.device.mean());
+    let records = find_all(recording, workloads)?;
+    Ok(records.iter().any(|record| mean(record, now) >= mean(record, before)))
 }
 
 /// The floor in IOPS in force for a workload's object, or for what it hangs on.
@@ -249,7 +297,7 @@ fn find_all<'a>(recording: &'a Recording, workloads: &[String]) -> Result<Vec<&'
     workloads.iter().map(find).collect()
 }
 
-fn intervals<'a>(record: &'a WorkloadRecord, phase: &'a Phase) -> impl Iterator<Item = &'a crate::Interval> {
+fn intervals<'a>(record: &'a WorkloadRecord, phase: &'a Phase) -> impl Iterator<Item = &'a Interval> {
     record.intervals.iter().filter(|interval| interval.start >= phase.start && interval.start < phase.end)
 }
 
@@ -267,157 +315,4 @@ fn percent(part: f64) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Counts, Interval, Tally};
-
-    /// Two phases of five seconds; per phase the IOPS of two workloads, `a` limited and `b`.
-    fn run(iops: [[u64; 2]; 2]) -> Recording {
-        let second = Span::SECOND;
-        let phase = |name: &str, n: u64| Phase {
-            name: name.into(),
-            start: second * (5 * n),
-            end: second * (5 * n + 5),
-            ..Phase::default()
-        };
-        let reads = |reads| Counts { reads, ..Counts::default() };
-        let workload = |which: usize| WorkloadRecord {
-            name: ["a", "b"][which].into(),
-            object: ["s:/vol/a/l", "s:/vol/b/l"][which].into(),
-            intervals: (0..10)
-                .map(|n| Interval {
-                    start: second * n,
-                    length: second,
-                    counts: reads(iops[n as usize / 5][which]),
-                    ..Interval::default()
-                })
-                .collect(),
-            tallies: (0..2)
-                .map(|p| Tally { length: second * 5, counts: reads(5 * iops[p][which]), ..Tally::default() })
-                .collect(),
-            ..WorkloadRecord::default()
-        };
-        Recording {
-            phases: vec![phase("before", 0), phase("after", 1)],
-            workloads: vec![workload(0), workload(1)],
-            ..Recording::default()
-        }
-    }
-
-    fn limited(
-        mut recording: Recording,
-        path: &str,
-        is_group: bool,
-        limits: LimitsInForce,
-        per_bin: impl Fn(u64) -> u32,
-    ) -> Recording {
-        let mut object = ObjectRecord {
-            path: path.into(),
-            is_group,
-            limits: vec![LimitsInForce::default(), limits],
-            ..ObjectRecord::default()
-        };
-        (0..1000).for_each(|bin| object.trace.add_bin(bin, per_bin(bin), 4096 * u64::from(per_bin(bin))));
-        recording.objects.push(object);
-        recording
-    }
-
-    fn ceiling(iops: u64) -> LimitsInForce {
-        LimitsInForce { ceiling_iops: Some(iops), ..LimitsInForce::default() }
-    }
-
-    #[test]
-    fn a_ceiling_is_judged_by_its_fullest_second_and_only_while_in_force() {
-        let criterion = Criterion::CeilingHeld { tolerance: 0.01 };
-        // 10 a bin is 1000 a second; before it was in force there were 50 a bin, which must not count.
-        let steady = limited(run([[0; 2]; 2]), "s:/vol/a", false, ceiling(1000), |bin| if bin < 500 { 50 } else { 10 });
-        assert_eq!(criterion.judge(&steady).outcome, Outcome::Pass);
-        // 11 operations more in one bin of 10 ms: 1011 in a second that straddles it; 1000 × 1.01 + 1 = 1011 is allowed.
-        let just = limited(run([[0; 2]; 2]), "s:/vol/a", false, ceiling(1000), |bin| {
-            if bin < 500 { 0 } else { 10 + 11 * u32::from(bin == 700) }
-        });
-        assert_eq!(criterion.judge(&just).outcome, Outcome::Pass, "{:?}", criterion.judge(&just));
-        let over = limited(run([[0; 2]; 2]), "s:/vol/a", false, ceiling(1000), |bin| {
-            if bin < 500 { 0 } else { 10 + 12 * u32::from(bin == 700) }
-        });
-        assert_eq!(criterion.judge(&over).outcome, Outcome::Fail);
-        assert!(criterion.judge(&over).because.contains("1012 operations"), "{:?}", criterion.judge(&over));
-        assert_eq!(criterion.judge(&run([[0; 2]; 2])).outcome, Outcome::CannotSay, "no ceiling at all");
-    }
-
-    #[test]
-    fn a_shared_sum_is_exact_in_both_directions() {
-        let criterion = Criterion::SharedSum { phase: "after".into(), tolerance: 0.01 };
-        let outcome = |per_bin: u32, held: HeldBy| {
-            let mut recording = limited(run([[0; 2]; 2]), "g", true, ceiling(3000), |_| per_bin);
-            recording.workloads[0].intervals[7].held_by = held;
-            criterion.judge(&recording).outcome
-        };
-        assert_eq!(outcome(30, HeldBy::SharedIops), Outcome::Pass);
-        assert_eq!(outcome(31, HeldBy::SharedIops), Outcome::Fail);
-        assert_eq!(outcome(29, HeldBy::SharedIops), Outcome::Fail);
-        assert_eq!(outcome(29, HeldBy::Depth), Outcome::CannotSay, "nobody asked for more");
-    }
-
-    #[test]
-    fn without_contention_a_machine_cannot_show_starvation() {
-        let criterion = Criterion::Starved {
-            workloads: vec!["b".into()],
-            phase: "after".into(),
-            baseline: "before".into(),
-            part: 0.7,
-        };
-        assert_eq!(criterion.judge(&run([[7000, 7000], [12_000, 1000]])).outcome, Outcome::Pass);
-        let kept = criterion.judge(&run([[7000, 7000], [7000, 6000]]));
-        assert_eq!(kept.outcome, Outcome::CannotSay);
-        assert!(kept.because.starts_with("no contention on this machine"), "{kept:?}");
-    }
-
-    #[test]
-    fn what_is_not_restored_fails_unless_the_machine_itself_was_slower() {
-        let criterion = Criterion::Restored {
-            workloads: vec!["b".into()],
-            phase: "after".into(),
-            baseline: "before".into(),
-            part: 0.95,
-        };
-        assert_eq!(criterion.judge(&run([[7000, 7000], [1000, 6700]])).outcome, Outcome::Pass);
-        // 6000 of 7000 is 86 %, with 13 000 of 14 000 in all (93 %): the disk was there, b did not get it.
-        assert_eq!(criterion.judge(&run([[7000, 7000], [7000, 6000]])).outcome, Outcome::Fail);
-        // 7000 of 14 000 in all: the disk was not there.
-        assert_eq!(criterion.judge(&run([[7000, 7000], [1000, 6000]])).outcome, Outcome::CannotSay);
-    }
-
-    #[test]
-    fn a_floor_is_judged_second_by_second_where_the_backend_could() {
-        let criterion = Criterion::FloorHeld { workloads: vec!["b".into()], phase: "after".into(), part: 0.99 };
-        let floor = LimitsInForce { floor_iops: Some(2000), ..LimitsInForce::default() };
-        let outcome = |seconds: [[u64; 2]; 5]| {
-            let mut recording = limited(run([[0; 2]; 2]), "s:/vol/b", false, floor.clone(), |_| 0);
-            for (n, second) in seconds.iter().enumerate() {
-                for (which, &reads) in second.iter().enumerate() {
-                    recording.workloads[which].intervals[5 + n].counts.reads = reads;
-                }
-            }
-            criterion.judge(&recording).outcome
-        };
-        // The first second is not judged; 1980 of 2000 is 99 %.
-        assert_eq!(outcome([[9000, 0], [9000, 1980], [9000, 2000], [9000, 2000], [9000, 2000]]), Outcome::Pass);
-        assert_eq!(outcome([[9000, 0], [9000, 1979], [9000, 2000], [9000, 2000], [9000, 2000]]), Outcome::Fail);
-        // One of four seconds in which the device did less than the floor: more than 5 %.
-        assert_eq!(outcome([[9000, 0], [10, 10], [9000, 2000], [9000, 2000], [9000, 2000]]), Outcome::CannotSay);
-    }
-
-    #[test]
-    fn a_run_that_was_cut_short_says_nothing_about_its_last_phase() {
-        let criterion = Criterion::Starved {
-            workloads: vec!["b".into()],
-            phase: "after".into(),
-            baseline: "before".into(),
-            part: 0.7,
-        };
-        let mut recording = run([[7000, 7000], [12_000, 1000]]);
-        recording.origin.cut_short = true;
-        assert_eq!(criterion.judge(&recording).outcome, Outcome::CannotSay);
-    }
-}
+mod tests;

@@ -93,6 +93,15 @@ pub struct Phase {
     pub start: Span,
     /// End.
     pub end: Span,
+    /// Time in which the server's thread was kept from the processor, beyond what its limits make up for afterwards.
+    pub stalled: Span,
+}
+
+impl Phase {
+    /// How long it was.
+    pub fn length(&self) -> Span {
+        self.end.saturating_sub(self.start)
+    }
 }
 
 /// Operations and bytes, by direction. `other` counts flush, trim, zero and the rest.

@@ -143,6 +143,7 @@ impl Stage for Real {
             objects,
             server_busy: account.cpu.as_secs_f64() / length,
             client_busy: client_cpu.as_secs_f64() / length,
+            stalled: account.stalled,
         })
     }
 

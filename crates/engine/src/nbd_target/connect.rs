@@ -1,6 +1,6 @@
 //! Making a connection: socket and handshake, blocking, before the ring takes it over.
 
-use nbd::{ClientHandshake, ClientStep, HandshakeError, HandshakeLimits, Rules, Wishes};
+use nbd::{ClientHandshake, ClientStep, HandshakeError, HandshakeLimits, Purpose, Rules, TlsWish, Wishes};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::fd::OwnedFd;
@@ -62,21 +62,31 @@ impl Connection {
     /// # Errors
     /// Nobody listens there, the export does not exist, or the server does not speak NBD.
     pub fn open(address: &Address, name: &str) -> Result<Connection, ConnectError> {
-        let text = format!("{address} {name}");
+        // Simple replies have the smallest headers; a load has no use for chunks.
+        Connection::open_with(address, Wishes { block_sizes: true, ..Wishes::plain(name) })
+    }
+
+    /// The same, asking for what `wishes` says; encryption is not among it.
+    ///
+    /// # Errors
+    /// As [`Connection::open`].
+    pub fn open_with(address: &Address, wishes: Wishes) -> Result<Connection, ConnectError> {
+        let text = format!("{address} {}", wishes.export);
+        let wishes = Wishes { purpose: Purpose::Go, tls: TlsWish::Off, ..wishes };
         let socket = |source| ConnectError::Socket { address: text.clone(), source };
         match address {
             Address::Unix(path) => {
-                let stream = UnixStream::connect(path).map_err(socket)?;
+                let stream = undisturbed(|| UnixStream::connect(path)).map_err(socket)?;
                 stream.set_read_timeout(Some(PATIENCE)).map_err(socket)?;
-                let made = shake_hands(&stream, &stream, name, &text)?;
+                let made = shake_hands(&stream, &stream, wishes, &text)?;
                 stream.set_read_timeout(None).map_err(socket)?;
                 Ok(made.on(stream.into()))
             }
             Address::Tcp(host) => {
-                let stream = TcpStream::connect(host).map_err(socket)?;
+                let stream = undisturbed(|| TcpStream::connect(host)).map_err(socket)?;
                 stream.set_nodelay(true).map_err(socket)?;
                 stream.set_read_timeout(Some(PATIENCE)).map_err(socket)?;
-                let made = shake_hands(&stream, &stream, name, &text)?;
+                let made = shake_hands(&stream, &stream, wishes, &text)?;
                 stream.set_read_timeout(None).map_err(socket)?;
                 Ok(made.on(stream.into()))
             }
@@ -100,11 +110,9 @@ impl Made {
     }
 }
 
-fn shake_hands(mut from: impl Read, mut to: impl Write, name: &str, address: &str) -> Result<Made, ConnectError> {
+fn shake_hands(mut from: impl Read, mut to: impl Write, wishes: Wishes, address: &str) -> Result<Made, ConnectError> {
     let socket = |source| ConnectError::Socket { address: address.into(), source };
     let refused = |source| ConnectError::Handshake { address: address.into(), source };
-    // Simple replies have the smallest headers; a load has no use for chunks.
-    let wishes = Wishes { block_sizes: true, ..Wishes::plain(name) };
     let mut handshake = ClientHandshake::new(wishes, HandshakeLimits::CLIENT).map_err(refused)?;
     let (mut received, mut out, mut chunk) = (Vec::new(), Vec::new(), [0; 4096]);
     loop {
@@ -119,13 +127,23 @@ fn shake_hands(mut from: impl Read, mut to: impl Write, name: &str, address: &st
             ClientStep::Transmission(agreed) => {
                 return Ok(Made { rules: Rules::of_client(&agreed), early: received });
             }
-            ClientStep::NeedMore(_) => match from.read(&mut chunk).map_err(socket)? {
+            ClientStep::NeedMore(_) => match undisturbed(|| from.read(&mut chunk)).map_err(socket)? {
                 0 => return Err(ConnectError::Closed(address.into())),
                 got => received.extend_from_slice(&chunk[..got]),
             },
             ClientStep::StartTls | ClientStep::Described(_) | ClientStep::Listed(_) => {
                 unreachable!("neither TLS nor a list was wished for")
             }
+        }
+    }
+}
+
+/// Tries again when a signal came. A ring on this thread interrupts waits in system calls to get its own work done.
+fn undisturbed<T>(mut call: impl FnMut() -> std::io::Result<T>) -> std::io::Result<T> {
+    loop {
+        match call() {
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            done => return done,
         }
     }
 }

@@ -129,6 +129,7 @@ fn phase(index: u64, scene: &Scene) -> Phase {
     let start = Span::from_secs(index * SECONDS_A_PHASE) + Span::from_millis(4) * scene.commands.len() as u64;
     let published: Vec<String> = scene.commands.iter().map(|line| (*line).to_string()).collect();
     Phase {
+        stalled: Span::ZERO,
         name: scene.name.into(),
         about: scene.about.into(),
         commands: published.iter().map(|line| halved(line)).collect(),

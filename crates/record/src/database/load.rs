@@ -106,10 +106,11 @@ struct Loader<'c> {
 
 impl Loader<'_> {
     fn phases(&self) -> Result<Vec<Phase>> {
-        let sql = "SELECT name, about, start_ns, end_ns FROM phase WHERE run = ?1 ORDER BY position";
+        let sql = "SELECT name, about, start_ns, end_ns, stalled_ns FROM phase WHERE run = ?1 ORDER BY position";
         let read = |cells: &mut Cells<'_>| {
-            let (name, about, start, end) = (cells.next()?, cells.next()?, cells.span()?, cells.span()?);
-            Ok(Phase { name, about, start, end, ..Phase::default() })
+            let (name, about) = (cells.next()?, cells.next()?);
+            let (start, end, stalled) = (cells.span()?, cells.span()?, cells.span()?);
+            Ok(Phase { name, about, start, end, stalled, ..Phase::default() })
         };
         let mut phases = rows(self.connection, sql, [self.run], read)?;
         let sql = "SELECT line FROM phase_command WHERE run = ?1 AND phase = ?2 AND form = ?3 ORDER BY position";

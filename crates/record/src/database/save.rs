@@ -77,7 +77,8 @@ impl Saver<'_> {
     }
 
     fn phase(&self, position: usize, phase: &Phase) -> Result<()> {
-        let cells = [position.cell(), phase.name.cell(), phase.about.cell(), phase.start.cell(), phase.end.cell()];
+        let (start, end, stalled) = (phase.start.cell(), phase.end.cell(), phase.stalled.cell());
+        let cells = [position.cell(), phase.name.cell(), phase.about.cell(), start, end, stalled];
         self.row("phase", cells)?;
         for (form, lines) in [("run", &phase.commands), ("published", &phase.commands_published)] {
             for (place, line) in lines.iter().enumerate() {

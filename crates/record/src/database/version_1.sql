@@ -29,6 +29,7 @@ CREATE TABLE phase (
     about TEXT NOT NULL,
     start_ns INTEGER NOT NULL,
     end_ns INTEGER NOT NULL,
+    stalled_ns INTEGER NOT NULL,
     PRIMARY KEY (run, position)
 ) STRICT, WITHOUT ROWID;
 

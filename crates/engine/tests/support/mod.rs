@@ -1,0 +1,126 @@
+//! An NBD target on a ring of its own, and what tests need of the machine.
+
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use block::{Bytes, Completion, Driver, Fault, ObjectId, Op, Request, Submitted, Target, Wakeup};
+use engine::{Address, Connection, NbdTarget};
+use nbd::Wishes;
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use uring::{Choice, Io, IoSettings};
+
+pub const BACKENDS: [Choice; 2] = [Choice::Auto, Choice::Threads];
+
+/// One connection that is driven by hand.
+pub struct Client {
+    pub io: Io,
+    pub target: NbdTarget,
+    next_tag: u64,
+}
+
+impl Client {
+    pub fn connect(backend: Choice, path: &Path, wishes: Wishes, keep_data: bool) -> Client {
+        let io = Io::open(&IoSettings { backend, slab: Bytes::mib(16), ..IoSettings::default() }).unwrap();
+        let connection = Connection::open_with(&Address::Unix(path.into()), wishes).unwrap();
+        let target = NbdTarget::new(&io, connection, keep_data).unwrap();
+        Client { io, target, next_tag: 0 }
+    }
+
+    pub fn submit(&mut self, at: u64, len: u64, op: Op) -> Option<u64> {
+        let now = self.io.now();
+        let tag = self.next_tag + 1;
+        let request = Request { tag, object: ObjectId(0), at, len, op, fua: false, due: now };
+        match self.target.submit(now, request) {
+            Submitted::Taken(_) => {
+                self.next_tag = tag;
+                Some(tag)
+            }
+            Submitted::Full(_) => None,
+        }
+    }
+
+    pub fn read(&mut self, at: u64, len: u64) -> u64 {
+        self.submit(at, len, Op::Read).expect("there is memory")
+    }
+
+    pub fn write(&mut self, at: u64, bytes: &[u8]) -> u64 {
+        let mut buf = self.io.take(bytes.len() as u32).unwrap();
+        self.io.with_mut(&mut buf, |to| to.copy_from_slice(bytes));
+        self.submit(at, bytes.len() as u64, Op::Write(buf)).unwrap()
+    }
+
+    pub fn poll(&mut self) -> Vec<Completion> {
+        let mut out = Vec::new();
+        let now = self.io.now();
+        self.target.poll(now, &mut out);
+        out
+    }
+
+    /// Waits for what is next; panics rather than wait for what cannot come.
+    pub fn wait(&mut self) {
+        match self.target.next_wakeup() {
+            Wakeup::Now => self.io.turn(Some(block::Time::ZERO)),
+            Wakeup::External => self.io.turn(None),
+            asleep => panic!("nothing will ever end: {asleep:?}"),
+        };
+    }
+
+    /// The next `count` ends by tag, each once: the data of reads that went well, or the fault.
+    pub fn all(&mut self, count: usize) -> BTreeMap<u64, Result<Vec<u8>, Fault>> {
+        let mut ended = BTreeMap::new();
+        loop {
+            for completion in self.poll() {
+                let bytes = match completion.buf {
+                    Some(buf) => {
+                        let bytes = self.io.with(&buf, <[u8]>::to_vec);
+                        self.io.give(buf);
+                        bytes
+                    }
+                    None => Vec::new(),
+                };
+                let again = ended.insert(completion.tag, completion.result.map(|()| bytes));
+                assert!(again.is_none(), "request {} ended twice", completion.tag);
+            }
+            if ended.len() >= count {
+                assert_eq!(ended.len(), count);
+                return ended;
+            }
+            self.wait();
+        }
+    }
+
+    /// Ends the connection and checks that no buffer is left behind.
+    pub fn close(self) {
+        let Client { io, target, .. } = self;
+        drop(target);
+        let mut driver = io.clone();
+        while io.outstanding() > 0 {
+            // What the kernel still holds comes back with the cancelled jobs; a leak would end here as a hang, which
+            // the runner reports, so give up by the clock.
+            let before = io.outstanding();
+            driver.turn(Some(driver.now() + block::Span::from_secs(10)));
+            assert!(io.outstanding() < before, "{before} buffers never came back");
+        }
+    }
+}
+
+/// The environment's variable with the file in which `cargo xtask test` gathers what was skipped.
+const SKIPPED_VARIABLE: &str = "SEAWALL_TESTS_SKIPPED";
+
+/// A program's path. Without it the test is skipped with its reason, or fails where nothing may be skipped.
+pub fn find(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file());
+    if found.is_none() {
+        let thread = std::thread::current();
+        let line = format!("{}: {program} is not installed", thread.name().unwrap_or("a test"));
+        println!("skipped: {line}");
+        assert!(!std::env::var("CI").is_ok_and(|value| matches!(value.as_str(), "true" | "1")), "{line}");
+        if let Some(file) = std::env::var_os(SKIPPED_VARIABLE) {
+            let file = std::fs::OpenOptions::new().append(true).create(true).open(file);
+            file.and_then(|mut file| writeln!(file, "{line}")).expect("the file of skipped tests can be written");
+        }
+    }
+    found
+}
