@@ -20,8 +20,8 @@ impl Tally {
         Tally { passed: u64::from(good), failed: u64::from(!good), skipped: 0 }
     }
 
-    /// The sum of every summary in a runner's output: `cargo nextest`'s one line, or one line of `cargo test` for each
-    /// binary.
+    /// What a runner says at its end: `cargo nextest`'s one line, or else the sum of `cargo test`'s lines, one for each
+    /// binary. With nextest lines of the second kind come too, in the output of tests that failed, and count nothing.
     ///
     /// ```text
     /// Summary [  1.203s] 12 tests run: 10 passed (1 slow), 1 failed, 1 timed out, 2 skipped
@@ -29,15 +29,15 @@ impl Tally {
     /// ```
     pub fn of_output(output: &str) -> Tally {
         let mut sum = Tally::default();
-        for line in output.lines() {
-            let line = line.trim();
-            if let Some((_, counts)) = line.split_once(" run: ").filter(|_| line.starts_with("Summary [")) {
-                counts.split(", ").for_each(|part| sum.add_part(part));
-            } else if let Some((_, counts)) = line.strip_prefix("test result: ").and_then(|rest| rest.split_once(". "))
-            {
-                counts.split("; ").for_each(|part| sum.add_part(part));
-            }
+        let lines = || output.lines().map(str::trim);
+        let mut summary =
+            lines().filter(|line| line.starts_with("Summary [")).filter_map(|line| line.split_once(" run: "));
+        if let Some((_, counts)) = summary.next_back() {
+            counts.split(", ").for_each(|part| sum.add_part(part));
+            return sum;
         }
+        let results = lines().filter_map(|line| line.strip_prefix("test result: ")?.split_once(". "));
+        results.for_each(|(_, counts)| counts.split("; ").for_each(|part| sum.add_part(part)));
         sum
     }
 
@@ -80,6 +80,13 @@ mod tests {
         let short =
             "     Summary [   0.1s] 5/9 tests run: 4 passed, 1 failed, 0 skipped\nwarning: 4/9 tests were not run";
         assert_eq!(Tally::of_output(short), Tally { passed: 4, failed: 1, skipped: 0 });
+    }
+
+    #[test]
+    fn what_failed_tests_print_is_not_counted_again() {
+        let lines = "test result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured; 9 filtered out; finished in 0.1s\n\
+                     Summary [   0.1s] 5 tests run: 4 passed, 1 failed, 0 skipped";
+        assert_eq!(Tally::of_output(lines), Tally { passed: 4, failed: 1, skipped: 0 });
     }
 
     #[test]
