@@ -110,12 +110,7 @@ impl Made {
     }
 }
 
-fn shake_hands(
-    mut from: impl Read,
-    mut to: impl Write,
-    wishes: Wishes,
-    address: &str,
-) -> Result<Made, ConnectError> {
+fn shake_hands(mut from: impl Read, mut to: impl Write, wishes: Wishes, address: &str) -> Result<Made, ConnectError> {
     let socket = |source| ConnectError::Socket { address: address.into(), source };
     let refused = |source| ConnectError::Handshake { address: address.into(), source };
     let mut handshake = ClientHandshake::new(wishes, HandshakeLimits::CLIENT).map_err(refused)?;
