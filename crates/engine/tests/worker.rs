@@ -1,0 +1,239 @@
+//! The worker in virtual time: what is due is made when it is due, and what could not be made is late on the record.
+
+use block::{
+    Bytes, Completion, Driver, Iops, ObjectId, Request, Span, Submitted, Target, Ticket, Time, Traits, Wakeup,
+};
+use engine::{Hub, Lane, NoMemory, Worker, WorkloadSecond};
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+use workload::{Arrival, Blocks, Pattern, Range, Spacing, Spec, Stream};
+
+/// Waiting is jumping.
+struct Clock(Time);
+
+impl Driver for Clock {
+    fn now(&self) -> Time {
+        self.0
+    }
+
+    fn turn(&mut self, until: Option<Time>) -> Time {
+        self.0 = self.0.max(until.expect("virtual time never waits without end"));
+        self.0
+    }
+}
+
+/// Takes `service` for each of up to `slots` requests at once, and stands still from `stall.0` to `stall.1`.
+struct Device {
+    service: Span,
+    slots: usize,
+    stall: (Time, Time),
+    /// Completions that one poll reports at most.
+    per_poll: usize,
+    flying: VecDeque<Completion>,
+}
+
+impl Device {
+    fn new(service: Span, slots: usize) -> Device {
+        let never = (Time::MAX, Time::MAX);
+        Device { service, slots, stall: never, per_poll: usize::MAX, flying: VecDeque::new() }
+    }
+}
+
+impl Target for Device {
+    fn traits(&self) -> Traits {
+        Traits { size: Bytes::gib(1), align: 512, longest: 1 << 20, carries_data: false, read_only: false }
+    }
+
+    fn submit(&mut self, now: Time, request: Request) -> Submitted {
+        if self.flying.len() >= self.slots {
+            return Submitted::Full(request);
+        }
+        let mut end = now + self.service;
+        if end >= self.stall.0 && now < self.stall.1 {
+            end = end.max(self.stall.1);
+        }
+        let mut completion = Completion::of(&request, end, Ok(()));
+        completion.service = end.since(now);
+        self.flying.push_back(completion);
+        Submitted::Taken(Ticket(request.tag))
+    }
+
+    fn poll(&mut self, now: Time, out: &mut Vec<Completion>) {
+        for _ in 0..self.per_poll.min(self.flying.len()) {
+            if self.flying.front().is_some_and(|completion| completion.end <= now) {
+                out.extend(self.flying.pop_front());
+            }
+        }
+    }
+
+    fn next_wakeup(&self) -> Wakeup {
+        self.flying.front().map_or(Wakeup::Idle, |completion| Wakeup::At(completion.end))
+    }
+
+    fn cancel(&mut self, _now: Time, _ticket: Ticket) {}
+}
+
+fn spec(arrival: Arrival) -> Spec {
+    Spec {
+        pattern: Pattern::Random,
+        read_percent: 100,
+        blocks: Blocks::of(Bytes::kib(4)),
+        range: Range::default(),
+        arrival,
+        flush_every: None,
+        connections: 1,
+        requests: None,
+        seed: 7,
+    }
+}
+
+fn lane(workload: usize, spec: &Spec, target: Box<dyn Target>) -> Lane {
+    let stream = Stream::new(spec, Bytes::gib(1), 0, Time::ZERO).unwrap();
+    Lane { workload, object: ObjectId(0), stream, target, memory: Box::new(NoMemory) }
+}
+
+fn seconds(n: u64) -> Time {
+    Time::ZERO + Span::from_secs(n)
+}
+
+fn open_loop(slots: usize) -> WorkloadSecond {
+    // 1000 a second for 10 s, and from 4 s on the device stands still for half a second.
+    let rate = Arrival::Open { rate: Iops(1000), spacing: Spacing::Uniform, outstanding: 1000 };
+    let stall = (seconds(4), seconds(4) + Span::from_millis(500));
+    let device = Device { stall, ..Device::new(Span::from_micros(100), slots) };
+    let mut worker = Worker::new(1, vec![lane(0, &spec(rate), Box::new(device))]);
+    worker.run(&mut Clock(Time::ZERO), seconds(10));
+    worker.collect().remove(0)
+}
+
+#[test]
+fn a_device_that_stands_still_cannot_hide() {
+    // 500 of 10 000 requests are due while it stands still, the first of them 500 ms before its end. The slowest 1 % are
+    // the first 100 of those: they waited from 400 to 500 ms. It takes all of them at once, so service says the same.
+    let seen = open_loop(usize::MAX);
+    assert!((9_990..=10_010).contains(&seen.counts.reads), "{:?}", seen.counts);
+    for histogram in [&seen.response, &seen.service] {
+        let p99 = histogram.quantile(0.99);
+        assert!((Span::from_millis(396)..=Span::from_millis(404)).contains(&p99), "{p99}");
+        assert!(histogram.max() >= Span::from_millis(499) && histogram.max() <= Span::from_millis(501));
+    }
+    assert_eq!(seen.late, 0);
+}
+
+#[test]
+fn a_device_that_takes_nothing_while_it_stands_still_cannot_hide_either() {
+    // With one place it holds a single request for the half second. The others are due all the same, wait here, and are
+    // worked off afterwards, one in 0.1 ms: the one due k ms into the stall responds after 500 - k + 0.1 k ms. The
+    // slowest 1 % are the first 100: 410 ms and more.
+    let seen = open_loop(1);
+    assert!((9_990..=10_010).contains(&seen.counts.reads));
+    let p99 = seen.response.quantile(0.99);
+    assert!((Span::from_millis(400)..=Span::from_millis(420)).contains(&p99), "{p99}");
+    assert!(seen.service.quantile(0.99) <= Span::from_micros(102), "the device itself is quick but for one");
+    // Late by more than a millisecond are those with 500 - 0.9 k > 1: some 554.
+    assert!((545..=560).contains(&seen.late), "{}", seen.late);
+    assert!((Span::from_millis(498)..=Span::from_millis(501)).contains(&seen.late_max), "{}", seen.late_max);
+}
+
+#[test]
+fn a_closed_loop_keeps_its_depth_and_no_more() {
+    // Depth 4 at 2 ms is 2000 a second.
+    let device = Device::new(Span::from_millis(2), usize::MAX);
+    let mut worker = Worker::new(1, vec![lane(0, &spec(Arrival::Closed { depth: 4 }), Box::new(device))]);
+    worker.run(&mut Clock(Time::ZERO), seconds(5));
+    let seen = worker.collect().remove(0);
+    assert!((9_996..=10_000).contains(&seen.counts.reads), "{:?}", seen.counts);
+    assert_eq!(seen.outstanding, 4);
+    assert_eq!((seen.response.min(), seen.response.max()), (Span::from_millis(2), Span::from_millis(2)));
+    assert_eq!(seen.late, 0);
+}
+
+#[test]
+fn a_lane_hears_of_what_another_lanes_poll_brought() {
+    // A device shared by three lanes that reports one completion a poll: they come to each other's polls.
+    let device = Device { per_poll: 1, ..Device::new(Span::from_millis(1), usize::MAX) };
+    let hub = Hub::new(device);
+    let closed = spec(Arrival::Closed { depth: 1 });
+    let lanes = (0..3).map(|workload| lane(workload, &closed, Box::new(hub.socket()))).collect();
+    let mut worker = Worker::new(3, lanes);
+    worker.run(&mut Clock(Time::ZERO), seconds(2));
+    for seen in worker.collect() {
+        assert!((1999..=2000).contains(&seen.counts.reads), "{:?}", seen.counts);
+        assert_eq!((seen.response.min(), seen.response.max()), (Span::from_millis(1), Span::from_millis(1)));
+    }
+}
+
+#[test]
+fn a_reshape_holds_from_the_next_request_on_and_silence_ends_what_is_under_way() {
+    let device = Device::new(Span::from_millis(1), usize::MAX);
+    let closed = |depth| spec(Arrival::Closed { depth });
+    let mut worker = Worker::new(1, vec![lane(0, &closed(2), Box::new(device))]);
+    let mut clock = Clock(Time::ZERO);
+    worker.run(&mut clock, seconds(1));
+    assert!((1998..=2000).contains(&worker.collect()[0].counts.reads));
+    worker.reshape(clock.now(), 0, &closed(8));
+    worker.run(&mut clock, seconds(2));
+    assert!((7990..=8000).contains(&worker.collect()[0].counts.reads));
+    worker.reshape(clock.now(), 0, &Spec { connections: 0, ..closed(1) });
+    worker.run(&mut clock, seconds(3));
+    let last = worker.collect().remove(0);
+    assert_eq!(last.outstanding, 0);
+    assert!(last.counts.reads <= 8, "{:?}", last.counts);
+}
+
+/// A target that fails everything, and a memory that counts.
+struct Broken(Vec<Completion>);
+
+impl Target for Broken {
+    fn traits(&self) -> Traits {
+        Device::new(Span::ZERO, 0).traits()
+    }
+
+    fn submit(&mut self, now: Time, request: Request) -> Submitted {
+        let tag = request.tag;
+        self.0.push(Completion::refuse(request, now + Span::from_millis(10), block::Fault::Gone));
+        Submitted::Taken(Ticket(tag))
+    }
+
+    fn poll(&mut self, now: Time, out: &mut Vec<Completion>) {
+        out.extend(self.0.extract_if(.., |completion| completion.end <= now));
+    }
+
+    fn next_wakeup(&self) -> Wakeup {
+        self.0.first().map_or(Wakeup::Idle, |completion| Wakeup::At(completion.end))
+    }
+
+    fn cancel(&mut self, _now: Time, _ticket: Ticket) {}
+}
+
+struct Counting(Rc<RefCell<i64>>);
+
+impl engine::Memory for Counting {
+    fn take(&mut self, len: u32) -> Option<block::Buf> {
+        // Room for three.
+        let mut out = self.0.borrow_mut();
+        (*out < 3).then(|| {
+            *out += 1;
+            block::Buf::nothing(len)
+        })
+    }
+
+    fn give(&mut self, _buf: block::Buf) {
+        *self.0.borrow_mut() -= 1;
+    }
+}
+
+#[test]
+fn failures_are_counted_apart_and_give_their_memory_back() {
+    let out = Rc::new(RefCell::new(0));
+    let writes = Spec { read_percent: 0, ..spec(Arrival::Closed { depth: 5 }) };
+    let memory = Box::new(Counting(Rc::clone(&out)));
+    let mut worker = Worker::new(1, vec![Lane { memory, ..lane(0, &writes, Box::new(Broken(Vec::new()))) }]);
+    worker.run(&mut Clock(Time::ZERO), seconds(1));
+    let seen = worker.collect().remove(0);
+    // Three at a time for 10 ms each, though five were wished for.
+    assert!((297..=300).contains(&seen.counts.faults), "{:?}", seen.counts);
+    assert_eq!((seen.counts.ops(), seen.response.count()), (0, 0), "a failure has no response time");
+    assert_eq!(i64::from(seen.outstanding), *out.borrow());
+}
