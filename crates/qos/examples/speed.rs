@@ -173,8 +173,7 @@ fn four_levels() -> Run {
         add(&mut gate, lun, Some(1_000 + (lun - 10_000) / 10));
         edit(&mut gate, &Edit::SetLimits { object: ObjectId(lun), limits: limits(900, Some(100)) });
     }
-    let requests = std::env::var("REQS").map_or(4_000_000, |n| n.parse().unwrap());
-    backlogged(&mut gate, luns, 10_000, requests)
+    backlogged(&mut gate, luns, 10_000, 4_000_000)
 }
 
 /// A million objects, each limited by itself: every one has its own timer.

@@ -95,9 +95,7 @@ impl Heap {
             let (least, child) = match entries.get(first..first + Self::WIDTH) {
                 Some(&[a, b, c, d]) => lesser(lesser((0, a), (1, b)), lesser((2, c), (3, d))),
                 _ => match entries.get(first..) {
-                    Some([a, rest @ ..]) => {
-                        rest.iter().enumerate().map(|(i, &e)| (i + 1, e)).fold((0, *a), lesser)
-                    }
+                    Some([a, rest @ ..]) => rest.iter().enumerate().map(|(i, &e)| (i + 1, e)).fold((0, *a), lesser),
                     _ => break,
                 },
             };
