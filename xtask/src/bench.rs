@@ -3,18 +3,24 @@
 //! Nothing here is a test: figures depend on the machine and on what else it does. What counts are ratios of runs that
 //! took turns, so that a busy minute hits both.
 
+mod demo;
 mod fio;
 mod nbd;
 mod served;
 
-use anyhow::Result;
+use crate::root;
+use anyhow::{Context as _, Result, bail};
 use clap::Subcommand;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 /// What to compare.
 #[derive(Subcommand)]
 pub enum Bench {
     /// `seawall serve` with nbdkit's file plugin and qemu-nbd, all driven by fio's NBD engine
     Nbd(nbd::Nbd),
+    /// How long `seawall demo` takes from its start to its first measured second
+    Demo(demo::Demo),
 }
 
 impl Bench {
@@ -25,6 +31,7 @@ impl Bench {
     pub fn run(&self) -> Result<()> {
         match self {
             Bench::Nbd(nbd) => nbd.run(),
+            Bench::Demo(demo) => demo.run(),
         }
     }
 }
@@ -38,6 +45,45 @@ pub fn median(values: impl IntoIterator<Item = f64>) -> f64 {
         odd if odd % 2 == 1 => sorted[odd / 2],
         even => (sorted[even / 2 - 1] + sorted[even / 2]) / 2.0,
     }
+}
+
+/// A folder for the time of the bench.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn make(path: &Path) -> Result<Folder> {
+        if path.exists() {
+            std::fs::remove_dir_all(path).with_context(|| format!("remove {}", path.display()))?;
+        }
+        std::fs::create_dir_all(path).with_context(|| format!("make {}", path.display()))?;
+        Ok(Folder(path.into()))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn release_build() -> Result<PathBuf> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    succeed(Command::new(cargo).args(["build", "--release", "--package", "seawall"]).current_dir(root()))?;
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
+    Ok(target.join("release/seawall"))
+}
+
+fn succeed(command: &mut Command) -> Result<()> {
+    let status = command.stdin(Stdio::null()).stdout(Stdio::null()).status();
+    let status = status.with_context(|| line_of(command))?;
+    if status.success() { Ok(()) } else { bail!("{}: {status}", line_of(command)) }
+}
+
+/// A command as a person would type it, with the program's name alone.
+fn line_of(command: &Command) -> String {
+    let program = Path::new(command.get_program()).file_name().unwrap_or(command.get_program());
+    let words = std::iter::once(program).chain(command.get_args());
+    words.map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

@@ -131,7 +131,8 @@ impl Steps {
 
     fn command(&self, name: &'static str, mut command: Command) -> Result<Ended> {
         step::heading(name);
-        command.current_dir(&self.root);
+        // Counts are read from what comes, so it comes without colours.
+        command.current_dir(&self.root).env("CARGO_TERM_COLOR", "never");
         step::run(command)
     }
 

@@ -211,7 +211,7 @@ impl<'a> Conductor<'a> {
                 length,
                 counts: seen.counts,
                 response: seen.response.summary(),
-                service: seen.service.summary(),
+                service: server.map_or(&seen.service, |object| &object.device).summary(),
                 outstanding: seen.outstanding,
                 waits: server.map(|object| object.waits).unwrap_or_default(),
                 held_by,

@@ -1,11 +1,13 @@
 //! What clients may take of the server. Each limit has a name, a unit and a reason.
 
+use crate::claims::slot_of;
 use block::{Bytes, Span};
 
 /// The limits of one shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServerLimits {
-    /// Connections at once; one more is closed at once. Each holds a receive buffer.
+    /// Connections at once; one more is closed at once. Each holds a receive buffer; all of them together take a quarter
+    /// of `memory` at most, which may mean fewer.
     pub connections: u32,
     /// A connection's requests whose replies are not sent yet, counted by the memory they need. Beyond it the server
     /// stops reading from the connection; one request of any allowed length always fits.
@@ -42,17 +44,25 @@ impl Default for ServerLimits {
 
 impl ServerLimits {
     /// As far as `settings` of the ring carry them: a connection may have a receive and a send at the kernel, and what
-    /// the store has there comes on top.
+    /// the store has there comes on top. The connections' receive buffers together take a quarter of the memory at most.
     pub(crate) fn within(self, settings: &uring::IoSettings, listeners: usize) -> ServerLimits {
         let beside = store::VolumesSettings::default().in_flight_limit + listeners;
         let room = settings.in_flight.saturating_sub(beside as u32) / 2;
+        let memory = self.memory.min(settings.slab);
+        let receive = self.receive.clamp(Bytes::kib(4), Bytes::mib(1));
+        let buffers = memory.0 / 4 / slot_of(receive.0);
         ServerLimits {
-            connections: self.connections.min(room),
+            connections: self.connections.min(room).min(u32::try_from(buffers).unwrap_or(u32::MAX)),
             connection_requests: self.connection_requests.max(1),
-            memory: self.memory.min(settings.slab),
-            receive: self.receive.clamp(Bytes::kib(4), Bytes::mib(1)),
+            memory,
+            receive,
             ..self
         }
+    }
+
+    /// What the receive buffers of all connections take.
+    pub(crate) fn receive_buffers(&self) -> Bytes {
+        Bytes(u64::from(self.connections) * slot_of(self.receive.0))
     }
 
     /// The longest read or write, in bytes: an eighth of the memory at most, so that there is room for it beside what

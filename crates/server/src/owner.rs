@@ -84,7 +84,7 @@ impl Owner {
             exports: Exports::default(),
             accounts: Accounts::default(),
             limits,
-            claims: Claims::new(limits.memory),
+            claims: Claims::new(limits.memory, limits.receive_buffers()),
             listeners: listeners.into_iter().map(accepting).collect(),
             sessions: Vec::new(),
             free: Vec::new(),

@@ -278,6 +278,14 @@ mod tests {
     }
 
     #[test]
+    fn whether_svms_take_turns_is_kept() {
+        for fair in [false, true] {
+            let catalogue = Catalogue { fair, ..Catalogue::default() };
+            assert_eq!(records_of(&rows_of(&catalogue), |_| 0).unwrap().fair, fair);
+        }
+    }
+
+    #[test]
     fn a_row_that_is_no_policy_is_named() {
         let row = PolicyRow { name: "p1".into(), settings: "{}".into(), ..PolicyRow::default() };
         assert!(group_record(&row).unwrap_err().to_string().starts_with("catalogue: policy group p1: "));

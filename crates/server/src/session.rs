@@ -18,7 +18,7 @@ mod link;
 mod sender;
 mod transmission;
 
-use crate::claims::{Claim, Claims, slot_of};
+use crate::claims::Claims;
 use crate::exports::Exports;
 use crate::limits::ServerLimits;
 use block::{Buf, Completion, ObjectId, Span, Target, Ticket, Time};
@@ -120,11 +120,7 @@ impl Session {
     /// Begins the handshake on a new connection; `None` when there is no memory for it.
     pub(crate) fn begin(index: u32, socket: FileId, around: &mut Around<'_>) -> Option<Session> {
         let room = around.limits.receive.0;
-        if around.claims.ask(0, slot_of(room)) != Claim::Granted {
-            return None;
-        }
         let buf = around.io.take(room as u32)?;
-        around.claims.take(slot_of(room));
         let limits = nbd::HandshakeLimits {
             options: around.limits.handshake_options,
             // An option is handled when all of it is in the receive buffer.
@@ -258,7 +254,6 @@ impl Session {
             return false;
         }
         self.rx.buf.take().into_iter().for_each(|buf| around.io.give(buf));
-        around.claims.give(slot_of(around.limits.receive.0));
         self.drop_held(around);
         let unsent = self.tx.clear(around.io);
         self.release(unsent, around);

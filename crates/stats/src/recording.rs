@@ -160,7 +160,7 @@ pub struct Interval {
     pub counts: Counts,
     /// From due to end.
     pub response: Summary,
-    /// From hand-over to end.
+    /// In the device, as the server tells it; where no server does, from hand-over to end.
     pub service: Summary,
     /// Requests outstanding at its end.
     pub outstanding: u32,

@@ -119,7 +119,7 @@ impl Pool {
     /// The LUN exists or the file system refuses.
     pub fn make_data_file(&self, lun: CatalogueId, size: u64) -> Result<(), StoreError> {
         let path = self.data_file(lun);
-        if !self.catalogue.contents().objects.contains_key(&lun) {
+        if !self.catalogue.contents().objects.contains_key(&lun) && path.exists() {
             self.remove_data_file(lun)?;
         }
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);

@@ -6,14 +6,14 @@
 //! the ratios of neighbouring runs.
 
 use super::fio::{Done, Load};
-use super::median;
 use super::served::Served;
+use super::{Folder, line_of, median, release_build, succeed};
 use crate::{root, tools};
 use anyhow::{Context as _, Result, bail};
 use std::fs::File;
 use std::io::{Read as _, Write as _};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::Command;
 
 /// The options of this bench.
 #[derive(clap::Args)]
@@ -228,32 +228,6 @@ impl Contender {
     }
 }
 
-/// A folder for the time of the bench.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn make(path: &Path) -> Result<Folder> {
-        if path.exists() {
-            std::fs::remove_dir_all(path).with_context(|| format!("remove {}", path.display()))?;
-        }
-        std::fs::create_dir_all(path).with_context(|| format!("make {}", path.display()))?;
-        Ok(Folder(path.into()))
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-fn release_build() -> Result<PathBuf> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    succeed(Command::new(cargo).args(["build", "--release", "--package", "seawall"]).current_dir(root()))?;
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
-    Ok(target.join("release/seawall"))
-}
-
 /// Writes so many MiB from the system's source of random bytes, and has them on the disk.
 fn make_data(path: &Path, mib: u64) -> Result<()> {
     let mut random = File::open("/dev/urandom").context("/dev/urandom")?.take(mib << 20);
@@ -261,17 +235,4 @@ fn make_data(path: &Path, mib: u64) -> Result<()> {
     std::io::copy(&mut random, &mut file).with_context(|| path.display().to_string())?;
     file.flush()?;
     file.sync_all().with_context(|| path.display().to_string())
-}
-
-fn succeed(command: &mut Command) -> Result<()> {
-    let status = command.stdin(Stdio::null()).stdout(Stdio::null()).status();
-    let status = status.with_context(|| line_of(command))?;
-    if status.success() { Ok(()) } else { bail!("{}: {status}", line_of(command)) }
-}
-
-/// A command as a person would type it, with the program's name alone.
-fn line_of(command: &Command) -> String {
-    let program = Path::new(command.get_program()).file_name().unwrap_or(command.get_program());
-    let words = std::iter::once(program).chain(command.get_args());
-    words.map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
 }

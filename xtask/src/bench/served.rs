@@ -21,7 +21,8 @@ impl Served {
     /// It cannot be started, or ends before it accepts.
     pub fn start(mut command: Command, socket: &Path) -> Result<Served> {
         let program = command.get_program().to_string_lossy().into_owned();
-        let quiet = command.stdin(Stdio::null()).stdout(Stdio::null());
+        // Calling it to see whether it listens makes some complain of a caller who says nothing.
+        let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut served = Served(quiet.spawn().with_context(|| format!("start {program}"))?);
         let watch = Watch::start();
         while UnixStream::connect(socket).is_err() {

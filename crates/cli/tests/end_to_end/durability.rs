@@ -1,7 +1,7 @@
 //! What was acknowledged is there after the server died.
 
 use crate::requires::{client, requires};
-use crate::running::{run, seawall, succeed_with};
+use crate::running::{Running, run, seawall, succeed_with};
 use crate::scratch::Scratch;
 use crate::server::{LUN, Server};
 
@@ -63,4 +63,31 @@ fn a_pool_is_served_by_one_server_at_a_time() {
     assert_eq!(second.err, "seawall: --pool pool: the pool is in use by another server (its file `lock` is held)\n");
     assert_eq!(scratch.listing(), before);
     assert!(server.tell(&["lun show"]).contains(LUN));
+}
+
+/// A client writes numbered entries with a flush after each eighth while the server is killed five times. After each
+/// start everything up to the last flush that was answered is there; the client goes on from there.
+#[test]
+fn a_diary_survives_five_kills() {
+    requires!("nbdsh");
+    let scratch = Scratch::new();
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/end_to_end/diary.py");
+    let mut server = Server::start(&scratch);
+    server.make_lun("64MiB");
+    let mut last = 0;
+    for kill in 1..=5 {
+        let mut command = client("python3");
+        command.args([script, "write", &server.uri(LUN), &last.to_string()]);
+        let mut writer = Running::start(command);
+        // A different moment each time: after 97, 194, … more entries, rounded up to a flush.
+        let until = (last + 97 * kill) / 8 * 8 + 7;
+        writer.wait_for(&format!("flushed {until}"));
+        server.kill();
+        let (_, lines) = writer.end();
+        last = lines.iter().filter_map(|line| line.strip_prefix("flushed ")?.parse().ok()).max().expect("a flush");
+        assert!(last >= until, "{lines:?}");
+        server = Server::start(&scratch);
+        let said = succeed_with(client("python3"), [script, "read", &server.uri(LUN), &last.to_string()]);
+        assert_eq!(said, "all there\n", "after kill {kill}");
+    }
 }

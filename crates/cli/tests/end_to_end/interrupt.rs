@@ -42,3 +42,18 @@ fn a_stop_in_a_phase_keeps_what_was_measured() {
     let pools = scratch.listing().into_iter().filter(|path| path.contains("pool")).collect::<Vec<_>>();
     assert_eq!(pools, [""; 0]);
 }
+
+/// Ctrl-C while the machine is measured, before any phase: exit code 2 and nothing is left.
+#[test]
+fn a_stop_before_the_first_phase_leaves_nothing() {
+    let scratch = Scratch::new();
+    let mut command = seawall(scratch.path());
+    command.args(["demo", "--size", "16MiB"]);
+    let mut demo = Running::start(command);
+    demo.wait_for("measuring");
+    demo.signal("INT");
+    let (status, lines) = demo.end();
+    assert_eq!(status.code(), Some(2), "{lines:?}");
+    assert_eq!(lines.last().unwrap(), "seawall: stopped before the first phase; nothing was measured");
+    assert_eq!(scratch.listing(), [""; 0]);
+}

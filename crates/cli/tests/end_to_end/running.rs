@@ -90,6 +90,11 @@ impl Running {
         }
     }
 
+    /// Its number for the system.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Sends a signal: `INT`, `TERM`, `KILL`.
     pub fn signal(&self, name: &str) {
         let sent = Command::new("sh").arg("-c").arg(format!("kill -{name} {}", self.child.id())).status();

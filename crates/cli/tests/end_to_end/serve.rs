@@ -1,9 +1,11 @@
 //! `seawall serve`: its beginning and its end.
 
 use crate::requires::{client, requires};
-use crate::running::Running;
+use crate::running::{Running, succeed_with};
 use crate::scratch::Scratch;
 use crate::server::{LUN, Server};
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
 
 /// A client in libnbd's shell that asks for `count` reads at once, says so when the first is answered, and says at the
@@ -85,4 +87,30 @@ fn sockets_are_for_their_owner_alone() {
         assert_eq!(mode & 0o777, 0o600, "{}", socket.display());
     }
     assert_eq!(std::fs::metadata(scratch.join("pool")).unwrap().permissions().mode() & 0o777, 0o700);
+}
+
+/// Strangers on the port (garbage, an old web browser's request, a call that says nothing, one that hangs up at once)
+/// are hung up on or left waiting, and a client beside them is served.
+#[test]
+fn strangers_do_not_disturb_a_client() {
+    requires!("nbdinfo");
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch);
+    server.make_lun("8MiB");
+    let call = || TcpStream::connect(&server.tcp).expect("it listens");
+    let silent = call();
+    drop(call());
+    for garbage in [&b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"[..], &[0xff; 65_536], &[0; 4096], b"NBDMAGICIHAVEOPT"] {
+        let mut stranger = call();
+        // It may hang up in the middle of that.
+        let _ = stranger.write_all(garbage);
+        let _ = stranger.shutdown(Shutdown::Write);
+        let mut answer = Vec::new();
+        // What matters is that it comes to an end, and soon: a stranger is sent a greeting and no more than a refusal.
+        let _ = stranger.read_to_end(&mut answer);
+        assert!(answer.starts_with(b"NBDMAGIC") && answer.len() < 4096, "{} bytes", answer.len());
+    }
+    let size = succeed_with(client("nbdinfo"), ["--size", &server.tcp_uri(LUN)]);
+    assert_eq!(size.trim(), "8388608");
+    drop(silent);
 }

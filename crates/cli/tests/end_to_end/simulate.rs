@@ -7,6 +7,7 @@ use crate::scratch::Scratch;
 use crate::server::read_text;
 use stats::Outcome;
 use std::path::Path;
+use std::process::Stdio;
 
 /// The repository's plans.
 const PLANS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../plans");
@@ -71,4 +72,17 @@ fn every_bundled_plan_plays() {
         played += 1;
     }
     assert!(played > 0);
+}
+
+/// A reader who leaves before the end, as in `seawall … | head`, is no failure: the results are there all the same.
+#[test]
+fn a_reader_who_leaves_is_no_failure() {
+    let scratch = Scratch::new();
+    let mut command = seawall(scratch.path());
+    command.arg("simulate").arg(plan::write(&scratch, plan::PLAN)).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    drop(child.stdout.take());
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!((ended.status.code(), ended.stderr.as_slice()), (Some(0), &b""[..]));
+    assert!(!recording(scratch.path()).origin.cut_short);
 }

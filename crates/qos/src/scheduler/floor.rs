@@ -145,10 +145,10 @@ impl Guarantee {
         edit::Floor { iops: self.own.iops.max(self.shared.iops), bytes: self.own.bytes.max(self.shared.bytes) }
     }
 
-    /// From when its next request is due.
+    /// From when its next request is due. Of operations and bytes the promise ends at the one reached first.
     pub fn due(&self) -> Time {
-        let of = |clock: &Clock| if clock.is_on() { clock.opens() } else { Time::MAX };
-        of(&self.ops).min(of(&self.bytes))
+        let of = |clock: &Clock| if clock.is_on() { clock.opens() } else { Time::ZERO };
+        of(&self.ops).max(of(&self.bytes))
     }
 
     /// It sent a request.
@@ -173,6 +173,12 @@ impl Guarantee {
         let ppm = (FAST * self.scale(phi)).max(1.0) as u32;
         if !force && ppm.abs_diff(self.ppm) <= self.ppm / 1000 {
             return false;
+        }
+        if ppm < self.ppm {
+            // What it could not have it is not owed: held to less, it must not take that from others first.
+            self.ops.set(now, None, LAG);
+            self.bytes.set(now, None, LAG);
+            self.behind = 0.0;
         }
         self.ppm = ppm;
         let wanted = self.wanted();
@@ -199,8 +205,8 @@ impl Guarantee {
     /// The part of its floor, unscaled, that these are.
     pub fn part_of_floor(&self, sums: &Sums) -> f64 {
         let wanted = self.wanted();
-        let part = |rate: Option<u64>, sum: f64| rate.map_or(f64::INFINITY, |r| sum / (r as f64 * sums.time.max(1e-9)));
-        part(wanted.iops.map(|r| r.0), sums.ops).min(part(wanted.bytes.map(|r| r.0), sums.bytes))
+        let part = |rate: Option<u64>, sum: f64| rate.map_or(0.0, |r| sum / (r as f64 * sums.time.max(1e-9)));
+        part(wanted.iops.map(|r| r.0), sums.ops).max(part(wanted.bytes.map(|r| r.0), sums.bytes))
     }
 
     /// How it stands with a floor that runs at `phi` of itself.
@@ -215,7 +221,12 @@ impl Guarantee {
             return Standing::Pending;
         }
         // Who is behind is due more, for as long: what a stall took is made up within half a second.
-        Standing::Got(self.part_of_floor(recent) / scale / (1.0 + 2.0 * self.behind))
+        Standing::Got(self.part_of_floor(recent) / scale / self.urgency())
+    }
+
+    /// By how much more it is due until it has made up for what it is behind.
+    pub fn urgency(&self) -> f64 {
+        1.0 + 2.0 * self.behind
     }
 
     /// A tick is over: measures what was in it. Gives how long the measurements remember.

@@ -72,6 +72,7 @@ pub(crate) struct Floors {
 #[derive(Clone, Copy, Debug)]
 struct Sums {
     worst: f64,
+    room: f64,
     judged: u32,
     pending: u32,
     served: f64,
@@ -82,7 +83,16 @@ struct Sums {
 
 impl Default for Sums {
     fn default() -> Sums {
-        Sums { worst: f64::INFINITY, judged: 0, pending: 0, served: 0.0, needed: 0.0, service: 0.0, completions: 0.0 }
+        Sums {
+            worst: f64::INFINITY,
+            room: f64::INFINITY,
+            judged: 0,
+            pending: 0,
+            served: 0.0,
+            needed: 0.0,
+            service: 0.0,
+            completions: 0.0,
+        }
     }
 }
 
@@ -241,6 +251,7 @@ impl Floors {
         let operations = |units: f64| units / 256.0;
         Round {
             worst: sums.worst,
+            room: sums.room,
             total: operations(flow.done as f64) / time,
             samples: flow.completions as f64,
             in_flight: operations(flow.all_area as f64 / 1e9) / time,
@@ -268,7 +279,7 @@ impl Floors {
                 self.next_tick = now + Span::from_secs_f64(service);
             }
             Verdict::Overcommitted => {
-                self.phi = (self.phi * 0.98 * self.share).clamp(0.001, 1.0);
+                self.phi = (self.phi * (0.98 * self.share).min(0.995)).clamp(0.001, 1.0);
                 (self.hold_until, self.hold) = (now + self.hold, (self.hold * 2).min(HOLD_MAX));
                 self.settling = true;
             }
@@ -378,12 +389,14 @@ impl Scheduler {
             }
             return;
         }
-        let rate = recent.ops / recent.time;
+        let (rate, urgency) = (recent.ops / recent.time, guarantee.urgency());
         let sums = &mut floors.sums;
         sums.worst = sums.worst.min(got);
+        // With all of its requests in the device, not only those that are due, it would get so much.
+        sums.room = sums.room.min(got * (recent.outstanding / recent.service.max(1e-9)).max(1.0));
         sums.judged += 1;
         sums.served += rate;
-        sums.needed += if got > 0.0 { rate / got } else { 0.0 };
+        sums.needed += if got > 0.0 { rate / (got * urgency) } else { 0.0 };
         sums.service += recent.service;
         sums.completions += recent.ops;
         if guarantee.refine_at > Time::ZERO {

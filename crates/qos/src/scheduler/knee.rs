@@ -29,8 +29,8 @@ pub(crate) struct Knee {
 }
 
 impl Knee {
-    /// Most devices are busy with so much: the queue of a SATA drive.
-    pub const START: f64 = 32.0;
+    /// Half the queue of a SATA drive: a start from which few devices have far to go, and no floor suffers.
+    pub const START: f64 = 16.0;
     const STEP: f64 = 1.5;
     /// A level is compared after at least so many requests and so long.
     const SAMPLES: f64 = 200.0;
@@ -73,7 +73,8 @@ impl Knee {
     }
 
     /// The window is at the cap and used up, with so much in flight in all, and this much a request of best effort.
-    pub fn press(&mut self, now: Time, in_flight: f64, request: f64) {
+    /// More is tried only if floors can do with `room`, the factor by which their requests may slow down.
+    pub fn press(&mut self, now: Time, in_flight: f64, request: f64, room: f64) {
         let count = self.count as f64;
         let time = now.since(self.since);
         // What was in flight when the level began belongs to the one before: it should not matter.
@@ -86,7 +87,8 @@ impl Knee {
         match self.below {
             None => {
                 let changed = (throughput / self.usual - 1.0).abs() > 0.1 + 2.0 * chance;
-                if now >= self.try_at || changed {
+                let slower = 1.0 + (self.next(request) - self.cap) / in_flight.max(1.0);
+                if (now >= self.try_at || changed) && room > slower {
                     self.try_more(throughput, request);
                 }
             }
@@ -103,7 +105,11 @@ impl Knee {
 
     fn try_more(&mut self, throughput: f64, request: f64) {
         self.below = Some((self.cap, throughput));
-        // At least one request more, or nothing changes.
-        self.cap = (self.cap * Knee::STEP).max(self.cap + request);
+        self.cap = self.next(request);
+    }
+
+    /// At least one request more, or nothing changes.
+    fn next(&self, request: f64) -> f64 {
+        (self.cap * Knee::STEP).max(self.cap + request)
     }
 }

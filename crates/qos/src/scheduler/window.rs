@@ -30,6 +30,8 @@ use super::turn::OPERATION;
 pub(crate) struct Round {
     /// The least part of its due that a floor got; infinite if none wanted anything.
     pub worst: f64,
+    /// The least factor by which requests may slow down while all floors could still be met.
+    pub room: f64,
     /// Cost completed per second since the last change of the window had its effect, and out of how many completions.
     pub total: f64,
     pub samples: f64,
@@ -80,6 +82,8 @@ pub(crate) struct Window {
     phase: Phase,
     /// Whether the last verdict was that the floors are overcommitted, without a success since.
     blamed_capacity: bool,
+    /// The part of what was in flight that was best effort when the climb began.
+    bottom: f64,
 }
 
 impl Window {
@@ -97,8 +101,14 @@ impl Window {
     const SAMPLES: f64 = 48.0;
 
     pub fn new() -> Window {
-        let mut window =
-            Window { limit: 0, size: Knee::START, knee: Knee::new(), phase: Phase::Follow, blamed_capacity: false };
+        let mut window = Window {
+            limit: 0,
+            size: Knee::START,
+            knee: Knee::new(),
+            phase: Phase::Follow,
+            blamed_capacity: false,
+            bottom: 0.0,
+        };
         window.set(Knee::START);
         window
     }
@@ -117,7 +127,7 @@ impl Window {
     pub fn seek_knee(&mut self, now: Time, round: &Round) {
         let pressed = self.size >= 0.99 * self.knee.cap && round.best_effort_max >= 0.9 * self.size;
         if pressed && round.worst >= Window::SHORT {
-            self.knee.press(now, round.in_flight, round.request);
+            self.knee.press(now, round.in_flight, round.request, round.room);
         } else {
             self.knee.pass(now);
         }
@@ -171,6 +181,7 @@ impl Window {
     }
 
     fn start_climb(&mut self, round: &Round) -> Verdict {
+        self.bottom = round.best_effort / round.in_flight.max(1e-9);
         self.phase = Phase::Climb { below: round.total, levels: 0 };
         self.step_up(round);
         Verdict::Remeasure
@@ -193,7 +204,7 @@ impl Window {
             return Verdict::Remeasure;
         }
         // Twice in a row, and others still take a part: floors that were scaled down cannot be the reason.
-        if levels == 0 && !(self.blamed_capacity && round.best_effort > 0.1 * round.in_flight) {
+        if levels == 0 && !(self.blamed_capacity && self.bottom > 0.1) {
             return self.overcommitted();
         }
         self.phase = Phase::Follow;

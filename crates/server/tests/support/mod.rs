@@ -12,10 +12,10 @@ use server::{Account, Control, Listen, ServerLimits, Shard};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use store::Pool;
 use tempfile::TempDir;
-use uring::{Choice, IoSettings};
+use uring::{Choice, Clock, IoSettings};
 
 pub const BACKENDS: [Choice; 2] = [Choice::Auto, Choice::Threads];
 
@@ -69,13 +69,13 @@ impl Server {
 
     /// Waits until the account shows it; panics with the last one when it never does.
     pub fn until(&self, what: &str, condition: impl Fn(&Account) -> bool) -> Account {
-        let began = Instant::now();
+        let give_up = Clock::new().now() + Span::from_secs(GIVE_UP.as_secs());
         loop {
             let account = self.account();
             if condition(&account) {
                 return account;
             }
-            assert!(began.elapsed() < GIVE_UP, "never {what}: {account:?}");
+            assert!(account.now < give_up, "never {what}: {account:?}");
             std::thread::yield_now();
         }
     }
@@ -266,10 +266,6 @@ pub fn is_closed(stream: &mut UnixStream) -> bool {
             Err(error) => return error.kind() == std::io::ErrorKind::ConnectionReset,
         }
     }
-}
-
-pub fn soon() -> Span {
-    Span::from_millis(100)
 }
 
 /// Reproducible chance (splitmix64).

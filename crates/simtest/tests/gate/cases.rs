@@ -81,8 +81,8 @@ fn f_a_floor_that_its_client_is_too_shallow_for_costs_little() {
     let rates = rates(&recording, 20, 40);
     println!("F: {rates:.0?}; by second {:?}", recording.tracks[1].per_second(scene.until));
     assert!(rates[0] + rates[1] >= 0.95 * 80_000.0, "F: in all {rates:?}");
-    // One of 513 by depth is 156.
-    assert!(rates[0] >= 1_000.0, "F: it lost what a floor can do for it: {rates:?}");
+    // One of 513 by depth is 156; a known gap (docs/qos.md): 4 996 of the 9 978 that it could alone.
+    assert!(rates[0] >= 4_900.0, "F: it lost what a floor can do for it: {rates:?}");
 }
 
 /// Published: at worst 3 072 each, in all 80 081 of 80 081.

@@ -58,14 +58,20 @@ fn a_ceiling_wins_over_a_floor_below_it() {
         let (allowed, wanted) = (bench.steady * 10 / 100, bench.steady * 30 / 100);
         let clients = vec![Client::closed(ObjectId(1), 32), Client::closed(ObjectId(2), 128)];
         let tree = Tree::new().object(0, None).object(1, Some(0)).object(2, None).ceiling(0, allowed).floor(1, wanted);
-        let scene = Scene { device: bench.device.clone(), clients, edits: tree.edits(), until: second(8), seed: 1 };
-        let guarded = scene.run();
-        never_above(bench.name, &guarded.of(&[ObjectId(1)]), Limit::Iops(allowed), Time::ZERO..second(8));
-        // What its own ceiling allows it gets, wherever it then waits in the device; and the bully does not pay for a
-        // floor that a ceiling denies.
-        reached(bench.name, &guarded.of(&[ObjectId(1)]), Limit::Iops(allowed), second(1)..second(8));
-        let bare = Scene { clients: vec![Client::closed(ObjectId(2), 128)], ..scene.clone() }.run_bare();
-        let (all_of_it, alone) = (guarded.total_rate(second(1), second(8)), bare.total_rate(second(1), second(8)));
+        let (mut all_of_it, mut alone) = (0.0, 0.0);
+        // Four seeds: of one run's thousand seeks on the disk, chance alone makes more than the 2 % in question.
+        for seed in 1..=4 {
+            let edits = tree.clone().edits();
+            let scene = Scene { device: bench.device.clone(), clients: clients.clone(), edits, until: second(8), seed };
+            let guarded = scene.run();
+            never_above(bench.name, &guarded.of(&[ObjectId(1)]), Limit::Iops(allowed), Time::ZERO..second(8));
+            // What its own ceiling allows it gets, wherever it then waits in the device; and the bully does not pay for
+            // a floor that a ceiling denies.
+            reached(bench.name, &guarded.of(&[ObjectId(1)]), Limit::Iops(allowed), second(1)..second(8));
+            let bare = Scene { clients: vec![Client::closed(ObjectId(2), 128)], ..scene.clone() }.run_bare();
+            all_of_it += guarded.total_rate(second(1), second(8)) / 4.0;
+            alone += bare.total_rate(second(1), second(8)) / 4.0;
+        }
         assert!(all_of_it >= alone * 0.98, "{}: {all_of_it:.0} of {alone:.0}", bench.name);
     });
 }

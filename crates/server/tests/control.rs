@@ -1,0 +1,178 @@
+//! The control socket and the commands behind it: nothing that is said there disturbs the data path, what was answered
+//! survives a restart, what was refused changed nothing.
+
+mod support;
+
+use server::{ControlClient, ControlSocket};
+use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use store::Pool;
+use support::{BACKENDS, Client, LUN, Server, is_closed, limits, open, settings, stream};
+use tempfile::TempDir;
+
+struct Served {
+    control: Arc<Mutex<server::Control>>,
+    commands: Option<ControlSocket>,
+    path: PathBuf,
+    data: PathBuf,
+    _dir: TempDir,
+}
+
+fn served() -> Served {
+    let Server { control, socket, dir } = Server::start(BACKENDS[0], limits());
+    let control = Arc::new(Mutex::new(control));
+    let path = dir.path().join("control");
+    let commands = ControlSocket::open(&path, Arc::clone(&control)).unwrap();
+    Served { control, commands: Some(commands), path, data: socket, _dir: dir }
+}
+
+#[test]
+fn lines_are_answered_whatever_others_say_meanwhile() {
+    let served = served();
+    assert_eq!(std::fs::metadata(&served.path).unwrap().permissions().mode() & 0o777, 0o600);
+    // Binary, endless, half a line, silence, and an answer that nobody takes.
+    let mut garbage = stream(&served.path);
+    garbage.write_all(&[0xff, 0, 0x80, b'\n', b'\n', 0, b'\n']).unwrap();
+    let mut endless = stream(&served.path);
+    let flood = std::thread::spawn(move || {
+        let _ = endless.write_all(&vec![b'x'; 1 << 20]);
+        let mut said = Vec::new();
+        let _ = endless.read_to_end(&mut said);
+        String::from_utf8(said).unwrap()
+    });
+    let mut half = stream(&served.path);
+    half.write_all(b"vserver sho").unwrap();
+    let _silent = stream(&served.path);
+    let mut client = ControlClient::connect(&served.path).unwrap();
+    let shown = client.run("volume show").unwrap().unwrap();
+    assert!(shown.contains("vol1"), "{shown}");
+    assert!(client.run("volume shew").unwrap().is_err());
+    assert!(client.run("two\nlines").unwrap().is_err(), "one line, one answer");
+    assert_eq!(client.run("volume show").unwrap().unwrap(), shown);
+    assert!(flood.join().unwrap().contains("a line has at most 65536 bytes"));
+    half.write_all(b"w\n").unwrap();
+    let mut word = [0; 3];
+    half.read_exact(&mut word).unwrap();
+    assert_eq!(&word, b"ok ");
+    for _ in 0..3 {
+        let mut no = [0; 3];
+        garbage.read_exact(&mut no).unwrap();
+        assert_eq!(&no, b"no ");
+        let mut rest = Vec::new();
+        while rest.last() != Some(&b'\n') {
+            rest.push(0);
+            garbage.read_exact(rest.last_mut().map(std::slice::from_mut).unwrap()).unwrap();
+        }
+        let len: usize = String::from_utf8(rest).unwrap().trim().parse().unwrap();
+        garbage.read_exact(&mut vec![0; len]).unwrap();
+    }
+}
+
+#[test]
+fn a_command_that_takes_its_time_holds_no_data_back() {
+    let served = served();
+    let mut client = Client::connect(&served.data, nbd::Wishes::plain(LUN));
+    // The lock is what a command holds while it works.
+    let busy = served.control.lock().unwrap();
+    for n in 0..50u64 {
+        assert_eq!(client.write(n * 4096, &[1; 4096]), Ok(()));
+    }
+    drop(busy);
+}
+
+#[test]
+fn one_connection_too_many_is_closed_and_the_others_stay() {
+    let served = served();
+    let mut first: Vec<UnixStream> = (0..64).map(|_| stream(&served.path)).collect();
+    let mut one_more = stream(&served.path);
+    assert!(is_closed(&mut one_more));
+    first[63].write_all(b"vserver show\n").unwrap();
+    let mut word = [0; 3];
+    first[63].read_exact(&mut word).unwrap();
+    assert_eq!(&word, b"ok ");
+}
+
+#[test]
+fn a_stop_ends_open_connections_and_lets_go_of_the_control() {
+    for gone in [false, true] {
+        let mut served = served();
+        let mut idle = stream(&served.path);
+        let mut client = ControlClient::connect(&served.path).unwrap();
+        client.run("volume show").unwrap().unwrap();
+        if gone {
+            std::fs::remove_file(&served.path).unwrap();
+        }
+        drop(served.commands.take());
+        assert!(is_closed(&mut idle));
+        assert!(client.run("volume show").is_err());
+        assert!(!served.path.exists());
+        assert_eq!(Arc::strong_count(&served.control), 1, "whoever has it now can stop the server");
+    }
+}
+
+#[test]
+fn what_was_answered_is_there_after_a_restart() {
+    let Server { mut control, socket, dir } = Server::start(BACKENDS[0], limits());
+    for line in [
+        "qos policy-group create gold -vserver svm01 -max-throughput 900IOPS -is-shared false",
+        "volume modify -volume vol1 -vserver svm01 -qos-policy-group gold",
+        "lun create -path /vol/vol1/second -size 1MB",
+        "lun modify -path /vol/vol1/second -size 2MB",
+    ] {
+        control.execute(line).unwrap();
+    }
+    let mut client = Client::connect(&socket, nbd::Wishes::plain(LUN));
+    client.write(4096, b"kept").unwrap();
+    let show = ["volume show", "lun show", "qos policy-group show"];
+    let before: Vec<String> = show.iter().map(|line| control.execute(line).unwrap()).collect();
+    let in_force = control.limits();
+    assert!(in_force.iter().any(|(_, limits)| limits.ceiling_iops == Some(900)), "{in_force:?}");
+    drop((control, client));
+    let pool = Pool::open(&dir.path().join("pool")).unwrap();
+    let mut control = open(pool, &socket, limits(), settings(BACKENDS[0], &limits()));
+    let after: Vec<String> = show.iter().map(|line| control.execute(line).unwrap()).collect();
+    assert_eq!(after, before);
+    assert_eq!(control.limits(), in_force);
+    let mut client = Client::connect(&socket, nbd::Wishes::plain(LUN));
+    assert_eq!(client.read(4096, 4).unwrap(), b"kept");
+}
+
+#[test]
+fn a_command_that_fails_half_way_changes_nothing() {
+    let mut server = Server::start(BACKENDS[0], limits());
+    let before = server.control.execute("lun show").unwrap();
+    // No file can be made where the data folder was.
+    let data = server.dir.path().join("pool/data");
+    let aside = server.dir.path().join("aside");
+    std::fs::rename(&data, &aside).unwrap();
+    let error = server.control.execute("lun create -path /vol/vol1/l2 -size 1MB").unwrap_err().to_string();
+    assert!(error.contains("make the LUN's file"), "{error}");
+    assert_eq!(server.control.execute("lun show").unwrap(), before);
+    std::fs::rename(&aside, &data).unwrap();
+    server.control.execute("lun create -path /vol/vol1/l2 -size 1MB").unwrap();
+    assert_eq!(Client::connect(&server.socket, nbd::Wishes::plain("/vol/vol1/l2")).read(0, 1), Ok(vec![0]));
+}
+
+#[test]
+fn what_fails_after_a_change_is_told_and_the_change_stays() {
+    let mut server = Server::start(BACKENDS[0], limits());
+    server.control.execute("lun create -path /vol/vol1/l2 -size 1MB").unwrap();
+    // The file of the LUN to be deleted turned into a folder with something in it, which cannot be removed as a file.
+    let data = server.dir.path().join("pool/data");
+    let mut files: Vec<PathBuf> = std::fs::read_dir(&data).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    let last = files.pop().unwrap();
+    std::fs::remove_file(&last).unwrap();
+    std::fs::create_dir(&last).unwrap();
+    let error = server.control.execute("lun delete -path /vol/vol1/l2").unwrap_err().to_string();
+    assert!(error.starts_with("done, but not all that follows from it"), "{error}");
+    assert!(!server.control.execute("lun show").unwrap().contains("l2"));
+    let Server { control, socket, dir } = server;
+    drop(control);
+    let pool = Pool::open(&dir.path().join("pool")).unwrap();
+    let mut control = open(pool, &socket, limits(), settings(BACKENDS[0], &limits()));
+    assert!(!control.execute("lun show").unwrap().contains("l2"), "the catalogue says the same");
+}
