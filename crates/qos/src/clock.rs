@@ -71,10 +71,34 @@ impl Clock {
         Span::from_nanos(self.tolerance)
     }
 
-    /// From when the next request may go; the beginning of time while off.
+    /// From when the next request may go, early by less than a nanosecond, which is charged to the one after; the
+    /// beginning of time while off.
+    #[inline]
     pub const fn opens(&self) -> Time {
-        // A fraction of a nanosecond more counts as a whole one: never early.
-        if self.on { Time::from_nanos(self.next.saturating_add((self.fraction > 0) as u64)) } else { Time::ZERO }
+        if self.on { Time::from_nanos(self.next) } else { Time::ZERO }
+    }
+
+    /// Charges a request of one unit that goes at `now`.
+    #[inline]
+    pub fn charge_one(&mut self, now: Time) {
+        if !self.on {
+            return;
+        }
+        self.let_go(now);
+        // A step is less than 2⁶², so that the sums fit.
+        let fraction = u64::from(self.fraction) + (self.step & u64::from(u32::MAX));
+        let whole = (self.step >> FRACTION_BITS) + (fraction >> FRACTION_BITS);
+        self.next = self.next.saturating_add(whole);
+        self.fraction = fraction as u32;
+    }
+
+    /// What lies further back than the tolerance is lost.
+    #[inline]
+    fn let_go(&mut self, now: Time) {
+        let earliest = now.as_nanos().saturating_sub(self.tolerance);
+        if self.next < earliest {
+            (self.next, self.fraction) = (earliest, 0);
+        }
     }
 
     /// Charges a request of so many units that goes at `now`.
@@ -83,10 +107,7 @@ impl Clock {
         if !self.on {
             return;
         }
-        let earliest = now.as_nanos().saturating_sub(self.tolerance);
-        if self.next < earliest {
-            (self.next, self.fraction) = (earliest, 0);
-        }
+        self.let_go(now);
         let advance = u128::from(units) * u128::from(self.step) + u128::from(self.fraction);
         let whole = u64::try_from(advance >> FRACTION_BITS).unwrap_or(u64::MAX);
         self.next = self.next.saturating_add(whole);
@@ -119,6 +140,18 @@ mod tests {
             }
         }
         count
+    }
+
+    #[test]
+    fn one_unit_is_charged_alike_either_way() {
+        for rate in [1, 3, 7_001, 9_999_999, 1 << 40, u64::MAX] {
+            let (mut one, mut many) = (clock(rate, 5), clock(rate, 5));
+            for _ in 0..1000 {
+                one.charge_one(Time::from_nanos(1_000_000_000));
+                many.charge(Time::from_nanos(1_000_000_000), 1);
+            }
+            assert_eq!((one.next, one.fraction), (many.next, many.fraction));
+        }
     }
 
     #[test]

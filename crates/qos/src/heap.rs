@@ -12,49 +12,53 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// Key and order of coming in one number, so that comparing takes no branch.
     #[inline]
-    fn rank(&self) -> u128 {
-        u128::from(self.key) << 64 | u128::from(self.seq)
+    fn pack(self) -> u128 {
+        u128::from(self.key) << 64 | u128::from(self.seq) << 32 | u128::from(self.id)
+    }
+
+    #[inline]
+    fn unpack(packed: u128) -> Entry {
+        Entry { key: (packed >> 64) as u64, seq: (packed >> 32) as u32, id: packed as u32 }
     }
 }
 
 /// The heap. Entries are never searched: who no longer wants one leaves it and drops it when it comes to the top.
 #[derive(Debug, Default)]
 pub(crate) struct Heap {
-    entries: Vec<Entry>,
+    /// An entry in one number, key first, so that comparing takes no branch.
+    entries: Vec<u128>,
 }
 
 impl Heap {
     const WIDTH: usize = 4;
 
     /// The least entry.
+    #[inline]
     pub fn peek(&self) -> Option<Entry> {
-        self.entries.first().copied()
+        self.entries.first().copied().map(Entry::unpack)
     }
 
     /// Adds an entry.
     pub fn push(&mut self, entry: Entry) {
-        self.entries.push(entry);
+        self.entries.push(entry.pack());
         self.rise(self.entries.len() - 1);
     }
 
     /// Takes the least entry out.
     pub fn pop(&mut self) -> Option<Entry> {
         let last = self.entries.pop()?;
-        if self.entries.is_empty() {
-            return Some(last);
-        }
-        let top = std::mem::replace(&mut self.entries[0], last);
-        self.sink();
-        Some(top)
+        let Some(top) = self.entries.first().copied() else {
+            return Some(Entry::unpack(last));
+        };
+        self.sink(last);
+        Some(Entry::unpack(top))
     }
 
     /// Gives the least entry a later key and a new number; cheaper than taking it out and adding it.
     pub fn postpone(&mut self, key: u64, seq: u32) {
-        if let Some(top) = self.entries.first_mut() {
-            (top.key, top.seq) = (key, seq);
-            self.sink();
+        if let Some(top) = self.entries.first().copied() {
+            self.sink(Entry { key, seq, id: Entry::unpack(top).id }.pack());
         }
     }
 
@@ -73,7 +77,7 @@ impl Heap {
         let entry = self.entries[at];
         while at > 0 {
             let parent = (at - 1) / Self::WIDTH;
-            if entry.rank() >= self.entries[parent].rank() {
+            if entry >= self.entries[parent] {
                 break;
             }
             self.entries[at] = self.entries[parent];
@@ -82,36 +86,30 @@ impl Heap {
         self.entries[at] = entry;
     }
 
-    fn sink(&mut self) {
+    /// Puts an entry in the place of the least, and from there down to where it belongs.
+    fn sink(&mut self, entry: u128) {
         let entries = &mut self.entries[..];
-        let (entry, mut at) = (entries[0], 0);
-        let ceiling = entry.rank();
+        let mut at = 0;
         loop {
             let first = at * Self::WIDTH + 1;
-            let (least, rank) = match entries.get(first..first + Self::WIDTH) {
-                Some([a, b, c, d]) => {
-                    let ab = lesser((0, a.rank()), (1, b.rank()));
-                    lesser(ab, lesser((2, c.rank()), (3, d.rank())))
-                }
+            let (least, child) = match entries.get(first..first + Self::WIDTH) {
+                Some(&[a, b, c, d]) => lesser(lesser((0, a), (1, b)), lesser((2, c), (3, d))),
                 _ => match entries.get(first..) {
-                    Some([a, rest @ ..]) => {
-                        let ranks = rest.iter().enumerate().map(|(i, e)| (i + 1, e.rank()));
-                        ranks.fold((0, a.rank()), lesser)
-                    }
+                    Some([a, rest @ ..]) => rest.iter().enumerate().map(|(i, &e)| (i + 1, e)).fold((0, *a), lesser),
                     _ => break,
                 },
             };
-            if rank >= ceiling {
+            if child >= entry {
                 break;
             }
-            entries[at] = entries[first + least];
+            entries[at] = child;
             at = first + least;
         }
         entries[at] = entry;
     }
 }
 
-/// The one with the lesser rank.
+/// The lesser entry, with its place.
 #[inline]
 fn lesser(a: (usize, u128), b: (usize, u128)) -> (usize, u128) {
     if b.1 < a.1 { b } else { a }

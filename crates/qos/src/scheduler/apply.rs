@@ -51,6 +51,7 @@ impl Scheduler {
         self.nodes[above].children += 1;
         if self.nodes[above].desk == NONE {
             self.nodes[above].desk = self.desks.add(Desk::default());
+            self.set_price(self.nodes[above].desk, self.nodes[above].limit);
             if self.nodes[above].queued > 0 && !self.nodes[above].called {
                 self.sit_own(above);
             }
@@ -100,6 +101,7 @@ impl Scheduler {
         let limit = self.nodes[node].limit;
         if limit != NONE {
             self.limits[limit].set(self.now, ceiling, self.settings.tolerance);
+            self.set_price(self.nodes[node].desk, limit);
         }
         self.reopen(Entity::Node(node));
     }
@@ -188,6 +190,7 @@ impl Scheduler {
         });
         let limit = self.add_limit(Owner::Group(slot, group));
         self.limits[limit].set(self.now, limits.ceiling, self.settings.tolerance);
+        self.set_price(desk, limit);
         self.groups[slot].limit = limit;
         self.group_index.set(group.0, slot);
         Ok(())
@@ -202,6 +205,7 @@ impl Scheduler {
         }
         let limit = self.groups[slot].limit;
         self.limits[limit].set(self.now, limits.ceiling, self.settings.tolerance);
+        self.set_price(self.groups[slot].desk, limit);
         self.reopen(Entity::Group(slot));
         Ok(())
     }
@@ -267,6 +271,13 @@ impl Scheduler {
         }
         self.reopen(Entity::Node(node));
         Ok(())
+    }
+
+    /// A turn at a desk costs what its owner's limit counts.
+    fn set_price(&mut self, desk: u32, limit: u32) {
+        if desk != NONE && limit != NONE {
+            self.desks[desk].price = self.limits[limit].price;
+        }
     }
 
     fn add_limit(&mut self, owner: Owner) -> u32 {

@@ -17,7 +17,6 @@
 use block::Time;
 
 use super::node::{Entity, ROOT};
-use super::turn::{Price, Turn};
 use super::{Pick, Scheduler, Warrant};
 use crate::heap::Entry;
 use crate::slab::NONE;
@@ -98,24 +97,15 @@ impl Scheduler {
     /// Promises the first of an object's queue to go at that moment: its turn and its limits are charged.
     pub(super) fn appoint(&mut self, leaf: u32, at: Time) {
         let bytes = self.jobs[self.nodes[leaf].head].bytes;
-        let slack = self.slack();
-        let mut child = NONE;
+        self.charge_turns(leaf, bytes, Warrant::Called);
         let mut node = leaf;
         while node != NONE {
             let (group, parent) = (self.nodes[node].group, self.nodes[node].parent);
-            let desk = self.nodes[node].desk;
-            if desk != NONE {
-                let limit = self.nodes[node].limit;
-                let price = if limit == NONE { Price::default() } else { self.limits[limit].price };
-                let cost = price.cost(bytes);
-                self.charge_turn(desk, child, Turn { cost, slack, by_turn: true });
-            }
             self.reserve(self.nodes[node].limit, at, bytes);
             if group != NONE {
-                self.charge_group_turn(group, node, bytes, true);
                 self.reserve(self.groups[group].limit, at, bytes);
             }
-            (child, node) = (node, parent);
+            node = parent;
         }
         if self.nodes[leaf].desk != NONE {
             self.stand_own(leaf);

@@ -5,7 +5,7 @@ use block::{Cause, Request, Ticket, Time};
 use super::job::Stage;
 use super::limit::Limit;
 use super::node::{Place, ROOT};
-use super::turn::{Price, Turn};
+use super::turn::Turn;
 use super::{Pick, Scheduler, Warrant};
 use crate::slab::NONE;
 
@@ -62,8 +62,10 @@ impl Scheduler {
     }
 
     fn charge(&mut self, pick: Pick, was: Stage, leaf: u32, bytes: u64) {
-        let waited = was == Stage::Queued && pick.warrant != Warrant::Called;
-        let latest = self.charge_path(pick, leaf, bytes, waited);
+        if was == Stage::Queued && pick.warrant != Warrant::Called {
+            self.charge_turns(leaf, bytes, pick.warrant);
+        }
+        let latest = self.charge_path(pick, leaf, bytes);
         match was {
             Stage::Queued => self.unlink(pick.job),
             Stage::Spilled => self.unspill(pick.job),
@@ -76,42 +78,64 @@ impl Scheduler {
         self.book_wait(pick.job, latest);
     }
 
-    /// Charges limits, floors and, if it waited, turns, from the leaf up.
-    fn charge_path(&mut self, pick: Pick, leaf: u32, bytes: u64, waited: bool) -> Latest {
-        let slack = self.slack();
+    /// Charges the limits, and the floors if one sent it, from the leaf up.
+    fn charge_path(&mut self, pick: Pick, leaf: u32, bytes: u64) -> Latest {
         let job = &self.jobs[pick.job];
-        let (epoch, mut latest) = (job.epoch, Latest { cause: Cause::Nothing, until: job.arrived });
-        // Beneath the node whose floor it was, turns were taken; from there up the floor goes ahead of them.
-        let mut by_turn = true;
         let called = pick.warrant == Warrant::Called;
-        let mut child = NONE;
+        let charge = Charge { bytes, epoch: job.epoch, called };
+        let mut latest = Latest { cause: Cause::Nothing, until: job.arrived };
+        let by_floor = matches!(pick.warrant, Warrant::Floor(_));
         let mut at = leaf;
         while at != NONE {
             let node = &self.nodes[at];
-            let (limit, group, floor, desk, parent) = (node.limit, node.group, node.floor, node.desk, node.parent);
-            let mut price = Price::default();
+            let (limit, group, floor) = (node.limit, node.group, node.floor);
+            at = node.parent;
             if limit != NONE {
-                price = self.limits[limit].price;
-                self.charge_limit(limit, Charge { bytes, epoch, called }, &mut latest);
+                self.charge_limit(limit, charge, &mut latest);
             }
-            if waited && desk != NONE {
-                self.charge_turn(desk, child, Turn { cost: price.cost(bytes), slack, by_turn });
-            }
-            by_turn &= pick.warrant != Warrant::Floor(at);
             if group != NONE {
-                self.charge_limit(self.groups[group].limit, Charge { bytes, epoch: 0, called }, &mut latest);
-                if waited {
-                    self.charge_group_turn(group, at, bytes, by_turn);
-                }
+                self.charge_limit(self.groups[group].limit, Charge { epoch: 0, ..charge }, &mut latest);
             }
-            if floor != NONE && matches!(pick.warrant, Warrant::Floor(_)) {
+            if by_floor && floor != NONE {
                 self.guarantees[floor].charge(self.now, bytes);
             }
-            (child, at) = (at, parent);
         }
         // By appointment its limits have been charged for it already, and open later.
         latest.until = latest.until.min(self.now);
         latest
+    }
+
+    /// Charges the turns at all desks on the path of a request that waited.
+    pub(super) fn charge_turns(&mut self, leaf: u32, bytes: u64, warrant: Warrant) {
+        // Beneath the node whose floor it was, turns were taken; from there up the floor goes ahead of them.
+        let mut turn = Turn { bytes, slack: self.slack(), by_turn: true };
+        let own = self.nodes[leaf].desk;
+        if own != NONE {
+            let mut seat = self.desks[own].own;
+            self.desks[own].charge(&mut seat, turn);
+            self.desks[own].own = seat;
+        }
+        let mut at = leaf;
+        while at != ROOT {
+            turn.by_turn &= warrant != Warrant::Floor(at);
+            let (group, parent) = (self.nodes[at].group, self.nodes[at].parent);
+            if group != NONE {
+                self.charge_group_turn(group, at, turn);
+            }
+            let desk = self.nodes[parent].desk;
+            self.desks[desk].charge(&mut self.nodes[at].seat, turn);
+            at = parent;
+        }
+    }
+
+    /// Charges a member's turn at its group's desk, and the group's at the root's if that is where it came from.
+    fn charge_group_turn(&mut self, group: u32, member: u32, turn: Turn) {
+        let record = &mut self.groups[group];
+        self.desks[record.desk].charge(&mut self.nodes[member].group_seat, turn);
+        if self.nodes[member].place == Place::Group {
+            let root = self.nodes[ROOT].desk;
+            self.desks[root].charge(&mut record.seat, turn);
+        }
     }
 
     #[inline]
@@ -121,39 +145,12 @@ impl Scheduler {
         if !charge.called {
             limit.reserve(self.now, charge.bytes);
         }
-        limit.record(self.bin, charge.bytes);
-        if limit.is_first_passed() {
+        if limit.record(self.bin, charge.bytes) {
             self.passed.push(number);
         }
         limit.flying += u32::from(limit.has_depth() && charge.epoch >= limit.since);
         if !limit.floors.is_empty() {
             self.call_parked(number);
-        }
-    }
-
-    /// Charges a child's turn at its parent's desk; the turn of the node's own queue if there is no child.
-    #[inline]
-    pub(super) fn charge_turn(&mut self, desk: u32, child: u32, turn: Turn) {
-        let desk = &mut self.desks[desk];
-        if child == NONE {
-            let mut seat = desk.own;
-            desk.charge(&mut seat, turn);
-            desk.own = seat;
-        } else {
-            desk.charge(&mut self.nodes[child].seat, turn);
-        }
-    }
-
-    /// Charges a member's turn at its group's desk, and the group's at the root's if that is where it came from.
-    pub(super) fn charge_group_turn(&mut self, group: u32, member: u32, bytes: u64, by_turn: bool) {
-        let slack = self.slack();
-        let record = &mut self.groups[group];
-        let cost = self.limits[record.limit].price.cost(bytes);
-        self.desks[record.desk].charge(&mut self.nodes[member].group_seat, Turn { cost, slack, by_turn });
-        if self.nodes[member].place == Place::Group {
-            let cost = Price::default().cost(bytes);
-            let desk = self.nodes[ROOT].desk;
-            self.desks[desk].charge(&mut record.seat, Turn { cost, slack, by_turn });
         }
     }
 

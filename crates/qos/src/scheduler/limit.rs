@@ -5,7 +5,7 @@ use block::{Cause, LimitKind, ObjectId, Span, Time};
 use super::node::Entity;
 use super::trace::Trace;
 use super::turn::Price;
-use crate::account::{Passed, Tally};
+use crate::account::{Bin, Passed, Tally};
 use crate::clock::Clock;
 use crate::edit::{Burst, Ceiling, GroupId};
 use crate::heap::Heap;
@@ -39,9 +39,13 @@ pub(crate) struct Limit {
     /// The kind of the clock that opens last.
     binding: LimitKind,
     retired: bool,
+    /// It is among those that something passed since the account.
+    pub listed: bool,
+    /// The traces' bin of the last request, and what passed in it.
+    bin: u64,
+    in_bin: Tally,
+    /// What passed before it since the account.
     tally: Tally,
-    /// What a request costs in the turns of those who wait here.
-    pub price: Price,
     /// For when the timer that is meant was set; others are stale.
     pub timer_at: Time,
     /// Floors that were due and found it closed, the one due first on top.
@@ -53,6 +57,8 @@ pub(crate) struct Limit {
     /// Requests taken on before this are not counted in `flying`.
     pub since: u32,
     pub owner: Owner,
+    /// What a request costs in the turns of those who wait here.
+    pub price: Price,
 }
 
 impl Limit {
@@ -72,6 +78,9 @@ impl Limit {
             price: Price::default(),
             ops: Clock::default(),
             bytes: Clock::default(),
+            listed: false,
+            bin: u64::MAX,
+            in_bin: Tally::default(),
             tally: Tally::default(),
             trace: None,
             floors: Heap::default(),
@@ -131,12 +140,7 @@ impl Limit {
 
     /// Whether anything passed since the last account.
     pub fn has_passed(&self) -> bool {
-        self.tally.ops > 0
-    }
-
-    /// Whether the last charge was the first since the account.
-    pub fn is_first_passed(&self) -> bool {
-        self.tally.ops == 1
+        self.listed
     }
 
     /// Its slot is free: no timer of it is meant any more, nobody reports it.
@@ -165,7 +169,7 @@ impl Limit {
     #[inline]
     pub fn reserve(&mut self, now: Time, bytes: u64) {
         if self.has_ops {
-            self.ops.charge(now, 1);
+            self.ops.charge_one(now);
         }
         if self.has_bytes || self.has_burst {
             self.charge_more(now, bytes);
@@ -174,13 +178,26 @@ impl Limit {
         }
     }
 
-    /// Counts a request that goes, in this bin of the traces.
+    /// Counts a request that goes, in this bin of the traces. Tells whether it is the first since the account.
     #[inline]
-    pub fn record(&mut self, bin: u64, bytes: u64) {
-        self.tally.add(bytes);
-        if let Some(trace) = &mut self.trace {
-            trace.record(bin, bytes);
+    pub fn record(&mut self, bin: u64, bytes: u64) -> bool {
+        let first = bin != self.bin && self.turn_to(bin);
+        self.in_bin.add(bytes);
+        first
+    }
+
+    #[cold]
+    fn turn_to(&mut self, bin: u64) -> bool {
+        let (old, tally) = (self.bin, std::mem::take(&mut self.in_bin));
+        self.bin = bin;
+        if tally.ops > 0 {
+            self.tally.ops += tally.ops;
+            self.tally.bytes = self.tally.bytes.saturating_add(tally.bytes);
+            if let Some(trace) = &mut self.trace {
+                trace.record(Bin { at: old, tally });
+            }
         }
+        !std::mem::replace(&mut self.listed, true)
     }
 
     fn charge_more(&mut self, now: Time, bytes: u64) {
@@ -188,7 +205,7 @@ impl Limit {
             self.bytes.charge(now, bytes);
             self.bytes_peak.charge(now, bytes);
         }
-        self.ops_peak.charge(now, 1);
+        self.ops_peak.charge_one(now);
         self.bind();
     }
 
@@ -202,6 +219,9 @@ impl Limit {
 
     /// What passed since the last call.
     pub fn take_passed(&mut self) -> Passed {
+        // The bin of this moment comes to an end, and once more if more passes in it.
+        self.turn_to(u64::MAX);
+        self.listed = false;
         let trace = self.trace.as_mut().map(|t| t.take()).unwrap_or_default();
         Passed { tally: std::mem::take(&mut self.tally), trace }
     }

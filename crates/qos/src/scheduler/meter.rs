@@ -6,31 +6,33 @@ use crate::account::{ObjectAccount, Spans, Tally};
 
 /// Counters of an object with requests. Made by its first request, freed by the account of an interval without any.
 #[derive(Debug, Default)]
+#[repr(C, align(64))]
 pub(crate) struct Meter {
-    pub node: u32,
-    pub in_use: bool,
-    ever_queued: bool,
+    // What waiting touches comes first, then what every end adds to.
     /// Requests waiting in the gate, and outstanding in all.
     pub queued: u32,
     outstanding: u32,
     outstanding_max: u32,
+    ever_queued: bool,
+    pub in_use: bool,
     /// Up to when the integrals over time go.
     integrated: Time,
     /// The integrals of `queued` and `outstanding`, in request-nanoseconds.
     queued_area: u64,
     outstanding_area: u64,
+    /// Waiting time by cause: the latest, and the others below.
+    cause: (Cause, Span),
+    completed: u64,
+    waited: Spans,
+    service: Spans,
     reads: Tally,
     writes: Tally,
     others: u64,
-    completed: u64,
     faults: u64,
-    waited: Spans,
-    service: Spans,
-    /// Waiting time by cause: the latest, and the others.
-    cause: (Cause, Span),
     causes: Vec<(Cause, Span)>,
     /// When this interval began.
     since: Time,
+    pub node: u32,
 }
 
 impl Meter {

@@ -73,8 +73,7 @@ pub(crate) struct Seat {
 /// One service to be charged.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Turn {
-    /// What it costs.
-    pub cost: u64,
+    pub bytes: u64,
     /// How far behind its equals a child that paused may come back.
     pub slack: u64,
     /// Whether it was its turn, or a floor went ahead.
@@ -88,6 +87,8 @@ pub(crate) struct Desk {
     pub heap: Heap,
     /// The start tag served last.
     pub now: u64,
+    /// What a request costs here: as the limit of the desk's owner counts.
+    pub price: Price,
     /// How many wait.
     pub waiting: u32,
     /// The place of the requests addressed to the desk's own node.
@@ -114,6 +115,6 @@ impl Desk {
             self.now = self.now.max(seat.tag);
         }
         let most = if turn.by_turn { u64::MAX } else { seat.tag.max(self.now + FLOOR_LEAD) };
-        seat.tag = (seat.tag + turn.cost).min(most);
+        seat.tag = (seat.tag + self.price.cost(turn.bytes)).min(most);
     }
 }
