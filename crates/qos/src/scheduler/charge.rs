@@ -1,10 +1,10 @@
 //! A request goes: every limit, floor and turn on its path is charged, and why it waited is booked.
 
-use block::{Cause, Request, Ticket, Time};
+use block::{Cause, LimitKind, Request, Ticket, Time};
 
-use super::job::Stage;
+use super::job::{self, Stage};
 use super::limit::Limit;
-use super::node::{Place, ROOT};
+use super::node::{Entity, Place, ROOT};
 use super::turn::Turn;
 use super::{Pick, Scheduler, Warrant};
 use crate::slab::NONE;
@@ -22,14 +22,15 @@ struct Charge {
 /// The limit that opened last while a request waited.
 #[derive(Clone, Copy)]
 struct Latest {
-    cause: Cause,
+    owner: Option<(Entity, LimitKind)>,
     until: Time,
 }
 
 impl Latest {
+    #[inline]
     fn note(&mut self, limit: &Limit) {
         if limit.until > self.until {
-            *self = Latest { cause: limit.cause(), until: limit.until };
+            *self = Latest { owner: limit.entity().map(|e| (e, limit.binding())), until: limit.until };
         }
     }
 }
@@ -48,7 +49,7 @@ impl Scheduler {
     pub fn started(&mut self, pick: Pick, ticket: Ticket) {
         let now = self.now;
         let job = &mut self.jobs[pick.job];
-        let (leaf, bytes, cost) = (job.node, job.bytes, u64::from(job.cost));
+        let (leaf, bytes, cost) = (job.node, job.bytes, job::cost(job.bytes));
         (job.started, job.ticket) = (now, ticket);
         job.best_effort = !matches!(pick.warrant, Warrant::Floor(_));
         let was = std::mem::replace(&mut job.stage, Stage::Flying);
@@ -83,7 +84,7 @@ impl Scheduler {
         let job = &self.jobs[pick.job];
         let called = pick.warrant == Warrant::Called;
         let charge = Charge { bytes, epoch: job.epoch, called };
-        let mut latest = Latest { cause: Cause::Nothing, until: job.arrived };
+        let mut latest = Latest { owner: None, until: job.arrived };
         let by_floor = matches!(pick.warrant, Warrant::Floor(_));
         let mut at = leaf;
         while at != NONE {
@@ -148,7 +149,9 @@ impl Scheduler {
         if limit.record(self.bin, charge.bytes) {
             self.passed.push(number);
         }
-        limit.flying += u32::from(limit.has_depth() && charge.epoch >= limit.since);
+        if limit.has_depth() {
+            limit.count_flying(charge.epoch, 1);
+        }
         if !limit.floors.is_empty() {
             self.call_parked(number);
         }
@@ -159,19 +162,20 @@ impl Scheduler {
         let now = self.now;
         let (leaf, arrived) = (self.jobs[job].node, self.jobs[job].arrived);
         let (held_at, held) = self.root_held;
+        let limit = self.cause(latest);
         let after = if held_at >= latest.until && held != Cause::Nothing {
             held
-        } else if latest.cause != Cause::Nothing {
-            latest.cause
+        } else if limit != Cause::Nothing {
+            limit
         } else {
             Cause::Turn
         };
         let meter = &mut self.meters[self.nodes[leaf].meter];
         meter.waited(now);
-        if after == latest.cause {
+        if after == limit {
             meter.book(arrived, now, after);
         } else {
-            meter.book(arrived, latest.until, latest.cause);
+            meter.book(arrived, latest.until, limit);
             meter.book(latest.until, now, after);
         }
         if now > arrived {
@@ -179,11 +183,20 @@ impl Scheduler {
         }
     }
 
+    /// What a request says that waited for this limit; nothing if there was none.
+    fn cause(&self, latest: Latest) -> Cause {
+        match latest.owner {
+            Some((Entity::Node(node), kind)) => Cause::Ceiling(self.nodes[node].id, kind),
+            Some((Entity::Group(group), kind)) => Cause::Shared(self.groups[group].id.0, kind),
+            None => Cause::Nothing,
+        }
+    }
+
     /// What holds an object's queue now: a closed limit, or what held its first request last.
     pub(super) fn what_holds(&self, leaf: u32) -> Cause {
         let head = self.nodes[leaf].head;
         let arrived = if head == NONE { self.now } else { self.jobs[head].arrived };
-        let mut latest = Latest { cause: Cause::Nothing, until: arrived };
+        let mut latest = Latest { owner: None, until: arrived };
         let mut at = leaf;
         while at != NONE {
             let node = &self.nodes[at];
@@ -194,7 +207,7 @@ impl Scheduler {
             at = node.parent;
         }
         let (held_at, held) = self.root_held;
-        match latest.cause {
+        match self.cause(latest) {
             cause if cause != Cause::Nothing && (latest.until > self.now || latest.until > held_at) => cause,
             _ if held_at >= arrived && held != Cause::Nothing => held,
             Cause::Nothing => Cause::Turn,

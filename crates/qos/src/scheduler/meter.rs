@@ -8,7 +8,7 @@ use crate::account::{ObjectAccount, Spans, Tally};
 #[derive(Debug, Default)]
 #[repr(C, align(64))]
 pub(crate) struct Meter {
-    // What waiting touches comes first, then what every end adds to.
+    // A line that waiting touches, one that every end adds to, and one for what goes to the backend.
     /// Requests waiting in the gate, and outstanding in all.
     pub queued: u32,
     outstanding: u32,
@@ -20,19 +20,21 @@ pub(crate) struct Meter {
     /// The integrals of `queued` and `outstanding`, in request-nanoseconds.
     queued_area: u64,
     outstanding_area: u64,
-    /// Waiting time by cause: the latest, and the others below.
+    /// When this interval began.
+    since: Time,
+    /// Waiting time by cause: two of the latest, and the others in `causes`. Who waits for a limit and then for its
+    /// turn has two all the time.
     cause: (Cause, Span),
+    cause_before: (Cause, Span),
     completed: u64,
     waited: Spans,
     service: Spans,
+    others: u64,
     reads: Tally,
     writes: Tally,
-    others: u64,
-    faults: u64,
     causes: Vec<(Cause, Span)>,
-    /// When this interval began.
-    since: Time,
     pub node: u32,
+    faults: u32,
 }
 
 impl Meter {
@@ -83,10 +85,13 @@ impl Meter {
     }
 
     /// Books waiting time, the part of it that lies in this interval.
+    #[inline]
     pub fn book(&mut self, from: Time, to: Time, cause: Cause) {
         let span = to.since(from.max(self.since));
         if self.cause.0 == cause {
             self.cause.1 += span;
+        } else if self.cause_before.0 == cause {
+            self.cause_before.1 += span;
         } else if span > Span::ZERO {
             self.change_cause(cause, span);
         }
@@ -94,7 +99,8 @@ impl Meter {
 
     #[cold]
     fn change_cause(&mut self, cause: Cause, span: Span) {
-        let (old, spent) = std::mem::replace(&mut self.cause, (cause, span));
+        let (old, spent) = std::mem::replace(&mut self.cause_before, self.cause);
+        self.cause = (cause, span);
         if spent > Span::ZERO {
             add_to(&mut self.causes, old, spent);
         }
@@ -106,7 +112,7 @@ impl Meter {
         self.integrate(now);
         self.outstanding -= 1;
         self.completed += 1;
-        self.faults += u64::from(fault);
+        self.faults = self.faults.saturating_add(u32::from(fault));
         self.waited.add(queued);
         self.service.add(service);
     }
@@ -123,8 +129,10 @@ impl Meter {
         let next = Meter { queued: self.queued, outstanding: self.outstanding, ..next };
         let old = std::mem::replace(self, next);
         let mut waited = old.causes;
-        if old.cause.1 > Span::ZERO {
-            add_to(&mut waited, old.cause.0, old.cause.1);
+        for (cause, spent) in [old.cause_before, old.cause] {
+            if spent > Span::ZERO {
+                add_to(&mut waited, cause, spent);
+            }
         }
         let booked: Span = waited.iter().map(|w| w.1).sum();
         let pending = Span::from_nanos(old.queued_area).saturating_sub(booked);
@@ -138,7 +146,7 @@ impl Meter {
             writes: old.writes,
             others: Tally { ops: old.others, bytes: 0 },
             completed: old.completed,
-            faults: old.faults,
+            faults: u64::from(old.faults),
             queued: old.waited,
             service: old.service,
             held_by: waited.first().map_or(Cause::Nothing, |w| w.0),
