@@ -84,15 +84,22 @@ impl Heap {
     #[inline]
     pub fn postpone(&mut self, key: u64, seq: u32) {
         let Some(top) = self.peek() else { return };
-        let entry = Entry { key, seq, id: top.id };
-        if self.is_run_first() {
-            self.run.pop_front();
-            self.push(entry);
-        } else if self.run.back().is_none_or(|&last| last <= entry.pack()) {
-            self.pop();
-            self.run.push_back(entry.pack());
-        } else {
-            self.sink(entry.pack());
+        let entry = Entry { key, seq, id: top.id }.pack();
+        let fits_run = self.run.back().is_none_or(|&last| last <= entry);
+        match (self.is_run_first(), fits_run) {
+            (true, true) => {
+                self.run.pop_front();
+                self.run.push_back(entry);
+            }
+            (true, false) => {
+                self.run.pop_front();
+                self.push(Entry::unpack(entry));
+            }
+            (false, true) => {
+                self.pop();
+                self.run.push_back(entry);
+            }
+            (false, false) => self.sink(entry),
         }
     }
 

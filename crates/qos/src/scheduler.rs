@@ -319,7 +319,6 @@ impl Scheduler {
 
     /// A request of [`Admission::Wait`] or `Spill` begins to wait.
     pub fn wait(&mut self, job: u32, request: Request, spill: bool) {
-        self.jobs[job].request = Some(request);
         let meter = self.nodes[self.jobs[job].node].meter;
         self.meters[meter].waits(self.now);
         if spill {
@@ -327,6 +326,14 @@ impl Scheduler {
         } else {
             self.link(job);
         }
+        self.keep(job, request);
+    }
+
+    /// Keeps a request that waits, under the tag that the backend is to know it by. The tag is written in its place:
+    /// a request that was written in parts a moment ago and is then read whole stops the processor.
+    pub(super) fn keep(&mut self, job: u32, request: Request) {
+        let record = &mut self.jobs[job];
+        record.request.insert(request).tag = Job::token(job, record.age);
     }
 
     /// A new poll: its steps, and the backend is asked again.

@@ -19,29 +19,32 @@ struct Charge {
     called: bool,
 }
 
-/// The limit that opened last while a request waited.
+/// The limit that opened last while a request waited: its number, or [`NONE`], and its kind then.
 #[derive(Clone, Copy)]
 struct Latest {
-    owner: Option<(Entity, LimitKind)>,
+    limit: u32,
+    kind: LimitKind,
     until: Time,
 }
 
 impl Latest {
+    fn since(arrived: Time) -> Latest {
+        Latest { limit: NONE, kind: LimitKind::Iops, until: arrived }
+    }
+
     #[inline]
-    fn note(&mut self, limit: &Limit) {
+    fn note(&mut self, number: u32, limit: &Limit) {
         if limit.until > self.until {
-            *self = Latest { owner: limit.entity().map(|e| (e, limit.binding())), until: limit.until };
+            *self = Latest { limit: number, kind: limit.binding(), until: limit.until };
         }
     }
 }
 
 impl Scheduler {
     /// The request itself, under the tag that the backend is to know it by.
+    #[inline]
     pub fn take_request(&mut self, job: u32) -> Option<Request> {
-        let tag = self.token(job);
-        let mut request = self.jobs[job].request.take()?;
-        request.tag = tag;
-        Some(request)
+        self.jobs[job].request.take()
     }
 
     /// The backend took it.
@@ -84,7 +87,7 @@ impl Scheduler {
         let job = &self.jobs[pick.job];
         let called = pick.warrant == Warrant::Called;
         let charge = Charge { bytes, epoch: job.epoch, called };
-        let mut latest = Latest { owner: None, until: job.arrived };
+        let mut latest = Latest::since(job.arrived);
         let by_floor = matches!(pick.warrant, Warrant::Floor(_));
         let mut at = leaf;
         while at != NONE {
@@ -119,12 +122,13 @@ impl Scheduler {
         let mut at = leaf;
         while at != ROOT {
             turn.by_turn &= warrant != Warrant::Floor(at);
-            let (group, parent) = (self.nodes[at].group, self.nodes[at].parent);
+            let node = &mut self.nodes[at];
+            let (group, parent) = (node.group, node.parent);
             if group != NONE {
                 self.charge_group_turn(group, at, turn);
             }
             let desk = self.nodes[parent].desk;
-            self.desks[desk].charge(&mut self.nodes[at].seat, turn);
+            self.desks[desk].serve(&mut self.nodes[at].seat, turn, &mut self.seq);
             at = parent;
         }
     }
@@ -132,17 +136,17 @@ impl Scheduler {
     /// Charges a member's turn at its group's desk, and the group's at the root's if that is where it came from.
     fn charge_group_turn(&mut self, group: u32, member: u32, turn: Turn) {
         let record = &mut self.groups[group];
-        self.desks[record.desk].charge(&mut self.nodes[member].group_seat, turn);
+        self.desks[record.desk].serve(&mut self.nodes[member].group_seat, turn, &mut self.seq);
         if self.nodes[member].place == Place::Group {
             let root = self.nodes[ROOT].desk;
-            self.desks[root].charge(&mut record.seat, turn);
+            self.desks[root].serve(&mut record.seat, turn, &mut self.seq);
         }
     }
 
     #[inline]
     fn charge_limit(&mut self, number: u32, charge: Charge, latest: &mut Latest) {
         let limit = &mut self.limits[number];
-        latest.note(limit);
+        latest.note(number, limit);
         if !charge.called {
             limit.reserve(self.now, charge.bytes);
         }
@@ -185,9 +189,12 @@ impl Scheduler {
 
     /// What a request says that waited for this limit; nothing if there was none.
     fn cause(&self, latest: Latest) -> Cause {
-        match latest.owner {
-            Some((Entity::Node(node), kind)) => Cause::Ceiling(self.nodes[node].id, kind),
-            Some((Entity::Group(group), kind)) => Cause::Shared(self.groups[group].id.0, kind),
+        if latest.limit == NONE {
+            return Cause::Nothing;
+        }
+        match self.limits[latest.limit].entity() {
+            Some(Entity::Node(node)) => Cause::Ceiling(self.nodes[node].id, latest.kind),
+            Some(Entity::Group(group)) => Cause::Shared(self.groups[group].id.0, latest.kind),
             None => Cause::Nothing,
         }
     }
@@ -196,13 +203,13 @@ impl Scheduler {
     pub(super) fn what_holds(&self, leaf: u32) -> Cause {
         let head = self.nodes[leaf].head;
         let arrived = if head == NONE { self.now } else { self.jobs[head].arrived };
-        let mut latest = Latest { owner: None, until: arrived };
+        let mut latest = Latest::since(arrived);
         let mut at = leaf;
         while at != NONE {
             let node = &self.nodes[at];
             let shared = if node.group == NONE { NONE } else { self.groups[node.group].limit };
             for limit in [node.limit, shared].into_iter().filter(|&l| l != NONE) {
-                latest.note(&self.limits[limit]);
+                latest.note(limit, &self.limits[limit]);
             }
             at = node.parent;
         }
@@ -216,16 +223,14 @@ impl Scheduler {
     }
 
     /// The backend would not take one that waited: it stays where it is, first in its queue.
-    pub fn refused(&mut self, pick: Pick, mut request: Request) {
-        let job = &mut self.jobs[pick.job];
-        request.tag = job.tag;
-        let fresh = job.stage == Stage::Open;
+    pub fn refused(&mut self, pick: Pick, request: Request) {
+        let fresh = self.jobs[pick.job].stage == Stage::Open;
         self.backend_full = true;
         self.root_held = (self.now, Cause::Backend);
         if fresh {
             self.wait(pick.job, request, pick.warrant == Warrant::Free);
         } else {
-            job.request = Some(request);
+            self.keep(pick.job, request);
         }
     }
 }

@@ -68,7 +68,8 @@ impl Scheduler {
         let job = &mut self.jobs[slot];
         job.stage = Stage::Ended;
         let (leaf, epoch, arrived) = (job.node, job.epoch, job.arrived);
-        if let Some(request) = job.request.take() {
+        if let Some(mut request) = job.request.take() {
+            request.tag = job.tag;
             let mut completion = Completion::refuse(request, self.now, Fault::Gone);
             (completion.queued, completion.cause) = (self.now.since(arrived), cause);
             let meter = &mut self.meters[self.nodes[leaf].meter];

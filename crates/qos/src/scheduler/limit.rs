@@ -213,6 +213,12 @@ impl Limit {
         false
     }
 
+    /// Reads a word of each of its lines, so that they are near when they are needed.
+    #[inline]
+    pub fn fetch(&self) -> u64 {
+        self.until.as_nanos() ^ self.rest.as_ref().map_or(0, |rest| rest.bin)
+    }
+
     /// Its slot is free: no timer of it is meant any more, nobody reports it.
     pub fn retire(&mut self) {
         (self.rest, self.until, self.owner) = (None, Time::ZERO, NONE);
@@ -250,7 +256,13 @@ impl Limit {
     }
 
     /// The kind of the clock that opens last.
+    #[inline]
     pub fn binding(&self) -> LimitKind {
+        if self.has_more { self.binding_of_all() } else { LimitKind::Iops }
+    }
+
+    #[cold]
+    fn binding_of_all(&self) -> LimitKind {
         let bytes = |rest: &Rest| rest.bytes.opens().max(rest.bytes_peak.opens());
         let ops = |rest: &Rest| self.ops.opens().max(rest.ops_peak.opens());
         match &self.rest {
