@@ -33,6 +33,7 @@ impl Scheduler {
         }
         // What waited only for the backend may be under a policy now.
         self.recall_spilled();
+        self.bring_appointments_forward();
         Ok(())
     }
 
