@@ -87,7 +87,7 @@ impl Thread {
 
     /// It wakes a moment later, so that what comes at one instant goes in one turn.
     fn wake(&mut self, now: Time) {
-        if self.ends.is_none() && self.percent > 0 {
+        if self.ends.is_none() && self.percent > 0 && !self.waiting.is_empty() {
             self.ends = Some(now + Span::from_nanos(1));
         }
     }
@@ -138,8 +138,12 @@ impl Medium for Thread {
     fn step(&mut self, now: Time, ended: &mut Vec<u32>) {
         if self.ends.is_some_and(|ends| ends <= now) {
             self.ends = None;
+            if self.turn.is_empty() {
+                return self.begin(now);
+            }
+            // What its answers bring in at once goes in the next turn with all that waits.
             ended.append(&mut self.turn);
-            self.begin(now);
+            self.wake(now);
         }
     }
 
@@ -151,8 +155,6 @@ impl Medium for Thread {
     /// A slower or faster processor from the next turn on.
     fn scale(&mut self, now: Time, percent: u32) {
         self.percent = percent;
-        if !self.waiting.is_empty() {
-            self.wake(now);
-        }
+        self.wake(now);
     }
 }

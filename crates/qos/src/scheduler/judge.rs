@@ -73,6 +73,7 @@ pub(crate) struct Floors {
 struct Sums {
     worst: f64,
     room: f64,
+    memory: f64,
     judged: u32,
     pending: u32,
     served: f64,
@@ -86,6 +87,7 @@ impl Default for Sums {
         Sums {
             worst: f64::INFINITY,
             room: f64::INFINITY,
+            memory: 0.0,
             judged: 0,
             pending: 0,
             served: 0.0,
@@ -209,7 +211,7 @@ impl Floors {
         self.flow.done += cost;
         self.flow.completions += 1;
         self.pulse.done += 1;
-        self.window.knee.ended(cost);
+        self.window.knee.ended(now, cost);
         if best_effort {
             self.best_effort -= cost;
             self.flow.best_effort_done += cost;
@@ -252,6 +254,7 @@ impl Floors {
         Round {
             worst: sums.worst,
             room: sums.room,
+            memory: sums.memory,
             total: operations(flow.done as f64) / time,
             samples: flow.completions as f64,
             in_flight: operations(flow.all_area as f64 / 1e9) / time,
@@ -394,6 +397,7 @@ impl Scheduler {
         sums.worst = sums.worst.min(got);
         // With all of its requests in the device, not only those that are due, it would get so much.
         sums.room = sums.room.min(got * (recent.outstanding / recent.service.max(1e-9)).max(1.0));
+        sums.memory = sums.memory.max(recent.time);
         sums.judged += 1;
         sums.served += rate;
         sums.needed += if got > 0.0 { rate / (got * urgency) } else { 0.0 };

@@ -32,6 +32,8 @@ pub(crate) struct Round {
     pub worst: f64,
     /// The least factor by which requests may slow down while all floors could still be met.
     pub room: f64,
+    /// Seconds that the slowest floor's measurements look back.
+    pub memory: f64,
     /// Cost completed per second since the last change of the window had its effect, and out of how many completions.
     pub total: f64,
     pub samples: f64,
@@ -90,9 +92,11 @@ impl Window {
     /// One request at a time always may.
     const LEAST: f64 = 1.0;
     /// More than any backend keeps in flight.
-    const MOST: f64 = 65_536.0;
+    pub const MOST: f64 = 65_536.0;
     /// A floor is short below this part of its due: its clock runs 3 % fast, so 0.5 % above is no miss yet.
     pub const SHORT: f64 = 1.005;
+    /// Measurements that look back so many seconds follow the window closely.
+    const MEMORY: f64 = 0.05;
     /// Where a cut aims.
     const AIM: f64 = 1.015;
     /// Rounds at the bottom before the floor's own reasons are looked into.
@@ -127,7 +131,9 @@ impl Window {
     pub fn seek_knee(&mut self, now: Time, round: &Round) {
         let pressed = self.size >= 0.99 * self.knee.cap && round.best_effort_max >= 0.9 * self.size;
         if pressed && round.worst >= Window::SHORT {
+            // Levels in comparison are taken at once: a slow change would measure what is in between.
             self.knee.press(now, round.in_flight, round.request, round.room);
+            self.set(self.knee.cap);
         } else {
             self.knee.pass(now);
         }
@@ -152,7 +158,8 @@ impl Window {
         }
         self.blamed_capacity &= round.judged == 0;
         // Slowly where it is near, so that what has not shown yet does not take it past; a fifth of what is left over.
-        let part = (0.2 * (round.worst - 1.0)).clamp(0.005, 0.15);
+        // What the measurements do not show yet is more the longer they look back.
+        let part = (0.2 * (round.room - 1.0)).clamp(0.005, 0.15) * (Window::MEMORY / round.memory).min(1.0);
         self.set((self.size * (1.0 + part) + 0.05).min(self.knee.cap));
         Verdict::Nothing
     }

@@ -50,7 +50,8 @@ fn deep_victims_beside_a_deeper_bully_cost_nothing() {
 }
 
 /// A victim at depth 4 with a floor of 5000 beside depth 128: its requests may take 800 µs less the margin of 3 % and
-/// 1/sqrt(5000), 766 µs, so that 56 may be in flight: 74 000 a second of the 80 000 that 132 would do.
+/// 1/sqrt(5000), 766 µs. Those that come during a turn wait for its end, half a turn on average, so a turn may take
+/// 511 µs, that of 35: 68 500 a second of the 80 000 that 132 would do.
 #[test]
 fn a_shallow_victim_costs_what_it_must() {
     for seed in 1..=4 {
@@ -60,8 +61,13 @@ fn a_shallow_victim_costs_what_it_must() {
         assert!(bare.tracks[0].rate(second(1), second(SECONDS)) < 3_000.0, "it needs no floor");
         scene.edits = Tree::flat(2).floor(0, 5_000).edits();
         let guarded = scene.run();
-        println!("shallow, seed {seed}: {:.0} of {:.0}; {:?}", total(&guarded), total(&bare), guarded.tracks[0].per_second(second(SECONDS)));
+        println!(
+            "shallow, seed {seed}: {:.0} of {:.0}; {:?}",
+            total(&guarded),
+            total(&bare),
+            guarded.tracks[0].per_second(second(SECONDS))
+        );
         held("shallow", &guarded, 0, 5_000);
-        assert!(total(&guarded) >= 0.95 * 74_000.0, "seed {seed}: {:.0} in all", total(&guarded));
+        assert!(total(&guarded) >= 0.98 * 68_500.0, "seed {seed}: {:.0} in all", total(&guarded));
     }
 }
