@@ -20,7 +20,9 @@ use crate::slab::NONE;
 const FAST: f64 = 1_030_000.0;
 /// How far a floor's clock may lag behind: what a short gap of the owner's or a stall of the device lost is made up
 /// within the same second.
-const LAG: Span = Span::from_millis(100);
+const LAG: Span = Span::from_millis(300);
+/// How far behind an owner counts at most when the window is judged, in seconds of its due.
+const BEHIND: f64 = 0.1;
 /// A floor's bytes per second count requests without bytes as this many.
 const EMPTY_BYTES: u64 = 4096;
 /// For how long it is measured what a floor that was given up gets.
@@ -237,7 +239,7 @@ impl Guarantee {
         let got = self.part_of_floor(&tick) / (phi * self.part);
         let wants = !self.capped && !self.asks_at_leisure(phi);
         let more = if wants { tick.time * (1.0 - got) } else { -tick.time };
-        self.behind = (self.behind + more).clamp(0.0, LAG.as_secs_f64());
+        self.behind = (self.behind + more).clamp(0.0, BEHIND);
         memory
     }
 

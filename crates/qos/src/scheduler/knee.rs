@@ -13,7 +13,7 @@
 
 use block::{Span, Time};
 
-use super::window::Window;
+use super::window::{Round, Window};
 
 /// The search for the knee. Costs are in operations.
 #[derive(Debug)]
@@ -68,8 +68,6 @@ impl Knee {
     const STEP: f64 = 2.0;
     /// A next level nearer than this is not worth a comparison.
     const STEP_LEAST: f64 = 1.1;
-    /// Floors that have so much room do not feel what is in flight: nothing is searched, the window opens.
-    const AMPLE: f64 = 8.0;
     /// What floors keep of their room at a new level.
     const MARGIN: f64 = 1.1;
     /// A queue that takes longer is not tried: comparing would take as long as floors are judged by.
@@ -112,10 +110,11 @@ impl Knee {
         self.meter = Meter { since: now, ..Meter::default() };
     }
 
-    /// The window is at the cap and used up, with so much in flight in all, and this much a request of best effort.
-    /// More is tried only if floors can do with `room`, the factor by which their requests may slow down.
-    pub fn press(&mut self, now: Time, in_flight: f64, request: f64, room: f64) {
-        if room >= Knee::AMPLE && room < f64::INFINITY {
+    /// The window is at the cap and used up. More is tried only as far as floors have room for it; where they have ample
+    /// room nothing is searched, the window opens.
+    pub fn press(&mut self, now: Time, round: &Round) {
+        let &Round { in_flight, request, .. } = round;
+        if round.has_ample_room() {
             self.pass(now);
             self.cap = (self.cap + 0.25 * in_flight).min(Window::MOST);
             return;
@@ -132,7 +131,7 @@ impl Knee {
             None => {
                 let changed = (throughput / self.usual - 1.0).abs() > 0.1 + 2.0 * chance;
                 if now >= self.try_at || changed {
-                    self.compare_with_more(in_flight, request, room, throughput);
+                    self.compare_with_more(round, throughput);
                 }
             }
             Some(mut trial) => {
@@ -142,7 +141,7 @@ impl Knee {
                     Standing::Open => self.trial = Some(trial),
                     Standing::More => {
                         (self.cap, self.rest) = (trial.above, Knee::REST);
-                        self.compare_with_more(in_flight, request, room, throughput);
+                        self.compare_with_more(round, throughput);
                     }
                     Standing::NoMore => {
                         (self.cap, self.usual) = (trial.below, throughput);
@@ -156,7 +155,8 @@ impl Knee {
     }
 
     /// Begins to compare this level with the next, if floors have room for it.
-    fn compare_with_more(&mut self, in_flight: f64, request: f64, room: f64, throughput: f64) {
+    fn compare_with_more(&mut self, round: &Round, throughput: f64) {
+        let &Round { in_flight, request, room, .. } = round;
         let longest = self.cap + throughput * Knee::LONGEST.as_secs_f64() - in_flight;
         let bound = (self.cap + in_flight * (room / Knee::MARGIN - 1.0)).min(longest);
         // At least one request more, or nothing changes.

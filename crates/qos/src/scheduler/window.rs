@@ -51,6 +51,13 @@ pub(crate) struct Round {
     pub scaled: bool,
 }
 
+impl Round {
+    /// Floors that have so much room do not feel what is in flight. Nobody judged is no room known.
+    pub fn has_ample_room(&self) -> bool {
+        self.room >= 8.0 && self.room < f64::INFINITY
+    }
+}
+
 /// What the round led to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
@@ -132,7 +139,7 @@ impl Window {
         let pressed = self.size >= 0.99 * self.knee.cap && round.best_effort_max >= 0.9 * self.size;
         if pressed && round.worst >= Window::SHORT {
             // Levels in comparison are taken at once: a slow change would measure what is in between.
-            self.knee.press(now, round.in_flight, round.request, round.room);
+            self.knee.press(now, round);
             self.set(self.knee.cap);
         } else {
             self.knee.pass(now);
@@ -160,6 +167,8 @@ impl Window {
         // Slowly where it is near, so that what has not shown yet does not take it past; a fifth of what is left over.
         // What the measurements do not show yet is more the longer they look back.
         let part = (0.2 * (round.room - 1.0)).clamp(0.005, 0.15) * (Window::MEMORY / round.memory).min(1.0);
+        // With ample room there is nothing to go past.
+        let part = if round.has_ample_room() { 0.5 } else { part };
         self.set((self.size * (1.0 + part) + 0.05).min(self.knee.cap));
         Verdict::Nothing
     }

@@ -25,26 +25,33 @@ fn total(recording: &Recording) -> f64 {
     recording.total_rate(second(1), second(SECONDS))
 }
 
-/// In every second from the second one on, of those in which the device did what the floors promise.
-fn held(what: &str, recording: &Recording, client: usize, floor: u64) {
-    let counts = recording.tracks[client].per_second(second(SECONDS));
-    assert!(counts[1..].iter().all(|&count| count >= floor * 99 / 100), "{what}: floor {floor}: {counts:?}");
+/// In every second from the second one on, of those in which the device did what the floors promise together; at least
+/// nine of ten must be such.
+fn held(what: &str, recording: &Recording, floors: &[u64]) {
+    let sum: u64 = floors.iter().sum();
+    let counts: Vec<Vec<u64>> = recording.tracks.iter().map(|track| track.per_second(second(SECONDS))).collect();
+    let done = |s: usize| counts.iter().map(|counts| counts[s]).sum::<u64>();
+    let counted: Vec<usize> = (1..SECONDS as usize).filter(|&s| done(s) >= sum).collect();
+    assert!(counted.len() * 10 >= (SECONDS as usize - 1) * 9, "{what}: {counts:?}");
+    for (client, &floor) in floors.iter().enumerate() {
+        assert!(counted.iter().all(|&s| counts[client][s] >= floor * 99 / 100), "{what}: floor {floor}: {counts:?}");
+    }
 }
 
 /// The demonstration's floors: two victims with hundreds outstanding beside a bully with sixteen times as many, a store
 /// that takes 512 at once. Nothing stands in the way of the whole device.
 #[test]
 fn deep_victims_beside_a_deeper_bully_cost_nothing() {
-    for seed in 1..=4 {
-        let absence = Some(Absence { every: Span::from_millis(200), length: Span::from_millis(2) });
+    // Away for 1 % to 20 % of the time.
+    for (seed, ms) in [(1, 2), (2, 2), (3, 20), (4, 60)] {
+        let absence = Some(Absence { every: Span::from_millis(250), length: Span::from_millis(ms) });
         let mut scene = scene(host(absence, Some(512)), &[2_000, 2_000, 32_000], seed);
         let bare = scene.run_bare();
         scene.edits = Tree::flat(3).floor(0, 19_850).floor(1, 19_850).edits();
         let guarded = scene.run();
         let (with, without) = (total(&guarded), total(&bare));
         println!("deep, seed {seed}: {with:.0} of {without:.0}");
-        held("deep", &guarded, 0, 19_850);
-        held("deep", &guarded, 1, 19_850);
+        held("deep", &guarded, &[19_850, 19_850]);
         assert!(with >= 0.98 * without, "seed {seed}: {with:.0} in all with floors, {without:.0} without");
     }
 }
@@ -67,7 +74,7 @@ fn a_shallow_victim_costs_what_it_must() {
             total(&bare),
             guarded.tracks[0].per_second(second(SECONDS))
         );
-        held("shallow", &guarded, 0, 5_000);
+        held("shallow", &guarded, &[5_000]);
         assert!(total(&guarded) >= 0.98 * 68_500.0, "seed {seed}: {:.0} in all", total(&guarded));
     }
 }
