@@ -25,6 +25,8 @@ pub(crate) struct Knee {
     /// When the next level is tried, and how long after a failure.
     try_at: Time,
     rest: Span,
+    /// When floors last lowered the cap.
+    lowered_at: Time,
     /// The throughput at this level when it was last found that more does not help.
     usual: f64,
 }
@@ -75,6 +77,8 @@ impl Knee {
     /// A level is measured by at least so many requests, those in flight twice, and for so long.
     const SAMPLES: f64 = 64.0;
     const LEAST: Span = Span::from_millis(30);
+    /// What lowering the cap does shows after so long.
+    const EFFECT: Span = Span::from_millis(200);
     const REST: Span = Span::from_secs(2);
     const REST_MAX: Span = Span::from_secs(16);
 
@@ -85,6 +89,7 @@ impl Knee {
             trial: None,
             try_at: Time::ZERO,
             rest: Knee::REST,
+            lowered_at: Time::ZERO,
             usual: 0.0,
         }
     }
@@ -108,6 +113,27 @@ impl Knee {
             self.cap = trial.below;
         }
         self.meter = Meter { since: now, ..Meter::default() };
+    }
+
+    /// A floor is short: what is tried, is tried again later.
+    pub fn give_up(&mut self, now: Time) {
+        if self.trial.is_some() {
+            self.rest(now);
+        }
+        self.pass(now);
+    }
+
+    /// Floors do not bear more than this, but not more often than the effect of the last time shows.
+    pub fn lower(&mut self, now: Time, to: f64) {
+        self.pass(now);
+        if to < self.cap && now.since(self.lowered_at) >= Knee::EFFECT {
+            (self.cap, self.lowered_at) = (to, now);
+            self.rest(now);
+        }
+    }
+
+    fn rest(&mut self, now: Time) {
+        (self.try_at, self.rest) = (now + self.rest, (self.rest * 2).min(Knee::REST_MAX));
     }
 
     /// The window is at the cap and used up. More is tried only as far as floors have room for it; where they have ample
@@ -145,7 +171,7 @@ impl Knee {
                     }
                     Standing::NoMore => {
                         (self.cap, self.usual) = (trial.below, throughput);
-                        (self.try_at, self.rest) = (now + self.rest, (self.rest * 2).min(Knee::REST_MAX));
+                        self.rest(now);
                     }
                 }
             }

@@ -34,6 +34,8 @@ pub(crate) struct Round {
     pub room: f64,
     /// Seconds that the slowest floor's measurements look back.
     pub memory: f64,
+    /// The least part of its due that a judged floor got in the last second.
+    pub slow: f64,
     /// Cost completed per second since the last change of the window had its effect, and out of how many completions.
     pub total: f64,
     pub samples: f64,
@@ -104,6 +106,8 @@ impl Window {
     pub const SHORT: f64 = 1.005;
     /// Measurements that look back so many seconds follow the window closely.
     const MEMORY: f64 = 0.05;
+    /// A floor that got less in a second is near a miss.
+    const SLOW: f64 = 1.02;
     /// Where a cut aims.
     const AIM: f64 = 1.015;
     /// Rounds at the bottom before the floor's own reasons are looked into.
@@ -141,6 +145,8 @@ impl Window {
             // Levels in comparison are taken at once: a slow change would measure what is in between.
             self.knee.press(now, round);
             self.set(self.knee.cap);
+        } else if round.worst < Window::SHORT {
+            self.knee.give_up(now);
         } else {
             self.knee.pass(now);
         }
@@ -150,11 +156,11 @@ impl Window {
     }
 
     /// Judges a round.
-    pub fn judge(&mut self, round: &Round) -> Verdict {
+    pub fn judge(&mut self, now: Time, round: &Round) -> Verdict {
         match self.phase {
             Phase::Climb { below, levels } => self.climb(round, below, levels),
             _ if round.worst >= Window::SHORT => self.grow(round),
-            _ => self.cut(round),
+            _ => self.cut(now, round),
         }
     }
 
@@ -173,7 +179,7 @@ impl Window {
         Verdict::Nothing
     }
 
-    fn cut(&mut self, round: &Round) -> Verdict {
+    fn cut(&mut self, now: Time, round: &Round) -> Verdict {
         let used = self.size.min(round.best_effort_max.max(Window::LEAST));
         let nothing_to_take = used <= Window::LEAST || round.best_effort < 0.02 * round.in_flight;
         if nothing_to_take {
@@ -193,6 +199,10 @@ impl Window {
         let size = (used - excess).clamp(used * 0.2, used * 0.97);
         let gross = size < 0.8 * used;
         self.set(size);
+        if round.slow < Window::SLOW {
+            // Not a moment's doing: here is the edge, and it is not to be tried again soon.
+            self.knee.lower(now, self.size);
+        }
         if gross { Verdict::Remeasure } else { Verdict::Nothing }
     }
 
