@@ -82,6 +82,7 @@ struct Sums {
     memory: f64,
     slow: f64,
     judged: u32,
+    guessed: u32,
     pending: u32,
     served: f64,
     needed: f64,
@@ -97,6 +98,7 @@ impl Default for Sums {
             memory: 0.0,
             slow: f64::INFINITY,
             judged: 0,
+            guessed: 0,
             pending: 0,
             served: 0.0,
             needed: 0.0,
@@ -294,6 +296,7 @@ impl Floors {
             request: operations(flow.best_effort_done as f64) / flow.best_effort_completions.max(1) as f64,
             best_effort_max: operations(flow.best_effort_max as f64),
             judged: sums.judged,
+            guessed: sums.guessed,
             pending: sums.pending,
             scaled: self.phi < 1.0,
         }
@@ -392,7 +395,11 @@ impl Scheduler {
         match standing {
             Standing::Got(got) => self.note(floor, got),
             Standing::Pending => self.floors.sums.pending += 1,
-            Standing::Content => self.floors.sums.room = self.floors.sums.room.min(self.guarantees[floor].guess(phi)),
+            Standing::Content => {
+                let guess = self.guarantees[floor].guess(phi);
+                self.floors.sums.room = self.floors.sums.room.min(guess);
+                self.floors.sums.guessed += 1;
+            }
         }
         let guarantee = &mut self.guarantees[floor];
         if guarantee.retime(now, phi, false) && guarantee.spot == Spot::Listed {

@@ -49,14 +49,16 @@ pub(crate) struct Round {
     /// Floors judged in this round, and floors that want something but cannot be judged yet.
     pub judged: u32,
     pub pending: u32,
+    /// Floors whose owners ask at leisure: what room they have is a guess.
+    pub guessed: u32,
     /// The floors are scaled down already.
     pub scaled: bool,
 }
 
 impl Round {
-    /// Floors that have so much room do not feel what is in flight. Nobody judged is no room known.
+    /// Floors that have so much room do not feel what is in flight: their requests wait elsewhere most of the time.
     pub fn has_ample_room(&self) -> bool {
-        self.room >= 8.0 && self.room < f64::INFINITY
+        self.room >= 8.0 && self.judged > 0 && self.guessed + self.pending == 0
     }
 }
 
