@@ -4,6 +4,7 @@ use block::{Bytes, Cause, LimitKind};
 
 use super::Scheduler;
 use super::floor::Guarantee;
+use super::node::Entity;
 use crate::account::{FloorState, GateStatus, GroupAccount, ObjectAccount, Shortage};
 use crate::slab::NONE;
 
@@ -13,15 +14,8 @@ impl Scheduler {
     pub fn account(&mut self, out: &mut Vec<ObjectAccount>) {
         let metered = std::mem::take(&mut self.metered);
         self.metered = metered.into_iter().filter(|&meter| self.account_meter(meter, out)).collect();
-        for limit in std::mem::take(&mut self.passed) {
-            let (node, object) = self.limits[limit].node();
-            // One whose object has requests of its own was told above.
-            if node != NONE && self.limits[limit].has_passed() && self.nodes[node].limit == limit {
-                let passed = Some(self.limits[limit].take_passed());
-                let floor = self.account_floor(self.nodes[node].floor);
-                out.push(ObjectAccount { object, passed, floor, ..ObjectAccount::default() });
-            }
-        }
+        let passed = std::mem::take(&mut self.passed);
+        self.passed = passed.into_iter().filter(|&limit| self.account_limit(limit, out)).collect();
         for at in 0..self.floors.active.len() {
             let floor = self.floors.active[at];
             if self.guarantees[floor].account.since < self.now && self.guarantees[floor].node != NONE {
@@ -53,6 +47,20 @@ impl Scheduler {
         }
         out.push(account);
         true
+    }
+
+    /// One limit that something passed lately. False if nothing did for a whole interval.
+    fn account_limit(&mut self, limit: u32, out: &mut Vec<ObjectAccount>) -> bool {
+        let record = &mut self.limits[limit];
+        // One whose object has requests of its own was told with them, a group's is told with the groups.
+        if let Some(Entity::Node(node)) = record.entity()
+            && record.has_passed()
+        {
+            let (object, passed) = (self.nodes[node].id, Some(record.take_passed()));
+            let floor = self.account_floor(self.nodes[node].floor);
+            out.push(ObjectAccount { object, passed, floor, ..ObjectAccount::default() });
+        }
+        self.limits[limit].is_in_use(self.now)
     }
 
     /// How a floor fared since the last account.
