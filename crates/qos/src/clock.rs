@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Any window `D` admits at most `rate × (D + tolerance)` units and one request more. Time advances by 2⁻³² ns, kept in
-//! two words so that the clock lasts as long as [`Time`]: a rate of 10 000 000/s is exact, one of 2⁴⁰/s is off by less
+//! two words so that the clock lasts as long as [`Time`]: a rate of 10 000 000/s is exact, one of 2⁴²/s is off by less
 //! than 1 in 10⁶, and rounding is always towards the slower side.
 
 use block::{Span, Time};

@@ -13,8 +13,8 @@ use crate::slab::NONE;
 /// Objects nest at most so deep beneath the backend; the path of a request is walked a few times.
 pub(crate) const LEVELS_MAX: usize = 8;
 
-/// Rates are 1 ..= 2⁴⁰ a second.
-const RATE_MAX: u64 = 1 << 40;
+/// Rates are 1 ..= 2⁴² a second.
+const RATE_MAX: u64 = 1 << 42;
 
 impl Scheduler {
     /// Applies one edit, or says why not and changes nothing.

@@ -126,7 +126,7 @@ impl Limit {
 
     /// Sets the rates from now on; credit and debt stay in operations and bytes.
     pub fn set(&mut self, now: Time, ceiling: Ceiling, tolerance: Span) {
-        let burst = ceiling.burst.filter(|b| b.percent > 0 && b.duration > Span::ZERO);
+        let burst = ceiling.burst.filter(|b| b.ppm > 0 && b.duration > Span::ZERO);
         let iops = ceiling.iops.map(|r| r.0);
         let bytes = ceiling.bytes.map(|r| r.0);
         let credit = |least: Span| burst.map_or(least, |b| capacity(b).max(least));
@@ -354,14 +354,14 @@ fn patience(iops: Option<u64>, tolerance: Span) -> Span {
     iops.map_or(tolerance, |rate| tolerance.max((Span::SECOND / rate.max(1)).saturating_sub(Span::from_nanos(1))))
 }
 
-/// A burst's credit as time at the base rate: S / rate, with S = rate × percent/100 × duration.
+/// A burst's credit as time at the base rate: S / rate, with S = rate × ppm / 10⁶ × duration.
 fn capacity(burst: Burst) -> Span {
-    let nanos = u128::from(burst.duration.as_nanos()) * u128::from(burst.percent) / 100;
+    let nanos = u128::from(burst.duration.as_nanos()) * u128::from(burst.ppm) / 1_000_000;
     Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
 }
 
 /// The rate at the peak of a burst.
 fn peak(rate: u64, burst: Burst) -> u64 {
-    let peak = u128::from(rate) * (100 + u128::from(burst.percent)) / 100;
+    let peak = u128::from(rate) * (1_000_000 + u128::from(burst.ppm)) / 1_000_000;
     u64::try_from(peak).unwrap_or(u64::MAX)
 }

@@ -112,18 +112,19 @@ fn per_mille(part: f64) -> u32 {
     (part * 1000.0).round() as u32
 }
 
-/// The kind that is further behind decides. 1 % below is met.
+/// Of operations and bytes the promise ends at the one reached first, so the kind that is nearer decides. 1 % below is met.
 fn fared(guarantee: &Guarantee, seconds: f64, phi: f64) -> FloorState {
     let (wanted, tally) = (guarantee.wanted(), &guarantee.account);
     let kinds = [
         (LimitKind::Iops, wanted.iops.map(|r| r.0), tally.served.ops),
         (LimitKind::Throughput, wanted.bytes.map(|r| r.0), tally.served.bytes),
     ];
-    let short = kinds
+    let part = |&(_, wanted, served): &(LimitKind, u64, f64)| served / wanted as f64;
+    let nearest = kinds
         .into_iter()
         .filter_map(|(kind, wanted, served)| Some((kind, wanted?, served as f64 / seconds.max(1e-9))))
-        .filter(|&(_, wanted, served)| served < 0.99 * wanted as f64)
-        .min_by(|a, b| (a.2 / a.1 as f64).total_cmp(&(b.2 / b.1 as f64)));
+        .max_by(|a, b| part(a).total_cmp(&part(b)));
+    let short = nearest.filter(|nearest| part(nearest) < 0.99);
     let asks = tally.idle.as_secs_f64() < 0.5 * seconds;
     match short {
         Some((kind, wanted, served)) if asks => {
@@ -138,7 +139,9 @@ fn shortage(guarantee: &Guarantee, served: f64, wanted: u64, phi: f64) -> Shorta
     let depth = second.outstanding / second.time.max(1e-9);
     // Little's law: rate × time each = requests outstanding; at the best time that was seen, or else at the present one.
     let least = if guarantee.best_service.is_finite() {
-        (wanted as f64 * guarantee.best_service).ceil()
+        // In operations, of the size that it asks for.
+        let operations = second.ops / second.time.max(1e-9) * wanted as f64 / served.max(1e-9);
+        (operations * guarantee.best_service).ceil()
     } else {
         (depth * wanted as f64 / served.max(1e-9)).ceil()
     };
