@@ -5,7 +5,7 @@ use crate::{Answer, interrupt, terminal};
 use anyhow::{Context as _, Result, anyhow, bail};
 use block::Bytes;
 use qos::RegistrySettings;
-use server::{Control, ControlSocket, Listen, ServerLimits, Shard};
+use server::{Control, ControlSocket, Housekeeping, HousekeepingSettings, Listen, ServerLimits, Shard};
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -51,6 +51,8 @@ impl Serve {
         let control = Arc::new(Mutex::new(Control::open(pool, shard, RegistrySettings::default())?));
         let _commands = ControlSocket::open(&socket, Arc::clone(&control))
             .with_context(|| format!("{}: control socket", socket.display()))?;
+        let _housekeeping = Housekeeping::start(Arc::clone(&control), HousekeepingSettings::default())
+            .context("start the housekeeping thread")?;
         if let Some(fresh) = &mut fresh {
             fresh.keep();
         }

@@ -2,6 +2,7 @@
 
 use crate::{Answer, terminal};
 use anyhow::{Context as _, Result};
+use ontap::Command;
 use server::ControlClient;
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::PathBuf;
@@ -64,14 +65,29 @@ fn converse(server: &mut ControlClient) -> Result<Answer> {
 }
 
 fn run_line(server: &mut ControlClient, line: &str) -> Result<Answer> {
-    match server.run(line).context("the server went away")? {
-        Ok(answer) => {
-            terminal::print(&answer);
-            Ok(Answer::Yes)
+    let clears = clears_between(line);
+    let mut shown = false;
+    let result = server.run_each(line, |answer| {
+        // Statistics come again and again.
+        if std::mem::replace(&mut shown, true) {
+            terminal::print(if clears { CLEAR } else { "\n" });
         }
+        terminal::is_read(answer)
+    });
+    match result.context("the server went away")? {
+        Ok(()) => Ok(Answer::Yes),
         Err(refusal) => {
             eprintln!("Error: {refusal}");
             Ok(Answer::No)
         }
     }
+}
+
+/// Wipes a terminal and begins at its top.
+const CLEAR: &str = "\x1b[H\x1b[2J";
+
+/// Whether the screen is to be wiped between two answers.
+fn clears_between(line: &str) -> bool {
+    let wanted = matches!(ontap::parse(line), Ok(Command::Statistics(show)) if show.refresh_display);
+    wanted && std::io::stdout().is_terminal()
 }
