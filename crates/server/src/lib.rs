@@ -22,6 +22,7 @@ mod monitor;
 mod owner;
 mod persist;
 mod session;
+mod settings;
 mod shard;
 mod socket;
 
@@ -32,5 +33,6 @@ pub use housekeeping::{Housekeeping, HousekeepingSettings};
 pub use limits::ServerLimits;
 pub use listen::{Listen, ListenError};
 pub use monitor::{Monitor, Sample, Seen};
+pub use settings::registry_settings;
 pub use shard::{Account, Shard, ShardGone, StartError, trace_of};
 pub use socket::{ControlClient, ControlSocket};
