@@ -2,6 +2,7 @@
 //! administrators' lines.
 
 pub mod real;
+mod seen;
 pub mod simulated;
 
 use workload::{Plan, Spec};

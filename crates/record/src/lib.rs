@@ -16,6 +16,7 @@ mod chart;
 pub mod csv;
 pub mod database;
 mod figures;
+mod floor;
 mod held_by;
 pub mod live;
 pub mod page;

@@ -3,7 +3,7 @@
 
 use crate::text;
 use block::Span;
-use stats::{Interval, ObjectRecord, Phase, Recording, Tally, WorkloadRecord};
+use stats::{HeldBy, Interval, ObjectRecord, Phase, Recording, Tally, WorkloadRecord};
 
 /// A ceiling counts as binding where the workloads under it reach this part of it together.
 const BINDING_PART: f64 = 0.95;
@@ -25,6 +25,30 @@ pub(crate) fn interval_at(workload: &WorkloadRecord, moment: Span) -> Option<&In
 pub(crate) fn volume_of(workload: &WorkloadRecord) -> &str {
     let volume = workload.object.split_once("/vol/").and_then(|(_, rest)| rest.split('/').next());
     volume.filter(|name| !name.is_empty()).unwrap_or(&workload.object)
+}
+
+/// The path of the object, or the name of the group, whose ceiling held a workload back.
+pub(crate) fn held_at<'r>(recording: &'r Recording, interval: &Interval) -> Option<&'r str> {
+    recording.objects.get(interval.held_at? as usize).map(|object| object.path.as_str())
+}
+
+/// What held a workload back, in words, with whose ceiling it was: `ceiling of vol1 (IOPS)`, `others' floors`.
+pub(crate) fn held(recording: &Recording, interval: &Interval) -> String {
+    let unit = match interval.held_by {
+        HeldBy::CeilingIops | HeldBy::SharedIops => "IOPS",
+        HeldBy::CeilingThroughput | HeldBy::SharedThroughput => "MB/s",
+        other => return other.to_string(),
+    };
+    match (held_at(recording, interval), interval.held_by) {
+        (None, held_by) => held_by.to_string(),
+        (Some(group), HeldBy::SharedIops | HeldBy::SharedThroughput) => format!("shared {group} ({unit})"),
+        (Some(path), _) => format!("ceiling of {} ({unit})", short(path)),
+    }
+}
+
+/// The last part of a path: `vol1` of `svm01:/vol/vol1`, `svm01` of itself.
+fn short(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
 }
 
 /// The end of the last phase or interval, whichever is later.

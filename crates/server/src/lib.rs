@@ -26,7 +26,7 @@ mod settings;
 mod shard;
 mod socket;
 
-pub use account::{Accounts, ObjectAccount};
+pub use account::{Accounts, HeldAt, ObjectAccount, fared, held_by};
 pub use administration::{AdminError, Administration, Effect, Outcome, advice};
 pub use control::{Control, ControlError};
 pub use housekeeping::{Housekeeping, HousekeepingSettings};

@@ -1,13 +1,13 @@
 //! The same plan in virtual time: the same streams, commands, gate and recorder, over a simulated device.
 
-use super::{connections, paths, set_up, silent};
+use super::{connections, paths, seen, set_up, silent};
 use anyhow::{Context as _, Result, bail};
 use array::{DeviceSpec, Model, VirtualClock};
-use block::{Bytes, Completion, Driver, ObjectId, Request, Span, Submitted, Target, Ticket, Time, Traits, Wakeup};
-use engine::{Hub, Lane, NoMemory, ObjectSecond, Second, Stage, StageError, Worker};
+use block::{Bytes, Completion, Driver, Request, Span, Submitted, Target, Ticket, Time, Traits, Wakeup};
+use engine::{Hub, Lane, NoMemory, Second, Stage, StageError, Worker};
 use qos::{Gate, RegistrySettings};
 use server::{Accounts, Administration, trace_of};
-use stats::{DispatchTrace, LimitsInForce};
+use stats::LimitsInForce;
 use workload::plan::Device;
 use workload::{Plan, Spec, Stream};
 
@@ -108,34 +108,16 @@ impl Stage for Simulated {
     fn run(&mut self, until: Time) -> Result<Second, StageError> {
         self.worker.run(&mut self.clock, until);
         let now = self.clock.now();
-        let (mut ceilings, mut groups) = (Vec::new(), Vec::new());
-        let seen = self.hub.with(|backend| {
-            backend.gate.account(now, &mut ceilings);
+        let (mut said, mut groups) = (Vec::new(), Vec::new());
+        let (counted, gate) = self.hub.with(|backend| {
+            backend.gate.account(now, &mut said);
             backend.gate.groups(now, &mut groups);
-            backend.accounts.take()
+            (backend.accounts.take(), backend.gate.status())
         });
-        let path = |object: ObjectId| self.administration.path_of(object).unwrap_or_default();
-        let traced = |path: String, is_group, trace| ObjectSecond { path, is_group, trace, ..ObjectSecond::default() };
-        let mut objects = Vec::new();
-        for (object, seen) in seen {
-            objects.push(ObjectSecond {
-                path: path(object),
-                is_group: false,
-                waits: seen.waits(),
-                held_by: seen.held_by(),
-                queued: seen.queued,
-                device: seen.device,
-                trace: DispatchTrace::default(),
-            });
-        }
-        for account in &ceilings {
-            objects.extend(account.passed.as_ref().map(|passed| traced(path(account.object), false, trace_of(passed))));
-        }
-        for account in &groups {
-            let name = self.administration.group_name(account.group).unwrap_or_default();
-            objects.push(traced(name.into(), true, trace_of(&account.passed)));
-        }
-        Ok(Second { workloads: self.worker.collect(), objects, ..Second::default() })
+        let mut objects = seen::objects(&self.administration, counted, &said);
+        objects.extend(groups.iter().map(|g| seen::group(&self.administration, g.group, trace_of(&g.passed))));
+        let advice = server::advice(&gate).unwrap_or_default();
+        Ok(Second { workloads: self.worker.collect(), objects, advice, ..Second::default() })
     }
 
     fn limits(&mut self) -> Vec<(String, LimitsInForce)> {
