@@ -25,10 +25,11 @@ mod palette;
 pub mod picture;
 mod relation;
 mod standing;
+mod strip;
 pub mod table;
 pub mod text;
 
 pub use database::{Error, Results, RunLine};
 pub use paint::Paint;
-pub use relation::in_force;
+pub use relation::{held_back, in_force};
 pub use standing::Standing;
