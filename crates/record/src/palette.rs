@@ -79,12 +79,12 @@ pub(crate) fn chart_style(palette: &Palette) -> String {
         ("ceiling", doubtful, 0.9),
         ("shared", doubtful, 0.5),
         ("floors", &series[3], 0.8),
-        ("disk", muted, 0.9),
-        ("cpu", bad, 0.9),
-        ("depth", muted, 0.35),
-        ("nothing", rule, 0.5),
+        ("disk", muted, 0.5),
+        ("cpu", ink, 0.8),
+        ("depth", rule, 1.0),
+        ("nothing", shade, 1.0),
     ] {
-        write!(css, ".cause.{class}{{fill:{colour};background:{colour};opacity:{opacity}}}")
+        write!(css, ".cause.by-{class}{{fill:{colour};background:{colour};opacity:{opacity}}}")
             .expect("writing to a string");
     }
     write!(css, ".missed{{fill:{bad};background:{bad}}}").expect("writing to a string");

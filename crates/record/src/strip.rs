@@ -71,7 +71,7 @@ fn row(svg: &mut Svg, recording: &Recording, workload: &WorkloadRecord, x: &Axis
         let missed = first.floor.is_short();
         let floor = if missed { format!("; floor missed: {}", first.floor) } else { String::new() };
         let title = format!("{}–{} s: {words}{floor}", text::short(from.round()), text::short(to.round()));
-        cell(svg, &format!("cause {}", class(first.held_by)), [x1, x2, top, CELL], &title);
+        cell(svg, &format!("cause by-{}", class(first.held_by)), [x1, x2, top, CELL], &title);
         if missed {
             cell(svg, "missed", [x1, x2, top + CELL - MARK, MARK], &title);
         }
@@ -136,8 +136,8 @@ mod tests {
             ..Recording::default()
         };
         let svg = render(&recording, 984.0);
-        assert_eq!(svg.matches("class=\"cause ceiling\"").count(), 2, "{svg}");
-        assert_eq!((svg.matches("cause disk").count(), svg.matches("class=\"missed\"").count()), (1, 1));
+        assert_eq!(svg.matches("class=\"cause by-ceiling\"").count(), 2, "{svg}");
+        assert_eq!((svg.matches("cause by-disk").count(), svg.matches("class=\"missed\"").count()), (1, 1));
         assert!(svg.contains("0–2 s: ceiling of vol1 (IOPS)"), "{svg}");
         assert!(svg.contains("floor missed: needs 9 outstanding requests"), "{svg}");
     }

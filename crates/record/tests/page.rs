@@ -101,7 +101,7 @@ fn floors_and_causes_are_drawn() {
     assert_eq!(html.matches("class=\"floor\"").count(), 1);
     assert!(html.contains("vol2 ≥ 2,000"), "the line says what it is");
     assert!(html.contains("floor missed: more than the storage can do, all floors held at 64 %"));
-    assert!(html.contains("class=\"missed\"") && html.contains("cause ceiling") && html.contains("cause shared"));
+    assert!(html.contains("class=\"missed\"") && html.contains("cause by-ceiling") && html.contains("cause by-shared"));
     assert!(html.contains("ceiling of vol1 (IOPS)"), "which ceiling it was");
 }
 

@@ -1,13 +1,12 @@
 //! The real thing: the storage server in this process, and the hosts' clients on one thread, joined by NBD over a Unix
 //! socket.
 
-use super::{connections, paths, seen, set_up, silent};
+use super::{connections, paths, registry_settings, seen, set_up, silent};
 use crate::command::serve::io_settings;
 use anyhow::{Context as _, Result};
 use block::{Bytes, Span, Time};
 use engine::{Address, Connection, Lane, NbdTarget, Player, RandomMemory, RemoteWorker, Second, Stage};
 use engine::{StageError, Worker, WorkloadSecond};
-use qos::RegistrySettings;
 use server::{Control, ControlSocket, Listen, ServerLimits, Shard};
 use stats::LimitsInForce;
 use std::path::Path;
@@ -47,7 +46,7 @@ impl Real {
         let limits = ServerLimits::default();
         let listen = [Listen::Unix(socket.clone())];
         let shard = Shard::start(&listen, limits, io_settings(no_io_uring, limits.memory))?;
-        let mut control = Control::open(pool, shard, RegistrySettings::default())?;
+        let mut control = Control::open(pool, shard, registry_settings(plan))?;
         for line in set_up(plan) {
             control.execute(&line).with_context(|| format!("plan: {line}"))?;
         }

@@ -1,14 +1,14 @@
 //! The same plan in virtual time: the same streams, commands, gate and recorder, over a simulated device.
 
-use super::{connections, paths, seen, set_up, silent};
+use super::device::spec_of;
+use super::{connections, paths, registry_settings, seen, set_up, silent};
 use anyhow::{Context as _, Result, bail};
-use array::{DeviceSpec, Model, VirtualClock};
+use array::VirtualClock;
 use block::{Bytes, Completion, Driver, Request, Span, Submitted, Target, Ticket, Time, Traits, Wakeup};
 use engine::{Hub, Lane, NoMemory, Second, Stage, StageError, Worker};
-use qos::{Gate, RegistrySettings};
+use qos::Gate;
 use server::{Accounts, Administration, trace_of};
 use stats::LimitsInForce;
-use workload::plan::Device;
 use workload::{Plan, Spec, Stream};
 
 /// The simulator.
@@ -33,14 +33,14 @@ impl Simulated {
     /// # Errors
     /// The plan names no device, or one that cannot be.
     pub fn start(plan: &Plan) -> Result<Simulated> {
-        let Some(device) = plan.device else {
+        let Some(device) = &plan.device else {
             bail!("{}: has no [device]; say what stands in for the disk in a simulation", plan.file);
         };
         let size: u64 = plan.volumes.iter().map(|volume| volume.size.map_or(0, |size| size.0)).max().unwrap_or(0);
         let device = spec_of(device, Bytes(size))?.build(plan.seed).context("[device]")?;
         let gate = Gate::new(device, qos::Settings::default());
         let hub = Hub::new(Backend { gate, accounts: Accounts::default() });
-        let administration = Administration::new(RegistrySettings::default());
+        let administration = Administration::new(registry_settings(plan));
         let worker = Worker::new(0, Vec::new());
         let clock = VirtualClock::new();
         let mut stage = Simulated { clock, hub, administration, worker, size };
@@ -72,20 +72,6 @@ impl Simulated {
             }
         }
         Ok(Worker::new(plan.workloads.len(), lanes))
-    }
-}
-
-/// The device as the simulator builds it.
-fn spec_of(device: Device, size: Bytes) -> Result<DeviceSpec> {
-    match device {
-        Device::ParallelServers { servers, service } => {
-            let mut spec = DeviceSpec::named("parallel-servers")?;
-            if let Model::ParallelServers(model) = &mut spec.model {
-                (model.servers, model.service, model.size_unit) = (servers, service, None);
-            }
-            spec.size = size;
-            Ok(spec)
-        }
     }
 }
 
@@ -129,12 +115,29 @@ impl Stage for Simulated {
     }
 }
 
-/// The time of one request in the idle device: what a queue is told by.
-pub fn idle_service(plan: &Plan) -> Span {
-    match plan.device {
-        Some(Device::ParallelServers { service, .. }) => service,
-        None => Span::ZERO,
-    }
+/// The mean time of one request of the plan's first workload in the idle device, by which a queue is told: measured over
+/// a second of virtual time with one request at a time, in a simulation of its own, so that the run finds its device new.
+///
+/// # Errors
+/// The plan cannot be simulated.
+pub fn idle_service(plan: &Plan) -> Result<Span> {
+    let alone = plan.workloads.first().map(|load| Spec {
+        connections: 1,
+        arrival: workload::Arrival::Closed { depth: 1 },
+        requests: None,
+        ..load.spec.clone()
+    });
+    let Some(alone) = alone else { return Ok(Span::ZERO) };
+    // A workload that is silent at first has lanes for later; one is enough here.
+    let mut quiet = plan.clone();
+    quiet.workloads[0].spec = alone.clone();
+    let mut stage = Simulated::start(&quiet)?;
+    stage.reshape(0, &alone)?;
+    let second = stage.run(Time::ZERO + Span::SECOND)?;
+    let device = second.objects.iter().filter(|object| object.device.count() > 0);
+    let (sum, count) =
+        device.fold((Span::ZERO, 0), |(sum, count), seen| (sum + seen.device.sum(), count + seen.device.count()));
+    Ok(sum / count.max(1))
 }
 
 impl Target for Backend {
