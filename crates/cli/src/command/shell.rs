@@ -3,6 +3,7 @@
 use crate::{Answer, terminal};
 use anyhow::{Context as _, Result};
 use ontap::Command;
+use ontap::catalogue::StatisticsShow;
 use server::ControlClient;
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::PathBuf;
@@ -65,7 +66,11 @@ fn converse(server: &mut ControlClient) -> Result<Answer> {
 }
 
 fn run_line(server: &mut ControlClient, line: &str) -> Result<Answer> {
-    let clears = clears_between(line);
+    let by_hand = std::io::stdout().is_terminal();
+    // What goes on until it is interrupted would never end a script.
+    let once = !by_hand && statistics(line).is_some_and(|show| show.iterations.is_none());
+    let line = if once { &format!("{line} -iterations 1") } else { line };
+    let clears = by_hand && statistics(line).is_some_and(|show| show.refresh_display);
     let mut shown = false;
     let result = server.run_each(line, |answer| {
         // Statistics come again and again.
@@ -86,8 +91,10 @@ fn run_line(server: &mut ControlClient, line: &str) -> Result<Answer> {
 /// Wipes a terminal and begins at its top.
 const CLEAR: &str = "\x1b[H\x1b[2J";
 
-/// Whether the screen is to be wiped between two answers.
-fn clears_between(line: &str) -> bool {
-    let wanted = matches!(ontap::parse(line), Ok(Command::Statistics(show)) if show.refresh_display);
-    wanted && std::io::stdout().is_terminal()
+/// The statistics command that a line is, if it is one.
+fn statistics(line: &str) -> Option<StatisticsShow> {
+    match ontap::parse(line) {
+        Ok(Command::Statistics(show)) => Some(show),
+        _ => None,
+    }
 }
