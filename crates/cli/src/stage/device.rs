@@ -1,7 +1,7 @@
 //! A plan's simulated device as the simulator builds it: the plan's keys laid over the usual figures of its kind.
 
 use anyhow::{Context as _, Result, bail};
-use array::{Allowance, Change, CloudVolume, DeviceSpec, Disk, Flash, Model, ParallelServers, Pause};
+use array::{Allowance, Change, CloudVolume, DeviceSpec, Disk, Flash, Host, Model, ParallelServers, Pause};
 use block::{Bytes, Span, Time};
 use workload::plan::{Device, Figure};
 
@@ -20,6 +20,7 @@ pub fn spec_of(device: &Device, size: Bytes) -> Result<DeviceSpec> {
         Model::Disk(model) => disk(model, device),
         Model::Flash(model) => flash(model, device)?,
         Model::CloudVolume(model) => cloud_volume(model, device),
+        Model::Host(model) => host(model, device),
     }
     spec.check().context("[device]")?;
     Ok(spec)
@@ -69,6 +70,19 @@ fn cloud_volume(model: &mut CloudVolume, device: &Device) {
     set_size(device, "io_unit", &mut model.io_unit);
     set_time(device, "latency", &mut model.latency);
     set_time(device, "jitter", &mut model.jitter);
+    set_time(device, "flush", &mut model.flush);
+    set_time(device, "trim", &mut model.trim);
+}
+
+fn host(model: &mut Host, device: &Device) {
+    set_time(device, "turn", &mut model.turn);
+    set_time(device, "request", &mut model.request);
+    model.size_unit = device.figure("size_unit").map(size);
+    if let Some(absence) = &mut model.absence {
+        set_time(device, "absent_every", &mut absence.every);
+        set_time(device, "absent_length", &mut absence.length);
+    }
+    model.absence = model.absence.filter(|absence| absence.length > Span::ZERO);
     set_time(device, "flush", &mut model.flush);
     set_time(device, "trim", &mut model.trim);
 }
@@ -126,7 +140,7 @@ mod tests {
     /// Every kind with nothing said is the simulator's own, but for its size; so the page's usual figures are those.
     #[test]
     fn what_is_not_said_is_as_usual() {
-        for kind in ["disk", "flash", "cloud-volume"] {
+        for kind in ["disk", "flash", "cloud-volume", "host"] {
             let usual = DeviceSpec { size: Bytes::gib(1), ..DeviceSpec::named(kind).unwrap() };
             assert_eq!(device(&format!("kind = \"{kind}\"")), Ok(usual));
         }
@@ -183,6 +197,19 @@ mod tests {
                     "io_unit = 7",
                     "latency = \"9us\"",
                     "jitter = \"9us\"",
+                    "flush = \"9us\"",
+                    "trim = \"9us\"",
+                ],
+            ),
+            (
+                "host",
+                "",
+                &[
+                    "turn = \"9us\"",
+                    "request = \"9us\"",
+                    "size_unit = 7",
+                    "absent_every = \"9us\"",
+                    "absent_length = \"9us\"",
                     "flush = \"9us\"",
                     "trim = \"9us\"",
                 ],

@@ -76,6 +76,8 @@ fn every_kind_of_device_can_be_simulated() {
         ("kind = \"flash\"", 20_000.0, 213_000.0),
         // The first 16 pass at once; then the limit holds.
         ("kind = \"cloud-volume\"\niops = 700", 650.0, 750.0),
+        // 16 / (100 µs + 16 x 11.8 µs) = 55 400 with all 16 in every turn, less what comes during one and what it is away.
+        ("kind = \"host\"", 35_000.0, 56_000.0),
         ("kind = \"parallel-servers\"\nservers = 8\nservice = \"500us\"", 15_900.0, 16_100.0),
         (
             "kind = \"parallel-servers\"\nservers = 8\nservice = \"500us\"\nchanges = [{ at = \"0s\", percent = 50 }]",

@@ -10,7 +10,7 @@ use std::fmt;
 /// A simulated device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Device {
-    /// `parallel-servers`, `disk`, `flash` or `cloud-volume`.
+    /// `parallel-servers`, `disk`, `flash`, `cloud-volume` or `host`.
     pub kind: &'static str,
     /// What the plan says of it, by key; the rest is as usual for its kind.
     pub said: Vec<(&'static str, Figure)>,
@@ -68,7 +68,7 @@ const QUEUE: Key = key("queue_limit", Form::Count(PLACES_MAX));
 const FLUSH: Key = key("flush", Form::TimeOrNone);
 const TRIM: Key = key("trim", Form::TimeOrNone);
 
-const KINDS: [(&str, &[Key]); 4] = [
+const KINDS: [(&str, &[Key]); 5] = [
     (
         "parallel-servers",
         &[
@@ -122,6 +122,19 @@ const KINDS: [(&str, &[Key]); 4] = [
             key("io_unit", Form::Size),
             key("latency", Form::TimeOrNone),
             key("jitter", Form::TimeOrNone),
+            FLUSH,
+            TRIM,
+            QUEUE,
+        ],
+    ),
+    (
+        "host",
+        &[
+            key("turn", Form::Time),
+            key("request", Form::Time),
+            key("size_unit", Form::Size),
+            key("absent_every", Form::Time),
+            key("absent_length", Form::TimeOrNone),
             FLUSH,
             TRIM,
             QUEUE,
