@@ -314,7 +314,8 @@ fn class(outcome: Option<Outcome>) -> &'static str {
 /// Light, and dark where the reader's system is; paper is always light.
 fn style() -> String {
     let set = |colours: &palette::Palette| {
-        format!(":root{{{}}}{}", palette::variables(colours), palette::chart_style(colours))
+        let (variables, chart) = (palette::variables(colours), palette::chart_style(colours));
+        format!(":root{{{variables}}}{chart}{}", palette::strip_style(colours))
     };
     format!(
         "{}@media screen and (prefers-color-scheme:dark){{{}}}{}",

@@ -59,7 +59,7 @@ pub(crate) const DARK: Palette = Palette {
 
 /// The rules for a chart's elements with these colours.
 pub(crate) fn chart_style(palette: &Palette) -> String {
-    let Palette { paper, shade, ink, muted, rule, series, good, doubtful, bad } = palette;
+    let Palette { paper, shade, ink, muted, rule, series, good, .. } = palette;
     let mut css = format!(
         ".chart text{{font:12px system-ui,-apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif;fill:{ink}}}\
          .chart .paper{{fill:{paper}}}.chart .band.odd{{fill:{shade}}}.chart .band.even{{fill:{paper}}}\
@@ -74,7 +74,20 @@ pub(crate) fn chart_style(palette: &Palette) -> String {
          .chart .ceiling.idle{{opacity:.4}}.chart .floor{{stroke:{good};stroke-width:2;stroke-dasharray:2 3}}\
          .chart .cross{{stroke:{muted}}}"
     );
-    // The strips of causes, and the swatches of their legend.
+    for (i, colour) in series.iter().enumerate() {
+        // The second and third line lie below the first and are wider, so that equal ones all show.
+        let width = 2.0 + 0.8 * i.min(2) as f64;
+        write!(css, ".chart .line.s{i}{{stroke:{colour};stroke-width:{width}}}.chart .area.s{i},.chart .name.s{i}{{fill:{colour}}}")
+            .expect("writing to a string");
+    }
+    css.push_str(".chart .line.thin{stroke-width:1}.chart .line.alone{stroke-width:2}");
+    css
+}
+
+/// The rules for the strips of causes, and for the swatches of their legend.
+pub(crate) fn strip_style(palette: &Palette) -> String {
+    let Palette { shade, ink, muted, rule, series, doubtful, bad, .. } = palette;
+    let mut css = format!(".missed{{fill:{bad};background:{bad}}}");
     for (class, colour, opacity) in [
         ("ceiling", doubtful, 0.9),
         ("shared", doubtful, 0.5),
@@ -87,14 +100,6 @@ pub(crate) fn chart_style(palette: &Palette) -> String {
         write!(css, ".cause.by-{class}{{fill:{colour};background:{colour};opacity:{opacity}}}")
             .expect("writing to a string");
     }
-    write!(css, ".missed{{fill:{bad};background:{bad}}}").expect("writing to a string");
-    for (i, colour) in series.iter().enumerate() {
-        // The second and third line lie below the first and are wider, so that equal ones all show.
-        let width = 2.0 + 0.8 * i.min(2) as f64;
-        write!(css, ".chart .line.s{i}{{stroke:{colour};stroke-width:{width}}}.chart .area.s{i},.chart .name.s{i}{{fill:{colour}}}")
-            .expect("writing to a string");
-    }
-    css.push_str(".chart .line.thin{stroke-width:1}.chart .line.alone{stroke-width:2}");
     css
 }
 
