@@ -17,8 +17,8 @@ mod window;
 pub use criterion::{Criterion, Outcome, Verdict};
 pub use histogram::{Histogram, Summary};
 pub use recording::{
-    Counts, HeldBy, Interval, LimitsInForce, Machine, ObjectRecord, Origin, Phase, Recording, Scale, Tally, Waits,
-    WorkloadRecord,
+    Counts, FloorFared, HeldBy, Interval, LimitsInForce, Machine, ObjectRecord, Origin, Phase, Recording, Scale, Tally,
+    Waits, WorkloadRecord,
 };
 pub use window::{BINS_A_SECOND, DispatchTrace, Peak};
 

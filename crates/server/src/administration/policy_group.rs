@@ -59,6 +59,10 @@ impl Errand<'_> {
     }
 
     pub(super) fn modify_group(&mut self, name: &str, change: &PolicyChange) -> Result<String, AdminError> {
+        // An adaptive policy that changes is evaluated at once, so for what its members use now.
+        for member in self.registry.group(name).map(|group| group.members().collect::<Vec<_>>()).unwrap_or_default() {
+            self.measure(member);
+        }
         let change = self.registry.modify_group(name, change)?;
         self.take(change);
         Ok(String::new())
