@@ -277,6 +277,7 @@ fn what_is_refused_is_said_and_changes_nothing() {
             "qos policy-group create gold -max-throughput 900IOPS -is-shared false",
             "qos policy-group create floor -min-throughput 100IOPS -is-shared false",
             "volume modify vol2 -qos-policy-group gold",
+            "qos adaptive-policy-group create bytb -vserver svm01 -expected-iops 100 -peak-iops 200",
             "vserver create svm02",
             "volume create far -vserver svm02",
         ],
@@ -301,6 +302,11 @@ fn what_is_refused_is_said_and_changes_nothing() {
         ("qos adaptive-policy-group modify value -peak-iops 9999", &["value", "built-in", "8454286"]),
         ("qos adaptive-policy-group delete value", &["value", "built-in", "8454286"]),
         ("qos policy-group delete gold", &["gold", "in use", "8454917"]),
+        ("qos policy-group delete bytb", &["bytb", "adaptive", "qos adaptive-policy-group"]),
+        ("qos policy-group rename bytb -new-name b", &["bytb", "adaptive", "qos adaptive-policy-group"]),
+        ("qos adaptive-policy-group delete floor", &["floor", "fixed", "qos policy-group"]),
+        ("qos adaptive-policy-group rename floor -new-name b", &["floor", "fixed", "qos policy-group"]),
+        ("qos policy-group modify gold -is-shared true", &["gold", "shared", "8454909"]),
         ("qos policy-group rename gold -new-name floor", &["gold", "another policy group has the name", "8454154"]),
         ("vserver modify svm01 -qos-policy-group floor", &["SVM svm01", "floor", "volumes", "8454911"]),
         ("volume modify far -vserver svm02 -qos-policy-group gold", &["svm02:far", "same SVM", "gold", "8454913"]),
@@ -415,4 +421,29 @@ fn statistics_say_what_the_gate_did() {
     assert!(shown.contains("lun1-wid") && shown.contains("gold") && shown.contains("q1"), "{shown}");
     drop((client, socket, control));
     reader.join().unwrap();
+}
+
+#[test]
+fn what_a_policy_comes_to_is_shown() {
+    let mut server = server();
+    run(
+        &mut server.control,
+        &[
+            "qos adaptive-policy-group create bytb -vserver svm01 -expected-iops 1000IOPS/TB -peak-iops 2000IOPS/TB \
+             -absolute-min-iops 700 -block-size 4K",
+            "qos policy-group create burst -vserver svm01 -max-throughput 2000IOPS -burst-duration 5 -is-shared false",
+            "volume modify vol1 -vserver svm01 -qos-adaptive-policy-group bytb",
+            "volume modify vol2 -vserver svm01 -qos-policy-group burst",
+        ],
+    );
+    let mut shown = |line: &str| server.control.execute(line).unwrap();
+    // The volume is far below a TB: its minimum is its floor and, as the greater, its ceiling; 700 × 4 KiB = 2.87 MB/s.
+    let workloads = shown("qos workload show -fields max-throughput,min-throughput,burst");
+    let row = |name: &str| workloads.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_owned();
+    assert_eq!(row("vol1").matches("700IOPS").count(), 2, "{workloads}");
+    // Half of the ceiling above it where only the duration is set.
+    assert!(row("vol2").contains("50 % above for 5 s"), "{workloads}");
+    let burst = shown("qos policy-group show burst -instance");
+    let value = |label: &str| burst.lines().find(|line| line.contains(label)).unwrap_or_default().to_owned();
+    assert!(value("Burst Percent").ends_with(": 50") && value("Burst Duration").ends_with(": 5"), "{burst}");
 }

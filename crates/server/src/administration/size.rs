@@ -14,7 +14,12 @@ impl Administration {
         for object in adaptive {
             take_in(&mut self.registry, object, now, used);
         }
-        self.registry.evaluate(now).edits
+        let mut edits = Vec::new();
+        // A bounded number at a time; all that are due now, or the last of many objects would wait for minutes.
+        while self.registry.next_evaluation().is_some_and(|at| at <= now) {
+            edits.extend(self.registry.evaluate(now).edits);
+        }
+        edits
     }
 }
 

@@ -1,9 +1,11 @@
 //! `qos workload` and `qos settings`: the streams that policies apply to, and how floors are kept.
 
 use super::{AdminError, Errand};
+use block::{BytesPerSecond, Iops};
 use ontap::catalogue::WorkloadCommand;
 use ontap::show::{WorkloadRow, answer};
-use qos::{Object, ObjectKind};
+use ontap::value::Limits;
+use qos::{Object, ObjectKind, PeakMode};
 
 impl Errand<'_> {
     pub(super) fn workload(&mut self, command: WorkloadCommand) -> Result<String, AdminError> {
@@ -27,6 +29,13 @@ impl Errand<'_> {
     fn workload_row(&self, object: &Object) -> Option<WorkloadRow> {
         let group = self.registry.group_of(object.membership()?.group)?;
         let (volume, qtree) = self.place_of(object.id());
+        let in_force = self.registry.limits_in_force(object.id())?;
+        let level = in_force.levels.iter().find(|level| level.object == object.id())?;
+        let (ceiling, floor) = (level.limits.ceiling, level.limits.floor);
+        let limits = |iops: Option<Iops>, bytes: Option<BytesPerSecond>| {
+            let limits = Limits { iops: iops.map(|rate| rate.0), bytes_per_second: bytes.map(|rate| rate.0) };
+            (limits != Limits::default()).then_some(limits)
+        };
         let own = |kind| (object.kind() == kind).then(|| object.name().to_owned());
         Some(WorkloadRow {
             workload: workload_name(object),
@@ -38,6 +47,13 @@ impl Errand<'_> {
             lun: own(ObjectKind::Lun),
             qtree,
             file: own(ObjectKind::File),
+            max_throughput: limits(ceiling.iops, ceiling.bytes),
+            min_throughput: limits(floor.iops, floor.bytes),
+            burst: ceiling.burst.map(|burst| {
+                let mode =
+                    if level.peak == Some(PeakMode::Credits) { ", on credit saved below the ceiling" } else { "" };
+                format!("{} % above for {}{mode}", burst.ppm as f64 / 10_000.0, burst.duration)
+            }),
         })
     }
 }
