@@ -23,8 +23,8 @@ impl<'a> Input<'a> {
 
     /// A number below `n`, of 16 bits.
     pub fn below(&mut self, n: u64) -> u64 {
-        let number = u64::from(self.byte()) << 8 | u64::from(self.byte());
-        number * n >> 16
+        let number = (u64::from(self.byte()) << 8) | u64::from(self.byte());
+        (number * n) >> 16
     }
 
     /// Once in so many times.

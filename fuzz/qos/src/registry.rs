@@ -120,11 +120,25 @@ impl Play {
                 let object = self.pick(input, None);
                 self.registry.remove_object(object)
             }
-            10 | 11 => {
+            10..=17 => self.perform_on_groups(input),
+            18 => {
+                let (object, size) = (self.pick(input, None), size(input));
+                self.registry.set_size(object, size, now).map(|()| Change::default())
+            }
+            _ => {
+                self.now += if input.once_in(4) { 0 } else { input.magnitude(12) };
+                Ok(self.registry.evaluate(Time::from_nanos(self.now * 1_000_000_000)))
+            }
+        }
+    }
+
+    fn perform_on_groups(&mut self, input: &mut Input<'_>) -> Result<Change, Refusal> {
+        match input.below(8) {
+            0 | 1 => {
                 let (name, svm) = (group_name(input), self.pick(input, Some(ObjectKind::Svm)));
                 self.registry.create_group(NewGroup { name: &name, svm, uuid: 9, policy: policy(input) })
             }
-            12 => {
+            2 => {
                 let change = FixedChange {
                     ceiling: input.once_in(2).then(|| rates(input)),
                     floor: input.once_in(3).then(|| rates(input)),
@@ -133,27 +147,19 @@ impl Play {
                 };
                 self.registry.modify_group(&group_name(input), &PolicyChange::Fixed(change))
             }
-            13 => {
+            3 => {
                 let (name, to) = (group_name(input), group_name(input));
                 self.registry.rename_group(&name, &to)
             }
-            14 => self.registry.delete_group(&group_name(input), input.once_in(2)),
-            15 | 16 => {
+            4 => self.registry.delete_group(&group_name(input), input.once_in(2)),
+            5 | 6 => {
                 let (object, group) = (self.pick(input, None), (!input.once_in(4)).then(|| group_name(input)));
                 self.registry.attach(object, group.as_deref())
             }
-            17 => {
+            _ => {
                 let svm = self.pick(input, Some(ObjectKind::Svm));
                 let group = (!input.once_in(4)).then(|| group_name(input));
                 self.registry.set_template(svm, group.as_deref())
-            }
-            18 => {
-                let (object, size) = (self.pick(input, None), size(input));
-                self.registry.set_size(object, size, now).map(|()| Change::default())
-            }
-            _ => {
-                self.now += if input.once_in(4) { 0 } else { input.magnitude(12) };
-                Ok(self.registry.evaluate(Time::from_nanos(self.now * 1_000_000_000)))
             }
         }
     }
