@@ -442,7 +442,7 @@ fn what_a_policy_comes_to_is_shown() {
     let row = |name: &str| workloads.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_owned();
     assert_eq!(row("vol1").matches("700IOPS").count(), 2, "{workloads}");
     // Half of the ceiling above it where only the duration is set.
-    assert!(row("vol2").contains("50 % above for 5 s"), "{workloads}");
+    assert!(row("vol2").contains("50 % above for 5.00 s"), "{workloads}");
     let burst = shown("qos policy-group show burst -instance");
     let value = |label: &str| burst.lines().find(|line| line.contains(label)).unwrap_or_default().to_owned();
     assert!(value("Burst Percent").ends_with(": 50") && value("Burst Duration").ends_with(": 5"), "{burst}");
