@@ -22,6 +22,8 @@ pub trait World {
     fn cpus(&self) -> u64;
     /// Memory of the machine in MiB, for `$mb_memory`.
     fn memory_mib(&self) -> u64;
+    /// A number that differs from run to run, for `randrepeat=0`.
+    fn chance(&self) -> u64;
 }
 
 /// A world that is all said beforehand.
@@ -39,6 +41,8 @@ pub struct Given {
     pub cpus: u64,
     /// See [`World::memory_mib`].
     pub memory_mib: u64,
+    /// See [`World::chance`].
+    pub chance: u64,
 }
 
 impl Default for Given {
@@ -51,6 +55,7 @@ impl Default for Given {
             page_bytes: 4096,
             cpus: 4,
             memory_mib: 8192,
+            chance: 1,
         }
     }
 }
@@ -101,5 +106,9 @@ impl World for Given {
 
     fn memory_mib(&self) -> u64 {
         self.memory_mib
+    }
+
+    fn chance(&self) -> u64 {
+        self.chance
     }
 }
