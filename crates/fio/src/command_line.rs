@@ -123,7 +123,8 @@ impl CommandLine {
             "-v" => self.flags.action = crate::flags::Action::Version,
             _ => {
                 let bare = argument.trim_start_matches('-');
-                let known = Flag::find(bare).is_some() || catalogue::find(bare.split('=').next().unwrap_or(bare)).is_some();
+                let known =
+                    Flag::find(bare).is_some() || catalogue::find(bare.split('=').next().unwrap_or(bare)).is_some();
                 let nearest = known.then(|| format!("-{argument}"));
                 return Err(self.problem(Problem::UnknownOption { option: argument.to_owned(), nearest }));
             }
@@ -159,7 +160,8 @@ impl CommandLine {
             return typed.to_owned();
         }
         let options = catalogue::all().flat_map(|d| std::iter::once(&d.name).chain(d.aliases)).copied();
-        let mut begin = crate::flags::FLAGS.iter().map(|flag| flag.name).chain(options).filter(|n| n.starts_with(typed));
+        let mut begin =
+            crate::flags::FLAGS.iter().map(|flag| flag.name).chain(options).filter(|n| n.starts_with(typed));
         match (begin.next(), begin.next()) {
             (Some(only), None) => only.to_owned(),
             _ => typed.to_owned(),
@@ -203,15 +205,22 @@ mod tests {
 
     #[test]
     fn both_spellings_and_the_order_of_names() {
-        let line = line("--bs=4k a.fio --name=x --runtime 60 --time_based --direct --norandommap --name=global --rw=read --name y b.fio");
+        let line = line(
+            "--bs=4k a.fio --name=x --runtime 60 --time_based --direct --norandommap --name=global --rw=read --name y b.fio",
+        );
         let line = line.unwrap();
-        assert_eq!(said(&line), ["global: bs=4k", "x: runtime=60 time_based direct norandommap", "global: rw=read", "y:"]);
+        assert_eq!(
+            said(&line),
+            ["global: bs=4k", "x: runtime=60 time_based direct norandommap", "global: rw=read", "y:"]
+        );
         assert_eq!(line.files, ["a.fio", "b.fio"]);
     }
 
     #[test]
     fn flags_of_the_run_belong_to_no_job() {
-        let line = line("--name=x --eta-newline=1 --output-format=normal,json+,json --eta never --showcmd --section=a --section b");
+        let line = line(
+            "--name=x --eta-newline=1 --output-format=normal,json+,json --eta never --showcmd --section=a --section b",
+        );
         let line = line.unwrap();
         assert_eq!(said(&line), ["x:"]);
         assert_eq!(line.flags.eta_newline, Some(Span::SECOND));

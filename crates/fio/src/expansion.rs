@@ -30,8 +30,7 @@ pub fn environment(value: &str, world: &dyn World) -> Result<String, Problem> {
 /// `value` with fio's keywords replaced, and computed where one was.
 pub fn keywords(value: &str, world: &dyn World) -> String {
     let mut text = value.to_owned();
-    let numbers =
-        [("$pagesize", world.page_bytes()), ("$mb_memory", world.memory_mib()), ("$ncpus", world.cpus())];
+    let numbers = [("$pagesize", world.page_bytes()), ("$mb_memory", world.memory_mib()), ("$ncpus", world.cpus())];
     for (word, number) in numbers {
         text = text.replace(word, &number.to_string());
     }

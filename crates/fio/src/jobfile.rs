@@ -35,9 +35,10 @@ struct Reader<'w> {
 impl Reader<'_> {
     /// Reads one file; `depth` is how many files include it, `from` where.
     fn file(&mut self, path: &str, depth: u32, from: &Place) -> Result<(), Error> {
-        let text = self.world.read(path).map_err(|why| {
-            Error::at(from, Problem::Unreadable { path: path.to_owned(), why: why.to_string() })
-        })?;
+        let text = self
+            .world
+            .read(path)
+            .map_err(|why| Error::at(from, Problem::Unreadable { path: path.to_owned(), why: why.to_string() }))?;
         self.bytes += text.len() as u64;
         if self.bytes > TEXT_BYTES_MAX {
             let too_much = Problem::TooMuch { what: "bytes of job files", given: self.bytes, limit: TEXT_BYTES_MAX };
@@ -81,16 +82,16 @@ impl Reader<'_> {
 
     fn head(&mut self, line: &str, mut place: Place) -> Result<(), Error> {
         place.section = None;
-        let (name, behind) = line[1..].split_once(']').ok_or_else(|| {
-            Error::at(&place, Problem::SectionHead(line.to_owned()))
-        })?;
+        let (name, behind) =
+            line[1..].split_once(']').ok_or_else(|| Error::at(&place, Problem::SectionHead(line.to_owned())))?;
         let name = name.trim();
         if name.is_empty() {
             return Err(Error::at(&place, Problem::SectionName));
         }
         let behind = behind.trim_start();
         if !behind.is_empty() && !behind.starts_with([';', '#']) && !self.dialect.strict_fio {
-            let rule = format!("{behind:?} stands behind a section's head and fio ignores it; give it a line of its own");
+            let rule =
+                format!("{behind:?} stands behind a section's head and fio ignores it; give it a line of its own");
             return Err(Error::at(&place, Problem::Rule(rule)));
         }
         // fio compares the first six letters only.
@@ -138,7 +139,8 @@ mod tests {
 
     #[test]
     fn sections_comments_spaces_and_includes() {
-        let text = "; c\n# c\n\n[global]\n bs = 8k \nnorandommap\n[one two] ; c\nrw=read\ninclude more.fio\nsize=${S}m\n";
+        let text =
+            "; c\n# c\n\n[global]\n bs = 8k \nnorandommap\n[one two] ; c\nrw=read\ninclude more.fio\nsize=${S}m\n";
         let world = Given::default().with_variable("S", "4").with_text("d/a.fio", text);
         let world = world.with_text("d/more.fio", "iodepth=$ncpus\ninclude /abs.fio").with_text("/abs.fio", "direct=1");
         let expected = ["global: bs=8k norandommap", "one two: rw=read iodepth=4 direct=1 size=4m"];

@@ -8,9 +8,9 @@
 //! ```
 //! Nothing here reads a file, a clock or the environment: a [`World`] is handed in.
 
-
 pub mod catalogue;
 mod command_line;
+mod describe;
 mod dialect;
 mod duration;
 mod error;
@@ -25,7 +25,9 @@ mod nearest;
 mod number;
 pub mod options;
 mod percentile;
+pub mod render;
 mod script;
+mod showcmd;
 mod spec;
 mod unfold;
 mod value;

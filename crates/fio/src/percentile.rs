@@ -32,9 +32,8 @@ impl PercentileList {
 impl Default for PercentileList {
     /// fio's seventeen.
     fn default() -> PercentileList {
-        let percents = [
-            1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99,
-        ];
+        let percents =
+            [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99];
         PercentileList(percents.to_vec())
     }
 }

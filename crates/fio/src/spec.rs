@@ -5,11 +5,11 @@ use crate::job::Job;
 use crate::options::{Blocks, Engine, Options, Ways};
 use block::{Bytes, Iops, Span};
 use stats::{Direction, PerDirection};
+use workload::Spacing;
 use workload::job::{
     Amount, BlockSizes, Content, Coverage, Ending, EngineKind, FileSpec, Fill, Floor, Hash, JobSpec, Logs, Mix, Order,
     Pace, Pacing, Pattern, Place, Reach, SplitShare, Start, SteadyCheck, SteadyRule, Verify,
 };
-use workload::Spacing;
 
 /// fio's block size where none is given.
 const BLOCK_BYTES: u64 = 4096;
@@ -59,7 +59,8 @@ impl Job {
     fn reach(&self) -> Result<Reach, Error> {
         let pattern = &self.options.pattern;
         let sizes = |direction| self.block_sizes(direction);
-        let blocks = PerDirection { read: sizes(Direction::Read), write: sizes(Direction::Write), trim: sizes(Direction::Trim) };
+        let blocks =
+            PerDirection { read: sizes(Direction::Read), write: sizes(Direction::Write), trim: sizes(Direction::Trim) };
         let mix = match pattern.kind.ways {
             Ways::Only(direction) => Mix::Only(direction),
             Ways::ReadWrite => Mix::ReadWrite { read_percent: pattern.read_percent },
@@ -94,7 +95,7 @@ impl Job {
         Err(Error::at(&self.place, Problem::Rule(rule)))
     }
 
-    fn block_sizes(&self, direction: Direction) -> BlockSizes {
+    pub(crate) fn block_sizes(&self, direction: Direction) -> BlockSizes {
         let unaligned = self.options.pattern.unaligned;
         match &self.options.pattern.blocks[direction] {
             None => BlockSizes::Fixed(BLOCK_BYTES as u32),

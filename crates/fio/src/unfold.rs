@@ -3,7 +3,7 @@
 use crate::catalogue::{self, Definition};
 use crate::command_line;
 use crate::dialect::Dialect;
-use crate::error::{Error, Place, Problem};
+use crate::error::{Error, Problem};
 use crate::flags::Flags;
 use crate::job::Job;
 use crate::options::{Engine, Options, Ways};
@@ -53,7 +53,8 @@ pub fn unfold(scripts: &[Script], flags: &Flags, world: &dyn World) -> Result<Un
                 unfolding.found.global = template.given.clone();
                 continue;
             }
-            let is_wanted = script.file.is_none() || flags.sections.is_empty() || flags.sections.contains(&section.name);
+            let is_wanted =
+                script.file.is_none() || flags.sections.is_empty() || flags.sections.contains(&section.name);
             if is_wanted {
                 unfolding.section(section, &template, waits)?;
                 waits = false;
@@ -112,13 +113,16 @@ impl Unfolding<'_> {
         self.clones(job)
     }
 
-    /// Takes settings in, in fio's order: units first, names of files last.
+    /// Takes settings in, in fio's order: in job files units first and names of files last.
     fn set(&self, template: &mut Template, settings: &[Setting]) -> Result<(), Error> {
         let mut found: Vec<(&'static Definition, &Setting)> = Vec::new();
         for setting in settings {
             found.push((definition(&setting.option).map_err(|problem| Error::at(&setting.place, problem))?, setting));
         }
-        found.sort_by_key(|(definition, _)| definition.rank());
+        // A job file's section is read whole, a command line word by word.
+        if settings.first().is_some_and(|setting| setting.place.file.is_some()) {
+            found.sort_by_key(|(definition, _)| definition.rank());
+        }
         for (definition, setting) in found {
             let dialect = Dialect { strict_fio: self.flags.strict_fio, kb_base: template.options.kb_base };
             let value = value(definition, setting).map_err(|problem| Error::at(&setting.place, problem))?;
@@ -176,7 +180,8 @@ impl Unfolding<'_> {
         }
         if is_afterthought {
             let again = self.found.jobs.iter().any(|earlier| earlier.name == job.name);
-            let meant = if again { "one --name, in front of all options of the job" } else { "its size and file behind it" };
+            let meant =
+                if again { "one --name, in front of all options of the job" } else { "its size and file behind it" };
             return Ok(Some(format!(
                 "every --name opens a new job, and this one has neither size nor file; probably meant: {meant}. \
                  Left out (fio fails it, runs the others and exits with 1)"
@@ -202,7 +207,8 @@ impl Unfolding<'_> {
         }
         if target.engine == Engine::Sync && job.options.pace.depth > 1 {
             let (depth, engine) = (job.options.pace.depth, &target.engine_name);
-            notes.push(format!("iodepth={depth} has no effect with ioengine={engine}, which has one request in flight"));
+            notes
+                .push(format!("iodepth={depth} has no effect with ioengine={engine}, which has one request in flight"));
         }
         let logs = &job.options.report.logs;
         if logs.hist.is_some() && logs.hist_interval == Span::ZERO {

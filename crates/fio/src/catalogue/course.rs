@@ -107,7 +107,9 @@ pub(super) const OPTIONS: &[Definition] = &[
         v.whole(0, 4096).map(drop).map_err(|_| "buffers are aligned to 4096 bytes; write 4096 or leave it out".into())
     })
     .also(&["iomem_align"]),
-    option("fixedbufs", Form::Flag, "registers buffers with the kernel; here always, where it lets us", |_, v| v.flag().map(drop)),
+    option("fixedbufs", Form::Flag, "registers buffers with the kernel; here always, where it lets us", |_, v| {
+        v.flag().map(drop)
+    }),
     option("registerfiles", Form::Flag, "registers files with the kernel; here always", |_, v| v.flag().map(drop)),
     option("nonvectored", Form::Bool, "plain reads and writes; here always", |_, v| v.flag().map(drop)),
 ];

@@ -34,7 +34,7 @@ pub(super) const OPTIONS: &[Definition] = &[
         o.data.content.dedupe_percent = Some(v.percent()?);
         Ok(())
     }),
-    option("dedupe_mode", Form::Text("repeat"), "which earlier block a copy is of", |o, v| {
+    option("dedupe_mode", Form::Text("repeat"), "which earlier block a copy is of", |_, v| {
         match v.choice(&[("repeat", true), ("working_set", false)])? {
             true => Ok(()),
             false => Err("working_set is not there; repeat (the default) meets the same percentage".into()),
@@ -137,7 +137,9 @@ fn verify(o: &mut Options, v: Value<'_>) -> Result<(), String> {
         "pattern" => (Some(Hash::Pattern(Pattern::default())), ""),
         "crc32" | "crc16" | "crc7" | "crc64" => (Some(Hash::Crc32c), "checked by crc32c, which finds at least as much"),
         "md5" | "sha1" | "sha256" | "sha512" | "sha3-224" | "sha3-256" | "sha3-384" | "sha3-512" => {
-            return Err("is not there; write crc32c or xxhash, which find damage as surely as long as nobody forges it".into());
+            return Err(
+                "is not there; write crc32c or xxhash, which find damage as surely as long as nobody forges it".into(),
+            );
         }
         _ => return Err("must be one of crc32c, xxhash, pattern, meta, 0".into()),
     };

@@ -19,7 +19,10 @@ pub(super) const OPTIONS: &[(&[&str], &str)] = &[
     (&["unlink_each_loop"], "the nearest is unlink, at the end"),
     (&["verify_offset"], "the header is always at the start of its interval"),
     (&["verify_backlog_batch"], "the nearest is verify_backlog, which checks as many as it waits for"),
-    (&["experimental_verify", "verify_state_load"], "the nearest is verify_only, which needs no state of the earlier run"),
+    (
+        &["experimental_verify", "verify_state_load"],
+        "the nearest is verify_only, which needs no state of the earlier run",
+    ),
     (&["verify_async_cpus"], "the thread that reads a block checks it, where cpus_allowed lets it run"),
     (&["trim_percentage", "trim_verify_zero", "trim_backlog", "trim_backlog_batch"], "the nearest is rw=trimwrite"),
     (
@@ -82,6 +85,9 @@ pub(super) const OPTIONS: &[(&[&str], &str)] = &[
     ),
     (&["ss_check_interval", "steadystate_check_interval"], "figures are taken every second"),
     (&["hostname", "port", "protocol", "listen", "pingpong"], "the network engines are not there"),
-    (&["clientname", "pool", "rbdname", "cluster"], "the nearest is ioengine=nbd with uri=…, on an export of the image"),
+    (
+        &["clientname", "pool", "rbdname", "cluster"],
+        "the nearest is ioengine=nbd with uri=…, on an export of the image",
+    ),
     (&["fdp", "fdp_pli", "dataplacement", "plids"], "data placement is not there"),
 ];

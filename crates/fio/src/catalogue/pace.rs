@@ -10,21 +10,31 @@ pub(super) const OPTIONS: &[Definition] = &[
         o.pace.depth = v.whole(1, DEPTH_MAX)? as u32;
         Ok(())
     }),
-    option("iodepth_batch", Form::Whole, "requests made together once the depth was reached; 0 is the depth", |o, v| {
-        o.pace.submit_batch = v.whole(0, DEPTH_MAX)? as u32;
-        Ok(())
-    })
+    option(
+        "iodepth_batch",
+        Form::Whole,
+        "requests made together once the depth was reached; 0 is the depth",
+        |o, v| {
+            o.pace.submit_batch = v.whole(0, DEPTH_MAX)? as u32;
+            Ok(())
+        },
+    )
     .also(&["iodepth_batch_submit"]),
     option("iodepth_batch_complete_min", Form::Whole, "ends awaited at once; 0 only looks", |o, v| {
         o.pace.complete_least = v.whole(0, DEPTH_MAX)? as u32;
         Ok(())
     })
     .also(&["iodepth_batch_complete"]),
-    option("iodepth_batch_complete_max", Form::Whole, "most ends taken at once; seawall takes all that are there", |o, v| {
-        v.whole(0, DEPTH_MAX)?;
-        o.note("iodepth_batch_complete_max has no effect: all ends that are there are taken at once");
-        Ok(())
-    }),
+    option(
+        "iodepth_batch_complete_max",
+        Form::Whole,
+        "most ends taken at once; seawall takes all that are there",
+        |o, v| {
+            v.whole(0, DEPTH_MAX)?;
+            o.note("iodepth_batch_complete_max has no effect: all ends that are there are taken at once");
+            Ok(())
+        },
+    ),
     option("iodepth_low", Form::Whole, "once the depth was reached, waits until so few are in flight", |o, v| {
         let low = v.whole(0, DEPTH_MAX)? as u32;
         o.pace.refill_below = (low > 0).then_some(low);
@@ -53,10 +63,15 @@ pub(super) const OPTIONS: &[Definition] = &[
         o.pace.rate_iops_min = rates(v)?;
         Ok(())
     }),
-    option("rate_cycle", Form::Time, "the time over which rate_min is looked at; a bare number is milliseconds", |o, v| {
-        o.pace.rate_cycle = v.span(Bare::Millis)?;
-        Ok(())
-    })
+    option(
+        "rate_cycle",
+        Form::Time,
+        "the time over which rate_min is looked at; a bare number is milliseconds",
+        |o, v| {
+            o.pace.rate_cycle = v.span(Bare::Millis)?;
+            Ok(())
+        },
+    )
     .also(&["ratecycle"]),
     option("rate_process", Form::Text("poisson"), "how a rate's requests are spread over time", |o, v| {
         o.pace.poisson = v.choice(&[("linear", false), ("poisson", true)])?;
@@ -78,10 +93,15 @@ pub(super) const OPTIONS: &[Definition] = &[
         o.pace.think.every = v.count(1)?;
         Ok(())
     }),
-    option("thinktime_blocks_type", Form::Text("issue"), "whether requests count when made or when they end", |o, v| {
-        o.pace.think.by_issue = v.choice(&[("complete", false), ("issue", true)])?;
-        Ok(())
-    }),
+    option(
+        "thinktime_blocks_type",
+        Form::Text("issue"),
+        "whether requests count when made or when they end",
+        |o, v| {
+            o.pace.think.by_issue = v.choice(&[("complete", false), ("issue", true)])?;
+            Ok(())
+        },
+    ),
     option("thinktime_iotime", Form::Time, "time of requests between pauses; a bare number is seconds", |o, v| {
         o.pace.think.work_time = v.span(Bare::Seconds)?;
         Ok(())

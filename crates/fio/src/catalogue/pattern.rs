@@ -36,10 +36,15 @@ pub(super) const OPTIONS: &[Definition] = &[
         Ok(())
     })
     .also(&["blocksize_range"]),
-    option("bssplit", Form::Text("4k/60:64k/40"), "bytes of a request, each with its share: reads,writes,trims", |o, v| {
-        set_blocks(o, v.triple(split)?);
-        Ok(())
-    }),
+    option(
+        "bssplit",
+        Form::Text("4k/60:64k/40"),
+        "bytes of a request, each with its share: reads,writes,trims",
+        |o, v| {
+            set_blocks(o, v.triple(split)?);
+            Ok(())
+        },
+    ),
     option("bs_unaligned", Form::Flag, "sizes of a range need not be multiples of its least", |o, v| {
         o.pattern.unaligned = v.flag()?;
         Ok(())
@@ -315,12 +320,25 @@ mod tests {
         assert_eq!(one("zipf:1.2:0.5"), Ok(Distribution::Zipf { theta: 1.2, center: Some(0.5) }));
         assert_eq!(one("pareto:0.3"), Ok(Distribution::Pareto { h: 0.3, center: None }));
         let zone = |access_percent, percent| Zone { access_percent, length: Amount::Percent(percent) };
-        assert_eq!(one("zoned:60/10:30/20:10/70"), Ok(Distribution::Zoned(vec![zone(60, 10), zone(30, 20), zone(10, 70)])));
+        assert_eq!(
+            one("zoned:60/10:30/20:10/70"),
+            Ok(Distribution::Zoned(vec![zone(60, 10), zone(30, 20), zone(10, 70)]))
+        );
         // The second zone has what is left of both.
         assert_eq!(one("zoned:60/10:/"), Ok(Distribution::Zoned(vec![zone(60, 10), zone(40, 90)])));
         let bytes = |access_percent, g| Zone { access_percent, length: Amount::Bytes(block::Bytes::gib(g)) };
         assert_eq!(one("zoned_abs:60/10g:40/20g"), Ok(Distribution::Zoned(vec![bytes(60, 10), bytes(40, 20)])));
-        for wrong in ["zipf:1", "zipf:0", "zipf:x", "pareto:1", "normal:101", "zoned:60/10", "zoned_abs:100", "zipf:1.1:2", "nope"] {
+        for wrong in [
+            "zipf:1",
+            "zipf:0",
+            "zipf:x",
+            "pareto:1",
+            "normal:101",
+            "zoned:60/10",
+            "zoned_abs:100",
+            "zipf:1.1:2",
+            "nope",
+        ] {
             assert!(one(wrong).is_err(), "{wrong}");
         }
     }

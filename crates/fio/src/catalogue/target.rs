@@ -6,10 +6,15 @@ use crate::value::Value;
 use workload::job::{FileOrder, Turns, WriteSync};
 
 pub(super) const OPTIONS: &[Definition] = &[
-    option("name", Form::Text("reader"), "the job's name in reports, and on the command line the start of a job", |o, v| {
-        o.name = Some(v.text().to_owned());
-        Ok(())
-    }),
+    option(
+        "name",
+        Form::Text("reader"),
+        "the job's name in reports, and on the command line the start of a job",
+        |o, v| {
+            o.name = Some(v.text().to_owned());
+            Ok(())
+        },
+    ),
     option("description", Form::Text("nightly"), "a text that the report repeats", |o, v| {
         o.description = Some(v.text().to_owned());
         Ok(())
@@ -91,7 +96,8 @@ pub(super) const OPTIONS: &[Definition] = &[
         Ok(())
     }),
     option("fallocate", Form::Text("native"), "whether space is taken ahead", |o, v| {
-        let words = [("none", false), ("0", false), ("truncate", false), ("native", true), ("posix", true), ("1", true)];
+        let words =
+            [("none", false), ("0", false), ("truncate", false), ("native", true), ("posix", true), ("1", true)];
         if v.text() == "keep" {
             return Err("keep (space without size) is not there; write none, native or posix".into());
         }
@@ -115,19 +121,15 @@ pub(super) const OPTIONS: &[Definition] = &[
         o.note("create_serialize has no effect: files are laid out one after the other");
         Ok(())
     }),
-    option("create_fsync", Form::Bool, "flushes a file after it was laid out", |o, v| {
-        match v.flag()? {
-            true => Ok(()),
-            false => Err("a file that was laid out is always flushed, so that its write-back is not measured".into()),
-        }
+    option("create_fsync", Form::Bool, "flushes a file after it was laid out", |_, v| match v.flag()? {
+        true => Ok(()),
+        false => Err("a file that was laid out is always flushed, so that its write-back is not measured".into()),
     }),
-    option("allow_mounted_write", Form::Bool, "fio's leave to write to mounted devices", |o, v| {
-        match v.flag()? {
-            false => Ok(()),
-            true => {
-                o.note("allow_mounted_write=1 has no effect: name what may be destroyed with --destroy-data=NAME");
-                Ok(())
-            }
+    option("allow_mounted_write", Form::Bool, "fio's leave to write to mounted devices", |o, v| match v.flag()? {
+        false => Ok(()),
+        true => {
+            o.note("allow_mounted_write=1 has no effect: name what may be destroyed with --destroy-data=NAME");
+            Ok(())
         }
     }),
     option("invalidate", Form::Bool, "drops the page cache of the files at the start", |o, v| {
@@ -188,7 +190,8 @@ const ENGINES: [(&str, Engine, &str); 11] = [
 ];
 
 fn engine(o: &mut Options, v: Value<'_>) -> Result<(), String> {
-    let words: Vec<(&str, (Engine, &str))> = ENGINES.iter().map(|(name, engine, note)| (*name, (*engine, *note))).collect();
+    let words: Vec<(&str, (Engine, &str))> =
+        ENGINES.iter().map(|(name, engine, note)| (*name, (*engine, *note))).collect();
     let (engine, note) = v.choice(&words)?;
     o.notes.retain(|note| !note.starts_with("ioengine="));
     if !note.is_empty() {
