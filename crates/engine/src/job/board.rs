@@ -2,6 +2,8 @@
 
 use block::{Span, Time};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+use uring::Waker;
 use workload::job::{Direction, PerDirection};
 
 /// Seen by all workers and by whoever watches.
@@ -9,6 +11,7 @@ pub(crate) struct Board {
     start: Time,
     jobs: Vec<Entry>,
     stop: AtomicBool,
+    wakers: Mutex<Vec<Waker>>,
 }
 
 struct Entry {
@@ -36,8 +39,9 @@ pub struct JobProgress {
 }
 
 impl Board {
-    /// A stop is heard within this time.
-    pub(crate) const STOP_WITHIN: Span = Span::from_millis(100);
+    /// Every worker is woken this often, so that it hears of a stop and ends its intervals. A worker needs no time-out of
+    /// its own for what is further away: arming a timer for each wait would cost as much as a good part of an I/O.
+    pub(crate) const TICK: Span = Span::from_millis(100);
 
     /// For jobs of these names, the run beginning at `start`.
     pub(crate) fn new(names: impl Iterator<Item = String>, start: Time) -> Board {
@@ -49,7 +53,17 @@ impl Board {
             counts: Default::default(),
             in_flight: AtomicU32::new(0),
         };
-        Board { start, jobs: names.map(entry).collect(), stop: AtomicBool::new(false) }
+        Board { start, jobs: names.map(entry).collect(), stop: AtomicBool::new(false), wakers: Mutex::default() }
+    }
+
+    /// A worker that wants to be woken.
+    pub(crate) fn join(&self, waker: Waker) {
+        self.wakers.lock().unwrap_or_else(PoisonError::into_inner).push(waker);
+    }
+
+    /// Wakes all workers; one that is gone does not mind.
+    pub(crate) fn wake_all(&self) {
+        self.wakers.lock().unwrap_or_else(PoisonError::into_inner).iter().for_each(Waker::wake);
     }
 
     /// When the run began.
@@ -87,7 +101,7 @@ impl Board {
 
     /// Whether a job has not told for some time.
     pub(crate) fn wants_news(&self, job: usize, now: Time) -> bool {
-        now.as_nanos() >= self.jobs[job].told.load(Relaxed) + Board::STOP_WITHIN.as_nanos()
+        now.as_nanos() >= self.jobs[job].told.load(Relaxed) + Board::TICK.as_nanos()
     }
 
     /// A job tells how far it is.

@@ -20,6 +20,7 @@ pub(crate) fn run(jobs: &[Prepared], board: &Arc<Board>, stage_start: Time) -> R
         uring::usage::pin(cpus).map_err(|error| OpenError(format!("cpus_allowed: {error}")))?;
     }
     let io = Io::open(&super::prepare::io_settings(jobs)).map_err(|error| OpenError(error.to_string()))?;
+    board.join(io.waker());
     let mut runners = Vec::with_capacity(jobs.len());
     for job in jobs {
         runners.push(job.open(&io, board, stage_start)?);
@@ -57,8 +58,9 @@ fn drive(io: &Io, runners: &mut [Runner], board: &Board) {
         }
         now = match wakeup {
             Wakeup::Now => io.turn(Some(now)),
-            Wakeup::At(at) => io.turn(Some(at)),
-            Wakeup::External | Wakeup::Idle => io.turn(Some(now + Board::STOP_WITHIN)),
+            // What is further away than a tick is seen in time without a timer.
+            Wakeup::At(at) if at < now + Board::TICK * 2 => io.turn(Some(at)),
+            Wakeup::At(_) | Wakeup::External | Wakeup::Idle => io.turn(None),
         };
     }
 }

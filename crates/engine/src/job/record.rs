@@ -97,11 +97,6 @@ impl Record {
         self.sync.lat.record(lat);
     }
 
-    /// When the next interval is over.
-    pub(crate) fn next_look(&self) -> Time {
-        self.histogram_end.map_or(self.slice_end, |end| end.min(self.slice_end))
-    }
-
     /// Ends the intervals that are over; whether one was.
     pub(crate) fn roll(&mut self, now: Time) -> bool {
         let mut rolled = false;

@@ -243,7 +243,7 @@ impl Runner {
         if self.stage == Stage::Ended {
             return Wakeup::Idle;
         }
-        let mut next = self.record.next_look().min(now + Board::STOP_WITHIN);
+        let mut next = Time::MAX;
         let ends = [self.times.ramp_end, self.times.runtime_end.filter(|_| self.stage == Stage::Loading)];
         for time in ends.into_iter().flatten().chain(self.not_before).chain(self.thinking_until) {
             next = next.min(time);
@@ -251,7 +251,11 @@ impl Runner {
         if let Some(steadiness) = &self.steadiness {
             next = next.min(steadiness.next_look());
         }
-        let own = if next <= now { Wakeup::Now } else { Wakeup::At(next) };
+        let own = match next {
+            Time::MAX => Wakeup::Idle,
+            next if next <= now => Wakeup::Now,
+            next => Wakeup::At(next),
+        };
         self.target.next_wakeup().sooner(own)
     }
 

@@ -87,7 +87,7 @@ fn run_stage(
     drop(report);
     let mut news = began + settings.progress_every;
     while running > 0 {
-        match reports.recv_timeout(Duration::from_nanos(Board::STOP_WITHIN.as_nanos())) {
+        match reports.recv_timeout(Duration::from_nanos(Board::TICK.as_nanos())) {
             Ok(ended) => {
                 running -= 1;
                 ended.into_iter().for_each(|(index, outcome)| outcomes[index - first] = Some(outcome));
@@ -98,6 +98,7 @@ fn run_stage(
         if !board.is_stopped() && watch.wants_stop() {
             board.stop();
         }
+        board.wake_all();
         if clock.now() >= news {
             news += settings.progress_every;
             watch.progress(clock.now().since(board.start()), &board.progress());

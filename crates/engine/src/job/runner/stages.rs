@@ -14,7 +14,7 @@ const TOO_SLOW: i32 = 62;
 impl Runner {
     /// Starts it if it is time; otherwise when to look again.
     pub(super) fn wait(&mut self, now: Time) -> Option<Wakeup> {
-        let again = now + super::Board::STOP_WITHIN;
+        let again = now + super::Board::TICK;
         if let Some(name) = &self.spec.start.after
             && !self.board.has_ended(name)
         {
