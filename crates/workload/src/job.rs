@@ -6,16 +6,25 @@
 //! `JobSpec::default()` is a sequential 4 KiB read at depth 1.
 
 mod content;
+mod due;
 mod ending;
 mod pacing;
+mod permutation;
 mod place;
+mod ranks;
 mod reach;
+mod sizes;
+mod stream;
+mod walk;
 
 pub use content::{Content, Fill, Hash, Pattern, Verify};
 pub use ending::{Ending, SteadyCheck, SteadyFigure, SteadyLimit, SteadyRule};
 pub use pacing::{Floor, LatencySearch, Pace, Pacing, Think};
 pub use place::{Amount, EngineKind, FileOrder, FileSpec, Layout, Place, Turns, WriteSync};
 pub use reach::{BlockSizes, Coverage, Distribution, Mix, Order, Reach, SplitShare, Zone};
+pub use stream::{JobDraft, JobNext, JobStream};
+pub use walk::Region;
+
 pub use stats::{Direction, PerDirection};
 
 use block::Span;
@@ -39,6 +48,8 @@ pub struct JobSpec {
     pub write_sync: WriteSync,
     /// How files that are missing or too short are made, and what becomes of them.
     pub layout: Layout,
+    /// How the next of several files is chosen.
+    pub file_order: FileOrder,
     /// What it asks: directions, order, offsets, sizes.
     pub reach: Reach,
     /// When it asks: depth, rate, pauses.

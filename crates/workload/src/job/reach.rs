@@ -72,7 +72,7 @@ impl Mix {
 /// Where the next request goes, seen from the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Behind it, around the region. Reads and writes advance together.
+    /// Behind it, around the region. Reads and writes advance each on their own.
     Sequential {
         /// Bytes left out after each; negative goes backwards.
         hole: i64,
