@@ -133,7 +133,7 @@ impl Runner {
         let (Some(until), Some(think)) = (self.thinking_until, self.spec.pacing.think) else { return false };
         // The part that burns processor time comes first.
         let spin_end = until - think.time + think.spin.min(think.time);
-        while clock.now() < spin_end {
+        while think.spin > Span::ZERO && clock.now() < spin_end {
             std::hint::spin_loop();
         }
         if now < until {
