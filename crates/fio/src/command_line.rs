@@ -171,7 +171,7 @@ impl CommandLine {
     fn problem(&self, problem: Problem) -> Error {
         let section = self.script.sections.last().filter(|section| !section.is_global);
         let place = Place { section: section.map(|section| section.name.clone()), ..Place::default() };
-        Error { place, problem }
+        Error { place, problem: Box::new(problem) }
     }
 }
 

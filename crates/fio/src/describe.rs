@@ -47,11 +47,7 @@ impl Job {
 
     fn blocks(&self) -> String {
         let pattern = &self.options.pattern;
-        let used = match pattern.kind.ways {
-            Ways::Only(direction) => vec![direction],
-            Ways::ReadWrite => vec![Direction::Read, Direction::Write],
-            Ways::TrimWrite => vec![Direction::Trim, Direction::Write],
-        };
+        let used = used(&self.options);
         let said: Vec<String> = used.iter().map(|direction| sizes(pattern.blocks[*direction].as_ref())).collect();
         if said.iter().all(|text| *text == said[0]) {
             return said[0].clone();
@@ -82,6 +78,9 @@ impl Job {
                 let paths = self.paths();
                 let names = match &paths[..] {
                     [] => "no file".to_owned(),
+                    [one] if self.options.course.numjobs > 1 && target.filename.is_none() => {
+                        format!("a file each ({one} …)")
+                    }
                     [one] => one.clone(),
                     [first, .., last] => format!("{} files, {first} to {last}", paths.len()),
                 };
@@ -89,6 +88,15 @@ impl Job {
                 format!("{size}{names}{}{offset}{cache}", if shared { ", shared by all clones" } else { "" })
             }
         }
+    }
+}
+
+/// The directions that occur.
+fn used(options: &Options) -> Vec<Direction> {
+    match options.pattern.kind.ways {
+        Ways::Only(direction) => vec![direction],
+        Ways::ReadWrite => vec![Direction::Read, Direction::Write],
+        Ways::TrimWrite => vec![Direction::Trim, Direction::Write],
     }
 }
 
@@ -154,16 +162,14 @@ fn pace(options: &Options) -> Vec<String> {
     let mut said = Vec::new();
     let spacing = if pace.poisson { ", at random times (poisson)" } else { "" };
     let each = if options.course.numjobs > 1 { " for each clone" } else { "" };
+    let used = used(options);
     let mut rate = |values: &PerDirection<Option<u64>>, unit: &dyn Fn(u64) -> String| {
-        let given: Vec<(Direction, u64)> =
-            values.iter().filter_map(|(d, value)| value.map(|value| (d, value))).collect();
-        let (Some(first), true) = (given.first(), !given.is_empty()) else { return };
-        let text = if given.len() == 3 && given.iter().all(|(_, value)| *value == first.1) {
-            format!("{} in each direction", unit(first.1))
-        } else {
-            given.iter().map(|(d, value)| format!("{} {}s", unit(*value), d.name())).collect::<Vec<_>>().join(", ")
-        };
-        said.push(format!("due at {text}{each}{spacing}"));
+        let given = used.iter().filter_map(|direction| values[*direction].map(|value| (direction, value)));
+        let said_each: Vec<String> =
+            given.map(|(direction, value)| format!("{} of {}s", unit(value), direction.name())).collect();
+        if !said_each.is_empty() {
+            said.push(format!("due at {}{each}{spacing}", said_each.join(" and ")));
+        }
     };
     rate(&pace.rate, &|bytes| format!("{}/s", Bytes(bytes)));
     rate(&pace.rate_iops, &|iops| format!("{iops} IOPS"));

@@ -35,7 +35,7 @@ pub struct Error {
     /// Where it stands.
     pub place: Place,
     /// What it is.
-    pub problem: Problem,
+    pub problem: Box<Problem>,
 }
 
 /// What can be wrong.
@@ -135,11 +135,11 @@ pub enum Problem {
 impl Error {
     /// `problem` at `place`.
     pub fn at(place: &Place, problem: Problem) -> Error {
-        Error { place: place.clone(), problem }
+        Error { place: place.clone(), problem: Box::new(problem) }
     }
 
     /// Something wrong with the command line itself.
     pub fn on_command_line(problem: Problem) -> Error {
-        Error { place: Place::default(), problem }
+        Error { place: Place::default(), problem: Box::new(problem) }
     }
 }

@@ -37,6 +37,7 @@ impl Job {
             direct: options.target.direct,
             write_sync: options.target.write_sync,
             layout: options.target.layout,
+            file_order: options.target.order,
             reach,
             pacing: self.pacing(),
             content: self.content(),
@@ -162,7 +163,7 @@ impl Job {
         let width = u128::from(most - least) + 1;
         let chance = self.options.pattern.seed ^ (index + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let chance = (chance ^ (chance >> 31)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        Some(least + (u128::from(chance) * width >> 64) as u64)
+        Some(least + ((u128::from(chance) * width) >> 64) as u64)
     }
 
     fn pacing(&self) -> Pacing {

@@ -110,7 +110,7 @@ impl Unfolding<'_> {
         }
         check(&job, self.flags).map_err(|problem| Error::at(&job.place, problem))?;
         self.notes(&job);
-        self.clones(job)
+        self.clones(&job)
     }
 
     /// Takes settings in, in fio's order: in job files units first and names of files last.
@@ -137,7 +137,7 @@ impl Unfolding<'_> {
     }
 
     /// Numbers the clones of a job and appends them.
-    fn clones(&mut self, job: Job) -> Result<(), Error> {
+    fn clones(&mut self, job: &Job) -> Result<(), Error> {
         let before = self.found.jobs.len();
         let course = &job.options.course;
         if before > 0 && (course.stonewall || course.new_group) {

@@ -1,7 +1,7 @@
 //! Options of what a job asks: directions, order, block sizes, chance.
 
 use super::{Definition, Form, option};
-use crate::options::{Blocks, Kind, Options, Ways};
+use crate::options::{Blocks, Kind, Options, Triple, Ways};
 use crate::value::Value;
 use stats::{Direction, PerDirection};
 use workload::job::{Amount, Distribution, Zone};
@@ -26,13 +26,13 @@ pub(super) const OPTIONS: &[Definition] = &[
         }
         let text = if v.dialect().strict_fio { v.text().replace('-', ",") } else { v.text().to_owned() };
         let sizes = v.part_owned(&text, |v| v.triple(block_size))?;
-        set_blocks(o, PerDirection::from_fn(|direction| sizes[direction].map(Blocks::Fixed)));
+        set_blocks(o, &PerDirection::from_fn(|direction| sizes[direction].map(Blocks::Fixed)));
         Ok(())
     })
     .also(&["blocksize"]),
     option("bsrange", Form::Text("4k-64k"), "bytes of a request, drawn from a range: reads,writes,trims", |o, v| {
         let ranges = v.part_owned(&v.text().replace('/', ","), |v| v.triple(|v| v.range(block_size)))?;
-        set_blocks(o, PerDirection::from_fn(|direction| ranges[direction].map(|(low, high)| Blocks::Range(low, high))));
+        set_blocks(o, &PerDirection::from_fn(|direction| ranges[direction].map(|(low, high)| Blocks::Range(low, high))));
         Ok(())
     })
     .also(&["blocksize_range"]),
@@ -41,7 +41,7 @@ pub(super) const OPTIONS: &[Definition] = &[
         Form::Text("4k/60:64k/40"),
         "bytes of a request, each with its share: reads,writes,trims",
         |o, v| {
-            set_blocks(o, v.triple(split)?);
+            set_blocks(o, &v.triple(split)?);
             Ok(())
         },
     ),
@@ -101,7 +101,7 @@ fn block_size(v: Value<'_>) -> Result<u64, String> {
     v.whole(1, u64::from(u32::MAX))
 }
 
-fn set_blocks(o: &mut Options, given: PerDirection<Option<Blocks>>) {
+fn set_blocks(o: &mut Options, given: &Triple<Blocks>) {
     for direction in Direction::ALL {
         if let Some(blocks) = &given[direction] {
             o.pattern.blocks[direction] = Some(blocks.clone());
