@@ -9,6 +9,8 @@
 mod finish;
 mod requests;
 mod stages;
+#[cfg(test)]
+mod tests;
 
 use super::fill::Filler;
 use super::record::Record;

@@ -4,7 +4,7 @@ use super::{After, FloorWatch, Runner, Stage};
 use crate::job::record::Record;
 use crate::job::search::Step;
 use crate::job::steady::Steadiness;
-use block::{Time, Wakeup};
+use block::{Span, Time, Wakeup};
 use uring::Clock;
 use workload::job::{Direction, JobStream, Pace};
 
@@ -133,7 +133,7 @@ impl Runner {
         let (Some(until), Some(think)) = (self.thinking_until, self.spec.pacing.think) else { return false };
         // The part that burns processor time comes first.
         let spin_end = until - think.time + think.spin.min(think.time);
-        while clock.now() < spin_end {
+        while think.spin > Span::ZERO && clock.now() < spin_end {
             std::hint::spin_loop();
         }
         if now < until {
@@ -151,8 +151,8 @@ impl Runner {
     #[inline]
     pub(super) fn is_time_to_think(&mut self, now: Time) -> bool {
         let Some(think) = self.spec.pacing.think else { return false };
-        let worked = think.work_time > block::Span::ZERO && now.since(self.working_since) >= think.work_time;
-        let counted = think.work_time == block::Span::ZERO && self.requests_since_think >= think.every.max(1);
+        let worked = think.work_time > Span::ZERO && now.since(self.working_since) >= think.work_time;
+        let counted = think.work_time == Span::ZERO && self.requests_since_think >= think.every.max(1);
         if worked || counted {
             self.requests_since_think = 0;
             self.thinking_until = Some(now + think.time);
@@ -216,7 +216,8 @@ impl Runner {
         self.times.end = now;
         self.stage = Stage::Ended;
         let never = if self.interrupted || self.times.runtime_end.is_some() || self.error.is_some() {
-            self.stream.overdue(self.times.loaded.unwrap_or(now))
+            // What is due exactly at the end is not part of the run.
+            self.stream.overdue(self.times.loaded.unwrap_or(now) - Span::from_nanos(1))
         } else {
             0
         };
