@@ -141,7 +141,7 @@ impl Playing {
             (false, speed) => u64::try_from(u128::from(event.due.as_nanos()) * 100 / speed).unwrap_or(u64::MAX),
         };
         let at = event.at / self.scale.max(1);
-        let at = if self.align == 0 { at } else { at / self.align * self.align };
+        let at = at - at.checked_rem(self.align).unwrap_or(0);
         Event { due: Time::from_nanos(due), at, ..event }
     }
 }
