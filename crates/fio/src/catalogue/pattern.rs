@@ -32,7 +32,10 @@ pub(super) const OPTIONS: &[Definition] = &[
     .also(&["blocksize"]),
     option("bsrange", Form::Text("4k-64k"), "bytes of a request, drawn from a range: reads,writes,trims", |o, v| {
         let ranges = v.part_owned(&v.text().replace('/', ","), |v| v.triple(|v| v.range(block_size)))?;
-        set_blocks(o, &PerDirection::from_fn(|direction| ranges[direction].map(|(low, high)| Blocks::Range(low, high))));
+        set_blocks(
+            o,
+            &PerDirection::from_fn(|direction| ranges[direction].map(|(low, high)| Blocks::Range(low, high))),
+        );
         Ok(())
     })
     .also(&["blocksize_range"]),
