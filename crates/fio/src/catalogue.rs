@@ -11,6 +11,8 @@ mod pattern;
 mod report;
 mod target;
 
+pub use target::ENGINES;
+
 use crate::nearest;
 use crate::options::Options;
 use crate::value::Value;
@@ -111,11 +113,19 @@ impl Definition {
     }
 }
 
-/// All options, by subject.
+/// All options by subject.
+pub const SUBJECTS: [(&str, &[Definition]); 6] = [
+    ("Files, devices, engines", target::OPTIONS),
+    ("Directions, places, block sizes", pattern::OPTIONS),
+    ("Depth, rates, pauses", pace::OPTIONS),
+    ("Data, checking, durability", data::OPTIONS),
+    ("Clones, groups, start and end", course::OPTIONS),
+    ("Reports and logs", report::OPTIONS),
+];
+
+/// All options.
 pub fn all() -> impl Iterator<Item = &'static Definition> {
-    [target::OPTIONS, pattern::OPTIONS, pace::OPTIONS, data::OPTIONS, course::OPTIONS, report::OPTIONS]
-        .into_iter()
-        .flatten()
+    SUBJECTS.iter().flat_map(|(_, options)| options.iter())
 }
 
 /// The option of a name.

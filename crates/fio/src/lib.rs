@@ -17,6 +17,7 @@ mod error;
 mod expansion;
 mod expression;
 pub mod flags;
+mod help;
 mod invocation;
 mod job;
 mod jobfile;

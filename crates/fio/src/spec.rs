@@ -226,9 +226,21 @@ impl Job {
             let (figure, check) = (steady.figure, steady.check);
             SteadyRule { figure, check, ramp: course.steady_ramp, round, duration: course.steady_duration }
         });
+        // With gaps one pass over the region moves less than its size; fio goes around until it has moved all of it.
+        let gaps = !self.options.pattern.kind.random && self.options.pattern.more.is_some_and(|gap| gap != 0);
+        let amount = course.ending.amount.or(self.size_beside_filesize()).or(gaps.then_some(Amount::Percent(100)));
         // fio: without a runtime time_based has no effect.
         let time_based = course.ending.time_based && course.ending.runtime.is_some();
-        Ending { steady, time_based, ..course.ending.clone() }
+        Ending { amount, steady, time_based, ..course.ending.clone() }
+    }
+
+    /// A size beside a filesize is how much to move, over all of each file, and no more than all files have.
+    fn size_beside_filesize(&self) -> Option<Amount> {
+        let target = &self.options.target;
+        let (Some(Amount::Bytes(size)), Some(_)) = (target.size, target.filesize) else { return None };
+        let files = 0..self.paths().len() as u64;
+        let all = files.filter_map(|index| self.drawn_file_size(index)).fold(0, u64::saturating_add);
+        Some(Amount::Bytes(size.min(Bytes(all))))
     }
 
     fn logs(&self) -> Logs {
@@ -265,17 +277,12 @@ fn checked_pattern(job: &Job) -> Pattern {
     given.cloned().unwrap_or(Pattern { bytes: vec![0], offsets_at: Vec::new() })
 }
 
-/// The part of `all` bytes that file `index` of `files` has: whole blocks, the first files having one more where they do
-/// not divide, and what is less than a block in the last.
+/// The part of `all` bytes that file `index` of `files` has. As in fio they divide evenly, and where whole blocks are left
+/// over the first files have one more each; what is less than a block is left out.
 fn share_of(all: u64, files: u64, index: u64, block: u64) -> u64 {
-    let block = block.max(1);
-    if files <= 1 {
-        return all;
-    }
-    let blocks = all / block;
-    let mine = blocks / files + u64::from(index < blocks % files);
-    let rest = if index == files - 1 { all % block } else { 0 };
-    mine * block + rest
+    let (files, block) = (files.max(1), block.max(1));
+    let left_over = all % files / block;
+    all / files + if index < left_over { block } else { 0 }
 }
 
 fn times(amount: Amount, number: u32) -> Amount {
@@ -297,11 +304,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_divide_into_whole_blocks() {
+    fn sizes_divide_evenly() {
         // 3 MiB over 3 files: 1 MiB each (as fio 3.33 did it).
         assert_eq!([0, 1, 2].map(|i| share_of(3 << 20, 3, i, 4096)), [1 << 20; 3]);
-        // 10 blocks over 3 files: 4, 3, 3; and 100 bytes more in the last.
-        assert_eq!([0, 1, 2].map(|i| share_of(40_960 + 100, 3, i, 4096)), [16_384, 12_288, 12_388]);
+        // 10 KiB over 2 files: 5 KiB each, which is no whole number of blocks (as fio 3.33 did it).
+        assert_eq!([0, 1].map(|i| share_of(10 << 10, 2, i, 4096)), [5120; 2]);
+        // 101 bytes over 3 files of 1-byte blocks: 33 each, and the 2 left over go to the first two.
+        assert_eq!([0, 1, 2].map(|i| share_of(101, 3, i, 1)), [34, 34, 33]);
         assert_eq!(share_of(12_345, 1, 0, 4096), 12_345);
     }
 }

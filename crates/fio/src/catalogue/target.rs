@@ -175,7 +175,7 @@ fn order(o: &mut Options, v: Value<'_>) -> Result<(), String> {
 }
 
 /// fio's engines, what each becomes here, and what the user should know of it.
-const ENGINES: [(&str, Engine, &str); 11] = [
+pub const ENGINES: [(&str, Engine, &str); 11] = [
     ("psync", Engine::Sync, ""),
     ("sync", Engine::Sync, ""),
     ("pvsync", Engine::Sync, "one system call a request, without a vector"),

@@ -2,7 +2,8 @@
 //!
 //! Columns: milliseconds, value, direction (0 read, 1 write, 2 trim), block size, then the offset where asked, then
 //! priority. Bandwidth is in KiB a second over an interval and, as fio has it, in thousands of bytes a second for single
-//! requests; latencies are in nanoseconds. An interval without requests of a direction has no row.
+//! requests; latencies are in nanoseconds. An interval without requests of a direction has no row, nor has a last one
+//! that is too short to say something.
 
 use super::{Moment, Report, histogram_log};
 use crate::job::Job;
@@ -129,7 +130,7 @@ fn requests(outcome: &JobOutcome, kind: Kind, logs: &LogOptions, ahead_ms: u64) 
 fn averages(outcome: &JobOutcome, kind: Kind, logs: &LogOptions, ahead_ms: u64) -> String {
     let mut rows: Vec<(Span, Direction, &Slice)> = Vec::new();
     for (direction, figures) in outcome.directions.iter() {
-        rows.extend(figures.slices.iter().filter(|slice| slice.ops > 0).map(|slice| (slice.end, direction, slice)));
+        rows.extend(figures.full_slices().filter(|slice| slice.ops > 0).map(|slice| (slice.end, direction, slice)));
     }
     rows.sort_by_key(|(end, direction, _)| (*end, *direction));
     let mut text = String::new();
