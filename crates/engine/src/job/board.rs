@@ -16,7 +16,7 @@ pub(crate) struct Board {
 
 struct Entry {
     name: String,
-    /// When it began, in nanoseconds plus one; 0 while it waits.
+    /// When it began, in nanoseconds after the start plus one; 0 while it waits.
     began: AtomicU64,
     ended: AtomicBool,
     /// When it told last.
@@ -28,8 +28,8 @@ struct Entry {
 /// How far one job is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobProgress {
-    /// When it began; `None` while it waits.
-    pub began: Option<Time>,
+    /// When it began, from the start of the run; `None` while it waits.
+    pub began: Option<Span>,
     /// Whether it is over.
     pub ended: bool,
     /// Requests and bytes since measuring began.
@@ -83,7 +83,7 @@ impl Board {
 
     /// A job begins.
     pub(crate) fn begin(&self, job: usize, now: Time) {
-        self.jobs[job].began.store(now.as_nanos() + 1, Relaxed);
+        self.jobs[job].began.store(now.since(self.start).as_nanos() + 1, Relaxed);
     }
 
     /// A job is over, and with it all others if `ends_all`.
@@ -120,7 +120,7 @@ impl Board {
         let of = |entry: &Entry| {
             let pair = |index: usize| (entry.counts[index][0].load(Relaxed), entry.counts[index][1].load(Relaxed));
             JobProgress {
-                began: entry.began.load(Relaxed).checked_sub(1).map(Time::from_nanos),
+                began: entry.began.load(Relaxed).checked_sub(1).map(Span::from_nanos),
                 ended: entry.ended.load(Relaxed),
                 counts: PerDirection { read: pair(0), write: pair(1), trim: pair(2) },
                 in_flight: entry.in_flight.load(Relaxed),

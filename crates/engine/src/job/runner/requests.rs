@@ -161,6 +161,7 @@ impl Runner {
                     JobNext::Issue(draft) => draft,
                     JobNext::NotBefore(at) => {
                         self.not_before = Some(at);
+                        self.cap_met = false;
                         return;
                     }
                     JobNext::PassOver => return self.drain(After::Pass, now),
@@ -281,11 +282,8 @@ impl Runner {
         let punctuality = &mut self.punctuality;
         punctuality.late += u64::from(delay > Punctuality::LATE_AFTER);
         punctuality.late_most = punctuality.late_most.max(delay);
-        // What was due before the places came free was held by the cap.
-        punctuality.held += u64::from(self.cap_met && delay > block::Span::ZERO);
-        if delay == block::Span::ZERO {
-            self.cap_met = false;
-        }
+        // After the cap was met, all that is overdue until the schedule is caught up with was held by it.
+        punctuality.held += u64::from(self.cap_met);
     }
 
     fn flush_if_due(&mut self, now: Time, file: u32) {
