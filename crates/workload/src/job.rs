@@ -15,6 +15,7 @@ mod ranks;
 mod reach;
 mod sizes;
 mod stream;
+mod trace;
 mod walk;
 
 pub use content::{Content, Fill, Hash, Pattern, Verify};
@@ -23,6 +24,7 @@ pub use pacing::{Floor, LatencySearch, Pace, Pacing, Think};
 pub use place::{Amount, EngineKind, FileOrder, FileSpec, Layout, Place, Turns, WriteSync};
 pub use reach::{BlockSizes, Coverage, Distribution, Mix, Order, Reach, SplitShare, Zone};
 pub use stream::{JobDraft, JobNext, JobStream};
+pub use trace::{Replay, Trace, TraceAsk, TraceError, TraceRow};
 pub use walk::Region;
 
 pub use stats::{Direction, PerDirection};
@@ -52,6 +54,8 @@ pub struct JobSpec {
     pub file_order: FileOrder,
     /// What it asks: directions, order, offsets, sizes.
     pub reach: Reach,
+    /// Runs this recording in place of what `reach` and the rates say; `reach` still names directions and block sizes.
+    pub replay: Option<Replay>,
     /// When it asks: depth, rate, pauses.
     pub pacing: Pacing,
     /// What it writes.

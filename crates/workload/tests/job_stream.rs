@@ -150,6 +150,32 @@ fn a_rate_sets_when_requests_are_due() {
 }
 
 #[test]
+fn a_recording_runs_again_at_its_times_or_faster() {
+    let text = "fio version 3 iolog\n0 a read 0 4096\n1000 b write 8192 512\n1000 a sync\n3000 a trim 0 4096\n";
+    let trace = std::sync::Arc::new(Trace::read(text.as_bytes()).unwrap());
+    let replay = |time_percent, at_once| Some(Replay { trace: trace.clone(), time_percent, at_once, one_file: false });
+    let stream = |replay| JobStream::new(&spec(|spec| spec.replay = replay), &[REGION, REGION], Time::ZERO);
+    let at = |us| Time::ZERO + block::Span::from_micros(us);
+    let mut own = stream(replay(100, false));
+    let first = JobDraft { direction: Direction::Read, file: 0, at: 0, len: 4096, due: at(0) };
+    assert_eq!(own.next(at(5)), JobNext::Issue(first));
+    assert_eq!(own.next(at(5)), JobNext::NotBefore(at(1000)));
+    let second = JobDraft { direction: Direction::Write, file: 1, at: 8192, len: 512, due: at(1000) };
+    assert_eq!(own.next(at(2000)), JobNext::Issue(second));
+    assert_eq!(own.next(at(2000)), JobNext::Flush { file: 0, whole: true });
+    assert_eq!((own.next(at(2000)), own.overdue(at(3000))), (JobNext::NotBefore(at(3000)), 1));
+    assert!(matches!(own.next(at(3000)), JobNext::Issue(_)));
+    assert_eq!(own.next(at(3000)), JobNext::Done);
+    // Twice as fast, and without any times.
+    let mut fast = stream(replay(50, false));
+    fast.next(at(0));
+    assert_eq!(fast.next(at(0)), JobNext::NotBefore(at(500)));
+    let mut at_once = stream(replay(100, true));
+    at_once.next(at(0));
+    assert_eq!(at_once.next(at(7)), JobNext::Issue(JobDraft { due: at(7), ..second }));
+}
+
+#[test]
 fn loops_repeat_and_a_time_based_job_goes_on() {
     assert_eq!(all(&spec(|spec| spec.ending.loops = 3), &[REGION], 5000).len(), 768);
     let endless = spec(|spec| {
