@@ -11,8 +11,6 @@ mod pattern;
 mod report;
 mod target;
 
-pub use target::ENGINES;
-
 use crate::nearest;
 use crate::options::Options;
 use crate::value::Value;

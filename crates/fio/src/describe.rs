@@ -42,6 +42,7 @@ impl Job {
         parts.extend(durability(options));
         parts.extend(checks(options));
         parts.push(ending(options));
+        parts.extend(seed(options));
         format!("{}: {}", self.name, parts.join("; "))
     }
 
@@ -224,6 +225,16 @@ fn checks(options: &Options) -> Option<String> {
         (_, true) => format!("written so that {how} can be checked later"),
         _ => format!("what is read back is checked by {how}"),
     })
+}
+
+/// Whoever repeats a run should know whether it asks for the same places again, which a cache may hold by then.
+fn seed(options: &Options) -> Option<String> {
+    let pattern = &options.pattern;
+    match (pattern.kind.random, pattern.repeat) {
+        (false, _) => None,
+        (true, true) => Some(format!("the same places at each run (seed {:#x})", pattern.seed)),
+        (true, false) => Some("other places at each run".into()),
+    }
 }
 
 fn ending(options: &Options) -> String {

@@ -53,7 +53,7 @@ pub(super) const OPTIONS: &[Definition] = &[
         o.course.ending.requests = (requests > 0).then_some(requests);
         Ok(())
     }),
-    option("exitall", Form::Flag, "its end ends all jobs", |o, v| {
+    option("exitall", Form::Flag, "its end ends all jobs (in fio those of its group)", |o, v| {
         o.course.ending.ends_all = v.flag()?;
         Ok(())
     }),

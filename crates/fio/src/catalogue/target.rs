@@ -175,7 +175,7 @@ fn order(o: &mut Options, v: Value<'_>) -> Result<(), String> {
 }
 
 /// fio's engines, what each becomes here, and what the user should know of it.
-pub const ENGINES: [(&str, Engine, &str); 11] = [
+const ENGINES: [(&str, Engine, &str); 11] = [
     ("psync", Engine::Sync, ""),
     ("sync", Engine::Sync, ""),
     ("pvsync", Engine::Sync, "one system call a request, without a vector"),
@@ -189,9 +189,33 @@ pub const ENGINES: [(&str, Engine, &str); 11] = [
     ("nbd", Engine::Nbd, ""),
 ];
 
+/// fio's engines that are not here, and what is nearest to each.
+const ENGINES_MISSING: &[(&[&str], &str)] = &[
+    (&["mmap", "splice", "falloc", "ftruncate", "e4defrag"], "the nearest is psync"),
+    (
+        &["rbd", "rados", "http", "nfs", "libiscsi", "libhdfs", "gfapi", "gfapi_async"],
+        "the nearest is nbd, on an export of it",
+    ),
+    (
+        &["sg", "io_uring_cmd", "libblkio", "libzbc", "xnvme"],
+        "the nearest is io_uring with direct=1 on the block device",
+    ),
+    (&["pmemblk", "dev-dax", "libpmem", "mtd"], "the nearest is psync with direct=1"),
+    (
+        &["filecreate", "filestat", "filedelete", "dircreate", "dirstat", "dirdelete"],
+        "operations on names are not measured",
+    ),
+    (&["cpuio", "net", "netsplice", "rdma", "exec", "cuda"], "it does not measure storage"),
+    (&["external"], "engines cannot be loaded"),
+];
+
 fn engine(o: &mut Options, v: Value<'_>) -> Result<(), String> {
     let words: Vec<(&str, (Engine, &str))> =
         ENGINES.iter().map(|(name, engine, note)| (*name, (*engine, *note))).collect();
+    let missing = ENGINES_MISSING.iter().find(|(names, _)| names.contains(&v.text()));
+    if let Some((_, instead)) = missing {
+        return Err(format!("fio has this engine and seawall does not; {instead}"));
+    }
     let (engine, note) = v.choice(&words)?;
     o.notes.retain(|note| !note.starts_with("ioengine="));
     if !note.is_empty() {

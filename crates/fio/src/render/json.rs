@@ -7,7 +7,8 @@ use super::{Report, VERSION};
 use crate::options::ReportOptions;
 use block::Span;
 use stats::Histogram;
-use stats::job::{DirectionOutcome, DiskUse, JobOutcome, SteadyReport};
+use stats::job::{DirectionOutcome, DiskUse, JobOutcome, Slice, SteadyReport};
+use workload::job::SteadyFigure;
 
 impl Report<'_> {
     /// `--output-format=json`.
@@ -234,34 +235,55 @@ fn searched(found: &mut Json, entry: &Entry<'_>) {
 
 fn steadystate(steady: &SteadyReport, entry: &Entry<'_>) -> Json {
     let rounds = &steady.rounds;
-    let mean = if rounds.is_empty() { 0.0 } else { rounds.iter().sum::<f64>() / rounds.len() as f64 };
+    let mean = mean(rounds);
     let deviation = rounds.iter().map(|round| (round - mean).abs()).fold(0.0, f64::max);
     let percent = if mean == 0.0 { 0.0 } else { deviation / mean * 100.0 };
-    let rounded = |values: Vec<f64>| Json::List(values.into_iter().map(|value| Json::Whole(value as i128)).collect());
-    // One figure was judged; the other comes from the same seconds of the slices.
-    let figures = |of: fn(&DirectionOutcome) -> f64| entry.outcome.directions.iter().map(|(_, d)| of(d)).sum::<f64>();
     let duration = entry.job.options.course.steady_duration;
-    let mut found = Json::object([
+    Json::object([
         ("ss", Json::text(&steady.rule)),
         ("duration", Json::from(duration.as_nanos() / 1_000_000_000)),
         ("attained", Json::from(u64::from(steady.reached))),
         ("criterion", Json::text(format!("{percent:.6}%"))),
         ("max_deviation", Json::Real(deviation)),
         ("slope", Json::Real(stats::job::line_rise(rounds))),
-    ]);
-    let iops = entry.job.options.course.steady.map(|steady| steady.figure);
-    let judged = |figure| iops == Some(figure);
-    use workload::job::SteadyFigure::{Iops, Throughput};
-    found.insert(
-        "data",
-        Json::object([
-            ("bw_mean", Json::Whole(if judged(Throughput) { mean } else { figures(DirectionOutcome::bytes_per_second) } as i128)),
-            ("iops_mean", Json::Whole(if judged(Iops) { mean } else { figures(DirectionOutcome::iops) } as i128)),
-            ("iops", rounded(if judged(Iops) { rounds.clone() } else { Vec::new() })),
-            ("bw", rounded(if judged(Throughput) { rounds.clone() } else { Vec::new() })),
-        ]),
-    );
-    found
+        ("data", steady_data(steady, entry)),
+    ])
+}
+
+/// IOPS and bytes a second of the rounds: the judged figure as it was judged, the other from the slices of the same time.
+fn steady_data(steady: &SteadyReport, entry: &Entry<'_>) -> Json {
+    let figure = entry.job.options.course.steady.map(|steady| steady.figure);
+    let rounds_of = |wanted: SteadyFigure, of: fn(&Slice) -> u64| match figure {
+        Some(judged) if judged == wanted => steady.rounds.clone(),
+        _ => rounds_from_slices(steady, entry, of),
+    };
+    let iops = rounds_of(SteadyFigure::Iops, |slice| slice.ops);
+    let bw = rounds_of(SteadyFigure::Throughput, |slice| slice.bytes);
+    let whole = |value: f64| Json::Whole(value as i128);
+    let list = |values: &[f64]| Json::List(values.iter().map(|value| whole(*value)).collect());
+    Json::object([
+        ("bw_mean", whole(mean(&bw))),
+        ("iops_mean", whole(mean(&iops))),
+        ("iops", list(&iops)),
+        ("bw", list(&bw)),
+    ])
+}
+
+fn rounds_from_slices(steady: &SteadyReport, entry: &Entry<'_>, of: fn(&Slice) -> u64) -> Vec<f64> {
+    let count = steady.rounds.len() as u64;
+    let length = entry.job.options.course.steady_duration.as_nanos() / count.max(1);
+    let end = steady.at.unwrap_or(entry.outcome.measured).as_nanos();
+    let round = |index: u64| {
+        let from = end.saturating_sub(length * (count - index));
+        let within = |slice: &&Slice| (from + 1..=from + length).contains(&slice.end.as_nanos());
+        let slices = entry.outcome.directions.iter().flat_map(|(_, figures)| &figures.slices).filter(within);
+        slices.map(of).sum::<u64>() as f64 / Span::from_nanos(length.max(1)).as_secs_f64()
+    };
+    (0..count).map(round).collect()
+}
+
+fn mean(values: &[f64]) -> f64 {
+    if values.is_empty() { 0.0 } else { values.iter().sum::<f64>() / values.len() as f64 }
 }
 
 fn disk(disk: &DiskUse) -> Json {

@@ -148,6 +148,10 @@ fn no_key_of_fios_json_is_missing() {
         ("json", "--name=j --rw=rw --ioengine=null --size=4m --unified_rw_reporting=both --continue_on_error=all"),
         ("json", "--name=j --rw=rw --ioengine=null --size=4m --unified_rw_reporting=mixed"),
         (
+            "json",
+            "--name=j --rw=read --ioengine=null --size=4m --time_based --runtime=3 --steadystate=iops:90% --ss_dur=2",
+        ),
+        (
             "json+",
             "--name=j --rw=trimwrite --ioengine=null --size=4m --numjobs=2 --group_reporting --clat_percentiles=0",
         ),

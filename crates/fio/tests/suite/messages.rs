@@ -51,7 +51,11 @@ fn job_files() {
         ),
         (
             "[a]\nsize=1m\nioengine=rbd\n",
-            "jobs/a.fio:3 [a]: ioengine=rbd: must be one of psync, sync, pvsync, pvsync2, vsync, io_uring, libaio, posixaio, aio, null, nbd; did you mean nbd?",
+            "jobs/a.fio:3 [a]: ioengine=rbd: fio has this engine and seawall does not; the nearest is nbd, on an export of it",
+        ),
+        (
+            "[a]\nsize=1m\nioengine=nul\n",
+            "jobs/a.fio:3 [a]: ioengine=nul: must be one of psync, sync, pvsync, pvsync2, vsync, io_uring, libaio, posixaio, aio, null, nbd; did you mean null?",
         ),
         (
             "[a]\nsize=1m\nverify=sha1\n",

@@ -90,7 +90,7 @@ fn the_seeds_are_right() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1000))]
+    #![proptest_config(ProptestConfig::with_cases(400))]
 
     /// An error names a place; what is taken can be used.
     #[test]

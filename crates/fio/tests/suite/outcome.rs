@@ -3,7 +3,9 @@
 use block::Span;
 use fio::{Given, Invocation};
 use stats::Direction;
-use stats::job::{DirectionOutcome, DiskUse, ErrorKind, HistogramRow, JobOutcome, JobUsage, LogRow, Slice};
+use stats::job::{
+    DirectionOutcome, DiskUse, ErrorKind, HistogramRow, JobOutcome, JobUsage, LogRow, Slice, SteadyReport,
+};
 use workload::job::EngineKind;
 
 /// What a command line comes to in a world without files; panics where it is wrong.
@@ -52,6 +54,11 @@ pub fn outcomes(invocation: &Invocation) -> Vec<JobOutcome> {
         if open {
             outcome.punctuality.scheduled = true;
             (outcome.punctuality.late, outcome.punctuality.late_most) = (3, Span::from_millis(7));
+        }
+        if spec.ending.steady.is_some() {
+            let (reached, at, rounds) = (true, Some(Span::from_millis(1500)), vec![900.0, 1100.0]);
+            let rule = "a rule".to_owned();
+            outcome.steady = Some(SteadyReport { reached, at, rounds, rule, ..SteadyReport::default() });
         }
         if spec.logs.each_request {
             outcome.log = vec![row(Direction::Read, 0), row(Direction::Write, 4096)];

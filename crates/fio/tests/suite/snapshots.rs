@@ -75,3 +75,36 @@ fn plans_of_many_kinds() {
     insta::assert_snapshot!(plans.join("\n"));
     assert_eq!(say_span(block::Span::from_secs(90)), "1 min 30 s");
 }
+
+/// What fio-plot 1.2 looks up in a report, and a script that reads percentiles. (fio-plot itself draws our reports and logs;
+/// it needs the four options in the job's own.)
+#[test]
+fn what_fio_plot_looks_up_is_there() {
+    let line = "--name=iops --rw=randread --bs=4k --iodepth=4 --numjobs=2 --ioengine=io_uring --size=1m --group_reporting \
+                --steadystate=snia_iops --ss_dur=5";
+    let invocation = parsed(line);
+    let report: serde_json::Value = serde_json::from_str(&report(&invocation, &outcomes(&invocation)).json()).unwrap();
+    let job = &report["jobs"][0];
+    assert!(report["fio version"].as_str().unwrap().starts_with("fio-3."));
+    for (option, value) in [("iodepth", "4"), ("numjobs", "2"), ("bs", "4k"), ("rw", "randread")] {
+        assert_eq!(job["job options"][option], value);
+    }
+    for path in [
+        "/read/bw",
+        "/read/iops",
+        "/read/iops_stddev",
+        "/read/lat_ns/mean",
+        "/read/lat_ns/stddev",
+        "/usr_cpu",
+        "/sys_cpu",
+        "/latency_ns/1000",
+        "/latency_us/1000",
+        "/latency_ms/>=2000",
+        "/steadystate/attained",
+        "/steadystate/data/bw_mean",
+        "/steadystate/data/iops_mean",
+        "/read/clat_ns/percentile/99.000000",
+    ] {
+        assert!(job.pointer(path).is_some_and(serde_json::Value::is_number), "{path}");
+    }
+}
