@@ -13,9 +13,9 @@ mod permutation;
 mod place;
 mod ranks;
 mod reach;
+mod replay;
 mod sizes;
 mod stream;
-mod trace;
 mod walk;
 
 pub use content::{Content, Fill, Hash, Pattern, Verify};
@@ -23,8 +23,8 @@ pub use ending::{Ending, SteadyCheck, SteadyFigure, SteadyLimit, SteadyRule};
 pub use pacing::{Floor, LatencySearch, Pace, Pacing, Think};
 pub use place::{Amount, EngineKind, FileOrder, FileSpec, Layout, Place, Turns, WriteSync};
 pub use reach::{BlockSizes, Coverage, Distribution, Mix, Order, Reach, SplitShare, Zone};
+pub use replay::{Replay, ReplayAsk, ReplayRow};
 pub use stream::{JobDraft, JobNext, JobStream};
-pub use trace::{Replay, Trace, TraceAsk, TraceError, TraceRow};
 pub use walk::Region;
 
 pub use stats::{Direction, PerDirection};

@@ -4,6 +4,7 @@
 //! plan in words, notes and the status line go to the standard error.
 
 mod ask;
+mod recording;
 mod status;
 mod world;
 
@@ -80,7 +81,11 @@ fn carry_out(invocation: &Invocation) -> Result<Answer> {
 }
 
 fn specs(invocation: &Invocation) -> Result<Vec<JobSpec>> {
-    invocation.jobs.iter().map(|job| job.spec().map_err(|error| anyhow!("{error}"))).collect()
+    let spec = |job: &fio::Job| {
+        let spec = job.spec().map_err(|error| anyhow!("{error}"))?;
+        recording::take_in(job, spec)
+    };
+    invocation.jobs.iter().map(spec).collect()
 }
 
 /// The plan in plain language, and what the user should know of it.

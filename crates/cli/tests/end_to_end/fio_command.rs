@@ -213,6 +213,25 @@ fn a_stop_keeps_what_was_done() {
     assert!(json["jobs"][0]["read"]["total_ios"].as_u64() > Some(0));
 }
 
+/// What fio recorded of a run of its own runs again: the same requests on the same places, by our own count.
+#[test]
+fn a_recording_of_fio_runs_again() {
+    requires!("fio");
+    let scratch = Scratch::new();
+    let mut fio = client("fio");
+    fio.current_dir(scratch.path()).args(["--name=r", "--filename=f", "--rw=randrw", "--size=1m", "--bs=4k"]);
+    succeed(fio.args(["--number_ios=64", "--write_iolog=trace"]));
+    let recorded = std::fs::read_to_string(scratch.join("trace")).unwrap();
+    let count = |action: &str| recorded.lines().filter(|line| line.contains(action)).count() as u64;
+    let again = ["--name=again", "--read_iolog=trace", "--replay_redirect=g", "--iodepth=4", "--ioengine=io_uring"];
+    let json = report(&scratch, &again);
+    let job = &json["jobs"][0];
+    assert_eq!(job["read"]["total_ios"].as_u64(), Some(count(" read ")), "{recorded}");
+    assert_eq!(job["write"]["total_ios"].as_u64(), Some(count(" write ")), "{recorded}");
+    let fast = report(&scratch, &[&again[..], &["--replay_no_stall=1"]].concat());
+    assert_eq!(fast["jobs"][0]["read"]["total_ios"], job["read"]["total_ios"]);
+}
+
 /// In a pipe there is no status line unless it is asked for.
 #[test]
 fn a_pipe_is_quiet() {

@@ -15,7 +15,7 @@ use super::due::Due;
 use super::ranks::Ranks;
 use super::sizes::Sizes;
 use super::walk::{Region, Walk};
-use super::{Direction, JobSpec, Mix, PerDirection, Replay, TraceAsk, Turns};
+use super::{Direction, JobSpec, Mix, PerDirection, Replay, ReplayAsk, Turns};
 use crate::chance::Chance;
 use block::{Bytes, Span, Time};
 
@@ -174,8 +174,10 @@ impl JobStream {
 
     /// The next request of the recording.
     fn next_recorded(&mut self, now: Time) -> JobNext {
-        let Some(recorded) = &mut self.recorded else { return JobNext::Done };
-        let Some(row) = recorded.replay.trace.rows.get(recorded.next).copied() else {
+        let Some(recorded) = self.recorded.as_mut().filter(|recorded| !recorded.replay.rows.is_empty()) else {
+            return JobNext::Done;
+        };
+        let Some(row) = recorded.replay.rows.get(recorded.next).copied() else {
             self.pass.over = true;
             (recorded.next, recorded.start) = (0, now);
             return if self.pass.left == Some(0) { JobNext::Done } else { self.next(now) };
@@ -185,12 +187,12 @@ impl JobStream {
             return JobNext::NotBefore(due);
         }
         recorded.next += 1;
-        let file = if recorded.replay.one_file { 0 } else { row.file };
+        let file = row.file;
         match row.ask {
-            TraceAsk::Move(direction) => {
+            ReplayAsk::Move(direction) => {
                 JobNext::Issue(JobDraft { direction, file, at: row.offset, len: row.len, due })
             }
-            TraceAsk::Flush { whole } => JobNext::Flush { file, whole },
+            ReplayAsk::Flush { whole } => JobNext::Flush { file, whole },
         }
     }
 
@@ -209,7 +211,7 @@ impl JobStream {
             return 0;
         }
         if let Some(recorded) = &self.recorded {
-            let rest = recorded.next..recorded.replay.trace.rows.len();
+            let rest = recorded.next..recorded.replay.rows.len();
             return rest.take_while(|&row| recorded.due(row).is_some_and(|due| due <= now)).count() as u64;
         }
         let overdue = |direction| {
@@ -312,8 +314,7 @@ impl Recorded {
         if self.replay.at_once {
             return None;
         }
-        let at = u128::from(self.replay.trace.rows[row].at.as_nanos()) * u128::from(self.replay.time_percent) / 100;
-        Some(self.start + Span::from_nanos(u64::try_from(at).unwrap_or(u64::MAX)))
+        Some(self.start + self.replay.rows[row].at)
     }
 }
 
