@@ -75,7 +75,7 @@ fn a_write_in_the_wrong_place_or_lost_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a");
     let write = writer(&path, EngineKind::Uring, Hash::Crc32c);
-    play(&[write.clone()]);
+    play(std::slice::from_ref(&write));
     // The storage swaps two blocks, forgets a third and damages a fourth.
     let file = std::fs::OpenOptions::new().read(true).write(true).open(&path).unwrap();
     let mut blocks = [[0; 4096], [0; 4096]];

@@ -33,6 +33,9 @@ impl Job {
             1 => String::new(),
             n => format!("{n} clones, each "),
         };
+        if let Some(recording) = &options.target.read_iolog {
+            return format!("{}: {clones}{}; {}", self.name, recorded(options, recording), depth(options));
+        }
         let mut parts = vec![format!("{clones}{}", kind(options))];
         parts.push(format!("blocks of {}", self.blocks()));
         parts.extend(spread(options));
@@ -99,6 +102,18 @@ fn used(options: &Options) -> Vec<Direction> {
         Ways::ReadWrite => vec![Direction::Read, Direction::Write],
         Ways::TrimWrite => vec![Direction::Trim, Direction::Write],
     }
+}
+
+/// A recording that is run again, how fast, and where.
+fn recorded(options: &Options, recording: &str) -> String {
+    let speed = match options.target.playing {
+        playing if playing.no_stall => "as fast as it goes".to_owned(),
+        playing if playing.speed_percent == 100 => "at its own times".to_owned(),
+        playing => format!("at {} % of its speed", playing.speed_percent),
+    };
+    let place =
+        options.target.replay_redirect.as_ref().map_or(String::new(), |place| format!(", all of it on {place}"));
+    format!("the recording {recording} again, {speed}{place}")
 }
 
 fn kind(options: &Options) -> String {

@@ -5,6 +5,7 @@
 
 use crate::dialect::KbBase;
 use crate::percentile::PercentileList;
+use crate::trace::Playing;
 use block::Span;
 use stats::{Direction, PerDirection};
 use workload::job::{
@@ -61,6 +62,12 @@ pub struct TargetOptions {
     pub engine_name: String,
     /// `uri` of an NBD export.
     pub uri: Option<String>,
+    /// `read_iolog`: the recording that is run again.
+    pub read_iolog: Option<String>,
+    /// `replay_redirect`: all of the recording goes there.
+    pub replay_redirect: Option<String>,
+    /// How the recording is played.
+    pub playing: Playing,
     /// `direct`.
     pub direct: bool,
     /// `sync`.
@@ -364,6 +371,9 @@ impl Default for TargetOptions {
             engine: Engine::Sync,
             engine_name: "psync".into(),
             uri: None,
+            read_iolog: None,
+            replay_redirect: None,
+            playing: Playing::default(),
             direct: false,
             write_sync: WriteSync::None,
             layout: Layout::default(),

@@ -38,6 +38,7 @@ impl Job {
             write_sync: options.target.write_sync,
             layout: options.target.layout,
             file_order: options.target.order,
+            replay: None,
             reach,
             pacing: self.pacing(),
             content: self.content(),

@@ -166,6 +166,7 @@ impl Unfolding<'_> {
         let is_there = |path: &String| self.world.size_of(path).is_some_and(|bytes| bytes > 0);
         let known = target.size.is_some()
             || target.filesize.is_some()
+            || target.read_iolog.is_some()
             || match target.engine {
                 Engine::Nbd => true,
                 Engine::Null => false,

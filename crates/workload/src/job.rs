@@ -13,6 +13,7 @@ mod permutation;
 mod place;
 mod ranks;
 mod reach;
+mod replay;
 mod sizes;
 mod stream;
 mod walk;
@@ -22,6 +23,7 @@ pub use ending::{Ending, SteadyCheck, SteadyFigure, SteadyLimit, SteadyRule};
 pub use pacing::{Floor, LatencySearch, Pace, Pacing, Think};
 pub use place::{Amount, EngineKind, FileOrder, FileSpec, Layout, Place, Turns, WriteSync};
 pub use reach::{BlockSizes, Coverage, Distribution, Mix, Order, Reach, SplitShare, Zone};
+pub use replay::{Replay, ReplayAsk, ReplayRow};
 pub use stream::{JobDraft, JobNext, JobStream};
 pub use walk::Region;
 
@@ -52,6 +54,8 @@ pub struct JobSpec {
     pub file_order: FileOrder,
     /// What it asks: directions, order, offsets, sizes.
     pub reach: Reach,
+    /// Runs this recording in place of what `reach` and the rates say; `reach` still names directions and block sizes.
+    pub replay: Option<Replay>,
     /// When it asks: depth, rate, pauses.
     pub pacing: Pacing,
     /// What it writes.

@@ -150,6 +150,36 @@ fn a_rate_sets_when_requests_are_due() {
 }
 
 #[test]
+fn a_recording_runs_again_at_its_times_or_at_once() {
+    let us = block::Span::from_micros;
+    let row = |at, ask, file, offset, len| ReplayRow { at: us(at), ask, file, offset, len };
+    let rows = [
+        row(0, ReplayAsk::Move(Direction::Read), 0, 0, 4096),
+        row(1000, ReplayAsk::Move(Direction::Write), 1, 8192, 512),
+        row(1000, ReplayAsk::Flush { whole: true }, 0, 0, 0),
+        row(3000, ReplayAsk::Move(Direction::Trim), 0, 0, 4096),
+    ];
+    let replay = |at_once| Replay { rows: rows.into(), at_once };
+    assert_eq!((replay(true).extent(1), replay(true).lengths(Direction::Read)), (8704, Some((4096, 4096))));
+    let stream =
+        |at_once| JobStream::new(&spec(|spec| spec.replay = Some(replay(at_once))), &[REGION, REGION], Time::ZERO);
+    let at = |at| Time::ZERO + us(at);
+    let mut own = stream(false);
+    let first = JobDraft { direction: Direction::Read, file: 0, at: 0, len: 4096, due: at(0) };
+    assert_eq!(own.next(at(5)), JobNext::Issue(first));
+    assert_eq!(own.next(at(5)), JobNext::NotBefore(at(1000)));
+    let second = JobDraft { direction: Direction::Write, file: 1, at: 8192, len: 512, due: at(1000) };
+    assert_eq!(own.next(at(2000)), JobNext::Issue(second));
+    assert_eq!(own.next(at(2000)), JobNext::Flush { file: 0, whole: true });
+    assert_eq!((own.next(at(2000)), own.overdue(at(3000))), (JobNext::NotBefore(at(3000)), 1));
+    assert!(matches!(own.next(at(3000)), JobNext::Issue(_)));
+    assert_eq!(own.next(at(3000)), JobNext::Done);
+    let mut at_once = stream(true);
+    at_once.next(at(0));
+    assert_eq!(at_once.next(at(7)), JobNext::Issue(JobDraft { due: at(7), ..second }));
+}
+
+#[test]
 fn loops_repeat_and_a_time_based_job_goes_on() {
     assert_eq!(all(&spec(|spec| spec.ending.loops = 3), &[REGION], 5000).len(), 768);
     let endless = spec(|spec| {

@@ -4,6 +4,7 @@
 //! plan in words, notes and the status line go to the standard error.
 
 mod ask;
+mod recording;
 mod status;
 mod world;
 
@@ -73,11 +74,18 @@ fn carry_out(invocation: &Invocation) -> Result<Answer> {
     let report =
         Report { invocation, outcomes: &outcomes, moment: moment(), host: host.trim(), pid: std::process::id() };
     write_all(&report, started)?;
-    Ok(answer(invocation, &outcomes, stop.is_asked()))
+    if stop.is_asked() {
+        bail!("stopped before the end; the report has what was done until then");
+    }
+    Ok(answer(invocation, &outcomes))
 }
 
 fn specs(invocation: &Invocation) -> Result<Vec<JobSpec>> {
-    invocation.jobs.iter().map(|job| job.spec().map_err(|error| anyhow!("{error}"))).collect()
+    let spec = |job: &fio::Job| {
+        let spec = job.spec().map_err(|error| anyhow!("{error}"))?;
+        recording::take_in(job, spec)
+    };
+    invocation.jobs.iter().map(spec).collect()
 }
 
 /// The plan in plain language, and what the user should know of it.
@@ -117,8 +125,8 @@ fn within(folder: Option<&str>, path: &str) -> String {
 
 /// Whether all was done that was asked; what failed is said on the standard error too, where a report in a file or in a
 /// machine's format would hide it.
-fn answer(invocation: &Invocation, outcomes: &[JobOutcome], interrupted: bool) -> Answer {
-    let mut good = !interrupted && (invocation.left_out.is_empty() || !invocation.flags.strict_fio);
+fn answer(invocation: &Invocation, outcomes: &[JobOutcome]) -> Answer {
+    let mut good = invocation.left_out.is_empty() || !invocation.flags.strict_fio;
     for outcome in outcomes {
         if let Some(error) = &outcome.error {
             eprintln!("seawall: {}: {}", outcome.name, error.text);

@@ -28,19 +28,13 @@ pub(super) const OPTIONS: &[(&[&str], &str)] = &[
     (
         &[
             "write_iolog",
-            "read_iolog",
             "read_iolog_chunked",
-            "replay_no_stall",
-            "replay_redirect",
-            "replay_scale",
-            "replay_align",
-            "replay_time_scale",
             "replay_skip",
             "merge_blktrace_file",
             "merge_blktrace_scalars",
             "merge_blktrace_iters",
         ],
-        "a recorded trace cannot be run by this command",
+        "the nearest is read_iolog, which reads a whole recording and runs all of it",
     ),
     (&["exec_prerun", "exec_postrun"], "run the program before or after seawall"),
     (

@@ -50,6 +50,30 @@ pub(super) const OPTIONS: &[Definition] = &[
         o.target.uri = Some(v.text().to_owned());
         Ok(())
     }),
+    option("read_iolog", Form::Text("trace.log"), "runs a recording again: fio's iolog, or blktrace's dump", |o, v| {
+        o.target.read_iolog = Some(v.text().to_owned());
+        Ok(())
+    }),
+    option("replay_no_stall", Form::Bool, "leaves the recording's times aside", |o, v| {
+        o.target.playing.no_stall = v.flag()?;
+        Ok(())
+    }),
+    option("replay_time_scale", Form::Whole, "speed of the recording in percent: 200 is twice as fast", |o, v| {
+        o.target.playing.speed_percent = v.whole(1, 1_000_000)? as u32;
+        Ok(())
+    }),
+    option("replay_redirect", Form::Text("/dev/sdx"), "all of the recording goes to this file or device", |o, v| {
+        o.target.replay_redirect = Some(v.text().to_owned());
+        Ok(())
+    }),
+    option("replay_scale", Form::Whole, "the recording's offsets are divided by this", |o, v| {
+        o.target.playing.scale = v.whole(1, u64::MAX)?;
+        Ok(())
+    }),
+    option("replay_align", Form::Size, "the recording's offsets are rounded down to a multiple of this", |o, v| {
+        o.target.playing.align = v.size()?;
+        Ok(())
+    }),
     option("direct", Form::Bool, "past the page cache (O_DIRECT)", |o, v| {
         o.target.direct = v.flag()?;
         Ok(())

@@ -15,7 +15,7 @@ use super::due::Due;
 use super::ranks::Ranks;
 use super::sizes::Sizes;
 use super::walk::{Region, Walk};
-use super::{Direction, JobSpec, Mix, PerDirection, Turns};
+use super::{Direction, JobSpec, Mix, PerDirection, Replay, ReplayAsk, Turns};
 use crate::chance::Chance;
 use block::{Bytes, Span, Time};
 
@@ -24,6 +24,13 @@ use block::{Bytes, Span, Time};
 pub enum JobNext {
     /// Make this request.
     Issue(JobDraft),
+    /// Ask for what was written to a file to be durable: `fsync` if `whole`, else `fdatasync`. Only a recording does.
+    Flush {
+        /// On which of the job's files.
+        file: u32,
+        /// With all that describes the file.
+        whole: bool,
+    },
     /// Nothing is due before this time.
     NotBefore(Time),
     /// A pass is over and something is to be done before the next.
@@ -60,6 +67,15 @@ pub struct JobStream {
     /// The write that follows a trim.
     rewrite: Option<JobDraft>,
     pass: Pass,
+    recorded: Option<Recorded>,
+}
+
+/// How far a recording is.
+#[derive(Clone, Debug)]
+struct Recorded {
+    replay: Replay,
+    next: usize,
+    start: Time,
 }
 
 /// How far it is.
@@ -111,6 +127,7 @@ impl JobStream {
             drawn: None,
             rewrite: None,
             pass: Pass::new(spec, regions),
+            recorded: spec.replay.clone().map(|replay| Recorded { replay, next: 0, start }),
             chance,
         }
     }
@@ -120,6 +137,9 @@ impl JobStream {
     pub fn next(&mut self, now: Time) -> JobNext {
         if self.pass.over && !self.begin_pass() {
             return if self.pass.left == Some(0) { JobNext::Done } else { JobNext::PassOver };
+        }
+        if self.recorded.is_some() {
+            return self.next_recorded(now);
         }
         if let Some(draft) = self.rewrite.take() {
             return self.made(JobDraft { due: now, direction: Direction::Write, ..draft });
@@ -152,6 +172,30 @@ impl JobStream {
         began
     }
 
+    /// The next request of the recording.
+    fn next_recorded(&mut self, now: Time) -> JobNext {
+        let Some(recorded) = self.recorded.as_mut().filter(|recorded| !recorded.replay.rows.is_empty()) else {
+            return JobNext::Done;
+        };
+        let Some(row) = recorded.replay.rows.get(recorded.next).copied() else {
+            self.pass.over = true;
+            (recorded.next, recorded.start) = (0, now);
+            return if self.pass.left == Some(0) { JobNext::Done } else { self.next(now) };
+        };
+        let due = recorded.due(recorded.next).unwrap_or(now);
+        if due > now {
+            return JobNext::NotBefore(due);
+        }
+        recorded.next += 1;
+        let file = row.file;
+        match row.ask {
+            ReplayAsk::Move(direction) => {
+                JobNext::Issue(JobDraft { direction, file, at: row.offset, len: row.len, due })
+            }
+            ReplayAsk::Flush { whole } => JobNext::Flush { file, whole },
+        }
+    }
+
     /// Puts the schedules off: what was not made in a pause is not made up for.
     pub fn postpone(&mut self, span: Span) {
         for direction in Direction::ALL {
@@ -165,6 +209,10 @@ impl JobStream {
     pub fn overdue(&self, now: Time) -> u64 {
         if self.pass.over && self.pass.left == Some(0) {
             return 0;
+        }
+        if let Some(recorded) = &self.recorded {
+            let rest = recorded.next..recorded.replay.rows.len();
+            return rest.take_while(|&row| recorded.due(row).is_some_and(|due| due <= now)).count() as u64;
         }
         let overdue = |direction| {
             let due: &Option<Due> = &self.due[direction];
@@ -257,6 +305,16 @@ impl JobStream {
             }
             self.chooser.end(file);
         }
+    }
+}
+
+impl Recorded {
+    /// When a row is due; `None` as soon as there is room.
+    fn due(&self, row: usize) -> Option<Time> {
+        if self.replay.at_once {
+            return None;
+        }
+        Some(self.start + self.replay.rows[row].at)
     }
 }
 

@@ -159,6 +159,10 @@ impl Runner {
                 Some(draft) => draft,
                 None => match self.stream.next(now) {
                     JobNext::Issue(draft) => draft,
+                    JobNext::Flush { file, whole } => {
+                        self.flush(now, file, whole);
+                        continue;
+                    }
                     JobNext::NotBefore(at) => {
                         self.not_before = Some(at);
                         self.cap_met = false;

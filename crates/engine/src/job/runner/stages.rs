@@ -35,7 +35,8 @@ impl Runner {
         self.times.runtime_end = ending.runtime.map(|runtime| now + ending.ramp + runtime);
         self.stream = JobStream::new(&self.spec, &self.regions, now);
         self.working_since = now;
-        self.punctuality.scheduled = self.spec.pacing.rate.iter().any(|(_, rate)| rate.is_some());
+        let recorded = self.spec.replay.as_ref().is_some_and(|replay| !replay.at_once);
+        self.punctuality.scheduled = recorded || self.spec.pacing.rate.iter().any(|(_, rate)| rate.is_some());
         self.stage = Stage::Loading;
         self.measure_from(now);
         self.board.begin(self.index, now);
