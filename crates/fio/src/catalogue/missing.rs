@@ -67,6 +67,7 @@ pub(super) const OPTIONS: &[(&[&str], &str)] = &[
     (&["block_error_percentiles"], "failures are counted by kind in every report"),
     (&["dedupe_working_set_percentage", "dedupe_global"], "the nearest is dedupe_percentage, which each job meets"),
     (&["profile"], "write the job out"),
+    (&["rwmixcycle"], "fio dropped it too: each request of a mix is drawn, so leave it out"),
     (&["cgroup", "cgroup_weight", "cgroup_nodelete", "uid", "gid"], "start seawall in that group or as that user"),
     (&["flow", "flow_id", "flow_watermark", "flow_sleep"], "the nearest is rate_iops, which holds a share exactly"),
     (

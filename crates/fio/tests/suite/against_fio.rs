@@ -97,6 +97,7 @@ fn job_files_become_the_same_command_line() {
         "[a]\nfilename=f\nsize=1m\nkb_base=1000\nbs=4k\n",
         "[j]\ninclude inc.fio\nsize=1m\n",
         "[j]\nsize=$pagesize\n",
+        "[j] ; head\nsize=1m\t; size\niodepth=4 # four\n[k]# next\nsize=1m\nthread\n",
     ];
     std::fs::write(folder.join("inc.fio"), "rw=write\nbsrange=4k-8k\n").unwrap();
     for text in files {
