@@ -34,6 +34,7 @@ enum Command {
     Demo(command::demo::Demo),
     Run(command::run::Run),
     Simulate(command::simulate::Simulate),
+    Fio(command::fio::Fio),
     Serve(command::serve::Serve),
     Shell(command::shell::Shell),
 }
@@ -54,6 +55,7 @@ fn main() -> ExitCode {
         Command::Demo(demo) => demo.run(),
         Command::Run(run) => run.run(),
         Command::Simulate(simulate) => simulate.run(),
+        Command::Fio(fio) => fio.run(),
         Command::Serve(serve) => serve.run(),
         Command::Shell(shell) => shell.run(),
     };

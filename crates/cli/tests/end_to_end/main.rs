@@ -8,6 +8,7 @@ mod ceiling;
 mod demo;
 mod durability;
 mod fio;
+mod fio_command;
 mod full_disk;
 mod interrupt;
 mod libnbd;
