@@ -171,7 +171,8 @@ fn measured(stage: &mut Real, plan: &Plan, given: Option<f64>, options: &Options
         }
     };
     let scaling = Scale { factor, published_iops: published, measured_iops: measured };
-    if let Some(line) = text::scale(Some(scaling)) {
+    // A plan that runs as it stands has nothing to compare with.
+    if let Some(line) = plan.published_iops.and_then(|_| text::scale(Some(scaling))) {
         say(options, &format!("{line}\n"));
     }
     Ok((scaling, idle))

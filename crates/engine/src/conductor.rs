@@ -298,9 +298,10 @@ impl<'a> Conductor<'a> {
             return HeldBy::Cpu;
         }
         let device = server.map_or(seen.service.mean(), |object| object.device.mean());
-        // Most of the time passed neither in the gate nor in the device: on the way, for want of a processor.
+        // Most of the time passed neither in the gate nor in the device: on the way, for want of a processor. Counted
+        // from the hand-over, because an open loop that is behind waits before that, for whatever reason.
         let known = server.map_or(device, |object| object.queued.mean() + device);
-        if known * 2 < seen.response.mean() && known > Span::ZERO && device > self.idle_service * 2 {
+        if known * 2 < seen.service.mean() && known > Span::ZERO && device > self.idle_service * 2 {
             return HeldBy::Cpu;
         }
         if device > self.idle_service * 2 { HeldBy::Disk } else { HeldBy::Depth }

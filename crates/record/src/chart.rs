@@ -153,7 +153,12 @@ impl Chart {
         self.svg.element("line", &attributes);
         let fits = |line: &String| says_width(line) <= x2 - x1;
         let whole = says.join(" ");
-        let lines = if fits(&whole) { vec![whole] } else { says.to_vec() };
+        // All in one line, or each part in its own, or the number alone.
+        let lines = match says {
+            _ if fits(&whole) => vec![whole],
+            [.., number] if !says.iter().all(fits) => vec![number.clone()],
+            _ => says.to_vec(),
+        };
         let height = LINE * lines.len() as f64;
         let (bottom, _) = self.y.places();
         // On its own side, unless that leaves the frame.

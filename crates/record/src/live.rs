@@ -10,7 +10,7 @@
 //!   server1  vol1   5,000   20.5    819    963     819  ceiling (IOPS)  ▁▁████▄▄▄
 //! ```
 //!
-//! Formatting is pure: [`frame`] and [`line()`] turn a [`LiveState`] into text. Only [`Screen`] moves a cursor.
+//! Formatting is pure: [`frame`] and [`lines()`] turn a [`LiveState`] into text. Only [`Screen`] moves a cursor.
 
 mod screen;
 

@@ -199,7 +199,10 @@ pub fn in_force(recording: &Recording, phase: usize) -> Vec<String> {
 /// Everything in force in a phase, a sentence each: ceilings, then floors.
 pub(crate) fn limits_in_force(recording: &Recording, ceilings: &[Ceiling<'_>], phase: usize) -> Vec<String> {
     let ceilings = ceilings.iter().filter(|ceiling| ceiling.phase == phase).map(|ceiling| ceiling.sentence(recording));
-    ceilings.chain(recording.objects.iter().filter_map(|object| floor(recording, object, phase))).collect()
+    let floors = floors(recording).into_iter().filter(|floor| floor.phase == phase);
+    let idle = recording.objects.iter().filter(|object| workloads_under(recording, object, phase).is_empty());
+    let floors: Vec<String> = floors.map(|floor| floor.sentence(recording)).collect();
+    ceilings.chain(floors).chain(idle.filter_map(|object| idle_floor(object, phase))).collect()
 }
 
 /// A floor in force in a phase.
@@ -246,17 +249,22 @@ impl Floor {
     pub(crate) fn volumes<'r>(&self, recording: &'r Recording) -> Vec<&'r str> {
         volumes(recording, &self.workloads)
     }
+
+    /// As people say it: `gold: vol2 and vol3 each at least 2,000 IOPS`.
+    fn sentence(&self, recording: &Recording) -> String {
+        let volumes = self.volumes(recording);
+        let each = if volumes.len() > 1 { " each" } else { "" };
+        let numbers = numbers(self.iops, self.bytes, " and ");
+        format!("{}{}{each} at least {numbers}", prefix(&self.policy), volumes.join(" and "))
+    }
 }
 
-/// An object's floor as people say it: `gold: vol3 at least 2,000 IOPS`.
-fn floor(recording: &Recording, object: &ObjectRecord, phase: usize) -> Option<String> {
+/// The floor of an object that no workload uses: `gold: svm01:/vol/vol3 at least 2,000 IOPS`.
+fn idle_floor(object: &ObjectRecord, phase: usize) -> Option<String> {
     let limits = object.limits.get(phase)?;
     limits.floor_iops.or(limits.floor_bytes)?;
     let numbers = numbers(limits.floor_iops.map(|n| n as f64), limits.floor_bytes.map(|n| n as f64), " and ");
-    let below = workloads_under(recording, object, phase);
-    let volumes = volumes(recording, &below);
-    let who = if volumes.is_empty() { object.path.clone() } else { volumes.join(" and ") };
-    Some(format!("{}{who} at least {numbers}", prefix(&limits.policy)))
+    Some(format!("{}{} at least {numbers}", prefix(&limits.policy), object.path))
 }
 
 fn numbers(iops: Option<f64>, bytes: Option<f64>, between: &str) -> String {
