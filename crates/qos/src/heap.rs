@@ -67,6 +67,11 @@ impl Heap {
         }
     }
 
+    /// All entries, in no order: for edits.
+    pub fn entries(&self) -> Vec<Entry> {
+        self.run.iter().chain(&self.entries).map(|&entry| Entry::unpack(entry)).collect()
+    }
+
     /// Takes the least entry out.
     pub fn pop(&mut self) -> Option<Entry> {
         if self.is_run_first() {

@@ -21,6 +21,7 @@ impl Scheduler {
     pub fn edit(&mut self, edit: &Edit) -> Result<(), EditError> {
         // What is counted from now on is known by this.
         self.epoch += 1;
+        let was = self.limit_with_a_rate(edit);
         match *edit {
             Edit::AddObject { object, parent } => self.add_object(object, parent)?,
             Edit::RemoveObject { object } => self.remove_object(object)?,
@@ -33,8 +34,28 @@ impl Scheduler {
         }
         // What waited only for the backend may be under a policy now.
         self.recall_spilled();
+        let is = self.limit_with_a_rate(edit);
+        if is != was {
+            self.charge_promised(is);
+        }
         self.bring_appointments_forward();
         Ok(())
+    }
+
+    /// The limit that an edit is about, if it has a rate; [`NONE`] if not.
+    fn limit_with_a_rate(&self, edit: &Edit) -> u32 {
+        let of_object = |object| self.node(object).map_or(NONE, |node| self.nodes[node].limit);
+        let of_group = |group| self.group(group).map_or(NONE, |group| self.groups[group].limit);
+        let limit = match *edit {
+            Edit::SetLimits { object, .. } => of_object(object),
+            Edit::SetGroup { group, .. } => of_group(group),
+            Edit::Join { object, .. } => {
+                let group = self.node(object).map_or(NONE, |node| self.nodes[node].group);
+                if group == NONE { NONE } else { self.groups[group].limit }
+            }
+            _ => NONE,
+        };
+        if limit != NONE && self.limits[limit].has_rate() { limit } else { NONE }
     }
 
     fn add_object(&mut self, object: ObjectId, parent: Option<ObjectId>) -> Result<(), EditError> {
