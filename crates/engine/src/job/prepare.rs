@@ -308,11 +308,16 @@ pub(crate) fn io_settings(jobs: &[Prepared]) -> IoSettings {
         slab: Bytes(slab.max(4096)),
         // Pinning costs half a millisecond a MiB at the start, and helps small direct requests only.
         registered: Bytes(direct.min(REGISTERED_MOST)),
+        burst: if direct > 0 { DIRECT_BURST } else { u32::MAX },
         files: files.min(32768),
         threads: 16,
         ..IoSettings::default()
     }
 }
+
+/// Direct requests that one call hands over: the disk works on the first while the kernel still prepares the others. On a
+/// virtio disk at depth 32 eight did a tenth more than all at once, at no more processor time each.
+const DIRECT_BURST: u32 = 8;
 
 /// At most so much of a worker's buffers is registered.
 const REGISTERED_MOST: u64 = 16 << 20;
