@@ -7,6 +7,7 @@ mod demo;
 mod engine;
 mod fio;
 mod nbd;
+mod qos;
 mod served;
 
 use crate::root;
@@ -22,6 +23,8 @@ pub enum Bench {
     Nbd(nbd::Nbd),
     /// `seawall fio` with fio, the same command lines
     Engine(engine::Engine),
+    /// What quality of service costs a request and keeps on a server, QEMU's and nbdkit's limits beside it
+    Qos(qos::Qos),
     /// How long `seawall demo` takes from its start to its first measured second
     Demo(demo::Demo),
 }
@@ -35,6 +38,7 @@ impl Bench {
         match self {
             Bench::Nbd(nbd) => nbd.run(),
             Bench::Engine(engine) => engine.run(),
+            Bench::Qos(qos) => qos.run(),
             Bench::Demo(demo) => demo.run(),
         }
     }

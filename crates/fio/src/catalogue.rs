@@ -1,7 +1,7 @@
 //! Every option of fio's jobs, each with its name, its kind of value, its meaning and what it does, in one place: the
 //! parser, the help and the documentation's table are made from it.
 //!
-//! What fio has and we do not stands in [`missing`], each with the nearest that we have.
+//! What fio has and we do not stands in `missing`, each with the nearest that we have.
 
 mod course;
 mod data;

@@ -174,10 +174,15 @@ pub const FLAGS: &[Flag] = &[
         f.eta_interval = interval;
         if interval < Span::from_millis(250) { Err("must be at least 250 ms".into()) } else { Ok(()) }
     }),
-    flag("status-interval", Some("10s"), "all outputs so often, counted from the start of the run", |f, v| {
-        f.status_interval = Some(seconds(f, v)?).filter(|span| *span > Span::ZERO);
-        Ok(())
-    }),
+    flag(
+        "status-interval",
+        Some("10s"),
+        "fio: all outputs so often; refused, for a report is written once: see --eta-newline",
+        |f, v| {
+            f.status_interval = Some(seconds(f, v)?).filter(|span| *span > Span::ZERO);
+            Ok(())
+        },
+    ),
     flag("readonly", None, "refuses jobs that write", |f, _| {
         f.readonly = true;
         Ok(())

@@ -1,7 +1,7 @@
 //! fio's job files: `[section]`, `option=value`, comments, `include`.
 //!
-//! A line whose first character is `;` or `#` is a comment; there are none behind a value. Spaces around names and values
-//! do not count. A section named `global` (for fio: one whose name begins so) sets defaults for those behind it.
+//! `;` and `#` begin a comment, at the start of a line or behind a value. fio takes them so even within a word, and reads
+//! `filename=a#b` as `a`; that is refused here. Spaces around names and values do not count. A section named `global` (for fio: one whose name begins so) sets defaults for those behind it.
 
 use crate::dialect::Dialect;
 use crate::error::{Error, Place, Problem};
@@ -47,13 +47,27 @@ impl Reader<'_> {
         for (index, line) in text.lines().enumerate() {
             let section = self.sections.last().map(|section| section.name.clone());
             let place = Place { file: Some(path.to_owned()), line: index as u32 + 1, section };
-            self.line(line.trim(), depth, place)?;
+            self.line(self.uncommented(line, &place)?, depth, place)?;
         }
         Ok(())
     }
 
+    /// A line without its comment and the spaces around it.
+    fn uncommented<'l>(&self, line: &'l str, place: &Place) -> Result<&'l str, Error> {
+        let line = line.trim();
+        let Some(at) = line.find([';', '#']) else { return Ok(line) };
+        let (content, comment) = line.split_at(at);
+        let apart = content.is_empty() || content.ends_with([' ', '\t', ']']);
+        if !apart && !self.dialect.strict_fio {
+            let rule =
+                format!("fio takes {comment:?} for a comment and drops it; put a blank in front of it if it is one");
+            return Err(Error::at(place, Problem::Rule(rule)));
+        }
+        Ok(content.trim_end())
+    }
+
     fn line(&mut self, line: &str, depth: u32, place: Place) -> Result<(), Error> {
-        if line.is_empty() || line.starts_with([';', '#']) {
+        if line.is_empty() {
             return Ok(());
         }
         if line.starts_with('[') {
@@ -89,7 +103,7 @@ impl Reader<'_> {
             return Err(Error::at(&place, Problem::SectionName));
         }
         let behind = behind.trim_start();
-        if !behind.is_empty() && !behind.starts_with([';', '#']) && !self.dialect.strict_fio {
+        if !behind.is_empty() && !self.dialect.strict_fio {
             let rule =
                 format!("{behind:?} stands behind a section's head and fio ignores it; give it a line of its own");
             return Err(Error::at(&place, Problem::Rule(rule)));
@@ -139,8 +153,7 @@ mod tests {
 
     #[test]
     fn sections_comments_spaces_and_includes() {
-        let text =
-            "; c\n# c\n\n[global]\n bs = 8k \nnorandommap\n[one two] ; c\nrw=read\ninclude more.fio\nsize=${S}m\n";
+        let text = "; c\n# c\n\n[global]\n bs = 8k \nnorandommap\n[one two] ; c\nrw=read\t; d # e\ninclude more.fio # f\nsize=${S}m\n";
         let world = Given::default().with_variable("S", "4").with_text("d/a.fio", text);
         let world = world.with_text("d/more.fio", "iodepth=$ncpus\ninclude /abs.fio").with_text("/abs.fio", "direct=1");
         let expected = ["global: bs=8k norandommap", "one two: rw=read iodepth=4 direct=1 size=4m"];
@@ -156,6 +169,7 @@ mod tests {
             ("[ ]\n", "a section needs a name"),
             ("[x] y\n", "stands behind a section's head"),
             ("[globals]\n", "fio takes [globals] for [global]"),
+            ("[x]\nfilename=a#b\n", "d/a.fio:2 [x]: fio takes \"#b\" for a comment"),
             ("[x]\nsize=${A\n", "d/a.fio:2 [x]: \"${A\""),
             ("[x]\ninclude none\n", "d/a.fio:2 [x]: cannot read d/none"),
             ("[x]\ninclude a.fio\n", "no sections"),

@@ -79,9 +79,6 @@ fn factor_of_fio(unit: &str, base: KbBase) -> u64 {
 
 /// Why a number with this unit is refused, and what was probably meant.
 fn correction(given: &str, number: u64, unit: &str, base: KbBase) -> String {
-    if unit.trim_start_matches(|c: char| c.is_ascii_alphabetic()).trim_start().starts_with([';', '#']) {
-        return "holds a comment; fio has none behind a value, so give it a line of its own".into();
-    }
     let lower = unit.to_ascii_lowercase();
     let letter = lower.chars().next().unwrap_or_default();
     let power = POWERS.iter().find(|(l, _)| *l == letter).map(|(_, power)| *power);

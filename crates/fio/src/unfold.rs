@@ -50,6 +50,8 @@ pub fn unfold(scripts: &[Script], flags: &Flags, world: &dyn World) -> Result<Un
         for section in &script.sections {
             if section.is_global {
                 unfolding.set(&mut template, &section.settings)?;
+                // fio neither applies nor shows a name that a global section gives.
+                template.given.retain(|(name, _)| name != "name");
                 unfolding.found.global = template.given.clone();
                 continue;
             }

@@ -12,7 +12,8 @@ pub(super) const OPTIONS: &[Definition] = &[
         o.course.numjobs = v.count(1)?;
         Ok(())
     }),
-    option("thread", Form::Flag, "threads in place of processes", |_, v| v.flag().map(drop)),
+    option("thread", Form::Flag, "threads in place of processes; here always threads", |_, v| v.flag().map(drop))
+        .also(&["threads"]),
     option("stonewall", Form::Flag, "starts after all jobs before it ended, and begins a group", |o, v| {
         o.course.stonewall = v.flag()?;
         Ok(())

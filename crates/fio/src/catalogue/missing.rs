@@ -58,6 +58,22 @@ pub(super) const OPTIONS: &[(&[&str], &str)] = &[
     (&["write_hint"], "there is no nearest one"),
     (&["hugepage-size"], "buffers are one mapping that the kernel may back with huge pages by itself"),
     (&["gtod_cpu"], "the clock is read once a batch, which needs no processor of its own"),
+    (&["log_window_value"], "a row of a log is an average; the nearest is log_avg_msec"),
+    (
+        &["log_issue_time", "job_start_clock_id"],
+        "times of logs count from the start of measuring, or with log_unix_epoch from 1970",
+    ),
+    (&["thinkcycles"], "the nearest is thinktime_spin"),
+    (&["num_range"], "a trim has one range"),
+    (&["ramp_size"], "the nearest is ramp_time"),
+    (
+        &["verify_header_seed", "verify_write_sequence"],
+        "headers are always checked, with a job's generation in place of a seed",
+    ),
+    (&["write_mode", "readfua", "writefua"], "the nearest is sync=dsync"),
+    (&["sprandom", "sprandom_op", "spr_op"], "fill the device with rw=randwrite first"),
+    (&["filetype"], "what a path is is found by looking at it"),
+    (&["ioengine_so_path"], "engines cannot be loaded"),
     (&["log_max_value"], "the nearest are percentiles, or a log of each request with log_avg_msec=0"),
     (
         &["log_compression", "log_compression_cpus", "log_store_compressed"],
@@ -67,6 +83,7 @@ pub(super) const OPTIONS: &[(&[&str], &str)] = &[
     (&["block_error_percentiles"], "failures are counted by kind in every report"),
     (&["dedupe_working_set_percentage", "dedupe_global"], "the nearest is dedupe_percentage, which each job meets"),
     (&["profile"], "write the job out"),
+    (&["rwmixcycle"], "fio dropped it too: each request of a mix is drawn, so leave it out"),
     (&["cgroup", "cgroup_weight", "cgroup_nodelete", "uid", "gid"], "start seawall in that group or as that user"),
     (&["flow", "flow_id", "flow_watermark", "flow_sleep"], "the nearest is rate_iops, which holds a share exactly"),
     (

@@ -64,7 +64,7 @@ pub(super) const OPTIONS: &[Definition] = &[
         Ok(())
     }),
     option("random_distribution", Form::Text("zipf:1.2"), "how random places are spread", |o, v| {
-        let given = v.triple(distribution)?;
+        let given = distributions(v)?;
         o.pattern.distribution =
             PerDirection::from_fn(|direction| given[direction].clone().unwrap_or(Distribution::Uniform));
         Ok(())
@@ -187,11 +187,19 @@ fn shares(given: &[Option<u32>]) -> Result<Vec<u32>, String> {
     Ok(given.iter().map(fill).collect())
 }
 
+/// The name of zones stands once, in front of all directions: `zoned:50/5:50/95,20/10:80/90`.
+fn distributions(v: Value<'_>) -> Result<Triple<Distribution>, String> {
+    match v.text().split_once(':') {
+        Some((name @ ("zoned" | "zoned_abs"), rest)) => {
+            let one = |v: Value<'_>| zones(v, name == "zoned_abs").map(Distribution::Zoned);
+            v.part(rest).triple(one)
+        }
+        _ => v.triple(distribution),
+    }
+}
+
 fn distribution(v: Value<'_>) -> Result<Distribution, String> {
     let (name, rest) = v.text().split_once(':').unwrap_or((v.text(), ""));
-    if matches!(name, "zoned" | "zoned_abs") {
-        return zones(v.part(rest), name == "zoned_abs").map(Distribution::Zoned);
-    }
     let mut numbers = rest.split(':').filter(|text| !text.is_empty()).map(|text| v.part(text).fraction());
     let (number, center) = (numbers.next().transpose()?, numbers.next().transpose()?);
     if center.is_some_and(|center| !(0.0..=1.0).contains(&center)) {
@@ -331,6 +339,9 @@ mod tests {
         assert_eq!(one("zoned:60/10:/"), Ok(Distribution::Zoned(vec![zone(60, 10), zone(40, 90)])));
         let bytes = |access_percent, g| Zone { access_percent, length: Amount::Bytes(block::Bytes::gib(g)) };
         assert_eq!(one("zoned_abs:60/10g:40/20g"), Ok(Distribution::Zoned(vec![bytes(60, 10), bytes(40, 20)])));
+        let apart = set("random_distribution", "zoned:60/10:/,50/50:50/50").unwrap().pattern.distribution;
+        assert_eq!(apart.write, Distribution::Zoned(vec![zone(50, 50), zone(50, 50)]));
+        assert_eq!(apart.read, Distribution::Zoned(vec![zone(60, 10), zone(40, 90)]));
         for wrong in [
             "zipf:1",
             "zipf:0",

@@ -8,7 +8,7 @@ use crate::options::ReportOptions;
 use block::Span;
 use stats::Histogram;
 use stats::job::{DirectionOutcome, DiskUse, JobOutcome, Slice, SteadyReport};
-use workload::job::SteadyFigure;
+use workload::job::{SteadyCheck, SteadyFigure, SteadyLimit};
 
 impl Report<'_> {
     /// `--output-format=json`.
@@ -240,7 +240,7 @@ fn steadystate(steady: &SteadyReport, entry: &Entry<'_>) -> Json {
     let percent = if mean == 0.0 { 0.0 } else { deviation / mean * 100.0 };
     let duration = entry.job.options.course.steady_duration;
     Json::object([
-        ("ss", Json::text(&steady.rule)),
+        ("ss", Json::text(steady_option(entry))),
         ("duration", Json::from(duration.as_nanos() / 1_000_000_000)),
         ("attained", Json::from(u64::from(steady.reached))),
         ("criterion", Json::text(format!("{percent:.6}%"))),
@@ -248,6 +248,25 @@ fn steadystate(steady: &SteadyReport, entry: &Entry<'_>) -> Json {
         ("slope", Json::Real(stats::job::line_rise(rounds))),
         ("data", steady_data(steady, entry)),
     ])
+}
+
+/// The rule as its option is typed.
+fn steady_option(entry: &Entry<'_>) -> String {
+    let Some(steady) = entry.job.options.course.steady else { return String::new() };
+    let figure = match steady.figure {
+        SteadyFigure::Iops => "iops",
+        SteadyFigure::Throughput => "bw",
+        SteadyFigure::Latency => "lat",
+    };
+    let limit = |limit| match limit {
+        SteadyLimit::Percent(percent) => format!("{percent:.6}%"),
+        SteadyLimit::Absolute(value) => format!("{value:.6}"),
+    };
+    match steady.check {
+        SteadyCheck::Deviation(most) => format!("{figure}:{}", limit(most)),
+        SteadyCheck::Slope(most) => format!("{figure}_slope:{}", limit(most)),
+        SteadyCheck::Snia { .. } => format!("snia_{figure}"),
+    }
 }
 
 /// IOPS and bytes a second of the rounds: the judged figure as it was judged, the other from the slices of the same time.

@@ -263,7 +263,8 @@ fn coarse(lines: &mut Vec<String>, entry: &Entry<'_>) {
         [("nsec", &bounds, &latencies.ns[..]), ("usec", &bounds, &latencies.us[..]), ("msec", &long, &latencies.ms[..])]
     {
         let cells = names.iter().zip(shares).filter(|(_, share)| **share > 0.0);
-        let cells: Vec<String> = cells.map(|(name, share)| format!("{name}={share:3.2}%")).collect();
+        // What occurred is never shown as none at all; so fio has it, here and with depths.
+        let cells: Vec<String> = cells.map(|(name, share)| format!("{name}={:3.2}%", share.max(0.01))).collect();
         lines.extend(cells.chunks(5).map(|row| format!("  lat ({unit})   : {}", row.join(", "))));
     }
 }
@@ -282,7 +283,8 @@ fn course(lines: &mut Vec<String>, entry: &Entry<'_>) {
         usage.faults_minor
     ));
     let row = |names: &[&str], shares: [f64; 7]| {
-        let cells = names.iter().zip(shares).map(|(name, share)| format!("{name}={share:3.1}%"));
+        let shown = |share: f64| if share > 0.0 { share.max(0.1) } else { share };
+        let cells = names.iter().zip(shares).map(|(name, share)| format!("{name}={:3.1}%", shown(share)));
         cells.collect::<Vec<_>>().join(", ")
     };
     lines.push(format!("  IO depths    : {}", row(&shares::DEPTHS, shares::depths(&outcome.depth))));

@@ -97,6 +97,7 @@ fn job_files_become_the_same_command_line() {
         "[a]\nfilename=f\nsize=1m\nkb_base=1000\nbs=4k\n",
         "[j]\ninclude inc.fio\nsize=1m\n",
         "[j]\nsize=$pagesize\n",
+        "[j] ; head\nsize=1m\t; size\niodepth=4 # four\n[k]# next\nsize=1m\nthread\n",
     ];
     std::fs::write(folder.join("inc.fio"), "rw=write\nbsrange=4k-8k\n").unwrap();
     for text in files {
@@ -166,6 +167,7 @@ fn no_key_of_fios_json_is_missing() {
         let outcomes = outcomes(&invocation);
         let ours: Value = serde_json::from_str(&report(&invocation, &outcomes).outputs()).unwrap();
         let missing = missing_keys("", &theirs, &ours);
+        assert_eq!(ours["jobs"][0]["steadystate"]["ss"], theirs["jobs"][0]["steadystate"]["ss"], "{line}");
         assert_eq!(missing, BTreeSet::new(), "{line}");
     }
 }

@@ -42,10 +42,6 @@ fn job_files() {
             "jobs/a.fio:3 [a]: runtime=5min: fio reads this as 5 s; write 5m (--strict-fio copies fio)",
         ),
         (
-            "[a]\nsize=1m\niodepth=4 ; four\n",
-            "jobs/a.fio:3 [a]: iodepth=4 ; four: holds a comment; fio has none behind a value, so give it a line of its own",
-        ),
-        (
             "[a]\nsize=1m\nrate=1m\nrate_iops=100\n",
             "jobs/a.fio:1 [a]: has rate=1048576 and rate_iops=100 for the same direction; only one of them can set the pace",
         ),
