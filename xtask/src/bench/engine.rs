@@ -361,7 +361,7 @@ fn verdict(figure: Figure, bound: Bound, ours: f64, theirs: f64) -> String {
     let (name, scale, unit) = match figure {
         Figure::Iops => ("IOPS", 1.0, ""),
         Figure::P50 => ("p50", 1e6, " µs"),
-        Figure::P99 => ("p99", 1e6, " µs"),
+        Figure::P99 => ("p99", 1e3, " ms"),
         Figure::Cpu => ("CPU a request", 1e6, " µs"),
         Figure::UserCpu => ("user CPU a MiB", 1e6, " µs"),
         Figure::Wall => ("start to end", 1e3, " ms"),
