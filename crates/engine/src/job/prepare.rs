@@ -281,7 +281,7 @@ impl Prepared {
 
 /// A worker's ring for these jobs: room for all that can be in flight, and no more memory than that.
 pub(crate) fn io_settings(jobs: &[Prepared]) -> IoSettings {
-    let (mut slab, mut in_flight, mut files, mut direct) = (0u64, 0u64, 0u32, 0u64);
+    let (mut slab, mut in_flight, mut files, mut ring, mut direct) = (0u64, 0u64, 0u32, 0u64, false);
     for Prepared { spec, files: own, .. } in jobs {
         let depth = u64::from(spec.pacing.depth.max(1));
         let block = u64::from(spec.reach.most_block()).next_power_of_two().max(4096);
@@ -297,8 +297,9 @@ pub(crate) fn io_settings(jobs: &[Prepared]) -> IoSettings {
         slab += bytes + extra;
         in_flight += depth + 4 + own.len() as u64;
         files += own.len() as u32 + 1;
-        if spec.direct && spec.engine == EngineKind::Uring && matches!(spec.place, Place::Files(_)) {
-            direct += bytes;
+        if spec.engine == EngineKind::Uring && matches!(spec.place, Place::Files(_)) {
+            ring += bytes;
+            direct |= spec.direct;
         }
     }
     IoSettings {
@@ -306,13 +307,18 @@ pub(crate) fn io_settings(jobs: &[Prepared]) -> IoSettings {
         entries: in_flight.next_power_of_two().clamp(8, 4096) as u32,
         in_flight: in_flight.clamp(1, 1 << 20) as u32,
         slab: Bytes(slab.max(4096)),
-        // Pinning costs half a millisecond a MiB at the start, and helps small direct requests only.
-        registered: Bytes(direct.min(REGISTERED_MOST)),
+        // Pinning costs half a millisecond a MiB at the start, and helps small requests only.
+        registered: Bytes(ring.min(REGISTERED_MOST)),
+        burst: if direct { DIRECT_BURST } else { u32::MAX },
         files: files.min(32768),
         threads: 16,
         ..IoSettings::default()
     }
 }
+
+/// Direct requests that one call hands over: the disk works on the first while the kernel still prepares the others. On a
+/// virtio disk at depth 32 eight did a tenth more than all at once, at no more processor time each.
+const DIRECT_BURST: u32 = 8;
 
 /// At most so much of a worker's buffers is registered.
 const REGISTERED_MOST: u64 = 16 << 20;

@@ -50,6 +50,8 @@ pub trait Watch {
 /// Something is wrong with a job or its files, and nothing was run.
 pub fn run(specs: &[JobSpec], settings: &RunSettings, watch: &mut dyn Watch) -> Result<Vec<JobOutcome>, SetupError> {
     let jobs = prepare(specs, settings, watch)?;
+    // Each job opens its own copy of each of its files.
+    uring::usage::raise_file_limit();
     let clock = Clock::new();
     let start = clock.now();
     let board = Arc::new(Board::new(specs.iter().map(|spec| spec.name.clone()), start));
