@@ -9,12 +9,15 @@
 //! Formatting for people is the business of `record`; nothing here reads a clock.
 
 mod criterion;
+mod direction;
 mod histogram;
+pub mod job;
 mod judge;
 mod recording;
 mod window;
 
 pub use criterion::{Criterion, Outcome, Verdict};
+pub use direction::{Direction, PerDirection};
 pub use histogram::{Histogram, Summary};
 pub use recording::{
     Counts, HeldBy, Interval, LimitsInForce, Machine, ObjectRecord, Origin, Phase, Recording, Scale, Tally, Waits,

@@ -41,6 +41,13 @@ pub fn allocate(file: &File, at: u64, len: u64) -> io::Result<()> {
     }
 }
 
+/// Asks the system to forget what it holds of a file in the page cache; what is not yet on the disk stays.
+pub fn drop_cache(file: &File) -> io::Result<()> {
+    // SAFETY: no memory is passed; the descriptor is open. Length 0 is the whole file.
+    let error = unsafe { libc::posix_fadvise64(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
+    if error == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(error)) }
+}
+
 /// Whether the file system can give a part of this file back. The answer comes from trying it beyond the file's end,
 /// where nothing can be lost. For files, not for block devices.
 pub fn can_punch(file: &File) -> io::Result<bool> {
@@ -50,6 +57,11 @@ pub fn can_punch(file: &File) -> io::Result<bool> {
         Err(error) if matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::ENOSYS)) => Ok(false),
         Err(error) => Err(error),
     }
+}
+
+/// Gives the space of a range back; it reads as zeroes afterwards.
+pub fn punch(file: &File, at: u64, len: u64) -> io::Result<()> {
+    change_space(file, libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE, at, len)
 }
 
 /// Which parts of `at..at + len` have space behind them, in order and without gaps; at most `limit` runs, so the answer
