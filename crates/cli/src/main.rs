@@ -5,6 +5,7 @@
 
 mod command;
 mod complaint;
+mod dataset;
 mod fresh_pool;
 mod interrupt;
 mod machine;
@@ -36,6 +37,7 @@ enum Command {
     Simulate(command::simulate::Simulate),
     Serve(command::serve::Serve),
     Shell(command::shell::Shell),
+    Dgen(command::dgen::Dgen),
 }
 
 /// The answer of a command that did what was asked.
@@ -56,6 +58,7 @@ fn main() -> ExitCode {
         Command::Simulate(simulate) => simulate.run(),
         Command::Serve(serve) => serve.run(),
         Command::Shell(shell) => shell.run(),
+        Command::Dgen(dgen) => dgen.run(),
     };
     match result {
         Ok(Answer::Yes) => ExitCode::SUCCESS,

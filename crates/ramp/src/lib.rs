@@ -17,6 +17,7 @@ mod burst;
 mod content;
 mod criteria;
 mod cycle;
+mod dataset;
 mod grammar;
 mod ladder;
 mod machine;
@@ -28,6 +29,7 @@ pub use burst::Burst;
 pub use content::{Identity, Recipe, Wrong};
 pub use criteria::{Criteria, CriteriaError, Criterion, Figure, Judgement, Limit, Outcome};
 pub use cycle::{Cycle, cycles_csv, cycles_header};
+pub use dataset::{Dataset, FillPlan, ManifestError, Room};
 pub use grammar::{GrammarError, Invocation, help};
 pub use ladder::{Ladder, Load};
 pub use machine::{
