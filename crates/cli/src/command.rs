@@ -2,6 +2,7 @@
 
 pub mod demo;
 pub mod dgen;
+pub mod ramp;
 pub mod run;
 pub mod serve;
 pub mod shell;

@@ -47,9 +47,7 @@ fn open(path: &Path, write: bool) -> Result<std::fs::File> {
     let direct = uring::disk::open(path, opening(uring::disk::Cache::Direct));
     let disk = match direct {
         Ok(disk) if disk.align as u64 <= 4096 => Ok(disk),
-        Err(uring::disk::OpenError::NoDirect(_)) | Ok(_) => {
-            uring::disk::open(path, opening(uring::disk::Cache::Page))
-        }
+        Err(uring::disk::OpenError::NoDirect(_)) | Ok(_) => uring::disk::open(path, opening(uring::disk::Cache::Page)),
         Err(error) => Err(error),
     }?;
     Ok(disk.file)

@@ -10,6 +10,7 @@ mod fresh_pool;
 mod interrupt;
 mod machine;
 mod play;
+mod ramping;
 mod scale;
 mod stage;
 mod terminal;
@@ -38,6 +39,7 @@ enum Command {
     Serve(command::serve::Serve),
     Shell(command::shell::Shell),
     Dgen(command::dgen::Dgen),
+    Ramp(command::ramp::Ramp),
 }
 
 /// The answer of a command that did what was asked.
@@ -59,6 +61,7 @@ fn main() -> ExitCode {
         Command::Serve(serve) => serve.run(),
         Command::Shell(shell) => shell.run(),
         Command::Dgen(dgen) => dgen.run(),
+        Command::Ramp(ramp) => ramp.run(),
     };
     match result {
         Ok(Answer::Yes) => ExitCode::SUCCESS,

@@ -122,8 +122,7 @@ fn metadata(bytes: u64) -> u64 {
 mod tests {
     use super::*;
 
-    const DATA: Dataset =
-        Dataset { recipe: Recipe { seed: 5, compress_percent: 40, duplicate_percent: 10 }, jobs: 4 };
+    const DATA: Dataset = Dataset { recipe: Recipe { seed: 5, compress_percent: 40, duplicate_percent: 10 }, jobs: 4 };
 
     #[test]
     fn a_manifest_is_read_back_and_a_damaged_one_is_refused() {

@@ -163,7 +163,7 @@ impl Machine {
     }
 
     /// Drives the run to its end; `watch` is shown how it stands about every `every`, and ends it by returning false.
-    pub fn run(mut self, driver: &mut dyn Driver, every: Span, mut watch: impl FnMut(&Progress) -> bool) -> Outcome {
+    pub fn run(mut self, driver: &mut dyn Driver, every: Span, watch: &mut dyn FnMut(&Progress) -> bool) -> Outcome {
         let mut now = driver.now();
         let mut next_look = now + every;
         loop {

@@ -38,7 +38,7 @@ fn play(settings: &Settings, model: Model) -> RunOutcome {
     let mut clock = VirtualClock::new();
     let setup = RunSetup::of(settings, 0);
     let machine = Machine::new(device, Box::new(NoContents), layout, &load, &setup, clock.now()).unwrap();
-    machine.run(&mut clock, Span::from_secs(60), |_| true)
+    machine.run(&mut clock, Span::from_secs(60), &mut |_| true)
 }
 
 /// 75 000 IOPS for 30 minutes on 64 servers of 100 µs (640 000 a second): 101 million reads and 33 million writes.
@@ -171,7 +171,7 @@ fn a_stopped_run_keeps_what_it_has() {
     let setup = RunSetup::of(&settings, 0);
     let load = settings.loads()[0];
     let machine = Machine::new(device, Box::new(NoContents), layout, &load, &setup, Time::ZERO).unwrap();
-    let outcome = machine.run(&mut clock, Span::SECOND, |progress| progress.elapsed < Span::from_secs(100));
+    let outcome = machine.run(&mut clock, Span::SECOND, &mut |progress| progress.elapsed < Span::from_secs(100));
     assert!(outcome.cut_short && outcome.cycles.len() == 1);
     assert!((Span::from_secs(100)..Span::from_secs(101)).contains(&outcome.elapsed), "{}", outcome.elapsed);
     assert!((74_900..75_100).contains(&outcome.reads), "{}", outcome.reads);

@@ -83,7 +83,10 @@ impl Dgen {
             );
         }
         if plan.reserve_in_the_way {
-            eprintln!("seawall: note: {} % would reach into the space kept for root; filling what is left", self.pctfull);
+            eprintln!(
+                "seawall: note: {} % would reach into the space kept for root; filling what is left",
+                self.pctfull
+            );
         }
         if found.is_none() {
             let manifest = folder.join(Dataset::MANIFEST);

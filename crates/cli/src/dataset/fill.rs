@@ -39,7 +39,8 @@ pub fn fill(folder: &Path, dataset: &Dataset, blocks: u64, used_at_most: u64, wa
     let threads = cores.min(dataset.jobs as usize).max(1);
     let outcomes: Vec<Result<()>> = std::thread::scope(|scope| {
         let running: Vec<_> = (0..threads).map(|_| scope.spawn(|| jobs(&shared))).collect();
-        let ended = |thread: std::thread::ScopedJoinHandle<'_, _>| thread.join().unwrap_or(Err(anyhow!("a thread died")));
+        let ended =
+            |thread: std::thread::ScopedJoinHandle<'_, _>| thread.join().unwrap_or(Err(anyhow!("a thread died")));
         running.into_iter().map(ended).collect()
     });
     outcomes.into_iter().collect::<Result<Vec<()>>>()?;
