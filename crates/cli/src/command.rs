@@ -1,5 +1,6 @@
 //! The commands, one file each: what was typed, what it means, and the call that does it.
 
+pub mod advise;
 pub mod demo;
 pub mod dgen;
 pub mod ramp;

@@ -40,6 +40,7 @@ enum Command {
     Shell(command::shell::Shell),
     Dgen(command::dgen::Dgen),
     Ramp(command::ramp::Ramp),
+    Advise(command::advise::Advise),
 }
 
 /// The answer of a command that did what was asked.
@@ -62,6 +63,7 @@ fn main() -> ExitCode {
         Command::Shell(shell) => shell.run(),
         Command::Dgen(dgen) => dgen.run(),
         Command::Ramp(ramp) => ramp.run(),
+        Command::Advise(advise) => advise.run(),
     };
     match result {
         Ok(Answer::Yes) => ExitCode::SUCCESS,

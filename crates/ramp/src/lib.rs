@@ -13,6 +13,7 @@
 //! (WIJ) and then to its places. A cycle has to end within 45 s. Nothing here reads a clock or touches a file: the same
 //! machine runs on the wall clock and on a virtual one.
 
+mod advice;
 mod burst;
 mod content;
 mod criteria;
@@ -25,6 +26,7 @@ mod reads;
 mod settings;
 mod summary;
 
+pub use advice::{Advice, AdviceError, Need, Policy, iops_of_references, references_of};
 pub use burst::Burst;
 pub use content::{Identity, Recipe, Wrong};
 pub use criteria::{Criteria, CriteriaError, Criterion, Figure, Judgement, Limit, Outcome};

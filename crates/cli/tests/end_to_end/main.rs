@@ -6,14 +6,17 @@
 mod bad_input;
 mod ceiling;
 mod demo;
+mod dgen;
 mod durability;
 mod fio;
 mod full_disk;
 mod interrupt;
 mod libnbd;
+mod loop_mount;
 mod page;
 mod plan;
 mod qemu;
+mod ramp;
 mod requires;
 mod results;
 mod running;
