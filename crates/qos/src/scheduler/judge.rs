@@ -82,6 +82,7 @@ struct Sums {
     memory: f64,
     slow: f64,
     judged: u32,
+    guessed: u32,
     pending: u32,
     served: f64,
     needed: f64,
@@ -97,6 +98,7 @@ impl Default for Sums {
             memory: 0.0,
             slow: f64::INFINITY,
             judged: 0,
+            guessed: 0,
             pending: 0,
             served: 0.0,
             needed: 0.0,
@@ -166,9 +168,11 @@ impl Floors {
         }
     }
 
-    /// Adds to what is promised, or takes away from it.
+    /// Adds to what is promised, or takes away from it. A floor of both kinds is met by the one reached first: only its
+    /// operations are a promise that adds up.
     pub fn promise(&mut self, floor: Floor, more: bool) {
-        for (sum, rate) in [(&mut self.iops, floor.iops.map(|r| r.0)), (&mut self.bytes, floor.bytes.map(|r| r.0))] {
+        let bytes = floor.bytes.filter(|_| floor.iops.is_none());
+        for (sum, rate) in [(&mut self.iops, floor.iops.map(|r| r.0)), (&mut self.bytes, bytes.map(|r| r.0))] {
             let rate = rate.unwrap_or(0);
             *sum = if more { sum.saturating_add(rate) } else { sum.saturating_sub(rate) };
         }
@@ -294,6 +298,7 @@ impl Floors {
             request: operations(flow.best_effort_done as f64) / flow.best_effort_completions.max(1) as f64,
             best_effort_max: operations(flow.best_effort_max as f64),
             judged: sums.judged,
+            guessed: sums.guessed,
             pending: sums.pending,
             scaled: self.phi < 1.0,
         }
@@ -392,7 +397,11 @@ impl Scheduler {
         match standing {
             Standing::Got(got) => self.note(floor, got),
             Standing::Pending => self.floors.sums.pending += 1,
-            Standing::Content => self.floors.sums.room = self.floors.sums.room.min(self.guarantees[floor].guess(phi)),
+            Standing::Content => {
+                let guess = self.guarantees[floor].guess(phi);
+                self.floors.sums.room = self.floors.sums.room.min(guess);
+                self.floors.sums.guessed += 1;
+            }
         }
         let guarantee = &mut self.guarantees[floor];
         if guarantee.retime(now, phi, false) && guarantee.spot == Spot::Listed {

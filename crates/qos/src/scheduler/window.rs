@@ -49,14 +49,16 @@ pub(crate) struct Round {
     /// Floors judged in this round, and floors that want something but cannot be judged yet.
     pub judged: u32,
     pub pending: u32,
+    /// Floors whose owners ask at leisure: what room they have is a guess.
+    pub guessed: u32,
     /// The floors are scaled down already.
     pub scaled: bool,
 }
 
 impl Round {
-    /// Floors that have so much room do not feel what is in flight. Nobody judged is no room known.
+    /// Floors that have so much room do not feel what is in flight: their requests wait elsewhere most of the time.
     pub fn has_ample_room(&self) -> bool {
-        self.room >= 8.0 && self.room < f64::INFINITY
+        self.room >= 8.0 && self.judged > 0 && self.guessed + self.pending == 0
     }
 }
 
@@ -112,6 +114,8 @@ impl Window {
     const AIM: f64 = 1.015;
     /// Rounds at the bottom before the floor's own reasons are looked into.
     const PATIENCE: u32 = 6;
+    /// Fewer in flight than this do not fill a device that somebody promised floors on.
+    const FEW: f64 = 32.0;
     /// A level with so many completions can be compared with the next.
     const SAMPLES: f64 = 48.0;
 
@@ -207,6 +211,11 @@ impl Window {
     }
 
     fn start_climb(&mut self, round: &Round) -> Verdict {
+        if round.best_effort_max < 1.0 && round.in_flight < Window::FEW {
+            // Nobody else to climb with, and so few requests that the device is hardly full of them.
+            self.phase = Phase::Follow;
+            return Verdict::TooShallow;
+        }
         self.bottom = round.best_effort / round.in_flight.max(1e-9);
         self.phase = Phase::Climb { below: round.total, levels: 0 };
         self.step_up(round);
