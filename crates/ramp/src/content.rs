@@ -72,7 +72,7 @@ impl Recipe {
     /// When `bytes` is no whole block.
     pub fn write(&self, bytes: &mut [u8], identity: Identity) {
         assert_eq!(bytes.len() as u64, BLOCK, "a block of the database is 8 KiB");
-        let seed = mix(self.seed ^ mix(identity.job) ^ mix(!identity.block) ^ mix(identity.generation << 1 | 1));
+        let seed = mix(self.seed ^ mix(identity.job) ^ mix(!identity.block) ^ mix((identity.generation << 1) | 1));
         self.body(bytes, seed);
         let words = [identity.job, identity.block, identity.generation, seed];
         bytes[..4].copy_from_slice(MAGIC);
@@ -122,7 +122,7 @@ impl Recipe {
         while block > 0 {
             let draw = mix(self.seed.rotate_left(17) ^ mix(job ^ 0x0dd5) ^ mix(block));
             // The low half decides, the whole picks.
-            if (draw & 0xffff_ffff) * 100 >> 32 >= u64::from(self.duplicate_percent) {
+            if ((draw & 0xffff_ffff) * 100) >> 32 >= u64::from(self.duplicate_percent) {
                 return block;
             }
             block = ((u128::from(mix(draw)) * u128::from(block)) >> 64) as u64;

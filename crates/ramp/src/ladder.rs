@@ -23,8 +23,11 @@ impl Ladder {
     /// 150 000 begins with 82 500.
     pub fn targets(&self) -> Vec<u64> {
         let range = u128::from(self.max.saturating_sub(self.min));
-        let place =
-            |number: u64, of: u64| self.min + ((range * u128::from(number) * 2 / u128::from(of) + 1) / 2) as u64;
+        // Rounded to the nearest.
+        let place = |number: u64, of: u64| {
+            let of = u128::from(of);
+            self.min + ((range * u128::from(number) + of / 2) / of) as u64
+        };
         let runs = u64::from(self.runs);
         match (self.steps, runs) {
             (_, 1) => vec![self.max],

@@ -22,6 +22,7 @@ mod dataset;
 mod grammar;
 mod ladder;
 mod machine;
+mod page;
 mod reads;
 mod settings;
 mod summary;
@@ -38,6 +39,7 @@ pub use machine::{
     Buffers, Contents, DataFile, Failure, Layout, Machine, NoContents, Outcome as RunOutcome, Phase, Place, Progress,
     RunSetup, Second, SetupError,
 };
+pub use page::page;
 pub use reads::Schedule;
 pub use settings::{Accounting, Constants, Settings, SettingsError, Steps};
 pub use summary::{HEADER, Row, next_number, summary_csv};

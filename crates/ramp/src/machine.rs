@@ -284,7 +284,7 @@ impl Machine {
         self.outcome.lateness.record(response.saturating_sub(completion.service + completion.queued));
         let second = self.second(completion.end);
         second.reads += 1;
-        second.response = second.response + response;
+        second.response += response;
     }
 
     fn write_ended(&mut self, completion: &Completion) {

@@ -77,8 +77,16 @@ fn ramp_up(invocation: &Invocation, settings: &Settings) -> Result<Answer> {
     let loads = settings.loads();
     let mut standing = Standing::begin(outputs.folder(), stop, loads.len(), invocation.quiet)?;
     notes(settings, &storage, invocation.page_cache).iter().for_each(|note| eprintln!("seawall: note: {note}"));
-    let mut ramp =
-        Ramping { settings, criteria, storage, outputs, runs: Vec::new(), worst: None, backend: String::new() };
+    let mut ramp = Ramping {
+        settings,
+        criteria,
+        storage,
+        outputs,
+        runs: Vec::new(),
+        rows: Vec::new(),
+        worst: None,
+        backend: String::new(),
+    };
     let started = unix_ms();
     let result = ramp.all(&loads, &mut standing);
     drop(standing);
@@ -101,6 +109,7 @@ struct Ramping<'a> {
     storage: Storage,
     outputs: Outputs,
     runs: Vec<RunOutcome>,
+    rows: Vec<Row>,
     worst: Option<Outcome>,
     backend: String,
 }
@@ -171,7 +180,8 @@ impl Ramping<'_> {
             ));
         }
         self.runs.push(outcome);
-        Ok(())
+        self.rows.push(row);
+        self.outputs.page(&ramp::page(self.settings, &self.rows, &self.runs))
     }
 
     fn save(&self, path: &Path, started_unix_ms: u64) -> Result<()> {

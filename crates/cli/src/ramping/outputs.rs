@@ -44,6 +44,12 @@ impl Outputs {
         self.append("cycles.csv", cycles_header(), &cycles_csv(row.run, cycles, period))
     }
 
+    /// Writes the page of the runs so far.
+    pub fn page(&self, page: &str) -> Result<()> {
+        let path = self.folder.join("page.html");
+        std::fs::write(&path, page).with_context(|| path.display().to_string())
+    }
+
     fn append(&self, name: &str, header: &str, lines: &str) -> Result<()> {
         let path = self.folder.join(name);
         let write = || {

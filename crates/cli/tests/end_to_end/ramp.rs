@@ -68,6 +68,8 @@ fn a_short_ramp_leaves_what_the_block_layer_counted() {
     let verified = run(seawall(mount.point()).args(["dgen", "--directory", ".", "--verify"]));
     assert_eq!(verified.code, Some(0), "{}{}", verified.out, verified.err);
     assert!(mount.beside().join("results.db").is_file());
+    let page = std::fs::read_to_string(mount.beside().join("out/page.html")).unwrap();
+    assert!(page.matches("<svg").count() == 3 && page.contains("Not comparable"), "{page}");
 }
 
 /// No cycle in the run: nothing can be said, exit code 2, and the row is kept.
