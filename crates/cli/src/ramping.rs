@@ -9,5 +9,5 @@ mod storage;
 
 pub use outputs::Outputs;
 pub use recording::recording;
-pub use standing::{Standing, ask_to_stop, said};
+pub use standing::{Standing, ask_to_stop, must_be_free, said};
 pub use storage::Storage;

@@ -1,7 +1,9 @@
 //! Whole runs in virtual time, over simulated devices: the machine that runs on the wall clock, minutes in moments.
 
 use array::{DeviceSpec, Model, ParallelServers, VirtualClock};
-use block::{Bytes, Driver, ObjectId, Span, Time};
+use block::{
+    Bytes, Completion, Driver, Fault, ObjectId, OpKind, Request, Span, Submitted, Target, Ticket, Time, Traits, Wakeup,
+};
 use ramp::{
     Accounting, BLOCK, Constants, Criteria, DataFile, Ladder, Layout, Load, Machine, NoContents, Outcome, Row,
     RunOutcome, RunSetup, Settings, Steps,
@@ -190,6 +192,55 @@ fn a_stopped_run_keeps_what_it_has() {
     assert!(outcome.cut_short && outcome.cycles.len() == 1);
     assert!((Span::from_secs(100)..Span::from_secs(101)).contains(&outcome.elapsed), "{}", outcome.elapsed);
     assert!((74_900..75_100).contains(&outcome.reads), "{}", outcome.reads);
+}
+
+/// Storage that fails its request number `left + 1` and all later ones.
+struct Dying {
+    inner: Box<dyn Target>,
+    left: u64,
+    failed: Vec<Completion>,
+}
+
+impl Target for Dying {
+    fn traits(&self) -> Traits {
+        self.inner.traits()
+    }
+    fn submit(&mut self, now: Time, request: Request) -> Submitted {
+        if self.left > 0 {
+            self.left -= 1;
+            return self.inner.submit(now, request);
+        }
+        self.failed.push(Completion::refuse(request, now, Fault::Io));
+        Submitted::Taken(Ticket(0))
+    }
+    fn poll(&mut self, now: Time, out: &mut Vec<Completion>) {
+        out.append(&mut self.failed);
+        self.inner.poll(now, out);
+    }
+    fn next_wakeup(&self) -> Wakeup {
+        if self.failed.is_empty() { self.inner.next_wakeup() } else { Wakeup::Now }
+    }
+    fn cancel(&mut self, now: Time, ticket: Ticket) {
+        self.inner.cancel(now, ticket);
+    }
+}
+
+/// Storage that dies ends the run at once, and the outcome says what failed and when: 750 reads a second, so the 7501st
+/// is due at 10 s. What was in flight still ends.
+#[test]
+fn storage_that_dies_ends_the_run() {
+    let settings = settings(1000);
+    let inner = DeviceSpec::of(servers(8, Span::from_millis(1), None)).build(1).unwrap();
+    let target = Box::new(Dying { inner, left: 7_500, failed: Vec::new() });
+    let files = vec![DataFile { object: ObjectId(3), at: 0, blocks: 1 << 20 }];
+    let layout = Layout::new(files, ObjectId(4), 1 << 34, 1 << 34);
+    let (load, setup, mut clock) = (settings.loads()[0], RunSetup::of(&settings, 0), VirtualClock::new());
+    let machine = Machine::new(target, Box::new(NoContents), layout, &load, &setup, Time::ZERO).unwrap();
+    let outcome = machine.run(&mut clock, Span::SECOND, &mut |_| true);
+    let failure = outcome.failure.unwrap();
+    assert_eq!((failure.kind, failure.object, failure.fault), (OpKind::Read, ObjectId(3), Fault::Io));
+    assert_eq!((failure.at, outcome.reads), (Span::from_secs(10), 7_500));
+    assert!(outcome.elapsed < Span::from_millis(10_010), "{}", outcome.elapsed);
 }
 
 /// What is too small for a burst is refused before anything is written.

@@ -1,6 +1,6 @@
 //! `seawall ramp`: the write-cycle test of a database, run by run, and its verdict.
 
-use crate::ramping::{Outputs, Standing, Storage, ask_to_stop, recording, said};
+use crate::ramping::{Outputs, Standing, Storage, ask_to_stop, must_be_free, recording, said};
 use crate::{Answer, interrupt, machine, terminal};
 use anyhow::{Context as _, Result, anyhow, bail};
 use ramp::{Accounting, Criteria, Invocation, Load, Outcome, Row, RunOutcome, RunSetup, Settings};
@@ -46,6 +46,7 @@ impl Ramp {
 
 /// Starts the same ramp without a terminal.
 fn detach(words: &[String], folder: &Path) -> Result<()> {
+    must_be_free(folder)?;
     std::fs::create_dir_all(folder).with_context(|| format!("--output {}", folder.display()))?;
     let path = folder.join("ramp.log");
     let log = std::fs::File::create(&path).with_context(|| path.display().to_string())?;
@@ -71,6 +72,7 @@ fn detach(words: &[String], folder: &Path) -> Result<()> {
 
 fn ramp_up(invocation: &Invocation, settings: &Settings) -> Result<Answer> {
     let criteria = criteria(&invocation.criteria)?;
+    must_be_free(Path::new(&invocation.output))?;
     let stop = interrupt::watch()?;
     let storage = Storage::open(invocation, settings)?;
     let outputs = Outputs::open(&invocation.output)?;
@@ -225,8 +227,8 @@ fn line(row: &Row) -> String {
          {:.2} ms: {}{stamp}",
         row.run,
         row.target,
-        row.read_iops,
-        row.write_iops,
+        row.read_iops.trunc(),
+        row.write_iops.trunc(),
         row.longest_cycle.as_secs_f64(),
         row.longest_wij.as_secs_f64(),
         row.read_mean.as_millis_f64(),

@@ -26,9 +26,7 @@ impl Standing {
     /// # Errors
     /// Another ramp is writing there.
     pub fn begin(folder: &Path, stop: Stop, runs: usize, quiet: bool) -> Result<Standing> {
-        if let Some((pid, _)) = read(folder)?.filter(|(pid, _)| is_alive(*pid)) {
-            bail!("--output: the ramp of process {pid} is running in {}; name another folder", folder.display());
-        }
+        must_be_free(folder)?;
         let _ = std::fs::remove_file(folder.join(STOP));
         let live = !quiet && std::io::stderr().is_terminal();
         let standing = Standing { folder: folder.into(), stop, live, looks: 0, runs };
@@ -74,6 +72,16 @@ impl Drop for Standing {
         self.clear();
         let _ = std::fs::remove_file(self.folder.join(STATUS));
         let _ = std::fs::remove_file(self.folder.join(STOP));
+    }
+}
+
+/// An error when another ramp has its outputs in `folder`.
+pub fn must_be_free(folder: &Path) -> Result<()> {
+    match read(folder)?.filter(|(pid, _)| is_alive(*pid)) {
+        Some((pid, _)) => {
+            bail!("--output: the ramp of process {pid} is running in {}; name another folder", folder.display())
+        }
+        None => Ok(()),
     }
 }
 

@@ -86,6 +86,28 @@ fn a_run_without_a_cycle_cannot_say() {
     assert_eq!(column(&summary, "Verdict"), ["cannot say"]);
 }
 
+/// A ramp in the background is asked how it stands, keeps others out of its folder, and ends when it is told to.
+#[test]
+fn a_ramp_in_the_background_answers_and_stops() {
+    /// Far more than it takes; each look is a process of its own.
+    const LOOKS_MAX: usize = 5_000;
+    let Some(mount) = filled() else { return };
+    let line =
+        "--miniops 100 --maxiops 100 --numruns 1 --runtime 1h --cycle 1s --disable-warmup --wijfile W --output ../out";
+    let begun = ramp(mount.point(), &format!("{line} --background"));
+    assert!(begun.code == Some(0) && begun.out.contains("in the background"), "{}", begun.err);
+    let stands = || ramp(mount.point(), "--status --output ../out");
+    let running = (0..LOOKS_MAX).map(|_| stands()).find(|ended| ended.out.contains("run 1 of 1, 100 IOPS"));
+    assert!(running.is_some(), "{}", std::fs::read_to_string(mount.beside().join("out/ramp.log")).unwrap());
+    let second = ramp(mount.point(), line);
+    assert!(second.code == Some(2) && second.err.contains("is running in ../out"), "{}", second.err);
+    assert_eq!(ramp(mount.point(), "--stop --output ../out").code, Some(0));
+    let gone = (0..LOOKS_MAX).map(|_| stands()).find(|ended| ended.code == Some(2));
+    assert!(gone.is_some_and(|ended| ended.err.contains("no ramp is running")));
+    let log = std::fs::read_to_string(mount.beside().join("out/ramp.log")).unwrap();
+    assert!(log.contains("run 0: stopped before its end"), "{log}");
+}
+
 /// What cannot be run is refused in a line, before anything is written.
 #[test]
 fn what_cannot_be_run_is_refused() {
