@@ -14,6 +14,8 @@ use block::{Bytes, Extent};
 pub struct Space {
     /// All of it.
     pub total: Bytes,
+    /// What nobody has taken, the part that is kept for root included.
+    pub free: Bytes,
     /// What this user may still take.
     pub available: Bytes,
 }
@@ -26,7 +28,7 @@ pub fn space(path: &Path) -> io::Result<Space> {
     // SAFETY: `path` is a C string and `about` a valid place for the answer.
     check(unsafe { libc::statvfs64(path.as_ptr(), &mut about) })?;
     let bytes = |blocks: u64| Bytes(blocks.saturating_mul(about.f_frsize));
-    Ok(Space { total: bytes(about.f_blocks), available: bytes(about.f_bavail) })
+    Ok(Space { total: bytes(about.f_blocks), free: bytes(about.f_bfree), available: bytes(about.f_bavail) })
 }
 
 /// Takes the space of a range ahead, so that writing to it cannot run out of it; the file grows to hold it. What is there
@@ -129,7 +131,7 @@ mod tests {
     #[test]
     fn there_is_some_space_and_no_more_than_all() {
         let space = space(&std::env::temp_dir()).unwrap();
-        assert!(space.available <= space.total && space.total.0 > 0, "{space:?}");
+        assert!(space.available <= space.free && space.free <= space.total && space.total.0 > 0, "{space:?}");
         assert!(super::space(Path::new("/no/such/folder")).is_err());
     }
 
