@@ -77,7 +77,6 @@ fn a_tenth_of_the_published_row_comes_out_and_the_true_rates_do() {
 
 /// All of it.
 #[test]
-#[ignore = "134 million requests take a minute and more"]
 fn the_whole_published_row_comes_out_and_the_true_rates_do() {
     the_published_row_comes_out_of(1);
 }
