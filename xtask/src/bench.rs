@@ -4,6 +4,7 @@
 //! took turns, so that a busy minute hits both.
 
 mod demo;
+mod engine;
 mod fio;
 mod nbd;
 mod qos;
@@ -20,6 +21,8 @@ use std::process::{Command, Stdio};
 pub enum Bench {
     /// `seawall serve` with nbdkit's file plugin and qemu-nbd, all driven by fio's NBD engine
     Nbd(nbd::Nbd),
+    /// `seawall fio` with fio, the same command lines
+    Engine(engine::Engine),
     /// What quality of service costs a request and keeps on a server, QEMU's and nbdkit's limits beside it
     Qos(qos::Qos),
     /// How long `seawall demo` takes from its start to its first measured second
@@ -34,6 +37,7 @@ impl Bench {
     pub fn run(&self) -> Result<()> {
         match self {
             Bench::Nbd(nbd) => nbd.run(),
+            Bench::Engine(engine) => engine.run(),
             Bench::Qos(qos) => qos.run(),
             Bench::Demo(demo) => demo.run(),
         }

@@ -1,6 +1,10 @@
 //! The commands, one file each: what was typed, what it means, and the call that does it.
 
+pub mod advise;
 pub mod demo;
+pub mod dgen;
+pub mod fio;
+pub mod ramp;
 pub mod run;
 pub mod serve;
 pub mod shell;

@@ -5,10 +5,12 @@
 
 mod command;
 mod complaint;
+mod dataset;
 mod fresh_pool;
 mod interrupt;
 mod machine;
 mod play;
+mod ramping;
 mod scale;
 mod stage;
 mod terminal;
@@ -34,8 +36,12 @@ enum Command {
     Demo(command::demo::Demo),
     Run(command::run::Run),
     Simulate(command::simulate::Simulate),
+    Fio(command::fio::Fio),
     Serve(command::serve::Serve),
     Shell(command::shell::Shell),
+    Dgen(command::dgen::Dgen),
+    Ramp(command::ramp::Ramp),
+    Advise(command::advise::Advise),
 }
 
 /// The answer of a command that did what was asked.
@@ -54,8 +60,12 @@ fn main() -> ExitCode {
         Command::Demo(demo) => demo.run(),
         Command::Run(run) => run.run(),
         Command::Simulate(simulate) => simulate.run(),
+        Command::Fio(fio) => fio.run(),
         Command::Serve(serve) => serve.run(),
         Command::Shell(shell) => shell.run(),
+        Command::Dgen(dgen) => dgen.run(),
+        Command::Ramp(ramp) => ramp.run(),
+        Command::Advise(advise) => advise.run(),
     };
     match result {
         Ok(Answer::Yes) => ExitCode::SUCCESS,

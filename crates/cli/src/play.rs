@@ -15,6 +15,7 @@ use std::io::{BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 use workload::Plan;
+use workload::plan::{Units, parse_space};
 
 /// What the commands that play a plan share.
 #[derive(clap::Args, Clone, Debug)]
@@ -113,7 +114,7 @@ pub fn simulated(text: &str, file: &str, options: &Options) -> Result<Answer> {
     let published = plan.published_iops.map_or(0.0, |iops| iops.0 as f64);
     let mut stage = Simulated::start(&plan)?;
     say(options, &format!("{}\n{}\n", plan.title, plan.about));
-    if let Some(device) = plan.device {
+    if let Some(device) = &plan.device {
         say(options, &format!("simulated device: {device}\n"));
     }
     let recording = Recording {
@@ -123,7 +124,8 @@ pub fn simulated(text: &str, file: &str, options: &Options) -> Result<Answer> {
     };
     // It is over before anybody could read along.
     let options = Options { quiet: true, ..options.clone() };
-    play(&plan, commands, idle_service(&plan), recording, &mut stage, stop, &options)
+    let idle = idle_service(&plan)?;
+    play(&plan, commands, idle, recording, &mut stage, stop, &options)
 }
 
 /// The plan, read, sized and checked with every command in it: nothing was made yet.
@@ -169,7 +171,8 @@ fn measured(stage: &mut Real, plan: &Plan, given: Option<f64>, options: &Options
         }
     };
     let scaling = Scale { factor, published_iops: published, measured_iops: measured };
-    if let Some(line) = text::scale(Some(scaling)) {
+    // A plan that runs as it stands has nothing to compare with.
+    if let Some(line) = plan.published_iops.and_then(|_| text::scale(Some(scaling))) {
         say(options, &format!("{line}\n"));
     }
     Ok((scaling, idle))
@@ -346,11 +349,11 @@ fn factor(given: &str) -> Result<f64, String> {
     }
 }
 
+/// As administrators' commands read sizes, and plans: `1GB` is 10^9 bytes, rounded up to whole blocks.
 fn size(given: &str) -> Result<Bytes, String> {
-    match given.parse::<Bytes>() {
-        Ok(size) if size >= Bytes::mib(1) && size.0.is_multiple_of(4096) => Ok(size),
-        _ => Err("must be a size such as 64MiB, at least 1 MiB and a multiple of 4 KiB".into()),
-    }
+    let size = parse_space(given, Units::Decimal).ok();
+    let blocks = size.and_then(|size| size.0.checked_next_multiple_of(4096).map(Bytes));
+    blocks.filter(|size| *size >= Bytes::mib(1)).ok_or_else(|| "must be a size such as 64MiB, at least 1 MiB".into())
 }
 
 #[cfg(test)]

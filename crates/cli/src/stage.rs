@@ -1,10 +1,23 @@
 //! What plays a plan: the real server with its clients, or the simulator. Both make the plan's volumes with the same
 //! administrators' lines.
 
+mod device;
 pub mod real;
+mod seen;
 pub mod simulated;
 
+use qos::RegistrySettings;
+use workload::plan::Units;
 use workload::{Plan, Spec};
+
+/// How a plan's policies are meant.
+pub fn registry_settings(plan: &Plan) -> RegistrySettings {
+    let units = match plan.units {
+        Units::Decimal => qos::Units::Decimal,
+        Units::Binary => qos::Units::Binary,
+    };
+    RegistrySettings { units, ..RegistrySettings::default() }
+}
 
 /// The lines that make a plan's SVM, volumes and LUNs. Sizes are plain bytes: no unit can be misread.
 pub fn set_up(plan: &Plan) -> Vec<String> {

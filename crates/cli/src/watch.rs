@@ -5,7 +5,8 @@ use crate::terminal;
 use block::Span;
 use engine::Pace;
 use record::Paint;
-use record::live::{LiveState, LiveWorkload, Screen, Size, line, painted_frame};
+use record::live::{LiveState, LiveWorkload, Screen, Size, lines, painted_frame};
+use record::text;
 use stats::Recording;
 use std::io::{IsTerminal, Stdout, Write, stdout};
 
@@ -55,15 +56,26 @@ impl Watch {
             None => {
                 if self.announced != self.state.phase {
                     self.announced = self.state.phase;
-                    terminal::line(&format!(
-                        "{}/{} {}: {}",
-                        self.state.phase, self.state.phases, self.state.name, self.state.about
-                    ));
-                    self.state.in_force.iter().for_each(|limit| terminal::line(&format!("    {limit}")));
+                    self.announce();
                 }
-                terminal::line(&line(&self.state));
+                for line in lines(REPORT_COLUMNS, &self.state) {
+                    terminal::line(&line);
+                }
                 let _ = stdout().flush();
             }
+        }
+    }
+}
+
+impl Watch {
+    /// A phase's heading and the limits in force.
+    fn announce(&self) {
+        let LiveState { phase, phases, name, about, .. } = &self.state;
+        for part in text::wrap(&format!("{phase}/{phases} {name}: {about}"), REPORT_COLUMNS) {
+            terminal::line(&part);
+        }
+        for limit in &self.state.in_force {
+            text::wrap(limit, REPORT_COLUMNS - 4).iter().for_each(|part| terminal::line(&format!("    {part}")));
         }
     }
 }
@@ -82,7 +94,11 @@ impl Pace for Seen<'_> {
         (state.name, state.about) = (now.name.clone(), now.about.clone());
         (state.elapsed, state.total) = (passed, whole);
         state.in_force = record::in_force(recording, phase);
+        let of_phase = format!("phase {}: ", now.name);
+        state.advice =
+            recording.notes.iter().filter_map(|note| note.strip_prefix(&of_phase).map(String::from)).collect();
         for (workload, record) in state.workloads.iter_mut().zip(&recording.workloads) {
+            workload.held = record::held_back(recording, record);
             workload.recent.extend(record.intervals.last());
             while workload.recent.len() > record::live::RECENT {
                 workload.recent.pop_front();

@@ -3,8 +3,8 @@
 use crate::recorder::WorkloadSecond;
 use block::{Span, Time};
 use stats::{
-    DispatchTrace, HeldBy, Histogram, Interval, LimitsInForce, ObjectRecord, Phase, Recording, SETTLE, Tally, Waits,
-    WorkloadRecord,
+    DispatchTrace, FloorFared, HeldBy, Histogram, Interval, LimitsInForce, ObjectRecord, Phase, Recording, SETTLE,
+    Tally, Waits, WorkloadRecord,
 };
 use workload::plan::Plan;
 
@@ -53,6 +53,8 @@ pub struct Second {
     pub client_busy: f64,
     /// Time in which the server's thread was kept from the processor, see [`Phase::stalled`].
     pub stalled: Span,
+    /// What the server has to say about its policies, one line; empty when nothing.
+    pub advice: String,
 }
 
 /// A storage object or shared group as the server saw it.
@@ -70,6 +72,10 @@ pub struct ObjectSecond {
     pub waits: Waits,
     /// What held it back at the gate; [`HeldBy::Nothing`] when the gate did not.
     pub held_by: HeldBy,
+    /// Whose ceiling or budget that was: a path or a group's name; empty when it was none.
+    pub held_at: String,
+    /// How its own floor fared.
+    pub floor: FloorFared,
     /// Dispatches, in bins of absolute time.
     pub trace: DispatchTrace,
 }
@@ -94,6 +100,8 @@ pub struct Conductor<'a> {
     idle_service: Span,
     start: Time,
     recording: Recording,
+    /// Phases begun when the server's advice was noted last.
+    advised: usize,
 }
 
 impl<'a> Conductor<'a> {
@@ -117,7 +125,7 @@ impl<'a> Conductor<'a> {
                 ..WorkloadRecord::default()
             })
             .collect();
-        Conductor { plan, commands, paths, idle_service, start: Time::ZERO, recording }
+        Conductor { plan, commands, paths, idle_service, start: Time::ZERO, recording, advised: 0 }
     }
 
     /// Plays every phase. The recording comes back also when it was cut short or failed, with what was measured.
@@ -220,10 +228,18 @@ impl<'a> Conductor<'a> {
         let start = from.since(self.start);
         if let Some(phase) = self.recording.phases.last_mut() {
             phase.stalled += second.stalled;
+            let phases = self.recording.phases.len();
+            // Its numbers change from second to second; once a phase is enough.
+            if !second.advice.is_empty() && std::mem::replace(&mut self.advised, phases) != phases {
+                let name = &self.recording.phases[phases - 1].name;
+                self.recording.notes.push(format!("phase {name}: {}", second.advice));
+            }
         }
         for (number, seen) in second.workloads.iter().enumerate() {
             let server = second.objects.iter().find(|object| object.path == self.paths[number]);
             let held_by = self.held_by(seen, server, second);
+            let held_at = server.filter(|object| object.held_by == held_by && !object.held_at.is_empty());
+            let held_at = held_at.map(|object| self.number_of(&object.held_at) as u32);
             let record = &mut self.recording.workloads[number];
             record.intervals.push(Interval {
                 start,
@@ -234,6 +250,8 @@ impl<'a> Conductor<'a> {
                 outstanding: seen.outstanding,
                 waits: server.map(|object| object.waits).unwrap_or_default(),
                 held_by,
+                held_at,
+                floor: floor_over(&self.paths[number], second),
             });
             if let Some(tally) = record.tallies.last_mut().filter(|_| settled) {
                 add_second(tally, seen, server, length);
@@ -253,13 +271,18 @@ impl<'a> Conductor<'a> {
     }
 
     fn object(&mut self, path: &str) -> &mut ObjectRecord {
+        let number = self.number_of(path);
+        &mut self.recording.objects[number]
+    }
+
+    /// The place of an object in the recording.
+    fn number_of(&mut self, path: &str) -> usize {
         let objects = &mut self.recording.objects;
         let found = objects.iter().position(|object| object.path == path);
-        let index = found.unwrap_or_else(|| {
+        found.unwrap_or_else(|| {
             objects.push(ObjectRecord { path: path.into(), ..ObjectRecord::default() });
             objects.len() - 1
-        });
-        &mut objects[index]
+        })
     }
 
     /// What held a workload back: the gate says so, or a processor was busy, or the device had a queue, or nobody
@@ -275,13 +298,23 @@ impl<'a> Conductor<'a> {
             return HeldBy::Cpu;
         }
         let device = server.map_or(seen.service.mean(), |object| object.device.mean());
-        // Most of the time passed neither in the gate nor in the device: on the way, for want of a processor.
+        // Most of the time passed neither in the gate nor in the device: on the way, for want of a processor. Counted
+        // from the hand-over, because an open loop that is behind waits before that, for whatever reason.
         let known = server.map_or(device, |object| object.queued.mean() + device);
-        if known * 2 < seen.response.mean() && known > Span::ZERO && device > self.idle_service * 2 {
+        if known * 2 < seen.service.mean() && known > Span::ZERO && device > self.idle_service * 2 {
             return HeldBy::Cpu;
         }
         if device > self.idle_service * 2 { HeldBy::Disk } else { HeldBy::Depth }
     }
+}
+
+/// How the floor fared that an object is under: its own, or the nearest above it.
+fn floor_over(path: &str, second: &Second) -> FloorFared {
+    let is_over = |above: &str| {
+        path.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || rest.starts_with(":/"))
+    };
+    let over = second.objects.iter().filter(|object| object.floor != FloorFared::NotSet && is_over(&object.path));
+    over.max_by_key(|object| object.path.len()).map_or(FloorFared::NotSet, |object| object.floor)
 }
 
 /// What is left of a phase and shorter than this is no interval of its own.

@@ -13,10 +13,13 @@
 
 mod conductor;
 mod hub;
+pub mod job;
+pub mod local;
 mod memory;
 mod nbd_target;
 mod recorder;
 mod remote;
+pub mod safety;
 mod worker;
 
 pub use conductor::{Conductor, ObjectSecond, Pace, Second, Stage, StageError};

@@ -12,6 +12,7 @@
 mod adaptive;
 mod cell;
 mod figure;
+mod file;
 mod lun;
 mod outcome;
 mod policy_group;
@@ -25,6 +26,7 @@ mod workload;
 pub use adaptive::AdaptiveRow;
 pub use cell::Cell;
 pub use figure::{latency, size, throughput};
+pub use file::FileRow;
 pub use lun::LunRow;
 pub use outcome::{entries, lun_created};
 pub use policy_group::{BurstRow, PolicyGroupRow};

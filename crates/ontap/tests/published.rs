@@ -59,6 +59,7 @@ fn modify(name: &str, max_throughput: Option<Throughput>) -> Command {
         policy_group: name.parse().unwrap(),
         max_throughput,
         min_throughput: None,
+        is_shared: None,
         burst_percent: None,
         burst_iops: None,
         burst_duration: None,

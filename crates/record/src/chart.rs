@@ -15,7 +15,7 @@
 //! (see [`crate::palette`]).
 
 mod axis;
-mod svg;
+pub(crate) mod svg;
 
 pub(crate) use axis::Axis;
 
@@ -23,7 +23,7 @@ use crate::text;
 use svg::{Svg, place};
 
 /// Places between the edge of the drawing and the frame.
-const MARGIN_LEFT: f64 = 64.0;
+pub(crate) const MARGIN_LEFT: f64 = 64.0;
 const MARGIN_BOTTOM: f64 = 26.0;
 /// Width of a character at 12 px, a little more than the usual fonts take on average.
 const CHARACTER: f64 = 6.6;
@@ -133,22 +133,37 @@ impl Chart {
         }
     }
 
-    /// A ceiling over a stretch of time, dashed, with what it says beside it where that fits.
+    /// A ceiling over a stretch of time, dashed, with what it says above it where that fits.
     pub(crate) fn ceiling(&mut self, from: f64, to: f64, figure: f64, says: &[String], class: &str) {
+        self.level(from, to, figure, says, &format!("ceiling {class}"), true);
+    }
+
+    /// A floor over a stretch of time, with what it says below it where that fits.
+    pub(crate) fn floor(&mut self, from: f64, to: f64, figure: f64, says: &[String]) {
+        self.level(from, to, figure, says, "floor", false);
+    }
+
+    fn level(&mut self, from: f64, to: f64, figure: f64, says: &[String], class: &str, above: bool) {
         let (Some(x1), Some(x2), Some(y)) = (self.x.place(from), self.x.place(to), self.y.place(figure)) else {
             return;
         };
         let line = [("x1", place(x1)), ("x2", place(x2)), ("y1", place(y)), ("y2", place(y))];
         let mut attributes: Vec<(&str, &str)> = line.iter().map(|(key, value)| (*key, value.as_str())).collect();
-        let class = format!("ceiling {class}");
-        attributes.push(("class", &class));
+        attributes.push(("class", class));
         self.svg.element("line", &attributes);
         let fits = |line: &String| says_width(line) <= x2 - x1;
         let whole = says.join(" ");
-        let lines = if fits(&whole) { vec![whole] } else { says.to_vec() };
+        // All in one line, or each part in its own, or the number alone.
+        let lines = match says {
+            _ if fits(&whole) => vec![whole],
+            [.., number] if !says.iter().all(fits) => vec![number.clone()],
+            _ => says.to_vec(),
+        };
         let height = LINE * lines.len() as f64;
-        // Above the dashes, unless that leaves the frame.
-        let first = if y - height < self.setup.top { y + LINE } else { y - 5.0 - (height - LINE) };
+        let (bottom, _) = self.y.places();
+        // On its own side, unless that leaves the frame.
+        let is_above = if above { y - height >= self.setup.top } else { y + height > bottom };
+        let first = if is_above { y - 5.0 - (height - LINE) } else { y + LINE };
         if lines.iter().all(fits) {
             for (i, line) in lines.iter().enumerate() {
                 self.label((x1 + x2) / 2.0, first + LINE * i as f64, "says", line);

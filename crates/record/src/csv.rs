@@ -1,7 +1,7 @@
 //! The per-second figures as CSV (RFC 4180, UTF-8, with a header line): a row for every second and workload, ordered by
 //! time and then as the plan orders the workloads. [`COLUMNS`] says what each column holds.
 
-use crate::{held_by, relation};
+use crate::{floor, held_by, relation};
 use ::csv::{Terminator, WriterBuilder};
 use block::Span;
 use stats::{Interval, Recording, WorkloadRecord};
@@ -32,7 +32,7 @@ const fn column(name: &'static str, about: &'static str, value: fn(&Line<'_>) ->
 ///
 /// Response time counts from when a request was due, service time from when it was handed over, both to its end; the
 /// waits are means over the requests of the second, as the server tells them.
-pub const COLUMNS: [Column; 25] = [
+pub const COLUMNS: [Column; 28] = [
     column("second", "start of the interval, in seconds from the start of the first phase", |line| {
         decimal(line.interval.start.as_secs_f64())
     }),
@@ -75,6 +75,19 @@ pub const COLUMNS: [Column; 25] = [
         "what held it back: nothing, ceiling_iops, ceiling_throughput, shared_iops, shared_throughput, floors, disk, \
          cpu or depth",
         |line| held_by::name(line.interval.held_by).into(),
+    ),
+    column("held_at", "the object or shared policy group whose ceiling that was; empty where it was none", |line| {
+        relation::held_at(line.recording, line.interval).unwrap_or_default().into()
+    }),
+    column(
+        "floor",
+        "how the floor fared that it is under: not_set, met, needs_outstanding, overcommitted, ceiling_above or adjusting",
+        |line| floor::name(line.interval.floor).0.into(),
+    ),
+    column(
+        "floor_number",
+        "requests outstanding that the floor needs, or thousandths of all floors that are held; empty otherwise",
+        |line| floor::name(line.interval.floor).1.map_or(String::new(), |number| number.to_string()),
     ),
 ];
 

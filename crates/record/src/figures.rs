@@ -2,7 +2,7 @@
 //! workload its response time with the wait in QoS apart from the time in the disk.
 
 use crate::chart::{Axis, Band, Chart, Setup, Stretch};
-use crate::relation::{self, Bound, Ceiling};
+use crate::relation::{self, Bound, Ceiling, Floor};
 use crate::{chart, palette, text};
 use block::Span;
 use stats::{Interval, Phase, Recording, Tally, WorkloadRecord};
@@ -33,6 +33,7 @@ struct Rate {
     of_interval: fn(&Interval) -> f64,
     of_tally: fn(&Tally) -> f64,
     of_ceiling: fn(&Ceiling<'_>) -> Option<Bound>,
+    of_floor: fn(&Floor) -> Option<f64>,
     say: fn(f64) -> String,
 }
 
@@ -43,6 +44,7 @@ const IOPS: Rate = Rate {
     of_interval: Interval::iops,
     of_tally: Tally::iops,
     of_ceiling: |ceiling| ceiling.iops,
+    of_floor: |floor| floor.iops,
     say: text::iops,
 };
 
@@ -53,6 +55,7 @@ const THROUGHPUT: Rate = Rate {
     of_interval: |interval| interval.bytes_per_second() / 1e6,
     of_tally: |tally| tally.bytes_per_second() / 1e6,
     of_ceiling: |ceiling| ceiling.bytes.map(|bound| Bound { limit: bound.limit / 1e6, ..bound }),
+    of_floor: |floor| floor.bytes.map(|bytes| bytes / 1e6),
     say: text::short,
 };
 
@@ -126,7 +129,10 @@ fn rates(recording: &Recording, size: Size, rate: &Rate) -> Chart {
     let most = lines.iter().flatten().filter_map(|stretch| stretch.figure).fold(0.0, f64::max);
     let in_sight = ceilings.iter().filter_map(|ceiling| Some((ceiling, (rate.of_ceiling)(ceiling)?)));
     let in_sight: Vec<_> = in_sight.filter(|(_, bound)| bound.limit <= most * CEILING_IN_SIGHT).collect();
-    let highest = in_sight.iter().map(|(_, bound)| bound.limit).fold(most, f64::max);
+    let floors = relation::floors(recording);
+    let floors: Vec<_> = floors.iter().filter_map(|floor| Some((floor, (rate.of_floor)(floor)?))).collect();
+    let bounds = in_sight.iter().map(|(_, bound)| bound.limit).chain(floors.iter().map(|(_, least)| *least));
+    let highest = bounds.fold(most, f64::max);
     let setup = Setup {
         id: rate.id.into(),
         title: format!("{} of {} over time", rate.name, text::count(lines.len(), "workload", "workloads")),
@@ -153,6 +159,14 @@ fn rates(recording: &Recording, size: Size, rate: &Rate) -> Chart {
         }
         let class = if bound.binds { "binding" } else { "idle" };
         chart.ceiling(from, to, bound.limit, &says(recording, ceiling, &(rate.say)(bound.limit)), class);
+    }
+    for (floor, least) in floors {
+        let phase = &recording.phases[floor.phase];
+        let (from, to) = (phase.start.as_secs_f64(), phase.end.as_secs_f64());
+        let volumes = floor.volumes(recording);
+        let each = if volumes.len() > 1 { " each" } else { "" };
+        let says = [volumes.join(", "), format!("≥ {}{each}", (rate.say)(least))];
+        chart.floor(from, to, least, &says);
     }
     chart
 }
@@ -188,12 +202,12 @@ fn says(recording: &Recording, ceiling: &Ceiling<'_>, limit: &str) -> [String; 2
 }
 
 /// The same on all charts of a run, so that their axes of time lie below each other.
-fn room_for_names(recording: &Recording) -> f64 {
+pub(crate) fn room_for_names(recording: &Recording) -> f64 {
     let longest = recording.workloads.iter().map(|workload| text::width(&label(workload))).max();
     chart::room_for_name(longest.unwrap_or(0).clamp(NAME_LEAST, NAME_MOST))
 }
 
-fn time(recording: &Recording) -> Axis {
+pub(crate) fn time(recording: &Recording) -> Axis {
     Axis::seconds(relation::end_of(recording).as_secs_f64(), TICKS_OF_TIME)
 }
 

@@ -10,7 +10,7 @@
 //!   server1  vol1   5,000   20.5    819    963     819  ceiling (IOPS)  ▁▁████▄▄▄
 //! ```
 //!
-//! Formatting is pure: [`frame`] and [`line()`] turn a [`LiveState`] into text. Only [`Screen`] moves a cursor.
+//! Formatting is pure: [`frame`] and [`lines()`] turn a [`LiveState`] into text. Only [`Screen`] moves a cursor.
 
 mod screen;
 
@@ -39,6 +39,8 @@ pub struct LiveState {
     pub about: String,
     /// The limits in force, a line each.
     pub in_force: Vec<String>,
+    /// What the server has to say about them, a line each.
+    pub advice: Vec<String>,
     /// How long the run has gone on.
     pub elapsed: Span,
     /// How long it will take.
@@ -54,6 +56,8 @@ pub struct LiveWorkload {
     pub name: String,
     /// The volume it uses, short.
     pub volume: String,
+    /// What held it back in the last second, in a few words; see [`crate::held_back`].
+    pub held: String,
     /// The last seconds, oldest first; see [`LiveWorkload::push`].
     pub recent: VecDeque<Interval>,
 }
@@ -61,7 +65,7 @@ pub struct LiveWorkload {
 impl LiveWorkload {
     /// A workload that has not been measured yet.
     pub fn new(name: impl Into<String>, volume: impl Into<String>) -> LiveWorkload {
-        LiveWorkload { name: name.into(), volume: volume.into(), recent: VecDeque::new() }
+        LiveWorkload { name: name.into(), volume: volume.into(), held: String::new(), recent: VecDeque::new() }
     }
 
     /// Takes in a second and forgets the one [`RECENT`] seconds before it.
@@ -87,20 +91,31 @@ pub fn painted_frame(width: usize, state: &LiveState, paint: Paint) -> Vec<Strin
     lines.into_iter().map(|line| line.finish(width, paint)).collect()
 }
 
-/// What the newest second says, a line for each workload; each stands for itself, for logs and pipes:
-/// `0:19 ceiling  server1 vol1  5,000 IOPS  20.5 MB/s  819 ms, p99 963, service 819  ceiling (IOPS)`.
-pub fn line(state: &LiveState) -> String {
-    let when = format!("{:>5} {}", text::clock(state.elapsed), text::printable(&state.name));
-    let say = |workload: &LiveWorkload| {
-        let name = text::printable(&format!("{} {}", workload.name, workload.volume));
-        let Some(last) = workload.recent.back() else { return format!("{when}  {}  starting", name.trim_end()) };
-        let rates = format!("{:>8} IOPS {:>7} MB/s", text::iops(last.iops()), text::megabytes(last.bytes_per_second()));
-        let [mean, p99, service] = [last.response.mean, last.response.p99, last.service.mean].map(text::millis);
-        let failed = failed(last).map_or(String::new(), |failed| format!(", {failed}"));
-        let times = format!("{mean:>7} ms, p99 {p99:>6}, service {service:>6}");
-        format!("{when}  {} {rates} {times}  {}{failed}", name.trim_end(), last.held_by)
-    };
-    state.workloads.iter().map(say).collect::<Vec<_>>().join("\n")
+/// What the newest second says, a line for each workload, no longer than `width`; each stands for itself, for logs and
+/// pipes: ` 0:19  server1 vol1    5,000 IOPS   20.5 MB/s    819 ms  p99    963  ceiling (IOPS)`. A floor that was missed
+/// has a line of its own below.
+pub fn lines(width: usize, state: &LiveState) -> Vec<String> {
+    let when = format!("{:>5}  ", text::clock(state.elapsed));
+    let names: Vec<String> = state.workloads.iter().map(|w| label(w).replace("  ", " ")).collect();
+    // The figures and what holds it back take 57 columns; a long name takes what is left of the line.
+    let most = width.saturating_sub(57 + when.len()).max(8);
+    let name_width = names.iter().map(|name| text::width(name)).max().unwrap_or(0).min(most);
+    let mut lines = Vec::new();
+    for (workload, name) in state.workloads.iter().zip(&names) {
+        let start = format!("{when}{:<name_width$}", text::fit(name, name_width));
+        let Some(last) = workload.recent.back() else {
+            lines.push(format!("{start}  starting"));
+            continue;
+        };
+        let rates = format!("{:>8} IOPS {:>6} MB/s", text::iops(last.iops()), text::megabytes(last.bytes_per_second()));
+        let [mean, p99] = [last.response.mean, last.response.p99].map(text::millis);
+        let held = text::printable(&workload.held);
+        let line = format!("{start}{rates} {mean:>6} ms p99 {p99:>6}  {held}");
+        lines.push(text::fit(line.trim_end(), width));
+        let below = failed(last).map(|failed| format!("{failed} in this second")).into_iter().chain(missed(last));
+        lines.extend(below.map(|words| text::fit(&format!("{}{words}", " ".repeat(when.len() + 2)), width)));
+    }
+    lines
 }
 
 fn heading(width: usize, state: &LiveState) -> Vec<Line> {
@@ -120,10 +135,16 @@ fn heading(width: usize, state: &LiveState) -> Vec<Line> {
         line.push(Style::Plain, format!("  {about}"));
         lines.push(line);
     }
-    for limit in &state.in_force {
-        let mut line = Line::default();
-        line.push(Style::Dim, format!("{}{}", " ".repeat(number.len()), text::printable(limit)));
-        lines.push(line);
+    let indent = " ".repeat(number.len());
+    let room = width.saturating_sub(indent.len()).max(1);
+    for (style, said) in
+        state.in_force.iter().map(|limit| (Style::Dim, limit)).chain(state.advice.iter().map(|a| (Style::Doubtful, a)))
+    {
+        for part in text::wrap(&text::printable(said), room) {
+            let mut line = Line::default();
+            line.push(style, format!("{indent}{part}"));
+            lines.push(line);
+        }
     }
     lines
 }
@@ -147,17 +168,18 @@ struct Column {
     heading: &'static str,
     width: usize,
     keep: u8,
-    say: fn(&Interval) -> String,
+    say: fn(&Interval, &LiveWorkload) -> String,
 }
 
 const COLUMNS: [Column; 6] = [
-    Column { heading: "IOPS", width: 8, keep: 6, say: |second| text::iops(second.iops()) },
-    Column { heading: "MB/s", width: 7, keep: 3, say: |second| text::megabytes(second.bytes_per_second()) },
-    Column { heading: "mean", width: 7, keep: 4, say: |second| text::millis(second.response.mean) },
-    Column { heading: "p99", width: 7, keep: 2, say: |second| text::millis(second.response.p99) },
-    Column { heading: "service", width: 8, keep: 1, say: |second| text::millis(second.service.mean) },
-    Column { heading: "held back by", width: HELD, keep: 5, say: |second| format!("  {:14}", second.held_by) },
+    Column { heading: "IOPS", width: 8, keep: 6, say: |second, _| text::iops(second.iops()) },
+    Column { heading: "MB/s", width: 7, keep: 3, say: |second, _| text::megabytes(second.bytes_per_second()) },
+    Column { heading: "mean", width: 7, keep: 4, say: |second, _| text::millis(second.response.mean) },
+    Column { heading: "p99", width: 7, keep: 2, say: |second, _| text::millis(second.response.p99) },
+    Column { heading: "service", width: 8, keep: 1, say: |second, _| text::millis(second.service.mean) },
+    Column { heading: "held back by", width: HELD, keep: 5, say: |_, workload| held_cell(&workload.held) },
 ];
+/// Two columns apart from the figures.
 const HELD: usize = 16;
 const NAME_MOST: usize = 24;
 const SPARK_LEAST: usize = 6;
@@ -183,7 +205,7 @@ fn table(width: usize, state: &LiveState) -> Vec<Line> {
         let mut line = Line::default();
         line.push(Style::Series(index), format!("{:name_width$}", text::fit(name, name_width)));
         for column in &columns {
-            line.push(Style::Plain, column.cell(workload.recent.back()));
+            line.push(Style::Plain, column.cell(workload));
         }
         if spark_width > 0 {
             line.push(Style::Series(index), format!("  {}", sparkline(&workload.recent, spark_width, highest)));
@@ -192,6 +214,11 @@ fn table(width: usize, state: &LiveState) -> Vec<Line> {
         if let Some(failed) = workload.recent.back().and_then(failed) {
             let mut line = Line::default();
             line.push(Style::Bad, format!("  {failed} in this second"));
+            lines.push(line);
+        }
+        if let Some(missed) = workload.recent.back().and_then(missed) {
+            let mut line = Line::default();
+            line.push(Style::Bad, format!("  {missed}"));
             lines.push(line);
         }
     }
@@ -217,9 +244,9 @@ impl Column {
         }
     }
 
-    fn cell(&self, second: Option<&Interval>) -> String {
-        match second {
-            Some(second) => self.right(&(self.say)(second)),
+    fn cell(&self, workload: &LiveWorkload) -> String {
+        match workload.recent.back() {
+            Some(second) => self.right(&(self.say)(second, workload)),
             None if self.is_text() => format!("  {:<width$}", "starting", width = self.width - 2),
             None => self.right("–"),
         }
@@ -237,6 +264,15 @@ impl Column {
 fn label(workload: &LiveWorkload) -> String {
     let label = format!("{}  {}", workload.name, workload.volume);
     text::printable(label.trim_end())
+}
+
+fn held_cell(held: &str) -> String {
+    format!("  {:14}", text::fit(&text::printable(held), HELD - 2))
+}
+
+/// A floor that was missed, and why.
+fn missed(second: &Interval) -> Option<String> {
+    second.floor.is_short().then(|| format!("floor missed: {}", second.floor))
 }
 
 fn failed(second: &Interval) -> Option<String> {
@@ -264,6 +300,7 @@ enum Style {
     Bold,
     Dim,
     Good,
+    Doubtful,
     Bad,
     Series(usize),
 }
@@ -297,6 +334,7 @@ impl Line {
                 Style::Bold => paint.bold(&text),
                 Style::Dim => paint.dim(&text),
                 Style::Good => paint.good(&text),
+                Style::Doubtful => paint.doubtful(&text),
                 Style::Bad => paint.bad(&text),
                 Style::Series(index) => paint.series(index, &text),
             });

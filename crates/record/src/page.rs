@@ -5,10 +5,10 @@
 
 use crate::figures::{self, Size};
 use crate::relation::{self, Ceiling};
-use crate::{Standing, palette, standing, text};
+use crate::{Standing, palette, standing, strip, text};
 use askama::Template;
 use serde::Serialize;
-use stats::{Histogram, Interval, Outcome, Phase, Recording, Tally, WorkloadRecord};
+use stats::{FloorFared, Histogram, Interval, Outcome, Phase, Recording, Tally, WorkloadRecord};
 
 const PICTURE: Size = Size { width: 984.0, height: 400.0 };
 const LATENCY: Size = Size { width: 984.0, height: 200.0 };
@@ -35,6 +35,9 @@ struct Page {
     verdicts: Vec<VerdictLine>,
     notes: Vec<String>,
     iops: String,
+    strips: String,
+    causes: [(&'static str, &'static str); strip::CAUSES.len()],
+    has_floors: bool,
     throughput: String,
     latencies: Vec<LatencyChart>,
     phases: Vec<PhaseBlock>,
@@ -106,6 +109,9 @@ impl Page {
             verdicts: recording.verdicts.iter().map(VerdictLine::of).collect(),
             notes: recording.notes.clone(),
             iops: figures::iops(recording, PICTURE).finish(None),
+            strips: strip::render(recording, PICTURE.width),
+            causes: strip::CAUSES,
+            has_floors: !relation::floors(recording).is_empty(),
             throughput: figures::throughput(recording, THROUGHPUT).finish(None),
             latencies: (0..recording.workloads.len()).map(|index| LatencyChart::of(recording, index)).collect(),
             phases: phases.map(|(index, phase)| PhaseBlock::of(recording, index, phase, &ceilings)).collect(),
@@ -145,7 +151,11 @@ impl LatencyChart {
 impl PhaseBlock {
     fn of(recording: &Recording, index: usize, phase: &Phase, ceilings: &[Ceiling<'_>]) -> PhaseBlock {
         let in_force = || ceilings.iter().filter(|ceiling| ceiling.phase == index);
-        let row = |workload: &WorkloadRecord| Some(FigureRow::of(workload, workload.tallies.get(index)?));
+        let row = |workload: &WorkloadRecord| {
+            let mut row = FigureRow::of(workload, workload.tallies.get(index)?);
+            row.remarks.extend(relation::floor_remark(recording, workload, index));
+            Some(row)
+        };
         let together = in_force().filter(|ceiling| ceiling.shared).map(|ceiling| FigureRow::sum(recording, ceiling));
         PhaseBlock {
             number: index + 1,
@@ -184,7 +194,7 @@ impl FigureRow {
 /// What the script shows of every second.
 #[derive(Serialize)]
 struct Seconds {
-    headings: [&'static str; 7],
+    headings: [&'static str; 8],
     seconds: Vec<Second>,
 }
 
@@ -194,7 +204,7 @@ struct Second {
     at: String,
     /// Its middle in seconds.
     middle: f64,
-    rows: Vec<(usize, String, [String; 7])>,
+    rows: Vec<(usize, String, [String; 8])>,
 }
 
 impl Seconds {
@@ -209,7 +219,7 @@ impl Seconds {
                 phase.map_or(String::new(), |phase| format!(" · {} {}", phase + 1, recording.phases[phase].name));
             let row = |(index, workload): (usize, &WorkloadRecord)| {
                 let interval = relation::interval_at(workload, first.start + first.length / 2)?;
-                Some((index, figures::label(workload), hover_cells(interval)))
+                Some((index, figures::label(workload), hover_cells(recording, interval)))
             };
             seconds.push(Second {
                 at: format!("second {}{phase}", text::seconds(first.start)),
@@ -217,7 +227,7 @@ impl Seconds {
                 rows: recording.workloads.iter().enumerate().filter_map(row).collect(),
             });
         }
-        Seconds { headings: ["IOPS", "MB/s", "p50", "p99", "in QoS", "in disk", "held by"], seconds }
+        Seconds { headings: ["IOPS", "MB/s", "p50", "p99", "in QoS", "in disk", "held by", "floor"], seconds }
     }
 
     /// As JSON that may stand in a script element: without `<` nothing in it can end the element.
@@ -226,7 +236,7 @@ impl Seconds {
     }
 }
 
-fn hover_cells(interval: &Interval) -> [String; 7] {
+fn hover_cells(recording: &Recording, interval: &Interval) -> [String; 8] {
     [
         text::iops(interval.iops()),
         text::megabytes(interval.bytes_per_second()),
@@ -234,7 +244,11 @@ fn hover_cells(interval: &Interval) -> [String; 7] {
         text::millis(interval.response.p99),
         text::millis(figures::in_gate(interval)),
         text::millis(interval.waits.device),
-        interval.held_by.to_string(),
+        relation::held(recording, interval),
+        match interval.floor {
+            FloorFared::NotSet => "–".into(),
+            fared => fared.to_string(),
+        },
     ]
 }
 
@@ -300,7 +314,8 @@ fn class(outcome: Option<Outcome>) -> &'static str {
 /// Light, and dark where the reader's system is; paper is always light.
 fn style() -> String {
     let set = |colours: &palette::Palette| {
-        format!(":root{{{}}}{}", palette::variables(colours), palette::chart_style(colours))
+        let (variables, chart) = (palette::variables(colours), palette::chart_style(colours));
+        format!(":root{{{variables}}}{chart}{}", palette::strip_style(colours))
     };
     format!(
         "{}@media screen and (prefers-color-scheme:dark){{{}}}{}",

@@ -59,7 +59,7 @@ pub(crate) const DARK: Palette = Palette {
 
 /// The rules for a chart's elements with these colours.
 pub(crate) fn chart_style(palette: &Palette) -> String {
-    let Palette { paper, shade, ink, muted, rule, series, .. } = palette;
+    let Palette { paper, shade, ink, muted, rule, series, good, .. } = palette;
     let mut css = format!(
         ".chart text{{font:12px system-ui,-apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif;fill:{ink}}}\
          .chart .paper{{fill:{paper}}}.chart .band.odd{{fill:{shade}}}.chart .band.even{{fill:{paper}}}\
@@ -71,7 +71,8 @@ pub(crate) fn chart_style(palette: &Palette) -> String {
          .chart .line.gate{{stroke:{ink};stroke-width:1.5;stroke-dasharray:1 4}}\
          .chart .line.disk{{stroke:{muted};stroke-width:1.5}}.chart .line.sum{{stroke:{ink};stroke-width:1}}\
          .chart .area{{opacity:.2}}.chart .ceiling{{stroke:{ink};stroke-width:1.5;stroke-dasharray:7 4}}\
-         .chart .ceiling.idle{{opacity:.4}}.chart .cross{{stroke:{muted}}}"
+         .chart .ceiling.idle{{opacity:.4}}.chart .floor{{stroke:{good};stroke-width:2;stroke-dasharray:2 3}}\
+         .chart .cross{{stroke:{muted}}}"
     );
     for (i, colour) in series.iter().enumerate() {
         // The second and third line lie below the first and are wider, so that equal ones all show.
@@ -80,6 +81,25 @@ pub(crate) fn chart_style(palette: &Palette) -> String {
             .expect("writing to a string");
     }
     css.push_str(".chart .line.thin{stroke-width:1}.chart .line.alone{stroke-width:2}");
+    css
+}
+
+/// The rules for the strips of causes, and for the swatches of their legend.
+pub(crate) fn strip_style(palette: &Palette) -> String {
+    let Palette { shade, ink, muted, rule, series, doubtful, bad, .. } = palette;
+    let mut css = format!(".missed{{fill:{bad};background:{bad}}}");
+    for (class, colour, opacity) in [
+        ("ceiling", doubtful, 0.9),
+        ("shared", doubtful, 0.5),
+        ("floors", &series[3], 0.8),
+        ("disk", muted, 0.5),
+        ("cpu", ink, 0.8),
+        ("depth", rule, 1.0),
+        ("nothing", shade, 1.0),
+    ] {
+        write!(css, ".cause.by-{class}{{fill:{colour};background:{colour};opacity:{opacity}}}")
+            .expect("writing to a string");
+    }
     css
 }
 

@@ -3,7 +3,7 @@
 
 use crate::text;
 use block::Span;
-use stats::{Interval, ObjectRecord, Phase, Recording, Tally, WorkloadRecord};
+use stats::{FloorFared, HeldBy, Interval, ObjectRecord, Phase, Recording, SETTLE, Tally, WorkloadRecord};
 
 /// A ceiling counts as binding where the workloads under it reach this part of it together.
 const BINDING_PART: f64 = 0.95;
@@ -25,6 +25,68 @@ pub(crate) fn interval_at(workload: &WorkloadRecord, moment: Span) -> Option<&In
 pub(crate) fn volume_of(workload: &WorkloadRecord) -> &str {
     let volume = workload.object.split_once("/vol/").and_then(|(_, rest)| rest.split('/').next());
     volume.filter(|name| !name.is_empty()).unwrap_or(&workload.object)
+}
+
+/// The path of the object, or the name of the group, whose ceiling held a workload back.
+pub(crate) fn held_at<'r>(recording: &'r Recording, interval: &Interval) -> Option<&'r str> {
+    recording.objects.get(interval.held_at? as usize).map(|object| object.path.as_str())
+}
+
+/// What held a workload back, in words, with whose ceiling it was: `ceiling of vol1 (IOPS)`, `others' floors`.
+pub(crate) fn held(recording: &Recording, interval: &Interval) -> String {
+    let Some(unit) = unit(interval.held_by) else { return interval.held_by.to_string() };
+    match (held_at(recording, interval), interval.held_by) {
+        (None, held_by) => held_by.to_string(),
+        (Some(group), HeldBy::SharedIops | HeldBy::SharedThroughput) => format!("shared {group} ({unit})"),
+        (Some(path), _) => format!("ceiling of {} ({unit})", short(path)),
+    }
+}
+
+/// What held a workload back in its last second, in 14 characters at most: where the ceiling is its own or its
+/// volume's, in which unit; else whose it is.
+pub fn held_back(recording: &Recording, workload: &WorkloadRecord) -> String {
+    let Some(last) = workload.intervals.last() else { return String::new() };
+    let words = match (held_at(recording, last), last.held_by) {
+        (Some(path), HeldBy::CeilingIops | HeldBy::CeilingThroughput) if short(path) != volume_of(workload) => {
+            format!("ceiling {}", short(path))
+        }
+        (Some(group), HeldBy::SharedIops | HeldBy::SharedThroughput) => format!("shared {group}"),
+        _ => last.held_by.to_string(),
+    };
+    // Half a name says less than the unit.
+    if text::width(&words) > HELD_MOST { last.held_by.to_string() } else { words }
+}
+
+/// What the live view has room for.
+const HELD_MOST: usize = 14;
+
+fn unit(held_by: HeldBy) -> Option<&'static str> {
+    match held_by {
+        HeldBy::CeilingIops | HeldBy::SharedIops => Some("IOPS"),
+        HeldBy::CeilingThroughput | HeldBy::SharedThroughput => Some("MB/s"),
+        _ => None,
+    }
+}
+
+/// In how many of a phase's seconds the floor that a workload is under was missed, and why most often; the first second,
+/// in which queues settle, is left out as it is from all figures.
+pub(crate) fn floor_remark(recording: &Recording, workload: &WorkloadRecord, phase: usize) -> Option<String> {
+    let start = recording.phases.get(phase)?.start;
+    let within = |interval: &&Interval| {
+        phase_of(&recording.phases, interval) == Some(phase) && interval.start >= start + SETTLE.min(Span::SECOND)
+    };
+    let floors: Vec<FloorFared> = workload.intervals.iter().filter(within).map(|interval| interval.floor).collect();
+    let kind = |floor: &FloorFared| std::mem::discriminant(floor);
+    let count = |of: &FloorFared| floors.iter().filter(|floor| kind(floor) == kind(of)).count();
+    let missed = floors.iter().filter(|floor| floor.is_short()).count();
+    // Of a reason's numbers the last stands for all.
+    let why = floors.iter().filter(|floor| floor.is_short()).max_by_key(|floor| count(floor))?;
+    Some(format!("floor missed in {missed} of {} seconds: {why}", floors.len()))
+}
+
+/// The last part of a path: `vol1` of `svm01:/vol/vol1`, `svm01` of itself.
+fn short(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
 }
 
 /// The end of the last phase or interval, whichever is later.
@@ -137,18 +199,72 @@ pub fn in_force(recording: &Recording, phase: usize) -> Vec<String> {
 /// Everything in force in a phase, a sentence each: ceilings, then floors.
 pub(crate) fn limits_in_force(recording: &Recording, ceilings: &[Ceiling<'_>], phase: usize) -> Vec<String> {
     let ceilings = ceilings.iter().filter(|ceiling| ceiling.phase == phase).map(|ceiling| ceiling.sentence(recording));
-    ceilings.chain(recording.objects.iter().filter_map(|object| floor(recording, object, phase))).collect()
+    let floors = floors(recording).into_iter().filter(|floor| floor.phase == phase);
+    let idle = recording.objects.iter().filter(|object| workloads_under(recording, object, phase).is_empty());
+    let floors: Vec<String> = floors.map(|floor| floor.sentence(recording)).collect();
+    ceilings.chain(floors).chain(idle.filter_map(|object| idle_floor(object, phase))).collect()
 }
 
-/// An object's floor as people say it: `gold: vol3 at least 2,000 IOPS`.
-fn floor(recording: &Recording, object: &ObjectRecord, phase: usize) -> Option<String> {
+/// A floor in force in a phase.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Floor {
+    /// The number of the phase.
+    pub phase: usize,
+    /// The numbers of the workloads under it.
+    pub workloads: Vec<usize>,
+    /// Least operations per second.
+    pub iops: Option<f64>,
+    /// Least bytes per second.
+    pub bytes: Option<f64>,
+    policy: String,
+}
+
+/// Every floor of every phase that has a workload under it; equal ones of one policy group are one here, each for its
+/// own workloads.
+pub(crate) fn floors(recording: &Recording) -> Vec<Floor> {
+    let mut all: Vec<Floor> = Vec::new();
+    for phase in 0..recording.phases.len() {
+        for object in &recording.objects {
+            let Some(limits) = object.limits.get(phase) else { continue };
+            let workloads = workloads_under(recording, object, phase);
+            if limits.floor_iops.or(limits.floor_bytes).is_none() || workloads.is_empty() {
+                continue;
+            }
+            let [iops, bytes] = [limits.floor_iops, limits.floor_bytes].map(|number| number.map(|n| n as f64));
+            let found = Floor { phase, workloads, iops, bytes, policy: limits.policy.clone() };
+            let same = |other: &&mut Floor| {
+                (other.phase, other.iops, other.bytes) == (phase, iops, bytes) && other.policy == found.policy
+            };
+            match all.iter_mut().find(same) {
+                Some(other) => other.workloads.extend(found.workloads),
+                None => all.push(found),
+            }
+        }
+    }
+    all
+}
+
+impl Floor {
+    /// The names of the volumes that it is for.
+    pub(crate) fn volumes<'r>(&self, recording: &'r Recording) -> Vec<&'r str> {
+        volumes(recording, &self.workloads)
+    }
+
+    /// As people say it: `gold: vol2 and vol3 each at least 2,000 IOPS`.
+    fn sentence(&self, recording: &Recording) -> String {
+        let volumes = self.volumes(recording);
+        let each = if volumes.len() > 1 { " each" } else { "" };
+        let numbers = numbers(self.iops, self.bytes, " and ");
+        format!("{}{}{each} at least {numbers}", prefix(&self.policy), volumes.join(" and "))
+    }
+}
+
+/// The floor of an object that no workload uses: `gold: svm01:/vol/vol3 at least 2,000 IOPS`.
+fn idle_floor(object: &ObjectRecord, phase: usize) -> Option<String> {
     let limits = object.limits.get(phase)?;
     limits.floor_iops.or(limits.floor_bytes)?;
     let numbers = numbers(limits.floor_iops.map(|n| n as f64), limits.floor_bytes.map(|n| n as f64), " and ");
-    let below = workloads_under(recording, object, phase);
-    let volumes = volumes(recording, &below);
-    let who = if volumes.is_empty() { object.path.clone() } else { volumes.join(" and ") };
-    Some(format!("{}{who} at least {numbers}", prefix(&limits.policy)))
+    Some(format!("{}{} at least {numbers}", prefix(&limits.policy), object.path))
 }
 
 fn numbers(iops: Option<f64>, bytes: Option<f64>, between: &str) -> String {

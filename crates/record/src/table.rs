@@ -107,9 +107,18 @@ fn phase(lines: &mut Lines, recording: &Recording, index: usize, ceilings: &[Cei
     }
     for workload in &recording.workloads {
         let Some(tally) = workload.tallies.get(index) else { continue };
-        let name = format!("{}  {}", workload.name, relation::volume_of(workload));
-        lines.push(row(&name, &cells(tally)));
-        relation::remarks(tally).iter().for_each(|remark| lines.push(format!("    {}", paint.bad(remark))));
+        let name = text::printable(&format!("{}  {}", workload.name, relation::volume_of(workload)));
+        // A name that would be cut has a line of its own.
+        if text::width(&name) > NAME_WIDTH - 2 {
+            lines.push(format!("  {}", text::fit(&name, COLUMNS - 2)));
+            lines.push(row("", &cells(tally)));
+        } else {
+            lines.push(row(&name, &cells(tally)));
+        }
+        let remarks = relation::remarks(tally).into_iter().chain(relation::floor_remark(recording, workload, index));
+        for remark in remarks {
+            wrapped(&remark, COLUMNS - 4).iter().for_each(|line| lines.push(format!("    {}", paint.bad(line))));
+        }
     }
     for ceiling in ceilings.iter().filter(|ceiling| ceiling.phase == index && ceiling.shared) {
         let (iops, bytes) = ceiling.together(recording);
@@ -150,9 +159,7 @@ fn mean_of(histogram: &Histogram) -> String {
 
 /// A name and some of the columns.
 fn row(name: &str, cells: &[String]) -> String {
-    let name = text::fit(&text::printable(name), NAME_WIDTH - 2);
-    let mut line =
-        if name.is_empty() { " ".repeat(NAME_WIDTH) } else { format!("  {name:<width$}", width = NAME_WIDTH - 2) };
+    let mut line = format!("  {name:<width$}", width = NAME_WIDTH - 2);
     for (cell, (_, width)) in cells.iter().zip(HEADINGS) {
         line.push_str(&format!("{cell:>width$}"));
     }

@@ -206,6 +206,15 @@ fn held_by() -> impl Strategy<Value = HeldBy> {
     ])
 }
 
+fn floors() -> impl Strategy<Value = FloorFared> {
+    use FloorFared::*;
+    prop_oneof![
+        prop::sample::select(vec![NotSet, Met, CeilingAbove, Adjusting]),
+        any::<u64>().prop_map(NeedsOutstanding),
+        any::<u32>().prop_map(Overcommitted),
+    ]
+}
+
 fn intervals() -> impl Strategy<Value = Interval> {
     let waits = [spans(), spans(), spans(), spans()].prop_map(|[ceiling, floors, turn, device]| Waits {
         ceiling,
@@ -213,8 +222,9 @@ fn intervals() -> impl Strategy<Value = Interval> {
         turn,
         device,
     });
-    (spans(), spans(), counts(), summaries(), summaries(), any::<u32>(), waits, held_by()).prop_map(
-        |(start, length, counts, response, service, outstanding, waits, held_by)| Interval {
+    let held = (held_by(), any::<Option<u32>>());
+    (spans(), spans(), counts(), summaries(), summaries(), any::<u32>(), waits, held, floors()).prop_map(
+        |(start, length, counts, response, service, outstanding, waits, (held_by, held_at), floor)| Interval {
             start,
             length,
             counts,
@@ -223,6 +233,8 @@ fn intervals() -> impl Strategy<Value = Interval> {
             outstanding,
             waits,
             held_by,
+            held_at,
+            floor,
         },
     )
 }

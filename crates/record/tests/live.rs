@@ -8,8 +8,8 @@ mod noisy_neighbour;
 use block::Span;
 use insta::assert_snapshot;
 use record::Paint;
-use record::live::{LiveState, LiveWorkload, frame, line, painted_frame};
-use stats::Interval;
+use record::live::{LiveState, LiveWorkload, frame, lines, painted_frame};
+use stats::{FloorFared, Interval};
 
 #[test]
 fn a_frame_of_80_columns() {
@@ -28,13 +28,13 @@ fn a_frame_of_50_columns() {
 
 #[test]
 fn plain_lines() {
-    assert_snapshot!(line(&after(12)));
+    assert_snapshot!(lines(80, &after(12)).join("\n"));
 }
 
 #[test]
 fn before_the_first_second() {
     let state = after(0);
-    assert_snapshot!(format!("{}\n\n{}", frame(80, &state).join("\n"), line(&state)));
+    assert_snapshot!(format!("{}\n\n{}", frame(80, &state).join("\n"), lines(80, &state).join("\n")));
 }
 
 #[test]
@@ -42,12 +42,19 @@ fn no_frame_is_wider_than_asked() {
     let mut state = after(28);
     state.workloads[0].name = "a workload with a name that is much too long".into();
     state.workloads[1].recent.back_mut().unwrap().counts.faults = 12;
+    state.workloads[2].recent.back_mut().unwrap().floor = FloorFared::NeedsOutstanding(1234);
+    state.workloads[2].held = "ceiling a-volume-with-a-long-name".into();
+    state.advice = vec!["the floors ask for 90000 IOPS together, and the most that was seen is 95000".repeat(2)];
     for width in 0..140 {
-        for line in frame(width, &state) {
+        for line in frame(width, &state).into_iter().chain(lines(width, &state)) {
             assert!(line.chars().count() <= width, "{width}: {line}");
         }
     }
     assert!(frame(80, &state).iter().any(|line| line.contains("12 operations failed")));
+    for lines in [frame(80, &state), lines(80, &state)] {
+        assert!(lines.iter().any(|line| line.ends_with("floor missed: needs 1234 outstanding requests")), "{lines:?}");
+    }
+    assert!(frame(80, &state).concat().contains("the floors ask for 90000 IOPS"));
 }
 
 #[test]
@@ -57,9 +64,9 @@ fn plain_forms_have_no_escape_sequences_whatever_the_names() {
         text.push_str("\u{1b}[2J\n");
     }
     state.workloads[0].name = "\u{1b}[31mred\n".into();
-    let plain = frame(80, &state).concat() + &line(&state).replace('\n', "");
+    let plain = frame(80, &state).concat() + &lines(80, &state).concat();
     assert!(!plain.contains(char::is_control), "{plain:?}");
-    assert_eq!(line(&state).lines().count(), 3);
+    assert_eq!(lines(80, &state).len(), 3);
     assert!(painted_frame(80, &state, Paint::Ansi).concat().contains("\u{1b}[1m"));
 }
 

@@ -88,6 +88,23 @@ fn a_failed_and_cut_run_says_so_before_anything_else() {
     assert!(html.contains("class=\"verdict fail\"") && html.contains("1 of 4 did not hold, 1 cannot be said, 2 held"));
 }
 
+/// Floors are lines in the picture, and every cause and every missed floor has its place in the strips.
+#[test]
+fn floors_and_causes_are_drawn() {
+    let mut recording = noisy_neighbour::recording();
+    assert!(
+        !page::render(&recording).contains("class=\"floor\"") && !page::render(&recording).contains("floor missed")
+    );
+    recording.objects[1].limits[0].floor_iops = Some(2000);
+    recording.workloads[1].intervals[2].floor = FloorFared::Overcommitted(640);
+    let html = page::render(&recording);
+    assert_eq!(html.matches("class=\"floor\"").count(), 1);
+    assert!(html.contains("vol2 ≥ 2,000"), "the line says what it is");
+    assert!(html.contains("floor missed: more than the storage can do, all floors held at 64 %"));
+    assert!(html.contains("class=\"missed\"") && html.contains("cause by-ceiling") && html.contains("cause by-shared"));
+    assert!(html.contains("ceiling of vol1 (IOPS)"), "which ceiling it was");
+}
+
 #[test]
 fn the_picture_of_two_phases() {
     assert_snapshot!(picture::render(&two_phases()));

@@ -16,7 +16,7 @@ fn the_noisy_neighbour() {
 
 #[test]
 fn no_line_is_wider_than_80_columns() {
-    for recording in [noisy_neighbour::recording(), awkward()] {
+    for recording in [noisy_neighbour::recording(), awkward(), with_floors()] {
         let table = table::render(&recording, Paint::Plain);
         let widest = table.lines().max_by_key(|line| line.chars().count()).unwrap();
         assert!(widest.chars().count() <= 80, "{widest}");
@@ -44,6 +44,31 @@ fn an_awkward_run() {
 #[test]
 fn an_empty_run() {
     assert_snapshot!(table::render(&Recording::default(), Paint::Plain));
+}
+
+/// A floor that was missed is said beneath its workload, with the reason that it had most often.
+#[test]
+fn a_missed_floor_is_said_with_its_reason() {
+    let table = table::render(&with_floors(), Paint::Plain);
+    // Eight seconds, the first left out; two of the other seven were short.
+    assert!(table.contains("    floor missed in 2 of 7 seconds: needs 40 outstanding requests\n"), "{table}");
+    assert_eq!(table.matches("floor missed").count(), 1, "the other floor was met");
+    assert!(table.contains("  gold: vol2 and vol3 each at least 2,000 IOPS\n"), "{table}");
+}
+
+/// The noisy neighbour with floors on two volumes in its first phase, of which one is missed three times, once in the
+/// first second.
+fn with_floors() -> Recording {
+    let mut recording = noisy_neighbour::recording();
+    for object in [1, 2] {
+        let limits = &mut recording.objects[object].limits[0];
+        (limits.policy, limits.floor_iops) = ("gold".into(), Some(2000));
+        recording.workloads[object].intervals[..8].iter_mut().for_each(|second| second.floor = FloorFared::Met);
+    }
+    for second in [0, 3, 5] {
+        recording.workloads[1].intervals[second].floor = FloorFared::NeedsOutstanding(40);
+    }
+    recording
 }
 
 /// Long names, faults, late requests, no figures of the server's, a name that steers the terminal, a phase not reached.

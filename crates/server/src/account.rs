@@ -1,7 +1,8 @@
 //! What the shard saw of each object since it was last asked.
 
 use block::{Cause, Completion, LimitKind, ObjectId, OpKind, Span};
-use stats::{Counts, DispatchTrace, HeldBy, Histogram, Waits};
+use qos::{FloorState, GroupId, Shortage};
+use stats::{Counts, DispatchTrace, FloorFared, HeldBy, Histogram, Waits};
 
 /// One object (a LUN, or what it hangs on) or one shared group.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -14,22 +15,9 @@ pub struct ObjectAccount {
     pub device: Histogram,
     /// Where the time went, summed over all requests.
     waited: Waits,
-    /// How many completions were held last by what.
-    held: [u64; HELD],
     /// Dispatches to the device.
     pub trace: DispatchTrace,
 }
-
-const HELD: usize = 7;
-const BY: [HeldBy; HELD] = [
-    HeldBy::Nothing,
-    HeldBy::CeilingIops,
-    HeldBy::CeilingThroughput,
-    HeldBy::SharedIops,
-    HeldBy::SharedThroughput,
-    HeldBy::Floors,
-    HeldBy::Disk,
-];
 
 impl ObjectAccount {
     /// Counts a completion.
@@ -49,17 +37,11 @@ impl ObjectAccount {
         self.queued.record(completion.queued);
         self.device.record(completion.service);
         self.waited.device += completion.service;
-        let (slot, by) = match completion.cause {
-            Cause::Nothing => (&mut self.waited.turn, 0),
-            Cause::Ceiling(_, LimitKind::Iops) => (&mut self.waited.ceiling, 1),
-            Cause::Ceiling(_, LimitKind::Throughput) => (&mut self.waited.ceiling, 2),
-            Cause::Shared(_, LimitKind::Iops) => (&mut self.waited.ceiling, 3),
-            Cause::Shared(_, LimitKind::Throughput) => (&mut self.waited.ceiling, 4),
-            Cause::Floor => (&mut self.waited.floors, 5),
-            Cause::Turn | Cause::Backend => (&mut self.waited.turn, 6),
-        };
-        *slot += completion.queued;
-        self.held[by] += 1;
+        *match completion.cause {
+            Cause::Ceiling(..) | Cause::Shared(..) => &mut self.waited.ceiling,
+            Cause::Floor => &mut self.waited.floors,
+            Cause::Nothing | Cause::Turn | Cause::Backend => &mut self.waited.turn,
+        } += completion.queued;
     }
 
     /// Where a request's time went, in the mean.
@@ -68,12 +50,47 @@ impl ObjectAccount {
         let Waits { ceiling, floors, turn, device } = self.waited;
         Waits { ceiling: mean(ceiling), floors: mean(floors), turn: mean(turn), device: mean(device) }
     }
+}
 
-    /// What held most of its requests at the gate; [`HeldBy::Nothing`] when the gate held less than half of them.
-    pub fn held_by(&self) -> HeldBy {
-        let total: u64 = self.held.iter().sum();
-        let most = (1..HELD).max_by_key(|&by| self.held[by]).unwrap_or(0);
-        if 2 * self.held[most] > total { BY[most] } else { HeldBy::Nothing }
+/// What the gate held an object back by, as recordings have it: what its requests waited for most, those still waiting
+/// included, if they spent more time waiting than in the device; else the gate held nothing back. With it comes whose
+/// ceiling or budget it was.
+pub fn held_by(said: &qos::ObjectAccount) -> (HeldBy, Option<HeldAt>) {
+    let waited: Span = said.waited.iter().map(|(_, span)| *span).sum();
+    if waited == Span::ZERO || waited < said.service.total {
+        return (HeldBy::Nothing, None);
+    }
+    match said.held_by {
+        Cause::Nothing => (HeldBy::Nothing, None),
+        Cause::Ceiling(object, LimitKind::Iops) => (HeldBy::CeilingIops, Some(HeldAt::Object(object))),
+        Cause::Ceiling(object, LimitKind::Throughput) => (HeldBy::CeilingThroughput, Some(HeldAt::Object(object))),
+        Cause::Shared(group, LimitKind::Iops) => (HeldBy::SharedIops, Some(HeldAt::Group(GroupId(group)))),
+        Cause::Shared(group, LimitKind::Throughput) => (HeldBy::SharedThroughput, Some(HeldAt::Group(GroupId(group)))),
+        Cause::Floor => (HeldBy::Floors, None),
+        Cause::Turn | Cause::Backend => (HeldBy::Disk, None),
+    }
+}
+
+/// Whose ceiling it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeldAt {
+    /// An object's.
+    Object(ObjectId),
+    /// A shared group's.
+    Group(GroupId),
+}
+
+/// How a floor fared, as recordings have it.
+pub fn fared(floor: FloorState) -> FloorFared {
+    match floor {
+        FloorState::NotSet => FloorFared::NotSet,
+        FloorState::Met => FloorFared::Met,
+        FloorState::Short { why, .. } => match why {
+            Shortage::NeedsOutstanding(number) => FloorFared::NeedsOutstanding(number),
+            Shortage::Overcommitted { phi_per_mille } => FloorFared::Overcommitted(phi_per_mille),
+            Shortage::CeilingAbove => FloorFared::CeilingAbove,
+            Shortage::Adjusting => FloorFared::Adjusting,
+        },
     }
 }
 

@@ -6,18 +6,28 @@
 //! One file a command's area, with the same roles in each: what changes, what shows.
 
 mod adaptive;
+mod file;
+mod leaf;
 mod lun;
 mod policy_group;
+mod qtree;
+mod size;
+mod statistics;
 mod volume;
 mod vserver;
+mod workload;
 
+use crate::monitor::Sample;
 use block::{Bytes, ObjectId, Time};
 use ontap::value::{ObjectName, PolicyAssignment, Units};
 use ontap::{Command, CommandError};
 use qos::{Change, Edit, GroupId, ObjectKind, Refusal, Registry, RegistrySettings, Size};
 use stats::LimitsInForce;
+use std::sync::Arc;
 
-/// Sizes of volumes and LUNs are rounded up to whole blocks of this many bytes: what a device never splits.
+pub use statistics::advice;
+
+/// Sizes of volumes, LUNs and files are rounded up to whole blocks of this many bytes: what a device never splits.
 const BLOCK: u64 = 4096;
 
 /// Why a command was not done. Nothing changed.
@@ -34,27 +44,27 @@ pub enum AdminError {
     Command(String),
 }
 
-/// What has to happen to a LUN's data.
+/// What has to happen to a LUN's or file's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// It is new.
     Make {
         /// Which.
-        lun: ObjectId,
+        object: ObjectId,
         /// Its size in bytes.
         size: u64,
     },
     /// It is longer.
     Grow {
         /// Which.
-        lun: ObjectId,
+        object: ObjectId,
         /// Its new size in bytes.
         size: u64,
     },
     /// It is gone.
     Remove {
         /// Which.
-        lun: ObjectId,
+        object: ObjectId,
     },
 }
 
@@ -75,6 +85,8 @@ pub struct Outcome {
 pub struct Administration {
     /// What there is.
     pub registry: Registry,
+    /// What the gate said of the last second, for statistics.
+    pub sample: Arc<Sample>,
     units: Units,
 }
 
@@ -85,10 +97,10 @@ impl Administration {
             qos::Units::Decimal => Units::Decimal,
             qos::Units::Binary => Units::Binary,
         };
-        Administration { registry: Registry::new(settings), units }
+        Administration { registry: Registry::new(settings), sample: Arc::default(), units }
     }
 
-    /// Runs one line at `now`; `used` tells the bytes that a LUN takes.
+    /// Runs one line at `now`; `used` tells the bytes that a LUN or file takes.
     ///
     /// # Errors
     /// The line is refused, and nothing changed.
@@ -97,6 +109,7 @@ impl Administration {
         let before = self.registry.clone();
         let mut errand = Errand {
             registry: &mut self.registry,
+            sample: &self.sample,
             units: self.units,
             now,
             used,
@@ -104,7 +117,7 @@ impl Administration {
             effects: Vec::new(),
             notes: Vec::new(),
         };
-        match errand.run(command, line) {
+        match errand.run(command) {
             Ok(answer) => {
                 let Errand { edits, effects, notes, .. } = errand;
                 Ok(Outcome { answer: answer + &notes.concat(), edits, effects })
@@ -160,6 +173,7 @@ impl Administration {
 /// One command on its way.
 struct Errand<'a> {
     registry: &'a mut Registry,
+    sample: &'a Sample,
     units: Units,
     now: Time,
     used: &'a dyn Fn(ObjectId) -> u64,
@@ -169,15 +183,18 @@ struct Errand<'a> {
 }
 
 impl Errand<'_> {
-    fn run(&mut self, command: Command, line: &str) -> Result<String, AdminError> {
+    fn run(&mut self, command: Command) -> Result<String, AdminError> {
         match command {
             Command::Vserver(command) => self.vserver(command),
             Command::Volume(command) => self.volume(command),
+            Command::Qtree(command) => self.qtree(command),
+            Command::File(command) => self.file(command),
             Command::Lun(command) => self.lun(command),
             Command::PolicyGroup(command) => self.policy_group(command),
             Command::Adaptive(command) => self.adaptive_policy_group(command),
+            Command::Workload(command) => self.workload(command),
             Command::Help(topic) => Ok(topic.text()),
-            _ => Err(AdminError::Command(format!("{}: this server does not have that command yet", line.trim()))),
+            Command::Statistics(show) => self.statistics(&show),
         }
     }
 
@@ -223,15 +240,20 @@ impl Errand<'_> {
     fn assign(&mut self, object: ObjectId, assigned: &Assigned<'_>) -> Result<(), AdminError> {
         let Some((assignment, adaptive)) = assigned.given() else { return Ok(()) };
         let name = assignment.group().map(|name| name.as_str());
+        let has_size = self.registry.object(object).is_some_and(|object| object.kind().has_size());
+        // Where no adaptive group fits at all, the registry says so; there is no other parameter to use.
         if let Some(group) = name.and_then(|name| self.registry.group(name))
             && group.policy().adaptive().is_some() != adaptive
+            && (adaptive || has_size)
         {
             let (is, parameter) = match adaptive {
                 true => ("fixed", "-qos-policy-group"),
                 false => ("adaptive", "-qos-adaptive-policy-group"),
             };
-            let name = group.name();
-            return Err(AdminError::Command(format!("policy group {name} is {is}; attach it with {parameter}")));
+            let (name, label) = (group.name(), self.registry.label(object));
+            return Err(AdminError::Command(format!(
+                "{label}: policy group {name} is {is}; attach it with {parameter}"
+            )));
         }
         // `none` takes away a group of the kind that was named, and leaves one of the other kind alone.
         if name.is_none() {
@@ -241,6 +263,7 @@ impl Errand<'_> {
                 return Ok(());
             }
         }
+        self.measure(object);
         let change = self.registry.attach(object, name)?;
         self.take(change);
         Ok(())

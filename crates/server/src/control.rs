@@ -3,12 +3,15 @@
 
 use crate::administration::{AdminError, Administration, Effect, Outcome};
 use crate::exports::Export;
+use crate::monitor::Monitor;
 use crate::persist::{UnreadablePolicy, records_of, rows_of};
 use crate::shard::{Account, Order, Shard, ShardGone};
 use block::ObjectId;
-use qos::{GroupId, ObjectKind, Refusal, Registry, RegistrySettings};
+use qos::{GroupId, Refusal, Registry, RegistrySettings};
 use stats::LimitsInForce;
-use store::{DataFile, Pool, StoreError};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use store::{Contents, DataFile, Pool, StoreError};
 use uring::Clock;
 
 /// Why a command was not done, or not all of it.
@@ -39,26 +42,25 @@ pub struct Control {
     pool: Pool,
     administration: Administration,
     shard: Shard,
+    monitor: Arc<Monitor>,
     clock: Clock,
 }
 
 impl Control {
-    /// Brings the shard to what the pool's catalogue says and opens every LUN.
+    /// Brings the shard to what the pool's catalogue says and opens every LUN and file.
     ///
     /// # Errors
-    /// The catalogue breaks a rule, or a LUN's file cannot be opened.
+    /// The catalogue breaks a rule, or a data file cannot be opened.
     pub fn open(pool: Pool, shard: Shard, settings: RegistrySettings) -> Result<Control, ControlError> {
-        let used = |row: &store::ObjectRow| match row.kind {
-            store::Kind::Lun => pool.used(row.id).unwrap_or(0),
-            _ => 0,
-        };
-        let records = records_of(pool.catalogue.contents(), used)?;
+        let contents = pool.catalogue.contents();
+        let used = used_by(contents, &|leaf| pool.used(leaf).unwrap_or(0));
+        let records = records_of(contents, |row| used.get(&row.id).copied().unwrap_or(0))?;
         let (registry, change) = Registry::restore(settings.clone(), &records)?;
         let mut administration = Administration::new(settings);
         administration.registry = registry;
-        let control = Control { pool, administration, shard, clock: Clock::new() };
+        let control = Control { pool, administration, shard, monitor: Arc::default(), clock: Clock::new() };
         control.shard.order(Order::Edit(change.edits))?;
-        for object in control.administration.registry.objects().filter(|object| object.kind() == ObjectKind::Lun) {
+        for object in control.administration.registry.objects().filter(|object| object.kind().is_leaf()) {
             let data = control.pool.open_data_file(object.id().0)?;
             control.serve(object.id(), object.size().allocated.0, data)?;
         }
@@ -78,12 +80,32 @@ impl Control {
         result
     }
 
-    /// What the shard did since the last call.
+    /// What the shard did since the last call. The monitor takes it in too.
     ///
     /// # Errors
     /// The shard is gone.
     pub fn account(&self) -> Result<Account, ShardGone> {
-        self.shard.account()
+        let account = self.shard.account()?;
+        self.monitor.take_in(account.now, &account.said, account.gate);
+        Ok(account)
+    }
+
+    /// Looks at how much space everything takes, and has the adaptive policies that are due follow.
+    ///
+    /// # Errors
+    /// The shard is gone.
+    pub fn follow_sizes(&mut self) -> Result<(), ShardGone> {
+        let pool = &self.pool;
+        let used = |leaf: ObjectId| pool.used(leaf.0).unwrap_or(0);
+        match self.administration.follow_sizes(self.clock.now(), &used) {
+            edits if edits.is_empty() => Ok(()),
+            edits => self.shard.order(Order::Edit(edits)),
+        }
+    }
+
+    /// What it knows of the last second.
+    pub fn monitor(&self) -> Arc<Monitor> {
+        Arc::clone(&self.monitor)
     }
 
     /// The shard.
@@ -108,7 +130,8 @@ impl Control {
 
     fn done(&mut self, line: &str) -> Result<String, ControlError> {
         let pool = &self.pool;
-        let used = |lun: ObjectId| pool.used(lun.0).unwrap_or(0);
+        let used = |leaf: ObjectId| pool.used(leaf.0).unwrap_or(0);
+        self.administration.sample = self.monitor.latest();
         let before = self.administration.clone();
         let Outcome { answer, edits, effects } = self.administration.execute(line, self.clock.now(), &used)?;
         let made = match self.make_durable(&effects) {
@@ -123,7 +146,7 @@ impl Control {
         Ok(answer)
     }
 
-    /// Has the pool hold what the registry says, or leaves it as it was. Returns the new LUNs' files, in the order of
+    /// Has the pool hold what the registry says, or leaves it as it was. Returns the new objects' data files, in the order of
     /// their effects.
     fn make_durable(&mut self, effects: &[Effect]) -> Result<Vec<DataFile>, StoreError> {
         let mut made = Vec::new();
@@ -143,22 +166,22 @@ impl Control {
     /// Does what must be there before the catalogue names it; nothing is left when it fails.
     fn prepare(&self, effect: &Effect, made: &mut Vec<DataFile>) -> Result<(), StoreError> {
         match *effect {
-            Effect::Make { lun, size } => {
-                self.pool.make_data_file(lun.0, size)?;
-                let opened = self.pool.open_data_file(lun.0);
+            Effect::Make { object, size } => {
+                self.pool.make_data_file(object.0, size)?;
+                let opened = self.pool.open_data_file(object.0);
                 made.push(opened.inspect_err(|_| self.undo(std::slice::from_ref(effect)))?);
                 Ok(())
             }
-            Effect::Grow { lun, size } => self.pool.grow_data_file(lun.0, size),
+            Effect::Grow { object, size } => self.pool.grow_data_file(object.0, size),
             Effect::Remove { .. } => Ok(()),
         }
     }
 
-    /// A file that grew stays so: its LUN's size is what the catalogue says.
+    /// A data file that grew stays so: its object's size is what the catalogue says.
     fn undo(&self, effects: &[Effect]) {
         for effect in effects {
-            if let Effect::Make { lun, .. } = *effect {
-                let _ = self.pool.remove_data_file(lun.0);
+            if let Effect::Make { object, .. } = *effect {
+                let _ = self.pool.remove_data_file(object.0);
             }
         }
     }
@@ -166,28 +189,42 @@ impl Control {
     /// Does what follows once the catalogue has it. All of it is tried; the first failure is told.
     fn carry_out(&self, effects: &[Effect], edits: Vec<qos::Edit>, made: Vec<DataFile>) -> Result<(), ControlError> {
         let mut made = made.into_iter();
-        // The shard stops serving a LUN before the scheduler forgets it, and the other way round for a new one.
+        // The shard stops serving an object before the scheduler forgets it, and the other way round for a new one.
         for effect in effects {
-            if let Effect::Remove { lun } = *effect {
-                self.shard.order(Order::Close { object: lun })?;
+            if let Effect::Remove { object } = *effect {
+                self.shard.order(Order::Close { object })?;
             }
         }
         self.shard.order(Order::Edit(edits))?;
         let follow = |effect: &Effect| match *effect {
-            Effect::Make { lun, size } => made.next().map_or(Ok(()), |data| self.serve(lun, size, data)),
-            Effect::Grow { lun, size } => Ok(self.shard.order(Order::Resize { object: lun, size })?),
-            Effect::Remove { lun } => Ok(self.pool.remove_data_file(lun.0)?),
+            Effect::Make { object, size } => made.next().map_or(Ok(()), |data| self.serve(object, size, data)),
+            Effect::Grow { object, size } => Ok(self.shard.order(Order::Resize { object, size })?),
+            Effect::Remove { object } => Ok(self.pool.remove_data_file(object.0)?),
         };
         effects.iter().map(follow).fold(Ok(()), Result::and)
     }
 
-    /// Has the shard offer a LUN.
-    fn serve(&self, lun: ObjectId, size: u64, data: DataFile) -> Result<(), ControlError> {
-        let path = self.path_of(lun).unwrap_or_default();
+    /// Has the shard offer a LUN or file.
+    fn serve(&self, object: ObjectId, size: u64, data: DataFile) -> Result<(), ControlError> {
+        let path = self.path_of(object).unwrap_or_default();
         let (svm, path) = path.split_once(':').unwrap_or_default();
         let (align, longest) = (data.align, self.shard.longest());
-        let export = Export { object: lun, svm: svm.into(), path: path.into(), size, align, longest };
+        let export = Export { object, svm: svm.into(), path: path.into(), size, align, longest };
         self.shard.order(Order::Open { export, data })?;
         Ok(())
     }
+}
+
+/// The bytes that each object of a catalogue takes with all that is in it; `used` tells those of a LUN or file.
+fn used_by(contents: &Contents, used: &dyn Fn(u32) -> u64) -> BTreeMap<u32, u64> {
+    let mut sums = BTreeMap::new();
+    for row in contents.objects.values().filter(|row| matches!(row.kind, store::Kind::Lun | store::Kind::File)) {
+        let bytes = used(row.id);
+        let mut above = Some(row.id);
+        while let Some(id) = above {
+            *sums.entry(id).or_default() += bytes;
+            above = contents.objects.get(&id).and_then(|row| row.parent);
+        }
+    }
+    sums
 }

@@ -1,16 +1,16 @@
-//! What is offered to NBD clients: every LUN under `SVM:/vol/VOLUME/LUN`, and under `/vol/VOLUME/LUN` as long as no
-//! other SVM has that path.
+//! What is offered to NBD clients: every LUN and file under `SVM:/vol/VOLUME/LUN`, and under `/vol/VOLUME/LUN` as long
+//! as no other SVM has that path.
 
 use block::ObjectId;
 use nbd::{BlockSizes, ExportInfo, Refusal, TransmissionFlags};
 use std::collections::BTreeMap;
 
-/// A LUN that is offered.
+/// A LUN or file that is offered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Export {
     pub object: ObjectId,
     pub svm: String,
-    /// `/vol/VOLUME/LUN`
+    /// `/vol/VOLUME/LUN`, `/vol/VOLUME/QTREE/LUN`, `/vol/VOLUME/FOLDER/FILE`
     pub path: String,
     pub size: u64,
     /// Offsets and lengths in multiples of this, in bytes.
@@ -19,7 +19,7 @@ pub(crate) struct Export {
     pub longest: u32,
 }
 
-/// All LUNs that are offered.
+/// All that is offered.
 #[derive(Debug, Default)]
 pub(crate) struct Exports {
     by_object: BTreeMap<ObjectId, Export>,
@@ -68,7 +68,7 @@ impl Export {
         ExportInfo {
             id: u64::from(self.object.0),
             name: Some(self.full_name()),
-            description: Some(format!("LUN {} of SVM {}", self.path, self.svm)),
+            description: Some(format!("{} of SVM {}", self.path, self.svm)),
             size: self.size,
             features,
             block: BlockSizes { minimum: self.align, preferred: self.align.max(4096), maximum: self.longest },

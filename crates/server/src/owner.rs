@@ -207,6 +207,7 @@ impl Owner {
         let used = cpu.saturating_sub(std::mem::replace(&mut self.cpu, cpu));
         Account {
             objects: self.accounts.take(),
+            said: objects,
             ceilings,
             groups: groups.iter().map(|g| (g.group, trace_of(&g.passed))).collect(),
             gate: self.gate.status(),

@@ -40,6 +40,8 @@ pub struct ShardGone;
 pub struct Account {
     /// Every object that was active.
     pub objects: Vec<(ObjectId, ObjectAccount)>,
+    /// The same objects and those with floors, as the gate tells of them.
+    pub said: Vec<qos::ObjectAccount>,
     /// What passed each object with a ceiling of its own, from it and everything beneath it.
     pub ceilings: Vec<(ObjectId, DispatchTrace)>,
     /// What passed each shared group.

@@ -3,12 +3,15 @@
 //! ```text
 //!   client:  the line, '\n'
 //!   server:  "ok " or "no ", the answer's length in bytes, '\n', the answer
+//!            "more " in place of "ok " where another answer follows: `qos statistics` once a second
 //! ```
 //!
 //! One thread accepts, one thread a connection; a line is short work, so they share the control behind a lock. The data
 //! path has a thread of its own and never waits for any of them.
 
 use crate::control::Control;
+use crate::monitor::Monitor;
+use ontap::Command;
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::Shutdown;
@@ -28,6 +31,8 @@ const CONNECTIONS_MAX: usize = 64;
 const IDLE_TIME: Duration = Duration::from_secs(300);
 /// A connection that takes nothing of its answer for so long is closed.
 const ANSWER_TIME: Duration = Duration::from_secs(10);
+/// How long statistics wait for a new second before they have the gate asked themselves.
+const SAMPLE_TIME: Duration = Duration::from_millis(1500);
 /// How long to wait before asking again when no descriptor was left for a connection.
 const BREATH: Duration = Duration::from_millis(100);
 
@@ -43,6 +48,7 @@ pub struct ControlSocket {
 /// What the threads share.
 struct Desk {
     control: Arc<Mutex<Control>>,
+    monitor: Arc<Monitor>,
     open: Mutex<Open>,
 }
 
@@ -66,7 +72,8 @@ impl ControlSocket {
         let socket = listen_unix(path, 0o600)?;
         // A listener cannot be shut down by the standard library's type for one; its type for a stream can.
         let listener = UnixStream::from(OwnedFd::from(socket.try_clone()?));
-        let desk = Arc::new(Desk { control, open: Mutex::default() });
+        let monitor = lock(&control).monitor();
+        let desk = Arc::new(Desk { control, monitor, open: Mutex::default() });
         let shared = Arc::clone(&desk);
         let thread = std::thread::Builder::new().name("control".into()).spawn(move || accept(&socket, &shared))?;
         Ok(ControlSocket { path: path.into(), desk, listener, thread: Some(thread) })
@@ -123,12 +130,41 @@ impl Desk {
                 return answer(stream, Err(rule));
             }
             let text = String::from_utf8_lossy(&line);
-            let mut control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
-            let result = control.execute(&text).map_err(|error| error.to_string());
-            drop(control);
-            answer(stream, result)?;
+            match ontap::parse(&text) {
+                Ok(Command::Statistics(show)) => self.iterate(stream, &text, show.iterations.map(|count| count.0))?,
+                _ => answer(stream, self.run(&text))?,
+            }
         }
     }
+
+    fn run(&self, line: &str) -> Result<String, String> {
+        lock(&self.control).execute(line).map_err(|error| error.to_string())
+    }
+
+    /// A statistics command as often as it asks for, or until the client goes: once for every new second.
+    fn iterate(&self, stream: &UnixStream, line: &str, iterations: Option<u32>) -> std::io::Result<()> {
+        let (mut seen, mut iteration) = (0, 0);
+        while !self.open().stopping {
+            let Some(sample) = self.monitor.wait_after(seen, SAMPLE_TIME) else {
+                // Nobody else has it asked; two askings a while apart make a second.
+                if let Err(error) = lock(&self.control).account() {
+                    return answer(stream, Err(error.to_string()));
+                }
+                continue;
+            };
+            (seen, iteration) = (sample.number, iteration + 1);
+            let result = self.run(line);
+            if result.is_err() || iterations.is_some_and(|count| iteration >= count) {
+                return answer(stream, result);
+            }
+            send(stream, "more", &result.unwrap_or_default())?;
+        }
+        Ok(())
+    }
+}
+
+fn lock(control: &Mutex<Control>) -> MutexGuard<'_, Control> {
+    control.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn accept(listener: &UnixListener, desk: &Arc<Desk>) {
@@ -160,11 +196,14 @@ fn accept(listener: &UnixListener, desk: &Arc<Desk>) {
     }
 }
 
-fn answer(mut stream: &UnixStream, result: Result<String, String>) -> std::io::Result<()> {
-    let (word, text) = match result {
-        Ok(text) => ("ok", text),
-        Err(text) => ("no", text),
-    };
+fn answer(stream: &UnixStream, result: Result<String, String>) -> std::io::Result<()> {
+    match result {
+        Ok(text) => send(stream, "ok", &text),
+        Err(text) => send(stream, "no", &text),
+    }
+}
+
+fn send(mut stream: &UnixStream, word: &str, text: &str) -> std::io::Result<()> {
     stream.write_all(format!("{word} {}\n{text}", text.len()).as_bytes())
 }
 
@@ -182,15 +221,43 @@ impl ControlClient {
         Ok(ControlClient { reader: BufReader::new(UnixStream::connect(path)?) })
     }
 
-    /// Has the server run a line: its answer, or its refusal.
+    /// Has the server run a line: its answer, or its refusal. Several answers come as one.
     ///
     /// # Errors
     /// The server went away.
     pub fn run(&mut self, line: &str) -> std::io::Result<Result<String, String>> {
+        let mut whole = String::new();
+        let result = self.run_each(line, |answer| {
+            whole.push_str(answer);
+            true
+        })?;
+        Ok(result.map(|()| whole))
+    }
+
+    /// Has the server run a line, and hands over each of its answers as it comes; or its refusal. Where `each` says that
+    /// it has enough, the rest is left unread, and the connection is of no more use.
+    ///
+    /// # Errors
+    /// The server went away.
+    pub fn run_each(&mut self, line: &str, mut each: impl FnMut(&str) -> bool) -> std::io::Result<Result<(), String>> {
         let one_line = line.replace(['\n', '\r'], " ");
         self.reader.get_mut().write_all(format!("{one_line}\n").as_bytes())?;
-        let gone = || std::io::Error::new(std::io::ErrorKind::UnexpectedEof, "the server closed the connection");
-        let broken = || std::io::Error::new(std::io::ErrorKind::InvalidData, "the server's answer makes no sense");
+        loop {
+            let (word, text) = self.answer()?;
+            match word.as_str() {
+                "more" if each(&text) => {}
+                "more" => return Ok(Ok(())),
+                "ok" => {
+                    each(&text);
+                    return Ok(Ok(()));
+                }
+                "no" => return Ok(Err(text)),
+                _ => return Err(broken()),
+            }
+        }
+    }
+
+    fn answer(&mut self) -> std::io::Result<(String, String)> {
         let mut head = String::new();
         if self.reader.by_ref().take(HEAD_BYTES_MAX).read_line(&mut head)? == 0 {
             return Err(gone());
@@ -201,12 +268,16 @@ impl ControlClient {
         if (self.reader.by_ref().take(length).read_to_string(&mut text)? as u64) < length {
             return Err(gone());
         }
-        match word {
-            "ok" => Ok(Ok(text)),
-            "no" => Ok(Err(text)),
-            _ => Err(broken()),
-        }
+        Ok((word.to_owned(), text))
     }
+}
+
+fn gone() -> std::io::Error {
+    std::io::Error::new(std::io::ErrorKind::UnexpectedEof, "the server closed the connection")
+}
+
+fn broken() -> std::io::Error {
+    std::io::Error::new(std::io::ErrorKind::InvalidData, "the server's answer makes no sense")
 }
 
 /// The longest head of an answer, in bytes: a word and a number.

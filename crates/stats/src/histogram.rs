@@ -2,7 +2,7 @@
 //!
 //! Values below 128 ns have a bucket each. Above, every octave is cut into 128 buckets of equal width, so a bucket is
 //! at most 1/128 of its values wide and its middle at most 1/256 away from any of them. Finding the bucket takes one
-//! count of leading zeros, one shift and one add; nothing is allocated after `new`.
+//! count of leading zeros, one shift and one add. The buckets (34 KiB) are allocated with the first value and never again.
 
 use block::Span;
 
@@ -12,8 +12,9 @@ const OCTAVES: usize = 34;
 const BUCKETS: usize = SUB * OCTAVES;
 
 /// Counts of durations.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct Histogram {
+    /// None at all until the first value.
     buckets: Box<[u64]>,
     count: u64,
     sum_ns: u128,
@@ -44,6 +45,15 @@ impl Default for Histogram {
     }
 }
 
+impl PartialEq for Histogram {
+    fn eq(&self, other: &Histogram) -> bool {
+        let figures = |h: &Histogram| (h.count, h.sum_ns, h.min_ns, h.max_ns);
+        figures(self) == figures(other) && self.filled().eq(other.filled())
+    }
+}
+
+impl Eq for Histogram {}
+
 impl std::fmt::Debug for Histogram {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Histogram").field(&self.summary()).finish()
@@ -53,21 +63,43 @@ impl std::fmt::Debug for Histogram {
 impl Histogram {
     /// An empty one.
     pub fn new() -> Histogram {
-        Histogram { buckets: vec![0; BUCKETS].into(), count: 0, sum_ns: 0, min_ns: u64::MAX, max_ns: 0 }
+        Histogram { buckets: Box::default(), count: 0, sum_ns: 0, min_ns: u64::MAX, max_ns: 0 }
     }
 
     /// Counts one value. Longer than the last bucket counts there; mean and maximum stay exact.
+    #[inline]
     pub fn record(&mut self, value: Span) {
+        self.record_many(value, 1);
+    }
+
+    /// Counts the same value `times` times, which must not be none.
+    #[inline]
+    pub fn record_many(&mut self, value: Span, times: u64) {
         let ns = value.as_nanos();
-        self.buckets[bucket_of(ns)] += 1;
-        self.count += 1;
-        self.sum_ns += u128::from(ns);
+        match self.buckets.get_mut(bucket_of(ns)) {
+            Some(bucket) => *bucket += times,
+            None => self.allocate()[bucket_of(ns)] += times,
+        }
+        self.count += times;
+        self.sum_ns += u128::from(ns) * u128::from(times);
         self.min_ns = self.min_ns.min(ns);
         self.max_ns = self.max_ns.max(ns);
     }
 
+    #[cold]
+    fn allocate(&mut self) -> &mut [u64] {
+        if self.buckets.is_empty() {
+            self.buckets = vec![0; BUCKETS].into();
+        }
+        &mut self.buckets
+    }
+
     /// Adds another's counts.
     pub fn merge(&mut self, other: &Histogram) {
+        if other.count == 0 {
+            return;
+        }
+        self.allocate();
         for (mine, theirs) in self.buckets.iter_mut().zip(&other.buckets) {
             *mine += theirs;
         }
@@ -126,6 +158,27 @@ impl Histogram {
         self.max()
     }
 
+    /// Standard deviation, from the buckets' middles: within 1 % of the true one where values differ by more than that.
+    pub fn deviation(&self) -> f64 {
+        if self.count < 2 {
+            return 0.0;
+        }
+        let mean = self.sum_ns as f64 / self.count as f64;
+        let square = |(middle, n): (Span, u64)| (middle.as_nanos() as f64 - mean).powi(2) * n as f64;
+        (self.bins().map(square).sum::<f64>() / (self.count - 1) as f64).sqrt()
+    }
+
+    /// The filled buckets as (the middle of their values, count), shortest first.
+    pub fn bins(&self) -> impl Iterator<Item = (Span, u64)> + '_ {
+        let within = |ns: u64| ns.clamp(self.min_ns, self.max_ns);
+        self.filled().map(move |(index, n)| (Span::from_nanos(within(middle_of(index as usize))), n))
+    }
+
+    /// How many values are below `limit`, to within the bucket that `limit` lies in.
+    pub fn count_below(&self, limit: Span) -> u64 {
+        self.bins().take_while(|&(middle, _)| middle < limit).map(|(_, n)| n).sum()
+    }
+
     /// The usual numbers.
     pub fn summary(&self) -> Summary {
         Summary {
@@ -148,7 +201,7 @@ impl Histogram {
     pub fn from_filled(filled: &[(u32, u64)], sum: Span, min: Span, max: Span) -> Option<Histogram> {
         let mut histogram = Histogram::new();
         for &(index, n) in filled {
-            *histogram.buckets.get_mut(index as usize)? += n;
+            *histogram.allocate().get_mut(index as usize)? += n;
             histogram.count += n;
         }
         if histogram.count > 0 {
@@ -160,6 +213,7 @@ impl Histogram {
 }
 
 /// The bucket of a value: its octave above the first 128, times 128, plus the seven bits below its leading one.
+#[inline]
 fn bucket_of(ns: u64) -> usize {
     let shift = (63 - (ns | (SUB as u64 - 1)).leading_zeros()) + 1 - SUB_BITS;
     // For ns < 128 the shift is 0 and the bucket is ns itself. Above, ns >> (shift - 1) lies in 128..256.
@@ -203,6 +257,18 @@ mod tests {
         }
         assert_eq!(h.mean(), Span::from_nanos(500_500));
         assert_eq!((h.min(), h.max()), (Span::from_micros(1), Span::from_micros(1000)));
+    }
+
+    #[test]
+    fn deviation_and_counts_of_a_known_row() {
+        // 1 to 1000 µs: the deviation of n equally spaced values is √(n (n + 1) / 12) = √(1000 × 1001 / 12) = 288.8.
+        let mut h = Histogram::new();
+        (1..=1000).for_each(|us| h.record(Span::from_micros(us)));
+        assert!((h.deviation() / 288_819.0 - 1.0).abs() < 0.01, "{}", h.deviation());
+        // 400 µs lies in a bucket of 1/128: 399 values below it, give or take four.
+        assert!(h.count_below(Span::from_micros(400)).abs_diff(399) <= 4);
+        assert_eq!(h.bins().map(|(_, n)| n).sum::<u64>(), 1000);
+        assert_eq!(Histogram::new().deviation(), 0.0);
     }
 
     proptest! {

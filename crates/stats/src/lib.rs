@@ -9,16 +9,19 @@
 //! Formatting for people is the business of `record`; nothing here reads a clock.
 
 mod criterion;
+mod direction;
 mod histogram;
+pub mod job;
 mod judge;
 mod recording;
 mod window;
 
 pub use criterion::{Criterion, Outcome, Verdict};
+pub use direction::{Direction, PerDirection};
 pub use histogram::{Histogram, Summary};
 pub use recording::{
-    Counts, HeldBy, Interval, LimitsInForce, Machine, ObjectRecord, Origin, Phase, Recording, Scale, Tally, Waits,
-    WorkloadRecord,
+    Counts, FloorFared, HeldBy, Interval, LimitsInForce, Machine, ObjectRecord, Origin, Phase, Recording, Scale, Tally,
+    Waits, WorkloadRecord,
 };
 pub use window::{BINS_A_SECOND, DispatchTrace, Peak};
 

@@ -177,6 +177,10 @@ pub struct Interval {
     pub waits: Waits,
     /// What held it back, as the server tells it.
     pub held_by: HeldBy,
+    /// Whose ceiling or budget that was: the place in [`Recording::objects`].
+    pub held_at: Option<u32>,
+    /// How the floor fared that it is under.
+    pub floor: FloorFared,
 }
 
 /// One phase of a workload.
@@ -235,6 +239,24 @@ pub enum HeldBy {
     Cpu,
     /// Its own depth: it did not ask for more.
     Depth,
+}
+
+/// How a floor fared over an interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FloorFared {
+    /// There is none.
+    #[default]
+    NotSet,
+    /// Its owner got at least the floor, or everything it asked for.
+    Met,
+    /// Missed: its owner keeps too few requests outstanding, and needs this many.
+    NeedsOutstanding(u64),
+    /// Missed: the floors together are more than the backend can do. Each is held at this many thousandths.
+    Overcommitted(u32),
+    /// Missed: a ceiling is in the way.
+    CeilingAbove,
+    /// Missed: the scheduler is still making room.
+    Adjusting,
 }
 
 /// One storage object as the server saw it.
@@ -302,6 +324,28 @@ impl std::fmt::Display for HeldBy {
             HeldBy::Cpu => "the CPU",
             HeldBy::Depth => "its depth",
         })
+    }
+}
+
+impl FloorFared {
+    /// Whether it was missed.
+    pub fn is_short(self) -> bool {
+        !matches!(self, FloorFared::NotSet | FloorFared::Met)
+    }
+}
+
+impl std::fmt::Display for FloorFared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            FloorFared::NotSet => f.pad("no floor"),
+            FloorFared::Met => f.pad("met"),
+            FloorFared::NeedsOutstanding(number) => f.pad(&format!("needs {number} outstanding requests")),
+            FloorFared::Overcommitted(thousandths) => {
+                f.pad(&format!("more than the storage can do, all floors held at {} %", thousandths / 10))
+            }
+            FloorFared::CeilingAbove => f.pad("a ceiling is in its way"),
+            FloorFared::Adjusting => f.pad("room is still being made"),
+        }
     }
 }
 

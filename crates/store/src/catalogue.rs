@@ -1,11 +1,16 @@
 //! The catalogue: names, sizes, policies and attachments in SQLite. It is on no request's way.
 //!
 //! A change is durable when its call returns (`synchronous = FULL`), so a server may acknowledge it.
+//!
+//! On a full file system nothing could be deleted, because that too has to be written first. So a little room is kept in
+//! a file beside the catalogue, which goes when a change that frees space finds none, and is made anew later.
 
 use crate::StoreError;
 use rusqlite::{Connection, Row, Transaction, params};
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 
 /// The number of an object or of a policy group; whoever makes them gives the numbers.
 pub type CatalogueId = u32;
@@ -77,7 +82,11 @@ pub struct Contents {
 pub struct Catalogue {
     db: Connection,
     contents: Contents,
+    ballast: PathBuf,
 }
+
+/// What is kept of the file system for a deletion: some pages of 4 KiB each in the log and in the file itself.
+const BALLAST_BYTES: usize = 256 << 10;
 
 /// `application_id` of our files ("SEAW"), so that another program's database is not taken for a pool.
 const APPLICATION_ID: i64 = 0x5345_4157;
@@ -132,7 +141,9 @@ impl Catalogue {
         change.pragma_update(None, "user_version", known)?;
         change.commit()?;
         let contents = read(&db)?;
-        Ok(Catalogue { db, contents })
+        let catalogue = Catalogue { db, contents, ballast: path.with_extension("ballast") };
+        catalogue.keep_room();
+        Ok(catalogue)
     }
 
     /// What is in it.
@@ -146,6 +157,34 @@ impl Catalogue {
     /// # Errors
     /// The file cannot be written, or a parent or owner is missing.
     pub fn keep(&mut self, wanted: Contents) -> Result<(), StoreError> {
+        self.keep_room();
+        let frees = gone(&self.contents.objects, &wanted.objects).next().is_some();
+        match self.write(&wanted) {
+            Err(error) if frees && is_for_want_of_room(&error) => {
+                // It may be gone already; then the second attempt fails as the first one did.
+                let _ = fs::remove_file(&self.ballast);
+                self.write(&wanted)?;
+            }
+            written => written?,
+        }
+        self.contents = wanted;
+        Ok(())
+    }
+
+    /// Has the ballast be there, where there is room for it.
+    fn keep_room(&self) {
+        if self.ballast.exists() {
+            return;
+        }
+        let laid = fs::File::create(&self.ballast)
+            .and_then(|mut file| file.write_all(&[0; BALLAST_BYTES]).and_then(|()| file.sync_all()));
+        if laid.is_err() {
+            // Half of it would pass for whole.
+            let _ = fs::remove_file(&self.ballast);
+        }
+    }
+
+    fn write(&mut self, wanted: &Contents) -> rusqlite::Result<()> {
         let change = self.db.transaction()?;
         for id in gone(&self.contents.objects, &wanted.objects) {
             change.execute("DELETE FROM object WHERE id = ?1", [id])?;
@@ -160,10 +199,14 @@ impl Catalogue {
             write_policy(&change, row)?;
         }
         change.execute("UPDATE pool SET fair = ?1 WHERE fair <> ?1", [wanted.fair])?;
-        change.commit()?;
-        self.contents = wanted;
-        Ok(())
+        change.commit()
     }
+}
+
+/// SQLite tells of a full file system as such, or as an I/O error where it grows its shared memory.
+fn is_for_want_of_room(error: &rusqlite::Error) -> bool {
+    use rusqlite::ErrorCode::{DiskFull, SystemIoFailure};
+    matches!(error.sqlite_error_code(), Some(DiskFull | SystemIoFailure))
 }
 
 fn gone<'a, T>(
@@ -293,6 +336,34 @@ mod tests {
         assert_eq!(*catalogue.contents(), small());
         drop(catalogue);
         assert_eq!(*Catalogue::open(&path).unwrap().contents(), small());
+    }
+
+    /// A catalogue that may not grow by a page stands in for a full file system: a new object is refused, and the ballast
+    /// stays for a deletion. That takes it away, and it is laid anew when there is room again.
+    #[test]
+    fn the_room_that_is_kept_is_for_deletions() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("catalogue.db");
+        let ballast = dir.path().join("catalogue.ballast");
+        let mut catalogue = Catalogue::open(&path).unwrap();
+        catalogue.keep(small()).unwrap();
+        assert_eq!(fs::metadata(&ballast).unwrap().len(), BALLAST_BYTES as u64);
+        let pages: i64 = catalogue.db.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
+        catalogue.db.pragma_update(None, "max_page_count", pages).unwrap();
+        let mut more = small();
+        more.objects.insert(9, object(9, Kind::Volume, Some(1), &"v".repeat(8192)));
+        assert!(catalogue.keep(more.clone()).is_err());
+        assert!(ballast.exists(), "a creation must not take it");
+        more.objects.remove(&3);
+        assert!(catalogue.keep(more).is_err(), "no room even so");
+        assert!(!ballast.exists(), "a deletion may take it");
+        assert_eq!(*catalogue.contents(), small());
+        let mut less = small();
+        less.objects.remove(&3);
+        catalogue.keep(less.clone()).unwrap();
+        assert!(ballast.exists());
+        drop(catalogue);
+        assert_eq!(*Catalogue::open(&path).unwrap().contents(), less);
     }
 
     #[test]

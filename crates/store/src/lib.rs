@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   DIR/seawall.toml     settings (cache = "direct" | "page"), optional
-//!   DIR/catalogue.db     SQLite: names, sizes, policies, attachments
+//!   DIR/catalogue.db     SQLite: names, sizes, policies, attachments; catalogue.ballast: see there
 //!   DIR/lock             held while a server has the pool
 //!   DIR/control.sock     the running server's control socket (mode 0600)
 //!   DIR/data/00000003    a LUN's bytes, a sparse file named by the LUN's number

@@ -26,10 +26,12 @@ pub enum Cache {
 }
 
 /// What `seawall.toml` in the pool's folder may say.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Settings {
     cache: Cache,
+    /// For whoever keeps policies; the pool only hands it over.
+    qos: toml::Table,
 }
 
 /// A LUN's open data file.
@@ -48,7 +50,7 @@ pub struct DataFile {
 #[derive(Debug)]
 pub struct Pool {
     dir: PathBuf,
-    cache: Cache,
+    settings: Settings,
     /// Names, sizes, policies.
     pub catalogue: Catalogue,
     _lock: File,
@@ -89,7 +91,7 @@ impl Pool {
         let data = dir.join(DATA);
         fs::create_dir_all(&data).map_err(StoreError::file(&data, "make the folder"))?;
         let catalogue = Catalogue::open(&dir.join(CATALOGUE))?;
-        Ok(Pool { dir: dir.into(), cache: settings.cache, catalogue, _lock: lock })
+        Ok(Pool { dir: dir.into(), settings, catalogue, _lock: lock })
     }
 
     /// The pool's folder.
@@ -99,7 +101,18 @@ impl Pool {
 
     /// Whether data goes through the page cache.
     pub fn cache(&self) -> Cache {
-        self.cache
+        self.settings.cache
+    }
+
+    /// The table `[qos]` of the pool's settings, read as a `T`.
+    ///
+    /// # Errors
+    /// It is no `T`.
+    pub fn qos_settings<T: serde::de::DeserializeOwned>(&self) -> Result<T, StoreError> {
+        self.settings.qos.clone().try_into().map_err(|error: toml::de::Error| StoreError::Settings {
+            path: self.dir.join(SETTINGS),
+            reason: format!("[qos]: {}", error.message().trim().replace('\n', " ")),
+        })
     }
 
     /// Where the control socket is.
@@ -144,7 +157,7 @@ impl Pool {
     /// # Errors
     /// It is gone, its file system cannot go past the page cache, or no descriptor is left.
     pub fn open_data_file(&self, lun: CatalogueId) -> Result<DataFile, StoreError> {
-        let cache = match self.cache {
+        let cache = match self.settings.cache {
             Cache::Direct => disk::Cache::Direct,
             Cache::Page => disk::Cache::Page,
         };

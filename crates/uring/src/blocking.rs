@@ -38,7 +38,8 @@ pub(crate) unsafe fn attempt(operation: &Operation) -> i32 {
                 outcome(libc::pread64(file.fd, memory.start.as_ptr().cast(), memory.len as usize, at as i64))
             }
             Operation::Write { file, at, memory, durable } => write(file, at, memory, durable),
-            Operation::Sync { file } => outcome(libc::fdatasync(file.fd) as isize),
+            Operation::Sync { file, data_only: true } => outcome(libc::fdatasync(file.fd) as isize),
+            Operation::Sync { file, data_only: false } => outcome(libc::fsync(file.fd) as isize),
             Operation::Allocate { file, mode, at, len } => {
                 outcome(libc::fallocate64(file.fd, mode, at as i64, len as i64) as isize)
             }

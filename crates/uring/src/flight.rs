@@ -85,7 +85,8 @@ impl Flight {
                 let memory = slab.memory(buf, self.moved);
                 Operation::Write { file, at: at + u64::from(self.moved), memory, durable: *durable }
             }
-            Job::Sync { .. } => Operation::Sync { file },
+            Job::Sync { .. } => Operation::Sync { file, data_only: true },
+            Job::SyncAll { .. } => Operation::Sync { file, data_only: false },
             Job::Punch { at, len, .. } => allocate(libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE, *at, *len),
             Job::Zero { at, len, keep: true, .. } => allocate(libc::FALLOC_FL_ZERO_RANGE, *at, *len),
             Job::Zero { at, len, keep: false, .. } => {

@@ -39,6 +39,11 @@ pub enum Job {
         /// The file.
         file: FileId,
     },
+    /// Makes everything completed before durable with all that describes the file, as `fsync` has it.
+    SyncAll {
+        /// The file.
+        file: FileId,
+    },
     /// Gives the range's space back; it reads as zeroes afterwards.
     Punch {
         /// The file.
@@ -99,6 +104,7 @@ impl Job {
             Job::Read { file, .. }
             | Job::Write { file, .. }
             | Job::Sync { file }
+            | Job::SyncAll { file }
             | Job::Punch { file, .. }
             | Job::Zero { file, .. }
             | Job::PollIn { file } => *file,

@@ -24,6 +24,7 @@ mod files;
 mod flight;
 mod io;
 mod job;
+pub mod mark;
 mod operation;
 mod pool;
 mod port;

@@ -29,7 +29,7 @@ pub(crate) struct Memory {
 pub(crate) enum Operation {
     Read { file: Handle, at: u64, memory: Memory },
     Write { file: Handle, at: u64, memory: Memory, durable: bool },
-    Sync { file: Handle },
+    Sync { file: Handle, data_only: bool },
     Allocate { file: Handle, mode: i32, at: u64, len: u64 },
     Accept { file: Handle },
     Receive { file: Handle, memory: Memory },

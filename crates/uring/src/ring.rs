@@ -383,8 +383,9 @@ fn entry(operation: &Operation) -> Entry {
                 }),
             }
         }
-        Operation::Sync { file } => {
-            entry_on!(file, |fd| opcode::Fsync::new(fd).flags(types::FsyncFlags::DATASYNC))
+        Operation::Sync { file, data_only } => {
+            let flags = if data_only { types::FsyncFlags::DATASYNC } else { types::FsyncFlags::empty() };
+            entry_on!(file, |fd| opcode::Fsync::new(fd).flags(flags))
         }
         Operation::Allocate { file, mode, at, len } => {
             entry_on!(file, |fd| opcode::Fallocate::new(fd, len).offset(at).mode(mode))

@@ -14,6 +14,8 @@ use block::{Bytes, Extent};
 pub struct Space {
     /// All of it.
     pub total: Bytes,
+    /// What nobody has taken, the part that is kept for root included.
+    pub free: Bytes,
     /// What this user may still take.
     pub available: Bytes,
 }
@@ -26,7 +28,7 @@ pub fn space(path: &Path) -> io::Result<Space> {
     // SAFETY: `path` is a C string and `about` a valid place for the answer.
     check(unsafe { libc::statvfs64(path.as_ptr(), &mut about) })?;
     let bytes = |blocks: u64| Bytes(blocks.saturating_mul(about.f_frsize));
-    Ok(Space { total: bytes(about.f_blocks), available: bytes(about.f_bavail) })
+    Ok(Space { total: bytes(about.f_blocks), free: bytes(about.f_bfree), available: bytes(about.f_bavail) })
 }
 
 /// Takes the space of a range ahead, so that writing to it cannot run out of it; the file grows to hold it. What is there
@@ -41,6 +43,13 @@ pub fn allocate(file: &File, at: u64, len: u64) -> io::Result<()> {
     }
 }
 
+/// Asks the system to forget what it holds of a file in the page cache; what is not yet on the disk stays.
+pub fn drop_cache(file: &File) -> io::Result<()> {
+    // SAFETY: no memory is passed; the descriptor is open. Length 0 is the whole file.
+    let error = unsafe { libc::posix_fadvise64(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
+    if error == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(error)) }
+}
+
 /// Whether the file system can give a part of this file back. The answer comes from trying it beyond the file's end,
 /// where nothing can be lost. For files, not for block devices.
 pub fn can_punch(file: &File) -> io::Result<bool> {
@@ -50,6 +59,11 @@ pub fn can_punch(file: &File) -> io::Result<bool> {
         Err(error) if matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::ENOSYS)) => Ok(false),
         Err(error) => Err(error),
     }
+}
+
+/// Gives the space of a range back; it reads as zeroes afterwards.
+pub fn punch(file: &File, at: u64, len: u64) -> io::Result<()> {
+    change_space(file, libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE, at, len)
 }
 
 /// Which parts of `at..at + len` have space behind them, in order and without gaps; at most `limit` runs, so the answer
@@ -117,7 +131,7 @@ mod tests {
     #[test]
     fn there_is_some_space_and_no_more_than_all() {
         let space = space(&std::env::temp_dir()).unwrap();
-        assert!(space.available <= space.total && space.total.0 > 0, "{space:?}");
+        assert!(space.available <= space.free && space.free <= space.total && space.total.0 > 0, "{space:?}");
         assert!(super::space(Path::new("/no/such/folder")).is_err());
     }
 

@@ -66,6 +66,19 @@ pub fn usage(who: Who) -> Usage {
     }
 }
 
+/// Lets the calling thread run on these processors only.
+pub fn pin(processors: &[u32]) -> std::io::Result<()> {
+    // SAFETY: all-zero is an empty set.
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    for &processor in processors.iter().filter(|&&processor| processor < libc::CPU_SETSIZE as u32) {
+        // SAFETY: the number is within the set.
+        unsafe { libc::CPU_SET(processor as usize, &mut set) };
+    }
+    // SAFETY: `set` is valid for reading and its size is given; 0 is the calling thread.
+    let outcome = unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set) };
+    if outcome == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+}
+
 /// Lets the process open as many files as it may, and returns how many: the soft limit is often 1024, which is fewer
 /// than the connections that a server is meant to hold.
 pub fn raise_file_limit() -> u64 {

@@ -65,6 +65,12 @@ impl Chance {
         (product >> 64) as u64
     }
 
+    /// A number from 0 up to but not 1, in steps of 2^-53.
+    #[inline]
+    pub(crate) fn unit(&mut self) -> f64 {
+        (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
     /// An exponential time of mean 1, times 2^[`EXPONENTIAL_BITS`].
     ///
     /// Algorithm S of Ahrens and Dieter (Knuth, The Art of Computer Programming, volume 2, 3.4.1): the leading ones of a

@@ -11,6 +11,7 @@
 
 mod arrival;
 mod chance;
+pub mod job;
 pub mod plan;
 
 mod spec;

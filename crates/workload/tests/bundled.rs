@@ -91,7 +91,7 @@ fn the_criteria_ask_for_walls_noise_and_recovery() {
 #[test]
 fn the_simulated_device_does_what_the_published_system_did() {
     // 21 servers of 1 ms each.
-    assert_eq!(plan().device.map(|device| device.iops()), Some(21_000.0));
+    assert_eq!(plan().device.and_then(|device| device.iops()), Some(21_000.0));
 }
 
 #[test]

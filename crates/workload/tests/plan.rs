@@ -86,11 +86,54 @@ fn a_floor_is_a_criterion() {
 
 #[test]
 fn a_plan_without_a_size_is_checked_when_it_gets_one() {
-    let plan = loaded("depth = 1", "[[phase]]\nname = \"p\"\nw = { size = \"1GB\" }");
+    let plan = loaded("depth = 1", "[[phase]]\nname = \"p\"\nw = { size = \"1GiB\" }");
     assert!(plan.clone().sized(Bytes::gib(1)).is_ok());
     let expected = "p.toml: w.size: must end within the target of 512 MiB, got 1 GiB from 0 B on; leave it out to go to \
                     the end";
     assert_eq!(plan.sized(Bytes::mib(512)).unwrap_err().to_string(), expected);
+}
+
+/// What a GB is stands in the plan once and holds for all space in it; sizes of volumes are rounded up to 4 KiB, blocks
+/// are always binary.
+#[test]
+fn a_gigabyte_is_what_the_server_counts() {
+    let plan = |units: &str| {
+        let text = format!(
+            "title = \"t\"\n[server]\nsvm = \"s\"\n{units}\n[[volume]]\nname = \"v\"\nsize = \"1GB\"\n[[workload]]\n\
+             name = \"w\"\nlun = \"/vol/v/lun1\"\nblock = \"8k\"\ndepth = 1\noffset = \"512MB\"\n[[phase]]\nname = \"p\"\n"
+        );
+        Plan::read(&text, "p.toml").unwrap_or_else(|errors| panic!("{errors}"))
+    };
+    // 10^9 is 244 140.6 blocks of 4 KiB; 512 x 10^6 is a whole number of sectors.
+    for (units, volume, offset) in [
+        ("", 244_141 * 4096, 512_000_000),
+        ("units = \"decimal\"", 244_141 * 4096, 512_000_000),
+        ("units = \"binary\"", 1 << 30, 512 << 20),
+    ] {
+        let plan = plan(units);
+        assert_eq!(plan.volumes[0].size, Some(Bytes(volume)), "{units}");
+        let spec = &plan.workloads[0].spec;
+        assert_eq!((spec.range.offset, spec.blocks.largest()), (Bytes(offset), Bytes::kib(8)), "{units}");
+    }
+}
+
+/// A device of every kind, with some figures of its own, as the simulator gets it and as people read it.
+#[test]
+fn every_kind_of_device_is_read() {
+    use workload::plan::Figure::{Count, Size, Time};
+    let device =
+        |lines: &str| loaded("depth = 1", &format!("[[phase]]\nname = \"p\"\n[device]\n{lines}")).device.unwrap();
+    let disk = device("kind = \"disk\"\nrotation = \"4ms\"\nwindow = 1\nchanges = [{ at = \"10s\", percent = 50 }]");
+    assert_eq!((disk.figure("rotation"), disk.figure("window")), (Some(Time(Span::from_millis(4))), Some(Count(1))));
+    assert_eq!((disk.figure("track"), &disk.changes[..]), (None, &[(Span::from_secs(10), 50)][..]));
+    assert_eq!(disk.to_string(), "disk with rotation 4.00 ms, window 1; 50 % from 10.0 s on");
+    let flash = device("kind = \"flash\"\nchannels = 8\npage = \"16k\"");
+    assert_eq!(flash.figure("page"), Some(Size(Bytes::kib(16))));
+    let cloud = device("kind = \"cloud-volume\"\niops = 500\niops_credit = 0");
+    assert_eq!((cloud.kind, cloud.figure("iops_credit"), cloud.iops()), ("cloud-volume", Some(Count(0)), None));
+    let servers = device("kind = \"parallel-servers\"\nservers = 4\nservice = \"1ms\"\nqueue_limit = 32");
+    assert_eq!(servers.iops(), Some(4000.0));
+    assert_eq!(servers.to_string(), "4 parallel servers of 1.00 ms each, 4000 IOPS with queue limit 32");
 }
 
 #[test]
@@ -99,13 +142,13 @@ fn every_form_of_a_load_in_words() {
     assert_eq!(words("depth = 1"), "w on s:/vol/v/lun1: 4 KiB random, 100 % reads, 1 connection × 1 in flight");
     assert_eq!(
         words(
-            "host = \"h\"\npattern = \"sequential\"\nblock = { 4k = 60, 8k = 40 }\nsize = \"1GB\"\ndepth = 2\nrequests = 9"
+            "host = \"h\"\npattern = \"sequential\"\nblock = { 4k = 60, 8k = 40 }\nsize = \"1GiB\"\ndepth = 2\nrequests = 9"
         ),
         "w (host h) on s:/vol/v/lun1: 4 KiB (60 %) + 8 KiB (40 %) sequential, 100 % reads, 1 connection × 2 in flight, \
          in the first 1 GiB, 9 requests in all"
     );
     assert_eq!(
-        words("rate = 500\nspacing = \"poisson\"\nconnections = 2\noffset = \"1GB\""),
+        words("rate = 500\nspacing = \"poisson\"\nconnections = 2\noffset = \"1GiB\""),
         "w on s:/vol/v/lun1: 4 KiB random, 100 % reads, 500 requests/s at random (poisson) over 2 connections, at most \
          256 in flight each, from 1 GiB on"
     );

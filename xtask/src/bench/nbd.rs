@@ -229,7 +229,7 @@ impl Contender {
 }
 
 /// Writes so many MiB from the system's source of random bytes, and has them on the disk.
-fn make_data(path: &Path, mib: u64) -> Result<()> {
+pub(super) fn make_data(path: &Path, mib: u64) -> Result<()> {
     let mut random = File::open("/dev/urandom").context("/dev/urandom")?.take(mib << 20);
     let mut file = File::create(path).with_context(|| path.display().to_string())?;
     std::io::copy(&mut random, &mut file).with_context(|| path.display().to_string())?;

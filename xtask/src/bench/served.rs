@@ -49,6 +49,37 @@ impl Served {
     }
 }
 
+impl Served {
+    /// Its process.
+    pub fn id(&self) -> u32 {
+        self.0.id()
+    }
+}
+
+/// Processor time of processes that ended.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CpuSeconds {
+    /// In programs.
+    pub user: f64,
+    /// In the kernel for them.
+    pub system: f64,
+}
+
+/// Processor time of all processes that this one started and that ended: fields 16 and 17 of its `stat` (proc(5)).
+///
+/// # Errors
+/// The system does not tell.
+pub fn children_seconds() -> Result<CpuSeconds> {
+    let stat = std::fs::read_to_string("/proc/self/stat").context("/proc/self/stat")?;
+    children_of(&stat).with_context(|| format!("/proc/self/stat: {stat}"))
+}
+
+fn children_of(stat: &str) -> Option<CpuSeconds> {
+    let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace().skip(16 - 3);
+    let mut next = || Some(fields.next()?.parse::<u64>().ok()? as f64 / TICKS_PER_SECOND);
+    Some(CpuSeconds { user: next()?, system: next()? })
+}
+
 impl Drop for Served {
     fn drop(&mut self) {
         let _ = self.0.kill();
@@ -76,5 +107,7 @@ mod tests {
         let stat = "7 (a) name (x) S 1 7 7 0 -1 4194560 10 0 0 0 123 45 0 0 20 0 1 0 99 1000 1";
         assert_eq!(ticks_of(stat), Some(168));
         assert_eq!(ticks_of("7 (a) S 1"), None);
+        let stat = "7 (a) S 1 7 7 0 -1 4194560 10 0 0 0 123 45 200 50 20 0 1 0 99 1000 1";
+        assert_eq!(children_of(stat), Some(CpuSeconds { user: 2.0, system: 0.5 }));
     }
 }

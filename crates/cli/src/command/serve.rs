@@ -4,8 +4,9 @@ use crate::fresh_pool::FreshPool;
 use crate::{Answer, interrupt, terminal};
 use anyhow::{Context as _, Result, anyhow, bail};
 use block::Bytes;
-use qos::RegistrySettings;
-use server::{Control, ControlSocket, Listen, ServerLimits, Shard};
+use server::{
+    Control, ControlSocket, Housekeeping, HousekeepingSettings, Listen, ServerLimits, Shard, registry_settings,
+};
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -42,15 +43,18 @@ impl Serve {
         let listen = self.listen.iter().map(|text| text.parse()).collect::<Result<Vec<Listen>, _>>()?;
         let (pool, mut fresh) = self.pool()?;
         let socket = pool.control_socket();
+        let registry = registry_settings(&pool)?;
         let limits = ServerLimits::default();
         let shard = Shard::start(&listen, limits, io_settings(self.no_io_uring, limits.memory))?;
         for address in shard.listening() {
             terminal::line(&format!("listening on {address}"));
         }
         terminal::line(&format!("I/O: {}", shard.backend()));
-        let control = Arc::new(Mutex::new(Control::open(pool, shard, RegistrySettings::default())?));
+        let control = Arc::new(Mutex::new(Control::open(pool, shard, registry)?));
         let _commands = ControlSocket::open(&socket, Arc::clone(&control))
             .with_context(|| format!("{}: control socket", socket.display()))?;
+        let _housekeeping = Housekeeping::start(Arc::clone(&control), HousekeepingSettings::default())
+            .context("start the housekeeping thread")?;
         if let Some(fresh) = &mut fresh {
             fresh.keep();
         }

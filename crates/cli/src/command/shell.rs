@@ -2,6 +2,8 @@
 
 use crate::{Answer, terminal};
 use anyhow::{Context as _, Result};
+use ontap::Command;
+use ontap::catalogue::StatisticsShow;
 use server::ControlClient;
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::PathBuf;
@@ -64,14 +66,35 @@ fn converse(server: &mut ControlClient) -> Result<Answer> {
 }
 
 fn run_line(server: &mut ControlClient, line: &str) -> Result<Answer> {
-    match server.run(line).context("the server went away")? {
-        Ok(answer) => {
-            terminal::print(&answer);
-            Ok(Answer::Yes)
+    let by_hand = std::io::stdout().is_terminal();
+    // What goes on until it is interrupted would never end a script.
+    let once = !by_hand && statistics(line).is_some_and(|show| show.iterations.is_none());
+    let line = if once { &format!("{line} -iterations 1") } else { line };
+    let clears = by_hand && statistics(line).is_some_and(|show| show.refresh_display);
+    let mut shown = false;
+    let result = server.run_each(line, |answer| {
+        // Statistics come again and again.
+        if std::mem::replace(&mut shown, true) {
+            terminal::print(if clears { CLEAR } else { "\n" });
         }
+        terminal::is_read(answer)
+    });
+    match result.context("the server went away")? {
+        Ok(()) => Ok(Answer::Yes),
         Err(refusal) => {
             eprintln!("Error: {refusal}");
             Ok(Answer::No)
         }
+    }
+}
+
+/// Wipes a terminal and begins at its top.
+const CLEAR: &str = "\x1b[H\x1b[2J";
+
+/// The statistics command that a line is, if it is one.
+fn statistics(line: &str) -> Option<StatisticsShow> {
+    match ontap::parse(line) {
+        Ok(Command::Statistics(show)) => Some(show),
+        _ => None,
     }
 }

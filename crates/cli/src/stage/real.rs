@@ -1,15 +1,14 @@
 //! The real thing: the storage server in this process, and the hosts' clients on one thread, joined by NBD over a Unix
 //! socket.
 
-use super::{connections, paths, set_up, silent};
+use super::{connections, paths, registry_settings, seen, set_up, silent};
 use crate::command::serve::io_settings;
 use anyhow::{Context as _, Result};
 use block::{Bytes, Span, Time};
-use engine::{Address, Connection, Lane, NbdTarget, ObjectSecond, Player, RandomMemory, RemoteWorker, Second, Stage};
+use engine::{Address, Connection, Lane, NbdTarget, Player, RandomMemory, RemoteWorker, Second, Stage};
 use engine::{StageError, Worker, WorkloadSecond};
-use qos::RegistrySettings;
 use server::{Control, ControlSocket, Listen, ServerLimits, Shard};
-use stats::{DispatchTrace, LimitsInForce};
+use stats::LimitsInForce;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use store::Pool;
@@ -47,7 +46,7 @@ impl Real {
         let limits = ServerLimits::default();
         let listen = [Listen::Unix(socket.clone())];
         let shard = Shard::start(&listen, limits, io_settings(no_io_uring, limits.memory))?;
-        let mut control = Control::open(pool, shard, RegistrySettings::default())?;
+        let mut control = Control::open(pool, shard, registry_settings(plan))?;
         for line in set_up(plan) {
             control.execute(&line).with_context(|| format!("plan: {line}"))?;
         }
@@ -115,25 +114,8 @@ impl Stage for Real {
         fail_when_lost(&workloads)?;
         let control = self.control();
         let account = control.account().map_err(|error| StageError(error.to_string()))?;
-        let mut objects = Vec::new();
-        for (object, seen) in account.objects {
-            objects.push(ObjectSecond {
-                path: control.path_of(object).unwrap_or_default(),
-                is_group: false,
-                waits: seen.waits(),
-                held_by: seen.held_by(),
-                queued: seen.queued,
-                device: seen.device,
-                trace: DispatchTrace::default(),
-            });
-        }
-        let traced = |path: String, is_group, trace| ObjectSecond { path, is_group, trace, ..ObjectSecond::default() };
-        for (object, trace) in account.ceilings {
-            objects.push(traced(control.path_of(object).unwrap_or_default(), false, trace));
-        }
-        for (group, trace) in account.groups {
-            objects.push(traced(control.group_name(group).unwrap_or_default().to_owned(), true, trace));
-        }
+        let mut objects = seen::objects(&*control, account.objects, &account.said);
+        objects.extend(account.groups.into_iter().map(|(group, trace)| seen::group(&*control, group, trace)));
         drop(control);
         let now = self.clock.now();
         let length = now.since(self.last).as_secs_f64().max(1e-3);
@@ -144,6 +126,7 @@ impl Stage for Real {
             server_busy: account.cpu.as_secs_f64() / length,
             client_busy: client_cpu.as_secs_f64() / length,
             stalled: account.stalled,
+            advice: server::advice(&account.gate).unwrap_or_default(),
         })
     }
 

@@ -1,14 +1,14 @@
 //! The same plan in virtual time: the same streams, commands, gate and recorder, over a simulated device.
 
-use super::{connections, paths, set_up, silent};
+use super::device::spec_of;
+use super::{connections, paths, registry_settings, seen, set_up, silent};
 use anyhow::{Context as _, Result, bail};
-use array::{DeviceSpec, Model, VirtualClock};
-use block::{Bytes, Completion, Driver, ObjectId, Request, Span, Submitted, Target, Ticket, Time, Traits, Wakeup};
-use engine::{Hub, Lane, NoMemory, ObjectSecond, Second, Stage, StageError, Worker};
-use qos::{Gate, RegistrySettings};
+use array::VirtualClock;
+use block::{Bytes, Completion, Driver, Request, Span, Submitted, Target, Ticket, Time, Traits, Wakeup};
+use engine::{Hub, Lane, NoMemory, Second, Stage, StageError, Worker};
+use qos::Gate;
 use server::{Accounts, Administration, trace_of};
-use stats::{DispatchTrace, LimitsInForce};
-use workload::plan::Device;
+use stats::LimitsInForce;
 use workload::{Plan, Spec, Stream};
 
 /// The simulator.
@@ -33,14 +33,14 @@ impl Simulated {
     /// # Errors
     /// The plan names no device, or one that cannot be.
     pub fn start(plan: &Plan) -> Result<Simulated> {
-        let Some(device) = plan.device else {
+        let Some(device) = &plan.device else {
             bail!("{}: has no [device]; say what stands in for the disk in a simulation", plan.file);
         };
         let size: u64 = plan.volumes.iter().map(|volume| volume.size.map_or(0, |size| size.0)).max().unwrap_or(0);
         let device = spec_of(device, Bytes(size))?.build(plan.seed).context("[device]")?;
         let gate = Gate::new(device, qos::Settings::default());
         let hub = Hub::new(Backend { gate, accounts: Accounts::default() });
-        let administration = Administration::new(RegistrySettings::default());
+        let administration = Administration::new(registry_settings(plan));
         let worker = Worker::new(0, Vec::new());
         let clock = VirtualClock::new();
         let mut stage = Simulated { clock, hub, administration, worker, size };
@@ -75,20 +75,6 @@ impl Simulated {
     }
 }
 
-/// The device as the simulator builds it.
-fn spec_of(device: Device, size: Bytes) -> Result<DeviceSpec> {
-    match device {
-        Device::ParallelServers { servers, service } => {
-            let mut spec = DeviceSpec::named("parallel-servers")?;
-            if let Model::ParallelServers(model) = &mut spec.model {
-                (model.servers, model.service, model.size_unit) = (servers, service, None);
-            }
-            spec.size = size;
-            Ok(spec)
-        }
-    }
-}
-
 impl Stage for Simulated {
     fn command(&mut self, line: &str) -> Result<String, StageError> {
         let (now, size) = (self.clock.now(), self.size);
@@ -108,34 +94,16 @@ impl Stage for Simulated {
     fn run(&mut self, until: Time) -> Result<Second, StageError> {
         self.worker.run(&mut self.clock, until);
         let now = self.clock.now();
-        let (mut ceilings, mut groups) = (Vec::new(), Vec::new());
-        let seen = self.hub.with(|backend| {
-            backend.gate.account(now, &mut ceilings);
+        let (mut said, mut groups) = (Vec::new(), Vec::new());
+        let (counted, gate) = self.hub.with(|backend| {
+            backend.gate.account(now, &mut said);
             backend.gate.groups(now, &mut groups);
-            backend.accounts.take()
+            (backend.accounts.take(), backend.gate.status())
         });
-        let path = |object: ObjectId| self.administration.path_of(object).unwrap_or_default();
-        let traced = |path: String, is_group, trace| ObjectSecond { path, is_group, trace, ..ObjectSecond::default() };
-        let mut objects = Vec::new();
-        for (object, seen) in seen {
-            objects.push(ObjectSecond {
-                path: path(object),
-                is_group: false,
-                waits: seen.waits(),
-                held_by: seen.held_by(),
-                queued: seen.queued,
-                device: seen.device,
-                trace: DispatchTrace::default(),
-            });
-        }
-        for account in &ceilings {
-            objects.extend(account.passed.as_ref().map(|passed| traced(path(account.object), false, trace_of(passed))));
-        }
-        for account in &groups {
-            let name = self.administration.group_name(account.group).unwrap_or_default();
-            objects.push(traced(name.into(), true, trace_of(&account.passed)));
-        }
-        Ok(Second { workloads: self.worker.collect(), objects, ..Second::default() })
+        let mut objects = seen::objects(&self.administration, counted, &said);
+        objects.extend(groups.iter().map(|g| seen::group(&self.administration, g.group, trace_of(&g.passed))));
+        let advice = server::advice(&gate).unwrap_or_default();
+        Ok(Second { workloads: self.worker.collect(), objects, advice, ..Second::default() })
     }
 
     fn limits(&mut self) -> Vec<(String, LimitsInForce)> {
@@ -147,12 +115,29 @@ impl Stage for Simulated {
     }
 }
 
-/// The time of one request in the idle device: what a queue is told by.
-pub fn idle_service(plan: &Plan) -> Span {
-    match plan.device {
-        Some(Device::ParallelServers { service, .. }) => service,
-        None => Span::ZERO,
-    }
+/// The mean time of one request of the plan's first workload in the idle device, by which a queue is told: measured over
+/// a second of virtual time with one request at a time, in a simulation of its own, so that the run finds its device new.
+///
+/// # Errors
+/// The plan cannot be simulated.
+pub fn idle_service(plan: &Plan) -> Result<Span> {
+    let alone = plan.workloads.first().map(|load| Spec {
+        connections: 1,
+        arrival: workload::Arrival::Closed { depth: 1 },
+        requests: None,
+        ..load.spec.clone()
+    });
+    let Some(alone) = alone else { return Ok(Span::ZERO) };
+    // A workload that is silent at first has lanes for later; one is enough here.
+    let mut quiet = plan.clone();
+    quiet.workloads[0].spec = alone.clone();
+    let mut stage = Simulated::start(&quiet)?;
+    stage.reshape(0, &alone)?;
+    let second = stage.run(Time::ZERO + Span::SECOND)?;
+    let device = second.objects.iter().filter(|object| object.device.count() > 0);
+    let (sum, count) =
+        device.fold((Span::ZERO, 0), |(sum, count), seen| (sum + seen.device.sum(), count + seen.device.count()));
+    Ok(sum / count.max(1))
 }
 
 impl Target for Backend {

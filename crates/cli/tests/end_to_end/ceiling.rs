@@ -17,6 +17,8 @@ fn a_ceiling_binds_alike_in_simulation_and_on_the_server() {
     let recordings = ["simulate", "run"].map(|command| {
         let ended = run(seawall(scratch.path()).arg(command).arg(&plan).args(["--out", command]));
         assert_eq!(ended.code, Some(0), "{command}: {ended:?}");
+        let widest = ended.out.lines().max_by_key(|line| line.chars().count()).unwrap_or_default();
+        assert!(widest.chars().count() <= 80, "{command}: {widest}");
         recording(&scratch.join(command))
     });
     for recording in &recordings {

@@ -29,7 +29,7 @@ fn a_stop_in_a_phase_keeps_what_was_measured() {
     let mut command = seawall(scratch.path());
     command.arg("run").arg(plan::write(&scratch, &text)).args(["--out", "results"]);
     let mut run = Running::start(command);
-    run.wait_for("0:03 held");
+    run.wait_for("0:03  server1");
     run.signal("INT");
     let (status, lines) = run.end();
     assert_eq!(status.code(), Some(2), "{lines:?}");

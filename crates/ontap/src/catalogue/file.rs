@@ -1,13 +1,30 @@
-//! `volume file`: files that carry a policy of their own.
+//! `volume file`: files of a volume that hosts use over the network as block devices of a fixed size, as they use LUNs,
+//! and that may carry a policy of their own.
 
 use super::commands;
-use crate::value::{FilePath, ObjectName, PolicyAssignment};
+use crate::value::{FilePath, ObjectName, PolicyAssignment, Size};
 
 commands! {
     /// Everything that begins with `volume file`.
     FileCommand in File
 
-    /// Change a file's policy
+    /// Create a file of a fixed size
+    "volume file create" => Create(FileCreate) {
+        /// Path of the new file, from the root of its volume
+        "file" file: FilePath,
+        /// Volume that it is made in
+        "volume" volume: ObjectName,
+        /// SVM that owns the volume; may be left out where there is only one
+        "vserver" vserver: Option<ObjectName>,
+        /// Its size
+        "size" size: Size,
+        /// Fixed policy group
+        "qos-policy-group" qos_policy_group: Option<PolicyAssignment>,
+        /// Adaptive policy group
+        "qos-adaptive-policy-group" qos_adaptive_policy_group: Option<PolicyAssignment>,
+    } apart { "qos-policy-group" "qos-adaptive-policy-group", }
+
+    /// Change a file's size or policy
     "volume file modify" => Modify(FileModify) {
         /// Path of the file, from the root of its volume
         "file" file: FilePath,
@@ -15,9 +32,44 @@ commands! {
         "volume" volume: ObjectName,
         /// SVM that owns the volume; may be left out where there is only one
         "vserver" vserver: Option<ObjectName>,
+        /// New size
+        "size" size: Option<Size>,
         /// Fixed policy group
         "qos-policy-group" qos_policy_group: Option<PolicyAssignment>,
         /// Adaptive policy group
         "qos-adaptive-policy-group" qos_adaptive_policy_group: Option<PolicyAssignment>,
     } apart { "qos-policy-group" "qos-adaptive-policy-group", }
+
+    /// Delete a file
+    "volume file delete" => Delete(FileDelete) {
+        /// Path of the file, from the root of its volume
+        "file" file: FilePath,
+        /// Volume that it is in
+        "volume" volume: ObjectName,
+        /// SVM that owns the volume; may be left out where there is only one
+        "vserver" vserver: Option<ObjectName>,
+    }
+
+    shows
+    /// Display files
+    "volume file show" => Show by { "vserver", "volume", "file" } {
+        /// Path, from the root of the volume
+        "file",
+        /// SVM
+        "vserver",
+        /// Volume
+        "volume",
+        /// Qtree
+        "qtree",
+        /// Size
+        "size",
+        /// Used space
+        "used",
+        /// Identifier
+        "uuid",
+        /// Fixed policy group
+        "qos-policy-group",
+        /// Adaptive policy group
+        "qos-adaptive-policy-group",
+    }
 }

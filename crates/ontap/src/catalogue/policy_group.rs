@@ -35,6 +35,8 @@ commands! {
         "max-throughput" max_throughput: Option<Throughput>,
         /// Floor
         "min-throughput" min_throughput: Option<MinThroughput>,
+        /// One budget for all members together; only as it is already
+        "is-shared" is_shared: Option<bool>,
         /// How far a burst may exceed the ceiling, in percent
         "burst-percent" burst_percent: Option<Count>,
         /// The rate of a burst, in IOPS

@@ -1,4 +1,4 @@
-//! `qos statistics`: nine commands of one kind. They differ in what a row stands for and in which figures it shows, so
+//! `qos statistics`: eleven commands of one kind. They differ in what a row stands for and in which figures it shows, so
 //! one struct carries both and the rows of the table share their parameters.
 
 use super::Command;
@@ -46,6 +46,8 @@ pub enum StatisticsFigures {
     Latency,
     /// Request size, share of reads, concurrency.
     Characteristics,
+    /// What held it back, and whether its floor was met. ONTAP has no such table.
+    Held,
 }
 
 /// Rows that `-rows` stands for when it is left out.
@@ -100,6 +102,13 @@ impl StatisticsShow {
         row!(volume "qos statistics volume performance show", "Display the work of volumes", Performance),
         row!(volume "qos statistics volume latency show", "Display where volumes wait", Latency),
         row!(volume "qos statistics volume characteristics show", "Display the shape of volumes' work", Characteristics),
+        row!(
+            "qos statistics workload held show",
+            "Display what holds workloads back, and their floors",
+            Workload,
+            Held
+        ),
+        row!(volume "qos statistics volume held show", "Display what holds volumes back, and their floors", Held),
     ];
 }
 

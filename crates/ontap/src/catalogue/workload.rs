@@ -33,5 +33,11 @@ commands! {
         "qtree",
         /// File
         "file",
+        /// The ceiling that its policy group comes to now
+        "max-throughput",
+        /// The floor that its policy group comes to now
+        "min-throughput",
+        /// The burst that its policy group comes to now
+        "burst",
     }
 }

@@ -16,6 +16,8 @@ pub struct Measured {
     pub iops: u64,
     /// Bytes per second.
     pub bytes_per_second: u64,
+    /// Mean size of an operation, in bytes.
+    pub request_bytes: u64,
     /// Mean latency of an operation, in nanoseconds.
     pub latency_ns: u64,
     /// Where that latency comes from.
@@ -26,6 +28,10 @@ pub struct Measured {
     pub concurrency: u64,
     /// Whether the policy group is adaptive.
     pub is_adaptive: bool,
+    /// What held it back, in a few words.
+    pub held_by: String,
+    /// Whether its floor was met, and if not why, in a few words; empty without one.
+    pub floor: String,
 }
 
 /// Mean time of an operation in each part of the system, in nanoseconds.
@@ -84,7 +90,7 @@ pub fn statistics(measured: &[Measured], command: &StatisticsShow, units: Units)
     sorted.sort_by_key(|m| {
         let rank = match command.figures {
             StatisticsFigures::Latency => m.latency_ns,
-            StatisticsFigures::Performance | StatisticsFigures::Characteristics => m.iops,
+            StatisticsFigures::Performance | StatisticsFigures::Characteristics | StatisticsFigures::Held => m.iops,
         };
         (std::cmp::Reverse(rank), m.name.clone())
     });
@@ -137,6 +143,12 @@ impl Layout {
                 columns.push(Column::right("", "Latency", 10));
                 columns.extend(Waits::default().all().map(|(header, _)| Column::right("", header, 10)));
             }
+            // Together 80 columns.
+            StatisticsFigures::Held => {
+                columns.push(Column::right("", "IOPS", 8));
+                columns.push(Column::left("", "Held Back By", 24));
+                columns.push(Column::left("", "Floor", 23));
+            }
         }
         columns
     }
@@ -155,13 +167,17 @@ impl Layout {
             }
             StatisticsFigures::Characteristics => {
                 cells.extend(work);
-                cells.push(format!("{}B", m.bytes_per_second.checked_div(m.iops).unwrap_or(0)));
+                cells.push(format!("{}B", m.request_bytes));
                 cells.push(format!("{}%", m.read_percent));
                 cells.push(m.concurrency.to_string());
             }
             StatisticsFigures::Latency => {
                 cells.push(figure::latency(m.latency_ns));
                 cells.extend(m.waits.all().map(|(_, ns)| figure::latency(ns)));
+            }
+            StatisticsFigures::Held => {
+                let said = |words: &str| if words.is_empty() { "-".to_owned() } else { words.to_owned() };
+                cells.extend([m.iops.to_string(), said(&m.held_by), said(&m.floor)]);
             }
         }
         cells
@@ -186,6 +202,7 @@ fn total(measured: &[Measured]) -> Measured {
         id: None,
         iops: sum(|m| m.iops),
         bytes_per_second: sum(|m| m.bytes_per_second),
+        request_bytes: mean(&|m| m.request_bytes),
         latency_ns: mean(&|m| m.latency_ns),
         waits: Waits {
             network_ns: wait(|w| w.network_ns),
@@ -203,7 +220,7 @@ fn total(measured: &[Measured]) -> Measured {
         },
         read_percent: u8::try_from(mean(&|m| m.read_percent.into())).unwrap_or(100),
         concurrency: sum(|m| m.concurrency),
-        is_adaptive: false,
+        ..Measured::default()
     }
 }
 

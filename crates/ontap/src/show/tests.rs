@@ -227,11 +227,14 @@ fn measured(name: &str, id: u32, iops: u64, latency_ns: u64) -> Measured {
         id: Some(id),
         iops,
         bytes_per_second: iops * 4096,
+        request_bytes: 4096,
         latency_ns,
         waits: Waits { disk_ns: latency_ns / 4, qos_max_ns: latency_ns - latency_ns / 4, ..Waits::default() },
         read_percent: 50,
         concurrency: 16,
         is_adaptive: false,
+        held_by: "others' floors".to_owned(),
+        floor: "needs 12 outstanding".to_owned(),
     }
 }
 
@@ -247,6 +250,7 @@ fn statistics_are_laid_out() {
     assert_snapshot!("statistics_volume_performance", table("qos statistics volume performance show", &rows));
     assert_snapshot!("statistics_performance", table("qos statistics performance show", &rows));
     assert_snapshot!("statistics_workload_latency", table("qos statistics workload latency show", &rows));
+    assert_snapshot!("statistics_workload_held", table("qos statistics workload held show", &rows));
     assert_snapshot!("statistics_characteristics", table("qos statistics characteristics show", &rows));
 }
 

@@ -1,6 +1,7 @@
 //! What `qos workload show` lists.
 
 use super::{Cell, Column, Row};
+use crate::value::Limits;
 
 /// A workload: one object's I/O, to which a policy applies.
 #[derive(Clone, Debug, Default)]
@@ -23,6 +24,12 @@ pub struct WorkloadRow {
     pub qtree: Option<String>,
     /// The file.
     pub file: Option<String>,
+    /// The ceiling in force, of its group alone or, where that is shared, of all its members together.
+    pub max_throughput: Option<Limits>,
+    /// The floor in force.
+    pub min_throughput: Option<Limits>,
+    /// The burst in force: how far above the ceiling and how long.
+    pub burst: Option<String>,
 }
 
 impl Row for WorkloadRow {
@@ -49,6 +56,9 @@ impl Row for WorkloadRow {
         ("LUN Name", "lun"),
         ("Qtree Name", "qtree"),
         ("File Name", "file"),
+        ("Maximum Throughput", "max-throughput"),
+        ("Minimum Throughput", "min-throughput"),
+        ("Burst", "burst"),
     ];
 
     fn cell(&self, field: &str) -> Option<Cell> {
@@ -62,6 +72,9 @@ impl Row for WorkloadRow {
             "lun" => Cell::maybe(self.lun.as_ref()),
             "qtree" => Cell::maybe(self.qtree.as_ref()),
             "file" => Cell::maybe(self.file.as_ref()),
+            "max-throughput" => Cell::Text(self.max_throughput.map_or("INF".to_owned(), |limits| limits.to_string())),
+            "min-throughput" => Cell::Text(self.min_throughput.map_or("0".to_owned(), |limits| limits.to_string())),
+            "burst" => Cell::maybe(self.burst.as_ref()),
             _ => return None,
         })
     }

@@ -13,6 +13,8 @@ pub fn after(recording: &Recording, seconds: usize) -> LiveState {
     let workload = |workload: &WorkloadRecord| {
         let mut live = LiveWorkload::new(&workload.name, workload.name.replace("server", "vol"));
         workload.intervals.iter().take(seconds).for_each(|interval| live.push(*interval));
+        let so_far = workload.intervals.iter().take(seconds).copied().collect();
+        live.held = record::held_back(recording, &WorkloadRecord { intervals: so_far, ..workload.clone() });
         live
     };
     LiveState {
@@ -22,6 +24,7 @@ pub fn after(recording: &Recording, seconds: usize) -> LiveState {
         name: recording.phases[current].name.clone(),
         about: recording.phases[current].about.clone(),
         in_force: limits.ceiling_iops.iter().map(|iops| format!("policy1: vol1 at most {iops} IOPS")).collect(),
+        advice: Vec::new(),
         elapsed,
         total: recording.phases[recording.phases.len() - 1].end,
         workloads: recording.workloads.iter().map(workload).collect(),

@@ -19,7 +19,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     print!("{}", table::render(&recording, Paint::Ansi));
     for (seconds, width) in [(12, 80), (50, 110)] {
         let state = live_view::after(&recording, seconds);
-        println!("\n{}\n\n{}", live::painted_frame(width, &state, Paint::Ansi).join("\n"), live::line(&state));
+        println!(
+            "\n{}\n\n{}",
+            live::painted_frame(width, &state, Paint::Ansi).join("\n"),
+            live::lines(width, &state).join("\n")
+        );
     }
     println!("\nsaved as run {run} in {}", dir.display());
     Ok(())

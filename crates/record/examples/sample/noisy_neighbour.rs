@@ -161,7 +161,13 @@ fn workload(host: usize, scenes: &[Scene], volume: &mut DispatchTrace, chance: &
         for second in 0..SECONDS_A_PHASE {
             let start = Span::from_secs(index as u64 * SECONDS_A_PHASE + second);
             let interval = one_second(start, scene.hosts[host], &mut tally, volume, chance);
-            record.intervals.push(interval);
+            // The volumes are the first objects of the recording, and their shared group is the one after them.
+            let held_at = match interval.held_by {
+                HeldBy::CeilingIops => Some(host as u32),
+                HeldBy::SharedIops => Some(3),
+                _ => None,
+            };
+            record.intervals.push(Interval { held_at, ..interval });
         }
         record.tallies.push(tally);
     }
@@ -207,6 +213,7 @@ fn one_second(start: Span, host: Host, tally: &mut Tally, volume: &mut DispatchT
             ..Waits::default()
         },
         held_by: host.held_by,
+        ..Interval::default()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Reading a recording back, in the order in which its rows were written.
 
 use super::{HISTOGRAM_KINDS, RunLine, packed};
-use crate::held_by;
+use crate::{floor, held_by};
 use block::{Bytes, Span};
 use rusqlite::types::FromSql;
 use rusqlite::{Connection, OptionalExtension, Params, Result, Row};
@@ -139,7 +139,8 @@ impl Loader<'_> {
         let sql = "SELECT start_ns, length_ns, reads, writes, other, read_bytes, write_bytes, faults,
                 response_count, response_mean_ns, response_p50_ns, response_p99_ns, response_p999_ns, response_max_ns,
                 service_count, service_mean_ns, service_p50_ns, service_p99_ns, service_p999_ns, service_max_ns,
-                outstanding, wait_ceiling_ns, wait_floors_ns, wait_turn_ns, device_ns, held_by
+                outstanding, wait_ceiling_ns, wait_floors_ns, wait_turn_ns, device_ns, held_by, held_at, floor,
+                floor_number
             FROM interval WHERE run = ?1 AND workload = ?2 ORDER BY position";
         let found = rows(self.connection, sql, (self.run, workload as i64), |cells| {
             let interval = Interval {
@@ -157,11 +158,14 @@ impl Loader<'_> {
                 },
                 ..Interval::default()
             };
-            Ok((interval, cells.next::<String>()?))
+            let held_by: String = cells.next()?;
+            let interval = Interval { held_at: cells.next()?, ..interval };
+            Ok((interval, held_by, cells.next::<String>()?, cells.optional()?))
         })?;
-        let named = |(interval, name): (Interval, String)| {
-            let held_by = held_by::from_name(&name).ok_or(Failure::Damaged("what held a workload back"))?;
-            Ok(Interval { held_by, ..interval })
+        let named = |(interval, held_by, floor, number): (Interval, String, String, Option<u64>)| {
+            let held_by = held_by::from_name(&held_by).ok_or(Failure::Damaged("what held a workload back"))?;
+            let floor = floor::from_name(&floor, number).ok_or(Failure::Damaged("how a floor fared"))?;
+            Ok(Interval { held_by, floor, ..interval })
         };
         found.into_iter().map(named).collect()
     }

@@ -1,7 +1,7 @@
 //! Writing a recording, row by row.
 
 use super::packed;
-use crate::held_by;
+use crate::{floor, held_by};
 use block::Span;
 use rusqlite::types::Value;
 use rusqlite::{Connection, Result, params_from_iter};
@@ -110,6 +110,8 @@ impl Saver<'_> {
         cells.push(interval.outstanding.cell());
         cells.extend([waits.ceiling, waits.floors, waits.turn, waits.device].map(|span| span.cell()));
         cells.push(held_by::name(interval.held_by).cell());
+        let (floor, number) = floor::name(interval.floor);
+        cells.extend([interval.held_at.cell(), floor.cell(), number.cell()]);
         self.row("interval", cells)
     }
 

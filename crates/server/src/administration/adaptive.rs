@@ -1,6 +1,6 @@
 //! `qos adaptive-policy-group`: policy groups whose limits follow the size of what they hold.
 
-use super::policy_group::{burst_change, burst_knobs, burst_row};
+use super::policy_group::{burst_change, burst_knobs};
 use super::{AdminError, Errand};
 use crate::persist::uuid_text;
 use block::Iops;
@@ -26,9 +26,13 @@ impl Errand<'_> {
             AdaptiveCommand::Create(create) => self.create_adaptive(&create),
             AdaptiveCommand::Modify(modify) => self.modify_group(modify.policy_group.as_str(), &change_of(&modify)),
             AdaptiveCommand::Rename(rename) => {
+                self.is_of_kind(rename.policy_group.as_str(), true)?;
                 self.rename_group(rename.policy_group.as_str(), rename.new_name.as_str())
             }
-            AdaptiveCommand::Delete(delete) => self.delete_group(delete.policy_group.as_str(), delete.force.0),
+            AdaptiveCommand::Delete(delete) => {
+                self.is_of_kind(delete.policy_group.as_str(), true)?;
+                self.delete_group(delete.policy_group.as_str(), delete.force.0)
+            }
             AdaptiveCommand::Show(selection) => {
                 let rows: Vec<AdaptiveRow> =
                     self.registry.groups().filter_map(|group| self.adaptive_row(group)).collect();
@@ -67,7 +71,7 @@ impl Errand<'_> {
             absolute_min_iops: policy.minimum(self.registry.settings().units).0,
             block_size: block_size_shown(policy.block_size),
             num_workloads: group.members().len() as u32,
-            burst: burst_row(policy.burst),
+            burst: self.burst_row(policy.burst),
         })
     }
 }

@@ -6,7 +6,7 @@ use block::{BytesPerSecond, Iops, Span};
 use ontap::catalogue::{PolicyGroupCommand, PolicyGroupCreate, PolicyGroupModify};
 use ontap::show::{BurstRow, PolicyGroupRow, answer};
 use ontap::value::{Count, Limits, MinThroughput, Throughput};
-use qos::{BurstChange, BurstKnobs, FixedChange, FixedPolicy, Group, NewGroup, Policy, PolicyChange, Rates};
+use qos::{Burst, BurstChange, BurstKnobs, FixedChange, FixedPolicy, Group, NewGroup, Policy, PolicyChange, Rates};
 
 impl Errand<'_> {
     pub(super) fn policy_group(&mut self, command: PolicyGroupCommand) -> Result<String, AdminError> {
@@ -14,9 +14,13 @@ impl Errand<'_> {
             PolicyGroupCommand::Create(create) => self.create_policy_group(&create),
             PolicyGroupCommand::Modify(modify) => self.modify_policy_group(&modify),
             PolicyGroupCommand::Rename(rename) => {
+                self.is_of_kind(rename.policy_group.as_str(), false)?;
                 self.rename_group(rename.policy_group.as_str(), rename.new_name.as_str())
             }
-            PolicyGroupCommand::Delete(delete) => self.delete_group(delete.policy_group.as_str(), delete.force.0),
+            PolicyGroupCommand::Delete(delete) => {
+                self.is_of_kind(delete.policy_group.as_str(), false)?;
+                self.delete_group(delete.policy_group.as_str(), delete.force.0)
+            }
             PolicyGroupCommand::Show(selection) => {
                 let rows: Vec<PolicyGroupRow> =
                     self.registry.groups().filter_map(|group| self.policy_group_row(group)).collect();
@@ -40,7 +44,7 @@ impl Errand<'_> {
         let change = PolicyChange::Fixed(FixedChange {
             ceiling: ceiling_of(modify.max_throughput),
             floor: floor_of(modify.min_throughput),
-            shared: None,
+            shared: modify.is_shared,
             burst: burst_change(modify.burst_percent, modify.burst_iops, modify.burst_duration),
         });
         self.modify_group(modify.policy_group.as_str(), &change)
@@ -59,9 +63,27 @@ impl Errand<'_> {
     }
 
     pub(super) fn modify_group(&mut self, name: &str, change: &PolicyChange) -> Result<String, AdminError> {
+        // An adaptive policy that changes is evaluated at once, so for what its members use now.
+        for member in self.registry.group(name).map(|group| group.members().collect::<Vec<_>>()).unwrap_or_default() {
+            self.measure(member);
+        }
         let change = self.registry.modify_group(name, change)?;
         self.take(change);
         Ok(String::new())
+    }
+
+    /// Fixed and adaptive groups have commands of their own.
+    pub(super) fn is_of_kind(&self, name: &str, adaptive: bool) -> Result<(), AdminError> {
+        let Some(group) = self.registry.group(name) else { return Ok(()) };
+        match (adaptive, group.policy().adaptive().is_some()) {
+            (false, true) => Err(AdminError::Command(format!(
+                "policy group {name}: it is adaptive; use the commands `qos adaptive-policy-group …`"
+            ))),
+            (true, false) => Err(AdminError::Command(format!(
+                "policy group {name}: it is fixed; use the commands `qos policy-group …`"
+            ))),
+            _ => Ok(()),
+        }
     }
 
     pub(super) fn rename_group(&mut self, name: &str, to: &str) -> Result<String, AdminError> {
@@ -74,6 +96,22 @@ impl Errand<'_> {
         let change = self.registry.delete_group(name, force)?;
         self.take(change);
         Ok(String::new())
+    }
+
+    /// The burst as it is in force: what is not set follows the pool's setting.
+    pub(super) fn burst_row(&self, knobs: BurstKnobs) -> Option<BurstRow> {
+        let knobs = knobs.normal();
+        let default = match self.registry.settings().burst.burst() {
+            _ if knobs != BurstKnobs::default() => Burst::percent(50, Span::SECOND),
+            Some(burst) => burst,
+            None => return None,
+        };
+        let percent = knobs.percent.unwrap_or((default.ppm / 10_000) as u32);
+        Some(BurstRow {
+            percent: if knobs.iops.is_some() { 0 } else { percent },
+            iops: knobs.iops.map_or(0, |rate| rate.0),
+            duration_s: (knobs.duration.unwrap_or(default.duration).as_nanos() / 1_000_000_000) as u32,
+        })
     }
 
     fn policy_group_row(&self, group: &Group) -> Option<PolicyGroupRow> {
@@ -89,7 +127,7 @@ impl Errand<'_> {
             num_workloads: group.members().len() as u32,
             is_shared: policy.shared,
             is_auto_generated: None,
-            burst: burst_row(policy.burst),
+            burst: self.burst_row(policy.burst),
         })
     }
 }
@@ -124,14 +162,6 @@ pub(super) fn burst_change(percent: Option<Count>, iops: Option<Count>, seconds:
         duration: seconds.map(|count| Span::from_secs(count.0.into())),
         iops: iops.map(|count| Iops(count.0.into())),
     }
-}
-
-pub(super) fn burst_row(burst: BurstKnobs) -> Option<BurstRow> {
-    (burst != BurstKnobs::default()).then(|| BurstRow {
-        percent: burst.percent.unwrap_or(0),
-        iops: burst.iops.map_or(0, |rate| rate.0),
-        duration_s: burst.duration.map_or(1, |span| (span.as_nanos() / 1_000_000_000) as u32),
-    })
 }
 
 /// From the kernel. Only has to differ from others; without it (no /proc) the time since start must do.

@@ -1,4 +1,4 @@
-//! `volume`: volumes. A volume bounds the sizes of its LUNs together.
+//! `volume`: volumes. A volume bounds the sizes of its LUNs and files together.
 
 use super::{AdminError, Assigned, Errand, bytes_of, list, path_of, uuid_of, whole};
 use block::ObjectId;
@@ -56,8 +56,7 @@ impl Errand<'_> {
         let (fixed, adaptive) = (modify.qos_policy_group.as_ref(), modify.qos_adaptive_policy_group.as_ref());
         for &volume in &volumes {
             if let Some(size) = size {
-                let used = self.registry.object(volume).map_or(0, |object| object.size().used.0);
-                self.registry.set_size(volume, whole(size, used), self.now)?;
+                self.resize(volume, size)?;
             }
             self.assign(volume, &Assigned { fixed, adaptive })?;
         }
@@ -73,16 +72,6 @@ impl Errand<'_> {
         Ok(String::new())
     }
 
-    /// Whether nothing would be lost with a volume.
-    fn check_empty(&self, volume: ObjectId) -> Result<(), AdminError> {
-        let luns: Vec<_> = self.children(volume, ObjectKind::Lun).map(|lun| lun.name().to_owned()).collect();
-        if luns.is_empty() {
-            return Ok(());
-        }
-        let path = path_of(self.registry, volume).unwrap_or_default();
-        Err(AdminError::Command(format!("{path}: still has LUNs: {}; delete them first", list(&luns))))
-    }
-
     /// The volume of that name.
     pub(super) fn known_volume(&self, svm: ObjectId, name: &str) -> Result<ObjectId, AdminError> {
         self.registry.find_volume(svm, name).ok_or_else(|| {
@@ -92,7 +81,7 @@ impl Errand<'_> {
         })
     }
 
-    /// Whether the LUNs of a volume fit into `size` bytes.
+    /// Whether the LUNs and files of a volume fit into `size` bytes.
     fn check_volume_holds(&self, volume: ObjectId, size: u64) -> Result<(), AdminError> {
         let taken = self.taken_in(volume);
         if taken <= size {
@@ -100,14 +89,9 @@ impl Errand<'_> {
         }
         let path = path_of(self.registry, volume).unwrap_or_default();
         Err(AdminError::Command(format!(
-            "{path}: its LUNs take {taken} bytes together, which is more than the size of {size} given; \
-             delete or shrink LUNs first"
+            "{path}: its LUNs and files take {taken} bytes together, which is more than the size of {size} given; \
+             delete some first"
         )))
-    }
-
-    /// Bytes of all LUNs in a volume together.
-    pub(super) fn taken_in(&self, volume: ObjectId) -> u64 {
-        self.children(volume, ObjectKind::Lun).map(|lun| lun.size().allocated.0).sum()
     }
 
     pub(super) fn children(&self, parent: ObjectId, kind: ObjectKind) -> impl Iterator<Item = &Object> {
@@ -117,7 +101,7 @@ impl Errand<'_> {
 
     fn volume_row(&self, volume: &Object) -> VolumeRow {
         let (qos_policy_group, qos_adaptive_policy_group) = self.attached(volume.id());
-        let used = self.children(volume.id(), ObjectKind::Lun).map(|lun| (self.used)(lun.id())).sum();
+        let used = self.used_in(volume.id());
         let size = volume.size().allocated.0;
         VolumeRow {
             vserver: self.svm_name(volume.id()),
@@ -150,7 +134,7 @@ mod tests {
         for line in ["vserver create s", "volume create v -size 1MB", "lun create /vol/v/l -size 1MB"] {
             let _ = run(line).unwrap();
         }
-        assert_eq!(run("volume delete v").unwrap_err(), "s:/vol/v: still has LUNs: l; delete them first");
+        assert_eq!(run("volume delete v").unwrap_err(), "s:/vol/v: still holds LUN l; delete what is in it first");
         assert!(matches!(run("lun delete /vol/v/l").unwrap().effects[..], [Effect::Remove { .. }]));
         let _ = run("volume delete v").unwrap();
         assert!(run("lun show").unwrap().answer.contains("currently empty"));

@@ -48,6 +48,10 @@ impl Server {
     }
 
     pub fn start_with(limits: ServerLimits, settings: IoSettings) -> Server {
+        Server::start_under(limits, settings, RegistrySettings::default())
+    }
+
+    pub fn start_under(limits: ServerLimits, settings: IoSettings, registry: RegistrySettings) -> Server {
         let dir = tempfile::tempdir().unwrap();
         // Through the page cache, so that it runs on any file system; alignment is the store's own test.
         let pool_dir = dir.path().join("pool");
@@ -55,7 +59,7 @@ impl Server {
         std::fs::write(pool_dir.join("seawall.toml"), "cache = \"page\"\n").unwrap();
         let pool = Pool::create(&pool_dir).unwrap();
         let socket = dir.path().join("nbd");
-        let mut control = open(pool, &socket, limits, settings);
+        let mut control = open_with(pool, &socket, limits, settings, registry);
         for line in ["vserver create -vserver svm01", "volume create -volume vol1 -size 1GB"] {
             control.execute(line).unwrap();
         }
@@ -96,8 +100,28 @@ impl Server {
 }
 
 pub fn open(pool: Pool, socket: &Path, limits: ServerLimits, settings: IoSettings) -> Control {
+    open_with(pool, socket, limits, settings, RegistrySettings::default())
+}
+
+pub fn open_with(
+    pool: Pool,
+    socket: &Path,
+    limits: ServerLimits,
+    settings: IoSettings,
+    registry: RegistrySettings,
+) -> Control {
     let shard = Shard::start(&[Listen::Unix(socket.into())], limits, settings).unwrap();
-    Control::open(pool, shard, RegistrySettings::default()).unwrap()
+    Control::open(pool, shard, registry).unwrap()
+}
+
+/// Waits until something holds; panics when it never does.
+pub fn wait(what: &str, condition: impl Fn() -> bool) {
+    let clock = Clock::new();
+    let give_up = clock.now() + Span::from_secs(GIVE_UP.as_secs());
+    while !condition() {
+        assert!(clock.now() < give_up, "never {what}");
+        std::thread::yield_now();
+    }
 }
 
 /// A socket on which nothing blocks for ever: a hang becomes a failure.

@@ -12,7 +12,7 @@ pub(super) fn describe(plan: &Plan) -> Vec<String> {
         lines.push(line_of_phase(plan, index, phase, &before));
         before = phase.specs.iter().collect();
     }
-    if let Some(device) = plan.device {
+    if let Some(device) = &plan.device {
         lines.push(format!("simulated device: {device}"));
     }
     lines

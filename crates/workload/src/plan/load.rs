@@ -49,7 +49,10 @@ pub(super) fn over(table: &Table<'_>, base: &Spec) -> Spec {
         read_percent: table.count("read_percent").unwrap_or(base.read_percent),
         flush_every: table.count("flush_every").or(base.flush_every),
         blocks: blocks(table).unwrap_or_else(|| base.blocks.clone()),
-        range: Range { offset: table.size("offset").unwrap_or(range.offset), size: table.size("size").or(range.size) },
+        range: Range {
+            offset: table.space("offset").unwrap_or(range.offset),
+            size: table.space("size").or(range.size),
+        },
         arrival: arrival(table, base.arrival),
         connections: table.count("connections").unwrap_or(base.connections),
         requests: table.whole("requests").or(base.requests),

@@ -5,12 +5,12 @@
 //! | --- | --- |
 //! | the plan | `title`, `about`, `seed` (1), `phase_seconds` (8) |
 //! | `[scale]` | `published_iops`; without the table, the plan runs as it stands |
-//! | `[server]` | `svm` |
+//! | `[server]` | `svm`, `units` (`decimal`; what a GB is, here and in commands) |
 //! | `[[volume]]` | `name`, `size` (said when the plan is run), `lun` (`lun1`) |
 //! | `[[workload]]` | `name`, `host` (its name), `lun` (`/vol/VOLUME/LUN`), `seed` (from the plan's), and a load |
 //! | `[[phase]]` | `name`, `about`, `seconds`, `commands`, and `WORKLOAD = { … }` for what changes in its load |
 //! | `[[criterion]]` | `kind`, and by kind: `phase`, `baseline`, `workloads`, `part`, `tolerance` |
-//! | `[device]` | `kind`, and by kind: `servers`, `service` |
+//! | `[device]` | `kind`, by kind what is different from its usual figures, `changes` of its capacity |
 //!
 //! A load: `pattern` (`random` or `sequential`), `read_percent` (100), `flush_every` so many writes (never), `block`
 //! (`"4k"`, or sizes with percentages `{ 4k = 60, 64k = 40 }`), `offset` and `size` of the part that is used (all),
@@ -31,11 +31,13 @@ mod error;
 mod load;
 mod nearest;
 mod read;
+mod space;
 mod table;
 
-pub use device::Device;
+pub use device::{Device, Figure};
 pub use duration::{ParseDurationError, parse_duration};
 pub use error::{PlanError, PlanErrors, Problem};
+pub use space::{ParseSpaceError, Units, parse_space};
 
 use crate::spec::{Arrival, DEPTH_MAX, RATE_MAX, Spec};
 use block::{Bytes, Iops, Span};
@@ -62,6 +64,8 @@ pub struct Plan {
     pub published_iops: Option<Iops>,
     /// The SVM that owns the volumes.
     pub svm: String,
+    /// How its server counts a GB, in sizes and in rates per size.
+    pub units: Units,
     /// The volumes, in the file's order.
     pub volumes: Vec<Volume>,
     /// The workloads, in the file's order.

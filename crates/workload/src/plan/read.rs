@@ -2,10 +2,11 @@
 
 use super::criteria::Names;
 use super::error::{PlanErrors, Problem};
+use super::space::Units;
 use super::table::{Found, Report, Table};
 use super::{PHASE_DEFAULT, Phase, Plan, Volume, Workload, criteria, device, load, nearest};
 use crate::spec::SpecError;
-use block::{Iops, Span};
+use block::{Bytes, Iops, Span};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::SplitMix64;
 use toml::de::DeTable;
@@ -69,7 +70,7 @@ impl Sections<'_> {
         root.only(&known);
         root.missing("title", "say in a few words what the experiment is called");
         let seed = root.whole("seed").unwrap_or(1);
-        let svm = self.svm();
+        let (svm, units) = self.server();
         let volumes = self.volumes();
         let workloads = self.workloads(seed, &volumes);
         let phases = self.phases(&workloads, &volumes);
@@ -82,6 +83,7 @@ impl Sections<'_> {
             seed,
             published_iops: self.published_iops(),
             svm,
+            units,
             phase_length: seconds(root, "phase_seconds").unwrap_or(PHASE_DEFAULT),
             volumes,
             workloads: workloads.into_iter().map(|entry| entry.workload).collect(),
@@ -102,12 +104,16 @@ impl Sections<'_> {
         Some(Iops(iops))
     }
 
-    fn svm(&self) -> String {
+    /// The SVM's name, and how the server counts; all sizes read later go by that.
+    fn server(&self) -> (String, Units) {
         self.root.missing("server", "begin it with a line [server] and name its svm");
-        let Some(table) = self.root.table("server", "[server]") else { return String::new() };
-        table.only(&["svm"]);
+        let Some(table) = self.root.table("server", "[server]") else { return Default::default() };
+        table.only(&["svm", "units"]);
         table.missing("svm", "name the SVM that owns the volumes, such as svm01");
-        owned(table.name("svm"))
+        let units =
+            table.choice("units", &[("decimal", Units::Decimal), ("binary", Units::Binary)]).unwrap_or_default();
+        table.count_in(units);
+        (owned(table.name("svm")), units)
     }
 
     fn volumes(&self) -> Vec<Volume> {
@@ -119,12 +125,13 @@ impl Sections<'_> {
             table.missing("name", "name the volume, such as vol1");
             let name = table.name("name");
             names.note_if_taken(table, "[[volume]]", name);
-            let size = table.size("size").filter(|size| {
-                let good = size.0 > 0 && size.0.is_multiple_of(VOLUME_BLOCK);
-                if !good {
-                    table.wrong("size", "a multiple of 4 KiB above zero", "100GB and 512MiB are common");
+            // Rounded up to whole blocks, as the administrators' commands do.
+            let size = table.space("size").and_then(|size| {
+                let blocks = size.0.checked_next_multiple_of(VOLUME_BLOCK).filter(|bytes| *bytes > 0);
+                if blocks.is_none() {
+                    table.wrong("size", "a size above zero", "100GB and 512MiB are common");
                 }
-                good
+                blocks.map(Bytes)
             });
             let lun = table.name("lun").map_or("lun1", |lun| lun.value);
             Volume { name: owned(name), size, lun: lun.to_owned() }

@@ -4,9 +4,10 @@
 //! a plan with any mistake is never used. So callers fill in whatever default is at hand and go on to find the rest.
 
 use super::error::{PlanError, PlanErrors, Problem};
+use super::space::{Units, parse_space};
 use super::{duration, nearest};
 use block::{Bytes, Span};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use toml::de::{DeTable, DeValue};
 
 /// Letters of a wrong value or key that a message repeats.
@@ -20,6 +21,8 @@ pub(super) struct Report<'t> {
     /// The byte behind each line's end, in order.
     line_ends: Vec<usize>,
     errors: RefCell<Vec<PlanError>>,
+    /// How sizes of space are counted; said by the file itself.
+    units: Cell<Units>,
 }
 
 /// A table of the file.
@@ -44,7 +47,7 @@ pub(super) struct Found<T> {
 impl<'t> Report<'t> {
     pub(super) fn new(text: &str, file: &'t str) -> Report<'t> {
         let line_ends = text.match_indices('\n').map(|(at, _)| at + 1).collect();
-        Report { file, line_ends, errors: RefCell::default() }
+        Report { file, line_ends, errors: RefCell::default(), units: Cell::default() }
     }
 
     pub(super) fn note(&self, line: u32, problem: Problem) {
@@ -193,6 +196,18 @@ impl<'t> Table<'t> {
         let found = self.raw(key)?;
         let Some(text) = found.value.as_str() else { return self.whole(key).map(Bytes) };
         self.readable(key, text.parse::<Bytes>())
+    }
+
+    /// A size of space: as [`Table::size`], in the units that the plan's server counts in.
+    pub(super) fn space(&self, key: &str) -> Option<Bytes> {
+        let found = self.raw(key)?;
+        let Some(text) = found.value.as_str() else { return self.whole(key).map(Bytes) };
+        self.readable(key, parse_space(text, self.report.units.get()))
+    }
+
+    /// Counts all sizes of space that are read from now on in these units.
+    pub(super) fn count_in(&self, units: Units) {
+        self.report.units.set(units);
     }
 
     /// A duration with its unit.

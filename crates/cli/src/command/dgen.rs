@@ -1,0 +1,191 @@
+//! `seawall dgen`: a directory full of data for a ramp.
+
+use crate::dataset::{self, Filling, Found};
+use crate::{Answer, interrupt, terminal};
+use anyhow::{Context as _, Result, bail};
+use block::Bytes;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use ramp::{Dataset, Recipe};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+/// Fill a directory with data for a ramp
+///
+/// Fills until so many percent of the whole file system are in use, counting what is there, never into the space that is
+/// kept for root. A stopped filling goes on when the same command is given again. Every block says what it is, so that
+/// --verify can check it.
+#[derive(clap::Args)]
+pub struct Dgen {
+    /// Directory to fill, usually a mount point
+    #[arg(long, value_name = "DIR")]
+    directory: PathBuf,
+    /// Generators, each with a sub-directory of its own (dir01, dir02 …) [default: as the data has, or 2]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=9999))]
+    jobs: Option<u32>,
+    /// No progress bar and no summary
+    #[arg(long)]
+    quiet: bool,
+    /// Percent of the file system that are in use at the end
+    #[arg(long, value_name = "P", default_value_t = 95, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pctfull: u32,
+    /// Percent of the bytes that a compressor can save [default: as the data has, or 50]
+    #[arg(long, value_name = "P", value_parser = clap::value_parser!(u32).range(0..=95))]
+    compress: Option<u32>,
+    /// Percent of the blocks that are copies of others [default: as the data has, or 0]
+    #[arg(long, value_name = "P", value_parser = clap::value_parser!(u32).range(0..=95))]
+    duplicates: Option<u32>,
+    /// Seed of the data [default: as the data has, or 1]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Check the data that is there and write nothing
+    #[arg(long)]
+    verify: bool,
+    /// Fill the file system that holds /, too
+    #[arg(long)]
+    allow_root_filesystem: bool,
+}
+
+impl Dgen {
+    pub fn run(self) -> Result<Answer> {
+        let folder = &self.directory;
+        let about = std::fs::metadata(folder).with_context(|| format!("--directory {}", folder.display()))?;
+        if !about.is_dir() {
+            bail!("--directory: {} is no directory; name the mount point to fill", folder.display());
+        }
+        let found = dataset::find(folder)?;
+        if self.verify {
+            let Some(found) = found else {
+                bail!("--verify: {} holds no data of seawall dgen; fill it first", folder.display());
+            };
+            return self.check(&found);
+        }
+        if about.dev() == std::fs::metadata("/").context("/")?.dev() && !self.allow_root_filesystem {
+            bail!(
+                "--directory: {} is on the root file system, which a filling can take down with it; mount another one \
+                 there, or insist with --allow-root-filesystem",
+                folder.display()
+            );
+        }
+        self.fill(folder, found.as_ref())
+    }
+
+    fn fill(&self, folder: &Path, found: Option<&Found>) -> Result<Answer> {
+        let dataset = self.dataset(folder, found)?;
+        let ours = found.map_or(Bytes(0), Found::size);
+        let plan = dataset.plan(dataset::room(folder)?, ours.0, self.pctfull);
+        let bytes = (plan.blocks_per_job * u64::from(dataset.jobs) * ramp::BLOCK).saturating_sub(ours.0);
+        if plan.blocks_per_job == 0 {
+            bail!(
+                "--pctfull: {} % of {} are in use without any data of ours, or there is no room for a block a job; raise \
+                 it or make room",
+                self.pctfull,
+                folder.display()
+            );
+        }
+        if plan.reserve_in_the_way {
+            eprintln!(
+                "seawall: note: {} % would reach into the space kept for root; filling what is left",
+                self.pctfull
+            );
+        }
+        if found.is_none() {
+            let manifest = folder.join(Dataset::MANIFEST);
+            std::fs::write(&manifest, dataset.manifest()).with_context(|| manifest.display().to_string())?;
+        }
+        let watch = Watch { bar: self.bar(bytes), stop: interrupt::watch()? };
+        let written = dataset::fill(folder, &dataset, plan.blocks_per_job, plan.used_at_most, &watch)?;
+        watch.bar.finish_and_clear();
+        if watch.stop.is_asked() {
+            bail!("stopped after {}; run the same command again to go on", Bytes(written));
+        }
+        if !self.quiet {
+            terminal::line(&self.summary(folder, &dataset, Bytes(written))?);
+        }
+        Ok(Answer::Yes)
+    }
+
+    fn summary(&self, folder: &Path, dataset: &Dataset, written: Bytes) -> Result<String> {
+        let room = dataset::room(folder)?;
+        let Recipe { seed, compress_percent, duplicate_percent } = dataset.recipe;
+        Ok(format!(
+            "{}: {written} written by {} jobs, {:.3} % of {} in use; seed {seed}, {compress_percent} % compressible, \
+             {duplicate_percent} % duplicates",
+            folder.display(),
+            dataset.jobs,
+            100.0 * (room.total - room.free) as f64 / room.total as f64,
+            Bytes(room.total),
+        ))
+    }
+
+    /// What the data is to be: what it is, where there is some; what is asked must not contradict it.
+    fn dataset(&self, folder: &Path, found: Option<&Found>) -> Result<Dataset> {
+        let usual = Recipe::default();
+        let Some(found) = found else {
+            if let Some(job) = (1..=self.jobs.unwrap_or(2)).find(|job| folder.join(Dataset::folder(*job)).exists()) {
+                let taken = folder.join(Dataset::folder(job));
+                bail!("{}: is there already and seawall dgen did not make it; move it away", taken.display());
+            }
+            let recipe = Recipe {
+                seed: self.seed.unwrap_or(usual.seed),
+                compress_percent: self.compress.unwrap_or(usual.compress_percent),
+                duplicate_percent: self.duplicates.unwrap_or(usual.duplicate_percent),
+            };
+            return Ok(Dataset { recipe, jobs: self.jobs.unwrap_or(2) });
+        };
+        let Dataset { recipe, jobs } = found.dataset;
+        let asked = [
+            ("jobs", self.jobs.map(u64::from), u64::from(jobs)),
+            ("seed", self.seed, recipe.seed),
+            ("compress", self.compress.map(u64::from), u64::from(recipe.compress_percent)),
+            ("duplicates", self.duplicates.map(u64::from), u64::from(recipe.duplicate_percent)),
+        ];
+        for (option, given, is) in asked {
+            if let Some(given) = given.filter(|given| *given != is) {
+                bail!(
+                    "--{option}: the data in {} was begun with {is}, got {given}; leave the option out, or remove the data",
+                    folder.display()
+                );
+            }
+        }
+        Ok(found.dataset)
+    }
+
+    fn check(&self, found: &Found) -> Result<Answer> {
+        let (bar, stop) = (self.bar(found.size().0), interrupt::watch()?);
+        let checked = dataset::check(found, |bytes| {
+            bar.inc(bytes);
+            !stop.is_asked()
+        })?;
+        bar.finish_and_clear();
+        if stop.is_asked() {
+            bail!("stopped after {} blocks, {} of them wrong", checked.blocks, checked.wrong);
+        }
+        checked.first.iter().for_each(|line| terminal::line(line));
+        let dataset::Checked { blocks, rewritten, wrong, .. } = checked;
+        terminal::line(&format!("{blocks} blocks read, {rewritten} written by cycles since, {wrong} wrong"));
+        Ok(if wrong == 0 { Answer::Yes } else { Answer::No })
+    }
+
+    fn bar(&self, bytes: u64) -> ProgressBar {
+        let target = if self.quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+        let bar = ProgressBar::with_draw_target(Some(bytes), target);
+        let style = "{wide_bar} {binary_bytes} of {binary_total_bytes}, {binary_bytes_per_sec}, {eta} left";
+        bar.set_style(ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar()));
+        bar
+    }
+}
+
+struct Watch {
+    bar: ProgressBar,
+    stop: interrupt::Stop,
+}
+
+impl Filling for Watch {
+    fn written(&self, bytes: u64) {
+        self.bar.set_position(bytes);
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stop.is_asked()
+    }
+}

@@ -1,0 +1,243 @@
+//! The status line of a run: how many jobs run, how fast, how the last seconds went, when it will be over.
+//!
+//! ```text
+//!   2 jobs (2 running) ▃▅▆▆▇ read 412 MiB/s 105k IOPS, write 103 MiB/s 26.4k IOPS, 64 in flight; 40 %, 00:36 left
+//! ```
+//! In a terminal it is redrawn in place on the standard error; in a pipe there is none unless `--eta=always` asks for it.
+
+use crate::interrupt::Stop;
+use block::{Bytes, Span};
+use engine::job::{JobProgress, Watch};
+use fio::{Eta, Flags};
+use std::io::{IsTerminal as _, Write as _, stderr};
+use std::path::Path;
+use workload::job::{Amount, Direction, JobSpec, PerDirection, Place};
+
+/// Bars of the sparkline: so many of the last readings.
+const RECENT: usize = 12;
+
+/// Shows how a run goes, and stops it when somebody asks.
+pub struct Status {
+    stop: Stop,
+    shown: bool,
+    terminal: bool,
+    newline: Option<Span>,
+    next_newline: Span,
+    plans: Vec<Plan>,
+    last: (Span, PerDirection<(u64, u64)>),
+    recent: Vec<f64>,
+    drawn: bool,
+}
+
+/// What is known of a job's length beforehand.
+struct Plan {
+    stage: usize,
+    /// With a runtime: ramp and runtime.
+    time: Option<Span>,
+    time_based: bool,
+    /// Bytes that it moves in all, as far as that is known.
+    bytes: Option<u64>,
+}
+
+impl Status {
+    /// For these jobs.
+    pub fn new(stop: Stop, flags: &Flags, specs: &[JobSpec]) -> Status {
+        let terminal = stderr().is_terminal();
+        let mut stage = 0;
+        let plan = |(index, spec): (usize, &JobSpec)| {
+            stage += usize::from(index > 0 && spec.start.after_earlier);
+            Plan {
+                stage,
+                time: spec.ending.runtime.map(|runtime| runtime + spec.ending.ramp + spec.start.delay_least),
+                time_based: spec.ending.time_based,
+                bytes: bytes_of(spec),
+            }
+        };
+        Status {
+            stop,
+            shown: match flags.eta {
+                Eta::Always => true,
+                Eta::Never => false,
+                Eta::Auto => terminal,
+            },
+            terminal,
+            newline: flags.eta_newline,
+            next_newline: flags.eta_newline.unwrap_or_default(),
+            plans: specs.iter().enumerate().map(plan).collect(),
+            last: Default::default(),
+            recent: Vec::new(),
+            drawn: false,
+        }
+    }
+
+    /// Leaves the line as it is; what follows is printed below it.
+    pub fn finish(&mut self) {
+        if self.drawn && self.terminal {
+            eprintln!();
+        }
+    }
+
+    fn line(&mut self, passed: Span, jobs: &[JobProgress]) -> String {
+        let running = jobs.iter().filter(|job| job.began.is_some() && !job.ended).count();
+        let in_flight: u32 = jobs.iter().map(|job| job.in_flight).sum();
+        let sum = PerDirection::from_fn(|direction| {
+            jobs.iter().map(|job| job.counts[direction]).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+        });
+        let seconds = passed.saturating_sub(self.last.0).as_secs_f64().max(1e-9);
+        let rate = |direction: Direction| {
+            let (now, before) = (sum[direction], self.last.1[direction]);
+            // Counts begin anew behind a ramp.
+            (now.0.saturating_sub(before.0) as f64 / seconds, now.1.saturating_sub(before.1) as f64 / seconds)
+        };
+        let said: Vec<String> = Direction::ALL
+            .into_iter()
+            .filter(|&direction| sum[direction].0 > 0)
+            .map(|direction| {
+                let (ops, bytes) = rate(direction);
+                format!("{} {}/s {} IOPS", direction.name(), Bytes(bytes as u64), short(ops))
+            })
+            .collect();
+        self.recent.push(Direction::ALL.into_iter().map(|direction| rate(direction).0).sum());
+        if self.recent.len() > RECENT {
+            self.recent.remove(0);
+        }
+        self.last = (passed, sum);
+        let s = if jobs.len() == 1 { "" } else { "s" };
+        format!(
+            "{} job{s} ({running} running) {} {}, {in_flight} in flight{}",
+            jobs.len(),
+            sparkline(&self.recent),
+            if said.is_empty() { "nothing yet".to_owned() } else { said.join(", ") },
+            self.left(passed, jobs),
+        )
+    }
+
+    /// How much is done and how long the rest will take, where that can be told.
+    fn left(&self, passed: Span, jobs: &[JobProgress]) -> String {
+        let stages = self.plans.last().map_or(0, |plan| plan.stage);
+        let mut left = Span::ZERO;
+        for stage in 0..=stages {
+            let of_stage = self.plans.iter().zip(jobs).filter(|(plan, _)| plan.stage == stage);
+            let mut longest = Span::ZERO;
+            for (plan, job) in of_stage.filter(|(_, job)| !job.ended) {
+                let Some(rest) = rest_of(plan, job, passed) else { return String::new() };
+                longest = longest.max(rest);
+            }
+            left += longest;
+        }
+        let whole = (passed + left).as_secs_f64().max(1e-9);
+        let percent = passed.as_secs_f64() / whole * 100.0;
+        let seconds = left.as_secs_f64().ceil() as u64;
+        let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+        let hours = if hours > 0 { format!("{hours}:") } else { String::new() };
+        format!("; {percent:.0} %, {hours}{minutes:02}:{seconds:02} left")
+    }
+}
+
+/// How long a job still takes, as far as that can be told.
+fn rest_of(plan: &Plan, job: &JobProgress, passed: Span) -> Option<Span> {
+    let Some(began) = job.began else { return plan.time };
+    let worked = passed.saturating_sub(began);
+    let by_time = plan.time.map(|time| time.saturating_sub(worked));
+    if plan.time_based && by_time.is_some() {
+        return by_time;
+    }
+    let done: u64 = Direction::ALL.into_iter().map(|direction| job.counts[direction].1).sum();
+    let by_bytes = plan.bytes.filter(|_| done > 0).map(|bytes| {
+        let part = bytes.saturating_sub(done) as f64 / done as f64;
+        Span::from_secs_f64(worked.as_secs_f64() * part)
+    });
+    match (by_time, by_bytes) {
+        (Some(time), Some(bytes)) => Some(time.min(bytes)),
+        (time, bytes) => time.or(bytes),
+    }
+}
+
+/// Bytes that a job moves in all, where its description alone says so.
+fn bytes_of(spec: &JobSpec) -> Option<u64> {
+    let sized = |amount: Option<Amount>| match amount {
+        Some(Amount::Bytes(bytes)) => Some(bytes.0),
+        _ => None,
+    };
+    let whole = match &spec.place {
+        Place::Files(files) => files.iter().map(|file| sized(file.size)).sum::<Option<u64>>(),
+        Place::Nbd { region, .. } => sized(region.size),
+        Place::Null { size } => Some(size.0),
+    };
+    let pass = sized(spec.ending.amount).or(whole)?;
+    Some(pass.saturating_mul(u64::from(spec.ending.loops.max(1))))
+}
+
+impl Watch for Status {
+    fn laying_out(&mut self, path: &Path, bytes: u64) {
+        eprintln!("seawall: laying out {} ({})", path.display(), Bytes(bytes));
+    }
+
+    fn progress(&mut self, passed: Span, jobs: &[JobProgress]) {
+        if !self.shown {
+            return;
+        }
+        let line = self.line(passed, jobs);
+        self.drawn = true;
+        let newline = self.newline.is_some() && passed >= self.next_newline;
+        if newline {
+            self.next_newline = passed + self.newline.unwrap_or_default();
+        }
+        let mut out = stderr().lock();
+        // A terminal that is gone is no reason to lose the run.
+        let _ = match (self.terminal, newline) {
+            (true, false) => write!(out, "\r\x1b[K{line}"),
+            (true, true) => writeln!(out, "\r\x1b[K{line}"),
+            (false, true) => writeln!(out, "{line}"),
+            (false, false) if self.newline.is_none() => writeln!(out, "{line}"),
+            (false, false) => Ok(()),
+        };
+        let _ = out.flush();
+    }
+
+    fn wants_stop(&mut self) -> bool {
+        self.stop.is_asked()
+    }
+}
+
+/// A number in at most four characters and a unit.
+fn short(number: f64) -> String {
+    match number {
+        0.0..1e4 => format!("{number:.0}"),
+        1e4..1e5 => format!("{:.1}k", number / 1e3),
+        1e5..1e6 => format!("{:.0}k", number / 1e3),
+        _ => format!("{:.2}M", number / 1e6),
+    }
+}
+
+fn sparkline(recent: &[f64]) -> String {
+    const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let most = recent.iter().copied().fold(0.0, f64::max).max(1e-9);
+    recent.iter().map(|rate| BARS[((rate / most * 7.0).round() as usize).min(7)]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_says_how_fast_and_how_long() {
+        let spec = JobSpec {
+            ending: workload::job::Ending {
+                runtime: Some(Span::from_secs(10)),
+                time_based: true,
+                ..Default::default()
+            },
+            ..JobSpec::default()
+        };
+        let flags = Flags { eta: Eta::Never, ..Flags::default() };
+        let mut status = Status::new(Stop::default(), &flags, &[spec]);
+        let mut job = JobProgress { began: Some(Span::ZERO), ended: false, counts: Default::default(), in_flight: 32 };
+        job.counts.read = (50_000, 50_000 * 4096);
+        let first = status.line(Span::SECOND, std::slice::from_ref(&job));
+        assert_eq!(first, "1 job (1 running) █ read 195.31 MiB/s 50.0k IOPS, 32 in flight; 10 %, 00:09 left");
+        job.counts.read = (75_000, 75_000 * 4096);
+        let second = status.line(Span::from_secs(2), std::slice::from_ref(&job));
+        assert_eq!(second, "1 job (1 running) █▅ read 97.66 MiB/s 25.0k IOPS, 32 in flight; 20 %, 00:08 left");
+    }
+}

@@ -1,0 +1,71 @@
+//! What a job file may ask of this machine.
+
+use block::Bytes;
+use std::io::{self, Read as _};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use uring::disk::{Cache, Opening, open};
+
+/// This machine.
+pub struct Machine;
+
+impl fio::World for Machine {
+    fn read(&self, path: &str) -> io::Result<String> {
+        if path == "-" {
+            let mut text = String::new();
+            return io::stdin().read_to_string(&mut text).map(|_| text);
+        }
+        std::fs::read_to_string(path)
+    }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        std::env::var(name).ok()
+    }
+
+    fn size_of(&self, path: &str) -> Option<u64> {
+        let opening = Opening { cache: Cache::Page, ..Opening::default() };
+        open(Path::new(path), opening).ok().map(|disk| disk.size.0)
+    }
+
+    fn page_bytes(&self) -> u64 {
+        // `AT_PAGESZ` (6) among the pairs that the kernel hands to every program; see getauxval(3).
+        let pairs = std::fs::read("/proc/self/auxv").unwrap_or_default();
+        let word = |bytes: &[u8]| u64::from_ne_bytes(bytes.try_into().unwrap_or_default());
+        let mut words = pairs.chunks_exact(16).map(|pair| (word(&pair[..8]), word(&pair[8..])));
+        words.find(|(key, _)| *key == 6).map_or(4096, |(_, value)| value)
+    }
+
+    fn cpus(&self) -> u64 {
+        std::thread::available_parallelism().map_or(1, |n| n.get() as u64)
+    }
+
+    fn memory_mib(&self) -> u64 {
+        let Bytes(bytes) = crate::machine::look(None, "").memory;
+        bytes >> 20
+    }
+
+    fn chance(&self) -> u64 {
+        static DRAWN: AtomicU64 = AtomicU64::new(0);
+        let mut bytes = [0; 8];
+        // Without the system's source of chance a counter still tells one draw from the next.
+        let read = std::fs::File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut bytes));
+        match read {
+            Ok(()) => u64::from_ne_bytes(bytes),
+            Err(_) => u64::from(std::process::id()) << 32 | DRAWN.fetch_add(1, Relaxed),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fio::World as _;
+
+    #[test]
+    fn the_machine_tells_its_numbers() {
+        assert!(Machine.page_bytes().is_power_of_two() && Machine.page_bytes() >= 4096);
+        assert!(Machine.cpus() >= 1 && Machine.memory_mib() > 16);
+        assert_ne!(Machine.chance(), Machine.chance());
+        assert_eq!(Machine.size_of("/no/such/file"), None);
+    }
+}

@@ -1,0 +1,279 @@
+//! `seawall ramp`: the write-cycle test of a database, run by run, and its verdict.
+
+use crate::ramping::{Outputs, Standing, Storage, ask_to_stop, must_be_free, recording, said};
+use crate::{Answer, interrupt, machine, terminal};
+use anyhow::{Context as _, Result, anyhow, bail};
+use ramp::{Accounting, Criteria, Invocation, Load, Outcome, Row, RunOutcome, RunSetup, Settings};
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Ramp a database's load run by run and judge its write cycles
+///
+/// Takes the classic options (--miniops, --maxiops, --numruns, --runtime, --wijfile, --system, --comment …) with one dash
+/// or two, on directories that seawall dgen filled. --help lists all of them; docs/ramp.md says what is measured.
+#[derive(clap::Args)]
+#[command(disable_help_flag = true)]
+pub struct Ramp {
+    /// The options, as --help lists them
+    #[arg(value_name = "OPTION", trailing_var_arg = true, allow_hyphen_values = true)]
+    words: Vec<String>,
+}
+
+impl Ramp {
+    pub fn run(self) -> Result<Answer> {
+        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        let invocation = Invocation::parse(&self.words, host.trim())?;
+        let folder = Path::new(&invocation.output);
+        if invocation.status {
+            terminal::line(&said(folder)?);
+        } else if invocation.stop {
+            ask_to_stop(folder)?;
+        } else if invocation.background {
+            detach(&self.words, folder)?;
+        }
+        match &invocation.settings {
+            Some(settings) if !invocation.background => ramp_up(&invocation, settings),
+            None if invocation.help => {
+                terminal::print(&ramp::help());
+                Ok(Answer::Yes)
+            }
+            _ => Ok(Answer::Yes),
+        }
+    }
+}
+
+/// Starts the same ramp without a terminal.
+fn detach(words: &[String], folder: &Path) -> Result<()> {
+    must_be_free(folder)?;
+    std::fs::create_dir_all(folder).with_context(|| format!("--output {}", folder.display()))?;
+    let path = folder.join("ramp.log");
+    let log = std::fs::File::create(&path).with_context(|| path.display().to_string())?;
+    let words = words.iter().filter(|word| word.trim_start_matches(['-', '–', '—']) != "background");
+    let child = Command::new(std::env::current_exe().context("this program's own file")?)
+        .arg("ramp")
+        .args(words)
+        .stdin(Stdio::null())
+        .stdout(log.try_clone().with_context(|| path.display().to_string())?)
+        .stderr(log)
+        // Out of reach of the terminal's signals.
+        .process_group(0)
+        .spawn()
+        .context("start the ramp in the background")?;
+    terminal::line(&format!(
+        "process {} in the background, it writes to {}; --status and --stop with --output {} ask it",
+        child.id(),
+        path.display(),
+        folder.display()
+    ));
+    Ok(())
+}
+
+fn ramp_up(invocation: &Invocation, settings: &Settings) -> Result<Answer> {
+    let criteria = criteria(&invocation.criteria)?;
+    must_be_free(Path::new(&invocation.output))?;
+    let stop = interrupt::watch()?;
+    let storage = Storage::open(invocation, settings)?;
+    let outputs = Outputs::open(&invocation.output)?;
+    let loads = settings.loads();
+    let mut standing = Standing::begin(outputs.folder(), stop, loads.len(), invocation.quiet)?;
+    notes(settings, &storage, invocation.page_cache).iter().for_each(|note| eprintln!("seawall: note: {note}"));
+    let mut ramp = Ramping {
+        settings,
+        criteria,
+        storage,
+        outputs,
+        runs: Vec::new(),
+        rows: Vec::new(),
+        worst: None,
+        backend: String::new(),
+    };
+    let started = unix_ms();
+    let result = ramp.all(&loads, &mut standing);
+    drop(standing);
+    if let Some(path) = &invocation.results {
+        ramp.save(Path::new(path), started)?;
+    }
+    result?;
+    terminal::line(&format!("{}", ramp.outputs.folder().join("summary.csv").display()));
+    match ramp.worst {
+        Some(Outcome::Pass) => Ok(Answer::Yes),
+        Some(Outcome::Fail) => Ok(Answer::No),
+        Some(Outcome::CannotSay) | None => bail!("cannot say: a run saw too little; see its line above"),
+    }
+}
+
+/// A ramp under way.
+struct Ramping<'a> {
+    settings: &'a Settings,
+    criteria: Criteria,
+    storage: Storage,
+    outputs: Outputs,
+    runs: Vec<RunOutcome>,
+    rows: Vec<Row>,
+    worst: Option<Outcome>,
+    backend: String,
+}
+
+impl Ramping<'_> {
+    fn all(&mut self, loads: &[Load], standing: &mut Standing) -> Result<()> {
+        if self.settings.warm_up {
+            let setup = RunSetup::warm_up(self.settings);
+            let outcome = self.play(0, &loads[0], &setup, self.outputs.first_run, standing)?;
+            self.end(&outcome, "the warm-up")?;
+        }
+        for (index, load) in loads.iter().enumerate() {
+            let run = self.outputs.first_run + index as u64;
+            let outcome = self.play(index + 1, load, &RunSetup::of(self.settings, run), run, standing)?;
+            self.end(&outcome, &format!("run {run}"))?;
+            standing.clear();
+            self.keep(run, outcome)?;
+        }
+        Ok(())
+    }
+
+    fn play(
+        &mut self,
+        number: usize,
+        load: &Load,
+        setup: &RunSetup,
+        run: u64,
+        standing: &mut Standing,
+    ) -> Result<RunOutcome> {
+        let constants = &self.settings.constants;
+        let mut watch = |progress: &ramp::Progress| standing.show(number, load, setup.runtime, constants, progress);
+        let (outcome, backend) = self.storage.play(self.settings, load, setup, run, &mut watch)?;
+        self.backend = backend;
+        Ok(outcome)
+    }
+
+    /// An error where a run did not come to its end.
+    fn end(&self, outcome: &RunOutcome, name: &str) -> Result<()> {
+        if let Some(failure) = outcome.failure {
+            bail!(
+                "{name}: a {:?} of {} failed {:.1} s after its start: {:?}; the rows of earlier runs are kept",
+                failure.kind,
+                self.storage.name_of(failure.object),
+                failure.at.as_secs_f64(),
+                failure.fault
+            );
+        }
+        if outcome.cut_short {
+            bail!("{name}: stopped before its end; the rows of earlier runs are kept");
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, run: u64, outcome: RunOutcome) -> Result<()> {
+        let mut row = Row::of(run, &outcome, self.settings);
+        let (verdict, judgements) = self.criteria.judge(&row, &self.settings.constants);
+        row.verdict = verdict.to_string();
+        self.outputs.add(&row, &outcome.cycles, self.settings.constants.cycle)?;
+        self.worst = self.worst.max(Some(verdict));
+        terminal::line(&line(&row));
+        for judgement in judgements.iter().filter(|judgement| judgement.outcome != Outcome::Pass) {
+            terminal::line(&format!("  {}: {}", judgement.outcome, judgement.because));
+        }
+        if row.reads_missed > 0 {
+            let missed = row.reads_missed;
+            terminal::line(&format!(
+                "  {missed} reads were due and never made: storage or this host could not keep up"
+            ));
+        }
+        self.runs.push(outcome);
+        self.rows.push(row);
+        self.outputs.page(&ramp::page(self.settings, &self.rows, &self.runs))
+    }
+
+    fn save(&self, path: &Path, started_unix_ms: u64) -> Result<()> {
+        let settings = self.settings;
+        let origin = stats::Origin {
+            title: format!("ramp {} to {} IOPS: {}", settings.ladder.min, settings.ladder.max, settings.comment),
+            command: std::env::args().collect::<Vec<_>>().join(" "),
+            version: env!("CARGO_PKG_VERSION").into(),
+            seed: settings.seed,
+            started_unix_ms,
+            ..stats::Origin::default()
+        };
+        let machine = machine::look(Some(self.storage.folder()), &self.backend);
+        let mut recording = recording(origin, machine, &settings.system, &self.storage.folders(), &self.runs);
+        recording.notes.extend(not_comparable(settings));
+        for (index, run) in self.runs.iter().enumerate() {
+            let row = Row::of(self.outputs.first_run + index as u64, run, settings);
+            for judgement in self.criteria.judge(&row, &settings.constants).1 {
+                recording.verdicts.push(stats::Verdict {
+                    question: format!("run {} at {} IOPS: {}", row.run, row.target, judgement.criterion.figure.name()),
+                    outcome: match judgement.outcome {
+                        Outcome::Pass => stats::Outcome::Pass,
+                        Outcome::CannotSay => stats::Outcome::CannotSay,
+                        Outcome::Fail => stats::Outcome::Fail,
+                    },
+                    because: judgement.because,
+                });
+            }
+        }
+        record::Results::open(path)?.save(&recording)?;
+        Ok(())
+    }
+}
+
+/// A run in a line.
+fn line(row: &Row) -> String {
+    let latency = row.effective_write_ms.map_or("-".to_owned(), |ms| format!("{ms:.3} ms"));
+    let stamp = if row.comparable { "" } else { ", not comparable" };
+    format!(
+        "run {}: {} IOPS asked, read {:.0}, write {:.0}, cycle {:.2} s (WIJ {:.2} s), write {latency}, read {:.3} ms, p99 \
+         {:.2} ms: {}{stamp}",
+        row.run,
+        row.target,
+        row.read_iops.trunc(),
+        row.write_iops.trunc(),
+        row.longest_cycle.as_secs_f64(),
+        row.longest_wij.as_secs_f64(),
+        row.read_mean.as_millis_f64(),
+        row.read_p99.as_millis_f64(),
+        row.verdict,
+    )
+}
+
+fn criteria(given: &str) -> Result<Criteria> {
+    if let Some(preset) = Criteria::preset(given) {
+        return Ok(preset);
+    }
+    let text = std::fs::read_to_string(given).map_err(|error| {
+        let presets = Criteria::PRESETS.join(", ");
+        anyhow!("--criteria: must be {presets} or a file of criteria, got {given:?}: {error}")
+    })?;
+    Ok(Criteria::read(&text, given)?)
+}
+
+/// What the reader must know.
+fn notes(settings: &Settings, storage: &Storage, page_cache: bool) -> Vec<String> {
+    let mut notes: Vec<String> = not_comparable(settings).into_iter().collect();
+    let memory = machine::look(None, "").memory;
+    if storage.size() < memory {
+        notes.push(format!(
+            "{} of data are less than this machine's memory ({memory}); caches of storage like them",
+            storage.size()
+        ));
+    }
+    if page_cache {
+        notes.push("through the page cache: the figures are this machine's memory's, not the storage's".into());
+    }
+    if settings.accounting == Accounting::Published {
+        notes.push("published accounting: rates are divided by 20 s more than the runs took".into());
+    }
+    notes
+}
+
+fn not_comparable(settings: &Settings) -> Option<String> {
+    let differences = settings.differences();
+    (!differences.is_empty()).then(|| format!("not comparable with published figures: {}", differences.join(", ")))
+}
+
+#[allow(clippy::disallowed_methods, reason = "a run carries its date, read once")]
+fn unix_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,125 @@
+//! Filling a directory: a few threads, each a job after the other, in order, so that a stop leaves whole jobs and
+//! beginnings of jobs, and nothing in between.
+
+use super::{Aligned, CHUNK, open, room};
+use anyhow::{Context as _, Result, anyhow, bail};
+use ramp::{BLOCK, Dataset};
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// What a filling is told on its way.
+pub trait Filling: Sync {
+    /// So many bytes were written in all.
+    fn written(&self, bytes: u64);
+    /// Whether to end early.
+    fn is_stopped(&self) -> bool;
+}
+
+/// What all threads share.
+struct Shared<'a> {
+    folder: &'a Path,
+    dataset: Dataset,
+    blocks: u64,
+    next_job: AtomicU32,
+    written: AtomicU64,
+    watch: &'a dyn Filling,
+}
+
+/// Fills every job of `dataset` in `folder` up to `blocks` blocks, then shortens the last until no more than
+/// `used_at_most` bytes of the file system are in use. Returns the bytes written.
+pub fn fill(folder: &Path, dataset: &Dataset, blocks: u64, used_at_most: u64, watch: &dyn Filling) -> Result<u64> {
+    for job in 1..=dataset.jobs {
+        let home = folder.join(Dataset::folder(job));
+        std::fs::create_dir_all(&home).with_context(|| home.display().to_string())?;
+    }
+    let (next_job, written) = (AtomicU32::new(1), AtomicU64::new(0));
+    let shared = Shared { folder, dataset: *dataset, blocks, next_job, written, watch };
+    let cores = std::thread::available_parallelism().map_or(2, |cores| cores.get() * 2);
+    let threads = cores.min(dataset.jobs as usize).max(1);
+    let outcomes: Vec<Result<()>> = std::thread::scope(|scope| {
+        let running: Vec<_> = (0..threads).map(|_| scope.spawn(|| jobs(&shared))).collect();
+        let ended =
+            |thread: std::thread::ScopedJoinHandle<'_, _>| thread.join().unwrap_or(Err(anyhow!("a thread died")));
+        running.into_iter().map(ended).collect()
+    });
+    outcomes.into_iter().collect::<Result<Vec<()>>>()?;
+    trim(folder, dataset, used_at_most)?;
+    Ok(shared.written.into_inner())
+}
+
+fn jobs(shared: &Shared<'_>) -> Result<()> {
+    let mut buffer = Aligned::new(CHUNK);
+    loop {
+        let job = shared.next_job.fetch_add(1, Ordering::Relaxed);
+        if job > shared.dataset.jobs || shared.watch.is_stopped() {
+            return Ok(());
+        }
+        let mut first = 0;
+        while first < shared.blocks && !shared.watch.is_stopped() {
+            let blocks = Dataset::FILE_BLOCKS.min(shared.blocks - first);
+            file(shared, job, first, blocks, &mut buffer)?;
+            first += blocks;
+        }
+    }
+}
+
+/// Brings one file to its length, from where it ends.
+fn file(shared: &Shared<'_>, job: u32, first: u64, blocks: u64, buffer: &mut Aligned) -> Result<()> {
+    let path = shared.folder.join(Dataset::folder(job)).join(Dataset::file(first / Dataset::FILE_BLOCKS));
+    let file = open(&path, true)?;
+    uring::mark::set(&file).with_context(|| path.display().to_string())?;
+    let len = file.metadata().with_context(|| path.display().to_string())?.len();
+    if len >= blocks * BLOCK {
+        return Ok(());
+    }
+    // The last piece that is there may be half a write: it is written again.
+    let per_chunk = CHUNK as u64 / BLOCK;
+    let mut done = (len / CHUNK as u64).saturating_sub(1) * per_chunk;
+    while done < blocks && !shared.watch.is_stopped() {
+        let count = per_chunk.min(blocks - done);
+        let bytes = &mut buffer.all()[..(count * BLOCK) as usize];
+        for (number, block) in bytes.chunks_exact_mut(BLOCK as usize).enumerate() {
+            shared.dataset.recipe.fill(block, u64::from(job), first + done + number as u64);
+        }
+        file.write_all_at(bytes, done * BLOCK).map_err(|error| refusal(shared, &path, &error))?;
+        done += count;
+        let added = count * BLOCK;
+        shared.watch.written(shared.written.fetch_add(added, Ordering::Relaxed) + added);
+    }
+    file.sync_data().map_err(|error| refusal(shared, &path, &error))
+}
+
+fn refusal(shared: &Shared<'_>, path: &Path, error: &std::io::Error) -> anyhow::Error {
+    if error.kind() == std::io::ErrorKind::StorageFull || error.kind() == std::io::ErrorKind::QuotaExceeded {
+        let written = block::Bytes(shared.written.load(Ordering::Relaxed));
+        return anyhow!(
+            "{}: no space left after {written} were written, as somebody else fills it, too; what was written is kept: \
+             make room and run the same command again, or lower --pctfull",
+            path.display()
+        );
+    }
+    anyhow!("{}: {error}", path.display())
+}
+
+/// Takes blocks off the end of the last job until no more than `used_at_most` bytes are in use.
+fn trim(folder: &Path, dataset: &Dataset, used_at_most: u64) -> Result<()> {
+    let Some(found) = super::find(folder)? else { return Ok(()) };
+    let mut files: Vec<_> = found.files.into_iter().filter(|(job, ..)| *job == dataset.jobs).collect();
+    loop {
+        let now = room(folder)?;
+        let over = (now.total - now.free).saturating_sub(used_at_most);
+        let Some((.., path, blocks)) = files.last_mut().filter(|_| over > 0) else { return Ok(()) };
+        if *blocks == 0 {
+            files.pop();
+            continue;
+        }
+        *blocks -= over.div_ceil(BLOCK).min(*blocks);
+        let file = open(path, true)?;
+        file.set_len(*blocks * BLOCK).with_context(|| path.display().to_string())?;
+        file.sync_all().with_context(|| path.display().to_string())?;
+        if *blocks == 0 && files.len() == 1 {
+            bail!("{}: others filled the file system meanwhile; lower --pctfull or make room", folder.display());
+        }
+    }
+}

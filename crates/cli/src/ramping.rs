@@ -1,0 +1,13 @@
+//! A ramp on this machine's files: opening them, running the machine, keeping what it leaves.
+
+mod buffers;
+mod journal;
+mod outputs;
+mod recording;
+mod standing;
+mod storage;
+
+pub use outputs::Outputs;
+pub use recording::recording;
+pub use standing::{Standing, ask_to_stop, must_be_free, said};
+pub use storage::Storage;

@@ -1,0 +1,64 @@
+//! The tables of a ramp: rows are added as runs end, so that what is there stays when a later run fails.
+
+use anyhow::{Context as _, Result, bail};
+use ramp::{Cycle, HEADER, Row, cycles_csv, cycles_header, next_number};
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+/// The folder of outputs.
+pub struct Outputs {
+    folder: PathBuf,
+    /// Number of the first run.
+    pub first_run: u64,
+}
+
+impl Outputs {
+    /// Makes the folder, and reads where an earlier ramp ended: numbers go on.
+    pub fn open(folder: &str) -> Result<Outputs> {
+        let folder = PathBuf::from(folder);
+        std::fs::create_dir_all(&folder).with_context(|| format!("--output {}", folder.display()))?;
+        let summary = folder.join("summary.csv");
+        let text = match std::fs::read_to_string(&summary) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+            Err(error) => return Err(error).with_context(|| summary.display().to_string()),
+        };
+        match next_number(&text) {
+            Ok(first_run) => Ok(Outputs { folder, first_run }),
+            Err(first) => bail!(
+                "--output: {} is no summary of seawall ramp (it begins with {first:?}); name another folder",
+                summary.display()
+            ),
+        }
+    }
+
+    /// Where they are.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Adds a run.
+    pub fn add(&self, row: &Row, cycles: &[Cycle], period: block::Span) -> Result<()> {
+        self.append("summary.csv", HEADER, &row.line())?;
+        self.append("cycles.csv", cycles_header(), &cycles_csv(row.run, cycles, period))
+    }
+
+    /// Writes the page of the runs so far.
+    pub fn page(&self, page: &str) -> Result<()> {
+        let path = self.folder.join("page.html");
+        std::fs::write(&path, page).with_context(|| path.display().to_string())
+    }
+
+    fn append(&self, name: &str, header: &str, lines: &str) -> Result<()> {
+        let path = self.folder.join(name);
+        let write = || {
+            let mut file = OpenOptions::new().create(true).append(true).open(&path)?;
+            if file.metadata()?.len() == 0 {
+                file.write_all(header.as_bytes())?;
+            }
+            file.write_all(lines.as_bytes())
+        };
+        write().with_context(|| path.display().to_string())
+    }
+}

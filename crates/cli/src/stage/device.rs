@@ -1,0 +1,245 @@
+//! A plan's simulated device as the simulator builds it: the plan's keys laid over the usual figures of its kind.
+
+use anyhow::{Context as _, Result, bail};
+use array::{Allowance, Change, CloudVolume, DeviceSpec, Disk, Flash, Host, Model, ParallelServers, Pause};
+use block::{Bytes, Span, Time};
+use workload::plan::{Device, Figure};
+
+/// The device of a plan, `size` large.
+///
+/// # Errors
+/// Two of its figures contradict each other.
+pub fn spec_of(device: &Device, size: Bytes) -> Result<DeviceSpec> {
+    let mut spec = DeviceSpec::named(device.kind).context("[device]")?;
+    spec.size = size;
+    spec.queue_limit = device.figure("queue_limit").map(|limit| count(limit) as u32);
+    let change = |&(at, percent): &(Span, u32)| Change { at: Time::ZERO + at, percent };
+    spec.changes = device.changes.iter().map(change).collect();
+    match &mut spec.model {
+        Model::ParallelServers(model) => parallel_servers(model, device),
+        Model::Disk(model) => disk(model, device),
+        Model::Flash(model) => flash(model, device)?,
+        Model::CloudVolume(model) => cloud_volume(model, device),
+        Model::Host(model) => host(model, device),
+    }
+    spec.check().context("[device]")?;
+    Ok(spec)
+}
+
+fn parallel_servers(model: &mut ParallelServers, device: &Device) {
+    set_count(device, "servers", &mut model.servers);
+    set_time(device, "service", &mut model.service);
+    model.size_unit = device.figure("size_unit").map(size);
+    set_time(device, "flush", &mut model.flush);
+    set_time(device, "trim", &mut model.trim);
+}
+
+fn disk(model: &mut Disk, device: &Device) {
+    set_time(device, "seek_shortest", &mut model.seek_shortest);
+    set_time(device, "seek_longest", &mut model.seek_longest);
+    set_time(device, "rotation", &mut model.rotation);
+    set_size(device, "track", &mut model.track);
+    set_count(device, "window", &mut model.window);
+    set_count(device, "patience", &mut model.patience);
+    set_time(device, "flush", &mut model.flush);
+    set_time(device, "trim", &mut model.trim);
+}
+
+fn flash(model: &mut Flash, device: &Device) -> Result<()> {
+    set_count(device, "channels", &mut model.channels);
+    set_size(device, "page", &mut model.page);
+    set_time(device, "read", &mut model.read);
+    set_time(device, "program", &mut model.program);
+    if let Some(collection) = &mut model.collection {
+        set_size(device, "collect_every", &mut collection.every);
+        set_time(device, "collect_stall", &mut collection.stall);
+    }
+    model.pause = match (device.figure("pause_every"), device.figure("pause_length")) {
+        (Some(every), Some(length)) => Some(Pause { every: time(every), length: time(length) }),
+        (None, None) => None,
+        _ => bail!("[device]: pause_every and pause_length belong together; give both or none"),
+    };
+    set_time(device, "flush", &mut model.flush);
+    set_time(device, "trim", &mut model.trim);
+    Ok(())
+}
+
+fn cloud_volume(model: &mut CloudVolume, device: &Device) {
+    set_allowance(device, ["iops", "iops_peak", "iops_credit"], &mut model.operations);
+    set_allowance(device, ["bytes", "bytes_peak", "bytes_credit"], &mut model.bytes);
+    set_size(device, "io_unit", &mut model.io_unit);
+    set_time(device, "latency", &mut model.latency);
+    set_time(device, "jitter", &mut model.jitter);
+    set_time(device, "flush", &mut model.flush);
+    set_time(device, "trim", &mut model.trim);
+}
+
+fn host(model: &mut Host, device: &Device) {
+    set_time(device, "turn", &mut model.turn);
+    set_time(device, "request", &mut model.request);
+    model.size_unit = device.figure("size_unit").map(size);
+    if let Some(absence) = &mut model.absence {
+        set_time(device, "absent_every", &mut absence.every);
+        set_time(device, "absent_length", &mut absence.length);
+    }
+    model.absence = model.absence.filter(|absence| absence.length > Span::ZERO);
+    set_time(device, "flush", &mut model.flush);
+    set_time(device, "trim", &mut model.trim);
+}
+
+/// A base alone is a limit without bursts.
+fn set_allowance(device: &Device, [base, peak, credit]: [&str; 3], allowance: &mut Allowance) {
+    if let Some(figure) = device.figure(base) {
+        *allowance = Allowance { base: count(figure), peak: count(figure), credit: 0 };
+    }
+    allowance.peak = device.figure(peak).map_or(allowance.peak, count);
+    allowance.credit = device.figure(credit).map_or(allowance.credit, count);
+}
+
+fn set_count(device: &Device, key: &str, into: &mut u32) {
+    *into = device.figure(key).map_or(*into, |figure| count(figure) as u32);
+}
+
+fn set_time(device: &Device, key: &str, into: &mut Span) {
+    *into = device.figure(key).map_or(*into, time);
+}
+
+fn set_size(device: &Device, key: &str, into: &mut Bytes) {
+    *into = device.figure(key).map_or(*into, size);
+}
+
+fn count(figure: Figure) -> u64 {
+    match figure {
+        Figure::Count(number) | Figure::Size(Bytes(number)) => number,
+        Figure::Time(span) => span.as_nanos(),
+    }
+}
+
+fn time(figure: Figure) -> Span {
+    Span::from_nanos(count(figure))
+}
+
+fn size(figure: Figure) -> Bytes {
+    Bytes(count(figure))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use workload::Plan;
+
+    fn device(lines: &str) -> Result<DeviceSpec, String> {
+        let text = format!(
+            "title = \"t\"\n[server]\nsvm = \"s\"\n[[volume]]\nname = \"v\"\n[[workload]]\nname = \"w\"\n\
+             lun = \"/vol/v/lun1\"\ndepth = 1\n[[phase]]\nname = \"p\"\n[device]\n{lines}\n"
+        );
+        let plan = Plan::read(&text, "p.toml").map_err(|errors| errors.to_string())?;
+        spec_of(plan.device.as_ref().expect("it was read"), Bytes::gib(1)).map_err(|error| format!("{error:#}"))
+    }
+
+    /// Every kind with nothing said is the simulator's own, but for its size; so the page's usual figures are those.
+    #[test]
+    fn what_is_not_said_is_as_usual() {
+        for kind in ["disk", "flash", "cloud-volume", "host"] {
+            let usual = DeviceSpec { size: Bytes::gib(1), ..DeviceSpec::named(kind).unwrap() };
+            assert_eq!(device(&format!("kind = \"{kind}\"")), Ok(usual));
+        }
+    }
+
+    /// Every key of every kind reaches a field: a plan that says something else of each differs from the usual in each.
+    #[test]
+    fn every_key_arrives() {
+        let kinds = [
+            (
+                "parallel-servers",
+                "servers = 3\nservice = \"7us\"",
+                &["size_unit = 512", "flush = \"9us\"", "trim = \"9us\"", "queue_limit = 5"][..],
+            ),
+            (
+                "disk",
+                "",
+                &[
+                    "seek_shortest = \"1ms\"",
+                    "seek_longest = \"9ms\"",
+                    "rotation = \"9ms\"",
+                    "track = 4096",
+                    "window = 7",
+                    "patience = 7",
+                    "flush = \"9us\"",
+                    "trim = \"9us\"",
+                ],
+            ),
+            (
+                "flash",
+                "",
+                &[
+                    "channels = 7",
+                    "page = 512",
+                    "read = \"9us\"",
+                    "program = \"9us\"",
+                    "collect_every = 7",
+                    "collect_stall = \"9us\"",
+                    "pause_every = \"9s\"\npause_length = \"1s\"",
+                    "flush = \"9us\"",
+                    "trim = \"9us\"",
+                ],
+            ),
+            (
+                "cloud-volume",
+                "",
+                &[
+                    "iops = 7",
+                    "iops_peak = 70000",
+                    "iops_credit = 7",
+                    "bytes = 7",
+                    "bytes_peak = 700000000",
+                    "bytes_credit = 7",
+                    "io_unit = 7",
+                    "latency = \"9us\"",
+                    "jitter = \"9us\"",
+                    "flush = \"9us\"",
+                    "trim = \"9us\"",
+                ],
+            ),
+            (
+                "host",
+                "",
+                &[
+                    "turn = \"9us\"",
+                    "request = \"9us\"",
+                    "size_unit = 7",
+                    "absent_every = \"9us\"",
+                    "absent_length = \"9us\"",
+                    "flush = \"9us\"",
+                    "trim = \"9us\"",
+                ],
+            ),
+        ];
+        for (kind, needed, keys) in kinds {
+            let base = device(&format!("kind = \"{kind}\"\n{needed}")).unwrap();
+            for key in keys {
+                let changed = device(&format!("kind = \"{kind}\"\n{needed}\n{key}")).unwrap();
+                assert_ne!(changed, base, "{kind}: {key}");
+            }
+            let changed = device(&format!(
+                "kind = \"{kind}\"\n{needed}\nchanges = [{{ at = \"10s\", percent = 50 }}, {{ at = \"20s\", percent = 100 }}]"
+            ));
+            assert_eq!(changed.unwrap().changes[1], Change { at: Time::ZERO + Span::from_secs(20), percent: 100 });
+        }
+    }
+
+    #[test]
+    fn figures_that_contradict_each_other_are_refused_in_one_line() {
+        for (lines, words) in [
+            ("kind = \"disk\"\nseek_shortest = \"20ms\"", "seek_shortest must not be more than seek_longest"),
+            ("kind = \"flash\"\npause_every = \"1s\"", "belong together"),
+            (
+                "kind = \"cloud-volume\"\niops = 9\niops_peak = 8",
+                "operations.base must not be more than operations.peak",
+            ),
+        ] {
+            let error = device(lines).unwrap_err();
+            assert!(error.starts_with("[device]") && error.contains(words) && !error.contains('\n'), "{error}");
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! What a server or the simulator saw of its objects in a second, in the recorder's words.
+
+use block::ObjectId;
+use engine::ObjectSecond;
+use qos::GroupId;
+use server::{Administration, Control, HeldAt, ObjectAccount, fared, held_by, trace_of};
+use stats::DispatchTrace;
+
+/// Knows what people call objects and groups.
+pub trait Names {
+    /// `svm01:/vol/vol1`; empty for an object that is gone.
+    fn path(&self, object: ObjectId) -> String;
+    /// The name of a policy group; empty for one that is gone.
+    fn group(&self, group: GroupId) -> String;
+}
+
+impl Names for Control {
+    fn path(&self, object: ObjectId) -> String {
+        self.path_of(object).unwrap_or_default()
+    }
+
+    fn group(&self, group: GroupId) -> String {
+        self.group_name(group).unwrap_or_default().to_owned()
+    }
+}
+
+impl Names for Administration {
+    fn path(&self, object: ObjectId) -> String {
+        self.path_of(object).unwrap_or_default()
+    }
+
+    fn group(&self, group: GroupId) -> String {
+        self.group_name(group).unwrap_or_default().to_owned()
+    }
+}
+
+/// Every object: what completed, as counted at the gate, with what the gate says of the same second.
+pub fn objects(
+    names: &dyn Names,
+    counted: Vec<(ObjectId, ObjectAccount)>,
+    said: &[qos::ObjectAccount],
+) -> Vec<ObjectSecond> {
+    let mut seconds: Vec<(ObjectId, ObjectSecond)> = Vec::new();
+    for (object, seen) in counted {
+        let (waits, path) = (seen.waits(), names.path(object));
+        let second = ObjectSecond { path, waits, queued: seen.queued, device: seen.device, ..ObjectSecond::default() };
+        seconds.push((object, second));
+    }
+    for said in said {
+        let place = seconds.iter().position(|(object, _)| *object == said.object).unwrap_or_else(|| {
+            let second = ObjectSecond { path: names.path(said.object), ..ObjectSecond::default() };
+            seconds.push((said.object, second));
+            seconds.len() - 1
+        });
+        let second = &mut seconds[place].1;
+        let (held_by, held_at) = held_by(said);
+        second.held_by = held_by;
+        second.held_at = match held_at {
+            Some(HeldAt::Object(object)) => names.path(object),
+            Some(HeldAt::Group(group)) => names.group(group),
+            None => String::new(),
+        };
+        second.floor = fared(said.floor);
+        second.trace = said.passed.as_ref().map_or_else(DispatchTrace::default, trace_of);
+    }
+    seconds.into_iter().map(|(_, second)| second).collect()
+}
+
+/// A shared group: what its members dispatched together.
+pub fn group(names: &dyn Names, group: GroupId, trace: DispatchTrace) -> ObjectSecond {
+    ObjectSecond { path: names.group(group), is_group: true, trace, ..ObjectSecond::default() }
+}

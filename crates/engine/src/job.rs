@@ -1,0 +1,30 @@
+//! Runs load jobs: checks all of them, lays their files out, drives them at their storage, and tells what they did.
+//!
+//! ```text
+//!   JobSpec ─ prepare (sizes, safety, lay-out) ─► Prepared ─┬─ crew (thread, ring): Runner, Runner, … ─┐
+//!                                                           └─ crew …                                 ├─► JobOutcome
+//!                                    board: how far each is, whether all are to stop ◄────────────────┘
+//! ```
+//! Everything that can be checked is checked for all jobs before the first byte is written.
+
+mod board;
+mod crc32c;
+mod crew;
+pub(crate) mod disks;
+mod fill;
+mod header;
+mod layout;
+mod prepare;
+mod record;
+mod runner;
+mod search;
+mod slots;
+mod stage;
+mod steady;
+mod uri;
+mod written;
+mod xxhash;
+
+pub use board::JobProgress;
+pub use prepare::SetupError;
+pub use stage::{RunSettings, Watch, run};

@@ -1,0 +1,182 @@
+//! The bytes that a job writes: random, compressible and repeated as much as asked.
+//!
+//! A block's random bytes come from a seed of its own. A copy of an earlier block is made by using that block's seed
+//! again, so nothing but seeds is remembered.
+
+use super::header::fill_pattern;
+use block::Buf;
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use uring::Io;
+use workload::job::{Content, Fill};
+
+/// Seeds that copies are made of at most: enough that a copy is rarely near its original, 512 KiB.
+const SEEDS_MAX: usize = 65_536;
+
+/// One job's buffers for writes.
+pub(crate) struct Filler {
+    io: Io,
+    content: Content,
+    /// Length of every buffer: the longest write.
+    size: u32,
+    chance: Xoshiro256PlusPlus,
+    pool: Vec<Buf>,
+    seeds: Vec<u64>,
+    writes: u64,
+    /// Each write is filled from a seed.
+    anew: bool,
+}
+
+impl Filler {
+    /// Buffers of up to `size` bytes from this worker's slab, their bytes drawn from `seed`.
+    pub(crate) fn new(io: &Io, content: &Content, size: u32, seed: u64) -> Filler {
+        Filler {
+            io: io.clone(),
+            size,
+            chance: Xoshiro256PlusPlus::seed_from_u64(seed),
+            pool: Vec::new(),
+            seeds: Vec::new(),
+            writes: 0,
+            anew: content.refill
+                || content.compress_percent.is_some_and(|percent| percent > 0)
+                || content.dedupe_percent.is_some(),
+            content: content.clone(),
+        }
+    }
+
+    /// A buffer of `len` bytes to write at `at`; `None` when the slab has none left.
+    pub(crate) fn take(&mut self, len: u32, at: u64) -> Option<Buf> {
+        let (mut buf, fresh) = match self.pool.pop() {
+            Some(buf) => (buf, false),
+            None => (self.io.take(self.size)?, true),
+        };
+        let io = self.io.clone();
+        if fresh {
+            io.with_mut(&mut buf, |bytes| self.fill(bytes, at));
+        }
+        let mut buf = buf.window(0, len);
+        self.writes += 1;
+        if self.content.fill == Fill::Random || self.anew {
+            if self.anew {
+                io.with_mut(&mut buf, |bytes| self.fill(bytes, at));
+            } else if self.content.scramble {
+                io.with_mut(&mut buf, |bytes| scramble(bytes, at, self.writes));
+            }
+        } else if let Fill::Pattern(pattern) = &self.content.fill
+            && !pattern.offsets_at.is_empty()
+        {
+            io.with_mut(&mut buf, |bytes| fill_pattern(bytes, pattern, at));
+        }
+        Some(buf)
+    }
+
+    /// The way back.
+    pub(crate) fn give(&mut self, buf: Buf) {
+        self.pool.push(buf);
+    }
+
+    /// Fills a block as the job's content has it.
+    pub(crate) fn fill(&mut self, bytes: &mut [u8], at: u64) {
+        let seed = self.seed();
+        let percent = self.content.compress_percent.unwrap_or(0).min(100) as usize;
+        match &self.content.fill {
+            Fill::Zero => return bytes.fill(0),
+            Fill::Pattern(pattern) if self.content.compress_percent.is_none() => {
+                return fill_pattern(bytes, pattern, at);
+            }
+            _ => {}
+        }
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+        if percent == 0 {
+            return random.fill_bytes(bytes);
+        }
+        let whole = bytes.len();
+        let chunk = match self.content.compress_chunk as usize {
+            0 => whole,
+            chunk => chunk.min(whole),
+        };
+        for piece in bytes.chunks_mut(chunk.max(1)) {
+            let (mixed, plain) = piece.split_at_mut(piece.len() * (100 - percent) / 100);
+            random.fill_bytes(mixed);
+            match &self.content.fill {
+                Fill::Pattern(pattern) => fill_pattern(plain, pattern, at),
+                _ => plain.fill(0),
+            }
+        }
+    }
+
+    /// A new seed, or an earlier one for a copy.
+    fn seed(&mut self) -> u64 {
+        let draw = self.chance.next_u64();
+        let Some(percent) = self.content.dedupe_percent else { return draw };
+        // The high half decides, the low half picks.
+        let copies = ((draw >> 32) * 100) >> 32 < u64::from(percent);
+        if copies && !self.seeds.is_empty() {
+            return self.seeds[(draw as u32 as usize) % self.seeds.len()];
+        }
+        let seed = self.chance.next_u64();
+        match self.seeds.len() < SEEDS_MAX {
+            true => self.seeds.push(seed),
+            false => self.seeds[(draw as u32 as usize) % SEEDS_MAX] = seed,
+        }
+        seed
+    }
+}
+
+impl Drop for Filler {
+    fn drop(&mut self) {
+        self.pool.drain(..).for_each(|buf| self.io.give(buf));
+    }
+}
+
+/// Changes a few bytes of each 512, so that storage finds no two blocks the same.
+fn scramble(bytes: &mut [u8], at: u64, number: u64) {
+    for (index, piece) in bytes.chunks_exact_mut(512).enumerate() {
+        let place = at.wrapping_add(index as u64 * 512) ^ number.rotate_left(40);
+        piece[..8].copy_from_slice(&place.to_le_bytes());
+        piece[504..].copy_from_slice(&number.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+    use uring::{Choice, IoSettings};
+
+    fn blocks(content: &Content, count: usize) -> Vec<Vec<u8>> {
+        let settings = IoSettings { backend: Choice::Threads, threads: 1, ..IoSettings::default() };
+        let io = Io::open(&settings).unwrap();
+        let mut filler = Filler::new(&io, content, 4096, 5);
+        (0..count as u64)
+            .map(|number| {
+                let buf = filler.take(4096, number * 4096).unwrap();
+                let bytes = io.with(&buf, <[u8]>::to_vec);
+                filler.give(buf);
+                bytes
+            })
+            .collect()
+    }
+
+    #[test]
+    fn copies_have_their_share() {
+        let content = Content { dedupe_percent: Some(40), ..Content::default() };
+        let unique: HashSet<Vec<u8>> = blocks(&content, 5000).into_iter().collect();
+        // 60 % of 5000 are new, with a deviation of √(5000 × 0.4 × 0.6) = 35: two points are 100.
+        assert!(unique.len().abs_diff(3000) < 100, "{}", unique.len());
+        let unique: HashSet<Vec<u8>> = blocks(&Content::default(), 500).into_iter().collect();
+        assert_eq!(unique.len(), 500, "scrambled blocks differ");
+    }
+
+    #[test]
+    fn a_compressor_saves_what_was_asked() {
+        let content = Content { compress_percent: Some(70), ..Content::default() };
+        for block in blocks(&content, 10) {
+            for piece in block.chunks(512) {
+                // 30 % of 512 are 153 random bytes; of them one in 256 is zero by chance.
+                let zeroes = piece.iter().filter(|&&byte| byte == 0).count();
+                assert!((359..=365).contains(&zeroes), "{zeroes}");
+            }
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! What tells that data is what was written: a header in front of each block.
+//!
+//! ```text
+//!    0        4        8        12       16              24              32              40              48
+//!    │ magic  │ sum of │ length │ hash   │    offset     │  generation   │     seed      │ sum of data   │ data …
+//!    │        │ 8..48  │        │ kind   │  in the file  │ of the write  │  of the job   │               │
+//! ```
+//! All little-endian. The offset tells a misplaced write, the generation (the number of the write in its job) a lost
+//! one, the seed another run's data; the sums tell damage from all of these.
+
+use super::crc32c::crc32c;
+use super::xxhash::xxh64;
+use workload::job::{Hash, Pattern};
+
+const MAGIC: [u8; 4] = *b"SWv1";
+/// Bytes of a header.
+pub(crate) const HEADER_LEN: usize = 48;
+
+/// What a block is, by its writer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Identity {
+    pub(crate) offset: u64,
+    /// Number of the write in its job, from 1; 0 where any is right.
+    pub(crate) generation: u64,
+    pub(crate) seed: u64,
+}
+
+/// What was expected and what is there, in words.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Wrong {
+    pub(crate) expected: String,
+    pub(crate) found: String,
+}
+
+/// Makes `block` one that [`check`] recognises.
+pub(crate) fn stamp(block: &mut [u8], hash: &Hash, identity: Identity) {
+    if let Hash::Pattern(pattern) = hash {
+        return fill_pattern(block, pattern, identity.offset);
+    }
+    let Some((header, data)) = block.split_first_chunk_mut::<HEADER_LEN>() else { return };
+    let sum = sum_of(data, hash);
+    header[..4].copy_from_slice(&MAGIC);
+    header[8..12].copy_from_slice(&((data.len() + HEADER_LEN) as u32).to_le_bytes());
+    header[12..16].copy_from_slice(&kind_of(hash).to_le_bytes());
+    header[16..24].copy_from_slice(&identity.offset.to_le_bytes());
+    header[24..32].copy_from_slice(&identity.generation.to_le_bytes());
+    header[32..40].copy_from_slice(&identity.seed.to_le_bytes());
+    header[40..48].copy_from_slice(&sum.to_le_bytes());
+    let own = crc32c(&header[8..]);
+    header[4..8].copy_from_slice(&own.to_le_bytes());
+}
+
+/// Whether `block` is the one that `identity` says.
+pub(crate) fn check(block: &[u8], hash: &Hash, identity: Identity) -> Result<(), Wrong> {
+    let Identity { offset, generation, seed } = identity;
+    if let Hash::Pattern(pattern) = hash {
+        return check_pattern(block, pattern, offset);
+    }
+    let expected = match generation {
+        0 => format!("a block of offset {offset}, seed {seed:#x}"),
+        _ => format!("a block of offset {offset}, generation {generation}, seed {seed:#x}"),
+    };
+    let wrong = |found: String| Err(Wrong { expected: expected.clone(), found });
+    let Some((header, data)) = block.split_first_chunk::<HEADER_LEN>() else {
+        return wrong(format!("{} bytes, too few for a header", block.len()));
+    };
+    if header[..4] != MAGIC {
+        let first = header[..16].iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let zeroes = block.iter().all(|&byte| byte == 0);
+        return wrong(if zeroes { "zeroes".into() } else { format!("no header, it begins with {first}") });
+    }
+    let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| header[at + i]));
+    let half = |at: usize| u32::from_le_bytes(std::array::from_fn(|i| header[at + i]));
+    if half(4) != crc32c(&header[8..]) {
+        return wrong("a header that is damaged itself".into());
+    }
+    if word(16) != offset {
+        return wrong(format!("a block of offset {}, generation {}: a misplaced write", word(16), word(24)));
+    }
+    if word(32) != seed {
+        return wrong(format!("a block of offset {offset}, seed {:#x}: written by another job or run", word(32)));
+    }
+    if generation != 0 && word(24) != generation {
+        return wrong(format!("generation {}: the write of generation {generation} was lost", word(24)));
+    }
+    if half(8) as usize != block.len() || half(12) != kind_of(hash) {
+        return wrong(format!("a block of {} bytes with sum kind {}: written by another job", half(8), half(12)));
+    }
+    let sum = sum_of(data, hash);
+    if word(40) != sum {
+        return wrong(format!("damaged data: its sum is {sum:#x}, its header says {:#x}", word(40)));
+    }
+    Ok(())
+}
+
+/// Fills `block` with the pattern from its start on.
+pub(crate) fn fill_pattern(block: &mut [u8], pattern: &Pattern, offset: u64) {
+    if pattern.bytes.is_empty() {
+        return block.fill(0);
+    }
+    for piece in block.chunks_mut(pattern.bytes.len()) {
+        let len = piece.len();
+        piece.copy_from_slice(&pattern.bytes[..len]);
+        for &at in &pattern.offsets_at {
+            let at = at as usize;
+            for (byte, value) in piece.iter_mut().skip(at).take(8).zip(offset.to_le_bytes()) {
+                *byte = value;
+            }
+        }
+    }
+}
+
+fn check_pattern(block: &[u8], pattern: &Pattern, offset: u64) -> Result<(), Wrong> {
+    let mut right = vec![0; block.len()];
+    fill_pattern(&mut right, pattern, offset);
+    match block.iter().zip(&right).position(|(found, right)| found != right) {
+        None => Ok(()),
+        Some(at) => Err(Wrong {
+            expected: format!("the pattern, {:#04x} at byte {at} of the block", right[at]),
+            found: format!("{:#04x}", block[at]),
+        }),
+    }
+}
+
+fn kind_of(hash: &Hash) -> u32 {
+    match hash {
+        Hash::Header | Hash::Pattern(_) => 0,
+        Hash::Crc32c => 1,
+        Hash::Xxhash64 => 2,
+    }
+}
+
+fn sum_of(data: &[u8], hash: &Hash) -> u64 {
+    match hash {
+        Hash::Header | Hash::Pattern(_) => 0,
+        Hash::Crc32c => crc32c(data).into(),
+        Hash::Xxhash64 => xxh64(data, 0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HERE: Identity = Identity { offset: 8192, generation: 5, seed: 7 };
+
+    fn block(hash: &Hash) -> Vec<u8> {
+        let mut block: Vec<u8> = (0..4096).map(|i| (i * 7) as u8).collect();
+        stamp(&mut block, hash, HERE);
+        block
+    }
+
+    #[test]
+    fn each_way_of_being_wrong_is_told_apart() {
+        for hash in [Hash::Crc32c, Hash::Xxhash64] {
+            let good = block(&hash);
+            assert_eq!(check(&good, &hash, HERE), Ok(()));
+            assert_eq!(check(&good, &hash, Identity { generation: 0, ..HERE }), Ok(()), "any generation");
+            let found = |block: &[u8], identity| check(block, &hash, identity).unwrap_err().found;
+            assert!(found(&good, Identity { offset: 4096, ..HERE }).contains("offset 8192, generation 5: a misplaced"));
+            assert!(found(&good, Identity { generation: 6, ..HERE }).contains("write of generation 6 was lost"));
+            assert!(found(&good, Identity { seed: 8, ..HERE }).contains("another job or run"));
+            assert_eq!(found(&[0; 4096], HERE), "zeroes");
+            assert!(found(&[1; 4096], HERE).starts_with("no header"));
+            let mut damaged = good.clone();
+            damaged[4095] ^= 1;
+            assert!(found(&damaged, HERE).starts_with("damaged data"));
+            let mut damaged = good.clone();
+            damaged[17] ^= 1;
+            assert!(found(&damaged, HERE).starts_with("a header that is damaged"));
+        }
+    }
+
+    #[test]
+    fn a_pattern_repeats_and_carries_its_offset() {
+        let pattern = Pattern { bytes: vec![0xaa; 16], offsets_at: vec![4] };
+        let hash = Hash::Pattern(pattern);
+        let good = block(&hash);
+        assert_eq!((good[3], good[4], good[5], good[16], good[21]), (0xaa, 0x00, 0x20, 0xaa, 0x20));
+        assert_eq!(check(&good, &hash, HERE), Ok(()));
+        let mut damaged = good;
+        damaged[100] = 1;
+        let wrong = check(&damaged, &hash, HERE).unwrap_err();
+        assert_eq!(
+            (wrong.expected.as_str(), wrong.found.as_str()),
+            ("the pattern, 0x00 at byte 100 of the block", "0x01")
+        );
+    }
+}

@@ -1,0 +1,280 @@
+//! One job on its worker: takes ends, makes what is due, and knows what comes next.
+//!
+//! ```text
+//!   Waiting ─► Loading ─► Draining ─► Checking ─► Draining ─► (next pass: Loading) ─► Flushing ─► Ended
+//! ```
+//! A job without verification goes from pass to pass without stopping. Whatever ends a job early lets what is in flight
+//! come home first.
+
+mod finish;
+mod requests;
+mod stages;
+#[cfg(test)]
+mod tests;
+
+use super::fill::Filler;
+use super::record::Record;
+use super::search::Search;
+use super::slots::Slots;
+use super::steady::Steadiness;
+use super::written::Checker;
+use crate::job::board::Board;
+use block::{Completion, Target, Time, Wakeup};
+use stats::job::{DepthShares, Errors, JobError, JobOutcome, LatencyFinding, Punctuality};
+use std::path::PathBuf;
+use std::sync::Arc;
+use uring::{Clock, Io};
+use workload::job::{JobDraft, JobSpec, JobStream, Region};
+
+/// A job on its worker.
+pub(crate) struct Runner {
+    spec: JobSpec,
+    /// Its number in the run.
+    index: usize,
+    board: Arc<Board>,
+    target: Box<dyn Target>,
+    io: Io,
+    paths: Vec<PathBuf>,
+    regions: Vec<Region>,
+    stream: JobStream,
+    stage: Stage,
+    /// What comes when nothing is in flight any more.
+    after: After,
+    slots: Slots,
+    completions: Vec<Completion>,
+    record: Record,
+    filler: Filler,
+    checker: Option<Checker>,
+    search: Option<Search>,
+    steadiness: Option<Steadiness>,
+    /// A request that could not go yet: a write over one in flight, or no memory for it.
+    held: Option<JobDraft>,
+    not_before: Option<Time>,
+    depth: u32,
+    /// Places that must be free, and ends that must have come, before new requests are made.
+    refilling: bool,
+    ended_since_refill: u32,
+    writes_since_sync: u32,
+    requests_since_think: u32,
+    thinking_until: Option<Time>,
+    working_since: Time,
+    floors: Vec<FloorWatch>,
+    times: Times,
+    depths: DepthShares,
+    submitted: DepthShares,
+    completed: DepthShares,
+    punctuality: Punctuality,
+    cap_met: bool,
+    errors: Errors,
+    error: Option<JobError>,
+    finding: Option<LatencyFinding>,
+    interrupted: bool,
+    notes: Vec<String>,
+    backend: String,
+}
+
+/// What a runner is made of.
+pub(crate) struct Parts {
+    pub(crate) spec: JobSpec,
+    pub(crate) index: usize,
+    pub(crate) board: Arc<Board>,
+    pub(crate) target: Box<dyn Target>,
+    pub(crate) paths: Vec<PathBuf>,
+    pub(crate) regions: Vec<Region>,
+    pub(crate) notes: Vec<String>,
+    pub(crate) backend: String,
+    /// It starts then, if the jobs that it waits for have ended.
+    pub(crate) start: Time,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Waiting,
+    Loading,
+    Checking,
+    Draining,
+    Flushing,
+    Ended,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum After {
+    /// Check what was written, then the next pass.
+    Pass,
+    /// Check what was written, then go on with the same pass.
+    Backlog,
+    /// Check if the job is whole, flush, end.
+    End,
+    /// Flush and end.
+    Failure,
+}
+
+/// When things happen, or happened.
+#[derive(Clone, Copy, Debug, Default)]
+struct Times {
+    start: Time,
+    measured_from: Time,
+    ramp_end: Option<Time>,
+    runtime_end: Option<Time>,
+    /// When loading was over; the end of measuring without a check.
+    loaded: Option<Time>,
+    end: Time,
+}
+
+/// A rate that must be kept.
+#[derive(Clone, Copy, Debug)]
+struct FloorWatch {
+    direction: workload::job::Direction,
+    floor: workload::job::Floor,
+    window_end: Time,
+    before: (u64, u64),
+}
+
+impl Runner {
+    /// A job that waits for its start.
+    pub(crate) fn new(io: &Io, parts: Parts) -> Runner {
+        let Parts { spec, index, board, target, paths, regions, notes, backend, start } = parts;
+        let checker = spec.verify.as_ref().map(|verify| Checker::new(verify, spec.seed));
+        Runner {
+            stream: JobStream::new(&spec, &regions, start),
+            record: Record::new(&spec, start),
+            filler: Filler::new(io, &spec.content, spec.reach.most_block(), spec.seed),
+            search: spec.pacing.latency_search.map(|rule| Search::new(rule, spec.pacing.depth)),
+            steadiness: None,
+            depth: spec.pacing.depth.max(1),
+            io: io.clone(),
+            stage: Stage::Waiting,
+            after: After::End,
+            slots: Slots::default(),
+            completions: Vec::new(),
+            checker,
+            held: None,
+            not_before: None,
+            refilling: true,
+            ended_since_refill: 0,
+            writes_since_sync: 0,
+            requests_since_think: 0,
+            thinking_until: None,
+            working_since: start,
+            floors: Vec::new(),
+            times: Times { start, ..Times::default() },
+            depths: DepthShares::default(),
+            submitted: DepthShares::default(),
+            completed: DepthShares::default(),
+            punctuality: Punctuality::default(),
+            cap_met: false,
+            errors: Errors::default(),
+            error: None,
+            finding: None,
+            interrupted: false,
+            spec,
+            index,
+            board,
+            target,
+            paths,
+            regions,
+            notes,
+            backend,
+        }
+    }
+
+    /// One look: takes ends, ends intervals, makes what is due. When to look again.
+    pub(crate) fn pass(&mut self, now: Time, clock: Clock) -> Wakeup {
+        match self.stage {
+            Stage::Ended => return Wakeup::Idle,
+            Stage::Waiting => {
+                if let Some(wait) = self.wait(now) {
+                    return wait;
+                }
+            }
+            _ => {}
+        }
+        self.take(now);
+        self.look(now);
+        self.issue(now, clock);
+        self.advance_stage(now);
+        self.next_wakeup(now)
+    }
+
+    /// The requests that were made in this pass go to the kernel now.
+    pub(crate) fn hand_over(&mut self, now: Time) {
+        let count = self.slots.hand_over(now);
+        if count > 0 {
+            self.submitted.count(count as u32, count as u64);
+        }
+    }
+
+    /// Whether some were made since the last hand-over.
+    pub(crate) fn has_fresh(&self) -> bool {
+        self.slots.has_fresh()
+    }
+
+    /// Whether it is over.
+    pub(crate) fn is_ended(&self) -> bool {
+        self.stage == Stage::Ended
+    }
+
+    /// Ends early, as a job that was interrupted.
+    pub(crate) fn stop(&mut self, now: Time) {
+        self.interrupted = true;
+        match self.stage {
+            Stage::Waiting => {
+                self.times.measured_from = now;
+                self.times.end = now;
+                self.stage = Stage::Ended;
+                self.board.end(self.index, false);
+            }
+            Stage::Loading | Stage::Checking => self.drain(After::Failure, now),
+            Stage::Draining => self.after = After::Failure,
+            Stage::Flushing | Stage::Ended => {}
+        }
+    }
+
+    /// Requests that ended well, for sharing a thread's processor time.
+    pub(crate) fn ops(&self) -> u64 {
+        self.record.totals().ops
+    }
+
+    /// What it did.
+    pub(crate) fn finish(self) -> JobOutcome {
+        finish::outcome(self)
+    }
+
+    /// When it must be looked at again.
+    fn next_wakeup(&self, now: Time) -> Wakeup {
+        if self.stage == Stage::Ended {
+            return Wakeup::Idle;
+        }
+        let mut next = Time::MAX;
+        let ends = [self.times.ramp_end, self.times.runtime_end.filter(|_| self.stage == Stage::Loading)];
+        for time in ends.into_iter().flatten().chain(self.not_before).chain(self.thinking_until) {
+            next = next.min(time);
+        }
+        if let Some(steadiness) = &self.steadiness {
+            next = next.min(steadiness.next_look());
+        }
+        let own = match next {
+            Time::MAX => Wakeup::Idle,
+            next if next <= now => Wakeup::Now,
+            next => Wakeup::At(next),
+        };
+        self.target.next_wakeup().sooner(own)
+    }
+
+    /// The first failure stays.
+    fn fail(&mut self, number: i32, text: String, now: Time) {
+        self.error.get_or_insert(JobError { number, text });
+        self.drain(After::Failure, now);
+    }
+
+    /// Makes nothing new; what is in flight comes home first.
+    fn drain(&mut self, after: After, now: Time) {
+        if matches!(self.stage, Stage::Loading) && after != After::Backlog {
+            self.times.loaded = Some(now);
+        }
+        self.stage = Stage::Draining;
+        self.after = after;
+        self.not_before = None;
+        self.thinking_until = None;
+    }
+}

@@ -1,0 +1,32 @@
+//! What a runner leaves.
+
+use super::Runner;
+use stats::job::JobOutcome;
+
+/// A job's outcome. Processor time and devices are the worker's to add.
+pub(super) fn outcome(runner: Runner) -> JobOutcome {
+    let loaded = runner.times.loaded.unwrap_or(runner.times.end);
+    let mut outcome = JobOutcome {
+        name: runner.spec.name.clone(),
+        number: runner.spec.number,
+        group: runner.spec.group,
+        start: runner.times.start.since(runner.board.start()),
+        elapsed: runner.times.end.since(runner.times.start),
+        depth: runner.depths,
+        submitted: runner.submitted,
+        completed: runner.completed,
+        punctuality: runner.punctuality,
+        errors: runner.errors,
+        steady: runner.steadiness.as_ref().map(super::Steadiness::report),
+        latency_search: runner.finding,
+        verify: runner.checker.as_ref().map(|checker| checker.outcome.clone()),
+        error: runner.error.clone(),
+        interrupted: runner.interrupted,
+        backend: runner.backend.clone(),
+        seed: runner.spec.seed,
+        notes: runner.notes.clone(),
+        ..JobOutcome::default()
+    };
+    runner.record.finish(loaded, runner.times.end, &mut outcome);
+    outcome
+}

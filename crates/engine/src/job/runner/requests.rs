@@ -1,0 +1,369 @@
+//! Making requests and taking their ends: the way of every I/O.
+
+use super::{After, Runner, Stage};
+use crate::job::record::Ended;
+use crate::job::slots::{Purpose, Slot};
+use block::{Buf, Completion, Fault, ObjectId, Op, Request, Submitted, Time};
+use stats::job::{ErrorKind, Mismatch, Punctuality};
+use uring::Clock;
+use workload::job::{Direction, JobDraft, JobNext, WriteSync};
+
+/// ETIME: a request took longer than allowed.
+const TOO_SLOW: i32 = 62;
+/// EILSEQ, which fio has for data that is wrong.
+const WRONG_DATA: i32 = 84;
+
+impl Runner {
+    /// Takes all that has ended.
+    pub(super) fn take(&mut self, now: Time) {
+        let mut completions = std::mem::take(&mut self.completions);
+        self.target.poll(now, &mut completions);
+        if !completions.is_empty() {
+            let count = completions.len() as u32;
+            self.completed.count(count, u64::from(count));
+            self.ended_since_refill += count;
+            for completion in completions.drain(..) {
+                self.end(completion, now);
+            }
+        }
+        self.completions = completions;
+    }
+
+    #[inline]
+    fn end(&mut self, mut completion: Completion, now: Time) {
+        let slot = self.slots.end(completion.tag);
+        let buf = completion.buf.take();
+        match completion.result {
+            Ok(()) => {
+                let end = completion.end;
+                // A target that knows when the storage began (a system call) tells it better than the batch does.
+                let handed = slot.handed.max(end - completion.service);
+                match slot.purpose {
+                    Purpose::Flush => self.record.flushed(end.since(slot.made)),
+                    Purpose::Load | Purpose::Check => {
+                        self.record.ended(&Ended {
+                            direction: slot.direction,
+                            at: slot.at,
+                            len: slot.len,
+                            due: slot.due,
+                            made: slot.made,
+                            handed,
+                            end,
+                        });
+                        self.look_at(&slot, end, handed, buf.as_ref(), now);
+                    }
+                }
+            }
+            Err(fault) => self.count_fault(&slot, fault, now),
+        }
+        if let Some(buf) = buf {
+            match slot.direction {
+                Direction::Write => self.filler.give(buf),
+                _ => self.io.give(buf),
+            }
+        }
+    }
+
+    /// What only some jobs ask of a request that ended.
+    #[inline]
+    fn look_at(&mut self, slot: &Slot, end: Time, handed: Time, buf: Option<&Buf>, now: Time) {
+        if let Some(search) = &mut self.search {
+            search.count(end.since(handed));
+        }
+        if let Some(most) = self.spec.pacing.latency_most
+            && end.since(handed) > most
+        {
+            let took = end.since(handed);
+            let text = format!("a {} took {took}, longer than the {most} that are allowed", slot.direction.name());
+            self.fail(TOO_SLOW, text, now);
+        }
+        if self.spec.pacing.think.is_some_and(|think| !think.by_issue) && slot.purpose == Purpose::Load {
+            self.requests_since_think += 1;
+        }
+        if slot.direction == Direction::Read
+            && self.checker.is_some()
+            && let Some(buf) = buf
+        {
+            self.check(slot, buf, now);
+        }
+    }
+
+    fn check(&mut self, slot: &Slot, buf: &Buf, now: Time) {
+        let Some(checker) = &mut self.checker else { return };
+        // In a mix only what this job wrote can be checked, and that is done when it is read back.
+        let reads_only = slot.purpose == Purpose::Check || !self.spec.reach.mix.changes_data();
+        if !reads_only {
+            return;
+        }
+        let Err((at, wrong)) = self.io.with(buf, |bytes| checker.check(bytes, slot.at, slot.generation)) else {
+            return;
+        };
+        self.errors.count(ErrorKind::Verify, Some(WRONG_DATA));
+        let file = self.paths.get(slot.file as usize).map_or_else(String::new, |path| path.display().to_string());
+        let text = format!("{file}: at {at}: expected {}, found {}", wrong.expected, wrong.found);
+        checker.outcome.note(Mismatch { file, at, len: slot.len, expected: wrong.expected, found: wrong.found });
+        let fatal = self.spec.verify.as_ref().is_some_and(|verify| verify.fatal);
+        match fatal && !self.spec.forgive.verify {
+            true => self.fail(WRONG_DATA, text, now),
+            // All is read before the job fails, so that the report tells how much is wrong.
+            false => self.error = self.error.take().or(Some(stats::job::JobError { number: WRONG_DATA, text })),
+        }
+    }
+
+    #[cold]
+    fn count_fault(&mut self, slot: &Slot, fault: Fault, now: Time) {
+        let beyond = self.paths.get(slot.file as usize).and_then(|path| std::fs::metadata(path).ok());
+        let beyond = beyond.is_some_and(|about| about.is_file() && slot.at + u64::from(slot.len) > about.len());
+        let (kind, number) = kind_of(fault, beyond && slot.direction == Direction::Read);
+        self.errors.count(kind, Some(number));
+        if slot.purpose != Purpose::Flush {
+            self.record.failed(slot.direction, kind == ErrorKind::Short);
+        }
+        if let (Direction::Write, Some(checker)) = (slot.direction, &mut self.checker) {
+            checker.forget(slot.generation);
+        }
+        let forgiven = match slot.direction {
+            Direction::Read => self.spec.forgive.read,
+            Direction::Write | Direction::Trim => self.spec.forgive.write,
+        };
+        if !forgiven {
+            let what = if slot.purpose == Purpose::Flush { "flush" } else { slot.direction.name() };
+            let file = self.paths.get(slot.file as usize).map_or_else(String::new, |path| path.display().to_string());
+            let words = words_of(kind);
+            self.fail(number, format!("{file}: {what} of {} bytes at {}: {words}", slot.len, slot.at), now);
+        }
+    }
+
+    /// Makes what is due and has room.
+    pub(super) fn issue(&mut self, now: Time, clock: Clock) {
+        match self.stage {
+            Stage::Loading => self.load(now, clock),
+            Stage::Checking => self.read_back(now),
+            _ => {}
+        }
+    }
+
+    fn load(&mut self, now: Time, clock: Clock) {
+        if self.thinks(now, clock) || !self.may_refill() {
+            return;
+        }
+        if self.not_before.is_some_and(|at| at > now) {
+            return;
+        }
+        self.not_before = None;
+        while self.slots.in_flight() < self.depth {
+            if self.is_time_to_think(now) {
+                return;
+            }
+            let draft = match self.held.take() {
+                Some(draft) => draft,
+                None => match self.stream.next(now) {
+                    JobNext::Issue(draft) => draft,
+                    JobNext::Flush { file, whole } => {
+                        self.flush(now, file, whole);
+                        continue;
+                    }
+                    JobNext::NotBefore(at) => {
+                        self.not_before = Some(at);
+                        self.cap_met = false;
+                        return;
+                    }
+                    JobNext::PassOver => return self.drain(After::Pass, now),
+                    JobNext::Done => return self.drain(After::End, now),
+                },
+            };
+            if !self.make(now, draft) {
+                return;
+            }
+            if self.checker.as_ref().is_some_and(super::Checker::is_due) {
+                return self.drain(After::Backlog, now);
+            }
+        }
+        self.refilling = false;
+        self.ended_since_refill = 0;
+        self.cap_met = self.punctuality.scheduled;
+    }
+
+    /// Whether enough room is there to make requests again after the depth was reached.
+    #[inline]
+    fn may_refill(&mut self) -> bool {
+        if self.refilling {
+            return true;
+        }
+        let pacing = &self.spec.pacing;
+        let in_flight = self.slots.in_flight();
+        if in_flight >= self.depth {
+            return false;
+        }
+        let free = self.depth - in_flight;
+        let enough = free >= pacing.submit_batch.min(self.depth)
+            && (self.ended_since_refill >= pacing.complete_least || in_flight == 0)
+            && pacing.refill_below.is_none_or(|low| in_flight <= low);
+        self.refilling = enough || in_flight == 0;
+        self.refilling
+    }
+
+    /// Makes one request of the load; false when it must wait, and then it is held.
+    #[inline]
+    fn make(&mut self, now: Time, draft: JobDraft) -> bool {
+        let JobDraft { direction, file, at, len, due } = draft;
+        if self.punctuality.scheduled {
+            self.count_lateness(now, due);
+        }
+        let mut generation = 0;
+        let op = match direction {
+            Direction::Read => Op::Read,
+            Direction::Trim => Op::Trim,
+            Direction::Write => match self.write_buffer(&draft) {
+                Some((buf, number)) => {
+                    generation = number;
+                    Op::Write(buf)
+                }
+                None => {
+                    self.held = Some(draft);
+                    return false;
+                }
+            },
+        };
+        let purpose = Purpose::Load;
+        let slot = Slot { purpose, direction, file, at, len, due, made: now, handed: now, generation };
+        self.depths.count(self.slots.in_flight() + 1, 1);
+        if !self.submit(now, slot, op) {
+            self.held = Some(draft);
+            return false;
+        }
+        if self.spec.pacing.think.is_some_and(|think| think.by_issue) {
+            self.requests_since_think += 1;
+        }
+        if direction == Direction::Write {
+            self.writes_since_sync += 1;
+            self.flush_if_due(now, file);
+        }
+        true
+    }
+
+    /// A buffer with what is to be written. `None` without memory, or while a write of the same place is in flight whose
+    /// order with this one nobody could tell.
+    fn write_buffer(&mut self, draft: &JobDraft) -> Option<(Buf, u64)> {
+        let &JobDraft { file, at, len, .. } = draft;
+        if self.checker.is_some() && self.slots.writes_touch(file, at, len) {
+            return None;
+        }
+        let mut buf = self.filler.take(len, at)?;
+        let Some(checker) = &mut self.checker else { return Some((buf, 0)) };
+        let generation = checker.note(draft);
+        self.io.with_mut(&mut buf, |bytes| checker.stamp(bytes, at, generation));
+        Some((buf, generation))
+    }
+
+    #[inline]
+    fn submit(&mut self, now: Time, slot: Slot, op: Op) -> bool {
+        let fua = match slot.purpose {
+            Purpose::Flush => slot.generation == 0,
+            _ => slot.direction == Direction::Write && self.spec.write_sync != WriteSync::None,
+        };
+        let len = u64::from(slot.len);
+        let tag = self.slots.add(slot);
+        let object = ObjectId(slot.file);
+        let request = Request { tag, object, at: slot.at, len, op, fua, due: slot.due };
+        match self.target.submit(now, request) {
+            Submitted::Taken(_) => true,
+            Submitted::Full(request) => {
+                self.slots.undo(tag);
+                if let Op::Write(buf) = request.op {
+                    self.filler.give(buf);
+                    if let Some(checker) = &mut self.checker {
+                        checker.forget(slot.generation);
+                    }
+                }
+                false
+            }
+        }
+    }
+
+    fn count_lateness(&mut self, now: Time, due: Time) {
+        let delay = now.since(due);
+        let punctuality = &mut self.punctuality;
+        punctuality.late += u64::from(delay > Punctuality::LATE_AFTER);
+        punctuality.late_most = punctuality.late_most.max(delay);
+        // After the cap was met, all that is overdue until the schedule is caught up with was held by it.
+        punctuality.held += u64::from(self.cap_met);
+    }
+
+    fn flush_if_due(&mut self, now: Time, file: u32) {
+        let flushes = self.spec.flushes;
+        let due = |every: u32| every > 0 && self.writes_since_sync.is_multiple_of(every);
+        let (whole, data) = (due(flushes.fsync_every), due(flushes.fdatasync_every));
+        if whole || data {
+            self.flush(now, file, whole);
+        }
+    }
+
+    /// Makes a flush of a file. The number of a `fdatasync` is 1, of an `fsync` 0.
+    pub(super) fn flush(&mut self, now: Time, file: u32, whole: bool) -> bool {
+        let slot = Slot {
+            purpose: Purpose::Flush,
+            direction: Direction::Write,
+            file,
+            at: 0,
+            len: 0,
+            due: now,
+            made: now,
+            handed: now,
+            generation: u64::from(!whole),
+        };
+        self.submit(now, slot, Op::Flush)
+    }
+
+    /// Reads back what was written.
+    fn read_back(&mut self, now: Time) {
+        while self.slots.in_flight() < self.spec.pacing.depth.max(1) {
+            let Some(written) = self.checker.as_mut().and_then(super::Checker::next) else { return };
+            let slot = Slot {
+                purpose: Purpose::Check,
+                direction: Direction::Read,
+                file: written.file,
+                at: written.at,
+                len: written.len,
+                due: now,
+                made: now,
+                handed: now,
+                generation: written.generation,
+            };
+            self.depths.count(self.slots.in_flight() + 1, 1);
+            if !self.submit(now, slot, Op::Read) {
+                if let Some(checker) = &mut self.checker {
+                    checker.put_back(written);
+                }
+                return;
+            }
+        }
+    }
+}
+
+fn kind_of(fault: Fault, beyond_end: bool) -> (ErrorKind, i32) {
+    match fault {
+        Fault::Io if beyond_end => (ErrorKind::Short, 5),
+        Fault::Io => (ErrorKind::Io, 5),
+        Fault::NoSpace => (ErrorKind::NoSpace, 28),
+        Fault::Invalid => (ErrorKind::Invalid, 22),
+        Fault::ReadOnly => (ErrorKind::ReadOnly, 30),
+        Fault::Unsupported => (ErrorKind::Unsupported, 95),
+        Fault::NoMemory => (ErrorKind::NoMemory, 12),
+        Fault::Gone => (ErrorKind::Gone, 19),
+    }
+}
+
+fn words_of(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::Io => "the storage failed (EIO)",
+        ErrorKind::NoSpace => "no space left (ENOSPC)",
+        ErrorKind::Short => "the file ended early",
+        ErrorKind::Invalid => "the range or its alignment was refused (EINVAL)",
+        ErrorKind::ReadOnly => "it may not be written (EROFS)",
+        ErrorKind::Unsupported => "it cannot do this (EOPNOTSUPP)",
+        ErrorKind::NoMemory => "no memory for it (ENOMEM)",
+        ErrorKind::Gone => "it went away; whether it took effect is unknown",
+        ErrorKind::Verify => "the data is not what was written",
+    }
+}

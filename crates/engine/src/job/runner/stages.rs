@@ -1,0 +1,230 @@
+//! What follows what in a job: its start, its intervals, its pauses, its end.
+
+use super::{After, FloorWatch, Runner, Stage};
+use crate::job::record::Record;
+use crate::job::search::Step;
+use crate::job::steady::Steadiness;
+use block::{Span, Time, Wakeup};
+use uring::Clock;
+use workload::job::{Direction, JobStream, Pace};
+
+/// ETIME, which fio has for a rate that was not reached.
+const TOO_SLOW: i32 = 62;
+
+impl Runner {
+    /// Starts it if it is time; otherwise when to look again.
+    pub(super) fn wait(&mut self, now: Time) -> Option<Wakeup> {
+        let again = now + super::Board::TICK;
+        if let Some(name) = &self.spec.start.after
+            && !self.board.has_ended(name)
+        {
+            self.times.start = now;
+            return Some(Wakeup::At(again));
+        }
+        if now < self.times.start {
+            return Some(Wakeup::At(self.times.start.min(again)));
+        }
+        self.start(now);
+        None
+    }
+
+    fn start(&mut self, now: Time) {
+        self.times.start = now;
+        let ending = &self.spec.ending;
+        self.times.ramp_end = Some(now + ending.ramp).filter(|&end| end > now);
+        self.times.runtime_end = ending.runtime.map(|runtime| now + ending.ramp + runtime);
+        self.stream = JobStream::new(&self.spec, &self.regions, now);
+        self.working_since = now;
+        let recorded = self.spec.replay.as_ref().is_some_and(|replay| !replay.at_once);
+        self.punctuality.scheduled = recorded || self.spec.pacing.rate.iter().any(|(_, rate)| rate.is_some());
+        self.stage = Stage::Loading;
+        self.measure_from(now);
+        self.board.begin(self.index, now);
+        if self.spec.layout.only {
+            self.drain(After::Failure, now);
+        } else if self.spec.verify.as_ref().is_some_and(|verify| verify.only)
+            && let Some(checker) = &mut self.checker
+        {
+            checker.expect_earlier_run(&self.spec, &self.regions);
+            self.drain(After::End, now);
+        }
+    }
+
+    /// Forgets all figures and measures anew.
+    fn measure_from(&mut self, now: Time) {
+        self.times.measured_from = now;
+        self.record = Record::new(&self.spec, now);
+        self.depths = Default::default();
+        self.submitted = Default::default();
+        self.completed = Default::default();
+        let scheduled = self.punctuality.scheduled;
+        self.punctuality = stats::job::Punctuality { scheduled, ..Default::default() };
+        self.steadiness = self.spec.ending.steady.map(|rule| Steadiness::new(rule, now));
+        let watch = |direction: Direction| {
+            let floor = self.spec.pacing.floor[direction]?;
+            Some(FloorWatch { direction, floor, window_end: now + floor.window, before: (0, 0) })
+        };
+        self.floors = Direction::ALL.into_iter().filter_map(watch).collect();
+    }
+
+    /// Ends what is over: the ramp, an interval, the time.
+    pub(super) fn look(&mut self, now: Time) {
+        if self.record.roll(now) || self.board.wants_news(self.index, now) {
+            self.board.tell(self.index, now, self.record.counts(), self.slots.in_flight());
+        }
+        if self.stage != Stage::Loading {
+            return;
+        }
+        if self.times.ramp_end.is_some_and(|end| now >= end) {
+            self.times.ramp_end = None;
+            self.measure_from(now);
+            self.board.tell(self.index, now, self.record.counts(), self.slots.in_flight());
+        }
+        if let Some(steadiness) = &mut self.steadiness
+            && self.times.ramp_end.is_none()
+            && steadiness.look(now, self.record.totals())
+        {
+            return self.drain(After::End, now);
+        }
+        if let Some(search) = &mut self.search {
+            match search.look(now) {
+                Step::Same => {}
+                Step::Depth(depth) => self.depth = depth,
+                Step::Found(finding) => {
+                    self.finding = Some(finding);
+                    self.depth = finding.depth.max(1);
+                    if !search.goes_on() {
+                        return self.drain(After::End, now);
+                    }
+                }
+            }
+        }
+        self.watch_floors(now);
+        if self.times.runtime_end.is_some_and(|end| now >= end) {
+            self.drain(After::End, now);
+        }
+    }
+
+    fn watch_floors(&mut self, now: Time) {
+        let counts = if self.floors.is_empty() { return } else { self.record.counts() };
+        let mut missed = None;
+        for watch in &mut self.floors {
+            if now < watch.window_end {
+                continue;
+            }
+            let (ops, bytes) = counts[watch.direction];
+            let seconds = (now.since(watch.window_end) + watch.floor.window).as_secs_f64();
+            let (found, least, unit) = match watch.floor.pace {
+                Pace::Iops(iops) => ((ops - watch.before.0) as f64 / seconds, iops.0, "operations a second"),
+                Pace::Throughput(rate) => ((bytes - watch.before.1) as f64 / seconds, rate.0, "bytes a second"),
+            };
+            if found < least as f64 {
+                let name = watch.direction.name();
+                missed = Some(format!("{name}: {found:.0} {unit}, below the least that must be reached: {least}"));
+            }
+            (watch.before, watch.window_end) = ((ops, bytes), now + watch.floor.window);
+        }
+        if let Some(text) = missed {
+            self.fail(TOO_SLOW, text, now);
+        }
+    }
+
+    /// Whether it pauses now.
+    pub(super) fn thinks(&mut self, now: Time, clock: Clock) -> bool {
+        let (Some(until), Some(think)) = (self.thinking_until, self.spec.pacing.think) else { return false };
+        // The part that burns processor time comes first.
+        let spin_end = until - think.time + think.spin.min(think.time);
+        while think.spin > Span::ZERO && clock.now() < spin_end {
+            std::hint::spin_loop();
+        }
+        if now < until {
+            return true;
+        }
+        self.thinking_until = None;
+        self.working_since = now;
+        if think.forgets_rate {
+            self.stream.postpone(think.time);
+        }
+        false
+    }
+
+    /// Whether a pause begins before the next request.
+    #[inline]
+    pub(super) fn is_time_to_think(&mut self, now: Time) -> bool {
+        let Some(think) = self.spec.pacing.think else { return false };
+        let worked = think.work_time > Span::ZERO && now.since(self.working_since) >= think.work_time;
+        let counted = think.work_time == Span::ZERO && self.requests_since_think >= think.every.max(1);
+        if worked || counted {
+            self.requests_since_think = 0;
+            self.thinking_until = Some(now + think.time);
+        }
+        worked || counted
+    }
+
+    /// Goes on to what follows when nothing is in flight any more.
+    pub(super) fn advance_stage(&mut self, now: Time) {
+        match self.stage {
+            Stage::Draining if self.slots.in_flight() == 0 => self.drained(now),
+            Stage::Checking if self.slots.in_flight() == 0 => self.end_checking(now),
+            Stage::Flushing if self.slots.in_flight() == 0 => self.end_job(now),
+            _ => {}
+        }
+    }
+
+    fn drained(&mut self, now: Time) {
+        let reads_back = self.spec.verify.as_ref().is_some_and(|verify| verify.reads_back || verify.only);
+        let checks = reads_back && self.after != After::Failure && self.spec.reach.mix.has(Direction::Write);
+        match &mut self.checker {
+            Some(checker) if checks => {
+                checker.begin();
+                self.stage = Stage::Checking;
+                self.end_checking(now);
+            }
+            _ => self.checked(now),
+        }
+    }
+
+    /// Ends a round of checking if nothing is left to read; a round may have nothing at all.
+    fn end_checking(&mut self, now: Time) {
+        if self.checker.as_ref().is_none_or(super::Checker::is_through) {
+            self.checked(now);
+        }
+    }
+
+    fn checked(&mut self, now: Time) {
+        match self.after {
+            After::Backlog => self.stage = Stage::Loading,
+            After::Pass if self.stream.next_pass() => self.stage = Stage::Loading,
+            _ => self.flush_at_end(now),
+        }
+    }
+
+    fn flush_at_end(&mut self, now: Time) {
+        self.stage = Stage::Flushing;
+        let flushes = self.spec.flushes;
+        let wrote = self.spec.reach.mix.changes_data() && (flushes.at_end || flushes.on_close);
+        if wrote && self.error.is_none() {
+            for file in 0..self.regions.len() as u32 {
+                self.flush(now, file, true);
+            }
+        }
+        if self.slots.in_flight() == 0 {
+            self.end_job(now);
+        }
+    }
+
+    fn end_job(&mut self, now: Time) {
+        self.times.end = now;
+        self.stage = Stage::Ended;
+        let never = if self.interrupted || self.times.runtime_end.is_some() || self.error.is_some() {
+            // What is due exactly at the end is not part of the run.
+            self.stream.overdue(self.times.loaded.unwrap_or(now) - Span::from_nanos(1))
+        } else {
+            0
+        };
+        self.punctuality.never_sent = never;
+        self.board.tell(self.index, now, self.record.counts(), 0);
+        let ends_all = self.spec.ending.ends_all || (self.spec.ending.ends_all_on_error && self.error.is_some());
+        self.board.end(self.index, ends_all);
+    }
+}

@@ -1,0 +1,191 @@
+//! A job in virtual time, on a device that stalls.
+
+use super::*;
+use block::{Bytes, Fault, Iops, Op, Request, Span, Submitted, Ticket, Traits};
+use uring::{Choice, IoSettings};
+use workload::job::{Direction, Ending, Mix, Pace, Place};
+
+/// Serves each request in 100 µs, side by side; what comes or is on its way in a stall ends after it.
+struct Staller {
+    stall: std::ops::Range<Time>,
+    waiting: Vec<(Time, Completion)>,
+}
+
+impl Staller {
+    fn end_of(&self, now: Time) -> Time {
+        let end = now + Span::from_micros(100);
+        if end > self.stall.start && now < self.stall.end { self.stall.end + Span::from_micros(100) } else { end }
+    }
+}
+
+impl Target for Staller {
+    fn traits(&self) -> Traits {
+        Traits { size: Bytes::gib(1), align: 1, longest: 1 << 20, carries_data: false, read_only: false }
+    }
+    fn submit(&mut self, now: Time, request: Request) -> Submitted {
+        let end = self.end_of(now);
+        let result = if matches!(request.op, Op::Trim) { Err(Fault::Unsupported) } else { Ok(()) };
+        let completion = Completion { service: end.since(now), ..Completion::of(&request, end, result) };
+        self.waiting.push((end, completion));
+        Submitted::Taken(Ticket(request.tag))
+    }
+    fn poll(&mut self, now: Time, out: &mut Vec<Completion>) {
+        out.extend(self.waiting.extract_if(.., |(end, _)| *end <= now).map(|(_, completion)| completion));
+    }
+    fn next_wakeup(&self) -> Wakeup {
+        self.waiting.iter().map(|(end, _)| *end).min().map_or(Wakeup::Idle, Wakeup::At)
+    }
+    fn cancel(&mut self, _now: Time, _ticket: Ticket) {}
+}
+
+/// Runs a job to its end, jumping from one wake-up to the next.
+fn play(spec: &JobSpec, stall_ms: std::ops::Range<u64>) -> JobOutcome {
+    let at = |ms| Time::ZERO + Span::from_millis(ms);
+    let settings = IoSettings { backend: Choice::Threads, threads: 1, ..IoSettings::default() };
+    let io = Io::open(&settings).unwrap();
+    let target = Staller { stall: at(stall_ms.start)..at(stall_ms.end), waiting: Vec::new() };
+    let parts = Parts {
+        spec: spec.clone(),
+        index: 0,
+        board: Arc::new(Board::new(std::iter::once(spec.name.clone()), Time::ZERO)),
+        target: Box::new(target),
+        paths: Vec::new(),
+        regions: vec![Region { start: 0, len: 1 << 30 }],
+        notes: Vec::new(),
+        backend: String::new(),
+        start: Time::ZERO,
+    };
+    let (mut runner, mut now) = (Runner::new(&io, parts), Time::ZERO);
+    while !runner.is_ended() {
+        let wakeup = runner.pass(now, io.clock());
+        runner.hand_over(now);
+        now = match wakeup {
+            Wakeup::At(at) => at.max(now),
+            Wakeup::Now => now,
+            Wakeup::External | Wakeup::Idle => now + Board::TICK,
+        };
+    }
+    runner.finish()
+}
+
+fn six_seconds() -> JobSpec {
+    JobSpec {
+        name: "j".into(),
+        place: Place::Null { size: Bytes::gib(1) },
+        ending: Ending { time_based: true, runtime: Some(Span::from_secs(6)), ..Ending::default() },
+        ..JobSpec::default()
+    }
+}
+
+#[test]
+fn a_stall_shows_in_the_response_times_of_all_that_were_due_in_it() {
+    let mut spec = six_seconds();
+    spec.pacing.depth = 1024;
+    spec.pacing.rate.read = Some(Pace::Iops(Iops(1000)));
+    let outcome = play(&spec, 2000..2500);
+    let reads = &outcome.directions.read;
+    // Due every millisecond from 0 on; at 6 s it is over.
+    assert_eq!(reads.ops, 6000);
+    // 500 of 6000 were due in the stall and waited evenly from 500 ms down to nothing: the worst hundredth are 60 of them,
+    // the last of which waited 500 × (1 − 60/500) = 440 ms.
+    let p99 = reads.lat.quantile(0.99);
+    assert!((Span::from_millis(430)..Span::from_millis(450)).contains(&p99), "{p99}");
+    // All were made when they were due, so the storage itself took as long.
+    assert_eq!(outcome.punctuality, Punctuality { scheduled: true, ..Punctuality::default() });
+}
+
+#[test]
+fn at_depth_one_the_stall_shows_all_the_same_and_the_service_time_hides_it() {
+    let mut spec = six_seconds();
+    spec.pacing.rate.read = Some(Pace::Iops(Iops(1000)));
+    let outcome = play(&spec, 2000..2500);
+    let reads = &outcome.directions.read;
+    assert_eq!(reads.ops, 6000);
+    // One request meets the stall. The others due meanwhile follow it 100 µs apart; that backlog of 500 shrinks by nine
+    // in ten a millisecond, so the worst hundredth still begins above 430 ms.
+    assert!(reads.lat.quantile(0.99) > Span::from_millis(430), "{}", reads.lat.quantile(0.99));
+    assert!(reads.clat.quantile(0.99) < Span::from_micros(102), "{}", reads.clat.quantile(0.99));
+    let Punctuality { late, late_most, held, never_sent, .. } = outcome.punctuality;
+    // Due in the stall and up to 55 ms behind it, in which the backlog is worked off at ten a millisecond.
+    assert!((500..=560).contains(&late), "{late}");
+    assert!((Span::from_millis(498)..=Span::from_millis(500)).contains(&late_most), "{late_most}");
+    assert!((late..=late + 20).contains(&held), "{held}");
+    assert_eq!(never_sent, 0);
+}
+
+#[test]
+fn what_is_due_in_a_stall_until_the_end_is_never_sent() {
+    let mut spec = six_seconds();
+    spec.pacing.rate.read = Some(Pace::Iops(Iops(1000)));
+    let outcome = play(&spec, 5000..7000);
+    // 5000 before the stall (due at 0 to 4999 ms), and the one that waits in it; due before 6000 ms are 6000.
+    let made = outcome.directions.read.ops;
+    assert!((5000..=5001).contains(&made), "{made}");
+    assert_eq!(outcome.punctuality.never_sent, 6000 - made);
+    // The second that nothing ended in is part of the time.
+    assert!(outcome.directions.read.measured >= Span::from_secs(6), "{}", outcome.directions.read.measured);
+}
+
+#[test]
+fn a_closed_loop_does_what_the_device_can() {
+    let outcome = play(&six_seconds(), 0..0);
+    // One at a time, 100 µs each.
+    assert!((59_990..=60_001).contains(&outcome.directions.read.ops), "{}", outcome.directions.read.ops);
+    // 12 slices of half a second with 5000 each.
+    let slices: Vec<u64> = outcome.directions.read.slices.iter().map(|slice| slice.ops).collect();
+    assert!(slices[..12].iter().all(|ops| ops.abs_diff(5000) <= 1), "{slices:?}");
+    assert_eq!(slices.iter().sum::<u64>(), outcome.directions.read.ops);
+}
+
+#[test]
+fn a_ramp_is_not_measured() {
+    let mut spec = six_seconds();
+    spec.ending.ramp = Span::from_secs(2);
+    let outcome = play(&spec, 500..1500);
+    assert!((59_990..=60_002).contains(&outcome.directions.read.ops), "{}", outcome.directions.read.ops);
+    assert!(outcome.directions.read.lat.max() < Span::from_millis(1), "the stall was in the ramp");
+    assert_eq!(outcome.elapsed, Span::from_secs(8));
+}
+
+#[test]
+fn a_failure_is_counted_by_kind_and_ends_the_job_unless_forgiven() {
+    let mut spec = six_seconds();
+    spec.reach.mix = Mix::Only(Direction::Trim);
+    let outcome = play(&spec, 0..0);
+    assert_eq!(outcome.errors.of(stats::job::ErrorKind::Unsupported), 1);
+    assert_eq!(outcome.error.as_ref().map(|error| error.number), Some(95));
+    spec.forgive.write = true;
+    let outcome = play(&spec, 0..0);
+    assert!(outcome.errors.total() > 50_000 && outcome.error.is_none());
+}
+
+#[test]
+fn steady_figures_end_the_job() {
+    let mut spec = six_seconds();
+    spec.ending.runtime = Some(Span::from_secs(60));
+    let rule = workload::job::SteadyRule::snia(workload::job::SteadyFigure::Iops, Span::SECOND);
+    spec.ending.steady = Some(rule);
+    // The first rounds are stalled for half of their time; five good ones follow.
+    let outcome = play(&spec, 500..1000);
+    let steady = outcome.steady.unwrap();
+    assert!(steady.reached);
+    assert_eq!(outcome.elapsed, Span::from_secs(6));
+    assert_eq!(steady.rounds.len(), 5);
+}
+
+#[test]
+fn pauses_come_after_so_many_requests() {
+    let mut spec = six_seconds();
+    let think = workload::job::Think {
+        time: Span::from_millis(1),
+        spin: Span::ZERO,
+        every: 10,
+        work_time: Span::ZERO,
+        by_issue: false,
+        forgets_rate: false,
+    };
+    spec.pacing.think = Some(think);
+    // Ten requests of 100 µs and a pause of 1 ms: ten every 2 ms.
+    let ops = play(&spec, 0..0).directions.read.ops;
+    assert!((29_900..=30_100).contains(&ops), "{ops}");
+}

@@ -1,0 +1,97 @@
+//! Looks for the highest depth that keeps a latency: halves the range between a depth that kept it and one that did not.
+
+use block::{Span, Time};
+use stats::job::LatencyFinding;
+use workload::job::LatencySearch;
+
+/// One job's search.
+pub(crate) struct Search {
+    rule: LatencySearch,
+    /// The highest depth known to be good, 0 while none is.
+    good: u32,
+    /// The lowest known to be bad; one more than the highest allowed while none is.
+    bad: u32,
+    depth: u32,
+    ends: u64,
+    slow: u64,
+    window_end: Option<Time>,
+    tried: u32,
+}
+
+/// What follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Go on as it is.
+    Same,
+    /// Go on at this depth.
+    Depth(u32),
+    /// The highest depth is found.
+    Found(LatencyFinding),
+}
+
+impl Search {
+    /// Up to depth `most`, which is tried first.
+    pub(crate) fn new(rule: LatencySearch, most: u32) -> Search {
+        Search { rule, good: 0, bad: most + 1, depth: most, ends: 0, slow: 0, window_end: None, tried: 0 }
+    }
+
+    /// Counts a request's service time.
+    pub(crate) fn count(&mut self, clat: Span) {
+        self.ends += 1;
+        self.slow += u64::from(clat > self.rule.target);
+    }
+
+    /// Looks whether the window is over.
+    pub(crate) fn look(&mut self, now: Time) -> Step {
+        let end = *self.window_end.get_or_insert(now + self.rule.window);
+        if now < end || self.ends == 0 || self.good + 1 == self.bad {
+            return Step::Same;
+        }
+        let kept = 100.0 * (self.ends - self.slow) as f64 / self.ends as f64 >= self.rule.percent;
+        self.tried += 1;
+        (self.ends, self.slow, self.window_end) = (0, 0, None);
+        match kept {
+            true => self.good = self.depth,
+            false => self.bad = self.depth,
+        }
+        if self.good + 1 == self.bad {
+            return Step::Found(LatencyFinding { depth: self.good, tried: self.tried });
+        }
+        self.depth = self.good + (self.bad - self.good) / 2;
+        Step::Depth(self.depth)
+    }
+
+    /// Whether the job goes on when it has found.
+    pub(crate) fn goes_on(&self) -> bool {
+        self.rule.goes_on
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A device on which depth d takes d × 10 µs.
+    fn found(target_us: u64, most: u32) -> LatencyFinding {
+        let (target, window) = (Span::from_micros(target_us), Span::from_millis(10));
+        let mut search = Search::new(LatencySearch { target, window, percent: 99.0, goes_on: false }, most);
+        let (mut now, mut depth) = (Time::ZERO, most);
+        for _ in 0..100 {
+            (0..100).for_each(|_| search.count(Span::from_micros(u64::from(depth) * 10)));
+            match search.look(now) {
+                Step::Same => now += window,
+                Step::Depth(next) => depth = next,
+                Step::Found(finding) => return finding,
+            }
+        }
+        panic!("a search ends");
+    }
+
+    #[test]
+    fn the_highest_depth_that_keeps_the_latency_is_found() {
+        assert_eq!(found(170, 64).depth, 17);
+        assert_eq!(found(1_000_000, 64), LatencyFinding { depth: 64, tried: 1 });
+        assert_eq!(found(5, 64).depth, 0);
+        assert!(found(170, 64).tried <= 8, "halving 64 takes seven steps, and one for the first");
+    }
+}

@@ -1,0 +1,181 @@
+//! A whole run: stages one after the other, each with its workers, watched from the calling thread.
+
+use super::board::{Board, JobProgress};
+use super::crew;
+use super::disks::Disks;
+use super::prepare::{OpenError, Prepared, SetupError, prepare};
+use block::{Span, Time};
+use stats::job::{JobError, JobOutcome};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+use uring::Clock;
+use workload::job::{EngineKind, JobSpec, Place};
+
+/// What is the same for all jobs.
+#[derive(Clone, Debug)]
+pub struct RunSettings {
+    /// Paths (or job names) whose data may be destroyed although seawall did not put it there.
+    pub destroy: Vec<String>,
+    /// Refuses every job that would write.
+    pub read_only: bool,
+    /// How often [`Watch::progress`] is called; above zero.
+    pub progress_every: Span,
+    /// Threads that asynchronous jobs share at most; the processors when `None`.
+    pub threads_most: Option<usize>,
+}
+
+impl Default for RunSettings {
+    fn default() -> RunSettings {
+        RunSettings { destroy: Vec::new(), read_only: false, progress_every: Span::SECOND, threads_most: None }
+    }
+}
+
+/// Who watches a run, from the thread that called [`run`].
+pub trait Watch {
+    /// A file is about to be laid out to `bytes`.
+    fn laying_out(&mut self, path: &Path, bytes: u64);
+
+    /// How far all jobs are, in the order they were given, `passed` after the start.
+    fn progress(&mut self, passed: Span, jobs: &[JobProgress]);
+
+    /// Whether all is to stop; asked about ten times a second.
+    fn wants_stop(&mut self) -> bool;
+}
+
+/// Runs all jobs; their outcomes in the same order.
+///
+/// # Errors
+/// Something is wrong with a job or its files, and nothing was run.
+pub fn run(specs: &[JobSpec], settings: &RunSettings, watch: &mut dyn Watch) -> Result<Vec<JobOutcome>, SetupError> {
+    let jobs = prepare(specs, settings, watch)?;
+    // Each job opens its own copy of each of its files.
+    uring::usage::raise_file_limit();
+    let clock = Clock::new();
+    let start = clock.now();
+    let board = Arc::new(Board::new(specs.iter().map(|spec| spec.name.clone()), start));
+    let mut outcomes = Vec::with_capacity(jobs.len());
+    let mut rest = jobs;
+    while !rest.is_empty() {
+        let later = rest.iter().skip(1).position(|job| job.spec.start.after_earlier).map_or(rest.len(), |at| at + 1);
+        let next = rest.split_off(later);
+        outcomes.extend(run_stage(rest, settings, &board, clock, watch));
+        rest = next;
+    }
+    Ok(outcomes)
+}
+
+/// Runs jobs that start together.
+fn run_stage(
+    jobs: Vec<Prepared>,
+    settings: &RunSettings,
+    board: &Arc<Board>,
+    clock: Clock,
+    watch: &mut dyn Watch,
+) -> Vec<JobOutcome> {
+    let first = jobs.first().map_or(0, |job| job.index);
+    if board.is_stopped() {
+        return jobs.iter().map(never_run).collect();
+    }
+    let began = clock.now();
+    let disks = Disks::watch(&jobs.iter().flat_map(|job| job.paths()).collect::<Vec<_>>(), began);
+    let removed: Vec<_> = jobs.iter().filter(|job| job.spec.layout.unlink).flat_map(|job| job.paths()).collect();
+    let mut outcomes: Vec<Option<JobOutcome>> = (0..jobs.len()).map(|_| None).collect();
+    let (report, reports) = channel();
+    let crews = assign(jobs, settings);
+    let mut running = crews.len();
+    let threads: Vec<_> = crews.into_iter().map(|crew| start_crew(crew, board, began, &report)).collect();
+    drop(report);
+    let mut news = began + settings.progress_every;
+    while running > 0 {
+        match reports.recv_timeout(Duration::from_nanos(Board::TICK.as_nanos())) {
+            Ok(ended) => {
+                running -= 1;
+                ended.into_iter().for_each(|(index, outcome)| outcomes[index - first] = Some(outcome));
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+        if !board.is_stopped() && watch.wants_stop() {
+            board.stop();
+        }
+        board.wake_all();
+        if clock.now() >= news {
+            news += settings.progress_every;
+            watch.progress(clock.now().since(board.start()), &board.progress());
+        }
+    }
+    threads.into_iter().flatten().for_each(|thread| {
+        // A worker that panicked has printed why; its jobs are reported as failed below.
+        let _ = thread.join();
+    });
+    removed.iter().for_each(|path| {
+        let _ = std::fs::remove_file(path);
+    });
+    let used = disks.since(clock.now());
+    let lost = || JobOutcome {
+        error: Some(JobError { number: 5, text: "its thread ended early".into() }),
+        ..Default::default()
+    };
+    outcomes.into_iter().map(|outcome| JobOutcome { disks: used.clone(), ..outcome.unwrap_or_else(lost) }).collect()
+}
+
+type Ended = Vec<(usize, JobOutcome)>;
+
+fn start_crew(
+    crew: Vec<Prepared>,
+    board: &Arc<Board>,
+    began: Time,
+    report: &Sender<Ended>,
+) -> Option<std::thread::JoinHandle<()>> {
+    let (board, outbox) = (Arc::clone(board), report.clone());
+    let name = crew.first().map_or_else(String::new, |job| format!("load-{}", job.index));
+    let work = move || {
+        let outcomes = match crew::run(&crew, &board, began) {
+            Ok(outcomes) => outcomes,
+            Err(error) => crew.iter().map(|job| failed(job, &board, &error)).collect(),
+        };
+        let _ = outbox.send(crew.iter().map(|job| job.index).zip(outcomes).collect());
+    };
+    std::thread::Builder::new().name(name).spawn(work).ok()
+}
+
+/// Which jobs share a thread. Those that block in system calls, burn processor time or want processors of their own have
+/// one each; the others share as many as there are processors, because a thread more would only be switched to and fro.
+fn assign(jobs: Vec<Prepared>, settings: &RunSettings) -> Vec<Vec<Prepared>> {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let most = settings.threads_most.unwrap_or(processors).max(1);
+    let wants_own = |spec: &JobSpec| {
+        let blocks = spec.engine == EngineKind::Sync && matches!(spec.place, Place::Files(_));
+        let spins = spec.pacing.think.is_some_and(|think| think.spin > Span::ZERO);
+        blocks || spins || !spec.cpus.is_empty()
+    };
+    let (own, shared): (Vec<Prepared>, Vec<Prepared>) = jobs.into_iter().partition(|job| wants_own(&job.spec));
+    let mut crews: Vec<Vec<Prepared>> = own.into_iter().map(|job| vec![job]).collect();
+    let threads = most.min(shared.len());
+    let mut together: Vec<Vec<Prepared>> = (0..threads).map(|_| Vec::new()).collect();
+    for (index, job) in shared.into_iter().enumerate() {
+        together[index % threads].push(job);
+    }
+    crews.append(&mut together);
+    crews
+}
+
+fn never_run(job: &Prepared) -> JobOutcome {
+    let spec = &job.spec;
+    JobOutcome {
+        name: spec.name.clone(),
+        number: spec.number,
+        group: spec.group,
+        seed: spec.seed,
+        interrupted: true,
+        ..JobOutcome::default()
+    }
+}
+
+fn failed(job: &Prepared, board: &Board, error: &OpenError) -> JobOutcome {
+    board.end(job.index, job.spec.ending.ends_all || job.spec.ending.ends_all_on_error);
+    let error = JobError { number: 5, text: error.0.clone() };
+    JobOutcome { interrupted: false, error: Some(error), ..never_run(job) }
+}

@@ -1,0 +1,182 @@
+//! Every option of fio's jobs, each with its name, its kind of value, its meaning and what it does, in one place: the
+//! parser, the help and the documentation's table are made from it.
+//!
+//! What fio has and we do not stands in `missing`, each with the nearest that we have.
+
+mod course;
+mod data;
+mod missing;
+mod pace;
+mod pattern;
+mod report;
+mod target;
+
+use crate::nearest;
+use crate::options::Options;
+use crate::value::Value;
+
+/// An option of a job.
+#[derive(Clone, Copy, Debug)]
+pub struct Definition {
+    /// fio's name for it.
+    pub name: &'static str,
+    /// Its other names.
+    pub aliases: &'static [&'static str],
+    /// What kind of value it takes.
+    pub form: Form,
+    /// What it means, in a few words.
+    pub about: &'static str,
+    /// Reads a value into the options, or says which rule it breaks.
+    pub set: Set,
+}
+
+/// Reads a value into the options.
+pub type Set = fn(&mut Options, Value<'_>) -> Result<(), String>;
+
+/// What kind of value an option takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// May stand alone, which sets it; or 0 or 1.
+    Flag,
+    /// 0 or 1. fio wants the value; here it may stand alone too.
+    Bool,
+    /// A whole number.
+    Whole,
+    /// Bytes, with a unit.
+    Size,
+    /// A duration, with a unit.
+    Time,
+    /// A number with a fraction.
+    Fraction,
+    /// How a file's name begins; alone it is the job's name.
+    Prefix,
+    /// Anything else, as this example has it.
+    Text(&'static str),
+}
+
+impl Form {
+    /// Whether the option may stand alone.
+    pub fn may_stand_alone(self) -> bool {
+        matches!(self, Form::Flag | Form::Bool | Form::Prefix)
+    }
+
+    /// A value that would do, for messages.
+    pub fn example(self) -> &'static str {
+        match self {
+            Form::Flag | Form::Bool | Form::Whole => "1",
+            Form::Size => "4k",
+            Form::Time => "60s",
+            Form::Fraction => "99.9",
+            Form::Prefix => "run1",
+            Form::Text(example) => example,
+        }
+    }
+
+    /// Its name in help.
+    pub fn name(self) -> &'static str {
+        match self {
+            Form::Flag => "flag",
+            Form::Bool => "0 or 1",
+            Form::Whole => "number",
+            Form::Size => "size",
+            Form::Time => "duration",
+            Form::Fraction => "number with a fraction",
+            Form::Prefix => "beginning of a name",
+            Form::Text(_) => "text",
+        }
+    }
+}
+
+const fn option(name: &'static str, form: Form, about: &'static str, set: Set) -> Definition {
+    Definition { name, aliases: &[], form, about, set }
+}
+
+impl Definition {
+    const fn also(mut self, aliases: &'static [&'static str]) -> Definition {
+        self.aliases = aliases;
+        self
+    }
+
+    fn has_name(&self, name: &str) -> bool {
+        self.name == name || self.aliases.contains(&name)
+    }
+
+    /// fio sorts a section's options before it reads them: units first, names of files last.
+    pub fn rank(&self) -> i32 {
+        match self.name {
+            "kb_base" | "unit_base" => -1,
+            "filename" | "filename_format" => 1,
+            _ => 0,
+        }
+    }
+}
+
+/// All options by subject.
+pub const SUBJECTS: [(&str, &[Definition]); 6] = [
+    ("Files, devices, engines", target::OPTIONS),
+    ("Directions, places, block sizes", pattern::OPTIONS),
+    ("Depth, rates, pauses", pace::OPTIONS),
+    ("Data, checking, durability", data::OPTIONS),
+    ("Clones, groups, start and end", course::OPTIONS),
+    ("Reports and logs", report::OPTIONS),
+];
+
+/// All options.
+pub fn all() -> impl Iterator<Item = &'static Definition> {
+    SUBJECTS.iter().flat_map(|(_, options)| options.iter())
+}
+
+/// The option of a name.
+pub fn find(name: &str) -> Option<&'static Definition> {
+    all().find(|definition| definition.has_name(name))
+}
+
+/// What to use in place of an option that fio has and we do not.
+pub fn instead_of(name: &str) -> Option<&'static str> {
+    missing::OPTIONS.iter().find(|(names, _)| names.contains(&name)).map(|(_, instead)| *instead)
+}
+
+/// The options that fio has and we do not, each with what to use in its place.
+pub fn missing() -> impl Iterator<Item = (&'static str, &'static str)> {
+    missing::OPTIONS.iter().flat_map(|(names, instead)| names.iter().map(move |name| (*name, *instead)))
+}
+
+/// The option whose name is nearest to what was typed: by slips of the finger, or else by its beginning.
+pub fn nearest_to(typed: &str) -> Option<String> {
+    let names = || all().flat_map(|definition| std::iter::once(&definition.name).chain(definition.aliases)).copied();
+    let by_beginning = || names().find(|name| typed.len() >= 3 && name.starts_with(typed));
+    nearest::to(typed, names()).or_else(by_beginning).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn each_name_stands_once() {
+        let mut seen = BTreeSet::new();
+        let ours = all().flat_map(|d| std::iter::once(&d.name).chain(d.aliases)).copied();
+        for name in ours.chain(missing().map(|(name, _)| name)) {
+            assert!(seen.insert(name), "{name} stands twice");
+        }
+    }
+
+    #[test]
+    fn the_nearest_is_found() {
+        assert_eq!(nearest_to("iodepht").as_deref(), Some("iodepth"));
+        assert_eq!(nearest_to("bss").as_deref(), Some("bs"));
+        assert_eq!(nearest_to("thinktim").as_deref(), Some("thinktime"));
+        assert_eq!(nearest_to("qqqqqq"), None);
+    }
+
+    /// An example that a message shows must be a value that the option takes.
+    #[test]
+    fn examples_are_values() {
+        for definition in all() {
+            let value = Value::new(definition.form.example(), crate::dialect::Dialect::default());
+            let set = (definition.set)(&mut Options::default(), value);
+            assert_eq!(set, Ok(()), "{}={}", definition.name, definition.form.example());
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! Options of what is written, of checking it, and of making it durable.
+
+use super::{Definition, Form, option};
+use crate::options::Options;
+use crate::value::Value;
+use workload::job::{Forgive, Hash, Pattern};
+
+pub(super) const OPTIONS: &[Definition] = &[
+    option("zero_buffers", Form::Flag, "writes zeroes", |o, v| {
+        o.data.zero = v.flag()?;
+        Ok(())
+    }),
+    option("refill_buffers", Form::Flag, "fills the buffer anew for each write", |o, v| {
+        o.data.content.refill = v.flag()?;
+        Ok(())
+    }),
+    option("scramble_buffers", Form::Bool, "changes a few bytes of a buffer that is used again", |o, v| {
+        o.data.content.scramble = v.flag()?;
+        Ok(())
+    }),
+    option("buffer_pattern", Form::Text("0xdeadbeef"), "bytes that are written over and over", |o, v| {
+        o.data.pattern = Some(pattern(v)?);
+        Ok(())
+    }),
+    option("buffer_compress_percentage", Form::Whole, "how many of a hundred bytes a compressor can save", |o, v| {
+        o.data.content.compress_percent = Some(v.percent()?);
+        Ok(())
+    }),
+    option("buffer_compress_chunk", Form::Size, "the part in which compressibility is met", |o, v| {
+        o.data.content.compress_chunk = v.count(0)?;
+        Ok(())
+    }),
+    option("dedupe_percentage", Form::Whole, "how many of a hundred blocks are copies of earlier ones", |o, v| {
+        o.data.content.dedupe_percent = Some(v.percent()?);
+        Ok(())
+    }),
+    option("dedupe_mode", Form::Text("repeat"), "which earlier block a copy is of", |_, v| {
+        match v.choice(&[("repeat", true), ("working_set", false)])? {
+            true => Ok(()),
+            false => Err("working_set is not there; repeat (the default) meets the same percentage".into()),
+        }
+    }),
+    option("verify", Form::Text("crc32c"), "how what is read back is checked", verify),
+    option("do_verify", Form::Bool, "reads back after writing", |o, v| {
+        o.data.verify_not_now = !v.flag()?;
+        Ok(())
+    }),
+    option("verify_pattern", Form::Text("0xff%o"), "the bytes that verify=pattern writes and checks", |o, v| {
+        o.data.verify_pattern = Some(pattern(v)?);
+        Ok(())
+    }),
+    option("verify_interval", Form::Size, "each so many bytes of a block have a header of their own", |o, v| {
+        o.data.verify_interval = v.count(HEADER_BYTES_MIN)?;
+        Ok(())
+    }),
+    option("verify_only", Form::Flag, "checks what an earlier run wrote, and writes nothing", |o, v| {
+        o.data.verify_only = v.flag()?;
+        Ok(())
+    }),
+    option("verify_fatal", Form::Bool, "the first mismatch ends the job", |o, v| {
+        o.data.verify_fatal = v.flag()?;
+        Ok(())
+    }),
+    option("verify_backlog", Form::Whole, "checks after so many writes already", |o, v| {
+        o.data.verify_backlog = v.whole(0, u64::MAX)?;
+        Ok(())
+    }),
+    option("verify_async", Form::Whole, "threads that check", |o, v| {
+        if v.count(0)? > 0 {
+            o.note("verify_async has no effect: the thread that reads a block checks it");
+        }
+        Ok(())
+    }),
+    option("verify_dump", Form::Bool, "dumps both blocks of a mismatch", |o, v| {
+        if v.flag()? {
+            o.note("verify_dump has no effect: the report names offset, expected and found");
+        }
+        Ok(())
+    }),
+    option("verify_state_save", Form::Bool, "leaves a file that says how far writing came", |o, v| {
+        if v.flag()? {
+            o.note("verify_state_save has no effect: each block's header says which run and pass wrote it");
+        }
+        Ok(())
+    }),
+    option("serialize_overlap", Form::Bool, "requests in flight do not touch the same block", |o, v| {
+        if v.flag()? {
+            o.note("serialize_overlap has no effect: a verified job never has two requests on one block in flight");
+        }
+        Ok(())
+    }),
+    option("fsync", Form::Whole, "fsync after so many writes", |o, v| {
+        o.data.flushes.fsync_every = v.count(0)?;
+        Ok(())
+    }),
+    option("fdatasync", Form::Whole, "fdatasync after so many writes", |o, v| {
+        o.data.flushes.fdatasync_every = v.count(0)?;
+        Ok(())
+    }),
+    option("end_fsync", Form::Bool, "fsync when the writes are done", |o, v| {
+        o.data.flushes.at_end = v.flag()?;
+        Ok(())
+    }),
+    option("fsync_on_close", Form::Bool, "fsync when a file is closed", |o, v| {
+        o.data.flushes.on_close = v.flag()?;
+        Ok(())
+    }),
+    option("continue_on_error", Form::Text("io"), "which failures a job goes on after", |o, v| {
+        let of = |read, write, verify| Forgive { read, write, verify };
+        let words = [
+            ("none", of(false, false, false)),
+            ("0", of(false, false, false)),
+            ("read", of(true, false, false)),
+            ("write", of(false, true, false)),
+            ("io", of(true, true, false)),
+            ("verify", of(false, false, true)),
+            ("all", of(true, true, true)),
+            ("1", of(true, true, true)),
+            ("", of(true, true, true)),
+        ];
+        o.data.forgive = v.choice(&words)?;
+        Ok(())
+    }),
+];
+
+/// A verification header is never smaller than this; fio's own least interval is 80 bytes, of which we take the next
+/// power of two.
+const HEADER_BYTES_MIN: u32 = 128;
+
+fn verify(o: &mut Options, v: Value<'_>) -> Result<(), String> {
+    o.notes.retain(|note| !note.starts_with("verify="));
+    let (hash, note) = match v.text() {
+        "0" => (None, ""),
+        "crc32c" | "crc32c-intel" => (Some(Hash::Crc32c), ""),
+        "xxhash" => (Some(Hash::Xxhash64), ""),
+        "meta" | "null" => (Some(Hash::Header), "the header of each block is checked, its data is not"),
+        "pattern" => (Some(Hash::Pattern(Pattern::default())), ""),
+        "crc32" | "crc16" | "crc7" | "crc64" => (Some(Hash::Crc32c), "checked by crc32c, which finds at least as much"),
+        "md5" | "sha1" | "sha256" | "sha512" | "sha3-224" | "sha3-256" | "sha3-384" | "sha3-512" => {
+            return Err(
+                "is not there; write crc32c or xxhash, which find damage as surely as long as nobody forges it".into(),
+            );
+        }
+        _ => return Err("must be one of crc32c, xxhash, pattern, meta, 0".into()),
+    };
+    if !note.is_empty() {
+        o.note(format!("verify={}: {note}", v.text()));
+    }
+    o.data.verify = hash;
+    Ok(())
+}
+
+/// fio's own limit.
+const PATTERN_BYTES_MAX: usize = 512;
+
+/// A pattern: a decimal or hexadecimal number, `"text"`, `%o` for the block's offset, or several in a row.
+fn pattern(v: Value<'_>) -> Result<Pattern, String> {
+    let mut rest = v.text();
+    let mut pattern = Pattern::default();
+    while !rest.is_empty() {
+        rest = if let Some(behind) = rest.strip_prefix("%o") {
+            pattern.offsets_at.push(pattern.bytes.len() as u32);
+            pattern.bytes.extend([0; 8]);
+            behind
+        } else if let Some(text) = rest.strip_prefix('"') {
+            let (text, behind) = text.split_once('"').ok_or("a text in a pattern ends with a quotation mark")?;
+            pattern.bytes.extend(text.as_bytes());
+            behind
+        } else if let Some(hex) = rest.strip_prefix("0x").or_else(|| rest.strip_prefix("0X")) {
+            let end = hex.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(hex.len());
+            pattern.bytes.extend(hexadecimal(&hex[..end])?);
+            &hex[end..]
+        } else {
+            let end = rest.find(|c: char| !c.is_ascii_digit() && c != '-').unwrap_or(rest.len());
+            pattern.bytes.extend(decimal(&rest[..end])?);
+            &rest[end..]
+        };
+        if pattern.bytes.len() > PATTERN_BYTES_MAX {
+            return Err(format!("a pattern has at most {PATTERN_BYTES_MAX} bytes"));
+        }
+    }
+    if pattern.bytes.is_empty() { Err("a pattern needs a byte at least, as in 0xff".into()) } else { Ok(pattern) }
+}
+
+/// The bytes of `deadbeef`, first digit first; an odd first digit is a byte of its own.
+fn hexadecimal(digits: &str) -> Result<Vec<u8>, String> {
+    if digits.is_empty() {
+        return Err("a hexadecimal pattern needs digits behind 0x".into());
+    }
+    let odd = digits.len() % 2;
+    let (first, pairs) = digits.split_at(odd);
+    let digit = |c: u8| (c as char).to_digit(16).unwrap_or(0) as u8;
+    let first = first.bytes().map(digit);
+    Ok(first.chain(pairs.as_bytes().chunks(2).map(|pair| digit(pair[0]) << 4 | digit(pair[1]))).collect())
+}
+
+/// The bytes of a number, smallest first, as a 32-bit machine holds it without its leading zeroes.
+fn decimal(digits: &str) -> Result<Vec<u8>, String> {
+    let wrong = || format!("{digits:?} is no pattern; write 0xff, a number of up to 32 bits, \"text\" or %o");
+    let number: i64 = digits.parse().map_err(|_| wrong())?;
+    let number = u32::try_from(number).or_else(|_| i32::try_from(number).map(|n| n as u32)).map_err(|_| wrong())?;
+    let bytes = number.to_le_bytes();
+    let used = 4 - bytes.iter().rev().take_while(|byte| **byte == 0).count();
+    Ok(bytes[..used.max(1)].to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dialect::Dialect;
+
+    #[test]
+    fn patterns() {
+        let read = |text| pattern(Value::new(text, Dialect::default()));
+        let bytes = |bytes: &[u8]| Ok(Pattern { bytes: bytes.to_vec(), offsets_at: Vec::new() });
+        assert_eq!(read("0xdeadbeef"), bytes(&[0xde, 0xad, 0xbe, 0xef]));
+        assert_eq!(read("0xabc"), bytes(&[0x0a, 0xbc]));
+        assert_eq!(read("255"), bytes(&[255]));
+        assert_eq!(read("-1"), bytes(&[255; 4]));
+        assert_eq!(read("\"abc\"0x00"), bytes(&[b'a', b'b', b'c', 0]));
+        let with_offset = Pattern { bytes: [&[0xff][..], &[0; 8]].concat(), offsets_at: vec![1] };
+        assert_eq!(read("0xff%o"), Ok(with_offset));
+        for wrong in ["", "0x", "abc", "\"abc", "99999999999", "1-", &"0xff".repeat(600)] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Options of when a job asks: depth, rates, pauses, latency searches.
+
+use super::{Definition, Form, option};
+use crate::duration::Bare;
+use crate::options::Triple;
+use crate::value::Value;
+
+pub(super) const OPTIONS: &[Definition] = &[
+    option("iodepth", Form::Whole, "requests in flight of each clone", |o, v| {
+        o.pace.depth = v.whole(1, DEPTH_MAX)? as u32;
+        Ok(())
+    }),
+    option(
+        "iodepth_batch",
+        Form::Whole,
+        "requests made together once the depth was reached; 0 is the depth",
+        |o, v| {
+            o.pace.submit_batch = v.whole(0, DEPTH_MAX)? as u32;
+            Ok(())
+        },
+    )
+    .also(&["iodepth_batch_submit"]),
+    option("iodepth_batch_complete_min", Form::Whole, "ends awaited at once; 0 only looks", |o, v| {
+        o.pace.complete_least = v.whole(0, DEPTH_MAX)? as u32;
+        Ok(())
+    })
+    .also(&["iodepth_batch_complete"]),
+    option(
+        "iodepth_batch_complete_max",
+        Form::Whole,
+        "most ends taken at once; seawall takes all that are there",
+        |o, v| {
+            v.whole(0, DEPTH_MAX)?;
+            o.note("iodepth_batch_complete_max has no effect: all ends that are there are taken at once");
+            Ok(())
+        },
+    ),
+    option("iodepth_low", Form::Whole, "once the depth was reached, waits until so few are in flight", |o, v| {
+        let low = v.whole(0, DEPTH_MAX)? as u32;
+        o.pace.refill_below = (low > 0).then_some(low);
+        Ok(())
+    }),
+    option("io_submit_mode", Form::Text("inline"), "who makes requests", |o, v| {
+        if v.choice(&[("inline", false), ("offload", true)])? {
+            o.note("io_submit_mode=offload has no effect: a rate never waits for what is in flight here");
+        }
+        Ok(())
+    }),
+    option("rate", Form::Size, "bytes a second of each clone: reads,writes,trims", |o, v| {
+        o.pace.rate = rates(v)?;
+        Ok(())
+    }),
+    option("rate_iops", Form::Whole, "requests a second of each clone: reads,writes,trims", |o, v| {
+        o.pace.rate_iops = rates(v)?;
+        Ok(())
+    }),
+    option("rate_min", Form::Size, "bytes a second that each clone must reach, or it fails", |o, v| {
+        o.pace.rate_min = rates(v)?;
+        Ok(())
+    })
+    .also(&["ratemin"]),
+    option("rate_iops_min", Form::Whole, "requests a second that each clone must reach, or it fails", |o, v| {
+        o.pace.rate_iops_min = rates(v)?;
+        Ok(())
+    }),
+    option(
+        "rate_cycle",
+        Form::Time,
+        "the time over which rate_min is looked at; a bare number is milliseconds",
+        |o, v| {
+            o.pace.rate_cycle = v.span(Bare::Millis)?;
+            Ok(())
+        },
+    )
+    .also(&["ratecycle"]),
+    option("rate_process", Form::Text("poisson"), "how a rate's requests are spread over time", |o, v| {
+        o.pace.poisson = v.choice(&[("linear", false), ("poisson", true)])?;
+        Ok(())
+    }),
+    option("rate_ignore_thinktime", Form::Bool, "what a rate missed in a pause is not made up for", |o, v| {
+        o.pace.think.forgets_rate = v.flag()?;
+        Ok(())
+    }),
+    option("thinktime", Form::Time, "a pause after some requests; a bare number is microseconds", |o, v| {
+        o.pace.think.time = v.span(Bare::Micros)?;
+        Ok(())
+    }),
+    option("thinktime_spin", Form::Time, "the part of a pause that keeps the processor busy", |o, v| {
+        o.pace.think.spin = v.span(Bare::Micros)?;
+        Ok(())
+    }),
+    option("thinktime_blocks", Form::Whole, "requests between pauses", |o, v| {
+        o.pace.think.every = v.count(1)?;
+        Ok(())
+    }),
+    option(
+        "thinktime_blocks_type",
+        Form::Text("issue"),
+        "whether requests count when made or when they end",
+        |o, v| {
+            o.pace.think.by_issue = v.choice(&[("complete", false), ("issue", true)])?;
+            Ok(())
+        },
+    ),
+    option("thinktime_iotime", Form::Time, "time of requests between pauses; a bare number is seconds", |o, v| {
+        o.pace.think.work_time = v.span(Bare::Seconds)?;
+        Ok(())
+    }),
+    option("latency_target", Form::Time, "looks for the highest depth that keeps it; bare: microseconds", |o, v| {
+        o.pace.search.target = v.span(Bare::Micros)?;
+        Ok(())
+    }),
+    option("latency_window", Form::Time, "how long each depth is tried; a bare number is microseconds", |o, v| {
+        o.pace.search.window = v.span(Bare::Micros)?;
+        Ok(())
+    }),
+    option("latency_percentile", Form::Fraction, "how many of a hundred requests must keep it", |o, v| {
+        o.pace.search.percent = v.fraction()?;
+        match o.pace.search.percent {
+            percent if percent > 0.0 && percent <= 100.0 => Ok(()),
+            _ => Err("lies above 0 and is at most 100".into()),
+        }
+    }),
+    option("latency_run", Form::Bool, "goes on at the depth that was found", |o, v| {
+        o.pace.search.goes_on = v.flag()?;
+        Ok(())
+    }),
+    option("max_latency", Form::Time, "a request that takes longer ends the job; bare: microseconds", |o, v| {
+        let most = v.span(Bare::Micros)?;
+        o.pace.latency_most = (most > block::Span::ZERO).then_some(most);
+        Ok(())
+    }),
+];
+
+/// The most requests in flight of one job: two rings of the kernel's largest size.
+const DEPTH_MAX: u64 = 65_536;
+
+/// Rates; 0 is none, as in fio.
+fn rates(v: Value<'_>) -> Result<Triple<u64>, String> {
+    let given = v.triple(|v| v.whole(0, u64::MAX))?;
+    Ok(Triple::from_fn(|direction| given[direction].filter(|rate| *rate > 0)))
+}

@@ -1,0 +1,250 @@
+//! Options of what a job talks to: files, devices, engines, sizes.
+
+use super::{Definition, Form, option};
+use crate::options::{Engine, Options};
+use crate::value::Value;
+use workload::job::{FileOrder, Turns, WriteSync};
+
+pub(super) const OPTIONS: &[Definition] = &[
+    option(
+        "name",
+        Form::Text("reader"),
+        "the job's name in reports, and on the command line the start of a job",
+        |o, v| {
+            o.name = Some(v.text().to_owned());
+            Ok(())
+        },
+    ),
+    option("description", Form::Text("nightly"), "a text that the report repeats", |o, v| {
+        o.description = Some(v.text().to_owned());
+        Ok(())
+    }),
+    option("filename", Form::Text("/data/a:/data/b"), "files or devices, shared by all clones", |o, v| {
+        o.target.filename = Some(v.text().to_owned());
+        Ok(())
+    }),
+    option("directory", Form::Text("/data"), "folders that files stand in; clones take turns", |o, v| {
+        o.target.directory = Some(v.text().to_owned());
+        Ok(())
+    }),
+    option("filename_format", Form::Text("$jobname.$jobnum.$filenum"), "how files without a name are named", |o, v| {
+        if v.text().contains("$clientuid") {
+            return Err("$clientuid belongs to fio's client mode, which seawall does not have".into());
+        }
+        o.target.filename_format = v.text().to_owned();
+        Ok(())
+    }),
+    option("nrfiles", Form::Whole, "files of each clone", |o, v| {
+        o.target.nrfiles = v.whole(1, crate::options::FILES_MAX)? as u32;
+        Ok(())
+    })
+    .also(&["nr_files"]),
+    option("openfiles", Form::Whole, "files open at a time; seawall opens all", |o, v| {
+        v.count(0)?;
+        o.note("openfiles has no effect: all files of a job stay open");
+        Ok(())
+    }),
+    option("file_service_type", Form::Text("roundrobin:4"), "which file is next, and for how many requests", order),
+    option("ioengine", Form::Text("io_uring"), "how requests are made", engine),
+    option("uri", Form::Text("nbd+unix:///disk?socket=s"), "the NBD export of ioengine=nbd", |o, v| {
+        o.target.uri = Some(v.text().to_owned());
+        Ok(())
+    }),
+    option("read_iolog", Form::Text("trace.log"), "runs a recording again: fio's iolog, or blktrace's dump", |o, v| {
+        o.target.read_iolog = Some(v.text().to_owned());
+        Ok(())
+    }),
+    option("replay_no_stall", Form::Bool, "leaves the recording's times aside", |o, v| {
+        o.target.playing.no_stall = v.flag()?;
+        Ok(())
+    }),
+    option("replay_time_scale", Form::Whole, "speed of the recording in percent: 200 is twice as fast", |o, v| {
+        o.target.playing.speed_percent = v.whole(1, 1_000_000)? as u32;
+        Ok(())
+    }),
+    option("replay_redirect", Form::Text("/dev/sdx"), "all of the recording goes to this file or device", |o, v| {
+        o.target.replay_redirect = Some(v.text().to_owned());
+        Ok(())
+    }),
+    option("replay_scale", Form::Whole, "the recording's offsets are divided by this", |o, v| {
+        o.target.playing.scale = v.whole(1, u64::MAX)?;
+        Ok(())
+    }),
+    option("replay_align", Form::Size, "the recording's offsets are rounded down to a multiple of this", |o, v| {
+        o.target.playing.align = v.size()?;
+        Ok(())
+    }),
+    option("direct", Form::Bool, "past the page cache (O_DIRECT)", |o, v| {
+        o.target.direct = v.flag()?;
+        Ok(())
+    }),
+    option("buffered", Form::Bool, "through the page cache, the opposite of direct", |o, v| {
+        o.target.direct = !v.flag()?;
+        Ok(())
+    }),
+    option("sync", Form::Text("dsync"), "each write is durable before it ends", |o, v| {
+        let words = [
+            ("none", WriteSync::None),
+            ("0", WriteSync::None),
+            ("sync", WriteSync::All),
+            ("1", WriteSync::All),
+            ("dsync", WriteSync::Data),
+        ];
+        o.target.write_sync = v.choice(&words)?;
+        Ok(())
+    }),
+    option("size", Form::Size, "bytes of a job's region over all of its files, and what it moves once", |o, v| {
+        o.target.size = Some(v.amount()?);
+        Ok(())
+    }),
+    option("io_size", Form::Size, "bytes to move, where that is not the size of the region", |o, v| {
+        o.course.ending.amount = Some(v.amount()?);
+        Ok(())
+    })
+    .also(&["io_limit"]),
+    option("filesize", Form::Text("4m-16m"), "bytes of each file, or a range to draw them from", |o, v| {
+        o.target.filesize = Some(v.range(Value::size)?);
+        Ok(())
+    }),
+    option("offset", Form::Size, "where the region starts in each file", |o, v| {
+        o.target.offset = v.amount()?;
+        Ok(())
+    })
+    .also(&["fileoffset"]),
+    option("offset_increment", Form::Size, "how far each clone's region starts behind the one before", |o, v| {
+        o.target.offset_increment = v.amount()?;
+        Ok(())
+    }),
+    option("offset_align", Form::Size, "an offset in percent is rounded down to this", |o, v| {
+        o.target.offset_align = v.size()?;
+        Ok(())
+    }),
+    option("fallocate", Form::Text("native"), "whether space is taken ahead", |o, v| {
+        let words =
+            [("none", false), ("0", false), ("truncate", false), ("native", true), ("posix", true), ("1", true)];
+        if v.text() == "keep" {
+            return Err("keep (space without size) is not there; write none, native or posix".into());
+        }
+        o.target.layout.allocate = v.choice(&words)?;
+        Ok(())
+    }),
+    option("overwrite", Form::Bool, "files for writing are filled before the run", |o, v| {
+        o.target.layout.overwrite = v.flag()?;
+        Ok(())
+    }),
+    option("create_only", Form::Bool, "lays files out and runs nothing", |o, v| {
+        o.target.layout.only = v.flag()?;
+        Ok(())
+    }),
+    option("allow_file_create", Form::Bool, "files that are missing are made", |o, v| {
+        o.target.layout.create = v.flag()?;
+        Ok(())
+    }),
+    option("create_serialize", Form::Bool, "lays files out one after the other", |o, v| {
+        v.flag()?;
+        o.note("create_serialize has no effect: files are laid out one after the other");
+        Ok(())
+    }),
+    option("create_fsync", Form::Bool, "flushes a file after it was laid out", |_, v| match v.flag()? {
+        true => Ok(()),
+        false => Err("a file that was laid out is always flushed, so that its write-back is not measured".into()),
+    }),
+    option("allow_mounted_write", Form::Bool, "fio's leave to write to mounted devices", |o, v| match v.flag()? {
+        false => Ok(()),
+        true => {
+            o.note("allow_mounted_write=1 has no effect: name what may be destroyed with --destroy-data=NAME");
+            Ok(())
+        }
+    }),
+    option("invalidate", Form::Bool, "drops the page cache of the files at the start", |o, v| {
+        o.target.layout.invalidate = v.flag()?;
+        Ok(())
+    }),
+    option("pre_read", Form::Bool, "reads all files into the page cache before the run", |o, v| {
+        o.target.layout.read_ahead = v.flag()?;
+        Ok(())
+    }),
+    option("unlink", Form::Bool, "removes the files at the end", |o, v| {
+        o.target.layout.unlink = v.flag()?;
+        Ok(())
+    }),
+    option("fadvise_hint", Form::Text("1"), "tells the kernel the pattern", |o, v| {
+        v.choice(&[("0", ()), ("1", ()), ("random", ()), ("sequential", ())])?;
+        o.note("fadvise_hint has no effect: seawall gives the kernel no advice on read-ahead");
+        Ok(())
+    }),
+];
+
+fn order(o: &mut Options, v: Value<'_>) -> Result<(), String> {
+    let mut parts = v.text().split(':');
+    let rule = parts.next().unwrap_or_default();
+    // zipf, pareto and normal have their own number in the middle.
+    let skewed = matches!(rule, "zipf" | "pareto" | "normal" | "gauss");
+    let parameter = if skewed { parts.next() } else { None };
+    let parameter = parameter.map(|text| v.part(text).fraction()).transpose()?;
+    let requests_each = parts.next().map(|text| v.part(text).count(1)).transpose()?.unwrap_or(1);
+    let turns = match rule {
+        "roundrobin" => Turns::RoundRobin,
+        "sequential" => Turns::Sequential,
+        "random" => Turns::Random,
+        "zipf" => Turns::Zipf { theta: super::pattern::theta(parameter.unwrap_or(1.1))? },
+        "pareto" => Turns::Pareto { h: super::pattern::share(parameter.unwrap_or(0.2))? },
+        "normal" | "gauss" => {
+            Turns::Normal { deviation_percent: super::pattern::deviation(parameter.unwrap_or(50.0))? }
+        }
+        _ => return Err("must be one of roundrobin, sequential, random, zipf:T, pareto:H, normal:D".into()),
+    };
+    o.target.order = FileOrder { turns, requests_each };
+    Ok(())
+}
+
+/// fio's engines, what each becomes here, and what the user should know of it.
+const ENGINES: [(&str, Engine, &str); 11] = [
+    ("psync", Engine::Sync, ""),
+    ("sync", Engine::Sync, ""),
+    ("pvsync", Engine::Sync, "one system call a request, without a vector"),
+    ("pvsync2", Engine::Sync, "one system call a request, without a vector"),
+    ("vsync", Engine::Sync, "one system call a request; neighbouring requests are not joined"),
+    ("io_uring", Engine::Uring, ""),
+    ("libaio", Engine::Uring, "io_uring in its place, with the same depth"),
+    ("posixaio", Engine::Uring, "io_uring in its place, with the same depth"),
+    ("aio", Engine::Uring, "io_uring in its place, with the same depth"),
+    ("null", Engine::Null, ""),
+    ("nbd", Engine::Nbd, ""),
+];
+
+/// fio's engines that are not here, and what is nearest to each.
+const ENGINES_MISSING: &[(&[&str], &str)] = &[
+    (&["mmap", "splice", "falloc", "ftruncate", "e4defrag"], "the nearest is psync"),
+    (
+        &["rbd", "rados", "http", "nfs", "libiscsi", "libhdfs", "gfapi", "gfapi_async"],
+        "the nearest is nbd, on an export of it",
+    ),
+    (
+        &["sg", "io_uring_cmd", "libblkio", "libzbc", "xnvme"],
+        "the nearest is io_uring with direct=1 on the block device",
+    ),
+    (&["pmemblk", "dev-dax", "libpmem", "mtd"], "the nearest is psync with direct=1"),
+    (
+        &["filecreate", "filestat", "filedelete", "dircreate", "dirstat", "dirdelete"],
+        "operations on names are not measured",
+    ),
+    (&["cpuio", "net", "netsplice", "rdma", "exec", "cuda"], "it does not measure storage"),
+    (&["external"], "engines cannot be loaded"),
+];
+
+fn engine(o: &mut Options, v: Value<'_>) -> Result<(), String> {
+    let words: Vec<(&str, (Engine, &str))> =
+        ENGINES.iter().map(|(name, engine, note)| (*name, (*engine, *note))).collect();
+    let missing = ENGINES_MISSING.iter().find(|(names, _)| names.contains(&v.text()));
+    if let Some((_, instead)) = missing {
+        return Err(format!("fio has this engine and seawall does not; {instead}"));
+    }
+    let (engine, note) = v.choice(&words)?;
+    o.notes.retain(|note| !note.starts_with("ioengine="));
+    if !note.is_empty() {
+        o.note(format!("ioengine={}: {note}", v.text()));
+    }
+    (o.target.engine, o.target.engine_name) = (engine, v.text().to_owned());
+    Ok(())
+}

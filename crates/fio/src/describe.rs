@@ -1,0 +1,286 @@
+//! The plan in plain language, before anything runs: what each job will do, with what was typed read back in words.
+
+use crate::duration::say;
+use crate::invocation::Invocation;
+use crate::job::Job;
+use crate::options::{Blocks, Engine, Options, Ways};
+use block::{Bytes, Span};
+use stats::{Direction, PerDirection};
+use workload::job::{Amount, Distribution, Hash, WriteSync};
+
+impl Invocation {
+    /// One line for each job, its clones together, and where there are stages a line for each stage.
+    pub fn describe(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        let stages = self.jobs.last().map_or(0, |job| job.stage);
+        let mut last = None;
+        for job in self.jobs.iter().filter(|job| job.number == 0) {
+            if stages > 0 && last != Some(job.stage) {
+                lines.push(format!("stage {} of {}:", job.stage + 1, stages + 1));
+                last = Some(job.stage);
+            }
+            lines.push(job.describe());
+        }
+        lines
+    }
+}
+
+impl Job {
+    /// The job and its clones in a sentence.
+    pub fn describe(&self) -> String {
+        let options = &self.options;
+        let clones = match options.course.numjobs {
+            1 => String::new(),
+            n => format!("{n} clones, each "),
+        };
+        if let Some(recording) = &options.target.read_iolog {
+            return format!("{}: {clones}{}; {}", self.name, recorded(options, recording), depth(options));
+        }
+        let mut parts = vec![format!("{clones}{}", kind(options))];
+        parts.push(format!("blocks of {}", self.blocks()));
+        parts.extend(spread(options));
+        parts.push(self.region());
+        parts.push(depth(options));
+        parts.extend(pace(options));
+        parts.extend(durability(options));
+        parts.extend(checks(options));
+        parts.push(ending(options));
+        parts.extend(seed(options));
+        format!("{}: {}", self.name, parts.join("; "))
+    }
+
+    fn blocks(&self) -> String {
+        let pattern = &self.options.pattern;
+        let used = used(&self.options);
+        let said: Vec<String> = used.iter().map(|direction| sizes(pattern.blocks[*direction].as_ref())).collect();
+        if said.iter().all(|text| *text == said[0]) {
+            return said[0].clone();
+        }
+        let named = used.iter().zip(said).map(|(direction, text)| format!("{text} for {}s", direction.name()));
+        named.collect::<Vec<_>>().join(" and ")
+    }
+
+    fn region(&self) -> String {
+        let target = &self.options.target;
+        let size = match (target.size, target.filesize) {
+            (Some(Amount::Bytes(bytes)), _) => format!("{bytes} of "),
+            (Some(Amount::Percent(percent)), _) => format!("{percent} % of "),
+            (None, Some((least, most))) if least == most => format!("{} each of ", Bytes(least)),
+            (None, Some((least, most))) => format!("{} to {} each of ", Bytes(least), Bytes(most)),
+            (None, None) => "all of ".into(),
+        };
+        let offset = match target.offset {
+            Amount::Bytes(Bytes(0)) => String::new(),
+            Amount::Bytes(bytes) => format!(" from {bytes} on"),
+            Amount::Percent(percent) => format!(" from {percent} % on"),
+        };
+        let cache = if target.direct { ", past the page cache" } else { "" };
+        match target.engine {
+            Engine::Null => format!("{size}nothing at all (null)"),
+            Engine::Nbd => format!("{size}{}{offset}", target.uri.as_deref().unwrap_or("an NBD export")),
+            Engine::Sync | Engine::Uring => {
+                let paths = self.paths();
+                let names = match &paths[..] {
+                    [] => "no file".to_owned(),
+                    [one] if self.options.course.numjobs > 1 && target.filename.is_none() => {
+                        format!("a file each ({one} …)")
+                    }
+                    [one] => one.clone(),
+                    [first, .., last] => format!("{} files, {first} to {last}", paths.len()),
+                };
+                let shared = self.options.course.numjobs > 1 && target.filename.is_some();
+                format!("{size}{names}{}{offset}{cache}", if shared { ", shared by all clones" } else { "" })
+            }
+        }
+    }
+}
+
+/// The directions that occur.
+fn used(options: &Options) -> Vec<Direction> {
+    match options.pattern.kind.ways {
+        Ways::Only(direction) => vec![direction],
+        Ways::ReadWrite => vec![Direction::Read, Direction::Write],
+        Ways::TrimWrite => vec![Direction::Trim, Direction::Write],
+    }
+}
+
+/// A recording that is run again, how fast, and where.
+fn recorded(options: &Options, recording: &str) -> String {
+    let speed = match options.target.playing {
+        playing if playing.no_stall => "as fast as it goes".to_owned(),
+        playing if playing.speed_percent == 100 => "at its own times".to_owned(),
+        playing => format!("at {} % of its speed", playing.speed_percent),
+    };
+    let place =
+        options.target.replay_redirect.as_ref().map_or(String::new(), |place| format!(", all of it on {place}"));
+    format!("the recording {recording} again, {speed}{place}")
+}
+
+fn kind(options: &Options) -> String {
+    let pattern = &options.pattern;
+    let order = match (pattern.kind.random, pattern.more) {
+        (true, Some(run)) if pattern.identical => format!("random, each place {run} times,"),
+        (true, Some(run)) => format!("random, {run} in a row,"),
+        (true, None) => "random".into(),
+        (false, Some(hole)) if hole < 0 => format!("backwards (steps of {})", Bytes(hole.unsigned_abs())),
+        (false, Some(hole)) => format!("sequential with gaps of {}", Bytes(hole.unsigned_abs())),
+        (false, None) => "sequential".into(),
+    };
+    let ways = match pattern.kind.ways {
+        Ways::Only(direction) => format!("{}s", direction.name()),
+        Ways::ReadWrite => format!("reads and writes, {} : {}", pattern.read_percent, 100 - pattern.read_percent),
+        Ways::TrimWrite => "trims, each followed by a write".into(),
+    };
+    format!("{order} {ways}")
+}
+
+fn sizes(blocks: Option<&Blocks>) -> String {
+    match blocks {
+        None => Bytes(4096).to_string(),
+        Some(Blocks::Fixed(size)) => Bytes(*size).to_string(),
+        Some(Blocks::Range(least, most)) => format!("{} to {}", Bytes(*least), Bytes(*most)),
+        Some(Blocks::Split(parts)) => {
+            let said = parts.iter().map(|(size, percent)| format!("{} ({percent} %)", Bytes(*size)));
+            said.collect::<Vec<_>>().join(", ")
+        }
+    }
+}
+
+fn spread(options: &Options) -> Option<String> {
+    if !options.pattern.kind.random {
+        return None;
+    }
+    let way = |distribution: &Distribution| match distribution {
+        Distribution::Uniform => None,
+        Distribution::Zipf { theta, .. } => Some(format!("places by zipf {theta}")),
+        Distribution::Pareto { h, .. } => Some(format!("places by pareto {h}")),
+        Distribution::Normal { deviation_percent, .. } => {
+            Some(format!("places around the middle, ±{deviation_percent} %"))
+        }
+        Distribution::Zoned(zones) => Some(format!("places in {} zones", zones.len())),
+    };
+    let PerDirection { read, write, .. } = &options.pattern.distribution;
+    way(read).or_else(|| way(write)).or_else(|| options.pattern.norandommap.then(|| "places may repeat".into()))
+}
+
+fn depth(options: &Options) -> String {
+    let (target, clones) = (&options.target, options.course.numjobs);
+    let depth = if target.engine == Engine::Sync { 1 } else { options.pace.depth };
+    let all = match clones {
+        1 => String::new(),
+        _ => format!(" each, {} in all", u64::from(depth) * u64::from(clones)),
+    };
+    format!("{depth} in flight{all} ({})", target.engine_name)
+}
+
+fn pace(options: &Options) -> Vec<String> {
+    let pace = &options.pace;
+    let mut said = Vec::new();
+    let spacing = if pace.poisson { ", at random times (poisson)" } else { "" };
+    let each = if options.course.numjobs > 1 { " for each clone" } else { "" };
+    let used = used(options);
+    let mut rate = |values: &PerDirection<Option<u64>>, unit: &dyn Fn(u64) -> String| {
+        let given = used.iter().filter_map(|direction| values[*direction].map(|value| (direction, value)));
+        let said_each: Vec<String> =
+            given.map(|(direction, value)| format!("{} of {}s", unit(value), direction.name())).collect();
+        if !said_each.is_empty() {
+            said.push(format!("due at {}{each}{spacing}", said_each.join(" and ")));
+        }
+    };
+    rate(&pace.rate, &|bytes| format!("{}/s", Bytes(bytes)));
+    rate(&pace.rate_iops, &|iops| format!("{iops} IOPS"));
+    if pace.think.time > Span::ZERO {
+        said.push(format!("a pause of {} after every {}", say(pace.think.time), requests(u64::from(pace.think.every))));
+    }
+    if pace.search.target > Span::ZERO {
+        let (target, percent) = (say(pace.search.target), pace.search.percent);
+        said.push(format!("looks for the highest depth with {percent} % within {target}"));
+    }
+    if let Some(most) = pace.latency_most {
+        said.push(format!("stops at a request above {}", say(most)));
+    }
+    said
+}
+
+fn requests(count: u64) -> String {
+    if count == 1 { "request".into() } else { format!("{count} requests") }
+}
+
+fn durability(options: &Options) -> Vec<String> {
+    let mut said = Vec::new();
+    let flushes = &options.data.flushes;
+    for (every, name) in [(flushes.fsync_every, "fsync"), (flushes.fdatasync_every, "fdatasync")] {
+        if every > 0 {
+            said.push(format!(
+                "{name} after every {}",
+                if every == 1 { "write".into() } else { format!("{every} writes") }
+            ));
+        }
+    }
+    if flushes.at_end {
+        said.push("fsync at the end".into());
+    }
+    match options.target.write_sync {
+        WriteSync::None => {}
+        WriteSync::Data => said.push("each write durable (O_DSYNC)".into()),
+        WriteSync::All => said.push("each write durable (O_SYNC)".into()),
+    }
+    said
+}
+
+fn checks(options: &Options) -> Option<String> {
+    let how = match options.data.verify.as_ref()? {
+        Hash::Crc32c => "crc32c",
+        Hash::Xxhash64 => "xxhash",
+        Hash::Header => "its header",
+        Hash::Pattern(_) => "its pattern",
+    };
+    Some(match (options.data.verify_only, options.data.verify_not_now) {
+        (true, _) => format!("checks what an earlier run wrote, by {how}"),
+        (_, true) => format!("written so that {how} can be checked later"),
+        _ => format!("what is read back is checked by {how}"),
+    })
+}
+
+/// Whoever repeats a run should know whether it asks for the same places again, which a cache may hold by then.
+fn seed(options: &Options) -> Option<String> {
+    let pattern = &options.pattern;
+    match (pattern.kind.random, pattern.repeat) {
+        (false, _) => None,
+        (true, true) => Some(format!("the same places at each run (seed {:#x})", pattern.seed)),
+        (true, false) => Some("other places at each run".into()),
+    }
+}
+
+fn ending(options: &Options) -> String {
+    let ending = &options.course.ending;
+    let mut said = Vec::new();
+    match (ending.runtime, ending.time_based) {
+        (Some(runtime), true) => said.push(format!("runtime {}", say(runtime))),
+        (Some(runtime), false) => said.push(format!("until its size is done, at most {}", say(runtime))),
+        (None, _) => said.push("until its size is done".to_owned()),
+    }
+    match ending.amount {
+        Some(Amount::Bytes(bytes)) => said.push(format!("{bytes} in all")),
+        Some(Amount::Percent(percent)) => said.push(format!("{percent} % in all")),
+        None => {}
+    }
+    if let Some(requests) = ending.requests {
+        said.push(format!("at most {requests} requests"));
+    }
+    if ending.loops > 1 {
+        said.push(format!("{} times", ending.loops));
+    }
+    if ending.ramp > Span::ZERO {
+        said.push(format!("the first {} not measured", say(ending.ramp)));
+    }
+    if options.course.steady.is_some() {
+        said.push(format!("or until steady over {}", say(options.course.steady_duration)));
+    }
+    let (least, most) = options.course.delay;
+    if most > Span::ZERO {
+        let delay = if least == most { say(least) } else { format!("{} to {}", say(least), say(most)) };
+        said.push(format!("starts after {delay}"));
+    }
+    said.join(", ")
+}

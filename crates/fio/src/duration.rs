@@ -1,0 +1,180 @@
+//! Durations as fio writes them: `60`, `10m`, `500ms`, `(2*30s)`; a bare number is in the unit of its option.
+//!
+//! fio takes the units us, ms, s, m, h, d (also usec and msec), in either case, and drops what it does not know: `5min` for a
+//! latency is 5 µs. That is refused here; `--strict-fio` copies fio.
+
+use crate::dialect::Dialect;
+use crate::{expression, number};
+use block::Span;
+
+/// What a bare number counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bare {
+    /// Seconds: runtime, ramp_time, startdelay.
+    Seconds,
+    /// Milliseconds: log_avg_msec.
+    Millis,
+    /// Microseconds: thinktime, latency_target, max_latency.
+    Micros,
+}
+
+impl Bare {
+    /// The nanoseconds of one.
+    pub fn nanos(self) -> u64 {
+        match self {
+            Bare::Seconds => 1_000_000_000,
+            Bare::Millis => 1_000_000,
+            Bare::Micros => 1_000,
+        }
+    }
+}
+
+/// The duration that `text` says.
+///
+/// # Errors
+/// The rule that the text breaks, with what to write instead.
+pub fn span(text: &str, bare: Bare, dialect: Dialect) -> Result<Span, String> {
+    let given = text.trim();
+    if given.starts_with('(') {
+        // In arithmetic fio counts a bare number in microseconds, whatever the option's own unit.
+        let nanos = expression::whole(given, |unit| factor(unit).map(|f| f as f64 / 1e3))?;
+        return Ok(Span::from_micros(nanos));
+    }
+    let (digits, unit) = number::split(given);
+    if digits.is_empty() {
+        return Err("is no duration; write a whole number with a unit, as in 60s, 500ms, 10m or 2h".into());
+    }
+    let number: u64 = digits.parse().map_err(|_| "is more than 2^64 - 1".to_owned())?;
+    let factor = match (unit, factor(unit)) {
+        ("", _) => bare.nanos(),
+        (_, Some(factor)) => factor,
+        (_, None) if dialect.strict_fio => bare.nanos(),
+        _ => return Err(correction(given, number, unit, bare)),
+    };
+    number.checked_mul(factor).map(Span::from_nanos).ok_or_else(|| "is more than 584 years".to_owned())
+}
+
+/// Nanoseconds of a unit.
+fn factor(unit: &str) -> Option<u64> {
+    Some(match unit.to_ascii_lowercase().as_str() {
+        "us" | "usec" => 1_000,
+        "ms" | "msec" => 1_000_000,
+        "s" => 1_000_000_000,
+        "m" => 60_000_000_000,
+        "h" => 3_600_000_000_000,
+        "d" => 86_400_000_000_000,
+        _ => return None,
+    })
+}
+
+fn correction(given: &str, number: u64, unit: &str, bare: Bare) -> String {
+    let read = say(Span::from_nanos(number.saturating_mul(bare.nanos())));
+    let meant = |unit: &str| format!("fio reads this as {read}; write {number}{unit} (--strict-fio copies fio)");
+    match unit.to_ascii_lowercase().as_str() {
+        "sec" | "secs" | "second" | "seconds" => meant("s"),
+        "min" | "mins" | "minute" | "minutes" => meant("m"),
+        "hr" | "hrs" | "hour" | "hours" => meant("h"),
+        "day" | "days" => meant("d"),
+        lower if lower.starts_with('.') => {
+            let instead = fraction(given, bare).unwrap_or_else(|| "a whole number with a smaller unit".into());
+            format!("fio reads this as {read}; write {instead} (--strict-fio copies fio)")
+        }
+        _ => format!("unknown unit {unit:?}; durations take us, ms, s, m, h, d"),
+    }
+}
+
+/// `1.5s` as `1500ms`.
+fn fraction(given: &str, bare: Bare) -> Option<String> {
+    let end = given.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(given.len());
+    let (number, unit) = given.split_at(end);
+    let unit = if unit.is_empty() { bare.nanos() } else { factor(unit)? };
+    let nanos = number.parse::<f64>().ok()? * unit as f64;
+    if nanos.fract() != 0.0 || nanos > 9e15 {
+        return None;
+    }
+    let nanos = nanos as u64;
+    let (name, unit) = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000)]
+        .into_iter()
+        .find(|(_, unit)| nanos.is_multiple_of(*unit))?;
+    Some(format!("{}{name}", nanos / unit))
+}
+
+/// A duration as people say it, hours at most: `33 h 20 min`, `1 min 5 s`, `250 ms`.
+pub fn say(span: Span) -> String {
+    let nanos = span.as_nanos();
+    const UNITS: [(u64, &str); 6] = [
+        (3_600_000_000_000, "h"),
+        (60_000_000_000, "min"),
+        (1_000_000_000, "s"),
+        (1_000_000, "ms"),
+        (1_000, "µs"),
+        (1, "ns"),
+    ];
+    let mut rest = nanos;
+    let mut said = Vec::new();
+    for (unit, name) in UNITS {
+        if rest >= unit {
+            said.push(format!("{} {name}", rest / unit));
+            rest %= unit;
+        }
+    }
+    if said.is_empty() { "0 s".into() } else { said.join(" ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_and_bare_numbers() {
+        for (text, bare, nanos) in [
+            ("60", Bare::Seconds, 60_000_000_000),
+            ("60", Bare::Millis, 60_000_000),
+            ("60", Bare::Micros, 60_000),
+            ("10m", Bare::Micros, 600_000_000_000),
+            ("5M", Bare::Micros, 300_000_000_000),
+            ("500ms", Bare::Seconds, 500_000_000),
+            ("7usec", Bare::Seconds, 7_000),
+            ("2h", Bare::Seconds, 7_200_000_000_000),
+            ("1d", Bare::Seconds, 86_400_000_000_000),
+            ("(2*30s)", Bare::Seconds, 60_000_000_000),
+            ("(500)", Bare::Seconds, 500_000),
+        ] {
+            assert_eq!(span(text, bare, Dialect::default()), Ok(Span::from_nanos(nanos)), "{text}");
+        }
+    }
+
+    #[test]
+    fn surprises_are_refused_with_the_fix() {
+        for (text, fix) in [
+            ("1.5s", "write 1500ms"),
+            ("0.5", "write 500us"),
+            ("5sec", "write 5s"),
+            ("5min", "write 5m"),
+            ("5x", "unknown unit"),
+            ("", "no duration"),
+            ("-1", "no duration"),
+        ] {
+            let bare = if text == "0.5" { Bare::Millis } else { Bare::Micros };
+            let said = span(text, bare, Dialect::default()).unwrap_err();
+            assert!(said.contains(fix), "{text}: {said}");
+        }
+    }
+
+    /// `fio --latency_target=X` showed these as nanoseconds (3.33).
+    #[test]
+    fn strict_copies_fio() {
+        let strict = Dialect { strict_fio: true, ..Dialect::default() };
+        for (text, nanos) in [("5x", 5_000), ("1.5s", 1_000), ("5sec", 5_000), ("5 s", 5_000), ("5min", 5_000)] {
+            assert_eq!(span(text, Bare::Micros, strict), Ok(Span::from_nanos(nanos)), "{text}");
+        }
+    }
+
+    #[test]
+    fn durations_are_said_in_words() {
+        // 120 000 s = 33 · 3600 + 20 · 60, the runtime of a published command line.
+        assert_eq!(say(Span::from_secs(120_000)), "33 h 20 min");
+        assert_eq!(say(Span::from_millis(65_250)), "1 min 5 s 250 ms");
+        assert_eq!(say(Span::ZERO), "0 s");
+    }
+}

@@ -1,0 +1,312 @@
+//! fio's options of the whole run, which belong to no job: outputs, status line, sections, limits; and ours.
+
+use crate::dialect::Dialect;
+use crate::duration::{self, Bare};
+use crate::error::Problem;
+use block::Span;
+
+/// What is asked of the whole run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Flags {
+    /// What is to be done at all.
+    pub action: Action,
+    /// `--output`: a file in place of the standard output.
+    pub output: Option<String>,
+    /// `--output-format`, `--minimal`: which outputs, in fio's order of writing.
+    pub formats: Vec<Format>,
+    /// `--terse-version`.
+    pub terse_version: u32,
+    /// `--eta`.
+    pub eta: Eta,
+    /// `--eta-interval`.
+    pub eta_interval: Span,
+    /// `--eta-newline`: the status goes to a new line so often.
+    pub eta_newline: Option<Span>,
+    /// `--status-interval`: all outputs so often, from the start of the run on.
+    pub status_interval: Option<Span>,
+    /// `--readonly`: jobs that write are refused.
+    pub readonly: bool,
+    /// `--section`: only these sections of job files.
+    pub sections: Vec<String>,
+    /// `--max-jobs`.
+    pub max_jobs: u32,
+    /// `--aux-path`: folder of files that are not the jobs' own.
+    pub aux_path: Option<String>,
+    /// `--strict-fio`: copies fio where it surprises.
+    pub strict_fio: bool,
+    /// `--destroy-data`: files and devices that may be overwritten whatever is on them.
+    pub destroy_data: Vec<String>,
+    /// What the user should know of flags that do nothing here.
+    pub notes: Vec<String>,
+}
+
+/// What is to be done.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Action {
+    /// Runs the jobs.
+    #[default]
+    Run,
+    /// `--parse-only`.
+    ParseOnly,
+    /// `--showcmd`.
+    ShowCommand,
+    /// `--version`.
+    Version,
+    /// `--help`.
+    Help,
+    /// `--cmdhelp`: of an option, or of all.
+    CommandHelp(Option<String>),
+    /// `--enghelp`.
+    EngineHelp,
+}
+
+/// An output, in the order in which fio writes them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Format {
+    /// Semicolons.
+    Terse,
+    /// JSON.
+    Json,
+    /// JSON with all bins of the histograms.
+    JsonPlus,
+    /// For people.
+    Normal,
+}
+
+/// When the status line is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Eta {
+    /// In a terminal.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+impl Default for Flags {
+    fn default() -> Flags {
+        Flags {
+            action: Action::Run,
+            output: None,
+            formats: vec![Format::Normal],
+            terse_version: 3,
+            eta: Eta::Auto,
+            eta_interval: Span::SECOND,
+            eta_newline: None,
+            status_interval: None,
+            readonly: false,
+            sections: Vec::new(),
+            // fio's own limit.
+            max_jobs: 4096,
+            aux_path: None,
+            strict_fio: false,
+            destroy_data: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+}
+
+/// A flag of the run.
+#[derive(Clone, Copy, Debug)]
+pub struct Flag {
+    /// Its name.
+    pub name: &'static str,
+    /// A value that it takes, as an example; `None` where it stands alone, an empty one where it may.
+    pub example: Option<&'static str>,
+    /// What it means.
+    pub about: &'static str,
+    set: fn(&mut Flags, &str) -> Result<(), String>,
+}
+
+const fn flag(
+    name: &'static str,
+    example: Option<&'static str>,
+    about: &'static str,
+    set: fn(&mut Flags, &str) -> Result<(), String>,
+) -> Flag {
+    Flag { name, example, about, set }
+}
+
+/// All flags that are there.
+pub const FLAGS: &[Flag] = &[
+    flag("output", Some("FILE"), "writes the outputs to a file", |f, v| {
+        f.output = Some(v.to_owned());
+        Ok(())
+    }),
+    flag("output-format", Some("normal"), "normal, json, json+, terse, or several with commas", |f, v| {
+        f.formats = v.split(',').map(format).collect::<Result<_, _>>()?;
+        f.tidy_formats();
+        Ok(())
+    }),
+    flag("minimal", None, "the same as --output-format=terse", |f, _| {
+        f.formats = vec![Format::Terse];
+        Ok(())
+    }),
+    flag("append-terse", None, "terse beside the other outputs", |f, _| {
+        f.formats.push(Format::Terse);
+        f.tidy_formats();
+        Ok(())
+    }),
+    flag("terse-version", Some("3"), "version of the terse output: 3 is there", |f, v| match v {
+        "3" => {
+            f.terse_version = 3;
+            Ok(())
+        }
+        _ => Err("only version 3 is there, fio's default".into()),
+    }),
+    flag("eta", Some("auto"), "when the status line is shown: always, never, auto", |f, v| {
+        f.eta = match v {
+            "always" => Eta::Always,
+            "never" => Eta::Never,
+            "auto" => Eta::Auto,
+            _ => return Err("must be one of always, never, auto".into()),
+        };
+        Ok(())
+    }),
+    flag("eta-newline", Some("10s"), "the status goes to a new line so often; a bare number is seconds", |f, v| {
+        f.eta_newline = Some(seconds(f, v)?).filter(|span| *span > Span::ZERO);
+        Ok(())
+    }),
+    flag("eta-interval", Some("1000"), "how often the status changes; a bare number is milliseconds", |f, v| {
+        let interval = duration::span(v, Bare::Millis, f.dialect())?;
+        f.eta_interval = interval;
+        if interval < Span::from_millis(250) { Err("must be at least 250 ms".into()) } else { Ok(()) }
+    }),
+    flag(
+        "status-interval",
+        Some("10s"),
+        "fio: all outputs so often; refused, for a report is written once: see --eta-newline",
+        |f, v| {
+            f.status_interval = Some(seconds(f, v)?).filter(|span| *span > Span::ZERO);
+            Ok(())
+        },
+    ),
+    flag("readonly", None, "refuses jobs that write", |f, _| {
+        f.readonly = true;
+        Ok(())
+    }),
+    flag("section", Some("NAME"), "only this section of the job files; may be repeated", |f, v| {
+        f.sections.push(v.to_owned());
+        Ok(())
+    }),
+    flag("max-jobs", Some("4096"), "most jobs, clones counted", |f, v| {
+        f.max_jobs = v.parse().ok().filter(|jobs| (1..=MAX_JOBS).contains(jobs)).ok_or_else(max_jobs_rule)?;
+        Ok(())
+    }),
+    flag("aux-path", Some("FOLDER"), "where files go that are not the jobs' own", |f, v| {
+        f.aux_path = Some(v.to_owned());
+        Ok(())
+    }),
+    flag("showcmd", None, "prints the jobs as a command line and ends", |f, _| {
+        f.action = Action::ShowCommand;
+        Ok(())
+    }),
+    flag("parse-only", None, "checks everything and ends", |f, _| {
+        f.action = Action::ParseOnly;
+        Ok(())
+    }),
+    flag("version", None, "prints the version", |f, _| {
+        f.action = Action::Version;
+        Ok(())
+    }),
+    flag("help", None, "prints a summary", |f, _| {
+        f.action = Action::Help;
+        Ok(())
+    }),
+    flag("cmdhelp", Some(""), "describes one option, or all", |f, v| {
+        f.action = Action::CommandHelp(Some(v).filter(|v| !v.is_empty() && *v != "all").map(str::to_owned));
+        Ok(())
+    }),
+    flag("enghelp", Some(""), "lists the engines", |f, _| {
+        f.action = Action::EngineHelp;
+        Ok(())
+    }),
+    flag("warnings-fatal", None, "fio's warnings become errors; here they are errors already", |_, _| Ok(())),
+    flag("alloc-size", Some("16384"), "fio's shared memory; there is none here", |f, _| {
+        f.notes.push("--alloc-size has no effect: there is no shared memory to size".into());
+        Ok(())
+    }),
+    flag("strict-fio", None, "copies fio where it surprises, as in 1.5M for 1 byte", |f, _| {
+        f.strict_fio = true;
+        Ok(())
+    }),
+    flag("destroy-data", Some("NAME"), "this file or device may be overwritten, whatever it holds", |f, v| {
+        f.destroy_data.push(v.to_owned());
+        Ok(())
+    }),
+];
+
+/// The flags that fio has and we do not, each with what to use in its place.
+pub const MISSING: &[(&str, &str)] = &[
+    ("debug", "set the log level of seawall instead"),
+    ("bandwidth-log", "the nearest is write_bw_log with group_reporting"),
+    ("latency-log", "the nearest is write_lat_log"),
+    ("merge-blktrace-only", "there is no nearest one"),
+    ("cpuclock-test", "there is no nearest one"),
+    ("crctest", "there is no nearest one"),
+    ("idle-prof", "processor time is in every report"),
+    ("inflate-log", "logs are never compressed"),
+    ("server", "the nearest is to run seawall on each host"),
+    ("daemonize", "start seawall under your service manager"),
+    ("client", "the nearest is to run seawall on each host"),
+    ("remote-config", "the nearest is to run seawall on each host"),
+    ("trigger-file", "there is no nearest one"),
+    ("trigger-timeout", "the nearest is runtime"),
+    ("trigger", "there is no nearest one"),
+    ("trigger-remote", "there is no nearest one"),
+];
+
+/// The most that `--max-jobs` may allow: each is a thread.
+const MAX_JOBS: u32 = 65_536;
+
+fn max_jobs_rule() -> String {
+    format!("must be between 1 and {MAX_JOBS}")
+}
+
+impl Flag {
+    /// The flag of a name.
+    pub fn find(name: &str) -> Option<&'static Flag> {
+        FLAGS.iter().find(|flag| flag.name == name)
+    }
+
+    /// Takes it into `flags`.
+    pub(crate) fn take(&self, flags: &mut Flags, value: &str) -> Result<(), Problem> {
+        (self.set)(flags, value).map_err(|rule| Problem::Value {
+            option: format!("--{}", self.name),
+            value: value.to_owned(),
+            rule,
+        })
+    }
+}
+
+impl Flags {
+    /// How numbers are read before a job says otherwise.
+    pub fn dialect(&self) -> Dialect {
+        Dialect { strict_fio: self.strict_fio, ..Dialect::default() }
+    }
+
+    /// In fio's order, each once; json+ holds all that json does.
+    fn tidy_formats(&mut self) {
+        self.formats.sort_unstable();
+        self.formats.dedup();
+        if self.formats.contains(&Format::JsonPlus) {
+            self.formats.retain(|format| *format != Format::Json);
+        }
+    }
+}
+
+fn seconds(flags: &Flags, value: &str) -> Result<Span, String> {
+    duration::span(value, Bare::Seconds, flags.dialect())
+}
+
+fn format(word: &str) -> Result<Format, String> {
+    match word.trim() {
+        "normal" => Ok(Format::Normal),
+        "json" => Ok(Format::Json),
+        "json+" => Ok(Format::JsonPlus),
+        "terse" | "minimal" => Ok(Format::Terse),
+        _ => Err("must be one of normal, json, json+, terse, or several with commas".into()),
+    }
+}

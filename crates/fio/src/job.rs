@@ -1,0 +1,33 @@
+//! A job after its sections were joined: one clone with all its options.
+
+use crate::error::Place;
+use crate::naming::Namer;
+use crate::options::Options;
+
+/// One clone of a job.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Job {
+    /// Its name.
+    pub name: String,
+    /// Which of the clones of its section, from 0.
+    pub number: u32,
+    /// Its report group, from 0.
+    pub group: u32,
+    /// The jobs of a stage start together, when all of the stages before ended; from 0. A stonewall begins one.
+    pub stage: u32,
+    /// The seed of all its chance.
+    pub seed: u64,
+    /// Its options, all of them.
+    pub options: Options,
+    /// What its own section set, by fio's names, in order; a report repeats it.
+    pub given: Vec<(String, String)>,
+    /// Where it stands.
+    pub place: Place,
+}
+
+impl Job {
+    /// The paths of its files.
+    pub fn paths(&self) -> Vec<String> {
+        Namer { target: &self.options.target, job: &self.name, number: self.number }.paths()
+    }
+}

@@ -1,0 +1,46 @@
+//! fio's command lines and job files, read and unfolded into jobs of ours, and fio's outputs, written from what our jobs
+//! leave.
+//!
+//! ```text
+//!  arguments ─► command_line ─┐                                      ┌─► describe   (what will run, in words)
+//!                             ├─► script ─► options ─► jobs ─► spec ─┤
+//!  job files ─► jobfile ──────┘  (sections) (values)  (clones)       └─► the engine ─► outcome ─► render (fio's outputs)
+//! ```
+//! Nothing here reads a file, a clock or the environment: a [`World`] is handed in.
+
+pub mod catalogue;
+mod command_line;
+mod describe;
+mod dialect;
+mod duration;
+mod error;
+mod expansion;
+mod expression;
+pub mod flags;
+mod invocation;
+mod job;
+mod jobfile;
+mod naming;
+mod nearest;
+mod number;
+pub mod options;
+mod percentile;
+pub mod render;
+mod script;
+mod showcmd;
+mod spec;
+pub mod trace;
+mod unfold;
+mod value;
+mod world;
+
+pub use dialect::{Dialect, KbBase};
+pub use duration::say as say_span;
+pub use error::{Error, Place, Problem};
+pub use flags::{Action, Eta, Flags, Format};
+pub use invocation::Invocation;
+pub use job::Job;
+pub use percentile::PercentileList;
+pub use unfold::LeftOut;
+pub use value::Value;
+pub use world::{Given, World};

@@ -1,0 +1,115 @@
+//! fio's outputs, written from what jobs left: JSON, terse, normal, and log files.
+//!
+//! Keys, order and layout are fio 3.33's, so that programs that read fio's outputs read ours. What fio lacks stands in
+//! added keys named `seawall`.
+
+mod entry;
+mod figure;
+mod histogram_log;
+mod json;
+mod json_text;
+mod log;
+mod normal;
+mod terse;
+
+mod shares;
+
+pub use json_text::Json;
+pub use log::LogFile;
+
+use crate::flags::Format;
+use crate::invocation::Invocation;
+use stats::job::JobOutcome;
+
+/// What we call ourselves where fio names its version. Programs look for `fio-` and a number.
+pub const VERSION: &str = concat!("fio-3.33-seawall-", env!("CARGO_PKG_VERSION"));
+
+/// All that a report is made from.
+#[derive(Clone, Debug)]
+pub struct Report<'r> {
+    /// What was to run.
+    pub invocation: &'r Invocation,
+    /// What each job left, in the order of [`Invocation::jobs`].
+    pub outcomes: &'r [JobOutcome],
+    /// When it is written.
+    pub moment: Moment,
+    /// The machine's name.
+    pub host: &'r str,
+    /// The process.
+    pub pid: u32,
+}
+
+/// A date.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moment {
+    /// Milliseconds since 1970, UTC.
+    pub unix_ms: u64,
+    /// How far local time is ahead of UTC, in seconds.
+    pub ahead_s: i32,
+}
+
+impl Report<'_> {
+    /// The outputs that were asked for, in fio's order.
+    pub fn outputs(&self) -> String {
+        let formats = self.invocation.flags.formats.iter();
+        formats
+            .map(|format| match format {
+                Format::Terse => self.terse(),
+                Format::Json => self.json(),
+                Format::JsonPlus => self.json_plus(),
+                Format::Normal => self.normal(),
+            })
+            .collect()
+    }
+}
+
+impl Moment {
+    /// As `Sat Nov 21 23:17:49 2026`, in local time.
+    pub fn date(self) -> String {
+        const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
+        const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+        let local = (self.unix_ms / 1000).saturating_add_signed(i64::from(self.ahead_s));
+        let (days, second) = (local / 86_400, local % 86_400);
+        let (year, month, day) = civil(days);
+        let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+        let (weekday, month) = (DAYS[(days % 7) as usize], MONTHS[month as usize]);
+        format!("{weekday} {month} {day:2} {hour:02}:{minute:02}:{second:02} {year}")
+    }
+}
+
+/// Year, month (0 to 11) and day of the day that is `days` after 1 January 1970, by counting years and months: a report is
+/// written once.
+fn civil(days: u64) -> (u64, u64, u64) {
+    let is_leap = |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    // A clock that is far off must not keep us counting for ever: 400 years have 146 097 days.
+    let (cycles, mut days) = (days / 146_097, days % 146_097);
+    let mut year = 1970;
+    while days >= 365 + u64::from(is_leap(year)) {
+        days -= 365 + u64::from(is_leap(year));
+        year += 1;
+    }
+    let february = 28 + u64::from(is_leap(year));
+    let months = [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+    let mut month = 0;
+    while days >= months[month] {
+        days -= months[month];
+        month += 1;
+    }
+    (year + 400 * cycles, month as u64, days + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_those_of_ctime() {
+        let date = |unix_s: u64, ahead_s| Moment { unix_ms: unix_s * 1000, ahead_s }.date();
+        // What fio printed beside its timestamp 1795303069.
+        assert_eq!(date(1_795_303_069, 0), "Sat Nov 21 23:17:49 2026");
+        assert_eq!(date(0, 0), "Thu Jan  1 00:00:00 1970");
+        assert_eq!(date(951_782_400, 0), "Tue Feb 29 00:00:00 2000");
+        assert_eq!(date(951_782_400, -3600), "Mon Feb 28 23:00:00 2000");
+        assert!(date(u64::MAX / 1000, 0).len() > 20);
+    }
+}

@@ -1,0 +1,116 @@
+//! What is reported as one: a job, or the jobs of a group with `group_reporting`.
+
+use crate::job::Job;
+use crate::options::Unified;
+use crate::render::Report;
+use block::Span;
+use stats::job::{DirectionOutcome, DiskUse, JobOutcome};
+use stats::{Direction, Histogram};
+
+/// One entry of a report.
+#[derive(Debug)]
+pub struct Entry<'r> {
+    /// The first of its jobs, which gives name and options.
+    pub job: &'r Job,
+    /// How many jobs it is made of.
+    pub jobs: usize,
+    /// Their figures as one.
+    pub outcome: JobOutcome,
+    /// The sum of how long each was measured.
+    pub run_time: Span,
+    /// All directions as one, where that was asked.
+    pub mixed: Option<DirectionOutcome>,
+}
+
+impl<'r> Entry<'r> {
+    /// All entries of a report, in order. A job without an outcome yet has one of zeroes.
+    pub fn all(report: &Report<'r>) -> Vec<Entry<'r>> {
+        let entries = report.invocation.entries().into_iter();
+        entries.filter_map(|indices| Entry::of(report, &indices)).collect()
+    }
+
+    fn of(report: &Report<'r>, indices: &[usize]) -> Option<Entry<'r>> {
+        let (first, others) = indices.split_first()?;
+        let job = report.invocation.jobs.get(*first)?;
+        let mut outcome = report.outcomes.get(*first).cloned().unwrap_or_default();
+        let mut run_time = outcome.measured;
+        for other in others.iter().filter_map(|index| report.outcomes.get(*index)) {
+            outcome.absorb(other);
+            run_time += other.measured;
+        }
+        let mixed = (job.options.report.unified != Unified::None).then(|| mixed(&outcome));
+        Some(Entry { job, jobs: indices.len(), outcome, run_time, mixed })
+    }
+
+    /// The directions to show, with fio's names for them.
+    pub fn directions(&self) -> Vec<(&'static str, &DirectionOutcome)> {
+        let each = Direction::ALL.into_iter().map(|direction| (direction.name(), &self.outcome.directions[direction]));
+        let mixed = self.mixed.iter().map(|mixed| ("mixed", mixed));
+        match self.job.options.report.unified {
+            Unified::Mixed => mixed.collect(),
+            Unified::None | Unified::Both => each.chain(mixed).collect(),
+        }
+    }
+
+    /// Service times of all directions.
+    pub fn service(&self) -> Histogram {
+        let mut all = Histogram::new();
+        self.outcome.directions.iter().for_each(|(_, direction)| all.merge(&direction.clat));
+        all
+    }
+
+    /// The system's number of why it failed; 0 where it did not.
+    pub fn error(&self) -> i32 {
+        self.outcome.error.as_ref().map_or(0, |error| error.number)
+    }
+}
+
+/// All directions as one.
+fn mixed(outcome: &JobOutcome) -> DirectionOutcome {
+    let mut all = DirectionOutcome::default();
+    for (_, direction) in outcome.directions.iter() {
+        all.ops += direction.ops;
+        all.bytes += direction.bytes;
+        all.short += direction.short;
+        all.failed += direction.failed;
+        all.measured = all.measured.max(direction.measured);
+        all.slat.merge(&direction.slat);
+        all.clat.merge(&direction.clat);
+        all.lat.merge(&direction.lat);
+        for (index, theirs) in direction.slices.iter().enumerate() {
+            if index == all.slices.len() {
+                all.slices.push(*theirs);
+                continue;
+            }
+            let mine = &mut all.slices[index];
+            mine.ops += theirs.ops;
+            mine.bytes += theirs.bytes;
+            mine.slat_sum += theirs.slat_sum;
+            mine.clat_sum += theirs.clat_sum;
+            mine.lat_sum += theirs.lat_sum;
+        }
+    }
+    all
+}
+
+/// The devices behind all jobs, each over the longest time that a job saw it.
+pub fn disks(report: &Report<'_>) -> Vec<DiskUse> {
+    let mut found: Vec<DiskUse> = Vec::new();
+    let jobs = report.invocation.jobs.iter().zip(report.outcomes);
+    for disk in jobs.filter(|(job, _)| job.options.report.disk_util).flat_map(|(_, outcome)| &outcome.disks) {
+        match found.iter_mut().find(|known| known.name == disk.name) {
+            Some(known) if known.over < disk.over => *known = disk.clone(),
+            Some(_) => {}
+            None => found.push(disk.clone()),
+        }
+    }
+    found
+}
+
+/// How long a device was busy, in percent of its time.
+pub fn busy_percent(disk: &DiskUse) -> f64 {
+    match disk.over {
+        Span::ZERO => 0.0,
+        over => (disk.busy.as_secs_f64() / over.as_secs_f64() * 100.0).min(100.0),
+    }
+}

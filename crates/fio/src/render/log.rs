@@ -1,0 +1,172 @@
+//! fio's logs over time: `<beginning>_bw.1.log` and its kin, one row a request or an interval.
+//!
+//! Columns: milliseconds, value, direction (0 read, 1 write, 2 trim), block size, then the offset where asked, then
+//! priority. Bandwidth is in KiB a second over an interval and, as fio has it, in thousands of bytes a second for single
+//! requests; latencies are in nanoseconds. An interval without requests of a direction has no row, nor has a last one
+//! that is too short to say something.
+
+use super::{Moment, Report, histogram_log};
+use crate::job::Job;
+use crate::options::LogOptions;
+use block::Span;
+use stats::Direction;
+use stats::job::{JobOutcome, LogRow, Slice};
+use std::fmt::Write as _;
+
+/// A log file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogFile {
+    /// Its path as fio names it.
+    pub path: String,
+    /// All of it.
+    pub text: String,
+}
+
+impl Report<'_> {
+    /// The log files that the jobs ask for. `started` is when the run began, for `log_unix_epoch`.
+    pub fn logs(&self, started: Moment) -> Vec<LogFile> {
+        let mut files: Vec<LogFile> = Vec::new();
+        for (index, (job, outcome)) in self.invocation.jobs.iter().zip(self.outcomes).enumerate() {
+            for (path, text) in of_job(job, outcome, index + 1, started) {
+                // Without per_job_logs all jobs of one beginning write to the same file.
+                match files.iter_mut().find(|file| file.path == path) {
+                    Some(file) => file.text.push_str(&text),
+                    None => files.push(LogFile { path, text }),
+                }
+            }
+        }
+        files
+    }
+}
+
+/// What a log is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Bw,
+    Iops,
+    Slat,
+    Clat,
+    Lat,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Bw => "bw",
+            Kind::Iops => "iops",
+            Kind::Slat => "slat",
+            Kind::Clat => "clat",
+            Kind::Lat => "lat",
+        }
+    }
+
+    fn of_request(self, row: &LogRow) -> u64 {
+        match self {
+            // Bytes a millisecond.
+            Kind::Bw => (u128::from(row.len) * 1_000_000 / u128::from(row.clat.as_nanos().max(1))) as u64,
+            Kind::Iops => 1,
+            Kind::Slat => row.slat.as_nanos(),
+            Kind::Clat => row.clat.as_nanos(),
+            Kind::Lat => row.lat.as_nanos(),
+        }
+    }
+
+    fn of_slice(self, slice: &Slice) -> u64 {
+        let seconds = slice.length.as_secs_f64();
+        let mean = |sum: Span| sum.as_nanos() / slice.ops.max(1);
+        match self {
+            Kind::Bw => (slice.bytes as f64 / 1024.0 / seconds).round() as u64,
+            Kind::Iops => (slice.ops as f64 / seconds).round() as u64,
+            Kind::Slat => mean(slice.slat_sum),
+            Kind::Clat => mean(slice.clat_sum),
+            Kind::Lat => mean(slice.lat_sum),
+        }
+    }
+}
+
+/// Path and text of each log of a job, the `number`th from 1.
+fn of_job(job: &Job, outcome: &JobOutcome, number: usize, started: Moment) -> Vec<(String, String)> {
+    let logs = &job.options.report.logs;
+    let beginning = |given: &Option<String>| {
+        given.as_ref().map(|given| if given.is_empty() { job.name.clone() } else { given.clone() })
+    };
+    let path = |beginning: &str, kind: &str| match logs.per_job {
+        true => format!("{beginning}_{kind}.{number}.log"),
+        false => format!("{beginning}_{kind}.log"),
+    };
+    // Times count from the start of the job's measuring, or from 1970.
+    let ahead_ms = if logs.unix_epoch { started.unix_ms + outcome.start.as_nanos() / 1_000_000 } else { 0 };
+    let mut found = Vec::new();
+    let wanted =
+        [(&logs.bw, &[Kind::Bw][..]), (&logs.iops, &[Kind::Iops]), (&logs.lat, &[Kind::Slat, Kind::Clat, Kind::Lat])];
+    for (given, kinds) in wanted {
+        let Some(beginning) = beginning(given) else { continue };
+        let text = |kind| {
+            if logs.average > Span::ZERO {
+                averages(outcome, kind, logs, ahead_ms)
+            } else {
+                requests(outcome, kind, logs, ahead_ms)
+            }
+        };
+        found.extend(kinds.iter().map(|kind| (path(&beginning, kind.name()), text(*kind))));
+    }
+    if let Some(beginning) = beginning(&logs.hist) {
+        let text = histogram_log::text(&outcome.histogram_log, logs.coarseness, ahead_ms);
+        found.push((path(&beginning, "clat_hist"), text));
+    }
+    found
+}
+
+fn requests(outcome: &JobOutcome, kind: Kind, logs: &LogOptions, ahead_ms: u64) -> String {
+    let mut text = String::new();
+    for row in &outcome.log {
+        let end = ahead_ms + row.end.as_nanos() / 1_000_000;
+        let columns = Row { end, value: kind.of_request(row), direction: row.direction, block: row.len, at: row.at };
+        columns.append(&mut text, logs);
+    }
+    text
+}
+
+fn averages(outcome: &JobOutcome, kind: Kind, logs: &LogOptions, ahead_ms: u64) -> String {
+    let mut rows: Vec<(Span, Direction, &Slice)> = Vec::new();
+    for (direction, figures) in outcome.directions.iter() {
+        rows.extend(figures.full_slices().filter(|slice| slice.ops > 0).map(|slice| (slice.end, direction, slice)));
+    }
+    rows.sort_by_key(|(end, direction, _)| (*end, *direction));
+    let mut text = String::new();
+    for (end, direction, slice) in rows {
+        let end = ahead_ms + end.as_nanos() / 1_000_000;
+        Row { end, value: kind.of_slice(slice), direction, block: 0, at: 0 }.append(&mut text, logs);
+    }
+    text
+}
+
+struct Row {
+    end: u64,
+    value: u64,
+    direction: Direction,
+    block: u32,
+    at: u64,
+}
+
+impl Row {
+    /// Writing into a string cannot fail.
+    fn append(&self, text: &mut String, logs: &LogOptions) {
+        let Row { end, value, block, at, .. } = self;
+        let direction = direction_number(self.direction);
+        let _ = write!(text, "{end}, {value}, {direction}, {block}");
+        if logs.offset {
+            let _ = write!(text, ", {at}");
+        }
+        text.push_str(if logs.prio { ", 0x0000\n" } else { ", 0\n" });
+    }
+}
+
+/// fio's number for a direction.
+pub(super) fn direction_number(direction: Direction) -> u8 {
+    match direction {
+        Direction::Read => 0,
+        Direction::Write => 1,
+        Direction::Trim => 2,
+    }
+}

@@ -1,0 +1,116 @@
+//! fio's terse output, version 3: one line of semicolons for each entry.
+//!
+//! Reads, then writes: amounts, submission, service and response times in microseconds, bandwidth over time; then
+//! processor time, depths, coarse latencies, devices. Version 3 has no trims.
+
+use super::entry::{self, Entry};
+use super::shares::{self, LatencyShares};
+use super::{Report, VERSION};
+use crate::options::ReportOptions;
+use crate::percentile::{PERCENTILES_MAX, PercentileList};
+use stats::Histogram;
+use stats::job::DirectionOutcome;
+
+impl Report<'_> {
+    /// `--output-format=terse`.
+    pub fn terse(&self) -> String {
+        let entries = Entry::all(self);
+        let group_bw = |group: u32, pick: Pick| {
+            entries
+                .iter()
+                .filter(|entry| entry.job.group == group)
+                .map(|entry| pick(entry).bytes_per_second())
+                .sum::<f64>()
+        };
+        let disks = entry::disks(self);
+        let line = |entry: &Entry<'_>| {
+            let mut fields = vec!["3".into(), VERSION.into(), entry.job.name.clone(), entry.job.group.to_string()];
+            fields.push(entry.error().to_string());
+            let report = &entry.job.options.report;
+            for pick in [reads as Pick, writes] {
+                direction(&mut fields, pick(entry), report, group_bw(entry.job.group, pick));
+            }
+            course(&mut fields, entry);
+            for disk in &disks {
+                fields.push(disk.name.clone());
+                let ticks = disk.ticks.map(|ticks| ticks.as_nanos() / 1_000_000);
+                let queue = disk.in_queue.as_nanos() / 1_000_000;
+                let counts = [disk.ios, disk.merges, ticks].concat();
+                fields.extend(counts.into_iter().chain([queue]).map(|count| count.to_string()));
+                fields.push(format!("{:.2}%", entry::busy_percent(disk)));
+            }
+            fields.extend(entry.job.options.description.clone());
+            fields.join(";") + "\n"
+        };
+        entries.iter().map(line).collect()
+    }
+}
+
+/// Chooses a direction of an entry.
+type Pick = for<'e, 'r> fn(&'e Entry<'r>) -> &'e DirectionOutcome;
+
+fn reads<'e>(entry: &'e Entry<'_>) -> &'e DirectionOutcome {
+    entry.mixed.as_ref().unwrap_or(&entry.outcome.directions.read)
+}
+
+fn writes<'e>(entry: &'e Entry<'_>) -> &'e DirectionOutcome {
+    &entry.outcome.directions.write
+}
+
+fn direction(fields: &mut Vec<String>, figures: &DirectionOutcome, report: &ReportOptions, group_bw: f64) {
+    let bytes_per_second = figures.bytes_per_second();
+    let amounts = [
+        figures.bytes >> 10,
+        (bytes_per_second / 1024.0) as u64,
+        figures.iops() as u64,
+        figures.measured.as_nanos() / 1_000_000,
+    ];
+    fields.extend(amounts.map(|amount| amount.to_string()));
+    latency(fields, &figures.slat);
+    latency(fields, &figures.clat);
+    percentiles(fields, &figures.clat, &report.percentiles);
+    latency(fields, &figures.lat);
+    let bw = figures.throughput_spread();
+    let percent = if group_bw > 0.0 { (bw.mean / group_bw * 100.0).min(100.0) } else { 0.0 };
+    fields.push(((bw.least / 1024.0) as u64).to_string());
+    fields.push(((bw.most / 1024.0) as u64).to_string());
+    fields.push(format!("{percent:.6}%"));
+    fields.push(format!("{:.6}", bw.mean / 1024.0));
+    fields.push(format!("{:.6}", bw.deviation / 1024.0));
+}
+
+fn latency(fields: &mut Vec<String>, latencies: &Histogram) {
+    let mean = match latencies.count() {
+        0 => 0.0,
+        count => latencies.sum().as_nanos() as f64 / count as f64,
+    };
+    fields.push((latencies.min().as_nanos() / 1000).to_string());
+    fields.push((latencies.max().as_nanos() / 1000).to_string());
+    fields.push(format!("{:.6}", mean / 1000.0));
+    fields.push(format!("{:.6}", latencies.deviation() / 1000.0));
+}
+
+/// Always as many as fio has room for.
+fn percentiles(fields: &mut Vec<String>, latencies: &Histogram, list: &PercentileList) {
+    let each =
+        list.iter().map(|percent| format!("{percent:.6}%={}", latencies.quantile(percent / 100.0).as_nanos() / 1000));
+    let shown: Vec<String> = if latencies.count() == 0 { Vec::new() } else { each.collect() };
+    let missing = PERCENTILES_MAX - shown.len();
+    fields.extend(shown);
+    fields.extend(std::iter::repeat_n("0%=0".to_owned(), missing));
+}
+
+fn course(fields: &mut Vec<String>, entry: &Entry<'_>) {
+    let outcome = &entry.outcome;
+    let whole = entry.run_time.as_secs_f64();
+    for part in [outcome.usage.user, outcome.usage.system] {
+        let percent = if whole > 0.0 { part.as_secs_f64() / whole * 100.0 } else { 0.0 };
+        fields.push(format!("{percent:.6}%"));
+    }
+    let usage = &outcome.usage;
+    fields.extend([usage.switches, usage.faults_major, usage.faults_minor].map(|count| count.to_string()));
+    fields.extend(shares::depths(&outcome.depth).map(|share| format!("{share:3.1}%")));
+    let latencies = LatencyShares::of(&entry.service());
+    let coarse = latencies.us_with_ns().into_iter().chain(latencies.ms);
+    fields.extend(coarse.map(|share| format!("{share:3.2}%")));
+}

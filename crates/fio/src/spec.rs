@@ -1,0 +1,317 @@
+//! From fio's options to a job of the engine's.
+
+use crate::error::{Error, Problem};
+use crate::job::Job;
+use crate::options::{Blocks, Engine, Options, Ways};
+use block::{Bytes, Iops, Span};
+use stats::{Direction, PerDirection};
+use workload::Spacing;
+use workload::job::{
+    Amount, BlockSizes, Content, Coverage, Ending, EngineKind, FileSpec, Fill, Floor, Hash, JobSpec, Logs, Mix, Order,
+    Pace, Pacing, Pattern, Place, Reach, SplitShare, Start, SteadyCheck, SteadyRule, Verify,
+};
+
+/// fio's block size where none is given.
+const BLOCK_BYTES: u64 = 4096;
+
+impl Job {
+    /// What the engine is to do for this clone.
+    ///
+    /// # Errors
+    /// Options that do not go together, with this job's place.
+    pub fn spec(&self) -> Result<JobSpec, Error> {
+        let options = &self.options;
+        let reach = self.reach()?;
+        let place = self.target(u64::from(reach.least_block()));
+        let ending = self.ending();
+        let course = &options.course;
+        Ok(JobSpec {
+            name: self.name.clone(),
+            number: self.number,
+            group: self.group,
+            place,
+            engine: match options.target.engine {
+                Engine::Uring => EngineKind::Uring,
+                Engine::Sync | Engine::Nbd | Engine::Null => EngineKind::Sync,
+            },
+            direct: options.target.direct,
+            write_sync: options.target.write_sync,
+            layout: options.target.layout,
+            file_order: options.target.order,
+            replay: None,
+            reach,
+            pacing: self.pacing(),
+            content: self.content(),
+            verify: self.verify(),
+            flushes: options.data.flushes,
+            start: Start {
+                delay_least: course.delay.0,
+                delay_most: course.delay.1,
+                after_earlier: course.stonewall && self.number == 0,
+                after: course.wait_for.clone(),
+            },
+            ending,
+            forgive: options.data.forgive,
+            logs: self.logs(),
+            seed: self.seed,
+            cpus: self.cpus(),
+        })
+    }
+
+    fn reach(&self) -> Result<Reach, Error> {
+        let pattern = &self.options.pattern;
+        let sizes = |direction| self.block_sizes(direction);
+        let blocks =
+            PerDirection { read: sizes(Direction::Read), write: sizes(Direction::Write), trim: sizes(Direction::Trim) };
+        let mix = match pattern.kind.ways {
+            Ways::Only(direction) => Mix::Only(direction),
+            Ways::ReadWrite => Mix::ReadWrite { read_percent: pattern.read_percent },
+            Ways::TrimWrite => Mix::TrimThenWrite,
+        };
+        let order = match (pattern.kind.random, pattern.more) {
+            (true, run) => Order::Random { run: run.unwrap_or(1) as u32, same: pattern.identical },
+            (false, hole) => Order::Sequential { hole: hole.unwrap_or(0) },
+        };
+        let coverage = if pattern.norandommap { Coverage::Free } else { Coverage::Once };
+        let reach = Reach {
+            mix,
+            order,
+            random_percent: pattern.random_percent,
+            distribution: pattern.distribution.clone(),
+            coverage,
+            blocks,
+            align: pattern.align,
+        };
+        self.block_fits(&reach)?;
+        Ok(reach)
+    }
+
+    /// fio calls it "blocksize is larger than data set range" and fails the job.
+    fn block_fits(&self, reach: &Reach) -> Result<(), Error> {
+        let Some(Amount::Bytes(size)) = self.options.target.size else { return Ok(()) };
+        let (block, size) = (u64::from(reach.most_block()), size.0);
+        if block <= size {
+            return Ok(());
+        }
+        let rule = format!("has blocks of {block} bytes in a size of {size}; no block fits");
+        Err(Error::at(&self.place, Problem::Rule(rule)))
+    }
+
+    pub(crate) fn block_sizes(&self, direction: Direction) -> BlockSizes {
+        let unaligned = self.options.pattern.unaligned;
+        match &self.options.pattern.blocks[direction] {
+            None => BlockSizes::Fixed(BLOCK_BYTES as u32),
+            Some(Blocks::Fixed(size)) => BlockSizes::Fixed(*size as u32),
+            Some(Blocks::Range(least, most)) => BlockSizes::Range {
+                least: *least as u32,
+                most: *most as u32,
+                step: if unaligned { 1 } else { *least as u32 },
+            },
+            Some(Blocks::Split(parts)) => {
+                let share = |(size, weight): &(u64, u32)| SplitShare { size: *size as u32, weight: *weight };
+                BlockSizes::Split(parts.iter().map(share).collect())
+            }
+        }
+    }
+
+    fn target(&self, least_block: u64) -> Place {
+        let target = &self.options.target;
+        let region = |path: &str, size: Option<Amount>, file_size: Option<Bytes>| FileSpec {
+            path: path.into(),
+            offset: target.offset,
+            offset_more: times(target.offset_increment, self.number),
+            offset_align: target.offset_align,
+            size,
+            file_size,
+        };
+        match target.engine {
+            Engine::Null => Place::Null { size: Bytes(self.null_bytes()) },
+            Engine::Nbd => {
+                let uri = target.uri.clone().unwrap_or_default();
+                Place::Nbd { uri, region: region("", target.size, None) }
+            }
+            Engine::Sync | Engine::Uring => {
+                let paths = self.paths();
+                let files = paths.len() as u64;
+                let file = |(index, path): (usize, &String)| {
+                    let drawn = self.drawn_file_size(index as u64).map(Bytes);
+                    let size = match (target.size, drawn) {
+                        (Some(Amount::Bytes(all)), None) => {
+                            Some(Amount::Bytes(Bytes(share_of(all.0, files, index as u64, least_block))))
+                        }
+                        (Some(Amount::Bytes(_)) | None, Some(drawn)) => Some(Amount::Bytes(drawn)),
+                        (size, _) => size,
+                    };
+                    region(path, size, drawn)
+                };
+                Place::Files(paths.iter().enumerate().map(file).collect())
+            }
+        }
+    }
+
+    fn null_bytes(&self) -> u64 {
+        let target = &self.options.target;
+        match (target.size, target.filesize) {
+            (Some(Amount::Bytes(size)), _) => size.0,
+            (_, Some((_, most))) => most.saturating_mul(u64::from(target.nrfiles)),
+            _ => 0,
+        }
+    }
+
+    /// The size of a file of `filesize`, drawn from its range by the job's seed.
+    fn drawn_file_size(&self, index: u64) -> Option<u64> {
+        let (least, most) = self.options.target.filesize?;
+        let width = u128::from(most - least) + 1;
+        let chance = self.options.pattern.seed ^ (index + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let chance = (chance ^ (chance >> 31)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        Some(least + ((u128::from(chance) * width) >> 64) as u64)
+    }
+
+    fn pacing(&self) -> Pacing {
+        let (pace, engine) = (&self.options.pace, self.options.target.engine);
+        // fio's system-call engines have one request in flight, whatever the depth says.
+        let depth = if engine == Engine::Sync { 1 } else { pace.depth };
+        let limited = |batch: u32| if batch == 0 { depth } else { batch.min(depth) };
+        Pacing {
+            depth,
+            submit_batch: limited(pace.submit_batch),
+            complete_least: pace.complete_least.min(depth),
+            refill_below: pace.refill_below.map(|low| low.min(depth)),
+            rate: PerDirection::from_fn(|direction| paced(pace.rate[direction], pace.rate_iops[direction])),
+            spacing: if pace.poisson { Spacing::Poisson } else { Spacing::Uniform },
+            floor: PerDirection::from_fn(|direction| {
+                let floor = paced(pace.rate_min[direction], pace.rate_iops_min[direction])?;
+                Some(Floor { pace: floor, window: pace.rate_cycle })
+            }),
+            think: (pace.think.time > Span::ZERO).then_some(pace.think),
+            latency_search: (pace.search.target > Span::ZERO).then_some(pace.search),
+            latency_most: pace.latency_most,
+        }
+    }
+
+    fn content(&self) -> Content {
+        let data = &self.options.data;
+        let fill = match (&data.pattern, &data.verify) {
+            _ if data.zero => Fill::Zero,
+            (Some(pattern), _) => Fill::Pattern(pattern.clone()),
+            (None, Some(Hash::Pattern(_))) => Fill::Pattern(checked_pattern(self)),
+            (None, _) => Fill::Random,
+        };
+        Content { fill, ..data.content.clone() }
+    }
+
+    fn verify(&self) -> Option<Verify> {
+        let data = &self.options.data;
+        let hash = match data.verify.clone()? {
+            Hash::Pattern(_) => Hash::Pattern(checked_pattern(self)),
+            other => other,
+        };
+        Some(Verify {
+            hash,
+            interval: data.verify_interval,
+            reads_back: !data.verify_not_now,
+            only: data.verify_only,
+            fatal: data.verify_fatal,
+            backlog: data.verify_backlog,
+        })
+    }
+
+    fn ending(&self) -> Ending {
+        let course = &self.options.course;
+        let steady = course.steady.map(|steady| {
+            // The standard has five rounds; fio's own rules look at every second.
+            let round = match steady.check {
+                SteadyCheck::Snia { .. } => Span::from_nanos(course.steady_duration.as_nanos() / 5),
+                _ => Span::SECOND,
+            };
+            let (figure, check) = (steady.figure, steady.check);
+            SteadyRule { figure, check, ramp: course.steady_ramp, round, duration: course.steady_duration }
+        });
+        // With gaps one pass over the region moves less than its size; fio goes around until it has moved all of it.
+        let gaps = !self.options.pattern.kind.random && self.options.pattern.more.is_some_and(|gap| gap != 0);
+        let amount = course.ending.amount.or(self.size_beside_filesize()).or(gaps.then_some(Amount::Percent(100)));
+        // fio: without a runtime time_based has no effect.
+        let time_based = course.ending.time_based && course.ending.runtime.is_some();
+        Ending { amount, steady, time_based, ..course.ending.clone() }
+    }
+
+    /// A size beside a filesize is how much to move, over all of each file, and no more than all files have.
+    fn size_beside_filesize(&self) -> Option<Amount> {
+        let target = &self.options.target;
+        let (Some(Amount::Bytes(size)), Some(_)) = (target.size, target.filesize) else { return None };
+        let files = 0..self.paths().len() as u64;
+        let all = files.filter_map(|index| self.drawn_file_size(index)).fold(0, u64::saturating_add);
+        Some(Amount::Bytes(size.min(Bytes(all))))
+    }
+
+    fn logs(&self) -> Logs {
+        let logs = &self.options.report.logs;
+        let any = logs.bw.is_some() || logs.lat.is_some() || logs.iops.is_some();
+        let averaged = logs.average > Span::ZERO;
+        Logs {
+            each_request: any && !averaged,
+            interval: if averaged { logs.average } else { logs.interval },
+            histogram_interval: logs.hist.as_ref().map(|_| logs.hist_interval).filter(|span| *span > Span::ZERO),
+        }
+    }
+
+    fn cpus(&self) -> Vec<u32> {
+        let course = &self.options.course;
+        match course.cpus.len() {
+            0 => Vec::new(),
+            all if course.cpus_split => vec![course.cpus[self.number as usize % all]],
+            _ => course.cpus.clone(),
+        }
+    }
+}
+
+/// The rate that was given; never both.
+fn paced(bytes: Option<u64>, iops: Option<u64>) -> Option<Pace> {
+    let bytes = bytes.map(|bytes| Pace::Throughput(Bytes(bytes)));
+    bytes.or(iops.map(|iops| Pace::Iops(Iops(iops))))
+}
+
+/// The pattern of `verify=pattern`: `verify_pattern`, or `buffer_pattern`, or zeroes.
+fn checked_pattern(job: &Job) -> Pattern {
+    let data = &job.options.data;
+    let given = data.verify_pattern.as_ref().or(data.pattern.as_ref());
+    given.cloned().unwrap_or(Pattern { bytes: vec![0], offsets_at: Vec::new() })
+}
+
+/// The part of `all` bytes that file `index` of `files` has. As in fio they divide evenly, and where whole blocks are left
+/// over the first files have one more each; what is less than a block is left out.
+fn share_of(all: u64, files: u64, index: u64, block: u64) -> u64 {
+    let (files, block) = (files.max(1), block.max(1));
+    let left_over = all % files / block;
+    all / files + if index < left_over { block } else { 0 }
+}
+
+fn times(amount: Amount, number: u32) -> Amount {
+    match amount {
+        Amount::Bytes(bytes) => Amount::Bytes(Bytes(bytes.0.saturating_mul(u64::from(number)))),
+        Amount::Percent(percent) => Amount::Percent(percent.saturating_mul(number)),
+    }
+}
+
+impl Options {
+    /// Whether it changes what is stored.
+    pub fn changes_data(&self) -> bool {
+        self.pattern.kind.ways != Ways::Only(Direction::Read) && !self.data.verify_only
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_divide_evenly() {
+        // 3 MiB over 3 files: 1 MiB each (as fio 3.33 did it).
+        assert_eq!([0, 1, 2].map(|i| share_of(3 << 20, 3, i, 4096)), [1 << 20; 3]);
+        // 10 KiB over 2 files: 5 KiB each, which is no whole number of blocks (as fio 3.33 did it).
+        assert_eq!([0, 1].map(|i| share_of(10 << 10, 2, i, 4096)), [5120; 2]);
+        // 101 bytes over 3 files of 1-byte blocks: 33 each, and the 2 left over go to the first two.
+        assert_eq!([0, 1, 2].map(|i| share_of(101, 3, i, 1)), [34, 34, 33]);
+        assert_eq!(share_of(12_345, 1, 0, 4096), 12_345);
+    }
+}

@@ -1,0 +1,188 @@
+//! Recorded traces: what a real system asked of its storage, and when. fio's iolog (versions 2 and 3) and the dump of
+//! blktrace become the same events.
+//!
+//! ```text
+//!   text of an iolog ─► Iolog    ─┐
+//!                                 ├─► Event, Event, … ─► Trace (in the order of their times) ─► paced
+//!   bytes of a dump  ─► Blktrace ─┘
+//! ```
+//! Both readers are iterators over what they are given, so that a long trace need not be held twice.
+
+mod blktrace;
+mod iolog;
+
+pub use blktrace::Blktrace;
+pub use iolog::Iolog;
+
+use block::{Span, Time};
+
+/// One request of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// When it was made, from the start of the trace.
+    pub due: Time,
+    /// Which file or device: an index into the trace's names.
+    pub file: u32,
+    /// What it does.
+    pub action: Action,
+    /// Its first byte; zero for a flush.
+    pub at: u64,
+    /// Its bytes; zero for a flush.
+    pub len: u32,
+}
+
+/// What a request of a trace does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Reads.
+    Read,
+    /// Writes.
+    Write,
+    /// Gives space back.
+    Trim,
+    /// Makes all that was written durable; `data_only` leaves out what describes the file.
+    Flush {
+        /// `fdatasync` in place of `fsync`.
+        data_only: bool,
+    },
+}
+
+/// A whole trace.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Trace {
+    /// Files or devices, in the order in which they turn up. Of a dump they are `major:minor`.
+    pub files: Vec<String>,
+    /// In the order of their times; those of the same time in the order of the trace.
+    pub events: Vec<Event>,
+}
+
+/// How a trace is played.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Playing {
+    /// fio's `replay_no_stall`: all at once, in order.
+    pub no_stall: bool,
+    /// fio's `replay_time_scale`: 200 is twice as fast. Above zero.
+    pub speed_percent: u32,
+    /// fio's `replay_scale`: offsets are divided by this. Above zero.
+    pub scale: u64,
+    /// fio's `replay_align`: offsets are then rounded down to a multiple of this; 0 leaves them.
+    pub align: u64,
+}
+
+/// Wrong input.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TraceError {
+    /// It begins like no trace that is known.
+    #[error(
+        "no trace that is known: it begins neither with \"fio version 2 iolog\" or \"fio version 3 iolog\" nor with blktrace's number; a blktrace recording is made one with blkparse -d"
+    )]
+    Unknown,
+    /// A line of an iolog breaks its rule.
+    #[error("line {line}: {rule}")]
+    Line {
+        /// From 1.
+        line: u32,
+        /// What is wrong, and what would be right.
+        rule: String,
+    },
+    /// A record of a dump breaks its rule.
+    #[error("byte {at}: {rule}")]
+    Record {
+        /// Where the record begins.
+        at: u64,
+        /// What is wrong.
+        rule: &'static str,
+    },
+}
+
+impl Default for Playing {
+    /// As it was recorded.
+    fn default() -> Playing {
+        Playing { no_stall: false, speed_percent: 100, scale: 1, align: 0 }
+    }
+}
+
+impl Trace {
+    /// Reads a trace of any kind that is known.
+    ///
+    /// # Errors
+    /// See [`TraceError`]; the first that is wrong.
+    pub fn read(bytes: &[u8]) -> Result<Trace, TraceError> {
+        let mut trace = Trace::default();
+        if let Some(mut dump) = Blktrace::new(bytes) {
+            trace.events = dump.by_ref().collect::<Result<_, _>>()?;
+            trace.files = dump.into_files();
+        } else {
+            let text = std::str::from_utf8(bytes).map_err(|_| TraceError::Unknown)?;
+            let mut log = Iolog::new(text)?;
+            trace.events = log.by_ref().collect::<Result<_, _>>()?;
+            trace.files = log.into_files();
+        }
+        trace.events.sort_by_key(|event| event.due);
+        Ok(trace)
+    }
+
+    /// The events as they are to be played.
+    pub fn played(&self, how: Playing) -> impl Iterator<Item = Event> + '_ {
+        self.events.iter().map(move |event| how.turn(*event))
+    }
+
+    /// How long it takes as it was recorded: from its start to its last request.
+    pub fn length(&self) -> Span {
+        self.events.last().map_or(Span::ZERO, |event| event.due.since(Time::ZERO))
+    }
+}
+
+impl Playing {
+    fn turn(self, event: Event) -> Event {
+        let due = match (self.no_stall, u128::from(self.speed_percent.max(1))) {
+            (true, _) => 0,
+            // At most 100 times what 64 bits hold, so the product fits; a slower speed than that ends with the clock.
+            (false, speed) => u64::try_from(u128::from(event.due.as_nanos()) * 100 / speed).unwrap_or(u64::MAX),
+        };
+        let at = event.at / self.scale.max(1);
+        let at = at - at.checked_rem(self.align).unwrap_or(0);
+        Event { due: Time::from_nanos(due), at, ..event }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn event(us: u64, action: Action, at: u64, len: u32) -> Event {
+        Event { due: Time::from_nanos(us * 1000), file: 0, action, at, len }
+    }
+
+    #[test]
+    fn a_trace_is_played_faster_and_elsewhere() {
+        let events = vec![event(1000, Action::Read, 81_920, 4096), event(3000, Action::Write, 12_288, 4096)];
+        let trace = Trace { files: vec!["f".into()], events };
+        assert_eq!(trace.length(), Span::from_millis(3));
+        let twice = Playing { speed_percent: 200, ..Playing::default() };
+        assert_eq!(trace.played(twice).map(|event| event.due.as_nanos()).collect::<Vec<_>>(), [500_000, 1_500_000]);
+        // 81 920 / 10 = 8192; 12 288 / 10 = 1228, rounded down to 0.
+        let smaller = Playing { no_stall: true, scale: 10, align: 4096, ..Playing::default() };
+        let played: Vec<_> = trace.played(smaller).map(|event| (event.due, event.at)).collect();
+        assert_eq!(played, [(Time::ZERO, 8192), (Time::ZERO, 0)]);
+    }
+
+    proptest! {
+        /// Whatever bytes are given, reading ends without a panic, and times rise.
+        #[test]
+        fn any_bytes_can_be_given(head in 0usize..4, bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+            let heads: [&[u8]; 4] = [b"", b"fio version 2 iolog\n", b"fio version 3 iolog\n", &[0x07, 0x74, 0x61, 0x65]];
+            if let Ok(trace) = Trace::read(&[heads[head], &bytes].concat()) {
+                prop_assert!(trace.events.is_sorted_by_key(|event| event.due));
+                prop_assert!(trace.events.iter().all(|event| (event.file as usize) < trace.files.len()));
+            }
+        }
+
+        /// Lines that are nearly those of an iolog.
+        #[test]
+        fn any_words_can_be_given(version in 2..4, lines in prop::collection::vec("(-?[0-9]{1,20} )?(a|b)( (add|open|close|read|write|sync|trim|wait))?( [0-9]{1,12}){0,3}", 0..20)) {
+            let _ = Trace::read(format!("fio version {version} iolog\na add\n0 a add\n{}", lines.join("\n")).as_bytes());
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! From sections to jobs: defaults, clones, groups and stages, and the checks that need a whole job.
+
+use crate::catalogue::{self, Definition};
+use crate::command_line;
+use crate::dialect::Dialect;
+use crate::error::{Error, Problem};
+use crate::flags::Flags;
+use crate::job::Job;
+use crate::options::{Engine, Options, Ways};
+use crate::script::{Script, Section, Setting};
+use crate::value::Value;
+use crate::world::World;
+use block::Span;
+use stats::Direction;
+
+/// The jobs of a run, and what goes with them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Unfolded {
+    /// In the order of their start, clones side by side.
+    pub jobs: Vec<Job>,
+    /// What global sections set at last, by fio's names.
+    pub global: Vec<(String, String)>,
+    /// Jobs that cannot run and hold up no other.
+    pub left_out: Vec<LeftOut>,
+    /// What the user should know; one line each.
+    pub notes: Vec<String>,
+}
+
+/// A job that cannot run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Its name.
+    pub name: String,
+    /// Why, and what was probably meant.
+    pub why: String,
+}
+
+/// Unfolds `scripts`: the command line's own first, then the job files.
+///
+/// # Errors
+/// An option is unknown, a value is wrong, or options do not go together.
+pub fn unfold(scripts: &[Script], flags: &Flags, world: &dyn World) -> Result<Unfolded, Error> {
+    let mut unfolding = Unfolding { flags, world, group: 0, stage: 0, found: Unfolded::default() };
+    let mut typed_globals = Template::default();
+    let mut files = 0;
+    for script in scripts {
+        let mut template = typed_globals.clone();
+        // Each job file but the first waits for the ones before it.
+        let mut waits = script.file.is_some() && files > 0;
+        for section in &script.sections {
+            if section.is_global {
+                unfolding.set(&mut template, &section.settings)?;
+                // fio neither applies nor shows a name that a global section gives.
+                template.given.retain(|(name, _)| name != "name");
+                unfolding.found.global = template.given.clone();
+                continue;
+            }
+            let is_wanted =
+                script.file.is_none() || flags.sections.is_empty() || flags.sections.contains(&section.name);
+            if is_wanted {
+                unfolding.section(section, &template, waits)?;
+                waits = false;
+            }
+        }
+        match script.file {
+            Some(_) => files += 1,
+            None => typed_globals = template,
+        }
+    }
+    Ok(unfolding.found)
+}
+
+/// Options on their way, with what was set by name.
+#[derive(Clone, Debug, Default)]
+struct Template {
+    options: Options,
+    given: Vec<(String, String)>,
+}
+
+struct Unfolding<'a> {
+    flags: &'a Flags,
+    world: &'a dyn World,
+    group: u32,
+    stage: u32,
+    found: Unfolded,
+}
+
+impl Unfolding<'_> {
+    fn section(&mut self, section: &Section, template: &Template, waits: bool) -> Result<(), Error> {
+        let mut own = Template { options: template.options.clone(), given: Vec::new() };
+        // A name in a global section would name every job the same.
+        own.options.name = None;
+        if section.place.file.is_none() {
+            own.given.push(("name".into(), section.name.clone()));
+        }
+        self.set(&mut own, &section.settings)?;
+        own.options.course.stonewall |= waits;
+        let name = own.options.name.clone().unwrap_or_else(|| section.name.clone());
+        let job = Job {
+            name,
+            number: 0,
+            group: 0,
+            stage: 0,
+            seed: 0,
+            options: own.options,
+            given: own.given,
+            place: section.place.clone(),
+        };
+        if let Some(why) = self.size_missing(&job)? {
+            self.found.left_out.push(LeftOut { name: job.name, why });
+            return Ok(());
+        }
+        check(&job, self.flags).map_err(|problem| Error::at(&job.place, problem))?;
+        self.notes(&job);
+        self.clones(&job)
+    }
+
+    /// Takes settings in, in fio's order: in job files units first and names of files last.
+    fn set(&self, template: &mut Template, settings: &[Setting]) -> Result<(), Error> {
+        let mut found: Vec<(&'static Definition, &Setting)> = Vec::new();
+        for setting in settings {
+            found.push((definition(&setting.option).map_err(|problem| Error::at(&setting.place, problem))?, setting));
+        }
+        // A job file's section is read whole, a command line word by word.
+        if settings.first().is_some_and(|setting| setting.place.file.is_some()) {
+            found.sort_by_key(|(definition, _)| definition.rank());
+        }
+        for (definition, setting) in found {
+            let dialect = Dialect { strict_fio: self.flags.strict_fio, kb_base: template.options.kb_base };
+            let value = value(definition, setting).map_err(|problem| Error::at(&setting.place, problem))?;
+            (definition.set)(&mut template.options, Value::new(value, dialect)).map_err(|rule| {
+                let (option, value) = (setting.option.clone(), value.to_owned());
+                Error::at(&setting.place, Problem::Value { option, value, rule })
+            })?;
+            template.given.retain(|(name, _)| name != definition.name);
+            template.given.push((definition.name.to_owned(), value.to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Numbers the clones of a job and appends them.
+    fn clones(&mut self, job: &Job) -> Result<(), Error> {
+        let before = self.found.jobs.len();
+        let course = &job.options.course;
+        if before > 0 && (course.stonewall || course.new_group) {
+            self.group += 1;
+        }
+        if before > 0 && course.stonewall {
+            self.stage += 1;
+        }
+        let jobs = before as u64 + u64::from(course.numjobs);
+        if jobs > u64::from(self.flags.max_jobs) {
+            let too_many = Problem::TooMuch { what: "jobs", given: jobs, limit: u64::from(self.flags.max_jobs) };
+            return Err(Error::at(&job.place, too_many));
+        }
+        let seed = if job.options.pattern.repeat { job.options.pattern.seed } else { self.world.chance() };
+        for number in 0..course.numjobs {
+            let index = (before as u32 + number) as u64;
+            let (group, stage, seed) = (self.group, self.stage, mixed(seed, index));
+            self.found.jobs.push(Job { number, group, stage, seed, ..job.clone() });
+        }
+        Ok(())
+    }
+
+    /// Why a job has no size, where that holds up no other job; an error where it was probably forgotten.
+    fn size_missing(&self, job: &Job) -> Result<Option<String>, Error> {
+        let target = &job.options.target;
+        let is_there = |path: &String| self.world.size_of(path).is_some_and(|bytes| bytes > 0);
+        let known = target.size.is_some()
+            || target.filesize.is_some()
+            || target.read_iolog.is_some()
+            || match target.engine {
+                Engine::Nbd => true,
+                Engine::Null => false,
+                Engine::Sync | Engine::Uring => job.paths().iter().all(is_there),
+            };
+        if known {
+            return Ok(None);
+        }
+        let is_afterthought = job.place.file.is_none() && target.filename.is_none() && !self.found.jobs.is_empty();
+        if self.flags.strict_fio {
+            return Ok(Some("you need to specify size=".into()));
+        }
+        if is_afterthought {
+            let again = self.found.jobs.iter().any(|earlier| earlier.name == job.name);
+            let meant =
+                if again { "one --name, in front of all options of the job" } else { "its size and file behind it" };
+            return Ok(Some(format!(
+                "every --name opens a new job, and this one has neither size nor file; probably meant: {meant}. \
+                 Left out (fio fails it, runs the others and exits with 1)"
+            )));
+        }
+        let rule = match target.engine {
+            Engine::Null => "needs size=…, which the null engine has no file to take it from",
+            _ => "needs size=…, because not all of its files are there to take it from",
+        };
+        Err(Error::at(&job.place, Problem::Rule(rule.into())))
+    }
+
+    fn notes(&mut self, job: &Job) {
+        let ending = &job.options.course.ending;
+        let target = &job.options.target;
+        let mut notes = job.options.notes.clone();
+        match (ending.runtime, ending.time_based) {
+            (Some(_), false) => {
+                notes.push("runtime without time_based only caps: the job ends earlier when its size is done".into());
+            }
+            (None, true) => notes.push("time_based has no effect without runtime".into()),
+            _ => {}
+        }
+        if target.engine == Engine::Sync && job.options.pace.depth > 1 {
+            let (depth, engine) = (job.options.pace.depth, &target.engine_name);
+            notes
+                .push(format!("iodepth={depth} has no effect with ioengine={engine}, which has one request in flight"));
+        }
+        let logs = &job.options.report.logs;
+        if logs.hist.is_some() && logs.hist_interval == Span::ZERO {
+            notes.push("write_hist_log writes nothing without log_hist_msec".into());
+        }
+        for note in notes {
+            let note = format!("{}: {note}", job.name);
+            if !self.found.notes.contains(&note) {
+                self.found.notes.push(note);
+            }
+        }
+    }
+}
+
+fn definition(option: &str) -> Result<&'static Definition, Problem> {
+    catalogue::find(option).ok_or_else(|| match catalogue::instead_of(option) {
+        Some(instead) => Problem::NotHere { option: option.to_owned(), instead: instead.to_owned() },
+        None => {
+            let nearest = catalogue::nearest_to(option).or_else(|| command_line::nearest_flag(option));
+            Problem::UnknownOption { option: option.to_owned(), nearest }
+        }
+    })
+}
+
+fn value<'s>(definition: &Definition, setting: &'s Setting) -> Result<&'s str, Problem> {
+    match setting.value.as_deref() {
+        Some(value) if !value.is_empty() => Ok(value),
+        _ if definition.form.may_stand_alone() => Ok(""),
+        _ => {
+            let (option, example) = (setting.option.clone(), definition.form.example().to_owned());
+            Err(Problem::NeedsValue { option, example })
+        }
+    }
+}
+
+/// What must hold for a job as a whole.
+fn check(job: &Job, flags: &Flags) -> Result<(), Problem> {
+    let options = &job.options;
+    let rule = |text: String| Err(Problem::Rule(text));
+    if flags.readonly && options.pattern.kind.ways != Ways::Only(Direction::Read) {
+        return rule("writes, and --readonly was given".into());
+    }
+    if options.target.engine == Engine::Nbd && options.target.uri.is_none() {
+        return rule("ioengine=nbd needs uri=…, as in uri=nbd+unix:///disk?socket=pool.sock".into());
+    }
+    for direction in Direction::ALL {
+        let (bytes, iops) = (options.pace.rate[direction], options.pace.rate_iops[direction]);
+        if let (Some(bytes), Some(iops)) = (bytes, iops) {
+            return rule(format!(
+                "has rate={bytes} and rate_iops={iops} for the same direction; only one of them can set the pace"
+            ));
+        }
+        for (floor, name, cap) in [
+            (options.pace.rate_min[direction], "rate", bytes),
+            (options.pace.rate_iops_min[direction], "rate_iops", iops),
+        ] {
+            if let Some((floor, cap)) = floor.zip(cap).filter(|(floor, cap)| floor > cap) {
+                return rule(format!("has {name}_min={floor} above {name}={cap}, so it could only fail"));
+            }
+        }
+    }
+    if options.course.steady.is_some() && options.course.steady_duration == Span::ZERO {
+        return rule("steadystate needs steadystate_duration=…, the time over which figures must be steady".into());
+    }
+    if options.pace.search.target > Span::ZERO && options.pace.search.window == Span::ZERO {
+        return rule("latency_target needs latency_window=…, the time for which each depth is tried".into());
+    }
+    Ok(())
+}
+
+/// A seed for the job of an index: SplitMix64 (Steele, Lea, Flood 2014), so that neighbours have nothing in common.
+fn mixed(seed: u64, index: u64) -> u64 {
+    let mut z = seed.wrapping_add(index.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}

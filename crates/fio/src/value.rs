@@ -1,0 +1,191 @@
+//! One option's value, and the ways to read it. Each way returns the rule that a wrong value breaks.
+
+use crate::dialect::Dialect;
+use crate::duration::{self, Bare};
+use crate::number;
+use crate::options::Triple;
+use block::Span;
+use stats::PerDirection;
+use workload::job::Amount;
+
+/// What stands behind the `=`.
+#[derive(Clone, Copy, Debug)]
+pub struct Value<'t> {
+    text: &'t str,
+    dialect: Dialect,
+}
+
+impl<'t> Value<'t> {
+    /// The value `text`, read as `dialect` says.
+    pub fn new(text: &'t str, dialect: Dialect) -> Value<'t> {
+        Value { text: text.trim(), dialect }
+    }
+
+    /// As typed.
+    pub fn text(self) -> &'t str {
+        self.text
+    }
+
+    /// How numbers are read.
+    pub fn dialect(self) -> Dialect {
+        self.dialect
+    }
+
+    /// Another text, read in the same way.
+    pub fn part(self, text: &'t str) -> Value<'t> {
+        Value::new(text, self.dialect)
+    }
+
+    /// Reads another text in the same way, one that was made from this.
+    pub fn part_owned<T>(self, text: &str, read: impl FnOnce(Value<'_>) -> T) -> T {
+        read(Value::new(text, self.dialect))
+    }
+
+    /// `0` or `1`; nothing at all is 1.
+    pub fn flag(self) -> Result<bool, String> {
+        match self.text {
+            "" | "1" => Ok(true),
+            "0" => Ok(false),
+            _ => Err("must be 0 or 1".into()),
+        }
+    }
+
+    /// A size in bytes.
+    pub fn size(self) -> Result<u64, String> {
+        number::whole(self.text, self.dialect)
+    }
+
+    /// A whole number within bounds.
+    pub fn whole(self, least: u64, most: u64) -> Result<u64, String> {
+        let number = number::whole(self.text, self.dialect)?;
+        match number {
+            number if (least..=most).contains(&number) => Ok(number),
+            _ if most == u64::MAX => Err(format!("must be at least {least}")),
+            _ => Err(format!("must be between {least} and {most}")),
+        }
+    }
+
+    /// A whole number from `least` that 32 bits hold.
+    pub fn count(self, least: u32) -> Result<u32, String> {
+        self.whole(u64::from(least), u64::from(u32::MAX)).map(|number| number as u32)
+    }
+
+    /// 0 to 100, with or without the sign.
+    pub fn percent(self) -> Result<u32, String> {
+        let bare = self.part(self.text.strip_suffix('%').unwrap_or(self.text));
+        bare.whole(0, 100).map(|number| number as u32)
+    }
+
+    /// A size, or a part of what is there: `4g`, `50%`.
+    pub fn amount(self) -> Result<Amount, String> {
+        match self.text.strip_suffix('%') {
+            Some(percent) => Ok(Amount::Percent(self.part(percent).percent()?)),
+            None if self.text.ends_with(['z', 'Z']) => {
+                Err("counts zones of a zoned device, which seawall does not know; write bytes or percent".into())
+            }
+            None => self.size().map(|bytes| Amount::Bytes(block::Bytes(bytes))),
+        }
+    }
+
+    /// A duration.
+    pub fn span(self, bare: Bare) -> Result<Span, String> {
+        duration::span(self.text, bare, self.dialect)
+    }
+
+    /// A number with a fraction.
+    pub fn fraction(self) -> Result<f64, String> {
+        let number: f64 = self.text.parse().map_err(|_| "is no number".to_owned())?;
+        if number.is_finite() { Ok(number) } else { Err("is no finite number".into()) }
+    }
+
+    /// One of some words.
+    pub fn choice<T: Copy>(self, words: &[(&str, T)]) -> Result<T, String> {
+        let found = words.iter().find(|(word, _)| *word == self.text).map(|(_, value)| *value);
+        found.ok_or_else(|| {
+            let names: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+            let meant = crate::nearest::to(self.text, names.iter().copied());
+            let meant = meant.map_or(String::new(), |word| format!("; did you mean {word}?"));
+            format!("must be one of {}{meant}", names.join(", "))
+        })
+    }
+
+    /// `reads`, `reads,writes` or `reads,writes,trims`: one value is for all, two are for reads and for the others, and an
+    /// empty place leaves its default.
+    pub fn triple<T: Clone>(self, read: impl Fn(Value<'t>) -> Result<T, String>) -> Result<Triple<T>, String> {
+        let parts: Vec<&str> = self.text.split(',').collect();
+        if parts.len() > 3 && !self.dialect.strict_fio {
+            return Err("takes at most three values: reads,writes,trims".into());
+        }
+        if self.text.is_empty() {
+            return Err("needs a value".into());
+        }
+        let one = |index: usize| match parts[index].trim() {
+            "" => Ok(None),
+            part => read(self.part(part)).map(Some),
+        };
+        match parts.len() {
+            1 => one(0).map(|value| PerDirection { read: value.clone(), write: value.clone(), trim: value }),
+            2 => Ok(PerDirection { read: one(0)?, write: one(1)?, trim: one(1)? }),
+            _ => Ok(PerDirection { read: one(0)?, write: one(1)?, trim: one(2)? }),
+        }
+    }
+
+    /// `low-high` or `low:high`; one value is both. Swapped where they are the wrong way around, as in fio.
+    pub fn range<T: Ord + Copy>(self, read: impl Fn(Value<'t>) -> Result<T, String>) -> Result<(T, T), String> {
+        let Some((low, high)) = self.text.split_once(['-', ':']) else {
+            return read(self).map(|both| (both, both));
+        };
+        let (low, high) = (read(self.part(low))?, read(self.part(high))?);
+        Ok((low.min(high), low.max(high)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(text: &str) -> Value<'_> {
+        Value::new(text, Dialect::default())
+    }
+
+    /// What `fio --bs=X` showed for R, W, T (3.33); 4096 is the default there.
+    #[test]
+    fn triples_fill_their_places_as_in_fio() {
+        for (text, read, write, trim) in [
+            ("8k", Some(8), Some(8), Some(8)),
+            ("4k,8k", Some(4), Some(8), Some(8)),
+            ("4k,", Some(4), None, None),
+            ("4k,,8k", Some(4), None, Some(8)),
+            (",8k", None, Some(8), Some(8)),
+            (",8k,", None, Some(8), None),
+            ("4k,8k,16k", Some(4), Some(8), Some(16)),
+        ] {
+            let found = value(text).triple(|v| v.size()).unwrap();
+            let kib = |n: Option<u64>| n.map(|n| n << 10);
+            assert_eq!((found.read, found.write, found.trim), (kib(read), kib(write), kib(trim)), "{text}");
+        }
+        assert!(value("1,2,3,4").triple(|v| v.size()).unwrap_err().contains("at most three"));
+    }
+
+    #[test]
+    fn ranges_swap_and_single_values_double() {
+        assert_eq!(value("8k-4k").range(|v| v.size()), Ok((4096, 8192)));
+        assert_eq!(value("4k:8k").range(|v| v.size()), Ok((4096, 8192)));
+        assert_eq!(value("4k").range(|v| v.size()), Ok((4096, 4096)));
+        assert!(value("4k-").range(|v| v.size()).is_err());
+    }
+
+    #[test]
+    fn words_percents_and_bounds() {
+        let words = [("none", 0), ("sync", 1)];
+        assert_eq!(value("sync").choice(&words), Ok(1));
+        assert_eq!(value("syn").choice(&words).unwrap_err(), "must be one of none, sync; did you mean sync?");
+        assert_eq!(value("50%").amount(), Ok(Amount::Percent(50)));
+        assert!(value("101%").amount().unwrap_err().contains("between 0 and 100"));
+        assert!(value("4z").amount().unwrap_err().contains("zones"));
+        assert_eq!(value("0").count(1).unwrap_err(), "must be between 1 and 4294967295");
+        assert_eq!((value("").flag(), value("0").flag()), (Ok(true), Ok(false)));
+        assert!(value("yes").flag().is_err());
+        assert!(value("nan").fraction().is_err());
+    }
+}

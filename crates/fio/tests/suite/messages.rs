@@ -1,0 +1,100 @@
+//! What is said of wrong input: file, line, section, option, value, rule, and what to write.
+
+use crate::outcome::words;
+use fio::{Given, Invocation};
+
+fn said(file: &str) -> String {
+    let world = Given::default().with_text("jobs/a.fio", file);
+    Invocation::parse(&words("jobs/a.fio"), &world).unwrap_err().to_string()
+}
+
+fn said_of(line: &str) -> String {
+    Invocation::parse(&words(line), &Given::default()).unwrap_err().to_string()
+}
+
+#[test]
+fn job_files() {
+    for (file, message) in [
+        (
+            "[global]\nsize=1m\n[seq]\nbs=1.5M\n",
+            "jobs/a.fio:4 [seq]: bs=1.5M: fio reads this as 1; write 1536k (--strict-fio copies fio)",
+        ),
+        (
+            "[a]\nsize=4MiB\n",
+            "jobs/a.fio:2 [a]: size=4MiB: fio reads this as 4000000 bytes unless kb_base=1000; write 4m for 4194304, or set \
+             kb_base=1000 (--strict-fio copies fio)",
+        ),
+        ("[a]\nsize=1m\niodepht=4\n", "jobs/a.fio:3 [a]: no option \"iodepht\"; the nearest is \"iodepth\""),
+        ("[a]\nsize=1m\nfoo\n", "jobs/a.fio:3 [a]: no option \"foo\""),
+        (
+            "[a]\nsize=1m\nzonemode=zbd\n",
+            "jobs/a.fio:3 [a]: zonemode: fio has this option and seawall does not; zoned devices are not known; for a part of \
+             a device use offset and size, for hot parts random_distribution=zoned:…",
+        ),
+        ("[a]\nsize=1m\niodepth=0\n", "jobs/a.fio:3 [a]: iodepth=0: must be between 1 and 65536"),
+        (
+            "[a]\nsize=1m\nrw=randrea\n",
+            "jobs/a.fio:3 [a]: rw=randrea: must be one of read, write, trim, randread, randwrite, randtrim, rw, readwrite, randrw, randreadwrite, trimwrite, randtrimwrite; did you mean randread?",
+        ),
+        ("[a]\nsize=1m\nbs=\n", "jobs/a.fio:3 [a]: bs: needs a value, as in bs=4k"),
+        (
+            "[a]\nsize=1m\nruntime=5min\n",
+            "jobs/a.fio:3 [a]: runtime=5min: fio reads this as 5 s; write 5m (--strict-fio copies fio)",
+        ),
+        (
+            "[a]\nsize=1m\nrate=1m\nrate_iops=100\n",
+            "jobs/a.fio:1 [a]: has rate=1048576 and rate_iops=100 for the same direction; only one of them can set the pace",
+        ),
+        (
+            "[a]\nsize=1m\nioengine=rbd\n",
+            "jobs/a.fio:3 [a]: ioengine=rbd: fio has this engine and seawall does not; the nearest is nbd, on an export of it",
+        ),
+        (
+            "[a]\nsize=1m\nioengine=nul\n",
+            "jobs/a.fio:3 [a]: ioengine=nul: must be one of psync, sync, pvsync, pvsync2, vsync, io_uring, libaio, posixaio, aio, null, nbd; did you mean null?",
+        ),
+        (
+            "[a]\nsize=1m\nverify=sha1\n",
+            "jobs/a.fio:3 [a]: verify=sha1: is not there; write crc32c or xxhash, which find damage as surely as long as nobody forges it",
+        ),
+        ("[a]\nsize=1m\nnumjobs=5000\n", "jobs/a.fio:1 [a]: jobs: 5000 is more than the limit of 4096"),
+        (
+            "[a]\nsize=1m\nlatency_target=1ms\n",
+            "jobs/a.fio:1 [a]: latency_target needs latency_window=…, the time for which each depth is tried",
+        ),
+        ("[a]\nioengine=null\n", "jobs/a.fio:1 [a]: needs size=…, which the null engine has no file to take it from"),
+        ("rw=read\n", "jobs/a.fio:1: \"rw=read\" stands before the first [section]; put [global] or [a-name] above it"),
+    ] {
+        assert_eq!(said(file), message);
+    }
+}
+
+#[test]
+fn command_lines() {
+    for (line, message) in [
+        ("", "command line: no job: name a job file, or give --name=NAME with its options"),
+        ("--name=a --size=1m --bogus", "command line [a]: no option \"bogus\""),
+        ("--name=a --size=1m --redonly", "command line [a]: no option \"redonly\"; the nearest is \"--readonly\""),
+        ("--readonly --name=a --size=1m --rw=write", "command line [a]: writes, and --readonly was given"),
+        (
+            "--name=a --size=1m --ioengine=nbd",
+            "command line [a]: ioengine=nbd needs uri=…, as in uri=nbd+unix:///disk?socket=pool.sock",
+        ),
+        ("none.fio", "command line: cannot read none.fio: entity not found"),
+        ("--name=a --size=1m --section=b", "command line: --section=b: no such section; there are none"),
+        (
+            "--client=host --name=a",
+            "command line: --client: fio has this option and seawall does not; the nearest is to run seawall on each host",
+        ),
+    ] {
+        assert_eq!(said_of(line), message);
+    }
+}
+
+/// A block that is larger than its job's size is found before anything runs.
+#[test]
+fn blocks_that_do_not_fit() {
+    let invocation = crate::outcome::parsed("--name=a --size=4k --bs=8k");
+    let error = invocation.jobs[0].spec().unwrap_err();
+    assert_eq!(error.to_string(), "command line [a]: has blocks of 8192 bytes in a size of 4096; no block fits");
+}

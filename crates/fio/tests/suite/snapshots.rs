@@ -1,0 +1,110 @@
+//! What people and programs read, as text that the repository keeps: `INSTA_UPDATE=always` renews it.
+
+use crate::outcome::{outcomes, parsed};
+use fio::render::{Moment, Report};
+use fio::{Invocation, say_span};
+
+/// A mixed job at a rate and a flushed writer after it.
+const LINE: &str = "--group_reporting --name=mix --rw=randrw --rwmixread=70 --bs=4k,8k --ioengine=io_uring --iodepth=4 \
+                    --rate_iops=1000,500 --numjobs=2 --size=1g --directory=/data --runtime=2 --time_based --ramp_time=1 \
+                    --name=log --stonewall --rw=write --bs=16k --size=64m --filename=/data/redo --fdatasync=1 \
+                    --ioengine=sync --description=redo --continue_on_error=all --verify=crc32c --do_verify=0";
+
+fn report<'r>(invocation: &'r Invocation, outcomes: &'r [stats::job::JobOutcome]) -> Report<'r> {
+    // The version would change each snapshot with each release.
+    Report { invocation, outcomes, moment: Moment { unix_ms: 1_795_303_069_994, ahead_s: 0 }, host: "a-host", pid: 7 }
+}
+
+fn settled(text: &str) -> String {
+    text.replace(fio::render::VERSION, "fio-VERSION")
+        .replace(concat!("\"", env!("CARGO_PKG_VERSION"), "\""), "\"VERSION\"")
+}
+
+#[test]
+fn the_plan() {
+    insta::assert_snapshot!(parsed(LINE).describe().join("\n"));
+}
+
+#[test]
+fn json() {
+    let invocation = parsed(LINE);
+    insta::assert_snapshot!(settled(&report(&invocation, &outcomes(&invocation)).json()));
+}
+
+#[test]
+fn normal() {
+    let invocation = parsed(LINE);
+    let outcomes = outcomes(&invocation);
+    let report = report(&invocation, &outcomes);
+    insta::assert_snapshot!(settled(&(report.opening() + &report.normal())));
+}
+
+#[test]
+fn terse() {
+    let invocation = parsed(LINE);
+    insta::assert_snapshot!(settled(&report(&invocation, &outcomes(&invocation)).terse()));
+}
+
+#[test]
+fn logs() {
+    let line =
+        "--name=j --rw=rw --ioengine=null --size=1m --write_bw_log=b --write_lat_log=l --write_iops_log --log_offset=1";
+    let each = parsed(line);
+    let averaged = parsed(&format!("{line} --log_avg_msec=1000 --per_job_logs=0 --numjobs=2"));
+    let mut text = String::new();
+    for invocation in [each, averaged] {
+        let outcomes = outcomes(&invocation);
+        for file in report(&invocation, &outcomes).logs(Moment::default()) {
+            text += &format!("{}\n{}\n", file.path, file.text);
+        }
+    }
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn plans_of_many_kinds() {
+    let lines = [
+        "--name=a --rw=randread:8 --norandommap --bsrange=4k-64k --size=50% --filename=/dev/x --offset=20% --direct=1",
+        "--name=b --rw=write:4k --bssplit=4k/60:64k/40 --filesize=1m-4m --nrfiles=3 --loops=2 --fsync=32 --sync=dsync",
+        "--name=c --rw=read --size=1m --ioengine=null --rate=1m,500k --rate_process=poisson --thinktime=5ms --thinktime_blocks=8",
+        "--name=d --rw=randrw --ioengine=nbd --uri=nbd://h/x --latency_target=2ms --latency_window=5s --latency_percentile=99 --iodepth=64 --random_distribution=zipf:1.2",
+        "--name=e --rw=read:-8k --size=1g --io_size=4g --number_ios=99 --startdelay=1s-5s --max_latency=1s --runtime=90 --verify=xxhash --verify_only",
+        "--name=f --rw=trimwrite --size=1g --steadystate=snia_iops --ss_dur=300",
+    ];
+    let plans: Vec<String> = lines.iter().flat_map(|line| parsed(line).describe()).collect();
+    insta::assert_snapshot!(plans.join("\n"));
+    assert_eq!(say_span(block::Span::from_secs(90)), "1 min 30 s");
+}
+
+/// What fio-plot 1.2 looks up in a report, and a script that reads percentiles. (fio-plot itself draws our reports and logs;
+/// it needs the four options in the job's own.)
+#[test]
+fn what_fio_plot_looks_up_is_there() {
+    let line = "--name=iops --rw=randread --bs=4k --iodepth=4 --numjobs=2 --ioengine=io_uring --size=1m --group_reporting \
+                --steadystate=snia_iops --ss_dur=5";
+    let invocation = parsed(line);
+    let report: serde_json::Value = serde_json::from_str(&report(&invocation, &outcomes(&invocation)).json()).unwrap();
+    let job = &report["jobs"][0];
+    assert!(report["fio version"].as_str().unwrap().starts_with("fio-3."));
+    for (option, value) in [("iodepth", "4"), ("numjobs", "2"), ("bs", "4k"), ("rw", "randread")] {
+        assert_eq!(job["job options"][option], value);
+    }
+    for path in [
+        "/read/bw",
+        "/read/iops",
+        "/read/iops_stddev",
+        "/read/lat_ns/mean",
+        "/read/lat_ns/stddev",
+        "/usr_cpu",
+        "/sys_cpu",
+        "/latency_ns/1000",
+        "/latency_us/1000",
+        "/latency_ms/>=2000",
+        "/steadystate/attained",
+        "/steadystate/data/bw_mean",
+        "/steadystate/data/iops_mean",
+        "/read/clat_ns/percentile/99.000000",
+    ] {
+        assert!(job.pointer(path).is_some_and(serde_json::Value::is_number), "{path}");
+    }
+}

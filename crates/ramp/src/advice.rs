@@ -1,0 +1,219 @@
+//! Which adaptive policy protects a database of so many IOPS and so much used space.
+//!
+//! The published rule spreads the required IOPS over the used space. That is the average: a burst of writes, made every
+//! 80 s, would then take all of the 80 s. To be written within the limit of a cycle, the floor must carry the reads and
+//! the burst together for that long:
+//!
+//! ```text
+//!   floor = reads + burst / limit = (0.75 + 0.25 · 80 / limit) · required = 1.194 · required for 45 s
+//! ```
+
+use crate::settings::Constants;
+use block::Span;
+
+/// References in the database for each operation of the sizing rule: `(reads + writes of a burst / 45) · 225`.
+const REFERENCES: f64 = 225.0;
+
+/// What has to be protected.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Need {
+    /// Total IOPS, three of four of them reads.
+    pub iops: u64,
+    /// Used space, in thousandths of a TB.
+    pub used_milli_tb: u64,
+    /// Within which a burst has to be written.
+    pub cycle_limit: Span,
+}
+
+/// What is wrong with a need.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AdviceError {
+    /// Nothing to protect.
+    #[error("--iops: must be between 1 and 100000000, got {0}")]
+    Iops(u64),
+    /// Nothing to spread it over.
+    #[error("--used-space: must be between 0.001 and 1000000 TB")]
+    Space,
+    /// A limit that no burst can have.
+    #[error("--cycle-limit: must be above 0 and at most 80 s, when the next burst is due; got {0}")]
+    Limit(Span),
+}
+
+/// A policy, in IOPS per TB of used space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Policy {
+    /// The floor for each TB.
+    pub expected: u64,
+    /// The ceiling for each TB.
+    pub peak: u64,
+    /// The floor however little space is used.
+    pub absolute_min: u64,
+}
+
+/// The advice.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Advice {
+    /// The published rule: required IOPS by used space.
+    pub published: Policy,
+    /// The rule that leaves a burst time to be written.
+    pub safe: Policy,
+    /// Times the required IOPS that the safe floor is.
+    pub factor: f64,
+    /// How long a burst takes at the published floor, while reads go on.
+    pub published_cycle: Span,
+    /// How long it takes at the safe one.
+    pub safe_cycle: Span,
+    need: Need,
+}
+
+/// The global references a second that a total of `iops` serves: `(reads + writes of a burst / 45) · 225`.
+pub fn references_of(iops: u64) -> f64 {
+    iops as f64 * factor(Constants::CYCLE_LIMIT) * REFERENCES
+}
+
+/// The total IOPS that so many global references a second take, rounded up.
+pub fn iops_of_references(references: u64) -> u64 {
+    (references as f64 / (factor(Constants::CYCLE_LIMIT) * REFERENCES)).ceil() as u64
+}
+
+/// What the floor must be, times the average, for a burst to be written within `limit`.
+fn factor(limit: Span) -> f64 {
+    0.75 + 0.25 * Constants::CYCLE.as_secs_f64() / limit.as_secs_f64()
+}
+
+impl Policy {
+    /// Rates for a floor of `iops` in all. Peak is twice and the absolute minimum half of a TB's floor, as in both
+    /// published examples (15 000: 30 000 and 7 500).
+    fn of(iops: f64, used_milli_tb: u64) -> Policy {
+        // Rounded up: a floor that is a little short is no floor. What is only the last bits of a division is none.
+        let expected = (iops * 1000.0 / used_milli_tb as f64 - 1e-6).ceil().max(1.0) as u64;
+        Policy { expected, peak: expected * 2, absolute_min: expected.div_ceil(2) }
+    }
+
+    /// Floor and ceiling in all at so much used space.
+    pub fn at(&self, used_milli_tb: u64) -> (u64, u64) {
+        let rate = |per_tb: u64| (u128::from(per_tb) * u128::from(used_milli_tb) / 1000) as u64;
+        let floor = rate(self.expected).max(self.absolute_min);
+        (floor, rate(self.peak).max(floor))
+    }
+
+    /// The lines that create the policy and attach it.
+    pub fn commands(&self, name: &str, svm: &str, volume: &str) -> [String; 2] {
+        let Policy { expected, peak, absolute_min } = self;
+        [
+            format!(
+                "qos adaptive-policy-group create -policy-group {name} -vserver {svm} -expected-iops {expected}IOPS/TB \
+                 -peak-iops {peak}IOPS/TB -absolute-min-iops {absolute_min}IOPS -expected-iops-allocation used-space \
+                 -peak-iops-allocation used-space"
+            ),
+            format!("volume modify -vserver {svm} -volume {volume} -qos-adaptive-policy-group {name}"),
+        ]
+    }
+}
+
+impl Advice {
+    /// The policies for a need.
+    ///
+    /// # Errors
+    /// What is out of range.
+    pub fn on(need: Need) -> Result<Advice, AdviceError> {
+        let Need { iops, used_milli_tb, cycle_limit } = need;
+        if !(1..=100_000_000).contains(&iops) {
+            return Err(AdviceError::Iops(iops));
+        }
+        if !(1..=1_000_000_000).contains(&used_milli_tb) {
+            return Err(AdviceError::Space);
+        }
+        if cycle_limit == Span::ZERO || cycle_limit > Constants::CYCLE {
+            return Err(AdviceError::Limit(cycle_limit));
+        }
+        let factor = factor(cycle_limit);
+        let published = Policy::of(iops as f64, used_milli_tb);
+        let safe = Policy::of(iops as f64 * factor, used_milli_tb);
+        let cycle = |policy: &Policy| drain(iops, policy.at(used_milli_tb).0);
+        Ok(Advice { published_cycle: cycle(&published), safe_cycle: cycle(&safe), published, safe, factor, need })
+    }
+
+    /// Whether the published rule leaves a burst too little time.
+    pub fn published_misses(&self) -> bool {
+        self.published_cycle > self.need.cycle_limit
+    }
+
+    /// Floor and ceiling of the safe policy as the used space grows: (thousandths of a TB, floor, ceiling).
+    pub fn growth(&self) -> Vec<(u64, u64, u64)> {
+        let at = |percent: u64| {
+            let used = (self.need.used_milli_tb * percent / 100).max(1);
+            let (floor, ceiling) = self.safe.at(used);
+            (used, floor, ceiling)
+        };
+        [25, 50, 75, 100, 150, 200].map(at).into()
+    }
+}
+
+/// How long the burst of `iops` takes at a floor, while its reads go on: the floor serves both.
+fn drain(iops: u64, floor: u64) -> Span {
+    let burst = 0.25 * iops as f64 * Constants::CYCLE.as_secs_f64();
+    let left = floor as f64 - 0.75 * iops as f64;
+    if left <= 0.0 { Span::MAX } else { Span::from_secs_f64(burst / left) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn advice(iops: u64, used_milli_tb: u64, limit_s: u64) -> Advice {
+        Advice::on(Need { iops, used_milli_tb, cycle_limit: Span::from_secs(limit_s) }).unwrap()
+    }
+
+    /// The published settings for 5 TB (15 000, 30 000, 7 500) and for 75 TB (1 000, 2 000, 500), at 75 000 IOPS.
+    #[test]
+    fn the_published_rule_gives_the_published_policies() {
+        let policy = |expected, peak, absolute_min| Policy { expected, peak, absolute_min };
+        assert_eq!(advice(75_000, 5_000, 45).published, policy(15_000, 30_000, 7_500));
+        assert_eq!(advice(75_000, 75_000, 45).published, policy(1_000, 2_000, 500));
+    }
+
+    /// 0.75 + 0.25 · 80 / 45 = 1.19444: 89 583.3 IOPS, by 5 TB 17 916.7, rounded up.
+    #[test]
+    fn the_safe_rule_leaves_a_burst_its_time() {
+        let found = advice(75_000, 5_000, 45);
+        assert_eq!(found.safe.expected, 17_917);
+        assert!((found.factor - 1.194_444_4).abs() < 1e-6);
+        // At the average rate a burst takes the whole period; at the safe one 1.5 M / (89 585 − 56 250) = 44.998 s.
+        assert_eq!(found.published_cycle, Span::from_secs(80));
+        assert!(found.published_misses());
+        assert!((found.safe_cycle.as_secs_f64() - 44.998).abs() < 0.001 && found.safe_cycle <= Span::from_secs(45));
+        // Where the whole period may be used, both rules are one.
+        let slow = advice(75_000, 5_000, 80);
+        assert_eq!(slow.safe, slow.published);
+        assert!(!slow.published_misses());
+    }
+
+    #[test]
+    fn a_policy_grows_with_the_space_down_to_its_minimum() {
+        let found = advice(75_000, 5_000, 45);
+        let growth = found.growth();
+        assert_eq!(growth[3], (5_000, 89_585, 179_170));
+        assert_eq!(growth[5], (10_000, 179_170, 358_340));
+        assert_eq!(found.safe.at(1), (8_959, 8_959), "the absolute minimum rules, and no ceiling is below it");
+    }
+
+    /// 75 000 IOPS: 56 250 reads and 1.5 million writes a burst, (56 250 + 33 333.3) · 225 = 20 156 250.
+    #[test]
+    fn references_size_a_database() {
+        assert!((references_of(75_000) - 20_156_250.0).abs() < 1.0);
+        assert_eq!(iops_of_references(20_156_250), 75_000);
+        assert_eq!(iops_of_references(1), 1);
+    }
+
+    #[test]
+    fn what_is_out_of_range_says_so() {
+        let error = |iops, used_milli_tb, s| {
+            let need = Need { iops, used_milli_tb, cycle_limit: Span::from_secs(s) };
+            Advice::on(need).unwrap_err().to_string()
+        };
+        assert_eq!(error(0, 1, 45), "--iops: must be between 1 and 100000000, got 0");
+        assert!(error(1, 0, 45).starts_with("--used-space: must be between"));
+        assert!(error(1, 1, 81).ends_with("got 81.0 s"));
+    }
+}

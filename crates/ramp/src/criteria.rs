@@ -1,0 +1,391 @@
+//! What a run has to hold, and what it says about that.
+//!
+//! Limits change over time and from site to site, so they are settings: two presets, or a file.
+
+use crate::settings::Constants;
+use crate::summary::Row;
+use block::Span;
+use serde::Deserialize;
+
+/// A figure of a row that can be bounded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Figure {
+    /// The longest write cycle, in seconds; the limit scales with the period.
+    LongestWriteCycle,
+    /// The write cycle that nine of ten did not exceed, in seconds; the limit scales with the period.
+    WriteCycleP90,
+    /// Effective write latency, in milliseconds.
+    EffectiveWriteLatency,
+    /// Mean response time of a read, in milliseconds.
+    RandreadAverage,
+    /// 99 % of the reads, in milliseconds.
+    ReadP99,
+    /// 99.9 % of the reads, in milliseconds.
+    ReadP999,
+    /// 99.99 % of the reads, in milliseconds.
+    ReadP9999,
+    /// Mean time of a single write to the database, in milliseconds.
+    WriteAverage,
+}
+
+/// How a figure is bounded.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Limit {
+    /// Less than this.
+    Below(f64),
+    /// This or less.
+    AtMost(f64),
+}
+
+/// One bound.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Criterion {
+    /// What is bounded.
+    pub figure: Figure,
+    /// By what.
+    pub limit: Limit,
+}
+
+/// A set of bounds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Criteria {
+    /// The preset's name or the file's.
+    pub name: String,
+    /// All of them.
+    pub all: Vec<Criterion>,
+}
+
+/// How a run ended under the criteria.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Outcome {
+    /// All hold.
+    Pass,
+    /// There is too little to say.
+    CannotSay,
+    /// At least one does not hold.
+    Fail,
+}
+
+/// What a run says about one criterion.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judgement {
+    /// The criterion, its limit scaled.
+    pub criterion: Criterion,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What was measured against which bound, in a line.
+    pub because: String,
+}
+
+/// What is wrong with a file of criteria.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CriteriaError {
+    /// It is no TOML, or has keys that are not known.
+    #[error("{file}: {what}")]
+    Form {
+        /// The file.
+        file: String,
+        /// The first line of what the reader says.
+        what: String,
+    },
+    /// A criterion has no limit, or two.
+    #[error("{file}: criterion {number} ({figure}): must have either `below` or `at-most`")]
+    Limit {
+        /// The file.
+        file: String,
+        /// Which, from 1.
+        number: usize,
+        /// Of which figure.
+        figure: &'static str,
+    },
+    /// A limit is no positive number.
+    #[error("{file}: criterion {number} ({figure}): the limit must be above 0, got {given}")]
+    Positive {
+        /// The file.
+        file: String,
+        /// Which, from 1.
+        number: usize,
+        /// Of which figure.
+        figure: &'static str,
+        /// The limit.
+        given: String,
+    },
+    /// There are none.
+    #[error("{0}: has no criterion; write at least one [[criterion]]")]
+    Empty(String),
+}
+
+impl Figure {
+    /// As files of criteria name it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Figure::LongestWriteCycle => "longest-write-cycle",
+            Figure::WriteCycleP90 => "write-cycle-p90",
+            Figure::EffectiveWriteLatency => "effective-write-latency",
+            Figure::RandreadAverage => "randread-average",
+            Figure::ReadP99 => "read-p99",
+            Figure::ReadP999 => "read-p999",
+            Figure::ReadP9999 => "read-p9999",
+            Figure::WriteAverage => "write-average",
+        }
+    }
+
+    const fn is_cycle(self) -> bool {
+        matches!(self, Figure::LongestWriteCycle | Figure::WriteCycleP90)
+    }
+
+    const fn unit(self) -> &'static str {
+        if self.is_cycle() { "s" } else { "ms" }
+    }
+
+    /// The value in a row; why not, where there is too little to tell it.
+    fn of(self, row: &Row) -> Result<f64, String> {
+        let cycles = |value: f64| if row.cycles > 0 { Ok(value) } else { Err("no write cycle was seen".to_owned()) };
+        // A percentile needs at least one value beyond it.
+        let reads = |span: Span, least: u64| match row.reads >= least {
+            true => Ok(span.as_millis_f64()),
+            false => Err(format!("{} reads are too few, it takes {least}", row.reads)),
+        };
+        match self {
+            Figure::LongestWriteCycle => cycles(row.longest_cycle.as_secs_f64()),
+            Figure::WriteCycleP90 => cycles(row.cycle_p90.as_secs_f64()),
+            Figure::EffectiveWriteLatency => cycles(row.effective_write_ms.unwrap_or_default()),
+            Figure::WriteAverage => cycles(row.write_mean.as_millis_f64()),
+            Figure::RandreadAverage => reads(row.read_mean, 1),
+            Figure::ReadP99 => reads(row.read_p99, 100),
+            Figure::ReadP999 => reads(row.read_p999, 1_000),
+            Figure::ReadP9999 => reads(row.read_p9999, 10_000),
+        }
+    }
+}
+
+impl Limit {
+    /// The bound.
+    pub const fn value(self) -> f64 {
+        match self {
+            Limit::Below(value) | Limit::AtMost(value) => value,
+        }
+    }
+
+    fn holds(self, value: f64) -> bool {
+        match self {
+            Limit::Below(limit) => value < limit,
+            Limit::AtMost(limit) => value <= limit,
+        }
+    }
+
+    fn times(self, factor: f64) -> Limit {
+        match self {
+            Limit::Below(limit) => Limit::Below(limit * factor),
+            Limit::AtMost(limit) => Limit::AtMost(limit * factor),
+        }
+    }
+}
+
+impl Criteria {
+    /// The names of the presets.
+    pub const PRESETS: [&'static str; 2] = ["2021", "read-percentile"];
+
+    /// A preset: `2021` bounds the longest write cycle (below 45 s) and the effective write latency (below 1 ms);
+    /// `read-percentile` the random read (2 ms on average, 99 % below 60 ms, 99.9 % below 200 ms, 99.99 % below 600 ms),
+    /// the random write (1 ms on average) and the longest write cycle.
+    pub fn preset(name: &str) -> Option<Criteria> {
+        use Figure::{
+            EffectiveWriteLatency, LongestWriteCycle, RandreadAverage, ReadP99, ReadP999, ReadP9999, WriteAverage,
+        };
+        let below = |figure, limit| Criterion { figure, limit: Limit::Below(limit) };
+        let at_most = |figure, limit| Criterion { figure, limit: Limit::AtMost(limit) };
+        let cycle = below(LongestWriteCycle, 45.0);
+        let all = match name {
+            "2021" => vec![cycle, below(EffectiveWriteLatency, 1.0)],
+            "read-percentile" => vec![
+                cycle,
+                at_most(RandreadAverage, 2.0),
+                below(ReadP99, 60.0),
+                below(ReadP999, 200.0),
+                below(ReadP9999, 600.0),
+                at_most(WriteAverage, 1.0),
+            ],
+            _ => return None,
+        };
+        Some(Criteria { name: name.into(), all })
+    }
+
+    /// Reads a file of criteria:
+    ///
+    /// ```toml
+    /// [[criterion]]
+    /// figure = "longest-write-cycle"
+    /// below = 45.0        # or at-most
+    /// ```
+    ///
+    /// # Errors
+    /// What is wrong with it, by the name `file`.
+    pub fn read(text: &str, file: &str) -> Result<Criteria, CriteriaError> {
+        let form = |error: toml::de::Error| {
+            let text = error.to_string();
+            let what: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+            CriteriaError::Form { file: file.into(), what: what.join(" ") }
+        };
+        let typed: Typed = toml::from_str(text).map_err(form)?;
+        let mut all = Vec::new();
+        for (index, TypedCriterion { figure, below, at_most }) in typed.criterion.into_iter().enumerate() {
+            let (number, name) = (index + 1, figure.name());
+            let limit = match (below, at_most) {
+                (Some(limit), None) => Limit::Below(limit),
+                (None, Some(limit)) => Limit::AtMost(limit),
+                _ => return Err(CriteriaError::Limit { file: file.into(), number, figure: name }),
+            };
+            if !(limit.value() > 0.0 && limit.value().is_finite()) {
+                let given = limit.value().to_string();
+                return Err(CriteriaError::Positive { file: file.into(), number, figure: name, given });
+            }
+            all.push(Criterion { figure, limit });
+        }
+        match all.is_empty() {
+            true => Err(CriteriaError::Empty(file.into())),
+            false => Ok(Criteria { name: file.into(), all }),
+        }
+    }
+
+    /// What a row says about each, and about all of them. Limits of cycles scale with the period: 45 s at 80 s.
+    pub fn judge(&self, row: &Row, constants: &Constants) -> (Outcome, Vec<Judgement>) {
+        let factor = constants.cycle.as_secs_f64() / Constants::CYCLE.as_secs_f64();
+        let judgements: Vec<Judgement> = self.all.iter().map(|criterion| criterion.judge(row, factor)).collect();
+        let worst = judgements.iter().map(|judgement| judgement.outcome).max();
+        (worst.unwrap_or(Outcome::CannotSay), judgements)
+    }
+}
+
+impl Criterion {
+    fn judge(&self, row: &Row, factor: f64) -> Judgement {
+        let limit = if self.figure.is_cycle() { self.limit.times(factor) } else { self.limit };
+        let (name, unit, bound) = (self.figure.name(), self.figure.unit(), limit.value());
+        let word = if matches!(limit, Limit::Below(_)) { "below" } else { "at most" };
+        let (outcome, because) = match self.figure.of(row) {
+            Ok(value) if limit.holds(value) => {
+                (Outcome::Pass, format!("{name} {value:.2} {unit}, {word} {bound} {unit}"))
+            }
+            Ok(value) => (Outcome::Fail, format!("{name} {value:.2} {unit}, must be {word} {bound} {unit}")),
+            Err(why) => (Outcome::CannotSay, format!("{name}: {why}")),
+        };
+        Judgement { criterion: Criterion { limit, ..*self }, outcome, because }
+    }
+}
+
+impl std::fmt::Display for Outcome {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Outcome::Pass => "pass",
+            Outcome::CannotSay => "cannot say",
+            Outcome::Fail => "fail",
+        })
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Typed {
+    #[serde(default)]
+    criterion: Vec<TypedCriterion>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct TypedCriterion {
+    figure: Figure,
+    below: Option<f64>,
+    at_most: Option<f64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const USUAL: fn() -> Constants = Constants::default;
+
+    /// The rows of a published table: (run, longest cycle, effective latency).
+    fn rows(csv: &str) -> Vec<Row> {
+        let mut lines = csv.lines();
+        let header: Vec<&str> = lines.next().unwrap().split(',').collect();
+        let column = |name| header.iter().position(|column| *column == name).unwrap();
+        let [run, cycle, latency] = ["run", "longest_write_cycle_s", "effective_write_latency_ms"].map(column);
+        let row = |line: &str| {
+            let fields: Vec<&str> = line.split(',').collect();
+            Row {
+                run: fields[run].parse().unwrap(),
+                longest_cycle: Span::from_secs_f64(fields[cycle].parse().unwrap()),
+                effective_write_ms: Some(fields[latency].parse().unwrap()),
+                cycles: 22,
+                ..Row::default()
+            }
+        };
+        lines.map(row).collect()
+    }
+
+    #[test]
+    fn the_published_hosts_pass_and_the_bully_fails_from_its_second_run_on() {
+        let criteria = Criteria::preset("2021").unwrap();
+        let passed = |csv| {
+            let rows = rows(csv);
+            assert_eq!(rows.len(), 10);
+            let passes = |row: &&Row| criteria.judge(row, &USUAL()).0 == Outcome::Pass;
+            rows.iter().filter(passes).map(|row| row.run).collect::<Vec<_>>()
+        };
+        assert_eq!(passed(include_str!("../tests/published/aqos_rhel1.csv")), (10..20).collect::<Vec<_>>());
+        assert_eq!(passed(include_str!("../tests/published/aqos_rhel2.csv")), (10..20).collect::<Vec<_>>());
+        assert_eq!(passed(include_str!("../tests/published/aqos_rhel3_bully.csv")), [10]);
+    }
+
+    #[test]
+    fn without_a_cycle_there_is_nothing_to_say() {
+        let (outcome, judgements) = Criteria::preset("2021").unwrap().judge(&Row::default(), &USUAL());
+        assert_eq!(outcome, Outcome::CannotSay);
+        assert_eq!(judgements[0].because, "longest-write-cycle: no write cycle was seen");
+    }
+
+    #[test]
+    fn a_limit_is_strict_where_it_says_below_and_scales_with_the_period() {
+        let row = |ms| Row {
+            longest_cycle: Span::from_millis(ms),
+            effective_write_ms: Some(0.5),
+            cycles: 1,
+            ..Row::default()
+        };
+        let criteria = Criteria::preset("2021").unwrap();
+        assert_eq!(criteria.judge(&row(44_999), &USUAL()).0, Outcome::Pass);
+        let (outcome, judgements) = criteria.judge(&row(45_000), &USUAL());
+        assert_eq!(
+            (outcome, judgements[0].because.as_str()),
+            (Outcome::Fail, "longest-write-cycle 45.00 s, must be below 45 s")
+        );
+        let short = Constants { cycle: Span::from_secs(8), ..USUAL() };
+        assert_eq!(criteria.judge(&row(4_499), &short).0, Outcome::Pass);
+        assert_eq!(criteria.judge(&row(4_500), &short).0, Outcome::Fail);
+    }
+
+    #[test]
+    fn percentiles_need_their_reads() {
+        let row = Row { cycles: 1, reads: 9_999, ..Row::default() };
+        let (outcome, judgements) = Criteria::preset("read-percentile").unwrap().judge(&row, &USUAL());
+        assert_eq!(outcome, Outcome::CannotSay);
+        assert_eq!(judgements[4].because, "read-p9999: 9999 reads are too few, it takes 10000");
+        let slow = Row { read_mean: Span::from_micros(2_001), ..Row { reads: 10_000, ..row } };
+        assert_eq!(Criteria::preset("read-percentile").unwrap().judge(&slow, &USUAL()).0, Outcome::Fail);
+    }
+
+    #[test]
+    fn a_file_of_criteria_is_read_or_says_what_is_wrong() {
+        let text = "[[criterion]]\nfigure = \"read-p99\"\nat-most = 5.0\n";
+        let criteria = Criteria::read(text, "c.toml").unwrap();
+        assert_eq!(criteria.all, [Criterion { figure: Figure::ReadP99, limit: Limit::AtMost(5.0) }]);
+        let error = |text: &str| Criteria::read(text, "c.toml").unwrap_err().to_string();
+        assert_eq!(error(""), "c.toml: has no criterion; write at least one [[criterion]]");
+        let none = error("[[criterion]]\nfigure = \"read-p99\"\n");
+        assert_eq!(none, "c.toml: criterion 1 (read-p99): must have either `below` or `at-most`");
+        let negative = error("[[criterion]]\nfigure = \"read-p99\"\nbelow = -1\n");
+        assert_eq!(negative, "c.toml: criterion 1 (read-p99): the limit must be above 0, got -1");
+        assert!(error("[[criterion]]\nfigure = \"speed\"\nbelow = 1\n").contains("longest-write-cycle"));
+    }
+}

@@ -1,0 +1,162 @@
+//! A directory filled with data: which files it has, which blocks they hold, and how much it takes to fill it up.
+//!
+//! ```text
+//!   DIR/seawall-data.toml      how it was made
+//!   DIR/dir01/data0001 …       job 1: its blocks in files of 1 GiB, one after the other
+//!   DIR/dir02/data0001 …       job 2
+//! ```
+
+use crate::BLOCK;
+use crate::content::Recipe;
+use serde::{Deserialize, Serialize};
+
+/// How a directory was filled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dataset {
+    /// What its blocks hold.
+    pub recipe: Recipe,
+    /// How many sub-directories.
+    pub jobs: u32,
+}
+
+/// A manifest that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ManifestError(String);
+
+/// The space of a file system, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// All of it.
+    pub total: u64,
+    /// What nobody has taken, root's reserve included.
+    pub free: u64,
+    /// What this user may take; never root's reserve.
+    pub available: u64,
+}
+
+/// How much to fill.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FillPlan {
+    /// Blocks of each job when it is done.
+    pub blocks_per_job: u64,
+    /// Bytes in use at most when it is done.
+    pub used_at_most: u64,
+    /// Root's reserve keeps the file system from being filled as far as asked.
+    pub reserve_in_the_way: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Manifest {
+    format: u32,
+    seed: u64,
+    jobs: u32,
+    compress_percent: u32,
+    duplicate_percent: u32,
+}
+
+impl Dataset {
+    /// The manifest's name.
+    pub const MANIFEST: &str = "seawall-data.toml";
+    /// Blocks of a file, the last of a job excepted: 1 GiB.
+    pub const FILE_BLOCKS: u64 = (1 << 30) / BLOCK;
+
+    /// The manifest's text.
+    pub fn manifest(&self) -> String {
+        let Recipe { seed, compress_percent, duplicate_percent } = self.recipe;
+        format!(
+            "# Made by seawall dgen; seawall ramp finds its data by it. Remove it together with the dir* folders.\n\
+             format = 1\nseed = {seed}\njobs = {}\ncompress_percent = {compress_percent}\n\
+             duplicate_percent = {duplicate_percent}\n",
+            self.jobs
+        )
+    }
+
+    /// Reads a manifest.
+    ///
+    /// # Errors
+    /// It is damaged, or of another format.
+    pub fn read(manifest: &str) -> Result<Dataset, ManifestError> {
+        let damaged = |error: toml::de::Error| ManifestError(format!("is damaged: {}", error.message()));
+        let Manifest { format, seed, jobs, compress_percent, duplicate_percent } =
+            toml::from_str(manifest).map_err(damaged)?;
+        if format != 1 {
+            return Err(ManifestError(format!("is of format {format}; this seawall knows format 1")));
+        }
+        Ok(Dataset { recipe: Recipe { seed, compress_percent, duplicate_percent }, jobs })
+    }
+
+    /// The folder of a job, from 1.
+    pub fn folder(job: u32) -> String {
+        format!("dir{job:02}")
+    }
+
+    /// The name of a job's file, from 0.
+    pub fn file(index: u64) -> String {
+        format!("data{:04}", index + 1)
+    }
+
+    /// How far to fill: until `percent` of the whole file system is in use, what is there and not ours counted, and never
+    /// into root's reserve. `ours` is what this data has already, in bytes.
+    pub fn plan(&self, room: Room, ours: u64, percent: u32) -> FillPlan {
+        let used_at_most = (u128::from(room.total) * u128::from(percent) / 100) as u64;
+        let used = room.total.saturating_sub(room.free);
+        let wanted = used_at_most.saturating_sub(used);
+        let added = wanted.min(room.available);
+        let added = added.saturating_sub(metadata(added));
+        let jobs = u64::from(self.jobs.max(1));
+        let blocks = ((ours + added) / BLOCK).max(ours / BLOCK);
+        let blocks_per_job = if added == 0 { ours / BLOCK / jobs } else { blocks / jobs };
+        FillPlan { blocks_per_job, used_at_most, reserve_in_the_way: room.available < wanted }
+    }
+}
+
+/// What a file system takes for itself to hold so many bytes of files: names, and a map of extents that are a MiB at
+/// worst. Left free, so that the target is met and not passed.
+fn metadata(bytes: u64) -> u64 {
+    (64 << 10) + bytes / 16_384 + (bytes >> 30) * (8 << 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DATA: Dataset = Dataset { recipe: Recipe { seed: 5, compress_percent: 40, duplicate_percent: 10 }, jobs: 4 };
+
+    #[test]
+    fn a_manifest_is_read_back_and_a_damaged_one_is_refused() {
+        assert_eq!(Dataset::read(&DATA.manifest()), Ok(DATA));
+        assert!(Dataset::read("format = 1").unwrap_err().to_string().starts_with("is damaged: missing field"));
+        let newer = DATA.manifest().replace("format = 1", "format = 2");
+        assert_eq!(Dataset::read(&newer).unwrap_err().to_string(), "is of format 2; this seawall knows format 1");
+    }
+
+    #[test]
+    fn names_count_from_one_in_two_digits() {
+        let names = (Dataset::folder(1), Dataset::folder(80), Dataset::folder(100), Dataset::file(0));
+        assert_eq!(names, ("dir01".into(), "dir80".into(), "dir100".into(), "data0001".into()));
+    }
+
+    #[test]
+    fn a_plan_counts_what_is_there_and_leaves_the_reserve() {
+        // 1000 MiB, 100 in use by others: 850 MiB at 85 %, so 750 MiB less metadata (64 KiB and 48 KiB).
+        let mib = |n: u64| n << 20;
+        let room = Room { total: mib(1000), free: mib(900), available: mib(850) };
+        let plan = DATA.plan(room, 0, 85);
+        let all = plan.blocks_per_job * 4 * BLOCK;
+        assert_eq!(plan.used_at_most, mib(850));
+        assert!(all <= mib(750) && all > mib(750) - (256 << 10), "{all}");
+        assert!(!plan.reserve_in_the_way);
+        // 95 % would be 950 MiB; 50 MiB are root's, so 850 are left for us.
+        let plan = DATA.plan(Room { available: mib(800), ..room }, 0, 95);
+        assert!(plan.blocks_per_job * 4 * BLOCK <= mib(800) && plan.reserve_in_the_way);
+        // When it is full nothing is added, and what is ours stays.
+        let full = Room { total: mib(1000), free: mib(100), available: mib(50) };
+        assert_eq!(DATA.plan(full, mib(400), 85).blocks_per_job, mib(100) / BLOCK);
+        // Halfway it goes on to the same end: half is written, half is missing.
+        let half = Room { free: mib(900) - mib(400), available: mib(450), ..room };
+        let again = DATA.plan(half, mib(400), 85).blocks_per_job;
+        assert!(again.abs_diff(DATA.plan(room, 0, 85).blocks_per_job) <= 16, "{again}");
+    }
+}

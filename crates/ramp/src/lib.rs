@@ -1,0 +1,48 @@
+//! Ramp: the write-cycle test of a database that checkpoints, and its verdict.
+//!
+//! ```text
+//!   words ──► Invocation ──► Settings ──► ladder of targets, run by run
+//!                                             │
+//!      block::Target ◄── Machine: reads on schedule + write cycles (WIJ, then N writers)
+//!                                             │
+//!                                          RunOutcome ──► Row of the summary ──► verdict
+//!                                                     └─► lines of cycles
+//! ```
+//!
+//! Reads come on an open schedule and never stop; every 80 s a burst of blocks goes first to the write image journal
+//! (WIJ) and then to its places. A cycle has to end within 45 s. Nothing here reads a clock or touches a file: the same
+//! machine runs on the wall clock and on a virtual one.
+
+mod advice;
+mod burst;
+mod content;
+mod criteria;
+mod cycle;
+mod dataset;
+mod grammar;
+mod ladder;
+mod machine;
+mod page;
+mod reads;
+mod settings;
+mod summary;
+
+pub use advice::{Advice, AdviceError, Need, Policy, iops_of_references, references_of};
+pub use burst::Burst;
+pub use content::{Identity, Recipe, Wrong};
+pub use criteria::{Criteria, CriteriaError, Criterion, Figure, Judgement, Limit, Outcome};
+pub use cycle::{Cycle, cycles_csv, cycles_header};
+pub use dataset::{Dataset, FillPlan, ManifestError, Room};
+pub use grammar::{GrammarError, Invocation, help};
+pub use ladder::{Ladder, Load};
+pub use machine::{
+    Buffers, Contents, DataFile, Failure, Layout, Machine, NoContents, Outcome as RunOutcome, Phase, Place, Progress,
+    RunSetup, Second, SetupError,
+};
+pub use page::page;
+pub use reads::Schedule;
+pub use settings::{Accounting, Constants, Settings, SettingsError, Steps};
+pub use summary::{HEADER, Row, next_number, summary_csv};
+
+/// A block of the database, in bytes: every read, and every write to the database.
+pub const BLOCK: u64 = 8192;

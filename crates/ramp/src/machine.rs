@@ -1,0 +1,409 @@
+//! One run: reads on schedule and write cycles at the same time, on one target, driven by whoever holds the clock.
+//!
+//! ```text
+//!   reads   ─┬─┬─┬─┬─┬─┬─┬─┬─┬─┬─┬─┬─┬─┬─┬─┬─┬─┬─┬─┬─┬─┬─   on schedule, all the time
+//!   cycle    sleep │ journal, sync │ N writers, sync │ clear │ sleep │ journal …
+//!                  └ wake                              end ┘       └ wake, 80 s after the first
+//! ```
+//! A cycle that is not over when the next is due delays it; two never overlap. Response times of reads count from when
+//! they were due, so storage that stalls cannot hide.
+
+mod setup;
+mod writer;
+
+pub use setup::{Buffers, Contents, DataFile, Layout, NoContents, Place, SetupError};
+pub use writer::Phase;
+
+use crate::cycle::Cycle;
+use crate::ladder::Load;
+use crate::reads::Schedule;
+use crate::settings::{Constants, Settings};
+use block::{Completion, Driver, Fault, ObjectId, Op, OpKind, Request, Span, Submitted, Target, Time, Wakeup};
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use stats::Histogram;
+use writer::Writer;
+
+/// Tag of every read; the writer's tags are smaller.
+const READ: u64 = 1 << 63;
+
+/// What a run left.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outcome {
+    /// Target in total IOPS.
+    pub target: u64,
+    /// For how long reads were scheduled and cycles begun.
+    pub runtime: Span,
+    /// From the start until all of it had ended; never shorter than the run was meant to be, unless it was cut short.
+    pub elapsed: Span,
+    /// Reads that ended.
+    pub reads: u64,
+    /// Reads that were due but never made, since too many were in flight.
+    pub reads_missed: u64,
+    /// From due to end, of reads.
+    pub response: Histogram,
+    /// From hand-over to end, of reads.
+    pub service: Histogram,
+    /// From due to hand-over, of reads: the generator's own error, and what a full target adds.
+    pub lateness: Histogram,
+    /// Single writes to the database.
+    pub write: Histogram,
+    /// Blocks written to the database.
+    pub blocks: u64,
+    /// Synchronous writers that did it.
+    pub writers: u32,
+    /// The cycles that ended, in order.
+    pub cycles: Vec<Cycle>,
+    /// Cycles that were due within the run but never began.
+    pub cycles_missed: u64,
+    /// What happened in each second.
+    pub seconds: Vec<Second>,
+    /// What ended the run early.
+    pub failure: Option<Failure>,
+    /// It was stopped before its end.
+    pub cut_short: bool,
+}
+
+/// A second of a run, by when things ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Second {
+    /// Reads.
+    pub reads: u64,
+    /// The sum of their response times.
+    pub response: Span,
+    /// Blocks written to the database.
+    pub writes: u64,
+    /// Bytes written to the journal.
+    pub wij_bytes: u64,
+}
+
+/// A request that failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// What it was.
+    pub kind: OpKind,
+    /// On which file.
+    pub object: ObjectId,
+    /// How.
+    pub fault: Fault,
+    /// When, from the run's start.
+    pub at: Span,
+}
+
+/// How a run stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Since its start.
+    pub elapsed: Span,
+    /// What the writer does.
+    pub phase: Phase,
+    /// Blocks of the current phase that are still to be written.
+    pub blocks_left: u64,
+    /// How long the current cycle has taken; zero in sleep.
+    pub cycle: Span,
+    /// Reads that have ended.
+    pub reads: u64,
+    /// Mean response of the reads so far.
+    pub read_mean: Span,
+    /// Cycles that have ended.
+    pub cycles: u64,
+}
+
+/// A run under way.
+pub struct Machine {
+    target: Box<dyn Target>,
+    buffers: Box<dyn Buffers>,
+    layout: Layout,
+    schedule: Schedule,
+    writer: Writer,
+    chance: Xoshiro256PlusPlus,
+    readers: u32,
+    reading: u32,
+    start: Time,
+    runtime: Span,
+    last_end: Time,
+    held: Option<Request>,
+    stopped: bool,
+    outcome: Outcome,
+    completions: Vec<Completion>,
+}
+
+impl Machine {
+    /// A run of `load` that starts at `start`; `number` tells its random choices from those of other runs.
+    ///
+    /// # Errors
+    /// The data or the journal is too small for the burst.
+    pub fn new(
+        target: Box<dyn Target>,
+        buffers: Box<dyn Buffers>,
+        layout: Layout,
+        load: &Load,
+        run: &RunSetup,
+        start: Time,
+    ) -> Result<Machine, SetupError> {
+        layout.check(load.burst)?;
+        let RunSetup { constants, runtime, seed } = *run;
+        Ok(Machine {
+            target,
+            buffers,
+            schedule: Schedule::new(start, load.target, load.read_percent, runtime),
+            writer: Writer::new(load.burst, &constants, seed, start, runtime),
+            chance: Xoshiro256PlusPlus::seed_from_u64(seed),
+            layout,
+            readers: constants.readers,
+            reading: 0,
+            start,
+            runtime,
+            last_end: start,
+            held: None,
+            stopped: false,
+            outcome: Outcome { target: load.target, runtime, writers: constants.writers, ..Outcome::default() },
+            completions: Vec::new(),
+        })
+    }
+
+    /// Drives the run to its end; `watch` is shown how it stands about every `every`, and ends it by returning false.
+    pub fn run(mut self, driver: &mut dyn Driver, every: Span, watch: &mut dyn FnMut(&Progress) -> bool) -> Outcome {
+        let mut now = driver.now();
+        let mut next_look = now + every;
+        loop {
+            let wakeup = self.pass(now);
+            if self.is_over(now) {
+                return self.finish(now);
+            }
+            if now >= next_look {
+                next_look = now + every;
+                if !watch(&self.progress(now)) {
+                    self.stop();
+                }
+            }
+            now = match wakeup {
+                Wakeup::Now => driver.turn(Some(now)),
+                Wakeup::At(at) => driver.turn(Some(at.min(next_look))),
+                Wakeup::External | Wakeup::Idle => driver.turn(Some(next_look)),
+            };
+        }
+    }
+
+    /// Takes what ended, makes what is due; returns when to look again.
+    pub fn pass(&mut self, now: Time) -> Wakeup {
+        loop {
+            let ended = self.take(now);
+            let read = self.read(now);
+            let wrote = self.write(now);
+            if !ended && !read && !wrote {
+                break;
+            }
+        }
+        let mut wakeup = self.target.next_wakeup();
+        let reads = !self.stopped && now < self.start + self.runtime;
+        if reads
+            && self.reading < self.readers
+            && self.held.is_none()
+            && let Some(due) = self.schedule.due()
+        {
+            wakeup = wakeup.sooner(Wakeup::At(due));
+        }
+        if let Some(wake) = self.writer.wakes_at().filter(|_| !self.stopped) {
+            wakeup = wakeup.sooner(Wakeup::At(wake));
+        }
+        wakeup.sooner(Wakeup::At(self.start + self.runtime).filter_after(now))
+    }
+
+    /// Begins nothing more; what is in flight still ends.
+    pub fn stop(&mut self) {
+        self.stopped = true;
+        self.outcome.cut_short = true;
+    }
+
+    /// Whether all of it has ended.
+    pub fn is_over(&self, now: Time) -> bool {
+        let flying = self.reading > 0 || self.writer.flying() > 0 || self.held.is_some();
+        let ended = now >= self.start + self.runtime && self.writer.is_asleep();
+        !flying && (self.stopped || ended)
+    }
+
+    /// How it stands.
+    pub fn progress(&self, now: Time) -> Progress {
+        Progress {
+            elapsed: now.since(self.start),
+            phase: self.writer.phase(),
+            blocks_left: self.writer.blocks_left(),
+            cycle: self.writer.cycle_so_far(now),
+            reads: self.outcome.reads,
+            read_mean: self.outcome.response.mean(),
+            cycles: self.outcome.cycles.len() as u64,
+        }
+    }
+
+    /// What it left.
+    pub fn finish(mut self, now: Time) -> Outcome {
+        let shortest = if self.stopped { now } else { self.start + self.runtime };
+        self.outcome.elapsed = self.last_end.max(shortest).since(self.start);
+        if !self.stopped {
+            self.outcome.reads_missed = self.schedule.all() - self.schedule.made();
+            self.outcome.cycles_missed = self.writer.cycles_due().saturating_sub(self.outcome.cycles.len() as u64);
+        }
+        self.outcome
+    }
+
+    fn take(&mut self, now: Time) -> bool {
+        let mut completions = std::mem::take(&mut self.completions);
+        self.target.poll(now, &mut completions);
+        let any = !completions.is_empty();
+        for mut completion in completions.drain(..) {
+            if let Some(buf) = completion.buf.take() {
+                self.buffers.give(buf);
+            }
+            self.last_end = self.last_end.max(completion.end);
+            if let Err(fault) = completion.result {
+                let at = completion.end.since(self.start);
+                let failure = Failure { kind: completion.kind, object: completion.object, fault, at };
+                self.outcome.failure.get_or_insert(failure);
+                self.stopped = true;
+            }
+            if completion.tag & READ != 0 {
+                self.read_ended(&completion);
+            } else {
+                self.write_ended(&completion);
+            }
+        }
+        self.completions = completions;
+        any
+    }
+
+    fn read_ended(&mut self, completion: &Completion) {
+        self.reading -= 1;
+        if completion.result.is_err() {
+            return;
+        }
+        let response = completion.response();
+        self.outcome.reads += 1;
+        self.outcome.response.record(response);
+        self.outcome.service.record(completion.service);
+        self.outcome.lateness.record(response.saturating_sub(completion.service + completion.queued));
+        let second = self.second(completion.end);
+        second.reads += 1;
+        second.response += response;
+    }
+
+    fn write_ended(&mut self, completion: &Completion) {
+        let phase = self.writer.phase();
+        if completion.result.is_ok() && completion.kind == OpKind::Write {
+            match phase {
+                Phase::Journal => self.second(completion.end).wij_bytes += completion.len,
+                Phase::Data => {
+                    self.outcome.blocks += 1;
+                    self.outcome.write.record(completion.response());
+                    self.second(completion.end).writes += 1;
+                }
+                _ => {}
+            }
+        }
+        if let Some(cycle) = self.writer.ended(completion.end) {
+            self.outcome.cycles.push(cycle);
+        }
+    }
+
+    fn second(&mut self, end: Time) -> &mut Second {
+        let index = (end.since(self.start).as_nanos() / Span::SECOND.as_nanos()) as usize;
+        if self.outcome.seconds.len() <= index {
+            self.outcome.seconds.resize(index + 1, Second::default());
+        }
+        &mut self.outcome.seconds[index]
+    }
+
+    /// Makes the reads that are due; whether there were any.
+    fn read(&mut self, now: Time) -> bool {
+        let mut made = false;
+        while let Some(request) = self.next_read(now) {
+            match self.target.submit(now, request) {
+                Submitted::Taken(_) => made = true,
+                Submitted::Full(request) => {
+                    self.reading -= 1;
+                    self.held = Some(request);
+                    break;
+                }
+            }
+            self.held = None;
+        }
+        made
+    }
+
+    fn next_read(&mut self, now: Time) -> Option<Request> {
+        if self.stopped {
+            self.held = None;
+        }
+        if let Some(request) = self.held.take() {
+            self.reading += 1;
+            return Some(request);
+        }
+        if self.stopped || self.reading >= self.readers || now >= self.start + self.runtime {
+            return None;
+        }
+        let due = self.schedule.due().filter(|due| *due <= now)?;
+        self.schedule.advance();
+        self.reading += 1;
+        let blocks = self.layout.blocks();
+        // The high half of draw × n: what is likelier than others is so by n / 2^64, too little to be seen.
+        let block = ((u128::from(self.chance.next_u64()) * u128::from(blocks)) >> 64) as u64;
+        let (object, at) = self.layout.locate(block);
+        Some(Request { tag: READ, object, at, len: crate::BLOCK, op: Op::Read, fua: false, due })
+    }
+
+    /// Makes the writer's next requests; whether there were any.
+    fn write(&mut self, now: Time) -> bool {
+        if self.stopped {
+            return false;
+        }
+        let mut made = false;
+        while let Some(request) = self.writer.next(now, &self.layout, &mut *self.buffers) {
+            match self.target.submit(now, request) {
+                Submitted::Taken(_) => made = true,
+                Submitted::Full(request) => {
+                    self.writer.put_back(request);
+                    break;
+                }
+            }
+        }
+        made
+    }
+}
+
+/// What all runs of a ramp share, and the seed that tells one from another.
+#[derive(Clone, Copy, Debug)]
+pub struct RunSetup {
+    /// The test's numbers.
+    pub constants: Constants,
+    /// Length.
+    pub runtime: Span,
+    /// Seed.
+    pub seed: u64,
+}
+
+impl RunSetup {
+    /// Run `number` of a ramp.
+    pub fn of(settings: &Settings, number: u64) -> RunSetup {
+        let seed = settings.seed.wrapping_add(number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        RunSetup { constants: settings.constants, runtime: settings.runtime, seed }
+    }
+
+    /// The load before the first run.
+    pub fn warm_up(settings: &Settings) -> RunSetup {
+        RunSetup { runtime: settings.warm_up_length(), ..RunSetup::of(settings, u64::MAX) }
+    }
+}
+
+/// A wake-up that has not passed yet.
+trait After {
+    fn filter_after(self, now: Time) -> Wakeup;
+}
+
+impl After for Wakeup {
+    fn filter_after(self, now: Time) -> Wakeup {
+        match self {
+            Wakeup::At(at) if at <= now => Wakeup::Idle,
+            other => other,
+        }
+    }
+}

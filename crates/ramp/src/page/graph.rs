@@ -1,0 +1,140 @@
+//! A small graph: lines over a frame that begins at zero, each named at its end, and a limit across.
+
+const WIDTH: f64 = 860.0;
+const HEIGHT: f64 = 320.0;
+const LEFT: f64 = 70.0;
+const RIGHT: f64 = 130.0;
+const TOP: f64 = 24.0;
+const BOTTOM: f64 = 42.0;
+/// Height of a line of text.
+const TEXT: f64 = 15.0;
+
+/// What is drawn.
+pub(super) struct Graph<'a> {
+    /// What the horizontal axis counts.
+    pub x: &'a str,
+    /// What the vertical axis counts.
+    pub y: &'a str,
+    /// The lines, three at most: there are three colours.
+    pub lines: Vec<Line<'a>>,
+    /// A value not to be passed, and what it is called.
+    pub limit: Option<(f64, String)>,
+}
+
+/// A line.
+pub(super) struct Line<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its points, from left to right.
+    pub points: Vec<(f64, f64)>,
+    /// Its points are few, and each is shown.
+    pub dots: bool,
+}
+
+impl Graph<'_> {
+    /// The drawing.
+    pub(super) fn svg(&self) -> String {
+        let all = || self.lines.iter().flat_map(|line| &line.points);
+        let most = |of: fn(&(f64, f64)) -> f64| all().map(of).fold(0.0, f64::max);
+        let (x_top, x_step) = scale(most(|point| point.0));
+        let limit = self.limit.as_ref().map_or(0.0, |(limit, _)| *limit);
+        let (y_top, y_step) = scale(most(|point| point.1).max(limit * 1.05));
+        let x = |value: f64| LEFT + (WIDTH - LEFT - RIGHT) * value / x_top;
+        let y = |value: f64| HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * value / y_top;
+        let (right, bottom) = (x(x_top), y(0.0));
+        let mut svg =
+            format!("<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=img aria-label=\"{} by {}\">", self.y, self.x);
+        for value in ticks(y_top, y_step) {
+            let at = y(value);
+            svg += &format!("<line class=grid x1={LEFT} x2={right:.1} y1={at:.1} y2={at:.1} />");
+            svg += &text(LEFT - 8.0, at + 4.0, "end", "", &number(value, y_step));
+        }
+        for value in ticks(x_top, x_step) {
+            svg += &text(x(value), bottom + 17.0, "middle", "", &number(value, x_step));
+        }
+        let (width, height) = (right - LEFT, bottom - TOP);
+        svg += &format!("<rect class=frame x={LEFT} y={TOP} width={width:.1} height={height:.1} />");
+        svg += &text(LEFT, TOP - 8.0, "start", "", self.y);
+        svg += &text((LEFT + right) / 2.0, HEIGHT - 6.0, "middle", "", self.x);
+        if let Some((value, name)) = &self.limit {
+            let at = y(*value);
+            svg += &format!("<line class=limit x1={LEFT} x2={right:.1} y1={at:.1} y2={at:.1} />");
+            svg += &text(LEFT + 6.0, at - 5.0, "start", "", name);
+        }
+        self.draw_lines(&mut svg, x, y);
+        svg + "</svg>"
+    }
+
+    fn draw_lines(&self, svg: &mut String, x: impl Fn(f64) -> f64, y: impl Fn(f64) -> f64) {
+        let mut names: Vec<(f64, usize, &str)> = Vec::new();
+        for (number, line) in self.lines.iter().enumerate() {
+            let Some(last) = line.points.last() else { continue };
+            let places: Vec<String> =
+                line.points.iter().map(|point| format!("{:.1},{:.1}", x(point.0), y(point.1))).collect();
+            *svg += &format!("<polyline class=l{number} points=\"{}\" />", places.join(" "));
+            if line.dots {
+                for point in &line.points {
+                    *svg += &format!("<circle class=l{number} cx={:.1} cy={:.1} r=3 />", x(point.0), y(point.1));
+                }
+            }
+            names.push((y(last.1), number, line.name));
+        }
+        // From the top down, each at least a line below the one before.
+        names.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let mut free = TOP;
+        let room = HEIGHT - BOTTOM - TEXT * names.len() as f64;
+        for (index, (at, number, name)) in names.into_iter().enumerate() {
+            let at = at.min(room + TEXT * (index + 1) as f64).max(free);
+            free = at + TEXT;
+            *svg += &text(WIDTH - RIGHT + 8.0, at + 4.0, "start", &format!("l{number}"), name);
+        }
+    }
+}
+
+fn text(x: f64, y: f64, anchor: &str, class: &str, says: &str) -> String {
+    format!("<text x={x:.1} y={y:.1} text-anchor={anchor} class=\"{class}\">{says}</text>")
+}
+
+/// The end of an axis that begins at zero and holds `most`, and the step of its ticks: 1, 2 or 5 times a power of ten,
+/// five to ten steps.
+fn scale(most: f64) -> (f64, f64) {
+    if !(most > 0.0 && most.is_finite()) {
+        return (1.0, 0.2);
+    }
+    let rough = most / 8.0;
+    let power = 10f64.powf(rough.log10().floor());
+    let step = [1.0, 2.0, 5.0, 10.0].map(|times| times * power).into_iter().find(|step| *step >= rough);
+    let step = step.unwrap_or(power * 10.0);
+    ((most / step).ceil() * step, step)
+}
+
+fn ticks(top: f64, step: f64) -> impl Iterator<Item = f64> {
+    (0..=(top / step).round() as usize).map(move |number| number as f64 * step)
+}
+
+/// With as many decimals as the step has, in thousands from 10 000 on.
+fn number(value: f64, step: f64) -> String {
+    if step >= 1000.0 && value != 0.0 {
+        let decimals = usize::from(step % 1000.0 != 0.0);
+        return format!("{:.decimals$}k", value / 1000.0);
+    }
+    let decimals = (-step.log10().floor()).max(0.0) as usize;
+    format!("{value:.decimals$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_axis_holds_its_values_in_round_steps() {
+        for (most, top, step) in [(73.66, 80.0, 10.0), (147_633.0, 160_000.0, 20_000.0), (0.13, 0.14, 0.02)] {
+            let found = scale(most);
+            assert!((found.0 - top).abs() < 1e-9 * top && (found.1 - step).abs() < 1e-9 * step, "{most}: {found:?}");
+        }
+        assert_eq!(scale(0.0), (1.0, 0.2));
+        assert_eq!(ticks(80.0, 10.0).count(), 9);
+        assert_eq!((number(20_000.0, 20_000.0), number(0.02, 0.02)), ("20k".to_owned(), "0.02".to_owned()));
+        assert_eq!((number(0.0, 1000.0), number(2500.0, 2500.0)), ("0".to_owned(), "2.5k".to_owned()));
+    }
+}

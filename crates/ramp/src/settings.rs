@@ -1,0 +1,238 @@
+//! What a ramp is asked to do: the published options, and the constants that they leave unsaid, each with its name.
+
+use crate::ladder::{Ladder, Load};
+use block::{Bytes, Span};
+
+/// How the targets lie between the ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Steps {
+    /// `min + i · (max − min) / n`, as the published tables have it: the first run is a step above the minimum.
+    #[default]
+    AboveMinimum,
+    /// The first run is at the minimum, the last at the maximum.
+    Inclusive,
+}
+
+/// What counts are divided by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Accounting {
+    /// The time that the run took.
+    #[default]
+    True,
+    /// The time that the run took and 20 s, as the published tables imply; to compare with them.
+    Published,
+}
+
+impl Accounting {
+    /// What the published tables divide by beyond a run's length: `0.75 · T · 1800 / Read` is 1820 s on average.
+    pub const PADDING: Span = Span::from_secs(20);
+
+    /// The divisor for a run that took `elapsed`.
+    pub fn elapsed(self, elapsed: Span) -> Span {
+        match self {
+            Accounting::True => elapsed,
+            Accounting::Published => elapsed + Accounting::PADDING,
+        }
+    }
+}
+
+/// The numbers that make the test what it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Constants {
+    /// From one write cycle's due time to the next.
+    pub cycle: Span,
+    /// Percent of the operations that are reads.
+    pub read_percent: u32,
+    /// Synchronous writers of a burst's random phase: the write daemon's helpers.
+    pub writers: u32,
+    /// Reads in flight at most; later ones wait, and their wait counts.
+    pub readers: u32,
+    /// A write to the journal.
+    pub wij_write: Bytes,
+    /// Load before the first run that is not measured; at least one whole cycle.
+    pub warmup: Span,
+}
+
+impl Default for Constants {
+    fn default() -> Constants {
+        Constants {
+            cycle: Constants::CYCLE,
+            read_percent: 75,
+            writers: 8,
+            readers: 128,
+            wij_write: Bytes::kib(256),
+            warmup: Span::from_secs(60),
+        }
+    }
+}
+
+impl Constants {
+    /// The database's own period.
+    pub const CYCLE: Span = Span::from_secs(80);
+    /// Within which a burst has to be written, at a period of [`Constants::CYCLE`].
+    pub const CYCLE_LIMIT: Span = Span::from_secs(45);
+
+    /// The limit for a write cycle at this period: 45 s at 80 s, and in the same ratio otherwise.
+    pub fn cycle_limit(&self) -> Span {
+        let limit = u128::from(self.cycle.as_nanos()) * u128::from(Constants::CYCLE_LIMIT.as_nanos())
+            / u128::from(Constants::CYCLE.as_nanos());
+        Span::from_nanos(u64::try_from(limit).unwrap_or(u64::MAX))
+    }
+}
+
+/// A whole ramp.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// The targets.
+    pub ladder: Ladder,
+    /// Length of a run.
+    pub runtime: Span,
+    /// The journal's file.
+    pub wij_file: String,
+    /// The host's label.
+    pub system: String,
+    /// Free text.
+    pub comment: String,
+    /// Load before the first run.
+    pub warm_up: bool,
+    /// What counts are divided by.
+    pub accounting: Accounting,
+    /// The test's numbers.
+    pub constants: Constants,
+    /// Seed of every random choice.
+    pub seed: u64,
+}
+
+/// Which setting breaks which rule.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SettingsError {
+    /// The ends are the wrong way round.
+    #[error("--maxiops: must not be below --miniops ({min}), got {max}")]
+    Ends {
+        /// Lower end.
+        min: u64,
+        /// Upper end.
+        max: u64,
+    },
+    /// A setting is out of its range.
+    #[error("{option}: must be {rule}, got {given}")]
+    Range {
+        /// The option.
+        option: &'static str,
+        /// The range, in words.
+        rule: &'static str,
+        /// What was given.
+        given: String,
+    },
+}
+
+impl Settings {
+    /// The longest run.
+    const RUNTIME_MAX: Span = Span::from_secs(7 * 24 * 3600);
+
+    /// Whether such a ramp can be run at all.
+    ///
+    /// # Errors
+    /// The first setting that breaks a rule.
+    pub fn check(&self) -> Result<(), SettingsError> {
+        let range = |holds: bool, option, rule, given: String| match holds {
+            true => Ok(()),
+            false => Err(SettingsError::Range { option, rule, given }),
+        };
+        let Ladder { min, max, runs, .. } = self.ladder;
+        let Constants { cycle, read_percent, writers, readers, wij_write, .. } = self.constants;
+        let rate = "between 1 and 100000000 IOPS";
+        range((1..=100_000_000).contains(&min), "--miniops", rate, min.to_string())?;
+        range((1..=100_000_000).contains(&max), "--maxiops", rate, max.to_string())?;
+        if max < min {
+            return Err(SettingsError::Ends { min, max });
+        }
+        range((1..=1000).contains(&runs), "--numruns", "between 1 and 1000", runs.to_string())?;
+        let lengths = Span::SECOND..=Settings::RUNTIME_MAX;
+        range(lengths.contains(&self.runtime), "--runtime", "between 1s and 7 days", self.runtime.to_string())?;
+        range(lengths.contains(&cycle), "--cycle", "between 1s and 7 days", cycle.to_string())?;
+        range(read_percent <= 99, "--read-percent", "between 0 and 99", read_percent.to_string())?;
+        range((1..=1024).contains(&writers), "--writers", "between 1 and 1024", writers.to_string())?;
+        range((1..=4096).contains(&readers), "--readers", "between 1 and 4096", readers.to_string())?;
+        let whole = wij_write.0.is_multiple_of(crate::BLOCK) && (crate::BLOCK..=16 << 20).contains(&wij_write.0);
+        range(whole, "--wij-write", "a multiple of 8 KiB up to 16 MiB", wij_write.to_string())
+    }
+
+    /// The load of each run.
+    pub fn loads(&self) -> Vec<Load> {
+        self.ladder.targets().into_iter().map(|target| Load::of(target, &self.constants)).collect()
+    }
+
+    /// How long the load before the first run takes: the warm-up, or as long as it takes to come past one whole cycle.
+    pub fn warm_up_length(&self) -> Span {
+        self.constants.warmup.max(self.constants.cycle + Span::from_nanos(1))
+    }
+
+    /// Why the figures cannot be compared with published ones; empty when they can.
+    pub fn differences(&self) -> Vec<String> {
+        let (now, usual) = (&self.constants, Constants::default());
+        let mut found = Vec::new();
+        let mut note = |differs: bool, text: String| found.extend(differs.then_some(text));
+        note(now.cycle != usual.cycle, format!("a write cycle every {} instead of {}", now.cycle, usual.cycle));
+        let usual_run = Span::from_secs(1800);
+        note(self.runtime < usual_run, format!("runs of {} instead of 30 minutes", self.runtime));
+        note(now.read_percent != usual.read_percent, format!("{} % reads instead of 75 %", now.read_percent));
+        note(now.writers != usual.writers, format!("{} writers instead of 8", now.writers));
+        note(now.readers != usual.readers, format!("{} readers instead of 128", now.readers));
+        note(now.wij_write != usual.wij_write, format!("journal writes of {} instead of 256 KiB", now.wij_write));
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings() -> Settings {
+        Settings {
+            ladder: Ladder { min: 75_000, max: 150_000, runs: 10, steps: Steps::AboveMinimum },
+            runtime: Span::from_secs(1800),
+            wij_file: "/epic/GENIO.WIJ".into(),
+            system: "epic-rhel3".into(),
+            comment: "Ramp 75-150k".into(),
+            warm_up: false,
+            accounting: Accounting::True,
+            constants: Constants::default(),
+            seed: 1,
+        }
+    }
+
+    #[test]
+    fn the_published_ramp_is_in_order_and_comparable() {
+        assert_eq!(settings().check(), Ok(()));
+        assert_eq!(settings().differences(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_is_out_of_range_says_so() {
+        let error = |change: fn(&mut Settings)| {
+            let mut settings = settings();
+            change(&mut settings);
+            settings.check().unwrap_err().to_string()
+        };
+        assert_eq!(error(|s| s.ladder.max = 1), "--maxiops: must not be below --miniops (75000), got 1");
+        assert_eq!(error(|s| s.ladder.runs = 0), "--numruns: must be between 1 and 1000, got 0");
+        assert_eq!(error(|s| s.constants.writers = 0), "--writers: must be between 1 and 1024, got 0");
+        assert_eq!(
+            error(|s| s.constants.wij_write = Bytes(1000)),
+            "--wij-write: must be a multiple of 8 KiB up to 16 MiB, got 1000 B"
+        );
+    }
+
+    #[test]
+    fn short_cycles_scale_the_limit_and_are_not_comparable() {
+        let mut short = settings();
+        short.constants.cycle = Span::from_secs(8);
+        short.runtime = Span::from_secs(60);
+        assert_eq!(short.constants.cycle_limit(), Span::from_millis(4500));
+        assert_eq!(short.differences().len(), 2);
+        // A whole cycle is longer than the usual minute only at the usual period.
+        assert_eq!(short.warm_up_length(), Span::from_secs(60));
+        assert_eq!(settings().warm_up_length(), Span::from_secs(80) + Span::from_nanos(1));
+    }
+}

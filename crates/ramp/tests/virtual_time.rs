@@ -1,0 +1,259 @@
+//! Whole runs in virtual time, over simulated devices: the machine that runs on the wall clock, minutes in moments.
+
+use array::{DeviceSpec, Model, ParallelServers, VirtualClock};
+use block::{
+    Bytes, Completion, Driver, Fault, ObjectId, OpKind, Request, Span, Submitted, Target, Ticket, Time, Traits, Wakeup,
+};
+use ramp::{
+    Accounting, BLOCK, Constants, Criteria, DataFile, Ladder, Layout, Load, Machine, NoContents, Outcome, Row,
+    RunOutcome, RunSetup, Settings, Steps,
+};
+
+/// A ramp's settings with runs of 30 minutes at `target`.
+fn settings(target: u64) -> Settings {
+    Settings {
+        ladder: Ladder { min: target, max: target, runs: 1, steps: Steps::AboveMinimum },
+        runtime: Span::from_secs(1800),
+        wij_file: String::new(),
+        system: "host".into(),
+        comment: String::new(),
+        warm_up: false,
+        accounting: Accounting::True,
+        constants: Constants::default(),
+        seed: 1,
+    }
+}
+
+/// `servers` servers that take `service` for a request of no size, twice that for one of `unit`.
+fn servers(servers: u32, service: Span, unit: Option<Bytes>) -> Model {
+    Model::ParallelServers(ParallelServers { servers, service, size_unit: unit, flush: service, trim: service })
+}
+
+/// Plays one run on a device of `model` with 64 GiB of data and the journal behind it.
+fn play(settings: &Settings, model: Model) -> RunOutcome {
+    let (data, wij) = (Bytes::gib(64), Bytes::gib(64));
+    let device = DeviceSpec { size: Bytes(data.0 + wij.0), ..DeviceSpec::of(model) }.build(settings.seed).unwrap();
+    let object = ObjectId(0);
+    let files = vec![DataFile { object, at: 0, blocks: data.0 / BLOCK }];
+    let layout = Layout::new(files, object, data.0, wij.0);
+    let load = settings.loads()[0];
+    let mut clock = VirtualClock::new();
+    let setup = RunSetup::of(settings, 0);
+    let machine = Machine::new(device, Box::new(NoContents), layout, &load, &setup, clock.now()).unwrap();
+    machine.run(&mut clock, Span::from_secs(60), &mut |_| true)
+}
+
+/// 30 minutes at 1/`part` of 75 000 IOPS, on 64 servers of 100 µs (640 000 a second): whole, 101 million reads and 33
+/// million writes.
+///
+/// 22 cycles wake within 30 minutes (80 s, 160 s, … 1760 s). Published accounting divides by 1820 s: reads
+/// 0.75 · 75 000 · 1800 / 1820 = 55 632, writes 22 · 1.5 M / 1820 = 18 132, together 73 764. True rates divide by 1800:
+/// 56 250 and 18 333.
+fn the_published_row_comes_out_of(part: u64) {
+    let settings = settings(75_000 / part);
+    let outcome = play(&settings, servers(64, Span::from_micros(100), None));
+    assert_eq!((outcome.cycles.len(), outcome.cycles_missed, outcome.reads_missed), (22, 0, 0));
+    assert_eq!((outcome.reads * part, outcome.blocks * part), (101_250_000, 33_000_000));
+    let near = |found: f64, wanted: f64| {
+        let whole = found * part as f64;
+        assert!((whole / wanted - 1.0).abs() < 0.001, "{whole}, not {wanted}");
+    };
+    let padded = Row::of(0, &outcome, &Settings { accounting: Accounting::Published, ..settings.clone() });
+    near(padded.read_iops, 55_632.0);
+    near(padded.write_iops, 18_132.0);
+    near(padded.total_iops(), 73_764.0);
+    let honest = Row::of(0, &outcome, &settings);
+    near(honest.read_iops, 56_250.0);
+    near(honest.write_iops, 18_333.3);
+    near(honest.total_iops(), 74_583.3);
+    assert!(honest.comparable);
+}
+
+/// A tenth of the published load: 13 million requests in seconds.
+#[test]
+fn a_tenth_of_the_published_row_comes_out_and_the_true_rates_do() {
+    the_published_row_comes_out_of(10);
+}
+
+/// All of it.
+#[test]
+fn the_whole_published_row_comes_out_and_the_true_rates_do() {
+    the_published_row_comes_out_of(1);
+}
+
+/// 1000 IOPS on 64 servers of 1 ms: nothing ever waits, so every time follows from counting.
+///
+/// The journal is 20 001 blocks: its header, then 20 000 in writes of 32 blocks, one after the other: 626 writes and a
+/// flush of 1 ms each, 0.627 s. Then 20 000 blocks by 8 writers, 2500 ms, a flush, and the journal's clearing, a write
+/// with its own flush of 1 ms: the cycle is 0.627 + 2.501 + 0.002 = 3.130 s, and the effective latency
+/// 8 · 2.503 s / 20 000 = 1.0012 ms.
+#[test]
+fn a_cycle_is_the_sum_of_its_parts() {
+    let settings = Settings { runtime: Span::from_secs(300), ..settings(1000) };
+    let outcome = play(&settings, servers(64, Span::from_millis(1), None));
+    let dues: Vec<f64> = outcome.cycles.iter().map(|cycle| cycle.due.as_secs_f64()).collect();
+    assert_eq!(dues, [80.0, 160.0, 240.0], "first wake after a period, the last before the end");
+    for cycle in &outcome.cycles {
+        assert_eq!((cycle.wij, cycle.write), (Span::from_millis(627), Span::from_millis(2501)));
+        assert_eq!((cycle.cycle, cycle.blocks, cycle.start), (Span::from_millis(3130), 20_000, cycle.due));
+    }
+    assert_eq!(outcome.cycles[0].sleep, Span::from_secs(80));
+    assert_eq!(outcome.cycles[1].sleep, Span::from_millis(80_000 - 3130));
+    assert_eq!(outcome.elapsed, Span::from_secs(300));
+    let row = Row::of(0, &outcome, &settings);
+    assert!((row.effective_write_ms.unwrap() - 1.0012).abs() < 1e-9);
+    assert_eq!((row.read_mean, row.overruns), (Span::from_millis(1), 0));
+    // Reads go on while blocks are written: 750 in each whole second, 32-block journal writes are 8 KiB more once.
+    assert!(outcome.seconds[..300].iter().skip(1).all(|second| second.reads == 750));
+    let journal: u64 = outcome.seconds.iter().map(|second| second.wij_bytes).sum();
+    assert_eq!(journal, 3 * 20_001 * BLOCK);
+}
+
+/// A burst of 20 000 blocks by 8 writers of 40 ms takes 100 s, longer than the period of 80 s: the next cycle begins when
+/// it is over, none overlaps, and the ones that do not fit are counted.
+#[test]
+fn cycles_that_overrun_delay_and_never_overlap() {
+    let settings = Settings { runtime: Span::from_secs(600), ..settings(1000) };
+    let outcome = play(&settings, servers(64, Span::from_millis(40), None));
+    let row = Row::of(0, &outcome, &settings);
+    for pair in outcome.cycles.windows(2) {
+        assert_eq!(pair[1].start, pair[0].start + pair[0].cycle, "begins at once");
+        assert_eq!(pair[1].due, pair[0].due + Span::from_secs(80), "each keeps its due time");
+        assert_eq!(pair[1].sleep, Span::ZERO);
+    }
+    // Each takes 627 · 40 ms + 100.04 s + 0.08 s = 125.2 s: they begin at 80, 205.2, 330.4, 455.6 and 580.8 s; two of the
+    // seven that were due are missing.
+    assert_eq!((outcome.cycles.len(), outcome.cycles_missed, row.overruns), (5, 2, 5));
+    assert_eq!(outcome.elapsed, Span::from_nanos(80_000_000_000 + 5 * 125_200_000_000));
+    assert_eq!(Criteria::preset("2021").unwrap().judge(&row, &settings.constants).0, Outcome::Fail);
+}
+
+/// One server of 1 ms serves 1000 a second; 1500 reads a second are asked. Response counts from the due time, so it grows
+/// as the backlog does and cannot hide: after 30 s, 15 s of reads wait.
+#[test]
+fn storage_that_falls_behind_shows_in_the_response() {
+    let settings = Settings { runtime: Span::from_secs(30), ..settings(2000) };
+    let outcome = play(&settings, servers(1, Span::from_millis(1), None));
+    assert_eq!(outcome.target, 2000);
+    let last = outcome.response.max().as_secs_f64();
+    // The read that goes last was due at about 30 · 1000 / 1500 = 20 s: 10 s late.
+    assert!((9.5..10.5).contains(&last), "{last}");
+    assert!(outcome.service.max() <= Span::from_millis(129), "in flight are 128 at most");
+    // 45 000 were due, about 30 000 were served.
+    assert!((14_500..15_500).contains(&outcome.reads_missed), "{}", outcome.reads_missed);
+}
+
+/// Without a cycle in the run nothing is said, and the reads are still measured.
+#[test]
+fn a_run_without_a_cycle_cannot_say() {
+    let settings = Settings { runtime: Span::from_secs(80), ..settings(1000) };
+    let outcome = play(&settings, servers(8, Span::from_millis(1), None));
+    assert_eq!((outcome.cycles.len(), outcome.reads), (0, 60_000));
+    let row = Row::of(0, &outcome, &settings);
+    assert_eq!(Criteria::preset("2021").unwrap().judge(&row, &settings.constants).0, Outcome::CannotSay);
+    assert!(!row.comparable);
+}
+
+/// Short runs keep the ratios: a tenth of the period has a tenth of the burst.
+#[test]
+fn a_short_period_keeps_the_ratios() {
+    let constants = Constants { cycle: Span::from_secs(8), ..Constants::default() };
+    assert_eq!(Load::of(1000, &constants).burst, 2000);
+    let settings = Settings { runtime: Span::from_secs(60), constants, ..settings(1000) };
+    let outcome = play(&settings, servers(64, Span::from_millis(1), None));
+    assert_eq!(outcome.cycles.len(), 7);
+    assert!(outcome.cycles.iter().all(|cycle| cycle.blocks == 2000));
+}
+
+/// The same seed gives the same run; another gives another.
+#[test]
+fn a_run_repeats_by_its_seed() {
+    let run = |seed| {
+        let settings = Settings { runtime: Span::from_secs(100), seed, ..settings(2000) };
+        play(&settings, DeviceSpec::named("flash").unwrap().model)
+    };
+    assert!(run(7) == run(7));
+    assert!(run(7) != run(8));
+}
+
+/// A run that is stopped ends at once and says so.
+#[test]
+fn a_stopped_run_keeps_what_it_has() {
+    let settings = settings(1000);
+    let device = DeviceSpec::of(servers(8, Span::from_millis(1), None)).build(1).unwrap();
+    let files = vec![DataFile { object: ObjectId(0), at: 0, blocks: 1 << 20 }];
+    let layout = Layout::new(files, ObjectId(0), 1 << 34, 1 << 34);
+    let mut clock = VirtualClock::new();
+    let setup = RunSetup::of(&settings, 0);
+    let load = settings.loads()[0];
+    let machine = Machine::new(device, Box::new(NoContents), layout, &load, &setup, Time::ZERO).unwrap();
+    let outcome = machine.run(&mut clock, Span::SECOND, &mut |progress| progress.elapsed < Span::from_secs(100));
+    assert!(outcome.cut_short && outcome.cycles.len() == 1);
+    assert!((Span::from_secs(100)..Span::from_secs(101)).contains(&outcome.elapsed), "{}", outcome.elapsed);
+    assert!((74_900..75_100).contains(&outcome.reads), "{}", outcome.reads);
+}
+
+/// Storage that fails its request number `left + 1` and all later ones.
+struct Dying {
+    inner: Box<dyn Target>,
+    left: u64,
+    failed: Vec<Completion>,
+}
+
+impl Target for Dying {
+    fn traits(&self) -> Traits {
+        self.inner.traits()
+    }
+    fn submit(&mut self, now: Time, request: Request) -> Submitted {
+        if self.left > 0 {
+            self.left -= 1;
+            return self.inner.submit(now, request);
+        }
+        self.failed.push(Completion::refuse(request, now, Fault::Io));
+        Submitted::Taken(Ticket(0))
+    }
+    fn poll(&mut self, now: Time, out: &mut Vec<Completion>) {
+        out.append(&mut self.failed);
+        self.inner.poll(now, out);
+    }
+    fn next_wakeup(&self) -> Wakeup {
+        if self.failed.is_empty() { self.inner.next_wakeup() } else { Wakeup::Now }
+    }
+    fn cancel(&mut self, now: Time, ticket: Ticket) {
+        self.inner.cancel(now, ticket);
+    }
+}
+
+/// Storage that dies ends the run at once, and the outcome says what failed and when: 750 reads a second, so the 7501st
+/// is due at 10 s. What was in flight still ends.
+#[test]
+fn storage_that_dies_ends_the_run() {
+    let settings = settings(1000);
+    let inner = DeviceSpec::of(servers(8, Span::from_millis(1), None)).build(1).unwrap();
+    let target = Box::new(Dying { inner, left: 7_500, failed: Vec::new() });
+    let files = vec![DataFile { object: ObjectId(3), at: 0, blocks: 1 << 20 }];
+    let layout = Layout::new(files, ObjectId(4), 1 << 34, 1 << 34);
+    let (load, setup, mut clock) = (settings.loads()[0], RunSetup::of(&settings, 0), VirtualClock::new());
+    let machine = Machine::new(target, Box::new(NoContents), layout, &load, &setup, Time::ZERO).unwrap();
+    let outcome = machine.run(&mut clock, Span::SECOND, &mut |_| true);
+    let failure = outcome.failure.unwrap();
+    assert_eq!((failure.kind, failure.object, failure.fault), (OpKind::Read, ObjectId(3), Fault::Io));
+    assert_eq!((failure.at, outcome.reads), (Span::from_secs(10), 7_500));
+    assert!(outcome.elapsed < Span::from_millis(10_010), "{}", outcome.elapsed);
+}
+
+/// What is too small for a burst is refused before anything is written.
+#[test]
+fn too_little_data_is_refused() {
+    let settings = settings(75_000);
+    let refused = |blocks, wij_bytes| {
+        let device = DeviceSpec::of(servers(8, Span::from_millis(1), None)).build(1).unwrap();
+        let layout =
+            Layout::new(vec![DataFile { object: ObjectId(0), at: 0, blocks }], ObjectId(0), 1 << 40, wij_bytes);
+        let (load, setup) = (settings.loads()[0], RunSetup::of(&settings, 0));
+        Machine::new(device, Box::new(NoContents), layout, &load, &setup, Time::ZERO).err().unwrap().to_string()
+    };
+    assert!(refused(1_499_999, 1 << 40).starts_with("the data has 1499999 blocks of 8 KiB, fewer than the 1500000"));
+    // A header and 1.5 million blocks.
+    assert!(refused(1_500_000, 8192).contains("needs 12288008192"));
+}

@@ -1,0 +1,80 @@
+//! `volume file`: files of a fixed size, offered to hosts by their path as LUNs are.
+
+use super::{AdminError, Assigned, Errand, bytes_of, uuid_of, whole};
+use block::ObjectId;
+use ontap::catalogue::{FileCommand, FileCreate, FileDelete, FileModify};
+use ontap::show::{FileRow, answer};
+use ontap::value::{FilePath, ObjectName};
+use qos::{Object, ObjectKind};
+
+impl Errand<'_> {
+    pub(super) fn file(&mut self, command: FileCommand) -> Result<String, AdminError> {
+        match command {
+            FileCommand::Create(create) => self.create_file(&create),
+            FileCommand::Modify(modify) => self.modify_file(&modify),
+            FileCommand::Delete(delete) => self.delete_file(&delete),
+            FileCommand::Show(selection) => {
+                let files = self.registry.objects().filter(|object| object.kind() == ObjectKind::File);
+                let rows: Vec<FileRow> = files.map(|file| self.file_row(file)).collect();
+                Ok(answer(&rows, &selection, self.units))
+            }
+        }
+    }
+
+    fn create_file(&mut self, create: &FileCreate) -> Result<String, AdminError> {
+        let svm = self.svm(create.vserver.as_ref())?;
+        let volume = self.known_volume(svm, create.volume.as_str())?;
+        let size = bytes_of(create.size, self.units)?;
+        self.check_room(volume, size, 0)?;
+        let (file, change) = self.registry.add_file(volume, create.file.as_str(), whole(size, 0))?;
+        self.take(change);
+        let (fixed, adaptive) = (create.qos_policy_group.as_ref(), create.qos_adaptive_policy_group.as_ref());
+        self.make_leaf(file, size, &Assigned { fixed, adaptive })?;
+        Ok(String::new())
+    }
+
+    fn modify_file(&mut self, modify: &FileModify) -> Result<String, AdminError> {
+        let file = self.known_file(modify.vserver.as_ref(), &modify.volume, &modify.file)?;
+        let size = modify.size.map(|size| bytes_of(size, self.units)).transpose()?;
+        let (fixed, adaptive) = (modify.qos_policy_group.as_ref(), modify.qos_adaptive_policy_group.as_ref());
+        self.modify_leaf(file, size, &Assigned { fixed, adaptive })?;
+        Ok(String::new())
+    }
+
+    fn delete_file(&mut self, delete: &FileDelete) -> Result<String, AdminError> {
+        let file = self.known_file(delete.vserver.as_ref(), &delete.volume, &delete.file)?;
+        self.delete_leaf(file)?;
+        Ok(String::new())
+    }
+
+    fn known_file(
+        &self,
+        vserver: Option<&ObjectName>,
+        volume: &ObjectName,
+        path: &FilePath,
+    ) -> Result<ObjectId, AdminError> {
+        let svm = self.svm(vserver)?;
+        let parent = self.known_volume(svm, volume.as_str())?;
+        let found = self.registry.find_file(parent, path.as_str());
+        found.ok_or_else(|| {
+            AdminError::Command(format!("volume {volume} has no file {path}; `volume file show` lists what there is"))
+        })
+    }
+
+    fn file_row(&self, file: &Object) -> FileRow {
+        let (qos_policy_group, qos_adaptive_policy_group) = self.attached(file.id());
+        let (volume, qtree) = self.place_of(file.id());
+        let folder = qtree.as_ref().map_or(String::new(), |qtree| format!("/{qtree}"));
+        FileRow {
+            vserver: self.svm_name(file.id()),
+            volume,
+            qtree,
+            file: format!("{folder}/{}", file.name()),
+            size: file.size().allocated.0,
+            used: (self.used)(file.id()),
+            uuid: uuid_of(file.id()),
+            qos_policy_group,
+            qos_adaptive_policy_group,
+        }
+    }
+}

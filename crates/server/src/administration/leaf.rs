@@ -1,0 +1,106 @@
+//! What LUNs and files have in common: a size that their volume must have room for, data that is made, grows and goes
+//! with them, and a policy.
+
+use super::{AdminError, Assigned, Effect, Errand, path_of, whole};
+use block::ObjectId;
+use qos::{Object, ObjectKind};
+
+impl Errand<'_> {
+    /// What follows once the registry has a new LUN or file.
+    pub(super) fn make_leaf(&mut self, leaf: ObjectId, size: u64, assigned: &Assigned<'_>) -> Result<(), AdminError> {
+        self.assign(leaf, assigned)?;
+        self.effects.push(Effect::Make { object: leaf, size });
+        Ok(())
+    }
+
+    /// A LUN's or file's new size and policy, as far as they are given.
+    pub(super) fn modify_leaf(
+        &mut self,
+        leaf: ObjectId,
+        size: Option<u64>,
+        assigned: &Assigned<'_>,
+    ) -> Result<(), AdminError> {
+        if let Some(size) = size {
+            self.grow_leaf(leaf, size)?;
+        }
+        self.assign(leaf, assigned)
+    }
+
+    fn grow_leaf(&mut self, leaf: ObjectId, size: u64) -> Result<(), AdminError> {
+        let object = self.registry.object(leaf);
+        let (old, kind) = object.map_or((0, ObjectKind::Lun), |object| (object.size().allocated.0, object.kind()));
+        if size < old {
+            let path = path_of(self.registry, leaf).unwrap_or_default();
+            return Err(AdminError::Command(format!(
+                "{path}: a {kind} of {old} bytes would lose data by shrinking to {size}; make a smaller one and copy"
+            )));
+        }
+        self.check_room(self.volume_of(leaf), size, old)?;
+        self.resize(leaf, size)?;
+        self.effects.push(Effect::Grow { object: leaf, size });
+        Ok(())
+    }
+
+    pub(super) fn delete_leaf(&mut self, leaf: ObjectId) -> Result<(), AdminError> {
+        let change = self.registry.remove_object(leaf)?;
+        self.take(change);
+        self.effects.push(Effect::Remove { object: leaf });
+        Ok(())
+    }
+
+    /// A size from now on. The adaptive policies that it moves follow at once, and so do those that wait for another
+    /// reason: a resize is rare, and sooner is within the five minutes too.
+    pub(super) fn resize(&mut self, object: ObjectId, size: u64) -> Result<(), AdminError> {
+        let used = self.used_in(object);
+        self.registry.set_size(object, whole(size, used), self.now)?;
+        let change = self.registry.evaluate(self.now + self.registry.settings().evaluation_interval);
+        self.take(change);
+        Ok(())
+    }
+
+    /// Whether a volume has room for a LUN or file of `size` bytes in place of one of `old` bytes.
+    pub(super) fn check_room(&self, volume: ObjectId, size: u64, old: u64) -> Result<(), AdminError> {
+        let all = self.registry.object(volume).map_or(0, |object| object.size().allocated.0);
+        let left = all.saturating_sub(self.taken_in(volume) - old);
+        if size <= left {
+            return Ok(());
+        }
+        let path = path_of(self.registry, volume).unwrap_or_default();
+        Err(AdminError::Command(format!(
+            "{path}: has {left} of its {all} bytes left for LUNs and files, {size} are needed; grow it with \
+             `volume modify -size`"
+        )))
+    }
+
+    /// Bytes of all LUNs and files in a volume or qtree together.
+    pub(super) fn taken_in(&self, object: ObjectId) -> u64 {
+        let Some(object) = self.registry.object(object) else { return 0 };
+        match object.kind().is_leaf() {
+            true => object.size().allocated.0,
+            false => object.children().map(|child| self.taken_in(child)).sum(),
+        }
+    }
+
+    /// The volume that an object is in; a volume is in itself.
+    pub(super) fn volume_of(&self, object: ObjectId) -> ObjectId {
+        self.registry.path(object).find(|above| above.kind() == ObjectKind::Volume).map_or(object, Object::id)
+    }
+
+    /// The names of an object's volume, and of its qtree if it is in one.
+    pub(super) fn place_of(&self, object: ObjectId) -> (String, Option<String>) {
+        let named = |kind| self.registry.path(object).find(|above| above.kind() == kind).map(|a| a.name().to_owned());
+        (named(ObjectKind::Volume).unwrap_or_default(), named(ObjectKind::Qtree))
+    }
+
+    /// Whether nothing would be lost with a volume or qtree.
+    pub(super) fn check_empty(&self, object: ObjectId) -> Result<(), AdminError> {
+        let children = self.registry.object(object).into_iter().flat_map(Object::children);
+        let children = children.filter_map(|child| self.registry.object(child));
+        let held: Vec<String> = children.map(|child| format!("{} {}", child.kind(), child.name())).collect();
+        if held.is_empty() {
+            return Ok(());
+        }
+        let path = path_of(self.registry, object).unwrap_or_default();
+        Err(AdminError::Command(format!("{path}: still holds {}; delete what is in it first", held.join(", "))))
+    }
+}

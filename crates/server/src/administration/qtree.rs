@@ -1,0 +1,75 @@
+//! `volume qtree`: folders at the top of a volume that hold LUNs and files and carry a policy of their own.
+
+use super::{AdminError, Assigned, Errand, list};
+use block::ObjectId;
+use ontap::catalogue::{QtreeCommand, QtreeCreate, QtreeDelete, QtreeModify};
+use ontap::show::{QtreeRow, answer};
+use ontap::value::ObjectName;
+use qos::{Object, ObjectKind};
+
+impl Errand<'_> {
+    pub(super) fn qtree(&mut self, command: QtreeCommand) -> Result<String, AdminError> {
+        match command {
+            QtreeCommand::Create(create) => self.create_qtree(&create),
+            QtreeCommand::Modify(modify) => self.modify_qtree(&modify),
+            QtreeCommand::Delete(delete) => self.delete_qtree(&delete),
+            QtreeCommand::Show(selection) => {
+                let volumes = self.registry.objects().filter(|object| object.kind() == ObjectKind::Volume);
+                let rows: Vec<QtreeRow> = volumes.flat_map(|volume| self.qtree_rows(volume.id())).collect();
+                Ok(answer(&rows, &selection, self.units))
+            }
+        }
+    }
+
+    fn create_qtree(&mut self, create: &QtreeCreate) -> Result<String, AdminError> {
+        let svm = self.svm(create.vserver.as_ref())?;
+        let volume = self.known_volume(svm, create.volume.as_str())?;
+        let (qtree, change) = self.registry.add_qtree(volume, create.qtree.as_str())?;
+        self.take(change);
+        self.assign(qtree, &Assigned { fixed: create.qos_policy_group.as_ref(), adaptive: None })?;
+        Ok(String::new())
+    }
+
+    fn modify_qtree(&mut self, modify: &QtreeModify) -> Result<String, AdminError> {
+        let qtree = self.known_qtree(modify.vserver.as_ref(), &modify.volume, &modify.qtree)?;
+        self.assign(qtree, &Assigned { fixed: modify.qos_policy_group.as_ref(), adaptive: None })?;
+        Ok(String::new())
+    }
+
+    fn delete_qtree(&mut self, delete: &QtreeDelete) -> Result<String, AdminError> {
+        let qtree = self.known_qtree(delete.vserver.as_ref(), &delete.volume, &delete.qtree)?;
+        self.check_empty(qtree)?;
+        let change = self.registry.remove_object(qtree)?;
+        self.take(change);
+        Ok(String::new())
+    }
+
+    fn known_qtree(
+        &self,
+        vserver: Option<&ObjectName>,
+        volume: &ObjectName,
+        qtree: &ObjectName,
+    ) -> Result<ObjectId, AdminError> {
+        let svm = self.svm(vserver)?;
+        let parent = self.known_volume(svm, volume.as_str())?;
+        self.registry.find_qtree(parent, qtree.as_str()).ok_or_else(|| {
+            let known: Vec<_> = self.children(parent, ObjectKind::Qtree).map(|q| q.name().to_owned()).collect();
+            AdminError::Command(format!("volume {volume} has no qtree {qtree}; it has: {}", list(&known)))
+        })
+    }
+
+    /// The qtrees of a volume, numbered from 1 in the order of their making.
+    fn qtree_rows(&self, volume: ObjectId) -> Vec<QtreeRow> {
+        let mut qtrees: Vec<&Object> = self.children(volume, ObjectKind::Qtree).collect();
+        qtrees.sort_by_key(|qtree| qtree.id());
+        let row = |(index, qtree): (usize, &Object)| QtreeRow {
+            vserver: self.svm_name(volume),
+            volume: self.place_of(volume).0,
+            qtree: qtree.name().into(),
+            id: index as u32 + 1,
+            status: "normal".into(),
+            qos_policy_group: self.attached(qtree.id()).0,
+        };
+        qtrees.into_iter().enumerate().map(row).collect()
+    }
+}

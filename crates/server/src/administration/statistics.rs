@@ -1,0 +1,212 @@
+//! `qos statistics`: what the gate said of the last second, by policy group, workload or volume.
+//!
+//! An operation counts for the nearest object in a policy group on the way up from its LUN or file, so that the rows sum
+//! up to the total. What no policy applies to is the row `User-Best-Effort`.
+
+use super::workload::workload_name;
+use super::{AdminError, Errand, path_of};
+use crate::monitor::Seen;
+use block::{Cause, LimitKind, ObjectId, Span};
+use ontap::catalogue::{StatisticsFigures, StatisticsScope, StatisticsShow};
+use ontap::show::{Measured, Waits, statistics};
+use ontap::value::Units;
+use qos::{FloorState, GateStatus, GroupId, Object, ObjectKind, Shortage};
+use std::collections::BTreeMap;
+
+/// The one node that there is.
+const NODE: &str = "seawall";
+/// Where no policy applies.
+const BEST_EFFORT: &str = "User-Best-Effort";
+
+impl Errand<'_> {
+    /// One iteration. How often is up to whoever sends the answers.
+    pub(super) fn statistics(&mut self, show: &StatisticsShow) -> Result<String, AdminError> {
+        if let Some(node) = show.node.as_ref().filter(|node| node.as_str() != NODE) {
+            return Err(AdminError::Command(format!("there is no node {node}; the only one is {NODE}")));
+        }
+        let rows = match show.scope {
+            StatisticsScope::PolicyGroup => self.by_group(),
+            StatisticsScope::Workload => self.by_workload(),
+            StatisticsScope::Volume => self.by_volume(show)?,
+        };
+        // Throughput in powers of 1024, as the published tables have it.
+        let table = statistics(&rows, show, Units::Binary);
+        let advice = advice(&self.sample.gate).filter(|_| show.figures == StatisticsFigures::Held);
+        Ok(table + &advice.map_or(String::new(), |advice| format!("Note: {advice}.\n")))
+    }
+
+    fn by_group(&self) -> Vec<Measured> {
+        let mut sums: BTreeMap<Option<GroupId>, Seen> = BTreeMap::from([(None, Seen::default())]);
+        for group in self.registry.groups().filter(|group| group.members().len() > 0) {
+            sums.insert(Some(group.id()), Seen::default());
+        }
+        for (&object, seen) in &self.sample.objects {
+            let group = self.nearest(object).and_then(Object::membership).map(|membership| membership.group);
+            sums.entry(group).or_default().join(seen);
+        }
+        let row = |(id, seen): (&Option<GroupId>, &Seen)| {
+            let group = id.and_then(|id| self.registry.group_of(id));
+            let is_adaptive = group.is_some_and(|group| group.policy().adaptive().is_some());
+            let name = group.map_or(BEST_EFFORT, |group| group.name());
+            Measured { is_adaptive, ..self.measured(name.into(), None, seen) }
+        };
+        sums.iter().map(row).collect()
+    }
+
+    fn by_workload(&self) -> Vec<Measured> {
+        let mut sums: BTreeMap<Option<ObjectId>, Seen> = BTreeMap::from([(None, Seen::default())]);
+        for object in self.registry.objects().filter(|object| object.membership().is_some()) {
+            sums.insert(Some(object.id()), self.floor_of(object.id()));
+        }
+        for (&object, seen) in &self.sample.objects {
+            sums.entry(self.nearest(object).map(Object::id)).or_default().join(seen);
+        }
+        let row = |(id, seen): (&Option<ObjectId>, &Seen)| match id.and_then(|id| self.registry.object(id)) {
+            Some(object) => self.measured(workload_name(object), Some(object.id()), seen),
+            None => self.measured(BEST_EFFORT.into(), None, seen),
+        };
+        sums.iter().map(row).collect()
+    }
+
+    fn by_volume(&self, show: &StatisticsShow) -> Result<Vec<Measured>, AdminError> {
+        let svm = show.vserver.as_ref().map(|name| self.svm(Some(name))).transpose()?;
+        let is_asked = |volume: &Object| {
+            let in_svm = svm.is_none_or(|svm| volume.parent() == Some(svm));
+            in_svm && show.volume.as_ref().is_none_or(|query| query.matches(volume.name()))
+        };
+        let volumes = self.registry.objects().filter(|object| object.kind() == ObjectKind::Volume);
+        let volumes: Vec<&Object> = volumes.filter(|volume| is_asked(volume)).collect();
+        let mut sums: BTreeMap<ObjectId, Seen> =
+            volumes.iter().map(|volume| (volume.id(), self.floor_of(volume.id()))).collect();
+        for (&object, seen) in &self.sample.objects {
+            if let Some(sum) = sums.get_mut(&self.volume_of(object)) {
+                sum.join(seen);
+            }
+        }
+        Ok(volumes.iter().map(|v| self.measured(workload_name(v), Some(v.id()), &sums[&v.id()])).collect())
+    }
+
+    /// Nothing but how an object's own floor fared.
+    fn floor_of(&self, object: ObjectId) -> Seen {
+        let floor = self.sample.objects.get(&object).map_or(FloorState::NotSet, |seen| seen.floor);
+        Seen::of_floor(floor)
+    }
+
+    /// The object whose policy group is nearest to an object.
+    fn nearest(&self, object: ObjectId) -> Option<&Object> {
+        self.registry.path(object).find(|above| above.membership().is_some())
+    }
+
+    fn measured(&self, name: String, object: Option<ObjectId>, seen: &Seen) -> Measured {
+        let length = self.sample.length;
+        let (queued, service) = seen.times();
+        let rate = |count: u64| per_second(count, length);
+        // The gate's share of the latency, divided as the waiting of this second was.
+        let waited = seen.waited_for(|_| true);
+        let part = |kind: fn(Cause) -> bool| share(queued, seen.waited_for(kind), waited);
+        let (ceilings, floors) = (part(is_ceiling), part(|cause| cause == Cause::Floor));
+        let rest = queued.saturating_sub(ceilings).saturating_sub(floors);
+        Measured {
+            name,
+            id: object.map(|object| object.0),
+            iops: rate(seen.ops()),
+            bytes_per_second: rate(seen.bytes()),
+            request_bytes: seen.bytes().checked_div(seen.ops()).unwrap_or(0),
+            latency_ns: (queued + service).as_nanos(),
+            waits: Waits {
+                data_ns: rest.as_nanos(),
+                disk_ns: service.as_nanos(),
+                qos_max_ns: ceilings.as_nanos(),
+                qos_min_ns: floors.as_nanos(),
+                ..Waits::default()
+            },
+            read_percent: (seen.reads.ops * 100).checked_div(seen.ops()).unwrap_or(0) as u8,
+            concurrency: seen.outstanding(length),
+            is_adaptive: false,
+            held_by: self.held_by(object, seen, waited),
+            floor: said_of(seen.floor),
+        }
+    }
+
+    /// What held it back: what it waited for in the gate if that was more than half of all the time spent, else the
+    /// device if that was slower than it can be, else its own depth.
+    fn held_by(&self, object: Option<ObjectId>, seen: &Seen, waited: Span) -> String {
+        if seen.ops() == 0 && waited == Span::ZERO {
+            return String::new();
+        }
+        let most = seen.waited.iter().max_by_key(|(_, span)| **span).map(|(cause, _)| *cause);
+        if let Some(cause) = most.filter(|_| waited >= seen.service) {
+            return self.cause(object, cause);
+        }
+        let idle = self.sample.idle_service.unwrap_or(Span::ZERO);
+        if seen.times().1 > idle * 2 { "the backend".into() } else { "its own depth".into() }
+    }
+
+    fn cause(&self, object: Option<ObjectId>, cause: Cause) -> String {
+        match cause {
+            Cause::Ceiling(at, kind) if Some(at) == object => format!("its ceiling ({})", unit(kind)),
+            Cause::Ceiling(at, kind) => {
+                let path = path_of(self.registry, at).unwrap_or_default();
+                format!("ceiling of {} ({})", path.rsplit('/').next().unwrap_or_default(), unit(kind))
+            }
+            Cause::Shared(group, kind) => {
+                let group = self.registry.group_of(GroupId(group)).map_or("a group", |group| group.name());
+                format!("shared {group} ({})", unit(kind))
+            }
+            Cause::Floor => "others' floors".into(),
+            Cause::Turn => "its turn".into(),
+            Cause::Backend => "the backend".into(),
+            Cause::Nothing => String::new(),
+        }
+    }
+}
+
+/// Advice when the floors together near what the backend has shown.
+pub fn advice(gate: &GateStatus) -> Option<String> {
+    if !gate.floors_near_best {
+        return None;
+    }
+    let GateStatus { floors_iops, best_iops, floors_bytes, best_bytes, .. } = gate;
+    let by_iops =
+        u128::from(*floors_iops) * u128::from(best_bytes.0) >= u128::from(floors_bytes.0) * u128::from(*best_iops);
+    let (floors, best) = match by_iops {
+        true => (format!("{floors_iops} IOPS"), format!("{best_iops}")),
+        false => (format!("{} MB/s", floors_bytes.0 / 1_000_000), format!("{}", best_bytes.0 / 1_000_000)),
+    };
+    Some(format!("the floors ask for {floors} together, and the most that the storage has shown is {best}"))
+}
+
+fn is_ceiling(cause: Cause) -> bool {
+    matches!(cause, Cause::Ceiling(..) | Cause::Shared(..))
+}
+
+fn unit(kind: LimitKind) -> &'static str {
+    match kind {
+        LimitKind::Iops => "IOPS",
+        LimitKind::Throughput => "MB/s",
+    }
+}
+
+fn said_of(floor: FloorState) -> String {
+    match floor {
+        FloorState::NotSet => String::new(),
+        FloorState::Met => "met".into(),
+        FloorState::Short { why, .. } => match why {
+            Shortage::NeedsOutstanding(number) => format!("needs {number} outstanding"),
+            Shortage::Overcommitted { phi_per_mille } => format!("floors cut to {} %", phi_per_mille / 10),
+            Shortage::CeilingAbove => "a ceiling is below it".into(),
+            Shortage::Adjusting => "making room".into(),
+        },
+    }
+}
+
+/// `whole × part / all`; nothing of nothing.
+fn share(whole: Span, part: Span, all: Span) -> Span {
+    let product = u128::from(whole.as_nanos()) * u128::from(part.as_nanos());
+    Span::from_nanos(product.checked_div(u128::from(all.as_nanos())).unwrap_or(0) as u64)
+}
+
+fn per_second(count: u64, length: Span) -> u64 {
+    let nanos = u128::from(length.as_nanos());
+    (u128::from(count) * 1_000_000_000 + nanos / 2).checked_div(nanos).unwrap_or(0) as u64
+}

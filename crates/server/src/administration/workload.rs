@@ -1,0 +1,66 @@
+//! `qos workload` and `qos settings`: the streams that policies apply to, and how floors are kept.
+
+use super::{AdminError, Errand};
+use block::{BytesPerSecond, Iops};
+use ontap::catalogue::WorkloadCommand;
+use ontap::show::{WorkloadRow, answer};
+use ontap::value::Limits;
+use qos::{Object, ObjectKind, PeakMode};
+
+impl Errand<'_> {
+    pub(super) fn workload(&mut self, command: WorkloadCommand) -> Result<String, AdminError> {
+        match command {
+            // The scheduler has one way, which is that of the second version: floors are kept at any load.
+            WorkloadCommand::ThroughputFloors(floors) if floors.enable => Ok(String::new()),
+            WorkloadCommand::ThroughputFloors(_) => Err(AdminError::Command(
+                "throughput-floors-v2: floors are always kept here, also when the storage is at its limit; take one \
+                 away with `qos policy-group modify -min-throughput none`"
+                    .into(),
+            )),
+            WorkloadCommand::Show(selection) => {
+                let rows: Vec<WorkloadRow> =
+                    self.registry.objects().filter_map(|object| self.workload_row(object)).collect();
+                Ok(answer(&rows, &selection, self.units))
+            }
+        }
+    }
+
+    /// An object in a policy group is a workload.
+    fn workload_row(&self, object: &Object) -> Option<WorkloadRow> {
+        let group = self.registry.group_of(object.membership()?.group)?;
+        let (volume, qtree) = self.place_of(object.id());
+        let in_force = self.registry.limits_in_force(object.id())?;
+        let level = in_force.levels.iter().find(|level| level.object == object.id())?;
+        let (ceiling, floor) = (level.limits.ceiling, level.limits.floor);
+        let limits = |iops: Option<Iops>, bytes: Option<BytesPerSecond>| {
+            let limits = Limits { iops: iops.map(|rate| rate.0), bytes_per_second: bytes.map(|rate| rate.0) };
+            (limits != Limits::default()).then_some(limits)
+        };
+        let own = |kind| (object.kind() == kind).then(|| object.name().to_owned());
+        Some(WorkloadRow {
+            workload: workload_name(object),
+            class: "user-defined".into(),
+            wid: object.id().0,
+            policy_group: Some(group.name().into()),
+            vserver: Some(self.svm_name(object.id())),
+            volume: Some(volume).filter(|name| !name.is_empty()),
+            lun: own(ObjectKind::Lun),
+            qtree,
+            file: own(ObjectKind::File),
+            max_throughput: limits(ceiling.iops, ceiling.bytes),
+            min_throughput: limits(floor.iops, floor.bytes),
+            burst: ceiling.burst.map(|burst| {
+                let mode =
+                    if level.peak == Some(PeakMode::Credits) { ", on credit saved below the ceiling" } else { "" };
+                format!("{} % above for {}{mode}", burst.ppm as f64 / 10_000.0, burst.duration)
+            }),
+        })
+    }
+}
+
+/// `vol1-wid7`
+pub(super) fn workload_name(object: &Object) -> String {
+    // A file's name may be a path; its last part tells it apart well enough beside the number.
+    let name = object.name().rsplit('/').next().unwrap_or_default();
+    format!("{name}-wid{}", object.id().0)
+}

@@ -1,0 +1,242 @@
+//! What the gate said of the last second, kept for those who ask: the statistics commands, as often as they like, without
+//! taking it away from whoever records a run.
+//!
+//! ```text
+//!   gate ─ account ─► Control::account ─┬─► who asked (a run's recorder, housekeeping)
+//!                                       └─► Monitor: sums up to a second ─► Sample, numbered, for everybody
+//! ```
+
+use block::{Cause, ObjectId, Span, Time};
+use qos::{FloorState, GateStatus, Tally};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// A sample is made of accounts that cover this together. Less than a second, so that accounts taken every second and a
+/// little early make one each.
+const LEAST: Span = Span::from_millis(900);
+
+/// What happened to one object in a sample's time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// Reads dispatched.
+    pub reads: Tally,
+    /// Writes dispatched.
+    pub writes: Tally,
+    /// Everything else dispatched.
+    pub others: u64,
+    /// Requests that ended.
+    pub completed: u64,
+    /// Time that those waited in the gate, summed.
+    pub queued: Span,
+    /// Time that those spent in the device, summed.
+    pub service: Span,
+    /// Waiting time within the sample by cause, summed over requests, those still waiting included.
+    pub waited: BTreeMap<Cause, Span>,
+    /// Thousandths of requests outstanding, times the nanoseconds that they were.
+    outstanding: u128,
+    /// How its floor fared.
+    pub floor: FloorState,
+}
+
+/// About a second of everything.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sample {
+    /// Counted from 1; 0 is the empty one before all others.
+    pub number: u64,
+    /// How long it is.
+    pub length: Span,
+    /// Objects with requests, and those with floors.
+    pub objects: BTreeMap<ObjectId, Seen>,
+    /// The gate at its end.
+    pub gate: GateStatus,
+    /// The least mean time in the device of any sample so far: what the idle device is taken to need.
+    pub idle_service: Option<Span>,
+}
+
+/// Makes samples of accounts. Shared by those who feed it and those who wait for the next sample.
+#[derive(Debug, Default)]
+pub struct Monitor {
+    state: Mutex<State>,
+    fed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    since: Time,
+    growing: Sample,
+    latest: Arc<Sample>,
+}
+
+impl Seen {
+    /// Nothing but how a floor fared.
+    pub fn of_floor(floor: FloorState) -> Seen {
+        Seen { floor, ..Seen::default() }
+    }
+
+    /// Adds what happened in `length`.
+    fn add(&mut self, account: &qos::ObjectAccount, length: Span) {
+        add(&mut self.reads, account.reads);
+        add(&mut self.writes, account.writes);
+        self.others += account.others.ops;
+        self.completed += account.completed;
+        self.queued += account.queued.total;
+        self.service += account.service.total;
+        for &(cause, span) in &account.waited {
+            *self.waited.entry(cause).or_default() += span;
+        }
+        self.outstanding += u128::from(account.outstanding_mean_milli) * u128::from(length.as_nanos());
+        self.floor = account.floor;
+    }
+
+    /// Adds what happened to another object in the same time; the floor stays.
+    pub fn join(&mut self, other: &Seen) {
+        add(&mut self.reads, other.reads);
+        add(&mut self.writes, other.writes);
+        self.others += other.others;
+        self.completed += other.completed;
+        self.queued += other.queued;
+        self.service += other.service;
+        for (&cause, &span) in &other.waited {
+            *self.waited.entry(cause).or_default() += span;
+        }
+        self.outstanding += other.outstanding;
+    }
+
+    /// Operations dispatched.
+    pub fn ops(&self) -> u64 {
+        self.reads.ops + self.writes.ops + self.others
+    }
+
+    /// Bytes dispatched.
+    pub fn bytes(&self) -> u64 {
+        self.reads.bytes.saturating_add(self.writes.bytes)
+    }
+
+    /// Requests outstanding on average over `length`, rounded.
+    pub fn outstanding(&self, length: Span) -> u64 {
+        let thousandths = self.outstanding / u128::from(length.as_nanos().max(1));
+        ((thousandths + 500) / 1000) as u64
+    }
+
+    /// A request's mean time in the gate and in the device.
+    pub fn times(&self) -> (Span, Span) {
+        let requests = self.completed.max(1);
+        (self.queued / requests, self.service / requests)
+    }
+
+    /// Waiting time for causes of a kind.
+    pub fn waited_for(&self, kind: impl Fn(Cause) -> bool) -> Span {
+        self.waited.iter().filter(|(cause, _)| kind(**cause)).map(|(_, span)| *span).sum()
+    }
+}
+
+fn add(sum: &mut Tally, more: Tally) {
+    sum.ops += more.ops;
+    sum.bytes = sum.bytes.saturating_add(more.bytes);
+}
+
+impl Monitor {
+    /// Takes in what the gate said at `now` since it was last asked.
+    pub fn take_in(&self, now: Time, accounts: &[qos::ObjectAccount], gate: GateStatus) {
+        let mut state = self.state();
+        let length = now.since(state.since);
+        state.since = now;
+        // The first account covers an unknown time, and what came before a pause says nothing of the last second.
+        if length > LEAST * 10 || state.latest.number == 0 && state.growing.length == Span::ZERO && length > LEAST * 2 {
+            state.growing = Sample::default();
+            return;
+        }
+        state.growing.length += length;
+        for account in accounts {
+            state.growing.objects.entry(account.object).or_default().add(account, length);
+        }
+        if state.growing.length >= LEAST {
+            state.publish(gate);
+            self.fed.notify_all();
+        }
+    }
+
+    /// The latest whole sample; an empty one while there is none.
+    pub fn latest(&self) -> Arc<Sample> {
+        Arc::clone(&self.state().latest)
+    }
+
+    /// Waits for a sample later than number `seen`, for as long as `patience` at most.
+    pub fn wait_after(&self, seen: u64, patience: Duration) -> Option<Arc<Sample>> {
+        let waiting = self.fed.wait_timeout_while(self.state(), patience, |state| state.latest.number <= seen);
+        let (state, _) = waiting.unwrap_or_else(PoisonError::into_inner);
+        (state.latest.number > seen).then(|| Arc::clone(&state.latest))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn publish(&mut self, gate: GateStatus) {
+        let mut sample = std::mem::take(&mut self.growing);
+        let (spent, ended) =
+            sample.objects.values().fold((Span::ZERO, 0), |sum, seen| (sum.0 + seen.service, sum.1 + seen.completed));
+        let mean = (ended > 0).then(|| spent / ended);
+        sample.number = self.latest.number + 1;
+        sample.gate = gate;
+        sample.idle_service = [self.latest.idle_service, mean].into_iter().flatten().min();
+        self.latest = Arc::new(sample);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use qos::Spans;
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Span::from_millis(ms)
+    }
+
+    fn account(ops: u64, service_ms: u64) -> qos::ObjectAccount {
+        qos::ObjectAccount {
+            object: ObjectId(3),
+            reads: Tally { ops, bytes: ops * 4096 },
+            completed: ops,
+            service: Spans { total: Span::from_millis(service_ms), max: Span::ZERO },
+            waited: vec![(Cause::Floor, Span::from_millis(10))],
+            outstanding_mean_milli: 2000,
+            ..qos::ObjectAccount::default()
+        }
+    }
+
+    /// Accounts of 500 ms each make samples of a second: sums of operations, waits and time, means of what was
+    /// outstanding; whoever asks twice gets the same twice.
+    #[test]
+    fn accounts_become_samples_of_a_second() {
+        let monitor = Monitor::default();
+        assert_eq!(monitor.latest().number, 0);
+        for half in 1..=4 {
+            monitor.take_in(at(500 * half), &[account(100, 100 * half)], GateStatus::default());
+        }
+        let sample = monitor.latest();
+        assert_eq!((sample.number, sample.length), (2, Span::SECOND));
+        let seen = &sample.objects[&ObjectId(3)];
+        assert_eq!((seen.ops(), seen.bytes(), seen.outstanding(sample.length)), (200, 819_200, 2));
+        // The second second: (300 + 400) ms over 200 operations; the first, with (100 + 200) / 200, was the quicker.
+        assert_eq!(seen.times().1, Span::from_micros(3500));
+        assert_eq!(sample.idle_service, Some(Span::from_micros(1500)));
+        assert_eq!(seen.waited_for(|cause| cause == Cause::Floor), Span::from_millis(20));
+        assert_eq!(monitor.latest(), sample);
+        assert!(monitor.wait_after(2, Duration::ZERO).is_none());
+        assert_eq!(monitor.wait_after(1, Duration::ZERO).unwrap(), sample);
+    }
+
+    /// What was done over ten minutes without anybody asking is no second.
+    #[test]
+    fn a_long_pause_makes_no_sample() {
+        let monitor = Monitor::default();
+        monitor.take_in(at(600_000), &[account(1_000_000, 1)], GateStatus::default());
+        assert_eq!(monitor.latest().number, 0);
+        monitor.take_in(at(601_000), &[account(100, 1)], GateStatus::default());
+        assert_eq!(monitor.latest().objects[&ObjectId(3)].ops(), 100);
+    }
+}

@@ -1,0 +1,112 @@
+//! The table `[qos]` of a pool's `seawall.toml`: how its policies are read, once for all of them.
+//!
+//! ```toml
+//! [qos]
+//! units = "decimal"    # or "binary": what a TB of a rate is, and how commands read sizes
+//! nesting = "ontap"    # or "free": which levels may carry a policy at the same time
+//! burst = "none"       # or "ontap": the burst of a policy that says nothing of one
+//! peak = "ceiling"     # or "credits": how the peak of an adaptive policy is reached
+//! groups_max = 12000
+//! workloads_max = 40000
+//! ```
+
+use qos::{DefaultBurst, Nesting, PeakMode, RegistrySettings, Units};
+use serde::Deserialize;
+use store::{Pool, StoreError};
+
+/// The settings of a pool's registry; what is not set is the default.
+///
+/// # Errors
+/// A setting is unknown or has no such value.
+pub fn registry_settings(pool: &Pool) -> Result<RegistrySettings, StoreError> {
+    pool.qos_settings::<Table>().map(Table::settings)
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Table {
+    units: Option<UnitsWord>,
+    nesting: Option<NestingWord>,
+    burst: Option<BurstWord>,
+    peak: Option<PeakWord>,
+    groups_max: Option<u32>,
+    workloads_max: Option<u32>,
+}
+
+/// A word of the table for each value of the registry's.
+macro_rules! words {
+    ($name:ident for $type:ty { $($word:ident = $value:expr),+ }) => {
+        #[derive(Clone, Copy, Deserialize)]
+        #[serde(rename_all = "lowercase")]
+        enum $name { $($word),+ }
+
+        impl From<$name> for $type {
+            fn from(word: $name) -> $type {
+                match word { $($name::$word => $value),+ }
+            }
+        }
+    };
+}
+
+words!(UnitsWord for Units { Decimal = Units::Decimal, Binary = Units::Binary });
+words!(NestingWord for Nesting { Ontap = Nesting::Ontap, Free = Nesting::Free });
+words!(BurstWord for DefaultBurst { None = DefaultBurst::None, Ontap = DefaultBurst::Ontap });
+words!(PeakWord for PeakMode { Ceiling = PeakMode::Ceiling, Credits = PeakMode::Credits });
+
+impl Table {
+    fn settings(self) -> RegistrySettings {
+        let default = RegistrySettings::default();
+        RegistrySettings {
+            units: self.units.map_or(default.units, Units::from),
+            nesting: self.nesting.map_or(default.nesting, Nesting::from),
+            burst: self.burst.map_or(default.burst, DefaultBurst::from),
+            peak: self.peak.map_or(default.peak, PeakMode::from),
+            groups_max: self.groups_max.map_or(default.groups_max, |count| count as usize),
+            workloads_max: self.workloads_max.map_or(default.workloads_max, |count| count as usize),
+            evaluation_interval: default.evaluation_interval,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<RegistrySettings, String> {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("pool");
+        std::fs::create_dir(&path).unwrap();
+        std::fs::write(path.join("seawall.toml"), text).unwrap();
+        let pool = Pool::create(&path).map_err(|error| error.to_string())?;
+        registry_settings(&pool).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn every_setting_is_read_and_what_is_left_out_is_the_default() {
+        assert_eq!(read("cache = \"page\"").unwrap(), RegistrySettings::default());
+        let all = "[qos]\nunits = \"binary\"\nnesting = \"free\"\nburst = \"ontap\"\npeak = \"credits\"\n\
+                   groups_max = 5\nworkloads_max = 1000000";
+        let expected = RegistrySettings {
+            units: Units::Binary,
+            nesting: Nesting::Free,
+            burst: DefaultBurst::Ontap,
+            peak: PeakMode::Credits,
+            groups_max: 5,
+            workloads_max: 1_000_000,
+            ..RegistrySettings::default()
+        };
+        assert_eq!(read(all).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_wrong_setting_is_named_with_what_it_may_be() {
+        for (text, words) in [
+            ("[qos]\nunits = \"metric\"", ["metric", "decimal", "binary"]),
+            ("[qos]\nunit = \"binary\"", ["unit", "units", "nesting"]),
+            ("[qos]\ngroups_max = -1", ["seawall.toml", "[qos]", "-1"]),
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(words.iter().all(|word| error.contains(word)) && !error.contains('\n'), "{error}");
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! One load job: everything that the engine needs to run one thread's worth of load against files, devices, an NBD
+//! export or nothing at all, whichever tool described it.
+//!
+//! A [`JobSpec`] is what was typed, checked and put into plain numbers with units. What only the machine knows (how
+//! large a device is, whether a file exists) stays open here as an [`Amount`] or `None`; the engine fills it in.
+//! `JobSpec::default()` is a sequential 4 KiB read at depth 1.
+
+mod content;
+mod due;
+mod ending;
+mod pacing;
+mod permutation;
+mod place;
+mod ranks;
+mod reach;
+mod replay;
+mod sizes;
+mod stream;
+mod walk;
+
+pub use content::{Content, Fill, Hash, Pattern, Verify};
+pub use ending::{Ending, SteadyCheck, SteadyFigure, SteadyLimit, SteadyRule};
+pub use pacing::{Floor, LatencySearch, Pace, Pacing, Think};
+pub use place::{Amount, EngineKind, FileOrder, FileSpec, Layout, Place, Turns, WriteSync};
+pub use reach::{BlockSizes, Coverage, Distribution, Mix, Order, Reach, SplitShare, Zone};
+pub use replay::{Replay, ReplayAsk, ReplayRow};
+pub use stream::{JobDraft, JobNext, JobStream};
+pub use walk::Region;
+
+pub use stats::{Direction, PerDirection};
+
+use block::Span;
+
+/// One job.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct JobSpec {
+    /// Its name in reports.
+    pub name: String,
+    /// Which of the clones that one description made, from 0.
+    pub number: u32,
+    /// The report group; jobs of a group may be reported as one.
+    pub group: u32,
+    /// What it talks to.
+    pub place: Place,
+    /// How it talks to it.
+    pub engine: EngineKind,
+    /// Past the page cache (`O_DIRECT`).
+    pub direct: bool,
+    /// Whether each write is durable before it ends.
+    pub write_sync: WriteSync,
+    /// How files that are missing or too short are made, and what becomes of them.
+    pub layout: Layout,
+    /// How the next of several files is chosen.
+    pub file_order: FileOrder,
+    /// What it asks: directions, order, offsets, sizes.
+    pub reach: Reach,
+    /// Runs this recording in place of what `reach` and the rates say; `reach` still names directions and block sizes.
+    pub replay: Option<Replay>,
+    /// When it asks: depth, rate, pauses.
+    pub pacing: Pacing,
+    /// What it writes.
+    pub content: Content,
+    /// Whether and how what is read back is checked; `None` does not look at data.
+    pub verify: Option<Verify>,
+    /// When it asks for durability.
+    pub flushes: Flushes,
+    /// When it starts.
+    pub start: Start,
+    /// When it ends.
+    pub ending: Ending,
+    /// Which failures it goes on after.
+    pub forgive: Forgive,
+    /// What is noted over time.
+    pub logs: Logs,
+    /// What all chance is drawn from. The same seed asks the same requests in the same order.
+    pub seed: u64,
+    /// Processors that its thread may run on; empty leaves it to the system.
+    pub cpus: Vec<u32>,
+}
+
+/// When a job asks for what it wrote to be durable. A flush waits for the writes before it and is timed apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flushes {
+    /// `fsync` after so many writes; 0 never.
+    pub fsync_every: u32,
+    /// `fdatasync` after so many writes; 0 never.
+    pub fdatasync_every: u32,
+    /// `fsync` every file once when the job's writes are done.
+    pub at_end: bool,
+    /// `fsync` every file when it is closed.
+    pub on_close: bool,
+}
+
+/// When a job starts, counted from the start of the run or of its stage.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Start {
+    /// Starts so much later at least.
+    pub delay_least: Span,
+    /// And so much later at most; drawn between both, from the job's seed.
+    pub delay_most: Span,
+    /// Waits until every job before it in the list has ended: a new stage begins with it.
+    pub after_earlier: bool,
+    /// Waits until all jobs of this name have ended.
+    pub after: Option<String>,
+}
+
+/// Which failures a job goes on after. Each is counted in any case.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Forgive {
+    /// A read that failed.
+    pub read: bool,
+    /// A write, trim or flush that failed.
+    pub write: bool,
+    /// Data that was not what was written.
+    pub verify: bool,
+}
+
+/// What is noted over time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Logs {
+    /// A row for every request, with its latencies.
+    pub each_request: bool,
+    /// Length of the intervals that bandwidth, operations and mean latencies are noted for; above zero.
+    pub interval: Span,
+    /// Length of the intervals that whole histograms of service time are noted for.
+    pub histogram_interval: Option<Span>,
+}
+
+impl Default for Logs {
+    fn default() -> Logs {
+        Logs { each_request: false, interval: Span::from_millis(500), histogram_interval: None }
+    }
+}

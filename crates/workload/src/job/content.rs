@@ -1,0 +1,88 @@
+//! What a job writes, and how what comes back is checked.
+
+/// What a job writes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Content {
+    /// The bytes.
+    pub fill: Fill,
+    /// Buffers are filled anew for each write; without, the bytes of an earlier write are used again.
+    pub refill: bool,
+    /// Where buffers are not filled anew, a few bytes of each 512 are changed, so that no two writes are the same.
+    pub scramble: bool,
+    /// How many of a hundred bytes a compressor can save; `None` leaves the bytes as they are. Above 0 it fills anew.
+    pub compress_percent: Option<u32>,
+    /// The part that a compressor takes at once, in bytes: compressibility is met in each. 0 is the whole block, at most.
+    pub compress_chunk: u32,
+    /// How many of a hundred blocks are copies of earlier ones; `None` makes none on purpose.
+    pub dedupe_percent: Option<u32>,
+}
+
+impl Default for Content {
+    fn default() -> Content {
+        Content {
+            fill: Fill::Random,
+            refill: false,
+            scramble: true,
+            compress_percent: None,
+            compress_chunk: 512,
+            dedupe_percent: None,
+        }
+    }
+}
+
+/// The bytes that are written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fill {
+    /// Random, from the job's seed.
+    Random,
+    /// Zeroes.
+    Zero,
+    /// A pattern over and over. With `compress_percent` it is what takes the place of random bytes.
+    Pattern(Pattern),
+}
+
+/// Bytes that repeat from the start of each block on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pattern {
+    /// The bytes; never empty.
+    pub bytes: Vec<u8>,
+    /// Where in `bytes` eight of them are replaced by the block's offset in the file, little-endian.
+    pub offsets_at: Vec<u32>,
+}
+
+/// How what is read back is checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verify {
+    /// By which sum over the data, or by the data itself.
+    pub hash: Hash,
+    /// Every so many bytes of a block have a header of their own; the whole block when 0.
+    pub interval: u32,
+    /// Reads back and checks after each pass of writing. Without, blocks are written so that a later run can check them.
+    pub reads_back: bool,
+    /// Checks what an earlier run of the same job wrote, and writes nothing.
+    pub only: bool,
+    /// The first mismatch ends the job.
+    pub fatal: bool,
+    /// Checks after so many writes already; 0 only at the end of a pass.
+    pub backlog: u64,
+}
+
+impl Default for Verify {
+    fn default() -> Verify {
+        Verify { hash: Hash::Crc32c, interval: 0, reads_back: true, only: false, fatal: false, backlog: 0 }
+    }
+}
+
+/// What tells that data is what was written. All but the pattern put a header in front of the data: offset, generation
+/// and seed, so that a lost or misplaced write is told from a damaged one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Hash {
+    /// CRC-32C (Castagnoli).
+    Crc32c,
+    /// xxHash, 64 bits.
+    Xxhash64,
+    /// The header alone, no sum over the data.
+    Header,
+    /// No header: the data is compared with the pattern.
+    Pattern(Pattern),
+}

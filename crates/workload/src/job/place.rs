@@ -1,0 +1,167 @@
+//! What a job talks to, and how.
+
+use block::Bytes;
+use std::path::PathBuf;
+
+/// What a job talks to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Files and block devices; at least one.
+    Files(Vec<FileSpec>),
+    /// An export of an NBD server. The region's `path` is not used.
+    Nbd {
+        /// As in `nbd+unix:///name?socket=PATH` or `nbd://HOST:PORT/NAME`.
+        uri: String,
+        /// The part of it that is used.
+        region: FileSpec,
+    },
+    /// Storage that ends everything at once and keeps nothing: what a run costs without any storage.
+    Null {
+        /// How large it claims to be.
+        size: Bytes,
+    },
+}
+
+impl Default for Place {
+    fn default() -> Place {
+        Place::Files(Vec::new())
+    }
+}
+
+/// One file or device, and the part of it that the job uses.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FileSpec {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Start of the part that is used.
+    pub offset: Amount,
+    /// Added to `offset`: what sets clones apart, already multiplied by the clone's number.
+    pub offset_more: Amount,
+    /// Bytes that an offset in percent is rounded down to; the job's smallest block when zero.
+    pub offset_align: u64,
+    /// Length of the part that is used; `None` goes to the end of what is there.
+    pub size: Option<Amount>,
+    /// A file that is missing or shorter is laid out to this length; `None` is the end of the part that is used.
+    pub file_size: Option<Bytes>,
+}
+
+/// Bytes, or a part of something whose size only the machine knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Amount {
+    /// So many bytes.
+    Bytes(Bytes),
+    /// So many hundredths of the whole, 0 to 100.
+    Percent(u32),
+}
+
+impl Default for Amount {
+    fn default() -> Amount {
+        Amount::Bytes(Bytes(0))
+    }
+}
+
+impl Amount {
+    /// In bytes, of a whole of `whole`. Percents round down.
+    pub fn of(self, whole: Bytes) -> Bytes {
+        match self {
+            Amount::Bytes(bytes) => bytes,
+            Amount::Percent(percent) => Bytes((u128::from(whole.0) * u128::from(percent) / 100) as u64),
+        }
+    }
+}
+
+/// How the next of several files is chosen.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FileOrder {
+    /// By which rule.
+    pub turns: Turns,
+    /// Requests on one file before the next is chosen; at least 1.
+    pub requests_each: u32,
+}
+
+/// The rule by which the next file is chosen.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Turns {
+    /// One after the other, around.
+    RoundRobin,
+    /// The next when one is done.
+    Sequential,
+    /// Each as likely as any other.
+    Random,
+    /// File `k` (from 1) with a weight of `1 / k^theta`.
+    Zipf {
+        /// Above 0, not 1.
+        theta: f64,
+    },
+    /// The first files mostly: `h` of the requests go to `1 − h` of the files.
+    Pareto {
+        /// Between 0 and 1.
+        h: f64,
+    },
+    /// The middle files mostly.
+    Normal {
+        /// Standard deviation in percent of the number of files.
+        deviation_percent: f64,
+    },
+}
+
+impl Default for FileOrder {
+    fn default() -> FileOrder {
+        FileOrder { turns: Turns::RoundRobin, requests_each: 1 }
+    }
+}
+
+/// How a job talks to its files. [`Place::Nbd`] and [`Place::Null`] have engines of their own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EngineKind {
+    /// Plain system calls, one at a time; a depth above 1 is done by as many threads.
+    #[default]
+    Sync,
+    /// io_uring, or threads where the kernel does not have it (which is noted in the outcome).
+    Uring,
+}
+
+/// Whether a write is durable before it ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WriteSync {
+    /// When the system likes.
+    #[default]
+    None,
+    /// Its data (`O_DSYNC`).
+    Data,
+    /// Its data and all that describes the file (`O_SYNC`).
+    All,
+}
+
+/// How files are made, and what becomes of them. Defaults as fio has them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Files that a write job misses are made; without, that is an error.
+    pub create: bool,
+    /// A file for writing is filled with data before the run, even when it is only to be overwritten.
+    pub overwrite: bool,
+    /// Space is taken ahead (`fallocate`) for a file that only writes fill.
+    pub allocate: bool,
+    /// Lays the files out and runs nothing.
+    pub only: bool,
+    /// Drops the page cache of the files before the run.
+    pub invalidate: bool,
+    /// Reads all of the files into the page cache before the run.
+    pub read_ahead: bool,
+    /// Removes the files at the end.
+    pub unlink: bool,
+}
+
+impl Default for Layout {
+    fn default() -> Layout {
+        Layout {
+            create: true,
+            overwrite: false,
+            allocate: true,
+            only: false,
+            invalidate: true,
+            read_ahead: false,
+            unlink: false,
+        }
+    }
+}

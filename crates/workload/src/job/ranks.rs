@@ -1,0 +1,130 @@
+//! Random numbers that are not all equally likely: zipf, pareto, normal.
+//!
+//! Zipf is drawn by rejection inversion (W. Hörmann and G. Derflinger, "Rejection-inversion to generate variates from
+//! monotone discrete distributions", 1996): constant time and no table, whatever the number of ranks. Logarithms may
+//! differ in their last bit between machines, so these orders repeat on one machine and not on all.
+
+use crate::chance::Chance;
+
+/// Draws ranks below `n`, the smaller the likelier (or, for normal, places around a middle).
+#[derive(Clone, Debug)]
+pub(crate) enum Ranks {
+    Zipf { n: u64, exponent: f64, integral_first: f64, integral_last: f64, shortcut: f64 },
+    Pareto { n: u64, power: f64 },
+    Normal { n: u64, middle: f64, deviation: f64 },
+}
+
+impl Ranks {
+    /// Rank `k` (from 1) with a weight of `1 / k^theta`.
+    pub(crate) fn zipf(n: u64, theta: f64) -> Ranks {
+        let n = n.max(1);
+        Ranks::Zipf {
+            n,
+            exponent: theta,
+            integral_first: integral(theta, 1.5) - 1.0,
+            integral_last: integral(theta, n as f64 + 0.5),
+            shortcut: 2.0 - integral_inverse(theta, integral(theta, 2.5) - height(theta, 2.0)),
+        }
+    }
+
+    /// `h` of the draws go to the first `1 − h` of the ranks: a uniform draw to the power of `log h / log (1 − h)`,
+    /// inverted.
+    pub(crate) fn pareto(n: u64, h: f64) -> Ranks {
+        Ranks::Pareto { n: n.max(1), power: (1.0 - h).ln() / h.ln() }
+    }
+
+    /// Around `middle` (0 to 1), with a standard deviation in percent of `n`.
+    pub(crate) fn normal(n: u64, middle: f64, deviation_percent: f64) -> Ranks {
+        let n = n.max(1);
+        Ranks::Normal { n, middle: middle * n as f64, deviation: deviation_percent / 100.0 * n as f64 }
+    }
+
+    /// The next rank, from 0.
+    pub(crate) fn draw(&self, chance: &mut Chance) -> u64 {
+        match *self {
+            Ranks::Zipf { n, exponent, integral_first, integral_last, shortcut } => loop {
+                let u = integral_last + chance.unit() * (integral_first - integral_last);
+                let x = integral_inverse(exponent, u);
+                let k = (x + 0.5).floor().clamp(1.0, n as f64);
+                if k - x <= shortcut || u >= integral(exponent, k + 0.5) - height(exponent, k) {
+                    return k as u64 - 1;
+                }
+            },
+            Ranks::Pareto { n, power } => ((chance.unit().powf(power) * n as f64) as u64).min(n - 1),
+            Ranks::Normal { n, middle, deviation } => loop {
+                // Box and Muller; what falls outside is drawn again.
+                let radius = (-2.0 * (1.0 - chance.unit()).ln()).sqrt();
+                let place = middle + deviation * radius * (std::f64::consts::TAU * chance.unit()).cos();
+                if (0.0..n as f64).contains(&place) {
+                    return place as u64;
+                }
+            },
+        }
+    }
+}
+
+/// `x^-theta`, the weight between ranks.
+fn height(theta: f64, x: f64) -> f64 {
+    (-theta * x.ln()).exp()
+}
+
+/// An antiderivative of [`height`].
+fn integral(theta: f64, x: f64) -> f64 {
+    let log = x.ln();
+    exp_part((1.0 - theta) * log) * log
+}
+
+fn integral_inverse(theta: f64, y: f64) -> f64 {
+    let t = (y * (1.0 - theta)).max(-1.0);
+    (log_part(t) * y).exp()
+}
+
+/// `(e^x − 1) / x`, also at 0.
+fn exp_part(x: f64) -> f64 {
+    if x.abs() > 1e-8 { x.exp_m1() / x } else { 1.0 + x / 2.0 }
+}
+
+/// `ln(1 + x) / x`, also at 0.
+fn log_part(x: f64) -> f64 {
+    if x.abs() > 1e-8 { x.ln_1p() / x } else { 1.0 - x / 2.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn share_of_first(ranks: &Ranks, first: u64) -> f64 {
+        let (mut chance, draws) = (Chance::of_lane(9, 0), 200_000);
+        (0..draws).filter(|_| ranks.draw(&mut chance) < first).count() as f64 / f64::from(draws)
+    }
+
+    #[test]
+    fn zipf_has_the_shares_of_its_sums() {
+        for theta in [0.5, 1.2, 2.0] {
+            let sum = |n: u64| (1..=n).map(|k| (k as f64).powf(-theta)).sum::<f64>();
+            for first in [1, 10, 100] {
+                let expected = sum(first) / sum(1000);
+                let found = share_of_first(&Ranks::zipf(1000, theta), first);
+                // A share of 200 000 draws deviates by at most √(1/4 / 200 000) = 0.0011; five of them.
+                assert!((found - expected).abs() < 0.0056, "theta {theta}, first {first}: {found} for {expected}");
+            }
+        }
+    }
+
+    #[test]
+    fn pareto_gives_h_of_the_draws_to_the_first_part() {
+        // h = 0.9: nine of ten draws go to a tenth of the ranks.
+        let found = share_of_first(&Ranks::pareto(100_000, 0.9), 10_000);
+        assert!((found - 0.9).abs() < 0.005, "{found}");
+        let found = share_of_first(&Ranks::pareto(100_000, 0.2), 80_000);
+        assert!((found - 0.2).abs() < 0.006, "{found}");
+    }
+
+    #[test]
+    fn normal_lies_around_its_middle() {
+        // 68.3 % lie within one deviation, 10 % of the range on either side of the middle.
+        let ranks = Ranks::normal(10_000, 0.5, 10.0);
+        let within = share_of_first(&ranks, 6_000) - share_of_first(&ranks, 4_000);
+        assert!((within - 0.683).abs() < 0.006, "{within}");
+    }
+}

@@ -1,0 +1,396 @@
+//! One job's requests, one after the other.
+//!
+//! ```text
+//!   engine:  match stream.next(now) {
+//!                Issue(draft)    ──► a request; ask again while places are free
+//!                NotBefore(time) ──► wait for that time or an end
+//!                PassOver        ──► let all end, check or flush what is to be; then `next_pass`
+//!                Done            ──► no more requests
+//!            }
+//! ```
+//! The engine counts what is in flight; the stream knows neither depth nor storage. Which requests come depends on the
+//! specification, the regions and the seed alone, not on when they are asked for.
+
+use super::due::Due;
+use super::ranks::Ranks;
+use super::sizes::Sizes;
+use super::walk::{Region, Walk};
+use super::{Direction, JobSpec, Mix, PerDirection, Replay, ReplayAsk, Turns};
+use crate::chance::Chance;
+use block::{Bytes, Span, Time};
+
+/// What to do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JobNext {
+    /// Make this request.
+    Issue(JobDraft),
+    /// Ask for what was written to a file to be durable: `fsync` if `whole`, else `fdatasync`. Only a recording does.
+    Flush {
+        /// On which of the job's files.
+        file: u32,
+        /// With all that describes the file.
+        whole: bool,
+    },
+    /// Nothing is due before this time.
+    NotBefore(Time),
+    /// A pass is over and something is to be done before the next.
+    PassOver,
+    /// No further request comes.
+    Done,
+}
+
+/// A request to be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JobDraft {
+    /// What it does.
+    pub direction: Direction,
+    /// On which of the job's files.
+    pub file: u32,
+    /// First byte in the file.
+    pub at: u64,
+    /// Bytes.
+    pub len: u32,
+    /// When it was due: by the schedule in an open loop, `now` in a closed one.
+    pub due: Time,
+}
+
+/// One job's requests.
+#[derive(Clone, Debug)]
+pub struct JobStream {
+    mix: Mix,
+    chance: Chance,
+    sizes: PerDirection<Sizes>,
+    walks: Vec<Walk>,
+    chooser: Chooser,
+    due: PerDirection<Option<Due>>,
+    drawn: Option<Direction>,
+    /// The write that follows a trim.
+    rewrite: Option<JobDraft>,
+    pass: Pass,
+    recorded: Option<Recorded>,
+}
+
+/// How far a recording is.
+#[derive(Clone, Debug)]
+struct Recorded {
+    replay: Replay,
+    next: usize,
+    start: Time,
+}
+
+/// How far it is.
+#[derive(Clone, Debug)]
+struct Pass {
+    bytes: u64,
+    requests: u64,
+    budget: u64,
+    /// The budget was given, so that ways begin anew until it is used up.
+    given: bool,
+    requests_most: u64,
+    /// Passes still to come after this one; `None` without end.
+    left: Option<u32>,
+    /// It stops between passes.
+    stops: bool,
+    over: bool,
+}
+
+/// Which file is next.
+#[derive(Clone, Debug)]
+struct Chooser {
+    turns: Turns,
+    ranks: Option<Ranks>,
+    each: u32,
+    left: u32,
+    current: u32,
+    /// Files whose way is at its end.
+    ended: Vec<bool>,
+    ended_count: usize,
+}
+
+impl JobStream {
+    /// The requests of `spec` on files with these regions (at least one, none shorter than the longest block), its
+    /// schedules beginning at `start`.
+    pub fn new(spec: &JobSpec, regions: &[Region], start: Time) -> JobStream {
+        let mut chance = Chance::of_lane(spec.seed, 0);
+        let arrival = chance.apart();
+        let due = PerDirection::from_fn(|direction| {
+            let source = (0..direction as u32).fold(arrival.clone(), |source, _| source.apart());
+            spec.pacing.rate[direction].map(|pace| Due::new(start, pace, spec.pacing.spacing, &source))
+        });
+        let walks: Vec<Walk> = regions.iter().map(|region| Walk::new(*region, &spec.reach, &mut chance)).collect();
+        JobStream {
+            mix: spec.reach.mix,
+            sizes: PerDirection::from_fn(|direction| Sizes::new(&spec.reach.blocks[direction])),
+            chooser: Chooser::new(spec, walks.len()),
+            walks,
+            due,
+            drawn: None,
+            rewrite: None,
+            pass: Pass::new(spec, regions),
+            recorded: spec.replay.clone().map(|replay| Recorded { replay, next: 0, start }),
+            chance,
+        }
+    }
+
+    /// The next request, or when to ask again.
+    #[inline]
+    pub fn next(&mut self, now: Time) -> JobNext {
+        if self.pass.over && !self.begin_pass() {
+            return if self.pass.left == Some(0) { JobNext::Done } else { JobNext::PassOver };
+        }
+        if self.recorded.is_some() {
+            return self.next_recorded(now);
+        }
+        if let Some(draft) = self.rewrite.take() {
+            return self.made(JobDraft { due: now, direction: Direction::Write, ..draft });
+        }
+        let direction = match self.direction(now) {
+            Ok(direction) => direction,
+            Err(due) => return JobNext::NotBefore(due),
+        };
+        let due = self.due[direction].as_ref().map_or(now, Due::due);
+        let len = self.sizes[direction].draw(&mut self.chance);
+        let Some((file, at, len)) = self.place(direction, len) else {
+            self.pass.over = true;
+            return self.next(now);
+        };
+        if let Some(schedule) = &mut self.due[direction] {
+            schedule.advance(len);
+        }
+        self.drawn = None;
+        self.made(JobDraft { direction, file, at, len, due })
+    }
+
+    /// Goes on after [`JobNext::PassOver`]; false when that was the last pass.
+    pub fn next_pass(&mut self) -> bool {
+        if self.pass.left == Some(0) {
+            return false;
+        }
+        self.pass.stops = false;
+        let began = self.begin_pass();
+        self.pass.stops = true;
+        began
+    }
+
+    /// The next request of the recording.
+    fn next_recorded(&mut self, now: Time) -> JobNext {
+        let Some(recorded) = self.recorded.as_mut().filter(|recorded| !recorded.replay.rows.is_empty()) else {
+            return JobNext::Done;
+        };
+        let Some(row) = recorded.replay.rows.get(recorded.next).copied() else {
+            self.pass.over = true;
+            (recorded.next, recorded.start) = (0, now);
+            return if self.pass.left == Some(0) { JobNext::Done } else { self.next(now) };
+        };
+        let due = recorded.due(recorded.next).unwrap_or(now);
+        if due > now {
+            return JobNext::NotBefore(due);
+        }
+        recorded.next += 1;
+        let file = row.file;
+        match row.ask {
+            ReplayAsk::Move(direction) => {
+                JobNext::Issue(JobDraft { direction, file, at: row.offset, len: row.len, due })
+            }
+            ReplayAsk::Flush { whole } => JobNext::Flush { file, whole },
+        }
+    }
+
+    /// Puts the schedules off: what was not made in a pause is not made up for.
+    pub fn postpone(&mut self, span: Span) {
+        for direction in Direction::ALL {
+            if let Some(due) = &mut self.due[direction] {
+                due.postpone(span);
+            }
+        }
+    }
+
+    /// Requests that are due by `now` and not made.
+    pub fn overdue(&self, now: Time) -> u64 {
+        if self.pass.over && self.pass.left == Some(0) {
+            return 0;
+        }
+        if let Some(recorded) = &self.recorded {
+            let rest = recorded.next..recorded.replay.rows.len();
+            return rest.take_while(|&row| recorded.due(row).is_some_and(|due| due <= now)).count() as u64;
+        }
+        let overdue = |direction| {
+            let due: &Option<Due> = &self.due[direction];
+            due.as_ref().map_or(0, |due| due.due_by(now, self.sizes[direction].least()))
+        };
+        Direction::ALL.into_iter().filter(|&direction| self.mix.has(direction)).map(overdue).sum()
+    }
+
+    /// Bytes of a pass; what a progress in percent refers to.
+    pub fn pass_bytes(&self) -> Bytes {
+        Bytes(self.pass.budget)
+    }
+
+    fn made(&mut self, draft: JobDraft) -> JobNext {
+        let pass = &mut self.pass;
+        if self.mix == Mix::TrimThenWrite && draft.direction == Direction::Trim {
+            self.rewrite = Some(draft);
+            return JobNext::Issue(draft);
+        }
+        pass.bytes += u64::from(draft.len);
+        pass.requests += 1;
+        pass.over = pass.bytes >= pass.budget || pass.requests >= pass.requests_most;
+        JobNext::Issue(draft)
+    }
+
+    /// Begins the next pass if there is one and nothing is to be done before it.
+    fn begin_pass(&mut self) -> bool {
+        let pass = &mut self.pass;
+        if pass.left == Some(0) || pass.stops {
+            return false;
+        }
+        pass.left = pass.left.map(|left| left - 1);
+        (pass.bytes, pass.requests, pass.over) = (0, 0, false);
+        self.restart_walks();
+        true
+    }
+
+    fn restart_walks(&mut self) {
+        for walk in &mut self.walks {
+            walk.restart(&mut self.chance);
+        }
+        self.chooser.restart();
+    }
+
+    /// The direction of the next request, or when the first is due.
+    #[inline]
+    fn direction(&mut self, now: Time) -> Result<Direction, Time> {
+        let direction = match (self.mix, self.drawn) {
+            (Mix::Only(direction), _) => direction,
+            (Mix::TrimThenWrite, _) => Direction::Trim,
+            (Mix::ReadWrite { .. }, Some(drawn)) => drawn,
+            (Mix::ReadWrite { read_percent }, None) => self.draw_direction(read_percent),
+        };
+        let Some(due) = self.due[direction].as_ref().map(Due::due).filter(|&due| due > now) else {
+            return Ok(direction);
+        };
+        // The other direction goes on meanwhile if it has no rate of its own.
+        let other = if direction == Direction::Read { Direction::Write } else { Direction::Read };
+        if matches!(self.mix, Mix::ReadWrite { .. }) && self.mix.has(other) && self.due[other].is_none() {
+            return Ok(other);
+        }
+        self.drawn = Some(direction);
+        Err(due)
+    }
+
+    /// With a rate for both the sooner one comes; otherwise chance decides.
+    fn draw_direction(&mut self, read_percent: u32) -> Direction {
+        if let (Some(read), Some(write)) = (&self.due.read, &self.due.write) {
+            return if read.due() <= write.due() { Direction::Read } else { Direction::Write };
+        }
+        if self.chance.below(100) < u64::from(read_percent) { Direction::Read } else { Direction::Write }
+    }
+
+    /// A place on the next file that has one; `None` when no file has.
+    #[inline]
+    fn place(&mut self, direction: Direction, len: u32) -> Option<(u32, u64, u32)> {
+        let mut restarted = false;
+        loop {
+            let Some(file) = self.chooser.next(&mut self.chance) else {
+                let goes_on = self.pass.given || self.pass.left.is_none() && !self.pass.stops;
+                if !goes_on || restarted {
+                    return None;
+                }
+                restarted = true;
+                self.restart_walks();
+                continue;
+            };
+            if let Some((at, len)) = self.walks[file as usize].next(direction, len, &mut self.chance) {
+                return Some((file, at, len));
+            }
+            self.chooser.end(file);
+        }
+    }
+}
+
+impl Recorded {
+    /// When a row is due; `None` as soon as there is room.
+    fn due(&self, row: usize) -> Option<Time> {
+        if self.replay.at_once {
+            return None;
+        }
+        Some(self.start + self.replay.rows[row].at)
+    }
+}
+
+impl Pass {
+    fn new(spec: &JobSpec, regions: &[Region]) -> Pass {
+        let ending = &spec.ending;
+        let least = u64::from(spec.reach.least_block()).max(1);
+        let whole: u64 = regions.iter().map(|region| region.len / least * least).sum();
+        let passes = ending.loops.max(1);
+        let endless = ending.time_based && ending.runtime.is_some();
+        Pass {
+            bytes: 0,
+            requests: 0,
+            budget: ending.amount.map_or(whole, |amount| amount.of(Bytes(whole)).0).max(1),
+            given: ending.amount.is_some(),
+            requests_most: ending.requests.unwrap_or(u64::MAX),
+            left: if endless { None } else { Some(passes - 1) },
+            stops: spec.verify.as_ref().is_some_and(|verify| verify.reads_back),
+            over: ending.requests == Some(0),
+        }
+    }
+}
+
+impl Chooser {
+    fn new(spec: &JobSpec, files: usize) -> Chooser {
+        let (order, n) = (spec.file_order, files as u64);
+        let ranks = match order.turns {
+            Turns::Zipf { theta } => Some(Ranks::zipf(n, theta)),
+            Turns::Pareto { h } => Some(Ranks::pareto(n, h)),
+            Turns::Normal { deviation_percent } => Some(Ranks::normal(n, 0.5, deviation_percent)),
+            _ => None,
+        };
+        let each = order.requests_each.max(1);
+        Chooser { turns: order.turns, ranks, each, left: each, current: 0, ended: vec![false; files], ended_count: 0 }
+    }
+
+    fn restart(&mut self) {
+        self.ended.fill(false);
+        self.ended_count = 0;
+        if self.turns == Turns::Sequential {
+            self.current = 0;
+        }
+    }
+
+    fn end(&mut self, file: u32) {
+        let ended = &mut self.ended[file as usize];
+        self.ended_count += usize::from(!*ended);
+        *ended = true;
+        self.left = 0;
+    }
+
+    /// The next file whose way goes on; `None` when all are at their end.
+    #[inline]
+    fn next(&mut self, chance: &mut Chance) -> Option<u32> {
+        let files = self.ended.len() as u32;
+        if self.ended_count == self.ended.len() {
+            return None;
+        }
+        if files == 1 {
+            return Some(0);
+        }
+        if self.left == 0 {
+            self.left = self.each;
+            self.current = match (self.turns, &self.ranks) {
+                (Turns::Sequential, _) => self.current,
+                (Turns::RoundRobin, _) => (self.current + 1) % files,
+                (_, Some(ranks)) => ranks.draw(chance) as u32,
+                (_, None) => chance.below(u64::from(files)) as u32,
+            };
+            while self.ended[self.current as usize] {
+                self.current = (self.current + 1) % files;
+            }
+        }
+        if self.turns != Turns::Sequential {
+            self.left -= 1;
+        }
+        Some(self.current)
+    }
+}

@@ -1,0 +1,298 @@
+//! Where in one file the next request goes.
+
+use super::permutation::Permutation;
+use super::ranks::Ranks;
+use super::{Coverage, Direction, Distribution, Order, PerDirection, Reach};
+use crate::chance::Chance;
+use block::Bytes;
+
+/// The part of a file that a job uses, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Region {
+    /// Its first byte in the file.
+    pub start: u64,
+    /// Its length.
+    pub len: u64,
+}
+
+/// One job's way through one file. Offsets are counted from the region's start.
+#[derive(Clone, Debug)]
+pub(crate) struct Walk {
+    region: Region,
+    order: Order,
+    random_percent: PerDirection<u32>,
+    spread: PerDirection<Spread>,
+    align: PerDirection<u64>,
+    least: u64,
+    once: Option<Once>,
+    /// Where each direction goes on.
+    cursor: PerDirection<u64>,
+    /// Requests that still belong to the run from the last random place.
+    run_left: u32,
+    run_start: u64,
+}
+
+/// How free random places are drawn.
+#[derive(Clone, Debug)]
+enum Spread {
+    Even,
+    /// The block of a rank is `(first + rank × step) mod n`; `step` has no divisor in common with `n`.
+    Ranked {
+        ranks: Ranks,
+        n: u64,
+        first: u64,
+        step: u64,
+    },
+    /// (end of its share of 100, start, length) each.
+    Zoned(Vec<(u64, u64, u64)>),
+}
+
+/// What has been visited.
+#[derive(Clone, Debug)]
+enum Once {
+    /// All requests are of `unit` bytes (or runs of so many).
+    Order { order: Permutation, unit: u64 },
+    /// Lengths differ: a bit for each `unit` bytes.
+    Map { bits: Vec<u64>, unit: u64, units: u64, left: u64 },
+}
+
+impl Walk {
+    /// A way through `region` as `reach` has it.
+    pub(crate) fn new(region: Region, reach: &Reach, chance: &mut Chance) -> Walk {
+        let least = u64::from(reach.least_block()).max(1);
+        let align = PerDirection::from_fn(|direction| {
+            let own = u64::from(reach.blocks[direction].least());
+            reach.align[direction].filter(|&align| align > 0).unwrap_or(own).max(1)
+        });
+        let mut walk = Walk {
+            region,
+            order: reach.order,
+            random_percent: reach.random_percent,
+            spread: PerDirection::from_fn(|direction| {
+                Spread::of(&reach.distribution[direction], region.len, align[direction])
+            }),
+            align,
+            least,
+            once: Once::of(reach, region.len, chance),
+            cursor: PerDirection::default(),
+            run_left: 0,
+            run_start: 0,
+        };
+        walk.rewind();
+        walk
+    }
+
+    /// Begins anew.
+    pub(crate) fn restart(&mut self, chance: &mut Chance) {
+        self.rewind();
+        match &mut self.once {
+            Some(Once::Order { order, .. }) => order.restart(chance),
+            Some(Once::Map { bits, units, left, .. }) => {
+                bits.fill(0);
+                *left = *units;
+            }
+            None => {}
+        }
+    }
+
+    fn rewind(&mut self) {
+        self.run_left = 0;
+        let backwards = matches!(self.order, Order::Sequential { hole } if hole < 0);
+        let start = if backwards { self.region.len.saturating_sub(self.least) / self.least * self.least } else { 0 };
+        self.cursor = PerDirection::all(start);
+    }
+
+    /// The next request of `len` bytes: its offset in the file and its length, which may be shorter where less is left.
+    /// `None` when the way is at its end.
+    #[inline]
+    pub(crate) fn next(&mut self, direction: Direction, len: u32, chance: &mut Chance) -> Option<(u64, u32)> {
+        let wanted = u64::from(len);
+        let (at, len) = match self.order {
+            Order::Sequential { hole } => self.follow(direction, wanted, hole)?,
+            Order::Random { run: 1, .. } if self.random_percent[direction] >= 100 => {
+                self.jump(direction, wanted, chance)?
+            }
+            Order::Random { run, same } => self.jump_or_follow(direction, wanted, run, same, chance)?,
+        };
+        Some((self.region.start + at, len as u32))
+    }
+
+    fn follow(&mut self, direction: Direction, wanted: u64, hole: i64) -> Option<(u64, u64)> {
+        let at = self.cursor[direction];
+        let left = self.region.len.saturating_sub(at);
+        // What does not fit any more is cut to whole smallest blocks.
+        let len = if left >= wanted { wanted } else { left / self.least * self.least };
+        if len == 0 {
+            return None;
+        }
+        // Behind the first byte lies the end of a way backwards.
+        let next = at.saturating_add(len).checked_add_signed(hole).unwrap_or(u64::MAX);
+        self.cursor[direction] = next;
+        Some((at, len))
+    }
+
+    fn jump(&mut self, direction: Direction, wanted: u64, chance: &mut Chance) -> Option<(u64, u64)> {
+        match &mut self.once {
+            Some(Once::Order { order, unit }) => order.next().map(|number| (number * *unit, wanted)),
+            Some(Once::Map { bits, unit, units, left }) => {
+                let at = free_place(bits, *units, *left, chance)?;
+                let len = take_places(bits, *units, at, wanted.div_ceil(*unit));
+                *left -= len;
+                Some((at * *unit, (len * *unit).min(wanted)))
+            }
+            None => {
+                let align = self.align[direction];
+                let last = self.region.len.checked_sub(wanted)? / align;
+                Some((self.spread[direction].draw(last, align, chance), wanted))
+            }
+        }
+    }
+
+    fn jump_or_follow(
+        &mut self,
+        direction: Direction,
+        wanted: u64,
+        run: u32,
+        same: bool,
+        chance: &mut Chance,
+    ) -> Option<(u64, u64)> {
+        if self.run_left > 0 {
+            self.run_left -= 1;
+            let at = if same { self.run_start } else { self.cursor[direction] };
+            if at + wanted <= self.region.len {
+                self.cursor[direction] = at + wanted;
+                return Some((at, wanted));
+            }
+        }
+        let percent = u64::from(self.random_percent[direction]);
+        if percent < 100 && chance.below(100) >= percent {
+            let at = self.cursor[direction];
+            let at = if at + wanted <= self.region.len { at } else { 0 };
+            self.cursor[direction] = at + wanted;
+            return (wanted <= self.region.len).then_some((at, wanted));
+        }
+        let (at, len) = self.jump(direction, wanted, chance)?;
+        self.run_left = run - 1;
+        self.run_start = at;
+        self.cursor = PerDirection::all(at + len);
+        Some((at, len))
+    }
+}
+
+impl Spread {
+    fn of(distribution: &Distribution, len: u64, align: u64) -> Spread {
+        let n = (len / align).max(1);
+        let ranked = |ranks, center: Option<f64>| match center {
+            Some(center) => Spread::Ranked { ranks, n, first: (center * n as f64) as u64 % n, step: 1 },
+            None => Spread::Ranked { ranks, n, first: 0, step: scattering_step(n) },
+        };
+        match distribution {
+            Distribution::Uniform => Spread::Even,
+            Distribution::Zipf { theta, center } => ranked(Ranks::zipf(n, *theta), *center),
+            Distribution::Pareto { h, center } => ranked(Ranks::pareto(n, *h), *center),
+            Distribution::Normal { deviation_percent, center } => {
+                ranked(Ranks::normal(n, center.unwrap_or(0.5), *deviation_percent), Some(0.0))
+            }
+            Distribution::Zoned(zones) => {
+                let (mut share, mut start) = (0, 0);
+                Spread::Zoned(
+                    zones
+                        .iter()
+                        .map(|zone| {
+                            let length = zone.length.of(Bytes(len)).0.min(len - start);
+                            share += u64::from(zone.access_percent);
+                            start += length;
+                            (share, start - length, length)
+                        })
+                        .collect(),
+                )
+            }
+        }
+    }
+
+    /// A place that is a multiple of `align`, at most `last × align`.
+    fn draw(&self, last: u64, align: u64, chance: &mut Chance) -> u64 {
+        match self {
+            Spread::Even => chance.below(last + 1) * align,
+            Spread::Ranked { ranks, n, first, step } => {
+                let scattered = u128::from(ranks.draw(chance)) * u128::from(*step) + u128::from(*first);
+                ((scattered % u128::from(*n)) as u64).min(last) * align
+            }
+            Spread::Zoned(zones) => {
+                let whole = zones.last().map_or(1, |zone| zone.0.max(1));
+                let drawn = chance.below(whole);
+                let (_, start, length) = zones.iter().find(|zone| drawn < zone.0).copied().unwrap_or((0, 0, align));
+                let place = start / align + chance.below((length / align).max(1));
+                place.min(last) * align
+            }
+        }
+    }
+}
+
+impl Once {
+    /// What remembers the visits; `None` where places are drawn freely.
+    fn of(reach: &Reach, len: u64, chance: &mut Chance) -> Option<Once> {
+        let Order::Random { run, same } = reach.order else { return None };
+        let plain = |direction: Direction| {
+            reach.distribution[direction] == Distribution::Uniform && reach.random_percent[direction] >= 100
+        };
+        if reach.coverage == Coverage::Free || !reach.directions().all(plain) {
+            return None;
+        }
+        let (least, most) = (u64::from(reach.least_block()).max(1), u64::from(reach.most_block()));
+        let unaligned = reach.directions().any(|direction| reach.align[direction].is_some_and(|align| align != least));
+        if least == most && !unaligned {
+            let unit = if same { least } else { least * u64::from(run.max(1)) };
+            // Of a last run that is cut short by the end, what fits is visited.
+            let whole = if unit > least { len.div_ceil(unit) } else { len / unit };
+            return Some(Once::Order { order: Permutation::new(whole, chance), unit });
+        }
+        let units = len / least;
+        Some(Once::Map { bits: vec![0; units.div_ceil(64) as usize], unit: least, units, left: units })
+    }
+}
+
+/// A number near the golden part of `n` without a common divisor: multiples of it scatter ranks over the region.
+fn scattering_step(n: u64) -> u64 {
+    let near = (n as f64 * 0.618_033_988_749_895) as u64;
+    (near.max(1)..).find(|&step| gcd(step, n) == 1).unwrap_or(1)
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+/// A random place, or the first free one behind it, around the end.
+fn free_place(bits: &[u64], units: u64, left: u64, chance: &mut Chance) -> Option<u64> {
+    if left == 0 {
+        return None;
+    }
+    let start = chance.below(units);
+    let (first, shift) = ((start / 64) as usize, start % 64);
+    for step in 0..=bits.len() {
+        let index = (first + step) % bits.len();
+        let mut free = !bits[index];
+        if step == 0 {
+            free &= u64::MAX << shift;
+        }
+        let at = index as u64 * 64 + u64::from(free.trailing_zeros());
+        if free != 0 && at < units {
+            return Some(at);
+        }
+    }
+    None
+}
+
+/// Marks up to `wanted` free places from `at` on; returns how many there were.
+fn take_places(bits: &mut [u64], units: u64, at: u64, wanted: u64) -> u64 {
+    let mut taken = 0;
+    while taken < wanted && at + taken < units {
+        let (index, bit) = (((at + taken) / 64) as usize, 1 << ((at + taken) % 64));
+        if bits[index] & bit != 0 {
+            break;
+        }
+        bits[index] |= bit;
+        taken += 1;
+    }
+    taken
+}

@@ -1,0 +1,253 @@
+//! The stream of a job: which requests come, seen from outside.
+
+use block::{Bytes, Iops, Time};
+use proptest::prelude::*;
+use workload::Spacing;
+use workload::job::*;
+
+const REGION: Region = Region { start: 4096, len: 1 << 20 };
+
+fn spec(change: impl FnOnce(&mut JobSpec)) -> JobSpec {
+    let mut spec = JobSpec { seed: 11, ..JobSpec::default() };
+    change(&mut spec);
+    spec
+}
+
+/// All requests until the stream stops, at most `most`.
+fn all(spec: &JobSpec, regions: &[Region], most: usize) -> Vec<JobDraft> {
+    let mut stream = JobStream::new(spec, regions, Time::ZERO);
+    let next = || match stream.next(Time::ZERO) {
+        JobNext::Issue(draft) => Some(draft),
+        _ => None,
+    };
+    std::iter::from_fn(next).take(most).collect()
+}
+
+#[test]
+fn a_sequential_job_goes_through_its_region_once() {
+    let drafts = all(&spec(|_| ()), &[REGION], 1000);
+    let expected: Vec<u64> = (0..256).map(|block| 4096 + block * 4096).collect();
+    assert_eq!(drafts.iter().map(|draft| draft.at).collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn a_hole_is_left_out_and_a_negative_one_goes_backwards() {
+    let ahead = spec(|spec| spec.reach.order = Order::Sequential { hole: 4096 });
+    let places: Vec<u64> = all(&ahead, &[REGION], 3).iter().map(|draft| draft.at - 4096).collect();
+    assert_eq!(places, [0, 8192, 16384]);
+    // 4 KiB forward by the request, 8 KiB back: each lies before the one before it, from the last block on.
+    let back = spec(|spec| spec.reach.order = Order::Sequential { hole: -8192 });
+    let places: Vec<u64> = all(&back, &[REGION], 1000).iter().map(|draft| draft.at - 4096).collect();
+    assert_eq!(places.len(), 256);
+    assert_eq!((places[0], places[1], places[255]), ((1 << 20) - 4096, (1 << 20) - 8192, 0));
+}
+
+#[test]
+fn a_random_job_visits_each_block_once_and_then_begins_anew_if_told_to() {
+    let once = spec(|spec| spec.reach.order = Order::RANDOM);
+    let mut places: Vec<u64> = all(&once, &[REGION], 1000).iter().map(|draft| draft.at).collect();
+    assert_ne!(places[..16], (0..16).map(|block| 4096 + block * 4096).collect::<Vec<_>>()[..]);
+    places.sort_unstable();
+    assert_eq!(places, (0..256).map(|block| 4096 + block * 4096).collect::<Vec<_>>());
+    let twice = spec(|spec| {
+        spec.reach.order = Order::RANDOM;
+        spec.ending.amount = Some(Amount::Bytes(Bytes::mib(2)));
+    });
+    assert_eq!(all(&twice, &[REGION], 1000).len(), 512);
+}
+
+#[test]
+fn runs_follow_a_random_place() {
+    let runs = spec(|spec| {
+        spec.reach.order = Order::Random { run: 8, same: false };
+        spec.reach.coverage = Coverage::Free;
+    });
+    for run in all(&runs, &[REGION], 1000).chunks(8) {
+        for pair in run.windows(2) {
+            assert!(pair[1].at == pair[0].at + 4096 || pair[0].at + 8192 > REGION.start + REGION.len, "{run:?}");
+        }
+    }
+    let same = spec(|spec| spec.reach.order = Order::Random { run: 4, same: true });
+    assert!(all(&same, &[REGION], 64).chunks(4).all(|run| run.iter().all(|draft| draft.at == run[0].at)));
+}
+
+#[test]
+fn a_mix_has_its_share_of_reads() {
+    let mix = spec(|spec| {
+        spec.reach.mix = Mix::ReadWrite { read_percent: 70 };
+        spec.reach.order = Order::RANDOM;
+        spec.reach.coverage = Coverage::Free;
+        spec.ending.requests = Some(100_000);
+        spec.ending.amount = Some(Amount::Bytes(Bytes::gib(1)));
+    });
+    // 70 000 of 100 000 with a deviation of √(100 000 × 0.7 × 0.3) = 145; five of them.
+    let reads = all(&mix, &[REGION], 200_000).iter().filter(|draft| draft.direction == Direction::Read).count();
+    assert!(reads.abs_diff(70_000) < 725, "{reads}");
+}
+
+#[test]
+fn sizes_keep_their_shares() {
+    let split = spec(|spec| {
+        let share = |size, weight| SplitShare { size, weight };
+        spec.reach.blocks =
+            PerDirection::all(BlockSizes::Split(vec![share(4096, 10), share(65536, 50), share(32768, 40)]));
+        spec.reach.order = Order::RANDOM;
+        spec.reach.coverage = Coverage::Free;
+        spec.ending.requests = Some(10_000);
+        spec.ending.amount = Some(Amount::Bytes(Bytes::gib(100)));
+    });
+    let drafts = all(&split, &[REGION], 20_000);
+    for (size, expected) in [(4096, 1000), (65536, 5000), (32768, 4000)] {
+        let count = drafts.iter().filter(|draft| draft.len == size).count();
+        // The deviation is at most √(10 000 / 4) = 50; five of them.
+        assert!(count.abs_diff(expected) < 250, "{size}: {count}");
+    }
+}
+
+#[test]
+fn a_trim_is_followed_by_a_write_of_the_same_place() {
+    let both = spec(|spec| {
+        spec.reach.mix = Mix::TrimThenWrite;
+        spec.reach.order = Order::RANDOM;
+    });
+    let drafts = all(&both, &[REGION], 1000);
+    assert_eq!(drafts.len(), 512);
+    for pair in drafts.chunks(2) {
+        assert_eq!((pair[0].direction, pair[1].direction), (Direction::Trim, Direction::Write));
+        assert_eq!((pair[0].at, pair[0].len), (pair[1].at, pair[1].len));
+    }
+}
+
+#[test]
+fn files_take_turns_by_their_rule() {
+    let regions = [Region { start: 0, len: 16384 }; 3];
+    let files = |turns, requests_each| {
+        let spec = spec(|spec| spec.file_order = FileOrder { turns, requests_each });
+        all(&spec, &regions, 100).iter().map(|draft| draft.file).collect::<Vec<_>>()
+    };
+    assert_eq!(files(Turns::Sequential, 1), [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2]);
+    assert_eq!(files(Turns::RoundRobin, 2)[..8], [0, 0, 1, 1, 2, 2, 0, 0]);
+    assert_eq!(files(Turns::Random, 1).len(), 12, "every block of every file, whatever the order");
+}
+
+#[test]
+fn a_rate_sets_when_requests_are_due() {
+    let rated = spec(|spec| {
+        spec.pacing.rate.read = Some(Pace::Iops(Iops(1000)));
+        spec.pacing.spacing = Spacing::Uniform;
+    });
+    let mut stream = JobStream::new(&rated, &[REGION], Time::ZERO);
+    let now = Time::from_nanos(2_500_000);
+    let dues: Vec<u64> = std::iter::from_fn(|| match stream.next(now) {
+        JobNext::Issue(draft) => Some(draft.due.as_nanos()),
+        _ => None,
+    })
+    .collect();
+    assert_eq!(dues, [0, 1_000_000, 2_000_000]);
+    assert_eq!(stream.next(now), JobNext::NotBefore(Time::from_nanos(3_000_000)));
+    // At 10 ms eleven are due in all, of which three were made.
+    assert_eq!(stream.overdue(Time::from_nanos(10_000_000)), 8);
+}
+
+#[test]
+fn a_recording_runs_again_at_its_times_or_at_once() {
+    let us = block::Span::from_micros;
+    let row = |at, ask, file, offset, len| ReplayRow { at: us(at), ask, file, offset, len };
+    let rows = [
+        row(0, ReplayAsk::Move(Direction::Read), 0, 0, 4096),
+        row(1000, ReplayAsk::Move(Direction::Write), 1, 8192, 512),
+        row(1000, ReplayAsk::Flush { whole: true }, 0, 0, 0),
+        row(3000, ReplayAsk::Move(Direction::Trim), 0, 0, 4096),
+    ];
+    let replay = |at_once| Replay { rows: rows.into(), at_once };
+    assert_eq!((replay(true).extent(1), replay(true).lengths(Direction::Read)), (8704, Some((4096, 4096))));
+    let stream =
+        |at_once| JobStream::new(&spec(|spec| spec.replay = Some(replay(at_once))), &[REGION, REGION], Time::ZERO);
+    let at = |at| Time::ZERO + us(at);
+    let mut own = stream(false);
+    let first = JobDraft { direction: Direction::Read, file: 0, at: 0, len: 4096, due: at(0) };
+    assert_eq!(own.next(at(5)), JobNext::Issue(first));
+    assert_eq!(own.next(at(5)), JobNext::NotBefore(at(1000)));
+    let second = JobDraft { direction: Direction::Write, file: 1, at: 8192, len: 512, due: at(1000) };
+    assert_eq!(own.next(at(2000)), JobNext::Issue(second));
+    assert_eq!(own.next(at(2000)), JobNext::Flush { file: 0, whole: true });
+    assert_eq!((own.next(at(2000)), own.overdue(at(3000))), (JobNext::NotBefore(at(3000)), 1));
+    assert!(matches!(own.next(at(3000)), JobNext::Issue(_)));
+    assert_eq!(own.next(at(3000)), JobNext::Done);
+    let mut at_once = stream(true);
+    at_once.next(at(0));
+    assert_eq!(at_once.next(at(7)), JobNext::Issue(JobDraft { due: at(7), ..second }));
+}
+
+#[test]
+fn loops_repeat_and_a_time_based_job_goes_on() {
+    assert_eq!(all(&spec(|spec| spec.ending.loops = 3), &[REGION], 5000).len(), 768);
+    let endless = spec(|spec| {
+        spec.ending.time_based = true;
+        spec.ending.runtime = Some(block::Span::SECOND);
+    });
+    assert_eq!(all(&endless, &[REGION], 5000).len(), 5000);
+}
+
+proptest! {
+    /// Whatever the sizes and the order: requests stay inside their regions, and where each block is to come once, no byte
+    /// comes twice and all whole blocks come.
+    #[test]
+    fn requests_stay_inside_and_cover(
+        seed: u64, len in 16_384u64..600_000, least in 1u32..4, factor in 1u32..5, random: bool, files in 1usize..4,
+    ) {
+        let (least, most) = (least * 512, least * 512 * factor);
+        let spec = JobSpec {
+            seed,
+            reach: Reach {
+                order: if random { Order::RANDOM } else { Order::Sequential { hole: 0 } },
+                blocks: PerDirection::all(BlockSizes::Range { least, most, step: least }),
+                ..Reach::default()
+            },
+            ..JobSpec::default()
+        };
+        let regions: Vec<Region> = (0..files as u64).map(|file| Region { start: file * 4096, len: len + file }).collect();
+        let drafts = all(&spec, &regions, 1 << 20);
+        let mut covered: Vec<Vec<(u64, u64)>> = vec![Vec::new(); files];
+        for draft in &drafts {
+            let region = regions[draft.file as usize];
+            prop_assert!(draft.at >= region.start && draft.at + u64::from(draft.len) <= region.start + region.len);
+            prop_assert!(draft.len > 0);
+            covered[draft.file as usize].push((draft.at, u64::from(draft.len)));
+        }
+        for (file, ranges) in covered.iter_mut().enumerate() {
+            ranges.sort_unstable();
+            prop_assert!(ranges.windows(2).all(|pair| pair[0].0 + pair[0].1 <= pair[1].0), "twice");
+            let bytes: u64 = ranges.iter().map(|range| range.1).sum();
+            prop_assert_eq!(bytes, regions[file].len / u64::from(least) * u64::from(least));
+        }
+    }
+
+    /// Every distribution stays inside, also with a length that does not fit the alignment.
+    #[test]
+    fn distributions_stay_inside(seed: u64, which in 0usize..6, len in 70_000u64..1 << 30) {
+        let zone = |access_percent, percent| Zone { access_percent, length: Amount::Percent(percent) };
+        let distribution = [
+            Distribution::Zipf { theta: 1.2, center: None },
+            Distribution::Zipf { theta: 0.9, center: Some(0.7) },
+            Distribution::Pareto { h: 0.9, center: None },
+            Distribution::Normal { deviation_percent: 20.0, center: None },
+            Distribution::Zoned(vec![zone(60, 10), zone(30, 20), zone(10, 70)]),
+            Distribution::Uniform,
+        ][which].clone();
+        let spec = JobSpec {
+            seed,
+            reach: Reach {
+                order: Order::RANDOM,
+                distribution: PerDirection::all(distribution),
+                coverage: Coverage::Free,
+                blocks: PerDirection::all(BlockSizes::Range { least: 4096, most: 65536, step: 4096 }),
+                ..Reach::default()
+            },
+            ..JobSpec::default()
+        };
+        for draft in all(&spec, &[Region { start: 0, len }], 500) {
+            prop_assert!(draft.at % 4096 == 0 && draft.at + u64::from(draft.len) <= len, "{:?}", draft);
+        }
+    }
+}
