@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// Decides and computes; time, chance and bytes are given to it.
-const PURE: [&str; 8] = ["array", "block", "nbd", "ontap", "qos", "report", "stats", "workload"];
+const PURE: [&str; 9] = ["array", "block", "map", "nbd", "ontap", "qos", "report", "stats", "workload"];
 /// Touches the world.
 const ADAPTERS: [&str; 7] = ["api", "engine", "record", "results", "server", "store", "uring"];
 
