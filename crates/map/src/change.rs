@@ -15,7 +15,7 @@
 
 use crate::ask::Ask;
 use crate::command::{Command, Patch, Source, Token};
-use crate::core::{Core, Job, Op};
+use crate::core::{Core, Job};
 use crate::entry::{BLOCK, Entry, PAGE, covered, hull, touched};
 use crate::refusal::Refusal;
 use block::Fault;
@@ -169,7 +169,7 @@ impl Core {
     fn starve(&mut self, piece: Piece, alone: bool) {
         self.unlock(piece.key(), alone);
         let has_drops = self.commit.has_drops();
-        if has_drops || self.space.in_limbo() > 0 {
+        if has_drops || !self.limbo.is_empty() {
             // A commit works the drops off; what is in limbo comes free with the read that holds it.
             self.commit.forced |= has_drops;
             self.starved.push_back(piece);
@@ -197,9 +197,18 @@ impl Core {
     fn close(&mut self, op: u32, open: Option<Open>) {
         let Some(Open { at, len, from, to }) = open else { return };
         let Ask { id, tree, .. } = self.ops.get(op).ask;
-        let durable = self.ops.get(op).durable;
+        let durable = self.is_durable(op);
         let token = Token(self.jobs.add(Job::Run { op, tree, at, len }));
         self.commands.push_back(Command::Write { token, id, from, to, len: len as u32, durable });
+    }
+
+    /// Whether a command of an op made now can be durable by itself: if the maps as they are now are. Otherwise the op
+    /// waits for a commit in the end.
+    fn is_durable(&mut self, op: u32) -> bool {
+        let clean = self.commit.is_clean();
+        let op = self.ops.get_mut(op);
+        op.durable &= clean;
+        op.durable
     }
 
     /// A run in place has ended: its pages are valid now.
@@ -230,8 +239,7 @@ impl Core {
         let (touched, covered) = (touched(from, to), covered(from, to));
         let kept = if alone.is_copy { old.mask() & !covered } else { old.mask() & touched & !covered };
         let needed = kept | touched;
-        let Op { ask, durable, .. } = self.ops.get(piece.op);
-        let (id, durable) = (ask.id, *durable && !alone.is_copy);
+        let (id, durable) = (self.ops.get(piece.op).ask.id, self.is_durable(piece.op));
         let direct = kept == 0 && touched == covered && self.is_aligned(&piece);
         let token = Token(self.jobs.add(Job::Alone(alone)));
         if let (true, Some(data)) = (direct, piece.from) {

@@ -210,12 +210,11 @@ impl Core {
     fn committed(&mut self) {
         self.commit.phase = Phase::Idle;
         let Batch { drops, .. } = std::mem::take(&mut self.commit.flying);
-        self.nodes.release(drops, &mut self.space);
-        self.space.settle();
+        self.limbo.push(drops);
+        self.settle();
         for op in std::mem::take(&mut self.commit.answering) {
             self.end(op, Ok(()));
         }
-        self.feed();
     }
 
     /// Something could not be made durable: no change and no flush from here on.

@@ -14,10 +14,11 @@ use crate::checkpoint::Checkpoint;
 use crate::command::{Command, Run, Token};
 use crate::commit::Commit;
 use crate::entry::{BLOCK, Entry, PAGE, PAGES, SIZE_MAX};
+use crate::limbo::{Limbo, Pin};
 use crate::record::{Action, Ring};
 use crate::refusal::Refusal;
 use crate::slots::{ByNumber, Slots};
-use crate::space::{Pin, Space};
+use crate::space::Space;
 use crate::table::Home;
 use crate::tree::{Drop, Nodes, Root};
 use block::{Extent, Fault};
@@ -87,7 +88,7 @@ pub(crate) struct Op {
     /// Pieces under way, and one while pieces are being made.
     pub left: u32,
     pub refusal: Option<Refusal>,
-    /// Its commands are durable by themselves.
+    /// Its commands are durable by themselves, and the maps that they rely on were when they were made.
     pub durable: bool,
     /// It changed a map.
     pub changed: bool,
@@ -114,6 +115,7 @@ pub struct Core {
     pub(crate) pool: u64,
     pub(crate) nodes: Nodes,
     pub(crate) space: Space,
+    pub(crate) limbo: Limbo,
     pub(crate) trees: ByNumber<u32, Tree>,
     pub(crate) locks: ByNumber<u64, Lock>,
     pub(crate) ops: Slots<Op>,
@@ -166,13 +168,15 @@ impl Core {
             runs_of(entry, here % BLOCK, end.min((block + 1) * BLOCK) - block * BLOCK, out);
             here = (block + 1) * BLOCK;
         }
-        Ok(self.space.pin())
+        Ok(self.limbo.pin())
     }
 
     /// A read has ended.
     pub fn unpin(&mut self, pin: Pin) {
-        self.space.unpin(pin);
-        self.feed();
+        self.limbo.unpin(pin);
+        if !self.limbo.is_empty() {
+            self.settle();
+        }
     }
 
     /// Which parts of a tree's bytes are allocated: at most `limit` runs, so perhaps not all of it.
@@ -342,7 +346,8 @@ impl Core {
             self.ops.get_mut(op).refusal = Some(refusal);
             return self.piece_ended(op, None);
         }
-        self.ops.get_mut(op).durable = ask.fua && self.commit.is_clean();
+        // A write looks again when its commands are made; for the others this is the moment.
+        self.ops.get_mut(op).durable = ask.fua && (ask.what == What::Write || self.commit.is_clean());
         match ask.what {
             What::Write => return self.write(op),
             What::Trim => self.clear(op, false),
@@ -433,6 +438,13 @@ impl Core {
         for op in tree.queue {
             self.end(op, Err(Refusal::NoTree(number)));
         }
+    }
+
+    /// Gives back what nobody can see any more, and feeds those who wait for it.
+    pub(crate) fn settle(&mut self) {
+        let drops = self.limbo.settle();
+        self.nodes.release(drops, &mut self.space);
+        self.feed();
     }
 
     fn drop_root(&mut self, root: Root) {

@@ -7,7 +7,8 @@
 //!        ◄──────────   │    ◄───────────────────────────────
 //!          events      │              done
 //!                      ├ tree        shared radix trees of 4 KiB nodes: a clone is one more reference
-//!                      ├ space       blocks, their counts, limbo
+//!                      ├ space       blocks and their counts
+//!                      ├ limbo       what is given back waits for reads
 //!                      ├ change      writes, copies of what is shared, trims, zeroes
 //!                      ├ commit      data, then log: group commit of what changed in the maps
 //!                      ├ checkpoint  changed nodes and a table to the disk, so that the log stays short
@@ -29,6 +30,7 @@ mod command;
 mod commit;
 mod core;
 mod entry;
+mod limbo;
 mod record;
 mod recover;
 mod refusal;
@@ -42,7 +44,7 @@ pub use crate::check::{Damage, Report, check};
 pub use crate::command::{Command, Patch, Region, Run, Source, Token};
 pub use crate::core::{Core, Settings, TREES_MAX, Usage};
 pub use crate::entry::{BLOCK, PAGE, SIZE_MAX};
+pub use crate::limbo::Pin;
 pub use crate::recover::{Media, RecoverError, format, recover};
 pub use crate::refusal::Refusal;
-pub use crate::space::Pin;
 pub use crate::table::FORMAT;

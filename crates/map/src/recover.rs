@@ -7,6 +7,7 @@ use crate::command::Region;
 use crate::commit::Commit;
 use crate::core::{Core, Settings, Tree};
 use crate::entry::{BLOCK, PAGE};
+use crate::limbo::Limbo;
 use crate::record::{self, Action, RECORD_ALIGN, Ring};
 use crate::slots::{ByNumber, Slots};
 use crate::space::Space;
@@ -128,6 +129,7 @@ fn core_of(media: &mut impl Media, settings: Settings, table: &Table, damages: &
         pool: table.pool,
         nodes: Nodes::load(counted.collect()),
         space,
+        limbo: Limbo::default(),
         trees: trees.collect(),
         locks: ByNumber::default(),
         ops: Slots::default(),
@@ -182,7 +184,6 @@ fn replay(media: &mut impl Media, core: &mut Core, damages: &mut Vec<Damage>) {
         core.ring.push(at, len);
         let batch = std::mem::take(&mut core.commit).pending;
         core.nodes.release(batch.drops, &mut core.space);
-        core.space.settle();
     }
     // A record that is further on proves that some before it are missing, or that a newer table is.
     let ahead = [core.ring.head, 0].into_iter().filter_map(|at| record_at(media, core, at));

@@ -1,44 +1,24 @@
 //! The blocks of the data: who is taken, by how many leaves, and which is next.
 //!
-//! A block's count is the number of leaves that point at it. It falls only when the record that took the pointer away is
-//! durable (see [`crate::commit`]), and a block whose count came to zero waits in *limbo* until all reads that began
-//! before have ended; only then it is given out again. So neither a crash nor a slow read finds another tree's bytes.
+//! A block's count falls only when the record that took a pointer away is durable (see [`crate::commit`]) and all reads
+//! that began before have ended (see [`crate::limbo`]). So neither a crash nor a slow read finds another tree's bytes.
 
 /// Counts and free blocks.
 pub struct Space {
     /// Leaves that point at each block, up to the highest ever taken.
     refs: Vec<u32>,
-    /// A bit a block: pointed at, or in limbo.
+    /// A bit a block: pointed at.
     taken: Vec<u64>,
     capacity: u64,
     used: u64,
     /// Where to look for the next run of free blocks.
     cursor: u64,
-    /// Blocks that nothing points at, by the parity of the epoch in which that became durable.
-    limbo: [Vec<u64>; 2],
-    /// Reads under way, by the parity of the epoch in which they began.
-    reads: [u64; 2],
-    epoch: u64,
 }
-
-/// A read that is under way: the blocks that it may look at are not given out meanwhile.
-#[derive(Debug, PartialEq, Eq)]
-#[must_use = "an unended read keeps freed blocks from being used"]
-pub struct Pin(u8);
 
 impl Space {
     /// All of `capacity` blocks free.
     pub fn new(capacity: u64) -> Space {
-        Space {
-            refs: Vec::new(),
-            taken: Vec::new(),
-            capacity,
-            used: 0,
-            cursor: 0,
-            limbo: Default::default(),
-            reads: [0; 2],
-            epoch: 0,
-        }
+        Space { refs: Vec::new(), taken: Vec::new(), capacity, used: 0, cursor: 0 }
     }
 
     /// Blocks that may be taken in all.
@@ -53,12 +33,7 @@ impl Space {
 
     /// Blocks that something points at.
     pub fn used(&self) -> u64 {
-        self.used - self.in_limbo()
-    }
-
-    /// Blocks that wait for reads to end.
-    pub fn in_limbo(&self) -> u64 {
-        (self.limbo[0].len() + self.limbo[1].len()) as u64
+        self.used
     }
 
     /// Leaves that point at a block.
@@ -92,56 +67,19 @@ impl Space {
         self.refs[place as usize] += 1;
     }
 
-    /// One leaf less points at a block, and durably so.
+    /// One leaf less points at a block: durably so, and nobody reads it by that leaf.
     pub fn release(&mut self, place: u64) {
         let refs = &mut self.refs[place as usize];
         *refs = refs.checked_sub(1).expect("a block is dropped as often as it was pointed at");
         if *refs == 0 {
-            self.limbo[(self.epoch & 1) as usize].push(place);
+            self.unmark(place);
         }
     }
 
     /// Gives a block back that no leaf ever pointed at.
     pub fn give_back(&mut self, place: u64) {
         debug_assert_eq!(self.refs[place as usize], 1);
-        self.refs[place as usize] = 0;
-        self.unmark(place);
-    }
-
-    /// A read begins.
-    pub fn pin(&mut self) -> Pin {
-        let parity = (self.epoch & 1) as u8;
-        self.reads[usize::from(parity)] += 1;
-        Pin(parity)
-    }
-
-    /// A read has ended.
-    #[allow(clippy::needless_pass_by_value, reason = "the reader gives up its claim")]
-    pub fn unpin(&mut self, pin: Pin) {
-        self.reads[usize::from(pin.0)] -= 1;
-        if self.in_limbo() > 0 {
-            self.settle();
-        }
-    }
-
-    /// Frees what is in limbo and no read can see any more. Whether anything was freed.
-    ///
-    /// The epoch moves from `e` to `e + 1` when no read of `e − 1` is under way. What came to limbo in `e − 1` was out of
-    /// the map before `e` began, so nobody can see it then.
-    pub fn settle(&mut self) -> bool {
-        let mut freed = false;
-        for _ in 0..2 {
-            let next = ((self.epoch + 1) & 1) as usize;
-            if self.reads[next] > 0 {
-                break;
-            }
-            for place in std::mem::take(&mut self.limbo[next]) {
-                self.unmark(place);
-                freed = true;
-            }
-            self.epoch += 1;
-        }
-        freed
+        self.release(place);
     }
 
     fn is_taken(&self, place: u64) -> bool {
@@ -198,19 +136,13 @@ mod tests {
     }
 
     #[test]
-    fn a_block_comes_back_when_nobody_points_at_it_and_nobody_reads_it() {
+    fn a_block_comes_back_when_nobody_points_at_it() {
         let mut space = Space::new(1);
         let place = space.take(None).unwrap();
         space.retain(place);
-        let early = space.pin();
         space.release(place);
-        assert_eq!((space.used(), space.in_limbo()), (1, 0));
+        assert_eq!((space.used(), space.refs(place), space.take(None)), (1, 1, None));
         space.release(place);
-        assert!(!space.settle() && space.take(None).is_none(), "an early read may still look");
-        assert_eq!((space.used(), space.in_limbo()), (0, 1));
-        let late = space.pin();
-        space.unpin(early);
-        assert_eq!(space.take(None), Some(0), "a late one cannot");
-        space.unpin(late);
+        assert_eq!((space.used(), space.take(None)), (0, Some(place)));
     }
 }

@@ -209,7 +209,7 @@ impl History {
             if !self.readings.is_empty() {
                 self.end_reading();
             }
-            if self.under.is_empty() && self.disk.is_idle() && !self.core.is_busy() {
+            if self.disk.is_idle() && !self.core.is_busy() {
                 break;
             }
         }
@@ -399,9 +399,10 @@ impl History {
         }
         // A structure that failed for want of durability may or may not be there: then only a crash can follow.
         if refusal != Refusal::Failed {
-            self.lend(under.ask.tree, false);
-            if let What::Restore { from } = under.ask.what {
-                self.lend(from, false);
+            match under.ask.what {
+                What::Delete | What::Resize { .. } => self.lend(under.ask.tree, false),
+                What::Restore { from } => [under.ask.tree, from].iter().for_each(|tree| self.lend(*tree, false)),
+                _ => {}
             }
         } else if under.copy.is_some() || !matches!(under.ask.what, What::Write | What::Trim | What::Zero { .. }) {
             let (ask, times) = (under.ask, Rc::clone(&under.times));
@@ -468,7 +469,7 @@ impl History {
         for (tree, expected) in self.trees.clone() {
             if !expected.busy {
                 let values = self.all_of(tree);
-                mismatch(&expected, &values, known).map_or((), |what| panic!("tree {tree}: {what}"));
+                assert_eq!(mismatch(&expected, &values, known), None, "tree {tree}");
             }
         }
     }
@@ -501,7 +502,8 @@ impl History {
             let reasons: Vec<_> = choices.iter().map(fits).collect();
             assert!(reasons.iter().any(Option::is_none), "tree {tree} after the crash: {reasons:?}");
             let mut known = Model { size, frozen, ..Model::default() };
-            values.iter().enumerate().for_each(|(sector, value)| known.content.fix(sector as u64, *value));
+            let written = values.iter().enumerate().filter(|(_, value)| **value != 0);
+            written.for_each(|(sector, value)| known.content.fix(sector as u64, *value));
             trees.insert(tree, known);
         }
         for (tree, choices) in allowed {
