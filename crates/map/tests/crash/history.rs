@@ -295,7 +295,7 @@ impl History {
         self.next += 1;
         let (id, stamp) = (self.next, if what == What::Write { self.next } else { 0 });
         let times = Rc::new(Times { begun: self.clock, ended: Cell::new(None), durable: Cell::new(false) });
-        let ask = Ask { id, tree, at, len, what, fua, aligned: true };
+        let ask = Ask { id, tree, at, len, what, fua, aligned: self.below(8) > 0 };
         let mut copy = None;
         match what {
             What::Write | What::Zero { .. } => self.note(tree, (at, at + len), stamp, &times),
