@@ -127,7 +127,7 @@ impl Core {
             return self.piece_ended(piece.op, None);
         }
         let whole = self.is_aligned(&piece) && partly & !entry.mask() == 0;
-        let alone = shared || !whole;
+        let alone = shared || !whole || piece.from.is_none();
         if !self.lock(&piece, alone) {
             return;
         }
@@ -155,7 +155,7 @@ impl Core {
 
     /// Whether a piece may go to the disk as it is.
     fn is_aligned(&self, piece: &Piece) -> bool {
-        let data = piece.from.map_or(1, u64::from);
+        let data = piece.from.map_or(0, u64::from);
         self.ops.get(piece.op).ask.aligned && (piece.at | piece.len | data) & (u64::from(self.settings.align) - 1) == 0
     }
 
@@ -267,8 +267,8 @@ impl Core {
     }
 
     /// A piece that held its block alone has ended: the map shows it now.
-    pub(crate) fn alone_done(&mut self, alone: &Alone, result: Result<(), Fault>) {
-        let Alone { piece, place, is_copy } = *alone;
+    pub(crate) fn alone_done(&mut self, alone: Alone, result: Result<(), Fault>) {
+        let Alone { piece, place, is_copy } = alone;
         if result.is_ok() {
             let (old, _) = self.nodes.get(self.trees[&piece.tree].root, piece.block());
             let (from, to) = piece.within();

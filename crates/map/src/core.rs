@@ -154,13 +154,15 @@ impl Core {
         }
     }
 
-    /// Where to read bytes of a tree: appends runs that cover them. Give the pin back when all of it is read.
+    /// Where to read bytes of a tree: appends runs that cover them. Give the pin back when all of it is read. The last
+    /// page may be read whole, even where the tree ends within it.
     ///
     /// # Errors
     /// There is no such tree, or it ends before.
     pub fn read(&mut self, tree: u32, at: u64, len: u64, out: &mut Vec<Run>) -> Result<Pin, Refusal> {
         let found = self.trees.get(&tree).ok_or(Refusal::NoTree(tree))?;
-        let end = at.checked_add(len).filter(|end| *end <= found.size).ok_or(Refusal::Beyond)?;
+        let last = found.size.next_multiple_of(PAGE);
+        let end = at.checked_add(len).filter(|end| *end <= last).ok_or(Refusal::Beyond)?;
         let mut here = at;
         while here < end {
             let block = here / BLOCK;
@@ -208,7 +210,7 @@ impl Core {
     pub fn done(&mut self, token: Token, result: Result<(), Fault>) {
         match self.jobs.take(token.0) {
             Job::Run { op, tree, at, len } => self.run_done(op, tree, (at, len), result),
-            Job::Alone(alone) => self.alone_done(&alone, result),
+            Job::Alone(alone) => self.alone_done(alone, result),
             Job::Commit => self.commit_done(result),
             Job::Checkpoint => self.checkpoint_done(result),
         }

@@ -47,4 +47,5 @@ pub use crate::entry::{BLOCK, PAGE, SIZE_MAX};
 pub use crate::limbo::Pin;
 pub use crate::recover::{Media, RecoverError, format, recover};
 pub use crate::refusal::Refusal;
+pub use crate::slots::Slots;
 pub use crate::table::FORMAT;

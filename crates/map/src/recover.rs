@@ -69,26 +69,37 @@ pub fn recover(media: &mut impl Media, settings: Settings) -> Result<Core, Recov
 }
 
 /// Reads all that there is, and says all that is wrong with it.
+///
+/// A table whose write failed may lie there whole, and the checkpoint after it may have written over its nodes. The other
+/// table is right then, and the log still goes from there at least as far.
 pub(crate) fn load(media: &mut impl Media, settings: Settings) -> Result<(Option<Core>, Vec<Damage>), RecoverError> {
+    let mut tables = Vec::new();
+    for turn in 0..2 {
+        tables.extend(read_table(media, turn)?.map(|table| (turn, table)));
+    }
+    tables.sort_by_key(|(_, table)| std::cmp::Reverse(table.sequence));
+    let newest = tables.first().map_or(0, |(_, table)| table.sequence);
+    let mut first = (None, vec![Damage::NoTable]);
+    for (index, (turn, table)) in tables.into_iter().enumerate() {
+        let (core, damages) = load_from(media, settings, turn, &table);
+        if damages.is_empty() && core.sequence >= newest {
+            return Ok((Some(core), damages));
+        }
+        if index == 0 {
+            first = (Some(core), damages);
+        }
+    }
+    Ok(first)
+}
+
+fn load_from(media: &mut impl Media, settings: Settings, turn: u8, table: &Table) -> (Core, Vec<Damage>) {
     let mut damages = Vec::new();
-    let Some((turn, table)) = newest_table(media)? else { return Ok((None, vec![Damage::NoTable])) };
-    let mut core = core_of(media, settings, &table, &mut damages);
+    let mut core = core_of(media, settings, table, &mut damages);
     core.next_table = turn ^ 1;
     if damages.is_empty() {
         replay(media, &mut core, &mut damages);
     }
-    Ok((Some(core), damages))
-}
-
-fn newest_table(media: &mut impl Media) -> Result<Option<(u8, Table)>, RecoverError> {
-    let mut newest: Option<(u8, Table)> = None;
-    for turn in 0..2 {
-        let Some(table) = read_table(media, turn)? else { continue };
-        if newest.as_ref().is_none_or(|(_, other)| other.sequence < table.sequence) {
-            newest = Some((turn, table));
-        }
-    }
-    Ok(newest)
+    (core, damages)
 }
 
 /// A table, if it is whole: one that was being written when the power went is not, and its sister is.

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// Things by number.
-pub(crate) struct Slots<T> {
+/// Things by number. A number that was taken back is given to another.
+pub struct Slots<T> {
     places: Vec<Option<T>>,
     free: Vec<u32>,
 }
@@ -16,7 +16,8 @@ impl<T> Default for Slots<T> {
 }
 
 impl<T> Slots<T> {
-    pub(crate) fn add(&mut self, thing: T) -> u32 {
+    /// Keeps a thing and names it.
+    pub fn add(&mut self, thing: T) -> u32 {
         let number = self.free.pop().unwrap_or_else(|| {
             self.places.push(None);
             self.places.len() as u32 - 1
@@ -25,21 +26,39 @@ impl<T> Slots<T> {
         number
     }
 
-    pub(crate) fn take(&mut self, number: u32) -> T {
+    /// Takes a thing out.
+    ///
+    /// # Panics
+    /// When it is not there.
+    pub fn take(&mut self, number: u32) -> T {
         self.free.push(number);
         self.places[number as usize].take().expect("a number is taken back once")
     }
 
-    pub(crate) fn get(&self, number: u32) -> &T {
+    /// Shows a thing.
+    ///
+    /// # Panics
+    /// When it is not there.
+    pub fn get(&self, number: u32) -> &T {
         self.places[number as usize].as_ref().expect("a number in use")
     }
 
-    pub(crate) fn get_mut(&mut self, number: u32) -> &mut T {
+    /// Lends a thing.
+    ///
+    /// # Panics
+    /// When it is not there.
+    pub fn get_mut(&mut self, number: u32) -> &mut T {
         self.places[number as usize].as_mut().expect("a number in use")
     }
 
-    pub(crate) fn len(&self) -> usize {
+    /// How many there are.
+    pub fn len(&self) -> usize {
         self.places.len() - self.free.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 }
 
