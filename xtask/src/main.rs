@@ -1,8 +1,9 @@
-//! The developers' commands: `cargo xtask test`, `cargo xtask tidy`, `cargo xtask bench`.
+//! The developers' commands: `cargo xtask test`, `cargo xtask tidy`, `cargo xtask bench`, `cargo xtask soak`.
 //!
 //! They drive the tools that are there (cargo, its test runners, Debian's packages) and need nothing installed by hand.
 
 mod bench;
+mod soak;
 mod step;
 mod tally;
 mod test;
@@ -31,6 +32,9 @@ enum Command {
     /// Measure a release build beside the programs that people use today
     #[command(subcommand)]
     Bench(bench::Bench),
+    /// Run for long what the tests run briefly
+    #[command(subcommand)]
+    Soak(soak::Soak),
 }
 
 fn main() -> ExitCode {
@@ -38,6 +42,7 @@ fn main() -> ExitCode {
         Command::Test => test::run(),
         Command::Tidy => tidy_alone(),
         Command::Bench(bench) => bench.run().map(|()| true),
+        Command::Soak(soak) => soak.run(),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,
