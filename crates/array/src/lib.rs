@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   DeviceSpec (plain data)  ── build(seed) ──►  Simulated<medium>     one shell: tickets, refusals, completions
-//!                                                  │  parallel servers │ disk │ flash │ cloud volume
+//!                                                  │  parallel servers │ disk │ flash │ cloud volume │ host
 //!                                                  └─ each a small event machine in whole nanoseconds
 //! ```
 //!
@@ -19,6 +19,7 @@ mod cloud_volume;
 mod device;
 mod disk;
 mod flash;
+mod host;
 mod parallel_servers;
 mod simulated;
 
@@ -28,4 +29,5 @@ pub use cloud_volume::CloudVolume;
 pub use device::{Change, DeviceError, DeviceSpec, Model};
 pub use disk::Disk;
 pub use flash::{Collection, Flash, Pause};
+pub use host::{Absence, Host};
 pub use parallel_servers::ParallelServers;

@@ -34,6 +34,10 @@ fn minimum(spec: &DeviceSpec, ask: Ask) -> Span {
         (Model::CloudVolume(m), Ask::Flush) => m.flush,
         (Model::CloudVolume(m), Ask::Trim { .. }) => m.trim,
         (Model::CloudVolume(m), _) => m.latency,
+        // A turn of its own.
+        (Model::Host(m), Ask::Flush) => m.turn + m.flush,
+        (Model::Host(m), Ask::Trim { .. }) => m.turn + m.trim,
+        (Model::Host(m), _) => m.turn + m.request,
     }
 }
 
@@ -200,14 +204,14 @@ fn what_lies_outside_is_refused_with_its_buffer() {
 fn a_waiting_request_can_be_cancelled_and_one_under_way_ends_as_it_would() {
     for spec in devices() {
         let mut device = spec.build(0).unwrap();
-        let mut submit = |tag| match device.submit(Time::ZERO, request(tag, Time::ZERO, Ask::Read { at: 0, len: 4096 }))
-        {
+        let mut submit = |tag, at| match device.submit(at, request(tag, at, Ask::Read { at: 0, len: 4096 })) {
             Submitted::Taken(ticket) => ticket,
             Submitted::Full(_) => panic!("full"),
         };
-        // All on one address: flash queues them on one channel. 2000 wait on any device.
-        let tickets: Vec<Ticket> = (0..2000).map(&mut submit).collect();
-        let at = Time::from_nanos(1);
+        // The first has begun when the others come. All on one address: flash queues them on one channel. 2000 wait on
+        // any device.
+        let at = Time::from_nanos(10);
+        let tickets: Vec<Ticket> = (0..2000).map(|tag| submit(tag, if tag == 0 { Time::ZERO } else { at })).collect();
         device.cancel(at, tickets[1999]);
         device.cancel(at, tickets[0]);
         device.cancel(at, tickets[1999]);

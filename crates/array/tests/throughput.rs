@@ -2,7 +2,7 @@
 
 mod load;
 
-use array::{Allowance, Change, Collection, DeviceSpec, Model, Pause};
+use array::{Absence, Allowance, Change, Collection, DeviceSpec, Model, Pause};
 use block::{Bytes, Completion, Span, Time};
 use load::{Ask, closed_loop, scattered};
 
@@ -203,4 +203,23 @@ fn flushes_and_trims_cost_what_the_plan_says_on_an_idle_device() {
         assert_eq!(first(Ask::Flush), flush, "{name}");
         assert_eq!(first(Ask::Trim { at: 1 << 30, len: 1 << 30 }), trim, "{name}");
     }
+}
+
+#[test]
+fn a_host_does_more_the_more_wait_and_bends_softly() {
+    let mut spec = DeviceSpec::named("host").unwrap();
+    let Model::Host(host) = &mut spec.model else { unreachable!() };
+    (host.turn, host.request, host.absence) = (Span::from_micros(100), Span::from_micros(10), None);
+    // N / (100 + 10 N) a microsecond: 9090 for 1, 50 000 for 10, 90 909 for 100.
+    for (depth, per_second) in [(1, 9_090), (10, 50_000), (100, 90_909)] {
+        let done = closed_loop(&spec, 0, depth, second(2), small_reads);
+        let count = ended_within(&done, second(1), second(2));
+        assert!(count.abs_diff(per_second) <= depth + 1, "depth {depth}: {count} in a second, not {per_second}");
+    }
+    // Away for 1 ms after every 9 ms of work: a tenth is lost, within what chance makes of 100 absences a second.
+    let Model::Host(host) = &mut spec.model else { unreachable!() };
+    host.absence = Some(Absence { every: Span::from_millis(9), length: Span::from_millis(1) });
+    let done = closed_loop(&spec, 4, 100, second(21), small_reads);
+    let rate = ended_within(&done, second(1), second(21)) / 20;
+    assert!((80_000..=83_500).contains(&rate), "{rate} a second, not a tenth less than 90 909");
 }

@@ -223,6 +223,16 @@ impl Core {
         self.start_commit();
     }
 
+    /// Whether some change of the maps is not durable yet.
+    pub fn has_changes(&self) -> bool {
+        !self.commit.is_clean()
+    }
+
+    /// Has the next [`Core::advance`] make what has changed durable, though nobody waits for it.
+    pub fn commit(&mut self) {
+        self.commit.forced = true;
+    }
+
     /// The next command for the disk.
     pub fn next_command(&mut self) -> Option<Command> {
         self.commands.pop_front()

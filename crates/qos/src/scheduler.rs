@@ -242,7 +242,7 @@ impl Scheduler {
             if floor != NONE && (desk == NONE || self.desks[desk].waiting == 0) && self.closed_above(leaf) == NONE {
                 return Some(Warrant::Floor(floor));
             }
-            if !self.floors.has_room(u64::from(job::cost(job::counted(request)))) {
+            if !self.floors.has_room(self.now, u64::from(job::cost(job::counted(request)))) {
                 self.root_held = (self.now, Cause::Floor);
                 return None;
             }
@@ -333,6 +333,9 @@ impl Scheduler {
     pub fn begin_poll(&mut self) {
         self.steps = self.settings.steps_per_poll;
         self.backend_full = false;
+        if self.floors.rests_until().is_some_and(|at| at <= self.now) {
+            self.floors.window_full = false;
+        }
         self.judge_some();
     }
 
@@ -374,7 +377,7 @@ impl Scheduler {
         }
         let leaf = self.descend(Entity::Node(ROOT))?;
         let job = self.nodes[leaf].head;
-        if !self.floors.has_room(u64::from(self.jobs[job].cost)) {
+        if !self.floors.has_room(self.now, u64::from(self.jobs[job].cost)) {
             self.floors.window_full = true;
             self.root_held = (self.now, Cause::Floor);
             return None;
@@ -443,7 +446,8 @@ impl Scheduler {
         let tick = (self.floors.set > 0 && self.queued + self.flying > 0).then_some(self.floors.next_tick);
         // One that is due waits for room in the backend, which comes with an end.
         let appointment = self.next_appointment().filter(|&at| at > self.now);
-        let times = self.timers.next().into_iter().chain(appointment).chain(floor).chain(tick);
+        let rest = self.floors.rests_until();
+        let times = self.timers.next().into_iter().chain(appointment).chain(floor).chain(tick).chain(rest);
         times.min().map_or(Wakeup::Idle, Wakeup::At)
     }
 

@@ -16,10 +16,12 @@ mod error;
 mod line;
 mod mapped;
 mod pool;
+mod served;
 mod volumes;
 
 pub use catalogue::{Catalogue, CatalogueId, Contents, Kind, ObjectRow, PolicyRow};
 pub use error::StoreError;
 pub use mapped::{MapError, MapSettings, MappedPool, MappedVolumes, check_maps};
 pub use pool::{CONTROL_SOCKET, Cache, DataFile, Pool};
+pub use served::Served;
 pub use volumes::{Volumes, VolumesSettings};

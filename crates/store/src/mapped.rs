@@ -17,7 +17,7 @@ mod flight;
 use crate::line::{Line, Waits};
 use crate::volumes::VolumesSettings;
 use block::{
-    Buf, Bytes, Completion, Fault, ObjectId, Op, OpKind, Request, Submitted, Target, Ticket, Time, Traits, Wakeup,
+    Buf, Bytes, Completion, Fault, ObjectId, Op, OpKind, Request, Span, Submitted, Target, Ticket, Time, Traits, Wakeup,
 };
 pub use files::{MapSettings, MappedPool, check_maps};
 use flight::Flight;
@@ -63,6 +63,9 @@ const BOUNCES: usize = 12;
 const RESERVED: usize = 4;
 /// Runs in one answer to a status at most.
 const EXTENTS_MAX: usize = 256;
+/// Changes of the maps become durable after this time even if nobody asks for it, as file systems do it: a client that
+/// never flushes loses no more than the last seconds.
+const COMMIT_TIME: Span = Span::from_secs(5);
 /// Numbers of asks that come from [`MappedVolumes::administer`].
 const ADMINISTRATION: u64 = 1 << 32;
 
@@ -88,6 +91,8 @@ pub struct MappedVolumes {
     answers: Vec<Ended>,
     next_ticket: u64,
     lacks_memory: bool,
+    /// When changes that are not durable were seen first.
+    changed: Option<Time>,
     // Kept for their memory.
     reaped: Vec<Done>,
     runs: Vec<Run>,
@@ -140,6 +145,7 @@ impl MappedVolumes {
             answers: Vec::new(),
             next_ticket: 0,
             lacks_memory: false,
+            changed: None,
             reaped: Vec::new(),
             runs: Vec::new(),
             events: Vec::new(),
@@ -242,6 +248,15 @@ impl MappedVolumes {
         Ok(())
     }
 
+    fn commit_in_time(&mut self, now: Time) {
+        if !self.core.has_changes() || self.core.has_failed() {
+            self.changed = None;
+        } else if now.since(*self.changed.get_or_insert(now)) >= COMMIT_TIME {
+            self.changed = Some(now);
+            self.core.commit();
+        }
+    }
+
     /// Takes the maps' answers; whether there were any.
     fn take_events(&mut self, now: Time) -> bool {
         let mut events = std::mem::take(&mut self.events);
@@ -317,6 +332,7 @@ impl Target for MappedVolumes {
         self.push_again();
         loop {
             self.start(now);
+            self.commit_in_time(now);
             self.core.advance();
             self.carry_out();
             // What ended made room for what waits.
@@ -329,10 +345,11 @@ impl Target for MappedVolumes {
 
     fn next_wakeup(&self) -> Wakeup {
         let can_start = !self.line.is_empty() && self.has_room() && !self.lacks_memory;
+        let commit = self.changed.map_or(Wakeup::Idle, |since| Wakeup::At(since + COMMIT_TIME));
         match self.is_busy() {
             _ if can_start || !self.ready.is_empty() || !self.answers.is_empty() => Wakeup::Now,
-            true => Wakeup::External,
-            false => Wakeup::Idle,
+            true => Wakeup::External.sooner(commit),
+            false => commit,
         }
     }
 

@@ -55,6 +55,7 @@ impl Bench {
             match self.volumes.next_wakeup() {
                 Wakeup::Now => self.io.turn(Some(Time::ZERO)),
                 Wakeup::External => self.io.turn(None),
+                Wakeup::At(time) => self.io.turn(Some(time)),
                 asleep => panic!("nothing will ever end: {asleep:?}"),
             };
         }
@@ -305,15 +306,11 @@ fn neighbours_written_at_once_do_not_undo_each_other() {
                 expected[at as usize..(at + len) as usize].copy_from_slice(&bytes);
                 bench.all(usize::from(n % 3 == 0 && n % 2 == 1));
             }
-            while bench.volumes.next_wakeup() != Wakeup::Idle {
-                let mut out = Vec::new();
-                let now = bench.io.now();
-                bench.volumes.poll(now, &mut out);
-                if out.is_empty() && bench.volumes.next_wakeup() == Wakeup::External {
-                    bench.io.turn(None);
-                }
-                out.into_iter().filter_map(|completion| completion.buf).for_each(|buf| bench.io.give(buf));
+            let mut out = Vec::new();
+            while bench.volumes.core().is_busy() {
+                bench.turn(&mut out);
             }
+            out.into_iter().filter_map(|completion| completion.buf).for_each(|buf| bench.io.give(buf));
             assert!(bench.read(1, 0, SIZE) == expected, "round {round}");
             bench.administer(10 + u32::from(round), What::Share { from: 1, frozen: true }).unwrap();
         }

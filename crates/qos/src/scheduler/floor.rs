@@ -20,7 +20,9 @@ use crate::slab::NONE;
 const FAST: f64 = 1_030_000.0;
 /// How far a floor's clock may lag behind: what a short gap of the owner's or a stall of the device lost is made up
 /// within the same second.
-const LAG: Span = Span::from_millis(100);
+const LAG: Span = Span::from_millis(300);
+/// How far behind an owner counts at most when the window is judged, in seconds of its due.
+const BEHIND: f64 = 0.1;
 /// A floor's bytes per second count requests without bytes as this many.
 const EMPTY_BYTES: u64 = 4096;
 /// For how long it is measured what a floor that was given up gets.
@@ -29,6 +31,8 @@ const REFINE: Span = Span::from_millis(500);
 /// served; below the lesser part in any case, below the other if it gets what it is due.
 const LEISURE: f64 = 0.5;
 const EASE: f64 = 0.85;
+/// What is tried for owners of whom nothing better is known.
+const GUESS: f64 = 1.25;
 /// What it is due then; less than all by what may be chance.
 const CONTENT: f64 = 0.985;
 
@@ -224,6 +228,28 @@ impl Guarantee {
         Standing::Got(self.part_of_floor(recent) / scale / self.urgency())
     }
 
+    /// What it got in the last second, as a part of what it is held to; infinite if that is not known yet.
+    pub fn got_in_a_second(&self, phi: f64) -> f64 {
+        let second = &self.gauge.second;
+        if second.time < 0.5 { f64::INFINITY } else { self.part_of_floor(second) / (phi * self.part) }
+    }
+
+    /// By what factor the requests of an owner who asks for less than it could might slow down, taken for one that
+    /// thinks between an answer and the next request: with d outstanding at most, r a second, each of time T, it thinks
+    /// for d / r - T, and gets its floor F as long as T stays below d / F - (d / r - T). One that is seldom seen with all
+    /// its requests may not think but have nothing to ask, so a little is always tried.
+    pub fn guess(&self, phi: f64) -> f64 {
+        let second = &self.gauge.second;
+        let (got, service) = (self.part_of_floor(second) / (phi * self.part), second.service);
+        if service <= 0.0 || got <= 0.0 {
+            return f64::INFINITY;
+        }
+        // d / T (1 / F - 1 / r), with r = ops / time, T = service / ops and F = r / got.
+        let busy = self.gauge.peak * second.time / service;
+        let guess = 1.0 + busy * (got - 1.0);
+        if self.busy_part() < LEISURE { guess.max(GUESS) } else { guess }
+    }
+
     /// By how much more it is due until it has made up for what it is behind.
     pub fn urgency(&self) -> f64 {
         1.0 + 2.0 * self.behind
@@ -237,7 +263,7 @@ impl Guarantee {
         let got = self.part_of_floor(&tick) / (phi * self.part);
         let wants = !self.capped && !self.asks_at_leisure(phi);
         let more = if wants { tick.time * (1.0 - got) } else { -tick.time };
-        self.behind = (self.behind + more).clamp(0.0, LAG.as_secs_f64());
+        self.behind = (self.behind + more).clamp(0.0, BEHIND);
         memory
     }
 
@@ -266,10 +292,15 @@ impl Guarantee {
         }
     }
 
+    /// Its requests outstanding on average, as a part of their most.
+    fn busy_part(&self) -> f64 {
+        let recent = &self.gauge.recent;
+        recent.outstanding / (recent.time * self.gauge.peak).max(1e-9)
+    }
+
     /// Whether its owner asks as it likes: fewer requests at a time would not be missed.
     fn asks_at_leisure(&self, phi: f64) -> bool {
-        let recent = &self.gauge.recent;
-        let part = recent.outstanding / (recent.time * self.gauge.peak).max(1e-9);
+        let part = self.busy_part();
         part < LEISURE || part < EASE && self.part_of_floor(&self.gauge.second) >= CONTENT * phi * self.part
     }
 

@@ -20,6 +20,9 @@ const RETRY_MAX: Span = Span::from_secs(300);
 const RETRY_FACTOR: u64 = 25;
 /// With no floor in use for so long, nothing holds best effort back.
 const UNUSED: Span = Span::from_secs(1);
+/// After a request larger than the window others wait at most so many times as long as it took, and at most so long.
+const REST_SERVICES: u64 = 8;
+const REST_MOST: Span = Span::from_millis(200);
 /// A device that does little for longer than this has become slower.
 const STALL: Span = Span::from_millis(60);
 
@@ -35,6 +38,9 @@ pub(crate) struct Floors {
     pub window_full: bool,
     /// Best-effort cost in flight, and all, in 1/256 operations.
     best_effort: u64,
+    /// When the first of what is in flight of best effort went, and until when nothing follows it.
+    busy_since: Time,
+    rest_until: Time,
     all: u64,
     /// The part of every floor that is held.
     pub phi: f64,
@@ -73,7 +79,10 @@ pub(crate) struct Floors {
 struct Sums {
     worst: f64,
     room: f64,
+    memory: f64,
+    slow: f64,
     judged: u32,
+    guessed: u32,
     pending: u32,
     served: f64,
     needed: f64,
@@ -86,7 +95,10 @@ impl Default for Sums {
         Sums {
             worst: f64::INFINITY,
             room: f64::INFINITY,
+            memory: 0.0,
+            slow: f64::INFINITY,
             judged: 0,
+            guessed: 0,
             pending: 0,
             served: 0.0,
             needed: 0.0,
@@ -131,6 +143,8 @@ impl Floors {
             window: Window::new(),
             window_full: false,
             best_effort: 0,
+            busy_since: Time::ZERO,
+            rest_until: Time::ZERO,
             all: 0,
             phi: 1.0,
             share: 1.0,
@@ -173,10 +187,25 @@ impl Floors {
         *self = Floors { best_effort: self.best_effort, all: self.all, changes: self.changes + 1, ..Floors::new() };
     }
 
-    /// Whether best-effort work of this cost may go now. One request always may.
+    /// Whether best-effort work of this cost may go now. One request may although it costs more than the window, but
+    /// then not the next behind its back.
     #[inline]
-    pub fn has_room(&self, cost: u64) -> bool {
-        self.set == 0 || self.best_effort == 0 || self.best_effort + cost <= self.window.limit
+    pub fn has_room(&self, now: Time, cost: u64) -> bool {
+        self.set == 0 || self.best_effort == 0 && self.rest_until <= now || self.best_effort + cost <= self.window.limit
+    }
+
+    /// When a rest after a request larger than the window is over, if one is.
+    pub fn rests_until(&self) -> Option<Time> {
+        (self.window_full && self.best_effort == 0).then_some(self.rest_until)
+    }
+
+    /// A request that cost more than the window has ended: for as long as makes them the window's size on average,
+    /// nothing more goes.
+    fn rest(&mut self, now: Time, cost: u64) {
+        let service = now.since(self.busy_since).as_nanos();
+        let rest = u128::from(service) * u128::from(cost - self.window.limit) / u128::from(self.window.limit);
+        let rest = u64::try_from(rest).unwrap_or(u64::MAX).min(service.saturating_mul(REST_SERVICES));
+        self.rest_until = now + Span::from_nanos(rest).min(REST_MOST);
     }
 
     fn touch(&mut self, now: Time) {
@@ -194,6 +223,9 @@ impl Floors {
         }
         self.all += cost;
         if best_effort {
+            if self.best_effort == 0 {
+                self.busy_since = now;
+            }
             self.best_effort += cost;
             self.flow.best_effort_max = self.flow.best_effort_max.max(self.best_effort);
         }
@@ -209,12 +241,15 @@ impl Floors {
         self.flow.done += cost;
         self.flow.completions += 1;
         self.pulse.done += 1;
-        self.window.knee.ended(cost);
+        self.window.knee.ended(now, cost);
         if best_effort {
             self.best_effort -= cost;
             self.flow.best_effort_done += cost;
             self.flow.best_effort_completions += 1;
             self.window_full = false;
+            if self.set > 0 && self.best_effort == 0 && cost > self.window.limit {
+                self.rest(now, cost);
+            }
         }
     }
 
@@ -252,6 +287,8 @@ impl Floors {
         Round {
             worst: sums.worst,
             room: sums.room,
+            memory: sums.memory,
+            slow: sums.slow,
             total: operations(flow.done as f64) / time,
             samples: flow.completions as f64,
             in_flight: operations(flow.all_area as f64 / 1e9) / time,
@@ -259,6 +296,7 @@ impl Floors {
             request: operations(flow.best_effort_done as f64) / flow.best_effort_completions.max(1) as f64,
             best_effort_max: operations(flow.best_effort_max as f64),
             judged: sums.judged,
+            guessed: sums.guessed,
             pending: sums.pending,
             scaled: self.phi < 1.0,
         }
@@ -357,7 +395,11 @@ impl Scheduler {
         match standing {
             Standing::Got(got) => self.note(floor, got),
             Standing::Pending => self.floors.sums.pending += 1,
-            Standing::Content => {}
+            Standing::Content => {
+                let guess = self.guarantees[floor].guess(phi);
+                self.floors.sums.room = self.floors.sums.room.min(guess);
+                self.floors.sums.guessed += 1;
+            }
         }
         let guarantee = &mut self.guarantees[floor];
         if guarantee.retime(now, phi, false) && guarantee.spot == Spot::Listed {
@@ -371,6 +413,7 @@ impl Scheduler {
         let now = self.now;
         let size = self.floors.window.size();
         let floors = &mut self.floors;
+        let phi = floors.phi;
         let guarantee = &mut self.guarantees[floor];
         let recent = guarantee.gauge.recent;
         guarantee.best_service = recent.mean_service().unwrap_or(f64::INFINITY).min(guarantee.best_service);
@@ -394,6 +437,8 @@ impl Scheduler {
         sums.worst = sums.worst.min(got);
         // With all of its requests in the device, not only those that are due, it would get so much.
         sums.room = sums.room.min(got * (recent.outstanding / recent.service.max(1e-9)).max(1.0));
+        sums.memory = sums.memory.max(recent.time);
+        sums.slow = sums.slow.min(guarantee.got_in_a_second(phi));
         sums.judged += 1;
         sums.served += rate;
         sums.needed += if got > 0.0 { rate / (got * urgency) } else { 0.0 };
@@ -431,6 +476,7 @@ impl Scheduler {
         } else if now.since(floors.used_at) > UNUSED {
             floors.window_full = false;
             floors.window.knee.pass(now);
+            floors.rest_until = now;
             return floors.window.open();
         }
         floors.touch(now);
@@ -440,7 +486,7 @@ impl Scheduler {
             floors.share = sums.served / sums.needed.max(1e-9);
         }
         let was = floors.window.limit;
-        let verdict = if gave_up { Verdict::Nothing } else { floors.window.judge(&round) };
+        let verdict = if gave_up { Verdict::Nothing } else { floors.window.judge(now, &round) };
         floors.window.seek_knee(now, &round);
         floors.window_full &= floors.window.limit <= was;
         floors.act(now, verdict, &sums, &round);

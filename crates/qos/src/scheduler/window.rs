@@ -32,6 +32,10 @@ pub(crate) struct Round {
     pub worst: f64,
     /// The least factor by which requests may slow down while all floors could still be met.
     pub room: f64,
+    /// Seconds that the slowest floor's measurements look back.
+    pub memory: f64,
+    /// The least part of its due that a judged floor got in the last second.
+    pub slow: f64,
     /// Cost completed per second since the last change of the window had its effect, and out of how many completions.
     pub total: f64,
     pub samples: f64,
@@ -45,8 +49,17 @@ pub(crate) struct Round {
     /// Floors judged in this round, and floors that want something but cannot be judged yet.
     pub judged: u32,
     pub pending: u32,
+    /// Floors whose owners ask at leisure: what room they have is a guess.
+    pub guessed: u32,
     /// The floors are scaled down already.
     pub scaled: bool,
+}
+
+impl Round {
+    /// Floors that have so much room do not feel what is in flight: their requests wait elsewhere most of the time.
+    pub fn has_ample_room(&self) -> bool {
+        self.room >= 8.0 && self.judged > 0 && self.guessed + self.pending == 0
+    }
 }
 
 /// What the round led to.
@@ -90,9 +103,13 @@ impl Window {
     /// One request at a time always may.
     const LEAST: f64 = 1.0;
     /// More than any backend keeps in flight.
-    const MOST: f64 = 65_536.0;
+    pub const MOST: f64 = 65_536.0;
     /// A floor is short below this part of its due: its clock runs 3 % fast, so 0.5 % above is no miss yet.
     pub const SHORT: f64 = 1.005;
+    /// Measurements that look back so many seconds follow the window closely.
+    const MEMORY: f64 = 0.05;
+    /// A floor that got less in a second is near a miss.
+    const SLOW: f64 = 1.02;
     /// Where a cut aims.
     const AIM: f64 = 1.015;
     /// Rounds at the bottom before the floor's own reasons are looked into.
@@ -127,7 +144,11 @@ impl Window {
     pub fn seek_knee(&mut self, now: Time, round: &Round) {
         let pressed = self.size >= 0.99 * self.knee.cap && round.best_effort_max >= 0.9 * self.size;
         if pressed && round.worst >= Window::SHORT {
-            self.knee.press(now, round.in_flight, round.request, round.room);
+            // Levels in comparison are taken at once: a slow change would measure what is in between.
+            self.knee.press(now, round);
+            self.set(self.knee.cap);
+        } else if round.worst < Window::SHORT {
+            self.knee.give_up(now);
         } else {
             self.knee.pass(now);
         }
@@ -137,11 +158,11 @@ impl Window {
     }
 
     /// Judges a round.
-    pub fn judge(&mut self, round: &Round) -> Verdict {
+    pub fn judge(&mut self, now: Time, round: &Round) -> Verdict {
         match self.phase {
             Phase::Climb { below, levels } => self.climb(round, below, levels),
             _ if round.worst >= Window::SHORT => self.grow(round),
-            _ => self.cut(round),
+            _ => self.cut(now, round),
         }
     }
 
@@ -152,12 +173,15 @@ impl Window {
         }
         self.blamed_capacity &= round.judged == 0;
         // Slowly where it is near, so that what has not shown yet does not take it past; a fifth of what is left over.
-        let part = (0.2 * (round.worst - 1.0)).clamp(0.005, 0.15);
+        // What the measurements do not show yet is more the longer they look back.
+        let part = (0.2 * (round.room - 1.0)).clamp(0.005, 0.15) * (Window::MEMORY / round.memory).min(1.0);
+        // With ample room there is nothing to go past.
+        let part = if round.has_ample_room() { 0.5 } else { part };
         self.set((self.size * (1.0 + part) + 0.05).min(self.knee.cap));
         Verdict::Nothing
     }
 
-    fn cut(&mut self, round: &Round) -> Verdict {
+    fn cut(&mut self, now: Time, round: &Round) -> Verdict {
         let used = self.size.min(round.best_effort_max.max(Window::LEAST));
         let nothing_to_take = used <= Window::LEAST || round.best_effort < 0.02 * round.in_flight;
         if nothing_to_take {
@@ -177,6 +201,10 @@ impl Window {
         let size = (used - excess).clamp(used * 0.2, used * 0.97);
         let gross = size < 0.8 * used;
         self.set(size);
+        if round.slow < Window::SLOW {
+            // Not a moment's doing: here is the edge, and it is not to be tried again soon.
+            self.knee.lower(now, self.size);
+        }
         if gross { Verdict::Remeasure } else { Verdict::Nothing }
     }
 

@@ -12,3 +12,4 @@ mod floors;
 mod neighbours;
 mod properties;
 mod shared;
+mod soft;

@@ -1,0 +1,160 @@
+//! A host whose processor is the limit: one thread takes all that waits, works on it, and answers it in one go. What a
+//! turn costs beside its requests is shared by those that wait, so throughput bends softly: with N outstanding
+//!
+//! ```text
+//!   throughput ▲            ╭───────────  1 / request
+//!   N / (turn  │      ╭─────╯
+//!    + N ·     │   ╭──╯                   half of it at N = turn / request
+//!    request)  └──┴───────────────────► N
+//! ```
+//!
+//! Others on the same machine take the processor away now and then: an [`Absence`] of chance length after a time of
+//! chance length, both exponential, by the seed.
+
+use std::collections::VecDeque;
+
+use block::{Bytes, OpKind, Span, Time};
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::simulated::{Job, Medium};
+
+/// A thread that serves what has come in turns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Host {
+    /// What a turn costs beside its requests.
+    pub turn: Span,
+    /// What a request adds to its turn.
+    pub request: Span,
+    /// A read or write of S bytes adds `request × (1 + S / size_unit)`, rounded up to the nanosecond. `None`: size costs
+    /// nothing.
+    pub size_unit: Option<Bytes>,
+    /// Who else wants the processor; `None` for nobody.
+    pub absence: Option<Absence>,
+    /// What a flush adds to its turn; a write with forced unit access adds this and its own.
+    pub flush: Span,
+    /// What a trim, zeroing or status request adds, whatever its length.
+    pub trim: Span,
+}
+
+/// The processor is away now and then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Absence {
+    /// For how long it is there, on average. Counted while it works.
+    pub every: Span,
+    /// For how long it is away, on average.
+    pub length: Span,
+}
+
+impl Host {
+    fn adds(&self, job: &Job) -> Span {
+        match job.kind {
+            OpKind::Flush => self.flush,
+            OpKind::Trim | OpKind::Zero | OpKind::Status => self.trim,
+            OpKind::Read | OpKind::Cache => self.sized(job.len),
+            OpKind::Write if job.fua => self.sized(job.len) + self.flush,
+            OpKind::Write => self.sized(job.len),
+        }
+    }
+
+    fn sized(&self, len: u64) -> Span {
+        let Some(unit) = self.size_unit else { return self.request };
+        let extra = (u128::from(self.request.as_nanos()) * u128::from(len)).div_ceil(u128::from(unit.0));
+        self.request + Span::from_nanos(u64::try_from(extra).unwrap_or(u64::MAX))
+    }
+}
+
+/// The thread at work.
+#[derive(Debug)]
+pub(crate) struct Thread {
+    spec: Host,
+    chance: Xoshiro256PlusPlus,
+    waiting: VecDeque<Job>,
+    /// The turn under way, and when it ends.
+    turn: Vec<u32>,
+    ends: Option<Time>,
+    /// Work left until the processor is taken away.
+    until_absence: Span,
+    percent: u32,
+}
+
+impl Thread {
+    pub(crate) fn new(spec: Host, seed: u64) -> Thread {
+        let mut chance = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let until_absence = spec.absence.map_or(Span::MAX, |absence| exponential(&mut chance, absence.every));
+        Thread { spec, chance, waiting: VecDeque::new(), turn: Vec::new(), ends: None, until_absence, percent: 100 }
+    }
+
+    /// It wakes a moment later, so that what comes at one instant goes in one turn.
+    fn wake(&mut self, now: Time) {
+        if self.ends.is_none() && self.percent > 0 && !self.waiting.is_empty() {
+            self.ends = Some(now + Span::from_nanos(1));
+        }
+    }
+
+    /// Begins a turn with all that waits.
+    fn begin(&mut self, now: Time) {
+        if self.waiting.is_empty() || self.percent == 0 {
+            return;
+        }
+        let work = self.waiting.iter().fold(self.spec.turn, |sum, job| sum + self.spec.adds(job));
+        self.turn.extend(self.waiting.drain(..).map(|job| job.slot));
+        let work = Span::from_nanos((u128::from(work.as_nanos()) * 100).div_ceil(u128::from(self.percent)) as u64);
+        let away = self.absences(work);
+        self.ends = Some(now + work + away);
+    }
+
+    /// For how long the processor is away while it does so much work.
+    fn absences(&mut self, work: Span) -> Span {
+        let Some(absence) = self.spec.absence else { return Span::ZERO };
+        let (mut left, mut away) = (work, Span::ZERO);
+        while left >= self.until_absence {
+            left = left.saturating_sub(self.until_absence);
+            away += exponential(&mut self.chance, absence.length);
+            // At least a nanosecond of work, or it would never come back.
+            self.until_absence = exponential(&mut self.chance, absence.every).max(Span::from_nanos(1));
+        }
+        self.until_absence = self.until_absence.saturating_sub(left);
+        away
+    }
+}
+
+/// Exponential with this mean: `-ln(1 - u) × mean` for u in [0, 1).
+fn exponential(chance: &mut Xoshiro256PlusPlus, mean: Span) -> Span {
+    let u = (chance.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
+    Span::from_secs_f64(-(1.0 - u).ln() * mean.as_secs_f64())
+}
+
+impl Medium for Thread {
+    fn arrive(&mut self, now: Time, job: Job) {
+        self.waiting.push_back(job);
+        self.wake(now);
+    }
+
+    fn next_event(&self) -> Option<Time> {
+        self.ends
+    }
+
+    fn step(&mut self, now: Time, ended: &mut Vec<u32>) {
+        if self.ends.is_some_and(|ends| ends <= now) {
+            self.ends = None;
+            if self.turn.is_empty() {
+                return self.begin(now);
+            }
+            // What its answers bring in at once goes in the next turn with all that waits.
+            ended.append(&mut self.turn);
+            self.wake(now);
+        }
+    }
+
+    fn withdraw(&mut self, _now: Time, slot: u32) -> bool {
+        let place = self.waiting.iter().position(|job| job.slot == slot);
+        place.is_some_and(|place| self.waiting.remove(place).is_some())
+    }
+
+    /// A slower or faster processor from the next turn on.
+    fn scale(&mut self, now: Time, percent: u32) {
+        self.percent = percent;
+        self.wake(now);
+    }
+}

@@ -1,0 +1,80 @@
+//! A host whose processor is the limit, as small virtual machines are: throughput bends softly, every batch shares its
+//! cost, and others take the processor away now and then. What floors cost there is bounded by what they must cost: a
+//! shallow owner's requests may take only so long, and that bounds how much may be in flight.
+
+use array::{Absence, DeviceSpec, Host, Model};
+use block::{ObjectId, Span};
+use simtest::{Client, Recording, Scene, Tree};
+
+use crate::devices::second;
+
+const SECONDS: u64 = 10;
+
+/// 85 000 requests a second at most, at N outstanding N / (100 µs + N × 11.765 µs); away 1 % of the time.
+fn host(absence: Option<Absence>, queue_limit: Option<u32>) -> DeviceSpec {
+    let model = Host { absence, ..Host::default() };
+    DeviceSpec { queue_limit, ..DeviceSpec::of(Model::Host(model)) }
+}
+
+fn scene(device: DeviceSpec, depths: &[u32], seed: u64) -> Scene {
+    let clients = depths.iter().zip(0..).map(|(&depth, n)| Client::closed(ObjectId(n), depth)).collect();
+    Scene { device, clients, edits: Vec::new(), until: second(SECONDS), seed }
+}
+
+fn total(recording: &Recording) -> f64 {
+    recording.total_rate(second(1), second(SECONDS))
+}
+
+/// In every second from the second one on, of those in which the device did what the floors promise together; at least
+/// nine of ten must be such.
+fn held(what: &str, recording: &Recording, floors: &[u64]) {
+    let sum: u64 = floors.iter().sum();
+    let counts: Vec<Vec<u64>> = recording.tracks.iter().map(|track| track.per_second(second(SECONDS))).collect();
+    let done = |s: usize| counts.iter().map(|counts| counts[s]).sum::<u64>();
+    let counted: Vec<usize> = (1..SECONDS as usize).filter(|&s| done(s) >= sum).collect();
+    assert!(counted.len() * 10 >= (SECONDS as usize - 1) * 9, "{what}: {counts:?}");
+    for (client, &floor) in floors.iter().enumerate() {
+        assert!(counted.iter().all(|&s| counts[client][s] >= floor * 99 / 100), "{what}: floor {floor}: {counts:?}");
+    }
+}
+
+/// The demonstration's floors: two victims with hundreds outstanding beside a bully with sixteen times as many, a store
+/// that takes 512 at once. Nothing stands in the way of the whole device.
+#[test]
+fn deep_victims_beside_a_deeper_bully_cost_nothing() {
+    // Away for 1 % to 20 % of the time.
+    for (seed, ms) in [(1, 2), (2, 2), (3, 20), (4, 60)] {
+        let absence = Some(Absence { every: Span::from_millis(250), length: Span::from_millis(ms) });
+        let mut scene = scene(host(absence, Some(512)), &[2_000, 2_000, 32_000], seed);
+        let bare = scene.run_bare();
+        scene.edits = Tree::flat(3).floor(0, 19_850).floor(1, 19_850).edits();
+        let guarded = scene.run();
+        let (with, without) = (total(&guarded), total(&bare));
+        println!("deep, seed {seed}: {with:.0} of {without:.0}");
+        held("deep", &guarded, &[19_850, 19_850]);
+        assert!(with >= 0.98 * without, "seed {seed}: {with:.0} in all with floors, {without:.0} without");
+    }
+}
+
+/// A victim at depth 4 with a floor of 5000 beside depth 128: its requests may take 800 µs less the margin of 3 % and
+/// 1/sqrt(5000), 766 µs. Those that come during a turn wait for its end, half a turn on average, so a turn may take
+/// 511 µs, that of 35: 68 500 a second of the 80 000 that 132 would do.
+#[test]
+fn a_shallow_victim_costs_what_it_must() {
+    for seed in 1..=4 {
+        let absence = Some(Absence { every: Span::from_millis(200), length: Span::from_millis(1) });
+        let mut scene = scene(host(absence, None), &[4, 128], seed);
+        let bare = scene.run_bare();
+        assert!(bare.tracks[0].rate(second(1), second(SECONDS)) < 3_000.0, "it needs no floor");
+        scene.edits = Tree::flat(2).floor(0, 5_000).edits();
+        let guarded = scene.run();
+        println!(
+            "shallow, seed {seed}: {:.0} of {:.0}; {:?}",
+            total(&guarded),
+            total(&bare),
+            guarded.tracks[0].per_second(second(SECONDS))
+        );
+        held("shallow", &guarded, &[5_000]);
+        assert!(total(&guarded) >= 0.98 * 68_500.0, "seed {seed}: {:.0} in all", total(&guarded));
+    }
+}
