@@ -6,9 +6,11 @@ use crate::exports::Export;
 use crate::persist::{UnreadablePolicy, records_of, rows_of};
 use crate::shard::{Account, Order, Shard, ShardGone};
 use block::ObjectId;
-use qos::{GroupId, ObjectKind, Refusal, Registry, RegistrySettings};
+use map::What;
+use qos::{GroupId, Object, ObjectKind, Refusal, Registry, RegistrySettings};
 use stats::LimitsInForce;
-use store::{DataFile, Pool, StoreError};
+use std::collections::HashMap;
+use store::{DataFile, MappedPool, Pool, StoreError};
 use uring::Clock;
 
 /// Why a command was not done, or not all of it.
@@ -40,6 +42,8 @@ pub struct Control {
     administration: Administration,
     shard: Shard,
     clock: Clock,
+    /// The LUNs are in maps, whose I/O is aligned to so many bytes.
+    maps_align: Option<u32>,
 }
 
 impl Control {
@@ -47,22 +51,62 @@ impl Control {
     ///
     /// # Errors
     /// The catalogue breaks a rule, or a LUN's file cannot be opened.
-    pub fn open(pool: Pool, shard: Shard, settings: RegistrySettings) -> Result<Control, ControlError> {
-        let used = |row: &store::ObjectRow| match row.kind {
-            store::Kind::Lun => pool.used(row.id).unwrap_or(0),
+    pub fn open(mut pool: Pool, shard: Shard, settings: RegistrySettings) -> Result<Control, ControlError> {
+        let maps = pool.take_maps();
+        let used = |row: &store::ObjectRow| match (&maps, row.kind) {
+            (None, store::Kind::Lun) => pool.used(row.id).unwrap_or(0),
+            (Some(maps), store::Kind::Lun) => maps.core().tree(row.id).map_or(0, |(_, used)| used),
             _ => 0,
         };
         let records = records_of(pool.catalogue.contents(), used)?;
         let (registry, change) = Registry::restore(settings.clone(), &records)?;
         let mut administration = Administration::new(settings);
         administration.registry = registry;
-        let control = Control { pool, administration, shard, clock: Clock::new() };
+        let maps_align = maps.as_ref().map(MappedPool::align);
+        let control = Control { pool, administration, shard, clock: Clock::new(), maps_align };
+        if let Some(maps) = maps {
+            control.serve_maps(maps)?;
+        }
         control.shard.order(Order::Edit(change.edits))?;
         for object in control.administration.registry.objects().filter(|object| object.kind() == ObjectKind::Lun) {
-            let data = control.pool.open_data_file(object.id().0)?;
-            control.serve(object.id(), object.size().allocated.0, data)?;
+            control.serve(object.id(), object.size().allocated.0, control.data_of(object.id())?)?;
         }
         Ok(control)
+    }
+
+    /// Gives the shard the maps and takes trees out that the catalogue does not know: a server died between the two.
+    fn serve_maps(&self, maps: MappedPool) -> Result<(), ControlError> {
+        let known = &self.pool.catalogue.contents().objects;
+        let trees = maps.core().trees();
+        self.shard.order(Order::Maps(Box::new(maps)))?;
+        for (tree, _) in trees.into_iter().filter(|(tree, _)| !known.contains_key(tree)) {
+            self.change(ObjectId(tree), What::Delete)?;
+        }
+        Ok(())
+    }
+
+    /// Changes a tree of the maps, durably.
+    fn change(&self, lun: ObjectId, what: What) -> Result<(), ControlError> {
+        Ok(self.shard.administer(lun, what)?.map_err(StoreError::from)?)
+    }
+
+    /// A LUN's file, if the pool has one for each.
+    fn data_of(&self, lun: ObjectId) -> Result<Option<DataFile>, StoreError> {
+        match self.maps_align {
+            Some(_) => Ok(None),
+            None => self.pool.open_data_file(lun.0).map(Some),
+        }
+    }
+
+    /// Bytes that each LUN takes now.
+    fn used(&self) -> Result<HashMap<ObjectId, u64>, ShardGone> {
+        let luns = self.administration.registry.objects().filter(|object| object.kind() == ObjectKind::Lun);
+        let luns: Vec<ObjectId> = luns.map(Object::id).collect();
+        let used = match self.maps_align {
+            Some(_) => self.shard.used(luns.clone())?,
+            None => luns.iter().map(|lun| self.pool.used(lun.0).unwrap_or(0)).collect(),
+        };
+        Ok(luns.into_iter().zip(used).collect())
     }
 
     /// Runs one line and returns its answer, ready to print.
@@ -107,15 +151,15 @@ impl Control {
     }
 
     fn done(&mut self, line: &str) -> Result<String, ControlError> {
-        let pool = &self.pool;
-        let used = |lun: ObjectId| pool.used(lun.0).unwrap_or(0);
+        let all_used = self.used()?;
+        let used = |lun: ObjectId| all_used.get(&lun).copied().unwrap_or(0);
         let before = self.administration.clone();
         let Outcome { answer, edits, effects } = self.administration.execute(line, self.clock.now(), &used)?;
         let made = match self.make_durable(&effects) {
             Ok(made) => made,
             Err(error) => {
                 self.administration = before;
-                return Err(error.into());
+                return Err(error);
             }
         };
         // From here on it is so, whatever becomes of what follows.
@@ -125,7 +169,7 @@ impl Control {
 
     /// Has the pool hold what the registry says, or leaves it as it was. Returns the new LUNs' files, in the order of
     /// their effects.
-    fn make_durable(&mut self, effects: &[Effect]) -> Result<Vec<DataFile>, StoreError> {
+    fn make_durable(&mut self, effects: &[Effect]) -> Result<Vec<Option<DataFile>>, ControlError> {
         let mut made = Vec::new();
         for (index, effect) in effects.iter().enumerate() {
             if let Err(error) = self.prepare(effect, &mut made) {
@@ -137,34 +181,52 @@ impl Control {
         if kept.is_err() {
             self.undo(effects);
         }
-        kept.map(|()| made)
+        Ok(kept.map(|()| made)?)
     }
 
     /// Does what must be there before the catalogue names it; nothing is left when it fails.
-    fn prepare(&self, effect: &Effect, made: &mut Vec<DataFile>) -> Result<(), StoreError> {
-        match *effect {
-            Effect::Make { lun, size } => {
+    fn prepare(&self, effect: &Effect, made: &mut Vec<Option<DataFile>>) -> Result<(), ControlError> {
+        match (*effect, self.maps_align) {
+            (Effect::Make { lun, size }, Some(_)) => {
+                self.change(lun, What::Create { size })?;
+                made.push(None);
+            }
+            (Effect::Make { lun, size }, None) => {
                 self.pool.make_data_file(lun.0, size)?;
                 let opened = self.pool.open_data_file(lun.0);
-                made.push(opened.inspect_err(|_| self.undo(std::slice::from_ref(effect)))?);
-                Ok(())
+                made.push(Some(opened.inspect_err(|_| self.undo(std::slice::from_ref(effect)))?));
             }
-            Effect::Grow { lun, size } => self.pool.grow_data_file(lun.0, size),
-            Effect::Remove { .. } => Ok(()),
+            (Effect::Grow { lun, size }, Some(_)) => self.change(lun, What::Resize { size })?,
+            (Effect::Grow { lun, size }, None) => self.pool.grow_data_file(lun.0, size)?,
+            (Effect::Remove { .. }, _) => {}
         }
+        Ok(())
     }
 
-    /// A file that grew stays so: its LUN's size is what the catalogue says.
+    /// A LUN that grew stays so: its size is what the catalogue says.
     fn undo(&self, effects: &[Effect]) {
         for effect in effects {
             if let Effect::Make { lun, .. } = *effect {
-                let _ = self.pool.remove_data_file(lun.0);
+                let _ = self.remove(lun);
             }
+        }
+    }
+
+    /// Removes what a LUN holds.
+    fn remove(&self, lun: ObjectId) -> Result<(), ControlError> {
+        match self.maps_align {
+            Some(_) => self.change(lun, What::Delete),
+            None => Ok(self.pool.remove_data_file(lun.0)?),
         }
     }
 
     /// Does what follows once the catalogue has it. All of it is tried; the first failure is told.
-    fn carry_out(&self, effects: &[Effect], edits: Vec<qos::Edit>, made: Vec<DataFile>) -> Result<(), ControlError> {
+    fn carry_out(
+        &self,
+        effects: &[Effect],
+        edits: Vec<qos::Edit>,
+        made: Vec<Option<DataFile>>,
+    ) -> Result<(), ControlError> {
         let mut made = made.into_iter();
         // The shard stops serving a LUN before the scheduler forgets it, and the other way round for a new one.
         for effect in effects {
@@ -176,16 +238,17 @@ impl Control {
         let follow = |effect: &Effect| match *effect {
             Effect::Make { lun, size } => made.next().map_or(Ok(()), |data| self.serve(lun, size, data)),
             Effect::Grow { lun, size } => Ok(self.shard.order(Order::Resize { object: lun, size })?),
-            Effect::Remove { lun } => Ok(self.pool.remove_data_file(lun.0)?),
+            Effect::Remove { lun } => self.remove(lun),
         };
         effects.iter().map(follow).fold(Ok(()), Result::and)
     }
 
     /// Has the shard offer a LUN.
-    fn serve(&self, lun: ObjectId, size: u64, data: DataFile) -> Result<(), ControlError> {
+    fn serve(&self, lun: ObjectId, size: u64, data: Option<DataFile>) -> Result<(), ControlError> {
         let path = self.path_of(lun).unwrap_or_default();
         let (svm, path) = path.split_once(':').unwrap_or_default();
-        let (align, longest) = (data.align, self.shard.longest());
+        let align = data.as_ref().map(|data| data.align).or(self.maps_align).unwrap_or(1);
+        let longest = self.shard.longest();
         let export = Export { object: lun, svm: svm.into(), path: path.into(), size, align, longest };
         self.shard.order(Order::Open { export, data })?;
         Ok(())

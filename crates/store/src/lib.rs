@@ -22,6 +22,6 @@ mod volumes;
 pub use catalogue::{Catalogue, CatalogueId, Contents, Kind, ObjectRow, PolicyRow};
 pub use error::StoreError;
 pub use mapped::{MapError, MapSettings, MappedPool, MappedVolumes, check_maps};
-pub use pool::{CONTROL_SOCKET, Cache, DataFile, Pool};
+pub use pool::{CONTROL_SOCKET, Cache, DataFile, Layout, Pool};
 pub use served::Served;
 pub use volumes::{Volumes, VolumesSettings};

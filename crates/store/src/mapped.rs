@@ -115,6 +115,9 @@ struct Changing {
 }
 
 impl MappedVolumes {
+    /// What it takes of the slab for itself as long as it lives.
+    pub const MEMORY: Bytes = Bytes((BOUNCE as usize * BOUNCES) as u64);
+
     /// Serves a pool on a worker's ring; no LUN is open yet.
     ///
     /// # Errors

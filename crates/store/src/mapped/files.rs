@@ -11,6 +11,7 @@
 use super::MapError;
 use block::Fault;
 use map::{Core, Media, RecoverError, Region, Report, Settings};
+use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
@@ -20,6 +21,9 @@ use uring::space;
 
 /// The regions in the order of their files.
 pub(super) const REGIONS: [Region; 5] = [Region::Data, Region::Log, Region::Nodes, Region::Table(0), Region::Table(1)];
+
+/// Bytes of the file system that are not for data, at most.
+const RESERVE_MAX: u64 = 256 << 20;
 
 /// What a pool's maps are made and opened with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,9 +111,20 @@ impl MappedPool {
         Ok(MappedPool { core, files: opened.into_iter().map(|disk| disk.file).collect(), align })
     }
 
+    /// Offsets and lengths of its I/O are multiples of this many bytes.
+    pub fn align(&self) -> u32 {
+        self.align
+    }
+
     /// The maps as they are.
     pub fn core(&self) -> &Core {
         &self.core
+    }
+}
+
+impl fmt::Debug for MappedPool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MappedPool").field("files", &self.files).field("usage", &self.core.usage()).finish()
     }
 }
 
@@ -135,7 +150,9 @@ fn capacity(maps: &Path, data: &File, settings: MapSettings) -> Result<u64, MapE
         return Ok(capacity);
     }
     let taken = data.metadata().map_err(failed)?.blocks() * 512;
-    Ok(space::space(maps).map_err(failed)?.available.0 + taken)
+    let available = space::space(maps).map_err(failed)?.available.0;
+    // Nodes, tables and the catalogue must not be what finds the file system full.
+    Ok(available - (available / 16).min(RESERVE_MAX) + taken)
 }
 
 pub(super) fn path_of(maps: &Path, region: Region) -> PathBuf {
