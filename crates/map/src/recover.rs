@@ -196,26 +196,28 @@ fn replay(media: &mut impl Media, core: &mut Core, damages: &mut Vec<Damage>) {
         let batch = std::mem::take(&mut core.commit).pending;
         core.nodes.release(batch.drops, &mut core.space);
     }
-    // A record that is further on proves that some before it are missing, or that a newer table is.
-    let ahead = [core.ring.head, 0].into_iter().filter_map(|at| record_at(media, core, at));
-    let last = ahead.map(|(sequence, ..)| sequence).max();
-    damages.extend(last.filter(|last| *last > core.sequence).map(|found| Damage::Ahead { found, last: core.sequence }));
+    // A whole record that is further on proves that one before it is damaged, or that a newer table is: a record is
+    // written only when the one before it is durable.
+    let places = (0..core.ring.size).step_by(RECORD_ALIGN as usize);
+    let ahead =
+        places.filter_map(|at| record_at(media, core, at, core.sequence + 1).map(|(sequence, ..)| sequence)).max();
+    damages.extend(ahead.map(|found| Damage::Ahead { found, last: core.sequence }));
 }
 
 /// The record after the last one, where it would have been put.
 fn next_record(media: &mut impl Media, core: &Core) -> Option<(u64, u64, Vec<Action>)> {
     [core.ring.head, 0].into_iter().find_map(|at| {
-        let (sequence, len, actions) = record_at(media, core, at)?;
+        let (sequence, len, actions) = record_at(media, core, at, core.sequence + 1)?;
         (sequence == core.sequence + 1).then_some((at, len, actions))
     })
 }
 
-/// The whole record at a place of the ring.
-fn record_at(media: &mut impl Media, core: &Core, at: u64) -> Option<(u64, u64, Vec<Action>)> {
+/// The whole record at a place of the ring, if its sequence is at least so much.
+fn record_at(media: &mut impl Media, core: &Core, at: u64, least: u64) -> Option<(u64, u64, Vec<Action>)> {
     let mut page = vec![0; RECORD_ALIGN as usize];
     read_whole(media, Region::Log, at, &mut page)?;
     let head = record::head(core.pool, &page)?;
-    if head.len > core.ring.size.checked_sub(at)? {
+    if head.sequence < least || head.len > core.ring.size.checked_sub(at)? {
         return None;
     }
     let mut bytes = vec![0; head.len as usize];
