@@ -16,10 +16,11 @@
 use crate::ask::Ask;
 use crate::command::{Command, Patch, Source, Token};
 use crate::core::{Core, Job};
-use crate::entry::{BLOCK, Entry, PAGE, covered, hull, touched};
+use crate::entry::{self, BLOCK, PAGE, covered, hull, touched};
 use crate::refusal::Refusal;
 use block::Fault;
 use std::collections::VecDeque;
+use std::collections::hash_map::Entry;
 
 /// The part of an op that lies in one block.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +35,7 @@ pub(crate) struct Piece {
 }
 
 /// A piece that holds its block alone.
+#[derive(Clone, Copy)]
 pub(crate) struct Alone {
     piece: Piece,
     /// Where it is written.
@@ -51,6 +53,7 @@ pub(crate) struct Lock {
 }
 
 /// A write in place that may grow by the next block.
+#[derive(Clone, Copy)]
 struct Open {
     at: u64,
     len: u64,
@@ -144,7 +147,7 @@ impl Core {
         };
         if entry.is_hole() {
             // Allocated and empty: it reads as zeroes whatever happens next.
-            self.set_entry(piece.tree, piece.block(), Entry::new(place, 0));
+            self.set_entry(piece.tree, piece.block(), entry::Entry::new(place, 0));
             self.ops.get_mut(piece.op).changed = true;
         }
         match alone {
@@ -233,7 +236,7 @@ impl Core {
     }
 
     /// Begins a piece that holds its block alone.
-    fn start_held(&mut self, alone: Alone, old: Entry) {
+    fn start_held(&mut self, alone: Alone, old: entry::Entry) {
         let (piece, place) = (alone.piece, alone.place);
         let (from, to) = piece.within();
         let (touched, covered) = (touched(from, to), covered(from, to));
@@ -274,7 +277,7 @@ impl Core {
             let (from, to) = piece.within();
             // Zeroes are laid only over parts of valid pages.
             let mask = if piece.from.is_some() { old.mask() | touched(from, to) } else { old.mask() };
-            let changed = self.set_entry(piece.tree, piece.block(), Entry::new(place, mask));
+            let changed = self.set_entry(piece.tree, piece.block(), entry::Entry::new(place, mask));
             self.ops.get_mut(piece.op).changed |= changed;
         } else if is_copy {
             self.space.give_back(place);
@@ -306,14 +309,17 @@ impl Core {
     }
 
     fn unlock(&mut self, key: u64, alone: bool) {
-        let lock = self.locks.get_mut(&key).expect("it was held");
+        let Entry::Occupied(mut held) = self.locks.entry(key) else { unreachable!("it was held") };
+        let lock = held.get_mut();
         match alone {
             true => lock.alone = false,
             false => lock.together -= 1,
         }
         if !lock.alone && lock.together == 0 {
-            let lock = self.locks.remove(&key).expect("it was just here");
-            self.resumed.extend(lock.waiting);
+            let Lock { waiting, .. } = held.remove();
+            if !waiting.is_empty() {
+                self.resumed.extend(waiting);
+            }
         }
     }
 }

@@ -344,20 +344,22 @@ impl Core {
             tree.queue.push_back(op);
             return;
         }
-        self.begin(op);
+        tree.running += 1;
+        tree.alone = alone;
+        self.begin(op, ask);
     }
 
-    fn begin(&mut self, op: u32) {
+    /// Begins an op that has waited, perhaps for a change that makes it impossible.
+    fn begin_late(&mut self, op: u32) {
         let ask = self.ops.get(op).ask;
-        let number = Core::tree_of(&ask);
-        let tree = self.trees.get_mut(&number).expect("an op begins on a tree that is there");
-        tree.running += 1;
-        tree.alone = ask.what != What::Write;
-        // It may have waited for a change that makes it impossible.
         if let Some(refusal) = self.refuse(&ask) {
             self.ops.get_mut(op).refusal = Some(refusal);
             return self.piece_ended(op, None);
         }
+        self.begin(op, ask);
+    }
+
+    fn begin(&mut self, op: u32, ask: Ask) {
         // A write looks again when its commands are made; for the others this is the moment.
         self.ops.get_mut(op).durable = ask.fua && (ask.what == What::Write || self.commit.is_clean());
         match ask.what {
@@ -395,9 +397,11 @@ impl Core {
 
     /// A change of a tree has ended; those that waited for it go on.
     fn leave(&mut self, number: u32) {
-        if let Some(tree) = self.trees.get_mut(&number) {
-            tree.running -= 1;
-            tree.alone = false;
+        let Some(tree) = self.trees.get_mut(&number) else { return };
+        tree.running -= 1;
+        tree.alone = false;
+        if tree.queue.is_empty() {
+            return;
         }
         while let Some(tree) = self.trees.get_mut(&number) {
             let Some(&op) = tree.queue.front() else { return };
@@ -406,7 +410,9 @@ impl Core {
                 return;
             }
             tree.queue.pop_front();
-            self.begin(op);
+            tree.running += 1;
+            tree.alone = alone;
+            self.begin_late(op);
         }
     }
 

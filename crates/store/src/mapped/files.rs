@@ -39,7 +39,7 @@ pub struct MapSettings {
 
 impl Default for MapSettings {
     fn default() -> Self {
-        MapSettings { cache: crate::Cache::default(), capacity: None, log: 32 << 20 }
+        MapSettings { cache: crate::Cache::default(), capacity: None, log: 8 << 20 }
     }
 }
 
