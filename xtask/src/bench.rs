@@ -6,6 +6,7 @@
 mod demo;
 mod fio;
 mod nbd;
+mod qos;
 mod served;
 
 use crate::root;
@@ -19,6 +20,8 @@ use std::process::{Command, Stdio};
 pub enum Bench {
     /// `seawall serve` with nbdkit's file plugin and qemu-nbd, all driven by fio's NBD engine
     Nbd(nbd::Nbd),
+    /// What quality of service costs a request and keeps on a server, QEMU's and nbdkit's limits beside it
+    Qos(qos::Qos),
     /// How long `seawall demo` takes from its start to its first measured second
     Demo(demo::Demo),
 }
@@ -31,6 +34,7 @@ impl Bench {
     pub fn run(&self) -> Result<()> {
         match self {
             Bench::Nbd(nbd) => nbd.run(),
+            Bench::Qos(qos) => qos.run(),
             Bench::Demo(demo) => demo.run(),
         }
     }

@@ -1,4 +1,5 @@
-//! The developers' commands: `cargo xtask test`, `cargo xtask tidy`, `cargo xtask bench`, `cargo xtask soak`.
+//! The developers' commands: `cargo xtask test`, `cargo xtask tidy`, `cargo xtask bench`,
+//! `cargo xtask soak`.
 //!
 //! They drive the tools that are there (cargo, its test runners, Debian's packages) and need nothing installed by hand.
 

@@ -1,19 +1,34 @@
-//! `cargo xtask soak`: the tests with a seed, for as many seeds as one has time for.
+//! `cargo xtask soak`: for long what the tests do briefly. The fuzz targets driven by a seeded generator, with the compiler
+//! that builds the rest; the store's power losses, seed after seed.
 
-use crate::{root, step};
-use anyhow::Result;
-use clap::{Args, Subcommand};
-use std::process::Command;
+use crate::root;
+use anyhow::{Context as _, Result};
+use clap::Subcommand;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
 
-/// What to run for long.
+/// What to soak.
 #[derive(Subcommand)]
 pub enum Soak {
+    /// Histories of the scheduler and of the registry (`fuzz/qos`)
+    Qos(Qos),
     /// Power losses of the store's maps in simulation (`crates/map/tests/crash`); a seed is four of them
     Crash(Crash),
 }
 
-/// Which seeds.
-#[derive(Args)]
+/// The options of `soak qos`.
+#[derive(clap::Args)]
+pub struct Qos {
+    /// For how long
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    minutes: u64,
+    /// What all inputs follow from
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+/// The options of `soak crash`.
+#[derive(clap::Args)]
 pub struct Crash {
     /// How many seeds
     #[arg(long, default_value_t = 10_000)]
@@ -24,17 +39,36 @@ pub struct Crash {
 }
 
 impl Soak {
-    /// Runs it; whether all was well.
+    /// Runs it at the lowest priority. False if something was found: the line that repeats it was printed.
     ///
     /// # Errors
-    /// It could not be started.
+    /// It cannot be built or started.
     pub fn run(&self) -> Result<bool> {
-        let Soak::Crash(Crash { seeds, first }) = self;
-        step::heading(&format!("power losses: {seeds} seeds from {first}"));
-        let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let mut command = Command::new("nice");
+        command.args(["-n", "19"]).arg(cargo);
+        match self {
+            Soak::Qos(qos) => qos.complete(&mut command),
+            Soak::Crash(crash) => crash.complete(&mut command),
+        }
+        let status = command.stdin(Stdio::null()).status().context("run the soak")?;
+        Ok(status.success())
+    }
+}
+
+impl Qos {
+    fn complete(&self, command: &mut Command) {
+        let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
+        command.args(["run", "--quiet", "--release", "--bin", "soak"]);
+        command.arg("--manifest-path").arg(root().join("fuzz/qos/Cargo.toml")).arg("--target-dir");
+        command.arg(target.join("fuzz")).arg("--").arg((self.minutes * 60).to_string()).arg(self.seed.to_string());
+    }
+}
+
+impl Crash {
+    fn complete(&self, command: &mut Command) {
         command.args(["test", "--release", "--package", "map", "--test", "crash", "--", "--nocapture"]);
-        command.env("SEAWALL_CRASH_SEEDS", seeds.to_string()).env("SEAWALL_CRASH_FIRST", first.to_string());
+        command.env("SEAWALL_CRASH_SEEDS", self.seeds.to_string()).env("SEAWALL_CRASH_FIRST", self.first.to_string());
         command.current_dir(root());
-        Ok(step::run(command)?.good)
     }
 }

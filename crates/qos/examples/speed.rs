@@ -5,7 +5,12 @@
 //! The target behind the gate completes everything at the next poll, so what is measured is the gate, its submit and
 //! its poll, and the loop around them. Time is virtual and advances so that the backlog never drains; only the cost is
 //! taken from a clock.
+//!
+//! Polls are timed one by one in a second pass, twice: by the clock, and less the time in which the system let others run
+//! (`_own`), which says what the gate itself does on a machine that is busy.
 
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::time::Instant;
 
 use block::{Bytes, Completion, Iops, ObjectId, Op, Request, Submitted, Target, Ticket, Time, Traits, Wakeup};
@@ -102,49 +107,114 @@ struct Run {
     /// difference.
     ns_per_request: f64,
     ns_per_request_median: f64,
-    /// In 10 000 polls one took longer.
-    poll_p9999_us: f64,
-    poll_max_us: f64,
+    /// By the clock, and of the gate itself.
+    polls: Polls,
+    polls_own: Polls,
 }
 
-/// Keeps every object backlogged: each completion brings the next request of its object.
+/// How long polls took, in microseconds.
+struct Polls {
+    median: f64,
+    /// In 10 000 polls one took longer.
+    p9999: f64,
+    max: f64,
+    /// Millionths of them that took longer than 100 µs.
+    over_100_us: f64,
+}
+
+impl Polls {
+    fn of(nanos: Vec<u64>) -> Polls {
+        let nanos = sorted(nanos);
+        let at = |part: f64| nanos[((nanos.len() - 1) as f64 * part) as usize] as f64 / 1000.0;
+        let over = nanos.iter().filter(|&&ns| ns > 100_000).count();
+        Polls { median: at(0.5), p9999: at(0.9999), max: at(1.0), over_100_us: over as f64 * 1e6 / nanos.len() as f64 }
+    }
+}
+
+/// A gate whose objects are all backlogged: each completion brings the next request of its object.
+struct Backlog<'a> {
+    gate: &'a mut Gate<Null>,
+    now: Time,
+    step: block::Span,
+    out: Vec<Completion>,
+}
+
+impl Backlog<'_> {
+    fn poll(&mut self) {
+        self.now += self.step;
+        self.gate.poll(self.now, &mut self.out);
+    }
+
+    /// How many requests the last poll ended.
+    fn refill(&mut self) -> u64 {
+        let ended = self.out.len() as u64;
+        for completion in self.out.drain(..) {
+            let submitted = self.gate.submit(self.now, read(0, completion.object.0));
+            assert!(matches!(submitted, Submitted::Taken(_)));
+        }
+        ended
+    }
+}
+
 fn backlogged(gate: &mut Gate<Null>, objects: std::ops::Range<u32>, step_ns: u64, requests: u64) -> Run {
-    let mut now = Time::ZERO;
-    let mut out = Vec::new();
     for depth in 0..2 {
         for object in objects.clone() {
-            assert!(matches!(gate.submit(now, read(depth, object)), Submitted::Taken(_)));
+            assert!(matches!(gate.submit(Time::ZERO, read(depth, object)), Submitted::Taken(_)));
         }
     }
-    let (mut polls, mut pieces) = (Vec::new(), Vec::new());
-    let (mut spent, mut counted, mut done) = (0, 0, 0);
+    let step = block::Span::from_nanos(step_ns);
+    let mut backlog = Backlog { gate, now: Time::ZERO, step, out: Vec::new() };
+    let pieces = pieces(&mut backlog, requests);
+    let (polls, polls_own) = polls(&mut backlog);
+    Run { ns_per_request: pieces[0], ns_per_request_median: pieces[pieces.len() / 2], polls, polls_own }
+}
+
+/// Nanoseconds a request, of pieces of 50 000, the cheapest first; the first tenth warms up.
+fn pieces(backlog: &mut Backlog<'_>, requests: u64) -> Vec<f64> {
+    let (mut pieces, mut done) = (Vec::new(), 0);
     while done < requests {
-        now += block::Span::from_nanos(step_ns);
-        let start = clock();
-        gate.poll(now, &mut out);
-        let polled = start.elapsed().as_nanos() as u64;
-        for completion in out.drain(..) {
-            let submitted = gate.submit(now, read(0, completion.object.0));
-            assert!(matches!(submitted, Submitted::Taken(_)));
-            counted += 1;
+        let (start, mut counted) = (clock(), 0);
+        while counted < 50_000 {
+            backlog.poll();
+            counted += backlog.refill();
         }
-        spent += start.elapsed().as_nanos() as u64;
-        polls.push(polled);
-        if counted >= 50_000 {
-            done += counted;
-            pieces.push(spent as f64 / counted as f64);
-            (spent, counted) = (0, 0);
-        }
+        pieces.push(start.elapsed().as_nanos() as f64 / counted as f64);
+        done += counted;
     }
-    // The first tenth warms up.
-    let polls = sorted(polls.split_off(polls.len() / 10));
-    let pieces = sorted(pieces.split_off(pieces.len() / 10));
-    let at = |part: f64| polls[((polls.len() - 1) as f64 * part) as usize] as f64 / 1000.0;
-    Run {
-        ns_per_request: pieces[0],
-        ns_per_request_median: pieces[pieces.len() / 2],
-        poll_p9999_us: at(0.9999),
-        poll_max_us: at(1.0),
+    sorted(pieces.split_off(pieces.len() / 10))
+}
+
+/// Times each of many polls.
+fn polls(backlog: &mut Backlog<'_>) -> (Polls, Polls) {
+    const POLLS: usize = 200_000;
+    let others = Others::new();
+    let (mut by_clock, mut own) = (Vec::with_capacity(POLLS), Vec::with_capacity(POLLS));
+    for _ in 0..POLLS {
+        let before = others.ran();
+        let start = clock();
+        backlog.poll();
+        let took = start.elapsed().as_nanos() as u64;
+        by_clock.push(took);
+        own.push(took.saturating_sub(others.ran() - before));
+        backlog.refill();
+    }
+    (Polls::of(by_clock), Polls::of(own))
+}
+
+/// For how long this thread was ready to run and others did.
+struct Others(Option<File>);
+
+impl Others {
+    fn new() -> Others {
+        Others(File::open("/proc/thread-self/schedstat").ok())
+    }
+
+    /// Nanoseconds; always none where the system does not say.
+    fn ran(&self) -> u64 {
+        let mut text = [0; 64];
+        let read = self.0.as_ref().and_then(|file| file.read_at(&mut text, 0).ok()).unwrap_or(0);
+        let text = std::str::from_utf8(&text[..read]).unwrap_or("");
+        text.split(' ').nth(1).and_then(|field| field.parse().ok()).unwrap_or(0)
     }
 }
 
@@ -197,29 +267,43 @@ fn million_shared() -> Run {
     backlogged(&mut gate, 0..1_000_000, 10_000, 6_000_000)
 }
 
-/// What an object costs that never had a request: the growth of this process.
-fn idle_bytes() -> Option<f64> {
+/// What an object costs that has no request: the growth of this process by the second million of them, when the
+/// allocator has no leftovers of growing tables any more.
+fn idle_bytes(limits: Limits) -> Option<f64> {
     let resident = || -> Option<f64> {
         let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
         Some(statm.split_whitespace().nth(1)?.parse::<f64>().ok()? * 4096.0)
     };
-    let before = resident()?;
     let mut gate = Gate::new(Null::default(), Settings::default());
-    for object in 0..1_000_000 {
-        add(&mut gate, object, None);
-    }
-    let after = resident()?;
-    assert_eq!(gate.status().objects, 1_000_000);
-    Some((after - before) / 1e6)
+    let mut million = |from: u32| {
+        for object in from..from + 1_000_000 {
+            add(&mut gate, object, None);
+            if limits != Limits::default() {
+                edit(&mut gate, &Edit::SetLimits { object: ObjectId(object), limits });
+            }
+        }
+        gate.status().objects
+    };
+    million(0);
+    let before = resident()?;
+    assert_eq!(million(1_000_000), 2_000_000);
+    Some((resident()? - before) / 1e6)
 }
 
 fn main() {
     let only = std::env::args().nth(1);
     let wanted = |name: &str| only.as_deref().is_none_or(|o| name.contains(o));
-    if wanted("idle")
-        && let Some(bytes) = idle_bytes()
-    {
-        println!("idle_workload {bytes:.0} bytes");
+    let idle = [
+        ("idle_workload", Limits::default()),
+        ("idle_workload_ceiling", limits(4, None)),
+        ("idle_workload_floor", limits(4, Some(1))),
+    ];
+    for (name, limits) in idle {
+        if wanted(name)
+            && let Some(bytes) = idle_bytes(limits)
+        {
+            println!("{name} {bytes:.0} bytes");
+        }
     }
     if wanted("no_policy") {
         println!("no_policy {:.1} ns/request", no_policy());
@@ -232,8 +316,12 @@ fn main() {
             let run = run();
             println!("{name} {:.1} ns/request", run.ns_per_request);
             println!("{name}_median {:.1} ns/request", run.ns_per_request_median);
-            println!("{name}_poll_p99.99 {:.1} us", run.poll_p9999_us);
-            println!("{name}_poll_max {:.1} us", run.poll_max_us);
+            for (which, polls) in [("poll", run.polls), ("poll_own", run.polls_own)] {
+                println!("{name}_{which}_median {:.1} us", polls.median);
+                println!("{name}_{which}_p99.99 {:.1} us", polls.p9999);
+                println!("{name}_{which}_max {:.1} us", polls.max);
+                println!("{name}_{which}_over_100us {:.0} in 1000000", polls.over_100_us);
+            }
         }
     }
 }

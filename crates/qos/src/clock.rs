@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Any window `D` admits at most `rate × (D + tolerance)` units and one request more. Time advances by 2⁻³² ns, kept in
-//! two words so that the clock lasts as long as [`Time`]: a rate of 10 000 000/s is exact, one of 2⁴⁰/s is off by less
+//! two words so that the clock lasts as long as [`Time`]: a rate of 10 000 000/s is exact, one of 2⁴²/s is off by less
 //! than 1 in 10⁶, and rounding is always towards the slower side.
 
 use block::{Span, Time};
@@ -61,9 +61,22 @@ impl Clock {
         (self.on, self.step, self.tolerance) = (true, step, tolerance);
     }
 
+    /// Its rate per second, exactly up to 10⁹; none while off.
+    pub fn rate(&self) -> Option<u64> {
+        // The step was rounded up by less than one, so the quotient is less than half below the rate.
+        let step = u128::from(self.step.max(1));
+        let rate = ((NANOS_PER_SECOND << FRACTION_BITS) + step / 2) / step;
+        self.on.then(|| u64::try_from(rate).unwrap_or(u64::MAX).max(1))
+    }
+
     /// Whether it limits anything.
     pub const fn is_on(&self) -> bool {
         self.on
+    }
+
+    /// Whether it is off and remembers nothing: as if it had never been on.
+    pub fn is_blank(&self, now: Time) -> bool {
+        !self.on && self.next <= now.as_nanos()
     }
 
     /// How far it may run behind.

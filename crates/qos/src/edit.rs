@@ -18,15 +18,22 @@ pub struct Ceiling {
     pub burst: Option<Burst>,
 }
 
-/// Credit saved below a ceiling and spent above it: at most `percent` above the ceiling, at most for `duration`.
+/// Credit saved below a ceiling and spent above it: at most `ppm` above the ceiling, at most for `duration`.
 ///
-/// The credit's capacity is `ceiling × percent/100 × duration`; a full credit lasts exactly `duration` at the peak.
+/// The credit's capacity is `ceiling × ppm / 10⁶ × duration`; a full credit lasts exactly `duration` at the peak.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Burst {
-    /// Percent above the ceiling at the peak.
-    pub percent: u32,
+    /// Millionths of the ceiling above it at the peak: what an absolute height comes to is seldom a whole percent.
+    pub ppm: u64,
     /// How long a full credit lasts at the peak.
     pub duration: Span,
+}
+
+impl Burst {
+    /// So many percent above the ceiling for this long.
+    pub const fn percent(percent: u32, duration: Span) -> Burst {
+        Burst { ppm: percent as u64 * 10_000, duration }
+    }
 }
 
 /// The least that must pass while its owner asks for it.
@@ -125,8 +132,8 @@ pub enum EditError {
     /// Members hang on it.
     #[error("policy group {} still has members", .0.0)]
     HasMembers(GroupId),
-    /// A rate outside 1 ..= 2^40 per second.
-    #[error("a rate must be between 1 and 2^40 per second, got {0}")]
+    /// A rate outside 1 ..= 2^42 per second.
+    #[error("a rate must be between 1 and 2^42 per second, got {0}")]
     Rate(u64),
     /// The tree is deeper than the scheduler's limit.
     #[error("objects nest at most {0} levels deep")]

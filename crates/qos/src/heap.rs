@@ -1,4 +1,14 @@
-//! A 4-ary min-heap of small entries: four children share a cache line, so a million entries are ten lines deep.
+//! A queue by keys: a run of entries that came in order, and a 4-ary min-heap of those that did not.
+//!
+//! ```text
+//!   run    17 18 18 21 ◄── an entry later than all of these: to its end, whatever the length
+//!   heap   19 30 …     ◄── any other                                least first: the lesser of the two fronts
+//! ```
+//!
+//! Those who take turns at equal cost, and floors of one rate, come in order, so a million of them cost no more than
+//! ten. In the heap four children share a cache line, so a million entries are ten lines deep.
+
+use std::collections::VecDeque;
 
 /// Something in a heap: ordered by its key, then first come, first served, so that there is one order on every run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,10 +33,11 @@ impl Entry {
     }
 }
 
-/// The heap. Entries are never searched: who no longer wants one leaves it and drops it when it comes to the top.
+/// The queue. Entries are never searched: who no longer wants one leaves it and drops it when it comes to the top.
 #[derive(Debug, Default)]
 pub(crate) struct Heap {
-    /// An entry in one number, key first, so that comparing takes no branch.
+    /// An entry in one number, key first, so that comparing takes no branch. Least first.
+    run: VecDeque<u128>,
     entries: Vec<u128>,
 }
 
@@ -36,17 +47,36 @@ impl Heap {
     /// The least entry.
     #[inline]
     pub fn peek(&self) -> Option<Entry> {
-        self.entries.first().copied().map(Entry::unpack)
+        let front = match (self.run.front(), self.entries.first()) {
+            (Some(&run), Some(&heap)) => run.min(heap),
+            (Some(&one), None) | (None, Some(&one)) => one,
+            (None, None) => return None,
+        };
+        Some(Entry::unpack(front))
     }
 
     /// Adds an entry.
+    #[inline]
     pub fn push(&mut self, entry: Entry) {
-        self.entries.push(entry.pack());
-        self.rise(self.entries.len() - 1);
+        let entry = entry.pack();
+        if self.run.back().is_none_or(|&last| last <= entry) {
+            self.run.push_back(entry);
+        } else {
+            self.entries.push(entry);
+            self.rise(self.entries.len() - 1);
+        }
+    }
+
+    /// All entries, in no order: for edits.
+    pub fn entries(&self) -> Vec<Entry> {
+        self.run.iter().chain(&self.entries).map(|&entry| Entry::unpack(entry)).collect()
     }
 
     /// Takes the least entry out.
     pub fn pop(&mut self) -> Option<Entry> {
+        if self.is_run_first() {
+            return self.run.pop_front().map(Entry::unpack);
+        }
         let last = self.entries.pop()?;
         let Some(top) = self.entries.first().copied() else {
             return Some(Entry::unpack(last));
@@ -56,21 +86,43 @@ impl Heap {
     }
 
     /// Gives the least entry a later key and a new number; cheaper than taking it out and adding it.
+    #[inline]
     pub fn postpone(&mut self, key: u64, seq: u32) {
-        if let Some(top) = self.entries.first().copied() {
-            self.sink(Entry { key, seq, id: Entry::unpack(top).id }.pack());
+        let Some(top) = self.peek() else { return };
+        let entry = Entry { key, seq, id: top.id }.pack();
+        let fits_run = self.run.back().is_none_or(|&last| last <= entry);
+        match (self.is_run_first(), fits_run) {
+            (true, true) => {
+                self.run.pop_front();
+                self.run.push_back(entry);
+            }
+            (true, false) => {
+                self.run.pop_front();
+                self.push(Entry::unpack(entry));
+            }
+            (false, true) => {
+                self.pop();
+                self.run.push_back(entry);
+            }
+            (false, false) => self.sink(entry),
         }
+    }
+
+    /// Whether the run's front is the least of all.
+    #[inline]
+    fn is_run_first(&self) -> bool {
+        self.run.front().is_some_and(|run| self.entries.first().is_none_or(|heap| run < heap))
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.run.is_empty() && self.entries.is_empty()
     }
 
     /// How many entries.
     #[cfg(test)]
     pub fn len(&self) -> usize {
-        self.entries.len()
+        self.run.len() + self.entries.len()
     }
 
     fn rise(&mut self, mut at: usize) {

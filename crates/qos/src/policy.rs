@@ -11,8 +11,9 @@ use crate::settings::{PeakMode, RegistrySettings};
 
 /// The most operations per second of any limit: the range of ONTAP's REST fields.
 pub const IOPS_MAX: u64 = i32::MAX as u64;
-/// The most bytes per second of any limit, 1.1 TB/s: what the scheduler's clocks resolve.
-pub const BYTES_MAX: u64 = 1 << 40;
+/// The most bytes per second of any limit, 4.4 TB/s: above the 4 194 303 MB/s of ONTAP's REST fields, and what the
+/// scheduler's clocks resolve.
+pub const BYTES_MAX: u64 = 1 << 42;
 /// The most a burst may rise above its ceiling, in percent.
 pub const BURST_PERCENT_MAX: u32 = 1_000_000;
 /// The longest burst.
@@ -203,11 +204,11 @@ impl Rates {
         Floor { iops, bytes }
     }
 
-    fn check(self, subject: &str) -> Result<(), Refusal> {
+    fn check(self, subject: &str, what: &str) -> Result<(), Refusal> {
         let range = |given: String| Err(Refusal::new(Rule::RateRange, subject, given));
         match (self.iops, self.bytes) {
-            (Some(Iops(iops)), _) if iops > IOPS_MAX => range(format!("{iops} IOPS")),
-            (_, Some(BytesPerSecond(bytes))) if bytes > BYTES_MAX => range(format!("{bytes} bytes/s")),
+            (Some(Iops(iops)), _) if iops > IOPS_MAX => range(format!("{what} of {iops} IOPS")),
+            (_, Some(BytesPerSecond(bytes))) if bytes > BYTES_MAX => range(format!("{what} of {bytes} bytes/s")),
             _ => Ok(()),
         }
     }
@@ -221,8 +222,8 @@ impl FixedPolicy {
     }
 
     fn check(&self, subject: &str) -> Result<(), Refusal> {
-        self.ceiling.check(subject)?;
-        self.floor.check(subject)?;
+        self.ceiling.check(subject, "a ceiling")?;
+        self.floor.check(subject, "a floor")?;
         let (ceiling, floor) = (self.ceiling.normal(), self.floor.normal());
         let above = |given| Err(Refusal::new(Rule::FloorAboveCeiling, subject, given));
         if let (Some(Iops(low)), Some(Iops(high))) = (floor.iops, ceiling.iops)
@@ -344,7 +345,7 @@ impl BurstKnobs {
         match (knobs.iops, ceiling) {
             (Some(peak), Some(base)) => burst_to(peak, base, duration),
             (Some(_), None) => None,
-            (None, _) => some_burst(knobs.percent.unwrap_or(50), duration),
+            (None, _) => some_burst(Burst::percent(knobs.percent.unwrap_or(50), duration)),
         }
     }
 
@@ -391,12 +392,15 @@ impl BlockSize {
     }
 }
 
-/// A burst from `base` up to `peak`, in whole percent and rounded down, so that the peak is never exceeded.
+/// A burst from `base` up to `peak`, in millionths rounded up: the peak is met to the operation, as rates are cut to whole
+/// operations.
 fn burst_to(peak: Iops, base: Iops, duration: Span) -> Option<Burst> {
-    let percent = u128::from(peak.0.saturating_sub(base.0)) * 100 / u128::from(base.0.max(1));
-    some_burst(u32::try_from(percent).unwrap_or(u32::MAX).min(BURST_PERCENT_MAX), duration)
+    let above = u128::from(peak.0.saturating_sub(base.0));
+    let ppm = (above * 1_000_000).div_ceil(u128::from(base.0.max(1)));
+    let most = Burst::percent(BURST_PERCENT_MAX, duration).ppm;
+    some_burst(Burst { ppm: u64::try_from(ppm).unwrap_or(u64::MAX).min(most), duration })
 }
 
-fn some_burst(percent: u32, duration: Span) -> Option<Burst> {
-    (percent > 0 && duration > Span::ZERO).then_some(Burst { percent, duration })
+fn some_burst(burst: Burst) -> Option<Burst> {
+    (burst.ppm > 0 && burst.duration > Span::ZERO).then_some(burst)
 }

@@ -103,9 +103,9 @@ rules! {
     /// More objects than numbers.
     ObjectsMax = 8454904, "the numbers for objects are used up";
     /// A rate out of range.
-    RateRange = 8454905, "a limit is at most 2147483647 IOPS and 1099511627776 bytes/s";
+    RateRange = 8454905, "a limit is at most 2147483647 IOPS and 4398046511104 bytes/s";
     /// A burst out of range.
-    BurstRange = 8454906, "a burst is at most 1000000 percent for at most 3600 s";
+    BurstRange = 8454906, "a burst is at most 1000000 percent or 2147483647 IOPS, for at most 3600 s";
     /// A burst in IOPS above nothing.
     BurstNeedsIops = 8454907, "a burst in IOPS needs a ceiling in IOPS: give one, or the burst in percent";
     /// Credits define the burst themselves.

@@ -228,8 +228,9 @@ impl Scheduler {
         let counts = has_depth || node.floor != NONE;
         let binds = has_depth || has_rate || node.group != NONE;
         let above = if parent == NONE { Path::default() } else { self.path(parent) };
-        let path =
-            Path { has_policy: binds || above.has_policy, counted_at: if counts { leaf } else { above.counted_at } };
+        // One level more; nobody stays nobody.
+        let counted_above = if counts { 0 } else { above.counted_above.saturating_add(1) };
+        let path = Path { has_policy: binds || above.has_policy, counted_above };
         (self.nodes[leaf].path, self.nodes[leaf].path_epoch) = (path, self.epoch);
         path
     }
@@ -242,7 +243,7 @@ impl Scheduler {
             if floor != NONE && (desk == NONE || self.desks[desk].waiting == 0) && self.closed_above(leaf) == NONE {
                 return Some(Warrant::Floor(floor));
             }
-            if !self.floors.has_room(self.now, u64::from(job::cost(job::counted(request)))) {
+            if !self.floors.has_room(self.now, job::cost(job::counted(request))) {
                 self.root_held = (self.now, Cause::Floor);
                 return None;
             }
@@ -286,7 +287,6 @@ impl Scheduler {
         job.tag = request.tag;
         job.arrived = self.now;
         job.bytes = job::counted(request);
-        job.cost = job::cost(job.bytes);
         job.cause = Cause::Nothing;
         job.epoch = self.epoch;
         job.kind = request.op.kind();
@@ -299,7 +299,7 @@ impl Scheduler {
             self.metered.push(node.meter);
         }
         self.meters[node.meter].arrived(now);
-        if node.path.counted_at != NONE {
+        if node.path.counted_above != Path::UNCOUNTED {
             self.count_outstanding(leaf);
         }
         slot
@@ -319,7 +319,6 @@ impl Scheduler {
 
     /// A request of [`Admission::Wait`] or `Spill` begins to wait.
     pub fn wait(&mut self, job: u32, request: Request, spill: bool) {
-        self.jobs[job].request = Some(request);
         let meter = self.nodes[self.jobs[job].node].meter;
         self.meters[meter].waits(self.now);
         if spill {
@@ -327,6 +326,14 @@ impl Scheduler {
         } else {
             self.link(job);
         }
+        self.keep(job, request);
+    }
+
+    /// Keeps a request that waits, under the tag that the backend is to know it by. The tag is written in its place:
+    /// a request that was written in parts a moment ago and is then read whole stops the processor.
+    pub(super) fn keep(&mut self, job: u32, request: Request) {
+        let record = &mut self.jobs[job];
+        record.request.insert(request).tag = Job::token(job, record.age);
     }
 
     /// A new poll: its steps, and the backend is asked again.
@@ -377,7 +384,7 @@ impl Scheduler {
         }
         let leaf = self.descend(Entity::Node(ROOT))?;
         let job = self.nodes[leaf].head;
-        if !self.floors.has_room(self.now, u64::from(self.jobs[job].cost)) {
+        if !self.floors.has_room(self.now, job::cost(self.jobs[job].bytes)) {
             self.floors.window_full = true;
             self.root_held = (self.now, Cause::Floor);
             return None;
@@ -406,9 +413,9 @@ impl Scheduler {
             return false;
         };
         let limit = &mut self.limits[number];
-        if limit.timer_at == at {
-            limit.timer_at = Time::MAX;
-            let entity = limit.entity();
+        if limit.end_timer(at)
+            && let Some(entity) = limit.entity()
+        {
             self.release(entity);
             self.call_parked(number);
         }
@@ -425,10 +432,8 @@ impl Scheduler {
 
     /// Arranges to look at a limit again when it opens. One that is closed by what is in flight opens with an end.
     fn set_timer(&mut self, limit: u32) {
-        let record = &mut self.limits[limit];
-        if record.until > self.now && record.until < record.timer_at {
-            record.timer_at = record.until;
-            self.timers.set(record.until, limit);
+        if let Some(until) = self.limits[limit].needs_timer(self.now) {
+            self.timers.set(until, limit);
         }
     }
 

@@ -31,7 +31,7 @@ impl DefaultBurst {
     pub const fn burst(self) -> Option<Burst> {
         match self {
             DefaultBurst::None => None,
-            DefaultBurst::Ontap => Some(Burst { percent: 50, duration: Span::SECOND }),
+            DefaultBurst::Ontap => Some(Burst::percent(50, Span::SECOND)),
         }
     }
 }

@@ -160,11 +160,11 @@ fn with_credits_the_peak_is_a_burst_above_the_expected_rate() {
     let _ = registry.attach(volume, Some("g")).unwrap();
     let ceiling = registry.limits_in_force(volume).unwrap().levels[0].limits.ceiling;
     assert_eq!((ceiling.iops, ceiling.bytes.unwrap().0), (Some(Iops(500)), 500 * 4096));
-    assert_eq!(ceiling.burst, Some(Burst { percent: 100, duration: Span::from_secs(60) }));
+    assert_eq!(ceiling.burst, Some(Burst::percent(100, Span::from_secs(60))));
 }
 
 #[test]
-fn a_peak_that_is_no_whole_percent_is_rounded_down() {
+fn a_peak_that_is_no_whole_percent_is_met_to_the_operation() {
     let Setup { mut registry, volume } = setup(500);
     // 1000 expected, 1339 at the peak: 33.9 %.
     let change = AdaptiveChange {
@@ -177,13 +177,13 @@ fn a_peak_that_is_no_whole_percent_is_rounded_down() {
     registry.set_size(volume, size(1000), seconds(0)).unwrap();
     let _ = registry.attach(volume, Some("g")).unwrap();
     let in_force = registry.limits_in_force(volume).unwrap();
-    assert_eq!(in_force.burst(), Some(Burst { percent: 33, duration: Span::from_secs(5) }));
+    assert_eq!(in_force.burst(), Some(Burst { ppm: 339_000, duration: Span::from_secs(5) }));
     assert_eq!(in_force.levels[0].peak, Some(PeakMode::Credits));
 }
 
 #[test]
 fn burst_settings_come_to_these_bursts() {
-    let burst = |percent: u32, seconds: u64| Some(Burst { percent, duration: Span::from_secs(seconds) });
+    let burst = |percent: u32, seconds: u64| Some(Burst::percent(percent, Span::from_secs(seconds)));
     let knobs = |percent: Option<u32>, duration: Option<u64>, iops: Option<u64>| BurstKnobs {
         percent,
         duration: duration.map(Span::from_secs),

@@ -97,8 +97,7 @@ fn a_lun_is_under_the_limits_of_its_volume() {
 
 #[test]
 fn the_default_burst_is_none_or_that_of_ontap() {
-    for (default, burst) in
-        [(DefaultBurst::None, None), (DefaultBurst::Ontap, Some(Burst { percent: 50, duration: Span::SECOND }))]
+    for (default, burst) in [(DefaultBurst::None, None), (DefaultBurst::Ontap, Some(Burst::percent(50, Span::SECOND)))]
     {
         let mut setup = three_volumes(RegistrySettings { burst: default, ..RegistrySettings::default() });
         let created = setup.create("shared", Rates::iops(3000), true);

@@ -139,13 +139,13 @@ fn contradictory_policies_are_refused() {
     );
     w.refuses(
         Rule::RateRange,
-        "policy group g: a limit is at most 2147483647 IOPS and 1099511627776 bytes/s; got 2147483648 IOPS",
+        "policy group g: a limit is at most 2147483647 IOPS and 4398046511104 bytes/s; got a ceiling of 2147483648 IOPS",
         create(fixed(1 << 31, 0, false)),
     );
     w.refuses(
         Rule::RateRange,
-        "policy group g: a limit is at most 2147483647 IOPS and 1099511627776 bytes/s; got 1099511627777 bytes/s",
-        create(bytes((1 << 40) + 1, 0)),
+        "policy group g: a limit is at most 2147483647 IOPS and 4398046511104 bytes/s; got a ceiling of 4398046511105 bytes/s",
+        create(bytes((1 << 42) + 1, 0)),
     );
     w.refuses(
         Rule::AdaptiveZero,
@@ -191,12 +191,12 @@ fn contradictory_bursts_are_refused() {
     );
     w.refuses(
         Rule::BurstRange,
-        "policy group g: a burst is at most 1000000 percent for at most 3600 s; got burst 1000001 percent",
+        "policy group g: a burst is at most 1000000 percent or 2147483647 IOPS, for at most 3600 s; got burst 1000001 percent",
         |r| r.modify_group("g", &set(burst(Some(1_000_001), None, None))),
     );
     w.refuses(
         Rule::BurstRange,
-        "policy group g: a burst is at most 1000000 percent for at most 3600 s; got burst for 3601 s",
+        "policy group g: a burst is at most 1000000 percent or 2147483647 IOPS, for at most 3600 s; got burst for 3601 s",
         |r| r.modify_group("g", &set(burst(None, Some(3601), None))),
     );
     let no_iops = FixedPolicy {

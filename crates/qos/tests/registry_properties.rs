@@ -90,7 +90,7 @@ impl Model {
     }
 }
 
-/// What the scheduler's edits promise: rates of 1 to 2^40, a floor not above its ceiling's, a burst that is one.
+/// What the scheduler's edits promise: rates of 1 to 2^42, a floor not above its ceiling's, a burst that is one.
 fn assert_sane(limits: &Limits) {
     let Limits { ceiling, floor } = limits;
     let rates = [
@@ -99,10 +99,10 @@ fn assert_sane(limits: &Limits) {
         floor.iops.map(|rate| rate.0),
         floor.bytes.map(|rate| rate.0),
     ];
-    assert!(rates.into_iter().flatten().all(|rate| (1..=1 << 40).contains(&rate)), "{limits:?}");
+    assert!(rates.into_iter().flatten().all(|rate| (1..=1 << 42).contains(&rate)), "{limits:?}");
     assert!(ceiling.iops.zip(floor.iops).is_none_or(|(most, least)| least <= most), "{limits:?}");
     assert!(ceiling.bytes.zip(floor.bytes).is_none_or(|(most, least)| least <= most), "{limits:?}");
-    assert!(ceiling.burst.is_none_or(|burst| burst.percent > 0 && burst.duration > Span::ZERO), "{limits:?}");
+    assert!(ceiling.burst.is_none_or(|burst| burst.ppm > 0 && burst.duration > Span::ZERO), "{limits:?}");
 }
 
 /// One thing an administrator, or a filling disk, does. Numbers pick among what exists at the time.

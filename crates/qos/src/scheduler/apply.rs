@@ -4,7 +4,7 @@ use block::{BytesPerSecond, Iops, ObjectId};
 
 use super::Scheduler;
 use super::floor::{Guarantee, Spot};
-use super::limit::{Limit, Owner};
+use super::limit::Limit;
 use super::node::{Entity, Group, Node, Place, ROOT};
 use super::turn::{Desk, Seat};
 use crate::edit::{Ceiling, Edit, EditError, Floor, GroupId, Limits};
@@ -13,14 +13,15 @@ use crate::slab::NONE;
 /// Objects nest at most so deep beneath the backend; the path of a request is walked a few times.
 pub(crate) const LEVELS_MAX: usize = 8;
 
-/// Rates are 1 ..= 2⁴⁰ a second.
-const RATE_MAX: u64 = 1 << 40;
+/// Rates are 1 ..= 2⁴² a second.
+const RATE_MAX: u64 = 1 << 42;
 
 impl Scheduler {
     /// Applies one edit, or says why not and changes nothing.
     pub fn edit(&mut self, edit: &Edit) -> Result<(), EditError> {
         // What is counted from now on is known by this.
         self.epoch += 1;
+        let was = self.limit_with_a_rate(edit);
         match *edit {
             Edit::AddObject { object, parent } => self.add_object(object, parent)?,
             Edit::RemoveObject { object } => self.remove_object(object)?,
@@ -33,7 +34,28 @@ impl Scheduler {
         }
         // What waited only for the backend may be under a policy now.
         self.recall_spilled();
+        let is = self.limit_with_a_rate(edit);
+        if is != was {
+            self.charge_promised(is);
+        }
+        self.bring_appointments_forward();
         Ok(())
+    }
+
+    /// The limit that an edit is about, if it has a rate; [`NONE`] if not.
+    fn limit_with_a_rate(&self, edit: &Edit) -> u32 {
+        let of_object = |object| self.node(object).map_or(NONE, |node| self.nodes[node].limit);
+        let of_group = |group| self.group(group).map_or(NONE, |group| self.groups[group].limit);
+        let limit = match *edit {
+            Edit::SetLimits { object, .. } => of_object(object),
+            Edit::SetGroup { group, .. } => of_group(group),
+            Edit::Join { object, .. } => {
+                let group = self.node(object).map_or(NONE, |node| self.nodes[node].group);
+                if group == NONE { NONE } else { self.groups[group].limit }
+            }
+            _ => NONE,
+        };
+        if limit != NONE && self.limits[limit].has_rate() { limit } else { NONE }
     }
 
     fn add_object(&mut self, object: ObjectId, parent: Option<ObjectId>) -> Result<(), EditError> {
@@ -96,7 +118,7 @@ impl Scheduler {
 
     fn set_ceiling(&mut self, node: u32, ceiling: Ceiling) {
         if self.nodes[node].limit == NONE && (ceiling.iops.is_some() || ceiling.bytes.is_some()) {
-            self.nodes[node].limit = self.add_limit(Owner::Node(node, self.nodes[node].id));
+            self.nodes[node].limit = self.add_limit(Entity::Node(node));
         }
         let limit = self.nodes[node].limit;
         if limit != NONE {
@@ -188,7 +210,7 @@ impl Scheduler {
             seat: Seat::default(),
             place: Place::Out,
         });
-        let limit = self.add_limit(Owner::Group(slot, group));
+        let limit = self.add_limit(Entity::Group(slot));
         self.limits[limit].set(self.now, limits.ceiling, self.settings.tolerance);
         self.set_price(desk, limit);
         self.groups[slot].limit = limit;
@@ -261,13 +283,12 @@ impl Scheduler {
     fn set_fair(&mut self, object: Option<ObjectId>, fair: bool) -> Result<(), EditError> {
         let node = object.map_or(Ok(ROOT), |o| self.node(o))?;
         if self.nodes[node].limit == NONE && fair {
-            self.nodes[node].limit = self.add_limit(Owner::Node(node, self.nodes[node].id));
+            self.nodes[node].limit = self.add_limit(Entity::Node(node));
         }
         let limit = self.nodes[node].limit;
         if limit != NONE {
-            let record = &mut self.limits[limit];
-            record.depth_max = if fair { self.settings.fair_depth.max(1) } else { u32::MAX };
-            (record.flying, record.since) = (0, self.epoch);
+            let depth_max = fair.then(|| self.settings.fair_depth.max(1));
+            self.limits[limit].set_depth(depth_max, self.epoch);
         }
         self.reopen(Entity::Node(node));
         Ok(())
@@ -276,17 +297,14 @@ impl Scheduler {
     /// A turn at a desk costs what its owner's limit counts.
     fn set_price(&mut self, desk: u32, limit: u32) {
         if desk != NONE && limit != NONE {
-            self.desks[desk].price = self.limits[limit].price;
+            self.desks[desk].price = self.limits[limit].price();
         }
     }
 
-    fn add_limit(&mut self, owner: Owner) -> u32 {
-        let limit = self.limits.add(Limit::new(owner));
-        if self.traces < self.settings.traces_max {
-            self.traces += 1;
-            self.limits[limit].start_trace();
-        }
-        limit
+    fn add_limit(&mut self, owner: Entity) -> u32 {
+        let traced = self.traces < self.settings.traces_max;
+        self.traces += u32::from(traced);
+        self.limits.add(Limit::new(owner, traced))
     }
 
     fn free_limit(&mut self, limit: u32) {

@@ -126,6 +126,59 @@ impl Scheduler {
         }
     }
 
+    /// After an edit that gave a path one more limit: whoever was promised a moment beneath it counts against it too.
+    pub(super) fn charge_promised(&mut self, limit: u32) {
+        if limit == NONE {
+            return;
+        }
+        for entry in self.appointments.entries() {
+            let node = &self.nodes[entry.id];
+            if node.called && node.appointment == entry.seq && self.is_beneath(entry.id, limit) {
+                let bytes = self.jobs[node.head].bytes;
+                self.reserve(limit, Time::from_nanos(entry.key), bytes);
+            }
+        }
+    }
+
+    fn is_beneath(&self, node: u32, limit: u32) -> bool {
+        let mut at = node;
+        while at != NONE {
+            let record = &self.nodes[at];
+            if record.limit == limit || record.group != NONE && self.groups[record.group].limit == limit {
+                return true;
+            }
+            at = record.parent;
+        }
+        false
+    }
+
+    /// After an edit: who was promised a moment goes no later than its limits are open now. What is charged stays.
+    pub(super) fn bring_appointments_forward(&mut self) {
+        let entries: Vec<Entry> = std::iter::from_fn(|| self.appointments.pop()).collect();
+        for entry in entries {
+            let node = &self.nodes[entry.id];
+            if node.called && node.appointment == entry.seq {
+                let key = entry.key.min(self.all_open(entry.id).as_nanos());
+                self.appointments.push(Entry { key, ..entry });
+            }
+        }
+    }
+
+    /// When every limit on a node's path is open.
+    fn all_open(&self, node: u32) -> Time {
+        let mut open = self.now;
+        let mut at = node;
+        while at != NONE {
+            let record = &self.nodes[at];
+            let shared = if record.group == NONE { NONE } else { self.groups[record.group].limit };
+            for limit in [record.limit, shared] {
+                open = self.limits.get(limit).map_or(open, |limit| limit.until.max(open));
+            }
+            at = record.parent;
+        }
+        open
+    }
+
     /// The first whose moment has come.
     pub(super) fn pick_called(&mut self) -> Option<Pick> {
         loop {

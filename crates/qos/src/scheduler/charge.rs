@@ -1,10 +1,10 @@
 //! A request goes: every limit, floor and turn on its path is charged, and why it waited is booked.
 
-use block::{Cause, Request, Ticket, Time};
+use block::{Cause, LimitKind, Request, Ticket, Time};
 
-use super::job::Stage;
+use super::job::{self, Stage};
 use super::limit::Limit;
-use super::node::{Place, ROOT};
+use super::node::{Entity, Place, ROOT};
 use super::turn::Turn;
 use super::{Pick, Scheduler, Warrant};
 use crate::slab::NONE;
@@ -19,28 +19,32 @@ struct Charge {
     called: bool,
 }
 
-/// The limit that opened last while a request waited.
+/// The limit that opened last while a request waited: its number, or [`NONE`], and its kind then.
 #[derive(Clone, Copy)]
 struct Latest {
-    cause: Cause,
+    limit: u32,
+    kind: LimitKind,
     until: Time,
 }
 
 impl Latest {
-    fn note(&mut self, limit: &Limit) {
+    fn since(arrived: Time) -> Latest {
+        Latest { limit: NONE, kind: LimitKind::Iops, until: arrived }
+    }
+
+    #[inline]
+    fn note(&mut self, number: u32, limit: &Limit) {
         if limit.until > self.until {
-            *self = Latest { cause: limit.cause(), until: limit.until };
+            *self = Latest { limit: number, kind: limit.binding(), until: limit.until };
         }
     }
 }
 
 impl Scheduler {
     /// The request itself, under the tag that the backend is to know it by.
+    #[inline]
     pub fn take_request(&mut self, job: u32) -> Option<Request> {
-        let tag = self.token(job);
-        let mut request = self.jobs[job].request.take()?;
-        request.tag = tag;
-        Some(request)
+        self.jobs[job].request.take()
     }
 
     /// The backend took it.
@@ -48,7 +52,7 @@ impl Scheduler {
     pub fn started(&mut self, pick: Pick, ticket: Ticket) {
         let now = self.now;
         let job = &mut self.jobs[pick.job];
-        let (leaf, bytes, cost) = (job.node, job.bytes, u64::from(job.cost));
+        let (leaf, bytes, cost) = (job.node, job.bytes, job::cost(job.bytes));
         (job.started, job.ticket) = (now, ticket);
         job.best_effort = !matches!(pick.warrant, Warrant::Floor(_));
         let was = std::mem::replace(&mut job.stage, Stage::Flying);
@@ -83,7 +87,7 @@ impl Scheduler {
         let job = &self.jobs[pick.job];
         let called = pick.warrant == Warrant::Called;
         let charge = Charge { bytes, epoch: job.epoch, called };
-        let mut latest = Latest { cause: Cause::Nothing, until: job.arrived };
+        let mut latest = Latest::since(job.arrived);
         let by_floor = matches!(pick.warrant, Warrant::Floor(_));
         let mut at = leaf;
         while at != NONE {
@@ -118,12 +122,13 @@ impl Scheduler {
         let mut at = leaf;
         while at != ROOT {
             turn.by_turn &= warrant != Warrant::Floor(at);
-            let (group, parent) = (self.nodes[at].group, self.nodes[at].parent);
+            let node = &mut self.nodes[at];
+            let (group, parent) = (node.group, node.parent);
             if group != NONE {
                 self.charge_group_turn(group, at, turn);
             }
             let desk = self.nodes[parent].desk;
-            self.desks[desk].charge(&mut self.nodes[at].seat, turn);
+            self.desks[desk].serve(&mut self.nodes[at].seat, turn, &mut self.seq);
             at = parent;
         }
     }
@@ -131,24 +136,26 @@ impl Scheduler {
     /// Charges a member's turn at its group's desk, and the group's at the root's if that is where it came from.
     fn charge_group_turn(&mut self, group: u32, member: u32, turn: Turn) {
         let record = &mut self.groups[group];
-        self.desks[record.desk].charge(&mut self.nodes[member].group_seat, turn);
+        self.desks[record.desk].serve(&mut self.nodes[member].group_seat, turn, &mut self.seq);
         if self.nodes[member].place == Place::Group {
             let root = self.nodes[ROOT].desk;
-            self.desks[root].charge(&mut record.seat, turn);
+            self.desks[root].serve(&mut record.seat, turn, &mut self.seq);
         }
     }
 
     #[inline]
     fn charge_limit(&mut self, number: u32, charge: Charge, latest: &mut Latest) {
         let limit = &mut self.limits[number];
-        latest.note(limit);
+        latest.note(number, limit);
         if !charge.called {
             limit.reserve(self.now, charge.bytes);
         }
         if limit.record(self.bin, charge.bytes) {
             self.passed.push(number);
         }
-        limit.flying += u32::from(limit.has_depth() && charge.epoch >= limit.since);
+        if limit.has_depth() {
+            limit.count_flying(charge.epoch, 1);
+        }
         if !limit.floors.is_empty() {
             self.call_parked(number);
         }
@@ -159,19 +166,20 @@ impl Scheduler {
         let now = self.now;
         let (leaf, arrived) = (self.jobs[job].node, self.jobs[job].arrived);
         let (held_at, held) = self.root_held;
+        let limit = self.cause(latest);
         let after = if held_at >= latest.until && held != Cause::Nothing {
             held
-        } else if latest.cause != Cause::Nothing {
-            latest.cause
+        } else if limit != Cause::Nothing {
+            limit
         } else {
             Cause::Turn
         };
         let meter = &mut self.meters[self.nodes[leaf].meter];
         meter.waited(now);
-        if after == latest.cause {
+        if after == limit {
             meter.book(arrived, now, after);
         } else {
-            meter.book(arrived, latest.until, latest.cause);
+            meter.book(arrived, latest.until, limit);
             meter.book(latest.until, now, after);
         }
         if now > arrived {
@@ -179,22 +187,34 @@ impl Scheduler {
         }
     }
 
+    /// What a request says that waited for this limit; nothing if there was none.
+    fn cause(&self, latest: Latest) -> Cause {
+        if latest.limit == NONE {
+            return Cause::Nothing;
+        }
+        match self.limits[latest.limit].entity() {
+            Some(Entity::Node(node)) => Cause::Ceiling(self.nodes[node].id, latest.kind),
+            Some(Entity::Group(group)) => Cause::Shared(self.groups[group].id.0, latest.kind),
+            None => Cause::Nothing,
+        }
+    }
+
     /// What holds an object's queue now: a closed limit, or what held its first request last.
     pub(super) fn what_holds(&self, leaf: u32) -> Cause {
         let head = self.nodes[leaf].head;
         let arrived = if head == NONE { self.now } else { self.jobs[head].arrived };
-        let mut latest = Latest { cause: Cause::Nothing, until: arrived };
+        let mut latest = Latest::since(arrived);
         let mut at = leaf;
         while at != NONE {
             let node = &self.nodes[at];
             let shared = if node.group == NONE { NONE } else { self.groups[node.group].limit };
             for limit in [node.limit, shared].into_iter().filter(|&l| l != NONE) {
-                latest.note(&self.limits[limit]);
+                latest.note(limit, &self.limits[limit]);
             }
             at = node.parent;
         }
         let (held_at, held) = self.root_held;
-        match latest.cause {
+        match self.cause(latest) {
             cause if cause != Cause::Nothing && (latest.until > self.now || latest.until > held_at) => cause,
             _ if held_at >= arrived && held != Cause::Nothing => held,
             Cause::Nothing => Cause::Turn,
@@ -203,16 +223,14 @@ impl Scheduler {
     }
 
     /// The backend would not take one that waited: it stays where it is, first in its queue.
-    pub fn refused(&mut self, pick: Pick, mut request: Request) {
-        let job = &mut self.jobs[pick.job];
-        request.tag = job.tag;
-        let fresh = job.stage == Stage::Open;
+    pub fn refused(&mut self, pick: Pick, request: Request) {
+        let fresh = self.jobs[pick.job].stage == Stage::Open;
         self.backend_full = true;
         self.root_held = (self.now, Cause::Backend);
         if fresh {
             self.wait(pick.job, request, pick.warrant == Warrant::Free);
         } else {
-            job.request = Some(request);
+            self.keep(pick.job, request);
         }
     }
 }

@@ -167,8 +167,28 @@ impl Scheduler {
         None
     }
 
+    /// Fetches what the request of a queue in turn will need, all at once: with many objects each record lies outside
+    /// the caches, and one after the other they would be waited for one after the other.
+    #[inline]
+    fn fetch(&self, leaf: u32) {
+        let node = &self.nodes[leaf];
+        if node.head == NONE {
+            return;
+        }
+        let job = &self.jobs[node.head];
+        let mut read = job.arrived.as_nanos() ^ u64::from(job.node) ^ self.meters[node.meter].fetch();
+        if let Some(limit) = self.limits.get(node.limit) {
+            read ^= limit.fetch();
+        }
+        if let Some(guarantee) = self.guarantees.get(node.floor) {
+            read ^= u64::from(guarantee.seq) ^ guarantee.account.since.as_nanos();
+        }
+        std::hint::black_box(read);
+    }
+
     /// Whether a node found at a desk may pass; if it is blocked, it has moved to where it is.
     fn pass(&mut self, node: u32, desk_of: Entity) -> Pass {
+        self.fetch(node);
         let entity = Entity::Node(node);
         if !self.is_open(entity) {
             self.move_on(entity);

@@ -3,8 +3,8 @@
 use block::{Cause, Completion, Fault, Request, Span, Ticket};
 
 use super::Scheduler;
-use super::job::{Job, Stage};
-use super::node::Entity;
+use super::job::{self, Job, Stage};
+use super::node::{Entity, Path};
 use crate::slab::NONE;
 
 /// What a floor counts of a request that the backend ended.
@@ -36,7 +36,7 @@ impl Scheduler {
         self.flying -= 1;
         self.backend_full = false;
         self.pace.count(self.now, job.bytes);
-        self.floors.ended(self.now, u64::from(job.cost), job.best_effort);
+        self.floors.ended(self.now, job::cost(job.bytes), job.best_effort);
         self.jobs.free(slot);
         self.leave_node(leaf, epoch, completion, Some(served));
     }
@@ -68,7 +68,8 @@ impl Scheduler {
         let job = &mut self.jobs[slot];
         job.stage = Stage::Ended;
         let (leaf, epoch, arrived) = (job.node, job.epoch, job.arrived);
-        if let Some(request) = job.request.take() {
+        if let Some(mut request) = job.request.take() {
+            request.tag = job.tag;
             let mut completion = Completion::refuse(request, self.now, Fault::Gone);
             (completion.queued, completion.cause) = (self.now.since(arrived), cause);
             let meter = &mut self.meters[self.nodes[leaf].meter];
@@ -83,7 +84,7 @@ impl Scheduler {
     /// One request less at a node; counted along its path where that is done.
     #[inline]
     fn leave_node(&mut self, leaf: u32, epoch: u32, completion: &Completion, served: Option<Served>) {
-        if self.path(leaf).counted_at != NONE {
+        if self.path(leaf).counted_above != Path::UNCOUNTED {
             self.count_end(leaf, epoch, served);
         }
         let node = &mut self.nodes[leaf];
@@ -97,7 +98,7 @@ impl Scheduler {
 
     /// Floors on the path count a request that was taken on.
     pub(super) fn count_outstanding(&mut self, leaf: u32) {
-        let mut at = self.path(leaf).counted_at;
+        let mut at = self.counted_at(leaf);
         while at != NONE {
             if self.nodes[at].floor != NONE {
                 self.count_at_floor(self.nodes[at].floor, 1);
@@ -106,14 +107,24 @@ impl Scheduler {
         }
     }
 
+    /// The first node from this one up that counts requests, [`NONE`] if there is none.
+    #[inline]
+    fn counted_at(&mut self, node: u32) -> u32 {
+        match self.path(node).counted_above {
+            Path::UNCOUNTED => NONE,
+            levels => (0..levels).fold(node, |at, _| self.nodes[at].parent),
+        }
+    }
+
+    #[inline]
     fn counted_above(&mut self, node: u32) -> u32 {
         let parent = self.nodes[node].parent;
-        if parent == NONE { NONE } else { self.path(parent).counted_at }
+        if parent == NONE { NONE } else { self.counted_at(parent) }
     }
 
     /// Floors and turns on the path count a request that ended, if they counted it when it came.
     fn count_end(&mut self, leaf: u32, epoch: u32, served: Option<Served>) {
-        let mut at = self.path(leaf).counted_at;
+        let mut at = self.counted_at(leaf);
         while at != NONE {
             let node = &self.nodes[at];
             let (floor, limit) = (node.floor, node.limit);
@@ -125,9 +136,8 @@ impl Scheduler {
             {
                 self.guarantees[floor].count(served);
             }
-            if limit != NONE && served.is_some() && self.limits[limit].has_depth() && epoch >= self.limits[limit].since
-            {
-                self.limits[limit].flying -= 1;
+            if limit != NONE && served.is_some() && self.limits[limit].has_depth() {
+                self.limits[limit].count_flying(epoch, -1);
                 if self.limits[limit].is_open(self.now) {
                     self.release(Entity::Node(at));
                 }

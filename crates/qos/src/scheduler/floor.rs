@@ -4,7 +4,7 @@
 //! that gets more by its turns banks no debt. Its requests are due while the clock is not ahead of now; they go before
 //! all turns and past the window. Ceilings win: a due floor that finds one closed waits there.
 
-use block::{Span, Time};
+use block::{LimitKind, Span, Time};
 
 use super::Scheduler;
 use super::end::Served;
@@ -402,10 +402,18 @@ impl Scheduler {
 
     fn park_floor(&mut self, floor: u32, limit: u32) {
         let (seq, now) = (self.next_seq(), self.now);
+        let own = self.nodes[self.guarantees[floor].node].limit == limit;
+        let binding = self.limits[limit].binding();
         let guarantee = &mut self.guarantees[floor];
         (guarantee.spot, guarantee.seq) = (Spot::Parked, seq);
-        (guarantee.capped, guarantee.account.capped) = (true, true);
-        guarantee.capped_at = now;
+        (guarantee.capped, guarantee.capped_at) = (true, now);
+        // Its own ceiling is at least its floor, of the same kind: that one is no reason for a miss.
+        let wanted = guarantee.wanted();
+        let same_kind = match binding {
+            LimitKind::Iops => wanted.iops.is_some(),
+            LimitKind::Throughput => wanted.bytes.is_some(),
+        };
+        guarantee.account.capped |= !(own && same_kind);
         let entry = Entry { key: guarantee.due().as_nanos(), id: floor, seq };
         self.limits[limit].floors.push(entry);
         self.set_timer(limit);

@@ -21,7 +21,9 @@ pub(crate) enum Stage {
 }
 
 /// A request on its way. The slot is used again without being cleared: what a stage needs is set on entering it.
+/// Two cache lines.
 #[derive(Debug)]
+#[repr(align(64))]
 pub(crate) struct Job {
     pub node: u32,
     /// Which use of this slot.
@@ -35,15 +37,13 @@ pub(crate) struct Job {
     /// Bytes that count against limits.
     pub bytes: u64,
     pub cause: Cause,
-    /// What it costs the backend, in 1/256 operations.
-    pub cost: u32,
     /// When it was taken on, on the scale on which counts along its path begin.
     pub epoch: u32,
     pub stage: Stage,
     pub kind: OpKind,
     /// It counts against the window.
     pub best_effort: bool,
-    /// Neighbours in its object's queue.
+    /// Neighbours in its object's queue. The first one's `prev` is of no meaning: the queue knows its first.
     pub next: u32,
     pub prev: u32,
     /// The request, while the gate holds it.
@@ -61,7 +61,6 @@ impl Default for Job {
             ticket: Ticket(0),
             bytes: 0,
             cause: Cause::Nothing,
-            cost: 0,
             epoch: 0,
             stage: Stage::Ended,
             kind: OpKind::Read,
@@ -75,9 +74,9 @@ impl Default for Job {
 
 /// What a request costs a backend, in 1/256 operations: one, or one for every 16 KiB, about what takes a device as long.
 #[inline]
-pub(crate) fn cost(bytes: u64) -> u32 {
+pub(crate) fn cost(bytes: u64) -> u64 {
     // 256 units for 16 384 bytes is one unit for 64.
-    (bytes >> 6).clamp(256, 1 << 26) as u32
+    (bytes >> 6).clamp(256, 1 << 26)
 }
 
 /// Bytes of a request that count against limits.

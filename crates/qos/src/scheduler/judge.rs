@@ -168,9 +168,11 @@ impl Floors {
         }
     }
 
-    /// Adds to what is promised, or takes away from it.
+    /// Adds to what is promised, or takes away from it. A floor of both kinds is met by the one reached first: only its
+    /// operations are a promise that adds up.
     pub fn promise(&mut self, floor: Floor, more: bool) {
-        for (sum, rate) in [(&mut self.iops, floor.iops.map(|r| r.0)), (&mut self.bytes, floor.bytes.map(|r| r.0))] {
+        let bytes = floor.bytes.filter(|_| floor.iops.is_none());
+        for (sum, rate) in [(&mut self.iops, floor.iops.map(|r| r.0)), (&mut self.bytes, bytes.map(|r| r.0))] {
             let rate = rate.unwrap_or(0);
             *sum = if more { sum.saturating_add(rate) } else { sum.saturating_sub(rate) };
         }

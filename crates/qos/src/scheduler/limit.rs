@@ -1,240 +1,348 @@
 //! One ceiling: up to four clocks that must all be open, and what passed them.
 
-use block::{Cause, LimitKind, ObjectId, Span, Time};
+use block::{LimitKind, Span, Time};
 
-use super::node::Entity;
+use super::node::{Entity, Waiter};
 use super::trace::Trace;
 use super::turn::Price;
 use crate::account::{Bin, Passed, Tally};
 use crate::clock::Clock;
-use crate::edit::{Burst, Ceiling, GroupId};
-use crate::heap::Heap;
+use crate::edit::{Burst, Ceiling};
+use crate::heap::{Entry, Heap};
 use crate::slab::NONE;
-
-/// Whose ceiling.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Owner {
-    /// A node's: its number, and the object's.
-    Node(u32, ObjectId),
-    /// A shared group's: its number, and the registry's.
-    Group(u32, GroupId),
-}
 
 /// A ceiling's state. Without burst a kind has one clock with the common tolerance; with burst it has two: the base
 /// rate with the credit's capacity as tolerance, and the peak rate with the common one.
+///
+/// A cache line, and the rest only while it is in use or needs more clocks: an idle object's limit on operations costs
+/// no more.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Limit {
-    // The first line has what most requests look at, the second what they add to.
     /// From when the next request may go: the latest of the clocks.
     pub until: Time,
     ops: Clock,
-    /// Requests in flight at most, and now, for nodes whose children take turns without a rate.
-    pub depth_max: u32,
-    pub flying: u32,
-    /// Whether requests are counted in operations, in bytes, and whether a burst is allowed.
-    has_ops: bool,
-    has_bytes: bool,
-    has_burst: bool,
-    /// The kind of the clock that opens last.
-    binding: LimitKind,
-    retired: bool,
-    /// It is among those that something passed since the account.
-    pub listed: bool,
+    rest: Option<Box<Rest>>,
+    /// Floors that were due and found it closed, the one due first on top.
+    pub floors: Parked,
+    /// Whose it is, as an entry's id; [`NONE`] once its slot is free.
+    owner: u32,
+    /// It has more clocks than the one for operations.
+    has_more: bool,
+    /// Children of its node take turns within a number of requests in flight, which is reached.
+    is_full: bool,
+    has_depth: bool,
+    traced: bool,
+}
+
+/// What a limit needs that is in use, or is not one on operations alone: a line that most requests add to, and more.
+#[derive(Debug)]
+#[repr(C, align(64))]
+struct Rest {
     /// The traces' bin of the last request, and what passed in it.
     bin: u64,
     in_bin: Tally,
-    /// What passed before it since the account.
+    /// What passed since the account before the last bin.
     tally: Tally,
     /// For when the timer that is meant was set; others are stale.
-    pub timer_at: Time,
-    /// Floors that were due and found it closed, the one due first on top.
-    pub floors: Heap,
-    trace: Option<Box<Trace>>,
+    timer_at: Time,
+    /// Requests in flight at most, and now, for nodes whose children take turns without a rate.
+    depth_max: u32,
+    flying: u32,
+    /// Requests taken on before this are not counted in `flying`.
+    since: u32,
+    /// It is among those that something passed lately, and stays for so many accounts more.
+    listed: u8,
     bytes: Clock,
     ops_peak: Clock,
     bytes_peak: Clock,
-    /// Requests taken on before this are not counted in `flying`.
-    pub since: u32,
-    pub owner: Owner,
-    /// What a request costs in the turns of those who wait here.
-    pub price: Price,
+    trace: Trace,
 }
 
-impl Limit {
-    /// A limit that limits nothing yet.
-    pub fn new(owner: Owner) -> Limit {
-        Limit {
-            until: Time::ZERO,
-            binding: LimitKind::Iops,
-            has_ops: false,
-            has_bytes: false,
-            has_burst: false,
-            retired: false,
-            depth_max: u32::MAX,
-            flying: 0,
-            since: 0,
-            timer_at: Time::MAX,
-            price: Price::default(),
-            ops: Clock::default(),
-            bytes: Clock::default(),
-            listed: false,
+impl Default for Rest {
+    fn default() -> Rest {
+        Rest {
             bin: u64::MAX,
             in_bin: Tally::default(),
             tally: Tally::default(),
-            trace: None,
-            floors: Heap::default(),
-            owner,
+            timer_at: Time::MAX,
+            depth_max: u32::MAX,
+            flying: 0,
+            since: 0,
+            listed: 0,
+            bytes: Clock::default(),
             ops_peak: Clock::default(),
             bytes_peak: Clock::default(),
+            trace: Trace::default(),
         }
+    }
+}
+
+/// Floors at a closed limit: room for them is made when the first comes, so that a limit without any costs a word.
+#[derive(Debug, Default)]
+pub(crate) struct Parked(Option<Box<Heap>>);
+
+impl Parked {
+    /// A floor that was due found the limit closed.
+    pub fn push(&mut self, entry: Entry) {
+        self.0.get_or_insert_default().push(entry);
+    }
+
+    /// The one that is due first.
+    pub fn pop(&mut self) -> Option<Entry> {
+        self.0.as_mut()?.pop()
+    }
+
+    /// Whether none is there.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.0.as_ref().is_none_or(|floors| floors.is_empty())
+    }
+}
+
+impl Limit {
+    /// A limit that limits nothing yet, traced or not once something passes it.
+    pub fn new(owner: Entity, traced: bool) -> Limit {
+        let owner = match owner {
+            Entity::Node(n) => Waiter::Node(n),
+            Entity::Group(g) => Waiter::Group(g),
+        };
+        Limit {
+            until: Time::ZERO,
+            ops: Clock::default(),
+            rest: None,
+            floors: Parked::default(),
+            owner: owner.to_bits(),
+            has_more: false,
+            is_full: false,
+            has_depth: false,
+            traced,
+        }
+    }
+
+    fn rest(&mut self) -> &mut Rest {
+        self.rest.get_or_insert_default()
     }
 
     /// Sets the rates from now on; credit and debt stay in operations and bytes.
     pub fn set(&mut self, now: Time, ceiling: Ceiling, tolerance: Span) {
-        let burst = ceiling.burst.filter(|b| b.percent > 0 && b.duration > Span::ZERO);
+        let burst = ceiling.burst.filter(|b| b.ppm > 0 && b.duration > Span::ZERO);
         let iops = ceiling.iops.map(|r| r.0);
         let bytes = ceiling.bytes.map(|r| r.0);
         let credit = |least: Span| burst.map_or(least, |b| capacity(b).max(least));
         self.ops.set(now, iops, credit(patience(iops, tolerance)));
-        self.bytes.set(now, bytes, credit(tolerance));
-        self.ops_peak.set(now, iops.and_then(|r| burst.map(|b| peak(r, b))), tolerance);
-        self.bytes_peak.set(now, bytes.and_then(|r| burst.map(|b| peak(r, b))), tolerance);
-        (self.has_ops, self.has_bytes, self.has_burst) = (iops.is_some(), bytes.is_some(), burst.is_some());
-        self.price = Price::of(iops, bytes);
+        self.has_more = bytes.is_some() || burst.is_some();
+        if self.has_more || self.rest.is_some() {
+            let rest = self.rest();
+            rest.bytes.set(now, bytes, credit(tolerance));
+            rest.ops_peak.set(now, iops.and_then(|r| burst.map(|b| peak(r, b))), tolerance);
+            rest.bytes_peak.set(now, bytes.and_then(|r| burst.map(|b| peak(r, b))), tolerance);
+        }
         self.bind();
     }
 
-    /// Starts to keep a trace.
-    pub fn start_trace(&mut self) {
-        self.trace.get_or_insert_default();
+    /// Lets so many requests be in flight beneath its node, or any number; counted are those taken on since an epoch.
+    pub fn set_depth(&mut self, depth_max: Option<u32>, since: u32) {
+        self.has_depth = depth_max.is_some();
+        let rest = self.rest();
+        (rest.depth_max, rest.flying, rest.since) = (depth_max.unwrap_or(u32::MAX), 0, since);
+        self.is_full = false;
+    }
+
+    /// What a request costs in the turns of those who wait here.
+    pub fn price(&self) -> Price {
+        Price::of(self.ops.rate(), self.rest.as_ref().and_then(|rest| rest.bytes.rate()))
     }
 
     /// Whether it keeps a trace.
     pub fn is_traced(&self) -> bool {
-        self.trace.is_some()
+        self.traced
     }
 
     /// A charge for this moment, and no later one, leaves no clock behind where it would be.
     pub fn latest(&self, now: Time) -> Time {
-        let clocks = [&self.ops, &self.ops_peak, &self.bytes, &self.bytes_peak];
-        let tolerance = clocks.into_iter().filter(|clock| clock.is_on()).map(Clock::tolerance).min();
+        let more = self.rest.iter().flat_map(|rest| [&rest.ops_peak, &rest.bytes, &rest.bytes_peak]);
+        let clocks = std::iter::once(&self.ops).chain(more);
+        let tolerance = clocks.filter(|clock| clock.is_on()).map(Clock::tolerance).min();
         self.until.max(now) + tolerance.unwrap_or(Span::MAX)
     }
 
     /// Whether any rate is set.
     pub fn has_rate(&self) -> bool {
-        self.has_ops || self.has_bytes
+        self.ops.is_on() || self.has_more
     }
 
     /// Whether children of its node take turns within a number of requests in flight.
+    #[inline]
     pub fn has_depth(&self) -> bool {
-        self.depth_max != u32::MAX
+        self.has_depth
     }
 
     /// Whether a request may pass now.
     #[inline]
     pub fn is_open(&self, now: Time) -> bool {
-        self.until <= now && self.flying < self.depth_max
+        self.until <= now && !self.is_full
+    }
+
+    /// A request in flight more (or less), if it was taken on since the epoch from which they are counted.
+    pub fn count_flying(&mut self, epoch: u32, change: i32) {
+        let rest = self.rest();
+        if epoch >= rest.since {
+            rest.flying = rest.flying.saturating_add_signed(change);
+        }
+        self.is_full = rest.flying >= rest.depth_max;
     }
 
     /// Whether anything passed since the last account.
     pub fn has_passed(&self) -> bool {
-        self.listed
+        self.rest.as_ref().is_some_and(|rest| rest.tally.ops + rest.in_bin.ops > 0)
+    }
+
+    /// An account was taken. False if nothing passed since the one before either: then what only a limit in use needs
+    /// is given back.
+    pub fn is_in_use(&mut self, now: Time) -> bool {
+        let Some(rest) = &mut self.rest else { return false };
+        rest.listed = rest.listed.saturating_sub(1);
+        if rest.listed > 0 {
+            return true;
+        }
+        let clocks = [&rest.bytes, &rest.ops_peak, &rest.bytes_peak];
+        if !self.has_depth && rest.timer_at == Time::MAX && clocks.iter().all(|clock| clock.is_blank(now)) {
+            self.rest = None;
+        }
+        false
+    }
+
+    /// Reads a word of each of its lines, so that they are near when they are needed.
+    #[inline]
+    pub fn fetch(&self) -> u64 {
+        self.until.as_nanos() ^ self.rest.as_ref().map_or(0, |rest| rest.bin)
     }
 
     /// Its slot is free: no timer of it is meant any more, nobody reports it.
     pub fn retire(&mut self) {
-        (self.timer_at, self.until) = (Time::MAX, Time::ZERO);
-        self.retired = true;
+        (self.rest, self.until, self.owner) = (None, Time::ZERO, NONE);
+        (self.has_more, self.is_full, self.has_depth) = (false, false, false);
     }
 
-    /// The node and object whose it is; no node if it is a group's or its slot is free.
-    pub fn node(&self) -> (u32, ObjectId) {
-        match self.owner {
-            Owner::Node(node, object) if !self.retired => (node, object),
-            _ => (NONE, ObjectId(NONE)),
+    /// When it is to be looked at again, if it is closed and no timer for then or before is set: now one is.
+    pub fn needs_timer(&mut self, now: Time) -> Option<Time> {
+        let until = self.until;
+        if until <= now || self.rest.as_ref().is_some_and(|rest| rest.timer_at <= until) {
+            return None;
+        }
+        self.rest().timer_at = until;
+        Some(until)
+    }
+
+    /// Whether the timer of that moment is meant; it is over now.
+    pub fn end_timer(&mut self, at: Time) -> bool {
+        match &mut self.rest {
+            Some(rest) if rest.timer_at == at => {
+                rest.timer_at = Time::MAX;
+                true
+            }
+            _ => false,
         }
     }
 
-    /// Whose it is.
-    pub fn entity(&self) -> Entity {
-        match self.owner {
-            Owner::Node(n, _) => Entity::Node(n),
-            Owner::Group(g, _) => Entity::Group(g),
+    /// Whose it is; nobody's if its slot is free.
+    pub fn entity(&self) -> Option<Entity> {
+        match Waiter::from_bits(self.owner) {
+            _ if self.owner == NONE => None,
+            Waiter::Node(n) | Waiter::Own(n) => Some(Entity::Node(n)),
+            Waiter::Group(g) => Some(Entity::Group(g)),
+        }
+    }
+
+    /// The kind of the clock that opens last.
+    #[inline]
+    pub fn binding(&self) -> LimitKind {
+        if self.has_more { self.binding_of_all() } else { LimitKind::Iops }
+    }
+
+    #[cold]
+    fn binding_of_all(&self) -> LimitKind {
+        let bytes = |rest: &Rest| rest.bytes.opens().max(rest.bytes_peak.opens());
+        let ops = |rest: &Rest| self.ops.opens().max(rest.ops_peak.opens());
+        match &self.rest {
+            Some(rest) if bytes(rest) > ops(rest) => LimitKind::Throughput,
+            _ => LimitKind::Iops,
         }
     }
 
     /// Charges the clocks for a request that goes at `now` or, by appointment, later.
     #[inline]
     pub fn reserve(&mut self, now: Time, bytes: u64) {
-        if self.has_ops {
-            self.ops.charge_one(now);
-        }
-        if self.has_bytes || self.has_burst {
+        self.ops.charge_one(now);
+        if self.has_more {
             self.charge_more(now, bytes);
         } else {
             self.until = self.ops.opens();
         }
     }
 
-    /// Counts a request that goes, in this bin of the traces. Tells whether it is the first since the account.
-    #[inline]
-    pub fn record(&mut self, bin: u64, bytes: u64) -> bool {
-        let first = bin != self.bin && self.turn_to(bin);
-        self.in_bin.add(bytes);
-        first
-    }
-
-    #[cold]
-    fn turn_to(&mut self, bin: u64) -> bool {
-        let (old, tally) = (self.bin, std::mem::take(&mut self.in_bin));
-        self.bin = bin;
-        if tally.ops > 0 {
-            self.tally.ops += tally.ops;
-            self.tally.bytes = self.tally.bytes.saturating_add(tally.bytes);
-            if let Some(trace) = &mut self.trace {
-                trace.record(Bin { at: old, tally });
-            }
-        }
-        !std::mem::replace(&mut self.listed, true)
-    }
-
     fn charge_more(&mut self, now: Time, bytes: u64) {
+        let rest = self.rest();
         if bytes > 0 {
-            self.bytes.charge(now, bytes);
-            self.bytes_peak.charge(now, bytes);
+            rest.bytes.charge(now, bytes);
+            rest.bytes_peak.charge(now, bytes);
         }
-        self.ops_peak.charge_one(now);
+        rest.ops_peak.charge_one(now);
         self.bind();
     }
 
-    /// What a request says that waited for this limit.
-    pub fn cause(&self) -> Cause {
-        match self.owner {
-            Owner::Node(_, object) => Cause::Ceiling(object, self.binding),
-            Owner::Group(_, group) => Cause::Shared(group.0, self.binding),
+    /// Counts a request that goes, in this bin of the traces. Tells whether it is the first in a while.
+    #[inline]
+    pub fn record(&mut self, bin: u64, bytes: u64) -> bool {
+        if let Some(rest) = &mut self.rest
+            && rest.bin == bin
+        {
+            rest.in_bin.add(bytes);
+            return false;
+        }
+        self.record_in_new(bin, bytes)
+    }
+
+    #[inline(never)]
+    fn record_in_new(&mut self, bin: u64, bytes: u64) -> bool {
+        self.end_bin();
+        let rest = self.rest();
+        rest.bin = bin;
+        rest.in_bin.add(bytes);
+        std::mem::replace(&mut rest.listed, 2) == 0
+    }
+
+    fn end_bin(&mut self) {
+        let traced = self.traced;
+        let Some(rest) = &mut self.rest else { return };
+        let old = Bin { at: rest.bin, tally: std::mem::take(&mut rest.in_bin) };
+        rest.bin = u64::MAX;
+        if old.tally.ops > 0 {
+            rest.tally.ops += old.tally.ops;
+            rest.tally.bytes = rest.tally.bytes.saturating_add(old.tally.bytes);
+            if traced {
+                rest.trace.record(old);
+            }
         }
     }
 
     /// What passed since the last call.
     pub fn take_passed(&mut self) -> Passed {
         // The bin of this moment comes to an end, and once more if more passes in it.
-        self.turn_to(u64::MAX);
-        self.listed = false;
-        let trace = self.trace.as_mut().map(|t| t.take()).unwrap_or_default();
-        Passed { tally: std::mem::take(&mut self.tally), trace }
+        self.end_bin();
+        match &mut self.rest {
+            Some(rest) => Passed { tally: std::mem::take(&mut rest.tally), trace: rest.trace.take() },
+            None => Passed::default(),
+        }
     }
 
     fn bind(&mut self) {
-        let mut ops = self.ops.opens();
-        let mut bytes = self.bytes.opens();
-        if self.has_burst {
-            ops = ops.max(self.ops_peak.opens());
-            bytes = bytes.max(self.bytes_peak.opens());
+        self.until = self.ops.opens();
+        if let Some(rest) = &self.rest {
+            let more = rest.ops_peak.opens().max(rest.bytes.opens()).max(rest.bytes_peak.opens());
+            self.until = self.until.max(more);
         }
-        self.binding = if bytes > ops { LimitKind::Throughput } else { LimitKind::Iops };
-        self.until = ops.max(bytes);
     }
 }
 
@@ -246,14 +354,14 @@ fn patience(iops: Option<u64>, tolerance: Span) -> Span {
     iops.map_or(tolerance, |rate| tolerance.max((Span::SECOND / rate.max(1)).saturating_sub(Span::from_nanos(1))))
 }
 
-/// A burst's credit as time at the base rate: S / rate, with S = rate × percent/100 × duration.
+/// A burst's credit as time at the base rate: S / rate, with S = rate × ppm / 10⁶ × duration.
 fn capacity(burst: Burst) -> Span {
-    let nanos = u128::from(burst.duration.as_nanos()) * u128::from(burst.percent) / 100;
+    let nanos = u128::from(burst.duration.as_nanos()) * u128::from(burst.ppm) / 1_000_000;
     Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
 }
 
 /// The rate at the peak of a burst.
 fn peak(rate: u64, burst: Burst) -> u64 {
-    let peak = u128::from(rate) * (100 + u128::from(burst.percent)) / 100;
+    let peak = u128::from(rate) * (1_000_000 + u128::from(burst.ppm)) / 1_000_000;
     u64::try_from(peak).unwrap_or(u64::MAX)
 }

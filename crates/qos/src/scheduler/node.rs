@@ -28,20 +28,26 @@ pub(crate) enum Place {
 pub(crate) struct Path {
     /// Something may hold requests back: a limit, a group, turns.
     pub has_policy: bool,
-    /// The first node that counts requests outstanding or in flight, for turns without a limit or for a floor.
-    pub counted_at: u32,
+    /// The first node that counts requests outstanding or in flight, for turns without a limit or for a floor: so many
+    /// levels up.
+    pub counted_above: u8,
+}
+
+impl Path {
+    /// Nobody counts.
+    pub const UNCOUNTED: u8 = u8::MAX;
 }
 
 impl Default for Path {
     fn default() -> Path {
-        Path { has_policy: false, counted_at: NONE }
+        Path { has_policy: false, counted_above: Path::UNCOUNTED }
     }
 }
 
 /// One object. An idle one costs this and its number in the index, nothing else: two cache lines, the first with what
-/// every request looks at.
+/// every request looks at, unless its object is in a shared group.
 #[derive(Debug)]
-#[repr(C, align(64))]
+#[repr(C, align(128))]
 pub(crate) struct Node {
     pub parent: u32,
     /// Slots, or [`NONE`].
@@ -56,16 +62,14 @@ pub(crate) struct Node {
     pub queued: u32,
     /// Requests addressed to it that have not ended.
     pub outstanding: u32,
-    /// What `path` was found at.
-    pub path_epoch: u32,
-    pub path: Path,
-    pub place: Place,
-    /// Removed; the slot is free when the last outstanding request has ended.
-    pub dead: bool,
-    /// Its own queue waits nowhere: the first request in it goes at an appointed time.
-    pub called: bool,
     /// Its turn at its parent's desk.
     pub seat: Seat,
+    pub place: Place,
+    /// Its own queue waits nowhere: the first request in it goes at an appointed time.
+    pub called: bool,
+    pub path: Path,
+    /// What `path` was found at.
+    pub path_epoch: u32,
     /// Its turn at its group's desk.
     pub group_seat: Seat,
     pub id: ObjectId,
@@ -77,6 +81,8 @@ pub(crate) struct Node {
     pub appointment: u32,
     /// How often it was in turn and sent away since its last appointment.
     pub misses: u8,
+    /// Removed; the slot is free when the last outstanding request has ended.
+    pub dead: bool,
 }
 
 impl Node {

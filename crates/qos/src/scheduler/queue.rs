@@ -29,20 +29,23 @@ impl Scheduler {
     pub(super) fn unlink(&mut self, job: u32) {
         let record = &self.jobs[job];
         let (leaf, prev, next) = (record.node, record.prev, record.next);
-        if prev == NONE {
-            self.nodes[leaf].head = next;
+        let node = &mut self.nodes[leaf];
+        node.queued -= 1;
+        self.queued -= 1;
+        if node.head == job {
+            // The usual case touches no other request.
+            node.head = next;
+            if next == NONE {
+                node.tail = NONE;
+                self.queue_emptied(leaf);
+            }
         } else {
             self.jobs[prev].next = next;
-        }
-        if next == NONE {
-            self.nodes[leaf].tail = prev;
-        } else {
-            self.jobs[next].prev = prev;
-        }
-        self.nodes[leaf].queued -= 1;
-        self.queued -= 1;
-        if self.nodes[leaf].head == NONE {
-            self.queue_emptied(leaf);
+            if next == NONE {
+                self.nodes[leaf].tail = prev;
+            } else {
+                self.jobs[next].prev = prev;
+            }
         }
     }
 

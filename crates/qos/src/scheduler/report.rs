@@ -4,6 +4,7 @@ use block::{Bytes, Cause, LimitKind};
 
 use super::Scheduler;
 use super::floor::Guarantee;
+use super::node::Entity;
 use crate::account::{FloorState, GateStatus, GroupAccount, ObjectAccount, Shortage};
 use crate::slab::NONE;
 
@@ -13,15 +14,8 @@ impl Scheduler {
     pub fn account(&mut self, out: &mut Vec<ObjectAccount>) {
         let metered = std::mem::take(&mut self.metered);
         self.metered = metered.into_iter().filter(|&meter| self.account_meter(meter, out)).collect();
-        for limit in std::mem::take(&mut self.passed) {
-            let (node, object) = self.limits[limit].node();
-            // One whose object has requests of its own was told above.
-            if node != NONE && self.limits[limit].has_passed() && self.nodes[node].limit == limit {
-                let passed = Some(self.limits[limit].take_passed());
-                let floor = self.account_floor(self.nodes[node].floor);
-                out.push(ObjectAccount { object, passed, floor, ..ObjectAccount::default() });
-            }
-        }
+        let passed = std::mem::take(&mut self.passed);
+        self.passed = passed.into_iter().filter(|&limit| self.account_limit(limit, out)).collect();
         for at in 0..self.floors.active.len() {
             let floor = self.floors.active[at];
             if self.guarantees[floor].account.since < self.now && self.guarantees[floor].node != NONE {
@@ -53,6 +47,20 @@ impl Scheduler {
         }
         out.push(account);
         true
+    }
+
+    /// One limit that something passed lately. False if nothing did for a whole interval.
+    fn account_limit(&mut self, limit: u32, out: &mut Vec<ObjectAccount>) -> bool {
+        let record = &mut self.limits[limit];
+        // One whose object has requests of its own was told with them, a group's is told with the groups.
+        if let Some(Entity::Node(node)) = record.entity()
+            && record.has_passed()
+        {
+            let (object, passed) = (self.nodes[node].id, Some(record.take_passed()));
+            let floor = self.account_floor(self.nodes[node].floor);
+            out.push(ObjectAccount { object, passed, floor, ..ObjectAccount::default() });
+        }
+        self.limits[limit].is_in_use(self.now)
     }
 
     /// How a floor fared since the last account.
@@ -104,18 +112,19 @@ fn per_mille(part: f64) -> u32 {
     (part * 1000.0).round() as u32
 }
 
-/// The kind that is further behind decides. 1 % below is met.
+/// Of operations and bytes the promise ends at the one reached first, so the kind that is nearer decides. 1 % below is met.
 fn fared(guarantee: &Guarantee, seconds: f64, phi: f64) -> FloorState {
     let (wanted, tally) = (guarantee.wanted(), &guarantee.account);
     let kinds = [
         (LimitKind::Iops, wanted.iops.map(|r| r.0), tally.served.ops),
         (LimitKind::Throughput, wanted.bytes.map(|r| r.0), tally.served.bytes),
     ];
-    let short = kinds
+    let part = |&(_, wanted, served): &(LimitKind, u64, f64)| served / wanted as f64;
+    let nearest = kinds
         .into_iter()
         .filter_map(|(kind, wanted, served)| Some((kind, wanted?, served as f64 / seconds.max(1e-9))))
-        .filter(|&(_, wanted, served)| served < 0.99 * wanted as f64)
-        .min_by(|a, b| (a.2 / a.1 as f64).total_cmp(&(b.2 / b.1 as f64)));
+        .max_by(|a, b| part(a).total_cmp(&part(b)));
+    let short = nearest.filter(|nearest| part(nearest) < 0.99);
     let asks = tally.idle.as_secs_f64() < 0.5 * seconds;
     match short {
         Some((kind, wanted, served)) if asks => {
@@ -130,7 +139,9 @@ fn shortage(guarantee: &Guarantee, served: f64, wanted: u64, phi: f64) -> Shorta
     let depth = second.outstanding / second.time.max(1e-9);
     // Little's law: rate × time each = requests outstanding; at the best time that was seen, or else at the present one.
     let least = if guarantee.best_service.is_finite() {
-        (wanted as f64 * guarantee.best_service).ceil()
+        // In operations, of the size that it asks for.
+        let operations = second.ops / second.time.max(1e-9) * wanted as f64 / served.max(1e-9);
+        (operations * guarantee.best_service).ceil()
     } else {
         (depth * wanted as f64 / served.max(1e-9)).ceil()
     };

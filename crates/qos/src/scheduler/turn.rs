@@ -105,6 +105,18 @@ impl Desk {
         tag.max(self.now.saturating_sub(slack))
     }
 
+    /// Charges a child, and puts it to its new place if it was first: whoever looks for the next in turn need not look
+    /// at those served before.
+    #[inline]
+    pub fn serve(&mut self, seat: &mut Seat, turn: Turn, seq: &mut u32) {
+        self.charge(seat, turn);
+        if self.heap.peek().is_some_and(|first| first.seq == seat.seq) {
+            *seq = seq.wrapping_add(1);
+            seat.seq = *seq;
+            self.heap.postpone(seat.tag, seat.seq);
+        }
+    }
+
     /// Charges a child for a request. By its turn, or by another way past this desk: its tag moves on. By a floor, ahead
     /// of its turn: its tag moves on up to a bound, and those whose turn it is are not passed over.
     #[inline]

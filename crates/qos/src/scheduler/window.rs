@@ -114,6 +114,8 @@ impl Window {
     const AIM: f64 = 1.015;
     /// Rounds at the bottom before the floor's own reasons are looked into.
     const PATIENCE: u32 = 6;
+    /// Fewer in flight than this do not fill a device that somebody promised floors on.
+    const FEW: f64 = 32.0;
     /// A level with so many completions can be compared with the next.
     const SAMPLES: f64 = 48.0;
 
@@ -209,6 +211,11 @@ impl Window {
     }
 
     fn start_climb(&mut self, round: &Round) -> Verdict {
+        if round.best_effort_max < 1.0 && round.in_flight < Window::FEW {
+            // Nobody else to climb with, and so few requests that the device is hardly full of them.
+            self.phase = Phase::Follow;
+            return Verdict::TooShallow;
+        }
         self.bottom = round.best_effort / round.in_flight.max(1e-9);
         self.phase = Phase::Climb { below: round.total, levels: 0 };
         self.step_up(round);

@@ -1,7 +1,7 @@
 //! What the gate says of its objects: counts that agree with what the device saw, and what held each one back.
 
-use block::{Cause, LimitKind, ObjectId, OpKind, Time};
-use qos::{GroupAccount, GroupId, ObjectAccount, Passed};
+use block::{BytesPerSecond, Cause, Iops, LimitKind, ObjectId, OpKind, Time};
+use qos::{Ceiling, Edit, Floor, FloorState, GroupAccount, GroupId, Limits, ObjectAccount, Passed, Shortage};
 
 use crate::bed::*;
 
@@ -135,14 +135,75 @@ fn an_idle_object_is_left_out() {
 fn a_fair_node_gives_turns_where_no_limit_binds() {
     // Without turns depth decides, 1 to 4; with them both get half of 80 000/s, and the deep one waits for its turn.
     let mut bed = Bed::new(Device::new(8, 100_000), vec![Client::new(1, 64), Client::new(2, 256)]);
-    bed.flat(1..3).edit(qos::Edit::SetFair { object: None, fair: true });
+    bed.flat(1..3).edit(Edit::SetFair { object: None, fair: true });
     bed.run(2 * SECOND);
     let counts = [0, 1].map(|c| bed.completed[c].iter().sum::<u64>());
     assert!(counts[0].abs_diff(counts[1]) <= counts[0] / 50, "{counts:?}");
     assert!(counts[0] + counts[1] >= 158_000, "{counts:?}");
     assert_eq!(accounts(&mut bed)[1].held_by, Cause::Turn);
     // Off again under load.
-    bed.edit(qos::Edit::SetFair { object: None, fair: false });
+    bed.edit(Edit::SetFair { object: None, fair: false });
     bed.run(3 * SECOND);
     assert!(bed.completed[1][2] > 3 * bed.completed[0][2], "{:?}", bed.completed);
+}
+
+/// How the only object's floor fared over the third second.
+fn fared(device: Device, client: Client, limits: Limits) -> FloorState {
+    let mut bed = Bed::new(device, vec![client]);
+    bed.flat(1..2).edit(Edit::SetLimits { object: ObjectId(1), limits });
+    bed.run(2 * SECOND);
+    accounts(&mut bed);
+    bed.run(3 * SECOND);
+    accounts(&mut bed)[0].floor
+}
+
+#[test]
+fn a_floor_of_both_kinds_is_met_by_the_one_reached_first() {
+    // 1 GiB/s and 1000/s: 4 KiB at depth 1 on 100 µs are 10 000/s, but 41 MB/s only.
+    let floor = Floor { iops: Some(Iops(1000)), bytes: Some(BytesPerSecond(1 << 30)) };
+    let limits = Limits { floor, ..Limits::default() };
+    assert_eq!(fared(Device::new(8, 100_000), Client::new(1, 1), limits), FloorState::Met);
+    // At 1 ms each it gets 1000 of 2000, half, and 4 of 1074 MB/s: short by the nearer.
+    let floor = Floor { iops: Some(Iops(2000)), ..floor };
+    let state = fared(Device::new(8, 1_000_000), Client::new(1, 1), Limits { floor, ..limits });
+    let why = Shortage::NeedsOutstanding(2);
+    assert_eq!(state, FloorState::Short { served: 1000, wanted: 2000, kind: LimitKind::Iops, why });
+}
+
+#[test]
+fn what_a_floor_in_bytes_needs_is_counted_in_its_own_requests() {
+    // 400 MB/s in 16 KiB are 24 414 a second; at 100 µs each 2.44 outstanding.
+    let floor = Floor { iops: None, bytes: Some(BytesPerSecond(400_000_000)) };
+    let limits = Limits { floor, ..Limits::default() };
+    let state = fared(Device::new(8, 100_000), Client::new(1, 1).sizes(&[16384]), limits);
+    let FloorState::Short { why, kind, .. } = state else { panic!("{state:?}") };
+    assert_eq!((why, kind), (Shortage::NeedsOutstanding(3), LimitKind::Throughput));
+}
+
+#[test]
+fn only_a_ceiling_that_is_lower_is_named_as_being_above() {
+    // A device of 20 000: floor and ceiling 40 000 on the object, which is overcommitted, not limited.
+    let both = Limits {
+        ceiling: Ceiling { iops: Some(Iops(40_000)), ..Ceiling::default() },
+        floor: Floor { iops: Some(Iops(40_000)), bytes: None },
+    };
+    let state = fared(Device::new(2, 100_000), Client::new(1, 64), both);
+    assert!(matches!(state, FloorState::Short { why: Shortage::Overcommitted { .. }, .. }), "{state:?}");
+    // The same floor under a ceiling of 4 KiB × 1000 a second.
+    let ceiling = Ceiling { bytes: Some(BytesPerSecond(4_096_000)), ..Ceiling::default() };
+    let state = fared(Device::new(2, 100_000), Client::new(1, 64), Limits { ceiling, ..both });
+    assert!(matches!(state, FloorState::Short { why: Shortage::CeilingAbove, .. }), "{state:?}");
+}
+
+#[test]
+fn floors_of_both_kinds_promise_their_operations_only() {
+    let both = Floor { iops: Some(Iops(1000)), bytes: Some(BytesPerSecond(1 << 30)) };
+    let alone = Floor { iops: None, bytes: Some(BytesPerSecond(1 << 20)) };
+    let mut bed = Bed::new(Device::new(8, 100_000), vec![Client::new(1, 1)]);
+    bed.flat(1..3);
+    for (object, floor) in [(1, both), (2, alone)] {
+        bed.edit(Edit::SetLimits { object: ObjectId(object), limits: Limits { floor, ..Limits::default() } });
+    }
+    let status = bed.gate.status();
+    assert_eq!((status.floors_iops, status.floors_bytes.0), (1000, 1 << 20));
 }

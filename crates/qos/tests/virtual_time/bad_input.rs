@@ -148,7 +148,7 @@ fn any_limits() -> impl Strategy<Value = Limits> {
         ceiling: Ceiling {
             iops: iops.map(Iops),
             bytes: bytes.map(BytesPerSecond),
-            burst: burst.map(|(percent, duration)| Burst { percent, duration: Span::from_nanos(duration) }),
+            burst: burst.map(|(percent, duration)| Burst::percent(percent, Span::from_nanos(duration))),
         },
         floor: Floor { iops: floor_iops.map(Iops), bytes: floor_bytes.map(BytesPerSecond) },
     })

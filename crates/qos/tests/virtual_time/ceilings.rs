@@ -74,11 +74,7 @@ fn a_full_credit_lasts_exactly_as_long_as_promised() {
     // 1 000/s with 50 % more for 2 s: capacity 1 000 operations, saved in 1 s of idleness... at 1 000/s. Idle from 0 to
     // 3 s, the credit is full; then 1 500/s for 2 s, then 1 000/s.
     let limits = Limits {
-        ceiling: Ceiling {
-            iops: Some(Iops(1_000)),
-            bytes: None,
-            burst: Some(Burst { percent: 50, duration: Span::from_secs(2) }),
-        },
+        ceiling: Ceiling { iops: Some(Iops(1_000)), bytes: None, burst: Some(Burst::percent(50, Span::from_secs(2))) },
         ..Limits::default()
     };
     let mut bed = Bed::new(Device::new(64, 20_000), vec![Client::new(1, 64).between(3 * SECOND, u64::MAX)]);

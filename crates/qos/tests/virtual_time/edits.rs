@@ -77,7 +77,7 @@ fn a_refused_edit_changes_nothing() {
         (add(3, Some(9)), no(9)),
         (limit(9, iops(5)), no(9)),
         (rate(0), EditError::Rate(0)),
-        (rate(1 << 41), EditError::Rate(1 << 41)),
+        (rate(1 << 43), EditError::Rate(1 << 43)),
         (group(1, iops(5)), EditError::GroupExists(GroupId(1))),
         (group(2, iops(0)), EditError::Rate(0)),
         (join(2, 7), EditError::NoGroup(GroupId(7))),

@@ -9,7 +9,7 @@ use crate::devices::{Bench, on_each, second};
 
 /// Half above the ceiling for five seconds: a credit of 2.5 s of the ceiling.
 fn half_for_five(mut limits: Limits) -> Limits {
-    limits.ceiling.burst = Some(Burst { percent: 50, duration: Span::from_secs(5) });
+    limits.ceiling.burst = Some(Burst::percent(50, Span::from_secs(5)));
     limits
 }
 

@@ -192,7 +192,8 @@ fn limits_hold(world: &World, recording: &Recording) {
 
 #[test]
 fn no_limit_is_broken_and_nobody_starves_whatever_is_edited() {
-    for_seeds(0..40, |seed| {
+    // 1036: a limit set while somebody beneath it was promised a moment.
+    for_seeds(1000..1040, |seed| {
         let world = World::random(seed, true);
         let recording = world.scene.run();
         limits_hold(&world, &recording);

@@ -1,0 +1,87 @@
+//! Requests that were promised a moment, and edits after that. Found by `cargo xtask soak qos`.
+
+use block::{
+    Bytes, BytesPerSecond, Completion, ObjectId, Op, Request, Span, Submitted, Target, Ticket, Time, Traits, Wakeup,
+};
+use qos::{Ceiling, Edit, Gate, GroupId, Limits, Settings};
+
+/// Completes everything at the next poll.
+#[derive(Default)]
+struct Null(Vec<Request>);
+
+impl Target for Null {
+    fn traits(&self) -> Traits {
+        Traits { size: Bytes::gib(1), align: 512, longest: 1 << 20, carries_data: false, read_only: false }
+    }
+    fn submit(&mut self, _now: Time, request: Request) -> Submitted {
+        self.0.push(request);
+        Submitted::Taken(Ticket(0))
+    }
+    fn poll(&mut self, now: Time, out: &mut Vec<Completion>) {
+        out.extend(self.0.drain(..).map(|request| Completion::of(&request, now, Ok(()))));
+    }
+    fn next_wakeup(&self) -> Wakeup {
+        if self.0.is_empty() { Wakeup::Idle } else { Wakeup::Now }
+    }
+    fn cancel(&mut self, _now: Time, _ticket: Ticket) {}
+}
+
+fn bytes(rate: u64) -> Limits {
+    Limits { ceiling: Ceiling { bytes: Some(BytesPerSecond(rate)), ..Ceiling::default() }, ..Limits::default() }
+}
+
+const VOLUME: ObjectId = ObjectId(1);
+const BESIDE: ObjectId = ObjectId(2);
+const MEMBER: ObjectId = ObjectId(3);
+const ELSEWHERE: ObjectId = ObjectId(4);
+
+fn gate() -> Gate<Null> {
+    let mut gate = Gate::new(Null::default(), Settings::default());
+    let group = GroupId(1);
+    for edit in [
+        Edit::AddObject { object: VOLUME, parent: None },
+        Edit::AddObject { object: BESIDE, parent: Some(VOLUME) },
+        Edit::AddObject { object: MEMBER, parent: Some(VOLUME) },
+        Edit::AddObject { object: ELSEWHERE, parent: None },
+        Edit::SetLimits { object: VOLUME, limits: bytes(1_000) },
+        Edit::AddGroup { group, limits: bytes(1_000) },
+        Edit::Join { object: MEMBER, group: Some(group) },
+        Edit::Join { object: ELSEWHERE, group: Some(group) },
+    ] {
+        gate.edit(Time::ZERO, &edit).unwrap();
+    }
+    gate
+}
+
+/// A volume and a group of 1 000 bytes a second each, used up by others, never open together: a member in both of them
+/// asks for 1 MiB, which takes 1 049 s, and is promised a moment that far ahead. Whenever all limits go, it goes within a
+/// second.
+#[test]
+fn a_moment_promised_under_limits_that_are_gone_does_not_hold() {
+    let step = Span::from_secs(37);
+    for steps in (20..600).step_by(5) {
+        let (mut gate, mut now, mut made, mut out) = (gate(), Time::ZERO, 0, Vec::new());
+        for at in 0..steps {
+            for (object, from) in [(BESIDE, 0), (ELSEWHERE, 14), (MEMBER, 16)] {
+                // Two outstanding each, from its step on: the group's clock runs half a request behind the volume's.
+                if at == from || at == from + 1 || at > from && at % 14 == 0 {
+                    let request =
+                        Request { tag: made, object, at: 0, len: 1 << 20, op: Op::Read, fua: false, due: now };
+                    assert!(matches!(gate.submit(now, request), Submitted::Taken(_)));
+                    made += 1;
+                }
+            }
+            gate.poll(now, &mut out);
+            now += step;
+        }
+        for object in [VOLUME, BESIDE, MEMBER, ELSEWHERE] {
+            gate.edit(now, &Edit::Join { object, group: None }).unwrap();
+            gate.edit(now, &Edit::SetLimits { object, limits: Limits::default() }).unwrap();
+        }
+        for _ in 0..100 {
+            now += Span::from_millis(10);
+            gate.poll(now, &mut out);
+        }
+        assert_eq!((gate.status().queued, out.len() as u64), (0, made), "limits gone after {steps} steps");
+    }
+}

@@ -1,0 +1,121 @@
+//! When each request of a fio run ended and how long it took, from fio's log of completion latencies.
+
+use super::super::fio::Load;
+use anyhow::{Context as _, Result, bail};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+/// A load being run, with a line in a log for every request.
+pub struct Running {
+    fio: Child,
+    log: std::path::PathBuf,
+}
+
+/// The command of [`Running::start`].
+pub fn command(load: &Load, uri: &str, seconds: u64, folder: &Path, name: &str, more: &[&str]) -> Command {
+    let mut command = load.command(uri, seconds, folder);
+    // Times on the clock on the wall, so that two runs at once can be laid beside each other.
+    command.arg(format!("--write_lat_log={name}")).arg("--log_unix_epoch=1").args(more);
+    command
+}
+
+impl Running {
+    /// Starts it; `name` tells its log from others in the folder.
+    ///
+    /// # Errors
+    /// fio cannot be started.
+    pub fn start(load: &Load, uri: &str, seconds: u64, folder: &Path, name: &str, more: &[&str]) -> Result<Running> {
+        let mut command = command(load, uri, seconds, folder, name, more);
+        let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        Ok(Running { fio: quiet.spawn().context("start fio")?, log: folder.join(format!("{name}_clat.1.log")) })
+    }
+
+    /// Waits for its end and reads what it wrote.
+    ///
+    /// # Errors
+    /// fio failed, or its log cannot be read.
+    pub fn finish(self) -> Result<Completions> {
+        let output = self.fio.wait_with_output()?;
+        if !output.status.success() {
+            bail!("fio: {}", String::from_utf8_lossy(&output.stderr).trim());
+        }
+        let text = std::fs::read_to_string(&self.log).with_context(|| self.log.display().to_string())?;
+        std::fs::remove_file(&self.log)?;
+        Completions::parse(&text)
+    }
+}
+
+/// Requests that ended.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Completions {
+    /// When, in milliseconds of the clock on the wall, and after how many nanoseconds; in the order of the log.
+    all: Vec<(u64, u64)>,
+}
+
+impl Completions {
+    /// Lines of `time in ms, latency in ns, direction, bytes, …`.
+    fn parse(text: &str) -> Result<Completions> {
+        let line = |line: &str| -> Option<(u64, u64)> {
+            let mut fields = line.split(',').map(str::trim);
+            Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
+        };
+        let all = text.lines().map(|l| line(l).with_context(|| format!("fio's log: {l:?}")));
+        Ok(Completions { all: all.collect::<Result<_>>()? })
+    }
+
+    /// From the first second in which both have requests to the last such: for each second, how many of each.
+    pub fn by_second(&self, other: &Completions) -> Vec<(u64, u64)> {
+        let span = |c: &Completions| Some((c.all.iter().map(|a| a.0).min()?, c.all.iter().map(|a| a.0).max()?));
+        let (Some(one), Some(two)) = (span(self), span(other)) else { return Vec::new() };
+        let (from, to) = (one.0.max(two.0), one.1.min(two.1));
+        let count = |c: &Completions, at: u64| c.all.iter().filter(|a| (at..at + 1000).contains(&a.0)).count() as u64;
+        let starts = (from..to.saturating_sub(999)).step_by(1000);
+        starts.map(|at| (count(self, at), count(other, at))).collect()
+    }
+
+    /// The most that ended in any second, moved by 10 ms, the first included.
+    pub fn worst_window(&self) -> u64 {
+        let first = self.all.iter().map(|a| a.0).min().unwrap_or(0);
+        let mut bins = Vec::new();
+        for (at, _) in &self.all {
+            let bin = ((at - first) / 10) as usize;
+            bins.resize(bins.len().max(bin + 1), 0u64);
+            bins[bin] += 1;
+        }
+        bins.windows(100.min(bins.len().max(1))).map(|window| window.iter().sum()).max().unwrap_or(0)
+    }
+
+    /// How many ended a second, over so many seconds.
+    pub fn mean(&self, seconds: u64) -> f64 {
+        self.all.len() as f64 / seconds as f64
+    }
+
+    /// The latency that so many percent stay below, in microseconds.
+    pub fn percentile(&self, percent: f64) -> f64 {
+        let mut took: Vec<u64> = self.all.iter().map(|a| a.1).collect();
+        took.sort_unstable();
+        let at = (took.len() as f64 * percent / 100.0) as usize;
+        took.get(at.min(took.len().saturating_sub(1))).map_or(0.0, |&ns| ns as f64 / 1e3)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_and_seconds_are_counted_from_the_log() {
+        // 100 requests at one moment, 900 over the second after it, one each 10 ms later on.
+        let burst = (0..100).map(|_| 5_000);
+        let rest = (0..900).map(|i| 5_001 + i);
+        let slow = (0..200).map(|i| 6_000 + 10 * i);
+        let text: String = burst.chain(rest).chain(slow).map(|at| format!("{at}, 50000, 0, 4096, 0, 0\n")).collect();
+        let completions = Completions::parse(&text).unwrap();
+        assert_eq!(completions.worst_window(), 1_000);
+        assert_eq!(completions.mean(3), 400.0);
+        assert_eq!(completions.percentile(99.0), 50.0);
+        assert_eq!(completions.by_second(&completions), [(1_000, 1_000), (100, 100)]);
+        assert!(Completions::parse("no log").is_err());
+        assert_eq!(Completions::default().worst_window(), 0);
+    }
+}

@@ -1,0 +1,146 @@
+//! A floor on the real server and this machine's disk: a client at depth 4 beside one at depth 128, and beside one that
+//! flushes after every write; each with the floor and without it.
+//!
+//! A second counts if the device itself completed at least the sum of the floors in it; with more than 5 % of the seconds
+//! left out, nothing can be said.
+
+use super::super::fio::Load;
+use super::super::median;
+use super::completions::{Completions, Running};
+use super::pool::Pool;
+use anyhow::Result;
+use std::path::Path;
+
+/// The victim's floor, in IOPS.
+const FLOOR: u64 = 5_000;
+/// The part of it that must be there in every second.
+const HELD: f64 = 0.99;
+/// Of all seconds at most so many may be left out.
+const LEFT_OUT_MOST: f64 = 0.05;
+
+const VICTIM: Load = Load { pattern: "randrw", block: "4k", depth: 4 };
+
+struct Neighbour {
+    name: &'static str,
+    load: Load,
+    more: &'static [&'static str],
+}
+
+const NEIGHBOURS: [Neighbour; 2] = [
+    Neighbour {
+        name: "beside depth 128, half writes",
+        load: Load { pattern: "randrw", block: "4k", depth: 128 },
+        more: &[],
+    },
+    Neighbour {
+        name: "beside depth 128, a flush after every write",
+        load: Load { pattern: "randwrite", block: "4k", depth: 128 },
+        more: &["--fsync=1"],
+    },
+];
+
+/// What the victim and its neighbour did in one run.
+struct Beside {
+    victim: Completions,
+    seconds: Vec<(u64, u64)>,
+}
+
+/// Runs them in turns and prints the table.
+///
+/// # Errors
+/// A program failed.
+pub fn run(seawall: &Path, folder: &Path, data: &Path, runs: u32, seconds: u64) -> Result<()> {
+    println!(
+        "\na floor of {FLOOR} IOPS for a client at depth 4 (half reads, half writes of 4 KiB), past the page cache"
+    );
+    println!("{runs} runs of {seconds} s each, with and without the floor in turns");
+    let pool = Pool::start(seawall, folder.join("floors"), "cache = \"direct\"\n", &["victim", "bully"], data)?;
+    let policy = format!("qos policy-group create floor -vserver svm01 -min-throughput {FLOOR}IOPS -is-shared false");
+    pool.order(&[&policy])?;
+    println!("  {}, {policy}", pool.line);
+    println!("\n  {:<46} {:>9} {:>9} {:>9} {:>9}", "", "IOPS", "p50 µs", "p99 µs", "total");
+    let alone = Running::start(&VICTIM, &pool.uri("victim"), seconds, folder, "victim", &[])?.finish()?;
+    println!(
+        "  {:<46} {:>9.0} {:>9.0} {:>9.0}",
+        "the victim alone",
+        alone.mean(seconds),
+        alone.percentile(50.0),
+        alone.percentile(99.0)
+    );
+    for neighbour in &NEIGHBOURS {
+        let (mut without, mut with) = (Vec::new(), Vec::new());
+        for _ in 0..runs {
+            set_floor(&pool, "none")?;
+            without.push(beside(&pool, neighbour, seconds, folder)?);
+            set_floor(&pool, "floor")?;
+            with.push(beside(&pool, neighbour, seconds, folder)?);
+        }
+        println!("{}", line(neighbour.name, "", &without, seconds));
+        println!("{}", line(neighbour.name, ", with the floor", &with, seconds));
+        println!("    {}", verdict(&with));
+    }
+    Ok(())
+}
+
+fn set_floor(pool: &Pool, group: &str) -> Result<()> {
+    pool.order(&[&format!("volume modify -vserver svm01 -volume victim -qos-policy-group {group}")])
+}
+
+fn beside(pool: &Pool, neighbour: &Neighbour, seconds: u64, folder: &Path) -> Result<Beside> {
+    let bully = Running::start(&neighbour.load, &pool.uri("bully"), seconds, folder, "bully", neighbour.more)?;
+    let victim = Running::start(&VICTIM, &pool.uri("victim"), seconds, folder, "victim", &[])?;
+    let (bully, victim) = (bully.finish()?, victim.finish()?);
+    // Floors hold from the second second on.
+    let seconds = victim.by_second(&bully).into_iter().skip(1).collect();
+    Ok(Beside { victim, seconds })
+}
+
+fn line(name: &str, with: &str, runs: &[Beside], seconds: u64) -> String {
+    let of = |figure: &dyn Fn(&Beside) -> f64| median(runs.iter().map(figure));
+    let total =
+        |run: &Beside| run.seconds.iter().map(|s| (s.0 + s.1) as f64).sum::<f64>() / run.seconds.len().max(1) as f64;
+    format!(
+        "  {:<46} {:>9.0} {:>9.0} {:>9.0} {:>9.0}",
+        if with.is_empty() { name.into() } else { format!("  {}", with.trim_start_matches(", ")) },
+        of(&|run| run.victim.mean(seconds)),
+        of(&|run| run.victim.percentile(50.0)),
+        of(&|run| run.victim.percentile(99.0)),
+        of(&total),
+    )
+}
+
+/// Whether the floor held in every second that counts.
+fn verdict(runs: &[Beside]) -> String {
+    let all: Vec<(u64, u64)> = runs.iter().flat_map(|run| run.seconds.iter().copied()).collect();
+    let counted: Vec<u64> = all.iter().filter(|s| s.0 + s.1 >= FLOOR).map(|s| s.0).collect();
+    let left_out: Vec<u64> = all.iter().map(|s| s.0 + s.1).filter(|&total| total < FLOOR).collect();
+    let short = counted.iter().filter(|&&got| (got as f64) < HELD * FLOOR as f64).count();
+    let worst = counted.iter().min().copied().unwrap_or(0);
+    let said = match () {
+        () if left_out.len() as f64 > LEFT_OUT_MOST * all.len() as f64 || counted.is_empty() => "cannot say",
+        () if short == 0 => "held",
+        () => "missed",
+    };
+    format!(
+        "floor {said}: worst second {worst} ({:.1} %), short in {short} of {} seconds; left out {} in which the device did {left_out:?}",
+        worst as f64 * 100.0 / FLOOR as f64,
+        counted.len(),
+        left_out.len(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_in_which_the_device_did_less_than_the_floors_are_left_out() {
+        let run = |seconds: &[(u64, u64)]| [Beside { victim: Completions::default(), seconds: seconds.to_vec() }];
+        let good = vec![(5_000, 50_000); 40];
+        assert!(verdict(&run(&good)).starts_with("floor held"));
+        assert!(verdict(&run(&[good.clone(), vec![(4_949, 50_000)]].concat())).starts_with("floor missed"));
+        assert!(verdict(&run(&[good.clone(), vec![(1_000, 1_000)]].concat())).starts_with("floor held"));
+        assert!(verdict(&run(&[good, vec![(1_000, 1_000); 5]].concat())).starts_with("floor cannot say"));
+        assert!(verdict(&[]).starts_with("floor cannot say"));
+    }
+}
