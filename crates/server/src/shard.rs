@@ -110,13 +110,13 @@ impl Shard {
     ///
     /// # Errors
     /// The addresses cannot be listened on, or the ring cannot be opened.
-    pub fn start(listen: &[Listen], limits: ServerLimits, settings: IoSettings) -> Result<Shard, StartError> {
+    pub fn start(listen: &[Listen], limits: ServerLimits, mut settings: IoSettings) -> Result<Shard, StartError> {
         let listeners = listen.iter().map(Listen::open).collect::<Result<Vec<_>, _>>()?;
         let listening = listeners.iter().map(|listener| listener.address.clone()).collect();
         let limits = limits.within(&settings, listeners.len());
         let longest = limits.longest();
         // What the maps need for themselves is not the clients'.
-        let settings = IoSettings { slab: Bytes(settings.slab.0 + MappedVolumes::MEMORY.0), ..settings };
+        settings.slab.0 += MappedVolumes::MEMORY.0;
         let (orders, inbox) = channel();
         let (made, is_made) = sync_channel(1);
         let body = move || match Io::open(&settings) {
