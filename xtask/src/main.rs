@@ -33,7 +33,7 @@ enum Command {
     /// Measure a release build beside the programs that people use today
     #[command(subcommand)]
     Bench(bench::Bench),
-    /// Drive the fuzz targets for a while
+    /// Run for long what the tests run briefly
     #[command(subcommand)]
     Soak(soak::Soak),
 }

@@ -1,4 +1,5 @@
-//! `cargo xtask soak`: the fuzz targets driven for a while by a seeded generator, with the compiler that builds the rest.
+//! `cargo xtask soak`: for long what the tests do briefly. The fuzz targets driven by a seeded generator, with the compiler
+//! that builds the rest; the store's power losses, seed after seed.
 
 use crate::root;
 use anyhow::{Context as _, Result};
@@ -11,6 +12,8 @@ use std::process::{Command, Stdio};
 pub enum Soak {
     /// Histories of the scheduler and of the registry (`fuzz/qos`)
     Qos(Qos),
+    /// Power losses of the store's maps in simulation (`crates/map/tests/crash`); a seed is four of them
+    Crash(Crash),
 }
 
 /// The options of `soak qos`.
@@ -24,20 +27,48 @@ pub struct Qos {
     seed: u64,
 }
 
+/// The options of `soak crash`.
+#[derive(clap::Args)]
+pub struct Crash {
+    /// How many seeds
+    #[arg(long, default_value_t = 10_000)]
+    seeds: u64,
+    /// The first of them
+    #[arg(long, default_value_t = 0)]
+    first: u64,
+}
+
 impl Soak {
     /// Runs it at the lowest priority. False if something was found: the line that repeats it was printed.
     ///
     /// # Errors
     /// It cannot be built or started.
     pub fn run(&self) -> Result<bool> {
-        let Soak::Qos(qos) = self;
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
         let mut command = Command::new("nice");
-        command.args(["-n", "19"]).arg(cargo).args(["run", "--quiet", "--release", "--bin", "soak"]);
-        command.arg("--manifest-path").arg(root().join("fuzz/qos/Cargo.toml")).arg("--target-dir");
-        command.arg(target.join("fuzz")).arg("--").arg((qos.minutes * 60).to_string()).arg(qos.seed.to_string());
+        command.args(["-n", "19"]).arg(cargo);
+        match self {
+            Soak::Qos(qos) => qos.complete(&mut command),
+            Soak::Crash(crash) => crash.complete(&mut command),
+        }
         let status = command.stdin(Stdio::null()).status().context("run the soak")?;
         Ok(status.success())
+    }
+}
+
+impl Qos {
+    fn complete(&self, command: &mut Command) {
+        let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
+        command.args(["run", "--quiet", "--release", "--bin", "soak"]);
+        command.arg("--manifest-path").arg(root().join("fuzz/qos/Cargo.toml")).arg("--target-dir");
+        command.arg(target.join("fuzz")).arg("--").arg((self.minutes * 60).to_string()).arg(self.seed.to_string());
+    }
+}
+
+impl Crash {
+    fn complete(&self, command: &mut Command) {
+        command.args(["test", "--release", "--package", "map", "--test", "crash", "--", "--nocapture"]);
+        command.env("SEAWALL_CRASH_SEEDS", self.seeds.to_string()).env("SEAWALL_CRASH_FIRST", self.first.to_string());
+        command.current_dir(root());
     }
 }

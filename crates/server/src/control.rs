@@ -7,11 +7,12 @@ use crate::monitor::Monitor;
 use crate::persist::{UnreadablePolicy, records_of, rows_of};
 use crate::shard::{Account, Order, Shard, ShardGone};
 use block::ObjectId;
-use qos::{GroupId, Refusal, Registry, RegistrySettings};
+use map::What;
+use qos::{GroupId, Object, Refusal, Registry, RegistrySettings};
 use stats::LimitsInForce;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use store::{Contents, DataFile, Pool, StoreError};
+use store::{Contents, DataFile, MappedPool, Pool, StoreError};
 use uring::Clock;
 
 /// Why a command was not done, or not all of it.
@@ -44,6 +45,8 @@ pub struct Control {
     shard: Shard,
     monitor: Arc<Monitor>,
     clock: Clock,
+    /// The LUNs are in maps, whose I/O is aligned to so many bytes.
+    maps_align: Option<u32>,
 }
 
 impl Control {
@@ -51,20 +54,63 @@ impl Control {
     ///
     /// # Errors
     /// The catalogue breaks a rule, or a data file cannot be opened.
-    pub fn open(pool: Pool, shard: Shard, settings: RegistrySettings) -> Result<Control, ControlError> {
+    pub fn open(mut pool: Pool, shard: Shard, settings: RegistrySettings) -> Result<Control, ControlError> {
+        let maps = pool.take_maps();
         let contents = pool.catalogue.contents();
-        let used = used_by(contents, &|leaf| pool.used(leaf).unwrap_or(0));
+        let used = used_by(contents, &|leaf| match &maps {
+            None => pool.used(leaf).unwrap_or(0),
+            Some(maps) => maps.core().tree(leaf).map_or(0, |(_, used)| used),
+        });
         let records = records_of(contents, |row| used.get(&row.id).copied().unwrap_or(0))?;
         let (registry, change) = Registry::restore(settings.clone(), &records)?;
         let mut administration = Administration::new(settings);
         administration.registry = registry;
-        let control = Control { pool, administration, shard, monitor: Arc::default(), clock: Clock::new() };
+        let maps_align = maps.as_ref().map(MappedPool::align);
+        let monitor = Arc::default();
+        let control = Control { pool, administration, shard, monitor, clock: Clock::new(), maps_align };
+        if let Some(maps) = maps {
+            control.serve_maps(maps)?;
+        }
         control.shard.order(Order::Edit(change.edits))?;
         for object in control.administration.registry.objects().filter(|object| object.kind().is_leaf()) {
-            let data = control.pool.open_data_file(object.id().0)?;
-            control.serve(object.id(), object.size().allocated.0, data)?;
+            control.serve(object.id(), object.size().allocated.0, control.data_of(object.id())?)?;
         }
         Ok(control)
+    }
+
+    /// Gives the shard the maps and takes trees out that the catalogue does not know: a server died between the two.
+    fn serve_maps(&self, maps: MappedPool) -> Result<(), ControlError> {
+        let known = &self.pool.catalogue.contents().objects;
+        let trees = maps.core().trees();
+        self.shard.order(Order::Maps(Box::new(maps)))?;
+        for (tree, _) in trees.into_iter().filter(|(tree, _)| !known.contains_key(tree)) {
+            self.change(ObjectId(tree), What::Delete)?;
+        }
+        Ok(())
+    }
+
+    /// Changes a tree of the maps, durably.
+    fn change(&self, lun: ObjectId, what: What) -> Result<(), ControlError> {
+        Ok(self.shard.administer(lun, what)?.map_err(StoreError::from)?)
+    }
+
+    /// A LUN's or file's data file, if the pool has one for each.
+    fn data_of(&self, lun: ObjectId) -> Result<Option<DataFile>, StoreError> {
+        match self.maps_align {
+            Some(_) => Ok(None),
+            None => self.pool.open_data_file(lun.0).map(Some),
+        }
+    }
+
+    /// Bytes that each LUN and file takes now.
+    fn used(&self) -> Result<HashMap<ObjectId, u64>, ShardGone> {
+        let leaves = self.administration.registry.objects().filter(|object| object.kind().is_leaf());
+        let leaves: Vec<ObjectId> = leaves.map(Object::id).collect();
+        let used = match self.maps_align {
+            Some(_) => self.shard.used(leaves.clone())?,
+            None => leaves.iter().map(|leaf| self.pool.used(leaf.0).unwrap_or(0)).collect(),
+        };
+        Ok(leaves.into_iter().zip(used).collect())
     }
 
     /// Runs one line and returns its answer, ready to print.
@@ -95,8 +141,8 @@ impl Control {
     /// # Errors
     /// The shard is gone.
     pub fn follow_sizes(&mut self) -> Result<(), ShardGone> {
-        let pool = &self.pool;
-        let used = |leaf: ObjectId| pool.used(leaf.0).unwrap_or(0);
+        let all_used = self.used()?;
+        let used = |leaf: ObjectId| all_used.get(&leaf).copied().unwrap_or(0);
         match self.administration.follow_sizes(self.clock.now(), &used) {
             edits if edits.is_empty() => Ok(()),
             edits => self.shard.order(Order::Edit(edits)),
@@ -129,8 +175,8 @@ impl Control {
     }
 
     fn done(&mut self, line: &str) -> Result<String, ControlError> {
-        let pool = &self.pool;
-        let used = |leaf: ObjectId| pool.used(leaf.0).unwrap_or(0);
+        let all_used = self.used()?;
+        let used = |leaf: ObjectId| all_used.get(&leaf).copied().unwrap_or(0);
         self.administration.sample = self.monitor.latest();
         let before = self.administration.clone();
         let Outcome { answer, edits, effects } = self.administration.execute(line, self.clock.now(), &used)?;
@@ -138,7 +184,7 @@ impl Control {
             Ok(made) => made,
             Err(error) => {
                 self.administration = before;
-                return Err(error.into());
+                return Err(error);
             }
         };
         // From here on it is so, whatever becomes of what follows.
@@ -148,7 +194,7 @@ impl Control {
 
     /// Has the pool hold what the registry says, or leaves it as it was. Returns the new objects' data files, in the order of
     /// their effects.
-    fn make_durable(&mut self, effects: &[Effect]) -> Result<Vec<DataFile>, StoreError> {
+    fn make_durable(&mut self, effects: &[Effect]) -> Result<Vec<Option<DataFile>>, ControlError> {
         let mut made = Vec::new();
         for (index, effect) in effects.iter().enumerate() {
             if let Err(error) = self.prepare(effect, &mut made) {
@@ -160,34 +206,52 @@ impl Control {
         if kept.is_err() {
             self.undo(effects);
         }
-        kept.map(|()| made)
+        Ok(kept.map(|()| made)?)
     }
 
     /// Does what must be there before the catalogue names it; nothing is left when it fails.
-    fn prepare(&self, effect: &Effect, made: &mut Vec<DataFile>) -> Result<(), StoreError> {
-        match *effect {
-            Effect::Make { object, size } => {
+    fn prepare(&self, effect: &Effect, made: &mut Vec<Option<DataFile>>) -> Result<(), ControlError> {
+        match (*effect, self.maps_align) {
+            (Effect::Make { object, size }, Some(_)) => {
+                self.change(object, What::Create { size })?;
+                made.push(None);
+            }
+            (Effect::Make { object, size }, None) => {
                 self.pool.make_data_file(object.0, size)?;
                 let opened = self.pool.open_data_file(object.0);
-                made.push(opened.inspect_err(|_| self.undo(std::slice::from_ref(effect)))?);
-                Ok(())
+                made.push(Some(opened.inspect_err(|_| self.undo(std::slice::from_ref(effect)))?));
             }
-            Effect::Grow { object, size } => self.pool.grow_data_file(object.0, size),
-            Effect::Remove { .. } => Ok(()),
+            (Effect::Grow { object, size }, Some(_)) => self.change(object, What::Resize { size })?,
+            (Effect::Grow { object, size }, None) => self.pool.grow_data_file(object.0, size)?,
+            (Effect::Remove { .. }, _) => {}
         }
+        Ok(())
     }
 
-    /// A data file that grew stays so: its object's size is what the catalogue says.
+    /// What grew stays so: its object's size is what the catalogue says.
     fn undo(&self, effects: &[Effect]) {
         for effect in effects {
             if let Effect::Make { object, .. } = *effect {
-                let _ = self.pool.remove_data_file(object.0);
+                let _ = self.remove(object);
             }
+        }
+    }
+
+    /// Removes what a LUN or file holds.
+    fn remove(&self, object: ObjectId) -> Result<(), ControlError> {
+        match self.maps_align {
+            Some(_) => self.change(object, What::Delete),
+            None => Ok(self.pool.remove_data_file(object.0)?),
         }
     }
 
     /// Does what follows once the catalogue has it. All of it is tried; the first failure is told.
-    fn carry_out(&self, effects: &[Effect], edits: Vec<qos::Edit>, made: Vec<DataFile>) -> Result<(), ControlError> {
+    fn carry_out(
+        &self,
+        effects: &[Effect],
+        edits: Vec<qos::Edit>,
+        made: Vec<Option<DataFile>>,
+    ) -> Result<(), ControlError> {
         let mut made = made.into_iter();
         // The shard stops serving an object before the scheduler forgets it, and the other way round for a new one.
         for effect in effects {
@@ -199,16 +263,17 @@ impl Control {
         let follow = |effect: &Effect| match *effect {
             Effect::Make { object, size } => made.next().map_or(Ok(()), |data| self.serve(object, size, data)),
             Effect::Grow { object, size } => Ok(self.shard.order(Order::Resize { object, size })?),
-            Effect::Remove { object } => Ok(self.pool.remove_data_file(object.0)?),
+            Effect::Remove { object } => self.remove(object),
         };
         effects.iter().map(follow).fold(Ok(()), Result::and)
     }
 
     /// Has the shard offer a LUN or file.
-    fn serve(&self, object: ObjectId, size: u64, data: DataFile) -> Result<(), ControlError> {
+    fn serve(&self, object: ObjectId, size: u64, data: Option<DataFile>) -> Result<(), ControlError> {
         let path = self.path_of(object).unwrap_or_default();
         let (svm, path) = path.split_once(':').unwrap_or_default();
-        let (align, longest) = (data.align, self.shard.longest());
+        let align = data.as_ref().map(|data| data.align).or(self.maps_align).unwrap_or(1);
+        let longest = self.shard.longest();
         let export = Export { object, svm: svm.into(), path: path.into(), size, align, longest };
         self.shard.order(Order::Open { export, data })?;
         Ok(())

@@ -15,11 +15,12 @@ use crate::limits::ServerLimits;
 use crate::listen::Listener;
 use crate::session::{Around, Session, Wait, of_token};
 use crate::shard::{Account, Order, trace_of};
-use block::{Bytes, Completion, Driver, Span, Target, Time, Wakeup};
+use block::{Bytes, Completion, Driver, ObjectId, Span, Target, Time, Wakeup};
 use qos::Gate;
+use std::collections::HashMap;
 use std::os::fd::OwnedFd;
-use std::sync::mpsc::{Receiver, TryRecvError};
-use store::{Volumes, VolumesSettings};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError};
+use store::{MappedVolumes, Served, Volumes, VolumesSettings};
 use uring::{Done, Failure, FileId, Io, Job, Port};
 
 /// How long a stopping shard waits for clients to take their answers.
@@ -35,7 +36,7 @@ const LISTENER: u64 = 1 << 63;
 pub(crate) struct Owner {
     io: Io,
     port: Port,
-    gate: Gate<Volumes>,
+    gate: Gate<Served>,
     exports: Exports,
     accounts: Accounts,
     limits: ServerLimits,
@@ -62,6 +63,9 @@ pub(crate) struct Owner {
     completions: Vec<Completion>,
     touched: Vec<u32>,
     scratch: Vec<u8>,
+    /// Who waits for a change of the maps, by its number.
+    administered: HashMap<u64, Sender<Result<(), map::Refusal>>>,
+    answers: Vec<map::Ended>,
 }
 
 struct Accepting {
@@ -74,7 +78,7 @@ struct Accepting {
 impl Owner {
     pub(crate) fn new(io: Io, listeners: Vec<Listener>, limits: ServerLimits, orders: Receiver<Order>) -> Owner {
         let port = io.port();
-        let volumes = Volumes::new(&io, VolumesSettings::default());
+        let volumes = Served::Files(Box::new(Volumes::new(&io, VolumesSettings::default())));
         let settings = qos::Settings::default();
         let accepting =
             |mut listener: Listener| Accepting { socket: io.register(listener.take_socket()), listener, armed: false };
@@ -103,6 +107,8 @@ impl Owner {
             completions: Vec::new(),
             touched: Vec::new(),
             scratch: Vec::new(),
+            administered: HashMap::new(),
+            answers: Vec::new(),
         }
     }
 
@@ -115,6 +121,7 @@ impl Owner {
             self.move_requests(now);
             self.look_at_deadlines(now);
             if self.is_over(now) {
+                self.settle(now);
                 return;
             }
             now = self.turn(now);
@@ -174,6 +181,19 @@ impl Owner {
                     }
                 }
             }
+            Order::Maps(pool) => match MappedVolumes::new(&self.io, *pool, VolumesSettings::default()) {
+                Ok(volumes) => *self.gate.inner_mut() = Served::Maps(Box::new(volumes)),
+                // The slab was made large enough; without maps every LUN of theirs is gone to clients.
+                Err(_) => tracing::error!("no memory for the maps' own buffers"),
+            },
+            Order::Administer { object, what, answer } => match self.gate.inner_mut().administer(object, what) {
+                Some(number) => drop(self.administered.insert(number, answer)),
+                None => tracing::error!(?what, "a pool without maps was asked to change one"),
+            },
+            Order::Used { objects, answer } => {
+                let used = |object: &ObjectId| self.gate.inner().used(*object).unwrap_or(0);
+                let _ = answer.send(objects.iter().map(used).collect());
+            }
             Order::Open { export, data } => {
                 self.gate.inner_mut().open(now, export.object, data, export.size);
                 self.exports.add(export);
@@ -216,7 +236,7 @@ impl Owner {
             turns: std::mem::take(&mut self.turns),
             connections: self.connections(),
             claimed: Bytes(self.claims.claimed()),
-            buffers: self.io.outstanding(),
+            buffers: self.io.outstanding() - self.gate.inner().own_buffers(),
             now,
         }
     }
@@ -267,6 +287,33 @@ impl Owner {
         // What the sessions just asked goes on its way before the ring waits.
         if self.gate.next_wakeup() == Wakeup::Now {
             self.gate.poll(now, &mut self.completions);
+        }
+        self.tell_administration();
+    }
+
+    fn tell_administration(&mut self) {
+        self.gate.inner_mut().take_answers(&mut self.answers);
+        for ended in self.answers.drain(..) {
+            if let Some(answer) = self.administered.remove(&ended.id) {
+                let _ = answer.send(ended.result);
+            }
+        }
+    }
+
+    /// Brings what clients wrote and did not flush to the disk, and the maps' tables up to date.
+    fn settle(&mut self, mut now: Time) {
+        let until = now + DRAIN_TIME;
+        let Some(number) = self.gate.inner_mut().administer(ObjectId(0), map::What::Checkpoint) else { return };
+        while now < until {
+            self.gate.inner_mut().poll(now, &mut self.completions);
+            self.gate.inner_mut().take_answers(&mut self.answers);
+            if self.answers.iter().any(|ended| ended.id == number) {
+                return;
+            }
+            now = self.io.turn(Some(until));
+            // Nobody is left to hear of anything else.
+            self.port.reap(&mut self.done);
+            self.done.clear();
         }
     }
 

@@ -6,11 +6,12 @@ use crate::limits::ServerLimits;
 use crate::listen::{Listen, ListenError};
 use crate::owner::Owner;
 use block::{Bytes, ObjectId, Span, Time};
+use map::What;
 use qos::{Edit, GateStatus, GroupId, Passed};
 use stats::DispatchTrace;
 use std::sync::mpsc::{Sender, channel, sync_channel};
 use std::thread::JoinHandle;
-use store::DataFile;
+use store::{DataFile, MappedPool, MappedVolumes};
 use uring::{Backend, Io, IoSettings, Waker};
 
 /// Why the shard could not start.
@@ -68,9 +69,31 @@ pub struct Account {
 /// What the control asks of the shard.
 pub(crate) enum Order {
     Edit(Vec<Edit>),
-    Open { export: Export, data: DataFile },
-    Resize { object: ObjectId, size: u64 },
-    Close { object: ObjectId },
+    /// The pool's LUNs are in maps.
+    Maps(Box<MappedPool>),
+    /// `data`: the LUN's file, if the pool has one for each.
+    Open {
+        export: Export,
+        data: Option<DataFile>,
+    },
+    /// Change a tree of the maps; the answer comes when it is durable.
+    Administer {
+        object: ObjectId,
+        what: What,
+        answer: Sender<Result<(), map::Refusal>>,
+    },
+    /// Bytes that objects take in the maps.
+    Used {
+        objects: Vec<ObjectId>,
+        answer: Sender<Vec<u64>>,
+    },
+    Resize {
+        object: ObjectId,
+        size: u64,
+    },
+    Close {
+        object: ObjectId,
+    },
     Account(Sender<Account>),
 }
 
@@ -89,11 +112,13 @@ impl Shard {
     ///
     /// # Errors
     /// The addresses cannot be listened on, or the ring cannot be opened.
-    pub fn start(listen: &[Listen], limits: ServerLimits, settings: IoSettings) -> Result<Shard, StartError> {
+    pub fn start(listen: &[Listen], limits: ServerLimits, mut settings: IoSettings) -> Result<Shard, StartError> {
         let listeners = listen.iter().map(Listen::open).collect::<Result<Vec<_>, _>>()?;
         let listening = listeners.iter().map(|listener| listener.address.clone()).collect();
         let limits = limits.within(&settings, listeners.len());
         let longest = limits.longest();
+        // What the maps need for themselves is not the clients'.
+        settings.slab.0 += MappedVolumes::MEMORY.0;
         let (orders, inbox) = channel();
         let (made, is_made) = sync_channel(1);
         let body = move || match Io::open(&settings) {
@@ -132,6 +157,20 @@ impl Shard {
     pub fn account(&self) -> Result<Account, ShardGone> {
         let (sender, receiver) = channel();
         self.order(Order::Account(sender))?;
+        receiver.recv().map_err(|_| ShardGone)
+    }
+
+    /// Changes a tree of the maps, durably.
+    pub(crate) fn administer(&self, object: ObjectId, what: What) -> Result<Result<(), map::Refusal>, ShardGone> {
+        let (answer, receiver) = channel();
+        self.order(Order::Administer { object, what, answer })?;
+        receiver.recv().map_err(|_| ShardGone)
+    }
+
+    /// Bytes that each of the objects takes in the maps.
+    pub(crate) fn used(&self, objects: Vec<ObjectId>) -> Result<Vec<u64>, ShardGone> {
+        let (answer, receiver) = channel();
+        self.order(Order::Used { objects, answer })?;
         receiver.recv().map_err(|_| ShardGone)
     }
 

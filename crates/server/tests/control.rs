@@ -142,7 +142,7 @@ fn what_was_answered_is_there_after_a_restart() {
 
 #[test]
 fn a_command_that_fails_half_way_changes_nothing() {
-    let mut server = Server::start(BACKENDS[0], limits());
+    let mut server = Server::start_with_files(limits());
     let before = server.control.execute("lun show").unwrap();
     // No file can be made where the data folder was.
     let data = server.dir.path().join("pool/data");
@@ -157,8 +157,47 @@ fn a_command_that_fails_half_way_changes_nothing() {
 }
 
 #[test]
-fn what_fails_after_a_change_is_told_and_the_change_stays() {
+fn what_the_maps_refuse_changes_nothing() {
     let mut server = Server::start(BACKENDS[0], limits());
+    server.control.execute("volume create -volume vast -size 300TB").unwrap();
+    let before = server.control.execute("lun show").unwrap();
+    let error = server.control.execute("lun create -path /vol/vast/l2 -size 200TB").unwrap_err().to_string();
+    assert!(error.contains("up to 128 TiB"), "{error}");
+    assert_eq!(server.control.execute("lun show").unwrap(), before);
+    server.control.execute("lun create -path /vol/vast/l2 -size 100TB").unwrap();
+    assert_eq!(Client::connect(&server.socket, nbd::Wishes::plain("/vol/vast/l2")).read(90 << 40, 1), Ok(vec![0]));
+}
+
+#[test]
+fn space_is_told_exactly_and_comes_back() {
+    let mut server = Server::start(BACKENDS[0], limits());
+    let mut client = server.connect();
+    client.write(0, &[1; 4096]).unwrap();
+    client.write(1 << 20, &[1; 4096]).unwrap();
+    // Two blocks of 64 KiB: 131 072 bytes.
+    let used = |server: &mut Server| server.control.execute("volume show -volume vol1 -fields used").unwrap();
+    assert!(used(&mut server).contains("131.1KB"), "{}", used(&mut server));
+    drop(client);
+    server.control.execute(&format!("lun delete -path {LUN}")).unwrap();
+    assert!(used(&mut server).contains("0B"), "{}", used(&mut server));
+}
+
+#[test]
+fn a_server_that_stops_keeps_what_nobody_flushed() {
+    let server = Server::start(BACKENDS[0], limits());
+    server.connect().write(8192, b"kept").unwrap();
+    let Server { control, socket, dir } = server;
+    drop(control);
+    let report = store::check_maps(&dir.path().join("pool")).unwrap();
+    assert_eq!((report.damages, report.used), (vec![], 64 << 10));
+    let pool = Pool::open(&dir.path().join("pool")).unwrap();
+    let _control = open(pool, &socket, limits(), settings(BACKENDS[0], &limits()));
+    assert_eq!(Client::connect(&socket, nbd::Wishes::plain(LUN)).read(8192, 4).unwrap(), b"kept");
+}
+
+#[test]
+fn what_fails_after_a_change_is_told_and_the_change_stays() {
+    let mut server = Server::start_with_files(limits());
     server.control.execute("lun create -path /vol/vol1/l2 -size 1MB").unwrap();
     // The file of the LUN to be deleted turned into a folder with something in it, which cannot be removed as a file.
     let data = server.dir.path().join("pool/data");

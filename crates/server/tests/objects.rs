@@ -50,7 +50,9 @@ fn in_force(control: &Control, path: &str) -> LimitsInForce {
 /// What is under LUNs and files in qtrees and folders is apart, and there after a restart.
 #[test]
 fn every_lun_and_file_is_an_export_of_its_own() {
-    let server = server();
+    // In files, so that what is gone can be seen to be gone.
+    let mut server = Server::start_with_files(limits());
+    run(&mut server.control, &OBJECTS);
     for (number, export) in EXPORTS.iter().enumerate() {
         connect(&server, export).write(4096, &[number as u8 + 1; 512]).unwrap();
     }

@@ -91,7 +91,10 @@ const BALLAST_BYTES: usize = 256 << 10;
 /// `application_id` of our files ("SEAW"), so that another program's database is not taken for a pool.
 const APPLICATION_ID: i64 = 0x5345_4157;
 
-/// The steps from each format to the next; the number of steps is the current format.
+/// The format of a pool with maps. It has the tables of format 1, which is a pool with a sparse file a LUN.
+const FORMAT_WITH_MAPS: u32 = 2;
+
+/// The steps from each format to the next.
 const MIGRATIONS: [&str; 1] = ["
     CREATE TABLE object (
         id        INTEGER PRIMARY KEY,
@@ -126,15 +129,15 @@ impl Catalogue {
         if application != APPLICATION_ID && (application, found) != (0, 0) {
             return Err(StoreError::NotAPool(path.into()));
         }
-        let known = MIGRATIONS.len() as u32;
-        if found > known {
-            return Err(StoreError::TooNew { path: path.into(), found, known });
+        if found > FORMAT_WITH_MAPS {
+            return Err(StoreError::TooNew { path: path.into(), found, known: FORMAT_WITH_MAPS });
         }
+        let known = (MIGRATIONS.len() as u32).max(found);
         db.pragma_update(None, "journal_mode", "WAL")?;
         db.pragma_update(None, "synchronous", "FULL")?;
         db.pragma_update(None, "foreign_keys", true)?;
         let change = db.transaction()?;
-        for step in &MIGRATIONS[found as usize..] {
+        for step in MIGRATIONS.iter().skip(found as usize) {
             change.execute_batch(step)?;
         }
         change.pragma_update(None, "application_id", APPLICATION_ID)?;
@@ -144,6 +147,11 @@ impl Catalogue {
         let catalogue = Catalogue { db, contents, ballast: path.with_extension("ballast") };
         catalogue.keep_room();
         Ok(catalogue)
+    }
+
+    /// Marks a pool with maps, so that a program that knows only sparse files refuses it. The tables are the same.
+    pub(crate) fn mark_maps(&mut self) -> Result<(), StoreError> {
+        Ok(self.db.pragma_update(None, "user_version", FORMAT_WITH_MAPS)?)
     }
 
     /// What is in it.
@@ -373,7 +381,7 @@ mod tests {
         drop(Catalogue::open(&path).unwrap());
         Connection::open(&path).unwrap().pragma_update(None, "user_version", 99).unwrap();
         let error = Catalogue::open(&path).unwrap_err();
-        assert!(matches!(error, StoreError::TooNew { found: 99, known: 1, .. }), "{error}");
+        assert!(matches!(error, StoreError::TooNew { found: 99, known: 2, .. }), "{error}");
     }
 
     #[test]

@@ -55,6 +55,12 @@ pub enum StoreError {
         /// Bytes free.
         free: u64,
     },
+    /// The maps cannot be made or opened.
+    #[error(transparent)]
+    Maps(#[from] crate::MapError),
+    /// The maps refused a change.
+    #[error(transparent)]
+    Refused(#[from] map::Refusal),
     /// The catalogue refused.
     #[error("catalogue: {0}")]
     Catalogue(#[from] rusqlite::Error),

@@ -1,22 +1,29 @@
 //! The pool: a folder with a catalogue of what is in it and the data of its LUNs.
 //!
 //! ```text
-//!   DIR/seawall.toml     settings (cache = "direct" | "page"), optional
+//!   DIR/seawall.toml     settings (cache = "direct" | "page", layout = "files" | "maps"), optional
 //!   DIR/catalogue.db     SQLite: names, sizes, policies, attachments; catalogue.ballast: see there
 //!   DIR/lock             held while a server has the pool
 //!   DIR/control.sock     the running server's control socket (mode 0600)
-//!   DIR/data/00000003    a LUN's bytes, a sparse file named by the LUN's number
+//!   DIR/data/00000003    layout "files": a LUN's bytes, a sparse file named by the LUN's number ([`Volumes`])
+//!   DIR/maps/            layout "maps": the blocks of all LUNs, and the maps of them ([`MappedVolumes`])
 //! ```
 //!
-//! A LUN is thin: space is taken when it is first written and given back by trim. Durability is the file system's:
-//! a flush is an `fdatasync`, coalesced for all who wait on one LUN. Quality of service is not known here.
+//! A LUN is thin: space is taken when it is first written and given back by trim. With files durability is the file
+//! system's: a flush is an `fdatasync`, coalesced for all who wait on one LUN. With maps it is [`map::Core`]'s, for all
+//! LUNs of the pool together. Quality of service is not known here.
 
 mod catalogue;
 mod error;
+mod line;
+mod mapped;
 mod pool;
+mod served;
 mod volumes;
 
 pub use catalogue::{Catalogue, CatalogueId, Contents, Kind, ObjectRow, PolicyRow};
 pub use error::StoreError;
-pub use pool::{CONTROL_SOCKET, Cache, DataFile, Pool};
+pub use mapped::{MapError, MapSettings, MappedPool, MappedVolumes, check_maps};
+pub use pool::{CONTROL_SOCKET, Cache, DataFile, Layout, Pool};
+pub use served::Served;
 pub use volumes::{Volumes, VolumesSettings};

@@ -2,7 +2,9 @@
 
 use crate::catalogue::{Catalogue, CatalogueId};
 use crate::error::StoreError;
+use crate::mapped::{MapSettings, MappedPool};
 use std::fs::{self, File, OpenOptions};
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use uring::disk::{self, Opening};
@@ -11,6 +13,7 @@ const CATALOGUE: &str = "catalogue.db";
 const SETTINGS: &str = "seawall.toml";
 const LOCK: &str = "lock";
 const DATA: &str = "data";
+const MAPS: &str = "maps";
 /// The control socket's name in the pool's folder.
 pub const CONTROL_SOCKET: &str = "control.sock";
 
@@ -25,11 +28,24 @@ pub enum Cache {
     Page,
 }
 
+/// How a pool keeps the bytes of its LUNs. It stays so for the pool's life.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Layout {
+    /// Blocks that LUNs share, and maps of them.
+    Maps,
+    /// A sparse file a LUN.
+    #[default]
+    Files,
+}
+
 /// What `seawall.toml` in the pool's folder may say.
 #[derive(Clone, Debug, Default, PartialEq, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Settings {
     cache: Cache,
+    /// For a pool that is made; one that is there has its layout.
+    layout: Layout,
     /// For whoever keeps policies; the pool only hands it over.
     qos: toml::Table,
 }
@@ -51,6 +67,8 @@ pub struct DataFile {
 pub struct Pool {
     dir: PathBuf,
     settings: Settings,
+    /// The maps, until the server takes them.
+    maps: Option<MappedPool>,
     /// Names, sizes, policies.
     pub catalogue: Catalogue,
     _lock: File,
@@ -70,7 +88,15 @@ impl Pool {
         if holds_other_things(dir).map_err(StoreError::file(dir, "read the folder"))? {
             return Err(StoreError::NotAPool(dir.into()));
         }
-        Pool::open_or_make(dir)
+        let settings = read_settings(&dir.join(SETTINGS))?;
+        let lock = lock(dir)?;
+        if settings.layout == Layout::Maps {
+            // Any number will do that another pool does not have.
+            let number = RandomState::new().build_hasher().finish();
+            drop(MappedPool::create(dir, number, map_settings(dir, &settings)?)?);
+            Catalogue::open(&dir.join(CATALOGUE))?.mark_maps()?;
+        }
+        Pool::open_locked(dir, settings, lock)
     }
 
     /// Opens a pool.
@@ -82,16 +108,26 @@ impl Pool {
             let other = holds_other_things(dir).unwrap_or(false);
             return Err(if other { StoreError::NotAPool(dir.into()) } else { StoreError::Missing(dir.into()) });
         }
-        Pool::open_or_make(dir)
+        let settings = read_settings(&dir.join(SETTINGS))?;
+        Pool::open_locked(dir, settings, lock(dir)?)
     }
 
-    fn open_or_make(dir: &Path) -> Result<Pool, StoreError> {
-        let settings = read_settings(&dir.join(SETTINGS))?;
-        let lock = lock(dir)?;
-        let data = dir.join(DATA);
-        fs::create_dir_all(&data).map_err(StoreError::file(&data, "make the folder"))?;
+    fn open_locked(dir: &Path, settings: Settings, lock: File) -> Result<Pool, StoreError> {
         let catalogue = Catalogue::open(&dir.join(CATALOGUE))?;
-        Ok(Pool { dir: dir.into(), settings, catalogue, _lock: lock })
+        let maps = match dir.join(MAPS).exists() {
+            true => Some(MappedPool::open(dir, map_settings(dir, &settings)?)?),
+            false => {
+                let data = dir.join(DATA);
+                fs::create_dir_all(&data).map_err(StoreError::file(&data, "make the folder"))?;
+                None
+            }
+        };
+        Ok(Pool { dir: dir.into(), settings, maps, catalogue, _lock: lock })
+    }
+
+    /// Takes the maps out, for the thread that serves them; `None` from a pool with a sparse file a LUN.
+    pub fn take_maps(&mut self) -> Option<MappedPool> {
+        self.maps.take()
     }
 
     /// The pool's folder.
@@ -204,6 +240,14 @@ fn holds_other_things(dir: &Path) -> std::io::Result<bool> {
     Ok(fs::read_dir(dir)?.any(|entry| entry.is_ok_and(|entry| entry.file_name() != SETTINGS)))
 }
 
+/// The log takes at most a 64th of a small file system.
+fn map_settings(dir: &Path, settings: &Settings) -> Result<MapSettings, StoreError> {
+    let space = uring::space::space(dir).map_err(StoreError::file(dir, "ask for its space"))?;
+    let most = MapSettings::default();
+    let log = (space.available.0 / 64).clamp(256 << 10, most.log) / 4096 * 4096;
+    Ok(MapSettings { cache: settings.cache, log, ..most })
+}
+
 fn read_settings(path: &Path) -> Result<Settings, StoreError> {
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
@@ -231,6 +275,26 @@ fn lock(dir: &Path) -> Result<File, StoreError> {
 mod tests {
     use super::*;
 
+    /// A pool with a sparse file a LUN.
+    fn of_files(dir: &Path) -> Pool {
+        fs::write(dir.join(SETTINGS), "cache = \"page\"\nlayout = \"files\"\n").unwrap();
+        Pool::create(dir).unwrap()
+    }
+
+    #[test]
+    fn a_pool_keeps_the_layout_that_it_was_made_with() {
+        let dir = tempfile::tempdir().unwrap();
+        let settings = |text: &str| fs::write(dir.path().join(SETTINGS), text).unwrap();
+        settings("cache = \"page\"\nlayout = \"maps\"\n");
+        assert!(Pool::create(dir.path()).unwrap().take_maps().is_some());
+        settings("cache = \"page\"\nlayout = \"files\"\n");
+        assert!(Pool::open(dir.path()).unwrap().take_maps().is_some());
+        let other = tempfile::tempdir().unwrap();
+        assert!(of_files(other.path()).take_maps().is_none());
+        fs::remove_file(other.path().join(SETTINGS)).unwrap();
+        assert!(Pool::open(other.path()).unwrap().take_maps().is_none());
+    }
+
     #[test]
     fn a_folder_with_other_things_is_left_alone() {
         let dir = tempfile::tempdir().unwrap();
@@ -245,6 +309,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("pool");
         assert!(matches!(Pool::open(&path), Err(StoreError::Missing(_))));
+        fs::create_dir(&path).unwrap();
+        fs::write(path.join(SETTINGS), "cache = \"page\"\n").unwrap();
         let pool = Pool::create(&path).unwrap();
         assert!(matches!(Pool::open(&path), Err(StoreError::InUse(_))));
         drop(pool);
@@ -254,7 +320,7 @@ mod tests {
     #[test]
     fn a_lun_is_thin_and_its_file_goes_with_it() {
         let dir = tempfile::tempdir().unwrap();
-        let pool = Pool::create(&dir.path().join("pool")).unwrap();
+        let pool = of_files(dir.path());
         pool.make_data_file(7, 1 << 30).unwrap();
         assert_eq!(fs::metadata(pool.data_file(7)).unwrap().len(), 1 << 30);
         assert_eq!(pool.used(7).unwrap(), 0);
@@ -266,7 +332,7 @@ mod tests {
     #[test]
     fn what_an_interrupted_change_left_is_no_obstacle_and_a_lun_is_never_overwritten() {
         let dir = tempfile::tempdir().unwrap();
-        let mut pool = Pool::create(&dir.path().join("pool")).unwrap();
+        let mut pool = of_files(dir.path());
         fs::write(pool.data_file(7), "of a LUN that the catalogue does not know").unwrap();
         pool.make_data_file(7, 4096).unwrap();
         assert_eq!(fs::read(pool.data_file(7)).unwrap(), [0; 4096]);

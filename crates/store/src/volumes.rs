@@ -16,14 +16,13 @@
 //! whole blocks is a [`Patch`], which runs alone among the changes of its LUN: it waits for those at the kernel, and
 //! those that come later wait for it, in order. Reads and flushes pass.
 
-mod line;
 mod patch;
 
+use crate::line::{Line, Waits};
 use crate::pool::DataFile;
 use block::{
     Buf, Bytes, Completion, Fault, ObjectId, Op, OpKind, Request, Submitted, Target, Ticket, Time, Traits, Wakeup,
 };
-use line::Line;
 use patch::{PIECE, Patch};
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
@@ -56,7 +55,7 @@ pub struct Volumes {
     by_object: HashMap<ObjectId, u32>,
     luns: Vec<Option<Lun>>,
     free_luns: Vec<u32>,
-    line: Line,
+    line: Line<Queued>,
     /// LUNs whose parked changes may go on.
     unblocked: VecDeque<u32>,
     /// LUNs with flushes to answer and no sync at the kernel.
@@ -84,7 +83,7 @@ struct Lun {
     /// Flushes that came later; the next sync answers them.
     flushes: Vec<Queued>,
     /// Changes that wait for a patch, or a patch that waits for changes, and all changes behind it.
-    parked: Line,
+    parked: Line<Queued>,
     /// Changes at the kernel.
     changes: u32,
     /// The change at the kernel is a patch.
@@ -540,6 +539,15 @@ impl Lun {
         let Request { at, len, op, .. } = &queued.request;
         let aligned = |buf: &Buf| (at | len | u64::from(buf.start())) & (self.align - 1) == 0;
         queued.by_hand || matches!(op, Op::Write(buf) if !aligned(buf))
+    }
+}
+
+impl Waits for Queued {
+    fn ticket(&self) -> Ticket {
+        self.ticket
+    }
+    fn lun(&self) -> u32 {
+        self.lun
     }
 }
 

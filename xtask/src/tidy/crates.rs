@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// Decides and computes; time, chance and bytes are given to it.
-const PURE: [&str; 10] = ["array", "block", "fio", "nbd", "ontap", "qos", "ramp", "report", "stats", "workload"];
+const PURE: [&str; 11] = ["array", "block", "fio", "map", "nbd", "ontap", "qos", "ramp", "report", "stats", "workload"];
 /// Touches the world.
 const ADAPTERS: [&str; 7] = ["api", "engine", "record", "results", "server", "store", "uring"];
 

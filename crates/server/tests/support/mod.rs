@@ -52,11 +52,21 @@ impl Server {
     }
 
     pub fn start_under(limits: ServerLimits, settings: IoSettings, registry: RegistrySettings) -> Server {
+        Server::start_layout(limits, settings, registry, "maps")
+    }
+
+    /// With a sparse file a LUN.
+    pub fn start_with_files(limits: ServerLimits) -> Server {
+        Server::start_layout(limits, settings(BACKENDS[0], &limits), RegistrySettings::default(), "files")
+    }
+
+    fn start_layout(limits: ServerLimits, settings: IoSettings, registry: RegistrySettings, layout: &str) -> Server {
         let dir = tempfile::tempdir().unwrap();
         // Through the page cache, so that it runs on any file system; alignment is the store's own test.
         let pool_dir = dir.path().join("pool");
         std::fs::create_dir(&pool_dir).unwrap();
-        std::fs::write(pool_dir.join("seawall.toml"), "cache = \"page\"\n").unwrap();
+        let text = format!("cache = \"page\"\nlayout = \"{layout}\"\n");
+        std::fs::write(pool_dir.join("seawall.toml"), text).unwrap();
         let pool = Pool::create(&pool_dir).unwrap();
         let socket = dir.path().join("nbd");
         let mut control = open_with(pool, &socket, limits, settings, registry);

@@ -1,0 +1,274 @@
+//! The check: everything is counted again from the trees' tops and compared with what is kept.
+
+use crate::core::{Core, Settings};
+use crate::entry::{BLOCK, Entry};
+use crate::recover::{Media, RecoverError, load};
+use crate::slots::ByNumber;
+use crate::tree::{Drop, FANOUT, Root};
+
+/// Blocks further on are not believed: 256 TiB of data.
+const PLACE_MAX: u64 = 1 << 32;
+
+/// Something that is wrong with a pool's maps.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Damage {
+    /// No table is whole.
+    #[error("neither of the two tables is whole: no pool was made here, or both were damaged")]
+    NoTable,
+    /// A node cannot be read, or is not what was written.
+    #[error("node {node} (page {page} of the nodes) cannot be read or has changed since it was written")]
+    Node {
+        /// Its number.
+        node: u32,
+        /// Where it is.
+        page: u64,
+    },
+    /// A tree points at a node that is not there.
+    #[error("tree {tree} points at node {node}, which does not exist")]
+    Missing {
+        /// The tree.
+        tree: u32,
+        /// The node.
+        node: u32,
+    },
+    /// A node stands at two heights.
+    #[error("tree {tree} points at node {node} at height {height}, where it does not belong")]
+    Height {
+        /// The tree.
+        tree: u32,
+        /// The node.
+        node: u32,
+        /// Where it is used.
+        height: u8,
+    },
+    /// An entry points beyond all that can be.
+    #[error("tree {tree}, node {node}: an entry points at block {place} of the data")]
+    Place {
+        /// The tree.
+        tree: u32,
+        /// The node.
+        node: u32,
+        /// Where it points.
+        place: u64,
+    },
+    /// A tree's count of blocks is wrong.
+    #[error("tree {tree} has {found} blocks, its count says {kept}")]
+    Blocks {
+        /// The tree.
+        tree: u32,
+        /// Counted.
+        found: u64,
+        /// Kept.
+        kept: u64,
+    },
+    /// A tree has something beyond its end.
+    #[error("tree {tree} has block {block} beyond its end")]
+    Beyond {
+        /// The tree.
+        tree: u32,
+        /// The block.
+        block: u64,
+    },
+    /// A block's count is wrong.
+    #[error("block {place} of the data is pointed at {found} times, its count says {kept}")]
+    Refs {
+        /// The block.
+        place: u64,
+        /// Counted.
+        found: u32,
+        /// Kept.
+        kept: u32,
+    },
+    /// A node's count is wrong.
+    #[error("node {node} is pointed at {found} times, its count says {kept}")]
+    NodeRefs {
+        /// The node.
+        node: u32,
+        /// Counted.
+        found: u32,
+        /// Kept.
+        kept: u32,
+    },
+    /// The number of used blocks is wrong.
+    #[error("{found} blocks of the data are used, the count says {kept}")]
+    Used {
+        /// Counted.
+        found: u64,
+        /// Kept.
+        kept: u64,
+    },
+    /// A record says what is impossible.
+    #[error("record {sequence} of the log changes what is not there")]
+    Record {
+        /// Its sequence.
+        sequence: u64,
+    },
+    /// The log holds more than follows the table.
+    #[error("the log holds record {found}, but those after {last} are missing: the newer table or a record is damaged")]
+    Ahead {
+        /// The record that was found.
+        found: u64,
+        /// The last that follows.
+        last: u64,
+    },
+}
+
+/// What a check found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// What is wrong; empty if nothing is.
+    pub damages: Vec<Damage>,
+    /// Trees.
+    pub trees: u64,
+    /// Bytes of the data that some tree points at.
+    pub used: u64,
+    /// The last record.
+    pub sequence: u64,
+}
+
+/// Reads all tables, nodes and records, and says what is wrong. Nothing is written.
+///
+/// # Errors
+/// The pool is of a later format.
+pub fn check(media: &mut impl Media, settings: Settings) -> Result<Report, RecoverError> {
+    let (core, mut damages) = load(media, settings)?;
+    let Some(core) = core else { return Ok(Report { damages, ..Report::default() }) };
+    if damages.is_empty() {
+        damages = core.audit();
+    }
+    let (trees, used) = (core.trees.len() as u64, core.space.used() * BLOCK);
+    Ok(Report { damages, trees, used, sequence: core.sequence })
+}
+
+impl Core {
+    /// Counts everything again and says what differs from what is kept. It walks all trees.
+    pub fn audit(&self) -> Vec<Damage> {
+        let mut walk = Walk::new(self.nodes.numbers() as usize);
+        let words = |number| self.nodes.words(number);
+        for (number, tree) in &self.trees {
+            walk.root(*number, tree.root, tree.size, tree.blocks, &words);
+        }
+        for drop in self.commit.drops().chain(self.limbo.drops()) {
+            match *drop {
+                Drop::Block(place) => walk.point_at(place),
+                Drop::Node(node, height) => {
+                    walk.visit(0, node, height, &words);
+                }
+            }
+        }
+        let mut damages = std::mem::take(&mut walk.damages);
+        for node in 0..self.nodes.numbers() {
+            let (found, kept) = (walk.node_refs[node as usize], self.nodes.refs(node));
+            damages.extend((found != kept).then_some(Damage::NodeRefs { node, found, kept }));
+        }
+        let mut found_used = 0;
+        for place in 0..self.space.high() {
+            let (found, kept) = (walk.places.get(&place).copied().unwrap_or(0), self.space.refs(place));
+            found_used += u64::from(found > 0);
+            damages.extend((found != kept).then_some(Damage::Refs { place, found, kept }));
+        }
+        // Copies that are being written are taken and not pointed at yet.
+        let (found, kept) = (found_used, self.space.used());
+        damages.extend((found != kept && !self.is_busy()).then_some(Damage::Used { found, kept }));
+        damages
+    }
+}
+
+/// A walk over all trees that counts what is met. A shared node is walked once.
+pub(crate) struct Walk {
+    pub(crate) node_refs: Vec<u32>,
+    heights: Vec<u8>,
+    blocks: Vec<u64>,
+    places: ByNumber<u64, u32>,
+    pub(crate) damages: Vec<Damage>,
+}
+
+impl Walk {
+    pub(crate) fn new(nodes: usize) -> Walk {
+        let places = ByNumber::default();
+        Walk { node_refs: vec![0; nodes], heights: vec![0; nodes], blocks: vec![0; nodes], places, damages: Vec::new() }
+    }
+
+    /// How often each block of the data is pointed at.
+    pub(crate) fn places(&self) -> impl Iterator<Item = (u64, u32)> {
+        self.places.iter().map(|(place, refs)| (*place, *refs))
+    }
+
+    pub(crate) fn point_at(&mut self, place: u64) {
+        *self.places.entry(place).or_default() += 1;
+    }
+
+    /// Walks a tree.
+    pub(crate) fn root<'n>(
+        &mut self,
+        tree: u32,
+        root: Root,
+        size: u64,
+        kept: u64,
+        words: &impl Fn(u32) -> Option<&'n [u64; FANOUT]>,
+    ) {
+        let found = match root.node.checked_sub(1) {
+            Some(node) => self.visit(tree, node, root.height, words),
+            None => 0,
+        };
+        if found != kept {
+            self.damages.push(Damage::Blocks { tree, found, kept });
+        }
+        let Some(node) = root.node.checked_sub(1).filter(|_| self.damages.is_empty()) else { return };
+        if let Some(block) = last_block(node, root.height, words)
+            && block >= size.div_ceil(BLOCK)
+        {
+            self.damages.push(Damage::Beyond { tree, block });
+        }
+    }
+
+    /// Walks a node; returns the blocks beneath it.
+    pub(crate) fn visit<'n>(
+        &mut self,
+        tree: u32,
+        node: u32,
+        height: u8,
+        words: &impl Fn(u32) -> Option<&'n [u64; FANOUT]>,
+    ) -> u64 {
+        let at = node as usize;
+        let Some(found) = (at < self.node_refs.len()).then(|| words(node)).flatten() else {
+            self.damages.push(Damage::Missing { tree, node });
+            return 0;
+        };
+        self.node_refs[at] += 1;
+        if self.node_refs[at] > 1 || height == 0 {
+            if self.heights[at] != height {
+                self.damages.push(Damage::Height { tree, node, height });
+            }
+            return self.blocks[at];
+        }
+        self.heights[at] = height;
+        let mut blocks = 0;
+        for word in found.iter().filter(|word| **word != 0) {
+            match Entry::from_bits(*word).place() {
+                _ if height > 1 => blocks += self.visit(tree, (*word - 1) as u32, height - 1, words),
+                Some(place) if place < PLACE_MAX => {
+                    self.point_at(place);
+                    blocks += 1;
+                }
+                place => self.damages.push(Damage::Place { tree, node, place: place.unwrap_or(0) }),
+            }
+        }
+        self.blocks[at] = blocks;
+        blocks
+    }
+}
+
+/// The last block beneath a node that is no hole.
+fn last_block<'n>(node: u32, height: u8, words: &impl Fn(u32) -> Option<&'n [u64; FANOUT]>) -> Option<u64> {
+    let found = words(node)?;
+    let filled = found.iter().enumerate().rev().filter(|(_, word)| **word != 0);
+    for (at, word) in filled {
+        let base = at as u64 * Root::reach(height - 1);
+        let below = if height == 1 { Some(0) } else { last_block((*word - 1) as u32, height - 1, words) };
+        if let Some(block) = below {
+            return Some(base + block);
+        }
+    }
+    None
+}

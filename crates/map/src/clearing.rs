@@ -1,0 +1,130 @@
+//! Trims, zeroes and sizes: what gives space back. They run alone in their tree.
+//!
+//! ```text
+//!   bytes      |....=====================================....|
+//!   pages      |..|::|##|##|##|##|##|##|##|##|##|##|##|::|...|     :: zeroes are laid   ## the page is zero by the mask
+//!   blocks     |           |###########|###########|         |     ## the block is a hole: its space comes back
+//! ```
+
+use crate::ask::What;
+use crate::change::Piece;
+use crate::core::Core;
+use crate::entry::{BLOCK, Entry, PAGE, PAGES, pages};
+use crate::record::Action;
+use crate::refusal::Refusal;
+
+impl Core {
+    /// Clears an op's whole pages and, if asked, lays zeroes over the parts of pages at its ends. A trim leaves those.
+    pub(crate) fn clear(&mut self, op: u32, lay_zeroes: bool) {
+        let ask = self.ops.get(op).ask;
+        let keep = matches!(ask.what, What::Zero { no_hole: true });
+        let size = self.trees[&ask.tree].size;
+        self.clear_range(op, ask.tree, (ask.at, ask.at + ask.len), size, lay_zeroes, keep);
+    }
+
+    /// Gives a tree another size. Nothing but holes and zero pages may lie beyond it.
+    pub(crate) fn resize(&mut self, op: u32, size: u64) {
+        let number = self.ops.get(op).ask.tree;
+        let tree = self.trees.get_mut(&number).expect("checked");
+        let old = tree.size;
+        if size < old && self.holds_data(number, size) {
+            self.ops.get_mut(op).refusal = Some(Refusal::HoldsData(size));
+            return;
+        }
+        let tree = self.trees.get_mut(&number).expect("checked");
+        tree.size = size;
+        self.nodes.raise(&mut tree.root, size.div_ceil(BLOCK));
+        self.commit.note_structure(Action::Resize { tree: number, size });
+        if size < old {
+            // Blocks without a valid page may still be allocated.
+            let first = size.div_ceil(BLOCK);
+            self.clear_blocks(op, number, first, old.div_ceil(BLOCK).max(first));
+        }
+    }
+
+    /// Whether a page that reaches beyond byte `at` of a tree is valid.
+    fn holds_data(&self, number: u32, at: u64) -> bool {
+        let mut holds = false;
+        self.nodes.each(self.trees[&number].root, &mut |block, entry| {
+            let first = (at.max(block * BLOCK) - block * BLOCK).min(BLOCK) / PAGE;
+            holds |= entry.mask() & pages(first as u32, PAGES) != 0;
+        });
+        holds
+    }
+
+    fn clear_range(&mut self, op: u32, number: u32, range: (u64, u64), size: u64, lay_zeroes: bool, keep: bool) {
+        let (from, to) = range;
+        let first = from.div_ceil(PAGE);
+        // The last page of a tree may be cut short by its end.
+        let last = if to == size { to.div_ceil(PAGE) } else { to / PAGE };
+        if lay_zeroes {
+            let head = (from, to.min(first * PAGE));
+            let tail = ((last * PAGE).max(head.1), to);
+            for (from, to) in [head, tail] {
+                self.lay_zeroes(op, number, from, to);
+            }
+        }
+        if first < last {
+            self.clear_pages(op, number, first, last, keep);
+        }
+    }
+
+    fn lay_zeroes(&mut self, op: u32, tree: u32, from: u64, to: u64) {
+        if from < to {
+            self.ops.get_mut(op).left += 1;
+            self.start_alone(Piece { op, tree, at: from, len: to - from, from: None });
+        }
+    }
+
+    /// Makes pages zero, and holes of blocks of which none is left.
+    fn clear_pages(&mut self, op: u32, number: u32, from: u64, to: u64, keep: bool) {
+        let each = u64::from(PAGES);
+        let (first, last) = (from.div_ceil(each), to / each);
+        if first > last {
+            return self.clear_in_block(op, number, first - 1, ((from % each) as u32, (to % each) as u32), keep);
+        }
+        if !from.is_multiple_of(each) {
+            self.clear_in_block(op, number, first - 1, ((from % each) as u32, PAGES), keep);
+        }
+        if !to.is_multiple_of(each) {
+            self.clear_in_block(op, number, last, (0, (to % each) as u32), keep);
+        }
+        match keep {
+            false => self.clear_blocks(op, number, first, last),
+            true => (first..last).for_each(|block| self.keep_block(op, number, block)),
+        }
+    }
+
+    fn clear_in_block(&mut self, op: u32, number: u32, block: u64, (from, to): (u32, u32), keep: bool) {
+        let (entry, _) = self.nodes.get(self.trees[&number].root, block);
+        let mask = entry.mask() & !pages(from, to);
+        if mask == 0 && keep {
+            return self.keep_block(op, number, block);
+        }
+        let cleared = if mask == 0 { Entry::HOLE } else { entry.with_mask(mask) };
+        let changed = self.set_entry(number, block, cleared);
+        self.ops.get_mut(op).changed |= changed;
+    }
+
+    /// Makes a block zero that stays allocated, for this tree alone.
+    fn keep_block(&mut self, op: u32, number: u32, block: u64) {
+        let (entry, shared) = self.nodes.get(self.trees[&number].root, block);
+        let own = entry.place().filter(|place| !shared && self.space.refs(*place) == 1);
+        let Some(place) = own.or_else(|| self.space.take(None)) else {
+            self.ops.get_mut(op).refusal = Some(Refusal::Full);
+            return;
+        };
+        let changed = self.set_entry(number, block, Entry::new(place, 0));
+        self.ops.get_mut(op).changed |= changed;
+    }
+
+    fn clear_blocks(&mut self, op: u32, number: u32, from: u64, to: u64) {
+        let tree = self.trees.get_mut(&number).expect("a tree stays while a change is under way");
+        let gone = self.nodes.clear(&mut tree.root, from, to, &mut self.space, &mut self.commit.pending.drops);
+        tree.blocks -= gone;
+        if gone > 0 {
+            self.commit.note_structure(Action::Clear { tree: number, from, to });
+            self.ops.get_mut(op).changed = true;
+        }
+    }
+}

@@ -1,0 +1,537 @@
+//! The state machine: asks come in, commands go to the disk, their ends come back, events go out.
+//!
+//! ```text
+//!   submit ──► queue of the tree ──► begin ──► pieces ──► commands … done ──► leave the tree ──► event
+//!                (behind one that                                   └─ wants durability ─► commit ─┘
+//!                 must be alone)
+//! ```
+//! Writes of one tree run side by side. What concerns many blocks at once (trim, zero, clone, delete, restore, resize)
+//! runs *alone*: it waits for the tree's changes under way, and later ones wait for it, in order. Reads pass always.
+
+use crate::ask::{Ask, Ended, What};
+use crate::change::{Alone, Lock, Piece};
+use crate::checkpoint::Checkpoint;
+use crate::command::{Command, Run, Token};
+use crate::commit::Commit;
+use crate::entry::{BLOCK, Entry, PAGE, PAGES, SIZE_MAX};
+use crate::limbo::{Limbo, Pin};
+use crate::record::{Action, Ring};
+use crate::refusal::Refusal;
+use crate::slots::{ByNumber, Slots};
+use crate::space::Space;
+use crate::table::Home;
+use crate::tree::{Drop, Nodes, Root};
+use block::{Extent, Fault};
+use std::collections::VecDeque;
+
+/// Trees that a pool may have: it bounds the table and the time of opening.
+pub const TREES_MAX: usize = 1 << 16;
+
+/// Bytes that one answer to a status covers: it bounds the blocks that are looked at.
+const STATUS_MAX: u64 = 16 << 30;
+
+/// What a pool is opened with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Blocks of the data that may be taken.
+    pub capacity: u64,
+    /// Offsets and lengths of the disk's I/O must be multiples of this many bytes: a power of two up to 4 KiB.
+    pub align: u32,
+    /// Changes of the maps that wait for a flush at most; with more a commit begins by itself.
+    pub pending_max: usize,
+    /// Changed nodes that wait for a checkpoint at most; with more the next commit begins one.
+    pub dirty_max: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        // 64 Ki changes are a record of 1.5 MiB; 4096 nodes are 16 MiB of copies.
+        Settings { capacity: u64::MAX >> 20, align: 4096, pending_max: 1 << 16, dirty_max: 4096 }
+    }
+}
+
+/// What is taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Bytes that some tree points at, each once.
+    pub used: u64,
+    /// Bytes that may be taken in all.
+    pub capacity: u64,
+    /// Bytes of nodes in memory.
+    pub nodes: u64,
+    /// Bytes of the log that a recovery would read now.
+    pub log: u64,
+}
+
+pub(crate) struct Tree {
+    pub root: Root,
+    pub size: u64,
+    pub frozen: bool,
+    /// Blocks that are no holes.
+    pub blocks: u64,
+    /// Changes under way.
+    pub running: u32,
+    /// The one under way must be alone.
+    pub alone: bool,
+    /// Those that wait for one that must be alone, it first.
+    pub queue: VecDeque<u32>,
+}
+
+impl Tree {
+    pub(crate) fn new(root: Root, size: u64, frozen: bool, blocks: u64) -> Tree {
+        Tree { root, size, frozen, blocks, running: 0, alone: false, queue: VecDeque::new() }
+    }
+}
+
+pub(crate) struct Op {
+    pub ask: Ask,
+    /// Pieces under way, and one while pieces are being made.
+    pub left: u32,
+    pub refusal: Option<Refusal>,
+    /// Its commands are durable by themselves, and the maps that they rely on were when they were made.
+    pub durable: bool,
+    /// It changed a map.
+    pub changed: bool,
+}
+
+/// What a command is for.
+pub(crate) enum Job {
+    /// Bytes of a tree written in place, its blocks held together.
+    Run {
+        op: u32,
+        tree: u32,
+        at: u64,
+        len: u64,
+    },
+    /// Bytes of one block, which is held alone.
+    Alone(Alone),
+    Commit,
+    Checkpoint,
+}
+
+/// The maps of a pool. See the crate's head.
+pub struct Core {
+    pub(crate) settings: Settings,
+    pub(crate) pool: u64,
+    pub(crate) nodes: Nodes,
+    pub(crate) space: Space,
+    pub(crate) limbo: Limbo,
+    pub(crate) trees: ByNumber<u32, Tree>,
+    pub(crate) locks: ByNumber<u64, Lock>,
+    pub(crate) ops: Slots<Op>,
+    pub(crate) jobs: Slots<Job>,
+    pub(crate) commands: VecDeque<Command>,
+    pub(crate) events: Vec<Ended>,
+    /// Pieces that may try again.
+    pub(crate) resumed: VecDeque<Piece>,
+    /// Pieces that wait for blocks to come free.
+    pub(crate) starved: VecDeque<Piece>,
+    pub(crate) commit: Commit,
+    pub(crate) checkpoint: Checkpoint,
+    pub(crate) ring: Ring,
+    /// The last durable record.
+    pub(crate) sequence: u64,
+    /// Where the last checkpoint has each node.
+    pub(crate) homes: Vec<Home>,
+    /// The table that the next checkpoint writes.
+    pub(crate) next_table: u8,
+    /// Something could not be made durable.
+    pub(crate) failed: bool,
+}
+
+impl Core {
+    /// Takes an ask. Its answer comes by [`Core::take_events`], perhaps at once.
+    pub fn submit(&mut self, ask: Ask) {
+        let op = self.ops.add(Op { ask, left: 1, refusal: None, durable: false, changed: false });
+        match self.refuse(&ask) {
+            Some(refusal) => self.end(op, Err(refusal)),
+            None => match ask.what {
+                What::Flush => self.commit.waiting.push(op),
+                What::Checkpoint => self.checkpoint.asked.push(op),
+                What::Create { size } => self.create(op, size),
+                _ => self.queue(op),
+            },
+        }
+    }
+
+    /// Where to read bytes of a tree: appends runs that cover them. Give the pin back when all of it is read. The last
+    /// page may be read whole, even where the tree ends within it.
+    ///
+    /// # Errors
+    /// There is no such tree, or it ends before.
+    pub fn read(&mut self, tree: u32, at: u64, len: u64, out: &mut Vec<Run>) -> Result<Pin, Refusal> {
+        let found = self.trees.get(&tree).ok_or(Refusal::NoTree(tree))?;
+        let last = found.size.next_multiple_of(PAGE);
+        let end = at.checked_add(len).filter(|end| *end <= last).ok_or(Refusal::Beyond)?;
+        let mut here = at;
+        while here < end {
+            let block = here / BLOCK;
+            let (entry, _) = self.nodes.get(found.root, block);
+            runs_of(entry, here % BLOCK, end.min((block + 1) * BLOCK) - block * BLOCK, out);
+            here = (block + 1) * BLOCK;
+        }
+        Ok(self.limbo.pin())
+    }
+
+    /// A read has ended.
+    pub fn unpin(&mut self, pin: Pin) {
+        self.limbo.unpin(pin);
+        if !self.limbo.is_empty() {
+            self.settle();
+        }
+    }
+
+    /// Which parts of a tree's bytes are allocated: at most `limit` runs, so perhaps not all of it.
+    ///
+    /// # Errors
+    /// There is no such tree, or it ends before.
+    pub fn status(&self, tree: u32, at: u64, len: u64, limit: usize) -> Result<Vec<Extent>, Refusal> {
+        let found = self.trees.get(&tree).ok_or(Refusal::NoTree(tree))?;
+        let end = at.checked_add(len).filter(|end| *end <= found.size).ok_or(Refusal::Beyond)?.min(at + STATUS_MAX);
+        let (mut runs, mut extents, mut here) = (Vec::new(), Vec::<Extent>::new(), at);
+        while here < end && extents.len() <= limit {
+            let base = here / BLOCK * BLOCK;
+            let (entry, _) = self.nodes.get(found.root, here / BLOCK);
+            runs_of(entry, here - base, end.min(base + BLOCK) - base, &mut runs);
+            for run in runs.drain(..) {
+                let (hole, zero) = (entry.is_hole(), run.at.is_none());
+                match extents.last_mut().filter(|last| (last.hole, last.zero) == (hole, zero)) {
+                    Some(last) => last.len += run.len,
+                    None => extents.push(Extent { len: run.len, hole, zero }),
+                }
+            }
+            here = base + BLOCK;
+        }
+        extents.truncate(limit);
+        Ok(extents)
+    }
+
+    /// A command has ended.
+    pub fn done(&mut self, token: Token, result: Result<(), Fault>) {
+        match self.jobs.take(token.0) {
+            Job::Run { op, tree, at, len } => self.run_done(op, tree, (at, len), result),
+            Job::Alone(alone) => self.alone_done(alone, result),
+            Job::Commit => self.commit_done(result),
+            Job::Checkpoint => self.checkpoint_done(result),
+        }
+        self.resume();
+    }
+
+    /// Begins commits that are due. Call it after a round of asks and ends: all flushes of the round share one.
+    pub fn advance(&mut self) {
+        self.resume();
+        self.start_commit();
+    }
+
+    /// Whether some change of the maps is not durable yet.
+    pub fn has_changes(&self) -> bool {
+        !self.commit.is_clean()
+    }
+
+    /// Has the next [`Core::advance`] make what has changed durable, though nobody waits for it.
+    pub fn commit(&mut self) {
+        self.commit.forced = true;
+    }
+
+    /// The next command for the disk.
+    pub fn next_command(&mut self) -> Option<Command> {
+        self.commands.pop_front()
+    }
+
+    /// Moves the answers to the end of `out`.
+    pub fn take_events(&mut self, out: &mut Vec<Ended>) {
+        out.append(&mut self.events);
+    }
+
+    /// Whether something is asked and not answered, or a command not done.
+    pub fn is_busy(&self) -> bool {
+        self.ops.len() + self.jobs.len() > 0
+    }
+
+    /// Whether a failure to make something durable has stopped all changes.
+    pub fn has_failed(&self) -> bool {
+        self.failed
+    }
+
+    /// What is taken now.
+    pub fn usage(&self) -> Usage {
+        Usage {
+            used: self.space.used() * BLOCK,
+            capacity: self.space.capacity().saturating_mul(BLOCK),
+            nodes: u64::from(self.nodes.numbers()) * PAGE,
+            log: self.ring.used(),
+        }
+    }
+
+    /// Blocks that may be taken, from now on.
+    pub fn set_capacity(&mut self, blocks: u64) {
+        self.space.set_capacity(blocks);
+        self.feed();
+    }
+
+    /// The size of a tree and the bytes of its blocks, shared ones included; `None` if there is no such tree.
+    pub fn tree(&self, tree: u32) -> Option<(u64, u64)> {
+        self.trees.get(&tree).map(|tree| (tree.size, tree.blocks * BLOCK))
+    }
+
+    /// Bytes that would come free with a tree: blocks that it alone points at. It walks the tree.
+    pub fn own(&self, tree: u32) -> u64 {
+        let Some(found) = self.trees.get(&tree) else { return 0 };
+        let mut blocks = 0;
+        self.nodes.each(found.root, &mut |block, entry| {
+            let (_, shared) = self.nodes.get(found.root, block);
+            blocks += u64::from(!shared && entry.place().is_some_and(|place| self.space.refs(place) == 1));
+        });
+        blocks * BLOCK
+    }
+
+    /// The trees' numbers, in order, and whether each is a snapshot.
+    pub fn trees(&self) -> Vec<(u32, bool)> {
+        let mut trees: Vec<_> = self.trees.iter().map(|(number, tree)| (*number, tree.frozen)).collect();
+        trees.sort_unstable();
+        trees
+    }
+
+    /// What is wrong with an ask on its face.
+    fn refuse(&self, ask: &Ask) -> Option<Refusal> {
+        let size_fits =
+            |size: u64| (size <= SIZE_MAX && size.is_multiple_of(512)).then_some(()).ok_or(Refusal::Size(size));
+        let exists = |tree: u32| self.trees.get(&tree).ok_or(Refusal::NoTree(tree));
+        let is_free = |tree: u32| match (self.trees.contains_key(&tree), self.trees.len() < TREES_MAX) {
+            (true, _) => Err(Refusal::Exists(tree)),
+            (_, false) => Err(Refusal::TooMany(TREES_MAX)),
+            _ => Ok(()),
+        };
+        let thaw = |tree: &Tree| if tree.frozen { Err(Refusal::Frozen(ask.tree)) } else { Ok(()) };
+        let within = |tree: &Tree| {
+            let end = ask.at.checked_add(ask.len).filter(|end| *end <= tree.size);
+            end.map(|_| ()).ok_or(Refusal::Beyond)
+        };
+        let fits = match ask.what {
+            _ if self.failed => Err(Refusal::Failed),
+            What::Flush | What::Checkpoint => Ok(()),
+            What::Create { size } => size_fits(size).and_then(|()| is_free(ask.tree)),
+            What::Share { from, .. } => exists(from).and_then(|_| is_free(ask.tree)),
+            What::Delete => exists(ask.tree).map(|_| ()),
+            What::Resize { size } => exists(ask.tree).and_then(thaw).and_then(|()| size_fits(size)),
+            What::Restore { from } => exists(ask.tree).and_then(thaw).and_then(|()| match exists(from)?.frozen {
+                true => Ok(()),
+                false => Err(Refusal::NotFrozen(from)),
+            }),
+            What::Write | What::Trim | What::Zero { .. } => {
+                exists(ask.tree).and_then(|tree| thaw(tree).and_then(|()| within(tree)))
+            }
+        };
+        fits.err()
+    }
+
+    /// The tree whose changes an op waits for.
+    fn tree_of(ask: &Ask) -> u32 {
+        match ask.what {
+            What::Share { from, .. } => from,
+            _ => ask.tree,
+        }
+    }
+
+    /// Begins an op, or lets it wait its turn.
+    fn queue(&mut self, op: u32) {
+        let ask = self.ops.get(op).ask;
+        let Some(tree) = self.trees.get_mut(&Core::tree_of(&ask)) else {
+            return self.end(op, Err(Refusal::NoTree(ask.tree)));
+        };
+        let alone = ask.what != What::Write;
+        if tree.alone || !tree.queue.is_empty() || alone && tree.running > 0 {
+            tree.queue.push_back(op);
+            return;
+        }
+        tree.running += 1;
+        tree.alone = alone;
+        self.begin(op, ask);
+    }
+
+    /// Begins an op that has waited, perhaps for a change that makes it impossible.
+    fn begin_late(&mut self, op: u32) {
+        let ask = self.ops.get(op).ask;
+        if let Some(refusal) = self.refuse(&ask) {
+            self.ops.get_mut(op).refusal = Some(refusal);
+            return self.piece_ended(op, None);
+        }
+        self.begin(op, ask);
+    }
+
+    fn begin(&mut self, op: u32, ask: Ask) {
+        // A write looks again when its commands are made; for the others this is the moment.
+        self.ops.get_mut(op).durable = ask.fua && (ask.what == What::Write || self.commit.is_clean());
+        match ask.what {
+            What::Write => return self.write(op),
+            What::Trim => self.clear(op, false),
+            What::Zero { .. } => self.clear(op, true),
+            What::Share { from, frozen } => self.share(ask.tree, from, frozen),
+            What::Restore { from } => self.restore(ask.tree, from),
+            What::Delete => self.delete(ask.tree),
+            What::Resize { size } => self.resize(op, size),
+            What::Flush | What::Create { .. } | What::Checkpoint => unreachable!("not about a tree that is there"),
+        }
+        self.piece_ended(op, None);
+    }
+
+    /// A piece of an op has ended, or the making of pieces. With the last the op leaves its tree.
+    pub(crate) fn piece_ended(&mut self, number: u32, refusal: Option<Refusal>) {
+        let op = self.ops.get_mut(number);
+        op.refusal = op.refusal.or(refusal);
+        op.left -= 1;
+        if op.left > 0 {
+            return;
+        }
+        let (ask, refusal) = (op.ask, op.refusal);
+        let is_structure = !matches!(ask.what, What::Write | What::Trim | What::Zero { .. });
+        let wants_commit = is_structure || ask.fua && (op.changed || !op.durable);
+        match refusal {
+            Some(refusal) => self.end(number, Err(refusal)),
+            None if self.failed && wants_commit => self.end(number, Err(Refusal::Failed)),
+            None if wants_commit => self.commit.waiting.push(number),
+            None => self.end(number, Ok(())),
+        }
+        self.leave(Core::tree_of(&ask));
+    }
+
+    /// A change of a tree has ended; those that waited for it go on.
+    fn leave(&mut self, number: u32) {
+        let Some(tree) = self.trees.get_mut(&number) else { return };
+        tree.running -= 1;
+        tree.alone = false;
+        if tree.queue.is_empty() {
+            return;
+        }
+        while let Some(tree) = self.trees.get_mut(&number) {
+            let Some(&op) = tree.queue.front() else { return };
+            let alone = self.ops.get(op).ask.what != What::Write;
+            if tree.alone || alone && tree.running > 0 {
+                return;
+            }
+            tree.queue.pop_front();
+            tree.running += 1;
+            tree.alone = alone;
+            self.begin_late(op);
+        }
+    }
+
+    /// Answers an op.
+    pub(crate) fn end(&mut self, op: u32, result: Result<(), Refusal>) {
+        let op = self.ops.take(op);
+        self.events.push(Ended { id: op.ask.id, result });
+    }
+
+    fn create(&mut self, op: u32, size: u64) {
+        let number = self.ops.get(op).ask.tree;
+        let root = Root { node: 0, height: Root::height_for(size.div_ceil(BLOCK)) };
+        self.trees.insert(number, Tree::new(root, size, false, 0));
+        self.commit.note_structure(Action::Create { tree: number, size });
+        self.commit.waiting.push(op);
+    }
+
+    pub(crate) fn share(&mut self, number: u32, from: u32, frozen: bool) {
+        let source = &self.trees[&from];
+        let tree = Tree::new(source.root, source.size, frozen, source.blocks);
+        self.nodes.share(tree.root);
+        self.trees.insert(number, tree);
+        self.commit.note_structure(Action::Share { tree: number, from, frozen });
+    }
+
+    pub(crate) fn restore(&mut self, number: u32, from: u32) {
+        let source = &self.trees[&from];
+        let (root, size, blocks) = (source.root, source.size, source.blocks);
+        self.nodes.share(root);
+        let tree = self.trees.get_mut(&number).expect("checked");
+        let old = std::mem::replace(&mut tree.root, root);
+        (tree.size, tree.blocks) = (size, blocks);
+        self.drop_root(old);
+        self.commit.note_structure(Action::Restore { tree: number, from });
+    }
+
+    pub(crate) fn delete(&mut self, number: u32) {
+        let tree = self.trees.remove(&number).expect("checked");
+        self.drop_root(tree.root);
+        self.commit.note_structure(Action::Delete { tree: number });
+        for op in tree.queue {
+            self.end(op, Err(Refusal::NoTree(number)));
+        }
+    }
+
+    /// Gives back what nobody can see any more, and feeds those who wait for it.
+    pub(crate) fn settle(&mut self) {
+        let drops = self.limbo.settle();
+        self.nodes.release(drops, &mut self.space);
+        self.feed();
+    }
+
+    fn drop_root(&mut self, root: Root) {
+        let node = root.node.checked_sub(1);
+        self.commit.pending.drops.extend(node.map(|node| Drop::Node(node, root.height)));
+    }
+
+    /// Gives an entry its value, and the log a record of it.
+    pub(crate) fn set_entry(&mut self, number: u32, block: u64, entry: Entry) -> bool {
+        let tree = self.trees.get_mut(&number).expect("a tree stays while a change is under way");
+        let (old, _) = self.nodes.get(tree.root, block);
+        if old == entry {
+            return false;
+        }
+        self.nodes.set(&mut tree.root, block, entry, &mut self.space);
+        tree.blocks += u64::from(!entry.is_hole());
+        tree.blocks -= u64::from(!old.is_hole());
+        let gone = old.place().filter(|_| old.place() != entry.place());
+        self.commit.pending.drops.extend(gone.map(Drop::Block));
+        self.commit.note_set(number, block, entry);
+        true
+    }
+}
+
+/// Appends the runs of bytes `from..to` of a block.
+fn runs_of(entry: Entry, from: u64, to: u64, out: &mut Vec<Run>) {
+    let mut here = from;
+    while here < to {
+        let page = (here / PAGE) as u32;
+        let rest = entry.mask() >> page;
+        let valid = rest & 1 == 1;
+        let differs = if valid { !rest } else { rest };
+        let last = (page + differs.trailing_zeros()).min(PAGES);
+        let end = to.min(u64::from(last) * PAGE);
+        let at = entry.place().filter(|_| valid).map(|place| place * BLOCK + here);
+        push_run(out, Run { at, len: end - here });
+        here = end;
+    }
+}
+
+/// Appends a run, or makes the last one longer.
+fn push_run(out: &mut Vec<Run>, run: Run) {
+    match out.last_mut() {
+        Some(last) if last.at.map(|at| at + last.len) == run.at => last.len += run.len,
+        _ => out.push(run),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_follow_the_mask_and_join() {
+        let entry = Entry::new(2, 0b1000_0000_0000_0110);
+        let mut out = Vec::new();
+        runs_of(entry, 512, BLOCK, &mut out);
+        let at = |page: u64| Some(2 * BLOCK + page * PAGE);
+        let expected = [(None, 3584), (at(1), 8192), (None, 12 * 4096), (at(15), 4096)];
+        assert_eq!(out, expected.map(|(at, len)| Run { at, len }));
+        // The next block on the disk follows on.
+        runs_of(Entry::new(3, 1), 0, 100, &mut out);
+        assert_eq!(out.last(), Some(&Run { at: at(15), len: 4196 }));
+        out.clear();
+        runs_of(Entry::HOLE, 0, BLOCK, &mut out);
+        runs_of(Entry::new(9, 0), 0, BLOCK, &mut out);
+        assert_eq!(out, [Run { at: None, len: 2 * BLOCK }]);
+        out.clear();
+        runs_of(Entry::new(0, 0xffff), 65535, BLOCK, &mut out);
+        assert_eq!(out, [Run { at: Some(65535), len: 1 }]);
+    }
+}

@@ -1,0 +1,51 @@
+//! The maps of a pool: which block of the data holds which block of a LUN, who shares it, and how all of that survives a
+//! power loss. Pure: it says what I/O to do and is told how it ended.
+//!
+//! ```text
+//!            asks                        commands: write · patch · flush · store
+//!   LUNs ──────────►  Core  ───────────────────────────────►  a disk, real or simulated
+//!        ◄──────────   │    ◄───────────────────────────────
+//!          events      │              done
+//!                      ├ tree        shared radix trees of 4 KiB nodes: a clone is one more reference
+//!                      ├ space       blocks and their counts
+//!                      ├ limbo       what is given back waits for reads
+//!                      ├ change      writes, copies of what is shared, trims, zeroes
+//!                      ├ commit      data, then log: group commit of what changed in the maps
+//!                      ├ checkpoint  changed nodes and a table to the disk, so that the log stays short
+//!                      └ recover     table, nodes, log; and the check that names what is wrong
+//! ```
+//!
+//! What holds at every moment, whatever is lost:
+//! - the durable map never points at data that is not there: a record goes to the log after the data it speaks of;
+//! - a block that the durable map still shows is neither written in place by another tree nor given out again;
+//! - what was acknowledged by a flush, or with FUA, is in the log or in a table.
+
+mod ask;
+mod change;
+mod check;
+mod checkpoint;
+mod checksum;
+mod clearing;
+mod command;
+mod commit;
+mod core;
+mod entry;
+mod limbo;
+mod record;
+mod recover;
+mod refusal;
+mod slots;
+mod space;
+mod table;
+mod tree;
+
+pub use crate::ask::{Ask, Ended, What};
+pub use crate::check::{Damage, Report, check};
+pub use crate::command::{Command, Patch, Region, Run, Source, Token};
+pub use crate::core::{Core, Settings, TREES_MAX, Usage};
+pub use crate::entry::{BLOCK, PAGE, SIZE_MAX};
+pub use crate::limbo::Pin;
+pub use crate::recover::{Media, RecoverError, format, recover};
+pub use crate::refusal::Refusal;
+pub use crate::slots::Slots;
+pub use crate::table::FORMAT;

@@ -1,0 +1,275 @@
+//! The redo log: what changed in the maps, as records in a ring.
+//!
+//! ```text
+//!   record   0        4        8                16               24       28       32          32 + 24 n     4 KiB ×
+//!           ├─ SWLG ──┼─ crc ──┼─ sequence ─────┼─ pool ─────────┼─ n ────┼─ 0 ────┼─ actions ─┼─ zeroes ────┤
+//!
+//!   action   0      1       2   4        8                16               24
+//!           ├ kind ─┼ flag ─┼ 0 ┼─ tree ─┼─ a ────────────┼─ b ────────────┤
+//! ```
+//! Numbers are little-endian; the checksum covers everything after it. Sequences rise by one, so what an earlier round
+//! left in the ring is never taken for a new record. A record that does not fit before the ring's end begins at 0.
+
+use crate::checksum::crc32c;
+use crate::entry::Entry;
+
+const MAGIC: u32 = u32::from_le_bytes(*b"SWLG");
+const HEADER: usize = 32;
+const ACTION: usize = 24;
+/// Records begin and end at multiples of this many bytes.
+pub const RECORD_ALIGN: u64 = 4096;
+
+/// A change of the maps. Playing it again on what it made changes nothing that later actions do not set right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// An entry has a new value.
+    Set {
+        /// The tree.
+        tree: u32,
+        /// The block in it.
+        block: u64,
+        /// Its entry.
+        entry: Entry,
+    },
+    /// Blocks are holes.
+    Clear {
+        /// The tree.
+        tree: u32,
+        /// The first.
+        from: u64,
+        /// The one after the last.
+        to: u64,
+    },
+    /// An empty tree.
+    Create {
+        /// Its number.
+        tree: u32,
+        /// Its size in bytes.
+        size: u64,
+    },
+    /// A tree that shares all of another's.
+    Share {
+        /// Its number.
+        tree: u32,
+        /// The other's.
+        from: u32,
+        /// It never changes.
+        frozen: bool,
+    },
+    /// A tree shares all of another's from now on, and what it had is gone.
+    Restore {
+        /// The tree.
+        tree: u32,
+        /// The other.
+        from: u32,
+    },
+    /// A tree is gone.
+    Delete {
+        /// Its number.
+        tree: u32,
+    },
+    /// A tree has another size.
+    Resize {
+        /// Its number.
+        tree: u32,
+        /// In bytes.
+        size: u64,
+    },
+}
+
+impl Action {
+    fn encode(self, out: &mut Vec<u8>) {
+        let (kind, flag, tree, a, b) = match self {
+            Action::Set { tree, block, entry } => (1, false, tree, block, entry.bits()),
+            Action::Clear { tree, from, to } => (2, false, tree, from, to),
+            Action::Create { tree, size } => (3, false, tree, size, 0),
+            Action::Share { tree, from, frozen } => (4, frozen, tree, u64::from(from), 0),
+            Action::Restore { tree, from } => (5, false, tree, u64::from(from), 0),
+            Action::Delete { tree } => (6, false, tree, 0, 0),
+            Action::Resize { tree, size } => (7, false, tree, size, 0),
+        };
+        out.extend([kind, u8::from(flag), 0, 0]);
+        out.extend(tree.to_le_bytes());
+        out.extend(a.to_le_bytes());
+        out.extend(b.to_le_bytes());
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Action> {
+        let (tree, a, b) = (u32_at(bytes, 4), u64_at(bytes, 8), u64_at(bytes, 16));
+        let action = match bytes[0] {
+            1 => Action::Set { tree, block: a, entry: Entry::from_bits(b) },
+            2 => Action::Clear { tree, from: a, to: b },
+            3 => Action::Create { tree, size: a },
+            4 => Action::Share { tree, from: a as u32, frozen: bytes[1] != 0 },
+            5 => Action::Restore { tree, from: a as u32 },
+            6 => Action::Delete { tree },
+            7 => Action::Resize { tree, size: a },
+            _ => return None,
+        };
+        Some(action)
+    }
+}
+
+/// Bytes that a record of so many actions takes in the ring.
+pub fn record_len(actions: usize) -> u64 {
+    ((HEADER + actions * ACTION) as u64).next_multiple_of(RECORD_ALIGN)
+}
+
+/// A record's bytes.
+pub fn encode(pool: u64, sequence: u64, actions: &[Action]) -> Vec<u8> {
+    let len = record_len(actions.len()) as usize;
+    let mut bytes = Vec::with_capacity(len);
+    bytes.extend(MAGIC.to_le_bytes());
+    bytes.extend(0u32.to_le_bytes());
+    bytes.extend(sequence.to_le_bytes());
+    bytes.extend(pool.to_le_bytes());
+    bytes.extend((actions.len() as u32).to_le_bytes());
+    bytes.extend(0u32.to_le_bytes());
+    actions.iter().for_each(|action| action.encode(&mut bytes));
+    bytes.resize(len, 0);
+    let crc = crc32c(&bytes[8..]);
+    bytes[4..8].copy_from_slice(&crc.to_le_bytes());
+    bytes
+}
+
+/// What stands at a place of the ring, from its first page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// The record's sequence.
+    pub sequence: u64,
+    /// Its length in the ring, in bytes.
+    pub len: u64,
+}
+
+/// The head of a record of that pool, if there seems to be one: only [`decode`] tells whether it is whole.
+pub fn head(pool: u64, page: &[u8]) -> Option<Head> {
+    let ours = u32_at(page, 0) == MAGIC && u64_at(page, 16) == pool;
+    ours.then(|| Head { sequence: u64_at(page, 8), len: record_len(u32_at(page, 24) as usize) })
+}
+
+/// The actions of a whole record; `None` for a torn or damaged one.
+pub fn decode(bytes: &[u8]) -> Option<Vec<Action>> {
+    if crc32c(&bytes[8..]) != u32_at(bytes, 4) {
+        return None;
+    }
+    let count = u32_at(bytes, 24) as usize;
+    bytes[HEADER..HEADER + count * ACTION].chunks(ACTION).map(Action::decode).collect()
+}
+
+pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
+}
+
+pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
+}
+
+/// Where the next record goes, and what may not be overwritten. Positions are bytes in the ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ring {
+    /// Bytes in all.
+    pub size: u64,
+    /// The oldest record that recovery may need begins here.
+    pub tail: u64,
+    /// The last record ends here.
+    pub head: u64,
+    /// No record is needed: `head == tail` means empty and not full.
+    pub empty: bool,
+}
+
+impl Ring {
+    /// An empty ring whose next record goes to `at`.
+    pub fn at(size: u64, at: u64) -> Ring {
+        Ring { size, tail: at, head: at, empty: true }
+    }
+
+    /// Bytes that hold needed records, with what lies unused before a wrap.
+    pub fn used(&self) -> u64 {
+        match self.empty {
+            true => 0,
+            false if self.head > self.tail => self.head - self.tail,
+            false => self.size - self.tail + self.head,
+        }
+    }
+
+    /// Where a record of `len` bytes would go; `None` if it does not fit.
+    pub fn place(&self, len: u64) -> Option<u64> {
+        let wrapped = !self.empty && self.head <= self.tail;
+        let end = if wrapped { self.tail } else { self.size };
+        if self.head + len <= end {
+            return Some(self.head);
+        }
+        // Around the end: up to the tail, or up to the end of the ring if nothing is needed any more.
+        let room = if self.empty { self.size } else { self.tail };
+        (!wrapped && len <= room).then_some(0)
+    }
+
+    /// A record of `len` bytes is at `at`, where [`Ring::place`] said.
+    pub fn push(&mut self, at: u64, len: u64) {
+        if self.empty {
+            self.tail = at;
+        }
+        self.head = at + len;
+        self.empty = false;
+    }
+
+    /// Records before `tail` are not needed any more.
+    pub fn advance(&mut self, tail: u64) {
+        self.tail = tail;
+        self.empty = tail == self.head;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all() -> Vec<Action> {
+        vec![
+            Action::Create { tree: 1, size: 1 << 40 },
+            Action::Set { tree: 1, block: 7, entry: Entry::new(9, 0x8001) },
+            Action::Clear { tree: 1, from: 3, to: 1 << 31 },
+            Action::Share { tree: 2, from: 1, frozen: true },
+            Action::Share { tree: 3, from: 2, frozen: false },
+            Action::Restore { tree: 1, from: 2 },
+            Action::Resize { tree: 3, size: 4096 },
+            Action::Delete { tree: u32::MAX },
+        ]
+    }
+
+    #[test]
+    fn a_record_is_read_as_it_was_written_and_any_changed_bit_is_noticed() {
+        let bytes = encode(77, 5, &all());
+        assert_eq!(bytes.len(), 4096);
+        assert_eq!(head(77, &bytes), Some(Head { sequence: 5, len: 4096 }));
+        assert_eq!(head(78, &bytes), None, "of another pool");
+        assert_eq!(decode(&bytes), Some(all()));
+        for bit in (4 * 8..bytes.len() * 8).step_by(13) {
+            let mut torn = bytes.clone();
+            torn[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(decode(&torn), None, "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn lengths_are_whole_pages() {
+        // 32 + 24 × 169 = 4088, and one more action does not fit.
+        assert_eq!((record_len(0), record_len(169), record_len(170)), (4096, 4096, 8192));
+    }
+
+    #[test]
+    fn a_ring_never_overwrites_what_is_needed() {
+        let mut ring = Ring::at(4 * 4096, 3 * 4096);
+        assert_eq!(ring.place(8192), Some(0), "it does not fit before the end");
+        ring.push(0, 8192);
+        assert_eq!((ring.tail, ring.used()), (0, 8192));
+        ring.push(ring.place(8192).unwrap(), 8192);
+        assert_eq!((ring.used(), ring.place(4096)), (4 * 4096, None));
+        ring.advance(8192);
+        assert_eq!((ring.used(), ring.place(8192), ring.place(12288)), (8192, Some(0), None));
+        ring.push(0, 8192);
+        assert_eq!(ring.place(4096), None);
+        ring.advance(8192);
+        assert!(ring.empty && ring.place(4 * 4096) == Some(0));
+    }
+}

@@ -1,0 +1,265 @@
+//! Opening a pool: the newest whole table, the nodes that it names, the records of the log that follow it.
+
+use crate::check::{Damage, Walk};
+use crate::checkpoint::Checkpoint;
+use crate::checksum::crc32c;
+use crate::command::Region;
+use crate::commit::Commit;
+use crate::core::{Core, Settings, Tree};
+use crate::entry::{BLOCK, PAGE};
+use crate::limbo::Limbo;
+use crate::record::{self, Action, RECORD_ALIGN, Ring};
+use crate::slots::{ByNumber, Slots};
+use crate::space::Space;
+use crate::table::{FORMAT, TABLE_HEADER, Table};
+use crate::tree::{FANOUT, Nodes, Root, Words};
+use block::Fault;
+use std::collections::VecDeque;
+
+/// What a pool is read from when it is opened or checked.
+pub trait Media {
+    /// Fills the buffer from byte `at` of a region, as far as the region goes; returns how far.
+    ///
+    /// # Errors
+    /// The disk fails.
+    fn read(&mut self, region: Region, at: u64, buf: &mut [u8]) -> Result<usize, Fault>;
+}
+
+/// Why a pool cannot be opened.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RecoverError {
+    /// Written by a later program.
+    #[error("the maps have format {found}, this program knows up to {FORMAT}; use a newer seawall")]
+    TooNew {
+        /// Its format.
+        found: u32,
+    },
+    /// Something is wrong with it.
+    #[error("{first}{}", and_more(*more))]
+    Damaged {
+        /// What was found first.
+        first: Damage,
+        /// How much beside.
+        more: usize,
+    },
+}
+
+fn and_more(more: usize) -> String {
+    if more == 0 { String::new() } else { format!(" (and {more} more)") }
+}
+
+/// The first table of a new pool with its own number and a log of `log_size` bytes, a multiple of 4 KiB and at least
+/// 64 KiB. The log must be written with zeroes, and both made durable; the rest is empty.
+pub fn format(pool: u64, log_size: u64) -> Vec<u8> {
+    assert!(log_size.is_multiple_of(RECORD_ALIGN) && log_size >= 16 * RECORD_ALIGN, "a log of {log_size} bytes");
+    Table { sequence: 0, pool, log_head: 0, log_size, trees: Vec::new(), homes: Vec::new() }.encode()
+}
+
+/// Opens a pool.
+///
+/// # Errors
+/// It is of a later format, or damaged; nothing is written in any case.
+pub fn recover(media: &mut impl Media, settings: Settings) -> Result<Core, RecoverError> {
+    let (core, mut damages) = load(media, settings)?;
+    if !damages.is_empty() {
+        let first = damages.remove(0);
+        return Err(RecoverError::Damaged { first, more: damages.len() });
+    }
+    core.ok_or(RecoverError::Damaged { first: Damage::NoTable, more: 0 })
+}
+
+/// Reads all that there is, and says all that is wrong with it.
+///
+/// A table whose write failed may lie there whole, and the checkpoint after it may have written over its nodes. The other
+/// table is right then, and the log still goes from there at least as far.
+pub(crate) fn load(media: &mut impl Media, settings: Settings) -> Result<(Option<Core>, Vec<Damage>), RecoverError> {
+    let mut tables = Vec::new();
+    for turn in 0..2 {
+        tables.extend(read_table(media, turn)?.map(|table| (turn, table)));
+    }
+    tables.sort_by_key(|(_, table)| std::cmp::Reverse(table.sequence));
+    let newest = tables.first().map_or(0, |(_, table)| table.sequence);
+    let mut first = (None, vec![Damage::NoTable]);
+    for (index, (turn, table)) in tables.into_iter().enumerate() {
+        let (core, damages) = load_from(media, settings, turn, &table);
+        if damages.is_empty() && core.sequence >= newest {
+            return Ok((Some(core), damages));
+        }
+        if index == 0 {
+            first = (Some(core), damages);
+        }
+    }
+    Ok(first)
+}
+
+fn load_from(media: &mut impl Media, settings: Settings, turn: u8, table: &Table) -> (Core, Vec<Damage>) {
+    let mut damages = Vec::new();
+    let mut core = core_of(media, settings, table, &mut damages);
+    core.next_table = turn ^ 1;
+    if damages.is_empty() {
+        replay(media, &mut core, &mut damages);
+    }
+    (core, damages)
+}
+
+/// A table, if it is whole: one that was being written when the power went is not, and its sister is.
+fn read_table(media: &mut impl Media, turn: u8) -> Result<Option<Table>, RecoverError> {
+    let mut header = vec![0; PAGE as usize];
+    if read_whole(media, Region::Table(turn), 0, &mut header).is_none() {
+        return Ok(None);
+    }
+    let Some((found, len)) = Table::measure(&header[..TABLE_HEADER]) else { return Ok(None) };
+    if found > FORMAT {
+        return Err(RecoverError::TooNew { found });
+    }
+    let mut bytes = vec![0; len as usize];
+    let read = read_whole(media, Region::Table(turn), 0, &mut bytes);
+    Ok(read.and_then(|()| Table::decode(&bytes)))
+}
+
+fn read_whole(media: &mut impl Media, region: Region, at: u64, buf: &mut [u8]) -> Option<()> {
+    (media.read(region, at, buf) == Ok(buf.len())).then_some(())
+}
+
+/// The pool as the table has it.
+fn core_of(media: &mut impl Media, settings: Settings, table: &Table, damages: &mut Vec<Damage>) -> Core {
+    let nodes = read_nodes(media, table, damages);
+    let mut walk = Walk::new(table.homes.len());
+    for row in &table.trees {
+        walk.root(row.tree, row.root, row.size, row.blocks, &|number| nodes[number as usize].as_deref());
+    }
+    let mut space = Space::new(settings.capacity);
+    for (place, refs) in walk.places() {
+        (0..refs).for_each(|_| space.retain(place));
+    }
+    damages.append(&mut walk.damages);
+    let counted = nodes.into_iter().enumerate().map(|(number, words)| Some((words?, walk.node_refs[number])));
+    let trees = table.trees.iter().map(|row| (row.tree, Tree::new(row.root, row.size, row.frozen, row.blocks)));
+    Core {
+        settings,
+        pool: table.pool,
+        nodes: Nodes::load(counted.collect()),
+        space,
+        limbo: Limbo::default(),
+        trees: trees.collect(),
+        locks: ByNumber::default(),
+        ops: Slots::default(),
+        jobs: Slots::default(),
+        commands: VecDeque::new(),
+        events: Vec::new(),
+        resumed: VecDeque::new(),
+        starved: VecDeque::new(),
+        commit: Commit::default(),
+        checkpoint: Checkpoint::default(),
+        ring: Ring::at(table.log_size, table.log_head),
+        sequence: table.sequence,
+        homes: table.homes.clone(),
+        next_table: 0,
+        failed: false,
+    }
+}
+
+fn read_nodes(media: &mut impl Media, table: &Table, damages: &mut Vec<Damage>) -> Vec<Option<Words>> {
+    let mut nodes = Vec::with_capacity(table.homes.len());
+    let mut bytes = vec![0; PAGE as usize];
+    for (number, home) in table.homes.iter().enumerate() {
+        let Some(page) = home.page(number as u32) else {
+            nodes.push(None);
+            continue;
+        };
+        let read = read_whole(media, Region::Nodes, page * PAGE, &mut bytes);
+        if read.is_none() || crc32c(&bytes) != home.crc {
+            damages.push(Damage::Node { node: number as u32, page });
+            nodes.push(None);
+            continue;
+        }
+        let mut words = Box::new([0; FANOUT]);
+        for (word, eight) in words.iter_mut().zip(bytes.as_chunks::<8>().0) {
+            *word = u64::from_le_bytes(*eight);
+        }
+        nodes.push(Some(words));
+    }
+    nodes
+}
+
+/// Plays the records that follow the table.
+fn replay(media: &mut impl Media, core: &mut Core, damages: &mut Vec<Damage>) {
+    while let Some((at, len, actions)) = next_record(media, core) {
+        core.sequence += 1;
+        for action in actions {
+            if core.replay(action).is_none() {
+                damages.push(Damage::Record { sequence: core.sequence });
+                return;
+            }
+        }
+        core.ring.push(at, len);
+        let batch = std::mem::take(&mut core.commit).pending;
+        core.nodes.release(batch.drops, &mut core.space);
+    }
+    // A whole record that is further on proves that one before it is damaged, or that a newer table is: a record is
+    // written only when the one before it is durable.
+    let places = (0..core.ring.size).step_by(RECORD_ALIGN as usize);
+    let ahead =
+        places.filter_map(|at| record_at(media, core, at, core.sequence + 1).map(|(sequence, ..)| sequence)).max();
+    damages.extend(ahead.map(|found| Damage::Ahead { found, last: core.sequence }));
+}
+
+/// The record after the last one, where it would have been put.
+fn next_record(media: &mut impl Media, core: &Core) -> Option<(u64, u64, Vec<Action>)> {
+    [core.ring.head, 0].into_iter().find_map(|at| {
+        let (sequence, len, actions) = record_at(media, core, at, core.sequence + 1)?;
+        (sequence == core.sequence + 1).then_some((at, len, actions))
+    })
+}
+
+/// The whole record at a place of the ring, if its sequence is at least so much.
+fn record_at(media: &mut impl Media, core: &Core, at: u64, least: u64) -> Option<(u64, u64, Vec<Action>)> {
+    let mut page = vec![0; RECORD_ALIGN as usize];
+    read_whole(media, Region::Log, at, &mut page)?;
+    let head = record::head(core.pool, &page)?;
+    if head.sequence < least || head.len > core.ring.size.checked_sub(at)? {
+        return None;
+    }
+    let mut bytes = vec![0; head.len as usize];
+    read_whole(media, Region::Log, at, &mut bytes)?;
+    Some((head.sequence, head.len, record::decode(&bytes)?))
+}
+
+impl Core {
+    /// Does what a record says; `None` if that is impossible.
+    fn replay(&mut self, action: Action) -> Option<()> {
+        match action {
+            Action::Set { tree, block, entry } => {
+                let found = self.trees.get(&tree).filter(|found| block < Root::reach(found.root.height))?;
+                let (old, _) = self.nodes.get(found.root, block);
+                let new = entry.place().filter(|_| entry.place() != old.place());
+                new.into_iter().for_each(|place| self.space.retain(place));
+                self.set_entry(tree, block, entry);
+            }
+            Action::Clear { tree, from, to } => {
+                let found = self.trees.get_mut(&tree)?;
+                let drops = &mut self.commit.pending.drops;
+                found.blocks -= self.nodes.clear(&mut found.root, from, to, &mut self.space, drops);
+            }
+            Action::Create { tree, size } => {
+                let root = Root { node: 0, height: Root::height_for(size.div_ceil(BLOCK)) };
+                self.trees.insert(tree, Tree::new(root, size, false, 0)).is_none().then_some(())?;
+            }
+            Action::Share { tree, from, frozen } => {
+                self.trees.contains_key(&from).then_some(())?;
+                (!self.trees.contains_key(&tree)).then(|| self.share(tree, from, frozen))?;
+            }
+            Action::Restore { tree, from } => {
+                let both = self.trees.contains_key(&tree) && self.trees.contains_key(&from);
+                both.then(|| self.restore(tree, from))?;
+            }
+            Action::Delete { tree } => self.trees.contains_key(&tree).then(|| self.delete(tree))?,
+            Action::Resize { tree, size } => {
+                let found = self.trees.get_mut(&tree)?;
+                found.size = size;
+                self.nodes.raise(&mut found.root, size.div_ceil(BLOCK));
+            }
+        }
+        Some(())
+    }
+}

@@ -1,0 +1,55 @@
+//! Why something that was asked of the maps was not done.
+
+use block::Fault;
+
+/// Why an ask ended without effect, or with an effect that is not known to be durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// The disk failed this request.
+    #[error("the disk failed: {0:?}")]
+    Disk(Fault),
+    /// A flush or the log failed before: what is durable is unknown, so nothing is changed any more.
+    #[error("the pool has failed to make something durable and takes no change until it is opened again")]
+    Failed,
+    /// All blocks are taken.
+    #[error("the pool is full")]
+    Full,
+    /// There is no such tree.
+    #[error("there is no tree {0}")]
+    NoTree(u32),
+    /// The number is taken.
+    #[error("tree {0} exists")]
+    Exists(u32),
+    /// It is a snapshot.
+    #[error("tree {0} is frozen: it can be read, shared and deleted")]
+    Frozen(u32),
+    /// It is not a snapshot.
+    #[error("tree {0} is not frozen: it changes while it would be restored from")]
+    NotFrozen(u32),
+    /// Beyond the tree's end.
+    #[error("beyond the end of the tree")]
+    Beyond,
+    /// A size that no tree may have.
+    #[error("a size must be a multiple of 512 bytes up to 128 TiB, got {0}")]
+    Size(u64),
+    /// Shrinking would lose data.
+    #[error("there is data beyond byte {0}; discard it first")]
+    HoldsData(u64),
+    /// As many trees as there may be.
+    #[error("the pool has {0} LUNs and snapshots, the most there may be")]
+    TooMany(usize),
+}
+
+impl Refusal {
+    /// What a client is told.
+    pub const fn fault(self) -> Fault {
+        match self {
+            Refusal::Disk(fault) => fault,
+            Refusal::Failed => Fault::Io,
+            Refusal::Full => Fault::NoSpace,
+            Refusal::NoTree(_) => Fault::Gone,
+            Refusal::Frozen(_) => Fault::ReadOnly,
+            _ => Fault::Invalid,
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! What goes to the disk, and in which order: said by the commands themselves, ended one by one by the test.
+
+use block::Fault;
+use map::{Ask, Command, Core, Ended, Media, PAGE, Refusal, Region, Run, Settings, What, check, format, recover};
+use std::collections::BTreeMap;
+
+const LOG: u64 = 64 << 10;
+
+/// The files of a pool in memory. Everything that is written is there at once.
+#[derive(Clone, Default)]
+struct Files(BTreeMap<Region, Vec<u8>>);
+
+impl Files {
+    fn new() -> Files {
+        let log = (Region::Log, vec![0; LOG as usize]);
+        Files(BTreeMap::from([(Region::Table(0), format(1, LOG)), log]))
+    }
+
+    fn write(&mut self, region: Region, at: u64, bytes: &[u8]) {
+        let file = self.0.entry(region).or_default();
+        let end = at as usize + bytes.len();
+        file.resize(file.len().max(end), 0);
+        file[at as usize..end].copy_from_slice(bytes);
+    }
+}
+
+impl Media for &Files {
+    fn read(&mut self, region: Region, at: u64, buf: &mut [u8]) -> Result<usize, Fault> {
+        let empty = Vec::new();
+        let file = self.0.get(&region).unwrap_or(&empty);
+        let from = (at as usize).min(file.len());
+        let len = buf.len().min(file.len() - from);
+        buf[..len].copy_from_slice(&file[from..from + len]);
+        Ok(len)
+    }
+}
+
+struct Bench {
+    core: Core,
+    files: Files,
+    next: u64,
+}
+
+impl Bench {
+    fn new() -> Bench {
+        let files = Files::new();
+        let core = recover(&mut &files, Settings { capacity: 100, ..Settings::default() }).unwrap();
+        let mut bench = Bench { core, files, next: 0 };
+        bench.ask(1, 0, 1 << 20, What::Create { size: 1 << 20 }, false);
+        bench.run();
+        bench
+    }
+
+    fn ask(&mut self, tree: u32, at: u64, len: u64, what: What, fua: bool) -> u64 {
+        self.next += 1;
+        self.core.submit(Ask { id: self.next, tree, at, len, what, fua, aligned: true });
+        self.next
+    }
+
+    fn write(&mut self, at: u64, len: u64, fua: bool) -> u64 {
+        self.ask(1, at, len, What::Write, fua)
+    }
+
+    /// The commands that wait, in a word each, with their tokens.
+    fn commands(&mut self) -> Vec<(String, Command)> {
+        self.core.advance();
+        std::iter::from_fn(|| self.core.next_command()).map(|command| (word(&command), command)).collect()
+    }
+
+    /// Carries a command out.
+    fn end(&mut self, command: Command, result: Result<(), Fault>) {
+        let token = match command {
+            Command::Write { token, .. } | Command::Patch { token, .. } | Command::Flush { token, .. } => token,
+            Command::Store { token, region, at, bytes, .. } => {
+                self.files.write(region, at, &bytes);
+                token
+            }
+        };
+        self.core.done(token, result);
+    }
+
+    /// Carries everything out; the words in order.
+    fn run(&mut self) -> Vec<String> {
+        let mut words = Vec::new();
+        loop {
+            let commands = self.commands();
+            if commands.is_empty() {
+                return words;
+            }
+            for (word, command) in commands {
+                words.push(word);
+                self.end(command, Ok(()));
+            }
+        }
+    }
+
+    fn answers(&mut self) -> Vec<(u64, Result<(), Refusal>)> {
+        let mut events = Vec::new();
+        self.core.take_events(&mut events);
+        events.into_iter().map(|Ended { id, result }| (id, result)).collect()
+    }
+}
+
+fn word(command: &Command) -> String {
+    match command {
+        Command::Write { durable, .. } => if *durable { "write durably" } else { "write" }.into(),
+        Command::Patch { patch, .. } => if patch.read.is_some() { "copy" } else { "patch" }.into(),
+        Command::Flush { region, .. } => format!("flush {region:?}"),
+        Command::Store { region, .. } => format!("store {region:?}"),
+    }
+}
+
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+#[test]
+fn data_is_flushed_before_the_record_that_speaks_of_it() {
+    let mut bench = Bench::new();
+    bench.answers();
+    let write = bench.write(0, 8192, false);
+    assert_eq!(bench.run(), ["write"]);
+    assert_eq!(bench.answers(), [(write, Ok(()))], "a write that is not FUA waits for nothing");
+    let flush = bench.ask(0, 0, 0, What::Flush, false);
+    assert_eq!(bench.run(), ["flush Data", "store Log"]);
+    assert_eq!(bench.answers(), [(flush, Ok(()))]);
+    // Nothing has changed in the map since: one flush of the data.
+    bench.write(0, 8192, false);
+    bench.ask(0, 0, 0, What::Flush, false);
+    assert_eq!(bench.run(), ["write", "flush Data"]);
+}
+
+#[test]
+fn fua_is_one_durable_write_in_place_and_a_commit_where_the_map_changes() {
+    let mut bench = Bench::new();
+    bench.write(0, 4096, true);
+    assert_eq!(bench.run(), ["write", "flush Data", "store Log"]);
+    bench.write(0, 4096, true);
+    assert_eq!(bench.run(), ["write durably"]);
+    // The page beside it was written and not committed: a durable write there relies on a map that is not durable.
+    bench.write(4096, 4096, false);
+    bench.run();
+    bench.write(4096, 4096, true);
+    assert_eq!(bench.run(), ["write", "flush Data", "store Log"]);
+    // A trim of what is trimmed already, and durably so, has nothing to do.
+    bench.ask(1, 65536, 65536, What::Trim, true);
+    assert_eq!(bench.run(), words(&[]));
+}
+
+#[test]
+fn flushes_that_come_during_a_flush_share_the_next() {
+    let mut bench = Bench::new();
+    bench.answers();
+    let first = bench.ask(0, 0, 0, What::Flush, false);
+    let (_, command) = bench.commands().remove(0);
+    let later: Vec<u64> = (0..50).map(|_| bench.ask(0, 0, 0, What::Flush, false)).collect();
+    assert!(bench.commands().is_empty());
+    bench.end(command, Ok(()));
+    assert_eq!(bench.answers(), [(first, Ok(()))]);
+    assert_eq!(bench.run(), ["flush Data"]);
+    assert_eq!(bench.answers(), later.iter().map(|id| (*id, Ok(()))).collect::<Vec<_>>());
+}
+
+#[test]
+fn after_a_flush_that_failed_nothing_is_called_durable() {
+    let mut bench = Bench::new();
+    bench.answers();
+    bench.write(0, 4096, false);
+    bench.run();
+    let flush = bench.ask(0, 0, 0, What::Flush, false);
+    let (_, command) = bench.commands().remove(0);
+    bench.end(command, Err(Fault::Io));
+    let next = bench.ask(0, 0, 0, What::Flush, false);
+    let write = bench.write(0, 4096, false);
+    assert!(bench.commands().is_empty() && bench.core.has_failed());
+    let expected = [(1 + 1, Ok(())), (flush, Err(Refusal::Failed)), (next, Err(Refusal::Failed))];
+    assert_eq!(bench.answers(), [&expected[..], &[(write, Err(Refusal::Failed))]].concat());
+    let mut runs = Vec::new();
+    let pin = bench.core.read(1, 0, 4096, &mut runs).unwrap();
+    assert_eq!(runs, [Run { at: Some(0), len: 4096 }], "reads go on");
+    bench.core.unpin(pin);
+}
+
+#[test]
+fn a_write_that_failed_changes_no_map() {
+    let mut bench = Bench::new();
+    bench.write(0, 65536, false);
+    bench.run();
+    bench.ask(2, 0, 0, What::Share { from: 1, frozen: true }, false);
+    bench.run();
+    bench.answers();
+    for fault in [Fault::Io, Fault::NoSpace] {
+        let write = bench.write(4096, 512, false);
+        let (copies, command) = bench.commands().remove(0);
+        assert_eq!(copies, "copy");
+        bench.end(command, Err(fault));
+        assert_eq!(bench.answers(), [(write, Err(Refusal::Disk(fault)))]);
+        assert_eq!((bench.core.usage().used, bench.core.audit()), (65536, vec![]), "the copy's block is free again");
+    }
+    bench.write(4096, 512, false);
+    assert_eq!(bench.run(), ["copy"]);
+    assert_eq!(bench.core.usage().used, 2 * 65536);
+}
+
+#[test]
+fn writes_side_by_side_are_one_command_as_long_as_their_blocks_are() {
+    let mut bench = Bench::new();
+    bench.write(0, 1 << 20, false);
+    assert_eq!(bench.run(), ["write"], "16 new blocks, one after the other");
+    bench.ask(1, 65536, 65536, What::Trim, true);
+    bench.run();
+    bench.write(10 * PAGE, 8 * PAGE, false);
+    assert_eq!(bench.run(), ["write"], "the block that came free is taken again");
+}
+
+#[test]
+fn the_log_goes_round_and_what_it_held_is_in_the_tables() {
+    let mut bench = Bench::new();
+    // 64 KiB of log hold 16 records of a page; half of it begins a checkpoint.
+    let mut checkpoints = 0;
+    for round in 0..100 {
+        bench.write(round % 16 * 65536, 4096, true);
+        checkpoints += bench.run().iter().filter(|word| word.starts_with("flush Table")).count();
+        bench.ask(1, round % 16 * 65536, 65536, What::Trim, true);
+        checkpoints += bench.run().iter().filter(|word| word.starts_with("flush Table")).count();
+        assert!(bench.core.usage().log <= LOG);
+    }
+    // 200 records; one checkpoint at each 8 to 16 of them.
+    assert!((200 / 16..=200 / 8).contains(&checkpoints), "{checkpoints}");
+    bench.write(0, 4096, true);
+    bench.run();
+    let again = recover(&mut &bench.files, Settings::default()).unwrap();
+    assert_eq!((again.audit(), again.usage().used), (vec![], 65536));
+    assert_eq!(again.tree(1), Some((1 << 20, 65536)));
+}
+
+#[test]
+fn damage_is_named_and_such_a_pool_is_not_opened() {
+    let mut bench = Bench::new();
+    // So many records that those after the older table are gone when the newer one is written.
+    for round in 0..100 {
+        bench.write(round % 16 * 65536, 4096, true);
+        bench.run();
+        bench.ask(1, round % 16 * 65536, 65536, What::Trim, round < 99);
+        bench.run();
+    }
+    bench.write(0, 1 << 20, true);
+    bench.run();
+    for _ in 0..2 {
+        bench.ask(0, 0, 0, What::Checkpoint, false);
+        bench.run();
+        bench.ask(1, 0, 65536, What::Trim, true);
+        bench.run();
+    }
+    let report = check(&mut &bench.files, Settings::default()).unwrap();
+    assert_eq!((report.damages, report.used, report.trees), (vec![], 15 * 65536, 1));
+    let named = |files: &Files| -> Vec<String> {
+        let damages = check(&mut &*files, Settings::default()).unwrap().damages;
+        assert_eq!(damages.is_empty(), recover(&mut &*files, Settings::default()).is_ok());
+        damages.iter().map(ToString::to_string).collect()
+    };
+    // Without any log all is as at the newer table; without that as at the older, if the log is there.
+    let mut lost = bench.files.clone();
+    lost.write(Region::Log, 0, &[0; LOG as usize]);
+    assert_eq!(named(&lost), Vec::<String>::new());
+    for table in 0..2 {
+        let mut damaged = bench.files.clone();
+        damaged.0.get_mut(&Region::Table(table)).unwrap()[20] ^= 1;
+        assert_eq!(named(&damaged), Vec::<String>::new());
+    }
+    let both = |page: usize| {
+        let mut damaged = lost.clone();
+        damaged.0.get_mut(&Region::Nodes).unwrap()[page * 4096 + 9] ^= 1;
+        named(&damaged)
+    };
+    let (first, second) = (both(0), both(1));
+    let found = if first.is_empty() { second } else { first };
+    assert!(found[0].starts_with("node 0 (page ") && found[1].starts_with("tree 1 points at node 0"), "{found:?}");
+    // Three records after the newer table, the middle one of them damaged: the last must not be lost in silence.
+    bench.ask(0, 0, 0, What::Checkpoint, false);
+    bench.run();
+    let mut records = Vec::new();
+    for block in 5..8 {
+        bench.ask(1, block * 65536, 65536, What::Trim, true);
+        let before = bench.files.0[&Region::Log].clone();
+        bench.run();
+        let after = &bench.files.0[&Region::Log];
+        records.push(before.iter().zip(after).position(|(before, after)| before != after).unwrap() / 4096 * 4096);
+    }
+    assert_eq!(named(&bench.files), Vec::<String>::new());
+    bench.files.write(Region::Log, records[1] as u64 + 100, &[7]);
+    let found = named(&bench.files);
+    assert!(found.len() == 1 && found[0].starts_with("the log holds record "), "{found:?}");
+}

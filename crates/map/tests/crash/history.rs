@@ -1,0 +1,566 @@
+//! One seed: rounds of random asks, each ended by a power loss (or a quiet close), recovery and a look at everything.
+
+use crate::disk::{Disk, Faults, SECTOR, pick};
+use crate::model::{Content, Known, Times};
+use map::{Ask, BLOCK, Core, Ended, PAGE, Pin, Refusal, Region, Run, Settings, What, check, format, recover};
+use rand_core::SeedableRng;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// The log: small, so that it goes round and checkpoints come often.
+const LOG: u64 = 128 << 10;
+const POOL: u64 = 0x5eed;
+/// Asks under way at once.
+const DEPTH: usize = 12;
+
+/// What was done, so that a test that does nothing is noticed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Totals {
+    pub crashes: u64,
+    pub writes: u64,
+    pub trims: u64,
+    pub zeroes: u64,
+    pub flushes: u64,
+    pub clones: u64,
+    pub deletes: u64,
+    pub restores: u64,
+    pub resizes: u64,
+    pub reads: u64,
+    pub full: u64,
+    pub failed: u64,
+    pub checkpoints: u64,
+    pub replayed: u64,
+}
+
+impl Totals {
+    fn fields(&mut self) -> [&mut u64; 14] {
+        let Totals { crashes, writes, trims, zeroes, flushes, clones, deletes, .. } = self;
+        let Totals { restores, resizes, reads, full, failed, checkpoints, replayed, .. } = self;
+        [
+            crashes,
+            writes,
+            trims,
+            zeroes,
+            flushes,
+            clones,
+            deletes,
+            restores,
+            resizes,
+            reads,
+            full,
+            failed,
+            checkpoints,
+            replayed,
+        ]
+    }
+
+    pub fn add(&mut self, other: &Totals) {
+        let mut other = *other;
+        self.fields().into_iter().zip(other.fields()).for_each(|(sum, part)| *sum += *part);
+    }
+
+    pub fn assert_that_all_was_tried(&mut self) {
+        let totals = *self;
+        assert!(self.fields().into_iter().all(|field| *field >= 100), "{totals:?}");
+    }
+}
+
+/// A tree as the model has it.
+#[derive(Clone, Default)]
+struct Model {
+    content: Content,
+    size: u64,
+    frozen: bool,
+    /// All that had ended then is durable.
+    floor: u64,
+    /// A change of structure is under way: nothing else is asked of it.
+    busy: bool,
+}
+
+/// An ask under way.
+struct Under {
+    ask: Ask,
+    times: Rc<Times>,
+    /// The stamp of a write.
+    stamp: u64,
+    /// What a clone, or a restored tree, holds.
+    copy: Option<Model>,
+}
+
+/// A read under way.
+struct Reading {
+    tree: u32,
+    at: u64,
+    runs: Vec<Run>,
+    pin: Pin,
+    begun: u64,
+}
+
+pub struct History {
+    rng: Xoshiro256PlusPlus,
+    disk: Disk,
+    core: Core,
+    settings: Settings,
+    trees: BTreeMap<u32, Model>,
+    under: BTreeMap<u64, Under>,
+    readings: Vec<Reading>,
+    clock: u64,
+    next: u64,
+    next_tree: u32,
+    /// All that had ended then is durable, whatever the tree.
+    floor: u64,
+    totals: Totals,
+}
+
+impl History {
+    pub fn new(seed: u64) -> History {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let mut disk = Disk::new();
+        disk.plant(Region::Table(0), &format(POOL, LOG));
+        disk.plant(Region::Log, &vec![0; LOG as usize]);
+        let settings = Settings {
+            capacity: [24, 60, 400][pick(&mut rng, 3) as usize],
+            align: [512, 4096][pick(&mut rng, 2) as usize],
+            pending_max: [8, 1000][pick(&mut rng, 2) as usize],
+            dirty_max: [3, 1000][pick(&mut rng, 2) as usize],
+        };
+        let core = recover(&mut &disk, settings).unwrap();
+        let (trees, under) = (BTreeMap::new(), BTreeMap::new());
+        History {
+            rng,
+            disk,
+            core,
+            settings,
+            trees,
+            under,
+            readings: Vec::new(),
+            clock: 0,
+            next: 0,
+            next_tree: 1,
+            floor: 0,
+            totals: Totals::default(),
+        }
+    }
+
+    pub fn run(mut self) -> Totals {
+        for _ in 0..3 {
+            // One round of four has a disk with faults.
+            if self.below(4) == 0 {
+                self.disk.faults = Faults { writes: self.below(30), flushes: self.below(15) };
+            }
+            for _ in 0..self.below(600) {
+                self.step();
+            }
+            if self.below(4) == 0 {
+                self.settle();
+                self.look(Known::Ended(self.clock));
+            }
+            self.crash();
+        }
+        self.empty();
+        self.totals
+    }
+
+    fn below(&mut self, limit: u64) -> u64 {
+        pick(&mut self.rng, limit)
+    }
+
+    fn step(&mut self) {
+        self.clock += 1;
+        match self.below(10) {
+            0..=3 if self.under.len() < DEPTH => self.ask_something(),
+            4 if self.readings.len() < 4 => self.begin_reading(),
+            5 if !self.readings.is_empty() => self.end_reading(),
+            6 => self.core.advance(),
+            _ => self.work(),
+        }
+        self.take_events();
+    }
+
+    /// The disk gets on, and everything that follows.
+    fn work(&mut self) {
+        self.hand_over();
+        if let Some((token, result)) = self.disk.step(&mut self.rng) {
+            self.core.done(token, result);
+        }
+    }
+
+    fn hand_over(&mut self) {
+        while let Some(command) = self.core.next_command() {
+            let under = &self.under;
+            self.disk.start(command, |id| {
+                let Under { ask, stamp, .. } = &under[&id];
+                let word = stamp.to_le_bytes();
+                word.iter().copied().cycle().take(ask.len as usize).collect()
+            });
+        }
+    }
+
+    /// Everything under way ends.
+    fn settle(&mut self) {
+        for round in 0.. {
+            assert!(round < 100_000, "it never ends: {} under way", self.under.len());
+            self.clock += 1;
+            self.core.advance();
+            self.work();
+            self.take_events();
+            if !self.readings.is_empty() {
+                self.end_reading();
+            }
+            if self.disk.is_idle() && !self.core.is_busy() {
+                break;
+            }
+        }
+        assert_eq!(self.core.audit(), []);
+    }
+
+    fn ask_something(&mut self) {
+        let kind = self.below(100);
+        let many = self.trees.len() as u64;
+        match kind {
+            _ if many == 0 => return self.create(),
+            0..=1 if many < 8 => return self.create(),
+            2..=9 => return self.submit(0, 0, 0, What::Flush, false),
+            10 => return self.submit(0, 0, 0, What::Checkpoint, false),
+            _ => {}
+        }
+        let chosen = self.below(many) as usize;
+        let (&tree, known) = self.trees.iter().nth(chosen).expect("one of many");
+        let (size, frozen, busy) = (known.size, known.frozen, known.busy);
+        match kind {
+            _ if busy => {}
+            11..=15 if many < 8 => self.share(tree),
+            16..=18 => self.submit(tree, 0, 0, What::Delete, false),
+            19..=21 => self.restore(tree),
+            22..=25 => {
+                let size = self.size();
+                self.submit(tree, 0, 0, What::Resize { size }, false);
+            }
+            _ if frozen || size == 0 => {}
+            _ => self.change(tree, size, kind),
+        }
+    }
+
+    fn change(&mut self, tree: u32, size: u64, kind: u64) {
+        // Few blocks, so that asks meet; some whole pages, some whole blocks, some of any sectors.
+        let unit = [SECTOR, PAGE, BLOCK, SECTOR][self.below(4) as usize];
+        let at = self.below(size / unit + 1) * unit;
+        let longest = [4 * SECTOR, 3 * PAGE, 3 * BLOCK][self.below(3) as usize];
+        let len = ((self.below(longest / unit + 1) + 1) * unit).min(size.saturating_sub(at));
+        if len == 0 {
+            return;
+        }
+        let fua = self.below(8) == 0;
+        let what = match kind {
+            26..=35 => What::Trim,
+            36..=45 => What::Zero { no_hole: self.below(3) == 0 },
+            _ => What::Write,
+        };
+        self.submit(tree, at, len, what, fua);
+    }
+
+    /// Sizes from nothing to a few leaves, so that trees grow higher.
+    fn size(&mut self) -> u64 {
+        match self.below(6) {
+            0 => self.below(40) * SECTOR,
+            1 => (512 + self.below(40)) * BLOCK,
+            _ => (1 + self.below(20)) * BLOCK + self.below(3) * SECTOR,
+        }
+    }
+
+    fn create(&mut self) {
+        let size = self.size();
+        self.next_tree += 1;
+        self.submit(self.next_tree, 0, 0, What::Create { size }, false);
+    }
+
+    fn share(&mut self, from: u32) {
+        self.next_tree += 1;
+        let frozen = self.below(2) == 0;
+        self.submit(self.next_tree, 0, 0, What::Share { from, frozen }, false);
+    }
+
+    fn restore(&mut self, tree: u32) {
+        let snapshots: Vec<u32> =
+            self.trees.iter().filter(|(_, known)| known.frozen && !known.busy).map(|(number, _)| *number).collect();
+        if !snapshots.is_empty() && !self.trees[&tree].frozen {
+            let from = snapshots[self.below(snapshots.len() as u64) as usize];
+            self.submit(tree, 0, 0, What::Restore { from }, false);
+        }
+    }
+
+    fn submit(&mut self, tree: u32, at: u64, len: u64, what: What, fua: bool) {
+        self.next += 1;
+        let (id, stamp) = (self.next, if what == What::Write { self.next } else { 0 });
+        let times = Rc::new(Times { begun: self.clock, ended: Cell::new(None), durable: Cell::new(false) });
+        let ask = Ask { id, tree, at, len, what, fua, aligned: self.below(8) > 0 };
+        let mut copy = None;
+        match what {
+            What::Write | What::Zero { .. } => self.note(tree, (at, at + len), stamp, &times),
+            What::Trim => {
+                let size = self.trees[&tree].size;
+                let last = if at + len == size { size } else { (at + len) / PAGE * PAGE };
+                self.note(tree, (at.next_multiple_of(PAGE), last), 0, &times);
+            }
+            What::Create { size } => copy = Some(Model { size, ..Model::default() }),
+            What::Share { from, frozen } => copy = Some(Model { frozen, ..self.trees[&from].clone() }),
+            What::Restore { from } => {
+                // The snapshot stays while it is restored from.
+                self.lend(from, true);
+                copy = Some(Model { frozen: false, busy: false, ..self.trees[&from].clone() });
+            }
+            _ => {}
+        }
+        if matches!(what, What::Restore { .. } | What::Delete | What::Resize { .. }) {
+            self.lend(tree, true);
+        }
+        self.under.insert(id, Under { ask, times, stamp, copy });
+        self.core.submit(ask);
+    }
+
+    fn lend(&mut self, tree: u32, busy: bool) {
+        if let Some(known) = self.trees.get_mut(&tree) {
+            known.busy = busy;
+        }
+    }
+
+    fn note(&mut self, tree: u32, (from, to): (u64, u64), value: u64, times: &Rc<Times>) {
+        let known = self.trees.get_mut(&tree).expect("asked of a tree that is there");
+        (from / SECTOR..to / SECTOR).for_each(|sector| known.content.write(sector, value, times));
+    }
+
+    fn take_events(&mut self) {
+        let mut events = Vec::new();
+        self.core.take_events(&mut events);
+        for Ended { id, result } in events {
+            let under = self.under.remove(&id).expect("an answer to something asked");
+            match result {
+                Ok(()) => self.succeeded(under),
+                Err(refusal) => self.refused(&under, refusal),
+            }
+        }
+    }
+
+    fn succeeded(&mut self, under: Under) {
+        let Under { ask, times, copy, .. } = under;
+        times.ended.set(Some(self.clock));
+        times.durable.set(ask.fua);
+        match ask.what {
+            What::Write => self.totals.writes += 1,
+            What::Trim => self.totals.trims += 1,
+            What::Zero { .. } => self.totals.zeroes += 1,
+            What::Flush => {
+                self.totals.flushes += 1;
+                self.floor = self.floor.max(times.begun - 1);
+            }
+            What::Checkpoint => self.totals.checkpoints += 1,
+            What::Delete => {
+                self.totals.deletes += 1;
+                self.trees.remove(&ask.tree);
+            }
+            What::Resize { size } => {
+                self.totals.resizes += 1;
+                let known = self.trees.get_mut(&ask.tree).expect("it was resized");
+                known.content.cut(size.div_ceil(SECTOR));
+                (known.size, known.busy) = (size, false);
+            }
+            What::Create { .. } | What::Share { .. } | What::Restore { .. } => {
+                let mut copy = copy.expect("made with the ask");
+                (copy.floor, copy.busy) = (self.clock, false);
+                self.trees.insert(ask.tree, copy);
+                match ask.what {
+                    What::Share { .. } => self.totals.clones += 1,
+                    What::Restore { from } => {
+                        self.totals.restores += 1;
+                        self.lend(from, false);
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    fn refused(&mut self, under: &Under, refusal: Refusal) {
+        let faulty = self.disk.faults.writes + self.disk.faults.flushes > 0;
+        match refusal {
+            Refusal::Full => self.totals.full += 1,
+            Refusal::Failed => {
+                assert!(faulty && self.core.has_failed(), "{under:?}", under = under.ask);
+                self.totals.failed += 1;
+            }
+            Refusal::Disk(_) => assert!(faulty, "{:?}", under.ask),
+            Refusal::HoldsData(_) => {}
+            Refusal::Frozen(tree) => assert!(self.trees[&tree].frozen),
+            // It was deleted while this waited.
+            Refusal::NoTree(_) | Refusal::Beyond => {}
+            other => panic!("{:?}: {other}", under.ask),
+        }
+        // A structure that failed for want of durability may or may not be there: then only a crash can follow.
+        if refusal != Refusal::Failed {
+            match under.ask.what {
+                What::Delete | What::Resize { .. } => self.lend(under.ask.tree, false),
+                What::Restore { from } => [under.ask.tree, from].iter().for_each(|tree| self.lend(*tree, false)),
+                _ => {}
+            }
+        } else if under.copy.is_some() || !matches!(under.ask.what, What::Write | What::Trim | What::Zero { .. }) {
+            let (ask, times) = (under.ask, Rc::clone(&under.times));
+            self.under.insert(ask.id | 1 << 63, Under { ask, times, stamp: 0, copy: under.copy.clone() });
+        }
+    }
+
+    fn begin_reading(&mut self) {
+        let Some(chosen) = (!self.trees.is_empty()).then(|| self.below(self.trees.len() as u64)) else { return };
+        let (&tree, known) = self.trees.iter().nth(chosen as usize).expect("one of them");
+        let (sectors, busy) = (known.size / SECTOR, known.busy);
+        if sectors == 0 || busy {
+            return;
+        }
+        let at = self.below(sectors) * SECTOR;
+        let len = (1 + self.below(300)).min(sectors - at / SECTOR) * SECTOR;
+        let mut runs = Vec::new();
+        let pin = self.core.read(tree, at, len, &mut runs).expect("a read of what is there");
+        assert_eq!(runs.iter().map(|run| run.len).sum::<u64>(), len);
+        self.readings.push(Reading { tree, at, runs, pin, begun: self.clock });
+    }
+
+    fn end_reading(&mut self) {
+        let chosen = self.below(self.readings.len() as u64) as usize;
+        let Reading { tree, at, runs, pin, begun } = self.readings.swap_remove(chosen);
+        let values = self.values(&runs);
+        self.core.unpin(pin);
+        self.totals.reads += 1;
+        // One that was deleted or restored meanwhile is no longer as it was.
+        let Some(known) = self.trees.get(&tree).filter(|known| !known.busy && known.floor < begun) else { return };
+        for (index, value) in values.into_iter().enumerate() {
+            let sector = at / SECTOR + index as u64;
+            let good = known.content.may_hold(sector, value, Known::Ended(begun - 1)) || sector * SECTOR >= known.size;
+            assert!(good, "read {value:#x} from tree {tree}, sector {sector}");
+        }
+    }
+
+    fn values(&self, runs: &[Run]) -> Vec<u64> {
+        let mut values = Vec::new();
+        for run in runs {
+            for sector in 0..run.len / SECTOR {
+                values.push(run.at.map_or(0, |at| {
+                    let data = self.disk.sector(Region::Data, at / SECTOR + sector);
+                    let words = data.as_chunks::<8>().0;
+                    assert!(words.iter().all(|word| word == &words[0]), "a sector is one write's");
+                    u64::from_le_bytes(words[0])
+                }));
+            }
+        }
+        values
+    }
+
+    /// All of a tree as it reads now.
+    fn all_of(&mut self, tree: u32) -> Vec<u64> {
+        let (size, _) = self.core.tree(tree).expect("a tree that is there");
+        let mut runs = Vec::new();
+        let pin = self.core.read(tree, 0, size, &mut runs).unwrap();
+        self.core.unpin(pin);
+        self.values(&runs)
+    }
+
+    /// Compares everything with the model.
+    fn look(&mut self, known: Known) {
+        for (tree, expected) in self.trees.clone() {
+            if !expected.busy {
+                let values = self.all_of(tree);
+                assert_eq!(mismatch(&expected, &values, known), None, "tree {tree}");
+            }
+        }
+    }
+
+    /// The power goes. Everything that comes back must be allowed, and becomes what is known.
+    fn crash(&mut self) {
+        self.totals.crashes += 1;
+        self.hand_over();
+        self.disk.crash(&mut self.rng);
+        self.disk.faults = Faults::default();
+        self.readings.clear();
+        let report = check(&mut &self.disk, self.settings).unwrap();
+        assert_eq!(report.damages, []);
+        self.core = recover(&mut &self.disk, self.settings).unwrap();
+        assert_eq!(self.core.audit(), []);
+        assert_eq!(self.core.usage().used, report.used);
+        self.totals.replayed += u64::from(self.core.usage().log > 0);
+        let allowed = self.allowed();
+        let found: Vec<(u32, bool)> = self.core.trees();
+        let mut trees = BTreeMap::new();
+        for (tree, frozen) in found {
+            let values = self.all_of(tree);
+            let choices = allowed.get(&tree).unwrap_or_else(|| panic!("tree {tree} came from nowhere"));
+            let (size, _) = self.core.tree(tree).unwrap();
+            let fits = |choice: &Option<(Model, Known)>| match choice {
+                Some((expected, _)) if (expected.size, expected.frozen) != (size, frozen) => Some("size".to_owned()),
+                Some((expected, known)) => mismatch(expected, &values, *known),
+                None => Some("gone".to_owned()),
+            };
+            let reasons: Vec<_> = choices.iter().map(fits).collect();
+            assert!(reasons.iter().any(Option::is_none), "tree {tree} after the crash: {reasons:?}");
+            let mut known = Model { size, frozen, ..Model::default() };
+            let written = values.iter().enumerate().filter(|(_, value)| **value != 0);
+            written.for_each(|(sector, value)| known.content.fix(sector as u64, *value));
+            trees.insert(tree, known);
+        }
+        for (tree, choices) in allowed {
+            let may_be_gone = choices.iter().any(Option::is_none);
+            assert!(may_be_gone || trees.contains_key(&tree), "tree {tree} is gone");
+        }
+        self.trees = trees;
+        self.under.clear();
+    }
+
+    /// What each tree may be after a power loss now; `None` among the choices: it may be gone.
+    fn allowed(&self) -> BTreeMap<u32, Vec<Option<(Model, Known)>>> {
+        let mut allowed: BTreeMap<u32, Vec<_>> = BTreeMap::new();
+        for (tree, known) in &self.trees {
+            let floor = self.floor.max(known.floor);
+            allowed.entry(*tree).or_default().push(Some((known.clone(), Known::Durable(floor))));
+        }
+        for Under { ask, copy, .. } in self.under.values() {
+            let choices = allowed.entry(ask.tree).or_default();
+            match (ask.what, copy) {
+                (What::Create { .. } | What::Share { .. }, Some(copy)) => {
+                    choices.extend([None, Some((copy.clone(), Known::Ended(self.clock)))]);
+                }
+                (What::Restore { .. }, Some(copy)) => {
+                    choices.push(Some((copy.clone(), Known::Ended(self.clock))));
+                }
+                (What::Delete, _) => choices.push(None),
+                (What::Resize { size }, _) => {
+                    let mut resized = self.trees[&ask.tree].clone();
+                    resized.content.cut(size.div_ceil(SECTOR));
+                    resized.size = size;
+                    choices.push(Some((resized, Known::Durable(self.floor.max(self.trees[&ask.tree].floor)))));
+                }
+                _ => {}
+            }
+        }
+        allowed.remove(&0);
+        allowed
+    }
+
+    /// All trees are deleted, and all space comes back.
+    fn empty(&mut self) {
+        for tree in self.trees.keys().copied().collect::<Vec<_>>() {
+            self.submit(tree, 0, 0, What::Delete, false);
+        }
+        self.settle();
+        assert_eq!(self.trees.len(), 0);
+        assert_eq!(self.core.usage().used, 0);
+        self.crash();
+        assert_eq!(self.core.usage().used, 0);
+    }
+}
+
+/// The first sector that is not as it may be.
+fn mismatch(expected: &Model, values: &[u64], known: Known) -> Option<String> {
+    let wrong = |(sector, value): &(usize, &u64)| !expected.content.may_hold(*sector as u64, **value, known);
+    let (sector, value) = values.iter().enumerate().find(wrong)?;
+    let choices = expected.content.choices(sector as u64, known);
+    Some(format!("sector {sector} holds {value:#x}, allowed are {choices:x?}"))
+}

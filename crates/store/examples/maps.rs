@@ -1,0 +1,155 @@
+//! What the maps cost: processor time for each I/O at depth 32, past and through clones, beside a sparse file a LUN.
+//!
+//! `cargo run --release -p store --example maps -- FOLDER` makes its files in FOLDER (through the page cache, so that the
+//! disk is not what is measured) and removes them. Each line is the median of several rounds that take turns, so that a
+//! busy machine slows all of them alike.
+
+#![allow(clippy::print_stdout, reason = "it is a program")]
+
+use block::{Driver, ObjectId, Op, OpKind, Request, Submitted, Target, Time};
+use map::What;
+use std::path::{Path, PathBuf};
+use store::{Cache, DataFile, MapSettings, MappedPool, MappedVolumes, Volumes, VolumesSettings};
+use uring::disk::{self, Create, Opening};
+use uring::{Io, IoSettings};
+
+const SIZE: u64 = 256 << 20;
+const LEN: u32 = 4096;
+const DEPTH: usize = 32;
+const OPS: u64 = 60_000;
+const ROUNDS: usize = 9;
+
+const ROWS: [&str; 5] = [
+    "read, sparse file",
+    "read, maps",
+    "read, maps, the last of 8 clones",
+    "overwrite, sparse file",
+    "overwrite, maps",
+];
+
+fn main() {
+    let parent = std::env::args().nth(1).map_or_else(std::env::temp_dir, PathBuf::from);
+    let dir = parent.join(format!("seawall-maps-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).expect("make the folder");
+    let io = Io::open(&IoSettings::default()).expect("open a ring");
+    let mut plain = plain(&io, &dir);
+    let mut mapped = mapped(&io, &dir);
+    let mut costs = ROWS.map(|_| Vec::new());
+    for seed in 0..ROUNDS as u64 {
+        costs[0].push(measure(&io, &mut plain, 1, OpKind::Read, seed));
+        costs[1].push(measure(&io, &mut mapped, 1, OpKind::Read, seed));
+        costs[2].push(measure(&io, &mut mapped, 10, OpKind::Read, seed));
+        costs[3].push(measure(&io, &mut plain, 1, OpKind::Write, seed));
+        costs[4].push(measure(&io, &mut mapped, 1, OpKind::Write, seed));
+    }
+    println!("{OPS} I/Os of {LEN} bytes at depth {DEPTH}, median of {ROUNDS} rounds");
+    println!("{:34} {:>10} {:>10}", "", "CPU µs", "µs");
+    for (name, costs) in ROWS.iter().zip(&mut costs) {
+        println!("{name:34} {:>10.2} {:>10.2}", median(costs, 0), median(costs, 1));
+    }
+    drop((plain, mapped));
+    std::fs::remove_dir_all(&dir).expect("remove the folder");
+}
+
+fn median(costs: &mut [[f64; 2]], which: usize) -> f64 {
+    costs.sort_by(|a, b| a[which].total_cmp(&b[which]));
+    costs[costs.len() / 2][which]
+}
+
+/// One LUN in a sparse file.
+fn plain(io: &Io, dir: &Path) -> Volumes {
+    let opening = Opening { cache: disk::Cache::Page, write: true, create: Create::New, mode: 0o600 };
+    let disk = disk::open(&dir.join("plain"), opening).expect("open the file");
+    disk.file.set_len(SIZE).expect("set its length");
+    let probe = disk.file.try_clone().expect("open it again");
+    let mut volumes = Volumes::new(io, VolumesSettings::default());
+    volumes.open(Time::ZERO, ObjectId(1), DataFile { file: disk.file, probe, align: disk.align }, SIZE);
+    fill(io, &mut volumes, 1);
+    volumes
+}
+
+/// LUN 1 by itself; LUN 2 and eight clones, 3 to 10, each of the one before.
+fn mapped(io: &Io, dir: &Path) -> MappedVolumes {
+    let settings = MapSettings { cache: Cache::Page, capacity: Some(4 * SIZE), ..MapSettings::default() };
+    let pool = MappedPool::create(dir, 1, settings).expect("make the maps");
+    let Ok(mut volumes) = MappedVolumes::new(io, pool, VolumesSettings::default()) else {
+        panic!("the slab is too small")
+    };
+    for tree in 1..=10 {
+        let what = if tree <= 2 { What::Create { size: SIZE } } else { What::Share { from: tree - 1, frozen: false } };
+        administer(io, &mut volumes, tree, what);
+        if tree <= 2 {
+            fill(io, &mut volumes, tree);
+        }
+    }
+    volumes
+}
+
+fn administer(io: &Io, volumes: &mut MappedVolumes, tree: u32, what: What) {
+    volumes.administer(ObjectId(tree), what);
+    let (mut answers, mut out, mut io) = (Vec::new(), Vec::new(), io.clone());
+    while answers.is_empty() {
+        let now = io.now();
+        volumes.poll(now, &mut out);
+        volumes.take_answers(&mut answers);
+        if answers.is_empty() {
+            io.turn(None);
+        }
+    }
+    assert_eq!(answers[0].result, Ok(()), "{what:?}");
+    volumes.open(ObjectId(tree));
+}
+
+/// Writes all of a LUN.
+fn fill(io: &Io, target: &mut impl Target, lun: u32) {
+    const PIECE: u64 = 1 << 20;
+    let places: Vec<u64> = (0..SIZE / PIECE).map(|piece| piece * PIECE).collect();
+    drive(io, target, lun, OpKind::Write, PIECE as u32, &places);
+}
+
+/// Microseconds of processor and of time for each I/O at random places.
+fn measure(io: &Io, target: &mut impl Target, lun: u32, kind: OpKind, seed: u64) -> [f64; 2] {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) + 1;
+    let mut place = || {
+        // Marsaglia's xorshift: any cheap spread will do.
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state % (SIZE / u64::from(LEN)) * u64::from(LEN)
+    };
+    let places: Vec<u64> = (0..OPS).map(|_| place()).collect();
+    let (cpu, began) = (uring::usage::thread_cpu(), io.now());
+    drive(io, target, lun, kind, LEN, &places);
+    let spent = [uring::usage::thread_cpu().saturating_sub(cpu), io.now().since(began)];
+    spent.map(|span| span.as_nanos() as f64 / 1e3 / OPS as f64)
+}
+
+fn drive(io: &Io, target: &mut impl Target, lun: u32, kind: OpKind, len: u32, places: &[u64]) {
+    let (mut next, mut ended, mut out, mut io) = (0, 0, Vec::new(), io.clone());
+    let mut now = io.now();
+    while ended < places.len() {
+        while next < places.len() && next - ended < DEPTH {
+            let op = match kind {
+                OpKind::Read => Op::Read,
+                _ => match io.take(len) {
+                    Some(buf) => Op::Write(buf),
+                    None => break,
+                },
+            };
+            let (tag, at) = (next as u64, places[next]);
+            let request = Request { tag, object: ObjectId(lun), at, len: u64::from(len), op, fua: false, due: now };
+            assert!(matches!(target.submit(now, request), Submitted::Taken(_)));
+            next += 1;
+        }
+        target.poll(now, &mut out);
+        if out.is_empty() {
+            now = io.turn(None);
+            target.poll(now, &mut out);
+        }
+        for completion in out.drain(..) {
+            assert_eq!(completion.result, Ok(()));
+            completion.buf.into_iter().for_each(|buf| io.give(buf));
+            ended += 1;
+        }
+    }
+}

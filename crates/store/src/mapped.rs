@@ -1,0 +1,372 @@
+//! The LUNs and snapshots of a pool with maps as one [`Target`]: what the maps ask of the disk goes through the ring.
+//!
+//! ```text
+//!   submit ──► line (FIFO, no buffers) ──► ops (≤ in_flight_limit) ──► map::Core ──► commands ──► flights ──► poll
+//!                                             reads look up and fly by themselves
+//! ```
+//! Where [`crate::Volumes`] has a sparse file a LUN, here all LUNs share one file of blocks and [`map::Core`] knows whose
+//! is which. An object's tree has the object's number.
+//!
+//! **Memory.** What the maps write themselves, and what is put together before it is written, goes through a few buffers
+//! of our own that are taken at the beginning: a flush must not wait for memory that clients hold who wait for it.
+
+mod administration;
+mod files;
+mod flight;
+
+use crate::line::{Line, Waits};
+use crate::volumes::VolumesSettings;
+use block::{
+    Buf, Bytes, Completion, Fault, ObjectId, Op, OpKind, Request, Span, Submitted, Target, Ticket, Time, Traits, Wakeup,
+};
+pub use files::{MapSettings, MappedPool, check_maps};
+use flight::Flight;
+use map::{Ask, Command, Core, Ended, Run, Slots, What};
+use std::collections::{HashSet, VecDeque};
+use std::path::PathBuf;
+use uring::{Done, FileId, Io, Job, Port};
+
+/// Why a pool's maps could not be made or opened; nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum MapError {
+    /// There are some already.
+    #[error("{}: holds maps already", .0.display())]
+    Exists(PathBuf),
+    /// The file system refused.
+    #[error("{}: {cause}", .path.display())]
+    File {
+        /// The file or folder.
+        path: PathBuf,
+        /// The system's answer.
+        #[source]
+        cause: std::io::Error,
+    },
+    /// A file cannot be opened for I/O.
+    #[error(transparent)]
+    Open(#[from] uring::disk::OpenError),
+    /// What is in the files cannot be served.
+    #[error("{}: {cause}", .path.display())]
+    Recover {
+        /// The folder.
+        path: PathBuf,
+        /// What is wrong.
+        #[source]
+        cause: map::RecoverError,
+    },
+}
+
+/// Bytes of a buffer of our own: a block.
+const BOUNCE: u32 = map::BLOCK as u32;
+/// Buffers of our own.
+const BOUNCES: usize = 12;
+/// Of them, those that only the maps' own writes may take.
+const RESERVED: usize = 4;
+/// Runs in one answer to a status at most.
+const EXTENTS_MAX: usize = 256;
+/// Changes of the maps become durable after this time even if nobody asks for it, as file systems do it: a client that
+/// never flushes loses no more than the last seconds.
+const COMMIT_TIME: Span = Span::from_secs(5);
+/// Numbers of asks that come from [`MappedVolumes::administer`].
+const ADMINISTRATION: u64 = 1 << 32;
+
+/// The LUNs that are open, served through one ring.
+pub struct MappedVolumes {
+    settings: VolumesSettings,
+    io: Io,
+    port: Port,
+    core: Core,
+    files: Vec<FileId>,
+    align: u64,
+    objects: HashSet<ObjectId>,
+    line: Line<Queued>,
+    ops: Slots<Changing>,
+    reads: usize,
+    flights: Slots<Flight>,
+    /// Jobs that found no room in the ring.
+    unpushed: VecDeque<(u32, Job)>,
+    /// Commands that wait for a buffer of our own.
+    held: VecDeque<Command>,
+    bounces: Vec<Buf>,
+    ready: Vec<Completion>,
+    answers: Vec<Ended>,
+    next_ticket: u64,
+    lacks_memory: bool,
+    /// When changes that are not durable were seen first.
+    changed: Option<Time>,
+    // Kept for their memory.
+    reaped: Vec<Done>,
+    runs: Vec<Run>,
+    events: Vec<Ended>,
+}
+
+struct Queued {
+    ticket: Ticket,
+    taken: Time,
+    request: Request,
+}
+
+/// A change that the maps have, with the client's data.
+struct Changing {
+    queued: Queued,
+    /// `None` while the kernel has it, or if it has none.
+    data: Option<Buf>,
+    /// Commands and patches that wait for the data to come back.
+    waiting: VecDeque<flight::NeedsData>,
+}
+
+impl MappedVolumes {
+    /// What it takes of the slab for itself as long as it lives.
+    pub const MEMORY: Bytes = Bytes((BOUNCE as usize * BOUNCES) as u64);
+
+    /// Serves a pool on a worker's ring; no LUN is open yet.
+    ///
+    /// # Errors
+    /// The ring's slab has no 768 KiB left for buffers of our own; the pool comes back.
+    pub fn new(io: &Io, pool: MappedPool, settings: VolumesSettings) -> Result<MappedVolumes, Box<MappedPool>> {
+        let bounces: Vec<Buf> = std::iter::from_fn(|| io.take(BOUNCE)).take(BOUNCES).collect();
+        if bounces.len() < BOUNCES {
+            bounces.into_iter().for_each(|buf| io.give(buf));
+            return Err(Box::new(pool));
+        }
+        let MappedPool { core, files, align } = pool;
+        Ok(MappedVolumes {
+            settings,
+            io: io.clone(),
+            port: io.port(),
+            core,
+            files: files.into_iter().map(|file| io.register(file)).collect(),
+            align: u64::from(align),
+            objects: HashSet::new(),
+            line: Line::default(),
+            ops: Slots::default(),
+            reads: 0,
+            flights: Slots::default(),
+            unpushed: VecDeque::new(),
+            held: VecDeque::new(),
+            bounces,
+            ready: Vec::new(),
+            answers: Vec::new(),
+            next_ticket: 0,
+            lacks_memory: false,
+            changed: None,
+            reaped: Vec::new(),
+            runs: Vec::new(),
+            events: Vec::new(),
+        })
+    }
+
+    /// Serves `object`, whose tree must exist.
+    pub fn open(&mut self, object: ObjectId) {
+        self.objects.insert(object);
+    }
+
+    /// Stops serving `object`: what waits completes as gone, what is under way completes as usual.
+    pub fn close(&mut self, now: Time, object: ObjectId) {
+        self.objects.remove(&object);
+        for queued in self.line.take_all(object.0) {
+            self.ready.push(queued.end(now, Err(Fault::Gone)));
+        }
+    }
+
+    /// The maps.
+    pub fn core(&self) -> &Core {
+        &self.core
+    }
+
+    /// Offsets and lengths of the disk's I/O are multiples of this many bytes.
+    pub fn align(&self) -> u32 {
+        self.align as u32
+    }
+
+    /// Buffers of our own: out of the slab as long as this lives.
+    pub fn own_buffers(&self) -> usize {
+        BOUNCES
+    }
+
+    /// Whether work waits for memory: poll again when buffers were given back.
+    pub fn lacks_memory(&self) -> bool {
+        self.lacks_memory
+    }
+
+    fn is_busy(&self) -> bool {
+        !self.line.is_empty() || !self.flights.is_empty() || !self.ops.is_empty() || self.core.is_busy()
+    }
+
+    fn has_room(&self) -> bool {
+        self.ops.len() + self.reads < self.settings.in_flight_limit
+    }
+
+    fn check(&self, request: &Request) -> Result<(), Fault> {
+        self.objects.get(&request.object).ok_or(Fault::Gone)?;
+        let (size, _) = self.core.tree(request.object.0).ok_or(Fault::Gone)?;
+        let kind = request.op.kind();
+        let end = request.at.checked_add(request.len).ok_or(Fault::Invalid)?;
+        if end > size {
+            return Err(if kind == OpKind::Write { Fault::NoSpace } else { Fault::Invalid });
+        }
+        let fits = !kind.moves_data() || (1..=u64::from(self.settings.longest)).contains(&request.len);
+        if fits { Ok(()) } else { Err(Fault::Invalid) }
+    }
+
+    /// Starts what waits, in order, as far as there is room and memory.
+    fn start(&mut self, now: Time) {
+        self.lacks_memory = false;
+        while self.has_room() {
+            let Some(queued) = self.line.pop_front() else { break };
+            if let Err(queued) = self.start_one(now, queued) {
+                self.lacks_memory = true;
+                self.line.push_front(queued);
+                break;
+            }
+        }
+    }
+
+    /// Starts one request, or hands it back when there is no memory for it.
+    fn start_one(&mut self, now: Time, mut queued: Queued) -> Result<(), Queued> {
+        let request = &queued.request;
+        let (tree, at, len) = (request.object.0, request.at, request.len);
+        let what = match request.op {
+            Op::Read => return self.start_read(now, queued),
+            Op::Cache => {
+                self.ready.push(queued.end(now, Ok(())));
+                return Ok(());
+            }
+            Op::Status => {
+                let found = self.core.status(tree, at, len, EXTENTS_MAX);
+                let mut completion = queued.end(now, found.as_ref().map(|_| ()).map_err(|refusal| refusal.fault()));
+                completion.extents = found.unwrap_or_default();
+                self.ready.push(completion);
+                return Ok(());
+            }
+            Op::Write(_) => What::Write,
+            Op::Flush => What::Flush,
+            Op::Trim => What::Trim,
+            Op::Zero { no_hole, .. } => What::Zero { no_hole },
+        };
+        let fua = request.fua;
+        let data = queued.take_data();
+        let aligned = data.as_ref().is_none_or(|data| u64::from(data.start()) & (self.align - 1) == 0);
+        let op = self.ops.add(Changing { queued, data, waiting: VecDeque::new() });
+        self.core.submit(Ask { id: u64::from(op), tree, at, len, what, fua, aligned });
+        Ok(())
+    }
+
+    fn commit_in_time(&mut self, now: Time) {
+        if !self.core.has_changes() || self.core.has_failed() {
+            self.changed = None;
+        } else if now.since(*self.changed.get_or_insert(now)) >= COMMIT_TIME {
+            self.changed = Some(now);
+            self.core.commit();
+        }
+    }
+
+    /// Takes the maps' answers; whether there were any.
+    fn take_events(&mut self, now: Time) -> bool {
+        let mut events = std::mem::take(&mut self.events);
+        self.core.take_events(&mut events);
+        let any = !events.is_empty();
+        for ended in events.drain(..) {
+            if ended.id & ADMINISTRATION != 0 {
+                self.answers.push(Ended { id: ended.id & !ADMINISTRATION, ..ended });
+                continue;
+            }
+            let Changing { mut queued, data, .. } = self.ops.take(ended.id as u32);
+            if let Some(data) = data {
+                queued.request.op = Op::Write(data);
+            }
+            self.ready.push(queued.end(now, ended.result.map_err(|refusal| refusal.fault())));
+        }
+        self.events = events;
+        any
+    }
+}
+
+impl Waits for Queued {
+    fn ticket(&self) -> Ticket {
+        self.ticket
+    }
+    fn lun(&self) -> u32 {
+        self.request.object.0
+    }
+}
+
+impl Queued {
+    /// Ends it, giving its buffer back.
+    fn end(mut self, now: Time, result: Result<(), Fault>) -> Completion {
+        let mut completion = Completion::of(&self.request, now, result);
+        completion.service = now.since(self.taken);
+        completion.buf = self.take_data();
+        completion
+    }
+
+    /// Takes a write's buffer out, if it is here.
+    fn take_data(&mut self) -> Option<Buf> {
+        match &mut self.request.op {
+            Op::Write(buf) if !buf.is_nothing() => Some(std::mem::replace(buf, Buf::nothing(self.request.len as u32))),
+            _ => None,
+        }
+    }
+}
+
+impl Target for MappedVolumes {
+    fn traits(&self) -> Traits {
+        let sizes = self.objects.iter().filter_map(|object| self.core.tree(object.0)).map(|(size, _)| size);
+        let size = Bytes(sizes.max().unwrap_or(0));
+        Traits { size, align: 1, longest: self.settings.longest, carries_data: true, read_only: false }
+    }
+
+    fn submit(&mut self, now: Time, request: Request) -> Submitted {
+        self.next_ticket += 1;
+        let ticket = Ticket(self.next_ticket);
+        match self.check(&request) {
+            Ok(()) => self.line.push_back(Queued { ticket, taken: now, request }),
+            Err(fault) => self.ready.push(Completion::refuse(request, now, fault)),
+        }
+        Submitted::Taken(ticket)
+    }
+
+    fn poll(&mut self, now: Time, out: &mut Vec<Completion>) {
+        let mut reaped = std::mem::take(&mut self.reaped);
+        self.port.reap(&mut reaped);
+        for done in reaped.drain(..) {
+            self.finish(now, done);
+        }
+        self.reaped = reaped;
+        self.push_again();
+        loop {
+            self.start(now);
+            self.commit_in_time(now);
+            self.core.advance();
+            self.carry_out();
+            // What ended made room for what waits.
+            if !self.take_events(now) || self.line.is_empty() {
+                break;
+            }
+        }
+        out.append(&mut self.ready);
+    }
+
+    fn next_wakeup(&self) -> Wakeup {
+        let can_start = !self.line.is_empty() && self.has_room() && !self.lacks_memory;
+        let commit = self.changed.map_or(Wakeup::Idle, |since| Wakeup::At(since + COMMIT_TIME));
+        match self.is_busy() {
+            _ if can_start || !self.ready.is_empty() || !self.answers.is_empty() => Wakeup::Now,
+            true => Wakeup::External.sooner(commit),
+            false => commit,
+        }
+    }
+
+    /// What waits ends at once. What the maps or the kernel have ends by itself.
+    fn cancel(&mut self, now: Time, ticket: Ticket) {
+        if let Some(queued) = self.line.take(ticket) {
+            self.ready.push(queued.end(now, Err(Fault::Gone)));
+        }
+    }
+}
+
+impl Drop for MappedVolumes {
+    fn drop(&mut self) {
+        self.bounces.drain(..).for_each(|buf| self.io.give(buf));
+        self.files.iter().for_each(|file| self.io.close(*file));
+    }
+}

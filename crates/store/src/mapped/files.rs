@@ -1,0 +1,218 @@
+//! The files of a pool's maps and blocks, made, opened and read; while it is served the ring has them.
+//!
+//! ```text
+//!   DIR/maps/blocks     the data: blocks of 64 KiB, sparse where none was taken
+//!   DIR/maps/log        the ring of records, written with zeroes when it is made
+//!   DIR/maps/nodes      the trees' nodes, two pages each
+//!   DIR/maps/table.0    the tables of the checkpoints, by turns
+//!   DIR/maps/table.1
+//! ```
+
+use super::MapError;
+use block::Fault;
+use map::{Core, Media, RecoverError, Region, Report, Settings};
+use std::fmt;
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use uring::disk::{self, Cache, Opening};
+use uring::space;
+
+/// The regions in the order of their files.
+pub(super) const REGIONS: [Region; 5] = [Region::Data, Region::Log, Region::Nodes, Region::Table(0), Region::Table(1)];
+
+/// Bytes of the file system that are not for data, at most.
+const RESERVE_MAX: u64 = 256 << 20;
+
+/// What a pool's maps are made and opened with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MapSettings {
+    /// Whether data goes through the page cache.
+    pub cache: crate::Cache,
+    /// Bytes of data that may be taken; `None`: what the file system has left.
+    pub capacity: Option<u64>,
+    /// Bytes of the log when it is made: a multiple of 4 KiB, at least 64 KiB. More of it means fewer checkpoints and
+    /// a longer opening after a crash.
+    pub log: u64,
+}
+
+impl Default for MapSettings {
+    fn default() -> Self {
+        MapSettings { cache: crate::Cache::default(), capacity: None, log: 8 << 20 }
+    }
+}
+
+/// A pool's maps and files, ready to be served. It may be sent to the thread that serves it.
+pub struct MappedPool {
+    pub(super) core: Core,
+    /// In the order of [`REGIONS`].
+    pub(super) files: Vec<File>,
+    pub(super) align: u32,
+}
+
+impl MappedPool {
+    /// Makes the files of an empty pool in a folder that has none, durable when it returns, and opens it. `number` is the
+    /// pool's own: no record or table with another one is taken for its.
+    ///
+    /// # Errors
+    /// The folder has them, or the file system refuses.
+    pub fn create(dir: &Path, number: u64, settings: MapSettings) -> Result<MappedPool, MapError> {
+        let maps = dir.join("maps");
+        // The last file that is made says that all are there, so a crash in between leaves what is no pool yet.
+        let last = path_of(&maps, Region::Table(0));
+        if last.exists() {
+            return Err(MapError::Exists(maps));
+        }
+        let failed = |path: &Path| {
+            let path = path.to_owned();
+            move |cause| MapError::File { path, cause }
+        };
+        fs::create_dir_all(&maps).map_err(failed(&maps))?;
+        for region in REGIONS.into_iter().filter(|region| *region != Region::Table(0)) {
+            let path = path_of(&maps, region);
+            let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&path);
+            let written = file.and_then(|mut file| {
+                if region == Region::Log {
+                    write_zeroes(&mut file, settings.log)?;
+                }
+                file.sync_all()
+            });
+            written.map_err(failed(&path))?;
+        }
+        let making = maps.join("table.new");
+        let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&making);
+        let table = map::format(number, settings.log);
+        let written = file.and_then(|mut file| file.write_all(&table).and_then(|()| file.sync_all()));
+        written.and_then(|()| fs::rename(&making, &last)).map_err(failed(&making))?;
+        let synced = [&maps, dir].into_iter().try_for_each(|path| File::open(path)?.sync_all());
+        synced.map_err(failed(&maps))?;
+        MappedPool::open(dir, settings)
+    }
+
+    /// Opens the files and recovers what a crash has left.
+    ///
+    /// # Errors
+    /// They are missing, of a later format or damaged, or the file system refuses. Nothing is written.
+    pub fn open(dir: &Path, settings: MapSettings) -> Result<MappedPool, MapError> {
+        let maps = dir.join("maps");
+        let cache = match settings.cache {
+            crate::Cache::Direct => Cache::Direct,
+            crate::Cache::Page => Cache::Page,
+        };
+        let opening = Opening { cache, write: true, ..Opening::default() };
+        let opened: Result<Vec<_>, _> =
+            REGIONS.iter().map(|region| disk::open(&path_of(&maps, *region), opening)).collect();
+        let opened = opened?;
+        let align = opened.iter().map(|disk| disk.align).max().unwrap_or(1);
+        let capacity = capacity(&maps, &opened[0].file, settings)?;
+        let settings = Settings { capacity: capacity / map::BLOCK, align, ..Settings::default() };
+        let core = recover(&maps, settings)?;
+        Ok(MappedPool { core, files: opened.into_iter().map(|disk| disk.file).collect(), align })
+    }
+
+    /// Offsets and lengths of its I/O are multiples of this many bytes.
+    pub fn align(&self) -> u32 {
+        self.align
+    }
+
+    /// The maps as they are.
+    pub fn core(&self) -> &Core {
+        &self.core
+    }
+}
+
+impl fmt::Debug for MappedPool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MappedPool").field("files", &self.files).field("usage", &self.core.usage()).finish()
+    }
+}
+
+/// Reads all maps of a pool that nobody serves, and says what is wrong with them.
+///
+/// # Errors
+/// They are missing, or of a later format.
+pub fn check_maps(dir: &Path) -> Result<Report, MapError> {
+    let mut media = Folder::open(&dir.join("maps"))?;
+    map::check(&mut media, Settings::default()).map_err(|cause| MapError::Recover { path: dir.join("maps"), cause })
+}
+
+fn recover(maps: &Path, settings: Settings) -> Result<Core, MapError> {
+    let mut media = Folder::open(maps)?;
+    let recovered: Result<Core, RecoverError> = map::recover(&mut media, settings);
+    recovered.map_err(|cause| MapError::Recover { path: maps.into(), cause })
+}
+
+/// Bytes of data that may be taken.
+fn capacity(maps: &Path, data: &File, settings: MapSettings) -> Result<u64, MapError> {
+    let failed = |cause| MapError::File { path: maps.into(), cause };
+    if let Some(capacity) = settings.capacity {
+        return Ok(capacity);
+    }
+    let taken = data.metadata().map_err(failed)?.blocks() * 512;
+    let available = space::space(maps).map_err(failed)?.available.0;
+    // Nodes, tables and the catalogue must not be what finds the file system full.
+    Ok(available - (available / 16).min(RESERVE_MAX) + taken)
+}
+
+pub(super) fn path_of(maps: &Path, region: Region) -> PathBuf {
+    maps.join(match region {
+        Region::Data => "blocks",
+        Region::Log => "log",
+        Region::Nodes => "nodes",
+        Region::Table(0) => "table.0",
+        Region::Table(_) => "table.1",
+    })
+}
+
+fn write_zeroes(file: &mut File, len: u64) -> std::io::Result<()> {
+    const CHUNK: u64 = 1 << 20;
+    let zeroes = vec![0; CHUNK as usize];
+    let mut left = len;
+    while left > 0 {
+        let now = left.min(CHUNK);
+        file.write_all(&zeroes[..now as usize])?;
+        left -= now;
+    }
+    Ok(())
+}
+
+/// The files as they are read when a pool is opened: in order, through the page cache.
+struct Folder {
+    files: Vec<File>,
+}
+
+impl Folder {
+    fn open(maps: &Path) -> Result<Folder, MapError> {
+        let open = |region: &Region| {
+            let path = path_of(maps, *region);
+            File::open(&path).map_err(|cause| MapError::File { path, cause })
+        };
+        Ok(Folder { files: REGIONS.iter().map(open).collect::<Result<_, _>>()? })
+    }
+}
+
+impl Media for Folder {
+    fn read(&mut self, region: Region, at: u64, buf: &mut [u8]) -> Result<usize, Fault> {
+        let file = &self.files[index_of(region)];
+        let mut done = 0;
+        while done < buf.len() {
+            match file.read_at(&mut buf[done..], at + done as u64) {
+                Ok(0) => break,
+                Ok(read) => done += read,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(_) => return Err(Fault::Io),
+            }
+        }
+        Ok(done)
+    }
+}
+
+pub(super) fn index_of(region: Region) -> usize {
+    match region {
+        Region::Data => 0,
+        Region::Log => 1,
+        Region::Nodes => 2,
+        Region::Table(turn) => 3 + usize::from(turn),
+    }
+}

@@ -1,0 +1,307 @@
+//! What the kernel has: reads of clients, their data on its way, blocks put together, the maps' own writes.
+//!
+//! ```text
+//!   read     one run: straight into the client's buffer; several: one after the other into its parts
+//!   write    a part of the client's buffer, as it is; while the kernel has a part nobody else has the buffer
+//!   patch    a buffer of our own: read ─► clear ─► lay the client's bytes ─► write
+//!   store    a buffer of our own, a piece of 64 KiB at a time
+//! ```
+
+use super::{BOUNCE, Changing, MappedVolumes, Queued, RESERVED};
+use crate::mapped::files::index_of;
+use block::{Buf, Fault, Time};
+use map::{Command, Patch, Pin, Region, Run, Token};
+use uring::{Done, Failure, Job};
+
+pub(super) enum Flight {
+    Read(Reading),
+    /// A part of a client's data; `len` of all of it.
+    Write {
+        token: Token,
+        op: u32,
+        start: u32,
+        len: u32,
+    },
+    /// The first half of a patch.
+    PatchRead {
+        token: Token,
+        op: u32,
+        patch: Patch,
+    },
+    /// Its second half.
+    PatchWrite {
+        token: Token,
+    },
+    Flush {
+        token: Token,
+    },
+    Store(Storing),
+}
+
+/// A read under way.
+pub(super) struct Reading {
+    queued: Queued,
+    pin: Pin,
+    /// What is still to be read, the next last; empty when one run is all.
+    runs: Vec<Run>,
+    /// Bytes of the buffer that are there, or on their way.
+    filled: u32,
+    /// The request's bytes begin here in the buffer.
+    skip: u32,
+}
+
+/// A write of the maps' own under way.
+pub(super) struct Storing {
+    token: Token,
+    region: Region,
+    at: u64,
+    bytes: Vec<u8>,
+    /// Bytes written, or on their way.
+    done: usize,
+    durable: bool,
+}
+
+/// What waits for a client's data to come back from the kernel.
+pub(super) enum NeedsData {
+    Write {
+        token: Token,
+        from: u32,
+        to: u64,
+        len: u32,
+        durable: bool,
+    },
+    /// The read half is done; its buffer is here.
+    Patch {
+        token: Token,
+        patch: Patch,
+        bounce: Buf,
+    },
+}
+
+impl MappedVolumes {
+    /// Starts a read, or hands it back when there is no memory for it.
+    pub(super) fn start_read(&mut self, now: Time, queued: Queued) -> Result<(), Queued> {
+        let (tree, at, len) = (queued.request.object.0, queued.request.at, queued.request.len);
+        let from = at & !(self.align - 1);
+        let whole = (at + len).next_multiple_of(self.align) - from;
+        let Some(buf) = self.io.take(whole as u32) else { return Err(queued) };
+        self.runs.clear();
+        let pin = match self.core.read(tree, from, whole, &mut self.runs) {
+            Ok(pin) => pin,
+            Err(refusal) => {
+                self.io.give(buf);
+                self.ready.push(queued.end(now, Err(refusal.fault())));
+                return Ok(());
+            }
+        };
+        let skip = (at - from) as u32;
+        self.reads += 1;
+        if let [Run { at: Some(at), .. }] = self.runs[..] {
+            let reading = Reading { queued, pin, runs: Vec::new(), filled: whole as u32, skip };
+            let flight = self.flights.add(Flight::Read(reading));
+            self.push(flight, Job::Read { file: self.files[0], at, buf });
+            return Ok(());
+        }
+        let runs: Vec<Run> = self.runs.iter().rev().copied().collect();
+        self.read_on(now, Reading { queued, pin, runs, filled: 0, skip }, buf);
+        Ok(())
+    }
+
+    /// Goes on with the next run of a read, or ends it.
+    fn read_on(&mut self, now: Time, mut reading: Reading, buf: Buf) {
+        let mut buf = buf;
+        while let Some(run) = reading.runs.pop() {
+            let part = buf.window(reading.filled, run.len as u32);
+            reading.filled += run.len as u32;
+            match run.at {
+                Some(at) => {
+                    let flight = self.flights.add(Flight::Read(reading));
+                    self.push(flight, Job::Read { file: self.files[0], at, buf: part });
+                    return;
+                }
+                None => {
+                    buf = part;
+                    self.io.with_mut(&mut buf, |bytes| bytes.fill(0));
+                }
+            }
+        }
+        self.end_read(now, reading, Ok(buf));
+    }
+
+    fn end_read(&mut self, now: Time, reading: Reading, result: Result<Buf, Fault>) {
+        let Reading { queued, pin, skip, .. } = reading;
+        self.reads -= 1;
+        self.core.unpin(pin);
+        let len = queued.request.len as u32;
+        let mut completion = queued.end(now, result.as_ref().map(|_| ()).map_err(|fault| *fault));
+        completion.buf = result.ok().map(|buf| buf.window(skip, len));
+        self.ready.push(completion);
+    }
+
+    /// Hands the maps' commands to the kernel as far as there are buffers for them.
+    pub(super) fn carry_out(&mut self) {
+        for _ in 0..self.held.len() {
+            let Some(command) = self.held.pop_front() else { break };
+            self.obey(command);
+        }
+        while let Some(command) = self.core.next_command() {
+            self.obey(command);
+        }
+    }
+
+    fn obey(&mut self, command: Command) {
+        match command {
+            Command::Write { token, id, from, to, len, durable } => {
+                self.with_data(id as u32, NeedsData::Write { token, from, to, len, durable });
+            }
+            Command::Flush { token, region } => {
+                let flight = self.flights.add(Flight::Flush { token });
+                self.push(flight, Job::Sync { file: self.files[index_of(region)] });
+            }
+            Command::Patch { token, id, patch } if self.bounces.len() > RESERVED => {
+                let bounce = self.bounces.pop().expect("counted");
+                self.start_patch(token, id as u32, patch, bounce);
+            }
+            Command::Store { token, region, at, bytes, durable } if !self.bounces.is_empty() => {
+                let bounce = self.bounces.pop().expect("counted");
+                self.store_on(Storing { token, region, at, bytes, done: 0, durable }, bounce);
+            }
+            Command::Patch { .. } | Command::Store { .. } => self.held.push_back(command),
+        }
+    }
+
+    fn start_patch(&mut self, token: Token, op: u32, patch: Patch, mut bounce: Buf) {
+        let Some(source) = patch.read else {
+            return self.lay(token, op, patch, bounce);
+        };
+        bounce = bounce.window(source.into, source.len);
+        let flight = self.flights.add(Flight::PatchRead { token, op, patch });
+        self.push(flight, Job::Read { file: self.files[0], at: source.at, buf: bounce });
+    }
+
+    /// A patch's buffer holds what was to be read: clears the rest, and lays the client's bytes as soon as they are here.
+    fn lay(&mut self, token: Token, op: u32, patch: Patch, bounce: Buf) {
+        let mut bounce = bounce.window(0, patch.len);
+        self.io.with_mut(&mut bounce, |bytes| {
+            let cleared = bytes.chunks_mut(map::PAGE as usize).enumerate();
+            cleared.filter(|(page, _)| patch.clear >> page & 1 == 1).for_each(|(_, page)| page.fill(0));
+            if patch.from.is_none() {
+                bytes[patch.into as usize..][..patch.bytes as usize].fill(0);
+            }
+        });
+        match patch.from {
+            None => self.write_patch(token, &patch, bounce),
+            Some(_) => self.with_data(op, NeedsData::Patch { token, patch, bounce }),
+        }
+    }
+
+    fn write_patch(&mut self, token: Token, patch: &Patch, bounce: Buf) {
+        let flight = self.flights.add(Flight::PatchWrite { token });
+        let Patch { to: at, durable, .. } = *patch;
+        self.push(flight, Job::Write { file: self.files[0], at, buf: bounce, durable });
+    }
+
+    /// Does what needs a client's data, now or when it comes back.
+    fn with_data(&mut self, op: u32, what: NeedsData) {
+        let changing = self.ops.get_mut(op);
+        match changing.data.take() {
+            Some(data) => self.use_data(op, data, what),
+            None => changing.waiting.push_back(what),
+        }
+    }
+
+    fn use_data(&mut self, op: u32, data: Buf, what: NeedsData) {
+        match what {
+            NeedsData::Write { token, from, to, len, durable } => {
+                let (start, whole) = (data.start(), data.len());
+                let flight = self.flights.add(Flight::Write { token, op, start, len: whole });
+                let buf = data.window(start + from, len);
+                self.push(flight, Job::Write { file: self.files[0], at: to, buf, durable });
+            }
+            NeedsData::Patch { token, patch, mut bounce } => {
+                let from = patch.from.unwrap_or(0) as usize;
+                self.io.with(&data, |bytes| {
+                    let part = &bytes[from..from + patch.bytes as usize];
+                    self.io.with_mut(&mut bounce, |to| to[patch.into as usize..][..part.len()].copy_from_slice(part));
+                });
+                self.write_patch(token, &patch, bounce);
+                self.give_data(op, data);
+            }
+        }
+    }
+
+    /// A client's data is here again: the next that waits for it takes it.
+    fn give_data(&mut self, op: u32, data: Buf) {
+        let Changing { data: place, waiting, .. } = self.ops.get_mut(op);
+        match waiting.pop_front() {
+            Some(what) => self.use_data(op, data, what),
+            None => *place = Some(data),
+        }
+    }
+
+    /// Goes on with a write of the maps' own.
+    fn store_on(&mut self, mut storing: Storing, bounce: Buf) {
+        let piece = (storing.bytes.len() - storing.done).min(BOUNCE as usize);
+        let mut buf = bounce.window(0, piece as u32);
+        self.io.with_mut(&mut buf, |to| to.copy_from_slice(&storing.bytes[storing.done..storing.done + piece]));
+        let (at, durable) = (storing.at + storing.done as u64, storing.durable);
+        let file = self.files[index_of(storing.region)];
+        storing.done += piece;
+        let flight = self.flights.add(Flight::Store(storing));
+        self.push(flight, Job::Write { file, at, buf, durable });
+    }
+
+    /// Hands a job to the kernel, or keeps it until there is room.
+    fn push(&mut self, flight: u32, job: Job) {
+        if let Err(job) = self.port.push(u64::from(flight), job) {
+            self.unpushed.push_back((flight, job));
+        }
+    }
+
+    /// Hands those to the kernel that found no room.
+    pub(super) fn push_again(&mut self) {
+        while let Some((flight, job)) = self.unpushed.pop_front() {
+            if let Err(job) = self.port.push(u64::from(flight), job) {
+                self.unpushed.push_front((flight, job));
+                break;
+            }
+        }
+    }
+
+    /// Ends what the kernel is done with, or sends it on to its next step.
+    pub(super) fn finish(&mut self, now: Time, done: Done) {
+        let result = done.result.map(|_| ()).map_err(Failure::fault);
+        let flight = self.flights.take(done.token as u32);
+        let buf = done.buf;
+        match (flight, buf) {
+            (Flight::Flush { token }, _) => self.core.done(token, result),
+            (Flight::Read(reading), Some(buf)) => match result {
+                Ok(()) => self.read_on(now, reading, buf),
+                Err(fault) => {
+                    self.io.give(buf);
+                    self.end_read(now, reading, Err(fault));
+                }
+            },
+            (Flight::Write { token, op, start, len }, Some(buf)) => {
+                // Its answer may end the op, which gives the data back to the client.
+                self.give_data(op, buf.window(start, len));
+                self.core.done(token, result);
+            }
+            (Flight::PatchRead { token, op, patch }, Some(bounce)) => match result {
+                Ok(()) => self.lay(token, op, patch, bounce),
+                Err(_) => self.end_own(token, result, bounce),
+            },
+            (Flight::PatchWrite { token }, Some(bounce)) => self.end_own(token, result, bounce),
+            (Flight::Store(storing), Some(bounce)) => match result {
+                Ok(()) if storing.done < storing.bytes.len() => self.store_on(storing, bounce),
+                _ => self.end_own(storing.token, result, bounce),
+            },
+            (_, None) => unreachable!("a read or a write brings its buffer back"),
+        }
+    }
+
+    fn end_own(&mut self, token: Token, result: Result<(), Fault>, bounce: Buf) {
+        self.bounces.push(bounce.window(0, BOUNCE));
+        self.core.done(token, result);
+    }
+}

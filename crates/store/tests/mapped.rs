@@ -1,0 +1,428 @@
+//! LUNs and snapshots in one file of blocks, through a real ring: what is read is what was written, clones and snapshots
+//! keep what they had, a pool that is opened again holds it all, and the check finds nothing wrong.
+
+use block::{Buf, Completion, Driver, Fault, ObjectId, Op, OpKind, Request, Submitted, Target, Time, Wakeup};
+use map::{Refusal, What};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::path::Path;
+use store::{Cache, MapError, MapSettings, MappedPool, MappedVolumes, VolumesSettings, check_maps};
+use uring::disk::OpenError;
+use uring::{Choice, Io, IoSettings};
+
+const BACKENDS: [Choice; 2] = [Choice::Auto, Choice::Threads];
+const SIZE: u64 = 200 << 10;
+const PAGED: MapSettings = MapSettings { cache: Cache::Page, capacity: Some(64 << 20), log: 64 << 10 };
+
+struct Bench {
+    io: Io,
+    volumes: MappedVolumes,
+    next_tag: u64,
+}
+
+impl Bench {
+    fn new(backend: Choice, pool: MappedPool) -> Bench {
+        let io = Io::open(&IoSettings { backend, slab: block::Bytes::mib(16), ..IoSettings::default() }).unwrap();
+        let mut volumes = match MappedVolumes::new(&io, pool, VolumesSettings::default()) {
+            Ok(volumes) => volumes,
+            Err(_) => panic!("the slab is large enough"),
+        };
+        for (tree, _) in volumes.core().trees() {
+            volumes.open(ObjectId(tree));
+        }
+        Bench { io, volumes, next_tag: 0 }
+    }
+
+    fn submit(&mut self, lun: u32, at: u64, len: u64, op: Op, fua: bool) -> u64 {
+        self.next_tag += 1;
+        let now = self.io.now();
+        let request = Request { tag: self.next_tag, object: ObjectId(lun), at, len, op, fua, due: now };
+        assert!(matches!(self.volumes.submit(now, request), Submitted::Taken(_)));
+        self.next_tag
+    }
+
+    fn filled(&self, bytes: &[u8]) -> Buf {
+        let mut buf = self.io.take(bytes.len() as u32).expect("the slab is large enough");
+        self.io.with_mut(&mut buf, |to| to.copy_from_slice(bytes));
+        buf
+    }
+
+    /// Polls, and waits for the kernel if that brings nothing.
+    fn turn(&mut self, out: &mut Vec<Completion>) {
+        let (now, before, was_busy) = (self.io.now(), out.len(), self.volumes.core().is_busy());
+        self.volumes.poll(now, out);
+        if out.len() == before {
+            match self.volumes.next_wakeup() {
+                Wakeup::Now => self.io.turn(Some(Time::ZERO)),
+                Wakeup::External => self.io.turn(None),
+                Wakeup::At(time) => self.io.turn(Some(time)),
+                // The last that was under way was the maps' own.
+                Wakeup::Idle if was_busy => now,
+                asleep => panic!("nothing will ever end: {asleep:?}"),
+            };
+        }
+    }
+
+    fn all(&mut self, count: usize) -> BTreeMap<u64, Completion> {
+        let mut out = Vec::new();
+        while out.len() < count {
+            self.turn(&mut out);
+        }
+        for completion in out.iter_mut().filter(|completion| completion.kind == OpKind::Write) {
+            completion.buf.take().into_iter().for_each(|buf| self.io.give(buf));
+        }
+        out.into_iter().map(|completion| (completion.tag, completion)).collect()
+    }
+
+    fn result(&mut self) -> Result<(), Fault> {
+        self.all(1).into_values().next().unwrap().result
+    }
+
+    fn write(&mut self, lun: u32, at: u64, bytes: &[u8]) -> Result<(), Fault> {
+        let buf = self.filled(bytes);
+        self.submit(lun, at, bytes.len() as u64, Op::Write(buf), false);
+        self.result()
+    }
+
+    fn read(&mut self, lun: u32, at: u64, len: u64) -> Vec<u8> {
+        let tag = self.submit(lun, at, len, Op::Read, false);
+        let completion = self.all(1).remove(&tag).unwrap();
+        assert_eq!(completion.result, Ok(()));
+        self.taken(completion, len)
+    }
+
+    fn taken(&self, completion: Completion, len: u64) -> Vec<u8> {
+        let buf = completion.buf.unwrap();
+        assert_eq!(u64::from(buf.len()), len);
+        let bytes = self.io.with(&buf, <[u8]>::to_vec);
+        self.io.give(buf);
+        bytes
+    }
+
+    fn flush(&mut self, lun: u32) -> Result<(), Fault> {
+        self.submit(lun, 0, 0, Op::Flush, false);
+        self.result()
+    }
+
+    fn administer(&mut self, tree: u32, what: What) -> Result<(), Refusal> {
+        let id = self.volumes.administer(ObjectId(tree), what);
+        let (mut answers, mut out) = (Vec::new(), Vec::new());
+        self.volumes.take_answers(&mut answers);
+        while answers.is_empty() {
+            self.turn(&mut out);
+            self.volumes.take_answers(&mut answers);
+        }
+        assert_eq!((answers.len(), answers[0].id, out.len()), (1, id, 0));
+        self.volumes.open(ObjectId(tree));
+        answers[0].result
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            assert_eq!(self.io.outstanding(), self.volumes.own_buffers(), "all buffers came back");
+        }
+    }
+}
+
+/// A pool past the page cache, if the temporary folder's file system has that.
+fn direct(dir: &Path) -> Option<MappedPool> {
+    match MappedPool::create(dir, 7, MapSettings { cache: Cache::Direct, ..PAGED }) {
+        Ok(pool) => Some(pool),
+        Err(MapError::Open(OpenError::NoDirect(_))) => {
+            println!("not direct: the temporary folder's file system has no O_DIRECT");
+            None
+        }
+        Err(other) => panic!("{other}"),
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Act {
+    Write { lun: usize, at: u64, len: u64, seed: u8, fua: bool },
+    Trim { lun: usize, at: u64, len: u64 },
+    Zero { lun: usize, at: u64, len: u64, no_hole: bool },
+    Flush,
+    Read { lun: usize, at: u64, len: u64 },
+    Share { lun: usize, frozen: bool },
+    Restore { lun: usize, from: usize },
+    Delete { lun: usize },
+    Checkpoint,
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    let place = prop_oneof![Just(1u64), Just(512), Just(4096), Just(65536)].prop_flat_map(|unit| {
+        (0..SIZE / unit, 1..=(SIZE / unit).min(5_000)).prop_map(move |(at, len)| {
+            let at = at * unit;
+            (at, (len * unit).min(SIZE - at))
+        })
+    });
+    (place, any::<(u8, bool, usize, usize)>(), 0..14).prop_map(
+        |((at, len), (seed, flag, lun, from), kind)| match kind {
+            0..=4 => Act::Write { lun, at, len, seed, fua: flag },
+            5 => Act::Trim { lun, at, len },
+            6 => Act::Zero { lun, at, len, no_hole: flag },
+            7 => Act::Flush,
+            8 | 9 => Act::Read { lun, at, len },
+            10 => Act::Share { lun, frozen: flag },
+            11 => Act::Restore { lun, from },
+            12 => Act::Delete { lun },
+            _ => Act::Checkpoint,
+        },
+    )
+}
+
+fn pattern(seed: u8, len: u64) -> Vec<u8> {
+    (0..len).map(|n| seed.wrapping_add((n % 251) as u8) | 1).collect()
+}
+
+/// What the pool holds: bytes and whether they may change.
+type Model = BTreeMap<u32, (Vec<u8>, bool)>;
+
+fn run(bench: &mut Bench, acts: &[Act]) -> Model {
+    bench.administer(1, What::Create { size: SIZE }).unwrap();
+    let mut model = Model::from([(1, (vec![0; SIZE as usize], false))]);
+    let mut next = 1;
+    for act in acts {
+        let pick = |n: usize, model: &Model| *model.keys().nth(n % model.len()).unwrap();
+        match *act {
+            Act::Write { lun, at, len, seed, fua } => {
+                let lun = pick(lun, &model);
+                let bytes = pattern(seed, len);
+                let buf = bench.filled(&bytes);
+                bench.submit(lun, at, len, Op::Write(buf), fua);
+                let (content, frozen) = model.get_mut(&lun).unwrap();
+                assert_eq!(bench.result(), if *frozen { Err(Fault::ReadOnly) } else { Ok(()) });
+                if !*frozen {
+                    content[at as usize..(at + len) as usize].copy_from_slice(&bytes);
+                }
+            }
+            Act::Trim { lun, at, len } => {
+                let lun = pick(lun, &model);
+                bench.submit(lun, at, len, Op::Trim, false);
+                let (content, frozen) = model.get_mut(&lun).unwrap();
+                assert_eq!(bench.result().is_err(), *frozen);
+                // Whole pages become zeroes, the rest stays.
+                let last = if at + len == SIZE { SIZE } else { (at + len) / 4096 * 4096 };
+                let pages = at.next_multiple_of(4096) as usize..last as usize;
+                if !*frozen && !pages.is_empty() {
+                    content[pages].fill(0);
+                }
+            }
+            Act::Zero { lun, at, len, no_hole } => {
+                let lun = pick(lun, &model);
+                bench.submit(lun, at, len, Op::Zero { no_hole, fast_only: false }, false);
+                let (content, frozen) = model.get_mut(&lun).unwrap();
+                assert_eq!(bench.result().is_err(), *frozen);
+                if !*frozen {
+                    content[at as usize..(at + len) as usize].fill(0);
+                }
+            }
+            Act::Flush => assert_eq!(bench.flush(*model.keys().next().unwrap()), Ok(())),
+            Act::Read { lun, at, len } => {
+                let lun = pick(lun, &model);
+                assert!(bench.read(lun, at, len) == model[&lun].0[at as usize..(at + len) as usize], "{act:?}");
+            }
+            Act::Share { lun, frozen } => {
+                let from = pick(lun, &model);
+                next += 1;
+                bench.administer(next, What::Share { from, frozen }).unwrap();
+                model.insert(next, (model[&from].0.clone(), frozen));
+            }
+            Act::Restore { lun, from } => {
+                let (lun, from) = (pick(lun, &model), pick(from, &model));
+                let allowed = !model[&lun].1 && model[&from].1;
+                assert_eq!(bench.administer(lun, What::Restore { from }).is_ok(), allowed);
+                if allowed {
+                    model.get_mut(&lun).unwrap().0 = model[&from].0.clone();
+                }
+            }
+            Act::Delete { lun } if model.len() > 1 => {
+                let lun = pick(lun, &model);
+                bench.administer(lun, What::Delete).unwrap();
+                model.remove(&lun);
+            }
+            Act::Delete { .. } => {}
+            Act::Checkpoint => bench.administer(0, What::Checkpoint).unwrap(),
+        }
+    }
+    model
+}
+
+fn compare(bench: &mut Bench, model: &Model) {
+    assert_eq!(bench.volumes.core().audit(), []);
+    for (lun, (content, _)) in model {
+        assert!(bench.read(*lun, 0, SIZE) == *content, "LUN {lun}");
+    }
+}
+
+fn run_and_open_again(backend: Choice, dir: &Path, pool: MappedPool, settings: MapSettings, acts: &[Act]) {
+    let mut bench = Bench::new(backend, pool);
+    let model = run(&mut bench, acts);
+    compare(&mut bench, &model);
+    assert_eq!(bench.flush(*model.keys().next().unwrap()), Ok(()));
+    let used = bench.volumes.core().usage().used;
+    drop(bench);
+    let report = check_maps(dir).unwrap();
+    assert_eq!((report.damages, report.used, report.trees), (vec![], used, model.len() as u64));
+    let mut bench = Bench::new(backend, MappedPool::open(dir, settings).unwrap());
+    compare(&mut bench, &model);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    #[test]
+    fn what_is_read_is_what_was_written(acts in proptest::collection::vec(act(), 1..60), threads in any::<bool>()) {
+        let dir = tempfile::tempdir().unwrap();
+        let pool = MappedPool::create(dir.path(), 7, PAGED).unwrap();
+        run_and_open_again(BACKENDS[usize::from(threads)], dir.path(), pool, PAGED, &acts);
+    }
+
+    #[test]
+    fn past_the_page_cache_too(acts in proptest::collection::vec(act(), 1..60)) {
+        let dir = tempfile::tempdir().unwrap();
+        let Some(pool) = direct(dir.path()) else { return Ok(()) };
+        run_and_open_again(Choice::Auto, dir.path(), pool, MapSettings { cache: Cache::Direct, ..PAGED }, &acts);
+    }
+}
+
+#[test]
+fn neighbours_written_at_once_do_not_undo_each_other() {
+    for backend in BACKENDS {
+        let dir = tempfile::tempdir().unwrap();
+        let mut bench = Bench::new(backend, MappedPool::create(dir.path(), 7, PAGED).unwrap());
+        bench.administer(1, What::Create { size: SIZE }).unwrap();
+        let mut expected = vec![0u8; SIZE as usize];
+        for round in 0..3u8 {
+            // Whole pages and parts of pages, side by side, all under way together; from the second round on shared.
+            for n in 0..100u64 {
+                let (at, len) = if n % 3 == 0 { (n * 2048 / 4096 * 4096, 4096) } else { (n * 2048 + 100, 1000) };
+                if n % 3 != 0 && (n * 2048 / 4096 * 2) % 3 == 0 {
+                    continue;
+                }
+                let bytes = pattern(n as u8 ^ round, len);
+                let buf = bench.filled(&bytes);
+                bench.submit(1, at, len, Op::Write(buf), n % 7 == 0);
+                expected[at as usize..(at + len) as usize].copy_from_slice(&bytes);
+                bench.all(usize::from(n % 3 == 0 && n % 2 == 1));
+            }
+            let mut out = Vec::new();
+            while bench.volumes.core().is_busy() {
+                bench.turn(&mut out);
+            }
+            out.into_iter().filter_map(|completion| completion.buf).for_each(|buf| bench.io.give(buf));
+            assert!(bench.read(1, 0, SIZE) == expected, "round {round}");
+            bench.administer(10 + u32::from(round), What::Share { from: 1, frozen: true }).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_clone_takes_no_space_until_it_is_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut bench = Bench::new(Choice::Auto, MappedPool::create(dir.path(), 7, PAGED).unwrap());
+    bench.administer(1, What::Create { size: 10 << 20 }).unwrap();
+    bench.write(1, 0, &vec![5; 1 << 20]).unwrap();
+    let used = |bench: &Bench| bench.volumes.core().usage().used;
+    assert_eq!(used(&bench), 1 << 20);
+    for clone in 2..10 {
+        bench.administer(clone, What::Share { from: clone - 1, frozen: false }).unwrap();
+    }
+    assert_eq!((used(&bench), bench.volumes.core().own(9)), (1 << 20, 0));
+    // One page of the last makes a copy of one block.
+    bench.write(9, 4096, &[6; 4096]).unwrap();
+    assert_eq!((used(&bench), bench.volumes.core().own(9)), ((1 << 20) + 65536, 65536));
+    // Deleted in any order; the last holds what it had.
+    for gone in [1, 8, 3, 2, 5, 7, 4, 6] {
+        bench.administer(gone, What::Delete).unwrap();
+    }
+    assert_eq!(used(&bench), 1 << 20);
+    assert_eq!(bench.read(9, 0, 12288), [[5u8; 4096], [6; 4096], [5; 4096]].concat());
+    bench.submit(9, 0, 10 << 20, Op::Trim, true);
+    assert_eq!(bench.result(), Ok(()));
+    assert_eq!(used(&bench), 0);
+}
+
+#[test]
+fn a_full_pool_says_so_and_goes_on_when_there_is_space() {
+    let dir = tempfile::tempdir().unwrap();
+    let settings = MapSettings { capacity: Some(4 << 16), ..PAGED };
+    let mut bench = Bench::new(Choice::Auto, MappedPool::create(dir.path(), 7, settings).unwrap());
+    bench.administer(1, What::Create { size: 10 << 20 }).unwrap();
+    bench.write(1, 0, &vec![5; 3 << 16]).unwrap();
+    bench.administer(2, What::Share { from: 1, frozen: true }).unwrap();
+    bench.write(1, 0, &[6; 4096]).unwrap();
+    // In the middle of a copy: the block stays as it was for both.
+    assert_eq!(bench.write(1, 65536, &[7; 4096]), Err(Fault::NoSpace));
+    assert_eq!(bench.read(1, 65536, 4096), [5; 4096]);
+    assert_eq!(bench.write(1, 4096, &[8; 4096]), Ok(()), "a block of its own is still written");
+    bench.administer(2, What::Delete).unwrap();
+    assert_eq!(bench.write(1, 65536, &[7; 4096]), Ok(()));
+    assert_eq!(bench.volumes.core().usage().used, 3 << 16);
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut bench = Bench::new(Choice::Auto, MappedPool::create(dir.path(), 7, PAGED).unwrap());
+    bench.administer(1, What::Create { size: SIZE }).unwrap();
+    assert_eq!(bench.write(1, SIZE - 1, &[1, 2]), Err(Fault::NoSpace));
+    assert_eq!(bench.write(2, 0, &[1, 2]), Err(Fault::Gone));
+    bench.submit(1, SIZE, 1, Op::Read, false);
+    assert_eq!(bench.result(), Err(Fault::Invalid));
+    assert_eq!(bench.administer(1, What::Create { size: 512 }), Err(Refusal::Exists(1)));
+    assert_eq!(bench.administer(2, What::Create { size: 100 }), Err(Refusal::Size(100)));
+    assert_eq!(bench.administer(3, What::Share { from: 4, frozen: false }), Err(Refusal::NoTree(4)));
+    bench.write(1, SIZE - 512, &[1; 512]).unwrap();
+    assert_eq!(bench.administer(1, What::Resize { size: 4096 }), Err(Refusal::HoldsData(4096)));
+    bench.submit(1, 8192, SIZE - 8192, Op::Trim, false);
+    assert_eq!(bench.result(), Ok(()));
+    assert_eq!(bench.administer(1, What::Resize { size: 8192 }), Ok(()));
+    assert_eq!(bench.administer(1, What::Resize { size: SIZE }), Ok(()));
+    assert_eq!(bench.read(1, 0, SIZE), vec![0; SIZE as usize]);
+}
+
+#[test]
+fn what_nobody_flushes_becomes_durable_in_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut bench = Bench::new(Choice::Auto, MappedPool::create(dir.path(), 7, PAGED).unwrap());
+    bench.administer(1, What::Create { size: SIZE }).unwrap();
+    bench.write(1, 0, &[5; 4096]).unwrap();
+    let Wakeup::At(due) = bench.volumes.next_wakeup() else { panic!("it wants to be polled in time") };
+    assert!(bench.volumes.core().has_changes());
+    // The store knows no clock: this is that time.
+    bench.volumes.poll(due, &mut Vec::new());
+    while bench.volumes.next_wakeup() != Wakeup::Idle {
+        bench.io.turn(Some(Time::ZERO));
+        let now = bench.io.now();
+        bench.volumes.poll(now, &mut Vec::new());
+    }
+    assert!(!bench.volumes.core().has_changes());
+    drop(bench);
+    let mut again = Bench::new(Choice::Auto, MappedPool::open(dir.path(), PAGED).unwrap());
+    assert_eq!(again.read(1, 0, 8192), [[5; 4096], [0; 4096]].concat());
+}
+
+#[test]
+fn what_cannot_be_served_is_refused_in_one_line_and_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(MappedPool::create(dir.path(), 7, PAGED).unwrap());
+    assert!(matches!(MappedPool::create(dir.path(), 8, PAGED), Err(MapError::Exists(_))));
+    let table = dir.path().join("maps/table.0");
+    let whole = std::fs::read(&table).unwrap();
+    let error = |bytes: &[u8]| {
+        std::fs::write(&table, bytes).unwrap();
+        MappedPool::open(dir.path(), PAGED).err().map(|error| error.to_string()).unwrap()
+    };
+    let mut newer = whole.clone();
+    newer[4] = 9;
+    assert!(error(&newer).contains("format 9, this program knows up to 1; use a newer seawall"));
+    let mut damaged = whole.clone();
+    damaged[20] ^= 1;
+    assert!(error(&damaged).contains("neither of the two tables is whole"));
+    assert_eq!(std::fs::read(&table).unwrap(), damaged, "nothing was written");
+    std::fs::write(&table, &whole).unwrap();
+    assert!(MappedPool::open(dir.path(), PAGED).is_ok());
+}
