@@ -70,7 +70,7 @@ fn the_commands_are_the_published_ones() {
 }
 
 #[test]
-fn the_criteria_ask_for_walls_noise_and_recovery() {
+fn the_criteria_ask_for_walls_noise_recovery_and_floors() {
     let victims = || vec!["server2".to_owned(), "server3".to_owned()];
     let restored = |phase: &str| Criterion::Restored {
         workloads: victims(),
@@ -84,6 +84,7 @@ fn the_criteria_ask_for_walls_noise_and_recovery() {
         Criterion::Starved { workloads: victims(), phase: "bully".into(), baseline: "even".into(), part: 0.70 },
         restored("lower"),
         restored("raised"),
+        Criterion::FloorHeld { workloads: victims(), phase: "floors".into(), part: 0.99 },
     ];
     assert_eq!(plan().criteria, expected);
 }

@@ -238,14 +238,19 @@ impl Guarantee {
     /// thinks between an answer and the next request: with d outstanding at most, r a second, each of time T, it thinks
     /// for d / r - T, and gets its floor F as long as T stays below d / F - (d / r - T). One that is seldom seen with all
     /// its requests may not think but have nothing to ask, so a little is always tried.
+    /// The less of what the last moments and the last second say: a larger window shows in the moments first, and a
+    /// moment's luck not in the second.
     pub fn guess(&self, phi: f64) -> f64 {
-        let second = &self.gauge.second;
-        let (got, service) = (self.part_of_floor(second) / (phi * self.part), second.service);
+        self.guess_from(&self.gauge.recent, phi).min(self.guess_from(&self.gauge.second, phi))
+    }
+
+    fn guess_from(&self, sums: &Sums, phi: f64) -> f64 {
+        let (got, service) = (self.part_of_floor(sums) / (phi * self.part), sums.service);
         if service <= 0.0 || got <= 0.0 {
             return f64::INFINITY;
         }
         // d / T (1 / F - 1 / r), with r = ops / time, T = service / ops and F = r / got.
-        let busy = self.gauge.peak * second.time / service;
+        let busy = self.gauge.peak * sums.time / service;
         let guess = 1.0 + busy * (got - 1.0);
         if self.busy_part() < LEISURE { guess.max(GUESS) } else { guess }
     }

@@ -71,7 +71,7 @@ impl Knee {
     /// A next level nearer than this is not worth a comparison.
     const STEP_LEAST: f64 = 1.1;
     /// What floors keep of their room at a new level.
-    const MARGIN: f64 = 1.1;
+    const MARGIN: f64 = 1.25;
     /// A queue that takes longer is not tried: comparing would take as long as floors are judged by.
     const LONGEST: Span = Span::from_millis(100);
     /// A level is measured by at least so many requests, those in flight twice, and for so long.

@@ -75,6 +75,6 @@ fn a_shallow_victim_costs_what_it_must() {
             guarded.tracks[0].per_second(second(SECONDS))
         );
         held("shallow", &guarded, &[5_000]);
-        assert!(total(&guarded) >= 0.98 * 68_500.0, "seed {seed}: {:.0} in all", total(&guarded));
+        assert!(total(&guarded) >= 0.93 * 68_500.0, "seed {seed}: {:.0} in all", total(&guarded));
     }
 }
