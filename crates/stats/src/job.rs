@@ -11,7 +11,7 @@ mod outcome;
 mod spread;
 mod steady;
 
-pub use outcome::{
+pub use outcome::{Asked, AskedRow, 
     DepthShares, DirectionOutcome, DiskUse, ErrorKind, Errors, HistogramRow, JobError, JobOutcome, JobUsage,
     LatencyFinding, LogRow, Mismatch, Punctuality, Slice, SyncOutcome, VerifyOutcome,
 };

@@ -34,7 +34,7 @@ pub(crate) struct Record {
     histogram_log: Vec<HistogramRow>,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Tally {
     outcome: DirectionOutcome,
     /// The figures at the start of the slice.
@@ -56,6 +56,22 @@ impl Record {
             slice_began: start,
             slice_end: start + spec.logs.interval,
             histogram_end: spec.logs.histogram_interval.map(|interval| start + interval),
+            log: Vec::new(),
+            histogram_log: Vec::new(),
+        }
+    }
+
+    /// The figures so far, without logs.
+    pub(crate) fn so_far(&self) -> Record {
+        Record {
+            logs: self.logs,
+            start: self.start,
+            tallies: self.tallies.clone(),
+            blocks: self.blocks,
+            sync: self.sync.clone(),
+            slice_began: self.slice_began,
+            slice_end: self.slice_end,
+            histogram_end: None,
             log: Vec::new(),
             histogram_log: Vec::new(),
         }

@@ -20,11 +20,12 @@ use super::steady::Steadiness;
 use super::written::Checker;
 use crate::job::board::Board;
 use block::{Completion, Target, Time, Wakeup};
-use stats::job::{DepthShares, Errors, JobError, JobOutcome, LatencyFinding, Punctuality};
+use crate::job::prepare::OpenError;
+use stats::job::{AskedRow, DepthShares, Errors, JobError, JobOutcome, LatencyFinding, Punctuality};
 use std::path::PathBuf;
 use std::sync::Arc;
 use uring::{Clock, Io};
-use workload::job::{JobDraft, JobSpec, JobStream, Region};
+use workload::job::{Ends, JobDraft, JobSpec, JobStream, Region};
 
 /// A job on its worker.
 pub(crate) struct Runner {
@@ -71,7 +72,13 @@ pub(crate) struct Runner {
     interrupted: bool,
     notes: Vec<String>,
     backend: String,
+    /// What was asked, where that is to be told.
+    asked: Vec<AskedRow>,
+    renew: Option<Renew>,
 }
+
+/// Makes a job's files anew and opens them.
+pub(crate) type Renew = Box<dyn FnMut() -> Result<Box<dyn Target>, OpenError>>;
 
 /// What a runner is made of.
 pub(crate) struct Parts {
@@ -85,6 +92,8 @@ pub(crate) struct Parts {
     pub(crate) backend: String,
     /// It starts then, if the jobs that it waits for have ended.
     pub(crate) start: Time,
+    /// For a job whose files are made anew for each loop.
+    pub(crate) renew: Option<Renew>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,7 +142,7 @@ struct FloorWatch {
 impl Runner {
     /// A job that waits for its start.
     pub(crate) fn new(io: &Io, parts: Parts) -> Runner {
-        let Parts { spec, index, board, target, paths, regions, notes, backend, start } = parts;
+        let Parts { spec, index, board, target, paths, regions, notes, backend, start, renew } = parts;
         let checker = spec.verify.as_ref().map(|verify| Checker::new(verify, spec.seed));
         Runner {
             stream: JobStream::new(&spec, &regions, start),
@@ -175,7 +184,14 @@ impl Runner {
             regions,
             notes,
             backend,
+            asked: Vec::new(),
+            renew,
         }
+    }
+
+    /// Its number in the run.
+    pub(crate) fn index(&self) -> usize {
+        self.index
     }
 
     /// One look: takes ends, ends intervals, makes what is due. When to look again.
@@ -216,13 +232,16 @@ impl Runner {
 
     /// Ends early, as a job that was interrupted.
     pub(crate) fn stop(&mut self, now: Time) {
+        if self.stage == Stage::Ended {
+            return;
+        }
         self.interrupted = true;
         match self.stage {
             Stage::Waiting => {
                 self.times.measured_from = now;
                 self.times.end = now;
                 self.stage = Stage::Ended;
-                self.board.end(self.index, false);
+                self.board.end(self.index, Ends::None);
             }
             Stage::Loading | Stage::Checking => self.drain(After::Failure, now),
             Stage::Draining => self.after = After::Failure,
@@ -238,6 +257,11 @@ impl Runner {
     /// What it did.
     pub(crate) fn finish(self) -> JobOutcome {
         finish::outcome(self)
+    }
+
+    /// What it did so far.
+    pub(crate) fn so_far(&self, now: Time) -> JobOutcome {
+        finish::so_far(self, now)
     }
 
     /// When it must be looked at again.

@@ -58,6 +58,10 @@ pub struct JobOutcome {
     pub log: Vec<LogRow>,
     /// Histograms of service time over time, where that was asked.
     pub histogram_log: Vec<HistogramRow>,
+    /// The files of `asked`, in order.
+    pub files: Vec<String>,
+    /// A row for each request of the load as it was made, ramp included, where that was asked.
+    pub asked: Vec<AskedRow>,
 }
 
 /// What requests of one direction did.
@@ -279,6 +283,33 @@ pub struct HistogramRow {
     pub clat: Histogram,
 }
 
+/// One request as it was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AskedRow {
+    /// When it was made, from the start of the job.
+    pub made: Span,
+    /// What it asks.
+    pub what: Asked,
+    /// On which of the job's files.
+    pub file: u32,
+    /// Its first byte in the file; 0 for a flush.
+    pub at: u64,
+    /// Its bytes; 0 for a flush.
+    pub len: u32,
+}
+
+/// What a request asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// To move data, or to give space back.
+    Move(Direction),
+    /// To make writes durable, with all that describes the file or without.
+    Flush {
+        /// As `fsync`; otherwise as `fdatasync`.
+        whole: bool,
+    },
+}
+
 impl JobOutcome {
     /// Whether it did all that was asked, without failures.
     pub fn is_good(&self) -> bool {
@@ -348,7 +379,8 @@ impl DirectionOutcome {
         self.slices.iter().filter(move |slice| only || slice.length.as_nanos() >= usual.as_nanos() / 2)
     }
 
-    fn absorb(&mut self, other: &DirectionOutcome) {
+    /// Takes another's figures in: counts add up, times are the longest, slices of the same number become one.
+    pub fn absorb(&mut self, other: &DirectionOutcome) {
         self.ops += other.ops;
         self.bytes += other.bytes;
         self.short += other.short;

@@ -47,13 +47,14 @@ fn play(spec: &JobSpec, stall_ms: std::ops::Range<u64>) -> JobOutcome {
     let parts = Parts {
         spec: spec.clone(),
         index: 0,
-        board: Arc::new(Board::new(std::iter::once(spec.name.clone()), Time::ZERO)),
+        board: Arc::new(Board::new(std::slice::from_ref(spec), Time::ZERO)),
         target: Box::new(target),
         paths: Vec::new(),
         regions: vec![Region { start: 0, len: 1 << 30 }],
         notes: Vec::new(),
         backend: String::new(),
         start: Time::ZERO,
+        renew: None,
     };
     let (mut runner, mut now) = (Runner::new(&io, parts), Time::ZERO);
     while !runner.is_ended() {
