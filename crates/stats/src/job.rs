@@ -11,9 +11,9 @@ mod outcome;
 mod spread;
 mod steady;
 
-pub use outcome::{Asked, AskedRow, 
-    DepthShares, DirectionOutcome, DiskUse, ErrorKind, Errors, HistogramRow, JobError, JobOutcome, JobUsage,
-    LatencyFinding, LogRow, Mismatch, Punctuality, Slice, SyncOutcome, VerifyOutcome,
+pub use outcome::{
+    Asked, AskedRow, DepthShares, DirectionOutcome, DiskUse, ErrorKind, Errors, HistogramRow, JobError, JobOutcome,
+    JobUsage, LatencyFinding, LogRow, Mismatch, Punctuality, Slice, SyncOutcome, VerifyOutcome,
 };
 pub use spread::{Confidence, Spread, confidence};
 pub use steady::{SteadyReport, excursion, line_rise};

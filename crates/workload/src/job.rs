@@ -153,6 +153,14 @@ pub struct Forgive {
     pub verify_numbers: Vec<i32>,
 }
 
+impl Forgive {
+    /// Whether there is a failure that it goes on after.
+    pub fn goes_on(&self) -> bool {
+        let numbers = [&self.read_numbers, &self.write_numbers, &self.verify_numbers];
+        self.read || self.write || self.verify || numbers.iter().any(|numbers| !numbers.is_empty())
+    }
+}
+
 /// What is noted over time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Logs {

@@ -7,14 +7,14 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::process::Command;
 
-fn ours(scratch: &Scratch, arguments: &[&str]) -> Ended {
+pub fn ours(scratch: &Scratch, arguments: &[&str]) -> Ended {
     let mut command = seawall(scratch.path());
     command.arg("fio").args(arguments);
     run(&mut command)
 }
 
 /// Runs a command line that must succeed; its JSON, which must be all of the output.
-fn report(scratch: &Scratch, arguments: &[&str]) -> Value {
+pub fn report(scratch: &Scratch, arguments: &[&str]) -> Value {
     let ended = ours(scratch, &[&["--output-format=json"], arguments].concat());
     assert_eq!(ended.code, Some(0), "{ended:?}");
     serde_json::from_str(&ended.out).unwrap_or_else(|error| panic!("{error}: {}", ended.out))

@@ -114,7 +114,11 @@ impl Filler {
         if let Some(set) = self.content.working_set {
             // Blocks of the set have numbers below its size; new ones are drawn from the job's own chance.
             let number = draw as u32 as u64 % set.blocks.max(1);
-            return if copies { set.seed ^ (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) } else { self.chance.next_u64() };
+            return if copies {
+                set.seed ^ (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            } else {
+                self.chance.next_u64()
+            };
         }
         if copies && !self.seeds.is_empty() {
             return self.seeds[(draw as u32 as usize) % self.seeds.len()];
@@ -147,8 +151,8 @@ fn scramble(bytes: &mut [u8], at: u64, number: u64) {
 mod tests {
     use super::*;
     use std::collections::HashSet;
-    use workload::job::WorkingSet;
     use uring::{Choice, IoSettings};
+    use workload::job::WorkingSet;
 
     fn blocks(content: &Content, count: usize) -> Vec<Vec<u8>> {
         let settings = IoSettings { backend: Choice::Threads, threads: 1, ..IoSettings::default() };

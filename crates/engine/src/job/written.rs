@@ -149,7 +149,10 @@ impl Checker {
 
     fn trims_are_due(&self) -> bool {
         let trims = self.verify.trims;
-        self.verify.reads_back && trims.percent > 0 && trims.backlog > 0 && self.generation - self.considered >= trims.backlog
+        self.verify.reads_back
+            && trims.percent > 0
+            && trims.backlog > 0
+            && self.generation - self.considered >= trims.backlog
     }
 
     /// Queues what was written, the newest of each place, and what of it is to be given back.
