@@ -293,6 +293,7 @@ impl Job {
         Logs {
             each_request: any && !averaged,
             interval: if averaged { logs.average } else { logs.interval },
+            longest: logs.max_value && averaged,
             asked: self.options.target.write_iolog.is_some(),
             histogram_interval: logs.hist.as_ref().map(|_| logs.hist_interval).filter(|span| *span > Span::ZERO),
         }

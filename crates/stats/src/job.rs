@@ -13,7 +13,7 @@ mod steady;
 
 pub use outcome::{
     Asked, AskedRow, DepthShares, DirectionOutcome, DiskUse, ErrorKind, Errors, HistogramRow, JobError, JobOutcome,
-    JobUsage, LatencyFinding, LogRow, Mismatch, Punctuality, Slice, SyncOutcome, VerifyOutcome,
+    JobUsage, LatencyFinding, LogRow, Mismatch, Punctuality, Slice, SliceMost, SyncOutcome, VerifyOutcome,
 };
 pub use spread::{Confidence, Spread, confidence};
 pub use steady::{SteadyReport, excursion, line_rise};

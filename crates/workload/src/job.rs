@@ -170,12 +170,20 @@ pub struct Logs {
     pub interval: Span,
     /// Length of the intervals that whole histograms of service time are noted for.
     pub histogram_interval: Option<Span>,
+    /// The longest latencies of each interval are noted too.
+    pub longest: bool,
     /// A row for every request as it was asked, so that the job can be run again from the recording.
     pub asked: bool,
 }
 
 impl Default for Logs {
     fn default() -> Logs {
-        Logs { each_request: false, interval: Span::from_millis(500), histogram_interval: None, asked: false }
+        Logs {
+            each_request: false,
+            interval: Span::from_millis(500),
+            histogram_interval: None,
+            longest: false,
+            asked: false,
+        }
     }
 }

@@ -270,6 +270,18 @@ fn all_bandwidth_together_is_logged() {
     assert!(scratch.join("agg-trim_bw.log").exists());
 }
 
+/// Averaged logs of latencies tell the longest where that is asked: of the same run's requests, none is above it.
+#[test]
+fn logs_tell_the_longest() {
+    let scratch = Scratch::new();
+    let line = ["--name=m", "--rw=randread", "--size=1m", "--loops=20", "--write_lat_log=m", "--log_avg_msec=100000"];
+    let json = report(&scratch, &[&line[..], &["--log_max_value=1"]].concat());
+    let text = std::fs::read_to_string(scratch.join("m_clat.1.log")).unwrap();
+    let row: Vec<&str> = text.trim().split(", ").collect();
+    // One interval holds all.
+    assert_eq!(row[1].parse::<u64>().ok(), json["jobs"][0]["read"]["clat_ns"]["max"].as_u64(), "{text}");
+}
+
 /// An option that fio has and we refuse names itself and what is nearest, or why it makes no sense here.
 #[test]
 fn what_is_not_there_is_never_ignored() {

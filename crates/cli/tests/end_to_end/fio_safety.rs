@@ -34,7 +34,15 @@ impl Loop {
         ours(scratch, &[&job[..], more].concat())
     }
 
-    /// Wipes its beginning and end.
+    /// What the job would write over, and more.
+    fn beginning(&self) -> Vec<u8> {
+        let mut bytes = vec![0; 2 << 20];
+        let file = std::fs::File::open(&self.image).unwrap();
+        std::os::unix::fs::FileExt::read_exact_at(&file, &mut bytes, 0).unwrap();
+        bytes
+    }
+
+    /// Makes it empty.
     fn clear(&self) {
         let len = std::fs::metadata(&self.image).unwrap().len();
         let file = std::fs::File::create(&self.image).unwrap();
@@ -93,7 +101,7 @@ fn what_a_device_carries_is_found() {
             continue;
         }
         seen += 1;
-        let before = std::fs::read(&device.image).unwrap();
+        let before = device.beginning();
         let ended = device.write(&scratch, &[]);
         assert_eq!((ended.code, ended.out.as_str()), (Some(2), ""), "{maker}: {ended:?}");
         let said = format!("{name}: will not be written: it carries {what}");
@@ -102,7 +110,7 @@ fn what_a_device_carries_is_found() {
         let filename = format!("--filename={name}");
         let read = ours(&scratch, &["--name=r", "--rw=read", "--bs=64k", "--size=1m", &filename]);
         assert_eq!(read.code, Some(0), "{read:?}");
-        assert!(std::fs::read(&device.image).unwrap() == before, "{maker}: nothing was touched");
+        assert!(device.beginning() == before, "{maker}: nothing was touched");
     }
     if seen == 0 {
         return skip("no tool that makes file systems is installed");

@@ -3,7 +3,7 @@
 use super::steady::Totals;
 use block::{Span, Time};
 use stats::Histogram;
-use stats::job::{DirectionOutcome, HistogramRow, JobOutcome, LogRow, Slice, SyncOutcome};
+use stats::job::{DirectionOutcome, HistogramRow, JobOutcome, LogRow, Slice, SliceMost, SyncOutcome};
 use workload::job::{Direction, JobSpec, Logs, PerDirection};
 
 /// One request at its end.
@@ -42,6 +42,7 @@ struct Tally {
     first_made: Option<Time>,
     last_end: Time,
     recent: Histogram,
+    most: SliceMost,
 }
 
 impl Record {
@@ -93,6 +94,9 @@ impl Record {
         tally.last_end = end;
         if self.histogram_end.is_some() {
             tally.recent.record(clat);
+        }
+        if self.logs.longest {
+            tally.most = tally.most.max(SliceMost { slat, clat, lat });
         }
         if self.logs.each_request {
             let Ended { direction, at, len, .. } = *ended;
@@ -173,7 +177,7 @@ impl Record {
         let length = end.since(self.slice_began);
         let since_start = end.since(self.start);
         for direction in Direction::ALL {
-            let Tally { outcome, before, .. } = &mut self.tallies[direction];
+            let Tally { outcome, before, most, .. } = &mut self.tallies[direction];
             if outcome.ops == 0 && before.ops == 0 && outcome.slices.is_empty() {
                 // A direction without requests has no slices, unless they come later: then it begins with empty ones.
                 continue;
@@ -186,6 +190,7 @@ impl Record {
                 slat_sum: outcome.slat.sum(),
                 clat_sum: outcome.clat.sum(),
                 lat_sum: outcome.lat.sum(),
+                most: std::mem::take(most),
             };
             outcome.slices.push(Slice {
                 ops: now.ops - before.ops,

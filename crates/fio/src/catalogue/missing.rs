@@ -50,7 +50,6 @@ pub(super) const OPTIONS: &[(&[&str], &str)] = &[
     (&["sprandom", "sprandom_op", "spr_op"], "fill the device with rw=randwrite first"),
     (&["filetype"], "what a path is is found by looking at it"),
     (&["ioengine_so_path"], "engines cannot be loaded"),
-    (&["log_max_value"], "the nearest are percentiles, or a log of each request with log_avg_msec=0"),
     (
         &["log_compression", "log_compression_cpus", "log_store_compressed"],
         "logs are written as text; compress them afterwards",

@@ -104,6 +104,10 @@ pub(super) const OPTIONS: &[Definition] = &[
         o.report.logs.average = v.span(Bare::Millis)?;
         Ok(())
     }),
+    option("log_max_value", Form::Bool, "averaged logs of latencies tell the longest instead", |o, v| {
+        o.report.logs.max_value = v.flag()?;
+        Ok(())
+    }),
     option("log_hist_msec", Form::Time, "logs a histogram so often; a bare number is milliseconds", |o, v| {
         o.report.logs.hist_interval = v.span(Bare::Millis)?;
         Ok(())

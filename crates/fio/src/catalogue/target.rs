@@ -51,10 +51,15 @@ pub(super) const OPTIONS: &[Definition] = &[
         o.target.uri = Some(v.text().to_owned());
         Ok(())
     }),
-    option("read_iolog", Form::Text("trace.log"), "runs a recording again: fio's iolog, or blktrace's dump", |o, v| {
-        o.target.read_iolog = Some(v.text().to_owned());
-        Ok(())
-    }),
+    option(
+        "read_iolog",
+        Form::Text("trace.log"),
+        "runs a recording again: fio's iolog, or blktrace's dump; clones take turns of a:b",
+        |o, v| {
+            o.target.read_iolog = Some(v.text().to_owned());
+            Ok(())
+        },
+    ),
     option("read_iolog_chunked", Form::Bool, "reads the recording piece by piece", |o, v| {
         if v.flag()? {
             o.note("read_iolog_chunked has no effect: a recording is read at once, 32 bytes a request");

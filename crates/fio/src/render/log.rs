@@ -75,6 +75,16 @@ impl Kind {
         }
     }
 
+    /// The longest latency of a slice; other figures have none but their own.
+    fn longest_of(self, slice: &Slice) -> u64 {
+        match self {
+            Kind::Slat => slice.most.slat.as_nanos(),
+            Kind::Clat => slice.most.clat.as_nanos(),
+            Kind::Lat => slice.most.lat.as_nanos(),
+            Kind::Bw | Kind::Iops => self.of_slice(slice),
+        }
+    }
+
     fn of_slice(self, slice: &Slice) -> u64 {
         let seconds = slice.length.as_secs_f64();
         let mean = |sum: Span| sum.as_nanos() / slice.ops.max(1);
@@ -141,7 +151,14 @@ fn averages(outcome: &JobOutcome, kind: Kind, logs: &LogOptions, ahead_ms: u64, 
     let mut text = String::new();
     for (end, direction, slice) in rows {
         let end = ahead_ms + end.as_nanos() / 1_000_000;
-        Row { end, value: kind.of_slice(slice), direction, block: 0, at: 0 }.append(&mut text, logs, prio);
+        Row {
+            end,
+            value: if logs.max_value { kind.longest_of(slice) } else { kind.of_slice(slice) },
+            direction,
+            block: 0,
+            at: 0,
+        }
+        .append(&mut text, logs, prio);
     }
     text
 }

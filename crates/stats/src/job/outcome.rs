@@ -104,6 +104,26 @@ pub struct Slice {
     pub clat_sum: Span,
     /// Sum of their times from due to the end.
     pub lat_sum: Span,
+    /// The longest of these three, where logs of the longest were asked for; zero otherwise.
+    pub most: SliceMost,
+}
+
+/// The longest times of a slice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SliceMost {
+    /// From made to handed over.
+    pub slat: Span,
+    /// From handed over to the end.
+    pub clat: Span,
+    /// From due to the end.
+    pub lat: Span,
+}
+
+impl SliceMost {
+    /// The longer one of each.
+    pub fn max(self, other: SliceMost) -> SliceMost {
+        SliceMost { slat: self.slat.max(other.slat), clat: self.clat.max(other.clat), lat: self.lat.max(other.lat) }
+    }
 }
 
 /// Flushes, timed from when they were asked to their end.
@@ -407,6 +427,7 @@ impl Slice {
         self.slat_sum += other.slat_sum;
         self.clat_sum += other.clat_sum;
         self.lat_sum += other.lat_sum;
+        self.most = self.most.max(other.most);
     }
 }
 
