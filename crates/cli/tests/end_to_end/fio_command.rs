@@ -232,6 +232,38 @@ fn a_recording_of_fio_runs_again() {
     assert_eq!(fast["jobs"][0]["read"]["total_ios"], job["read"]["total_ios"]);
 }
 
+/// In a terminal of 80 columns the line is drawn over itself, never wider than the terminal, with bars, percent and time
+/// left; `--eta-newline` leaves one behind now and then. Ctrl-C ends it with the results so far below it.
+#[test]
+fn a_terminal_has_a_status_line() {
+    requires!("script", "stty");
+    let scratch = Scratch::new();
+    let program = seawall(scratch.path()).get_program().to_string_lossy().into_owned();
+    let line = format!(
+        "stty cols 80 rows 24; exec {program} fio --name=n --ioengine=null --size=1m --rw=randrw --time_based \
+         --runtime=3600 --eta-interval=250 --eta-newline=1"
+    );
+    let mut command = Command::new(find("script").unwrap());
+    command.current_dir(scratch.path()).args(["-qefc", &line, "/dev/null"]);
+    let mut terminal = Running::start(command);
+    // A line of its own comes with --eta-newline only; by then others were drawn over.
+    terminal.wait_for(" left");
+    let children = format!("/proc/{0}/task/{0}/children", terminal.id());
+    let child = std::fs::read_to_string(children).unwrap();
+    assert!(run(Command::new("sh").arg("-c").arg(format!("kill -INT {}", child.trim()))).code == Some(0));
+    let (_, lines) = terminal.end();
+    let drawn: Vec<&str> = lines.iter().flat_map(|line| line.split("\r\x1b[K").skip(1)).collect();
+    assert!(drawn.len() >= 3, "{lines:?}");
+    for line in drawn.iter().map(|line| line.trim_end_matches("\r")) {
+        assert!(line.chars().count() < 80, "{line:?}");
+        assert!(line.starts_with("1 job ") && line.contains(" %, "), "{line:?}");
+        assert!(line.ends_with(" left") && line.chars().any(|c| ('▁'..='█').contains(&c)), "{line:?}");
+    }
+    let rest = lines.join("\n");
+    assert!(rest.contains("n: (groupid=0, jobs=1): err= 0"), "{rest}");
+    assert!(rest.contains("stopped before the end; the report has what was done until then"), "{rest}");
+}
+
 /// In a pipe there is no status line unless it is asked for.
 #[test]
 fn a_pipe_is_quiet() {

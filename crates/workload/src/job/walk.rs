@@ -141,8 +141,8 @@ impl Walk {
         let Pieces { whole, strides, moved } = self.strides.as_mut()?;
         if *moved >= strides.bytes {
             *moved = 0;
-            let next = self.region.start + strides.range + strides.skip;
-            let fits = next + self.region.len <= whole.start + whole.len;
+            let next = self.region.start.saturating_add(strides.range).saturating_add(strides.skip);
+            let fits = next.saturating_add(self.region.len) <= whole.start + whole.len;
             self.region.start = if fits { next } else { whole.start };
             self.begin(chance);
         }

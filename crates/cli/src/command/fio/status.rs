@@ -40,6 +40,8 @@ struct Parts {
     running: String,
     bars: String,
     rates: String,
+    /// The rates in few digits.
+    brief: String,
     /// The rates without bytes.
     operations: String,
     in_flight: String,
@@ -50,7 +52,7 @@ impl Parts {
     /// The line in at most so many columns: what matters least goes first, and how long it still takes stays. A line that
     /// the terminal broke in two could not be drawn over.
     fn fitting(&self, columns: usize) -> String {
-        let Parts { jobs, running, bars, rates, operations, in_flight, left } = self;
+        let Parts { jobs, running, bars, rates, brief, operations, in_flight, left } = self;
         let bars_behind = |most: usize| -> String {
             let skipped = bars.chars().count().saturating_sub(most);
             bars.chars().skip(skipped).collect()
@@ -60,6 +62,7 @@ impl Parts {
             format!("{jobs}{running} {bars} {rates}{in_flight}{left}"),
             format!("{jobs} {bars} {rates}{in_flight}{left}"),
             format!("{jobs} {few} {rates}{left}"),
+            format!("{jobs} {few} {brief}{left}"),
             format!("{jobs} {few} {operations}{left}"),
             format!("{few} {operations}{left}"),
             format!("{jobs} {few}{left}"),
@@ -146,7 +149,12 @@ impl<'r, 'i> Status<'r, 'i> {
             .collect();
         let moved = Direction::ALL.into_iter().filter(|&direction| sum[direction].0 > 0);
         let operations: Vec<String> =
-            moved.map(|direction| format!("{} {} IOPS", direction.name(), short(rate(direction).0))).collect();
+            moved.clone().map(|direction| format!("{} {} IOPS", direction.name(), short(rate(direction).0))).collect();
+        let brief = |direction: Direction| {
+            let (ops, bytes) = rate(direction);
+            format!("{} {}/s {}", direction.name(), rounded(bytes), short(ops))
+        };
+        let brief: Vec<String> = moved.map(brief).collect();
         self.recent.push(Direction::ALL.into_iter().map(|direction| rate(direction).0).sum());
         if self.recent.len() > RECENT {
             self.recent.remove(0);
@@ -158,6 +166,7 @@ impl<'r, 'i> Status<'r, 'i> {
             running: format!(" ({running} running)"),
             bars: sparkline(&self.recent),
             rates: if said.is_empty() { "nothing yet".to_owned() } else { said.join(", ") },
+            brief: format!("{} IOPS", brief.join(", ")),
             operations: operations.join(", "),
             in_flight: format!(", {in_flight} in flight"),
             left: self.left(passed, jobs),
@@ -229,7 +238,7 @@ impl Watch for Status<'_, '_> {
         if !self.shown {
             return;
         }
-        let columns = if self.terminal { columns().unwrap_or(usize::MAX) } else { usize::MAX };
+        let columns = if self.terminal { columns().unwrap_or(USUAL_COLUMNS) } else { usize::MAX };
         let line = self.parts(passed, jobs).fitting(columns);
         self.drawn = true;
         let newline = self.newline.is_some() && passed >= self.next_newline;
@@ -262,6 +271,9 @@ impl Watch for Status<'_, '_> {
     }
 }
 
+/// What a terminal that does not tell its width is taken for.
+const USUAL_COLUMNS: usize = 79;
+
 /// Columns of the terminal that the standard error is, less one that a cursor stands in; `None` where it is none.
 pub fn columns() -> Option<usize> {
     let (width, _) = terminal_size::terminal_size_of(stderr())?;
@@ -276,6 +288,18 @@ fn short(number: f64) -> String {
         1e5..1e6 => format!("{:.0}k", number / 1e3),
         _ => format!("{:.2}M", number / 1e6),
     }
+}
+
+/// Bytes in at most four digits and a unit.
+fn rounded(bytes: f64) -> String {
+    let mut number = bytes;
+    for unit in ["B", "KiB", "MiB", "GiB"] {
+        if number < 1000.0 {
+            return format!("{number:.0} {unit}");
+        }
+        number /= 1024.0;
+    }
+    format!("{number:.1} TiB")
 }
 
 fn sparkline(recent: &[f64]) -> String {
@@ -314,6 +338,7 @@ mod tests {
         assert_eq!(third.fitting(50), "1 job █▅▁ read 0 B/s 0 IOPS; 30 %, 00:07 left");
         assert_eq!(third.fitting(30), "1 job █▅▁; 30 %, 00:07 left");
         assert!((1..80).all(|columns| third.fitting(columns).chars().count() <= columns));
+        assert_eq!([999.0, 1e6, 76e6, 5e12].map(rounded), ["999 B", "977 KiB", "72 MiB", "4.5 TiB"]);
         assert_eq!(second, "1 job (1 running) █▅ read 97.66 MiB/s 25.0k IOPS, 32 in flight; 20 %, 00:08 left");
     }
 }
