@@ -20,8 +20,10 @@ use super::steady::Steadiness;
 use super::written::Checker;
 use crate::job::board::Board;
 use block::{Completion, Target, Time, Wakeup};
-use stats::job::{DepthShares, Errors, JobError, JobOutcome, LatencyFinding, Punctuality};
+use stats::job::{DepthShares, Errors, JobError, JobOutcome, LatencyFinding, Losses, Punctuality};
+use std::cell::RefCell;
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::sync::Arc;
 use uring::{Clock, Io};
 use workload::job::{JobDraft, JobSpec, JobStream, Region};
@@ -71,6 +73,7 @@ pub(crate) struct Runner {
     interrupted: bool,
     notes: Vec<String>,
     backend: String,
+    losses: Option<Rc<RefCell<Losses>>>,
 }
 
 /// What a runner is made of.
@@ -83,6 +86,8 @@ pub(crate) struct Parts {
     pub(crate) regions: Vec<Region>,
     pub(crate) notes: Vec<String>,
     pub(crate) backend: String,
+    /// What of its connections is lost, where it has some; counted by the target.
+    pub(crate) losses: Option<Rc<RefCell<Losses>>>,
     /// It starts then, if the jobs that it waits for have ended.
     pub(crate) start: Time,
 }
@@ -133,7 +138,7 @@ struct FloorWatch {
 impl Runner {
     /// A job that waits for its start.
     pub(crate) fn new(io: &Io, parts: Parts) -> Runner {
-        let Parts { spec, index, board, target, paths, regions, notes, backend, start } = parts;
+        let Parts { spec, index, board, target, paths, regions, notes, backend, losses, start } = parts;
         let checker = spec.verify.as_ref().map(|verify| Checker::new(verify, spec.seed));
         Runner {
             stream: JobStream::new(&spec, &regions, start),
@@ -175,6 +180,7 @@ impl Runner {
             regions,
             notes,
             backend,
+            losses,
         }
     }
 
