@@ -44,10 +44,7 @@ pub(super) fn run(seawall: &Path, folder: &Path, settings: &str, runs: u32, seco
     let word = |held| if held { "met" } else { "MISSED" };
     println!("  IOPS of all: {:.0}", median(rates));
     println!("  farthest export from the mean: {:.1} %  ≤ 5 % {}", spread * 100.0, word(spread <= FAIR));
-    println!(
-        "  memory: {whole:.1} MiB, {beside:.1} MiB beside the buffers  ≤ {MEMORY} MiB {}",
-        word(beside <= MEMORY)
-    );
+    println!("  memory: {whole:.1} MiB, {beside:.1} MiB beside the buffers  ≤ {MEMORY} MiB {}", word(beside <= MEMORY));
     let held = [spread <= FAIR, beside <= MEMORY];
     let met = held.iter().filter(|held| **held).count() as u32;
     Ok((met, held.len() as u32 - met))
