@@ -5,6 +5,7 @@
 
 mod bad_input;
 mod ceiling;
+mod crowd;
 mod demo;
 mod dgen;
 mod durability;
@@ -18,6 +19,9 @@ mod full_disk;
 mod interrupt;
 mod libnbd;
 mod loop_mount;
+mod nbd_client;
+mod nbdfuse;
+mod nbdkit;
 mod page;
 mod plan;
 mod qemu;
