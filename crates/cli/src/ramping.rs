@@ -4,6 +4,8 @@ mod buffers;
 mod journal;
 mod outputs;
 mod recording;
+mod routes;
+mod sites;
 mod standing;
 mod storage;
 

@@ -20,6 +20,7 @@ mod criteria;
 mod cycle;
 mod dataset;
 mod grammar;
+mod label;
 mod ladder;
 mod machine;
 mod page;
@@ -34,10 +35,11 @@ pub use criteria::{Criteria, CriteriaError, Criterion, Figure, Judgement, Limit,
 pub use cycle::{Cycle, cycles_csv, cycles_header};
 pub use dataset::{Dataset, FillPlan, ManifestError, Room};
 pub use grammar::{GrammarError, Invocation, help};
+pub use label::Label;
 pub use ladder::{Ladder, Load};
 pub use machine::{
     Buffers, Contents, DataFile, Failure, Layout, Machine, NoContents, Outcome as RunOutcome, Phase, Place, Progress,
-    RunSetup, Second, SetupError,
+    RunSetup, Second, SetupError, Spot, StreamFigures,
 };
 pub use page::page;
 pub use reads::Schedule;

@@ -41,7 +41,7 @@ impl Outputs {
     /// Adds a run.
     pub fn add(&self, row: &Row, cycles: &[Cycle], period: block::Span) -> Result<()> {
         self.append("summary.csv", HEADER, &row.line())?;
-        self.append("cycles.csv", cycles_header(), &cycles_csv(row.run, cycles, period))
+        self.append("cycles.csv", cycles_header(), &cycles_csv(row.run, cycles, period, row.comparable))
     }
 
     /// Writes the page of the runs so far.

@@ -18,6 +18,7 @@ mod fio_safety;
 mod full_disk;
 mod interrupt;
 mod libnbd;
+mod loop_device;
 mod loop_mount;
 mod nbd_client;
 mod nbdfuse;
