@@ -28,3 +28,4 @@ mod xxhash;
 pub use board::JobProgress;
 pub use prepare::SetupError;
 pub use stage::{RunSettings, Watch, run};
+pub use uri::parse as nbd_address;

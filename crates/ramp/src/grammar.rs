@@ -18,17 +18,19 @@ const fn known(name: &'static str, value: Option<&'static str>, default: &'stati
 }
 
 /// Every option. The first nine are the published ones.
-const OPTIONS: [Known; 27] = [
+const OPTIONS: [Known; 29] = [
     known("miniops", Some("IOPS"), "", "Lower end of the ramp, in total IOPS"),
     known("maxiops", Some("IOPS"), "", "Target of the last run, in total IOPS"),
     known("numruns", Some("N"), "10", "How many runs"),
     known("runtime", Some("T"), "30", "Length of a run: minutes, or with a unit (90s, 30m, 1h)"),
-    known("wijfile", Some("FILE"), "", "The write image journal's file; made, or overwritten if it is one of ours"),
+    known("wijfile", Some("FILE"), "", "The write image journal: a file, which is made; a device or an NBD export"),
     known("system", Some("NAME"), "the host's name", "Label of this host in the tables"),
     known("comment", Some("WORDS"), "", "Free text; all words up to the next option"),
     known("background", None, "", "Run detached from the terminal; see --status and --stop"),
     known("disable-warmup", None, "", "Do without the load before the first run"),
     known("directory", Some("DIR"), "found above the WIJ", "A directory filled by seawall dgen; may be given again"),
+    known("device", Some("TARGET"), "", "A device or NBD export filled by seawall dgen; may be given again"),
+    known("destroy-data", Some("NAME"), "", "This target may be overwritten, whatever it holds; may be given again"),
     known("output", Some("DIR"), "./ramp", "Where summary.csv, cycles.csv and the page go"),
     known("results", Some("FILE"), "", "Keep the ramp in this results database, too"),
     known("criteria", Some("WHAT"), "2021", "2021, read-percentile, or a file of criteria"),
@@ -48,6 +50,9 @@ const OPTIONS: [Known; 27] = [
     known("help", None, "", "Print this"),
 ];
 
+/// Options that may be given again.
+const REPEATED: [&str; 3] = ["directory", "device", "destroy-data"];
+
 /// What was typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invocation {
@@ -57,6 +62,10 @@ pub struct Invocation {
     pub background: bool,
     /// Directories to load; empty to look for them beside the journal.
     pub directories: Vec<String>,
+    /// Devices and NBD exports to load.
+    pub devices: Vec<String>,
+    /// Targets that may be overwritten, whatever they hold.
+    pub destroy: Vec<String>,
     /// Where outputs go.
     pub output: String,
     /// A results database.
@@ -164,6 +173,8 @@ impl Invocation {
             settings,
             background: given.has("background"),
             directories: given.all("directory").map(str::to_owned).collect(),
+            devices: given.all("device").map(str::to_owned).collect(),
+            destroy: given.all("destroy-data").map(str::to_owned).collect(),
             output: text("output", "ramp"),
             results: given.one("results").map(str::to_owned),
             criteria: text("criteria", "2021"),
@@ -225,7 +236,7 @@ impl Given {
         behind: &[String],
     ) -> Result<usize, GrammarError> {
         let name = option.name;
-        if self.has(name) && name != "directory" {
+        if self.has(name) && !REPEATED.contains(&name) {
             return Err(GrammarError::Twice(name));
         }
         let (value, taken) = match (option.value, attached) {

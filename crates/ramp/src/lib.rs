@@ -21,6 +21,7 @@ mod cycle;
 mod dataset;
 mod experiment;
 mod grammar;
+mod label;
 mod ladder;
 mod machine;
 mod page;
@@ -41,6 +42,7 @@ pub use experiment::{
     experiment_verdict,
 };
 pub use grammar::{GrammarError, Invocation, help};
+pub use label::Label;
 pub use ladder::{Ladder, Load};
 pub use machine::{
     Buffers, Contents, DataFile, Failure, Layout, Machine, NoContents, Outcome as RunOutcome, Phase, Place, Progress,

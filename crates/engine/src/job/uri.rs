@@ -3,7 +3,10 @@
 use crate::Address;
 
 /// Takes `nbd+unix:///NAME?socket=PATH`, `nbd://HOST[:PORT]/NAME` apart: where the server listens, and the export's name.
-pub(crate) fn parse(uri: &str) -> Result<(Address, String), String> {
+///
+/// # Errors
+/// It is no such address; one line, which begins with `uri: `.
+pub fn parse(uri: &str) -> Result<(Address, String), String> {
     let wrong = |rule: &str| {
         Err(format!("uri: {rule}, got {uri:?}; as in nbd+unix:///name?socket=/run/nbd.sock or nbd://host:10809/name"))
     };

@@ -97,6 +97,11 @@ impl Connection {
     pub fn size(&self) -> u64 {
         self.rules.size
     }
+
+    /// Whether the export can be told to make its writes durable. One that cannot holds nothing back.
+    pub fn flushes(&self) -> bool {
+        self.rules.flags.contains(nbd::TransmissionFlags::SEND_FLUSH)
+    }
 }
 
 struct Made {
