@@ -7,6 +7,7 @@ mod command;
 mod complaint;
 mod dataset;
 mod fresh_pool;
+mod hosts;
 mod interrupt;
 mod machine;
 mod play;

@@ -1,6 +1,6 @@
 //! `seawall ramp`: the write-cycle test of a database, run by run, and its verdict.
 
-use crate::ramping::{Outputs, Standing, Storage, ask_to_stop, must_be_free, recording, said};
+use crate::ramping::{Outputs, barrier, Standing, Storage, ask_to_stop, must_be_free, recording, said};
 use crate::{Answer, interrupt, machine, terminal};
 use anyhow::{Context as _, Result, anyhow, bail};
 use ramp::{Accounting, Criteria, Invocation, Load, Outcome, Row, RunOutcome, RunSetup, Settings};
@@ -81,6 +81,7 @@ fn ramp_up(invocation: &Invocation, settings: &Settings) -> Result<Answer> {
     notes(settings, &storage, invocation.page_cache).iter().for_each(|note| eprintln!("seawall: note: {note}"));
     let mut ramp = Ramping {
         settings,
+        barrier: invocation.barrier,
         criteria,
         storage,
         outputs,
@@ -107,6 +108,8 @@ fn ramp_up(invocation: &Invocation, settings: &Settings) -> Result<Answer> {
 /// A ramp under way.
 struct Ramping<'a> {
     settings: &'a Settings,
+    /// Whether it waits for the word before each run.
+    barrier: bool,
     criteria: Criteria,
     storage: Storage,
     outputs: Outputs,
@@ -141,6 +144,9 @@ impl Ramping<'_> {
         run: u64,
         standing: &mut Standing,
     ) -> Result<RunOutcome> {
+        if self.barrier {
+            barrier::wait()?;
+        }
         let constants = &self.settings.constants;
         let mut watch = |progress: &ramp::Progress| standing.show(number, load, setup.runtime, constants, progress);
         let (outcome, backend) = self.storage.play(self.settings, load, setup, run, &mut watch)?;
@@ -169,7 +175,7 @@ impl Ramping<'_> {
         let mut row = Row::of(run, &outcome, self.settings);
         let (verdict, judgements) = self.criteria.judge(&row, &self.settings.constants);
         row.verdict = verdict.to_string();
-        self.outputs.add(&row, &outcome.cycles, self.settings.constants.cycle)?;
+        self.outputs.add(&row, &outcome, self.settings.constants.cycle)?;
         self.worst = self.worst.max(Some(verdict));
         terminal::line(&line(&row));
         for judgement in judgements.iter().filter(|judgement| judgement.outcome != Outcome::Pass) {
