@@ -8,9 +8,10 @@ mod pipe;
 mod place;
 
 pub use check::{Checked, check, check_device};
-pub use device::{Ask, Device, Filler, fill_devices};
+pub use device::{Ask, Device, Filler, fill_devices, objections, refuse};
 pub use fill::{Filling, fill};
 pub use open::{Found, find, find_above};
+pub use pipe::{Pipe, words};
 pub use place::Place;
 
 use anyhow::{Context as _, Result};

@@ -5,6 +5,8 @@ mod buffers;
 mod journal;
 mod outputs;
 mod recording;
+mod routes;
+mod sites;
 mod standing;
 mod storage;
 

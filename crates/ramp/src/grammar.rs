@@ -18,7 +18,7 @@ const fn known(name: &'static str, value: Option<&'static str>, default: &'stati
 }
 
 /// Every option. The first nine are the published ones.
-const OPTIONS: [Known; 30] = [
+const OPTIONS: [Known; 32] = [
     known("miniops", Some("IOPS"), "", "Lower end of the ramp, in total IOPS"),
     known("maxiops", Some("IOPS"), "", "Target of the last run, in total IOPS"),
     known("numruns", Some("N"), "10", "How many runs"),
@@ -42,6 +42,8 @@ const OPTIONS: [Known; 30] = [
     known("writers", Some("N"), "8", "Synchronous writers of a cycle's random phase"),
     known("readers", Some("N"), "128", "Reads in flight at most"),
     known("wij-write", Some("SIZE"), "256k", "Size of a write to the journal"),
+    known("journal-rate", Some("SIZE"), "0", "Write a transaction journal of so many bytes a second beside the cycles"),
+    known("journal-file", Some("FILE"), "beside the WIJ", "Where that goes: a file, a device or an NBD export"),
     known("seed", Some("N"), "1", "Seed of every random choice"),
     known("page-cache", None, "", "Go through the page cache; the figures are then not the storage's"),
     known("quiet", None, "", "No live view"),
@@ -67,6 +69,8 @@ pub struct Invocation {
     pub devices: Vec<String>,
     /// Targets that may be overwritten, whatever they hold.
     pub destroy: Vec<String>,
+    /// Where the transaction journal goes; `None` for beside the write image journal.
+    pub journal_file: Option<String>,
     /// Where outputs go.
     pub output: String,
     /// A results database.
@@ -178,6 +182,7 @@ impl Invocation {
             directories: given.all("directory").map(str::to_owned).collect(),
             devices: given.all("device").map(str::to_owned).collect(),
             destroy: given.all("destroy-data").map(str::to_owned).collect(),
+            journal_file: given.one("journal-file").map(str::to_owned),
             output: text("output", "ramp"),
             results: given.one("results").map(str::to_owned),
             criteria: text("criteria", "2021"),
@@ -292,6 +297,7 @@ impl Given {
             readers: self.number("readers")?.unwrap_or(usual.readers),
             wij_write: self.size("wij-write")?.unwrap_or(usual.wij_write),
             warmup: self.span("warmup", 1)?.unwrap_or(usual.warmup),
+            journal: self.size("journal-rate")?.unwrap_or(usual.journal),
         };
         let ladder = Ladder {
             min: self.number("miniops")?.ok_or(GrammarError::Missing("miniops"))?,

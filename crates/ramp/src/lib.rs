@@ -46,7 +46,7 @@ pub use label::Label;
 pub use ladder::{Ladder, Load};
 pub use machine::{
     Buffers, Contents, DataFile, Failure, Layout, Machine, NoContents, Outcome as RunOutcome, Phase, Place, Progress,
-    RunSetup, Second, SetupError,
+    RunSetup, Second, SetupError, Spot, StreamFigures,
 };
 pub use page::page;
 pub use reading::{ReadingError, read_seconds, read_summary};

@@ -6,7 +6,7 @@ use block::{
 };
 use ramp::{
     Accounting, BLOCK, Constants, Criteria, DataFile, Ladder, Layout, Load, Machine, NoContents, Outcome, Row,
-    RunOutcome, RunSetup, Settings, Steps,
+    RunOutcome, RunSetup, Settings, Spot, Steps,
 };
 
 /// A ramp's settings with runs of 30 minutes at `target`.
@@ -35,7 +35,7 @@ fn play(settings: &Settings, model: Model) -> RunOutcome {
     let device = DeviceSpec { size: Bytes(data.0 + wij.0), ..DeviceSpec::of(model) }.build(settings.seed).unwrap();
     let object = ObjectId(0);
     let files = vec![DataFile { object, at: 0, blocks: data.0 / BLOCK }];
-    let layout = Layout::new(files, object, data.0, wij.0);
+    let layout = Layout::new(files, Spot { object, at: data.0, bytes: wij.0 });
     let load = settings.loads()[0];
     let mut clock = VirtualClock::new();
     let setup = RunSetup::of(settings, 0);
@@ -182,7 +182,7 @@ fn a_stopped_run_keeps_what_it_has() {
     let settings = settings(1000);
     let device = DeviceSpec::of(servers(8, Span::from_millis(1), None)).build(1).unwrap();
     let files = vec![DataFile { object: ObjectId(0), at: 0, blocks: 1 << 20 }];
-    let layout = Layout::new(files, ObjectId(0), 1 << 34, 1 << 34);
+    let layout = Layout::new(files, Spot { object: ObjectId(0), at: 1 << 34, bytes: 1 << 34 });
     let mut clock = VirtualClock::new();
     let setup = RunSetup::of(&settings, 0);
     let load = settings.loads()[0];
@@ -232,7 +232,7 @@ fn storage_that_dies_ends_the_run() {
     let inner = DeviceSpec::of(servers(8, Span::from_millis(1), None)).build(1).unwrap();
     let target = Box::new(Dying { inner, left: 7_500, failed: Vec::new() });
     let files = vec![DataFile { object: ObjectId(3), at: 0, blocks: 1 << 20 }];
-    let layout = Layout::new(files, ObjectId(4), 1 << 34, 1 << 34);
+    let layout = Layout::new(files, Spot { object: ObjectId(4), at: 1 << 34, bytes: 1 << 34 });
     let (load, setup, mut clock) = (settings.loads()[0], RunSetup::of(&settings, 0), VirtualClock::new());
     let machine = Machine::new(target, Box::new(NoContents), layout, &load, &setup, Time::ZERO).unwrap();
     let outcome = machine.run(&mut clock, Span::SECOND, &mut |_| true);
@@ -248,8 +248,8 @@ fn too_little_data_is_refused() {
     let settings = settings(75_000);
     let refused = |blocks, wij_bytes| {
         let device = DeviceSpec::of(servers(8, Span::from_millis(1), None)).build(1).unwrap();
-        let layout =
-            Layout::new(vec![DataFile { object: ObjectId(0), at: 0, blocks }], ObjectId(0), 1 << 40, wij_bytes);
+        let wij = Spot { object: ObjectId(0), at: 1 << 40, bytes: wij_bytes };
+        let layout = Layout::new(vec![DataFile { object: ObjectId(0), at: 0, blocks }], wij);
         let (load, setup) = (settings.loads()[0], RunSetup::of(&settings, 0));
         Machine::new(device, Box::new(NoContents), layout, &load, &setup, Time::ZERO).err().unwrap().to_string()
     };

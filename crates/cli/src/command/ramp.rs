@@ -202,8 +202,8 @@ impl Ramping<'_> {
             started_unix_ms,
             ..stats::Origin::default()
         };
-        let machine = machine::look(Some(self.storage.folder()), &self.backend);
-        let mut recording = recording(origin, machine, &settings.system, &self.storage.folders(), &self.runs);
+        let machine = machine::look(self.storage.folder(), &self.backend);
+        let mut recording = recording(origin, machine, &settings.system, &self.storage.names(), &self.runs);
         recording.notes.extend(not_comparable(settings));
         for (index, run) in self.runs.iter().enumerate() {
             let row = Row::of(self.outputs.first_run + index as u64, run, settings);

@@ -68,7 +68,7 @@ impl Device {
         if size < BLOCK {
             bail!("{place}: has {}, not even a block of 8 KiB", Bytes(size));
         }
-        let label = Label::read(&bytes(&mut pipe, 0, BLOCK).map_err(|fault| anyhow!("{place}: {}", words(fault)))?);
+        let label = Label::read(&pipe.bytes(0, BLOCK).map_err(|fault| anyhow!("{place}: {}", words(fault)))?);
         let label = label.with_context(|| place.to_string())?;
         Ok(label.map(|label| Device { place: place.clone(), label, size }))
     }
@@ -239,7 +239,7 @@ pub fn objections(place: &Place) -> Result<Vec<String>> {
             let mut pipe = Pipe::open(place, false)?;
             let size = pipe.size();
             let edge = SIGNED.min(size);
-            let mut read = |at| bytes(&mut pipe, at, edge).map_err(|fault| anyhow!("{place}: {}", words(fault)));
+            let mut read = |at| pipe.bytes(at, edge).map_err(|fault| anyhow!("{place}: {}", words(fault)));
             let (head, tail) = (read(0)?, read(size - edge)?);
             let (head, tail) = (Window { at: 0, bytes: &head }, Window { at: size - edge, bytes: &tail });
             let found = engine::safety::signatures(head, tail, size);
@@ -258,17 +258,6 @@ pub fn refuse(place: &Place, objections: &[String]) -> Result<()> {
             found.join("; ")
         ),
     }
-}
-
-/// The bytes of a place; a piece must not be more than one read takes.
-pub fn bytes(pipe: &mut Pipe, at: u64, len: u64) -> Result<Vec<u8>, Fault> {
-    let mut found = vec![0; len as usize];
-    pipe.read(at, at + len, |place, bytes| {
-        let from = (place - at) as usize;
-        found[from..from + bytes.len()].copy_from_slice(bytes);
-        true
-    })?;
-    Ok(found)
 }
 
 /// What is asked must not contradict what is there.

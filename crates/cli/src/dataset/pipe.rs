@@ -152,6 +152,20 @@ impl Pipe {
         self.failed.map_or(Ok(()), Err)
     }
 
+    /// The `len` bytes at `at`.
+    ///
+    /// # Errors
+    /// A read failed.
+    pub fn bytes(&mut self, at: u64, len: u64) -> Result<Vec<u8>, Fault> {
+        let mut found = vec![0; len as usize];
+        self.read(at, at + len, |place, bytes| {
+            let from = (place - at) as usize;
+            found[from..from + bytes.len()].copy_from_slice(bytes);
+            true
+        })?;
+        Ok(found)
+    }
+
     /// Hands a request over, and waits until there is room for another.
     fn submit(&mut self, at: u64, len: u64, op: Op, see: &mut dyn FnMut(u64, &[u8])) -> Result<(), Fault> {
         let now = self.io.now();

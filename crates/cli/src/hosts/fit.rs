@@ -15,7 +15,7 @@ const FIRST: f64 = 6_000.0;
 /// Where nobody was busy for a whole second, so many times more is tried.
 const STEP: f64 = 3.0;
 /// So near is near enough: the measure itself varies by as much.
-const NEAR: f64 = 0.02;
+const NEAR: f64 = 0.03;
 
 /// Times the published rates that this storage can be asked for.
 pub(super) fn fit(plan: &HostsPlan, field: &mut dyn Field, say: &mut dyn FnMut(&str)) -> Result<f64> {

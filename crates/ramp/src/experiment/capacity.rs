@@ -4,7 +4,7 @@
 //!   host 1   ──────▓▓▓▓▓▓▓▓▓▓▓──────     ▓ a write cycle
 //!   host 2   ──────▓▓▓▓▓▓▓▓▓────────
 //!   host 3   ──────▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓─
-//!                  └ counted ┘           whole seconds in which every host's cycle is under way
+//!                  └ counted ┘           every host's cycle is under way
 //! ```
 
 use crate::timeline::TimelineSecond;
@@ -14,16 +14,16 @@ use crate::timeline::TimelineSecond;
 pub struct Busy {
     /// Blocks moved a second: reads, blocks to the journal, blocks to the database, of all hosts.
     pub blocks_per_second: f64,
-    /// Whole seconds that were counted.
-    pub seconds: u64,
+    /// For how long, in seconds.
+    pub seconds: f64,
 }
 
-/// How much of a second a host's cycle must be under way for the second to count: hosts start within milliseconds of
-/// each other.
-const WHOLE: f64 = 0.98;
+/// All hosts must write for so long, or nothing is said, in seconds: what begins and ends within a second is not told
+/// apart.
+const LEAST: f64 = 1.0;
 
-/// What `hosts`, each with its seconds, did together in their last run. `None` where there was no second in which all of
-/// them wrote.
+/// What `hosts`, each with its seconds, did together in their last run. A second counts by the part of it in which all of
+/// them wrote, so that a burst is seen from its journal to its last block. `None` where that was less than a second.
 pub fn busy(hosts: &[Vec<TimelineSecond>]) -> Option<Busy> {
     let last: Vec<Vec<&TimelineSecond>> = hosts
         .iter()
@@ -33,10 +33,13 @@ pub fn busy(hosts: &[Vec<TimelineSecond>]) -> Option<Busy> {
         })
         .collect();
     let common = last.iter().map(Vec::len).min()?;
-    let counts = |at: &usize| last.iter().all(|host| host[*at].cycle >= WHOLE);
-    let sums: Vec<u64> = (0..common).filter(counts).map(|at| last.iter().map(|host| host[at].blocks()).sum()).collect();
-    let seconds = sums.len() as u64;
-    (seconds > 0).then(|| Busy { blocks_per_second: sums.iter().sum::<u64>() as f64 / seconds as f64, seconds })
+    let (mut blocks, mut seconds) = (0.0, 0.0);
+    for at in 0..common {
+        let part = last.iter().map(|host| host[at].cycle).fold(1.0, f64::min);
+        blocks += part * last.iter().map(|host| host[at].blocks()).sum::<u64>() as f64;
+        seconds += part;
+    }
+    (seconds >= LEAST).then(|| Busy { blocks_per_second: blocks / seconds, seconds })
 }
 
 #[cfg(test)]
@@ -55,16 +58,20 @@ mod tests {
         cycles.iter().enumerate().map(second).collect()
     }
 
-    /// Seconds 1 and 2 are whole for both: 2 · 111 blocks each. Second 3 is only one host's.
+    /// Second 1 is whole for both with 2 · 111 blocks, of second 2 a half is with twice as many, second 3 is only one
+    /// host's: (222 + 0.5 · 444) / 1.5 = 296.
     #[test]
-    fn seconds_count_in_which_everybody_writes() {
-        let found = busy(&[host(4, &[0.0, 1.0, 0.99, 0.3]), host(4, &[0.0, 1.0, 1.0, 1.0])]);
-        assert_eq!(found, Some(Busy { blocks_per_second: 222.0, seconds: 2 }));
+    fn seconds_count_by_the_part_in_which_everybody_writes() {
+        let (mut one, mut other) = (host(4, &[0.0, 1.0, 0.5, 0.0]), host(4, &[0.0, 1.0, 1.0, 1.0]));
+        for host in [&mut one, &mut other] {
+            (host[2].reads, host[2].writes, host[2].journal) = (200, 20, 2);
+        }
+        assert_eq!(busy(&[one, other]), Some(Busy { blocks_per_second: 296.0, seconds: 1.5 }));
     }
 
     #[test]
     fn only_the_last_run_counts_and_without_such_a_second_nothing_is_said() {
-        let early = [host(0, &[1.0, 1.0]), host(1, &[0.0, 0.5])].concat();
+        let early = [host(0, &[1.0, 1.0]), host(1, &[0.0, 0.9])].concat();
         assert_eq!(busy(&[early.clone(), early]), None);
         assert_eq!(busy(&[]), None);
         assert_eq!(busy(&[Vec::new(), host(0, &[1.0])]), None);

@@ -47,15 +47,14 @@ fn answered(question: &'static str, (outcome, because): (Outcome, String)) -> An
 fn capacity(experiment: &Experiment, arm: &Arm) -> Answered {
     let question = "the capacity lies between what some and what all need";
     let Some(busy) = arm.busy else {
-        let because = format!("{}: there was no whole second in which all hosts wrote", arm.name);
+        let because = format!("{}: there was not even a second in which all hosts wrote", arm.name);
         return Answered { question, outcome: Outcome::CannotSay, because };
     };
     let (outcome, because) = match experiment.window.check(busy.blocks_per_second) {
         Ok(()) => {
             let (low, high) = (experiment.window.low, experiment.window.high);
-            let seconds = if busy.seconds == 1 { "second" } else { "seconds" };
             let said = format!(
-                "{:.0} blocks/s in {} {seconds}, from {low:.0} to {high:.0}",
+                "{:.0} blocks/s in {:.1} s, from {low:.0} to {high:.0}",
                 busy.blocks_per_second, busy.seconds
             );
             (Outcome::Pass, said)
@@ -175,7 +174,7 @@ pub(super) mod tests {
         let loads = [(75_000, true), (75_000, true), (150_000, false)];
         let loads = loads.map(|(target, protected)| HostLoad { target, protected });
         let window = Window::of(&loads, &Constants::default(), Span::from_secs(36));
-        let busy = Some(Busy { blocks_per_second: window.aim(), seconds: 30 });
+        let busy = Some(Busy { blocks_per_second: window.aim(), seconds: 30.0 });
         let with = Arm { name: "with floors".into(), hosts, busy };
         let mut without = Arm { name: "without floors".into(), ..with.clone() };
         without.hosts[1].rows[9].longest_cycle = Span::from_secs(45);
@@ -216,7 +215,7 @@ pub(super) mod tests {
         assert_eq!(neighbour, (Fail, vec![Pass, Pass, Pass, Fail, Pass]));
         let needless = judged(|e| e.arms[1].hosts[1].rows[9].longest_cycle = Span::from_millis(44_990));
         assert_eq!(needless, (Fail, vec![Pass, Pass, Pass, Pass, Fail]));
-        let fast = judged(|e| e.arms[1].busy = Some(Busy { blocks_per_second: 600_000.0, seconds: 3 }));
+        let fast = judged(|e| e.arms[1].busy = Some(Busy { blocks_per_second: 600_000.0, seconds: 3.0 }));
         assert_eq!(fast, (CannotSay, vec![Pass, CannotSay, Pass, Pass, Pass]));
         let idle = judged(|e| e.arms[0].busy = None);
         assert_eq!(idle, (CannotSay, vec![CannotSay, Pass, Pass, Pass, Pass]));
