@@ -109,7 +109,8 @@ fn play(plan: &HostsPlan, options: &Options, field: &mut dyn Field) -> Result<An
 /// Prints and keeps the result.
 fn shown(experiment: &Experiment, options: &Options, started: u64) -> Result<Answer> {
     terminal::print(&format!("\n{}", experiment_table(experiment)));
-    std::fs::create_dir_all(&options.out).with_context(|| format!("--out {}: make the folder", options.out.display()))?;
+    std::fs::create_dir_all(&options.out)
+        .with_context(|| format!("--out {}: make the folder", options.out.display()))?;
     let page = options.out.join(format!("{}.html", free_name(&options.out, &stamp(started), "html")));
     std::fs::write(&page, experiment_page(experiment)).with_context(|| page.display().to_string())?;
     terminal::line(&format!("\npage      {}", page.display()));

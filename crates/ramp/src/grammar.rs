@@ -47,7 +47,12 @@ const OPTIONS: [Known; 32] = [
     known("seed", Some("N"), "1", "Seed of every random choice"),
     known("page-cache", None, "", "Go through the page cache; the figures are then not the storage's"),
     known("quiet", None, "", "No live view"),
-    known("barrier", None, "", "Before each run say \"barrier: ready\" and wait for a line \"go\": hosts begin together"),
+    known(
+        "barrier",
+        None,
+        "",
+        "Before each run say \"barrier: ready\" and wait for a line \"go\": hosts begin together",
+    ),
     known("status", None, "", "Say how the ramp in the output directory stands, and end"),
     known("stop", None, "", "Ask the ramp in the output directory to end, and end"),
     known("help", None, "", "Print this"),

@@ -1,6 +1,6 @@
 //! `seawall ramp`: the write-cycle test of a database, run by run, and its verdict.
 
-use crate::ramping::{Outputs, barrier, Standing, Storage, ask_to_stop, must_be_free, recording, said};
+use crate::ramping::{Outputs, Standing, Storage, ask_to_stop, barrier, must_be_free, recording, said};
 use crate::{Answer, interrupt, machine, terminal};
 use anyhow::{Context as _, Result, anyhow, bail};
 use ramp::{Accounting, Criteria, Invocation, Load, Outcome, Row, RunOutcome, RunSetup, Settings};

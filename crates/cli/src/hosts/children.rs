@@ -60,8 +60,7 @@ impl Hosts {
             std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
             Started::new(&words(ramp, exports, folder), folder, &ramp.system)
         };
-        let mut hosts: Vec<Started> =
-            ramps.iter().zip(&self.exports).zip(folders).map(start).collect::<Result<_>>()?;
+        let mut hosts: Vec<Started> = ramps.iter().zip(&self.exports).zip(folders).map(start).collect::<Result<_>>()?;
         let mut clocks = Vec::new();
         for _ in 0..ramps[0].ladder.runs {
             hosts.iter_mut().try_for_each(|host| self.until_ready(host))?;
@@ -102,7 +101,9 @@ fn together(hosts: &mut [Started]) -> Result<Clocks> {
         let said = loop {
             match host.next(LOOK)? {
                 Said::Line(line) => match line.strip_prefix(barrier::TIME) {
-                    Some(time) => break time.trim().parse::<u64>().with_context(|| format!("{}: {line}", host.name))?,
+                    Some(time) => {
+                        break time.trim().parse::<u64>().with_context(|| format!("{}: {line}", host.name))?;
+                    }
                     None => continue,
                 },
                 Said::End => return Err(host.end().err().unwrap_or_else(|| anyhow!("{}: ended too early", host.name))),

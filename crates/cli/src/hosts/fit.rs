@@ -52,5 +52,7 @@ pub(super) fn fit(plan: &HostsPlan, field: &mut dyn Field, say: &mut dyn FnMut(&
         }
         factor = next;
     }
-    bail!("cannot say: what the storage does changes too much from burst to burst; is somebody else using this machine?")
+    bail!(
+        "cannot say: what the storage does changes too much from burst to burst; is somebody else using this machine?"
+    )
 }

@@ -103,7 +103,8 @@ pub fn one_burst(ramps: &[Settings], cycle: Span) -> Vec<Settings> {
     let one = |ramp: &Settings| {
         let mut ramp = ramp.clone();
         (ramp.ladder.min, ramp.ladder.runs, ramp.constants.cycle) = (ramp.ladder.max, 1, cycle);
-        ramp.runtime = cycle + Span::SECOND;
+        // Reads go on for as long as the burst may last; the next cycle would begin just then.
+        ramp.runtime = cycle * 2;
         ramp
     };
     ramps.iter().map(one).collect()
@@ -146,7 +147,10 @@ mod tests {
         let line = "qos adaptive-policy-group create -policy-group p -vserver epic -expected-iops 15000IOPS/TB \
                     -peak-iops 30000IOPS/TB -absolute-min-iops 7500IOPS -expected-iops-allocation used-space";
         let found = fitted(line, scaling).unwrap();
-        assert!(found.contains("-expected-iops 698492IOPS/TB -peak-iops 1396984IOPS/TB -absolute-min-iops 75"), "{found}");
+        assert!(
+            found.contains("-expected-iops 698492IOPS/TB -peak-iops 1396984IOPS/TB -absolute-min-iops 75"),
+            "{found}"
+        );
         assert!(found.ends_with("-expected-iops-allocation used-space"), "{found}");
     }
 
@@ -181,7 +185,7 @@ mod tests {
         let ramps = ramps(&plan(), 0.1);
         assert_eq!((ramps[0].ladder.min, ramps[2].ladder.min, ramps[2].ladder.max), (7500, 7500, 15_000));
         let burst = one_burst(&ramps, Span::from_secs(4));
-        assert_eq!((burst[2].ladder.targets(), burst[2].runtime), (vec![15_000], Span::from_secs(5)));
+        assert_eq!((burst[2].ladder.targets(), burst[2].runtime), (vec![15_000], Span::from_secs(8)));
         assert!(ramps.iter().chain(&burst).all(|ramp| ramp.check().is_ok()));
     }
 }

@@ -4,9 +4,9 @@ use super::children::{Clocks, Hosts};
 use super::load::journal_bytes;
 use super::{Field, Left};
 use crate::command::serve::io_settings;
+use crate::interrupt;
 use crate::play::{Options, RealOptions, free_name, now_unix_ms, say, stamp};
 use crate::workspace::Workspace;
-use crate::interrupt;
 use anyhow::{Context as _, Result, bail};
 use block::Bytes;
 use qos::RegistrySettings;
@@ -34,7 +34,8 @@ pub fn set_up(plan: &HostsPlan) -> Vec<String> {
     let mut lines = vec![format!("vserver create -vserver {svm}")];
     for name in plan.volumes() {
         let journals = plan.hosts.iter().filter(|host| host.journal == name).map(|host| journal_bytes(plan, host));
-        let holds = if plan.hosts.iter().any(|host| host.volumes.iter().any(|volume| volume == name)) { data } else { 0 };
+        let holds =
+            if plan.hosts.iter().any(|host| host.volumes.iter().any(|volume| volume == name)) { data } else { 0 };
         let size = holds + journals.sum::<u64>();
         lines.push(format!("volume create -vserver {svm} -volume {name} -size {size}"));
     }

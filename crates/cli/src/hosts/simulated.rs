@@ -11,11 +11,9 @@ use super::{Field, Left};
 use crate::stage::device::spec_of;
 use anyhow::{Context as _, Result, bail};
 use array::VirtualClock;
-use block::{
-    Bytes, Completion, Driver as _, ObjectId, Request, Span, Submitted, Target, Ticket, Time, Traits, Wakeup,
-};
+use block::{Bytes, Completion, Driver as _, ObjectId, Request, Span, Submitted, Target, Ticket, Time, Traits, Wakeup};
 use qos::{Gate, RegistrySettings};
-use ramp::{BLOCK, DataFile, Layout, Machine, NoContents, Row, RunOutcome, RunSetup, Settings, TimelineSecond};
+use ramp::{BLOCK, DataFile, Layout, Machine, NoContents, Row, RunOutcome, RunSetup, Settings, Spot, TimelineSecond};
 use server::Administration;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -84,7 +82,7 @@ impl Simulated {
             self.used.insert(journal, wij_bytes);
             server.owner.insert(journal, number);
             server.ports.push(Vec::new());
-            self.layouts.push(Layout::new(files, journal, 0, wij_bytes));
+            self.layouts.push(Layout::new(files, Spot { object: journal, at: 0, bytes: wij_bytes }));
         }
         Ok(())
     }

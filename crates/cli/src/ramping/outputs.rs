@@ -1,7 +1,9 @@
 //! The tables of a ramp: rows are added as runs end, so that what is there stays when a later run fails.
 
 use anyhow::{Context as _, Result, bail};
-use ramp::{HEADER, Row, RunOutcome, SECONDS_HEADER, TimelineSecond, cycles_csv, cycles_header, next_number, seconds_csv};
+use ramp::{
+    HEADER, Row, RunOutcome, SECONDS_HEADER, TimelineSecond, cycles_csv, cycles_header, next_number, seconds_csv,
+};
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

@@ -53,10 +53,8 @@ fn capacity(experiment: &Experiment, arm: &Arm) -> Answered {
     let (outcome, because) = match experiment.window.check(busy.blocks_per_second) {
         Ok(()) => {
             let (low, high) = (experiment.window.low, experiment.window.high);
-            let said = format!(
-                "{:.0} blocks/s in {:.1} s, from {low:.0} to {high:.0}",
-                busy.blocks_per_second, busy.seconds
-            );
+            let said =
+                format!("{:.0} blocks/s in {:.1} s, from {low:.0} to {high:.0}", busy.blocks_per_second, busy.seconds);
             (Outcome::Pass, said)
         }
         Err(error) => (Outcome::CannotSay, error.to_string()),
