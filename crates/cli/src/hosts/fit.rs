@@ -5,15 +5,15 @@ use super::load::{factor_max, one_burst, ramps, window};
 use super::{Field, Left};
 use anyhow::{Result, bail};
 use block::Span;
-use ramp::busy;
+use ramp::{Busy, busy};
 use workload::plan::HostsPlan;
 
 /// Bursts that are tried at most.
-const TRIES: usize = 8;
+const TRIES: usize = 10;
 /// What the first burst is for: storage of so many blocks a second, which any does.
 const FIRST: f64 = 6_000.0;
 /// Where nobody was busy for a whole second, so many times more is tried.
-const STEP: f64 = 3.0;
+const STEP: f64 = 2.0;
 /// So near is near enough: the measure itself varies by as much.
 const NEAR: f64 = 0.03;
 
@@ -27,7 +27,7 @@ pub(super) fn fit(plan: &HostsPlan, field: &mut dyn Field, say: &mut dyn FnMut(&
     for number in 1..=TRIES {
         let left = field.play(&format!("fit-{number}"), &one_burst(&ramps(plan, factor), cycle))?;
         let seconds: Vec<_> = left.iter().map(|Left { seconds, .. }| seconds.clone()).collect();
-        let Some(busy) = busy(&seconds) else {
+        let Some(busy) = busy(&seconds).filter(Busy::is_long) else {
             say(&format!("fit {number}: {factor:.4} of the published rates is too little to keep the storage busy"));
             if factor >= most {
                 bail!("the storage is too fast for volumes of {}; make volume_size larger", plan.volume_size);

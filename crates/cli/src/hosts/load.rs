@@ -112,16 +112,17 @@ pub fn one_burst(ramps: &[Settings], cycle: Span) -> Vec<Settings> {
 
 /// Bytes of a host's journal: room for the largest burst that its data can hold.
 pub fn journal_bytes(plan: &HostsPlan, host: &PlannedHost) -> u64 {
-    // A burst is never more than the data; a quarter of it is more than any sensible one.
+    // A burst is never more than the data. Space is taken only as it is written.
     let blocks = host.volumes.len() as u64 * plan.volume_size.0 / BLOCK;
-    Layout::wij_need(blocks / 4).next_multiple_of(1 << 20)
+    Layout::wij_need(blocks).next_multiple_of(1 << 20)
 }
 
 /// The largest factor at which every burst still has room.
 pub fn factor_max(plan: &HostsPlan) -> f64 {
     let most = plan.hosts.iter().map(|host| {
         let burst = Load::of(host.to, &constants(plan)).burst.max(1);
-        (journal_bytes(plan, host) / BLOCK - 1) as f64 / burst as f64
+        // A block of each volume is its label.
+        (host.volumes.len() as u64 * (plan.volume_size.0 / BLOCK - 1)) as f64 / burst as f64
     });
     most.fold(f64::INFINITY, f64::min)
 }

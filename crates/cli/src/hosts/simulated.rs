@@ -25,9 +25,10 @@ pub struct Simulated {
     clock: VirtualClock,
     server: Rc<RefCell<Server>>,
     administration: Administration,
-    /// What each LUN takes: all of it, as after a fill.
+    /// What each LUN takes: data all of it, as after a fill, journals as much as the largest burst wrote.
     used: HashMap<ObjectId, u64>,
     layouts: Vec<Layout>,
+    journals: Vec<ObjectId>,
 }
 
 impl Simulated {
@@ -53,6 +54,7 @@ impl Simulated {
             administration: Administration::new(RegistrySettings { units, ..RegistrySettings::default() }),
             used: HashMap::new(),
             layouts: Vec::new(),
+            journals: Vec::new(),
         };
         for line in super::real::set_up(plan) {
             simulated.command(&line).with_context(|| format!("plan: {line}"))?;
@@ -79,9 +81,9 @@ impl Simulated {
                 server.owner.insert(object, number);
             }
             let journal = lun(&host.journal_path())?;
-            self.used.insert(journal, wij_bytes);
             server.owner.insert(journal, number);
             server.ports.push(Vec::new());
+            self.journals.push(journal);
             self.layouts.push(Layout::new(files, Spot { object: journal, at: 0, bytes: wij_bytes }));
         }
         Ok(())
@@ -94,6 +96,8 @@ impl Simulated {
         for (host, (ramp, layout)) in ramps.iter().zip(&self.layouts).enumerate() {
             let target = Box::new(Port { server: Rc::clone(&self.server), host });
             let (load, setup) = (ramp.loads()[number as usize], RunSetup::of(ramp, number));
+            let journal = self.used.entry(self.journals[host]).or_default();
+            *journal = (*journal).max(Layout::wij_need(load.burst));
             machines.push(Machine::new(target, Box::new(NoContents), layout.clone(), &load, &setup, start)?);
         }
         let mut now = start;

@@ -18,12 +18,19 @@ pub struct Busy {
     pub seconds: f64,
 }
 
-/// All hosts must write for so long, or nothing is said, in seconds: what begins and ends within a second is not told
-/// apart.
-const LEAST: f64 = 1.0;
+impl Busy {
+    /// All hosts must write for so long, or the figure is only a hint, in seconds: what begins and ends within a second
+    /// is not told apart.
+    const LEAST: f64 = 1.0;
+
+    /// Whether it lasted long enough to be believed.
+    pub fn is_long(&self) -> bool {
+        self.seconds >= Busy::LEAST
+    }
+}
 
 /// What `hosts`, each with its seconds, did together in their last run. A second counts by the part of it in which all of
-/// them wrote, so that a burst is seen from its journal to its last block. `None` where that was less than a second.
+/// them wrote, so that a burst is seen from its journal to its last block. `None` where they never did.
 pub fn busy(hosts: &[Vec<TimelineSecond>]) -> Option<Busy> {
     let last: Vec<Vec<&TimelineSecond>> = hosts
         .iter()
@@ -39,7 +46,7 @@ pub fn busy(hosts: &[Vec<TimelineSecond>]) -> Option<Busy> {
         blocks += part * last.iter().map(|host| host[at].blocks()).sum::<u64>() as f64;
         seconds += part;
     }
-    (seconds >= LEAST).then(|| Busy { blocks_per_second: blocks / seconds, seconds })
+    (seconds > 0.0).then(|| Busy { blocks_per_second: blocks / seconds, seconds })
 }
 
 #[cfg(test)]
@@ -72,7 +79,8 @@ mod tests {
     #[test]
     fn only_the_last_run_counts_and_without_such_a_second_nothing_is_said() {
         let early = [host(0, &[1.0, 1.0]), host(1, &[0.0, 0.9])].concat();
-        assert_eq!(busy(&[early.clone(), early]), None);
+        assert!(busy(&[early.clone(), early.clone()]).is_some_and(|busy| !busy.is_long() && busy.seconds == 0.9));
+        assert_eq!(busy(&[early, host(1, &[0.0, 0.0, 1.0])]), None);
         assert_eq!(busy(&[]), None);
         assert_eq!(busy(&[Vec::new(), host(0, &[1.0])]), None);
     }

@@ -1,7 +1,7 @@
 //! The verdict that the publication draws from write cycles: with floors the protected hosts stay below the limit in
 //! every run while the neighbour passes it near the end; without floors at least one protected run fails.
 
-use super::{Arm, Experiment, HostRows};
+use super::{Arm, Busy, Experiment, HostRows};
 use crate::criteria::Outcome;
 use block::Span;
 
@@ -46,7 +46,7 @@ fn answered(question: &'static str, (outcome, because): (Outcome, String)) -> An
 
 fn capacity(experiment: &Experiment, arm: &Arm) -> Answered {
     let question = "the capacity lies between what some and what all need";
-    let Some(busy) = arm.busy else {
+    let Some(busy) = arm.busy.filter(Busy::is_long) else {
         let because = format!("{}: there was not even a second in which all hosts wrote", arm.name);
         return Answered { question, outcome: Outcome::CannotSay, because };
     };
@@ -128,7 +128,7 @@ fn seconds(span: Span) -> String {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::{Busy, HostLoad, Window};
+    use super::super::{HostLoad, Window};
     use super::*;
     use crate::reading::read_summary;
     use crate::settings::Constants;
