@@ -109,6 +109,33 @@ fn a_cycle_is_the_sum_of_its_parts() {
     assert_eq!(journal, 3 * 20_001 * BLOCK);
 }
 
+/// A transaction journal of 1 MiB a second beside the cycles is 16 writes of 64 KiB a second, of 1 ms each: 4800 in 300 s,
+/// 300 MiB in a place of 256 MiB. Every 2 s it is made durable, 150 times, the last at the end of the run; a write that is
+/// due at that moment waits for that and takes 2 ms. Each cycle makes it durable together with its own journal, which takes
+/// no longer than that alone.
+#[test]
+fn a_transaction_journal_runs_beside_the_cycles() {
+    let constants = Constants { journal: Bytes::mib(1), ..Constants::default() };
+    let settings = Settings { runtime: Span::from_secs(300), constants, ..settings(1000) };
+    let device = DeviceSpec { size: Bytes::gib(64), ..DeviceSpec::of(servers(64, Span::from_millis(1), None)) };
+    let files = vec![DataFile { object: ObjectId(0), at: 0, blocks: 1 << 20 }];
+    let wij = Spot { object: ObjectId(0), at: 1 << 34, bytes: 1 << 34 };
+    let stream = Spot { object: ObjectId(1), at: 1 << 35, bytes: Layout::stream_need() };
+    let layout = Layout::new(files, wij).with_stream(stream);
+    let (load, setup, mut clock) = (settings.loads()[0], RunSetup::of(&settings, 0), VirtualClock::new());
+    let device = device.build(1).unwrap();
+    let machine = Machine::new(device, Box::new(NoContents), layout, &load, &setup, Time::ZERO).unwrap();
+    let outcome = machine.run(&mut clock, Span::from_secs(60), &mut |_| true);
+    let stream = outcome.stream.as_ref().unwrap();
+    assert_eq!((stream.bytes, stream.writes.count(), stream.syncs.count()), (300 << 20, 4800, 150));
+    let (short, long) = (stream.writes.quantile(0.5), stream.writes.max());
+    assert_eq!((short.as_millis_f64().round(), long.as_millis_f64().round()), (1.0, 2.0));
+    assert_eq!(outcome.elapsed, Span::from_millis(300_001));
+    assert!(outcome.cycles.iter().all(|cycle| cycle.cycle == Span::from_millis(3130)), "{:?}", outcome.cycles);
+    let row = Row::of(0, &outcome, &settings);
+    assert!((row.journal_mb_s.unwrap() - 1.048_576).abs() < 0.001 && !row.comparable);
+}
+
 /// A burst of 20 000 blocks by 8 writers of 40 ms takes 100 s, longer than the period of 80 s: the next cycle begins when
 /// it is over, none overlaps, and the ones that do not fit are counted.
 #[test]

@@ -16,6 +16,9 @@ use std::path::{Path, PathBuf};
 /// on when the same command is given again. Every block says what it is, so that --verify can check it.
 #[derive(clap::Args)]
 pub struct Dgen {
+    /// The classic program's name, as a command line copied whole begins with it
+    #[arg(hide = true, value_parser = classic)]
+    classic: Option<String>,
     /// Directory to fill, usually a mount point
     #[arg(long, value_name = "DIR", required_unless_present = "device")]
     directory: Option<PathBuf>,
@@ -253,6 +256,13 @@ impl Dgen {
         let style = "{wide_bar} {binary_bytes} of {binary_total_bytes}, {binary_bytes_per_sec}, {eta} left";
         bar.set_style(ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar()));
         bar
+    }
+}
+
+fn classic(word: &str) -> Result<String, String> {
+    match word.ends_with("dgen.pl") {
+        true => Ok(word.into()),
+        false => Err("stands alone; options begin with --".into()),
     }
 }
 

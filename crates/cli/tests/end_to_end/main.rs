@@ -13,6 +13,7 @@ mod fio_command;
 mod full_disk;
 mod interrupt;
 mod libnbd;
+mod loop_device;
 mod loop_mount;
 mod page;
 mod plan;
