@@ -31,7 +31,10 @@ mod settings;
 mod summary;
 mod timeline;
 
-pub use advice::{Advice, AdviceError, Need, Policy, iops_of_references, references_of};
+pub use advice::{
+    Advice, AdviceError, Demand, Need, Policy, advice_chart, advice_page, advice_text, advice_warnings,
+    iops_of_references, references_of, tb,
+};
 pub use burst::Burst;
 pub use content::{Identity, Recipe, Wrong};
 pub use criteria::{Criteria, CriteriaError, Criterion, Figure, Judgement, Limit, Outcome};

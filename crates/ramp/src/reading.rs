@@ -87,6 +87,8 @@ fn row(line: &Line<'_>) -> Result<Row, ReadingError> {
         comment: line.fields[23].clone(),
         verdict: line.fields[24].clone(),
         comparable: line.fields[25] == "yes",
+        journal_mb_s: if line.fields[26].is_empty() { None } else { Some(line.number(26)?) },
+        journal_sync_p99: if line.fields[27].is_empty() { None } else { Some(ms(27)?) },
     })
 }
 
@@ -190,7 +192,7 @@ mod tests {
             "is no table of seawall ramp: it begins with \"a,b\""
         );
         let cut = format!("{HEADER}1,2,3\n");
-        assert!(read_summary(&cut).unwrap_err().to_string().starts_with("line 2: has 3 of 26 fields"));
+        assert!(read_summary(&cut).unwrap_err().to_string().starts_with("line 2: has 3 of 28 fields"));
         let wrong = format!("{SECONDS_HEADER}0,0,1,1,1,0.5\n0,1,-1,1,1,0\n");
         assert_eq!(
             read_seconds(&wrong).unwrap_err().to_string(),

@@ -40,6 +40,12 @@ impl Outputs {
         &self.folder
     }
 
+    /// Says what the ramp is about: lines for whoever reads its tables later.
+    pub fn about(&self, lines: &[String]) -> Result<()> {
+        let path = self.folder.join("about.txt");
+        std::fs::write(&path, lines.join("\n") + "\n").with_context(|| path.display().to_string())
+    }
+
     /// Adds a run.
     pub fn add(&self, row: &Row, outcome: &RunOutcome, period: block::Span) -> Result<()> {
         self.append("summary.csv", HEADER, &row.line())?;
