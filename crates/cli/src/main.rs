@@ -6,7 +6,9 @@
 mod command;
 mod complaint;
 mod dataset;
+mod demand;
 mod fresh_pool;
+mod hosts;
 mod interrupt;
 mod machine;
 mod play;

@@ -29,6 +29,7 @@ mod describe;
 mod device;
 mod duration;
 mod error;
+mod hosts;
 mod load;
 mod read;
 mod space;
@@ -37,6 +38,7 @@ mod table;
 pub use device::{Device, Figure};
 pub use duration::{ParseDurationError, parse_duration};
 pub use error::{PlanError, PlanErrors, Problem};
+pub use hosts::{HostsPlan, PlannedHost};
 pub use space::{ParseSpaceError, Units, parse_space};
 
 use crate::spec::{Arrival, DEPTH_MAX, RATE_MAX, Spec};
