@@ -1,6 +1,7 @@
 //! What is offered to NBD clients: every LUN and file under `SVM:/vol/VOLUME/LUN`, and under `/vol/VOLUME/LUN` as long
 //! as no other SVM has that path.
 
+use crate::access::{Access, Caller, Grant};
 use block::ObjectId;
 use nbd::{BlockSizes, ExportInfo, Refusal, TransmissionFlags};
 use std::collections::BTreeMap;
@@ -40,13 +41,9 @@ impl Exports {
         }
     }
 
-    /// The export of that name: with the SVM always, without it when it is the only one.
-    fn named(&self, name: &str) -> Option<&Export> {
-        if let Some((svm, path)) = name.split_once(':') {
-            return self.by_object.values().find(|export| export.svm == svm && export.path == path);
-        }
-        let mut same = self.by_object.values().filter(|export| export.path == name);
-        same.next().filter(|_| same.next().is_none())
+    /// What a client may see of it.
+    pub(crate) fn seen_by<'a>(&'a self, caller: &'a Caller, access: &'a Access) -> Seen<'a> {
+        Seen { exports: self, caller, access }
     }
 }
 
@@ -76,17 +73,47 @@ impl Export {
     }
 }
 
-impl nbd::Exports for Exports {
+/// What one client sees.
+pub(crate) struct Seen<'a> {
+    exports: &'a Exports,
+    caller: &'a Caller,
+    access: &'a Access,
+}
+
+impl<'a> Seen<'a> {
+    fn grant(&self, export: &Export) -> Grant {
+        self.access.grant(self.caller, &export.full_name())
+    }
+
+    /// The export of that name: with the SVM always, without it when it is the only one that is seen. One that may not
+    /// be seen changes nothing here, so that nobody learns that it is there.
+    fn named(&self, name: &str) -> Option<(&'a Export, Grant)> {
+        let is_meant = |export: &&Export| match name.split_once(':') {
+            Some((svm, path)) => export.svm == svm && export.path == path,
+            None => export.path == name,
+        };
+        let all = self.exports.by_object.values().filter(is_meant);
+        let mut seen = all.map(|export| (export, self.grant(export))).filter(|(_, grant)| *grant != Grant::Nothing);
+        seen.next().filter(|_| seen.next().is_none())
+    }
+}
+
+impl nbd::Exports for Seen<'_> {
     fn list(&self, each: &mut dyn FnMut(&str, Option<&str>)) {
-        for export in self.by_object.values() {
-            let alone = self.named(&export.path).is_some();
+        for export in self.exports.by_object.values().filter(|export| self.grant(export) != Grant::Nothing) {
             let full = export.full_name();
+            let alone = self.named(&export.path).is_some();
             each(if alone { &export.path } else { &full }, None);
         }
     }
 
     fn find(&self, name: &str) -> Result<ExportInfo, Refusal> {
-        self.named(name).map(Export::info).ok_or(Refusal::Unknown)
+        let (export, grant) = self.named(name).ok_or(Refusal::Unknown)?;
+        let mut info = export.info();
+        if grant == Grant::Read {
+            info.features = info.features | TransmissionFlags::READ_ONLY;
+        }
+        Ok(info)
     }
 }
 
@@ -106,17 +133,23 @@ mod tests {
         }
     }
 
+    fn seen(exports: &Exports) -> Seen<'_> {
+        static ANYBODY: Caller = Caller { address: None, encrypted: false, names: Vec::new() };
+        static OPEN: std::sync::LazyLock<Access> = std::sync::LazyLock::new(Access::default);
+        exports.seen_by(&ANYBODY, &OPEN)
+    }
+
     #[test]
     fn a_path_alone_names_an_export_only_while_it_is_the_only_one() {
         let mut exports = Exports::default();
         exports.add(export(1, "a", "/vol/v/l"));
-        assert_eq!(exports.find("/vol/v/l").unwrap().id, 1);
-        assert_eq!(exports.find("a:/vol/v/l").unwrap().id, 1);
+        assert_eq!(seen(&exports).find("/vol/v/l").unwrap().id, 1);
+        assert_eq!(seen(&exports).find("a:/vol/v/l").unwrap().id, 1);
         exports.add(export(2, "b", "/vol/v/l"));
-        assert_eq!(exports.find("/vol/v/l"), Err(Refusal::Unknown), "which of the two?");
-        assert_eq!(exports.find("b:/vol/v/l").unwrap().id, 2);
+        assert_eq!(seen(&exports).find("/vol/v/l"), Err(Refusal::Unknown), "which of the two?");
+        assert_eq!(seen(&exports).find("b:/vol/v/l").unwrap().id, 2);
         exports.remove(ObjectId(1));
-        assert_eq!(exports.find("/vol/v/l").unwrap().id, 2);
-        assert_eq!(exports.find("a:/vol/v/l"), Err(Refusal::Unknown));
+        assert_eq!(seen(&exports).find("/vol/v/l").unwrap().id, 2);
+        assert_eq!(seen(&exports).find("a:/vol/v/l"), Err(Refusal::Unknown));
     }
 }
