@@ -2,7 +2,7 @@
 
 use nbd::TlsMode;
 use std::io::{ErrorKind, Read};
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -18,6 +18,15 @@ pub enum Listen {
     Unix(PathBuf),
     /// A TCP address, `HOST:PORT`.
     Tcp(String),
+}
+
+impl std::fmt::Display for Listen {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Listen::Unix(path) => write!(f, "unix:{}", path.display()),
+            Listen::Tcp(address) => f.write_str(address),
+        }
+    }
 }
 
 /// What the kernel takes as a Unix socket's path, less the zero byte behind it.
@@ -72,6 +81,25 @@ impl FromStr for Listen {
     }
 }
 
+/// Whether clients there may or must encrypt: as asked for, or required where others are on the way.
+fn tls_mode(
+    address: &str,
+    is_local: bool,
+    asked: Option<TlsMode>,
+    certificates: bool,
+) -> Result<TlsMode, ListenError> {
+    match (asked, certificates) {
+        (Some(TlsMode::Off), _) => Ok(TlsMode::Off),
+        (Some(mode), true) => Ok(mode),
+        (Some(TlsMode::Optional), false) => Err(ListenError::NoCertificates("optional")),
+        (Some(TlsMode::Required), false) => Err(ListenError::NoCertificates("required")),
+        (None, true) if is_local => Ok(TlsMode::Optional),
+        (None, true) => Ok(TlsMode::Required),
+        (None, false) if is_local => Ok(TlsMode::Off),
+        (None, false) => Err(ListenError::ClearText(address.into())),
+    }
+}
+
 /// An open listener.
 #[derive(Debug)]
 pub(crate) struct Listener {
@@ -86,6 +114,18 @@ pub(crate) struct Listener {
 }
 
 impl Listen {
+    /// Whether clients there may or must encrypt, found out without listening.
+    pub(crate) fn tls_mode(&self, asked: Option<TlsMode>, certificates: bool) -> Result<TlsMode, ListenError> {
+        let is_local = match self {
+            Listen::Unix(_) => true,
+            Listen::Tcp(address) => {
+                let error = |error| ListenError::System(address.clone(), error);
+                address.to_socket_addrs().map_err(error)?.all(|one| one.ip().to_canonical().is_loopback())
+            }
+        };
+        tls_mode(&self.to_string(), is_local, asked, certificates)
+    }
+
     pub(crate) fn open(&self) -> Result<Listener, ListenError> {
         match self {
             Listen::Unix(path) => open_unix(path),
@@ -194,18 +234,9 @@ impl Listener {
         Ok(Listener { address, socket: Some(unix.into()), path: None, is_unix: true, is_local: true })
     }
 
-    /// Whether clients of this listener may or must encrypt: as asked for, or required where others are on the way.
+    /// Whether clients of this listener may or must encrypt.
     pub(crate) fn tls_mode(&self, asked: Option<TlsMode>, certificates: bool) -> Result<TlsMode, ListenError> {
-        match (asked, certificates) {
-            (Some(TlsMode::Off), _) => Ok(TlsMode::Off),
-            (Some(mode), true) => Ok(mode),
-            (Some(TlsMode::Optional), false) => Err(ListenError::NoCertificates("optional")),
-            (Some(TlsMode::Required), false) => Err(ListenError::NoCertificates("required")),
-            (None, true) if self.is_local => Ok(TlsMode::Optional),
-            (None, true) => Ok(TlsMode::Required),
-            (None, false) if self.is_local => Ok(TlsMode::Off),
-            (None, false) => Err(ListenError::ClearText(self.address.clone())),
-        }
+        tls_mode(&self.address, self.is_local, asked, certificates)
     }
 
     /// Makes a new connection ready, and tells whom it is from: small replies must not wait for more.

@@ -125,6 +125,18 @@ pub(crate) struct Doors {
 }
 
 impl Front {
+    /// Where it would listen and how clients would encrypt there, found out without listening; what was inherited left
+    /// out.
+    ///
+    /// # Errors
+    /// Somewhere clients could not be let in.
+    pub fn check(&self) -> Result<Vec<String>, ListenError> {
+        let told = |listen: &Listen| {
+            Ok(with_mode(&listen.to_string(), listen.tls_mode(self.tls_mode, self.tls.is_some())?))
+        };
+        self.listen.iter().map(told).collect()
+    }
+
     /// Listens.
     fn open(self) -> Result<Doors, ListenError> {
         let inherited = self.inherited.into_iter().enumerate();
@@ -136,6 +148,14 @@ impl Front {
         });
         let listeners = listeners.collect::<Result<Vec<_>, ListenError>>()?;
         Ok(Doors { listeners, tls: self.tls, access: self.access })
+    }
+}
+
+fn with_mode(address: &str, mode: TlsMode) -> String {
+    match mode {
+        TlsMode::Off => address.into(),
+        TlsMode::Optional => format!("{address} (TLS optional)"),
+        TlsMode::Required => format!("{address} (TLS required)"),
     }
 }
 
@@ -171,12 +191,7 @@ impl Shard {
     /// The addresses cannot be listened on, or the ring cannot be opened.
     pub fn start_behind(front: Front, limits: ServerLimits, mut settings: IoSettings) -> Result<Shard, StartError> {
         let doors = front.open()?;
-        let listening = doors.listeners.iter().map(|(listener, mode)| match mode {
-            TlsMode::Off => listener.address.clone(),
-            TlsMode::Optional => format!("{} (TLS optional)", listener.address),
-            TlsMode::Required => format!("{} (TLS required)", listener.address),
-        });
-        let listening = listening.collect();
+        let listening = doors.listeners.iter().map(|(listener, mode)| with_mode(&listener.address, *mode)).collect();
         let limits = limits.within(&settings, doors.listeners.len(), doors.encrypts());
         let longest = limits.longest();
         // What the maps need for themselves is not the clients'.
