@@ -274,7 +274,7 @@ mod tests {
         assert_eq!((&found[0].before["size"], &found[0].after["size"]), (&json!(100), &json!(200)));
         assert_eq!((&found[1].before, &found[1].after["size"]), (&Value::Null, &json!(50)));
         let gone = changes(&after, &before);
-        assert_eq!((&gone[1].after, gone[1].name.as_str()), (&Value::Null, "svm01:/vol/vol1/lun1"));
+        assert_eq!((&gone[0].after, gone[0].name.as_str()), (&Value::Null, "svm01:/vol/vol1/lun1"));
     }
 
     /// Power went in the middle of a line: the next one is whole all the same.

@@ -49,6 +49,8 @@ pub struct ServeConfig {
     pub tls: Option<TlsFiles>,
     /// Who sees what.
     pub access: Access,
+    /// The export that a client gets who names none.
+    pub default_export: Option<String>,
     /// What clients may take.
     pub limits: ServerLimits,
     /// The log.
@@ -158,6 +160,7 @@ impl ServeConfig {
 #[serde(deny_unknown_fields, default)]
 struct File {
     listen: Vec<String>,
+    default_export: Option<String>,
     io_uring: Option<bool>,
     pool: PoolTable,
     tls: Option<TlsTable>,
@@ -267,6 +270,7 @@ impl File {
             tls_mode,
             tls,
             access: access(self.access)?,
+            default_export: self.default_export,
             limits,
             log: self.log,
             audit: self.audit.file.map(from_here),
@@ -383,6 +387,7 @@ mod tests {
         let text = r#"
             listen = ["unix:/run/s.sock", "0.0.0.0:10809"]
             io_uring = false
+            default_export = "/vol/v/l"
             [pool]
             folder = "/srv/pool"
             create = true
@@ -433,6 +438,7 @@ mod tests {
                 certificates: vec!["CN=db1".into()],
                 read_only: true,
             }]),
+            default_export: Some("/vol/v/l".into()),
             limits: ServerLimits {
                 connections: 100,
                 connections_per_address: 10,

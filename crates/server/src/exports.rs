@@ -24,9 +24,16 @@ pub(crate) struct Export {
 #[derive(Debug, Default)]
 pub(crate) struct Exports {
     by_object: BTreeMap<ObjectId, Export>,
+    /// The name that the empty one stands for.
+    default: Option<String>,
 }
 
 impl Exports {
+    /// None yet; the empty name stands for `default`.
+    pub(crate) fn new(default: Option<String>) -> Exports {
+        Exports { by_object: BTreeMap::new(), default }
+    }
+
     pub(crate) fn add(&mut self, export: Export) {
         self.by_object.insert(export.object, export);
     }
@@ -88,6 +95,7 @@ impl<'a> Seen<'a> {
     /// The export of that name: with the SVM always, without it when it is the only one that is seen. One that may not
     /// be seen changes nothing here, so that nobody learns that it is there.
     fn named(&self, name: &str) -> Option<(&'a Export, Grant)> {
+        let name = if name.is_empty() { self.exports.default.as_deref().unwrap_or("") } else { name };
         let is_meant = |export: &&Export| match name.split_once(':') {
             Some((svm, path)) => export.svm == svm && export.path == path,
             None => export.path == name,
@@ -120,6 +128,7 @@ impl nbd::Exports for Seen<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::access::AccessRule;
     use nbd::Exports as _;
 
     fn export(object: u32, svm: &str, path: &str) -> Export {
@@ -137,6 +146,33 @@ mod tests {
         static ANYBODY: Caller = Caller { address: None, encrypted: false, names: Vec::new() };
         static OPEN: std::sync::LazyLock<Access> = std::sync::LazyLock::new(Access::default);
         exports.seen_by(&ANYBODY, &OPEN)
+    }
+
+    #[test]
+    fn the_empty_name_is_what_it_was_said_to_be_and_nothing_else() {
+        let mut exports = Exports::default();
+        exports.add(export(1, "a", "/vol/v/l"));
+        assert_eq!(seen(&exports).find(""), Err(Refusal::Unknown));
+        exports.default = Some("a:/vol/v/l".into());
+        assert_eq!(seen(&exports).find("").unwrap().id, 1);
+    }
+
+    /// What a client may not see changes nothing of what it sees: the short name stays, and the answer for the hidden
+    /// export is that for one that does not exist.
+    #[test]
+    fn what_is_hidden_leaves_no_trace() {
+        let mut exports = Exports::default();
+        exports.add(export(1, "a", "/vol/v/l"));
+        exports.add(export(2, "b", "/vol/v/l"));
+        let rule = AccessRule { exports: vec!["a:*".into()], read_only: true, ..AccessRule::default() };
+        let (access, anybody) = (Access::by_rules(vec![rule]), Caller::default());
+        let seen = exports.seen_by(&anybody, &access);
+        let mut listed = Vec::new();
+        seen.list(&mut |name, _| listed.push(name.to_owned()));
+        assert_eq!(listed, ["/vol/v/l"]);
+        assert_eq!(seen.find("b:/vol/v/l"), Err(Refusal::Unknown));
+        let found = seen.find("/vol/v/l").unwrap();
+        assert_eq!((found.id, found.features.contains(TransmissionFlags::READ_ONLY)), (1, true));
     }
 
     #[test]

@@ -99,7 +99,7 @@ impl Owner {
         Owner {
             port,
             gate: Gate::new(volumes, settings),
-            exports: Exports::default(),
+            exports: Exports::new(doors.default_export),
             access: doors.access,
             tls: doors.tls,
             accounts: Accounts::default(),

@@ -115,6 +115,8 @@ pub struct Front {
     pub tls: Option<Tls>,
     /// Who sees which export.
     pub access: Access,
+    /// The export that a client gets who names none.
+    pub default_export: Option<String>,
 }
 
 /// An open [`Front`].
@@ -122,6 +124,7 @@ pub(crate) struct Doors {
     pub listeners: Vec<(Listener, TlsMode)>,
     pub tls: Option<Tls>,
     pub access: Access,
+    pub default_export: Option<String>,
 }
 
 impl Front {
@@ -147,7 +150,7 @@ impl Front {
             Ok((listener, mode))
         });
         let listeners = listeners.collect::<Result<Vec<_>, ListenError>>()?;
-        Ok(Doors { listeners, tls: self.tls, access: self.access })
+        Ok(Doors { listeners, tls: self.tls, access: self.access, default_export: self.default_export })
     }
 }
 

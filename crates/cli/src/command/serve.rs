@@ -33,6 +33,9 @@ pub struct Serve {
     /// Where to listen: HOST:PORT, or unix:PATH for its owner only; may be given several times [default: 127.0.0.1:10809]
     #[arg(long, value_name = "ADDR")]
     listen: Vec<String>,
+    /// The export that a client gets who names none
+    #[arg(long, value_name = "EXPORT")]
+    default_export: Option<String>,
     /// Make the pool if the folder is empty or missing
     #[arg(long)]
     create: bool,
@@ -97,6 +100,7 @@ impl Serve {
         let mut config = self.config.as_deref().map(ServeConfig::read).transpose()?.unwrap_or_default();
         config.pool = self.pool.clone().or(config.pool);
         config.create |= self.create;
+        config.default_export = self.default_export.clone().or(config.default_export);
         config.no_io_uring |= self.no_io_uring;
         if !self.listen.is_empty() {
             config.listen = self.listen.iter().map(|text| text.parse()).collect::<Result<Vec<Listen>, _>>()?;
@@ -142,8 +146,14 @@ impl Serve {
 }
 
 fn front(config: &ServeConfig, tls: Option<Tls>) -> Front {
-    let (listen, access) = (config.listen.clone(), config.access.clone());
-    Front { listen, inherited: Vec::new(), tls_mode: config.tls_mode, tls, access }
+    Front {
+        listen: config.listen.clone(),
+        inherited: Vec::new(),
+        tls_mode: config.tls_mode,
+        tls,
+        access: config.access.clone(),
+        default_export: config.default_export.clone(),
+    }
 }
 
 /// Says what would be served.

@@ -51,8 +51,7 @@ impl Sealing {
 }
 
 impl TlsLink {
-    pub(super) fn new(connection: ServerConnection, cipher: Buf) -> TlsLink {
-        let mut connection = connection;
+    pub(super) fn new(mut connection: ServerConnection, cipher: Buf) -> TlsLink {
         // What may be encrypted at once is bounded by `SEAL_BYTES_MAX`.
         connection.set_buffer_limit(None);
         TlsLink { connection, cipher: Inbox::new(cipher), parted: false }
@@ -71,8 +70,10 @@ impl TlsLink {
 
     /// What was agreed, for the log.
     pub(super) fn words(&self) -> String {
-        let suite = self.connection.negotiated_cipher_suite().map(|suite| suite.suite());
-        format!("{:?} {suite:?}", self.connection.protocol_version())
+        let version = self.connection.protocol_version().and_then(|version| version.as_str().map(str::to_owned));
+        let suite = self.connection.negotiated_cipher_suite();
+        let suite = suite.and_then(|suite| suite.suite().as_str().map(str::to_owned));
+        [version, suite].into_iter().flatten().collect::<Vec<_>>().join(" ")
     }
 
     /// Decrypts as much as fits and is here.
