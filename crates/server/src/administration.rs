@@ -11,6 +11,7 @@ mod leaf;
 mod lun;
 mod policy_group;
 mod qtree;
+mod rename;
 mod size;
 mod statistics;
 mod volume;
@@ -60,6 +61,11 @@ pub enum Effect {
         object: ObjectId,
         /// Its new size in bytes.
         size: u64,
+    },
+    /// It has another name; its path is the registry's.
+    Rename {
+        /// Which.
+        object: ObjectId,
     },
     /// It is gone.
     Remove {

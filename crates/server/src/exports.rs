@@ -40,6 +40,12 @@ impl Exports {
         }
     }
 
+    pub(crate) fn rename(&mut self, object: ObjectId, svm: String, path: String) {
+        if let Some(export) = self.by_object.get_mut(&object) {
+            (export.svm, export.path) = (svm, path);
+        }
+    }
+
     /// The export of that name: with the SVM always, without it when it is the only one.
     fn named(&self, name: &str) -> Option<&Export> {
         if let Some((svm, path)) = name.split_once(':') {
@@ -115,6 +121,10 @@ mod tests {
         exports.add(export(2, "b", "/vol/v/l"));
         assert_eq!(exports.find("/vol/v/l"), Err(Refusal::Unknown), "which of the two?");
         assert_eq!(exports.find("b:/vol/v/l").unwrap().id, 2);
+        exports.rename(ObjectId(2), "b".into(), "/vol/v/k".into());
+        assert_eq!(exports.find("/vol/v/l").unwrap().id, 1, "the other has another name now");
+        assert_eq!(exports.find("b:/vol/v/l"), Err(Refusal::Unknown));
+        exports.rename(ObjectId(2), "b".into(), "/vol/v/l".into());
         exports.remove(ObjectId(1));
         assert_eq!(exports.find("/vol/v/l").unwrap().id, 2);
         assert_eq!(exports.find("a:/vol/v/l"), Err(Refusal::Unknown));

@@ -91,6 +91,12 @@ pub(crate) enum Order {
         object: ObjectId,
         size: u64,
     },
+    /// Offer it by another name; who is connected stays so.
+    Rename {
+        object: ObjectId,
+        svm: String,
+        path: String,
+    },
     Close {
         object: ObjectId,
     },
