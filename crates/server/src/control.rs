@@ -50,7 +50,8 @@ pub struct Control {
 }
 
 impl Control {
-    /// Brings the shard to what the pool's catalogue says and opens every LUN and file.
+    /// Brings the shard to what the pool's catalogue says and opens every LUN and file. What `settings` would not allow
+    /// today stays as it was kept, and a warning names it.
     ///
     /// # Errors
     /// The catalogue breaks a rule, or a data file cannot be opened.
@@ -63,6 +64,9 @@ impl Control {
         });
         let records = records_of(contents, |row| used.get(&row.id).copied().unwrap_or(0))?;
         let (registry, change) = Registry::restore(settings.clone(), &records)?;
+        for note in &change.notes {
+            tracing::warn!("catalogue: {note}");
+        }
         let mut administration = Administration::new(settings);
         administration.registry = registry;
         let maps_align = maps.as_ref().map(MappedPool::align);
