@@ -6,6 +6,7 @@
 //! One file a command's area, with the same roles in each: what changes, what shows.
 
 mod adaptive;
+mod fairness;
 mod file;
 mod leaf;
 mod lun;
@@ -198,6 +199,7 @@ impl Errand<'_> {
             Command::Lun(command) => self.lun(command),
             Command::PolicyGroup(command) => self.policy_group(command),
             Command::Adaptive(command) => self.adaptive_policy_group(command),
+            Command::Fairness(command) => self.fairness(command),
             Command::Workload(command) => self.workload(command),
             Command::Help(topic) => Ok(topic.text()),
             Command::Statistics(show) => self.statistics(&show),

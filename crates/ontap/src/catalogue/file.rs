@@ -40,7 +40,7 @@ commands! {
         "qos-adaptive-policy-group" qos_adaptive_policy_group: Option<PolicyAssignment>,
     } apart { "qos-policy-group" "qos-adaptive-policy-group", }
 
-    /// Give a file another path in its place
+    /// Rename a file in its volume and qtree
     "volume file rename" => Rename(FileRename) {
         /// Path of the file, from the root of its volume
         "file" file: FilePath,

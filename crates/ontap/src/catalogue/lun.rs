@@ -37,7 +37,7 @@ commands! {
         "qos-adaptive-policy-group" qos_adaptive_policy_group: Option<PolicyAssignment>,
     } apart { "qos-policy-group" "qos-adaptive-policy-group", }
 
-    /// Give a LUN another path in its place
+    /// Rename a LUN in its volume and qtree
     "lun move-in-volume" => Move(LunMove) {
         /// LUN
         "path" path: LunPath,

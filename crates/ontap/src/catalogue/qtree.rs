@@ -31,7 +31,7 @@ commands! {
         "qos-policy-group" qos_policy_group: Option<PolicyAssignment>,
     }
 
-    /// Rename a qtree; the paths of what is in it follow
+    /// Rename a qtree
     "volume qtree rename" => Rename(QtreeRename) {
         /// Qtree
         "qtree" qtree: ObjectName,

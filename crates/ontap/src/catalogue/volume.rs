@@ -39,7 +39,7 @@ commands! {
         "qos-adaptive-policy-group" qos_adaptive_policy_group: Option<PolicyAssignment>,
     } apart { "qos-policy-group" "qos-adaptive-policy-group", }
 
-    /// Rename a volume; the names of what is in it follow
+    /// Rename a volume
     "volume rename" => Rename(VolumeRename) {
         /// Volume
         "volume" volume: ObjectName,

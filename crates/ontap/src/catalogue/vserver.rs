@@ -27,7 +27,7 @@ commands! {
         "qos-adaptive-policy-group-template" qos_adaptive_policy_group_template: Option<PolicyAssignment>,
     } apart { "qos-policy-group" "qos-adaptive-policy-group-template", }
 
-    /// Rename a storage virtual machine; the names of what is in it follow
+    /// Rename a storage virtual machine
     "vserver rename" => Rename(VserverRename) {
         /// Name of the SVM
         "vserver" vserver: ObjectName,

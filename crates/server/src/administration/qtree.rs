@@ -50,7 +50,7 @@ impl Errand<'_> {
         Ok(String::new())
     }
 
-    fn known_qtree(
+    pub(super) fn known_qtree(
         &self,
         vserver: Option<&ObjectName>,
         volume: &ObjectName,
