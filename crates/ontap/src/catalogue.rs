@@ -4,6 +4,7 @@
 //! A new command is a new entry in one of the files below, and a new area a new file and a line in `areas!`.
 
 mod adaptive;
+mod fairness;
 mod file;
 mod lun;
 mod policy_group;
@@ -15,6 +16,7 @@ mod vserver;
 mod workload;
 
 pub use adaptive::*;
+pub use fairness::*;
 pub use file::*;
 pub use lun::*;
 pub use policy_group::*;
@@ -70,6 +72,8 @@ areas! {
     PolicyGroup(PolicyGroupCommand),
     /// `qos adaptive-policy-group …`
     Adaptive(AdaptiveCommand),
+    /// `qos fairness …`
+    Fairness(FairnessCommand),
     /// `qos workload …` and `qos settings …`
     Workload(WorkloadCommand),
     /// `qos statistics …`

@@ -6,11 +6,13 @@
 //! One file a command's area, with the same roles in each: what changes, what shows.
 
 mod adaptive;
+mod fairness;
 mod file;
 mod leaf;
 mod lun;
 mod policy_group;
 mod qtree;
+mod rename;
 mod size;
 mod statistics;
 mod volume;
@@ -60,6 +62,11 @@ pub enum Effect {
         object: ObjectId,
         /// Its new size in bytes.
         size: u64,
+    },
+    /// It has another name; its path is the registry's.
+    Rename {
+        /// Which.
+        object: ObjectId,
     },
     /// It is gone.
     Remove {
@@ -192,6 +199,7 @@ impl Errand<'_> {
             Command::Lun(command) => self.lun(command),
             Command::PolicyGroup(command) => self.policy_group(command),
             Command::Adaptive(command) => self.adaptive_policy_group(command),
+            Command::Fairness(command) => self.fairness(command),
             Command::Workload(command) => self.workload(command),
             Command::Help(topic) => Ok(topic.text()),
             Command::Statistics(show) => self.statistics(&show),

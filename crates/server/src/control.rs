@@ -55,7 +55,8 @@ pub struct Control {
 }
 
 impl Control {
-    /// Brings the shard to what the pool's catalogue says and opens every LUN and file.
+    /// Brings the shard to what the pool's catalogue says and opens every LUN and file. What `settings` would not allow
+    /// today stays as it was kept, and a warning names it.
     ///
     /// # Errors
     /// The catalogue breaks a rule, or a data file cannot be opened.
@@ -68,6 +69,9 @@ impl Control {
         });
         let records = records_of(contents, |row| used.get(&row.id).copied().unwrap_or(0))?;
         let (registry, change) = Registry::restore(settings.clone(), &records)?;
+        for note in &change.notes {
+            tracing::warn!("catalogue: {note}");
+        }
         let mut administration = Administration::new(settings);
         administration.registry = registry;
         let maps_align = maps.as_ref().map(MappedPool::align);
@@ -261,7 +265,7 @@ impl Control {
             }
             (Effect::Grow { object, size }, Some(_)) => self.change(object, What::Resize { size })?,
             (Effect::Grow { object, size }, None) => self.pool.grow_data_file(object.0, size)?,
-            (Effect::Remove { .. }, _) => {}
+            (Effect::Rename { .. } | Effect::Remove { .. }, _) => {}
         }
         Ok(())
     }
@@ -301,18 +305,28 @@ impl Control {
         let follow = |effect: &Effect| match *effect {
             Effect::Make { object, size } => made.next().map_or(Ok(()), |data| self.serve(object, size, data)),
             Effect::Grow { object, size } => Ok(self.shard.order(Order::Resize { object, size })?),
+            Effect::Rename { object } => {
+                let (svm, path) = self.exported_as(object);
+                Ok(self.shard.order(Order::Rename { object, svm, path })?)
+            }
             Effect::Remove { object } => self.remove(object),
         };
         effects.iter().map(follow).fold(Ok(()), Result::and)
     }
 
-    /// Has the shard offer a LUN or file.
-    fn serve(&self, object: ObjectId, size: u64, data: Option<DataFile>) -> Result<(), ControlError> {
+    /// The names that hosts know a LUN or file by: its SVM's, and its path there.
+    fn exported_as(&self, object: ObjectId) -> (String, String) {
         let path = self.path_of(object).unwrap_or_default();
         let (svm, path) = path.split_once(':').unwrap_or_default();
+        (svm.into(), path.into())
+    }
+
+    /// Has the shard offer a LUN or file.
+    fn serve(&self, object: ObjectId, size: u64, data: Option<DataFile>) -> Result<(), ControlError> {
+        let (svm, path) = self.exported_as(object);
         let align = data.as_ref().map(|data| data.align).or(self.maps_align).unwrap_or(1);
         let longest = self.shard.longest();
-        let export = Export { object, svm: svm.into(), path: path.into(), size, align, longest };
+        let export = Export { object, svm, path, size, align, longest };
         self.shard.order(Order::Open { export, data })?;
         Ok(())
     }

@@ -220,6 +220,7 @@ impl Owner {
                 self.gate.inner_mut().resize(object, size);
                 self.exports.resize(object, size);
             }
+            Order::Rename { object, svm, path } => self.exports.rename(object, svm, path),
             Order::Close { object } => {
                 self.exports.remove(object);
                 self.gate.inner_mut().close(now, object);
