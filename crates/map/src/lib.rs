@@ -10,6 +10,7 @@
 //!                      ├ space       blocks and their counts
 //!                      ├ limbo       what is given back waits for reads
 //!                      ├ change      writes, copies of what is shared, trims, zeroes
+//!                      ├ group       snapshots of several trees at one moment
 //!                      ├ commit      data, then log: group commit of what changed in the maps
 //!                      ├ checkpoint  changed nodes and a table to the disk, so that the log stays short
 //!                      └ recover     table, nodes, log; and the check that names what is wrong
@@ -30,6 +31,7 @@ mod command;
 mod commit;
 mod core;
 mod entry;
+mod group;
 mod limbo;
 mod record;
 mod recover;

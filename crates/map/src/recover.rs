@@ -144,6 +144,7 @@ fn core_of(media: &mut impl Media, settings: Settings, table: &Table, damages: &
         trees: trees.collect(),
         locks: ByNumber::default(),
         ops: Slots::default(),
+        groups: Slots::default(),
         jobs: Slots::default(),
         commands: VecDeque::new(),
         events: Vec::new(),
