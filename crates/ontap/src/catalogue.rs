@@ -4,22 +4,26 @@
 //! A new command is a new entry in one of the files below, and a new area a new file and a line in `areas!`.
 
 mod adaptive;
+mod clone;
 mod file;
 mod lun;
 mod policy_group;
 mod qtree;
 mod selection;
+mod snapshot;
 mod statistics;
 mod volume;
 mod vserver;
 mod workload;
 
 pub use adaptive::*;
+pub use clone::*;
 pub use file::*;
 pub use lun::*;
 pub use policy_group::*;
 pub use qtree::*;
 pub use selection::{Filter, Form, Selection};
+pub use snapshot::*;
 pub use statistics::*;
 pub use volume::*;
 pub use vserver::*;
@@ -56,6 +60,10 @@ areas! {
     File(FileCommand),
     /// `lun …`
     Lun(LunCommand),
+    /// `volume snapshot …`
+    Snapshot(SnapshotCommand),
+    /// `volume clone …` and `volume file clone …`
+    Clone(CloneCommand),
     /// `qos policy-group …`
     PolicyGroup(PolicyGroupCommand),
     /// `qos adaptive-policy-group …`

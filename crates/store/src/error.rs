@@ -58,6 +58,13 @@ pub enum StoreError {
     /// The maps cannot be made or opened.
     #[error(transparent)]
     Maps(#[from] crate::MapError),
+    /// Snapshots and clones need maps.
+    #[error(
+        "{}: snapshots and clones need a pool with maps, and this one has a sparse file for each LUN; a new pool gets maps \
+         by `layout = \"maps\"` in its seawall.toml",
+        .0.display()
+    )]
+    NotShared(PathBuf),
     /// The maps refused a change.
     #[error(transparent)]
     Refused(#[from] map::Refusal),

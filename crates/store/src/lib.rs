@@ -21,7 +21,7 @@ mod pool;
 mod served;
 mod volumes;
 
-pub use catalogue::{Catalogue, CatalogueId, Contents, Kind, ObjectRow, PolicyRow};
+pub use catalogue::{Catalogue, CatalogueId, Contents, Kind, ObjectRow, PolicyRow, SnapshotLeafRow, SnapshotRow};
 pub use error::StoreError;
 pub use mapped::{MapError, MapSettings, MappedPool, MappedVolumes, check_maps};
 pub use pool::{CONTROL_SOCKET, Cache, DataFile, Layout, Pool};

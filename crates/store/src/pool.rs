@@ -94,7 +94,6 @@ impl Pool {
             // Any number will do that another pool does not have.
             let number = RandomState::new().build_hasher().finish();
             drop(MappedPool::create(dir, number, map_settings(dir, &settings)?)?);
-            Catalogue::open(&dir.join(CATALOGUE))?.mark_maps()?;
         }
         Pool::open_locked(dir, settings, lock)
     }

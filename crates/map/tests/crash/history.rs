@@ -290,7 +290,8 @@ impl History {
 
     /// A snapshot of some trees at one moment.
     fn share_together(&mut self) {
-        let idle: Vec<u32> = self.trees.iter().filter(|(_, known)| !known.busy).map(|(tree, _)| *tree).take(3).collect();
+        let idle: Vec<u32> =
+            self.trees.iter().filter(|(_, known)| !known.busy).map(|(tree, _)| *tree).take(3).collect();
         let asks: Vec<Ask> = idle
             .into_iter()
             .map(|from| {
