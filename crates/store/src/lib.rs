@@ -14,16 +14,20 @@
 //! LUNs of the pool together. Quality of service is not known here.
 
 mod catalogue;
+mod check;
 mod error;
 mod line;
 mod mapped;
 mod pool;
+mod repair;
 mod served;
 mod volumes;
 
 pub use catalogue::{Catalogue, CatalogueId, Contents, Kind, ObjectRow, PolicyRow, SnapshotLeafRow, SnapshotRow};
+pub use check::{Checked, Trouble, check};
 pub use error::StoreError;
 pub use mapped::{MapError, MapSettings, MappedPool, MappedVolumes, check_maps};
 pub use pool::{CONTROL_SOCKET, Cache, DataFile, Layout, Pool};
+pub use repair::{Repaired, repair};
 pub use served::Served;
 pub use volumes::{Volumes, VolumesSettings};

@@ -13,6 +13,7 @@
 mod administration;
 mod files;
 mod flight;
+mod salvage;
 
 use crate::line::{Line, Waits};
 use crate::volumes::VolumesSettings;
@@ -22,6 +23,7 @@ use block::{
 pub use files::{MapSettings, MappedPool, check_maps};
 use flight::Flight;
 use map::{Ask, Command, Core, Ended, Run, Slots, What};
+pub(crate) use salvage::{MapRepair, salvage_maps};
 use std::collections::{HashSet, VecDeque};
 use std::path::PathBuf;
 use uring::{Done, FileId, Io, Job, Port};

@@ -9,11 +9,11 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use uring::disk::{self, Opening};
 
-const CATALOGUE: &str = "catalogue.db";
-const SETTINGS: &str = "seawall.toml";
+pub(crate) const CATALOGUE: &str = "catalogue.db";
+pub(crate) const SETTINGS: &str = "seawall.toml";
 const LOCK: &str = "lock";
-const DATA: &str = "data";
-const MAPS: &str = "maps";
+pub(crate) const DATA: &str = "data";
+pub(crate) const MAPS: &str = "maps";
 /// The control socket's name in the pool's folder.
 pub const CONTROL_SOCKET: &str = "control.sock";
 
@@ -42,7 +42,7 @@ pub enum Layout {
 /// What `seawall.toml` in the pool's folder may say.
 #[derive(Clone, Debug, Default, PartialEq, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct Settings {
+pub(crate) struct Settings {
     cache: Cache,
     /// For a pool that is made; one that is there has its layout.
     layout: Layout,
@@ -103,10 +103,7 @@ impl Pool {
     /// # Errors
     /// There is none, it is in use, it is of a later format, or its settings are wrong.
     pub fn open(dir: &Path) -> Result<Pool, StoreError> {
-        if !dir.join(CATALOGUE).is_file() {
-            let other = holds_other_things(dir).unwrap_or(false);
-            return Err(if other { StoreError::NotAPool(dir.into()) } else { StoreError::Missing(dir.into()) });
-        }
+        must_be_a_pool(dir)?;
         let settings = read_settings(&dir.join(SETTINGS))?;
         Pool::open_locked(dir, settings, lock(dir)?)
     }
@@ -233,6 +230,15 @@ impl Pool {
     }
 }
 
+/// Whether there is a catalogue, whatever is in it.
+pub(crate) fn must_be_a_pool(dir: &Path) -> Result<(), StoreError> {
+    if dir.join(CATALOGUE).is_file() {
+        return Ok(());
+    }
+    let other = holds_other_things(dir).unwrap_or(false);
+    Err(if other { StoreError::NotAPool(dir.into()) } else { StoreError::Missing(dir.into()) })
+}
+
 /// Whether a folder is more than an empty place for a pool. A settings file may be laid there first: it is the way to
 /// choose the cache for a new pool.
 fn holds_other_things(dir: &Path) -> std::io::Result<bool> {
@@ -247,7 +253,7 @@ fn map_settings(dir: &Path, settings: &Settings) -> Result<MapSettings, StoreErr
     Ok(MapSettings { cache: settings.cache, log, ..most })
 }
 
-fn read_settings(path: &Path) -> Result<Settings, StoreError> {
+pub(crate) fn read_settings(path: &Path) -> Result<Settings, StoreError> {
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Settings::default()),
@@ -259,7 +265,7 @@ fn read_settings(path: &Path) -> Result<Settings, StoreError> {
     })
 }
 
-fn lock(dir: &Path) -> Result<File, StoreError> {
+pub(crate) fn lock(dir: &Path) -> Result<File, StoreError> {
     let path = dir.join(LOCK);
     let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
     let file = file.map_err(StoreError::file(&path, "open the lock"))?;

@@ -178,12 +178,12 @@ fn write_zeroes(file: &mut File, len: u64) -> std::io::Result<()> {
 }
 
 /// The files as they are read when a pool is opened: in order, through the page cache.
-struct Folder {
+pub(super) struct Folder {
     files: Vec<File>,
 }
 
 impl Folder {
-    fn open(maps: &Path) -> Result<Folder, MapError> {
+    pub(super) fn open(maps: &Path) -> Result<Folder, MapError> {
         let open = |region: &Region| {
             let path = path_of(maps, *region);
             File::open(&path).map_err(|cause| MapError::File { path, cause })
