@@ -124,7 +124,7 @@ pub struct Report {
     pub trees: u64,
     /// Bytes of the data that some tree points at.
     pub used: u64,
-    /// The data must have this many bytes at least, for the blocks that are used.
+    /// The data must have this many bytes at least, for the blocks that are used; 0 if the maps are damaged.
     pub data: u64,
     /// The last record.
     pub sequence: u64,
@@ -143,7 +143,8 @@ pub fn check(media: &mut impl Media, settings: Settings) -> Result<Report, Recov
     let mut sizes: Vec<_> = core.trees.iter().map(|(number, tree)| (*number, tree.size)).collect();
     sizes.sort_unstable();
     let (trees, used) = (sizes.len() as u64, core.space.used() * BLOCK);
-    Ok(Report { damages, sizes, trees, used, data: core.data_end(), sequence: core.sequence })
+    let data = if damages.is_empty() { core.data_end() } else { 0 };
+    Ok(Report { damages, sizes, trees, used, data, sequence: core.sequence })
 }
 
 impl Core {

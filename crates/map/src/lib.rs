@@ -45,6 +45,7 @@ mod tree;
 
 pub use crate::ask::{Ask, Ended, What};
 pub use crate::check::{Damage, Report, check};
+pub use crate::checksum::crc32c;
 pub use crate::command::{Command, Patch, Region, Run, Source, Token};
 pub use crate::core::{Core, Settings, TREES_MAX, Usage};
 pub use crate::entry::{BLOCK, PAGE, SIZE_MAX};

@@ -12,7 +12,8 @@ use tempfile::TempDir;
 
 const BLOCK: usize = 64 << 10;
 
-/// A pool that was served: two LUNs of which the first four blocks of each are written, and a snapshot.
+/// A pool that was served: two LUNs of which the first four blocks of each are written, and a snapshot. Beside it, as
+/// `killed`, is the same as it was before the server stopped, which makes a checkpoint.
 fn served(server: Server) -> (TempDir, PathBuf) {
     let Server { mut control, socket, dir } = server;
     control.execute("lun create /vol/vol1/lun2 -size 64MiB").unwrap();
@@ -21,9 +22,23 @@ fn served(server: Server) -> (TempDir, PathBuf) {
         client.write(0, &[byte; 4 * BLOCK]).unwrap();
         client.call(Request::new(9, Command::Flush, 0, 0), &[]).unwrap();
     }
+    copy(&dir.path().join("pool"), &dir.path().join("killed"));
     drop(control);
     let pool = dir.path().join("pool");
     (dir, pool)
+}
+
+/// A folder as it is at a moment in which nothing is written.
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let (from, to) = (entry.path(), to.join(entry.file_name()));
+        match entry.file_type().unwrap() {
+            kind if kind.is_dir() => copy(&from, &to),
+            kind if kind.is_file() => drop(fs::copy(from, to).unwrap()),
+            _ => {}
+        }
+    }
 }
 
 fn with_maps() -> (TempDir, PathBuf) {
@@ -77,7 +92,12 @@ fn a_pool_that_is_whole_is_said_to_be_and_nothing_is_written() {
         assert!(checked.is_clean() && checked.leftovers.is_empty(), "{checked:?}");
         assert_eq!((checked.leaves(), checked.used), (2, 8 * BLOCK as u64));
         assert_eq!(server::check_catalogue(&checked.contents), Ok(()));
-        assert!(everything(&pool) == before, "a check writes nothing");
+        let names = |files: &[(PathBuf, Vec<u8>)]| {
+            files.iter().map(|(path, bytes)| (path.clone(), bytes.len())).collect::<Vec<_>>()
+        };
+        let after = everything(&pool);
+        assert_eq!(names(&after), names(&before));
+        assert!(after == before, "a check writes nothing");
         drop(dir);
     }
 }
@@ -124,19 +144,46 @@ fn data_files_that_are_gone_or_short_are_named_and_mended() {
     assert!(matches!(store::repair(&pool, &copy), Err(StoreError::CopyThere(_))));
 }
 
-/// Maps: after two checkpoints, so that neither table is right without it, the only node of one LUN is damaged. The other
-/// LUN keeps everything; the snapshot, taken before anything was written, too.
+/// The only node of one LUN is damaged, and the log that could help is too. The LUN reads as zeroes, the other one keeps
+/// everything.
 #[test]
 fn a_damaged_node_loses_only_what_it_showed() {
     let (dir, pool) = with_maps();
-    // A repair of a pool that is whole makes two checkpoints and loses nothing.
-    let repaired = store::repair(&pool, &dir.path().join("copy1")).unwrap();
-    assert_eq!((repaired.after.is_clean(), repaired.done.len()), (true, 1));
-    // Opening and stopping makes none; a repair of a small damage makes them.
-    fs::OpenOptions::new().write(true).open(pool.join("maps/blocks")).unwrap().set_len(7 * BLOCK as u64).unwrap();
+    // The word of block 0 of the first LUN, all pages valid: (0 + 1) << 16 | 0xffff.
+    change(&pool.join("maps/nodes"), |bytes| {
+        let page = bytes.chunks(4096).position(|page| page.starts_with(&[0xff, 0xff, 1, 0])).unwrap();
+        bytes[page * 4096 + 100] ^= 1;
+    });
+    assert_eq!(troubles(&pool), Vec::<String>::new(), "the older table and the log are enough");
+    assert_eq!(read(&dir, &pool), [vec![1; 4], vec![2; 4]]);
+
+    let (dir, pool) = with_maps();
+    change(&pool.join("maps/nodes"), |bytes| {
+        let page = bytes.chunks(4096).position(|page| page.starts_with(&[0xff, 0xff, 1, 0])).unwrap();
+        bytes[page * 4096 + 100] ^= 1;
+    });
+    change(&pool.join("maps/log"), |bytes| bytes[40] ^= 1);
+    let found = troubles(&pool);
+    assert!(found[0].starts_with("maps: node ") && found[0].contains("has changed since it was written"), "{found:?}");
+    let repaired = store::repair(&pool, &dir.path().join("copy")).unwrap();
+    assert!(repaired.after.is_clean(), "{repaired:?}");
+    // 8 MiB are blocks 0 to 127.
+    let lost = "maps: tree 3: blocks 0 to 127 of 64 KiB read as zeroes now: the map of them is gone";
+    assert!(repaired.done.iter().any(|line| line == lost), "{repaired:?}");
+    assert_eq!(repaired.after.used, 4 * BLOCK as u64);
+    assert_eq!(read(&dir, &pool), [vec![0; 4], vec![2; 4]]);
+    assert!(store::check(&pool).unwrap().is_clean());
+}
+
+/// The file of the blocks was cut, as by a disk that is full when it is copied: what lay there reads as zeroes.
+#[test]
+fn blocks_that_were_cut_off_are_named() {
+    let (dir, pool) = with_maps();
+    let blocks = fs::OpenOptions::new().write(true).open(pool.join("maps/blocks")).unwrap();
+    blocks.set_len(7 * BLOCK as u64).unwrap();
     let found = troubles(&pool);
     assert!(found.len() == 1 && found[0].ends_with("has 458752 bytes, and blocks up to byte 524288 are in use"));
-    let repaired = store::repair(&pool, &dir.path().join("copy2")).unwrap();
+    let repaired = store::repair(&pool, &dir.path().join("copy")).unwrap();
     assert!(repaired.after.is_clean(), "{repaired:?}");
     assert_eq!(read(&dir, &pool), [vec![1; 4], vec![2, 2, 2, 0]]);
 }
@@ -145,7 +192,8 @@ fn a_damaged_node_loses_only_what_it_showed() {
 /// served again and written.
 #[test]
 fn a_damaged_log_is_played_as_far_as_it_goes() {
-    let (dir, pool) = with_maps();
+    let (dir, _) = with_maps();
+    let pool = dir.path().join("killed");
     let log = pool.join("maps/log");
     // Records lie in the order of their sequence from the start of the ring; the last but one is damaged.
     let mut records = Vec::new();
@@ -164,8 +212,9 @@ fn a_damaged_log_is_played_as_far_as_it_goes() {
     let repaired = store::repair(&pool, &dir.path().join("copy")).unwrap();
     assert!(repaired.after.is_clean(), "{repaired:?}");
     assert!(repaired.done.iter().any(|line| line.contains("changes of the maps after record")), "{repaired:?}");
-    let [first, _] = read(&dir, &pool);
-    assert_eq!(first, [1; 4], "its record came before");
+    // The records are of three changes of structure, then what each LUN was written: the fourth is damaged.
+    assert_eq!((records.len(), repaired.after.leaves()), (5, 2));
+    assert_eq!(read(&dir, &pool), [vec![0; 4], vec![0; 4]]);
     assert!(store::check(&pool).unwrap().is_clean());
     // The copy is what there was.
     assert_eq!(fs::read(dir.path().join("copy/maps/log")).unwrap().len(), bytes.len());

@@ -211,6 +211,16 @@ impl Catalogue {
     /// # Errors
     /// It is none, or of a later format.
     pub(crate) fn inspect(path: &Path) -> Result<(Contents, Vec<String>), StoreError> {
+        // A reader makes these two where there are none, and leaves them.
+        let beside = ["db-wal", "db-shm"].map(|extension| path.with_extension(extension));
+        let new: Vec<&PathBuf> = beside.iter().filter(|path| !path.exists()).collect();
+        let read = Catalogue::inspect_with(path);
+        // One that stays is empty.
+        new.into_iter().for_each(|path| drop(fs::remove_file(path)));
+        read
+    }
+
+    fn inspect_with(path: &Path) -> Result<(Contents, Vec<String>), StoreError> {
         let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         let application: i64 = db.pragma_query_value(None, "application_id", |row| row.get(0))?;
         let found: u32 = db.pragma_query_value(None, "user_version", |row| row.get(0))?;

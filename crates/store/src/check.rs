@@ -3,8 +3,8 @@
 
 use crate::catalogue::{Catalogue, Contents, Kind, ObjectRow};
 use crate::error::StoreError;
-use crate::mapped::{MapError, check_maps};
-use crate::pool::{CATALOGUE, DATA, MAPS, SETTINGS, lock, must_be_a_pool, read_settings};
+use crate::mapped::{MapError, Named, check_maps, data_len};
+use crate::pool::{CATALOGUE, DATA, MAPS, lock, must_be_a_pool, named};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -109,14 +109,13 @@ pub struct Checked {
 /// There is none, it is in use or of a later format, or its settings are wrong.
 pub fn check(dir: &Path) -> Result<Checked, StoreError> {
     must_be_a_pool(dir)?;
-    let settings = read_settings(&dir.join(SETTINGS))?;
-    drop(settings);
+    let named = named(dir)?;
     let _lock = lock(dir)?;
-    inspect(dir)
+    inspect(dir, &named)
 }
 
 /// The same for who has the lock.
-pub(crate) fn inspect(dir: &Path) -> Result<Checked, StoreError> {
+pub(crate) fn inspect(dir: &Path, named: &Named) -> Result<Checked, StoreError> {
     let mut checked = Checked { has_maps: dir.join(MAPS).exists(), ..Checked::default() };
     match Catalogue::inspect(&dir.join(CATALOGUE)) {
         Ok((contents, wrong)) => {
@@ -130,7 +129,7 @@ pub(crate) fn inspect(dir: &Path) -> Result<Checked, StoreError> {
     // What a catalogue that cannot be read does not name is no leftover.
     let is_readable = checked.troubles.is_empty();
     match checked.has_maps {
-        true => checked.maps(dir, is_readable)?,
+        true => checked.maps(dir, named, is_readable)?,
         false => checked.files(dir, is_readable)?,
     }
     Ok(checked)
@@ -156,8 +155,8 @@ impl Checked {
         leaves(&self.contents).count()
     }
 
-    fn maps(&mut self, dir: &Path, is_readable: bool) -> Result<(), StoreError> {
-        let report = match check_maps(dir) {
+    fn maps(&mut self, dir: &Path, named: &Named, is_readable: bool) -> Result<(), StoreError> {
+        let report = match check_maps(dir, named) {
             Ok(report) => report,
             Err(error @ MapError::Recover { cause: map::RecoverError::TooNew { .. }, .. }) => return Err(error.into()),
             Err(error) => {
@@ -166,8 +165,7 @@ impl Checked {
             }
         };
         self.used = report.used;
-        let path = dir.join(MAPS).join("blocks");
-        let found = fs::metadata(&path).map_err(StoreError::file(&path, "look at it"))?.len();
+        let (path, found) = data_len(dir, named)?;
         if found < report.data && report.damages.is_empty() {
             self.troubles.push(Trouble::Blocks { path, found, needed: report.data });
         }

@@ -2,7 +2,7 @@
 
 use crate::catalogue::{Catalogue, CatalogueId};
 use crate::error::StoreError;
-use crate::mapped::{MapSettings, MappedPool};
+use crate::mapped::{MapSettings, MappedPool, Named};
 use std::fs::{self, File, OpenOptions};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -45,9 +45,28 @@ pub enum Layout {
 pub(crate) struct Settings {
     cache: Cache,
     /// For a pool that is made; one that is there has its layout.
-    layout: Layout,
+    layout: Option<Layout>,
+    pool: NamedSettings,
     /// For whoever keeps policies; the pool only hands it over.
     qos: toml::Table,
+}
+
+/// The table `[pool]`: where a pool with maps has what is not in its folder.
+#[derive(Clone, Debug, Default, PartialEq, serde::Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct NamedSettings {
+    /// A file or block device for the blocks.
+    data: Option<PathBuf>,
+    /// One for the log.
+    log: Option<PathBuf>,
+}
+
+impl Settings {
+    /// The layout of a pool that is made now.
+    fn layout(&self) -> Layout {
+        let is_named = self.pool != NamedSettings::default();
+        self.layout.unwrap_or(if is_named { Layout::Maps } else { Layout::default() })
+    }
 }
 
 /// A LUN's open data file.
@@ -90,7 +109,7 @@ impl Pool {
         }
         let settings = read_settings(&dir.join(SETTINGS))?;
         let lock = lock(dir)?;
-        if settings.layout == Layout::Maps {
+        if settings.layout() == Layout::Maps {
             // Any number will do that another pool does not have.
             let number = RandomState::new().build_hasher().finish();
             drop(MappedPool::create(dir, number, map_settings(dir, &settings)?)?);
@@ -250,7 +269,33 @@ fn map_settings(dir: &Path, settings: &Settings) -> Result<MapSettings, StoreErr
     let space = uring::space::space(dir).map_err(StoreError::file(dir, "ask for its space"))?;
     let most = MapSettings::default();
     let log = (space.available.0 / 64).clamp(256 << 10, most.log) / 4096 * 4096;
-    Ok(MapSettings { cache: settings.cache, log, ..most })
+    Ok(MapSettings { named: named_by(dir, settings)?, cache: settings.cache, log, ..most })
+}
+
+/// The files and devices that the settings of a pool's folder name.
+///
+/// # Errors
+/// The settings are wrong.
+pub fn named(dir: &Path) -> Result<Named, StoreError> {
+    named_by(dir, &read_settings(&dir.join(SETTINGS))?)
+}
+
+fn named_by(dir: &Path, settings: &Settings) -> Result<Named, StoreError> {
+    let wrong = |reason: String| StoreError::Settings { path: dir.join(SETTINGS), reason };
+    let absolute = |key: &str, path: &Option<PathBuf>| match path {
+        Some(path) if !path.is_absolute() => Err(wrong(format!(
+            "[pool] {key} = {path:?}: must be an absolute path; what is in the pool's folder needs no name"
+        ))),
+        path => Ok(path.clone()),
+    };
+    let named = Named { data: absolute("data", &settings.pool.data)?, log: absolute("log", &settings.pool.log)? };
+    if named != Named::default() && settings.layout == Some(Layout::Files) {
+        return Err(wrong("[pool]: files and devices of their own need layout = \"maps\"".into()));
+    }
+    if named.data.is_some() && named.data == named.log {
+        return Err(wrong("[pool]: data and log must not be the same file or device".into()));
+    }
+    Ok(named)
 }
 
 pub(crate) fn read_settings(path: &Path) -> Result<Settings, StoreError> {

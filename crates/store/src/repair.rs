@@ -4,8 +4,8 @@
 use crate::catalogue::{Catalogue, Contents};
 use crate::check::{Checked, Trouble, inspect};
 use crate::error::StoreError;
-use crate::mapped::{MapRepair, salvage_maps};
-use crate::pool::{CATALOGUE, DATA, MAPS, lock, must_be_a_pool};
+use crate::mapped::{MapRepair, Named, salvage_maps};
+use crate::pool::{CATALOGUE, DATA, MAPS, lock, must_be_a_pool, named};
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -38,10 +38,16 @@ const COPIED: [&str; 9] = [
 /// The copy cannot be made, or what is wrong cannot be mended: then nothing was changed.
 pub fn repair(dir: &Path, copy: &Path) -> Result<Repaired, StoreError> {
     must_be_a_pool(dir)?;
+    let named = named(dir)?;
     let _lock = lock(dir)?;
-    let before = inspect(dir)?;
+    let before = inspect(dir, &named)?;
     if before.troubles.iter().any(|trouble| matches!(trouble, Trouble::Catalogue(_) | Trouble::Rule(_))) {
         let what = "the catalogue itself is damaged, and only a copy of it from before helps";
+        return Err(StoreError::BeyondRepair { path: dir.into(), what });
+    }
+    if named != Named::default() {
+        let what =
+            "its data or log is on a file or device of its own; copy them and the folder, and name the copies instead";
         return Err(StoreError::BeyondRepair { path: dir.into(), what });
     }
     keep_copy(dir, copy)?;
@@ -51,9 +57,9 @@ pub fn repair(dir: &Path, copy: &Path) -> Result<Repaired, StoreError> {
         mend_maps(dir, &MapRepair { make: &[], grow: &[] }, &mut done)?;
     }
     // With whole maps it is known what else is missing.
-    let now = if damaged { inspect(dir)? } else { before };
+    let now = if damaged { inspect(dir, &named)? } else { before };
     mend(dir, now, &mut done)?;
-    Ok(Repaired { done, after: inspect(dir)? })
+    Ok(Repaired { done, after: inspect(dir, &named)? })
 }
 
 fn mend(dir: &Path, checked: Checked, done: &mut Vec<String>) -> Result<(), StoreError> {
@@ -95,7 +101,7 @@ fn mend(dir: &Path, checked: Checked, done: &mut Vec<String>) -> Result<(), Stor
 }
 
 fn mend_maps(dir: &Path, repair: &MapRepair<'_>, done: &mut Vec<String>) -> Result<(), StoreError> {
-    let Some(lost) = salvage_maps(dir, repair)? else {
+    let Some(lost) = salvage_maps(dir, &Named::default(), repair)? else {
         let what = "neither of the two tables of the maps is whole, so nothing says which block is whose";
         return Err(StoreError::BeyondRepair { path: dir.into(), what });
     };

@@ -5,6 +5,7 @@
 
 mod bad_input;
 mod ceiling;
+mod check;
 mod demo;
 mod dgen;
 mod durability;
@@ -12,8 +13,10 @@ mod fio;
 mod fio_command;
 mod full_disk;
 mod interrupt;
+mod kill;
 mod libnbd;
 mod loop_mount;
+mod nbd_client;
 mod page;
 mod plan;
 mod qemu;

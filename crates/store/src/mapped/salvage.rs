@@ -1,7 +1,8 @@
 //! The repair of damaged maps: what [`map::salvage`] could keep is written as a checkpoint, one command after the other.
 
 use super::MapError;
-use super::files::{Folder, REGIONS, index_of, path_of};
+use super::files::{Folder, REGIONS, index_of};
+use super::places::{Named, Places};
 use block::Fault;
 use map::{Ask, Command, Core, Ended, Refusal, Settings, What, salvage};
 use std::fs::{File, OpenOptions};
@@ -17,18 +18,18 @@ pub(crate) struct MapRepair<'a> {
 }
 
 /// Brings damaged maps into a state that can be opened, and returns what was lost. `None` if nothing can be done.
-pub(crate) fn salvage_maps(dir: &Path, repair: &MapRepair<'_>) -> Result<Option<Vec<String>>, MapError> {
-    let maps = dir.join("maps");
-    let recovered = salvage(&mut Folder::open(&maps)?, Settings::default());
-    let failed = |cause| MapError::Recover { path: maps.clone(), cause };
+pub(crate) fn salvage_maps(dir: &Path, named: &Named, repair: &MapRepair<'_>) -> Result<Option<Vec<String>>, MapError> {
+    let places = Places::new(dir, named);
+    let recovered = salvage(&mut Folder::open(&places)?, Settings::default());
+    let failed = |cause| MapError::Recover { path: places.maps().into(), cause };
     let Some((core, lost)) = recovered.map_err(failed)? else { return Ok(None) };
     let open = |region| {
-        let path = path_of(&maps, region);
+        let path = places.path(region);
         let file = OpenOptions::new().write(true).open(&path);
         file.map(|file| (path.clone(), file)).map_err(|cause| MapError::File { path, cause })
     };
     let files = REGIONS.into_iter().map(open).collect::<Result<Vec<_>, _>>()?;
-    let mut desk = Desk { core, files, failure: None };
+    let mut desk = Desk { core, files, bases: places.bases(), failure: None };
     for (tree, size) in repair.make {
         desk.ask(*tree, What::Create { size: *size })?;
     }
@@ -46,6 +47,7 @@ struct Desk {
     core: Core,
     /// In the order of [`REGIONS`].
     files: Vec<(PathBuf, File)>,
+    bases: [u64; 5],
     failure: Option<MapError>,
 }
 
@@ -76,7 +78,7 @@ impl Desk {
             Command::Flush { token, region } => (token, region, self.files[index_of(region)].1.sync_all()),
             Command::Store { token, region, at, bytes, durable } => {
                 let file = &self.files[index_of(region)].1;
-                let written = file.write_all_at(&bytes, at);
+                let written = file.write_all_at(&bytes, at + self.bases[index_of(region)]);
                 (token, region, written.and_then(|()| if durable { file.sync_all() } else { Ok(()) }))
             }
             Command::Write { .. } | Command::Patch { .. } => unreachable!("nothing is written to a tree"),
