@@ -5,6 +5,7 @@
 
 mod bad_input;
 mod ceiling;
+mod check;
 mod crowd;
 mod demo;
 mod dgen;
@@ -17,6 +18,7 @@ mod fio_recording;
 mod fio_safety;
 mod full_disk;
 mod interrupt;
+mod kill;
 mod libnbd;
 mod loop_device;
 mod loop_mount;
@@ -27,6 +29,7 @@ mod page;
 mod plan;
 mod qemu;
 mod ramp;
+mod raw_client;
 mod requires;
 mod results;
 mod running;
