@@ -12,6 +12,7 @@ mod machine;
 mod play;
 mod ramping;
 mod scale;
+mod service_manager;
 mod stage;
 mod terminal;
 mod watch;

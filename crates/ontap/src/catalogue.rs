@@ -38,6 +38,16 @@ macro_rules! areas {
             Help(Topic),
         }
 
+        impl Command {
+            /// Whether it only shows something, and changes nothing whatever comes of it.
+            pub fn shows(&self) -> bool {
+                match self {
+                    $( Command::$area(command) => command.shows(), )+
+                    Command::Help(_) => true,
+                }
+            }
+        }
+
         /// Every command there is, area by area.
         pub fn specs() -> impl Iterator<Item = &'static CommandSpec> {
             [$( $enum::SPECS ),+].into_iter().flatten()
@@ -105,6 +115,11 @@ macro_rules! commands {
         )*
 
         impl $enum {
+            /// Whether it only shows something.
+            pub fn shows(&self) -> bool {
+                matches!(self, $( $enum::$show(_) )|*)
+            }
+
             pub(crate) const SPECS: &'static [$crate::grammar::CommandSpec] = &[
                 $( $crate::grammar::CommandSpec {
                     path: $path,

@@ -2,6 +2,7 @@
 //! only then ordered of the shard, so that what was answered survives whatever comes.
 
 use crate::administration::{AdminError, Administration, Effect, Outcome};
+use crate::audit::{Actor, Audit, AuditError, Ended};
 use crate::exports::Export;
 use crate::monitor::Monitor;
 use crate::persist::{UnreadablePolicy, records_of, rows_of};
@@ -33,6 +34,9 @@ pub enum ControlError {
     /// The shard is gone.
     #[error(transparent)]
     Gone(#[from] ShardGone),
+    /// The trail cannot be written.
+    #[error(transparent)]
+    Audit(#[from] AuditError),
     /// What was asked is in force and stays so, but something that should have followed failed.
     #[error("done, but not all that follows from it: {0}")]
     Afterwards(Box<ControlError>),
@@ -45,6 +49,7 @@ pub struct Control {
     shard: Shard,
     monitor: Arc<Monitor>,
     clock: Clock,
+    audit: Option<Audit>,
     /// The LUNs are in maps, whose I/O is aligned to so many bytes.
     maps_align: Option<u32>,
 }
@@ -67,7 +72,7 @@ impl Control {
         administration.registry = registry;
         let maps_align = maps.as_ref().map(MappedPool::align);
         let monitor = Arc::default();
-        let control = Control { pool, administration, shard, monitor, clock: Clock::new(), maps_align };
+        let control = Control { pool, administration, shard, monitor, clock: Clock::new(), audit: None, maps_align };
         if let Some(maps) = maps {
             control.serve_maps(maps)?;
         }
@@ -113,17 +118,50 @@ impl Control {
         Ok(leaves.into_iter().zip(used).collect())
     }
 
-    /// Runs one line and returns its answer, ready to print.
+    /// From now on every change is written down there before it is answered.
+    pub fn keep_trail(&mut self, audit: Audit) {
+        self.audit = Some(audit);
+    }
+
+    /// Opens the trail's file anew, after somebody moved it away.
+    ///
+    /// # Errors
+    /// It cannot be opened; the old one stays in use.
+    pub fn reopen_trail(&mut self) -> Result<(), AuditError> {
+        self.audit.as_mut().map_or(Ok(()), Audit::reopen)
+    }
+
+    /// Runs one line of nobody's in particular and returns its answer, ready to print.
     ///
     /// # Errors
     /// The line is refused, in one line. Nothing changed, except after [`ControlError::Afterwards`].
     pub fn execute(&mut self, line: &str) -> Result<String, ControlError> {
+        self.execute_for(None, line)
+    }
+
+    /// Runs somebody's line and returns its answer, ready to print.
+    ///
+    /// # Errors
+    /// As [`Control::execute`].
+    pub fn execute_for(&mut self, who: Option<&Actor>, line: &str) -> Result<String, ControlError> {
+        let changes = self.audit.is_some() && changes_something(line);
+        let before = changes.then(|| self.pool.catalogue.contents().clone());
         let result = self.done(line);
         match &result {
             Ok(_) => tracing::info!(command = line, "done"),
             Err(error) => tracing::info!(command = line, %error, "refused"),
         }
-        result
+        let (Some(before), Some(audit)) = (before, &mut self.audit) else { return result };
+        let reason = result.as_ref().err().map(ToString::to_string);
+        let after = self.pool.catalogue.contents();
+        let added = audit.add(&Ended { who, command: line, reason, before: &before, after });
+        match (result, added) {
+            (Ok(_), Err(error)) => {
+                tracing::error!(%error, command = line, "a change is not in the audit trail");
+                Err(ControlError::Afterwards(Box::new(error.into())))
+            }
+            (result, _) => result,
+        }
     }
 
     /// What the shard did since the last call. The monitor takes it in too.
@@ -278,6 +316,11 @@ impl Control {
         self.shard.order(Order::Open { export, data })?;
         Ok(())
     }
+}
+
+/// Whether it is a command, and one that may change something.
+fn changes_something(line: &str) -> bool {
+    ontap::parse(line).is_ok_and(|command| !command.shows())
 }
 
 /// The bytes that each object of a catalogue takes with all that is in it; `used` tells those of a LUN or file.
