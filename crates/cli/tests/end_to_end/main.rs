@@ -5,6 +5,7 @@
 
 mod bad_input;
 mod ceiling;
+mod crowd;
 mod demo;
 mod dgen;
 mod durability;
@@ -15,6 +16,9 @@ mod interrupt;
 mod libnbd;
 mod loop_device;
 mod loop_mount;
+mod nbd_client;
+mod nbdfuse;
+mod nbdkit;
 mod page;
 mod plan;
 mod qemu;
