@@ -8,8 +8,8 @@
 use super::place::Place;
 use anyhow::{Context as _, Result, bail};
 use block::{Bytes, Driver as _, Fault, ObjectId, Op, Request, Submitted, Target, Wakeup};
-use engine::NbdTarget;
 use engine::local::{LocalFile, NullTarget, RingTarget};
+use engine::{Export, NbdTarget};
 use ramp::BLOCK;
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -44,15 +44,17 @@ impl Pipe {
         match place {
             Place::Path(path) => Pipe::of_file(path, write, Create::Never),
             Place::Nbd { export, .. } => {
-                let io = worker(export.connections)?;
-                let target = NbdTarget::open(&io, export, true)?;
-                let (traits, flushes) = (target.traits(), target.flushes());
+                // The pieces go one after the other: more connections would not make them faster.
+                let export = Export { connections: 1, ..(**export).clone() };
+                let io = worker()?;
+                let target = NbdTarget::open(&io, &export, true)?;
+                let (flushes, traits) = (target.flushes(), target.traits());
                 if write && traits.read_only {
                     bail!("{place}: is exported read-only; make it writable at its server");
                 }
                 Pipe::on(io, Box::new(target), traits.size.0, traits.align, flushes).with_context(|| place.to_string())
             }
-            Place::Nothing(size) => Pipe::on(worker(0)?, Box::new(NullTarget::new(*size)), size.0, 1, true),
+            Place::Nothing(size) => Pipe::on(worker()?, Box::new(NullTarget::new(*size)), size.0, 1, true),
         }
     }
 
@@ -66,7 +68,7 @@ impl Pipe {
             }
             opened => opened,
         }?;
-        let io = worker(0)?;
+        let io = worker()?;
         let (size, align) = (disk.size, disk.align);
         let target = RingTarget::new(&io, vec![LocalFile { file: disk.file, size, align }]);
         Pipe::on(io, Box::new(target), size.0, align, true).with_context(|| path.display().to_string())
@@ -229,11 +231,9 @@ impl Pipe {
     }
 }
 
-/// A ring for one pipe, with what the connections of an export receive into.
-fn worker(connections: u32) -> Result<Io> {
-    let slab = Bytes(PIECE * (DEPTH as u64 + 2) + (1 << 20) + NbdTarget::MEMORY.0 * u64::from(connections));
-    let (in_flight, files) = (64 + 4 * connections, 8 + connections);
-    Ok(Io::open(&IoSettings { slab, in_flight, entries: 64, files, ..IoSettings::default() })?)
+fn worker() -> Result<Io> {
+    let slab = Bytes(PIECE * (DEPTH as u64 + 2) + (1 << 20));
+    Ok(Io::open(&IoSettings { slab, in_flight: 64, entries: 64, files: 8, ..IoSettings::default() })?)
 }
 
 /// A fault in words.

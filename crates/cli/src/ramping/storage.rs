@@ -116,15 +116,16 @@ impl Storage {
     /// A ring with memory for all that can be in flight.
     fn worker(&self, settings: &Settings) -> Result<Io> {
         let constants = &settings.constants;
-        // What an export receives into, and as much again for its neighbour of twice the size.
+        // What each connection receives into, and as much again, as memory comes in powers of two.
         let connections = |place: &Place| match place {
-            Place::Nbd { export, .. } => export.connections,
+            Place::Nbd { export, .. } => u64::from(export.connections),
             _ => 0,
         };
-        let connections: u32 = self.sites.places().map(connections).sum();
+        let connections: u64 = self.sites.places().map(connections).sum();
         let blocks = u64::from(constants.readers + constants.writers + 32);
-        let buffers = blocks * BLOCK * 2 + constants.wij_write.0 * 6 + u64::from(connections) * (512 << 10);
-        let in_flight = constants.readers + constants.writers + 32 + 4 * connections;
+        let buffers = blocks * BLOCK * 2 + constants.wij_write.0 * 6 + connections * NbdTarget::MEMORY.0 * 2;
+        let in_flight =
+            constants.readers + constants.writers + 32 + 4 * (self.sites.places().count() as u32 + connections as u32);
         Ok(Io::open(&IoSettings { slab: Bytes(buffers.max(4 << 20)), in_flight, ..IoSettings::default() })?)
     }
 
@@ -168,7 +169,7 @@ impl Storage {
 fn export(io: &Io, place: &Place, object: ObjectId) -> Result<Road> {
     let Place::Nbd { export, .. } = place else { bail!("{place}: is no NBD export") };
     let target = NbdTarget::open(io, export, false)?;
-    let (traits, flushes) = (target.traits(), target.flushes());
+    let (flushes, traits) = (target.flushes(), target.traits());
     if traits.read_only {
         bail!("{place}: is exported read-only; make it writable at its server");
     }
