@@ -22,7 +22,6 @@ mod search;
 mod slots;
 mod stage;
 mod steady;
-mod uri;
 mod written;
 mod xxhash;
 

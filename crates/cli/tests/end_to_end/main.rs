@@ -5,6 +5,8 @@
 
 mod bad_input;
 mod ceiling;
+mod check;
+mod crowd;
 mod demo;
 mod dgen;
 mod durability;
@@ -16,12 +18,18 @@ mod fio_recording;
 mod fio_safety;
 mod full_disk;
 mod interrupt;
+mod kill;
 mod libnbd;
+mod loop_device;
 mod loop_mount;
+mod nbd_client;
+mod nbdfuse;
+mod nbdkit;
 mod page;
 mod plan;
 mod qemu;
 mod ramp;
+mod raw_client;
 mod requires;
 mod results;
 mod running;

@@ -21,8 +21,10 @@ use super::written::Checker;
 use crate::job::board::Board;
 use crate::job::prepare::OpenError;
 use block::{Completion, Target, Time, Wakeup};
-use stats::job::{AskedRow, DepthShares, Errors, JobError, JobOutcome, LatencyFinding, Punctuality};
+use stats::job::{AskedRow, DepthShares, Errors, JobError, JobOutcome, LatencyFinding, Losses, Punctuality};
+use std::cell::RefCell;
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::sync::Arc;
 use uring::{Clock, Io};
 use workload::job::{Ends, EngineKind, JobDraft, JobSpec, JobStream, Place, Region};
@@ -77,6 +79,7 @@ pub(crate) struct Runner {
     /// What was asked, where that is to be told.
     asked: Vec<AskedRow>,
     renew: Option<Renew>,
+    losses: Option<Rc<RefCell<Losses>>>,
 }
 
 /// Makes a job's files anew and opens them.
@@ -92,6 +95,8 @@ pub(crate) struct Parts {
     pub(crate) regions: Vec<Region>,
     pub(crate) notes: Vec<String>,
     pub(crate) backend: String,
+    /// What of its connections is lost, where it has some; counted by the target.
+    pub(crate) losses: Option<Rc<RefCell<Losses>>>,
     /// It starts then, if the jobs that it waits for have ended.
     pub(crate) start: Time,
     /// For a job whose files are made anew for each loop.
@@ -144,7 +149,7 @@ struct FloorWatch {
 impl Runner {
     /// A job that waits for its start.
     pub(crate) fn new(io: &Io, parts: Parts) -> Runner {
-        let Parts { spec, index, board, target, paths, regions, notes, backend, start, renew } = parts;
+        let Parts { spec, index, board, target, paths, regions, notes, backend, losses, start, renew } = parts;
         let checker = spec.verify.as_ref().map(|verify| Checker::new(verify, spec.seed));
         Runner {
             stream: JobStream::new(&spec, &regions, start),
@@ -189,6 +194,7 @@ impl Runner {
             backend,
             asked: Vec::new(),
             renew,
+            losses,
         }
     }
 

@@ -30,6 +30,9 @@ pub(super) fn so_far(runner: &Runner, now: Time) -> JobOutcome {
 
 fn of(runner: &Runner, record: Record, end: Time) -> JobOutcome {
     let loaded = runner.times.loaded.unwrap_or(end);
+    let losses = runner.losses.as_ref().map(|losses| losses.borrow().clone()).unwrap_or_default();
+    let mut notes = runner.notes.clone();
+    notes.extend(losses.lines());
     let mut outcome = JobOutcome {
         name: runner.spec.name.clone(),
         number: runner.spec.number,
@@ -41,6 +44,7 @@ fn of(runner: &Runner, record: Record, end: Time) -> JobOutcome {
         completed: runner.completed,
         punctuality: runner.punctuality,
         errors: runner.errors,
+        losses,
         steady: runner.steadiness.as_ref().map(super::Steadiness::report),
         latency_search: runner.finding,
         verify: runner.checker.as_ref().map(|checker| checker.outcome.clone()),
@@ -48,7 +52,7 @@ fn of(runner: &Runner, record: Record, end: Time) -> JobOutcome {
         interrupted: runner.interrupted,
         backend: runner.backend.clone(),
         seed: runner.spec.seed,
-        notes: runner.notes.clone(),
+        notes,
         ..JobOutcome::default()
     };
     record.finish(loaded, end, &mut outcome);

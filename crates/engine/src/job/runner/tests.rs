@@ -56,6 +56,7 @@ fn play_on(spec: &JobSpec, target: Box<dyn Target>) -> JobOutcome {
         regions: vec![Region { start: 0, len: 1 << 30 }],
         notes: Vec::new(),
         backend: String::new(),
+        losses: None,
         start: Time::ZERO,
         renew: None,
     };
