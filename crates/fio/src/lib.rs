@@ -28,6 +28,7 @@ pub mod render;
 mod script;
 mod showcmd;
 mod spec;
+mod state;
 pub mod trace;
 mod unfold;
 mod value;

@@ -226,6 +226,10 @@ pub struct DataOptions {
     pub verify_backlog: u64,
     /// `verify_backlog_batch`.
     pub verify_backlog_batch: u64,
+    /// `verify_state_save`.
+    pub state_save: bool,
+    /// `verify_state_load`.
+    pub state_load: bool,
     /// `verify_offset`.
     pub verify_offset: u32,
     /// `trim_percentage`, `trim_verify_zero`, `trim_backlog`.
@@ -513,6 +517,8 @@ impl Default for DataOptions {
             verify_fatal: false,
             verify_backlog: 0,
             verify_backlog_batch: 0,
+            state_save: false,
+            state_load: false,
             verify_offset: 0,
             trims: TrimChecks::default(),
             dedupe_set: false,

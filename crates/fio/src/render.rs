@@ -21,7 +21,6 @@ pub use log::LogFile;
 
 use crate::flags::Format;
 use crate::invocation::Invocation;
-use block::Span;
 use stats::job::JobOutcome;
 
 /// What we call ourselves where fio names its version. Programs look for `fio-` and a number.
@@ -44,16 +43,10 @@ pub struct Report<'r> {
     pub interim: &'r [Interim],
 }
 
-/// What all jobs had done at some time of the run.
+/// What all jobs had done at some time of the run, as it will stand in the JSON: a few kilobytes for each entry, where the
+/// histograms behind it are many.
 #[derive(Clone, Debug)]
-pub struct Interim {
-    /// When it was asked, from the start of the run.
-    pub passed: Span,
-    /// The date of that.
-    pub moment: Moment,
-    /// What each job had done, in the order of [`Invocation::jobs`].
-    pub outcomes: Vec<JobOutcome>,
-}
+pub struct Interim(pub(crate) Json);
 
 /// A date.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

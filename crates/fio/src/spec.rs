@@ -254,6 +254,7 @@ impl Job {
             backlog_batch: data.verify_backlog_batch,
             header_at: data.verify_offset,
             trims: data.trims,
+            written: None,
         })
     }
 

@@ -220,6 +220,9 @@ impl Unfolding<'_> {
         if job.options.data.dedupe_global && !job.options.data.dedupe_set {
             notes.push("dedupe_global has no effect without dedupe_mode=working_set".into());
         }
+        if job.options.data.state_load && !job.options.data.verify_only {
+            notes.push("verify_state_load has no effect without verify_only".into());
+        }
         if job.options.data.trims.percent > 0 && job.options.data.verify.is_none() {
             notes.push("trim_percentage has no effect without verify".into());
         }
@@ -287,6 +290,11 @@ fn check(job: &Job, flags: &Flags) -> Result<(), Problem> {
         && (options.pattern.kind.random || options.pattern.kind.ways != Ways::Only(Direction::Write))
     {
         return rule("fill_device writes block after block until there is no space left; it needs rw=write".into());
+    }
+    if options.data.state_load && options.data.trims.percent > 0 {
+        return rule(
+            "has verify_state_load beside trim_percentage, and the state does not tell what was trimmed".into(),
+        );
     }
     check_pieces(job).and_then(|()| check_headers(job)).map_err(Problem::Rule)?;
     if options.course.steady.is_some() && options.course.steady_duration == Span::ZERO {

@@ -10,7 +10,7 @@ mod status;
 mod world;
 
 use crate::{Answer, interrupt, terminal};
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use engine::job::RunSettings;
 use fio::{Action, Invocation};
 use reports::Reports;
@@ -53,8 +53,8 @@ impl Fio {
 fn carry_out(invocation: &Invocation) -> Result<Answer> {
     let flags = &invocation.flags;
     let specs = specs(invocation)?;
-    say_plan(invocation);
     let stop = interrupt::watch()?;
+    say_plan(invocation);
     let settings = RunSettings {
         destroy: flags.destroy_data.clone(),
         read_only: flags.readonly,
@@ -83,9 +83,21 @@ fn carry_out(invocation: &Invocation) -> Result<Answer> {
 fn specs(invocation: &Invocation) -> Result<Vec<JobSpec>> {
     let spec = |job: &fio::Job| {
         let spec = job.spec().map_err(|error| anyhow!("{error}"))?;
-        recording::take_in(job, spec)
+        recording::take_in(job, state_of(job, spec, &invocation.flags)?)
     };
     invocation.jobs.iter().map(spec).collect()
+}
+
+/// Lets `spec` expect what its file says of the earlier run, where that is asked.
+fn state_of(job: &fio::Job, mut spec: JobSpec, flags: &fio::Flags) -> Result<JobSpec> {
+    let data = &job.options.data;
+    if let Some(verify) = spec.verify.as_mut().filter(|_| data.state_load && data.verify_only) {
+        let path = reports::within(flags, &job.state_path());
+        let about = || format!("{}: verify_state_load: {path}", job.name);
+        let text = std::fs::read_to_string(&path).with_context(about)?;
+        verify.written = Some(job.writes_of_state(&text).map_err(|rule| anyhow!("{}: {rule}", about()))?);
+    }
+    Ok(spec)
 }
 
 /// The plan in plain language, and what the user should know of it.

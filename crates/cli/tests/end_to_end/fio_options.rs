@@ -270,6 +270,32 @@ fn all_bandwidth_together_is_logged() {
     assert!(scratch.join("agg-trim_bw.log").exists());
 }
 
+/// A verified writer that is stopped in the middle leaves how far it came; a later check expects that and no more. Without
+/// it the blocks that were never written are wrong.
+#[test]
+fn a_stopped_writer_is_checked_as_far_as_it_came() {
+    let scratch = Scratch::new();
+    let write = ["--name=s", "--rw=randwrite", "--bs=4k", "--size=8m", "--iodepth=4", "--ioengine=io_uring"];
+    let verify = ["--verify=crc32c", "--verify_state_save=1", "--do_verify=0"];
+    let mut command = seawall(scratch.path());
+    command.arg("fio").args(write).args(verify).args(["--rate_iops=100", "--eta=always"]);
+    let mut writer = Running::start(command);
+    // 2048 blocks at 100 a second take 20 s; it is stopped after the first news.
+    writer.wait_for(" left");
+    writer.signal("INT");
+    assert_eq!(writer.end().0.code(), Some(2));
+    let state = std::fs::read_to_string(scratch.join("local-s-0-verify.state")).unwrap();
+    let writes: u64 = state.lines().last().unwrap().strip_prefix("writes ").unwrap().parse().unwrap();
+    assert!((1..2048).contains(&writes), "{state}");
+    let check = ["--verify=crc32c", "--verify_only", "--verify_state_load=1"];
+    let json = report(&scratch, &[&write[..], &check].concat());
+    // No place twice, as each block comes once in a pass.
+    assert_eq!(json["jobs"][0]["seawall"]["verify"]["blocks"].as_u64(), Some(writes));
+    assert_eq!(ours(&scratch, &[&write[..], &check[..2]].concat()).code, Some(1));
+    let other = ours(&scratch, &[&write[..], &check, &["--randseed=5"]].concat());
+    assert!(other.code == Some(2) && other.err.contains("run the same options"), "{other:?}");
+}
+
 /// Averaged logs of latencies tell the longest where that is asked: of the same run's requests, none is above it.
 #[test]
 fn logs_tell_the_longest() {

@@ -106,10 +106,7 @@ fn run_stage(
             Ok(ended) => {
                 running -= 1;
                 for (index, outcome) in ended {
-                    if settings.interim_every.is_some() {
-                        let (log, histogram_log, asked) = Default::default();
-                        board.show(index, JobOutcome { log, histogram_log, asked, ..outcome.clone() });
-                    }
+                    interim.keep(index, &outcome);
                     outcomes[index - first] = Some(outcome);
                 }
             }
@@ -159,6 +156,14 @@ impl Interim<'_> {
         let turns = every.map_or(0, |every| passed / every.as_nanos() + 1);
         let next = board.start() + Span::from_nanos(every.unwrap_or_default().as_nanos().saturating_mul(turns));
         Interim { every, next, asked: None, board, clock }
+    }
+
+    /// What a job left stands for it from now on.
+    fn keep(&self, index: usize, outcome: &JobOutcome) {
+        if self.every.is_some() {
+            let (log, histogram_log, asked) = Default::default();
+            self.board.show(index, JobOutcome { log, histogram_log, asked, ..outcome.clone() });
+        }
     }
 
     fn look(&mut self, watch: &mut dyn Watch) {

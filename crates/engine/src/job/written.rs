@@ -65,18 +65,25 @@ impl Checker {
         }
     }
 
-    /// Queues what an earlier run of the same job wrote in its first pass, by asking its stream again.
+    /// Queues what an earlier run of the same job wrote, by asking its stream again: as many writes as are known to have
+    /// been made, or its first pass.
     pub(crate) fn expect_earlier_run(&mut self, spec: &JobSpec, regions: &[Region]) {
-        let mut once = spec.clone();
-        (once.ending.time_based, once.ending.loops) = (false, 1);
-        once.pacing.rate = Default::default();
-        let mut stream = JobStream::new(&once, regions, Time::ZERO);
-        while let JobNext::Issue(draft) = stream.next(Time::ZERO) {
-            if draft.direction == Direction::Write {
-                self.note(&draft);
+        let mut again = spec.clone();
+        again.pacing.rate = Default::default();
+        let most = self.verify.written.unwrap_or(u64::MAX);
+        if self.verify.written.is_none() {
+            (again.ending.time_based, again.ending.loops) = (false, 1);
+        }
+        let mut stream = JobStream::new(&again, regions, Time::ZERO);
+        while self.generation < most {
+            match stream.next(Time::ZERO) {
+                JobNext::Issue(draft) if draft.direction == Direction::Write => _ = self.note(&draft),
+                JobNext::Issue(_) | JobNext::Flush { .. } => {}
+                JobNext::PassOver if stream.next_pass() => {}
+                JobNext::PassOver | JobNext::NotBefore(_) | JobNext::Done => break,
             }
         }
-        if spec.ending.time_based {
+        if spec.ending.time_based && self.verify.written.is_none() {
             // How often it came around is not known: the generation may be any.
             self.written.iter_mut().for_each(|written| written.generation = 0);
         } else {
@@ -88,6 +95,7 @@ impl Checker {
     /// Notes a write that is about to be made; its number.
     pub(crate) fn note(&mut self, draft: &JobDraft) -> u64 {
         self.generation += 1;
+        self.outcome.written = self.generation;
         self.since += 1;
         let JobDraft { file, at, len, .. } = *draft;
         self.written.push(Written { file, at, len, generation: self.generation });

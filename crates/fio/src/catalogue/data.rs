@@ -130,9 +130,11 @@ pub(super) const OPTIONS: &[Definition] = &[
         Ok(())
     }),
     option("verify_state_save", Form::Bool, "leaves a file that says how far writing came", |o, v| {
-        if v.flag()? {
-            o.note("verify_state_save has no effect: each block's header says which run and pass wrote it");
-        }
+        o.data.state_save = v.flag()?;
+        Ok(())
+    }),
+    option("verify_state_load", Form::Bool, "verify_only expects what that file says, and no more", |o, v| {
+        o.data.state_load = v.flag()?;
         Ok(())
     }),
     option("serialize_overlap", Form::Bool, "requests in flight do not touch the same block", |o, v| {

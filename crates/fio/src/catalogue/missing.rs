@@ -9,10 +9,7 @@ pub(super) const OPTIONS: &[(&[&str], &str)] = &[
     (&["sync_file_range"], "the nearest is fdatasync"),
     (&["atomic"], "the nearest is sync=dsync with direct=1"),
     (&["create_on_open"], "all files are opened, and made, before the run"),
-    (
-        &["experimental_verify", "verify_state_load"],
-        "the nearest is verify_only, which needs no state of the earlier run",
-    ),
+    (&["experimental_verify"], "the nearest is verify_only, which makes the earlier run's requests again"),
     (&["verify_async_cpus"], "the thread that reads a block checks it, where cpus_allowed lets it run"),
     (
         &["merge_blktrace_file", "merge_blktrace_scalars", "merge_blktrace_iters"],

@@ -58,14 +58,13 @@ impl Report<'_> {
         Json::List(jobs.collect())
     }
 
-    /// What had been done at an earlier time: the entries of the jobs as they were then.
-    fn interim(&self, interim: &Interim) -> Json {
-        let then = Report { outcomes: &interim.outcomes, moment: interim.moment, interim: &[], ..*self };
-        Json::object([
-            ("timestamp_ms", Json::from(interim.moment.unix_ms)),
-            ("passed_ms", Json::from(millis(interim.passed))),
-            ("jobs", then.jobs(Bins::Left)),
-        ])
+    /// This report as one of a run that goes on, `passed` after its start.
+    pub fn as_interim(&self, passed: Span) -> Interim {
+        Interim(Json::object([
+            ("timestamp_ms", Json::from(self.moment.unix_ms)),
+            ("passed_ms", Json::from(millis(passed))),
+            ("jobs", self.jobs(Bins::Left)),
+        ]))
     }
 
     /// What fio lacks, of the whole run.
@@ -78,7 +77,7 @@ impl Report<'_> {
             ("notes", texts(&self.invocation.notes)),
         ]);
         if self.invocation.flags.status_interval.is_some() {
-            added.insert("interim", Json::List(self.interim.iter().map(|interim| self.interim(interim)).collect()));
+            added.insert("interim", Json::List(self.interim.iter().map(|Interim(json)| json.clone()).collect()));
         }
         added
     }

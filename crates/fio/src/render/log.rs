@@ -35,6 +35,9 @@ impl Report<'_> {
                 }
             }
             files.extend(iolog::of_job(job, outcome));
+            if let Some(verify) = outcome.verify.as_ref().filter(|_| job.options.data.state_save) {
+                files.push(LogFile { path: job.state_path(), text: job.state(verify) });
+            }
         }
         if self.invocation.flags.bandwidth_log {
             files.extend(aggregate::files(self));

@@ -248,6 +248,8 @@ pub struct VerifyOutcome {
     pub wrong: u64,
     /// The first of them.
     pub mismatches: Vec<Mismatch>,
+    /// Writes of the load, which have numbers in the order in which they were made.
+    pub written: u64,
 }
 
 /// A block that is not what was written.
@@ -557,6 +559,7 @@ impl VerifyOutcome {
     }
 
     fn absorb(&mut self, other: &VerifyOutcome) {
+        self.written += other.written;
         self.blocks += other.blocks;
         self.wrong += other.wrong;
         let room = VerifyOutcome::MISMATCHES_MAX.saturating_sub(self.mismatches.len());

@@ -83,6 +83,8 @@ pub struct Verify {
     pub header_at: u32,
     /// Whether some of what was written is given back.
     pub trims: TrimChecks,
+    /// With `only`: the earlier run made so many writes; without it is taken to have made its first pass.
+    pub written: Option<u64>,
 }
 
 /// Blocks that were written and are given back before they would be checked.
@@ -108,6 +110,7 @@ impl Default for Verify {
             backlog_batch: 0,
             header_at: 0,
             trims: TrimChecks::default(),
+            written: None,
         }
     }
 }

@@ -44,13 +44,14 @@ impl<'i> Reports<'i> {
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn in_between(&mut self, passed: Span, outcomes: Vec<JobOutcome>) -> Result<()> {
-        let report = self.report(&outcomes);
+    pub fn in_between(&mut self, passed: Span, outcomes: &[JobOutcome]) -> Result<()> {
+        let report = self.report(outcomes);
         let text = self.opening(&report) + &report.repeatable();
         let document = self.invocation.flags.formats.iter().any(|format| format.is_json());
+        let interim = document.then(|| report.as_interim(passed));
         self.seen += 1;
-        if document && self.seen.is_multiple_of(self.stride) {
-            self.interim.push(Interim { passed, moment: moment(), outcomes: outcomes.clone() });
+        if let Some(interim) = interim.filter(|_| self.seen.is_multiple_of(self.stride)) {
+            self.interim.push(interim);
             if self.interim.len() > INTERIM_MAX {
                 let mut index = 0;
                 self.interim.retain(|_| {
@@ -64,7 +65,7 @@ impl<'i> Reports<'i> {
             Some(path) => {
                 self.text.push_str(&text);
                 if document {
-                    self.replace(&path, &self.whole(&outcomes))
+                    self.replace(&path, &self.whole(outcomes))
                 } else {
                     std::fs::write(&path, &self.text).with_context(|| format!("--output: {path}"))
                 }
@@ -161,12 +162,16 @@ impl<'i> Reports<'i> {
         self.invocation.flags.output.as_ref().map(|path| self.within(path))
     }
 
-    /// A path in the folder of files that are not the jobs' own, unless it names its folder itself.
     fn within(&self, path: &str) -> String {
-        match &self.invocation.flags.aux_path {
-            Some(folder) if !path.starts_with('/') => Path::new(folder).join(path).display().to_string(),
-            _ => path.to_owned(),
-        }
+        within(&self.invocation.flags, path)
+    }
+}
+
+/// A path in the folder of files that are not the jobs' own (`--aux-path`), unless it names its folder itself.
+pub fn within(flags: &fio::Flags, path: &str) -> String {
+    match &flags.aux_path {
+        Some(folder) if !path.starts_with('/') => Path::new(folder).join(path).display().to_string(),
+        _ => path.to_owned(),
     }
 }
 

@@ -261,7 +261,7 @@ impl Watch for Status<'_, '_> {
         if self.drawn && self.terminal {
             eprint!("\r\x1b[K");
         }
-        if let Err(error) = self.reports.in_between(passed, outcomes) {
+        if let Err(error) = self.reports.in_between(passed, &outcomes) {
             self.lost.get_or_insert(error);
         }
     }
