@@ -27,3 +27,4 @@ mod server;
 mod shell;
 mod simulate;
 mod threads;
+mod tls;
