@@ -39,3 +39,4 @@ mod server;
 mod shell;
 mod simulate;
 mod threads;
+mod tls;
