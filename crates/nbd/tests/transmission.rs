@@ -327,6 +327,8 @@ fn good_requests_pass() {
         Request::new(1, C::Cache, 0, 1 << 20),
         Request::new(1, C::BlockStatus, 0, 1 << 20).with(F::REQ_ONE),
         Request::new(1, C::Disconnect, 0, 0),
+        // A goodbye is about no range, so one with any is a goodbye too.
+        Request::new(1, C::Disconnect, 0xf7ff, 0xffff_efff),
     ];
     for request in good {
         assert_eq!(rules.check(&request), Ok(()), "{request:?}");

@@ -224,7 +224,12 @@ mod tests {
                 certificates: vec!["CN=db*".into(), "DNS:db1.example".into()],
                 read_only: false,
             },
-            AccessRule { exports: vec!["*".into()], certificates: vec!["CN=backup".into()], read_only: true, ..AccessRule::default() },
+            AccessRule {
+                exports: vec!["*".into()],
+                certificates: vec!["CN=backup".into()],
+                read_only: true,
+                ..AccessRule::default()
+            },
             AccessRule { exports: vec!["svm01:/vol/scratch".into()], ..AccessRule::default() },
         ]);
         let db = "svm01:/vol/db/lun1";

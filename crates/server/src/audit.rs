@@ -98,8 +98,7 @@ impl Audit {
     /// It cannot be opened for writing.
     pub fn open(path: &Path) -> Result<Audit, AuditError> {
         let error = |reason| AuditError { path: path.into(), reason };
-        let mut file =
-            OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path).map_err(error)?;
+        let mut file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path).map_err(error)?;
         if is_torn(&mut file).map_err(error)? {
             file.write_all(b"\n").map_err(error)?;
         }
@@ -285,7 +284,8 @@ mod tests {
         std::fs::write(&path, "{\"at\":\"20").unwrap();
         let contents = Contents::default();
         let who = Actor { uid: 7, user: None, pid: 1 };
-        let ended = Ended { who: Some(&who), command: "x", reason: Some("no".into()), before: &contents, after: &contents };
+        let ended =
+            Ended { who: Some(&who), command: "x", reason: Some("no".into()), before: &contents, after: &contents };
         Audit::open(&path).unwrap().add(&ended).unwrap();
         Audit::open(&path).unwrap().add(&ended).unwrap();
         let text = std::fs::read_to_string(&path).unwrap();

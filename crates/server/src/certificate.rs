@@ -139,7 +139,6 @@ impl<'a> Der<'a> {
             }
         }
     }
-
 }
 
 #[cfg(test)]

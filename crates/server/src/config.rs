@@ -482,7 +482,10 @@ mod tests {
             ("[tls]\nmode = \"on\"", &["line 2", "on", "required"]),
             ("[tls]\nmode = \"required\"", &["tls", "certificate", "folder"]),
             ("[tls]\nkey = \"k\"", &["tls.key", "tls.certificate"]),
-            ("[tls]\ncertificate = \"c\"\nkey = \"k\"\nclient_certificates = \"required\"", &["tls.client_authorities"]),
+            (
+                "[tls]\ncertificate = \"c\"\nkey = \"k\"\nclient_certificates = \"required\"",
+                &["tls.client_authorities"],
+            ),
             ("[[access]]\nexports = []", &["access: rule 1", "exports"]),
             ("[[access]]\nexports = [\"*\"]\naddresses = [\"10.1.2.3/8\"]", &["rule 1", "10.1.2.3/8", "10.1.0.0/16"]),
             ("[[access]]\naddresses = []", &["exports"]),

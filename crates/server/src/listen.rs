@@ -82,12 +82,7 @@ impl FromStr for Listen {
 }
 
 /// Whether clients there may or must encrypt: as asked for, or required where others are on the way.
-fn tls_mode(
-    address: &str,
-    is_local: bool,
-    asked: Option<TlsMode>,
-    certificates: bool,
-) -> Result<TlsMode, ListenError> {
+fn tls_mode(address: &str, is_local: bool, asked: Option<TlsMode>, certificates: bool) -> Result<TlsMode, ListenError> {
     match (asked, certificates) {
         (Some(TlsMode::Off), _) => Ok(TlsMode::Off),
         (Some(mode), true) => Ok(mode),

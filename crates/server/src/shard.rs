@@ -1,7 +1,7 @@
 //! The handle of the thread that owns a pool's data path (see `owner`), and what can be asked of it.
 
-use crate::account::ObjectAccount;
 use crate::access::Access;
+use crate::account::ObjectAccount;
 use crate::exports::Export;
 use crate::limits::ServerLimits;
 use crate::listen::{Listen, ListenError, Listener};
@@ -134,9 +134,8 @@ impl Front {
     /// # Errors
     /// Somewhere clients could not be let in.
     pub fn check(&self) -> Result<Vec<String>, ListenError> {
-        let told = |listen: &Listen| {
-            Ok(with_mode(&listen.to_string(), listen.tls_mode(self.tls_mode, self.tls.is_some())?))
-        };
+        let told =
+            |listen: &Listen| Ok(with_mode(&listen.to_string(), listen.tls_mode(self.tls_mode, self.tls.is_some())?));
         self.listen.iter().map(told).collect()
     }
 

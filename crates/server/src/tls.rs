@@ -112,8 +112,9 @@ fn read(files: &TlsFiles) -> Result<ServerConfig, TlsError> {
         key: files.key.clone(),
         reason: error.to_string(),
     };
-    let builder =
-        ServerConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions().map_err(pair)?;
+    let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()
+        .map_err(pair)?;
     let builder = match &files.client_authorities {
         None => builder.with_no_client_auth(),
         Some(path) => builder.with_client_cert_verifier(client_verifier(path, files, provider)?),

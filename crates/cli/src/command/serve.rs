@@ -131,8 +131,7 @@ impl Serve {
         let limits = config.limits;
         let trail = config.audit.clone().unwrap_or_else(|| pool.dir().join("audit.jsonl"));
         let trail = Audit::open(&trail)?;
-        let settings =
-            IoSettings { in_flight: limits.in_flight(), ..io_settings(config.no_io_uring, limits.memory) };
+        let settings = IoSettings { in_flight: limits.in_flight(), ..io_settings(config.no_io_uring, limits.memory) };
         let front = Front { inherited, ..front(config, tls) };
         let shard = Shard::start_behind(front, limits, settings)?;
         for address in shard.listening() {

@@ -31,3 +31,4 @@ mod server;
 mod shell;
 mod simulate;
 mod threads;
+mod tls;

@@ -1,12 +1,13 @@
 //! `seawall serve`: its beginning and its end.
 
 use crate::requires::{client, requires};
-use crate::running::{Running, succeed_with};
+use crate::running::{Running, run, seawall, succeed_with};
 use crate::scratch::Scratch;
-use crate::server::{LUN, Server};
+use crate::server::{LUN, Server, read_text};
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 
 /// A client in libnbd's shell that asks for `count` reads at once, says so when the first is answered, and says at the
 /// end how many were.
@@ -113,4 +114,102 @@ fn strangers_do_not_disturb_a_client() {
     let size = succeed_with(client("nbdinfo"), ["--size", &server.tcp_uri(LUN)]);
     assert_eq!(size.trim(), "8388608");
     drop(silent);
+}
+
+/// libnbd starts the server itself and hands it the socket (`LISTEN_FDS`): its tools' `[ … ]` form, and its own call.
+#[test]
+fn a_client_may_start_it_and_hand_it_the_socket() {
+    requires!("nbdinfo", "nbdsh");
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch);
+    server.make_lun("8MiB");
+    server.stop();
+    let (program, pool) = (env!("CARGO_BIN_EXE_seawall"), scratch.join("pool"));
+    let pool = pool.to_str().expect("a plain path");
+    let arguments = ["--size", "--", "[", program, "serve", "--pool", pool, "--default-export", LUN, "]"];
+    // The server's own words come first.
+    let size = succeed_with(client("nbdinfo"), arguments);
+    assert!(size.lines().any(|line| line == "8388608"), "{size}");
+    let script = format!(
+        "
+import nbd
+h = nbd.NBD()
+h.set_export_name('{LUN}')
+h.connect_systemd_socket_activation(['{program}', 'serve', '--pool', '{pool}'])
+print('size', h.get_size())
+"
+    );
+    let said = succeed_with(client("python3"), ["-c", &script]);
+    assert!(said.lines().any(|line| line == "size 8388608"), "{said}");
+}
+
+/// A promise of sockets that are not there is refused in one line.
+#[test]
+fn sockets_that_are_not_there_are_said() {
+    let scratch = Scratch::new();
+    for (count, words) in [("1", "descriptor 3 is no listening socket"), ("many", "LISTEN_FDS: must be a number")] {
+        // The number of the process is known only to a shell that becomes it.
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", "exec 3</dev/null; LISTEN_PID=$$ exec \"$0\" serve --pool pool --create"]);
+        let ended = run(shell.arg(env!("CARGO_BIN_EXE_seawall")).env("LISTEN_FDS", count).current_dir(scratch.path()));
+        assert_eq!(ended.code, Some(2), "{ended:?}");
+        assert!(ended.err.contains(words) && ended.err.lines().count() == 1, "{ended:?}");
+        assert!(scratch.listing().is_empty());
+    }
+}
+
+/// Every change stands in the trail with who gave it, what was before and what after; a refused one with its reason; a
+/// question does not. The trail goes on where it was when the server starts again.
+#[test]
+fn changes_leave_a_trail() {
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch);
+    server.make_lun("8MiB");
+    server.tell(&["lun show"]);
+    assert_eq!(server.ask(&["lun modify -vserver svm01 -path /vol/vol1/lun1 -size 1GiB"]).code, Some(1));
+    server.stop();
+    let server = Server::start(&scratch);
+    server.tell(&["qos policy-group create gold -vserver svm01 -max-throughput 5000IOPS -is-shared false"]);
+    server.tell(&["volume modify -volume vol1 -vserver svm01 -qos-policy-group gold"]);
+    server.stop();
+    let trail = read_text(&scratch.join("pool/audit.jsonl"));
+    let lines: Vec<serde_json::Value> = trail.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(lines.len(), 6, "{trail}");
+    let uid = std::os::unix::fs::MetadataExt::uid(&std::fs::metadata(scratch.path()).unwrap());
+    assert!(
+        lines.iter().all(|line| line["who"]["uid"] == uid && line["at"].as_str().is_some_and(|at| at.ends_with('Z')))
+    );
+    let made = &lines[2]["changes"][0];
+    assert_eq!((&made["kind"], &made["name"]), (&"lun".into(), &"svm01:/vol/vol1/lun1".into()));
+    assert!(made["before"].is_null() && made["after"]["size"] == 8 << 20);
+    assert_eq!(lines[3]["result"], "refused");
+    assert!(lines[3]["reason"].as_str().is_some_and(|reason| !reason.is_empty()), "{trail}");
+    assert_eq!(lines[3]["changes"], serde_json::json!([]));
+    let attached = &lines[5]["changes"][0];
+    assert!(attached["before"]["policy"].is_null() && attached["after"]["policy"] == "gold", "{attached}");
+    let mode = std::fs::metadata(scratch.join("pool/audit.jsonl")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+}
+
+/// systemd finds nothing wrong with the units that are shipped.
+#[test]
+fn the_units_are_in_order() {
+    requires!("systemd-analyze");
+    let scratch = Scratch::new();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging");
+    for name in ["seawall.service", "seawall.socket"] {
+        // The program is not installed where the unit says.
+        let unit = read_text(&folder.join(name)).replace("/usr/bin/seawall", env!("CARGO_BIN_EXE_seawall"));
+        std::fs::write(scratch.join(name), unit).unwrap();
+    }
+    for name in ["seawall.service", "seawall.socket"] {
+        let ended = run(client("systemd-analyze").args(["verify", "--man=no"]).arg(scratch.join(name)));
+        assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""), "{name}");
+    }
+    // The configuration that is shipped is read as it is.
+    let text = read_text(&folder.join("server.toml"));
+    std::fs::write(scratch.join("server.toml"), text.replace("folder = \"/etc/seawall/tls\"", "mode = \"off\""))
+        .unwrap();
+    let checked = run(seawall(scratch.path()).args(["serve", "--config", "server.toml", "--check-config"]));
+    assert_eq!(checked.code, Some(0), "{checked:?}");
 }
