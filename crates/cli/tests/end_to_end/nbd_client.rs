@@ -129,7 +129,7 @@ fn both_our_ends_talk_in_secret() {
         [(format!("{tcp}?tls-certificates={}", papers(&strangers)), "certificate"), (server.tcp_uri(LUN), "TLS")]
     {
         let (status, lines) = fio(&scratch, &uri, &load).end();
-        assert_eq!(status.code(), Some(1), "{lines:?}");
+        assert!(!status.success(), "{lines:?}");
         assert!(lines.iter().any(|line| line.contains(why)), "{lines:?}");
     }
 }
