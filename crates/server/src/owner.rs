@@ -72,6 +72,8 @@ pub(crate) struct Owner {
     done: Vec<Done>,
     completions: Vec<Completion>,
     touched: Vec<u32>,
+    /// Which of the sessions with replies is let go on first; another one each time.
+    lead: usize,
     scratch: Vec<u8>,
     /// Who waits for a change of the maps, by its number.
     administered: HashMap<u64, Sender<Result<(), map::Refusal>>>,
@@ -124,6 +126,7 @@ impl Owner {
             done: Vec::new(),
             completions: Vec::new(),
             touched: Vec::new(),
+            lead: 0,
             scratch: Vec::new(),
             administered: HashMap::new(),
             answers: Vec::new(),
@@ -308,6 +311,11 @@ impl Owner {
         }
         self.completions = completions;
         self.try_those_who_wait(now);
+        if !touched.is_empty() {
+            // Whoever is answered first asks again first, and so comes into the next round more often than the last.
+            self.lead = (self.lead + 1) % touched.len();
+            touched.rotate_left(self.lead);
+        }
         for index in touched.drain(..) {
             self.with_session(now, index, |session, around| session.go_on(around));
         }

@@ -110,10 +110,13 @@ fn sixteen_exports_get_equal_shares_beside_strangers() {
         (0..EXPORTS).map(|export| Loop::start(&io, &server, &format!("/vol/vol1/lun{export}"), 4096, DEPTH)).collect();
     let mut greedy = Loop::start(&io, &server, "/vol/vol1/lun16", 65_536, 8 * DEPTH);
     let mut play = |loops: &mut [Loop], count: u64| {
-        let mut ended = Vec::new();
+        let (mut ended, mut first) = (Vec::new(), 0);
         loops.iter_mut().for_each(|each| each.done = 0);
         while loops.iter().map(|each| each.done).sum::<u64>() < count {
-            loops.iter_mut().chain([&mut greedy]).for_each(|each| each.go_on(&io.clone(), &mut ended));
+            // Whoever is looked at first asks first: another one each time.
+            first = (first + 1) % EXPORTS;
+            let (later, sooner) = loops.split_at_mut(first);
+            sooner.iter_mut().chain(later).chain([&mut greedy]).for_each(|each| each.go_on(&io, &mut ended));
             io.turn(None);
         }
     };

@@ -3,6 +3,7 @@
 use crate::running::{Running, seawall};
 use crate::scratch::Scratch;
 use crate::server::{LUN, Server};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use serde_json::Value;
 
 /// `seawall fio` on an export for so long that only a signal or its requests end it; its report goes to a file.
@@ -87,4 +88,48 @@ fn a_writing_job_fails_at_a_write_of_unknown_outcome() {
     let unknown = losses["unknown"]["writes"].as_u64().unwrap_or(0);
     assert!((1..=32).contains(&unknown), "{losses}");
     assert_eq!(losses["repeated"].as_object().map(serde_json::Map::len), Some(0), "{losses}");
+}
+
+/// An authority's certificate, and those that it gave the server and us, in the folder `papers`.
+fn papers(scratch: &Scratch) -> String {
+    let folder = scratch.join("papers");
+    std::fs::create_dir(&folder).unwrap();
+    let mut params = CertificateParams::new(Vec::new()).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+    std::fs::write(folder.join("ca-cert.pem"), authority.pem()).unwrap();
+    for (who, name) in [("server", "localhost"), ("client", "client.test")] {
+        let key = KeyPair::generate().unwrap();
+        let signed = CertificateParams::new(vec![name.to_owned()]).unwrap().signed_by(&key, &authority).unwrap();
+        std::fs::write(folder.join(format!("{who}-cert.pem")), signed.pem()).unwrap();
+        std::fs::write(folder.join(format!("{who}-key.pem")), key.serialize_pem()).unwrap();
+    }
+    folder.display().to_string()
+}
+
+/// Both ends encrypted and each sure of the other, over TCP and over a Unix socket, two connections each: written,
+/// read back, verified. A client of another authority is sent away.
+#[test]
+fn both_our_ends_talk_in_secret() {
+    let (scratch, strangers) = (Scratch::new(), Scratch::new());
+    let folder = papers(&scratch);
+    let tls = ["--tls", "required", "--tls-certificates", &folder, "--tls-verify-clients"];
+    let server = Server::start_with(&scratch, &tls);
+    server.make_lun("16MiB");
+    let load = ["--rw=randwrite", "--bsrange=4k-64k", "--iodepth=16", "--size=16m", "--verify=crc32c", "--fsync=128"];
+    let secret = |uri: String| uri.replacen("nbd", "nbds", 1);
+    let tcp = secret(server.tcp_uri(LUN)).replace("127.0.0.1", "localhost");
+    for (uri, joint) in [(secret(server.uri(LUN)), '&'), (tcp.clone(), '?')] {
+        let uri = format!("{uri}{joint}tls-certificates={folder}&connections=2");
+        let (status, lines) = fio(&scratch, &uri, &load).end();
+        assert!(status.success(), "{lines:?}");
+        assert_eq!(report(&scratch)["read"]["io_bytes"], 16 << 20);
+    }
+    for (uri, why) in
+        [(format!("{tcp}?tls-certificates={}", papers(&strangers)), "certificate"), (server.tcp_uri(LUN), "TLS")]
+    {
+        let (status, lines) = fio(&scratch, &uri, &load).end();
+        assert!(!status.success(), "{lines:?}");
+        assert!(lines.iter().any(|line| line.contains(why)), "{lines:?}");
+    }
 }

@@ -40,7 +40,9 @@ impl Server {
         command.args(arguments);
         let mut running = Running::start(command);
         running.wait_for("listening on unix:");
+        // What follows the address is whether it is encrypted.
         let tcp = running.wait_for("listening on 127.0.0.1:").replace("listening on ", "");
+        let tcp = tcp.split(' ').next().unwrap_or_default().to_owned();
         let backend = running.wait_for("I/O: ").replace("I/O: ", "");
         running.wait_for("commands: ");
         Server { running, folder: scratch.path().into(), tcp, backend }

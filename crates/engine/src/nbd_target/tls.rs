@@ -59,10 +59,10 @@ impl TlsChoice {
         let authority = self.folder.join("ca-cert.pem");
         let mut roots = RootCertStore::empty();
         for certificate in certificates(&authority)? {
-            roots.add(certificate).map_err(|error| file(&authority, error))?;
+            roots.add(certificate).map_err(|error| file(&authority, &error))?;
         }
         let inner = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider));
-        let inner = inner.build().map_err(|error| file(&authority, error))?;
+        let inner = inner.build().map_err(|error| file(&authority, &error))?;
         let verifier = Verifier { inner, check_name };
         let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
         let builder = builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier));
@@ -71,18 +71,18 @@ impl TlsChoice {
             return Ok(builder.with_no_client_auth());
         }
         let chain = certificates(&certificate)?;
-        let key = PrivateKeyDer::from_pem_file(&key).map_err(|error| file(&key, error))?;
+        let key = PrivateKeyDer::from_pem_file(&key).map_err(|error| file(&key, &error))?;
         Ok(builder.with_client_auth_cert(chain, key)?)
     }
 }
 
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let found: Result<Vec<_>, _> = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
-    let found = found.map_err(|error| file(path, error))?;
-    if found.is_empty() { Err(file(path, "has no certificate in it")) } else { Ok(found) }
+    let found = found.map_err(|error| file(path, &error))?;
+    if found.is_empty() { Err(file(path, &"has no certificate in it")) } else { Ok(found) }
 }
 
-fn file(path: &Path, why: impl std::fmt::Display) -> TlsError {
+fn file(path: &Path, why: &dyn std::fmt::Display) -> TlsError {
     TlsError::File { path: path.into(), why: why.to_string() }
 }
 
