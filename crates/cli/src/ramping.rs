@@ -1,5 +1,6 @@
 //! A ramp on this machine's files: opening them, running the machine, keeping what it leaves.
 
+pub mod barrier;
 mod buffers;
 mod journal;
 mod outputs;

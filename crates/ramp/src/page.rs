@@ -1,14 +1,14 @@
 //! The page of a ramp: the charts that people draw of such tests by hand, and the table below them, in one HTML file
 //! without scripts or anything to load.
 
-mod graph;
+pub(crate) mod graph;
 
 use crate::machine::Outcome;
 use crate::settings::Settings;
 use crate::summary::Row;
 use graph::{Graph, Line};
 
-const STYLE: &str = "\
+pub(crate) const STYLE: &str = "\
 body{font:15px/1.45 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1a1d21;background:#fff}\
 h1{font-size:1.5rem}h2{font-size:1.1rem;margin-top:2rem}.stamp{border-left:4px solid #b45309;padding:.2rem .8rem}\
 svg{width:100%;height:auto}svg text{font:12px system-ui,sans-serif;fill:currentColor}\
@@ -137,7 +137,7 @@ fn table(rows: &[Row]) -> String {
             storage is worth, the cycles and latencies say.</p>"
 }
 
-fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 

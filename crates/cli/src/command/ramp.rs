@@ -1,7 +1,7 @@
 //! `seawall ramp`: the write-cycle test of a database, run by run, and its verdict.
 
-use crate::ramping::{Outputs, Standing, Storage, ask_to_stop, must_be_free, recording, said};
-use crate::{Answer, interrupt, machine, terminal};
+use crate::ramping::{Outputs, Standing, Storage, ask_to_stop, barrier, must_be_free, recording, said};
+use crate::{Answer, demand, interrupt, machine, terminal};
 use anyhow::{Context as _, Result, anyhow, bail};
 use block::OpKind;
 use ramp::{Accounting, Criteria, Invocation, Load, Outcome, Row, RunOutcome, RunSetup, Settings};
@@ -77,11 +77,13 @@ fn ramp_up(invocation: &Invocation, settings: &Settings) -> Result<Answer> {
     let stop = interrupt::watch()?;
     let storage = Storage::open(invocation, settings)?;
     let outputs = Outputs::open(&invocation.output)?;
+    outputs.about(&about(settings, &storage))?;
     let loads = settings.loads();
     let mut standing = Standing::begin(outputs.folder(), stop, loads.len(), invocation.quiet)?;
     notes(settings, &storage, invocation.page_cache).iter().for_each(|note| eprintln!("seawall: note: {note}"));
     let mut ramp = Ramping {
         settings,
+        barrier: invocation.barrier,
         criteria,
         storage,
         outputs,
@@ -108,6 +110,8 @@ fn ramp_up(invocation: &Invocation, settings: &Settings) -> Result<Answer> {
 /// A ramp under way.
 struct Ramping<'a> {
     settings: &'a Settings,
+    /// Whether it waits for the word before each run.
+    barrier: bool,
     criteria: Criteria,
     storage: Storage,
     outputs: Outputs,
@@ -142,6 +146,9 @@ impl Ramping<'_> {
         run: u64,
         standing: &mut Standing,
     ) -> Result<RunOutcome> {
+        if self.barrier {
+            barrier::wait()?;
+        }
         let constants = &self.settings.constants;
         let mut watch = |progress: &ramp::Progress| standing.show(number, load, setup.runtime, constants, progress);
         let played = self.storage.play(self.settings, load, setup, run, &mut watch);
@@ -175,7 +182,7 @@ impl Ramping<'_> {
         let mut row = Row::of(run, &outcome, self.settings);
         let (verdict, judgements) = self.criteria.judge(&row, &self.settings.constants);
         row.verdict = verdict.to_string();
-        self.outputs.add(&row, &outcome.cycles, self.settings.constants.cycle)?;
+        self.outputs.add(&row, &outcome, self.settings.constants.cycle)?;
         self.worst = self.worst.max(Some(verdict));
         if self.rows.is_empty() {
             terminal::line(HEADS);
@@ -203,6 +210,7 @@ impl Ramping<'_> {
         let machine = machine::look(self.storage.folder(), &self.backend);
         let mut recording = recording(origin, machine, &settings.system, &self.storage.names(), &self.runs);
         recording.notes.extend(not_comparable(settings));
+        recording.notes.extend(about(settings, &self.storage));
         for (index, run) in self.runs.iter().enumerate() {
             let row = Row::of(self.outputs.first_run + index as u64, run, settings);
             for judgement in self.criteria.judge(&row, &settings.constants).1 {
@@ -303,6 +311,12 @@ fn notes(settings: &Settings, storage: &Storage, page_cache: bool) -> Vec<String
         notes.push("published accounting: rates are divided by 20 s more than the runs took".into());
     }
     notes
+}
+
+/// What an advice from this ramp needs to know.
+fn about(settings: &Settings, storage: &Storage) -> Vec<String> {
+    let cycle = settings.constants.cycle.as_nanos() / 1_000_000;
+    vec![format!("{}{}", demand::USED, storage.size().0), format!("{}{cycle}", demand::CYCLE)]
 }
 
 fn not_comparable(settings: &Settings) -> Option<String> {

@@ -5,14 +5,20 @@
 
 mod bad_input;
 mod ceiling;
+mod check;
 mod crowd;
 mod demo;
 mod dgen;
 mod durability;
 mod fio;
 mod fio_command;
+mod fio_nbd;
+mod fio_options;
+mod fio_recording;
+mod fio_safety;
 mod full_disk;
 mod interrupt;
+mod kill;
 mod libnbd;
 mod loop_device;
 mod loop_mount;
@@ -23,6 +29,7 @@ mod page;
 mod plan;
 mod qemu;
 mod ramp;
+mod raw_client;
 mod requires;
 mod results;
 mod running;

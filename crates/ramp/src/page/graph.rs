@@ -11,7 +11,7 @@ const BOTTOM: f64 = 42.0;
 const TEXT: f64 = 15.0;
 
 /// What is drawn.
-pub(super) struct Graph<'a> {
+pub(crate) struct Graph<'a> {
     /// What the horizontal axis counts.
     pub x: &'a str,
     /// What the vertical axis counts.
@@ -23,7 +23,7 @@ pub(super) struct Graph<'a> {
 }
 
 /// A line.
-pub(super) struct Line<'a> {
+pub(crate) struct Line<'a> {
     /// Its name.
     pub name: &'a str,
     /// Its points, from left to right.
@@ -34,7 +34,7 @@ pub(super) struct Line<'a> {
 
 impl Graph<'_> {
     /// The drawing.
-    pub(super) fn svg(&self) -> String {
+    pub(crate) fn svg(&self) -> String {
         let all = || self.lines.iter().flat_map(|line| &line.points);
         let most = |of: fn(&(f64, f64)) -> f64| all().map(of).fold(0.0, f64::max);
         let least = all().map(|point| point.0).fold(f64::INFINITY, f64::min);
