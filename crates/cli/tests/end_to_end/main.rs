@@ -3,6 +3,7 @@
 //! Each test works in a folder of its own, lets the system choose ports, waits for what a program says and never for
 //! time, and ends what it started. One that needs a program which is not there skips with its reason ([`requires`]).
 
+mod advise;
 mod bad_input;
 mod ceiling;
 mod demo;
@@ -11,6 +12,7 @@ mod durability;
 mod fio;
 mod fio_command;
 mod full_disk;
+mod hosts;
 mod interrupt;
 mod libnbd;
 mod loop_device;
