@@ -21,11 +21,9 @@ mod search;
 mod slots;
 mod stage;
 mod steady;
-mod uri;
 mod written;
 mod xxhash;
 
 pub use board::JobProgress;
 pub use prepare::SetupError;
 pub use stage::{RunSettings, Watch, run};
-pub use uri::parse as nbd_address;

@@ -281,7 +281,7 @@ fn said_of(device: &Device) -> String {
     let Recipe { seed, compress_percent, duplicate_percent } = label.recipe;
     let data = Bytes(label.blocks * ramp::BLOCK);
     format!(
-        "{place}: {data} of data, {:.3} % of {}; seed {seed}, {compress_percent} % compressible, {duplicate_percent} % \
+        "{place}: {data}, {:.1} % of {}; seed {seed}, {compress_percent} % compressible, {duplicate_percent} % \
          duplicates",
         100.0 * data.0 as f64 / *size as f64,
         Bytes(*size),

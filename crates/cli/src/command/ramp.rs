@@ -231,13 +231,16 @@ impl Ramping<'_> {
 }
 
 /// The heads of the columns of [`line`], in two lines.
-const HEADS: &str = "run   asked   read  write  cycle    WIJ  write   read    p99\n       IOPS   IOPS   IOPS      s      s     ms     ms     ms";
+const HEADS: &str = concat!(
+    "run  asked   read  write  cycle    WIJ  write   read    p99\n",
+    "      IOPS   IOPS   IOPS      s      s     ms     ms     ms"
+);
 
 /// A run in a line of 80 characters.
 fn line(row: &Row) -> String {
     let stamp = if row.comparable { "" } else { ", not comparable" };
     format!(
-        "{:>3} {:>7} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6} {}{stamp}",
+        "{:>3} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6} {}{stamp}",
         row.run,
         row.target,
         row.read_iops.trunc(),

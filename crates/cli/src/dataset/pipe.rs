@@ -9,7 +9,7 @@ use super::place::Place;
 use anyhow::{Context as _, Result, bail};
 use block::{Bytes, Driver as _, Fault, ObjectId, Op, Request, Submitted, Target, Wakeup};
 use engine::local::{LocalFile, NullTarget, RingTarget};
-use engine::{Connection, NbdTarget};
+use engine::{Export, NbdTarget};
 use ramp::BLOCK;
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -43,12 +43,12 @@ impl Pipe {
     pub fn open(place: &Place, write: bool) -> Result<Pipe> {
         match place {
             Place::Path(path) => Pipe::of_file(path, write, Create::Never),
-            Place::Nbd { address, export, .. } => {
+            Place::Nbd { export, .. } => {
+                // The pieces go one after the other: more connections would not make them faster.
+                let export = Export { connections: 1, ..(**export).clone() };
                 let io = worker()?;
-                let connection = Connection::open(address, export)?;
-                let flushes = connection.flushes();
-                let target = NbdTarget::new(&io, connection, true)?;
-                let traits = target.traits();
+                let target = NbdTarget::open(&io, &export, true)?;
+                let (flushes, traits) = (target.flushes(), target.traits());
                 if write && traits.read_only {
                     bail!("{place}: is exported read-only; make it writable at its server");
                 }

@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use block::Bytes;
-use engine::Address;
+use engine::Export;
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
@@ -15,17 +15,16 @@ pub enum Place {
     Nbd {
         /// As it was typed.
         uri: String,
-        /// Where its server listens.
-        address: Address,
-        /// Its name.
-        export: String,
+        /// What that says.
+        export: Box<Export>,
     },
     /// No storage at all, so many bytes of it: what is left is the cost of asking.
     Nothing(Bytes),
 }
 
 impl Place {
-    /// Reads what was given to `option`: a path, `nbd://HOST[:PORT]/NAME`, `nbd+unix:///NAME?socket=PATH`, `null:SIZE`.
+    /// Reads what was given to `option`: a path, `nbd://HOST[:PORT]/NAME`, `nbd+unix:///NAME?socket=PATH` and
+    /// what else a URI of an export can say, `null:SIZE`.
     pub fn parse(option: &str, given: &str) -> Result<Place> {
         if let Some(size) = given.strip_prefix("null:") {
             let size: Bytes = size.parse().with_context(|| format!("--{option} {given}"))?;
@@ -33,8 +32,8 @@ impl Place {
         }
         if given.starts_with("nbd") && given.contains("://") {
             let wrong = |line: String| anyhow!("--{option}: {}", line.trim_start_matches("uri: "));
-            let (address, export) = engine::job::nbd_address(given).map_err(wrong)?;
-            return Ok(Place::Nbd { uri: given.into(), address, export });
+            let export = Box::new(Export::parse(given).map_err(wrong)?);
+            return Ok(Place::Nbd { uri: given.into(), export });
         }
         if given.is_empty() {
             bail!("--{option}: names nothing; give a device, a file or an NBD URI");
@@ -46,7 +45,7 @@ impl Place {
     pub fn is_among(&self, names: &[String]) -> bool {
         names.iter().any(|name| match self {
             Place::Path(path) => same(path, Path::new(name)),
-            Place::Nbd { uri, export, .. } => name == uri || name == export,
+            Place::Nbd { uri, export } => *name == *uri || *name == export.name,
             Place::Nothing(_) => false,
         })
     }
@@ -55,8 +54,8 @@ impl Place {
     pub fn is_same(&self, other: &Place) -> bool {
         match (self, other) {
             (Place::Path(one), Place::Path(other)) => same(one, other),
-            (Place::Nbd { address, export, .. }, Place::Nbd { address: to, export: name, .. }) => {
-                address == to && export == name
+            (Place::Nbd { export: one, .. }, Place::Nbd { export: other, .. }) => {
+                (&one.address, &one.name) == (&other.address, &other.name)
             }
             _ => false,
         }
@@ -95,8 +94,9 @@ mod tests {
         assert_eq!(parse("/dev/vdb"), Ok(Place::Path("/dev/vdb".into())));
         assert_eq!(parse("null:1GiB"), Ok(Place::Nothing(Bytes::gib(1))));
         let uri = "nbd+unix:///a?socket=s";
-        let nbd = Place::Nbd { uri: uri.into(), address: Address::Unix("s".into()), export: "a".into() };
-        assert_eq!(parse(uri), Ok(nbd.clone()));
+        let nbd = parse(uri).unwrap();
+        let Place::Nbd { export, .. } = &nbd else { panic!("{nbd:?}") };
+        assert_eq!((&export.address, export.name.as_str()), (&engine::Address::Unix("s".into()), "a"));
         assert!(parse("nbd+unix:///a").unwrap_err().starts_with("--device: must name its socket, got"));
         assert!(parse("null:much").unwrap_err().starts_with("--device null:much"));
         assert!(parse("").unwrap_err().starts_with("--device: names nothing"));

@@ -49,7 +49,7 @@ impl Outputs {
     /// Adds a run.
     pub fn add(&self, row: &Row, outcome: &RunOutcome, period: block::Span) -> Result<()> {
         self.append("summary.csv", HEADER, &row.line())?;
-        self.append("cycles.csv", cycles_header(), &cycles_csv(row.run, &outcome.cycles, period))?;
+        self.append("cycles.csv", cycles_header(), &cycles_csv(row.run, &outcome.cycles, period, row.comparable))?;
         self.append("seconds.csv", SECONDS_HEADER, &seconds_csv(&TimelineSecond::of(row.run, outcome)))
     }
 

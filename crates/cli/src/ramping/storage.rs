@@ -6,8 +6,8 @@ use super::sites::Sites;
 use crate::dataset::{self, Found, Place};
 use anyhow::{Context as _, Result, bail};
 use block::{Bytes, Driver as _, ObjectId, Span, Target as _};
+use engine::NbdTarget;
 use engine::local::{LocalFile, NullTarget, RingTarget};
-use engine::{Connection, NbdTarget};
 use ramp::{BLOCK, Invocation, Layout, Load, Machine, Progress, RunOutcome, RunSetup, Settings, Spot};
 use std::path::{Path, PathBuf};
 use uring::disk::{Cache, Create, Opening};
@@ -116,11 +116,16 @@ impl Storage {
     /// A ring with memory for all that can be in flight.
     fn worker(&self, settings: &Settings) -> Result<Io> {
         let constants = &settings.constants;
-        // What an export receives into, and as much again for its neighbour of twice the size.
-        let exports = self.sites.places().filter(|place| matches!(place, Place::Nbd { .. })).count() as u64;
+        // What each connection receives into, and as much again, as memory comes in powers of two.
+        let connections = |place: &Place| match place {
+            Place::Nbd { export, .. } => u64::from(export.connections),
+            _ => 0,
+        };
+        let connections: u64 = self.sites.places().map(connections).sum();
         let blocks = u64::from(constants.readers + constants.writers + 32);
-        let buffers = blocks * BLOCK * 2 + constants.wij_write.0 * 6 + exports * (512 << 10);
-        let in_flight = constants.readers + constants.writers + 32 + 4 * self.sites.places().count() as u32;
+        let buffers = blocks * BLOCK * 2 + constants.wij_write.0 * 6 + connections * NbdTarget::MEMORY.0 * 2;
+        let in_flight =
+            constants.readers + constants.writers + 32 + 4 * (self.sites.places().count() as u32 + connections as u32);
         Ok(Io::open(&IoSettings { slab: Bytes(buffers.max(4 << 20)), in_flight, ..IoSettings::default() })?)
     }
 
@@ -162,11 +167,9 @@ impl Storage {
 }
 
 fn export(io: &Io, place: &Place, object: ObjectId) -> Result<Road> {
-    let Place::Nbd { address, export, .. } = place else { bail!("{place}: is no NBD export") };
-    let connection = Connection::open(address, export)?;
-    let flushes = connection.flushes();
-    let target = NbdTarget::new(io, connection, false)?;
-    let traits = target.traits();
+    let Place::Nbd { export, .. } = place else { bail!("{place}: is no NBD export") };
+    let target = NbdTarget::open(io, export, false)?;
+    let (flushes, traits) = (target.flushes(), target.traits());
     if traits.read_only {
         bail!("{place}: is exported read-only; make it writable at its server");
     }

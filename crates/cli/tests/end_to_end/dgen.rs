@@ -281,7 +281,7 @@ fn no_space_left_is_said_and_what_is_written_stays() {
 
     let Some(mount) = LoopMount::new(800) else { return };
     let mut command = seawall(mount.point());
-    command.args(["dgen", "--quiet", "--directory", ".", "--jobs", "1", "--compress", "0"]);
+    command.args(["dgen", "--quiet", "--directory", ".", "--jobs", "1", "--pctfull", "85"]);
     let filling = Running::start(command);
     let begun = |_: &usize| std::fs::metadata(mount.point().join("dir01/data0001")).is_ok_and(|about| about.len() > 0);
     assert!((0..LOOKS_MAX).any(|look| begun(&look)), "it never began");
@@ -291,7 +291,7 @@ fn no_space_left_is_said_and_what_is_written_stays() {
     assert!(status.code() == Some(2) && lines.len() == 1, "{lines:?}");
     assert!(lines[0].contains("no space left after") || lines[0].contains("others filled"), "{lines:?}");
     std::fs::remove_file(mount.point().join("thief")).unwrap();
-    let again = dgen(mount.point(), &[]);
+    let again = dgen(mount.point(), &["--pctfull", "85"]);
     assert_eq!(again.code, Some(0), "{}", again.err);
     assert_eq!(dgen(mount.point(), &["--verify"]).code, Some(0));
 }

@@ -6,6 +6,7 @@
 mod advise;
 mod bad_input;
 mod ceiling;
+mod crowd;
 mod demo;
 mod dgen;
 mod durability;
@@ -17,6 +18,9 @@ mod interrupt;
 mod libnbd;
 mod loop_device;
 mod loop_mount;
+mod nbd_client;
+mod nbdfuse;
+mod nbdkit;
 mod page;
 mod plan;
 mod qemu;

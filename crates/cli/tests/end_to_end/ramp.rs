@@ -47,6 +47,7 @@ fn a_short_ramp_leaves_what_the_block_layer_counted() {
     let first = ramp(mount.point(), line);
     assert!(matches!(first.code, Some(0 | 1)), "{}", first.err);
     assert!(first.out.lines().filter(|line| line.ends_with("not comparable")).count() == 2, "{}", first.out);
+    assert!(first.out.lines().all(|line| line.chars().count() <= 80 || line.contains(": ")), "{}", first.out);
     assert!(first.err.contains("not comparable with published figures"), "{}", first.err);
 
     let before = sectors(mount.point());
@@ -166,7 +167,7 @@ fn a_target_that_dies_keeps_the_rows_so_far() {
     command.args(line.split_whitespace());
     let mut ramp = Running::start(command);
     // Runs 0 to 6, and then it dies in run 7.
-    ramp.wait_for("  6     100 ");
+    ramp.wait_for("  6    100 ");
     server.kill();
     let (status, lines) = ramp.end();
     assert_eq!(status.code(), Some(2), "{lines:?}");

@@ -20,11 +20,13 @@ use super::steady::Steadiness;
 use super::written::Checker;
 use crate::job::board::Board;
 use block::{Completion, Target, Time, Wakeup};
-use stats::job::{DepthShares, Errors, JobError, JobOutcome, LatencyFinding, Punctuality};
+use stats::job::{DepthShares, Errors, JobError, JobOutcome, LatencyFinding, Losses, Punctuality};
+use std::cell::RefCell;
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::sync::Arc;
 use uring::{Clock, Io};
-use workload::job::{JobDraft, JobSpec, JobStream, Region};
+use workload::job::{EngineKind, JobDraft, JobSpec, JobStream, Place, Region};
 
 /// A job on its worker.
 pub(crate) struct Runner {
@@ -51,6 +53,8 @@ pub(crate) struct Runner {
     held: Option<JobDraft>,
     not_before: Option<Time>,
     depth: u32,
+    /// Requests that are handed over as soon as so many are made.
+    burst: Option<usize>,
     /// Places that must be free, and ends that must have come, before new requests are made.
     refilling: bool,
     ended_since_refill: u32,
@@ -71,6 +75,7 @@ pub(crate) struct Runner {
     interrupted: bool,
     notes: Vec<String>,
     backend: String,
+    losses: Option<Rc<RefCell<Losses>>>,
 }
 
 /// What a runner is made of.
@@ -83,6 +88,8 @@ pub(crate) struct Parts {
     pub(crate) regions: Vec<Region>,
     pub(crate) notes: Vec<String>,
     pub(crate) backend: String,
+    /// What of its connections is lost, where it has some; counted by the target.
+    pub(crate) losses: Option<Rc<RefCell<Losses>>>,
     /// It starts then, if the jobs that it waits for have ended.
     pub(crate) start: Time,
 }
@@ -133,7 +140,7 @@ struct FloorWatch {
 impl Runner {
     /// A job that waits for its start.
     pub(crate) fn new(io: &Io, parts: Parts) -> Runner {
-        let Parts { spec, index, board, target, paths, regions, notes, backend, start } = parts;
+        let Parts { spec, index, board, target, paths, regions, notes, backend, losses, start } = parts;
         let checker = spec.verify.as_ref().map(|verify| Checker::new(verify, spec.seed));
         Runner {
             stream: JobStream::new(&spec, &regions, start),
@@ -142,6 +149,7 @@ impl Runner {
             search: spec.pacing.latency_search.map(|rule| Search::new(rule, spec.pacing.depth)),
             steadiness: None,
             depth: spec.pacing.depth.max(1),
+            burst: burst_of(&spec),
             io: io.clone(),
             stage: Stage::Waiting,
             after: After::End,
@@ -175,6 +183,7 @@ impl Runner {
             regions,
             notes,
             backend,
+            losses,
         }
     }
 
@@ -196,17 +205,22 @@ impl Runner {
         self.next_wakeup(now)
     }
 
-    /// The requests that were made in this pass go to the kernel now.
+    /// The requests that were made since the last call go to the kernel now: at once where the job hands over in bursts,
+    /// in the worker's next turn otherwise.
     pub(crate) fn hand_over(&mut self, now: Time) {
         let count = self.slots.hand_over(now);
-        if count > 0 {
-            self.submitted.count(count as u32, count as u64);
+        if count == 0 {
+            return;
+        }
+        self.submitted.count(count as u32, count as u64);
+        if self.burst.is_some() {
+            self.io.submit();
         }
     }
 
     /// Whether some were made since the last hand-over.
     pub(crate) fn has_fresh(&self) -> bool {
-        self.slots.has_fresh()
+        self.slots.fresh() > 0
     }
 
     /// Whether it is over.
@@ -277,4 +291,13 @@ impl Runner {
         self.not_before = None;
         self.thinking_until = None;
     }
+}
+
+/// Direct requests go to the disk in small bursts, and waiting is a call of its own: the disk works on the first while
+/// the worker still makes the others. On a virtio disk at depth 32 that gave a fifth more than all in the call that also
+/// waits, at the same processor time each; at depth 1 it gave a twentieth.
+fn burst_of(spec: &JobSpec) -> Option<usize> {
+    const DIRECT: usize = 4;
+    let direct = spec.direct && spec.engine == EngineKind::Uring && matches!(spec.place, Place::Files(_));
+    direct.then_some(DIRECT)
 }

@@ -7,7 +7,7 @@ use super::{Report, VERSION};
 use crate::options::ReportOptions;
 use block::Span;
 use stats::Histogram;
-use stats::job::{DirectionOutcome, DiskUse, JobOutcome, Slice, SteadyReport};
+use stats::job::{DirectionOutcome, DiskUse, JobOutcome, KindCounts, Losses, Slice, SteadyReport};
 use workload::job::{SteadyCheck, SteadyFigure, SteadyLimit};
 
 impl Report<'_> {
@@ -361,7 +361,29 @@ fn added(entry: &Entry<'_>) -> Json {
     if let Some(steady) = &outcome.steady {
         found.insert("steady", steady_rule(steady));
     }
+    if outcome.losses.any() {
+        found.insert("connection_losses", connection_losses(&outcome.losses));
+    }
     found.insert("notes", Json::List(outcome.notes.iter().map(Json::text).collect()));
+    found
+}
+
+/// What was under way when connections were lost, by kind, and what became of it.
+fn connection_losses(losses: &Losses) -> Json {
+    let kinds = |counts: &KindCounts| Json::object(counts.occurred().map(|(kind, count)| (kind, Json::from(count))));
+    let mut found = Json::object([
+        ("lost", Json::from(losses.lost)),
+        ("regained", Json::from(losses.regained)),
+        ("away_ns", Json::from(losses.away.as_nanos())),
+        ("under_way", kinds(&losses.under_way)),
+        ("unsent", Json::from(losses.unsent)),
+        ("repeated", kinds(&losses.repeated)),
+        ("unknown", kinds(&losses.unknown)),
+        ("not_flushed", Json::from(losses.not_flushed)),
+    ]);
+    if let Some(why) = &losses.given_up {
+        found.insert("given_up", Json::text(why));
+    }
     found
 }
 

@@ -1,5 +1,6 @@
 //! The figures of one job, or of several as one.
 
+use super::losses::Losses;
 use super::spread::{Confidence, Spread, confidence};
 use super::steady::SteadyReport;
 use crate::{Direction, Histogram, PerDirection};
@@ -34,6 +35,8 @@ pub struct JobOutcome {
     pub punctuality: Punctuality,
     /// Failures by kind.
     pub errors: Errors,
+    /// What was under way when connections to the server were lost; all zero where none was.
+    pub losses: Losses,
     /// Processor time and what goes with it.
     pub usage: JobUsage,
     /// What the block layer says of the devices behind the files over the job's time, where it can be told.
@@ -300,6 +303,7 @@ impl JobOutcome {
         self.completed.add(&other.completed);
         self.punctuality.add(&other.punctuality);
         self.errors.add(&other.errors);
+        self.losses.absorb(&other.losses);
         self.usage.add(&other.usage);
         if let Some(theirs) = &other.verify {
             self.verify.get_or_insert_default().absorb(theirs);

@@ -23,6 +23,7 @@
 //! Reading collects every mistake, each as one line: file, line, key, rule, value, and what to do. Commands stay text
 //! here: their grammar belongs to `ontap`.
 
+mod advice;
 mod criteria;
 mod describe;
 mod device;
@@ -30,7 +31,6 @@ mod duration;
 mod error;
 mod hosts;
 mod load;
-mod nearest;
 mod read;
 mod space;
 mod table;

@@ -6,6 +6,9 @@ use stats::job::JobOutcome;
 /// A job's outcome. Processor time and devices are the worker's to add.
 pub(super) fn outcome(runner: Runner) -> JobOutcome {
     let loaded = runner.times.loaded.unwrap_or(runner.times.end);
+    let losses = runner.losses.as_ref().map(|losses| losses.borrow().clone()).unwrap_or_default();
+    let mut notes = runner.notes.clone();
+    notes.extend(losses.lines());
     let mut outcome = JobOutcome {
         name: runner.spec.name.clone(),
         number: runner.spec.number,
@@ -17,6 +20,7 @@ pub(super) fn outcome(runner: Runner) -> JobOutcome {
         completed: runner.completed,
         punctuality: runner.punctuality,
         errors: runner.errors,
+        losses,
         steady: runner.steadiness.as_ref().map(super::Steadiness::report),
         latency_search: runner.finding,
         verify: runner.checker.as_ref().map(|checker| checker.outcome.clone()),
@@ -24,7 +28,7 @@ pub(super) fn outcome(runner: Runner) -> JobOutcome {
         interrupted: runner.interrupted,
         backend: runner.backend.clone(),
         seed: runner.spec.seed,
-        notes: runner.notes.clone(),
+        notes,
         ..JobOutcome::default()
     };
     runner.record.finish(loaded, runner.times.end, &mut outcome);

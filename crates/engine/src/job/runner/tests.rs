@@ -53,6 +53,7 @@ fn play(spec: &JobSpec, stall_ms: std::ops::Range<u64>) -> JobOutcome {
         regions: vec![Region { start: 0, len: 1 << 30 }],
         notes: Vec::new(),
         backend: String::new(),
+        losses: None,
         start: Time::ZERO,
     };
     let (mut runner, mut now) = (Runner::new(&io, parts), Time::ZERO);
