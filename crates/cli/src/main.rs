@@ -14,6 +14,7 @@ mod machine;
 mod play;
 mod ramping;
 mod scale;
+mod service_manager;
 mod stage;
 mod terminal;
 mod watch;
@@ -41,6 +42,7 @@ enum Command {
     Fio(command::fio::Fio),
     Serve(command::serve::Serve),
     Shell(command::shell::Shell),
+    Check(command::check::Check),
     Dgen(command::dgen::Dgen),
     Ramp(command::ramp::Ramp),
     Advise(command::advise::Advise),
@@ -65,6 +67,7 @@ fn main() -> ExitCode {
         Command::Fio(fio) => fio.run(),
         Command::Serve(serve) => serve.run(),
         Command::Shell(shell) => shell.run(),
+        Command::Check(check) => check.run(),
         Command::Dgen(dgen) => dgen.run(),
         Command::Ramp(ramp) => ramp.run(),
         Command::Advise(advise) => advise.run(),

@@ -39,7 +39,8 @@ fn a_job_over_four_connections_reads_what_it_wrote() {
 }
 
 /// The server is killed under random reads and started again: the job goes on without an error to its last request, and
-/// its report says what was lost. Each of the four connections had at most its depth under way.
+/// its report says what was lost. A read that was asked again over a connection that is lost a moment later counts with
+/// that, too: at most the depth with each of the four connections.
 #[test]
 fn a_reading_job_survives_a_killed_server_and_says_so() {
     let scratch = Scratch::new();
@@ -62,7 +63,7 @@ fn a_reading_job_survives_a_killed_server_and_says_so() {
     let losses = &job["seawall"]["connection_losses"];
     assert_eq!((&losses["lost"], &losses["regained"]), (&4.into(), &4.into()), "{job}");
     let reads = losses["under_way"]["reads"].as_u64().expect("some were under way");
-    assert!((1..=32).contains(&reads), "{job}");
+    assert!((1..=4 * 32).contains(&reads), "{job}");
     let (again, unsent) = (losses["repeated"]["reads"].as_u64().unwrap_or(0), losses["unsent"].as_u64().unwrap_or(0));
     assert_eq!(again + unsent, reads, "{job}");
     assert!(losses["unknown"].as_object().is_some_and(serde_json::Map::is_empty), "{job}");

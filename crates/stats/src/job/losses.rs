@@ -12,7 +12,8 @@ pub struct Losses {
     pub regained: u64,
     /// Sum of the times from a loss until its connection was made again, or given up.
     pub away: Span,
-    /// Requests without a reply when their connection was lost.
+    /// Requests without a reply when their connection was lost; one that is lost with several connections, one after the
+    /// other, counts with each.
     pub under_way: KindCounts,
     /// Of these, not even begun to be sent: sent over another connection, which repeats nothing.
     pub unsent: u64,

@@ -2,9 +2,8 @@
 
 use super::criteria::Names;
 use super::error::{PlanErrors, Problem};
-use super::space::Units;
 use super::table::{Found, Report, Table};
-use super::{PHASE_DEFAULT, Phase, Plan, Volume, Workload, advice, criteria, device, load};
+use super::{PHASE_DEFAULT, Phase, Plan, Volume, Workload, advice, criteria, device, load, server};
 use crate::spec::SpecError;
 use block::{Bytes, Iops, Span};
 use rand_core::{Rng, SeedableRng};
@@ -74,7 +73,7 @@ impl Sections<'_> {
         root.only(&known);
         root.missing("title", "say in a few words what the experiment is called");
         let seed = root.whole("seed").unwrap_or(1);
-        let (svm, units) = self.server();
+        let (svm, settings) = server::read(root);
         let volumes = self.volumes();
         let workloads = self.workloads(seed, &volumes);
         let phases = self.phases(&workloads, &volumes);
@@ -87,7 +86,7 @@ impl Sections<'_> {
             seed,
             published_iops: self.published_iops(),
             svm,
-            units,
+            settings,
             phase_length: seconds(root, "phase_seconds").unwrap_or(PHASE_DEFAULT),
             volumes,
             workloads: workloads.into_iter().map(|entry| entry.workload).collect(),
@@ -106,18 +105,6 @@ impl Sections<'_> {
             table.wrong("published_iops", "1 or more", "say what the published machine did, or leave [scale] out");
         }
         Some(Iops(iops))
-    }
-
-    /// The SVM's name, and how the server counts; all sizes read later go by that.
-    fn server(&self) -> (String, Units) {
-        self.root.missing("server", "begin it with a line [server] and name its svm");
-        let Some(table) = self.root.table("server", "[server]") else { return Default::default() };
-        table.only(&["svm", "units"]);
-        table.missing("svm", "name the SVM that owns the volumes, such as svm01");
-        let units =
-            table.choice("units", &[("decimal", Units::Decimal), ("binary", Units::Binary)]).unwrap_or_default();
-        table.count_in(units);
-        (owned(table.name("svm")), units)
     }
 
     fn volumes(&self) -> Vec<Volume> {

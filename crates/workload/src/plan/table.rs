@@ -169,11 +169,11 @@ impl<'t> Table<'t> {
     /// True or false.
     pub(super) fn flag(&self, key: &str) -> Option<bool> {
         let found = self.raw(key)?;
-        let flag = found.value.as_bool();
-        if flag.is_none() {
-            self.wrong_value(key, found, "true or false", "without quotes");
-        }
-        flag
+        let DeValue::Boolean(flag) = found.value else {
+            self.wrong_value(key, found, "true or false", "write it without quotes");
+            return None;
+        };
+        Some(*flag)
     }
 
     /// A whole number of 64 bits, not negative.
