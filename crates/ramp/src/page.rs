@@ -48,7 +48,10 @@ pub fn page(settings: &Settings, rows: &[Row], runs: &[Outcome]) -> String {
 }
 
 fn points(rows: &[Row], figure: impl Fn(&Row) -> Option<f64>) -> Vec<(f64, f64)> {
-    rows.iter().filter_map(|row| Some((row.total_iops(), figure(row)?))).collect()
+    let mut points: Vec<_> = rows.iter().filter_map(|row| Some((row.total_iops(), figure(row)?))).collect();
+    // A run whose last cycle took long reaches less than the one before: lines go from left to right all the same.
+    points.sort_by(|one, other| one.0.total_cmp(&other.0));
+    points
 }
 
 fn cycle_graph(settings: &Settings, rows: &[Row]) -> String {

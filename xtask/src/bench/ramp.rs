@@ -70,7 +70,7 @@ impl Ramp {
         let theirs = || {
             let mut command = Command::new("fio");
             command.current_dir(folder).args(["--name=bench", "--filename=theirs", "--rw=write", "--bs=1m"]);
-            command.args(["--direct=1", "--ioengine=io_uring", "--iodepth=4", "--fallocate=none", "--end_fsync=1"]);
+            command.args(["--direct=1", "--ioengine=io_uring", "--iodepth=8", "--fallocate=none", "--end_fsync=1"]);
             command.args(["--refill_buffers", "--buffer_compress_percentage=50", "--output-format=json"]);
             command.arg(format!("--size={}m", self.mib));
             command
@@ -79,13 +79,11 @@ impl Ramp {
         let (mut our_rates, mut their_rates) = (Vec::new(), Vec::new());
         let bytes = (self.mib << 20) as f64;
         for _ in 0..self.runs {
-            for name in ["ours", "theirs"] {
-                let _ = std::fs::remove_file(folder.join(name));
-                std::fs::File::create(folder.join(name))?.set_len(self.mib << 20)?;
-            }
+            self.anew(&folder.join("ours"))?;
             let watch = Watch::start();
             succeed(&mut ours())?;
             our_rates.push(bytes / watch.elapsed().as_secs_f64());
+            self.anew(&folder.join("theirs"))?;
             let job = fio(&mut theirs())?;
             their_rates.push(job["write"]["bw_bytes"].as_f64().context("fio's bandwidth")?);
         }
@@ -98,6 +96,13 @@ impl Ramp {
             held(ratio >= DISK_LEAST)
         );
         Ok(())
+    }
+
+    /// Makes a file without any blocks. What that leaves to be written is on the disk before a run begins.
+    fn anew(&self, path: &Path) -> Result<()> {
+        let _ = std::fs::remove_file(path);
+        std::fs::File::create(path)?.set_len(self.mib << 20)?;
+        succeed(&mut Command::new("sync"))
     }
 
     fn null(&self, seawall: &Path, folder: &Path) -> Result<()> {

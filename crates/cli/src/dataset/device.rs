@@ -159,7 +159,8 @@ impl Filler {
         pipe.sync()
     }
 
-    /// Makes it ours: what it was must not be recognised any more, and the label must be there before any data.
+    /// Makes it ours: what it was must not be recognised any more. Nothing of that need be durable before the data is: a
+    /// device without a label is filled from its beginning.
     fn claim(&self, pipe: &mut Pipe) -> Result<(), Fault> {
         if let Place::Path(path) = &self.device.place
             && !self.device.place.is_block_device()
@@ -182,7 +183,7 @@ impl Filler {
             pipe.finish()?;
         }
         self.write_label(pipe, 0)?;
-        pipe.sync()
+        pipe.finish()
     }
 
     /// Makes what was written durable and then writes down that it is there.

@@ -18,7 +18,7 @@ use uring::disk::{Cache, Create, OpenError, Opening};
 use uring::{Io, IoSettings};
 
 /// Pieces on their way at most.
-pub const DEPTH: usize = 4;
+pub const DEPTH: usize = 8;
 /// Bytes of a piece at most.
 pub const PIECE: u64 = 1 << 20;
 
