@@ -19,6 +19,7 @@ use fit::fit;
 use load::{Scaling, constants, fitted, window};
 use ramp::{Arm, Experiment, HostRows, Outcome, Row, Settings, TimelineSecond, experiment_page, experiment_table};
 use ramp::{busy, experiment_verdict};
+use std::path::Path;
 use workload::plan::HostsPlan;
 
 /// What a host left of a ramp.
@@ -35,6 +36,8 @@ trait Field {
     fn play(&mut self, name: &str, ramps: &[Settings]) -> Result<Vec<Left>>;
     /// What a reader must know of how they ran.
     fn notes(&self) -> Vec<String>;
+    /// The folder with what each host left, where there is one.
+    fn folder(&self) -> Option<&Path>;
 }
 
 /// Plays a plan of hosts on real storage, each host a process of its own.
@@ -103,17 +106,24 @@ fn play(plan: &HostsPlan, options: &Options, field: &mut dyn Field) -> Result<An
         arms,
         notes,
     };
-    shown(&experiment, options, started)
+    shown(&experiment, options, started, field.folder())
 }
 
 /// Prints and keeps the result.
-fn shown(experiment: &Experiment, options: &Options, started: u64) -> Result<Answer> {
+fn shown(experiment: &Experiment, options: &Options, started: u64, folder: Option<&Path>) -> Result<Answer> {
     terminal::print(&format!("\n{}", experiment_table(experiment)));
     std::fs::create_dir_all(&options.out)
         .with_context(|| format!("--out {}: make the folder", options.out.display()))?;
-    let page = options.out.join(format!("{}.html", free_name(&options.out, &stamp(started), "html")));
+    // Beside the hosts' folder, by the same name.
+    let page = match folder {
+        Some(folder) => folder.with_extension("html"),
+        None => options.out.join(format!("{}.html", free_name(&options.out, &stamp(started), "html"))),
+    };
     std::fs::write(&page, experiment_page(experiment)).with_context(|| page.display().to_string())?;
     terminal::line(&format!("\npage      {}", page.display()));
+    if let Some(folder) = folder {
+        terminal::line(&format!("hosts     {}", folder.display()));
+    }
     match experiment_verdict(experiment) {
         (Outcome::Pass, _) => Ok(Answer::Yes),
         (Outcome::Fail, _) => Ok(Answer::No),

@@ -93,7 +93,9 @@ impl Policy {
     fn of(iops: f64, used_milli_tb: u64) -> Policy {
         // Rounded up: a floor that is a little short is no floor. What is only the last bits of a division is none.
         let expected = (iops * 1000.0 / used_milli_tb as f64 - 1e-6).ceil().max(1.0) as u64;
-        Policy { expected, peak: expected * 2, absolute_min: expected.div_ceil(2) }
+        // Below half a TB, half of a TB's floor would be more than all that is needed.
+        let all = (iops - 1e-6).ceil().max(1.0) as u64;
+        Policy { expected, peak: expected * 2, absolute_min: expected.div_ceil(2).min(all) }
     }
 
     /// Floor and ceiling in all at so much used space.
@@ -202,6 +204,15 @@ mod tests {
         assert_eq!(growth[3], (5_000, 89_585, 179_170));
         assert_eq!(growth[5], (10_000, 179_170, 358_340));
         assert_eq!(found.safe.at(1), (8_959, 8_959), "the absolute minimum rules, and no ceiling is below it");
+    }
+
+    /// 100 IOPS on 3 GB: half of 33 334 IOPS/TB would be 16 667 IOPS, for a database that needs 100.
+    #[test]
+    fn an_absolute_minimum_is_never_more_than_what_is_needed() {
+        let found = advice(100, 3, 45);
+        assert_eq!((found.published.absolute_min, found.published.at(3).0), (100, 100));
+        // 100 · 1.19444 = 119.4, rounded up.
+        assert_eq!((found.safe.absolute_min, found.safe.at(3).0), (120, 120));
     }
 
     /// 75 000 IOPS: 56 250 reads and 1.5 million writes a burst, (56 250 + 33 333.3) · 225 = 20 156 250.

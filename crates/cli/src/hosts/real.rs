@@ -64,7 +64,7 @@ impl Real {
         let pool = real.dir.clone().unwrap_or_else(|| format!("seawall-pool-{started}").into());
         let workspace = Workspace::make(pool, Bytes(needed), real.keep)?;
         let name = free_name(&options.out, &started, "html");
-        let folder = std::path::absolute(options.out.join(name)).context("--out")?;
+        let folder = options.out.join(name);
         let pool = Pool::create(workspace.path())?;
         let (nbd, control_socket) = (workspace.path().join("nbd.sock"), pool.control_socket());
         let limits = ServerLimits::default();
@@ -106,6 +106,8 @@ impl Field for Real {
 
     fn play(&mut self, name: &str, ramps: &[Settings]) -> Result<Vec<Left>> {
         let folder = self.folder.join(name);
+        // The hosts are told where in full.
+        let folder = std::path::absolute(folder).context("--out")?;
         let folders: Vec<PathBuf> = ramps.iter().map(|ramp| folder.join(&ramp.system)).collect();
         self.clocks.extend(self.hosts.play(&folders, ramps)?);
         folders.iter().zip(ramps).map(|(folder, ramp)| left(folder, ramp.ladder.runs)).collect()
@@ -120,6 +122,10 @@ impl Field for Real {
             worst(|clocks| clocks.error_us),
             worst(|clocks| clocks.spread_us),
         )]
+    }
+
+    fn folder(&self) -> Option<&Path> {
+        Some(&self.folder)
     }
 }
 

@@ -17,6 +17,7 @@ use ramp::{BLOCK, DataFile, Layout, Machine, NoContents, Row, RunOutcome, RunSet
 use server::Administration;
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::path::Path;
 use std::rc::Rc;
 use workload::plan::{HostsPlan, Units};
 
@@ -144,6 +145,10 @@ impl Field for Simulated {
 
     fn notes(&self) -> Vec<String> {
         vec!["in virtual time: the hosts have one clock, and start each run at the same instant".into()]
+    }
+
+    fn folder(&self) -> Option<&Path> {
+        None
     }
 }
 

@@ -3,6 +3,7 @@
 //! Each test works in a folder of its own, lets the system choose ports, waits for what a program says and never for
 //! time, and ends what it started. One that needs a program which is not there skips with its reason ([`requires`]).
 
+mod advise;
 mod bad_input;
 mod ceiling;
 mod check;
@@ -17,6 +18,7 @@ mod fio_options;
 mod fio_recording;
 mod fio_safety;
 mod full_disk;
+mod hosts;
 mod interrupt;
 mod kill;
 mod libnbd;

@@ -8,8 +8,8 @@ use crate::page::{STYLE, escape};
 
 /// Beside the style of a ramp's page: tables next to each other where there is room.
 const ABREAST: &str = "\
-.abreast{display:flex;flex-wrap:wrap;gap:1.5rem}.abreast table{font-size:.85rem}caption{text-align:left;font-weight:600;\
-padding:.3rem 0}.verdict td{text-align:left;vertical-align:top}.abreast th,.abreast td{padding:.15rem .5rem}";
+.abreast{display:flex;flex-wrap:wrap;gap:1rem}.abreast table{font-size:.8rem}caption{text-align:left;font-weight:600;\
+padding:.3rem 0}.verdict td{text-align:left;vertical-align:top}.abreast th,.abreast td{padding:.15rem .4rem}";
 
 /// The page.
 pub fn experiment_page(experiment: &Experiment) -> String {
@@ -45,16 +45,22 @@ pub fn experiment_page(experiment: &Experiment) -> String {
 fn arm_part(experiment: &Experiment, arm: &Arm) -> String {
     let limit = experiment.limit();
     let names: Vec<String> = arm.hosts.iter().map(|host| escape(&host_name(host))).collect();
+    // Runs are told apart by what the hosts without protection ask for: that is what changes.
+    let neighbours: Vec<_> = arm.hosts.iter().filter(|host| !host.protected).collect();
+    let runs = arm.hosts.iter().map(|host| host.rows.len()).max().unwrap_or(0);
+    let target =
+        |run: usize| neighbours.iter().filter_map(|host| host.rows.get(run)).map(|row| row.target).sum::<u64>();
+    let asked: Vec<u64> = (0..runs).map(target).collect();
     let points = |host: &super::HostRows| {
-        let seen = host.rows.iter().enumerate().filter(|(_, row)| row.cycles > 0);
-        seen.map(|(index, row)| (index as f64 + 1.0, row.longest_cycle.as_secs_f64())).collect()
+        let seen = host.rows.iter().zip(&asked).filter(|(row, _)| row.cycles > 0);
+        seen.map(|(row, asked)| (*asked as f64, row.longest_cycle.as_secs_f64())).collect()
     };
     // The graph has three colours; further hosts stand in the tables.
-    let lines = arm.hosts.iter().zip(&names).take(3);
+    let lines = arm.hosts.iter().take(3);
     let graph = Graph {
-        x: "run",
+        x: "IOPS asked by the unprotected",
         y: "longest write cycle in seconds",
-        lines: lines.map(|(host, name)| Line { name, points: points(host), dots: true }).collect(),
+        lines: lines.map(|host| Line { name: &host.name, points: points(host), dots: true }).collect(),
         limit: Some((limit.as_secs_f64(), format!("limit {limit}"))),
     };
     let tables: String = arm.hosts.iter().zip(&names).map(|(host, name)| host_table(host, name, limit)).collect();
@@ -64,9 +70,8 @@ fn arm_part(experiment: &Experiment, arm: &Arm) -> String {
 }
 
 fn host_table(host: &super::HostRows, name: &str, limit: block::Span) -> String {
-    let mut text = format!(
-        "<table><caption>{name}</caption><tr><th>Run<th>Total IOPS<th>WIJ (s)<th>Cycle (s)<th>Write (ms)</tr>\n"
-    );
+    let mut text =
+        format!("<table><caption>{name}</caption><tr><th>Run<th>Total IOPS<th>WIJ s<th>Cycle s<th>Write ms</tr>\n");
     for row in &host.rows {
         let class = if row.cycles > 0 && row.longest_cycle < limit { "" } else { " class=fail" };
         text += &format!(

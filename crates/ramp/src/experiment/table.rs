@@ -73,7 +73,8 @@ fn cells(row: &Row, limit: Span) -> String {
 
 /// The longest cycle of each host with floors and without.
 fn difference(experiment: &Experiment) -> String {
-    let mut text = format!("Longest cycle{:>20}{:>18}{:>14}\n", "with floors", "without", "difference");
+    let mut text =
+        format!("{:<26}{:>14}{:>16}{:>14}\n", "Longest cycle", "with floors", "without floors", "difference");
     let [with, without] = &experiment.arms;
     for (one, other) in with.hosts.iter().zip(&without.hosts) {
         let said = |longest: Option<Span>| longest.map_or("-".to_owned(), |s| format!("{:.2} s", s.as_secs_f64()));
@@ -82,7 +83,7 @@ fn difference(experiment: &Experiment) -> String {
             _ => "-".to_owned(),
         };
         let (with, without) = (said(one.longest_cycle()), said(other.longest_cycle()));
-        text += &format!("{:<22}{with:>11}{without:>18}{change:>14}\n", cut(&host_name(one), 21));
+        text += &format!("{:<26}{with:>14}{without:>16}{change:>14}\n", cut(&host_name(one), 25));
     }
     text
 }
@@ -155,7 +156,7 @@ Run  Total WIJ s Cyc.s Wr.ms  Total WIJ s Cyc.s Wr.ms  Total WIJ s Cyc.s Wr.ms
  11  73768  0.00 34.66  0.10  73788  0.00 28.59  0.09  88610 17.57 46.32* 0.12
 ";
         assert!(text.starts_with(&wanted), "{text}");
-        assert!(text.contains("\nepic_rhel2                33.96 s           45.00 s      +11.04 s\n"), "{text}");
+        assert!(text.contains("\nepic_rhel2                       33.96 s         45.00 s      +11.04 s\n"), "{text}");
         assert!(text.contains("\nverdict: pass\n") && text.contains("\nnote: not comparable"), "{text}");
     }
 

@@ -1,0 +1,108 @@
+//! `seawall advise`: the policy that it names, from figures and from recordings.
+
+use crate::plan;
+use crate::running::{Ended, run, seawall, succeed};
+use crate::scratch::Scratch;
+use crate::server::{Server, read_text};
+
+fn advise(scratch: &Scratch, words: &str) -> Ended {
+    run(seawall(scratch.path()).arg("advise").args(words.split_whitespace()))
+}
+
+/// 75 000 IOPS on 5 TB: the published 15 000 IOPS/TB let a burst take 80 s; 17 917 do not. All but the lines that are to be
+/// copied fit into 80 columns.
+#[test]
+fn advice_names_the_policy_that_protects() {
+    let scratch = Scratch::new();
+    let ended = advise(
+        &scratch,
+        "--iops 75000 --used-space 5TB --policy-group AqosEpicProd --vserver epic --volume epic_rhel1_* --page a.html",
+    );
+    assert_eq!(ended.code, Some(1), "{}", ended.err);
+    for part in [
+        "published                   15000      30000      7500       75000        80.0 s",
+        "cycle-safe, 1.194 x         17917      35834      8959       89585        45.0 s",
+        "warning: at the floor of the published rule",
+        "volume modify -vserver epic -volume epic_rhel1_* -qos-adaptive-policy-group AqosEpicProd",
+        "   10.000 TB      179170        358340  ####################--------------------",
+    ] {
+        assert!(ended.out.contains(part), "{part}: {}", ended.out);
+    }
+    let long = |line: &&str| line.chars().count() > 80;
+    assert!(ended.out.lines().filter(long).all(|line| line.starts_with("qos ") || line.starts_with("volume ")));
+    assert!(read_text(&scratch.join("a.html")).contains("<svg"));
+    let sized = advise(&scratch, "--global-references 20156250 --used-space 5");
+    assert!(sized.out.starts_with("75000 IOPS (20156250 global references/s)"), "{}", sized.out);
+    assert_eq!(advise(&scratch, "--iops 5 --used-space none").code, Some(2));
+}
+
+/// The lines are given to a running server by the shell, as they were printed, and taken.
+#[test]
+fn the_shell_takes_the_lines() {
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch);
+    server.tell(&[
+        "vserver create epic",
+        "volume create epic_rhel1_db1 -vserver epic -size 64MB",
+        "lun create /vol/epic_rhel1_db1/lun1 -vserver epic -size 16MB",
+    ]);
+    let ended = advise(&scratch, "--iops 100 --used-space 1GB --policy-group P1 --vserver epic --volume epic_rhel1_*");
+    let lines: Vec<&str> =
+        ended.out.lines().filter(|line| line.starts_with("qos ") || line.starts_with("volume ")).collect();
+    assert_eq!(lines.len(), 2, "{}", ended.out);
+    server.tell(&lines);
+    let shown = server.tell(&["qos adaptive-policy-group show"]);
+    // 100 · 1.19444 / 0.001 TB, rounded up.
+    assert!(shown.contains("P1") && shown.contains("119445IOPS/TB"), "{shown}");
+}
+
+/// A ramp's folder: 75 reads a second, and 100 blocks in each fourth second, are 100 IOPS over any cycle of 4 s. The data
+/// of 2.5 GB is 0.003 TB.
+#[test]
+fn a_ramp_says_what_it_needed() {
+    let scratch = Scratch::new();
+    let folder = scratch.join("ramp");
+    std::fs::create_dir(&folder).unwrap();
+    let mut text = String::from("Run,Second,Reads,Writes,Journal Blocks,In Cycle (sec)\n");
+    for second in 0..40 {
+        let (writes, journal) = if second % 4 == 3 { (100, 100) } else { (0, 0) };
+        text += &format!("0,{second},75,{writes},{journal},0\n");
+    }
+    std::fs::write(folder.join("seconds.csv"), text).unwrap();
+    std::fs::write(folder.join("about.txt"), "used space in bytes: 2500000000\nwrite cycle in ms: 4000\n").unwrap();
+    let ended = advise(&scratch, "--recording ramp");
+    assert_eq!(ended.code, Some(1), "{}", ended.err);
+    let words = ended.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("p95 100 IOPS, peak 100 IOPS; the busiest second had 175. Required is the p95."), "{words}");
+    assert!(words.contains("100 IOPS (26875 global references/s) on 0.003 TB"), "{words}");
+    assert!(words.contains("recorded with a write cycle every 4.00 s; the advice is for 80.0 s"), "{words}");
+    assert!(
+        ended
+            .out
+            .lines()
+            .filter(|line| !line.starts_with("qos ") && !line.starts_with("volume "))
+            .all(|l| l.len() <= 80)
+    );
+    for (words, says) in [
+        ("--recording ramp --run 7", "--run 7: ramp has no such run"),
+        ("--recording nowhere", "--recording nowhere: is not there"),
+        ("--recording ramp --workload w", "--workload: ramp is a ramp's folder"),
+    ] {
+        let ended = advise(&scratch, words);
+        assert!(ended.code == Some(2) && ended.err.contains(says), "{words}: {}", ended.err);
+    }
+}
+
+/// A run of the results database: the figures are those of its workloads, by name.
+#[test]
+fn a_run_says_what_it_needed() {
+    let scratch = Scratch::new();
+    let plan = plan::write(&scratch, plan::PLAN);
+    succeed(seawall(scratch.path()).arg("simulate").arg(plan).args(["--out", "out"]));
+    let one = advise(&scratch, "--recording out/seawall-results.sqlite --used-space 5TB --demand peak");
+    assert!(one.out.contains("Required is the") && matches!(one.code, Some(0 | 1)), "{one:?}");
+    let space = advise(&scratch, "--recording out/seawall-results.sqlite");
+    assert!(space.code == Some(2) && space.err.contains("give --used-space, too"), "{}", space.err);
+    let wrong = advise(&scratch, "--recording out/seawall-results.sqlite --used-space 5 --workload nobody");
+    assert!(wrong.code == Some(2) && wrong.err.contains("it has "), "{}", wrong.err);
+}

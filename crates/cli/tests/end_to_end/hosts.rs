@@ -1,0 +1,158 @@
+//! Plans of hosts: the published experiment in virtual time, whose verdict is a matter of arithmetic, and its shape with
+//! real processes, whose figures are a matter of the machine.
+
+use crate::running::{Ended, run, seawall};
+use crate::scratch::Scratch;
+use crate::server::read_text;
+use std::path::Path;
+
+/// The repository's plans.
+const PLANS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../plans");
+
+fn published() -> String {
+    read_text(&Path::new(PLANS).join("protected-production.toml"))
+}
+
+/// The plan with the words changed, in virtual time at the rates that its device fits.
+fn simulated(scratch: &Scratch, changes: &[(&str, &str)], scale: &str) -> Ended {
+    let mut text = published();
+    for (from, to) in changes {
+        assert!(text.contains(from), "{from}");
+        text = text.replace(from, to);
+    }
+    std::fs::write(scratch.join("plan.toml"), text).unwrap();
+    run(seawall(scratch.path()).args(["simulate", "plan.toml", "--quiet", "--scale", scale]))
+}
+
+/// What is printed before the files' names.
+fn result(ended: &Ended) -> String {
+    ended.out.split("\npage ").next().unwrap_or_default().to_owned()
+}
+
+/// The published verdict: with floors every protected cycle stays below the limit (4.5 s of 8) while the neighbour passes
+/// it, without floors protected runs fail. The factor is found by bursts on the simulated storage.
+#[test]
+fn floors_hold_the_published_experiment() {
+    let scratch = Scratch::new();
+    let plan = format!("{PLANS}/protected-production.toml");
+    let ended = run(seawall(scratch.path()).args(["simulate", &plan]));
+    assert_eq!(ended.code, Some(0), "{}\n{}", ended.out, ended.err);
+    let one = result(&ended);
+    assert!(one.contains("\nverdict: pass\n") && one.contains("of the published rates the storage moved"), "{one}");
+    assert!(one.lines().all(|line| line.chars().count() <= 80), "{one}");
+    let rows = |half: &str| -> Vec<Vec<f64>> {
+        let part = one.split(half).nth(1).unwrap();
+        let cells =
+            |line: &str| line.split_whitespace().map(|cell| cell.trim_end_matches('*').parse().unwrap()).collect();
+        part.lines().skip(3).take(4).map(cells).collect()
+    };
+    // Run, then total, WIJ, cycle and latency of each host.
+    let (with, without) = (rows("\nWith floors;"), rows("\nWithout floors;"));
+    assert!(with.iter().all(|row| row.len() == 13 && row[3] < 4.5 && row[7] < 4.5), "{with:?}");
+    assert!(with[3][11] >= 4.5, "the neighbour pays: {with:?}");
+    assert!(without.iter().any(|row| row[3] >= 4.5 || row[7] >= 4.5), "{without:?}");
+    // Everybody gets the rates that were asked of the generator in either half: that proves nothing about floors.
+    assert!((with[3][1] / without[3][1] - 1.0).abs() < 0.02, "{with:?} {without:?}");
+}
+
+/// Lines that attach nothing protect nobody: exit code 1, and both halves have the same tables. So the same plan gives the
+/// same figures, and it is the floors that make the difference above.
+#[test]
+fn without_floors_in_either_half_nobody_is_protected() {
+    let scratch = Scratch::new();
+    let changes = [("-qos-adaptive-policy-group AqosEpicProd", "-qos-adaptive-policy-group none")];
+    let ended = simulated(&scratch, &changes, "0.0329");
+    assert_eq!(ended.code, Some(1), "{}\n{}", ended.out, ended.err);
+    assert!(ended.out.contains("fail        with floors every protected run stays below the limit"), "{}", ended.out);
+    let lines: Vec<&str> = ended.out.lines().collect();
+    let with = lines.iter().position(|line| line.starts_with("With floors")).unwrap();
+    let without = lines.iter().position(|line| line.starts_with("Without floors")).unwrap();
+    // Bursts are drawn anew in each half, so that the last digits may differ.
+    let cycles = |at: usize| -> Vec<f64> {
+        let row = |line: &&str| line.split_whitespace().nth(3).unwrap().trim_end_matches('*').parse().unwrap();
+        lines[at + 3..at + 7].iter().map(row).collect()
+    };
+    for (one, other) in cycles(with).iter().zip(cycles(without)) {
+        assert!((one / other - 1.0).abs() < 0.02, "{}", ended.out);
+    }
+}
+
+/// Storage that carries all of it, and storage that cannot carry the protected hosts, say nothing of floors: exit code 2,
+/// with the numbers. All need 4 · (0.75 + 2 · 20 / 45) · T, at a hundredth of T = 75 000: 4916.7.
+#[test]
+fn outside_of_the_bounds_nothing_is_said() {
+    let scratch = Scratch::new();
+    let fast = simulated(&scratch, &[], "0.01");
+    assert_eq!(fast.code, Some(2), "{}", fast.out);
+    assert!(fast.err.contains("cannot say") && fast.err.contains("all hosts wrote"), "{}", fast.err);
+    assert!(fast.out.contains("verdict: cannot say"), "{}", fast.out);
+    let slow = simulated(&scratch, &[("runs = 4", "runs = 1")], "0.05");
+    assert!(slow.code == Some(2) && slow.err.contains("no floor could have held"), "{}", slow.err);
+}
+
+/// The second plan is read and played to its end, whichever its verdict: a journal on a volume of its own.
+#[test]
+fn the_plan_with_journals_apart_plays() {
+    let scratch = Scratch::new();
+    let plan = format!("{PLANS}/protected-production-journal.toml");
+    let ended = run(seawall(scratch.path()).args(["simulate", &plan, "--quiet", "--scale", "0.0329"]));
+    assert!(ended.out.contains("\nverdict: ") && ended.out.contains("Without floors"), "{}\n{}", ended.out, ended.err);
+    assert!(result(&ended).lines().all(|line| line.chars().count() <= 80), "{}", ended.out);
+}
+
+/// Three processes against a server, at a load that any machine carries: the shape of the result. Each host leaves its
+/// rows, cycles and seconds for either half; they were held at a barrier and their clocks are told; nothing stays behind.
+#[test]
+fn hosts_are_processes_that_begin_together() {
+    let scratch = Scratch::new();
+    let text = published()
+        .replace("runs = 4", "runs = 2")
+        .replace("cycle_seconds = 8", "cycle_seconds = 1")
+        .replace("run_seconds = 24", "run_seconds = 2")
+        .replace("256MiB", "8MiB");
+    std::fs::write(scratch.join("plan.toml"), text).unwrap();
+    let words = ["run", "plan.toml", "--out", "out", "--dir", "pool", "--scale", "0.004"];
+    let ended = run(seawall(scratch.path()).args(words));
+    // So little load does not keep storage busy for a second, so that nothing can be said; a stalled machine may see else.
+    assert!(ended.code == Some(2) || ended.code == Some(1), "{}\n{}", ended.out, ended.err);
+    assert!(ended.out.contains("hosts' clocks differed from the server's by at most"), "{}\n{}", ended.out, ended.err);
+    assert!(ended.out.contains("not comparable with published figures"), "{}", ended.out);
+    assert!(!scratch.join("pool").exists());
+    let page = std::fs::read_dir(scratch.join("out")).unwrap().map(|entry| entry.unwrap().path());
+    let (pages, folders): (Vec<_>, Vec<_>) = page.partition(|path| path.extension().is_some_and(|end| end == "html"));
+    assert_eq!((pages.len(), folders.len()), (1, 1));
+    for half in ["with-floors", "without-floors"] {
+        for (host, last) in [("epic_rhel1", 300), ("epic_rhel2", 300), ("epic_rhel3", 600)] {
+            let left = |name: &str| read_text(&folders[0].join(half).join(host).join(name));
+            let targets: Vec<u64> = left("summary.csv")
+                .lines()
+                .skip(1)
+                .map(|row| row.split(',').nth(8).unwrap().parse().unwrap())
+                .collect();
+            // 75 000 · 0.004 = 300; the neighbour goes from 300 in two steps to 600.
+            assert_eq!(targets, [if last == 600 { 450 } else { 300 }, last]);
+            // A cycle a run: due at 1 s, the next at 2 s is the end.
+            assert_eq!(left("cycles.csv").lines().count(), 3, "{host}");
+            assert!(left("seconds.csv").lines().count() >= 5, "{host}");
+        }
+    }
+}
+
+/// What is wrong with a plan of hosts is said before anything is made.
+#[test]
+fn a_wrong_plan_makes_nothing() {
+    let scratch = Scratch::new();
+    for (from, to, says) in [
+        ("runs = 4", "runs = 0", "plan.toml:20: runs: must be from 1 to 100, got 0"),
+        ("vol modify -vserver epic -volume epic_rhel1_*", "vol modfy -volume epic_rhel1_*", "[floors]"),
+    ] {
+        let text = published().replace(from, to);
+        std::fs::write(scratch.join("plan.toml"), text).unwrap();
+        let ended = run(seawall(scratch.path()).args(["run", "plan.toml", "--dir", "pool"]));
+        assert!(ended.code == Some(2) && ended.err.contains(says), "{}", ended.err);
+        assert!(!scratch.join("pool").exists());
+    }
+    std::fs::write(scratch.join("plan.toml"), published()).unwrap();
+    let ended = run(seawall(scratch.path()).args(["run", "plan.toml", "--phase-seconds", "3"]));
+    assert!(ended.code == Some(2) && ended.err.contains("--phase-seconds"), "{}", ended.err);
+}
