@@ -32,7 +32,7 @@ pub use edit::{Burst, Ceiling, Edit, EditError, Floor, GroupId, Limits};
 pub use gate::Gate;
 pub use group::{Group, GroupClass};
 pub use object::{Membership, Object, ObjectKind};
-pub use policy::{AdaptivePolicy, BlockSize, BurstKnobs, FixedPolicy, Policy, Rates};
+pub use policy::{AdaptivePolicy, BlockSize, BurstKnobs, CREDIT_DURATION, FixedPolicy, Policy, Rates};
 pub use registry::{
     AdaptiveChange, BurstChange, Catalogue, Change, FixedChange, GroupRecord, InForce, Level, NewGroup, Note,
     ObjectRecord, PolicyChange, Registry,

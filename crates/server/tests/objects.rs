@@ -115,6 +115,32 @@ fn exports_follow_what_is_renamed() {
     assert_eq!(connect(&server, names[1]).read(4096, 512).unwrap(), [7; 512]);
 }
 
+/// A pool that was made under `nesting = "free"` opens under the default: what is nested stays in force, and only what is
+/// new is refused.
+#[test]
+fn a_pool_opens_whatever_its_settings_have_become() {
+    let free = RegistrySettings { nesting: qos::Nesting::Free, ..RegistrySettings::default() };
+    let mut server = Server::start_under(limits(), settings(BACKENDS[0], &limits()), free);
+    run(
+        &mut server.control,
+        &[
+            "qos policy-group create outer -max-throughput 4000iops",
+            "qos policy-group create inner -max-throughput 400iops",
+            "volume modify vol1 -qos-policy-group outer",
+            "lun modify /vol/vol1/lun1 -qos-policy-group inner",
+        ],
+    );
+    let Server { control, socket, dir } = server;
+    drop(control);
+    let pool = store::Pool::open(&dir.path().join("pool")).unwrap();
+    let mut control = support::open(pool, &socket, limits(), settings(BACKENDS[0], &limits()));
+    assert_eq!(in_force(&control, "svm01:/vol/vol1").ceiling_iops, Some(4000));
+    assert_eq!(in_force(&control, "svm01:/vol/vol1/lun1").ceiling_iops, Some(400));
+    run(&mut control, &["lun modify /vol/vol1/lun1 -qos-policy-group none"]);
+    let refused = control.execute("lun modify /vol/vol1/lun1 -qos-policy-group inner").unwrap_err().to_string();
+    assert!(refused.contains("cannot both be in policy groups"), "{refused}");
+}
+
 /// Each kind in turn has a ceiling of 400 IOPS, and clients on everything beneath it ask for as much as they can for
 /// a while after that. In no sliding second of the gate's record did more than 404 + 1 pass it, nor less than 392 in the
 /// mean: the gate, not the clock of this test, says both.

@@ -5,7 +5,7 @@ use super::{AdminError, Errand};
 use crate::persist::uuid_text;
 use block::Iops;
 use ontap::catalogue::{AdaptiveCommand, AdaptiveCreate, AdaptiveModify};
-use ontap::show::{AdaptiveRow, answer};
+use ontap::show::{AdaptiveRow, BurstRow, answer};
 use ontap::value::{AbsoluteMinimum, AdaptiveRate, Allocation, BlockSize, PeakMode, PerSize};
 use qos::{AdaptiveChange, AdaptivePolicy, Density, Group, GroupClass, Per, Policy, PolicyChange};
 
@@ -73,7 +73,14 @@ impl Errand<'_> {
             block_size: block_size_shown(policy.block_size),
             peak_mode: peak_mode_shown(policy.peak_mode(self.registry.settings())),
             num_workloads: group.members().len() as u32,
-            burst: self.burst_row(policy.burst),
+            burst: match policy.peak_mode(self.registry.settings()) {
+                qos::PeakMode::Ceiling => self.burst_row(policy.burst),
+                // How high it goes is the peak's matter.
+                qos::PeakMode::Credits => {
+                    let duration = policy.burst.duration.unwrap_or(qos::CREDIT_DURATION);
+                    Some(BurstRow { percent: 0, iops: 0, duration_s: (duration.as_nanos() / 1_000_000_000) as u32 })
+                }
+            },
         })
     }
 }
@@ -145,4 +152,32 @@ fn block_size_of(size: BlockSize) -> qos::BlockSize {
 
 fn block_size_shown(size: qos::BlockSize) -> BlockSize {
     BLOCK_SIZES.iter().find(|(_, kept)| *kept == size).map_or(BlockSize::Any, |(shown, _)| *shown)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Administration;
+    use block::Time;
+
+    /// One group says for itself how its peak is reached; the others go by the pool's setting.
+    #[test]
+    fn the_way_to_the_peak_is_said_and_shown() {
+        let mut administration = Administration::new(qos::RegistrySettings::default());
+        let mut run = |line: &str| administration.execute(line, Time::ZERO, &|_| 0).map_err(|error| error.to_string());
+        let _ = run("vserver create s").unwrap();
+        let create = "qos adaptive-policy-group create a -expected-iops 1000 -peak-iops 3000 -peak-mode credits";
+        let _ = run(&format!("{create} -burst-duration 5")).unwrap();
+        let mut shown = |line: &str, fields: [&str; 3]| {
+            let answer = run(line).unwrap().answer;
+            let lines: Vec<&str> = answer.lines().map(str::trim).collect();
+            assert!(fields.iter().all(|field| lines.contains(field)), "{answer}");
+        };
+        shown("qos adaptive show a", ["Peak Mode: credits", "Burst Percent: 0", "Burst Duration: 5"]);
+        shown("qos adaptive show value", ["Peak Mode: ceiling", "Burst Percent: -", "Burst Duration: -"]);
+        let _ = run("qos adaptive modify a -peak-mode ceiling").unwrap();
+        let mut shown = |line: &str| run(line).unwrap().answer;
+        assert!(shown("qos adaptive show a").contains("Peak Mode: ceiling"));
+        let refused = run(&format!("{} -burst-percent 5", create.replace(" a ", " b "))).unwrap_err();
+        assert!(refused.starts_with("policy group b: where the peak is reached on credits, only"), "{refused}");
+    }
 }
