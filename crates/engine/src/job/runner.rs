@@ -19,12 +19,15 @@ use super::slots::Slots;
 use super::steady::Steadiness;
 use super::written::Checker;
 use crate::job::board::Board;
+use crate::job::prepare::OpenError;
 use block::{Completion, Target, Time, Wakeup};
-use stats::job::{DepthShares, Errors, JobError, JobOutcome, LatencyFinding, Punctuality};
+use stats::job::{AskedRow, DepthShares, Errors, JobError, JobOutcome, LatencyFinding, Losses, Punctuality};
+use std::cell::RefCell;
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::sync::Arc;
 use uring::{Clock, Io};
-use workload::job::{JobDraft, JobSpec, JobStream, Region};
+use workload::job::{Ends, EngineKind, JobDraft, JobSpec, JobStream, Place, Region};
 
 /// A job on its worker.
 pub(crate) struct Runner {
@@ -51,6 +54,8 @@ pub(crate) struct Runner {
     held: Option<JobDraft>,
     not_before: Option<Time>,
     depth: u32,
+    /// Requests that are handed over as soon as so many are made.
+    burst: Option<usize>,
     /// Places that must be free, and ends that must have come, before new requests are made.
     refilling: bool,
     ended_since_refill: u32,
@@ -71,7 +76,14 @@ pub(crate) struct Runner {
     interrupted: bool,
     notes: Vec<String>,
     backend: String,
+    /// What was asked, where that is to be told.
+    asked: Vec<AskedRow>,
+    renew: Option<Renew>,
+    losses: Option<Rc<RefCell<Losses>>>,
 }
+
+/// Makes a job's files anew and opens them.
+pub(crate) type Renew = Box<dyn FnMut() -> Result<Box<dyn Target>, OpenError>>;
 
 /// What a runner is made of.
 pub(crate) struct Parts {
@@ -83,8 +95,12 @@ pub(crate) struct Parts {
     pub(crate) regions: Vec<Region>,
     pub(crate) notes: Vec<String>,
     pub(crate) backend: String,
+    /// What of its connections is lost, where it has some; counted by the target.
+    pub(crate) losses: Option<Rc<RefCell<Losses>>>,
     /// It starts then, if the jobs that it waits for have ended.
     pub(crate) start: Time,
+    /// For a job whose files are made anew for each loop.
+    pub(crate) renew: Option<Renew>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,7 +149,7 @@ struct FloorWatch {
 impl Runner {
     /// A job that waits for its start.
     pub(crate) fn new(io: &Io, parts: Parts) -> Runner {
-        let Parts { spec, index, board, target, paths, regions, notes, backend, start } = parts;
+        let Parts { spec, index, board, target, paths, regions, notes, backend, losses, start, renew } = parts;
         let checker = spec.verify.as_ref().map(|verify| Checker::new(verify, spec.seed));
         Runner {
             stream: JobStream::new(&spec, &regions, start),
@@ -142,6 +158,7 @@ impl Runner {
             search: spec.pacing.latency_search.map(|rule| Search::new(rule, spec.pacing.depth)),
             steadiness: None,
             depth: spec.pacing.depth.max(1),
+            burst: burst_of(&spec),
             io: io.clone(),
             stage: Stage::Waiting,
             after: After::End,
@@ -175,7 +192,15 @@ impl Runner {
             regions,
             notes,
             backend,
+            asked: Vec::new(),
+            renew,
+            losses,
         }
+    }
+
+    /// Its number in the run.
+    pub(crate) fn index(&self) -> usize {
+        self.index
     }
 
     /// One look: takes ends, ends intervals, makes what is due. When to look again.
@@ -196,17 +221,22 @@ impl Runner {
         self.next_wakeup(now)
     }
 
-    /// The requests that were made in this pass go to the kernel now.
+    /// The requests that were made since the last call go to the kernel now: at once where the job hands over in bursts,
+    /// in the worker's next turn otherwise.
     pub(crate) fn hand_over(&mut self, now: Time) {
         let count = self.slots.hand_over(now);
-        if count > 0 {
-            self.submitted.count(count as u32, count as u64);
+        if count == 0 {
+            return;
+        }
+        self.submitted.count(count as u32, count as u64);
+        if self.burst.is_some() {
+            self.io.submit();
         }
     }
 
     /// Whether some were made since the last hand-over.
     pub(crate) fn has_fresh(&self) -> bool {
-        self.slots.has_fresh()
+        self.slots.fresh() > 0
     }
 
     /// Whether it is over.
@@ -216,13 +246,16 @@ impl Runner {
 
     /// Ends early, as a job that was interrupted.
     pub(crate) fn stop(&mut self, now: Time) {
+        if self.stage == Stage::Ended {
+            return;
+        }
         self.interrupted = true;
         match self.stage {
             Stage::Waiting => {
                 self.times.measured_from = now;
                 self.times.end = now;
                 self.stage = Stage::Ended;
-                self.board.end(self.index, false);
+                self.board.end(self.index, Ends::None);
             }
             Stage::Loading | Stage::Checking => self.drain(After::Failure, now),
             Stage::Draining => self.after = After::Failure,
@@ -238,6 +271,11 @@ impl Runner {
     /// What it did.
     pub(crate) fn finish(self) -> JobOutcome {
         finish::outcome(self)
+    }
+
+    /// What it did so far.
+    pub(crate) fn so_far(&self, now: Time) -> JobOutcome {
+        finish::so_far(self, now)
     }
 
     /// When it must be looked at again.
@@ -277,4 +315,13 @@ impl Runner {
         self.not_before = None;
         self.thinking_until = None;
     }
+}
+
+/// Direct requests go to the disk in small bursts, and waiting is a call of its own: the disk works on the first while
+/// the worker still makes the others. On a virtio disk at depth 32 that gave a fifth more than all in the call that also
+/// waits, at the same processor time each; at depth 1 it gave a twentieth.
+fn burst_of(spec: &JobSpec) -> Option<usize> {
+    const DIRECT: usize = 4;
+    let direct = spec.direct && spec.engine == EngineKind::Uring && matches!(spec.place, Place::Files(_));
+    direct.then_some(DIRECT)
 }

@@ -1,7 +1,6 @@
 //! Values that are one of a few words.
 
 use super::{Value, ValueError};
-use crate::nearest;
 use crate::word::Word;
 use std::fmt;
 use std::str::FromStr;
@@ -88,6 +87,17 @@ impl BlockSize {
             BlockSize::K64 => Some(64 << 10),
             BlockSize::K128 => Some(128 << 10),
         }
+    }
+}
+
+choice! {
+    /// How the peak of an adaptive policy is reached.
+    PeakMode, "ceiling|credits", "a way to the peak"
+    {
+        /// Always.
+        Ceiling = "ceiling",
+        /// Only on credit saved below the expected rate.
+        Credits = "credits",
     }
 }
 
