@@ -86,6 +86,7 @@ impl Control {
         for object in control.administration.registry.objects().filter(|object| object.kind().is_leaf()) {
             control.serve(object.id(), object.size().allocated.0, control.data_of(object.id())?)?;
         }
+        control.shard.order(Order::LetIn)?;
         Ok(control)
     }
 

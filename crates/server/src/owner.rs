@@ -48,6 +48,9 @@ pub(crate) struct Owner {
     limits: ServerLimits,
     claims: Claims,
     listeners: Vec<Accepting>,
+    /// Clients may come in. Before all exports are known they wait in the kernel: one that came back after a new start
+    /// must not hear that its export does not exist.
+    is_open: bool,
     sessions: Vec<Option<Session>>,
     free: Vec<u32>,
     /// Connections that are only there to be told to go.
@@ -108,6 +111,7 @@ impl Owner {
             limits,
             claims: Claims::new(limits.memory, buffers),
             listeners: doors.listeners.into_iter().map(accepting).collect(),
+            is_open: false,
             sessions: Vec::new(),
             free: Vec::new(),
             refused: 0,
@@ -135,7 +139,6 @@ impl Owner {
 
     pub(crate) fn run(mut self) {
         let mut now = self.io.now();
-        self.accept();
         loop {
             self.take_orders(now);
             self.take_events(now);
@@ -170,7 +173,9 @@ impl Owner {
 
     /// Whether there is something to look at from time to time.
     fn has_deadlines(&self) -> bool {
-        self.stopping.is_some() || self.connections() > 0 || self.listeners.iter().any(|accepting| !accepting.armed)
+        self.stopping.is_some()
+            || self.connections() > 0
+            || self.is_open && self.listeners.iter().any(|accepting| !accepting.armed)
     }
 
     fn connections(&self) -> u32 {
@@ -194,6 +199,10 @@ impl Owner {
 
     fn obey(&mut self, now: Time, order: Order) {
         match order {
+            Order::LetIn => {
+                self.is_open = true;
+                self.accept();
+            }
             Order::Edit(edits) => {
                 for edit in edits {
                     if let Err(error) = self.gate.edit(now, &edit) {
@@ -412,6 +421,9 @@ impl Owner {
 
     /// Asks every listener that was not asked yet for its next connection.
     fn accept(&mut self) {
+        if !self.is_open {
+            return;
+        }
         for (number, accepting) in self.listeners.iter_mut().enumerate().filter(|(_, accepting)| !accepting.armed) {
             let job = Job::Accept { listener: accepting.socket };
             // A full ring is asked again at the next look; until then connections wait in the kernel.

@@ -72,6 +72,8 @@ pub struct Account {
 
 /// What the control asks of the shard.
 pub(crate) enum Order {
+    /// All exports are known: let clients in.
+    LetIn,
     Edit(Vec<Edit>),
     /// The pool's LUNs are in maps.
     Maps(Box<MappedPool>),
