@@ -20,8 +20,8 @@ const fn tool(program: &'static str, package: &'static str) -> Tool {
     Tool { program, package }
 }
 
-/// All of them: standard NBD clients, and a browser for the page.
-pub const TOOLS: [Tool; 13] = [
+/// All of them: standard NBD clients, what makes file systems and volumes, and a browser for the page.
+pub const TOOLS: [Tool; 18] = [
     tool("fio", "fio"),
     tool("nbdkit", "nbdkit"),
     tool("nbdinfo", "libnbd-bin"),
@@ -31,6 +31,11 @@ pub const TOOLS: [Tool; 13] = [
     tool("qemu-img", "qemu-utils"),
     tool("qemu-io", "qemu-utils"),
     tool("qemu-nbd", "qemu-utils"),
+    tool("mkfs.xfs", "xfsprogs"),
+    tool("mkfs.btrfs", "btrfs-progs"),
+    tool("pvcreate", "lvm2"),
+    tool("cryptsetup", "cryptsetup-bin"),
+    tool("sfdisk", "fdisk"),
     // A file system on a LUN.
     tool("mkfs.ext4", "e2fsprogs"),
     tool("debugfs", "e2fsprogs"),

@@ -6,7 +6,9 @@
 mod command;
 mod complaint;
 mod dataset;
+mod demand;
 mod fresh_pool;
+mod hosts;
 mod interrupt;
 mod machine;
 mod play;
@@ -40,6 +42,7 @@ enum Command {
     Fio(command::fio::Fio),
     Serve(command::serve::Serve),
     Shell(command::shell::Shell),
+    Check(command::check::Check),
     Dgen(command::dgen::Dgen),
     Ramp(command::ramp::Ramp),
     Advise(command::advise::Advise),
@@ -64,6 +67,7 @@ fn main() -> ExitCode {
         Command::Fio(fio) => fio.run(),
         Command::Serve(serve) => serve.run(),
         Command::Shell(shell) => shell.run(),
+        Command::Check(check) => check.run(),
         Command::Dgen(dgen) => dgen.run(),
         Command::Ramp(ramp) => ramp.run(),
         Command::Advise(advise) => advise.run(),

@@ -8,6 +8,7 @@
 //! Everything that can be checked is checked for all jobs before the first byte is written.
 
 mod board;
+mod command;
 mod crc32c;
 mod crew;
 pub(crate) mod disks;

@@ -114,6 +114,11 @@ impl NbdTarget {
         Rc::clone(&self.losses)
     }
 
+    /// Whether the export can be told to make its writes durable. One that cannot holds nothing back.
+    pub fn flushes(&self) -> bool {
+        self.rules.flags.contains(nbd::TransmissionFlags::SEND_FLUSH)
+    }
+
     /// How messages are framed.
     pub fn framing(&self) -> nbd::Framing {
         self.rules.framing

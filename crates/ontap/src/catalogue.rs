@@ -4,22 +4,28 @@
 //! A new command is a new entry in one of the files below, and a new area a new file and a line in `areas!`.
 
 mod adaptive;
+mod clone;
+mod fairness;
 mod file;
 mod lun;
 mod policy_group;
 mod qtree;
 mod selection;
+mod snapshot;
 mod statistics;
 mod volume;
 mod vserver;
 mod workload;
 
 pub use adaptive::*;
+pub use clone::*;
+pub use fairness::*;
 pub use file::*;
 pub use lun::*;
 pub use policy_group::*;
 pub use qtree::*;
 pub use selection::{Filter, Form, Selection};
+pub use snapshot::*;
 pub use statistics::*;
 pub use volume::*;
 pub use vserver::*;
@@ -64,12 +70,18 @@ areas! {
     Qtree(QtreeCommand),
     /// `volume file …`
     File(FileCommand),
+    /// `volume snapshot …`
+    Snapshot(SnapshotCommand),
+    /// `volume clone …` and `volume file clone …`
+    Clone(CloneCommand),
     /// `lun …`
     Lun(LunCommand),
     /// `qos policy-group …`
     PolicyGroup(PolicyGroupCommand),
     /// `qos adaptive-policy-group …`
     Adaptive(AdaptiveCommand),
+    /// `qos fairness …`
+    Fairness(FairnessCommand),
     /// `qos workload …` and `qos settings …`
     Workload(WorkloadCommand),
     /// `qos statistics …`
@@ -117,7 +129,7 @@ macro_rules! commands {
         impl $enum {
             /// Whether it only shows something.
             pub fn shows(&self) -> bool {
-                matches!(self, $( $enum::$show(_) )|*)
+                [$( matches!(self, $enum::$show(_)) ),*].contains(&true)
             }
 
             pub(crate) const SPECS: &'static [$crate::grammar::CommandSpec] = &[

@@ -11,12 +11,14 @@
 
 mod adaptive;
 mod cell;
+mod fairness;
 mod figure;
 mod file;
 mod lun;
 mod outcome;
 mod policy_group;
 mod qtree;
+mod snapshot;
 mod statistics;
 mod table;
 mod volume;
@@ -25,12 +27,14 @@ mod workload;
 
 pub use adaptive::AdaptiveRow;
 pub use cell::Cell;
+pub use fairness::FairnessRow;
 pub use figure::{latency, size, throughput};
 pub use file::FileRow;
 pub use lun::LunRow;
 pub use outcome::{entries, lun_created};
 pub use policy_group::{BurstRow, PolicyGroupRow};
 pub use qtree::QtreeRow;
+pub use snapshot::{SnapshotRow, moment};
 pub use statistics::{Measured, Waits, statistics};
 pub use table::Column;
 pub use volume::VolumeRow;

@@ -52,6 +52,12 @@ impl Exports {
     pub(crate) fn seen_by<'a>(&'a self, caller: &'a Caller, access: &'a Access) -> Seen<'a> {
         Seen { exports: self, caller, access }
     }
+
+    pub(crate) fn rename(&mut self, object: ObjectId, svm: String, path: String) {
+        if let Some(export) = self.by_object.get_mut(&object) {
+            (export.svm, export.path) = (svm, path);
+        }
+    }
 }
 
 impl Export {
@@ -184,6 +190,10 @@ mod tests {
         exports.add(export(2, "b", "/vol/v/l"));
         assert_eq!(seen(&exports).find("/vol/v/l"), Err(Refusal::Unknown), "which of the two?");
         assert_eq!(seen(&exports).find("b:/vol/v/l").unwrap().id, 2);
+        exports.rename(ObjectId(2), "b".into(), "/vol/v/k".into());
+        assert_eq!(seen(&exports).find("/vol/v/l").unwrap().id, 1, "the other has another name now");
+        assert_eq!(seen(&exports).find("b:/vol/v/l"), Err(Refusal::Unknown));
+        exports.rename(ObjectId(2), "b".into(), "/vol/v/l".into());
         exports.remove(ObjectId(1));
         assert_eq!(seen(&exports).find("/vol/v/l").unwrap().id, 2);
         assert_eq!(seen(&exports).find("a:/vol/v/l"), Err(Refusal::Unknown));

@@ -42,6 +42,7 @@ pub use limits::{LimitsError, ServerLimits};
 pub use listen::{Listen, ListenError};
 pub use monitor::{Monitor, Sample, Seen};
 pub use nbd::TlsMode;
+pub use persist::check_catalogue;
 pub use settings::registry_settings;
 pub use shard::{Account, Front, Shard, ShardGone, StartError, trace_of};
 pub use socket::{ControlClient, ControlSocket};

@@ -211,6 +211,15 @@ impl Owner {
                 Some(number) => drop(self.administered.insert(number, answer)),
                 None => tracing::error!(?what, "a pool without maps was asked to change one"),
             },
+            Order::Together { changes, answer } => match self.gate.inner_mut().administer_together(&changes) {
+                Some(numbers) => {
+                    self.administered.extend(numbers.into_iter().map(|number| (number, answer.clone())));
+                }
+                None => tracing::error!(?changes, "a pool without maps was asked to change some"),
+            },
+            Order::Own { object, answer } => {
+                let _ = answer.send(self.gate.inner().own(object).unwrap_or(0));
+            }
             Order::Used { objects, answer } => {
                 let used = |object: &ObjectId| self.gate.inner().used(*object).unwrap_or(0);
                 let _ = answer.send(objects.iter().map(used).collect());
@@ -223,6 +232,7 @@ impl Owner {
                 self.gate.inner_mut().resize(object, size);
                 self.exports.resize(object, size);
             }
+            Order::Rename { object, svm, path } => self.exports.rename(object, svm, path),
             Order::Close { object } => {
                 self.exports.remove(object);
                 self.gate.inner_mut().close(now, object);

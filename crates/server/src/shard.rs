@@ -86,6 +86,16 @@ pub(crate) enum Order {
         what: What,
         answer: Sender<Result<(), map::Refusal>>,
     },
+    /// Change several trees at one moment, or none; each answers for itself.
+    Together {
+        changes: Vec<(ObjectId, What)>,
+        answer: Sender<Result<(), map::Refusal>>,
+    },
+    /// Bytes that would come free with a tree of the maps.
+    Own {
+        object: ObjectId,
+        answer: Sender<u64>,
+    },
     /// Bytes that objects take in the maps.
     Used {
         objects: Vec<ObjectId>,
@@ -94,6 +104,12 @@ pub(crate) enum Order {
     Resize {
         object: ObjectId,
         size: u64,
+    },
+    /// Offer it by another name; who is connected stays so.
+    Rename {
+        object: ObjectId,
+        svm: String,
+        path: String,
     },
     Close {
         object: ObjectId,
@@ -243,6 +259,25 @@ impl Shard {
     pub(crate) fn administer(&self, object: ObjectId, what: What) -> Result<Result<(), map::Refusal>, ShardGone> {
         let (answer, receiver) = channel();
         self.order(Order::Administer { object, what, answer })?;
+        receiver.recv().map_err(|_| ShardGone)
+    }
+
+    /// Changes several trees of the maps at one moment, durably, or none of them.
+    pub(crate) fn together(&self, changes: Vec<(ObjectId, What)>) -> Result<Result<(), map::Refusal>, ShardGone> {
+        let (answer, receiver) = channel();
+        let count = changes.len();
+        self.order(Order::Together { changes, answer })?;
+        let mut result = Ok(());
+        for _ in 0..count {
+            result = result.and(receiver.recv().map_err(|_| ShardGone)?);
+        }
+        Ok(result)
+    }
+
+    /// Bytes that would come free with a tree of the maps.
+    pub(crate) fn own(&self, object: ObjectId) -> Result<u64, ShardGone> {
+        let (answer, receiver) = channel();
+        self.order(Order::Own { object, answer })?;
         receiver.recv().map_err(|_| ShardGone)
     }
 

@@ -14,8 +14,8 @@ mod steady;
 
 pub use losses::{KindCounts, Losses};
 pub use outcome::{
-    DepthShares, DirectionOutcome, DiskUse, ErrorKind, Errors, HistogramRow, JobError, JobOutcome, JobUsage,
-    LatencyFinding, LogRow, Mismatch, Punctuality, Slice, SyncOutcome, VerifyOutcome,
+    Asked, AskedRow, DepthShares, DirectionOutcome, DiskUse, ErrorKind, Errors, HistogramRow, JobError, JobOutcome,
+    JobUsage, LatencyFinding, LogRow, Mismatch, Punctuality, Slice, SliceMost, SyncOutcome, VerifyOutcome,
 };
 pub use spread::{Confidence, Spread, confidence};
 pub use steady::{SteadyReport, excursion, line_rise};

@@ -2,7 +2,7 @@
 
 use super::board::Board;
 use super::layout::{self, Plan};
-use super::runner::{Parts, Runner};
+use super::runner::{Parts, Renew, Runner};
 use super::stage::{RunSettings, Watch};
 use crate::local::{CallTarget, LocalFile, NullTarget, RingTarget};
 use crate::nbd_target::{Export, NbdTarget};
@@ -16,7 +16,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use uring::disk::{self, Cache, Opening};
 use uring::{Choice, Io, IoSettings};
-use workload::job::{Direction, EngineKind, FileSpec, JobSpec, Place, Region, WriteSync};
+use workload::job::{Amount, Direction, EngineKind, FileSpec, JobSpec, Place, Region, WriteSync};
 
 /// Why nothing was run: a line for each thing that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -49,6 +49,9 @@ struct Opened {
     /// What of its connections is lost.
     losses: Option<Rc<RefCell<Losses>>>,
 }
+
+/// No file grows larger than this: a job that writes until there is no space left has it for its end, 4 EiB.
+const FULL_MOST: u64 = 1 << 62;
 
 /// Longest request of a job: a slot of the workers' slabs.
 const BLOCK_MOST: u32 = 64 << 20;
@@ -95,20 +98,23 @@ fn objections(spec: &JobSpec, settings: &RunSettings) -> Vec<String> {
     {
         note(line);
     }
+    // Removing a file that is somebody's destroys it as writing does.
+    let destroys = writes || spec.layout.unlink || spec.layout.renew;
     let Place::Files(files) = &spec.place else { return found };
     if files.is_empty() {
         note("it has no file; name one with filename= or directory=".into());
     }
     for file in files {
-        if let Some(line) = objection_to_size(file) {
+        if let Some(line) = objection_to_size(file, spec) {
             note(line);
         }
-        if writes && !may_destroy(&file.path, spec, settings) {
+        if destroys && !may_destroy(&file.path, spec, settings) {
             let path = file.path.display();
+            let (what, does) = if writes { ("written", "overwrites") } else { ("removed", "removes") };
             match safety::objections(&file.path) {
                 Ok(objections) if objections.is_empty() => {}
                 Ok(objections) => note(format!(
-                    "{path}: will not be written: {}; --destroy-data={path} overwrites it all the same",
+                    "{path}: will not be {what}: {}; --destroy-data={path} {does} it all the same",
                     objections.join("; ")
                 )),
                 Err(error) => note(format!("{path}: {error}")),
@@ -118,12 +124,12 @@ fn objections(spec: &JobSpec, settings: &RunSettings) -> Vec<String> {
     found
 }
 
-fn objection_to_size(file: &FileSpec) -> Option<String> {
+fn objection_to_size(file: &FileSpec, spec: &JobSpec) -> Option<String> {
     let path = file.path.display();
     match std::fs::metadata(&file.path) {
         Ok(about) if about.is_dir() => Some(format!("{path}: is a folder; name a file in it")),
         Ok(_) => None,
-        Err(_) if file.size.is_some() || file.file_size.is_some() => None,
+        Err(_) if file.size.is_some() || file.file_size.is_some() || spec.layout.until_full => None,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             Some(format!("{path}: is not there, and no size= says how large it should be; set size="))
         }
@@ -148,6 +154,7 @@ fn prepare_one(index: usize, spec: &JobSpec, watch: &mut dyn Watch) -> Result<Pr
     let mut files = Vec::new();
     if let Place::Files(list) = &spec.place {
         for file in list {
+            let file = &placed(file, &spec);
             lay_out(file, &spec, watch).map_err(|error| format!("{}: {error}", file.path.display()))?;
             let size = size_of(&file.path).map_err(|error| format!("{}: {error}", file.path.display()))?;
             let region = region(file, &spec, size).map_err(|line| format!("{}: {line}", file.path.display()))?;
@@ -159,6 +166,21 @@ fn prepare_one(index: usize, spec: &JobSpec, watch: &mut dyn Watch) -> Result<Pr
         _ => None,
     };
     Ok(Prepared { spec, index, files, export, notes })
+}
+
+/// Where the part that is used begins and ends, as far as a file decides it: behind its end, or nowhere.
+fn placed(file: &FileSpec, spec: &JobSpec) -> FileSpec {
+    let mut file = file.clone();
+    let about = std::fs::metadata(&file.path).ok();
+    if let Some(about) = about.filter(|about| spec.layout.append && about.is_file()) {
+        (file.offset, file.offset_more) = (Amount::Bytes(Bytes(about.len())), Amount::default());
+        // A size in percent would count what is there already.
+        file.file_size = None;
+    }
+    if spec.layout.until_full {
+        (file.size, file.file_size) = (None, None);
+    }
+    file
 }
 
 /// Makes a file that is missing or too short.
@@ -201,11 +223,13 @@ fn size_of(path: &Path) -> Result<Bytes, disk::OpenError> {
 /// The part of something of `whole` bytes that a job uses.
 fn region(file: &FileSpec, spec: &JobSpec, whole: Bytes) -> Result<Region, String> {
     let align = if file.offset_align > 0 { file.offset_align } else { u64::from(spec.reach.least_block()).max(1) };
-    let aligned = |amount: workload::job::Amount| match amount {
-        workload::job::Amount::Bytes(bytes) => bytes.0,
+    let aligned = |amount: Amount| match amount {
+        Amount::Bytes(bytes) => bytes.0,
         percent => percent.of(whole).0 / align * align,
     };
     let start = aligned(file.offset) + aligned(file.offset_more);
+    let endless = spec.layout.until_full && file.path.is_file();
+    let whole = if endless { Bytes(start.saturating_add(FULL_MOST)) } else { whole };
     let rest = whole
         .0
         .checked_sub(start)
@@ -219,6 +243,17 @@ fn region(file: &FileSpec, spec: &JobSpec, whole: Bytes) -> Result<Region, Strin
         return Err(format!("bs: must fit into the {} that are used, got {}; lower it", Bytes(len), Bytes(most)));
     }
     Ok(Region { start, len })
+}
+
+/// Tells nobody.
+struct Quiet;
+
+impl Watch for Quiet {
+    fn laying_out(&mut self, _path: &Path, _bytes: u64) {}
+    fn progress(&mut self, _passed: Span, _jobs: &[super::JobProgress]) {}
+    fn wants_stop(&mut self) -> bool {
+        false
+    }
 }
 
 impl Opened {
@@ -243,23 +278,43 @@ impl Prepared {
             }
             Place::Nbd { region, .. } => self.open_nbd(io, region)?,
             Place::Files(_) => {
-                let files = self.open_files()?;
                 let regions = self.files.iter().map(|(_, region)| *region).collect();
-                match spec.engine {
-                    EngineKind::Uring => {
-                        Opened::new(Box::new(RingTarget::new(io, files)), regions, io.backend().to_string())
-                    }
-                    EngineKind::Sync => {
-                        Opened::new(Box::new(CallTarget::new(io, files)), regions, "system calls".into())
-                    }
-                }
+                let backend = match spec.engine {
+                    EngineKind::Uring => io.backend().to_string(),
+                    EngineKind::Sync => "system calls".into(),
+                };
+                Opened::new(self.open_target(io)?, regions, backend)
             }
         };
         let (paths, notes) = (self.paths(), self.notes.clone());
         let start = stage_start + self.delay();
         let (index, board) = (self.index, Arc::clone(board));
+        let renew = spec.layout.renew.then(|| self.renewal(io));
         let Opened { target, regions, backend, losses } = opened;
-        Ok(Runner::new(io, Parts { spec, index, board, target, paths, regions, notes, backend, losses, start }))
+        let parts = Parts { spec, index, board, target, paths, regions, notes, backend, losses, start, renew };
+        Ok(Runner::new(io, parts))
+    }
+
+    /// Removes the job's files, makes them anew, and opens them.
+    fn renewal(&self, io: &Io) -> Renew {
+        let (job, io) = (self.clone(), io.clone());
+        Box::new(move || {
+            let Place::Files(list) = &job.spec.place else { return job.open_target(&io) };
+            for file in list.iter().filter(|file| file.path.is_file()) {
+                let failed = |error: std::io::Error| OpenError(format!("{}: {error}", file.path.display()));
+                std::fs::remove_file(&file.path).map_err(failed)?;
+                lay_out(file, &job.spec, &mut Quiet).map_err(failed)?;
+            }
+            job.open_target(&io)
+        })
+    }
+
+    fn open_target(&self, io: &Io) -> Result<Box<dyn Target>, OpenError> {
+        let files = self.open_files()?;
+        Ok(match self.spec.engine {
+            EngineKind::Uring => Box::new(RingTarget::new(io, files)),
+            EngineKind::Sync => Box::new(CallTarget::new(io, files)),
+        })
     }
 
     fn open_nbd(&self, io: &Io, region_of: &FileSpec) -> Result<Opened, OpenError> {
