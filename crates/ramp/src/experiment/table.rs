@@ -2,7 +2,6 @@
 //! verdict.
 
 use super::{Arm, Experiment, HostRows, experiment_verdict};
-use crate::criteria::Outcome;
 use crate::summary::Row;
 use block::Span;
 
@@ -121,18 +120,6 @@ fn cut(text: &str, width: usize) -> String {
 fn capital(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
-}
-
-/// The outcome as a program's exit code has it.
-impl Outcome {
-    /// 0 it holds, 1 it does not, 2 nothing can be said.
-    pub fn exit_code(self) -> u8 {
-        match self {
-            Outcome::Pass => 0,
-            Outcome::Fail => 1,
-            Outcome::CannotSay => 2,
-        }
-    }
 }
 
 #[cfg(test)]
