@@ -6,12 +6,15 @@
 mod command;
 mod complaint;
 mod dataset;
+mod demand;
 mod fresh_pool;
+mod hosts;
 mod interrupt;
 mod machine;
 mod play;
 mod ramping;
 mod scale;
+mod service_manager;
 mod stage;
 mod terminal;
 mod watch;
@@ -39,6 +42,7 @@ enum Command {
     Fio(command::fio::Fio),
     Serve(command::serve::Serve),
     Shell(command::shell::Shell),
+    Check(command::check::Check),
     Dgen(command::dgen::Dgen),
     Ramp(command::ramp::Ramp),
     Advise(command::advise::Advise),
@@ -63,6 +67,7 @@ fn main() -> ExitCode {
         Command::Fio(fio) => fio.run(),
         Command::Serve(serve) => serve.run(),
         Command::Shell(shell) => shell.run(),
+        Command::Check(check) => check.run(),
         Command::Dgen(dgen) => dgen.run(),
         Command::Ramp(ramp) => ramp.run(),
         Command::Advise(advise) => advise.run(),

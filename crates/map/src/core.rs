@@ -14,6 +14,7 @@ use crate::checkpoint::Checkpoint;
 use crate::command::{Command, Run, Token};
 use crate::commit::Commit;
 use crate::entry::{BLOCK, Entry, PAGE, PAGES, SIZE_MAX};
+use crate::group::Group;
 use crate::limbo::{Limbo, Pin};
 use crate::record::{Action, Ring};
 use crate::refusal::Refusal;
@@ -92,6 +93,14 @@ pub(crate) struct Op {
     pub durable: bool,
     /// It changed a map.
     pub changed: bool,
+    /// It is done together with others.
+    pub group: Option<u32>,
+}
+
+impl Op {
+    pub(crate) fn new(ask: Ask) -> Op {
+        Op { ask, left: 1, refusal: None, durable: false, changed: false, group: None }
+    }
 }
 
 /// What a command is for.
@@ -119,6 +128,7 @@ pub struct Core {
     pub(crate) trees: ByNumber<u32, Tree>,
     pub(crate) locks: ByNumber<u64, Lock>,
     pub(crate) ops: Slots<Op>,
+    pub(crate) groups: Slots<Group>,
     pub(crate) jobs: Slots<Job>,
     pub(crate) commands: VecDeque<Command>,
     pub(crate) events: Vec<Ended>,
@@ -142,7 +152,7 @@ pub struct Core {
 impl Core {
     /// Takes an ask. Its answer comes by [`Core::take_events`], perhaps at once.
     pub fn submit(&mut self, ask: Ask) {
-        let op = self.ops.add(Op { ask, left: 1, refusal: None, durable: false, changed: false });
+        let op = self.ops.add(Op::new(ask));
         match self.refuse(&ask) {
             Some(refusal) => self.end(op, Err(refusal)),
             None => match ask.what {
@@ -253,6 +263,11 @@ impl Core {
         self.failed
     }
 
+    /// The pool's own number.
+    pub fn pool(&self) -> u64 {
+        self.pool
+    }
+
     /// What is taken now.
     pub fn usage(&self) -> Usage {
         Usage {
@@ -274,13 +289,12 @@ impl Core {
         self.trees.get(&tree).map(|tree| (tree.size, tree.blocks * BLOCK))
     }
 
-    /// Bytes that would come free with a tree: blocks that it alone points at. It walks the tree.
+    /// Bytes that would come free with a tree: blocks that it alone points at. It walks what the tree does not share.
     pub fn own(&self, tree: u32) -> u64 {
         let Some(found) = self.trees.get(&tree) else { return 0 };
         let mut blocks = 0;
-        self.nodes.each(found.root, &mut |block, entry| {
-            let (_, shared) = self.nodes.get(found.root, block);
-            blocks += u64::from(!shared && entry.place().is_some_and(|place| self.space.refs(place) == 1));
+        self.nodes.each_own(found.root, &mut |entry| {
+            blocks += u64::from(entry.place().is_some_and(|place| self.space.refs(place) == 1));
         });
         blocks * BLOCK
     }
@@ -293,7 +307,7 @@ impl Core {
     }
 
     /// What is wrong with an ask on its face.
-    fn refuse(&self, ask: &Ask) -> Option<Refusal> {
+    pub(crate) fn refuse(&self, ask: &Ask) -> Option<Refusal> {
         let size_fits =
             |size: u64| (size <= SIZE_MAX && size.is_multiple_of(512)).then_some(()).ok_or(Refusal::Size(size));
         let exists = |tree: u32| self.trees.get(&tree).ok_or(Refusal::NoTree(tree));
@@ -326,7 +340,7 @@ impl Core {
     }
 
     /// The tree whose changes an op waits for.
-    fn tree_of(ask: &Ask) -> u32 {
+    pub(crate) fn tree_of(ask: &Ask) -> u32 {
         match ask.what {
             What::Share { from, .. } => from,
             _ => ask.tree,
@@ -334,7 +348,7 @@ impl Core {
     }
 
     /// Begins an op, or lets it wait its turn.
-    fn queue(&mut self, op: u32) {
+    pub(crate) fn queue(&mut self, op: u32) {
         let ask = self.ops.get(op).ask;
         let Some(tree) = self.trees.get_mut(&Core::tree_of(&ask)) else {
             return self.end(op, Err(Refusal::NoTree(ask.tree)));
@@ -352,7 +366,7 @@ impl Core {
     /// Begins an op that has waited, perhaps for a change that makes it impossible.
     fn begin_late(&mut self, op: u32) {
         let ask = self.ops.get(op).ask;
-        if let Some(refusal) = self.refuse(&ask) {
+        if let Some(refusal) = self.refuse(&ask).filter(|_| self.ops.get(op).group.is_none()) {
             self.ops.get_mut(op).refusal = Some(refusal);
             return self.piece_ended(op, None);
         }
@@ -360,6 +374,9 @@ impl Core {
     }
 
     fn begin(&mut self, op: u32, ask: Ask) {
+        if let Some(group) = self.ops.get(op).group {
+            return self.arrive(group);
+        }
         // A write looks again when its commands are made; for the others this is the moment.
         self.ops.get_mut(op).durable = ask.fua && (ask.what == What::Write || self.commit.is_clean());
         match ask.what {
@@ -384,15 +401,21 @@ impl Core {
             return;
         }
         let (ask, refusal) = (op.ask, op.refusal);
-        let is_structure = !matches!(ask.what, What::Write | What::Trim | What::Zero { .. });
-        let wants_commit = is_structure || ask.fua && (op.changed || !op.durable);
+        self.settle_op(number, refusal);
+        self.leave(Core::tree_of(&ask));
+    }
+
+    /// An op has done what it does: it is answered, or waits for a commit.
+    pub(crate) fn settle_op(&mut self, number: u32, refusal: Option<Refusal>) {
+        let op = self.ops.get(number);
+        let is_structure = !matches!(op.ask.what, What::Write | What::Trim | What::Zero { .. });
+        let wants_commit = is_structure || op.ask.fua && (op.changed || !op.durable);
         match refusal {
             Some(refusal) => self.end(number, Err(refusal)),
             None if self.failed && wants_commit => self.end(number, Err(Refusal::Failed)),
             None if wants_commit => self.commit.waiting.push(number),
             None => self.end(number, Ok(())),
         }
-        self.leave(Core::tree_of(&ask));
     }
 
     /// A change of a tree has ended; those that waited for it go on.
@@ -454,7 +477,11 @@ impl Core {
         self.drop_root(tree.root);
         self.commit.note_structure(Action::Delete { tree: number });
         for op in tree.queue {
-            self.end(op, Err(Refusal::NoTree(number)));
+            let gone = Refusal::NoTree(number);
+            match self.ops.get(op).group {
+                Some(group) => self.miss(group, op, gone),
+                None => self.end(op, Err(gone)),
+            }
         }
     }
 

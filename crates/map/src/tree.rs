@@ -229,6 +229,26 @@ impl Nodes {
         }
     }
 
+    /// Calls `seen` with every entry to which only this root leads: what stands beneath a shared node is passed over.
+    pub fn each_own(&self, root: Root, seen: &mut impl FnMut(Entry)) {
+        if let Some(number) = root.node.checked_sub(1) {
+            self.each_own_below(number, root.height, seen);
+        }
+    }
+
+    fn each_own_below(&self, number: u32, height: u8, seen: &mut impl FnMut(Entry)) {
+        let node = self.node(number);
+        if node.refs > 1 {
+            return;
+        }
+        for word in node.words.iter().filter(|word| **word != 0) {
+            match height {
+                1 => seen(Entry::from_bits(*word)),
+                _ => self.each_own_below(*word as u32 - 1, height - 1, seen),
+            }
+        }
+    }
+
     /// Blocks beneath a node.
     fn count(&self, number: u32, height: u8) -> u64 {
         let mut blocks = 0;

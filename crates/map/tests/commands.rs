@@ -292,3 +292,70 @@ fn damage_is_named_and_such_a_pool_is_not_opened() {
     let found = named(&bench.files);
     assert!(found.len() == 1 && found[0].starts_with("the log holds record "), "{found:?}");
 }
+
+/// A write of tree 1 is at the disk when trees 1 and 2 are shared together; a write of tree 2 that comes later waits for
+/// both copies. So neither copy holds the later write, though tree 2 was idle.
+#[test]
+fn trees_that_are_shared_together_are_shared_at_one_moment() {
+    let mut bench = Bench::new();
+    bench.ask(2, 0, 0, What::Create { size: 1 << 20 }, false);
+    bench.run();
+    bench.answers();
+    bench.write(0, 4096, false);
+    let first = bench.commands();
+    assert_eq!(first.len(), 1);
+    let share = |id: u64, from: u32| {
+        let what = What::Share { from, frozen: true };
+        Ask { id, tree: from + 10, at: 0, len: 0, what, fua: true, aligned: true }
+    };
+    bench.core.submit_together(vec![share(100, 1), share(101, 2)]);
+    let later = bench.ask(2, 0, 4096, What::Write, false);
+    assert_eq!(bench.commands().len(), 0, "all wait for the write that is at the disk");
+    assert_eq!((bench.core.tree(11), bench.core.tree(12)), (None, None));
+    first.into_iter().for_each(|(_, command)| bench.end(command, Ok(())));
+    bench.run();
+    let answered: Vec<u64> = bench.answers().into_iter().map(|(id, result)| result.map(|()| id).unwrap()).collect();
+    assert!([100, 101, later].iter().all(|id| answered.contains(id)), "{answered:?}");
+    let mut runs = Vec::new();
+    for tree in [11, 12] {
+        let pin = bench.core.read(tree, 0, 4096, &mut runs).unwrap();
+        bench.core.unpin(pin);
+    }
+    assert!(runs[0].at.is_some() && runs[1].at.is_none(), "{runs:?}");
+    // What each holds alone: nothing, until its blocks are written over.
+    assert_eq!((bench.core.own(1), bench.core.own(11)), (0, 0));
+    bench.write(0, 4096, true);
+    bench.run();
+    assert_eq!((bench.core.own(1), bench.core.own(11), bench.core.own(12)), (65536, 65536, 0));
+    assert_eq!(bench.core.audit(), []);
+}
+
+/// One tree of the group is deleted while the group waits for it: none is shared, each is told, and nothing stays held.
+#[test]
+fn a_group_that_cannot_be_done_whole_is_not_done() {
+    let mut bench = Bench::new();
+    bench.ask(2, 0, 0, What::Create { size: 1 << 20 }, false);
+    bench.run();
+    bench.answers();
+    bench.ask(2, 0, 4096, What::Write, false);
+    let write = bench.commands();
+    let deleted = bench.ask(2, 0, 0, What::Delete, false);
+    let share = |id: u64, from: u32| {
+        let what = What::Share { from, frozen: true };
+        Ask { id, tree: from + 10, at: 0, len: 0, what, fua: true, aligned: true }
+    };
+    bench.core.submit_together(vec![share(100, 1), share(101, 2)]);
+    write.into_iter().for_each(|(_, command)| bench.end(command, Ok(())));
+    bench.run();
+    let answers: BTreeMap<_, _> = bench.answers().into_iter().collect();
+    assert_eq!(answers[&deleted], Ok(()));
+    assert_eq!((answers[&100], answers[&101]), (Err(Refusal::NoTree(2)), Err(Refusal::NoTree(2))));
+    let after = bench.write(0, 4096, true);
+    bench.run();
+    assert_eq!(bench.answers(), [(after, Ok(()))], "tree 1 is not held");
+    assert_eq!(bench.core.trees(), [(1, false)]);
+    // A group that is refused on its face: tree 9 does not exist.
+    bench.core.submit_together(vec![share(102, 1), share(103, 9)]);
+    assert_eq!(bench.answers().len(), 2);
+    assert_eq!(bench.core.trees(), [(1, false)]);
+}

@@ -4,24 +4,28 @@
 //! A new command is a new entry in one of the files below, and a new area a new file and a line in `areas!`.
 
 mod adaptive;
+mod clone;
 mod fairness;
 mod file;
 mod lun;
 mod policy_group;
 mod qtree;
 mod selection;
+mod snapshot;
 mod statistics;
 mod volume;
 mod vserver;
 mod workload;
 
 pub use adaptive::*;
+pub use clone::*;
 pub use fairness::*;
 pub use file::*;
 pub use lun::*;
 pub use policy_group::*;
 pub use qtree::*;
 pub use selection::{Filter, Form, Selection};
+pub use snapshot::*;
 pub use statistics::*;
 pub use volume::*;
 pub use vserver::*;
@@ -40,6 +44,16 @@ macro_rules! areas {
             Help(Topic),
         }
 
+        impl Command {
+            /// Whether it only shows something, and changes nothing whatever comes of it.
+            pub fn shows(&self) -> bool {
+                match self {
+                    $( Command::$area(command) => command.shows(), )+
+                    Command::Help(_) => true,
+                }
+            }
+        }
+
         /// Every command there is, area by area.
         pub fn specs() -> impl Iterator<Item = &'static CommandSpec> {
             [$( $enum::SPECS ),+].into_iter().flatten()
@@ -56,6 +70,10 @@ areas! {
     Qtree(QtreeCommand),
     /// `volume file …`
     File(FileCommand),
+    /// `volume snapshot …`
+    Snapshot(SnapshotCommand),
+    /// `volume clone …` and `volume file clone …`
+    Clone(CloneCommand),
     /// `lun …`
     Lun(LunCommand),
     /// `qos policy-group …`
@@ -109,6 +127,11 @@ macro_rules! commands {
         )*
 
         impl $enum {
+            /// Whether it only shows something.
+            pub fn shows(&self) -> bool {
+                [$( matches!(self, $enum::$show(_)) ),*].contains(&true)
+            }
+
             pub(crate) const SPECS: &'static [$crate::grammar::CommandSpec] = &[
                 $( $crate::grammar::CommandSpec {
                     path: $path,

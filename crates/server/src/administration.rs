@@ -6,6 +6,7 @@
 //! One file a command's area, with the same roles in each: what changes, what shows.
 
 mod adaptive;
+mod clone;
 mod fairness;
 mod file;
 mod leaf;
@@ -14,6 +15,8 @@ mod policy_group;
 mod qtree;
 mod rename;
 mod size;
+mod snapshot;
+mod snapshots;
 mod statistics;
 mod volume;
 mod vserver;
@@ -27,6 +30,7 @@ use qos::{Change, Edit, GroupId, ObjectKind, Refusal, Registry, RegistrySettings
 use stats::LimitsInForce;
 use std::sync::Arc;
 
+pub use snapshots::{Snapshot, SnapshotLeaf, Snapshots};
 pub use statistics::advice;
 
 /// Sizes of volumes, LUNs and files are rounded up to whole blocks of this many bytes: what a device never splits.
@@ -68,7 +72,27 @@ pub enum Effect {
         /// Which.
         object: ObjectId,
     },
-    /// It is gone.
+    /// It is new, and shares all that another has. Those of one command are made at one moment.
+    Share {
+        /// Which: an object, or a tree of a snapshot.
+        object: ObjectId,
+        /// The other.
+        from: ObjectId,
+        /// Its size in bytes.
+        size: u64,
+        /// It belongs to a snapshot: it never changes and is not served.
+        frozen: bool,
+    },
+    /// It shares all that a snapshot has, and what it had is gone; at the same moment as [`Effect::Share`].
+    Restore {
+        /// Which.
+        object: ObjectId,
+        /// The snapshot's tree.
+        from: ObjectId,
+        /// Its size in bytes from now on.
+        size: u64,
+    },
+    /// It is gone: an object, or a tree of a snapshot.
     Remove {
         /// Which.
         object: ObjectId,
@@ -94,6 +118,10 @@ pub struct Administration {
     pub registry: Registry,
     /// What the gate said of the last second, for statistics.
     pub sample: Arc<Sample>,
+    /// The snapshots of its volumes.
+    pub snapshots: Snapshots,
+    /// Seconds since the beginning of 1970, for what is made from now on.
+    pub wall_seconds: u64,
     units: Units,
 }
 
@@ -104,19 +132,28 @@ impl Administration {
             qos::Units::Decimal => Units::Decimal,
             qos::Units::Binary => Units::Binary,
         };
-        Administration { registry: Registry::new(settings), sample: Arc::default(), units }
+        Administration {
+            registry: Registry::new(settings),
+            sample: Arc::default(),
+            snapshots: Snapshots::default(),
+            wall_seconds: 0,
+            units,
+        }
     }
 
-    /// Runs one line at `now`; `used` tells the bytes that a LUN or file takes.
+    /// Runs one line at `now`; `used` tells the bytes that a LUN or file takes, and those that
+    /// would come free with a snapshot's tree.
     ///
     /// # Errors
     /// The line is refused, and nothing changed.
     pub fn execute(&mut self, line: &str, now: Time, used: &dyn Fn(ObjectId) -> u64) -> Result<Outcome, AdminError> {
         let command = ontap::parse(line).map_err(|error| AdminError::Grammar(Box::new(error)))?;
-        let before = self.registry.clone();
+        let before = (self.registry.clone(), self.snapshots.clone());
         let mut errand = Errand {
             registry: &mut self.registry,
             sample: &self.sample,
+            snapshots: &mut self.snapshots,
+            wall_seconds: self.wall_seconds,
             units: self.units,
             now,
             used,
@@ -130,7 +167,7 @@ impl Administration {
                 Ok(Outcome { answer: answer + &notes.concat(), edits, effects })
             }
             Err(error) => {
-                self.registry = before;
+                (self.registry, self.snapshots) = before;
                 Err(error)
             }
         }
@@ -181,6 +218,8 @@ impl Administration {
 struct Errand<'a> {
     registry: &'a mut Registry,
     sample: &'a Sample,
+    snapshots: &'a mut Snapshots,
+    wall_seconds: u64,
     units: Units,
     now: Time,
     used: &'a dyn Fn(ObjectId) -> u64,
@@ -197,6 +236,8 @@ impl Errand<'_> {
             Command::Qtree(command) => self.qtree(command),
             Command::File(command) => self.file(command),
             Command::Lun(command) => self.lun(command),
+            Command::Snapshot(command) => self.snapshot(command),
+            Command::Clone(command) => self.clone(command),
             Command::PolicyGroup(command) => self.policy_group(command),
             Command::Adaptive(command) => self.adaptive_policy_group(command),
             Command::Fairness(command) => self.fairness(command),

@@ -1,17 +1,19 @@
 //! A pool, its commands and its shard joined. A change is checked by the registry, made durable in the catalogue, and
 //! only then ordered of the shard, so that what was answered survives whatever comes.
 
-use crate::administration::{AdminError, Administration, Effect, Outcome};
+use crate::administration::{AdminError, Administration, Effect, Outcome, Snapshots};
+use crate::audit::{Actor, Audit, AuditError, Ended};
 use crate::exports::Export;
 use crate::monitor::Monitor;
-use crate::persist::{UnreadablePolicy, records_of, rows_of};
+use crate::persist::{UnreadablePolicy, records_of, rows_of, snapshots_of};
 use crate::shard::{Account, Order, Shard, ShardGone};
 use block::ObjectId;
 use map::What;
 use qos::{GroupId, Object, Refusal, Registry, RegistrySettings};
 use stats::LimitsInForce;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 use store::{Contents, DataFile, MappedPool, Pool, StoreError};
 use uring::Clock;
 
@@ -33,6 +35,9 @@ pub enum ControlError {
     /// The shard is gone.
     #[error(transparent)]
     Gone(#[from] ShardGone),
+    /// The trail cannot be written.
+    #[error(transparent)]
+    Audit(#[from] AuditError),
     /// What was asked is in force and stays so, but something that should have followed failed.
     #[error("done, but not all that follows from it: {0}")]
     Afterwards(Box<ControlError>),
@@ -45,6 +50,7 @@ pub struct Control {
     shard: Shard,
     monitor: Arc<Monitor>,
     clock: Clock,
+    audit: Option<Audit>,
     /// The LUNs are in maps, whose I/O is aligned to so many bytes.
     maps_align: Option<u32>,
 }
@@ -69,9 +75,10 @@ impl Control {
         }
         let mut administration = Administration::new(settings);
         administration.registry = registry;
+        administration.snapshots = snapshots_of(contents);
         let maps_align = maps.as_ref().map(MappedPool::align);
         let monitor = Arc::default();
-        let control = Control { pool, administration, shard, monitor, clock: Clock::new(), maps_align };
+        let control = Control { pool, administration, shard, monitor, clock: Clock::new(), audit: None, maps_align };
         if let Some(maps) = maps {
             control.serve_maps(maps)?;
         }
@@ -84,11 +91,19 @@ impl Control {
 
     /// Gives the shard the maps and takes trees out that the catalogue does not know: a server died between the two.
     fn serve_maps(&self, maps: MappedPool) -> Result<(), ControlError> {
-        let known = &self.pool.catalogue.contents().objects;
+        let contents = self.pool.catalogue.contents();
+        let of_snapshots: HashSet<u32> = contents.snapshots.values().flat_map(|s| &s.leaves).map(|l| l.tree).collect();
         let trees = maps.core().trees();
+        let sizes: Vec<(u32, u64)> =
+            trees.iter().filter_map(|(tree, _)| Some((*tree, maps.core().tree(*tree)?.0))).collect();
         self.shard.order(Order::Maps(Box::new(maps)))?;
-        for (tree, _) in trees.into_iter().filter(|(tree, _)| !known.contains_key(tree)) {
-            self.change(ObjectId(tree), What::Delete)?;
+        for (tree, size) in sizes {
+            match contents.objects.get(&tree) {
+                // A restore was not finished; what its answer would have said is not so.
+                Some(row) if row.size > size => self.change(ObjectId(tree), What::Resize { size: row.size })?,
+                None if !of_snapshots.contains(&tree) => self.change(ObjectId(tree), What::Delete)?,
+                _ => {}
+            }
         }
         Ok(())
     }
@@ -117,17 +132,50 @@ impl Control {
         Ok(leaves.into_iter().zip(used).collect())
     }
 
-    /// Runs one line and returns its answer, ready to print.
+    /// From now on every change is written down there before it is answered.
+    pub fn keep_trail(&mut self, audit: Audit) {
+        self.audit = Some(audit);
+    }
+
+    /// Opens the trail's file anew, after somebody moved it away.
+    ///
+    /// # Errors
+    /// It cannot be opened; the old one stays in use.
+    pub fn reopen_trail(&mut self) -> Result<(), AuditError> {
+        self.audit.as_mut().map_or(Ok(()), Audit::reopen)
+    }
+
+    /// Runs one line of nobody's in particular and returns its answer, ready to print.
     ///
     /// # Errors
     /// The line is refused, in one line. Nothing changed, except after [`ControlError::Afterwards`].
     pub fn execute(&mut self, line: &str) -> Result<String, ControlError> {
+        self.execute_for(None, line)
+    }
+
+    /// Runs somebody's line and returns its answer, ready to print.
+    ///
+    /// # Errors
+    /// As [`Control::execute`].
+    pub fn execute_for(&mut self, who: Option<&Actor>, line: &str) -> Result<String, ControlError> {
+        let changes = self.audit.is_some() && changes_something(line);
+        let before = changes.then(|| self.pool.catalogue.contents().clone());
         let result = self.done(line);
         match &result {
             Ok(_) => tracing::info!(command = line, "done"),
             Err(error) => tracing::info!(command = line, %error, "refused"),
         }
-        result
+        let (Some(before), Some(audit)) = (before, &mut self.audit) else { return result };
+        let reason = result.as_ref().err().map(ToString::to_string);
+        let after = self.pool.catalogue.contents();
+        let added = audit.add(&Ended { who, command: line, reason, before: &before, after });
+        match (result, added) {
+            (Ok(_), Err(error)) => {
+                tracing::error!(%error, command = line, "a change is not in the audit trail");
+                Err(ControlError::Afterwards(Box::new(error.into())))
+            }
+            (result, _) => result,
+        }
     }
 
     /// What the shard did since the last call. The monitor takes it in too.
@@ -180,8 +228,13 @@ impl Control {
 
     fn done(&mut self, line: &str) -> Result<String, ControlError> {
         let all_used = self.used()?;
-        let used = |leaf: ObjectId| all_used.get(&leaf).copied().unwrap_or(0);
+        let used = |leaf: ObjectId| match Snapshots::is_tree(leaf) {
+            true => self.shard.own(leaf).unwrap_or(0),
+            false => all_used.get(&leaf).copied().unwrap_or(0),
+        };
         self.administration.sample = self.monitor.latest();
+        // A clock before 1970 is a clock that nobody set.
+        self.administration.wall_seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |t| t.as_secs());
         let before = self.administration.clone();
         let Outcome { answer, edits, effects } = self.administration.execute(line, self.clock.now(), &used)?;
         let made = match self.make_durable(&effects) {
@@ -196,8 +249,8 @@ impl Control {
         Ok(answer)
     }
 
-    /// Has the pool hold what the registry says, or leaves it as it was. Returns the new objects' data files, in the order of
-    /// their effects.
+    /// Has the pool hold what the registry says, or leaves it as it was. Returns the data files of those that are new, in
+    /// the order of their effects.
     fn make_durable(&mut self, effects: &[Effect]) -> Result<Vec<Option<DataFile>>, ControlError> {
         let mut made = Vec::new();
         for (index, effect) in effects.iter().enumerate() {
@@ -206,9 +259,20 @@ impl Control {
                 return Err(error);
             }
         }
-        let kept = self.pool.catalogue.keep(rows_of(&self.administration.registry.catalogue()));
-        if kept.is_err() {
+        let together = Together::of(effects);
+        if let Err(error) = self.share(together.changes.clone()) {
             self.undo(effects);
+            return Err(error);
+        }
+        let snapshots = &self.administration.snapshots;
+        let kept = self.pool.catalogue.keep(rows_of(&self.administration.registry.catalogue(), snapshots));
+        if kept.is_err() {
+            let _ = self.share(together.back);
+            self.undo(effects);
+        }
+        for before in together.before {
+            // One that stays is taken out when the pool is opened again: the catalogue does not know it.
+            let _ = self.change(before, What::Delete);
         }
         Ok(kept.map(|()| made)?)
     }
@@ -227,15 +291,28 @@ impl Control {
             }
             (Effect::Grow { object, size }, Some(_)) => self.change(object, What::Resize { size })?,
             (Effect::Grow { object, size }, None) => self.pool.grow_data_file(object.0, size)?,
-            (Effect::Rename { .. } | Effect::Remove { .. }, _) => {}
+            (Effect::Share { .. } | Effect::Restore { .. }, None) => {
+                Err(StoreError::NotShared(self.pool.dir().into()))?;
+            }
+            // These are done at one moment, when all else is prepared.
+            (Effect::Share { .. } | Effect::Restore { .. }, Some(_))
+            | (Effect::Rename { .. } | Effect::Remove { .. }, _) => {}
         }
         Ok(())
+    }
+
+    /// Changes trees of the maps at one moment, or none of them.
+    fn share(&self, changes: Vec<(ObjectId, What)>) -> Result<(), ControlError> {
+        if changes.is_empty() {
+            return Ok(());
+        }
+        Ok(self.shard.together(changes)?.map_err(StoreError::from)?)
     }
 
     /// What grew stays so: its object's size is what the catalogue says.
     fn undo(&self, effects: &[Effect]) {
         for effect in effects {
-            if let Effect::Make { object, .. } = *effect {
+            if let Effect::Make { object, .. } | Effect::Share { object, .. } = *effect {
                 let _ = self.remove(object);
             }
         }
@@ -271,6 +348,9 @@ impl Control {
                 let (svm, path) = self.exported_as(object);
                 Ok(self.shard.order(Order::Rename { object, svm, path })?)
             }
+            Effect::Share { frozen: true, .. } => Ok(()),
+            Effect::Share { object, size, .. } => self.serve(object, size, None),
+            Effect::Restore { object, size, .. } => Ok(self.shard.order(Order::Resize { object, size })?),
             Effect::Remove { object } => self.remove(object),
         };
         effects.iter().map(follow).fold(Ok(()), Result::and)
@@ -291,6 +371,44 @@ impl Control {
         let export = Export { object, svm, path, size, align, longest };
         self.shard.order(Order::Open { export, data })?;
         Ok(())
+    }
+}
+
+/// Whether it is a command, and one that may change something.
+fn changes_something(line: &str) -> bool {
+    ontap::parse(line).is_ok_and(|command| !command.shows())
+}
+
+/// What the effects of one command change at one moment.
+#[derive(Default)]
+struct Together {
+    changes: Vec<(ObjectId, What)>,
+    /// Trees that hold what was there before a restore, until the catalogue has it all.
+    before: Vec<ObjectId>,
+    /// What brings that back.
+    back: Vec<(ObjectId, What)>,
+}
+
+impl Together {
+    fn of(effects: &[Effect]) -> Together {
+        let mut all = Together::default();
+        for effect in effects {
+            match *effect {
+                Effect::Share { object, from, frozen, .. } => {
+                    all.changes.push((object, What::Share { from: from.0, frozen }));
+                }
+                Effect::Restore { object, from, .. } => {
+                    // Numbers from the end: no snapshot's tree gets that far.
+                    let before = ObjectId(u32::MAX - all.before.len() as u32);
+                    all.changes.push((before, What::Share { from: object.0, frozen: true }));
+                    all.changes.push((object, What::Restore { from: from.0 }));
+                    all.before.push(before);
+                    all.back.push((object, What::Restore { from: before.0 }));
+                }
+                Effect::Make { .. } | Effect::Grow { .. } | Effect::Rename { .. } | Effect::Remove { .. } => {}
+            }
+        }
+        all
     }
 }
 

@@ -1,13 +1,14 @@
 //! The registry's records as the catalogue's rows, and back. The settings of a policy group are JSON there: this file's
 //! own types, because types of the core do not know how they are stored.
 
+use crate::administration::{Snapshot, SnapshotLeaf, Snapshots};
 use block::{Bytes, BytesPerSecond, Iops, ObjectId, Span};
 use qos::{
     AdaptivePolicy, Allocation, BlockSize, BurstKnobs, Catalogue, Density, FixedPolicy, GroupId, GroupRecord,
-    ObjectKind, ObjectRecord, PeakMode, Per, Policy, Rates, Size,
+    ObjectKind, ObjectRecord, PeakMode, Per, Policy, Rates, Registry, RegistrySettings, Size,
 };
 use serde::{Deserialize, Serialize};
-use store::{Contents, Kind, ObjectRow, PolicyRow};
+use store::{Contents, Kind, ObjectRow, PolicyRow, SnapshotLeafRow, SnapshotRow};
 
 /// A row that cannot be read back.
 #[derive(Debug, thiserror::Error)]
@@ -17,11 +18,12 @@ pub struct UnreadablePolicy {
     reason: String,
 }
 
-/// The rows to keep for what the registry holds.
-pub(crate) fn rows_of(catalogue: &Catalogue) -> Contents {
+/// The rows to keep for what the registry and the snapshots hold.
+pub(crate) fn rows_of(catalogue: &Catalogue, snapshots: &Snapshots) -> Contents {
     Contents {
         objects: catalogue.objects.iter().map(object_row).map(|row| (row.id, row)).collect(),
         policies: catalogue.groups.iter().map(policy_row).map(|row| (row.id, row)).collect(),
+        snapshots: snapshots.all().map(snapshot_row).map(|row| (row.id, row)).collect(),
         fair: catalogue.fair,
     }
 }
@@ -33,6 +35,55 @@ pub(crate) fn records_of(contents: &Contents, used: impl Fn(&ObjectRow) -> u64) 
         groups: contents.policies.values().map(group_record).collect::<Result<_, _>>()?,
         fair: contents.fair,
     })
+}
+
+/// Whether a server would take what a catalogue holds.
+///
+/// # Errors
+/// In one line, what it breaks.
+pub fn check_catalogue(contents: &Contents) -> Result<(), String> {
+    let records = records_of(contents, |_| 0).map_err(|error| error.to_string())?;
+    let restored = Registry::restore(RegistrySettings::default(), &records);
+    restored.map(|_| ()).map_err(|refusal| format!("catalogue: {refusal}"))
+}
+
+/// The snapshots that were kept.
+pub(crate) fn snapshots_of(contents: &Contents) -> Snapshots {
+    Snapshots::new(contents.snapshots.values().map(snapshot))
+}
+
+fn snapshot_row(snapshot: &Snapshot) -> SnapshotRow {
+    let leaf = |leaf: &SnapshotLeaf| SnapshotLeafRow {
+        tree: leaf.tree.0,
+        kind: if leaf.kind == ObjectKind::File { Kind::File } else { Kind::Lun },
+        qtree: leaf.qtree.clone(),
+        name: leaf.name.clone(),
+        size: leaf.size,
+    };
+    SnapshotRow {
+        id: snapshot.id,
+        volume: snapshot.volume.0,
+        name: snapshot.name.clone(),
+        created: snapshot.created,
+        leaves: snapshot.leaves.iter().map(leaf).collect(),
+    }
+}
+
+fn snapshot(row: &SnapshotRow) -> Snapshot {
+    let leaf = |leaf: &SnapshotLeafRow| SnapshotLeaf {
+        tree: ObjectId(leaf.tree),
+        kind: if leaf.kind == Kind::File { ObjectKind::File } else { ObjectKind::Lun },
+        qtree: leaf.qtree.clone(),
+        name: leaf.name.clone(),
+        size: leaf.size,
+    };
+    Snapshot {
+        id: row.id,
+        volume: ObjectId(row.volume),
+        name: row.name.clone(),
+        created: row.created,
+        leaves: row.leaves.iter().map(leaf).collect(),
+    }
 }
 
 fn object_row(record: &ObjectRecord) -> ObjectRow {
@@ -287,7 +338,7 @@ mod tests {
     fn whether_svms_take_turns_is_kept() {
         for fair in [false, true] {
             let catalogue = Catalogue { fair, ..Catalogue::default() };
-            assert_eq!(records_of(&rows_of(&catalogue), |_| 0).unwrap().fair, fair);
+            assert_eq!(records_of(&rows_of(&catalogue, &Snapshots::default()), |_| 0).unwrap().fair, fair);
         }
     }
 

@@ -2,11 +2,14 @@
 //!
 //! A change is durable when its call returns (`synchronous = FULL`), so a server may acknowledge it.
 //!
+//! One of an earlier format is brought to the current one when it is opened; a copy of it as it was stays beside it
+//! (`catalogue.format-2`).
+//!
 //! On a full file system nothing could be deleted, because that too has to be written first. So a little room is kept in
 //! a file beside the catalogue, which goes when a change that frees space finds none, and is made anew later.
 
 use crate::StoreError;
-use rusqlite::{Connection, Row, Transaction, params};
+use rusqlite::{Connection, OpenFlags, Row, Transaction, params};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
@@ -66,6 +69,36 @@ pub struct PolicyRow {
     pub settings: String,
 }
 
+/// A LUN or file in a snapshot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SnapshotLeafRow {
+    /// The tree of the maps that holds it.
+    pub tree: u32,
+    /// What it is.
+    pub kind: Kind,
+    /// The qtree that it was in.
+    pub qtree: Option<String>,
+    /// Its name there.
+    pub name: String,
+    /// Its size in bytes.
+    pub size: u64,
+}
+
+/// A snapshot of a volume.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SnapshotRow {
+    /// Its number.
+    pub id: CatalogueId,
+    /// The volume.
+    pub volume: CatalogueId,
+    /// Its name, unique within the volume.
+    pub name: String,
+    /// Seconds since the beginning of 1970.
+    pub created: u64,
+    /// What the volume had.
+    pub leaves: Vec<SnapshotLeafRow>,
+}
+
 /// Everything in a catalogue, by number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Contents {
@@ -73,6 +106,8 @@ pub struct Contents {
     pub objects: BTreeMap<CatalogueId, ObjectRow>,
     /// The policy groups.
     pub policies: BTreeMap<CatalogueId, PolicyRow>,
+    /// The snapshots.
+    pub snapshots: BTreeMap<CatalogueId, SnapshotRow>,
     /// Whether the SVMs take turns where no limit binds.
     pub fair: bool,
 }
@@ -91,11 +126,12 @@ const BALLAST_BYTES: usize = 256 << 10;
 /// `application_id` of our files ("SEAW"), so that another program's database is not taken for a pool.
 const APPLICATION_ID: i64 = 0x5345_4157;
 
-/// The format of a pool with maps. It has the tables of format 1, which is a pool with a sparse file a LUN.
-const FORMAT_WITH_MAPS: u32 = 2;
+/// The format that this program writes: 1 had no maps, 2 no snapshots.
+const FORMAT: u32 = MIGRATIONS.len() as u32;
 
 /// The steps from each format to the next.
-const MIGRATIONS: [&str; 1] = ["
+const MIGRATIONS: [&str; 3] = [
+    "
     CREATE TABLE object (
         id        INTEGER PRIMARY KEY,
         kind      TEXT NOT NULL CHECK (kind IN ('svm', 'volume', 'qtree', 'lun', 'file')),
@@ -115,7 +151,26 @@ const MIGRATIONS: [&str; 1] = ["
     ) STRICT;
     CREATE TABLE pool (fair INTEGER NOT NULL) STRICT;
     INSERT INTO pool (fair) VALUES (0);
-    "];
+    ",
+    // The tables are the same; a program that knows only sparse files must refuse a pool with maps.
+    "",
+    "
+    CREATE TABLE snapshot (
+        id        INTEGER PRIMARY KEY,
+        volume    INTEGER NOT NULL REFERENCES object (id) DEFERRABLE INITIALLY DEFERRED,
+        name      TEXT NOT NULL,
+        created   INTEGER NOT NULL
+    ) STRICT;
+    CREATE TABLE snapshot_leaf (
+        tree      INTEGER PRIMARY KEY,
+        snapshot  INTEGER NOT NULL REFERENCES snapshot (id) DEFERRABLE INITIALLY DEFERRED,
+        kind      TEXT NOT NULL CHECK (kind IN ('lun', 'file')),
+        qtree     TEXT,
+        name      TEXT NOT NULL,
+        size      INTEGER NOT NULL
+    ) STRICT;
+    ",
+];
 
 impl Catalogue {
     /// Opens the catalogue in that file and brings it to the current format; an empty or missing file becomes a new one.
@@ -129,10 +184,12 @@ impl Catalogue {
         if application != APPLICATION_ID && (application, found) != (0, 0) {
             return Err(StoreError::NotAPool(path.into()));
         }
-        if found > FORMAT_WITH_MAPS {
-            return Err(StoreError::TooNew { path: path.into(), found, known: FORMAT_WITH_MAPS });
+        if found > FORMAT {
+            return Err(StoreError::TooNew { path: path.into(), found, known: FORMAT });
         }
-        let known = (MIGRATIONS.len() as u32).max(found);
+        if (1..FORMAT).contains(&found) {
+            back_up(&db, &path.with_extension(format!("format-{found}")))?;
+        }
         db.pragma_update(None, "journal_mode", "WAL")?;
         db.pragma_update(None, "synchronous", "FULL")?;
         db.pragma_update(None, "foreign_keys", true)?;
@@ -141,7 +198,7 @@ impl Catalogue {
             change.execute_batch(step)?;
         }
         change.pragma_update(None, "application_id", APPLICATION_ID)?;
-        change.pragma_update(None, "user_version", known)?;
+        change.pragma_update(None, "user_version", FORMAT)?;
         change.commit()?;
         let contents = read(&db)?;
         let catalogue = Catalogue { db, contents, ballast: path.with_extension("ballast") };
@@ -149,9 +206,46 @@ impl Catalogue {
         Ok(catalogue)
     }
 
-    /// Marks a pool with maps, so that a program that knows only sparse files refuses it. The tables are the same.
-    pub(crate) fn mark_maps(&mut self) -> Result<(), StoreError> {
-        Ok(self.db.pragma_update(None, "user_version", FORMAT_WITH_MAPS)?)
+    /// Reads a catalogue that nobody has open, without changing it, and says what is wrong with it.
+    ///
+    /// # Errors
+    /// It is none, or of a later format.
+    pub(crate) fn inspect(path: &Path) -> Result<(Contents, Vec<String>), StoreError> {
+        // A reader makes these two where there are none, and leaves them.
+        let beside = ["db-wal", "db-shm"].map(|extension| path.with_extension(extension));
+        let new: Vec<&PathBuf> = beside.iter().filter(|path| !path.exists()).collect();
+        let read = Catalogue::inspect_with(path);
+        // One that stays is empty.
+        new.into_iter().for_each(|path| drop(fs::remove_file(path)));
+        read
+    }
+
+    fn inspect_with(path: &Path) -> Result<(Contents, Vec<String>), StoreError> {
+        let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        let application: i64 = db.pragma_query_value(None, "application_id", |row| row.get(0))?;
+        let found: u32 = db.pragma_query_value(None, "user_version", |row| row.get(0))?;
+        if application != APPLICATION_ID {
+            return Err(StoreError::NotAPool(path.into()));
+        }
+        if found > FORMAT {
+            return Err(StoreError::TooNew { path: path.into(), found, known: FORMAT });
+        }
+        let mut wrong = Vec::new();
+        let mut query = db.prepare("PRAGMA integrity_check")?;
+        for line in query.query_map([], |row| row.get::<_, String>(0))? {
+            wrong.extend(Some(line?).filter(|line| line != "ok").map(|line| line.replace('\n', " ")));
+        }
+        let mut query = db.prepare("PRAGMA foreign_key_check")?;
+        let orphans = query.query_map([], |row| {
+            let (table, row, of): (String, i64, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            Ok(format!("row {row} of table {table} names a row of table {of} that is not there"))
+        })?;
+        for orphan in orphans {
+            wrong.push(orphan?);
+        }
+        // The first formats had no snapshots.
+        let contents = if found < FORMAT { read_objects(&db)? } else { read(&db)? };
+        Ok((contents, wrong))
     }
 
     /// What is in it.
@@ -166,7 +260,8 @@ impl Catalogue {
     /// The file cannot be written, or a parent or owner is missing.
     pub fn keep(&mut self, wanted: Contents) -> Result<(), StoreError> {
         self.keep_room();
-        let frees = gone(&self.contents.objects, &wanted.objects).next().is_some();
+        let frees = gone(&self.contents.objects, &wanted.objects).next().is_some()
+            || gone(&self.contents.snapshots, &wanted.snapshots).next().is_some();
         match self.write(&wanted) {
             Err(error) if frees && is_for_want_of_room(&error) => {
                 // It may be gone already; then the second attempt fails as the first one did.
@@ -200,11 +295,18 @@ impl Catalogue {
         for id in gone(&self.contents.policies, &wanted.policies) {
             change.execute("DELETE FROM policy_group WHERE id = ?1", [id])?;
         }
+        for id in gone(&self.contents.snapshots, &wanted.snapshots) {
+            change.execute("DELETE FROM snapshot_leaf WHERE snapshot = ?1", [id])?;
+            change.execute("DELETE FROM snapshot WHERE id = ?1", [id])?;
+        }
         for row in new_or_changed(&self.contents.objects, &wanted.objects) {
             write_object(&change, row)?;
         }
         for row in new_or_changed(&self.contents.policies, &wanted.policies) {
             write_policy(&change, row)?;
+        }
+        for row in new_or_changed(&self.contents.snapshots, &wanted.snapshots) {
+            write_snapshot(&change, row)?;
         }
         change.execute("UPDATE pool SET fair = ?1 WHERE fair <> ?1", [wanted.fair])?;
         change.commit()
@@ -215,6 +317,19 @@ impl Catalogue {
 fn is_for_want_of_room(error: &rusqlite::Error) -> bool {
     use rusqlite::ErrorCode::{DiskFull, SystemIoFailure};
     matches!(error.sqlite_error_code(), Some(DiskFull | SystemIoFailure))
+}
+
+/// A copy of a catalogue as it is, durable when it returns. One that an upgrade left which did not get further goes.
+fn back_up(db: &Connection, to: &Path) -> Result<(), StoreError> {
+    let making = to.with_added_extension("new");
+    let failed = |error| StoreError::file(to, "keep a copy of the catalogue before its upgrade")(error);
+    match fs::remove_file(&making) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(failed(error)),
+        _ => {}
+    }
+    db.execute("VACUUM INTO ?1", [making.to_string_lossy()])?;
+    let synced = fs::File::open(&making).and_then(|file| file.sync_all());
+    synced.and_then(|()| fs::rename(&making, to)).map_err(failed)
 }
 
 fn gone<'a, T>(
@@ -232,6 +347,11 @@ fn new_or_changed<'a, T: PartialEq>(
 }
 
 fn read(db: &Connection) -> Result<Contents, StoreError> {
+    Ok(Contents { snapshots: read_snapshots(db)?, ..read_objects(db)? })
+}
+
+/// All but the snapshots.
+fn read_objects(db: &Connection) -> Result<Contents, StoreError> {
     let mut query = db.prepare("SELECT id, kind, parent, name, size, policy, template, fair FROM object")?;
     let objects =
         query.query_map([], |row| object_of(row).map(|object| (object.id, object)))?.collect::<Result<_, _>>()?;
@@ -239,7 +359,36 @@ fn read(db: &Connection) -> Result<Contents, StoreError> {
     let policies =
         query.query_map([], |row| policy_of(row).map(|policy| (policy.id, policy)))?.collect::<Result<_, _>>()?;
     let fair = db.query_row("SELECT fair FROM pool", [], |row| row.get(0))?;
-    Ok(Contents { objects, policies, fair })
+    Ok(Contents { objects, policies, snapshots: BTreeMap::new(), fair })
+}
+
+fn read_snapshots(db: &Connection) -> Result<BTreeMap<CatalogueId, SnapshotRow>, StoreError> {
+    let mut query = db.prepare("SELECT id, volume, name, created FROM snapshot")?;
+    let mut snapshots: BTreeMap<CatalogueId, SnapshotRow> = query
+        .query_map([], |row| snapshot_of(row).map(|snapshot| (snapshot.id, snapshot)))?
+        .collect::<Result<_, _>>()?;
+    let mut query = db.prepare("SELECT snapshot, tree, kind, qtree, name, size FROM snapshot_leaf ORDER BY tree")?;
+    let leaves = query.query_map([], |row| Ok((row.get::<_, u32>(0)?, leaf_of(row)?)))?;
+    for leaf in leaves {
+        let (snapshot, leaf) = leaf?;
+        if let Some(snapshot) = snapshots.get_mut(&snapshot) {
+            snapshot.leaves.push(leaf);
+        }
+    }
+    Ok(snapshots)
+}
+
+fn write_snapshot(change: &Transaction<'_>, row: &SnapshotRow) -> rusqlite::Result<()> {
+    let SnapshotRow { id, volume, name, created, leaves } = row;
+    let sql = "INSERT INTO snapshot (id, volume, name, created) VALUES (?1, ?2, ?3, ?4)
+               ON CONFLICT (id) DO UPDATE SET name = excluded.name";
+    change.execute(sql, params![id, volume, name, *created as i64])?;
+    change.execute("DELETE FROM snapshot_leaf WHERE snapshot = ?1", [id])?;
+    let sql = "INSERT INTO snapshot_leaf (tree, snapshot, kind, qtree, name, size) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+    for SnapshotLeafRow { tree, kind, qtree, name, size } in leaves {
+        change.execute(sql, params![tree, id, kind.word(), qtree, name, *size as i64])?;
+    }
+    Ok(())
 }
 
 fn write_object(change: &Transaction<'_>, row: &ObjectRow) -> rusqlite::Result<usize> {
@@ -275,9 +424,36 @@ impl Kind {
     }
 }
 
+/// The kind in a column.
+fn kind_of(row: &Row<'_>, column: usize) -> rusqlite::Result<Kind> {
+    let word: String = row.get(column)?;
+    Kind::of_word(&word).ok_or(rusqlite::Error::InvalidColumnName(word))
+}
+
+fn snapshot_of(row: &Row<'_>) -> rusqlite::Result<SnapshotRow> {
+    let created: i64 = row.get(3)?;
+    Ok(SnapshotRow {
+        id: row.get(0)?,
+        volume: row.get(1)?,
+        name: row.get(2)?,
+        created: created as u64,
+        leaves: Vec::new(),
+    })
+}
+
+fn leaf_of(row: &Row<'_>) -> rusqlite::Result<SnapshotLeafRow> {
+    let size: i64 = row.get(5)?;
+    Ok(SnapshotLeafRow {
+        tree: row.get(1)?,
+        kind: kind_of(row, 2)?,
+        qtree: row.get(3)?,
+        name: row.get(4)?,
+        size: size as u64,
+    })
+}
+
 fn object_of(row: &Row<'_>) -> rusqlite::Result<ObjectRow> {
-    let word: String = row.get(1)?;
-    let kind = Kind::of_word(&word).ok_or(rusqlite::Error::InvalidColumnName(word))?;
+    let kind = kind_of(row, 1)?;
     let size: i64 = row.get(4)?;
     Ok(ObjectRow {
         id: row.get(0)?,
@@ -303,6 +479,18 @@ mod tests {
         ObjectRow { id, kind, parent, name: name.into(), size: 0, policy: None, template: None, fair: false }
     }
 
+    fn snapshot() -> SnapshotRow {
+        let leaf = |tree: u32, qtree: Option<&str>, name: &str| SnapshotLeafRow {
+            tree,
+            kind: Kind::Lun,
+            qtree: qtree.map(str::to_owned),
+            name: name.into(),
+            size: 1 << 20,
+        };
+        let leaves = vec![leaf(1 << 31, None, "lun1"), leaf((1 << 31) + 1, Some("q1"), "lun1")];
+        SnapshotRow { id: 1, volume: 2, name: "nightly".into(), created: 1_795_314_659, leaves }
+    }
+
     fn small() -> Contents {
         let svm = object(1, Kind::Svm, None, "svm01");
         let volume = ObjectRow { size: 1 << 40, policy: Some(4), ..object(2, Kind::Volume, Some(1), "vol1") };
@@ -311,6 +499,7 @@ mod tests {
         Contents {
             objects: [svm, volume, lun].into_iter().map(|row| (row.id, row)).collect(),
             policies: [(4, policy)].into(),
+            snapshots: [(1, snapshot())].into(),
             fair: false,
         }
     }
@@ -325,6 +514,8 @@ mod tests {
         changed.objects.remove(&3);
         changed.fair = true;
         changed.objects.get_mut(&2).unwrap().size = 5;
+        changed.snapshots.get_mut(&1).unwrap().name = "weekly".into();
+        changed.snapshots.insert(2, SnapshotRow { id: 2, leaves: Vec::new(), ..snapshot() });
         changed.policies.get_mut(&4).unwrap().settings = "{\"max_iops\":1000}".into();
         catalogue.keep(changed.clone()).unwrap();
         drop(catalogue);
@@ -381,7 +572,35 @@ mod tests {
         drop(Catalogue::open(&path).unwrap());
         Connection::open(&path).unwrap().pragma_update(None, "user_version", 99).unwrap();
         let error = Catalogue::open(&path).unwrap_err();
-        assert!(matches!(error, StoreError::TooNew { found: 99, known: 2, .. }), "{error}");
+        assert!(matches!(error, StoreError::TooNew { found: 99, known: FORMAT, .. }), "{error}");
+    }
+
+    /// A catalogue as the first format had it: it is upgraded, and a copy stays as it was.
+    #[test]
+    fn an_earlier_format_is_upgraded_beside_a_copy() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("catalogue.db");
+        for found in [1, 2] {
+            let db = Connection::open(&path).unwrap();
+            db.execute_batch(MIGRATIONS[0]).unwrap();
+            db.execute_batch("INSERT INTO object VALUES (1, 'svm', NULL, 'svm01', 0, NULL, NULL, 0)").unwrap();
+            db.pragma_update(None, "application_id", APPLICATION_ID).unwrap();
+            db.pragma_update(None, "user_version", found).unwrap();
+            drop(db);
+            let mut catalogue = Catalogue::open(&path).unwrap();
+            assert_eq!(catalogue.contents().objects[&1].name, "svm01");
+            let mut wanted = small();
+            wanted.objects.get_mut(&1).unwrap().name = "svm02".into();
+            catalogue.keep(wanted).unwrap();
+            drop(catalogue);
+            let copy = Connection::open(dir.path().join(format!("catalogue.format-{found}"))).unwrap();
+            let version: u32 = copy.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
+            let name: String = copy.query_row("SELECT name FROM object", [], |row| row.get(0)).unwrap();
+            assert_eq!((version, name.as_str()), (found, "svm01"));
+            for name in ["catalogue.db", "catalogue.db-wal", "catalogue.db-shm"] {
+                let _ = fs::remove_file(dir.path().join(name));
+            }
+        }
     }
 
     #[test]

@@ -58,6 +58,24 @@ pub enum StoreError {
     /// The maps cannot be made or opened.
     #[error(transparent)]
     Maps(#[from] crate::MapError),
+    /// Snapshots and clones need maps.
+    #[error(
+        "{}: snapshots and clones need a pool with maps, and this one has a sparse file for each LUN; a new pool gets maps \
+         by `layout = \"maps\"` in its seawall.toml",
+        .0.display()
+    )]
+    NotShared(PathBuf),
+    /// Where a copy is to go there is something.
+    #[error("{}: exists already; a copy goes to a folder that does not exist yet", .0.display())]
+    CopyThere(PathBuf),
+    /// What is wrong cannot be mended.
+    #[error("{}: {what}; nothing was changed", .path.display())]
+    BeyondRepair {
+        /// The pool.
+        path: PathBuf,
+        /// Why.
+        what: &'static str,
+    },
     /// The maps refused a change.
     #[error(transparent)]
     Refused(#[from] map::Refusal),

@@ -64,6 +64,14 @@ impl Served {
         }
     }
 
+    /// Asks for changes of several trees at one moment; `None` where there are no maps.
+    pub fn administer_together(&mut self, changes: &[(ObjectId, What)]) -> Option<Vec<u64>> {
+        match self {
+            Served::Files(_) => None,
+            Served::Maps(volumes) => Some(volumes.administer_together(changes)),
+        }
+    }
+
     /// Moves the answers to what was administered to the end of `out`.
     pub fn take_answers(&mut self, out: &mut Vec<Ended>) {
         if let Served::Maps(volumes) = self {
@@ -76,6 +84,16 @@ impl Served {
         match self {
             Served::Files(_) => None,
             Served::Maps(volumes) => volumes.core().tree(object.0).map(|(_, used)| used),
+        }
+    }
+}
+
+impl Served {
+    /// Bytes that would come free with an object's tree; `None` where there are no maps.
+    pub fn own(&self, object: ObjectId) -> Option<u64> {
+        match self {
+            Served::Files(_) => None,
+            Served::Maps(volumes) => Some(volumes.core().own(object.0)),
         }
     }
 }

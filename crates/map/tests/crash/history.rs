@@ -24,6 +24,7 @@ pub struct Totals {
     pub zeroes: u64,
     pub flushes: u64,
     pub clones: u64,
+    pub groups: u64,
     pub deletes: u64,
     pub restores: u64,
     pub resizes: u64,
@@ -35,8 +36,8 @@ pub struct Totals {
 }
 
 impl Totals {
-    fn fields(&mut self) -> [&mut u64; 14] {
-        let Totals { crashes, writes, trims, zeroes, flushes, clones, deletes, .. } = self;
+    fn fields(&mut self) -> [&mut u64; 15] {
+        let Totals { crashes, writes, trims, zeroes, flushes, clones, groups, deletes, .. } = self;
         let Totals { restores, resizes, reads, full, failed, checkpoints, replayed, .. } = self;
         [
             crashes,
@@ -45,6 +46,7 @@ impl Totals {
             zeroes,
             flushes,
             clones,
+            groups,
             deletes,
             restores,
             resizes,
@@ -106,6 +108,8 @@ pub struct History {
     trees: BTreeMap<u32, Model>,
     under: BTreeMap<u64, Under>,
     readings: Vec<Reading>,
+    /// The asks of each group that were made together, and the trees that they make.
+    groups: Vec<Vec<(u64, u32)>>,
     clock: u64,
     next: u64,
     next_tree: u32,
@@ -136,6 +140,7 @@ impl History {
             trees,
             under,
             readings: Vec::new(),
+            groups: Vec::new(),
             clock: 0,
             next: 0,
             next_tree: 1,
@@ -231,7 +236,8 @@ impl History {
         let (size, frozen, busy) = (known.size, known.frozen, known.busy);
         match kind {
             _ if busy => {}
-            11..=15 if many < 8 => self.share(tree),
+            11..=13 if many < 8 => self.share(tree),
+            14..=15 if many < 8 => self.share_together(),
             16..=18 => self.submit(tree, 0, 0, What::Delete, false),
             19..=21 => self.restore(tree),
             22..=25 => {
@@ -282,6 +288,22 @@ impl History {
         self.submit(self.next_tree, 0, 0, What::Share { from, frozen }, false);
     }
 
+    /// A snapshot of some trees at one moment.
+    fn share_together(&mut self) {
+        let idle: Vec<u32> =
+            self.trees.iter().filter(|(_, known)| !known.busy).map(|(tree, _)| *tree).take(3).collect();
+        let asks: Vec<Ask> = idle
+            .into_iter()
+            .map(|from| {
+                self.next_tree += 1;
+                self.prepare(self.next_tree, 0, 0, What::Share { from, frozen: true }, false)
+            })
+            .collect();
+        self.groups.push(asks.iter().map(|ask| (ask.id, ask.tree)).collect());
+        self.totals.groups += 1;
+        self.core.submit_together(asks);
+    }
+
     fn restore(&mut self, tree: u32) {
         let snapshots: Vec<u32> =
             self.trees.iter().filter(|(_, known)| known.frozen && !known.busy).map(|(number, _)| *number).collect();
@@ -292,6 +314,12 @@ impl History {
     }
 
     fn submit(&mut self, tree: u32, at: u64, len: u64, what: What, fua: bool) {
+        let ask = self.prepare(tree, at, len, what, fua);
+        self.core.submit(ask);
+    }
+
+    /// Notes what will be asked.
+    fn prepare(&mut self, tree: u32, at: u64, len: u64, what: What, fua: bool) -> Ask {
         self.next += 1;
         let (id, stamp) = (self.next, if what == What::Write { self.next } else { 0 });
         let times = Rc::new(Times { begun: self.clock, ended: Cell::new(None), durable: Cell::new(false) });
@@ -317,7 +345,7 @@ impl History {
             self.lend(tree, true);
         }
         self.under.insert(id, Under { ask, times, stamp, copy });
-        self.core.submit(ask);
+        ask
     }
 
     fn lend(&mut self, tree: u32, busy: bool) {
@@ -489,6 +517,12 @@ impl History {
         self.totals.replayed += u64::from(self.core.usage().log > 0);
         let allowed = self.allowed();
         let found: Vec<(u32, bool)> = self.core.trees();
+        for group in std::mem::take(&mut self.groups) {
+            let is_under = |id: u64| self.under.contains_key(&id) || self.under.contains_key(&(id | 1 << 63));
+            let there = group.iter().filter(|(_, tree)| self.core.tree(*tree).is_some()).count();
+            let whole = there == 0 || there == group.len();
+            assert!(whole || !group.iter().all(|(id, _)| is_under(*id)), "{there} trees of the group {group:?}");
+        }
         let mut trees = BTreeMap::new();
         for (tree, frozen) in found {
             let values = self.all_of(tree);

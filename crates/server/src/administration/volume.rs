@@ -74,6 +74,7 @@ impl Errand<'_> {
         let svm = self.svm(delete.vserver.as_ref())?;
         let volume = self.known_volume(svm, delete.volume.as_str())?;
         self.check_empty(volume)?;
+        self.check_no_snapshots(volume)?;
         let change = self.registry.remove_object(volume)?;
         self.take(change);
         Ok(String::new())

@@ -13,13 +13,32 @@ impl MappedVolumes {
         let id = self.next_ticket & (ADMINISTRATION - 1);
         let ask = Ask { id: id | ADMINISTRATION, tree: object.0, at: 0, len: 0, what, fua: true, aligned: true };
         self.core.submit(ask);
-        // What was refused on its face is answered already.
+        self.sort_answers();
+        id
+    }
+
+    /// Asks for changes of several objects' trees that are done at one moment, or none of them; see
+    /// [`map::Core::submit_together`]. Returns the numbers of their answers.
+    pub fn administer_together(&mut self, changes: &[(ObjectId, What)]) -> Vec<u64> {
+        let ask = |(object, what): &(ObjectId, What)| {
+            self.next_ticket += 1;
+            let id = self.next_ticket & (ADMINISTRATION - 1) | ADMINISTRATION;
+            Ask { id, tree: object.0, at: 0, len: 0, what: *what, fua: true, aligned: true }
+        };
+        let asks: Vec<Ask> = changes.iter().map(ask).collect();
+        let numbers = asks.iter().map(|ask| ask.id & !ADMINISTRATION).collect();
+        self.core.submit_together(asks);
+        self.sort_answers();
+        numbers
+    }
+
+    /// What was refused on its face is answered already.
+    fn sort_answers(&mut self) {
         let mut events = Vec::new();
         self.core.take_events(&mut events);
-        let (ours, others): (Vec<_>, Vec<_>) = events.into_iter().partition(|ended| ended.id == ask.id);
-        self.answers.extend(ours.into_iter().map(|ended| Ended { id, ..ended }));
+        let (ours, others): (Vec<_>, Vec<_>) = events.into_iter().partition(|ended| ended.id & ADMINISTRATION != 0);
+        self.answers.extend(ours.into_iter().map(|ended| Ended { id: ended.id & !ADMINISTRATION, ..ended }));
         self.events.extend(others);
-        id
     }
 
     /// Moves the answers to what was administered to the end of `out`.

@@ -29,6 +29,7 @@ mod describe;
 mod device;
 mod duration;
 mod error;
+mod hosts;
 mod load;
 mod read;
 mod server;
@@ -38,6 +39,7 @@ mod table;
 pub use device::{Device, Figure};
 pub use duration::{ParseDurationError, parse_duration};
 pub use error::{PlanError, PlanErrors, Problem};
+pub use hosts::{HostsPlan, PlannedHost};
 pub use server::{Burst, Nesting, Peak, Settings};
 pub use space::{ParseSpaceError, Units, parse_space};
 

@@ -8,6 +8,7 @@ use crate::spec::SpecError;
 use block::{Bytes, Iops, Span};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::SplitMix64;
+use toml::Spanned;
 use toml::de::DeTable;
 
 /// Longest text of a plan: a hundred times what a long one needs.
@@ -21,11 +22,18 @@ const PHASE_KEYS: [&str; 4] = ["name", "about", "seconds", "commands"];
 
 pub(super) fn read(text: &str, file: &str) -> Result<Plan, PlanErrors> {
     let report = Report::new(text, file);
+    let Some(document) = document(text, &report) else { return Err(report.into_errors()) };
+    let plan = Sections { root: Table::root(&report, document.get_ref()) }.plan(text, file);
+    if report.is_clean() { Ok(plan) } else { Err(report.into_errors()) }
+}
+
+/// The text as TOML; `None` where that failed, and why was noted.
+pub(super) fn document<'t>(text: &'t str, report: &Report<'_>) -> Option<Spanned<DeTable<'t>>> {
     if text.len() > TEXT_MAX {
         let (key, given) = ("the plan".into(), format!("{}", text.len()));
         let (rule, advice) = (format!("at most {TEXT_MAX} bytes of text"), "split it into several plans".into());
         report.note(1, Problem::Value { key, rule, given, advice });
-        return Err(report.into_errors());
+        return None;
     }
     let (document, faults) = DeTable::parse_recoverable(text);
     let mut told = None;
@@ -38,11 +46,7 @@ pub(super) fn read(text: &str, file: &str) -> Result<Plan, PlanErrors> {
         let message = fault.message().trim().replace('\n', ", ").replace(char::is_control, " ");
         report.note(line, Problem::Syntax(message));
     }
-    if !report.is_clean() {
-        return Err(report.into_errors());
-    }
-    let plan = Sections { root: Table::root(&report, document.get_ref()) }.plan(text, file);
-    if report.is_clean() { Ok(plan) } else { Err(report.into_errors()) }
+    report.is_clean().then_some(document)
 }
 
 struct Sections<'t> {
@@ -242,10 +246,10 @@ fn seconds(table: &Table<'_>, key: &str) -> Option<Span> {
 
 /// Names seen so far and their lines.
 #[derive(Default)]
-struct Unique(Vec<(String, u32)>);
+pub(super) struct Unique(Vec<(String, u32)>);
 
 impl Unique {
-    fn note_if_taken(&mut self, table: &Table<'_>, kind: &'static str, name: Option<Found<&str>>) {
+    pub(super) fn note_if_taken(&mut self, table: &Table<'_>, kind: &'static str, name: Option<Found<&str>>) {
         let Some(name) = name else { return };
         match self.0.iter().find(|(taken, _)| taken == name.value) {
             Some(&(_, line)) => {

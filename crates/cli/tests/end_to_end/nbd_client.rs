@@ -1,0 +1,90 @@
+//! Our client against our server: `seawall fio` on an export over several connections, and over a server that is lost.
+
+use crate::running::{Running, seawall};
+use crate::scratch::Scratch;
+use crate::server::{LUN, Server};
+use serde_json::Value;
+
+/// `seawall fio` on an export for so long that only a signal or its requests end it; its report goes to a file.
+fn fio(scratch: &Scratch, uri: &str, arguments: &[&str]) -> Running {
+    let mut command = seawall(scratch.path());
+    command.args(["fio", "--name=job", "--ioengine=nbd", "--output-format=json", "--output=report.json"]);
+    command.arg("--eta=always").arg(format!("--uri={uri}")).args(arguments);
+    Running::start(command)
+}
+
+fn report(scratch: &Scratch) -> Value {
+    let text = std::fs::read_to_string(scratch.join("report.json")).expect("there is a report");
+    let report: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
+    report["jobs"][0].clone()
+}
+
+/// Writes with checksums over four connections and extended headers, read back and verified: nothing is wrong, nothing
+/// was lost.
+#[test]
+fn a_job_over_four_connections_reads_what_it_wrote() {
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch);
+    server.make_lun("16MiB");
+    for parameters in ["&connections=4", "&replies=structured", "&replies=simple&connections=2"] {
+        let load = ["--rw=randwrite", "--bs=4k", "--iodepth=32", "--size=16m", "--verify=crc32c", "--fsync=128"];
+        let uri = format!("{}{parameters}", server.uri(LUN));
+        let (status, lines) = fio(&scratch, &uri, &load).end();
+        assert!(status.success(), "{lines:?}");
+        let job = report(&scratch);
+        assert_eq!(job["write"]["io_bytes"], 16 << 20, "{job}");
+        assert_eq!(job["read"]["io_bytes"], 16 << 20, "{job}");
+        assert_eq!(job["seawall"]["notes"], serde_json::json!([]), "{job}");
+    }
+}
+
+/// The server is killed under random reads and started again: the job goes on without an error to its last request, and
+/// its report says what was lost. A read that was asked again over a connection that is lost a moment later counts with
+/// that, too: at most the depth with each of the four connections.
+#[test]
+fn a_reading_job_survives_a_killed_server_and_says_so() {
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch);
+    server.make_lun("16MiB");
+    let uri = format!("{}&connections=4&reconnect=600", server.uri(LUN));
+    let load = ["--rw=randread", "--bs=4k", "--iodepth=32", "--size=16m", "--time_based", "--runtime=3600"];
+    let mut job = fio(&scratch, &uri, &load);
+    job.wait_for("IOPS");
+    server.kill();
+    let server = Server::start(&scratch);
+    // The status line comes once a second. After a second full of reads the connections are back.
+    let rate = |line: &str| line.contains("IOPS") && !line.contains(" 0 IOPS");
+    while !rate(&job.wait_for("IOPS")) {}
+    job.wait_for("IOPS");
+    job.signal("INT");
+    let (_, lines) = job.end();
+    let job = report(&scratch);
+    assert_eq!(job["error"], 0, "{lines:?} {job}");
+    let losses = &job["seawall"]["connection_losses"];
+    assert_eq!((&losses["lost"], &losses["regained"]), (&4.into(), &4.into()), "{job}");
+    let reads = losses["under_way"]["reads"].as_u64().expect("some were under way");
+    assert!((1..=4 * 32).contains(&reads), "{job}");
+    let (again, unsent) = (losses["repeated"]["reads"].as_u64().unwrap_or(0), losses["unsent"].as_u64().unwrap_or(0));
+    assert_eq!(again + unsent, reads, "{job}");
+    assert!(losses["unknown"].as_object().is_some_and(serde_json::Map::is_empty), "{job}");
+    drop(server);
+}
+
+/// Writes do not go on silently: the job fails at the first whose outcome is not known, and says how many there were.
+#[test]
+fn a_writing_job_fails_at_a_write_of_unknown_outcome() {
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch);
+    server.make_lun("16MiB");
+    let uri = format!("{}&reconnect=600", server.uri(LUN));
+    let load = ["--rw=randwrite", "--bs=4k", "--iodepth=32", "--size=16m", "--time_based", "--runtime=3600"];
+    let mut job = fio(&scratch, &uri, &load);
+    job.wait_for("IOPS");
+    server.kill();
+    let (status, lines) = job.end();
+    assert_eq!(status.code(), Some(1), "{lines:?}");
+    let losses = &report(&scratch)["seawall"]["connection_losses"];
+    let unknown = losses["unknown"]["writes"].as_u64().unwrap_or(0);
+    assert!((1..=32).contains(&unknown), "{losses}");
+    assert_eq!(losses["repeated"].as_object().map(serde_json::Map::len), Some(0), "{losses}");
+}

@@ -1,0 +1,76 @@
+//! `volume clone` and `volume file clone`: volumes, LUNs and files that begin as others are, and take space only for what
+//! is written to either. A clone carries no policy of its parent.
+
+use super::snapshot::leaf_at;
+use super::{AdminError, Assigned, Errand, SnapshotLeaf, list, whole};
+use block::ObjectId;
+use ontap::catalogue::{CloneCommand, FileCloneCreate, VolumeCloneCreate};
+use qos::{Object, ObjectKind};
+
+impl Errand<'_> {
+    pub(super) fn clone(&mut self, command: CloneCommand) -> Result<String, AdminError> {
+        match command {
+            CloneCommand::Volume(create) => self.clone_volume(&create),
+            CloneCommand::File(create) => self.clone_file(&create),
+        }
+    }
+
+    fn clone_volume(&mut self, create: &VolumeCloneCreate) -> Result<String, AdminError> {
+        let svm = self.svm(create.vserver.as_ref())?;
+        let parent = self.known_volume(svm, create.parent_volume.as_str())?;
+        let leaves = self.leaves_to_clone(parent, create.parent_snapshot.as_ref(), create)?;
+        let size = self.registry.object(parent).map_or(0, |object| object.size().allocated.0);
+        // One that was shrunk since the snapshot must hold what the snapshot has.
+        let size = size.max(leaves.iter().map(|leaf| leaf.size).sum());
+        let (volume, change) = self.registry.add_volume(svm, create.flexclone.as_str(), whole(size, 0))?;
+        self.take(change);
+        if create.parent_snapshot.is_none() {
+            let qtrees: Vec<String> = self.children(parent, ObjectKind::Qtree).map(|q| q.name().to_owned()).collect();
+            for qtree in qtrees {
+                let (_, change) = self.registry.add_qtree(volume, &qtree)?;
+                self.take(change);
+            }
+        }
+        for leaf in &leaves {
+            self.plant(volume, leaf)?;
+        }
+        let (fixed, adaptive) = (create.qos_policy_group.as_ref(), create.qos_adaptive_policy_group.as_ref());
+        self.assign(volume, &Assigned { fixed, adaptive })?;
+        Ok(String::new())
+    }
+
+    fn leaves_to_clone(
+        &self,
+        parent: ObjectId,
+        snapshot: Option<&ontap::value::ObjectName>,
+        create: &VolumeCloneCreate,
+    ) -> Result<Vec<SnapshotLeaf>, AdminError> {
+        match snapshot {
+            None => Ok(self.leaves_in(parent)),
+            Some(name) => Ok(self.known_snapshot(create.vserver.as_ref(), &create.parent_volume, name)?.leaves),
+        }
+    }
+
+    fn clone_file(&mut self, create: &FileCloneCreate) -> Result<String, AdminError> {
+        let svm = self.svm(create.vserver.as_ref())?;
+        let volume = self.known_volume(svm, create.volume.as_str())?;
+        let (leaves, place) = match &create.snapshot_name {
+            None => (self.leaves_in(volume), format!("volume {}", create.volume)),
+            Some(name) => {
+                let snapshot = self.known_snapshot(create.vserver.as_ref(), &create.volume, name)?;
+                (snapshot.leaves, format!("snapshot {name}"))
+            }
+        };
+        let source = leaf_at(&leaves, create.source_path.as_str()).ok_or_else(|| {
+            let known: Vec<_> = leaves.iter().map(SnapshotLeaf::path).collect();
+            let path = &create.source_path;
+            AdminError::Command(format!("{place} has no LUN or file {path}; it has: {}", list(&known)))
+        })?;
+        self.check_room(volume, source.size, 0)?;
+        let copy = self.plant_at(volume, create.destination_path.as_str(), source)?;
+        let (fixed, adaptive) = (create.qos_policy_group.as_ref(), create.qos_adaptive_policy_group.as_ref());
+        self.assign(copy, &Assigned { fixed, adaptive })?;
+        debug_assert!(self.registry.object(copy).is_some_and(|object| Object::kind(object) == source.kind));
+        Ok(String::new())
+    }
+}

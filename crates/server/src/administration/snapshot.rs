@@ -1,0 +1,240 @@
+//! `volume snapshot`: a volume's LUNs and files as they were at one moment.
+
+use super::snapshots::SNAPSHOTS_MAX;
+use super::{AdminError, Effect, Errand, Snapshot, SnapshotLeaf, list, path_of};
+use block::ObjectId;
+use ontap::catalogue::{
+    SnapshotCommand, SnapshotCreate, SnapshotDelete, SnapshotRename, SnapshotRestore, SnapshotRestoreFile,
+};
+use ontap::show::{SnapshotRow, answer, moment};
+use ontap::value::ObjectName;
+use qos::{Object, ObjectKind};
+
+impl Errand<'_> {
+    pub(super) fn snapshot(&mut self, command: SnapshotCommand) -> Result<String, AdminError> {
+        match command {
+            SnapshotCommand::Create(create) => self.create_snapshot(&create),
+            SnapshotCommand::Rename(rename) => self.rename_snapshot(&rename),
+            SnapshotCommand::Restore(restore) => self.restore_snapshot(&restore),
+            SnapshotCommand::RestoreFile(restore) => self.restore_file(&restore),
+            SnapshotCommand::Delete(delete) => self.delete_snapshot(&delete),
+            SnapshotCommand::Show(selection) => {
+                let rows: Vec<SnapshotRow> = self.snapshots.all().map(|snapshot| self.snapshot_row(snapshot)).collect();
+                Ok(answer(&rows, &selection, self.units))
+            }
+        }
+    }
+
+    fn create_snapshot(&mut self, create: &SnapshotCreate) -> Result<String, AdminError> {
+        let svm = self.svm(create.vserver.as_ref())?;
+        let volume = self.known_volume(svm, create.volume.as_str())?;
+        let name = create.snapshot.as_str();
+        self.check_new_snapshot(volume, name)?;
+        if self.snapshots.of(volume).count() >= SNAPSHOTS_MAX {
+            let path = path_of(self.registry, volume).unwrap_or_default();
+            return Err(AdminError::Command(format!(
+                "{path}: has {SNAPSHOTS_MAX} snapshots, the most that a volume may have; delete one first"
+            )));
+        }
+        let live = self.leaves_in(volume);
+        let trees = self.snapshots.free_trees(live.len());
+        let trees = trees.ok_or_else(|| AdminError::Command("no number is left for a snapshot".into()))?;
+        let leaves: Vec<SnapshotLeaf> =
+            live.into_iter().zip(&trees).map(|(leaf, tree)| self.share(leaf, *tree, true)).collect();
+        self.snapshots.add(volume, name, self.wall_seconds, leaves);
+        Ok(String::new())
+    }
+
+    fn rename_snapshot(&mut self, rename: &SnapshotRename) -> Result<String, AdminError> {
+        let snapshot = self.known_snapshot(rename.vserver.as_ref(), &rename.volume, &rename.snapshot)?;
+        self.check_new_snapshot(snapshot.volume, rename.new_name.as_str())?;
+        self.snapshots.rename(snapshot.id, rename.new_name.as_str());
+        Ok(String::new())
+    }
+
+    fn delete_snapshot(&mut self, delete: &SnapshotDelete) -> Result<String, AdminError> {
+        let snapshot = self.known_snapshot(delete.vserver.as_ref(), &delete.volume, &delete.snapshot)?;
+        let gone = self.snapshots.remove(snapshot.id);
+        let trees = gone.into_iter().flat_map(|snapshot| snapshot.leaves).map(|leaf| leaf.tree);
+        self.effects.extend(trees.map(|object| Effect::Remove { object }));
+        Ok(String::new())
+    }
+
+    /// The volume has what it had: LUNs and files that came later are gone, those that were deleted are there again. Other
+    /// snapshots stay.
+    fn restore_snapshot(&mut self, restore: &SnapshotRestore) -> Result<String, AdminError> {
+        let snapshot = self.known_snapshot(restore.vserver.as_ref(), &restore.volume, &restore.snapshot)?;
+        let volume = snapshot.volume;
+        self.check_fits(volume, snapshot.leaves.iter().map(|leaf| leaf.size).sum())?;
+        let live = self.leaves_in(volume);
+        let of_snapshot = |live: &SnapshotLeaf| snapshot.leaves.iter().any(|leaf| is_same(leaf, live));
+        for later in live.iter().filter(|live| !of_snapshot(live)) {
+            self.delete_leaf(later.tree)?;
+        }
+        for leaf in &snapshot.leaves {
+            match live.iter().find(|live| is_same(leaf, live)) {
+                Some(live) => self.restore_leaf(live, leaf)?,
+                None => drop(self.plant(volume, leaf)?),
+            }
+        }
+        Ok(String::new())
+    }
+
+    fn restore_file(&mut self, restore: &SnapshotRestoreFile) -> Result<String, AdminError> {
+        let snapshot = self.known_snapshot(restore.vserver.as_ref(), &restore.volume, &restore.snapshot)?;
+        let leaf = leaf_at(&snapshot.leaves, restore.path.as_str())
+            .ok_or_else(|| {
+                let known: Vec<_> = snapshot.leaves.iter().map(SnapshotLeaf::path).collect();
+                let (name, path) = (&snapshot.name, &restore.path);
+                AdminError::Command(format!("snapshot {name} has no LUN or file {path}; it has: {}", list(&known)))
+            })?
+            .clone();
+        let live = self.leaves_in(snapshot.volume);
+        match live.iter().find(|live| is_same(&leaf, live)) {
+            Some(live) => {
+                self.check_room(snapshot.volume, leaf.size, live.size)?;
+                self.restore_leaf(live, &leaf)?;
+            }
+            None => {
+                self.check_room(snapshot.volume, leaf.size, 0)?;
+                self.plant(snapshot.volume, &leaf)?;
+            }
+        }
+        Ok(String::new())
+    }
+
+    fn restore_leaf(&mut self, live: &SnapshotLeaf, from: &SnapshotLeaf) -> Result<(), AdminError> {
+        if live.size != from.size {
+            self.resize(live.tree, from.size)?;
+        }
+        self.effects.push(Effect::Restore { object: live.tree, from: from.tree, size: from.size });
+        Ok(())
+    }
+
+    /// A new LUN or file in a volume that shares what `leaf` has, in no policy group; its qtree is made if need be.
+    pub(super) fn plant(&mut self, volume: ObjectId, leaf: &SnapshotLeaf) -> Result<ObjectId, AdminError> {
+        if let Some(qtree) = &leaf.qtree
+            && self.registry.find_qtree(volume, qtree).is_none()
+        {
+            let (_, change) = self.registry.add_qtree(volume, qtree)?;
+            self.take(change);
+        }
+        self.plant_at(volume, &leaf.path(), leaf)
+    }
+
+    /// The same at another path from the root of the volume.
+    pub(super) fn plant_at(
+        &mut self,
+        volume: ObjectId,
+        path: &str,
+        leaf: &SnapshotLeaf,
+    ) -> Result<ObjectId, AdminError> {
+        let size = super::whole(leaf.size, 0);
+        let (object, change) = match leaf.kind {
+            ObjectKind::File => self.registry.add_file(volume, path, size)?,
+            _ => {
+                let svm = self.registry.svm_of(volume).unwrap_or(volume);
+                let (volume, _) = self.place_of(volume);
+                self.registry.add_lun(svm, &format!("/vol/{volume}{path}"), size)?
+            }
+        };
+        self.take(change);
+        self.share(leaf.clone(), object, false);
+        Ok(object)
+    }
+
+    /// Has `tree` share what a LUN or file has.
+    fn share(&mut self, leaf: SnapshotLeaf, tree: ObjectId, frozen: bool) -> SnapshotLeaf {
+        self.effects.push(Effect::Share { object: tree, from: leaf.tree, size: leaf.size, frozen });
+        SnapshotLeaf { tree, ..leaf }
+    }
+
+    /// The LUNs and files of a volume, each as a snapshot would have it, with its own tree.
+    pub(super) fn leaves_in(&self, volume: ObjectId) -> Vec<SnapshotLeaf> {
+        let objects = self.registry.objects().filter(|object| object.kind().is_leaf());
+        let leaf = |object: &Object| SnapshotLeaf {
+            tree: object.id(),
+            kind: object.kind(),
+            qtree: self.place_of(object.id()).1,
+            name: object.name().into(),
+            size: object.size().allocated.0,
+        };
+        objects.filter(|object| self.volume_of(object.id()) == volume).map(leaf).collect()
+    }
+
+    pub(super) fn known_snapshot(
+        &self,
+        vserver: Option<&ObjectName>,
+        volume: &ObjectName,
+        snapshot: &ObjectName,
+    ) -> Result<Snapshot, AdminError> {
+        let svm = self.svm(vserver)?;
+        let parent = self.known_volume(svm, volume.as_str())?;
+        self.snapshots.named(parent, snapshot.as_str()).cloned().ok_or_else(|| {
+            let known: Vec<_> = self.snapshots.of(parent).map(|snapshot| snapshot.name.clone()).collect();
+            AdminError::Command(format!("volume {volume} has no snapshot {snapshot}; it has: {}", list(&known)))
+        })
+    }
+
+    /// Whether nothing would be lost with a volume.
+    pub(super) fn check_no_snapshots(&self, volume: ObjectId) -> Result<(), AdminError> {
+        let held: Vec<_> = self.snapshots.of(volume).map(|snapshot| snapshot.name.clone()).collect();
+        if held.is_empty() {
+            return Ok(());
+        }
+        let path = path_of(self.registry, volume).unwrap_or_default();
+        Err(AdminError::Command(format!("{path}: still has snapshots: {}; delete them first", list(&held))))
+    }
+
+    fn check_new_snapshot(&self, volume: ObjectId, name: &str) -> Result<(), AdminError> {
+        match self.snapshots.named(volume, name) {
+            None => Ok(()),
+            Some(_) => {
+                let path = path_of(self.registry, volume).unwrap_or_default();
+                Err(AdminError::Command(format!("{path}: has a snapshot {name} already; choose another name")))
+            }
+        }
+    }
+
+    /// Whether a volume could hold LUNs and files of `size` bytes in all.
+    fn check_fits(&self, volume: ObjectId, size: u64) -> Result<(), AdminError> {
+        let all = self.registry.object(volume).map_or(0, |object| object.size().allocated.0);
+        if size <= all {
+            return Ok(());
+        }
+        let path = path_of(self.registry, volume).unwrap_or_default();
+        Err(AdminError::Command(format!(
+            "{path}: has {all} bytes, and the snapshot's LUNs and files take {size}; grow it with `volume modify -size`"
+        )))
+    }
+
+    fn snapshot_row(&self, snapshot: &Snapshot) -> SnapshotRow {
+        let size: u64 = snapshot.leaves.iter().map(|leaf| (self.used)(leaf.tree)).sum();
+        let all = self.registry.object(snapshot.volume).map_or(0, |object| object.size().allocated.0);
+        SnapshotRow {
+            vserver: self.svm_name(snapshot.volume),
+            volume: self.place_of(snapshot.volume).0,
+            snapshot: snapshot.name.clone(),
+            create_time: moment(snapshot.created),
+            size,
+            total_percent: if all == 0 { 0 } else { (u128::from(size) * 100 / u128::from(all)) as u64 },
+        }
+    }
+}
+
+impl SnapshotLeaf {
+    /// From the root of its volume: `/lun1`, `/qtree1/lun1`.
+    pub(super) fn path(&self) -> String {
+        let folder = self.qtree.as_ref().map_or(String::new(), |qtree| format!("/{qtree}"));
+        format!("{folder}/{}", self.name)
+    }
+}
+
+/// The LUN or file at a path from the root of its volume.
+pub(super) fn leaf_at<'a>(leaves: &'a [SnapshotLeaf], path: &str) -> Option<&'a SnapshotLeaf> {
+    leaves.iter().find(|leaf| leaf.path() == path)
+}
+
+fn is_same(a: &SnapshotLeaf, b: &SnapshotLeaf) -> bool {
+    (a.kind, &a.qtree, &a.name) == (b.kind, &b.qtree, &b.name)
+}
