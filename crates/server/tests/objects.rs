@@ -124,8 +124,8 @@ fn a_pool_opens_whatever_its_settings_have_become() {
     run(
         &mut server.control,
         &[
-            "qos policy-group create outer -max-throughput 4000iops",
-            "qos policy-group create inner -max-throughput 400iops",
+            "qos policy-group create outer -max-throughput 4000iops -is-shared false",
+            "qos policy-group create inner -max-throughput 400iops -is-shared false",
             "volume modify vol1 -qos-policy-group outer",
             "lun modify /vol/vol1/lun1 -qos-policy-group inner",
         ],
