@@ -1,13 +1,13 @@
 //! The check: everything is counted again from the trees' tops and compared with what is kept.
 
 use crate::core::{Core, Settings};
-use crate::entry::{BLOCK, Entry};
+use crate::entry::{BLOCK, Entry, PAGE, hull};
 use crate::recover::{Media, RecoverError, load};
 use crate::slots::ByNumber;
 use crate::tree::{Drop, FANOUT, Root};
 
 /// Blocks further on are not believed: 256 TiB of data.
-const PLACE_MAX: u64 = 1 << 32;
+pub(crate) const PLACE_MAX: u64 = 1 << 32;
 
 /// Something that is wrong with a pool's maps.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -118,10 +118,14 @@ pub enum Damage {
 pub struct Report {
     /// What is wrong; empty if nothing is.
     pub damages: Vec<Damage>,
+    /// Trees: the number of each, and its size in bytes.
+    pub sizes: Vec<(u32, u64)>,
     /// Trees.
     pub trees: u64,
     /// Bytes of the data that some tree points at.
     pub used: u64,
+    /// The data must have this many bytes at least, for the blocks that are used; 0 if the maps are damaged.
+    pub data: u64,
     /// The last record.
     pub sequence: u64,
 }
@@ -136,11 +140,27 @@ pub fn check(media: &mut impl Media, settings: Settings) -> Result<Report, Recov
     if damages.is_empty() {
         damages = core.audit();
     }
-    let (trees, used) = (core.trees.len() as u64, core.space.used() * BLOCK);
-    Ok(Report { damages, trees, used, sequence: core.sequence })
+    let mut sizes: Vec<_> = core.trees.iter().map(|(number, tree)| (*number, tree.size)).collect();
+    sizes.sort_unstable();
+    let (trees, used) = (sizes.len() as u64, core.space.used() * BLOCK);
+    let data = if damages.is_empty() { core.data_end() } else { 0 };
+    Ok(Report { damages, sizes, trees, used, data, sequence: core.sequence })
 }
 
 impl Core {
+    /// Bytes that the data has at least: to the end of the last page that some map shows.
+    fn data_end(&self) -> u64 {
+        let mut end = 0;
+        for tree in self.trees.values() {
+            self.nodes.each(tree.root, &mut |_, entry| {
+                let shown = entry.place().filter(|_| entry.mask() != 0);
+                let last = shown.map(|place| place * BLOCK + u64::from(hull(entry.mask()).1) * PAGE);
+                end = end.max(last.unwrap_or(0));
+            });
+        }
+        end
+    }
+
     /// Counts everything again and says what differs from what is kept. It walks all trees.
     pub fn audit(&self) -> Vec<Damage> {
         let mut walk = Walk::new(self.nodes.numbers() as usize);

@@ -263,6 +263,11 @@ impl Core {
         self.failed
     }
 
+    /// The pool's own number.
+    pub fn pool(&self) -> u64 {
+        self.pool
+    }
+
     /// What is taken now.
     pub fn usage(&self) -> Usage {
         Usage {

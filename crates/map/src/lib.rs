@@ -13,7 +13,8 @@
 //!                      ├ group       snapshots of several trees at one moment
 //!                      ├ commit      data, then log: group commit of what changed in the maps
 //!                      ├ checkpoint  changed nodes and a table to the disk, so that the log stays short
-//!                      └ recover     table, nodes, log; and the check that names what is wrong
+//!                      ├ recover     table, nodes, log; and the check that names what is wrong
+//!                      └ salvage     what is left of a damaged pool
 //! ```
 //!
 //! What holds at every moment, whatever is lost:
@@ -36,6 +37,7 @@ mod limbo;
 mod record;
 mod recover;
 mod refusal;
+mod salvage;
 mod slots;
 mod space;
 mod table;
@@ -43,11 +45,13 @@ mod tree;
 
 pub use crate::ask::{Ask, Ended, What};
 pub use crate::check::{Damage, Report, check};
+pub use crate::checksum::crc32c;
 pub use crate::command::{Command, Patch, Region, Run, Source, Token};
 pub use crate::core::{Core, Settings, TREES_MAX, Usage};
 pub use crate::entry::{BLOCK, PAGE, SIZE_MAX};
 pub use crate::limbo::Pin;
 pub use crate::recover::{Media, RecoverError, format, recover};
 pub use crate::refusal::Refusal;
+pub use crate::salvage::{Lost, salvage};
 pub use crate::slots::Slots;
 pub use crate::table::FORMAT;

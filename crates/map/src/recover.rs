@@ -73,11 +73,7 @@ pub fn recover(media: &mut impl Media, settings: Settings) -> Result<Core, Recov
 /// A table whose write failed may lie there whole, and the checkpoint after it may have written over its nodes. The other
 /// table is right then, and the log still goes from there at least as far.
 pub(crate) fn load(media: &mut impl Media, settings: Settings) -> Result<(Option<Core>, Vec<Damage>), RecoverError> {
-    let mut tables = Vec::new();
-    for turn in 0..2 {
-        tables.extend(read_table(media, turn)?.map(|table| (turn, table)));
-    }
-    tables.sort_by_key(|(_, table)| std::cmp::Reverse(table.sequence));
+    let tables = tables(media)?;
     let newest = tables.first().map_or(0, |(_, table)| table.sequence);
     let mut first = (None, vec![Damage::NoTable]);
     for (index, (turn, table)) in tables.into_iter().enumerate() {
@@ -90,6 +86,21 @@ pub(crate) fn load(media: &mut impl Media, settings: Settings) -> Result<(Option
         }
     }
     Ok(first)
+}
+
+/// The whole tables, the newest first, and which of the two each is.
+fn tables(media: &mut impl Media) -> Result<Vec<(u8, Table)>, RecoverError> {
+    let mut tables = Vec::new();
+    for turn in 0..2 {
+        tables.extend(read_table(media, turn)?.map(|table| (turn, table)));
+    }
+    tables.sort_by_key(|(_, table)| std::cmp::Reverse(table.sequence));
+    Ok(tables)
+}
+
+/// The newest whole table.
+pub(crate) fn newest_table(media: &mut impl Media) -> Result<Option<(u8, Table)>, RecoverError> {
+    Ok(tables(media)?.into_iter().next())
 }
 
 fn load_from(media: &mut impl Media, settings: Settings, turn: u8, table: &Table) -> (Core, Vec<Damage>) {
@@ -124,6 +135,16 @@ fn read_whole(media: &mut impl Media, region: Region, at: u64, buf: &mut [u8]) -
 /// The pool as the table has it.
 fn core_of(media: &mut impl Media, settings: Settings, table: &Table, damages: &mut Vec<Damage>) -> Core {
     let nodes = read_nodes(media, table, damages);
+    core_of_nodes(nodes, settings, table, damages)
+}
+
+/// The same with the nodes as they were read.
+pub(crate) fn core_of_nodes(
+    nodes: Vec<Option<Words>>,
+    settings: Settings,
+    table: &Table,
+    damages: &mut Vec<Damage>,
+) -> Core {
     let mut walk = Walk::new(table.homes.len());
     for row in &table.trees {
         walk.root(row.tree, row.root, row.size, row.blocks, &|number| nodes[number as usize].as_deref());
@@ -160,7 +181,7 @@ fn core_of(media: &mut impl Media, settings: Settings, table: &Table, damages: &
     }
 }
 
-fn read_nodes(media: &mut impl Media, table: &Table, damages: &mut Vec<Damage>) -> Vec<Option<Words>> {
+pub(crate) fn read_nodes(media: &mut impl Media, table: &Table, damages: &mut Vec<Damage>) -> Vec<Option<Words>> {
     let mut nodes = Vec::with_capacity(table.homes.len());
     let mut bytes = vec![0; PAGE as usize];
     for (number, home) in table.homes.iter().enumerate() {
@@ -184,7 +205,7 @@ fn read_nodes(media: &mut impl Media, table: &Table, damages: &mut Vec<Damage>) 
 }
 
 /// Plays the records that follow the table.
-fn replay(media: &mut impl Media, core: &mut Core, damages: &mut Vec<Damage>) {
+pub(crate) fn replay(media: &mut impl Media, core: &mut Core, damages: &mut Vec<Damage>) {
     while let Some((at, len, actions)) = next_record(media, core) {
         core.sequence += 1;
         for action in actions {

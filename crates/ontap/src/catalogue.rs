@@ -58,12 +58,12 @@ areas! {
     Qtree(QtreeCommand),
     /// `volume file …`
     File(FileCommand),
-    /// `lun …`
-    Lun(LunCommand),
     /// `volume snapshot …`
     Snapshot(SnapshotCommand),
     /// `volume clone …` and `volume file clone …`
     Clone(CloneCommand),
+    /// `lun …`
+    Lun(LunCommand),
     /// `qos policy-group …`
     PolicyGroup(PolicyGroupCommand),
     /// `qos adaptive-policy-group …`

@@ -33,6 +33,7 @@ pub use housekeeping::{Housekeeping, HousekeepingSettings};
 pub use limits::ServerLimits;
 pub use listen::{Listen, ListenError};
 pub use monitor::{Monitor, Sample, Seen};
+pub use persist::check_catalogue;
 pub use settings::registry_settings;
 pub use shard::{Account, Shard, ShardGone, StartError, trace_of};
 pub use socket::{ControlClient, ControlSocket};

@@ -5,7 +5,7 @@ use crate::administration::{Snapshot, SnapshotLeaf, Snapshots};
 use block::{Bytes, BytesPerSecond, Iops, ObjectId, Span};
 use qos::{
     AdaptivePolicy, Allocation, BlockSize, BurstKnobs, Catalogue, Density, FixedPolicy, GroupId, GroupRecord,
-    ObjectKind, ObjectRecord, PeakMode, Per, Policy, Rates, Size,
+    ObjectKind, ObjectRecord, PeakMode, Per, Policy, Rates, Registry, RegistrySettings, Size,
 };
 use serde::{Deserialize, Serialize};
 use store::{Contents, Kind, ObjectRow, PolicyRow, SnapshotLeafRow, SnapshotRow};
@@ -35,6 +35,16 @@ pub(crate) fn records_of(contents: &Contents, used: impl Fn(&ObjectRow) -> u64) 
         groups: contents.policies.values().map(group_record).collect::<Result<_, _>>()?,
         fair: contents.fair,
     })
+}
+
+/// Whether a server would take what a catalogue holds.
+///
+/// # Errors
+/// In one line, what it breaks.
+pub fn check_catalogue(contents: &Contents) -> Result<(), String> {
+    let records = records_of(contents, |_| 0).map_err(|error| error.to_string())?;
+    let restored = Registry::restore(RegistrySettings::default(), &records);
+    restored.map(|_| ()).map_err(|refusal| format!("catalogue: {refusal}"))
 }
 
 /// The snapshots that were kept.

@@ -188,7 +188,7 @@ fn a_server_that_stops_keeps_what_nobody_flushed() {
     server.connect().write(8192, b"kept").unwrap();
     let Server { control, socket, dir } = server;
     drop(control);
-    let report = store::check_maps(&dir.path().join("pool")).unwrap();
+    let report = store::check_maps(&dir.path().join("pool"), &store::Named::default()).unwrap();
     assert_eq!((report.damages, report.used), (vec![], 64 << 10));
     let pool = Pool::open(&dir.path().join("pool")).unwrap();
     let _control = open(pool, &socket, limits(), settings(BACKENDS[0], &limits()));

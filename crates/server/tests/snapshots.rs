@@ -40,7 +40,7 @@ fn flush(server: &Server, export: &str) {
 fn restart(server: Server) -> Server {
     let Server { control, socket, dir } = server;
     drop(control);
-    let found = store::check_maps(&dir.path().join("pool")).unwrap();
+    let found = store::check_maps(&dir.path().join("pool"), &store::Named::default()).unwrap();
     assert_eq!(found.damages, []);
     let pool = Pool::open(&dir.path().join("pool")).unwrap();
     let control = support::open(pool, &socket, limits(), settings(BACKENDS[0], &limits()));
@@ -194,7 +194,7 @@ fn clones_of_clones_go_in_any_order() {
         run(&mut server.control, &[&format!("lun delete {LUN}")]);
         let Server { control, dir, .. } = server;
         drop(control);
-        let found = store::check_maps(&dir.path().join("pool")).unwrap();
+        let found = store::check_maps(&dir.path().join("pool"), &store::Named::default()).unwrap();
         assert_eq!((found.damages, found.trees, found.used), (vec![], 0, 0));
     }
 }

@@ -9,7 +9,7 @@
 //! a file beside the catalogue, which goes when a change that frees space finds none, and is made anew later.
 
 use crate::StoreError;
-use rusqlite::{Connection, Row, Transaction, params};
+use rusqlite::{Connection, OpenFlags, Row, Transaction, params};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
@@ -206,6 +206,48 @@ impl Catalogue {
         Ok(catalogue)
     }
 
+    /// Reads a catalogue that nobody has open, without changing it, and says what is wrong with it.
+    ///
+    /// # Errors
+    /// It is none, or of a later format.
+    pub(crate) fn inspect(path: &Path) -> Result<(Contents, Vec<String>), StoreError> {
+        // A reader makes these two where there are none, and leaves them.
+        let beside = ["db-wal", "db-shm"].map(|extension| path.with_extension(extension));
+        let new: Vec<&PathBuf> = beside.iter().filter(|path| !path.exists()).collect();
+        let read = Catalogue::inspect_with(path);
+        // One that stays is empty.
+        new.into_iter().for_each(|path| drop(fs::remove_file(path)));
+        read
+    }
+
+    fn inspect_with(path: &Path) -> Result<(Contents, Vec<String>), StoreError> {
+        let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        let application: i64 = db.pragma_query_value(None, "application_id", |row| row.get(0))?;
+        let found: u32 = db.pragma_query_value(None, "user_version", |row| row.get(0))?;
+        if application != APPLICATION_ID {
+            return Err(StoreError::NotAPool(path.into()));
+        }
+        if found > FORMAT {
+            return Err(StoreError::TooNew { path: path.into(), found, known: FORMAT });
+        }
+        let mut wrong = Vec::new();
+        let mut query = db.prepare("PRAGMA integrity_check")?;
+        for line in query.query_map([], |row| row.get::<_, String>(0))? {
+            wrong.extend(Some(line?).filter(|line| line != "ok").map(|line| line.replace('\n', " ")));
+        }
+        let mut query = db.prepare("PRAGMA foreign_key_check")?;
+        let orphans = query.query_map([], |row| {
+            let (table, row, of): (String, i64, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            Ok(format!("row {row} of table {table} names a row of table {of} that is not there"))
+        })?;
+        for orphan in orphans {
+            wrong.push(orphan?);
+        }
+        // The first formats had no snapshots.
+        let contents = if found < FORMAT { read_objects(&db)? } else { read(&db)? };
+        Ok((contents, wrong))
+    }
+
     /// What is in it.
     pub fn contents(&self) -> &Contents {
         &self.contents
@@ -305,15 +347,19 @@ fn new_or_changed<'a, T: PartialEq>(
 }
 
 fn read(db: &Connection) -> Result<Contents, StoreError> {
+    Ok(Contents { snapshots: read_snapshots(db)?, ..read_objects(db)? })
+}
+
+/// All but the snapshots.
+fn read_objects(db: &Connection) -> Result<Contents, StoreError> {
     let mut query = db.prepare("SELECT id, kind, parent, name, size, policy, template, fair FROM object")?;
     let objects =
         query.query_map([], |row| object_of(row).map(|object| (object.id, object)))?.collect::<Result<_, _>>()?;
     let mut query = db.prepare("SELECT id, svm, name, uuid, settings FROM policy_group")?;
     let policies =
         query.query_map([], |row| policy_of(row).map(|policy| (policy.id, policy)))?.collect::<Result<_, _>>()?;
-    let snapshots = read_snapshots(db)?;
     let fair = db.query_row("SELECT fair FROM pool", [], |row| row.get(0))?;
-    Ok(Contents { objects, policies, snapshots, fair })
+    Ok(Contents { objects, policies, snapshots: BTreeMap::new(), fair })
 }
 
 fn read_snapshots(db: &Connection) -> Result<BTreeMap<CatalogueId, SnapshotRow>, StoreError> {

@@ -65,6 +65,17 @@ pub enum StoreError {
         .0.display()
     )]
     NotShared(PathBuf),
+    /// Where a copy is to go there is something.
+    #[error("{}: exists already; a copy goes to a folder that does not exist yet", .0.display())]
+    CopyThere(PathBuf),
+    /// What is wrong cannot be mended.
+    #[error("{}: {what}; nothing was changed", .path.display())]
+    BeyondRepair {
+        /// The pool.
+        path: PathBuf,
+        /// Why.
+        what: &'static str,
+    },
     /// The maps refused a change.
     #[error(transparent)]
     Refused(#[from] map::Refusal),

@@ -1,7 +1,7 @@
 //! The pool: a folder with a catalogue of what is in it and the data of its LUNs.
 //!
 //! ```text
-//!   DIR/seawall.toml     settings (cache = "direct" | "page", layout = "files" | "maps"), optional
+//!   DIR/seawall.toml     settings (cache = "direct" | "page", layout = "files" | "maps", [pool] data, log), optional
 //!   DIR/catalogue.db     SQLite: names, sizes, policies, attachments; catalogue.ballast: see there
 //!   DIR/lock             held while a server has the pool
 //!   DIR/control.sock     the running server's control socket (mode 0600)
@@ -14,16 +14,21 @@
 //! LUNs of the pool together. Quality of service is not known here.
 
 mod catalogue;
+mod check;
 mod error;
 mod line;
 mod mapped;
 mod pool;
+mod queued;
+mod repair;
 mod served;
 mod volumes;
 
 pub use catalogue::{Catalogue, CatalogueId, Contents, Kind, ObjectRow, PolicyRow, SnapshotLeafRow, SnapshotRow};
+pub use check::{Checked, Trouble, check};
 pub use error::StoreError;
-pub use mapped::{MapError, MapSettings, MappedPool, MappedVolumes, check_maps};
-pub use pool::{CONTROL_SOCKET, Cache, DataFile, Layout, Pool};
+pub use mapped::{MapError, MapSettings, MappedPool, MappedVolumes, Named, check_maps};
+pub use pool::{CONTROL_SOCKET, Cache, DataFile, Layout, Pool, named};
+pub use repair::{Repaired, repair};
 pub use served::Served;
 pub use volumes::{Volumes, VolumesSettings};

@@ -13,15 +13,21 @@
 mod administration;
 mod files;
 mod flight;
+mod places;
+mod salvage;
 
-use crate::line::{Line, Waits};
+use crate::line::Line;
+use crate::queued::Queued;
 use crate::volumes::VolumesSettings;
 use block::{
     Buf, Bytes, Completion, Fault, ObjectId, Op, OpKind, Request, Span, Submitted, Target, Ticket, Time, Traits, Wakeup,
 };
+pub(crate) use files::data_len;
 pub use files::{MapSettings, MappedPool, check_maps};
 use flight::Flight;
 use map::{Ask, Command, Core, Ended, Run, Slots, What};
+pub use places::Named;
+pub(crate) use salvage::{MapRepair, salvage_maps};
 use std::collections::{HashSet, VecDeque};
 use std::path::PathBuf;
 use uring::{Done, FileId, Io, Job, Port};
@@ -41,6 +47,15 @@ pub enum MapError {
         #[source]
         cause: std::io::Error,
     },
+    /// A file or device that is to be this pool's is a pool's already.
+    #[error("{}: carries the data of a pool; write zeroes over its first 64 KiB if that is not needed any more", .0.display())]
+    Labelled(PathBuf),
+    /// A file or device is not what the settings say.
+    #[error("{}: is not this pool's; the settings name another file or device than when the pool was made", .0.display())]
+    OfAnother(PathBuf),
+    /// Somebody has it.
+    #[error("{}: is in use by another server", .0.display())]
+    InUse(PathBuf),
     /// A file cannot be opened for I/O.
     #[error(transparent)]
     Open(#[from] uring::disk::OpenError),
@@ -77,6 +92,8 @@ pub struct MappedVolumes {
     core: Core,
     files: Vec<FileId>,
     align: u64,
+    /// Where each region begins in its file.
+    bases: [u64; 5],
     objects: HashSet<ObjectId>,
     line: Line<Queued>,
     ops: Slots<Changing>,
@@ -97,12 +114,6 @@ pub struct MappedVolumes {
     reaped: Vec<Done>,
     runs: Vec<Run>,
     events: Vec<Ended>,
-}
-
-struct Queued {
-    ticket: Ticket,
-    taken: Time,
-    request: Request,
 }
 
 /// A change that the maps have, with the client's data.
@@ -128,7 +139,7 @@ impl MappedVolumes {
             bounces.into_iter().for_each(|buf| io.give(buf));
             return Err(Box::new(pool));
         }
-        let MappedPool { core, files, align } = pool;
+        let MappedPool { core, files, align, bases } = pool;
         Ok(MappedVolumes {
             settings,
             io: io.clone(),
@@ -136,6 +147,7 @@ impl MappedVolumes {
             core,
             files: files.into_iter().map(|file| io.register(file)).collect(),
             align: u64::from(align),
+            bases,
             objects: HashSet::new(),
             line: Line::default(),
             ops: Slots::default(),
@@ -281,33 +293,6 @@ impl MappedVolumes {
     }
 }
 
-impl Waits for Queued {
-    fn ticket(&self) -> Ticket {
-        self.ticket
-    }
-    fn lun(&self) -> u32 {
-        self.request.object.0
-    }
-}
-
-impl Queued {
-    /// Ends it, giving its buffer back.
-    fn end(mut self, now: Time, result: Result<(), Fault>) -> Completion {
-        let mut completion = Completion::of(&self.request, now, result);
-        completion.service = now.since(self.taken);
-        completion.buf = self.take_data();
-        completion
-    }
-
-    /// Takes a write's buffer out, if it is here.
-    fn take_data(&mut self) -> Option<Buf> {
-        match &mut self.request.op {
-            Op::Write(buf) if !buf.is_nothing() => Some(std::mem::replace(buf, Buf::nothing(self.request.len as u32))),
-            _ => None,
-        }
-    }
-}
-
 impl Target for MappedVolumes {
     fn traits(&self) -> Traits {
         let sizes = self.objects.iter().filter_map(|object| self.core.tree(object.0)).map(|(size, _)| size);
@@ -319,7 +304,7 @@ impl Target for MappedVolumes {
         self.next_ticket += 1;
         let ticket = Ticket(self.next_ticket);
         match self.check(&request) {
-            Ok(()) => self.line.push_back(Queued { ticket, taken: now, request }),
+            Ok(()) => self.line.push_back(Queued { ticket, taken: now, lun: request.object.0, request }),
             Err(fault) => self.ready.push(Completion::refuse(request, now, fault)),
         }
         Submitted::Taken(ticket)

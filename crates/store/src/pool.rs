@@ -2,18 +2,18 @@
 
 use crate::catalogue::{Catalogue, CatalogueId};
 use crate::error::StoreError;
-use crate::mapped::{MapSettings, MappedPool};
+use crate::mapped::{MapSettings, MappedPool, Named};
 use std::fs::{self, File, OpenOptions};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use uring::disk::{self, Opening};
 
-const CATALOGUE: &str = "catalogue.db";
-const SETTINGS: &str = "seawall.toml";
+pub(crate) const CATALOGUE: &str = "catalogue.db";
+pub(crate) const SETTINGS: &str = "seawall.toml";
 const LOCK: &str = "lock";
-const DATA: &str = "data";
-const MAPS: &str = "maps";
+pub(crate) const DATA: &str = "data";
+pub(crate) const MAPS: &str = "maps";
 /// The control socket's name in the pool's folder.
 pub const CONTROL_SOCKET: &str = "control.sock";
 
@@ -42,12 +42,31 @@ pub enum Layout {
 /// What `seawall.toml` in the pool's folder may say.
 #[derive(Clone, Debug, Default, PartialEq, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct Settings {
+pub(crate) struct Settings {
     cache: Cache,
     /// For a pool that is made; one that is there has its layout.
-    layout: Layout,
+    layout: Option<Layout>,
+    pool: NamedSettings,
     /// For whoever keeps policies; the pool only hands it over.
     qos: toml::Table,
+}
+
+/// The table `[pool]`: where a pool with maps has what is not in its folder.
+#[derive(Clone, Debug, Default, PartialEq, serde::Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct NamedSettings {
+    /// A file or block device for the blocks.
+    data: Option<PathBuf>,
+    /// One for the log.
+    log: Option<PathBuf>,
+}
+
+impl Settings {
+    /// The layout of a pool that is made now.
+    fn layout(&self) -> Layout {
+        let is_named = self.pool != NamedSettings::default();
+        self.layout.unwrap_or(if is_named { Layout::Maps } else { Layout::default() })
+    }
 }
 
 /// A LUN's open data file.
@@ -90,7 +109,7 @@ impl Pool {
         }
         let settings = read_settings(&dir.join(SETTINGS))?;
         let lock = lock(dir)?;
-        if settings.layout == Layout::Maps {
+        if settings.layout() == Layout::Maps {
             // Any number will do that another pool does not have.
             let number = RandomState::new().build_hasher().finish();
             drop(MappedPool::create(dir, number, map_settings(dir, &settings)?)?);
@@ -103,10 +122,7 @@ impl Pool {
     /// # Errors
     /// There is none, it is in use, it is of a later format, or its settings are wrong.
     pub fn open(dir: &Path) -> Result<Pool, StoreError> {
-        if !dir.join(CATALOGUE).is_file() {
-            let other = holds_other_things(dir).unwrap_or(false);
-            return Err(if other { StoreError::NotAPool(dir.into()) } else { StoreError::Missing(dir.into()) });
-        }
+        must_be_a_pool(dir)?;
         let settings = read_settings(&dir.join(SETTINGS))?;
         Pool::open_locked(dir, settings, lock(dir)?)
     }
@@ -233,6 +249,15 @@ impl Pool {
     }
 }
 
+/// Whether there is a catalogue, whatever is in it.
+pub(crate) fn must_be_a_pool(dir: &Path) -> Result<(), StoreError> {
+    if dir.join(CATALOGUE).is_file() {
+        return Ok(());
+    }
+    let other = holds_other_things(dir).unwrap_or(false);
+    Err(if other { StoreError::NotAPool(dir.into()) } else { StoreError::Missing(dir.into()) })
+}
+
 /// Whether a folder is more than an empty place for a pool. A settings file may be laid there first: it is the way to
 /// choose the cache for a new pool.
 fn holds_other_things(dir: &Path) -> std::io::Result<bool> {
@@ -244,10 +269,36 @@ fn map_settings(dir: &Path, settings: &Settings) -> Result<MapSettings, StoreErr
     let space = uring::space::space(dir).map_err(StoreError::file(dir, "ask for its space"))?;
     let most = MapSettings::default();
     let log = (space.available.0 / 64).clamp(256 << 10, most.log) / 4096 * 4096;
-    Ok(MapSettings { cache: settings.cache, log, ..most })
+    Ok(MapSettings { named: named_by(dir, settings)?, cache: settings.cache, log, ..most })
 }
 
-fn read_settings(path: &Path) -> Result<Settings, StoreError> {
+/// The files and devices that the settings of a pool's folder name.
+///
+/// # Errors
+/// The settings are wrong.
+pub fn named(dir: &Path) -> Result<Named, StoreError> {
+    named_by(dir, &read_settings(&dir.join(SETTINGS))?)
+}
+
+fn named_by(dir: &Path, settings: &Settings) -> Result<Named, StoreError> {
+    let wrong = |reason: String| StoreError::Settings { path: dir.join(SETTINGS), reason };
+    let absolute = |key: &str, path: &Option<PathBuf>| match path {
+        Some(path) if !path.is_absolute() => Err(wrong(format!(
+            "[pool] {key} = {path:?}: must be an absolute path; what is in the pool's folder needs no name"
+        ))),
+        path => Ok(path.clone()),
+    };
+    let named = Named { data: absolute("data", &settings.pool.data)?, log: absolute("log", &settings.pool.log)? };
+    if named != Named::default() && settings.layout == Some(Layout::Files) {
+        return Err(wrong("[pool]: files and devices of their own need layout = \"maps\"".into()));
+    }
+    if named.data.is_some() && named.data == named.log {
+        return Err(wrong("[pool]: data and log must not be the same file or device".into()));
+    }
+    Ok(named)
+}
+
+pub(crate) fn read_settings(path: &Path) -> Result<Settings, StoreError> {
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Settings::default()),
@@ -259,7 +310,7 @@ fn read_settings(path: &Path) -> Result<Settings, StoreError> {
     })
 }
 
-fn lock(dir: &Path) -> Result<File, StoreError> {
+pub(crate) fn lock(dir: &Path) -> Result<File, StoreError> {
     let path = dir.join(LOCK);
     let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
     let file = file.map_err(StoreError::file(&path, "open the lock"))?;

@@ -18,8 +18,9 @@
 
 mod patch;
 
-use crate::line::{Line, Waits};
+use crate::line::Line;
 use crate::pool::DataFile;
+use crate::queued::Queued;
 use block::{
     Buf, Bytes, Completion, Fault, ObjectId, Op, OpKind, Request, Submitted, Target, Ticket, Time, Traits, Wakeup,
 };
@@ -93,15 +94,8 @@ struct Lun {
     closing: bool,
     /// A sync failed.
     failed: bool,
-}
-
-struct Queued {
-    ticket: Ticket,
-    taken: Time,
-    lun: u32,
-    /// The file system has no call for it: write it.
-    by_hand: bool,
-    request: Request,
+    /// The file system has no call for zeroes (that may, that may not leave a hole): they are written.
+    zeroes_by_hand: [bool; 2],
 }
 
 /// What a slot's work at the kernel is for.
@@ -168,6 +162,7 @@ impl Volumes {
             in_flight: 0,
             closing: false,
             failed: false,
+            zeroes_by_hand: [false; 2],
         };
         let key = self.free_luns.pop().unwrap_or_else(|| {
             self.luns.push(None);
@@ -476,10 +471,12 @@ impl Volumes {
         match (&queued.request.op, result) {
             // What cannot be given back stays taken: a trim is a wish.
             (Op::Trim, Err(Fault::Unsupported)) => self.ready.push(queued.end(now, Ok(()))),
-            (Op::Zero { fast_only: false, .. }, Err(Fault::Unsupported)) => {
+            (Op::Zero { fast_only: false, no_hole }, Err(Fault::Unsupported)) => {
+                let no_hole = usize::from(*no_hole);
+                let lun = self.lun(key);
+                lun.zeroes_by_hand[no_hole] = true;
                 // Its turn came already, so it goes before those that came later.
-                queued.by_hand = true;
-                self.lun(key).parked.push_front(queued);
+                lun.parked.push_front(queued);
             }
             // A write's durability is in its own system call; trim and zero need a sync.
             (Op::Trim | Op::Zero { .. }, Ok(())) if queued.request.fua => self.want_flush(now, queued),
@@ -538,33 +535,11 @@ impl Lun {
     fn needs_patch(&self, queued: &Queued) -> bool {
         let Request { at, len, op, .. } = &queued.request;
         let aligned = |buf: &Buf| (at | len | u64::from(buf.start())) & (self.align - 1) == 0;
-        queued.by_hand || matches!(op, Op::Write(buf) if !aligned(buf))
-    }
-}
-
-impl Waits for Queued {
-    fn ticket(&self) -> Ticket {
-        self.ticket
-    }
-    fn lun(&self) -> u32 {
-        self.lun
-    }
-}
-
-impl Queued {
-    /// Ends it, giving its buffer back.
-    fn end(mut self, now: Time, result: Result<(), Fault>) -> Completion {
-        let mut completion = Completion::of(&self.request, now, result);
-        completion.service = now.since(self.taken);
-        completion.buf = self.take_data();
-        completion
-    }
-
-    /// Takes a write's buffer out, if it is here.
-    fn take_data(&mut self) -> Option<Buf> {
-        match &mut self.request.op {
-            Op::Write(buf) if !buf.is_nothing() => Some(std::mem::replace(buf, Buf::nothing(self.request.len as u32))),
-            _ => None,
+        match op {
+            Op::Write(buf) => !aligned(buf),
+            // One that must be fast is refused by the file system itself.
+            Op::Zero { no_hole, fast_only: false } => self.zeroes_by_hand[usize::from(*no_hole)],
+            _ => false,
         }
     }
 }
@@ -579,7 +554,7 @@ impl Target for Volumes {
         self.next_ticket += 1;
         let ticket = Ticket(self.next_ticket);
         match self.check(&request) {
-            Ok(lun) => self.line.push_back(Queued { ticket, taken: now, lun, by_hand: false, request }),
+            Ok(lun) => self.line.push_back(Queued { ticket, taken: now, lun, request }),
             Err(fault) => self.ready.push(Completion::refuse(request, now, fault)),
         }
         Submitted::Taken(ticket)

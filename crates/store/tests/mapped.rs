@@ -12,7 +12,12 @@ use uring::{Choice, Io, IoSettings};
 
 const BACKENDS: [Choice; 2] = [Choice::Auto, Choice::Threads];
 const SIZE: u64 = 200 << 10;
-const PAGED: MapSettings = MapSettings { cache: Cache::Page, capacity: Some(64 << 20), log: 64 << 10 };
+const PAGED: MapSettings = MapSettings {
+    named: store::Named { data: None, log: None },
+    cache: Cache::Page,
+    capacity: Some(64 << 20),
+    log: 64 << 10,
+};
 
 struct Bench {
     io: Io,
@@ -264,7 +269,7 @@ fn run_and_open_again(backend: Choice, dir: &Path, pool: MappedPool, settings: M
     assert_eq!(bench.flush(*model.keys().next().unwrap()), Ok(()));
     let used = bench.volumes.core().usage().used;
     drop(bench);
-    let report = check_maps(dir).unwrap();
+    let report = check_maps(dir, &store::Named::default()).unwrap();
     assert_eq!((report.damages, report.used, report.trees), (vec![], used, model.len() as u64));
     let mut bench = Bench::new(backend, MappedPool::open(dir, settings).unwrap());
     compare(&mut bench, &model);

@@ -10,7 +10,7 @@ use server::{
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
-use store::{Pool, StoreError};
+use store::{Named, Pool, StoreError};
 use uring::IoSettings;
 
 /// Serve a pool's LUNs over NBD until interrupted
@@ -77,6 +77,7 @@ impl Serve {
     }
 
     fn make_pool(&self) -> Result<(Pool, Option<FreshPool>)> {
+        must_be_free(&store::named(&self.pool)?)?;
         let mut fresh = FreshPool::before(&self.pool);
         let pool = Pool::create(&self.pool).inspect_err(|error| {
             // Somebody's folder: nothing was made there, and nothing is to be removed.
@@ -86,6 +87,17 @@ impl Serve {
         });
         Ok((pool.map_err(pool_error)?, Some(fresh)))
     }
+}
+
+/// Refuses to lay a pool over something that is in use or looks like data.
+fn must_be_free(named: &Named) -> Result<()> {
+    for path in [&named.data, &named.log].into_iter().flatten() {
+        let objections = engine::safety::objections(path).with_context(|| format!("[pool] {}", path.display()))?;
+        if !objections.is_empty() {
+            bail!("[pool] {}: {}; nothing was changed", path.display(), objections.join(", "));
+        }
+    }
+    Ok(())
 }
 
 /// Names the option, where the error is about the folder that it gave.

@@ -5,15 +5,19 @@
 
 mod bad_input;
 mod ceiling;
+mod check;
 mod demo;
+mod devices;
 mod dgen;
 mod durability;
 mod fio;
 mod fio_command;
 mod full_disk;
 mod interrupt;
+mod kill;
 mod libnbd;
 mod loop_mount;
+mod nbd_client;
 mod page;
 mod plan;
 mod qemu;

@@ -24,10 +24,19 @@ impl Server {
         Server::start_with(scratch, &[])
     }
 
+    /// The same on a pool of another name.
+    pub fn start_on(scratch: &Scratch, pool: &str) -> Server {
+        Server::start_on_with(scratch, pool, &[])
+    }
+
     /// The same with more arguments.
     pub fn start_with(scratch: &Scratch, arguments: &[&str]) -> Server {
+        Server::start_on_with(scratch, "pool", arguments)
+    }
+
+    fn start_on_with(scratch: &Scratch, pool: &str, arguments: &[&str]) -> Server {
         let mut command = seawall(scratch.path());
-        command.args(["serve", "--pool", "pool", "--create", "--listen", "unix:nbd.sock", "--listen", "127.0.0.1:0"]);
+        command.args(["serve", "--pool", pool, "--create", "--listen", "unix:nbd.sock", "--listen", "127.0.0.1:0"]);
         command.args(arguments);
         let mut running = Running::start(command);
         running.wait_for("listening on unix:");

@@ -7,7 +7,7 @@ commands! {
     /// Everything that makes clones.
     CloneCommand in Clone
 
-    /// Create a clone of a volume, with all its LUNs and files and none of their policies
+    /// Clone a volume, without policies
     "volume clone create" => Volume(VolumeCloneCreate) {
         /// Name of the new volume
         "flexclone" flexclone: ObjectName,
@@ -25,7 +25,7 @@ commands! {
         "qos-adaptive-policy-group" qos_adaptive_policy_group: Option<PolicyAssignment>,
     } apart { "qos-policy-group" "qos-adaptive-policy-group", }
 
-    /// Create a clone of a LUN or file within its volume, without its policy
+    /// Clone a LUN or file of a volume
     "volume file clone create" => File(FileCloneCreate) {
         /// Path of the LUN or file, from the root of its volume
         "source-path" source_path: FilePath,

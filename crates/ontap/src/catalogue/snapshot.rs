@@ -7,7 +7,7 @@ commands! {
     /// Everything that begins with `volume snapshot`.
     SnapshotCommand in Snapshot
 
-    /// Create a snapshot of a volume, of all its LUNs and files at one moment
+    /// Create a snapshot of a volume
     "volume snapshot create" => Create(SnapshotCreate) {
         /// Volume
         "volume" volume: ObjectName,
@@ -29,7 +29,7 @@ commands! {
         "new-name" new_name: ObjectName,
     }
 
-    /// Restore a volume from a snapshot: LUNs and files that came later are deleted
+    /// Restore a volume from a snapshot
     "volume snapshot restore" => Restore(SnapshotRestore) {
         /// Volume
         "volume" volume: ObjectName,
@@ -39,7 +39,7 @@ commands! {
         "snapshot" snapshot: ObjectName,
     }
 
-    /// Restore one LUN or file from a snapshot
+    /// Restore one LUN or file
     "volume snapshot restore-file" => RestoreFile(SnapshotRestoreFile) {
         /// Volume
         "volume" volume: ObjectName,

@@ -122,7 +122,7 @@ fn mistakes_in_command_words_are_named() {
     );
     assert_eq!(
         told("volume resize -volume v"),
-        "\"resize\" is not a recognized command after \"volume\"; it has create, modify, delete, show, qtree, file"
+        "\"resize\" is not a recognized command after \"volume\"; it has create, modify, delete, show, qtree, file, snapshot, clone"
     );
     assert_eq!(
         told("qos policy-group"),

@@ -7,16 +7,18 @@
 //!   DIR/maps/table.0    the tables of the checkpoints, by turns
 //!   DIR/maps/table.1
 //! ```
+//! Blocks and log may be elsewhere: see [`super::places`].
 
 use super::MapError;
+use super::places::{Named, Places};
 use block::Fault;
 use map::{Core, Media, RecoverError, Region, Report, Settings};
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
-use std::io::Write;
+use std::io::{Seek, SeekFrom, Write};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use uring::disk::{self, Cache, Opening};
+use uring::disk::{self, Cache, Disk, Opening};
 use uring::space;
 
 /// The regions in the order of their files.
@@ -26,8 +28,10 @@ pub(super) const REGIONS: [Region; 5] = [Region::Data, Region::Log, Region::Node
 const RESERVE_MAX: u64 = 256 << 20;
 
 /// What a pool's maps are made and opened with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MapSettings {
+    /// Where blocks and log are, if not in the pool's folder.
+    pub named: Named,
     /// Whether data goes through the page cache.
     pub cache: crate::Cache,
     /// Bytes of data that may be taken; `None`: what the file system has left.
@@ -39,7 +43,7 @@ pub struct MapSettings {
 
 impl Default for MapSettings {
     fn default() -> Self {
-        MapSettings { cache: crate::Cache::default(), capacity: None, log: 8 << 20 }
+        MapSettings { named: Named::default(), cache: crate::Cache::default(), capacity: None, log: 8 << 20 }
     }
 }
 
@@ -49,6 +53,8 @@ pub struct MappedPool {
     /// In the order of [`REGIONS`].
     pub(super) files: Vec<File>,
     pub(super) align: u32,
+    /// Where each begins in its file.
+    pub(super) bases: [u64; 5],
 }
 
 impl MappedPool {
@@ -58,9 +64,10 @@ impl MappedPool {
     /// # Errors
     /// The folder has them, or the file system refuses.
     pub fn create(dir: &Path, number: u64, settings: MapSettings) -> Result<MappedPool, MapError> {
-        let maps = dir.join("maps");
+        let places = Places::new(dir, &settings.named);
+        let maps = places.maps().to_owned();
         // The last file that is made says that all are there, so a crash in between leaves what is no pool yet.
-        let last = path_of(&maps, Region::Table(0));
+        let last = places.path(Region::Table(0));
         if last.exists() {
             return Err(MapError::Exists(maps));
         }
@@ -70,15 +77,15 @@ impl MappedPool {
         };
         fs::create_dir_all(&maps).map_err(failed(&maps))?;
         for region in REGIONS.into_iter().filter(|region| *region != Region::Table(0)) {
-            let path = path_of(&maps, region);
-            let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&path);
-            let written = file.and_then(|mut file| {
-                if region == Region::Log {
+            let mut file = places.make(region, number)?;
+            let written = match region {
+                Region::Log => file.seek(SeekFrom::Start(places.base(region))).and_then(|_| {
                     write_zeroes(&mut file, settings.log)?;
-                }
-                file.sync_all()
-            });
-            written.map_err(failed(&path))?;
+                    file.sync_all()
+                }),
+                _ => file.sync_all(),
+            };
+            written.map_err(failed(&places.path(region)))?;
         }
         let making = maps.join("table.new");
         let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&making);
@@ -95,20 +102,24 @@ impl MappedPool {
     /// # Errors
     /// They are missing, of a later format or damaged, or the file system refuses. Nothing is written.
     pub fn open(dir: &Path, settings: MapSettings) -> Result<MappedPool, MapError> {
-        let maps = dir.join("maps");
+        let places = Places::new(dir, &settings.named);
         let cache = match settings.cache {
             crate::Cache::Direct => Cache::Direct,
             crate::Cache::Page => Cache::Page,
         };
         let opening = Opening { cache, write: true, ..Opening::default() };
         let opened: Result<Vec<_>, _> =
-            REGIONS.iter().map(|region| disk::open(&path_of(&maps, *region), opening)).collect();
+            REGIONS.iter().map(|region| disk::open(&places.path(*region), opening)).collect();
         let opened = opened?;
         let align = opened.iter().map(|disk| disk.align).max().unwrap_or(1);
-        let capacity = capacity(&maps, &opened[0].file, settings)?;
+        let capacity = capacity(&places, &opened[0], &settings)?;
         let settings = Settings { capacity: capacity / map::BLOCK, align, ..Settings::default() };
-        let core = recover(&maps, settings)?;
-        Ok(MappedPool { core, files: opened.into_iter().map(|disk| disk.file).collect(), align })
+        let core = recover(&places, settings)?;
+        for (region, disk) in REGIONS.into_iter().zip(&opened) {
+            places.claim(region, &disk.file, core.pool())?;
+        }
+        let files = opened.into_iter().map(|disk| disk.file).collect();
+        Ok(MappedPool { core, files, align, bases: places.bases() })
     }
 
     /// Offsets and lengths of its I/O are multiples of this many bytes.
@@ -132,37 +143,42 @@ impl fmt::Debug for MappedPool {
 ///
 /// # Errors
 /// They are missing, or of a later format.
-pub fn check_maps(dir: &Path) -> Result<Report, MapError> {
-    let mut media = Folder::open(&dir.join("maps"))?;
-    map::check(&mut media, Settings::default()).map_err(|cause| MapError::Recover { path: dir.join("maps"), cause })
+pub fn check_maps(dir: &Path, named: &Named) -> Result<Report, MapError> {
+    let places = Places::new(dir, named);
+    let mut media = Folder::open(&places)?;
+    let failed = |cause| MapError::Recover { path: places.maps().into(), cause };
+    map::check(&mut media, Settings::default()).map_err(failed)
 }
 
-fn recover(maps: &Path, settings: Settings) -> Result<Core, MapError> {
-    let mut media = Folder::open(maps)?;
+/// Bytes that there are for blocks now: the length of their file, or the size of their device.
+pub(crate) fn data_len(dir: &Path, named: &Named) -> Result<(PathBuf, u64), MapError> {
+    let places = Places::new(dir, named);
+    let path = places.path(Region::Data);
+    let disk = disk::open(&path, Opening { cache: Cache::Page, ..Opening::default() })?;
+    Ok((path, disk.size.0.saturating_sub(places.base(Region::Data))))
+}
+
+fn recover(places: &Places, settings: Settings) -> Result<Core, MapError> {
+    let mut media = Folder::open(places)?;
     let recovered: Result<Core, RecoverError> = map::recover(&mut media, settings);
-    recovered.map_err(|cause| MapError::Recover { path: maps.into(), cause })
+    recovered.map_err(|cause| MapError::Recover { path: places.maps().into(), cause })
 }
 
 /// Bytes of data that may be taken.
-fn capacity(maps: &Path, data: &File, settings: MapSettings) -> Result<u64, MapError> {
-    let failed = |cause| MapError::File { path: maps.into(), cause };
+fn capacity(places: &Places, data: &Disk, settings: &MapSettings) -> Result<u64, MapError> {
+    let path = places.path(Region::Data);
+    let failed = |cause| MapError::File { path: path.clone(), cause };
     if let Some(capacity) = settings.capacity {
         return Ok(capacity);
     }
-    let taken = data.metadata().map_err(failed)?.blocks() * 512;
-    let available = space::space(maps).map_err(failed)?.available.0;
+    if data.is_device {
+        return Ok(data.size.0.saturating_sub(places.base(Region::Data)));
+    }
+    let taken = data.file.metadata().map_err(failed)?.blocks() * 512;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let available = space::space(folder).map_err(failed)?.available.0;
     // Nodes, tables and the catalogue must not be what finds the file system full.
     Ok(available - (available / 16).min(RESERVE_MAX) + taken)
-}
-
-pub(super) fn path_of(maps: &Path, region: Region) -> PathBuf {
-    maps.join(match region {
-        Region::Data => "blocks",
-        Region::Log => "log",
-        Region::Nodes => "nodes",
-        Region::Table(0) => "table.0",
-        Region::Table(_) => "table.1",
-    })
 }
 
 fn write_zeroes(file: &mut File, len: u64) -> std::io::Result<()> {
@@ -178,15 +194,17 @@ fn write_zeroes(file: &mut File, len: u64) -> std::io::Result<()> {
 }
 
 /// The files as they are read when a pool is opened: in order, through the page cache.
-struct Folder {
-    files: Vec<File>,
+pub(super) struct Folder {
+    /// In the order of [`REGIONS`], and where each region begins.
+    files: Vec<(File, u64)>,
 }
 
 impl Folder {
-    fn open(maps: &Path) -> Result<Folder, MapError> {
+    pub(super) fn open(places: &Places) -> Result<Folder, MapError> {
         let open = |region: &Region| {
-            let path = path_of(maps, *region);
-            File::open(&path).map_err(|cause| MapError::File { path, cause })
+            let path = places.path(*region);
+            let file = File::open(&path).map_err(|cause| MapError::File { path, cause });
+            file.map(|file| (file, places.base(*region)))
         };
         Ok(Folder { files: REGIONS.iter().map(open).collect::<Result<_, _>>()? })
     }
@@ -194,7 +212,8 @@ impl Folder {
 
 impl Media for Folder {
     fn read(&mut self, region: Region, at: u64, buf: &mut [u8]) -> Result<usize, Fault> {
-        let file = &self.files[index_of(region)];
+        let (file, base) = &self.files[index_of(region)];
+        let at = at + base;
         let mut done = 0;
         while done < buf.len() {
             match file.read_at(&mut buf[done..], at + done as u64) {

@@ -251,8 +251,13 @@ impl MappedVolumes {
         self.push(flight, Job::Write { file, at, buf, durable });
     }
 
-    /// Hands a job to the kernel, or keeps it until there is room.
-    fn push(&mut self, flight: u32, job: Job) {
+    /// Hands a job to the kernel, or keeps it until there is room. Its offset is that of the region.
+    fn push(&mut self, flight: u32, mut job: Job) {
+        if let Job::Read { file, at, .. } | Job::Write { file, at, .. } = &mut job {
+            // Blocks come first, and they are the many.
+            let region = self.files.iter().position(|found| found == file).unwrap_or(0);
+            *at += self.bases[region];
+        }
         if let Err(job) = self.port.push(u64::from(flight), job) {
             self.unpushed.push_back((flight, job));
         }

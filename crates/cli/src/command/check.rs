@@ -1,0 +1,61 @@
+//! `seawall check`: whether a pool is as it should be, and what to do if it is not.
+
+use crate::{Answer, terminal};
+use anyhow::{Result, bail};
+use std::path::PathBuf;
+use store::Checked;
+
+/// Check a pool that nobody serves
+///
+/// Reads its settings, its catalogue and its maps, and names what is wrong; the data itself has no checksums and is not
+/// read. Nothing is written without --repair. Exit code 1 if something is wrong.
+#[derive(clap::Args)]
+pub struct Check {
+    /// The pool's folder
+    #[arg(value_name = "POOL")]
+    pool: PathBuf,
+    /// Mend what can be mended; what is lost reads as zeroes afterwards, and is named
+    #[arg(long, requires = "copy")]
+    repair: bool,
+    /// Where a repair first puts a copy of all it may write over: a folder that does not exist yet
+    #[arg(long, value_name = "DIR", requires = "repair")]
+    copy: Option<PathBuf>,
+}
+
+impl Check {
+    pub fn run(self) -> Result<Answer> {
+        if self.pool.exists() && !self.pool.is_dir() {
+            bail!("{}: must be a pool's folder, and this is a file", self.pool.display());
+        }
+        let checked = store::check(&self.pool)?;
+        let mut answer = self.tell(&checked);
+        if let Some(copy) = self.copy.as_ref().filter(|_| self.repair && answer == Answer::No) {
+            let repaired = store::repair(&self.pool, copy)?;
+            repaired.done.iter().for_each(|line| terminal::line(&format!("repair: {line}")));
+            answer = self.tell(&repaired.after);
+        }
+        Ok(answer)
+    }
+
+    fn tell(&self, checked: &Checked) -> Answer {
+        let pool = self.pool.display();
+        let mut wrong: Vec<String> = checked.troubles.iter().map(ToString::to_string).collect();
+        if wrong.is_empty() {
+            // The rules of names and policies are the server's.
+            wrong.extend(server::check_catalogue(&checked.contents).err());
+        }
+        wrong.iter().for_each(|line| terminal::line(line));
+        for leftover in &checked.leftovers {
+            terminal::line(&format!("{leftover}; it goes when the pool is served again"));
+        }
+        let snapshots = checked.contents.snapshots.len();
+        let used = block::Bytes(checked.used);
+        let has = format!("{} LUNs and files, {snapshots} snapshots, {used} of data", checked.leaves());
+        match wrong.len() {
+            0 => terminal::line(&format!("{pool}: {has}; nothing is wrong")),
+            1 => terminal::line(&format!("{pool}: {has}; 1 thing is wrong")),
+            count => terminal::line(&format!("{pool}: {has}; {count} things are wrong")),
+        }
+        if wrong.is_empty() { Answer::Yes } else { Answer::No }
+    }
+}

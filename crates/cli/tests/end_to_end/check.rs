@@ -1,0 +1,46 @@
+//! `seawall check` as a person runs it.
+
+use crate::running::{run, seawall};
+use crate::scratch::Scratch;
+use crate::server::Server;
+
+/// Exit code 0 and one line for a pool that is whole, 2 while it is served and where there is none, 1 and a line for each
+/// thing that is wrong; a repair wants a copy and leaves a pool that is whole.
+#[test]
+fn a_pool_is_checked_and_mended() {
+    let scratch = Scratch::new();
+    let check = |arguments: &[&str]| run(seawall(scratch.path()).arg("check").args(arguments));
+    let none = check(&["pool"]);
+    assert_eq!((none.code, none.out.as_str()), (Some(2), ""));
+    assert!(none.err.starts_with("seawall: pool: no pool there"), "{}", none.err);
+    std::fs::create_dir(scratch.join("pool")).unwrap();
+    std::fs::write(scratch.join("pool/seawall.toml"), "cache = \"page\"\nlayout = \"maps\"\n").unwrap();
+    let server = Server::start(&scratch);
+    server.make_lun("8MiB");
+    server.tell(&["volume snapshot create vol1 -snapshot nightly"]);
+    let busy = check(&["pool"]);
+    assert_eq!(busy.err, "seawall: pool: the pool is in use by another server (its file `lock` is held)\n");
+    assert_eq!(busy.code, Some(2));
+    server.stop();
+    let clean = check(&["pool"]);
+    assert_eq!((clean.code, clean.err.as_str()), (Some(0), ""));
+    assert_eq!(clean.out, "pool: 1 LUNs and files, 1 snapshots, 0 B of data; nothing is wrong\n");
+    // The maps of another pool, in which there is nothing.
+    std::fs::create_dir(scratch.join("other")).unwrap();
+    std::fs::copy(scratch.join("pool/seawall.toml"), scratch.join("other/seawall.toml")).unwrap();
+    Server::start_on(&scratch, "other").stop();
+    for name in ["blocks", "log", "nodes", "table.0", "table.1"] {
+        std::fs::copy(scratch.join("other/maps").join(name), scratch.join("pool/maps").join(name)).unwrap();
+    }
+    let damaged = check(&["pool"]);
+    assert_eq!(damaged.code, Some(1));
+    assert!(damaged.out.starts_with("LUN lun1 (number 3): the maps have nothing of it\n"), "{}", damaged.out);
+    assert!(damaged.out.ends_with("; 2 things are wrong\n"), "{}", damaged.out);
+    assert_eq!(check(&["pool", "--repair"]).code, Some(2), "without a copy");
+    let repaired = check(&["pool", "--repair", "--copy", "before"]);
+    assert_eq!(repaired.code, Some(0), "{}{}", repaired.out, repaired.err);
+    assert!(repaired.out.contains("repair: the metadata as it was is in before\n"), "{}", repaired.out);
+    assert!(repaired.out.ends_with("0 snapshots, 0 B of data; nothing is wrong\n"), "{}", repaired.out);
+    assert!(scratch.join("before/catalogue.db").exists() && scratch.join("before/maps/log").exists());
+    Server::start(&scratch).stop();
+}

@@ -1,0 +1,274 @@
+//! The check and the repair of pools: a pool that is whole is said to be, each damage is named, a repair keeps a copy
+//! first and leaves a pool that can be served, and says what it lost.
+
+mod support;
+
+use nbd::{Command, Request, Wishes};
+use std::fs;
+use std::path::{Path, PathBuf};
+use store::{Pool, StoreError};
+use support::{BACKENDS, Client, LUN, Server, limits, settings};
+use tempfile::TempDir;
+
+const BLOCK: usize = 64 << 10;
+
+/// A pool that was served: two LUNs of which the first four blocks of each are written, and a snapshot. Beside it, as
+/// `killed`, is the same as it was before the server stopped, which makes a checkpoint.
+fn served(server: Server) -> (TempDir, PathBuf) {
+    let Server { mut control, socket, dir } = server;
+    control.execute("lun create /vol/vol1/lun2 -size 64MiB").unwrap();
+    for (export, byte) in [(LUN, 1), ("/vol/vol1/lun2", 2)] {
+        let mut client = Client::connect(&socket, Wishes::plain(export));
+        client.write(0, &[byte; 4 * BLOCK]).unwrap();
+        client.call(Request::new(9, Command::Flush, 0, 0), &[]).unwrap();
+    }
+    copy(&dir.path().join("pool"), &dir.path().join("killed"));
+    drop(control);
+    let pool = dir.path().join("pool");
+    (dir, pool)
+}
+
+/// A folder as it is at a moment in which nothing is written.
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let (from, to) = (entry.path(), to.join(entry.file_name()));
+        match entry.file_type().unwrap() {
+            kind if kind.is_dir() => copy(&from, &to),
+            kind if kind.is_file() => drop(fs::copy(from, to).unwrap()),
+            _ => {}
+        }
+    }
+}
+
+fn with_maps() -> (TempDir, PathBuf) {
+    let mut server = Server::start(BACKENDS[0], limits());
+    server.control.execute("volume snapshot create vol1 -snapshot s").unwrap();
+    served(server)
+}
+
+fn troubles(pool: &Path) -> Vec<String> {
+    store::check(pool).unwrap().troubles.iter().map(ToString::to_string).collect()
+}
+
+/// The first bytes of both LUNs' first blocks, served anew.
+fn read(dir: &TempDir, pool: &Path) -> [Vec<u8>; 2] {
+    let socket = dir.path().join("again");
+    let control = support::open(Pool::open(pool).unwrap(), &socket, limits(), settings(BACKENDS[0], &limits()));
+    let read = [LUN, "/vol/vol1/lun2"].map(|export| {
+        let mut client = Client::connect(&socket, Wishes::plain(export));
+        (0..4).map(|block| client.read(block * BLOCK as u64, 1).unwrap()[0]).collect()
+    });
+    drop(control);
+    read
+}
+
+fn change(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
+    let mut bytes = fs::read(path).unwrap();
+    change(&mut bytes);
+    fs::write(path, bytes).unwrap();
+}
+
+/// All files of a folder and their bytes, so that a change is noticed.
+fn everything(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(dir).unwrap().map(Result::unwrap) {
+        match entry.path().is_dir() {
+            true => found.extend(everything(&entry.path())),
+            // SQLite's shared memory is written by readers too.
+            false if entry.path().extension().is_some_and(|e| e == "db-shm") => {}
+            false => found.push((entry.path(), fs::read(entry.path()).unwrap())),
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn a_pool_that_is_whole_is_said_to_be_and_nothing_is_written() {
+    for (dir, pool) in [with_maps(), served(Server::start_with_files(limits()))] {
+        let before = everything(&pool);
+        let checked = store::check(&pool).unwrap();
+        assert!(checked.is_clean() && checked.leftovers.is_empty(), "{checked:?}");
+        assert_eq!((checked.leaves(), checked.used), (2, 8 * BLOCK as u64));
+        assert_eq!(server::check_catalogue(&checked.contents), Ok(()));
+        let names = |files: &[(PathBuf, Vec<u8>)]| {
+            files.iter().map(|(path, bytes)| (path.clone(), bytes.len())).collect::<Vec<_>>()
+        };
+        let after = everything(&pool);
+        assert_eq!(names(&after), names(&before));
+        assert!(after == before, "a check writes nothing");
+        drop(dir);
+    }
+}
+
+/// A pool in use, none at all, one of a later format: each refused in a line.
+#[test]
+fn what_cannot_be_checked_is_said() {
+    let (dir, pool) = with_maps();
+    let held = Pool::open(&pool).unwrap();
+    assert!(matches!(store::check(&pool), Err(StoreError::InUse(_))));
+    assert!(matches!(store::repair(&pool, &dir.path().join("copy")), Err(StoreError::InUse(_))));
+    drop(held);
+    assert!(matches!(store::check(&dir.path().join("nowhere")), Err(StoreError::Missing(_))));
+    assert!(matches!(store::check(dir.path()), Err(StoreError::NotAPool(_))));
+    for table in ["maps/table.0", "maps/table.1"] {
+        let path = pool.join(table);
+        change(&path, |bytes| bytes.get_mut(4).into_iter().for_each(|version| *version = 99));
+    }
+    let error = store::check(&pool).unwrap_err().to_string();
+    assert!(error.contains("have format 99") && error.contains("use a newer seawall"), "{error}");
+}
+
+/// Files: one LUN's file is gone, the other's is cut after two of its four blocks.
+#[test]
+fn data_files_that_are_gone_or_short_are_named_and_mended() {
+    let (dir, pool) = served(Server::start_with_files(limits()));
+    let mut files: Vec<PathBuf> = fs::read_dir(pool.join("data")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    fs::OpenOptions::new().write(true).open(&files[0]).unwrap().set_len(2 * BLOCK as u64).unwrap();
+    fs::remove_file(&files[1]).unwrap();
+    fs::write(pool.join("data/99"), "left over").unwrap();
+    let found = troubles(&pool);
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(found[0].contains("LUN lun1: its file") && found[0].contains("has 131072 bytes"), "{found:?}");
+    assert!(found[1].contains("LUN lun2: its file") && found[1].contains("is not there"), "{found:?}");
+    assert_eq!(store::check(&pool).unwrap().leftovers.len(), 1);
+    let before = fs::read(pool.join("catalogue.db")).unwrap();
+    let copy = dir.path().join("copy");
+    let repaired = store::repair(&pool, &copy).unwrap();
+    assert!(repaired.after.is_clean(), "{repaired:?}");
+    assert!(repaired.done.iter().any(|line| line == "LUN lun2: its data is lost; all 67108864 bytes read as zeroes"));
+    assert_eq!(fs::read(copy.join("catalogue.db")).unwrap(), before);
+    assert_eq!(read(&dir, &pool), [vec![1, 1, 0, 0], vec![0; 4]]);
+    assert!(matches!(store::repair(&pool, &copy), Err(StoreError::CopyThere(_))));
+}
+
+/// The only node of one LUN is damaged, and the log that could help is too. The LUN reads as zeroes, the other one keeps
+/// everything.
+#[test]
+fn a_damaged_node_loses_only_what_it_showed() {
+    let (dir, pool) = with_maps();
+    // The word of block 0 of the first LUN, all pages valid: (0 + 1) << 16 | 0xffff.
+    change(&pool.join("maps/nodes"), |bytes| {
+        let page = bytes.chunks(4096).position(|page| page.starts_with(&[0xff, 0xff, 1, 0])).unwrap();
+        bytes[page * 4096 + 100] ^= 1;
+    });
+    assert_eq!(troubles(&pool), Vec::<String>::new(), "the older table and the log are enough");
+    assert_eq!(read(&dir, &pool), [vec![1; 4], vec![2; 4]]);
+
+    let (dir, pool) = with_maps();
+    change(&pool.join("maps/nodes"), |bytes| {
+        let page = bytes.chunks(4096).position(|page| page.starts_with(&[0xff, 0xff, 1, 0])).unwrap();
+        bytes[page * 4096 + 100] ^= 1;
+    });
+    change(&pool.join("maps/log"), |bytes| bytes[40] ^= 1);
+    let found = troubles(&pool);
+    assert!(found[0].starts_with("maps: node ") && found[0].contains("has changed since it was written"), "{found:?}");
+    let repaired = store::repair(&pool, &dir.path().join("copy")).unwrap();
+    assert!(repaired.after.is_clean(), "{repaired:?}");
+    // 8 MiB are blocks 0 to 127.
+    let lost = "maps: tree 3: blocks 0 to 127 of 64 KiB read as zeroes now: the map of them is gone";
+    assert!(repaired.done.iter().any(|line| line == lost), "{repaired:?}");
+    assert_eq!(repaired.after.used, 4 * BLOCK as u64);
+    assert_eq!(read(&dir, &pool), [vec![0; 4], vec![2; 4]]);
+    assert!(store::check(&pool).unwrap().is_clean());
+}
+
+/// The file of the blocks was cut, as by a disk that is full when it is copied: what lay there reads as zeroes.
+#[test]
+fn blocks_that_were_cut_off_are_named() {
+    let (dir, pool) = with_maps();
+    let blocks = fs::OpenOptions::new().write(true).open(pool.join("maps/blocks")).unwrap();
+    blocks.set_len(7 * BLOCK as u64).unwrap();
+    let found = troubles(&pool);
+    assert!(found.len() == 1 && found[0].ends_with("has 458752 bytes, and blocks up to byte 524288 are in use"));
+    let repaired = store::repair(&pool, &dir.path().join("copy")).unwrap();
+    assert!(repaired.after.is_clean(), "{repaired:?}");
+    assert_eq!(read(&dir, &pool), [vec![1; 4], vec![2, 2, 2, 0]]);
+}
+
+/// The log lost its middle: what follows is known to have been there. Everything up to it is kept, and the pool can be
+/// served again and written.
+#[test]
+fn a_damaged_log_is_played_as_far_as_it_goes() {
+    let (dir, _) = with_maps();
+    let pool = dir.path().join("killed");
+    let log = pool.join("maps/log");
+    // Records lie in the order of their sequence from the start of the ring; the last but one is damaged.
+    let mut records = Vec::new();
+    let bytes = fs::read(&log).unwrap();
+    for page in (0..bytes.len()).step_by(4096) {
+        if &bytes[page..page + 4] == b"SWLG" {
+            records.push(page);
+        }
+    }
+    assert!(records.len() >= 4, "{records:?}");
+    change(&log, |bytes| bytes[records[records.len() - 2] + 40] ^= 1);
+    let found = troubles(&pool);
+    assert!(found.len() == 1 && found[0].starts_with("maps: the log holds record "), "{found:?}");
+    let error = Pool::open(&pool).unwrap_err().to_string();
+    assert!(error.contains("the log holds record"), "a damaged pool is not served: {error}");
+    let repaired = store::repair(&pool, &dir.path().join("copy")).unwrap();
+    assert!(repaired.after.is_clean(), "{repaired:?}");
+    assert!(repaired.done.iter().any(|line| line.contains("changes of the maps after record")), "{repaired:?}");
+    // The records are of three changes of structure, then what each LUN was written: the fourth is damaged.
+    assert_eq!((records.len(), repaired.after.leaves()), (5, 2));
+    assert_eq!(read(&dir, &pool), [vec![0; 4], vec![0; 4]]);
+    assert!(store::check(&pool).unwrap().is_clean());
+    // The copy is what there was.
+    assert_eq!(fs::read(dir.path().join("copy/maps/log")).unwrap().len(), bytes.len());
+}
+
+/// Neither table is whole: nothing can be done, and nothing is.
+#[test]
+fn without_a_table_nothing_is_touched() {
+    let (dir, pool) = with_maps();
+    for table in ["maps/table.0", "maps/table.1"] {
+        change(&pool.join(table), |bytes| bytes.get_mut(20).into_iter().for_each(|byte| *byte ^= 1));
+    }
+    let found = troubles(&pool);
+    assert!(found.len() == 1 && found[0].starts_with("maps: neither of the two tables is whole"), "{found:?}");
+    let before = everything(&pool);
+    let error = store::repair(&pool, &dir.path().join("copy")).unwrap_err().to_string();
+    assert!(error.contains("nothing says which block is whose; nothing was changed"), "{error}");
+    assert!(everything(&pool) == before);
+}
+
+/// The catalogue names what the maps do not have: after somebody put an older catalogue, or older maps, in place.
+#[test]
+fn a_catalogue_and_maps_that_do_not_belong_together_are_named() {
+    let (dir, pool) = with_maps();
+    let other = with_maps();
+    for name in ["blocks", "log", "nodes", "table.0", "table.1"] {
+        fs::copy(other.1.join("maps").join(name), pool.join("maps").join(name)).unwrap();
+    }
+    assert_eq!(troubles(&pool), Vec::<String>::new(), "the same commands, the same numbers");
+    let fresh = tempfile::tempdir().unwrap();
+    fs::write(fresh.path().join("seawall.toml"), "cache = \"page\"\nlayout = \"maps\"\n").unwrap();
+    drop(Pool::create(fresh.path()).unwrap());
+    for name in ["blocks", "log", "nodes", "table.0", "table.1"] {
+        fs::copy(fresh.path().join("maps").join(name), pool.join("maps").join(name)).unwrap();
+    }
+    let found = troubles(&pool);
+    assert_eq!(found.len(), 3, "{found:?}");
+    assert!(found[0].starts_with("LUN lun1 (number 3): the maps have nothing of it"), "{found:?}");
+    assert!(found[2].starts_with("snapshot s/lun1 (number "), "{found:?}");
+    let repaired = store::repair(&pool, &dir.path().join("copy")).unwrap();
+    assert!(repaired.after.is_clean() && repaired.after.contents.snapshots.is_empty(), "{repaired:?}");
+    assert_eq!(read(&dir, &pool), [vec![0; 4], vec![0; 4]]);
+}
+
+/// A catalogue that is no database, or whose rows point nowhere, is named; only a copy helps.
+#[test]
+fn a_damaged_catalogue_is_named() {
+    let (dir, pool) = with_maps();
+    let db = pool.join("catalogue.db");
+    change(&db, |bytes| bytes[4096..].iter_mut().for_each(|byte| *byte = 0xa5));
+    let found = troubles(&pool);
+    assert!(!found.is_empty() && found.iter().all(|line| line.starts_with("catalogue: ")), "{found:?}");
+    let error = store::repair(&pool, &dir.path().join("copy")).unwrap_err().to_string();
+    assert!(error.contains("the catalogue itself is damaged"), "{error}");
+    fs::write(&db, "no database at all").unwrap();
+    assert!(troubles(&pool)[0].contains("not a database"), "{:?}", troubles(&pool));
+}

@@ -1,0 +1,93 @@
+//! The repair of damaged maps: what [`map::salvage`] could keep is written as a checkpoint, one command after the other.
+
+use super::MapError;
+use super::files::{Folder, REGIONS, index_of};
+use super::places::{Named, Places};
+use block::Fault;
+use map::{Ask, Command, Core, Ended, Refusal, Settings, What, salvage};
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+/// Changes of trees that go with a repair.
+pub(crate) struct MapRepair<'a> {
+    /// Trees to be made, with their sizes in bytes.
+    pub make: &'a [(u32, u64)],
+    /// Trees to be made longer.
+    pub grow: &'a [(u32, u64)],
+}
+
+/// Brings damaged maps into a state that can be opened, and returns what was lost. `None` if nothing can be done.
+pub(crate) fn salvage_maps(dir: &Path, named: &Named, repair: &MapRepair<'_>) -> Result<Option<Vec<String>>, MapError> {
+    let places = Places::new(dir, named);
+    let recovered = salvage(&mut Folder::open(&places)?, Settings::default());
+    let failed = |cause| MapError::Recover { path: places.maps().into(), cause };
+    let Some((core, lost)) = recovered.map_err(failed)? else { return Ok(None) };
+    let open = |region| {
+        let path = places.path(region);
+        let file = OpenOptions::new().write(true).open(&path);
+        file.map(|file| (path.clone(), file)).map_err(|cause| MapError::File { path, cause })
+    };
+    let files = REGIONS.into_iter().map(open).collect::<Result<Vec<_>, _>>()?;
+    let mut desk = Desk { core, files, bases: places.bases(), failure: None };
+    for (tree, size) in repair.make {
+        desk.ask(*tree, What::Create { size: *size })?;
+    }
+    for (tree, size) in repair.grow {
+        desk.ask(*tree, What::Resize { size: *size })?;
+    }
+    desk.ask(0, What::Checkpoint)?;
+    // Twice, so that the other table is right too.
+    desk.ask(0, What::Checkpoint)?;
+    Ok(Some(lost.iter().map(ToString::to_string).collect()))
+}
+
+/// The maps and their files, for one change at a time.
+struct Desk {
+    core: Core,
+    /// In the order of [`REGIONS`].
+    files: Vec<(PathBuf, File)>,
+    bases: [u64; 5],
+    failure: Option<MapError>,
+}
+
+impl Desk {
+    fn ask(&mut self, tree: u32, what: What) -> Result<(), MapError> {
+        self.core.submit(Ask { id: 1, tree, at: 0, len: 0, what, fua: true, aligned: true });
+        let mut answers = Vec::new();
+        while answers.is_empty() {
+            self.core.advance();
+            while let Some(command) = self.core.next_command() {
+                self.carry_out(command);
+            }
+            self.core.take_events(&mut answers);
+        }
+        match answers[0] {
+            Ended { result: Ok(()), .. } => Ok(()),
+            Ended { result: Err(refusal), .. } => Err(self.failure.take().unwrap_or_else(|| self.refused(refusal))),
+        }
+    }
+
+    fn refused(&self, refusal: Refusal) -> MapError {
+        let path = self.files[0].0.clone();
+        MapError::File { path, cause: std::io::Error::other(refusal.to_string()) }
+    }
+
+    fn carry_out(&mut self, command: Command) {
+        let (token, region, done) = match command {
+            Command::Flush { token, region } => (token, region, self.files[index_of(region)].1.sync_all()),
+            Command::Store { token, region, at, bytes, durable } => {
+                let file = &self.files[index_of(region)].1;
+                let written = file.write_all_at(&bytes, at + self.bases[index_of(region)]);
+                (token, region, written.and_then(|()| if durable { file.sync_all() } else { Ok(()) }))
+            }
+            Command::Write { .. } | Command::Patch { .. } => unreachable!("nothing is written to a tree"),
+        };
+        let result = done.map_err(|cause| {
+            let path = self.files[index_of(region)].0.clone();
+            self.failure = Some(MapError::File { path, cause });
+            Fault::Io
+        });
+        self.core.done(token, result);
+    }
+}

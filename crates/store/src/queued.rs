@@ -1,0 +1,39 @@
+//! A request that a pool has taken and not ended, whatever the layout.
+
+use crate::line::Waits;
+use block::{Buf, Completion, Fault, Op, Request, Ticket, Time};
+
+pub(crate) struct Queued {
+    pub ticket: Ticket,
+    pub taken: Time,
+    /// Whose it is, for those that are taken out of a line together.
+    pub lun: u32,
+    pub request: Request,
+}
+
+impl Waits for Queued {
+    fn ticket(&self) -> Ticket {
+        self.ticket
+    }
+    fn lun(&self) -> u32 {
+        self.lun
+    }
+}
+
+impl Queued {
+    /// Ends it, giving its buffer back.
+    pub(crate) fn end(mut self, now: Time, result: Result<(), Fault>) -> Completion {
+        let mut completion = Completion::of(&self.request, now, result);
+        completion.service = now.since(self.taken);
+        completion.buf = self.take_data();
+        completion
+    }
+
+    /// Takes a write's buffer out, if it is here.
+    pub(crate) fn take_data(&mut self) -> Option<Buf> {
+        match &mut self.request.op {
+            Op::Write(buf) if !buf.is_nothing() => Some(std::mem::replace(buf, Buf::nothing(self.request.len as u32))),
+            _ => None,
+        }
+    }
+}
