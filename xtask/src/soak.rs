@@ -1,5 +1,5 @@
 //! `cargo xtask soak`: for long what the tests do briefly. The fuzz targets driven by a seeded generator, with the compiler
-//! that builds the rest; the store's power losses, seed after seed.
+//! that builds the rest; the store's power losses, seed after seed; the server killed again and again.
 
 use crate::root;
 use anyhow::{Context as _, Result};
@@ -14,6 +14,8 @@ pub enum Soak {
     Qos(Qos),
     /// Power losses of the store's maps in simulation (`crates/map/tests/crash`); a seed is four of them
     Crash(Crash),
+    /// The server killed under writes, on pools of both layouts (`crates/cli/tests/end_to_end/kill.rs`)
+    Kill(Kill),
 }
 
 /// The options of `soak qos`.
@@ -38,6 +40,17 @@ pub struct Crash {
     first: u64,
 }
 
+/// The options of `soak kill`.
+#[derive(clap::Args)]
+pub struct Kill {
+    /// How often, for each layout
+    #[arg(long, default_value_t = 200)]
+    kills: u64,
+    /// What all choices follow from
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
 impl Soak {
     /// Runs it at the lowest priority. False if something was found: the line that repeats it was printed.
     ///
@@ -50,6 +63,7 @@ impl Soak {
         match self {
             Soak::Qos(qos) => qos.complete(&mut command),
             Soak::Crash(crash) => crash.complete(&mut command),
+            Soak::Kill(kill) => kill.complete(&mut command),
         }
         let status = command.stdin(Stdio::null()).status().context("run the soak")?;
         Ok(status.success())
@@ -69,6 +83,16 @@ impl Crash {
     fn complete(&self, command: &mut Command) {
         command.args(["test", "--release", "--package", "map", "--test", "crash", "--", "--nocapture"]);
         command.env("SEAWALL_CRASH_SEEDS", self.seeds.to_string()).env("SEAWALL_CRASH_FIRST", self.first.to_string());
+        command.current_dir(root());
+    }
+}
+
+impl Kill {
+    fn complete(&self, command: &mut Command) {
+        command.args(["test", "--package", "seawall", "--test", "end_to_end", "kill::", "--"]);
+        // One after the other: a start is timed.
+        command.args(["--nocapture", "--test-threads", "1"]);
+        command.env("SEAWALL_KILLS", self.kills.to_string()).env("SEAWALL_KILL_SEED", self.seed.to_string());
         command.current_dir(root());
     }
 }
