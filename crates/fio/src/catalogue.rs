@@ -11,7 +11,6 @@ mod pattern;
 mod report;
 mod target;
 
-use crate::nearest;
 use crate::options::Options;
 use crate::value::Value;
 

@@ -8,7 +8,6 @@ use crate::catalogue::{self, Form};
 use crate::error::{Error, Place, Problem};
 use crate::expansion;
 use crate::flags::{Flag, Flags, MISSING};
-use crate::nearest;
 use crate::script::{Script, Section, Setting};
 use crate::world::World;
 use std::slice::Iter;

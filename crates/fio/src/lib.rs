@@ -21,7 +21,6 @@ mod invocation;
 mod job;
 mod jobfile;
 mod naming;
-mod nearest;
 mod number;
 pub mod options;
 mod percentile;

@@ -103,7 +103,7 @@ impl<'t> Value<'t> {
         let found = words.iter().find(|(word, _)| *word == self.text).map(|(_, value)| *value);
         found.ok_or_else(|| {
             let names: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-            let meant = crate::nearest::to(self.text, names.iter().copied());
+            let meant = nearest::to(self.text, names.iter().copied());
             let meant = meant.map_or(String::new(), |word| format!("; did you mean {word}?"));
             format!("must be one of {}{meant}", names.join(", "))
         })

@@ -17,7 +17,6 @@
 pub mod catalogue;
 mod failure;
 pub mod grammar;
-mod nearest;
 pub mod show;
 pub mod value;
 mod word;

@@ -338,27 +338,10 @@ fn unknown(typed: &str, name: &str, behind: &[String]) -> GrammarError {
             GrammarError::Parted { typed: format!("{typed} {word}"), first: name.into(), meant: option.name }
         }
         _ => {
-            let nearest = OPTIONS.iter().map(|option| (distance(name, option.name), option.name)).min();
-            let near = nearest.filter(|(distance, _)| *distance <= 2).map(|(_, name)| name);
+            let near = nearest::to(name, OPTIONS.iter().map(|option| option.name));
             GrammarError::Unknown { typed: typed.into(), near }
         }
     }
-}
-
-/// How many letters must be changed, put in or left out to make one word of the other (Levenshtein).
-fn distance(one: &str, other: &str) -> usize {
-    let other: Vec<char> = other.chars().collect();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (i, letter) in one.chars().enumerate() {
-        let mut above_left = row[0];
-        row[0] = i + 1;
-        for j in 0..other.len() {
-            let changed = above_left + usize::from(other[j] != letter);
-            above_left = row[j + 1];
-            row[j + 1] = changed.min(above_left + 1).min(row[j] + 1);
-        }
-    }
-    row[other.len()]
 }
 
 /// A time: a whole number of `unit_s` seconds, or with its own unit.

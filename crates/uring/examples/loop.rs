@@ -77,7 +77,6 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     let settings = IoSettings {
         backend: arguments.backend,
         entries: arguments.depth.next_power_of_two().min(4096),
-        burst: arguments.burst,
         in_flight: arguments.depth,
         slab,
         ..IoSettings::default()
@@ -110,10 +109,15 @@ fn drive(io: &mut Io, file: FileId, blocks: u64, arguments: &Arguments) -> Resul
         now = io.turn(Some(Time::MAX));
         turns += 1;
         port.reap(&mut done);
+        let mut fresh = 0;
         for done in done.drain(..) {
             done.result.map_err(|failure| format!("a read failed: {failure}"))?;
             reads += 1;
             read(&port, &mut places, done.buf.expect("a read has its buffer"));
+            fresh += 1;
+            if fresh % arguments.burst == 0 {
+                io.submit();
+            }
         }
     }
     Ok((reads, turns, now.since(start)))

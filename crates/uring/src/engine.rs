@@ -91,6 +91,13 @@ impl Engine {
         }
     }
 
+    /// Starts all that is prepared, and goes on at once. Threads begin at the next enter.
+    pub(crate) fn submit(&mut self) {
+        if let Engine::Ring(ring) = self {
+            ring.submit();
+        }
+    }
+
     /// Starts all that is prepared, and waits for an outcome or a wake. May return early.
     pub(crate) fn enter(&mut self, wait: Wait) {
         match self {

@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
+use block::Time;
 use io_uring::squeue::Entry;
 use io_uring::{EnterFlags, IoUring, opcode, types};
 
@@ -33,8 +34,6 @@ pub(crate) struct Ring {
     /// Time-outs may be absolute (Linux ≥ 6.12), which spares a clock read.
     absolute: bool,
     clock: Clock,
-    /// Requests that one enter submits at most.
-    burst: u32,
     /// What did not fit into the submission queue.
     backlog: VecDeque<Entry>,
     waker: Waker,
@@ -63,10 +62,8 @@ impl Ring {
         };
         let backlog = VecDeque::with_capacity(settings.entries as usize);
         let counter = Box::new(0);
-        let burst = settings.burst;
         let listening = false;
-        let mut ring =
-            Ring { ring, task_work, index, absolute, clock, burst, backlog, waker, counter, listening, files };
+        let mut ring = Ring { ring, task_work, index, absolute, clock, backlog, waker, counter, listening, files };
         ring.listen();
         Ok(ring)
     }
@@ -132,6 +129,15 @@ impl Ring {
         self.push(opcode::AsyncCancel::new(key.into()).build().user_data(CANCELLATION));
     }
 
+    /// Submits all that is prepared, and neither waits nor looks.
+    pub(crate) fn submit(&mut self) {
+        self.refill();
+        let prepared = self.ring.submission().len() as u32;
+        if prepared > 0 {
+            self.call(prepared, 0, EnterFlags::empty(), None);
+        }
+    }
+
     /// Submits all that is prepared, and waits.
     pub(crate) fn enter(&mut self, wait: Wait) {
         loop {
@@ -141,13 +147,16 @@ impl Ring {
             // Work that waits for an enter with GETEVENTS, or completions that did not fit.
             let held_back = submission.taskrun() || submission.cq_overflow();
             drop(submission);
-            let burst = prepared.min(self.burst);
-            let is_last = burst == prepared && self.backlog.is_empty();
+            let is_last = self.backlog.is_empty();
             let sleep = wait != Wait::Look && is_last && self.ring.completion().is_empty();
             if prepared == 0 && !sleep && !held_back {
                 return;
             }
-            let went_on = self.call(burst, if sleep { wait } else { Wait::Look });
+            let until = match wait {
+                Wait::Until(time) if sleep => Some(time),
+                _ => None,
+            };
+            let went_on = self.call(prepared, u32::from(sleep), EnterFlags::GETEVENTS, until);
             if is_last || !went_on {
                 return;
             }
@@ -171,12 +180,12 @@ impl Ring {
         }
     }
 
-    /// One `io_uring_enter`. False when the kernel would not take more for now.
-    fn call(&mut self, prepared: u32, wait: Wait) -> bool {
-        let mut flags = EnterFlags::GETEVENTS;
+    /// One `io_uring_enter` that submits `prepared` and waits for `least` completions, at most until then. False when the
+    /// kernel would not take more for now.
+    fn call(&mut self, prepared: u32, least: u32, mut flags: EnterFlags, until: Option<Time>) -> bool {
         let timeout: [i64; 2];
         let mut arg = GetEventsArg { sigmask: 0, sigmask_sz: 0, min_wait_usec: 0, ts: 0 };
-        if let Wait::Until(time) = wait {
+        if let Some(time) = until {
             let nanos = if self.absolute {
                 flags |= EnterFlags::ABS_TIMER;
                 self.clock.kernel_nanos(time)
@@ -199,7 +208,6 @@ impl Ring {
             }
             None => self.ring.as_raw_fd(),
         };
-        let least = u32::from(wait != Wait::Look);
         // SAFETY: `fd` is this ring. What the entries point to is kept valid by the promise of `start`; `arg` and
         // `timeout` outlive the call.
         let taken =

@@ -40,10 +40,6 @@ pub struct IoSettings {
     pub task_work: TaskWork,
     /// Requests that the ring takes to the kernel at once, 1–32768; more wait in memory within the same turn.
     pub entries: u32,
-    /// Requests that one system call hands to a ring, at least 1. Unlimited makes one call a turn. A disk behind a
-    /// queue with a notification each call (virtio) may do more with bursts of about 4: it works on the first while the
-    /// kernel still prepares the others.
-    pub burst: u32,
     /// Requests in flight at most; beyond it [`crate::Port::push`] hands the job back.
     pub in_flight: u32,
     /// Size of the slab, rounded up to a multiple of 4 KiB. What is registered of it is touched and pinned at opening,
@@ -63,7 +59,6 @@ impl Default for IoSettings {
             backend: Choice::Auto,
             task_work: TaskWork::Deferred,
             entries: 256,
-            burst: u32::MAX,
             in_flight: 4096,
             slab: Bytes::mib(64),
             registered: Bytes(u64::MAX),
@@ -82,7 +77,6 @@ impl IoSettings {
             if (least..=most).contains(&given) { Ok(()) } else { Err(IoError::Range { name, given, least, most }) }
         };
         within("entries", self.entries.into(), 1, 32768)?;
-        within("burst", self.burst.into(), 1, u32::MAX.into())?;
         within("in_flight", self.in_flight.into(), 1, 1 << 20)?;
         within("slab", self.slab.0, 4096, IoSettings::SLAB_LIMIT.0)?;
         within("files", self.files.into(), 0, 32768)?;

@@ -22,6 +22,7 @@ enum Step {
     Close(u8),
     Reopen,
     NewPort,
+    Submit,
     Turn,
     Reap,
 }
@@ -37,6 +38,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => any::<u8>().prop_map(Step::Close),
         1 => Just(Step::Reopen),
         1 => Just(Step::NewPort),
+        3 => Just(Step::Submit),
         6 => Just(Step::Turn),
         3 => Just(Step::Reap),
     ]
@@ -115,6 +117,7 @@ impl World {
                 self.port = self.io.port();
                 return self.open.clear();
             }
+            Step::Submit => return self.io.submit(),
             Step::Turn => {
                 self.io.turn(Some(Time::ZERO));
                 return;
@@ -159,7 +162,7 @@ proptest! {
             (Choice::Auto, TaskWork::Plain),
             (Choice::Threads, TaskWork::Deferred),
         ][backend];
-        let mut world = World::new(&IoSettings { backend, task_work, burst: 5, ..settings() });
+        let mut world = World::new(&IoSettings { backend, task_work, ..settings() });
         for step in &steps {
             world.step(step);
         }

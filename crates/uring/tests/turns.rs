@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 
 use backends::{on_each, run, settings};
 use block::{Driver, Span};
-use uring::{Choice, Io, IoSettings, Job, Message};
+use uring::{Backend, Choice, Io, IoSettings, Job, Message};
 
 #[test]
 fn a_turn_without_events_returns_no_sooner_than_asked() {
@@ -42,6 +42,30 @@ fn another_thread_wakes_a_worker_that_waits_without_end() {
             io.turn(None);
             waking.join().unwrap();
         }
+    });
+}
+
+/// The peer gets the bytes although the worker never turns; before the call they had not left.
+#[test]
+fn what_is_submitted_is_carried_out_without_a_turn() {
+    use std::io::Read as _;
+    on_each(|io| {
+        if matches!(io.backend(), Backend::Threads { .. }) {
+            return;
+        }
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let (port, socket) = (io.port(), io.register(ours));
+        let mut message = Message::default();
+        message.header(b"now");
+        port.push(7, Job::Send { socket, message }).unwrap();
+        theirs.set_nonblocking(true).unwrap();
+        let mut got = [0; 3];
+        assert_eq!(theirs.read(&mut got).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+        io.submit();
+        theirs.set_nonblocking(false).unwrap();
+        theirs.read_exact(&mut got).unwrap();
+        assert_eq!(&got, b"now");
+        assert_eq!(backends::reap(io, &port, 1)[0].token, 7);
     });
 }
 

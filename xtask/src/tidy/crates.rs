@@ -7,12 +7,14 @@ use std::path::Path;
 use std::process::Command;
 
 /// Decides and computes; time, chance and bytes are given to it.
-const PURE: [&str; 11] = ["array", "block", "fio", "map", "nbd", "ontap", "qos", "ramp", "report", "stats", "workload"];
+const PURE: [&str; 12] =
+    ["array", "block", "fio", "map", "nbd", "nearest", "ontap", "qos", "ramp", "report", "stats", "workload"];
 /// Touches the world.
 const ADAPTERS: [&str; 7] = ["api", "engine", "record", "results", "server", "store", "uring"];
 
-/// What a pure crate may use of ours: the words that all share, and the rules of measuring.
-const SHARED: [&str; 2] = ["block", "stats"];
+/// What a pure crate may use of ours: the words that all share, the word that was meant, and the rules of
+/// measuring.
+const SHARED: [&str; 3] = ["block", "nearest", "stats"];
 
 /// Front ends, and the crate whose words they unfold into.
 const FRONTS: [(&str, &str); 1] = [("fio", "workload")];

@@ -281,7 +281,7 @@ impl Prepared {
 
 /// A worker's ring for these jobs: room for all that can be in flight, and no more memory than that.
 pub(crate) fn io_settings(jobs: &[Prepared]) -> IoSettings {
-    let (mut slab, mut in_flight, mut files, mut ring, mut direct) = (0u64, 0u64, 0u32, 0u64, false);
+    let (mut slab, mut in_flight, mut files, mut ring) = (0u64, 0u64, 0u32, 0u64);
     for Prepared { spec, files: own, .. } in jobs {
         let depth = u64::from(spec.pacing.depth.max(1));
         let block = u64::from(spec.reach.most_block()).next_power_of_two().max(4096);
@@ -299,7 +299,6 @@ pub(crate) fn io_settings(jobs: &[Prepared]) -> IoSettings {
         files += own.len() as u32 + 1;
         if spec.engine == EngineKind::Uring && matches!(spec.place, Place::Files(_)) {
             ring += bytes;
-            direct |= spec.direct;
         }
     }
     IoSettings {
@@ -309,16 +308,11 @@ pub(crate) fn io_settings(jobs: &[Prepared]) -> IoSettings {
         slab: Bytes(slab.max(4096)),
         // Pinning costs half a millisecond a MiB at the start, and helps small requests only.
         registered: Bytes(ring.min(REGISTERED_MOST)),
-        burst: if direct { DIRECT_BURST } else { u32::MAX },
         files: files.min(32768),
         threads: 16,
         ..IoSettings::default()
     }
 }
-
-/// Direct requests that one call hands over: the disk works on the first while the kernel still prepares the others. On a
-/// virtio disk at depth 32 eight did a tenth more than all at once, at no more processor time each.
-const DIRECT_BURST: u32 = 8;
 
 /// At most so much of a worker's buffers is registered.
 const REGISTERED_MOST: u64 = 16 << 20;

@@ -82,9 +82,10 @@ impl Slots {
         count
     }
 
-    /// Whether some were added since the last hand-over.
-    pub(crate) fn has_fresh(&self) -> bool {
-        !self.fresh.is_empty()
+    /// How many were added since the last hand-over.
+    #[inline]
+    pub(crate) fn fresh(&self) -> usize {
+        self.fresh.len()
     }
 
     /// How many are in flight.

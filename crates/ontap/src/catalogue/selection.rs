@@ -1,7 +1,6 @@
 //! What every `show` command asks for: which objects, which of their fields, in which form.
 
 use crate::grammar::{Arguments, Parameter, Problem};
-use crate::nearest;
 use crate::value::{Query, Switch, Value, ValueError};
 use crate::word::Word;
 

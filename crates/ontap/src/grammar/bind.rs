@@ -4,7 +4,6 @@
 use super::Problem;
 use super::lookup::{Pick, pick};
 use super::spec::{CommandSpec, Field, Need, Parameter};
-use crate::nearest;
 use crate::word::Word;
 use std::collections::BTreeMap;
 

@@ -3,7 +3,6 @@
 use super::Problem;
 use super::spec::CommandSpec;
 use crate::catalogue;
-use crate::nearest;
 use crate::word::Word;
 
 /// A line taken apart.

@@ -1,7 +1,6 @@
 //! Values that are one of a few words.
 
 use super::{Value, ValueError};
-use crate::nearest;
 use crate::word::Word;
 use std::fmt;
 use std::str::FromStr;

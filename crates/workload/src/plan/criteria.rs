@@ -1,7 +1,7 @@
 //! What a plan asks of its run. Each kind is a row of the table of kinds.
 
+use super::advice;
 use super::error::Problem;
-use super::nearest;
 use super::table::{Found, Table};
 use stats::Criterion;
 
@@ -111,7 +111,7 @@ fn known(table: &Table<'_>, key: &str, found: Found<&str>, kind: Kind<'_>) -> Op
     if kind.names.contains(&found.value) {
         return Some(found.value.to_owned());
     }
-    let advice = nearest::advice(found.value, kind.names);
+    let advice = advice::advice(found.value, kind.names);
     let (key, given) = (table.full(key), found.value.to_owned());
     table.note(found.line, Problem::UnknownName { key, what: kind.what, given, advice });
     None

@@ -23,13 +23,13 @@
 //! Reading collects every mistake, each as one line: file, line, key, rule, value, and what to do. Commands stay text
 //! here: their grammar belongs to `ontap`.
 
+mod advice;
 mod criteria;
 mod describe;
 mod device;
 mod duration;
 mod error;
 mod load;
-mod nearest;
 mod read;
 mod space;
 mod table;

@@ -4,7 +4,7 @@ use super::criteria::Names;
 use super::error::{PlanErrors, Problem};
 use super::space::Units;
 use super::table::{Found, Report, Table};
-use super::{PHASE_DEFAULT, Phase, Plan, Volume, Workload, criteria, device, load, nearest};
+use super::{PHASE_DEFAULT, Phase, Plan, Volume, Workload, advice, criteria, device, load};
 use crate::spec::SpecError;
 use block::{Bytes, Iops, Span};
 use rand_core::{Rng, SeedableRng};
@@ -203,7 +203,7 @@ fn volume(table: &Table<'_>, volumes: &[Volume]) -> Option<usize> {
     let paths: Vec<String> = volumes.iter().map(Volume::path).collect();
     let index = paths.iter().position(|path| path == found.value);
     if index.is_none() {
-        let advice = nearest::advice(found.value, &paths.iter().map(String::as_str).collect::<Vec<_>>());
+        let advice = advice::advice(found.value, &paths.iter().map(String::as_str).collect::<Vec<_>>());
         let (key, given) = (table.full("lun"), found.value.to_owned());
         table.note(found.line, Problem::UnknownName { key, what: "LUN", given, advice });
     }

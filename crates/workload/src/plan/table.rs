@@ -5,7 +5,7 @@
 
 use super::error::{PlanError, PlanErrors, Problem};
 use super::space::{Units, parse_space};
-use super::{duration, nearest};
+use super::{advice, duration};
 use block::{Bytes, Span};
 use std::cell::{Cell, RefCell};
 use toml::de::{DeTable, DeValue};
@@ -104,7 +104,7 @@ impl<'t> Table<'t> {
     pub(super) fn only(&self, known: &[&str]) {
         for key in self.keys() {
             if !known.contains(&key.value) {
-                let advice = nearest::advice(key.value, known);
+                let advice = advice::advice(key.value, known);
                 self.note(key.line, Problem::UnknownKey { key: self.full(key.value), table: self.name, advice });
             }
         }
@@ -161,7 +161,7 @@ impl<'t> Table<'t> {
         let known: Vec<_> = words.iter().map(|&(word, _)| word).collect();
         let choice = words.iter().find(|(word, _)| *word == found.value).map(|&(_, choice)| choice);
         if choice.is_none() {
-            self.wrong(key, known.join(" or "), nearest::advice(found.value, &known));
+            self.wrong(key, known.join(" or "), advice::advice(found.value, &known));
         }
         choice
     }

@@ -175,6 +175,9 @@ impl Runner {
             if !self.make(now, draft) {
                 return;
             }
+            if self.burst.is_some_and(|burst| self.slots.fresh() >= burst) {
+                self.hand_over(clock.now());
+            }
             if self.checker.as_ref().is_some_and(super::Checker::is_due) {
                 return self.drain(After::Backlog, now);
             }

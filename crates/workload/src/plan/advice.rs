@@ -1,0 +1,22 @@
+//! What to do about a word that is not known.
+
+/// What to do about an unknown word: the nearest known one, or all of them.
+pub(super) fn advice(given: &str, known: &[&str]) -> String {
+    match nearest::to(given, known.iter().copied()) {
+        Some(word) => format!("did you mean {word}?"),
+        None => format!("known here: {}", known.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn advice_names_the_nearest_or_all() {
+        let known = ["depth", "rate", "read_percent"];
+        assert_eq!(advice("Dept", &known), "did you mean depth?");
+        assert_eq!(advice("read_percentage", &known), "did you mean read_percent?");
+        assert_eq!(advice("colour", &known), "known here: depth, rate, read_percent");
+    }
+}
