@@ -12,7 +12,6 @@ use qos::{GroupId, Object, Refusal, Registry, RegistrySettings};
 use stats::LimitsInForce;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 use store::{Contents, DataFile, MappedPool, Pool, StoreError};
 use uring::Clock;
 
@@ -46,6 +45,8 @@ pub struct Control {
     shard: Shard,
     monitor: Arc<Monitor>,
     clock: Clock,
+    /// Tells the seconds since the beginning of 1970.
+    date: fn() -> u64,
     /// The LUNs are in maps, whose I/O is aligned to so many bytes.
     maps_align: Option<u32>,
 }
@@ -69,7 +70,8 @@ impl Control {
         administration.snapshots = snapshots_of(contents);
         let maps_align = maps.as_ref().map(MappedPool::align);
         let monitor = Arc::default();
-        let control = Control { pool, administration, shard, monitor, clock: Clock::new(), maps_align };
+        let (clock, date) = (Clock::new(), || 0);
+        let control = Control { pool, administration, shard, monitor, clock, date, maps_align };
         if let Some(maps) = maps {
             control.serve_maps(maps)?;
         }
@@ -136,6 +138,12 @@ impl Control {
         result
     }
 
+    /// What tells the date from now on, in seconds since the beginning of 1970, for snapshots; without, they are of 1970.
+    #[must_use]
+    pub fn with_date(self, date: fn() -> u64) -> Control {
+        Control { date, ..self }
+    }
+
     /// What the shard did since the last call. The monitor takes it in too.
     ///
     /// # Errors
@@ -191,8 +199,7 @@ impl Control {
             false => all_used.get(&leaf).copied().unwrap_or(0),
         };
         self.administration.sample = self.monitor.latest();
-        // A clock before 1970 is a clock that nobody set.
-        self.administration.wall_seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |t| t.as_secs());
+        self.administration.wall_seconds = (self.date)();
         let before = self.administration.clone();
         let Outcome { answer, edits, effects } = self.administration.execute(line, self.clock.now(), &used)?;
         let made = match self.make_durable(&effects) {

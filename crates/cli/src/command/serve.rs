@@ -10,6 +10,7 @@ use server::{
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
+use std::time::{SystemTime, UNIX_EPOCH};
 use store::{Named, Pool, StoreError};
 use uring::IoSettings;
 
@@ -50,7 +51,7 @@ impl Serve {
             terminal::line(&format!("listening on {address}"));
         }
         terminal::line(&format!("I/O: {}", shard.backend()));
-        let control = Arc::new(Mutex::new(Control::open(pool, shard, registry)?));
+        let control = Arc::new(Mutex::new(Control::open(pool, shard, registry)?.with_date(date)));
         let _commands = ControlSocket::open(&socket, Arc::clone(&control))
             .with_context(|| format!("{}: control socket", socket.display()))?;
         let _housekeeping = Housekeeping::start(Arc::clone(&control), HousekeepingSettings::default())
@@ -87,6 +88,12 @@ impl Serve {
         });
         Ok((pool.map_err(pool_error)?, Some(fresh)))
     }
+}
+
+/// Seconds since the beginning of 1970; a clock before that is a clock that nobody set.
+#[allow(clippy::disallowed_methods, reason = "a server's snapshots are of the date on which they are made")]
+fn date() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 /// Refuses to lay a pool over something that is in use or looks like data.
