@@ -89,6 +89,6 @@ fn the_published_figures_run_as_they_are_and_the_pool_can_be_kept() {
     assert!(ended.out.contains("policy1: vol1 at most 1,000 IOPS or 200 MB/s"), "{}", ended.out);
     let report = store::check_maps(&scratch.join("kept"), &store::Named::default()).expect("the pool");
     // Three LUNs of 16 MiB, filled.
-    assert_eq!((report.damages, report.trees, report.used), (vec![], 3, 3 * 16 << 20));
+    assert_eq!((report.damages, report.trees, report.used), (vec![], 3, 48 << 20));
     assert!(!scratch.join("kept/nbd.sock").exists() && !scratch.join("kept/control.sock").exists());
 }
