@@ -8,6 +8,7 @@ mod engine;
 mod fio;
 mod nbd;
 mod qos;
+mod ramp;
 mod served;
 
 use crate::root;
@@ -25,6 +26,8 @@ pub enum Bench {
     Engine(engine::Engine),
     /// What quality of service costs a request and keeps on a server, QEMU's and nbdkit's limits beside it
     Qos(qos::Qos),
+    /// What filling and ramping cost by themselves, fio beside them
+    Ramp(ramp::Ramp),
     /// How long `seawall demo` takes from its start to its first measured second
     Demo(demo::Demo),
 }
@@ -39,6 +42,7 @@ impl Bench {
             Bench::Nbd(nbd) => nbd.run(),
             Bench::Engine(engine) => engine.run(),
             Bench::Qos(qos) => qos.run(),
+            Bench::Ramp(ramp) => ramp.run(),
             Bench::Demo(demo) => demo.run(),
         }
     }

@@ -4,7 +4,7 @@
 //! installed beforehand where that is possible: Debian's packages, as root.
 
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A program that some tests need.
@@ -20,23 +20,35 @@ const fn tool(program: &'static str, package: &'static str) -> Tool {
     Tool { program, package }
 }
 
-/// All of them: standard NBD clients, and a browser for the page.
-pub const TOOLS: [Tool; 9] = [
+/// All of them: standard NBD clients, what makes file systems and volumes, and a browser for the page.
+pub const TOOLS: [Tool; 18] = [
     tool("fio", "fio"),
     tool("nbdkit", "nbdkit"),
     tool("nbdinfo", "libnbd-bin"),
     tool("nbdcopy", "libnbd-bin"),
+    tool("nbdfuse", "libnbd-bin"),
     tool("nbdsh", "python3-libnbd"),
     tool("qemu-img", "qemu-utils"),
     tool("qemu-io", "qemu-utils"),
     tool("qemu-nbd", "qemu-utils"),
+    tool("mkfs.xfs", "xfsprogs"),
+    tool("mkfs.btrfs", "btrfs-progs"),
+    tool("pvcreate", "lvm2"),
+    tool("cryptsetup", "cryptsetup-bin"),
+    tool("sfdisk", "fdisk"),
+    // A file system on a LUN.
+    tool("mkfs.ext4", "e2fsprogs"),
+    tool("debugfs", "e2fsprogs"),
+    tool("losetup", "mount"),
     tool("chromium", "chromium"),
 ];
 
 /// Whether a program of that name is on the path.
 pub fn has(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+    // Some lie where only root looks.
+    let system = ["/usr/sbin", "/sbin"].map(PathBuf::from);
+    std::env::split_paths(&path).chain(system).any(|folder| folder.join(program).is_file())
 }
 
 /// Those that are not there.

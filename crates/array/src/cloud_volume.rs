@@ -13,7 +13,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::agenda::Agenda;
 use crate::bucket::{Allowance, Meter};
-use crate::simulated::{Job, Medium};
+use crate::simulated::{Job, Medium, withdraw};
 
 /// A network volume that throttles itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,8 +122,7 @@ impl Medium for Throttled {
     }
 
     fn withdraw(&mut self, now: Time, slot: u32) -> bool {
-        let place = self.waiting.iter().position(|job| job.slot == slot);
-        let found = place.is_some_and(|place| self.waiting.remove(place).is_some());
+        let found = withdraw(&mut self.waiting, slot);
         // What follows a cancelled head may be allowed sooner: a flush needs no bytes.
         self.pass(now);
         found

@@ -16,7 +16,7 @@ use block::{Bytes, OpKind, Span, Time};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::simulated::{Job, Medium};
+use crate::simulated::{Job, Medium, withdraw};
 
 /// A spinning disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -145,11 +145,10 @@ impl Medium for Arm {
     }
 
     fn withdraw(&mut self, _now: Time, slot: u32) -> bool {
-        let place = self.waiting.iter().position(|job| job.slot == slot);
-        if place == Some(0) {
+        if self.waiting.front().is_some_and(|job| job.slot == slot) {
             self.passed_over = 0;
         }
-        place.is_some_and(|place| self.waiting.remove(place).is_some())
+        withdraw(&mut self.waiting, slot)
     }
 
     /// Everything takes 100/percent times as long from the next request on.

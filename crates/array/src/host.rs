@@ -13,11 +13,12 @@
 
 use std::collections::VecDeque;
 
-use block::{Bytes, OpKind, Span, Time};
+use block::{Bytes, Span, Time};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::simulated::{Job, Medium};
+use crate::simulated::{Job, Medium, withdraw};
+use crate::work::Work;
 
 /// A thread that serves what has come in turns.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,20 +48,10 @@ pub struct Absence {
 }
 
 impl Host {
-    fn adds(&self, job: &Job) -> Span {
-        match job.kind {
-            OpKind::Flush => self.flush,
-            OpKind::Trim | OpKind::Zero | OpKind::Status => self.trim,
-            OpKind::Read | OpKind::Cache => self.sized(job.len),
-            OpKind::Write if job.fua => self.sized(job.len) + self.flush,
-            OpKind::Write => self.sized(job.len),
-        }
-    }
-
-    fn sized(&self, len: u64) -> Span {
-        let Some(unit) = self.size_unit else { return self.request };
-        let extra = (u128::from(self.request.as_nanos()) * u128::from(len)).div_ceil(u128::from(unit.0));
-        self.request + Span::from_nanos(u64::try_from(extra).unwrap_or(u64::MAX))
+    /// What requests add to their turn.
+    fn work(&self) -> Work {
+        let &Host { request, size_unit, flush, trim, .. } = self;
+        Work { request, size_unit, flush, trim }
     }
 }
 
@@ -97,7 +88,8 @@ impl Thread {
         if self.waiting.is_empty() || self.percent == 0 {
             return;
         }
-        let work = self.waiting.iter().fold(self.spec.turn, |sum, job| sum + self.spec.adds(job));
+        let each = self.spec.work();
+        let work = self.waiting.iter().fold(self.spec.turn, |sum, job| sum + each.of(job));
         self.turn.extend(self.waiting.drain(..).map(|job| job.slot));
         let work = Span::from_nanos((u128::from(work.as_nanos()) * 100).div_ceil(u128::from(self.percent)) as u64);
         let away = self.absences(work);
@@ -148,8 +140,7 @@ impl Medium for Thread {
     }
 
     fn withdraw(&mut self, _now: Time, slot: u32) -> bool {
-        let place = self.waiting.iter().position(|job| job.slot == slot);
-        place.is_some_and(|place| self.waiting.remove(place).is_some())
+        withdraw(&mut self.waiting, slot)
     }
 
     /// A slower or faster processor from the next turn on.

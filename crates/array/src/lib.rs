@@ -22,6 +22,7 @@ mod flash;
 mod host;
 mod parallel_servers;
 mod simulated;
+mod work;
 
 pub use bucket::Allowance;
 pub use clock::VirtualClock;

@@ -9,10 +9,11 @@
 
 use std::collections::VecDeque;
 
-use block::{Bytes, OpKind, Span, Time};
+use block::{Bytes, Span, Time};
 
 use crate::agenda::Agenda;
-use crate::simulated::{Job, Medium};
+use crate::simulated::{Job, Medium, withdraw};
+use crate::work::Work;
 
 /// Parallel servers of fixed latency.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,21 +32,10 @@ pub struct ParallelServers {
 }
 
 impl ParallelServers {
-    /// How long a job holds its server.
-    fn holds(&self, job: &Job) -> Span {
-        match job.kind {
-            OpKind::Flush => self.flush,
-            OpKind::Trim | OpKind::Zero | OpKind::Status => self.trim,
-            OpKind::Read | OpKind::Cache => self.sized(job.len),
-            OpKind::Write if job.fua => self.sized(job.len) + self.flush,
-            OpKind::Write => self.sized(job.len),
-        }
-    }
-
-    fn sized(&self, len: u64) -> Span {
-        let Some(unit) = self.size_unit else { return self.service };
-        let extra = (u128::from(self.service.as_nanos()) * u128::from(len)).div_ceil(u128::from(unit.0));
-        self.service + Span::from_nanos(u64::try_from(extra).unwrap_or(u64::MAX))
+    /// How long requests hold their server.
+    fn work(&self) -> Work {
+        let &ParallelServers { service, size_unit, flush, trim, .. } = self;
+        Work { request: service, size_unit, flush, trim }
     }
 }
 
@@ -70,7 +60,7 @@ impl Servers {
         while self.busy < self.open {
             let Some(job) = self.waiting.pop_front() else { return };
             self.busy += 1;
-            self.running.note(now + self.spec.holds(&job), job.slot);
+            self.running.note(now + self.spec.work().of(&job), job.slot);
         }
     }
 }
@@ -94,8 +84,7 @@ impl Medium for Servers {
     }
 
     fn withdraw(&mut self, _now: Time, slot: u32) -> bool {
-        let place = self.waiting.iter().position(|job| job.slot == slot);
-        place.is_some_and(|place| self.waiting.remove(place).is_some())
+        withdraw(&mut self.waiting, slot)
     }
 
     /// Fewer servers; those that are busy finish what they have. At least one stays open unless the percentage is 0.

@@ -48,6 +48,12 @@ pub(crate) trait Medium {
     fn scale(&mut self, now: Time, percent: u32);
 }
 
+/// Takes a job out of a line of those that have not begun; false if it is not there.
+pub(crate) fn withdraw(waiting: &mut VecDeque<Job>, slot: u32) -> bool {
+    let place = waiting.iter().position(|job| job.slot == slot);
+    place.is_some_and(|place| waiting.remove(place).is_some())
+}
+
 /// A device: a medium with its shell.
 #[derive(Debug)]
 pub(crate) struct Simulated<M> {

@@ -6,12 +6,15 @@
 mod command;
 mod complaint;
 mod dataset;
+mod demand;
 mod fresh_pool;
+mod hosts;
 mod interrupt;
 mod machine;
 mod play;
 mod ramping;
 mod scale;
+mod service_manager;
 mod stage;
 mod terminal;
 mod watch;

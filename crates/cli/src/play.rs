@@ -4,7 +4,7 @@ use crate::stage::simulated::{Simulated, idle_service};
 use crate::stage::{paths, real::Real};
 use crate::watch::{REPORT_COLUMNS, Seen, Watch, paint};
 use crate::workspace::Workspace;
-use crate::{Answer, interrupt, machine, scale, terminal};
+use crate::{Answer, hosts, interrupt, machine, scale, terminal};
 use anyhow::{Context as _, Result, bail};
 use block::{Bytes, Span};
 use engine::{Conductor, Stage};
@@ -15,21 +15,21 @@ use std::io::{BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 use workload::Plan;
-use workload::plan::{Units, parse_space};
+use workload::plan::{HostsPlan, Units, parse_space};
 
 /// What the commands that play a plan share.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Options {
     /// Length of every phase that has none of its own in the plan [default: the plan's]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
-    phase_seconds: Option<u64>,
+    pub(crate) phase_seconds: Option<u64>,
     /// Multiply the plan's depths, rates and limits by this; 1 runs the published figures [default: as
     /// measured before the run, 1 in a simulation]
     #[arg(long, value_name = "FACTOR", value_parser = factor)]
-    scale: Option<f64>,
+    pub(crate) scale: Option<f64>,
     /// Where the results go: a SQLite file that gathers runs; a page, a picture and a CSV file for each
     #[arg(long, value_name = "DIR", default_value = ".")]
-    out: PathBuf,
+    pub(crate) out: PathBuf,
     /// Size of every volume that has none in the plan
     #[arg(long, value_name = "SIZE", default_value = "512MiB", value_parser = size)]
     size: Bytes,
@@ -43,13 +43,13 @@ pub struct Options {
 pub struct RealOptions {
     /// The folder to make for the pool [default: a fresh one in the current folder]
     #[arg(long, value_name = "DIR")]
-    dir: Option<PathBuf>,
+    pub(crate) dir: Option<PathBuf>,
     /// Keep the pool at the end, for `seawall serve`
     #[arg(long)]
-    keep: bool,
+    pub(crate) keep: bool,
     /// Use threads for I/O and not io_uring
     #[arg(long)]
-    no_io_uring: bool,
+    pub(crate) no_io_uring: bool,
 }
 
 /// How long the path is measured before a run, after a second of settling.
@@ -58,7 +58,7 @@ const MEASURE: Span = Span::from_secs(3);
 const MEASURE_IDLE: Span = Span::from_millis(500);
 
 /// A moment in milliseconds since 1970, read once a run.
-fn now_unix_ms() -> u64 {
+pub(crate) fn now_unix_ms() -> u64 {
     #[allow(clippy::disallowed_methods, reason = "the one date of a run, for its record")]
     let now = SystemTime::now();
     now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
@@ -66,6 +66,9 @@ fn now_unix_ms() -> u64 {
 
 /// Plays a plan on real storage.
 pub fn on_real_storage(text: &str, file: &str, options: &Options, real: &RealOptions) -> Result<Answer> {
+    if HostsPlan::is_meant(text) {
+        return hosts::on_real_storage(text, file, options, real);
+    }
     let started = now_unix_ms();
     let plan = prepared(text, file, options)?;
     let factor_given = options.scale.or(plan.published_iops.is_none().then_some(1.0));
@@ -104,6 +107,9 @@ pub fn on_real_storage(text: &str, file: &str, options: &Options, real: &RealOpt
 
 /// Plays a plan in virtual time.
 pub fn simulated(text: &str, file: &str, options: &Options) -> Result<Answer> {
+    if HostsPlan::is_meant(text) {
+        return hosts::simulated(text, file, options);
+    }
     let started = now_unix_ms();
     let plan = prepared(text, file, options)?;
     let stop = interrupt::watch()?;
@@ -241,7 +247,7 @@ fn answer(recording: &Recording) -> Answer {
 /// Writes the results; returns a line for each file.
 fn keep(recording: &Recording, out: &Path) -> Result<Vec<String>> {
     std::fs::create_dir_all(out).with_context(|| format!("--out {}: make the folder", out.display()))?;
-    let name = free_name(out, &stamp(recording.origin.started_unix_ms));
+    let name = free_name(out, &stamp(recording.origin.started_unix_ms), "csv");
     let (database, figures) = (out.join("seawall-results.sqlite"), out.join(format!("{name}.csv")));
     let (page, picture) = (out.join(format!("{name}.html")), out.join(format!("{name}.svg")));
     let mut results = Results::open(&database).with_context(|| format!("{}", database.display()))?;
@@ -260,24 +266,24 @@ fn keep(recording: &Recording, out: &Path) -> Result<Vec<String>> {
 }
 
 /// A name that no results have yet: runs may start in the same second.
-fn free_name(out: &Path, stamp: &str) -> String {
+pub(crate) fn free_name(out: &Path, stamp: &str, ending: &str) -> String {
     let names = (1..).map(|number| match number {
         1 => format!("seawall-{stamp}"),
         number => format!("seawall-{stamp}-{number}"),
     });
-    let is_free = |name: &String| !out.join(format!("{name}.csv")).exists();
+    let is_free = |name: &String| !out.join(format!("{name}.{ending}")).exists();
     names.into_iter().find(is_free).unwrap_or_default()
 }
 
 /// `20261121-204500`, in UTC.
-fn stamp(unix_ms: u64) -> String {
+pub(crate) fn stamp(unix_ms: u64) -> String {
     let digits: String = text::date(unix_ms).chars().filter(char::is_ascii_digit).collect();
     let (day, time) = digits.split_at(digits.len().min(8));
     format!("{day}-{time}")
 }
 
 /// Whether results can be written there, before anything is made.
-fn check_out(out: &Path) -> Result<()> {
+pub(crate) fn check_out(out: &Path) -> Result<()> {
     if out.exists() && !out.is_dir() {
         bail!("--out {}: must be a folder, and this is a file; name another place", out.display());
     }
@@ -290,7 +296,7 @@ fn check_out(out: &Path) -> Result<()> {
     Ok(())
 }
 
-fn say(options: &Options, text: &str) {
+pub(crate) fn say(options: &Options, text: &str) {
     if options.quiet {
         return;
     }

@@ -1,9 +1,12 @@
 //! A ramp on this machine's files: opening them, running the machine, keeping what it leaves.
 
+pub mod barrier;
 mod buffers;
 mod journal;
 mod outputs;
 mod recording;
+mod routes;
+mod sites;
 mod standing;
 mod storage;
 

@@ -1,43 +1,80 @@
 //! The administrators' lines of a plan, with their limits multiplied by the plan's factor.
 
 use anyhow::{Context as _, Result};
-use ontap::Word;
-use ontap::value::{Limits, MinThroughput, Throughput};
+use ontap::catalogue::{AdaptiveCommand, PolicyGroupCommand};
+use ontap::value::{AbsoluteMinimum, AdaptiveRate, Count, Limits, MinThroughput, Throughput, ValueError};
+use ontap::{Command, Word};
 
-/// The same line with every value of -max-throughput and -min-throughput multiplied by `factor`, rounded, at least 1.
-/// With factor 1 the line stays as it is written.
+/// The text of a limit multiplied by a factor.
+type Times = fn(&str, f64) -> Result<String, ValueError>;
+
+/// The limits of a fixed policy group.
+const FIXED: [(&str, Times); 3] = [("max-throughput", ceiling), ("min-throughput", floor), ("burst-iops", burst)];
+
+/// The limits of an adaptive policy group: objects keep their sizes, so their rates carry the factor.
+const ADAPTIVE: [(&str, Times); 4] =
+    [("expected-iops", rate), ("peak-iops", rate), ("absolute-min-iops", minimum), ("burst-iops", burst)];
+
+/// The same line with every limit that it sets multiplied by `factor`, rounded, at least 1. With factor 1 the line stays
+/// as it is written.
 ///
 /// # Errors
-/// The line is no command, or a value no throughput.
+/// The line is no command.
 pub fn line(line: &str, factor: f64) -> Result<String> {
-    ontap::parse(line).with_context(|| format!("command {line:?}"))?;
-    if factor == 1.0 {
-        return Ok(line.into());
-    }
+    let command = ontap::parse(line).with_context(|| format!("command {line:?}"))?;
+    let limits: &[(&str, Times)] = match command {
+        _ if factor == 1.0 => return Ok(line.into()),
+        Command::PolicyGroup(PolicyGroupCommand::Create(_) | PolicyGroupCommand::Modify(_)) => &FIXED,
+        Command::Adaptive(AdaptiveCommand::Create(_) | AdaptiveCommand::Modify(_)) => &ADAPTIVE,
+        _ => return Ok(line.into()),
+    };
     let mut words = Word::split(line).with_context(|| format!("command {line:?}"))?;
     for index in 1..words.len() {
         let Some(name) = words[index - 1].parameter().map(str::to_ascii_lowercase) else { continue };
-        // Parameters may be cut short as long as they stay unambiguous: `-max` is enough, `-m` is not.
-        if name.len() >= 2 && "max-throughput".starts_with(&name) {
-            words[index] = Word::plain(scaled(words[index].text.parse()?, factor).to_string());
-        } else if name.len() >= 2 && "min-throughput".starts_with(&name) {
-            let given: MinThroughput = words[index].text.parse()?;
-            let limits = given.limits().map(|limits| scaled_limits(limits, factor));
-            words[index] = Word::plain(MinThroughput::new(limits.unwrap_or_default()).to_string());
+        // Parameters may be cut short as long as they stay unambiguous, and this one is: the line was read.
+        if let Some((_, times)) = limits.iter().find(|(limit, _)| limit.starts_with(&name)) {
+            words[index] = Word::plain(times(&words[index].text, factor)?);
         }
     }
     Ok(Word::join(&words))
 }
 
-fn scaled(given: Throughput, factor: f64) -> Throughput {
-    given.limits().map_or(given, |limits| Throughput::Limits(scaled_limits(limits, factor)))
+fn ceiling(given: &str, factor: f64) -> Result<String, ValueError> {
+    let given: Throughput = given.parse()?;
+    let scaled = |limits| Throughput::Limits(scaled(limits, factor));
+    Ok(given.limits().map_or(given, scaled).to_string())
 }
 
-fn scaled_limits(limits: Limits, factor: f64) -> Limits {
-    let times = |rate: u64| ((rate as f64 * factor).round() as u64).max(1);
+fn floor(given: &str, factor: f64) -> Result<String, ValueError> {
+    let given: MinThroughput = given.parse()?;
+    let limits = given.limits().map(|limits| scaled(limits, factor));
+    Ok(MinThroughput::new(limits.unwrap_or_default()).to_string())
+}
+
+fn rate(given: &str, factor: f64) -> Result<String, ValueError> {
+    let AdaptiveRate { iops, per } = given.parse()?;
+    Ok(AdaptiveRate { iops: times(iops, factor), per }.to_string())
+}
+
+fn minimum(given: &str, factor: f64) -> Result<String, ValueError> {
+    let AbsoluteMinimum(iops) = given.parse()?;
+    Ok(AbsoluteMinimum(times(iops, factor)).to_string())
+}
+
+/// None stays none: it switches the burst off.
+fn burst(given: &str, factor: f64) -> Result<String, ValueError> {
+    let Count(iops) = given.parse()?;
+    Ok(if iops == 0 { given.into() } else { times(iops.into(), factor).to_string() })
+}
+
+fn scaled(limits: Limits, factor: f64) -> Limits {
     // Bytes in whole kilobytes, so that the line stays readable.
-    let bytes = |rate: u64| (times(rate) / 1000).max(1) * 1000;
-    Limits { iops: limits.iops.map(times), bytes_per_second: limits.bytes_per_second.map(bytes) }
+    let bytes = |rate: u64| (times(rate, factor) / 1000).max(1) * 1000;
+    Limits { iops: limits.iops.map(|rate| times(rate, factor)), bytes_per_second: limits.bytes_per_second.map(bytes) }
+}
+
+fn times(rate: u64, factor: f64) -> u64 {
+    ((rate as f64 * factor).round() as u64).max(1)
 }
 
 #[cfg(test)]
@@ -58,8 +95,31 @@ mod tests {
             line(modify, 0.5).unwrap(),
             "qos policy-group modify policy1 -max-throughput 500IOPS -min-throughput 50IOPS"
         );
-        let attach = "volume modify -volume vol1 -vserver svm01 -qos-policy-group policy1";
-        assert_eq!(line(attach, 3.0).unwrap(), attach);
+        for same in [
+            "volume modify -volume vol1 -vserver svm01 -qos-policy-group policy1",
+            "volume create v -vserver svm01 -aggregate 12",
+            "qos policy-group show -max-throughput 100IOPS",
+        ] {
+            assert_eq!(line(same, 3.0).unwrap(), same);
+        }
+    }
+
+    #[test]
+    fn bursts_and_adaptive_rates_are_limits_too() {
+        assert_eq!(
+            line("qos policy-group modify p -burst-iops 300 -burst-duration 5", 2.0).unwrap(),
+            "qos policy-group modify p -burst-iops 600 -burst-duration 5"
+        );
+        let off = "qos policy-group modify p -burst-percent 0 -burst-iops 0";
+        assert_eq!(line(off, 2.0).unwrap(), off);
+        // 1000 × 4.2 = 4200; the space that a rate counts and the block size are no limits.
+        let create = "qos adaptive-policy-group create a -vserver s -expected-iops 1000 -peak-iops 3iops/gb \
+                      -peak-iops-allocation allocated-space -absolute-min 75 -block-size 4K -peak-mode credits";
+        assert_eq!(
+            line(create, 4.2).unwrap(),
+            "qos adaptive-policy-group create a -vserver s -expected-iops 4200IOPS/TB -peak-iops 13IOPS/GB \
+             -peak-iops-allocation allocated-space -absolute-min 315IOPS -block-size 4K -peak-mode credits"
+        );
     }
 
     #[test]

@@ -1,28 +1,46 @@
 //! What plays a plan: the real server with its clients, or the simulator. Both make the plan's volumes with the same
 //! administrators' lines.
 
-mod device;
+pub mod device;
 pub mod real;
 mod seen;
 pub mod simulated;
 
 use qos::RegistrySettings;
-use workload::plan::Units;
+use workload::plan::{Burst, Nesting, Peak, Units};
 use workload::{Plan, Spec};
 
 /// How a plan's policies are meant.
 pub fn registry_settings(plan: &Plan) -> RegistrySettings {
-    let units = match plan.units {
-        Units::Decimal => qos::Units::Decimal,
-        Units::Binary => qos::Units::Binary,
-    };
-    RegistrySettings { units, ..RegistrySettings::default() }
+    let said = &plan.settings;
+    RegistrySettings {
+        units: match said.units {
+            Units::Decimal => qos::Units::Decimal,
+            Units::Binary => qos::Units::Binary,
+        },
+        nesting: match said.nesting {
+            Nesting::Ontap => qos::Nesting::Ontap,
+            Nesting::Free => qos::Nesting::Free,
+        },
+        burst: match said.burst {
+            Burst::None => qos::DefaultBurst::None,
+            Burst::Ontap => qos::DefaultBurst::Ontap,
+        },
+        peak: match said.peak {
+            Peak::Ceiling => qos::PeakMode::Ceiling,
+            Peak::Credits => qos::PeakMode::Credits,
+        },
+        ..RegistrySettings::default()
+    }
 }
 
 /// The lines that make a plan's SVM, volumes and LUNs. Sizes are plain bytes: no unit can be misread.
 pub fn set_up(plan: &Plan) -> Vec<String> {
     let svm = &plan.svm;
     let mut lines = vec![format!("vserver create -vserver {svm}")];
+    if plan.settings.fair {
+        lines.push("qos fairness modify -enable true".into());
+    }
     for volume in &plan.volumes {
         let (name, size) = (&volume.name, volume.size.map_or(0, |size| size.0));
         lines.push(format!("volume create -vserver {svm} -volume {name} -size {size}"));

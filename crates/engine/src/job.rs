@@ -8,6 +8,7 @@
 //! Everything that can be checked is checked for all jobs before the first byte is written.
 
 mod board;
+mod command;
 mod crc32c;
 mod crew;
 pub(crate) mod disks;
@@ -21,7 +22,6 @@ mod search;
 mod slots;
 mod stage;
 mod steady;
-mod uri;
 mod written;
 mod xxhash;
 

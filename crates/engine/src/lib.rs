@@ -25,7 +25,7 @@ mod worker;
 pub use conductor::{Conductor, ObjectSecond, Pace, Second, Stage, StageError};
 pub use hub::{Hub, Socket};
 pub use memory::RandomMemory;
-pub use nbd_target::{Address, ConnectError, Connection, NbdTarget};
+pub use nbd_target::{Address, ConnectError, Connection, Export, NbdTarget, TlsChoice, TlsError};
 pub use recorder::{Recorder, WorkloadSecond};
 pub use remote::{Player, RemoteWorker, WorkerGone};
 pub use worker::{Lane, Memory, NoMemory, Worker};

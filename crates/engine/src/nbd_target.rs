@@ -1,343 +1,301 @@
-//! An NBD export as a [`Target`]: our own client, one connection.
+//! An NBD export as a [`Target`]: our own client, over one connection or several.
 //!
 //! ```text
-//!   submit ──► message (headers, data of writes) ──► Send ──► server
-//!   poll   ◄── replies parsed from rx, read data taken off the stream ◄── Receive
+//!   submit ──► Link with the least under way ──► message ──► Send ──► server
+//!   poll   ◄── Link ◄── replies, read data ◄── Receive
+//!                │ lost                                  no reconnect: all that was under way fails
+//!                └──► Search (its own thread) ──► new Link ──► what was not sent, reads; writes only if asked
 //! ```
 //!
-//! At most one send and one receive are at the kernel; what is submitted meanwhile goes out together with the next send.
-//! A server that goes away ends every request as [`Fault::Gone`]: whether it took effect is unknown, and nothing is
-//! sent twice.
+//! A server that goes away leaves requests whose effect is not known. Reads are asked again over the next connection. A
+//! write, a trim or zeroes may have taken effect or not: it ends as [`Fault::Gone`], unless the export's
+//! `repeat-writes` says that sending it twice does no harm. A flush always ends so: asked again, it would promise for
+//! writes that a new server may never have seen. Everything is counted in [`Losses`].
 
 mod connect;
+mod export;
+mod link;
+mod search;
+mod tls;
 
 pub use connect::{Address, ConnectError, Connection};
+pub use export::Export;
+pub use tls::{TlsChoice, TlsError};
 
-use block::{
-    Buf, Bytes, Completion, Fault, Op, OpKind, Request, Span, Submitted, Target, Ticket, Time, Traits, Wakeup,
-};
-use nbd::{Body, Command, CommandFlags, Errno, Framing, Parsed, ReadAssembly, ReplyParser, Rules, StreamError};
-use uring::{Done, FileId, Io, Job, Message, Port};
+use block::{Bytes, Completion, Fault, Op, OpKind, Request, Span, Submitted, Target, Ticket, Time, Traits, Wakeup};
+use link::{Keep, Link, Orphan, Pending};
+use nbd::Rules;
+use search::Search;
+use stats::job::Losses;
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+use uring::Io;
 
-/// Bytes that one receive may bring: the answers of some thirty 4 KiB reads.
-const RECEIVE: u32 = 128 << 10;
+/// How long a request waits for memory before it is tried again.
+const RETRY: Span = Span::from_millis(1);
 
-const SEND: u64 = 0;
-const RECEIVE_TOKEN: u64 = 1;
-
-/// One connection to an export.
+/// An export in use.
 pub struct NbdTarget {
     io: Io,
-    port: Port,
-    socket: FileId,
+    places: Vec<Place>,
+    keep: Keep,
+    /// How to find the server again; `None` gives up at the first loss.
+    again: Option<Export>,
     rules: Rules,
-    parser: ReplyParser,
-    keep_data: bool,
-    /// Requests on their way, by the low half of their cookies.
-    flying: Vec<Option<Flying>>,
-    free: Vec<u32>,
-    turn: u32,
-    next: Message,
-    spare: Option<Message>,
-    sending: bool,
-    receiving: bool,
-    rx: Option<Buf>,
-    /// Unread bytes are `start..end` of `rx`.
-    start: u32,
-    end: u32,
-    /// Read data that is being taken off the stream.
-    data: Option<Data>,
-    lost: bool,
+    /// Taken while no connection was there, and what a lost one left to be sent again; in order.
+    waiting: VecDeque<Pending>,
     ready: Vec<Completion>,
-    reaped: Vec<Done>,
-    scratch: Vec<u8>,
+    /// When to look at `waiting` again, which had no memory.
+    retry: Option<Time>,
+    /// Writes, trims and zeroes that were answered, and how many of them a flush has covered.
+    written: u64,
+    covered: u64,
+    losses: Rc<RefCell<Losses>>,
 }
 
-struct Flying {
-    cookie: u64,
-    tag: u64,
-    object: block::ObjectId,
-    kind: OpKind,
-    at: u64,
-    len: u64,
-    due: Time,
-    since: Time,
-    /// Where a read's data goes, if it is kept.
-    buf: Option<Buf>,
-    /// What of a read has come: the server must send every byte of it, and once.
-    assembly: ReadAssembly,
-}
-
-/// `left` bytes of the stream belong at byte `to` of a request's buffer.
-struct Data {
-    slot: u32,
-    to: u32,
-    left: u32,
-    done: bool,
+/// Where a connection is, or was.
+enum Place {
+    Up(Box<Link>),
+    /// Lost at a time, and looked for until another.
+    Down {
+        since: Time,
+        until: Time,
+        search: Search,
+    },
+    Gone,
 }
 
 impl NbdTarget {
-    /// Requests on `connection`, carried by this worker's ring. With `keep_data` a read's completion has its bytes;
-    /// without, they are taken off the stream and forgotten, as a load that nobody looks at wants it.
+    /// Bytes of a worker's slab that each connection needs for itself.
+    pub const MEMORY: Bytes = Bytes(link::RECEIVE as u64);
+
+    /// Requests on one `connection`, carried by this worker's ring, until it is lost. With `keep_data` a read's completion
+    /// has its bytes; without, they are taken off the stream and forgotten, as a load that nobody looks at wants it.
     ///
     /// # Errors
     /// The slab has no room for the receive buffer; the connection is closed.
     pub fn new(io: &Io, connection: Connection, keep_data: bool) -> Result<NbdTarget, ConnectError> {
-        let rx = io.take(RECEIVE).ok_or(ConnectError::NoMemory)?;
-        let rules = connection.rules;
-        let (socket, early) = (io.register(connection.socket), connection.early);
-        let mut rx = rx.window(0, early.len() as u32);
-        io.with_mut(&mut rx, |bytes| bytes.copy_from_slice(&early));
+        let keep = Keep { reads: keep_data, writes: false };
+        NbdTarget::over(io, vec![connection], keep, None)
+    }
+
+    /// Connects to `export` as it says, and blocks until that is done; later losses are mended as it says.
+    ///
+    /// # Errors
+    /// There is no connection to be had, or the slab has no room for the receive buffers.
+    pub fn open(io: &Io, export: &Export, keep_data: bool) -> Result<NbdTarget, ConnectError> {
+        let again = (export.reconnect > Span::ZERO).then(|| export.clone());
+        let keep = Keep { reads: keep_data, writes: export.repeat_writes && again.is_some() };
+        NbdTarget::over(io, Connection::all(export)?, keep, again)
+    }
+
+    fn over(io: &Io, all: Vec<Connection>, keep: Keep, again: Option<Export>) -> Result<NbdTarget, ConnectError> {
+        let rules = all.first().ok_or(ConnectError::NoMemory)?.rules;
+        let up = |connection| Link::new(io, connection, keep).map(|link| Place::Up(Box::new(link)));
+        let places: Option<Vec<Place>> = all.into_iter().map(up).collect();
         Ok(NbdTarget {
             io: io.clone(),
-            port: io.port(),
-            socket,
-            parser: ReplyParser::new(rules.framing, rules.payload),
+            places: places.ok_or(ConnectError::NoMemory)?,
+            keep,
+            again,
             rules,
-            keep_data,
-            flying: Vec::new(),
-            free: Vec::new(),
-            turn: 0,
-            next: Message::default(),
-            spare: None,
-            sending: false,
-            receiving: false,
-            rx: Some(rx),
-            start: 0,
-            end: early.len() as u32,
-            data: None,
-            lost: false,
+            waiting: VecDeque::new(),
             ready: Vec::new(),
-            reaped: Vec::new(),
-            scratch: Vec::new(),
+            retry: None,
+            written: 0,
+            covered: 0,
+            losses: Rc::default(),
         })
     }
 
-    fn outstanding(&self) -> usize {
-        self.flying.len() - self.free.len()
+    /// What was lost so far; it goes on counting.
+    pub fn losses(&self) -> Rc<RefCell<Losses>> {
+        Rc::clone(&self.losses)
     }
 
-    /// The wire's form of a request, or why it may not be sent.
-    fn wire(&self, request: &Request, cookie: u64) -> Result<nbd::Request, Fault> {
-        let mut flags = if request.fua { CommandFlags::FUA } else { CommandFlags::NONE };
-        let command = match &request.op {
-            Op::Read => Command::Read,
-            Op::Write(_) => Command::Write,
-            Op::Flush => Command::Flush,
-            Op::Trim => Command::Trim,
-            Op::Zero { no_hole, fast_only } => {
-                flags = if *no_hole { flags.and(CommandFlags::NO_HOLE) } else { flags };
-                flags = if *fast_only { flags.and(CommandFlags::FAST_ZERO) } else { flags };
-                Command::WriteZeroes
-            }
-            Op::Cache => Command::Cache,
-            // The answer's extents are not taken in here; a load has no use for them.
-            Op::Status => return Err(Fault::Unsupported),
-        };
-        let payload = if command == Command::Write { request.len as u32 } else { 0 };
-        let wire = nbd::Request { cookie, command, flags, offset: request.at, length: request.len, payload };
-        self.rules.check(&wire).map_err(fault_of)?;
-        Ok(wire)
+    /// Whether the export can be told to make its writes durable. One that cannot holds nothing back.
+    pub fn flushes(&self) -> bool {
+        self.rules.flags.contains(nbd::TransmissionFlags::SEND_FLUSH)
     }
 
-    /// Takes the bytes that are here apart, as far as they go.
-    fn read_replies(&mut self, now: Time) {
-        loop {
-            let result = match self.data.take() {
-                Some(data) => self.take_data(now, data),
-                None => self.read_reply(now),
-            };
-            match result {
-                Ok(true) => {}
-                Ok(false) => return,
-                // The stream cannot be followed any more.
-                Err(_) => return self.lose(now),
-            }
+    /// How messages are framed.
+    pub fn framing(&self) -> nbd::Framing {
+        self.rules.framing
+    }
+
+    fn links(&self) -> impl Iterator<Item = &Link> {
+        self.places.iter().filter_map(|place| match place {
+            Place::Up(link) => Some(&**link),
+            _ => None,
+        })
+    }
+
+    fn links_mut(&mut self) -> impl Iterator<Item = &mut Link> {
+        self.places.iter_mut().filter_map(|place| match place {
+            Place::Up(link) => Some(&mut **link),
+            _ => None,
+        })
+    }
+
+    /// Hands a request to the connection with the least under way; back without memory or connection.
+    fn dispatch(&mut self, now: Time, pending: Pending) -> Result<(), Pending> {
+        let covers = self.written;
+        let usable = self.links_mut().filter(|link| !link.is_lost());
+        match usable.min_by_key(|link| link.outstanding()) {
+            Some(link) => link.submit(now, pending, covers),
+            None => Err(pending),
         }
     }
 
-    /// Reads one reply's head; false when it is not here whole.
-    fn read_reply(&mut self, now: Time) -> Result<bool, StreamError> {
-        let Some(rx) = &self.rx else { return Ok(false) };
-        let (start, end, parser) = (self.start as usize, self.end as usize, self.parser);
-        let head = self.io.with(rx, |bytes| match parser.parse(&bytes[start..end])? {
-            Parsed::NeedMore(_) => Ok(None),
-            Parsed::Message(reply, taken) => {
-                let body = match reply.body {
-                    Body::Success => Seen::Success,
-                    Body::Error { errno, .. } => Seen::Error(errno),
-                    Body::Data { offset, len } => Seen::Data { offset, len },
-                    Body::Hole { offset, len } => Seen::Hole { offset, len },
-                    Body::Status { .. } => Seen::Unexpected,
-                };
-                Ok(Some((reply.cookie, reply.done, body, taken as u32)))
-            }
-        })?;
-        let Some((cookie, done, body, taken)) = head else { return Ok(false) };
-        self.start += taken;
-        let slot = cookie as u32;
-        let is_simple = self.rules.framing == Framing::Simple;
-        let known = self.flying.get_mut(slot as usize).and_then(Option::as_mut);
-        let flying = known.filter(|flying| flying.cookie == cookie).ok_or(STRAY)?;
-        let is_read = flying.kind == OpKind::Read;
-        match body {
-            // Under simple framing the data of a read follows its reply.
-            Seen::Success if is_read && is_simple => {
-                let (at, len) = (flying.at, flying.len as u32);
-                flying.assembly.place(at, len)?;
-                self.data = Some(Data { slot, to: 0, left: len, done: true });
-                return Ok(true);
-            }
-            Seen::Data { offset, len } if is_read => {
-                let range = flying.assembly.place(offset, len)?;
-                self.data = Some(Data { slot, to: range.start as u32, left: len, done });
-                return Ok(true);
-            }
-            Seen::Hole { offset, len } if is_read => {
-                let range = flying.assembly.place(offset, len)?;
-                if let Some(buf) = &mut flying.buf {
-                    self.io.with_mut(buf, |bytes| bytes[range].fill(0));
+    fn is_up(&self) -> bool {
+        self.links().any(|link| !link.is_lost())
+    }
+
+    fn is_gone(&self) -> bool {
+        self.places.iter().all(|place| matches!(place, Place::Gone))
+    }
+
+    /// Takes what links have finished.
+    fn gather(&mut self, now: Time) {
+        let NbdTarget { places, ready, written, covered, .. } = self;
+        for place in places {
+            let Place::Up(link) = place else { continue };
+            link.take(now);
+            ready.append(&mut link.ready);
+            *written += std::mem::take(&mut link.written);
+            *covered = link.covered.max(*covered);
+        }
+    }
+
+    /// Sees to lost connections, and to those that are being looked for.
+    fn mend(&mut self, now: Time) {
+        for place in 0..self.places.len() {
+            match &mut self.places[place] {
+                Place::Up(link) if link.is_over() => self.bury(place, now),
+                Place::Down { since, until, search } => {
+                    let (since, is_late) = (*since, now >= *until);
+                    match search.take() {
+                        Some(connection) => self.regain(place, connection, now.since(since)),
+                        None if is_late => {
+                            let why = search.last.take().unwrap_or_else(|| "no answer".into());
+                            self.give_up(place, why, now.since(since));
+                        }
+                        None => {}
+                    }
                 }
-            }
-            Seen::Success => {}
-            Seen::Error(errno) => flying.assembly.fail(errno),
-            Seen::Data { .. } | Seen::Hole { .. } | Seen::Unexpected => return Err(STRAY),
-        }
-        if done {
-            self.finish(now, slot)?;
-        }
-        Ok(true)
-    }
-
-    /// Moves read data to its buffer; false when more has to come first.
-    fn take_data(&mut self, now: Time, mut data: Data) -> Result<bool, StreamError> {
-        let here = (self.end - self.start).min(data.left);
-        let buf = self.flying[data.slot as usize].as_mut().and_then(|flying| flying.buf.as_mut());
-        if let (Some(rx), Some(buf)) = (&self.rx, buf) {
-            let (from, to, len) = (self.start as usize, data.to as usize, here as usize);
-            self.io.with(rx, |source| {
-                self.io.with_mut(buf, |bytes| bytes[to..to + len].copy_from_slice(&source[from..from + len]));
-            });
-        }
-        self.start += here;
-        data.to += here;
-        data.left -= here;
-        if data.left > 0 {
-            self.data = Some(data);
-            return Ok(false);
-        }
-        if data.done {
-            self.finish(now, data.slot)?;
-        }
-        Ok(true)
-    }
-
-    /// Ends a request whose last reply came. A read that misses some of its bytes is no answer.
-    fn finish(&mut self, now: Time, slot: u32) -> Result<(), StreamError> {
-        let place = &mut self.flying[slot as usize];
-        // If it breaks the protocol the request stays in its place, to end with the connection.
-        let result = place.as_ref().ok_or(STRAY)?.assembly.finish()?.map_err(fault_of);
-        self.ready.extend(place.take().map(|flying| flying.end(now, result)));
-        self.free.push(slot);
-        Ok(())
-    }
-
-    /// The connection is gone: whatever was on its way ends, its outcome unknown.
-    fn lose(&mut self, now: Time) {
-        if std::mem::replace(&mut self.lost, true) {
-            return;
-        }
-        self.io.close(self.socket);
-        for slot in 0..self.flying.len() as u32 {
-            if let Some(flying) = self.flying[slot as usize].take() {
-                self.free.push(slot);
-                self.ready.push(flying.end(now, Err(Fault::Gone)));
+                Place::Up(_) | Place::Gone => {}
             }
         }
+        if self.is_gone() {
+            self.ready.extend(self.waiting.drain(..).map(|pending| fail(pending, now)));
+        }
     }
 
-    fn take_done(&mut self, now: Time, done: Done) {
-        if done.token == SEND {
-            self.sending = false;
-            if let Some(mut message) = done.message {
-                message.unload().for_each(|buf| self.io.give(buf));
-                self.spare = Some(message);
+    /// Counts what a lost connection leaves, and decides for each request what becomes of it.
+    fn bury(&mut self, place: usize, now: Time) {
+        let search = self.again.as_ref().and_then(|export| {
+            let search = Search::start(export, self.io.waker())?;
+            Some(Place::Down { since: now, until: now + export.reconnect, search })
+        });
+        let lost = std::mem::replace(&mut self.places[place], search.unwrap_or(Place::Gone));
+        let Place::Up(link) = lost else { return };
+        {
+            let mut losses = self.losses.borrow_mut();
+            losses.lost += 1;
+            // Counted once, however many connections the server took with it.
+            losses.not_flushed += self.written - self.covered;
+            self.covered = self.written;
+        }
+        let (orphans, ready) = link.leave();
+        self.ready.extend(ready);
+        // Ahead of what came later, in their own order.
+        let mut repeated = VecDeque::new();
+        for orphan in orphans {
+            match self.settle(orphan, now) {
+                Ok(pending) => repeated.push_back(pending),
+                Err(completion) => self.ready.push(completion),
             }
-            if done.result.is_err() {
-                self.lose(now);
+        }
+        repeated.append(&mut self.waiting);
+        self.waiting = repeated;
+    }
+
+    /// Whether a request may be sent again, or how it ends.
+    fn settle(&self, orphan: Orphan, now: Time) -> Result<Pending, Completion> {
+        let Orphan { pending, sent } = orphan;
+        let kind = pending.request.op.kind();
+        let mut losses = self.losses.borrow_mut();
+        losses.under_way.count(kind);
+        // Another connection may still be there where no new one is wanted.
+        let elsewhere = self.again.is_some() || self.is_up();
+        let harmless = match kind {
+            OpKind::Read | OpKind::Cache | OpKind::Status => self.again.is_some(),
+            OpKind::Write | OpKind::Trim | OpKind::Zero => self.keep.writes,
+            OpKind::Flush => false,
+        };
+        if !sent && elsewhere {
+            losses.unsent += 1;
+            Ok(pending)
+        } else if sent && harmless {
+            losses.repeated.count(kind);
+            Ok(pending)
+        } else {
+            losses.unknown.count(kind);
+            Err(fail(pending, now))
+        }
+    }
+
+    fn regain(&mut self, place: usize, connection: Connection, away: Span) {
+        let rules = connection.rules;
+        if rules.size != self.rules.size || rules.flags != self.rules.flags || rules.payload < self.rules.payload {
+            let why = format!(
+                "the export that came back is another: {} instead of {}, flags {:#06x} instead of {:#06x}",
+                Bytes(rules.size),
+                Bytes(self.rules.size),
+                rules.flags.0,
+                self.rules.flags.0
+            );
+            return self.give_up(place, why, away);
+        }
+        match Link::new(&self.io, connection, self.keep) {
+            Some(link) => {
+                self.places[place] = Place::Up(Box::new(link));
+                let mut losses = self.losses.borrow_mut();
+                losses.regained += 1;
+                losses.away += away;
             }
-            return;
-        }
-        self.receiving = false;
-        let got = done.result.unwrap_or(0);
-        self.end += got;
-        self.rx = done.buf.map(|buf| buf.window(0, self.end));
-        if got == 0 {
-            self.lose(now);
+            None => self.give_up(place, ConnectError::NoMemory.to_string(), away),
         }
     }
 
-    fn send(&mut self) {
-        if self.sending || self.lost || self.next.is_empty() {
-            return;
-        }
-        let message = std::mem::replace(&mut self.next, self.spare.take().unwrap_or_default());
-        match self.port.push(SEND, Job::Send { socket: self.socket, message }) {
-            Ok(()) => self.sending = true,
-            Err(Job::Send { message, .. }) => self.spare = Some(std::mem::replace(&mut self.next, message)),
-            Err(_) => unreachable!("the job that was pushed comes back"),
-        }
+    fn give_up(&mut self, place: usize, why: String, away: Span) {
+        self.places[place] = Place::Gone;
+        let mut losses = self.losses.borrow_mut();
+        losses.away += away;
+        losses.given_up = Some(why);
     }
 
-    fn receive(&mut self) {
-        if self.receiving || self.lost || self.outstanding() == 0 {
+    /// Sends what waited, as far as there is memory.
+    fn resume(&mut self, now: Time) {
+        self.retry = None;
+        if !self.is_up() {
             return;
         }
-        let Some(mut rx) = self.rx.take() else { return };
-        let (start, end) = (self.start as usize, self.end as usize);
-        if start == end {
-            (self.start, self.end) = (0, 0);
-        } else if start > 0 {
-            self.io.with_mut(&mut rx, |bytes| bytes.copy_within(start..end, 0));
-            (self.start, self.end) = (0, (end - start) as u32);
-        }
-        // A head that is not here whole is shorter, and a receive of nothing would look like the end of the stream.
-        debug_assert!(self.end < RECEIVE);
-        let buf = rx.window(self.end, RECEIVE - self.end);
-        match self.port.push(RECEIVE_TOKEN, Job::Receive { socket: self.socket, buf }) {
-            Ok(()) => self.receiving = true,
-            Err(Job::Receive { buf, .. }) => self.rx = Some(buf.window(0, self.end)),
-            Err(_) => unreachable!("the job that was pushed comes back"),
+        while let Some(pending) = self.waiting.pop_front() {
+            if let Err(pending) = self.dispatch(now, pending) {
+                self.waiting.push_front(pending);
+                self.retry = Some(now + RETRY);
+                return;
+            }
         }
     }
 }
 
-/// A reply's body, free of the buffer it was read from.
-enum Seen {
-    Success,
-    Error(Errno),
-    Data { offset: u64, len: u32 },
-    Hole { offset: u64, len: u32 },
-    Unexpected,
-}
-
-impl Flying {
-    fn end(self, now: Time, result: Result<(), Fault>) -> Completion {
-        Completion {
-            tag: self.tag,
-            object: self.object,
-            kind: self.kind,
-            len: self.len,
-            due: self.due,
-            end: now,
-            queued: Span::ZERO,
-            service: now.since(self.since),
-            cause: block::Cause::Nothing,
-            result,
-            buf: self.buf,
-            extents: Vec::new(),
-        }
-    }
+/// Ends a request that a lost server had, or never got.
+fn fail(pending: Pending, now: Time) -> Completion {
+    let service = now.since(pending.since);
+    Completion { service, ..Completion::refuse(pending.request, now, Fault::Gone) }
 }
 
 impl Target for NbdTarget {
@@ -352,101 +310,68 @@ impl Target for NbdTarget {
     }
 
     fn submit(&mut self, now: Time, request: Request) -> Submitted {
-        let is_read = matches!(request.op, Op::Read);
-        let mut buf = None;
-        if self.keep_data && is_read && !self.lost && request.len <= u64::from(self.rules.payload) {
-            buf = self.io.take(request.len as u32);
-            if buf.is_none() {
-                return Submitted::Full(request);
-            }
+        let ticket = Ticket(request.tag);
+        if self.is_gone() {
+            self.ready.push(Completion::refuse(request, now, Fault::Gone));
+            return Submitted::Taken(ticket);
         }
-        self.turn = self.turn.wrapping_add(1);
-        let slot = self.free.pop().unwrap_or_else(|| {
-            self.flying.push(None);
-            self.flying.len() as u32 - 1
-        });
-        let cookie = u64::from(self.turn) << 32 | u64::from(slot);
-        let wire = if self.lost { Err(Fault::Gone) } else { self.wire(&request, cookie) };
-        let put = wire.and_then(|wire| {
-            self.scratch.clear();
-            wire.put(self.rules.framing, &mut self.scratch).map_err(|_| Fault::Invalid)
-        });
-        if let Err(fault) = put {
-            buf.into_iter().for_each(|buf| self.io.give(buf));
-            self.free.push(slot);
-            self.ready.push(Completion::refuse(request, now, fault));
-            return Submitted::Taken(Ticket(cookie));
+        let pending = Pending { request, since: now };
+        // Whatever came first goes first.
+        if !self.waiting.is_empty() || !self.is_up() {
+            self.waiting.push_back(pending);
+            return Submitted::Taken(ticket);
         }
-        self.next.header(&self.scratch);
-        let Request { tag, object, at, len, due, .. } = request;
-        let kind = request.op.kind();
-        // Only a read's length is that of data, and it fits: the rules were kept.
-        let assembly = ReadAssembly::new(at, if is_read { len as u32 } else { 0 });
-        self.flying[slot as usize] =
-            Some(Flying { cookie, tag, object, kind, at, len, due, since: now, buf, assembly });
-        if let Op::Write(buf) = request.op {
-            self.next.data(buf);
+        match self.dispatch(now, pending) {
+            Ok(()) => Submitted::Taken(ticket),
+            Err(pending) => Submitted::Full(pending.request),
         }
-        Submitted::Taken(Ticket(cookie))
     }
 
     fn poll(&mut self, now: Time, out: &mut Vec<Completion>) {
-        if self.port.is_ready() {
-            let mut reaped = std::mem::take(&mut self.reaped);
-            self.port.reap(&mut reaped);
-            for done in reaped.drain(..) {
-                self.take_done(now, done);
-            }
-            self.reaped = reaped;
-            if !self.lost {
-                self.read_replies(now);
-            }
+        self.gather(now);
+        if self.places.iter().any(|place| !matches!(place, Place::Up(link) if !link.is_lost())) {
+            self.mend(now);
         }
-        self.send();
-        self.receive();
+        if !self.waiting.is_empty() {
+            self.resume(now);
+        }
+        self.links_mut().for_each(Link::go);
+        self.ready.iter_mut().for_each(without_nothing);
         out.append(&mut self.ready);
     }
 
     fn next_wakeup(&self) -> Wakeup {
-        if !self.ready.is_empty() || (!self.sending && !self.lost && !self.next.is_empty()) {
-            Wakeup::Now
-        } else if self.outstanding() > 0 {
-            Wakeup::External
-        } else {
-            Wakeup::Idle
+        if !self.ready.is_empty() || self.links().any(Link::has_news) {
+            return Wakeup::Now;
         }
+        let busy = !self.waiting.is_empty() || self.links().any(|link| link.outstanding() > 0 || link.is_lost());
+        let own = if busy { Wakeup::External } else { Wakeup::Idle };
+        let ends = self.places.iter().filter_map(|place| match place {
+            Place::Down { until, .. } => Some(*until),
+            _ => None,
+        });
+        ends.chain(self.retry).fold(own, |wakeup, end| wakeup.sooner(Wakeup::At(end)))
     }
 
     /// NBD cannot take a request back: its reply comes as usual.
     fn cancel(&mut self, _now: Time, _ticket: Ticket) {}
 }
 
+/// A write whose data went with its connection has none to give back.
+fn without_nothing(completion: &mut Completion) {
+    completion.buf = completion.buf.take().filter(|buf| !buf.is_nothing());
+}
+
 impl Drop for NbdTarget {
-    /// Gives its memory back; the server sees the connection end.
+    /// Gives its memory back; the server sees the connections end.
     fn drop(&mut self) {
-        self.io.close(self.socket);
-        self.rx.take().into_iter().for_each(|buf| self.io.give(buf));
-        self.next.unload().for_each(|buf| self.io.give(buf));
         for completion in &mut self.ready {
             completion.buf.take().into_iter().for_each(|buf| self.io.give(buf));
         }
-        for flying in self.flying.iter_mut().flatten() {
-            flying.buf.take().into_iter().for_each(|buf| self.io.give(buf));
+        for Pending { request, .. } in self.waiting.drain(..) {
+            if let Op::Write(buf) = request.op {
+                self.io.give(buf);
+            }
         }
-    }
-}
-
-/// A reply that no request of ours can have.
-const STRAY: StreamError = StreamError::Magic { what: "a reply to a request of ours", got: 0 };
-
-fn fault_of(errno: Errno) -> Fault {
-    match errno {
-        Errno::Permission => Fault::ReadOnly,
-        Errno::Io => Fault::Io,
-        Errno::NoMemory => Fault::NoMemory,
-        Errno::Invalid | Errno::Overflow => Fault::Invalid,
-        Errno::NoSpace => Fault::NoSpace,
-        Errno::NotSupported => Fault::Unsupported,
-        Errno::Shutdown => Fault::Gone,
     }
 }

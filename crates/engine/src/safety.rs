@@ -25,7 +25,7 @@ pub fn objections(path: &Path) -> std::io::Result<Vec<String>> {
     };
     if about.file_type().is_block_device() {
         let file = File::open(path)?;
-        let mut found = devices::uses(about.rdev());
+        let mut found = devices::Kernel::here().uses(about.rdev());
         found.extend(signature::of_device(&file)?.into_iter().map(|what| format!("it carries {what}")));
         return Ok(found);
     }
@@ -33,13 +33,14 @@ pub fn objections(path: &Path) -> std::io::Result<Vec<String>> {
         return Ok(vec!["it is neither a file nor a block device".into()]);
     }
     let file = File::open(path)?;
-    if about.len() == 0 || uring::mark::is_set(&file)? {
-        return Ok(Vec::new());
+    let mut found = Vec::new();
+    if about.len() > 0 && !uring::mark::is_set(&file)? {
+        found.push(format!("it is a file of {} that seawall did not lay out", block::Bytes(about.len())));
     }
-    let mut found = vec![format!("it is a file of {} that seawall did not lay out", block::Bytes(about.len()))];
-    if devices::is_swap(path) {
+    let kernel = devices::Kernel::here();
+    if kernel.is_swap(path) {
         found.push("it is in use as swap".into());
     }
-    found.extend(devices::loops_on(path).map(|device| format!("it is the backing file of {device}")));
+    found.extend(kernel.loops_on(path).map(|device| format!("it is the backing file of {device}")));
     Ok(found)
 }

@@ -7,53 +7,21 @@ use nbd::{Framing, Wishes};
 use std::fs::File;
 use std::io::Write;
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use support::{BACKENDS, Client, find};
-use tempfile::TempDir;
+use std::path::Path;
+use std::process::Command;
+use support::{BACKENDS, Client, Peer, find};
 
 const SIZE: u64 = 8 << 20;
 
-/// A server's process, ended with the test.
-struct Peer {
-    child: Child,
-    socket: PathBuf,
-    dir: TempDir,
+fn nbdkit(dir: &Path, program: &Path, plugin: &[&str]) -> Peer {
+    Peer::nbdkit(program, &dir.join("s"), plugin)
 }
 
-impl Drop for Peer {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// Starts a server and waits until its socket is there, or it ended.
-fn start(mut command: Command, dir: TempDir, socket: PathBuf) -> Peer {
-    let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    while std::os::unix::net::UnixStream::connect(&socket).is_err() {
-        if let Some(status) = child.try_wait().unwrap() {
-            let mut said = String::new();
-            let _ = std::io::Read::read_to_string(child.stderr.as_mut().unwrap(), &mut said);
-            panic!("{command:?} ended with {status}: {said}");
-        }
-        std::thread::yield_now();
-    }
-    Peer { child, socket, dir }
-}
-
-fn nbdkit(dir: TempDir, program: &Path, plugin: &[&str]) -> Peer {
-    let socket = dir.path().join("s");
-    let mut command = Command::new(program);
-    command.args(["--foreground", "--exit-with-parent", "--unix"]).arg(&socket).args(plugin);
-    start(command, dir, socket)
-}
-
-fn qemu(dir: TempDir, program: &Path, file: &Path) -> Peer {
-    let socket = dir.path().join("s");
+fn qemu(dir: &Path, program: &Path, file: &Path) -> Peer {
+    let socket = dir.join("s");
     let mut command = Command::new(program);
     command.args(["--persistent", "--shared=0", "--format=raw", "--discard=unmap", "--socket"]).arg(&socket).arg(file);
-    start(command, dir, socket)
+    Peer::start(command, &socket)
 }
 
 fn wishes(framing: Framing) -> Wishes {
@@ -101,8 +69,9 @@ fn exercise(peer: &Peer, mut model: Vec<u8>, framing: Framing) {
 fn nbdkit_serves_us() {
     let Some(program) = find("nbdkit") else { return };
     for framing in [Framing::Simple, Framing::Structured, Framing::Extended] {
+        let dir = tempfile::tempdir().unwrap();
         // Older ones do not know extended headers, and we go on with less.
-        let peer = nbdkit(tempfile::tempdir().unwrap(), &program, &["memory", "8M"]);
+        let peer = nbdkit(dir.path(), &program, &["memory", "8M"]);
         exercise(&peer, vec![0; SIZE as usize], framing);
     }
 }
@@ -121,7 +90,7 @@ fn qemu_nbd_serves_us_holes_included() {
             model[at..at + 70_000].fill(3);
             file.write_all_at(&model[at..at + 70_000], at as u64).unwrap();
         }
-        let peer = qemu(dir, &program, &path);
+        let peer = qemu(dir.path(), &program, &path);
         let mut client = Client::connect(BACKENDS[0], &peer.socket, wishes(framing), true);
         let tag = client.read(0, SIZE);
         assert!(client.all(1)[&tag].as_ref().unwrap() == &model, "{framing:?}");
@@ -137,7 +106,7 @@ fn errors_of_a_server_are_told_as_what_they_are() {
     let trigger = dir.path().join("fail");
     let filter = format!("error-file={}", trigger.display());
     let options = ["--filter=error", "memory", "8M", "error-rate=1", "error-pread=EIO", "error-pwrite=ENOSPC", &filter];
-    let peer = nbdkit(dir, &program, &options);
+    let peer = nbdkit(dir.path(), &program, &options);
     let mut client = Client::connect(BACKENDS[0], &peer.socket, wishes(Framing::Structured), true);
     let (read, write) = (client.read(0, 4096), client.write(0, &[1; 4096]));
     let ended = client.all(2);
@@ -156,7 +125,8 @@ fn a_server_that_is_killed_ends_all_that_is_under_way_once() {
     for backend in BACKENDS {
         // Answers take far longer than the test: all requests are under way when the server dies.
         let options = ["--filter=delay", "memory", "8M", "rdelay=600", "wdelay=600"];
-        let mut peer = nbdkit(tempfile::tempdir().unwrap(), &program, &options);
+        let dir = tempfile::tempdir().unwrap();
+        let mut peer = nbdkit(dir.path(), &program, &options);
         let mut client = Client::connect(backend, &peer.socket, wishes(Framing::Simple), true);
         for n in 0..100 {
             client.read(n * 4096, 4096);
@@ -169,7 +139,6 @@ fn a_server_that_is_killed_ends_all_that_is_under_way_once() {
         let ended = client.all(200);
         assert!(ended.values().all(|result| *result == Err(Fault::Gone)));
         assert!(client.poll().is_empty());
-        assert!(peer.dir.path().exists());
         client.close();
     }
 }

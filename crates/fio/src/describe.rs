@@ -39,6 +39,7 @@ impl Job {
         let mut parts = vec![format!("{clones}{}", kind(options))];
         parts.push(format!("blocks of {}", self.blocks()));
         parts.extend(spread(options));
+        parts.extend(pieces(options));
         parts.push(self.region());
         parts.push(depth(options));
         parts.extend(pace(options));
@@ -63,6 +64,7 @@ impl Job {
     fn region(&self) -> String {
         let target = &self.options.target;
         let size = match (target.size, target.filesize) {
+            _ if target.layout.until_full => "all the space there is, in ".to_owned(),
             (Some(Amount::Bytes(bytes)), _) => format!("{bytes} of "),
             (Some(Amount::Percent(percent)), _) => format!("{percent} % of "),
             (None, Some((least, most))) if least == most => format!("{} each of ", Bytes(least)),
@@ -70,6 +72,7 @@ impl Job {
             (None, None) => "all of ".into(),
         };
         let offset = match target.offset {
+            _ if target.layout.append => " behind what it holds already".into(),
             Amount::Bytes(Bytes(0)) => String::new(),
             Amount::Bytes(bytes) => format!(" from {bytes} on"),
             Amount::Percent(percent) => format!(" from {percent} % on"),
@@ -163,6 +166,17 @@ fn spread(options: &Options) -> Option<String> {
     way(read).or_else(|| way(write)).or_else(|| options.pattern.norandommap.then(|| "places may repeat".into()))
 }
 
+fn pieces(options: &Options) -> Option<String> {
+    let pattern = &options.pattern;
+    let range = if pattern.zone_range > 0 { pattern.zone_range } else { pattern.zone_bytes };
+    let skip = match pattern.zone_skip {
+        0 => String::new(),
+        skip => format!(" with {} left out between", Bytes(skip)),
+    };
+    let (bytes, range) = (Bytes(pattern.zone_bytes), Bytes(range));
+    pattern.strided.then(|| format!("{bytes} in each piece of {range}, one piece after the other{skip}"))
+}
+
 fn depth(options: &Options) -> String {
     let (target, clones) = (&options.target, options.course.numjobs);
     let depth = if target.engine == Engine::Sync { 1 } else { options.pace.depth };
@@ -235,10 +249,16 @@ fn checks(options: &Options) -> Option<String> {
         Hash::Header => "its header",
         Hash::Pattern(_) => "its pattern",
     };
+    let trims = &options.data.trims;
+    let trimmed = match (trims.percent, trims.expect_zeroes) {
+        (0, _) => String::new(),
+        (percent, false) => format!(", {percent} % of it trimmed instead"),
+        (percent, true) => format!(", {percent} % of it trimmed before and checked for zeroes"),
+    };
     Some(match (options.data.verify_only, options.data.verify_not_now) {
         (true, _) => format!("checks what an earlier run wrote, by {how}"),
         (_, true) => format!("written so that {how} can be checked later"),
-        _ => format!("what is read back is checked by {how}"),
+        _ => format!("what is read back is checked by {how}{trimmed}"),
     })
 }
 
@@ -269,7 +289,8 @@ fn ending(options: &Options) -> String {
         said.push(format!("at most {requests} requests"));
     }
     if ending.loops > 1 {
-        said.push(format!("{} times", ending.loops));
+        let anew = if options.target.layout.renew { ", on new files each time" } else { "" };
+        said.push(format!("{} times{anew}", ending.loops));
     }
     if ending.ramp > Span::ZERO {
         said.push(format!("the first {} not measured", say(ending.ramp)));

@@ -24,6 +24,8 @@ pub struct Flags {
     pub eta_newline: Option<Span>,
     /// `--status-interval`: all outputs so often, from the start of the run on.
     pub status_interval: Option<Span>,
+    /// `--bandwidth-log`.
+    pub bandwidth_log: bool,
     /// `--readonly`: jobs that write are refused.
     pub readonly: bool,
     /// `--section`: only these sections of job files.
@@ -73,6 +75,13 @@ pub enum Format {
     Normal,
 }
 
+impl Format {
+    /// Whether it is JSON.
+    pub fn is_json(self) -> bool {
+        matches!(self, Format::Json | Format::JsonPlus)
+    }
+}
+
 /// When the status line is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Eta {
@@ -96,6 +105,7 @@ impl Default for Flags {
             eta_interval: Span::SECOND,
             eta_newline: None,
             status_interval: None,
+            bandwidth_log: false,
             readonly: false,
             sections: Vec::new(),
             // fio's own limit.
@@ -177,12 +187,16 @@ pub const FLAGS: &[Flag] = &[
     flag(
         "status-interval",
         Some("10s"),
-        "fio: all outputs so often; refused, for a report is written once: see --eta-newline",
+        "reports what was done until then so often; JSON has them in its one document",
         |f, v| {
             f.status_interval = Some(seconds(f, v)?).filter(|span| *span > Span::ZERO);
             Ok(())
         },
     ),
+    flag("bandwidth-log", None, "logs of all jobs' bandwidth together: agg-read_bw.log and its kin", |f, _| {
+        f.bandwidth_log = true;
+        Ok(())
+    }),
     flag("readonly", None, "refuses jobs that write", |f, _| {
         f.readonly = true;
         Ok(())
@@ -241,7 +255,6 @@ pub const FLAGS: &[Flag] = &[
 /// The flags that fio has and we do not, each with what to use in its place.
 pub const MISSING: &[(&str, &str)] = &[
     ("debug", "set the log level of seawall instead"),
-    ("bandwidth-log", "the nearest is write_bw_log with group_reporting"),
     ("latency-log", "the nearest is write_lat_log"),
     ("merge-blktrace-only", "there is no nearest one"),
     ("cpuclock-test", "there is no nearest one"),

@@ -1,7 +1,7 @@
 //! A job after its sections were joined: one clone with all its options.
 
 use crate::error::Place;
-use crate::naming::Namer;
+use crate::naming::{self, Namer};
 use crate::options::Options;
 
 /// One clone of a job.
@@ -26,6 +26,13 @@ pub struct Job {
 }
 
 impl Job {
+    /// The recording that it runs again: of several, with colons between, clones take turns.
+    pub fn recording(&self) -> Option<String> {
+        let names = naming::split(self.options.target.read_iolog.as_deref()?);
+        let turn = (self.number as usize).checked_rem(names.len())?;
+        names.into_iter().nth(turn)
+    }
+
     /// The paths of its files.
     pub fn paths(&self) -> Vec<String> {
         Namer { target: &self.options.target, job: &self.name, number: self.number }.paths()

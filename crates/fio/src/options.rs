@@ -9,8 +9,8 @@ use crate::trace::Playing;
 use block::Span;
 use stats::{Direction, PerDirection};
 use workload::job::{
-    Amount, Content, Distribution, Ending, FileOrder, Flushes, Forgive, Hash, LatencySearch, Layout, Pattern, Think,
-    WriteSync,
+    Amount, Content, Distribution, Ending, Ends, FileOrder, Flushes, Forgive, Hash, LatencySearch, Layout, Pattern,
+    Think, TrimChecks, WriteSync,
 };
 
 /// One value for reads, writes and trims each, where one was given.
@@ -64,6 +64,8 @@ pub struct TargetOptions {
     pub uri: Option<String>,
     /// `read_iolog`: the recording that is run again.
     pub read_iolog: Option<String>,
+    /// `write_iolog`: where what is asked is recorded.
+    pub write_iolog: Option<String>,
     /// `replay_redirect`: all of the recording goes there.
     pub replay_redirect: Option<String>,
     /// How the recording is played.
@@ -121,6 +123,14 @@ pub struct PatternOptions {
     pub random_percent: PerDirection<u32>,
     /// `random_distribution`.
     pub distribution: PerDirection<Distribution>,
+    /// `zonemode=strided`.
+    pub strided: bool,
+    /// `zonesize`.
+    pub zone_bytes: u64,
+    /// `zonerange`; 0 is `zonesize`.
+    pub zone_range: u64,
+    /// `zoneskip`.
+    pub zone_skip: u64,
     /// `norandommap`.
     pub norandommap: bool,
     /// `randseed`.
@@ -192,7 +202,7 @@ pub struct PaceOptions {
 }
 
 /// Buffers, verification, flushes.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct DataOptions {
     /// What is written.
     pub content: Content,
@@ -214,6 +224,18 @@ pub struct DataOptions {
     pub verify_fatal: bool,
     /// `verify_backlog`.
     pub verify_backlog: u64,
+    /// `verify_backlog_batch`.
+    pub verify_backlog_batch: u64,
+    /// `verify_offset`.
+    pub verify_offset: u32,
+    /// `trim_percentage`, `trim_verify_zero`, `trim_backlog`.
+    pub trims: TrimChecks,
+    /// `dedupe_mode=working_set`.
+    pub dedupe_set: bool,
+    /// `dedupe_working_set_percentage`.
+    pub dedupe_set_percent: u32,
+    /// `dedupe_global`.
+    pub dedupe_global: bool,
     /// `fsync`, `fdatasync`, `end_fsync`, `fsync_on_close`.
     pub flushes: Flushes,
     /// `continue_on_error`.
@@ -245,6 +267,20 @@ pub struct CourseOptions {
     pub cpus: Vec<u32>,
     /// `cpus_allowed_policy=split`.
     pub cpus_split: bool,
+    /// `exitall`.
+    pub exitall: bool,
+    /// `exit_what`.
+    pub exit_what: Ends,
+    /// `nice`.
+    pub nice: Option<i32>,
+    /// `prio`.
+    pub prio: Option<u16>,
+    /// `prioclass`.
+    pub prio_class: Option<u16>,
+    /// `exec_prerun`.
+    pub before: Option<String>,
+    /// `exec_postrun`.
+    pub after: Option<String>,
 }
 
 /// `steadystate`: the figure and how much it may vary.
@@ -372,6 +408,7 @@ impl Default for TargetOptions {
             engine_name: "psync".into(),
             uri: None,
             read_iolog: None,
+            write_iolog: None,
             replay_redirect: None,
             playing: Playing::default(),
             direct: false,
@@ -398,6 +435,10 @@ impl Default for PatternOptions {
             align: Triple::default(),
             random_percent: PerDirection::all(100),
             distribution: PerDirection::all(Distribution::Uniform),
+            strided: false,
+            zone_bytes: 0,
+            zone_range: 0,
+            zone_skip: 0,
             norandommap: false,
             // fio's own default.
             seed: 0x89,
@@ -447,6 +488,39 @@ impl Default for CourseOptions {
             steady_ramp: Span::ZERO,
             cpus: Vec::new(),
             cpus_split: false,
+            exitall: false,
+            exit_what: Ends::Group,
+            nice: None,
+            prio: None,
+            prio_class: None,
+            before: None,
+            after: None,
+        }
+    }
+}
+
+impl Default for DataOptions {
+    fn default() -> DataOptions {
+        DataOptions {
+            content: Content::default(),
+            zero: false,
+            pattern: None,
+            verify: None,
+            verify_pattern: None,
+            verify_interval: 0,
+            verify_not_now: false,
+            verify_only: false,
+            verify_fatal: false,
+            verify_backlog: 0,
+            verify_backlog_batch: 0,
+            verify_offset: 0,
+            trims: TrimChecks::default(),
+            dedupe_set: false,
+            // fio's own default.
+            dedupe_set_percent: 5,
+            dedupe_global: false,
+            flushes: Flushes::default(),
+            forgive: Forgive::default(),
         }
     }
 }

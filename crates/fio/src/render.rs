@@ -3,9 +3,11 @@
 //! Keys, order and layout are fio 3.33's, so that programs that read fio's outputs read ours. What fio lacks stands in
 //! added keys named `seawall`.
 
+mod aggregate;
 mod entry;
 mod figure;
 mod histogram_log;
+mod iolog;
 mod json;
 mod json_text;
 mod log;
@@ -19,6 +21,7 @@ pub use log::LogFile;
 
 use crate::flags::Format;
 use crate::invocation::Invocation;
+use block::Span;
 use stats::job::JobOutcome;
 
 /// What we call ourselves where fio names its version. Programs look for `fio-` and a number.
@@ -37,6 +40,19 @@ pub struct Report<'r> {
     pub host: &'r str,
     /// The process.
     pub pid: u32,
+    /// What had been done at earlier times, oldest first.
+    pub interim: &'r [Interim],
+}
+
+/// What all jobs had done at some time of the run.
+#[derive(Clone, Debug)]
+pub struct Interim {
+    /// When it was asked, from the start of the run.
+    pub passed: Span,
+    /// The date of that.
+    pub moment: Moment,
+    /// What each job had done, in the order of [`Invocation::jobs`].
+    pub outcomes: Vec<JobOutcome>,
 }
 
 /// A date.
@@ -51,15 +67,22 @@ pub struct Moment {
 impl Report<'_> {
     /// The outputs that were asked for, in fio's order.
     pub fn outputs(&self) -> String {
+        self.invocation.flags.formats.iter().map(|format| self.output(*format)).collect()
+    }
+
+    /// Of these outputs those that may come many times, one behind the other: all but JSON, which is one document.
+    pub fn repeatable(&self) -> String {
         let formats = self.invocation.flags.formats.iter();
-        formats
-            .map(|format| match format {
-                Format::Terse => self.terse(),
-                Format::Json => self.json(),
-                Format::JsonPlus => self.json_plus(),
-                Format::Normal => self.normal(),
-            })
-            .collect()
+        formats.filter(|format| !format.is_json()).map(|format| self.output(*format)).collect()
+    }
+
+    fn output(&self, format: Format) -> String {
+        match format {
+            Format::Terse => self.terse(),
+            Format::Json => self.json(),
+            Format::JsonPlus => self.json_plus(),
+            Format::Normal => self.normal(),
+        }
     }
 }
 

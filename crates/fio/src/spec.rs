@@ -7,8 +7,9 @@ use block::{Bytes, Iops, Span};
 use stats::{Direction, PerDirection};
 use workload::Spacing;
 use workload::job::{
-    Amount, BlockSizes, Content, Coverage, Ending, EngineKind, FileSpec, Fill, Floor, Hash, JobSpec, Logs, Mix, Order,
-    Pace, Pacing, Pattern, Place, Reach, SplitShare, Start, SteadyCheck, SteadyRule, Verify,
+    Amount, BlockSizes, Command, Commands, Content, Coverage, Ending, Ends, EngineKind, FileSpec, Fill, Floor, Hash,
+    JobSpec, Logs, Mix, Order, Pace, Pacing, Pattern, Place, Priority, Reach, SplitShare, Start, SteadyCheck,
+    SteadyRule, Strides, Verify, WorkingSet,
 };
 
 /// fio's block size where none is given.
@@ -51,11 +52,30 @@ impl Job {
                 after: course.wait_for.clone(),
             },
             ending,
-            forgive: options.data.forgive,
+            forgive: options.data.forgive.clone(),
             logs: self.logs(),
             seed: self.seed,
             cpus: self.cpus(),
+            priority: Priority { nice: course.nice, io: self.io_priority() },
+            commands: Commands {
+                before: course.before.as_ref().map(|line| self.command(line, "prerun")),
+                after: course.after.as_ref().map(|line| self.command(line, "postrun")),
+            },
         })
+    }
+
+    /// The kernel's number for class and level; best effort (2) where only a level was given, level 4 where only a class.
+    pub(crate) fn io_priority(&self) -> Option<u16> {
+        let course = &self.options.course;
+        match (course.prio_class, course.prio) {
+            (None, None) => None,
+            (class, level) => Some(class.unwrap_or(2) << 13 | level.unwrap_or(4)),
+        }
+    }
+
+    /// A command with the file that fio gives its output.
+    fn command(&self, line: &str, when: &str) -> Command {
+        Command { line: line.to_owned(), output: format!("{}.{when}.txt", self.name).into() }
     }
 
     fn reach(&self) -> Result<Reach, Error> {
@@ -81,6 +101,11 @@ impl Job {
             coverage,
             blocks,
             align: pattern.align,
+            strides: pattern.strided.then_some(Strides {
+                range: if pattern.zone_range > 0 { pattern.zone_range } else { pattern.zone_bytes },
+                bytes: pattern.zone_bytes,
+                skip: pattern.zone_skip,
+            }),
         };
         self.block_fits(&reach)?;
         Ok(reach)
@@ -197,7 +222,20 @@ impl Job {
             (None, Some(Hash::Pattern(_))) => Fill::Pattern(checked_pattern(self)),
             (None, _) => Fill::Random,
         };
-        Content { fill, ..data.content.clone() }
+        Content { fill, working_set: self.working_set(), ..data.content.clone() }
+    }
+
+    /// The blocks that copies are made of. Where only the machine knows the size, it is as if that were 1 GiB.
+    fn working_set(&self) -> Option<WorkingSet> {
+        let data = &self.options.data;
+        let bytes = match self.options.target.size {
+            Some(Amount::Bytes(bytes)) => bytes.0,
+            _ => 1 << 30,
+        };
+        let block = u64::from(self.block_sizes(Direction::Write).least()).max(1);
+        let blocks = (bytes / block * u64::from(data.dedupe_set_percent) / 100).clamp(1, u64::from(u32::MAX));
+        let seed = if data.dedupe_global { self.options.pattern.seed } else { self.seed };
+        data.dedupe_set.then_some(WorkingSet { blocks, seed })
     }
 
     fn verify(&self) -> Option<Verify> {
@@ -213,6 +251,9 @@ impl Job {
             only: data.verify_only,
             fatal: data.verify_fatal,
             backlog: data.verify_backlog,
+            backlog_batch: data.verify_backlog_batch,
+            header_at: data.verify_offset,
+            trims: data.trims,
         })
     }
 
@@ -232,7 +273,8 @@ impl Job {
         let amount = course.ending.amount.or(self.size_beside_filesize()).or(gaps.then_some(Amount::Percent(100)));
         // fio: without a runtime time_based has no effect.
         let time_based = course.ending.time_based && course.ending.runtime.is_some();
-        Ending { amount, steady, time_based, ..course.ending.clone() }
+        let ends = if course.exitall { course.exit_what } else { Ends::None };
+        Ending { amount, steady, time_based, ends, ..course.ending.clone() }
     }
 
     /// A size beside a filesize is how much to move, over all of each file, and no more than all files have.
@@ -251,6 +293,8 @@ impl Job {
         Logs {
             each_request: any && !averaged,
             interval: if averaged { logs.average } else { logs.interval },
+            longest: logs.max_value && averaged,
+            asked: self.options.target.write_iolog.is_some(),
             histogram_interval: logs.hist.as_ref().map(|_| logs.hist_interval).filter(|span| *span > Span::ZERO),
         }
     }

@@ -67,6 +67,44 @@ pub struct Playing {
     pub scale: u64,
     /// fio's `replay_align`: offsets are then rounded down to a multiple of this; 0 leaves them.
     pub align: u64,
+    /// fio's `replay_skip`: these are left out.
+    pub skip: Skips,
+}
+
+/// A kind of request that may be left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Skip {
+    /// Reads.
+    Read,
+    /// Writes.
+    Write,
+    /// Trims.
+    Trim,
+    /// Flushes.
+    Flush,
+}
+
+/// Kinds of requests that are left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Skips([bool; 4]);
+
+impl Skips {
+    /// One more kind.
+    pub fn with(mut self, kind: Skip) -> Skips {
+        self.0[kind as usize] = true;
+        self
+    }
+
+    /// Whether a request is left out.
+    pub fn has(self, action: Action) -> bool {
+        let kind = match action {
+            Action::Read => Skip::Read,
+            Action::Write => Skip::Write,
+            Action::Trim => Skip::Trim,
+            Action::Flush { .. } => Skip::Flush,
+        };
+        self.0[kind as usize]
+    }
 }
 
 /// Wrong input.
@@ -98,7 +136,7 @@ pub enum TraceError {
 impl Default for Playing {
     /// As it was recorded.
     fn default() -> Playing {
-        Playing { no_stall: false, speed_percent: 100, scale: 1, align: 0 }
+        Playing { no_stall: false, speed_percent: 100, scale: 1, align: 0, skip: Skips::default() }
     }
 }
 
@@ -124,7 +162,7 @@ impl Trace {
 
     /// The events as they are to be played.
     pub fn played(&self, how: Playing) -> impl Iterator<Item = Event> + '_ {
-        self.events.iter().map(move |event| how.turn(*event))
+        self.events.iter().filter(move |event| !how.skip.has(event.action)).map(move |event| how.turn(*event))
     }
 
     /// How long it takes as it was recorded: from its start to its last request.
@@ -166,6 +204,8 @@ mod tests {
         let smaller = Playing { no_stall: true, scale: 10, align: 4096, ..Playing::default() };
         let played: Vec<_> = trace.played(smaller).map(|event| (event.due, event.at)).collect();
         assert_eq!(played, [(Time::ZERO, 8192), (Time::ZERO, 0)]);
+        let reads = Playing { skip: Skips::default().with(Skip::Write).with(Skip::Flush), ..Playing::default() };
+        assert_eq!(trace.played(reads).map(|event| event.action).collect::<Vec<_>>(), [Action::Read]);
     }
 
     proptest! {

@@ -169,6 +169,7 @@ impl Unfolding<'_> {
         let known = target.size.is_some()
             || target.filesize.is_some()
             || target.read_iolog.is_some()
+            || target.layout.until_full
             || match target.engine {
                 Engine::Nbd => true,
                 Engine::Null => false,
@@ -212,6 +213,15 @@ impl Unfolding<'_> {
             let (depth, engine) = (job.options.pace.depth, &target.engine_name);
             notes
                 .push(format!("iodepth={depth} has no effect with ioengine={engine}, which has one request in flight"));
+        }
+        if target.write_iolog.is_some() && job.options.course.numjobs > 1 {
+            notes.push("write_iolog: each clone has a file of its own; .1, .2, … are added from the second on".into());
+        }
+        if job.options.data.dedupe_global && !job.options.data.dedupe_set {
+            notes.push("dedupe_global has no effect without dedupe_mode=working_set".into());
+        }
+        if job.options.data.trims.percent > 0 && job.options.data.verify.is_none() {
+            notes.push("trim_percentage has no effect without verify".into());
         }
         let logs = &job.options.report.logs;
         if logs.hist.is_some() && logs.hist_interval == Span::ZERO {
@@ -273,6 +283,12 @@ fn check(job: &Job, flags: &Flags) -> Result<(), Problem> {
             }
         }
     }
+    if options.target.layout.until_full
+        && (options.pattern.kind.random || options.pattern.kind.ways != Ways::Only(Direction::Write))
+    {
+        return rule("fill_device writes block after block until there is no space left; it needs rw=write".into());
+    }
+    check_pieces(job).and_then(|()| check_headers(job)).map_err(Problem::Rule)?;
     if options.course.steady.is_some() && options.course.steady_duration == Span::ZERO {
         return rule("steadystate needs steadystate_duration=…, the time over which figures must be steady".into());
     }
@@ -280,6 +296,43 @@ fn check(job: &Job, flags: &Flags) -> Result<(), Problem> {
         return rule("latency_target needs latency_window=…, the time for which each depth is tried".into());
     }
     Ok(())
+}
+
+/// What `zonemode=strided` needs.
+fn check_pieces(job: &Job) -> Result<(), String> {
+    let pattern = &job.options.pattern;
+    if !pattern.strided {
+        return match pattern.zone_bytes > 0 || pattern.zone_skip > 0 || pattern.zone_range > 0 {
+            true => Err("has zonesize, zonerange or zoneskip without zonemode=strided, which they belong to".into()),
+            false => Ok(()),
+        };
+    }
+    let range = if pattern.zone_range > 0 { pattern.zone_range } else { pattern.zone_bytes };
+    let most = Direction::ALL.map(|direction| job.block_sizes(direction).most()).into_iter().max().unwrap_or(0);
+    match (pattern.zone_bytes, range) {
+        (0, _) => Err("zonemode=strided needs zonesize=…, the bytes that are moved in a piece before the next".into()),
+        (_, range) if range < u64::from(most) => {
+            Err(format!("has blocks of {most} bytes in pieces of {range}; no block fits, so raise zonerange"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A header that stands elsewhere must fit into its interval.
+fn check_headers(job: &Job) -> Result<(), String> {
+    let data = &job.options.data;
+    if data.verify_offset == 0 {
+        return Ok(());
+    }
+    let block = job.block_sizes(Direction::Write).least();
+    let interval = if data.verify_interval > 0 { data.verify_interval.min(block) } else { block };
+    match u64::from(data.verify_offset) + 48 <= u64::from(interval) {
+        true => Ok(()),
+        false => Err(format!(
+            "has verify_offset={} in an interval of {interval} bytes, where a header of 48 does not fit; lower it",
+            data.verify_offset
+        )),
+    }
 }
 
 /// A seed for the job of an index: SplitMix64 (Steele, Lea, Flood 2014), so that neighbours have nothing in common.

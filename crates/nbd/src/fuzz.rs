@@ -167,7 +167,8 @@ fn framing(choice: u8) -> Framing {
     [Framing::Simple, Framing::Structured, Framing::Extended, Framing::Extended][usize::from(choice & 3)]
 }
 
-fn wishes(choice: u8) -> Wishes {
+/// What a client wishes by the bits of `choice`.
+pub fn wishes(choice: u8) -> Wishes {
     let bit = |n: u8| choice >> n & 1 == 1;
     Wishes {
         purpose: [Purpose::Go, Purpose::Go, Purpose::Info, Purpose::List][usize::from(choice & 3)],

@@ -5,6 +5,7 @@
 
 mod adaptive;
 mod clone;
+mod fairness;
 mod file;
 mod lun;
 mod policy_group;
@@ -18,6 +19,7 @@ mod workload;
 
 pub use adaptive::*;
 pub use clone::*;
+pub use fairness::*;
 pub use file::*;
 pub use lun::*;
 pub use policy_group::*;
@@ -40,6 +42,16 @@ macro_rules! areas {
             $( $(#[$doc])* $area($enum), )+
             /// `help …` and `… ?`: the text is all there is to do.
             Help(Topic),
+        }
+
+        impl Command {
+            /// Whether it only shows something, and changes nothing whatever comes of it.
+            pub fn shows(&self) -> bool {
+                match self {
+                    $( Command::$area(command) => command.shows(), )+
+                    Command::Help(_) => true,
+                }
+            }
         }
 
         /// Every command there is, area by area.
@@ -68,6 +80,8 @@ areas! {
     PolicyGroup(PolicyGroupCommand),
     /// `qos adaptive-policy-group …`
     Adaptive(AdaptiveCommand),
+    /// `qos fairness …`
+    Fairness(FairnessCommand),
     /// `qos workload …` and `qos settings …`
     Workload(WorkloadCommand),
     /// `qos statistics …`
@@ -113,6 +127,11 @@ macro_rules! commands {
         )*
 
         impl $enum {
+            /// Whether it only shows something.
+            pub fn shows(&self) -> bool {
+                [$( matches!(self, $enum::$show(_)) ),*].contains(&true)
+            }
+
             pub(crate) const SPECS: &'static [$crate::grammar::CommandSpec] = &[
                 $( $crate::grammar::CommandSpec {
                     path: $path,

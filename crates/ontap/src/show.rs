@@ -11,6 +11,7 @@
 
 mod adaptive;
 mod cell;
+mod fairness;
 mod figure;
 mod file;
 mod lun;
@@ -26,6 +27,7 @@ mod workload;
 
 pub use adaptive::AdaptiveRow;
 pub use cell::Cell;
+pub use fairness::FairnessRow;
 pub use figure::{latency, size, throughput};
 pub use file::FileRow;
 pub use lun::LunRow;

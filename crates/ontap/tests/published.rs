@@ -77,6 +77,7 @@ fn adaptive_create() -> Command {
         peak_iops_allocation: Allocation::Allocated,
         absolute_min_iops: None,
         block_size: BlockSize::K4,
+        peak_mode: None,
         burst_percent: None,
         burst_iops: None,
         burst_duration: None,

@@ -51,11 +51,6 @@ impl Units {
     }
 }
 
-/// What a typed size such as `100GB` means in bytes; `None` past 2^64.
-pub fn typed_size(number: u64, unit: SizeUnit, units: Units) -> Option<Bytes> {
-    number.checked_mul(units.bytes(unit)).map(Bytes)
-}
-
 /// What a storage object occupies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Size {
@@ -157,14 +152,6 @@ impl Evaluation {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_typed_size_follows_the_units() {
-        assert_eq!(typed_size(100, SizeUnit::Gb, Units::Decimal), Some(Bytes(100_000_000_000)));
-        assert_eq!(typed_size(100, SizeUnit::Gb, Units::Binary), Some(Bytes(107_374_182_400)));
-        assert_eq!(typed_size(7, SizeUnit::B, Units::Binary), Some(Bytes(7)));
-        assert_eq!(typed_size(18_447, SizeUnit::Pb, Units::Decimal), None);
-    }
 
     #[test]
     fn a_size_in_bytes_is_taken_as_it_is() {

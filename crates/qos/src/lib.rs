@@ -27,7 +27,7 @@ mod tuning;
 mod wheel;
 
 pub use account::{Bin, FloorState, GateStatus, GroupAccount, ObjectAccount, Passed, Shortage, Spans, Tally};
-pub use adaptive::{Allocation, Density, Evaluation, Per, Size, SizeUnit, Units, typed_size};
+pub use adaptive::{Allocation, Density, Evaluation, Per, Size, SizeUnit, Units};
 pub use edit::{Burst, Ceiling, Edit, EditError, Floor, GroupId, Limits};
 pub use gate::Gate;
 pub use group::{Group, GroupClass};

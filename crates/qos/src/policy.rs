@@ -2,6 +2,8 @@
 //!
 //! A policy knows no object. Rules that depend on who is attached live in the registry.
 
+use std::fmt;
+
 use block::{BytesPerSecond, Iops, Span};
 
 use crate::adaptive::{Allocation, Density, Evaluation, Size, Units};
@@ -214,6 +216,17 @@ impl Rates {
     }
 }
 
+impl fmt::Display for Rates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.iops, self.bytes) {
+            (Some(Iops(iops)), Some(BytesPerSecond(bytes))) => write!(f, "{iops} IOPS and {bytes} bytes/s"),
+            (Some(Iops(iops)), None) => write!(f, "{iops} IOPS"),
+            (None, Some(BytesPerSecond(bytes))) => write!(f, "{bytes} bytes/s"),
+            (None, None) => f.write_str("none"),
+        }
+    }
+}
+
 impl FixedPolicy {
     fn ceiling(&self, settings: &RegistrySettings) -> Ceiling {
         let Rates { iops, bytes } = self.ceiling.normal();
@@ -364,7 +377,7 @@ impl BurstKnobs {
         if in_range { Ok(()) } else { refuse(Rule::BurstRange) }
     }
 
-    fn given(self) -> String {
+    pub(crate) fn given(self) -> String {
         let mut parts = Vec::new();
         parts.extend(self.percent.map(|percent| format!("{percent} percent")));
         parts.extend(self.iops.map(|Iops(iops)| format!("{iops} IOPS")));

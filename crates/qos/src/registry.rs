@@ -80,6 +80,15 @@ pub enum Note {
         /// The group.
         group: String,
     },
+    /// An SVM has no template any more because the group was deleted.
+    NoTemplate {
+        /// The SVM as people call it.
+        svm: String,
+        /// The group.
+        group: String,
+    },
+    /// What was kept breaks a rule of the settings of today. It stays in force.
+    Misfit(Refusal),
     /// A ceiling in bytes per operation outside 1 KB to 4096 KB, which ONTAP documents as refused (8454260): only one
     /// of its two parts will ever bind.
     OddRatio {
@@ -93,6 +102,10 @@ impl fmt::Display for Note {
         match self {
             Note::Replaced { object, was, now } => write!(f, "{object} left policy group {was} for {now}"),
             Note::Detached { object, group } => write!(f, "{object} left policy group {group}, which is deleted"),
+            Note::NoTemplate { svm, group } => {
+                write!(f, "{svm} has no template any more: policy group {group} is deleted")
+            }
+            Note::Misfit(refusal) => write!(f, "{refusal}; it is kept and in force as it was"),
             Note::OddRatio { bytes_per_operation } => write!(
                 f,
                 "the ceiling allows {bytes_per_operation} bytes an operation; outside 1 KB to 4096 KB one of its two \
@@ -148,6 +161,11 @@ impl Registry {
     /// A policy group by number.
     pub fn group_of(&self, id: GroupId) -> Option<&Group> {
         self.groups.get(&id)
+    }
+
+    /// Whether SVMs take turns even where no limit binds.
+    pub const fn fair(&self) -> bool {
+        self.fair
     }
 
     /// Objects in policy groups.

@@ -146,6 +146,13 @@ rules! {
     Catalogue = 8454924, "the catalogue contradicts itself";
 }
 
+impl Rule {
+    /// Whether the registry's settings decide if something breaks it: what was right can become wrong by a new setting.
+    pub(crate) const fn is_of_settings(self) -> bool {
+        matches!(self, Rule::Nested | Rule::BurstWithCredits | Rule::ExpectedAbovePeak | Rule::WorkloadsMax)
+    }
+}
+
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.text())

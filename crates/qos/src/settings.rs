@@ -57,6 +57,8 @@ pub struct RegistrySettings {
     pub burst: DefaultBurst,
     /// The peak where an adaptive policy says nothing.
     pub peak: PeakMode,
+    /// Whether SVMs take turns even where no limit binds; `None` is as it was kept, at first not.
+    pub fair: Option<bool>,
     /// Policy groups at most, built-in ones not counted. ONTAP's limit is the default.
     pub groups_max: usize,
     /// Objects in policy groups at most. ONTAP's limit is the default; a million is fine here.
@@ -73,6 +75,7 @@ impl Default for RegistrySettings {
             units: Units::default(),
             burst: DefaultBurst::default(),
             peak: PeakMode::default(),
+            fair: None,
             groups_max: 12_000,
             workloads_max: 40_000,
             evaluation_interval: Span::from_secs(240),

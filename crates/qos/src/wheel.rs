@@ -28,6 +28,8 @@ pub(crate) struct Wheel {
     cursor: u64,
     slots: Vec<Vec<(u64, u32)>>,
     filled: [u64; WORDS],
+    /// A bit for each word of `filled` that is not zero: most wheels are empty, and that is seen at a glance.
+    words: u64,
     beyond: Heap,
     /// Taken from their slot, and how many of them were given out.
     due: Vec<(u64, u32)>,
@@ -42,6 +44,7 @@ impl Wheel {
             cursor: 0,
             slots: (0..SLOTS).map(|_| Vec::new()).collect(),
             filled: [0; WORDS],
+            words: 0,
             beyond: Heap::default(),
             due: Vec::new(),
             given: 0,
@@ -58,6 +61,7 @@ impl Wheel {
         let slot = grain % SLOTS;
         self.slots[slot as usize].push((at, number));
         self.filled[(slot / 64) as usize] |= 1 << (slot % 64);
+        self.words |= 1 << (slot / 64);
     }
 
     /// A timer that is due, with the time for which it was set.
@@ -83,7 +87,11 @@ impl Wheel {
             self.cursor = grain;
             let slot = grain % SLOTS;
             std::mem::swap(&mut self.due, &mut self.slots[slot as usize]);
-            self.filled[(slot / 64) as usize] &= !(1 << (slot % 64));
+            let word = &mut self.filled[(slot / 64) as usize];
+            *word &= !(1 << (slot % 64));
+            if *word == 0 {
+                self.words &= !(1 << (slot / 64));
+            }
         }
     }
 
@@ -98,24 +106,22 @@ impl Wheel {
         near.into_iter().chain(far).min()
     }
 
-    /// The first grain from the cursor on that is not empty: 64 words are looked at, at most.
+    /// The first grain from the cursor on that is not empty: two words are looked at, at most.
     fn next_filled(&self) -> Option<u64> {
         let start = self.cursor % SLOTS;
-        let (word, bit) = ((start / 64) as usize, start % 64);
-        for step in 0..=WORDS {
-            let at = (word + step) % WORDS;
-            let mut bits = self.filled[at];
-            if step == 0 {
-                bits &= u64::MAX << bit;
-            } else if step == WORDS {
-                bits &= !(u64::MAX << bit);
-            }
-            if bits != 0 {
-                let slot = at as u64 * 64 + u64::from(bits.trailing_zeros());
-                return Some(self.cursor + (slot + SLOTS - start) % SLOTS);
-            }
-        }
-        None
+        let (word, bit) = (start / 64, start % 64);
+        let here = self.filled[word as usize];
+        let ahead = here & (u64::MAX << bit);
+        let (at, bits) = if ahead != 0 {
+            (word, ahead)
+        } else {
+            // The words behind this one, around the ring; last this one again, with what lies before the cursor.
+            let others = self.words.rotate_right(word as u32).rotate_right(1);
+            let at = (word + 1 + u64::from(others.trailing_zeros())) % WORDS as u64;
+            (at, if others == 0 { 0 } else { self.filled[at as usize] })
+        };
+        let slot = at * 64 + u64::from(bits.trailing_zeros());
+        (bits != 0).then(|| self.cursor + (slot + SLOTS - start) % SLOTS)
     }
 }
 

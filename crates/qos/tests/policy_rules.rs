@@ -2,9 +2,9 @@
 
 use block::{Bytes, Iops, ObjectId, Span};
 use qos::{
-    AdaptiveChange, AdaptivePolicy, BurstChange, BurstKnobs, Catalogue, Change, Density, FixedChange, FixedPolicy,
-    Nesting, NewGroup, Note, ObjectKind, PeakMode, Policy, PolicyChange, Rates, Refusal, Registry, RegistrySettings,
-    Rule, Size,
+    AdaptiveChange, AdaptivePolicy, BlockSize, BurstChange, BurstKnobs, Catalogue, Change, Density, Edit, FixedChange,
+    FixedPolicy, Nesting, NewGroup, Note, ObjectKind, PeakMode, Policy, PolicyChange, Rates, Refusal, Registry,
+    RegistrySettings, Rule, Size,
 };
 
 /// Two SVMs: `a` with volume `v` holding LUN `l`, qtree `q` with LUN `m`, and file `d/f`; `b` with volume `w`.
@@ -263,11 +263,21 @@ fn built_in_groups_cannot_be_changed() {
     let line = |given: &str| {
         format!("policy group value: built-in policy groups cannot be changed: make one of your own; got {given}")
     };
-    w.refuses(Rule::Preset, &line("a change"), |r| {
-        r.modify_group("value", &PolicyChange::Adaptive(AdaptiveChange::default()))
+    let mut change = AdaptiveChange::default();
+    w.refuses(Rule::Preset, &line("a change of nothing"), |r| {
+        r.modify_group("value", &PolicyChange::Adaptive(change.clone()))
     });
-    w.refuses(Rule::Preset, &line("mine"), |r| r.rename_group("value", "mine"));
-    w.refuses(Rule::Preset, &line("a deletion"), |r| r.delete_group("value", true));
+    (change.expected, change.peak) = (Some(Density::per_tb(200)), Some(Density::per_gb(3)));
+    (change.peak_mode, change.block_size) = (Some(PeakMode::Credits), Some(BlockSize::K8));
+    let given = "expected 200 IOPS/TB, peak 3 IOPS/GB, a block size of 8 KiB, the peak on credits";
+    w.refuses(Rule::Preset, &line(given), |r| r.modify_group("value", &PolicyChange::Adaptive(change.clone())));
+    let fixed =
+        FixedChange { ceiling: Some(Rates::both(10, 4096)), floor: Some(Rates::default()), ..FixedChange::default() };
+    w.refuses(Rule::Preset, &line("a ceiling of 10 IOPS and 4096 bytes/s, a floor of none"), |r| {
+        r.modify_group("value", &fixed_change(fixed))
+    });
+    w.refuses(Rule::Preset, &line("the new name mine"), |r| r.rename_group("value", "mine"));
+    w.refuses(Rule::Preset, &line("its deletion"), |r| r.delete_group("value", true));
     let (v, w2) = (w.v, w.w);
     w.attached(v, "value").attached(w2, "value"); // but they fit every SVM
 }
@@ -300,7 +310,8 @@ fn some_objects_take_no_floor_and_no_adaptive_policy() {
     let (a, q) = (w.a, w.q);
     w.refuses(
         Rule::FloorOnSvm,
-        "SVM a: an SVM cannot have a floor: attach the group to its volumes; got policy group floor",
+        "SVM a: an SVM cannot have a floor: attach the group to its volumes; got policy group floor with a floor of \
+         50 IOPS",
         |r| r.attach(a, Some("floor")),
     );
     for object in [a, q] {
@@ -314,7 +325,8 @@ fn some_objects_take_no_floor_and_no_adaptive_policy() {
     let floor = fixed_change(FixedChange { floor: Some(Rates::iops(1)), ..FixedChange::default() });
     w.refuses(
         Rule::FloorOnSvm,
-        "SVM a: an SVM cannot have a floor: attach the group to its volumes; got policy group top",
+        "SVM a: an SVM cannot have a floor: attach the group to its volumes; got policy group top with a floor of \
+         1 IOPS",
         |r| r.modify_group("top", &floor),
     );
 }
@@ -467,7 +479,9 @@ fn a_group_in_use_is_deleted_only_by_force() {
         "policy group ada: a policy group in use cannot be deleted: detach its members or force it; got SVM a",
         |r| r.delete_group("ada", false),
     );
-    let _ = w.registry.delete_group("ada", true).unwrap();
+    let change = w.registry.delete_group("ada", true).unwrap();
+    assert_eq!(change.notes, [Note::NoTemplate { svm: "SVM a".into(), group: "ada".into() }]);
+    assert_eq!(change.notes[0].to_string(), "SVM a has no template any more: policy group ada is deleted");
     assert_eq!(w.registry.object(a).unwrap().template(), None);
 }
 
@@ -475,8 +489,11 @@ fn a_group_in_use_is_deleted_only_by_force() {
 fn what_is_not_there_is_named() {
     let mut w = world();
     let (a, v, nobody) = (w.a, w.v, ObjectId(99));
-    w.refuses(Rule::NoGroup, "policy group gold: there is no such policy group; got \"gold\"", |r| {
+    w.refuses(Rule::NoGroup, "volume a:v: there is no such policy group; got policy group \"gold\"", |r| {
         r.attach(v, Some("gold"))
+    });
+    w.refuses(Rule::NoGroup, "SVM a: there is no such policy group; got policy group \"gold\"", |r| {
+        r.set_template(a, Some("gold"))
     });
     w.refuses(Rule::NoGroup, "policy group gold: there is no such policy group; got \"gold\"", |r| {
         r.delete_group("gold", true)
@@ -625,6 +642,59 @@ fn a_catalogue_that_contradicts_itself_is_refused() {
     assert_eq!(broken(&|c| c.groups[0].id = qos::GroupId(1)), Rule::Catalogue, "a built-in group's number");
     assert_eq!(broken(&|c| c.objects.retain(|object| object.id != v)), Rule::NoObject);
     assert_eq!(broken(&|c| c.objects[2].kind = ObjectKind::Volume), Rule::WrongKind);
+}
+
+/// What other settings allowed stays in force, is named, and survives being kept once more; what is new is refused.
+#[test]
+fn what_no_longer_fits_is_kept_and_named() {
+    let free = RegistrySettings { nesting: Nesting::Free, ..RegistrySettings::default() };
+    let mut w = world_with(free.clone()).with("g", fixed(100, 0, false)).with("f", fixed(50, 0, false));
+    let burst = BurstKnobs { percent: Some(50), ..BurstKnobs::default() };
+    let bursting =
+        Policy::Adaptive(AdaptivePolicy { burst, ..AdaptivePolicy::new(Density::per_tb(1), Density::per_tb(2)) });
+    let _ = w.create("burst", bursting).unwrap();
+    let (v, l, ww) = (w.v, w.l, w.w);
+    let w = w.attached(v, "g").attached(l, "f");
+    let kept = w.registry.catalogue();
+    assert_eq!(Registry::restore(free.clone(), &kept).unwrap().1.notes, []);
+
+    let tight = RegistrySettings { peak: PeakMode::Credits, workloads_max: 1, ..RegistrySettings::default() };
+    let (mut registry, change) = Registry::restore(tight.clone(), &kept).unwrap();
+    let notes: Vec<String> = change.notes.iter().map(Note::to_string).collect();
+    assert_eq!(
+        notes,
+        [
+            "policy group burst: where the peak is reached on credits, only the burst's duration can be set; got burst \
+             50 percent; it is kept and in force as it was",
+            "LUN a:/vol/v/l: the number of workloads (objects in a policy group) is at its limit: detach one or raise \
+             the limit in the settings; got 2 with a limit of 1; it is kept and in force as it was",
+        ]
+    );
+    let limits = registry.limits_in_force(l).unwrap();
+    assert_eq!(limits.ceiling_iops().map(|(rate, level)| (rate, level.object)), Some((Iops(50), l)));
+    assert_eq!(registry.catalogue(), kept);
+    // From here on the settings of today hold.
+    assert_eq!(registry.attach(ww, Some("value")).unwrap_err().rule, Rule::WorkloadsMax);
+
+    let (mut registry, change) = Registry::restore(RegistrySettings::default(), &kept).unwrap();
+    assert_eq!(change.notes.len(), 1, "a LUN and its volume");
+    let note = change.notes[0].to_string();
+    assert!(note.starts_with("LUN a:/vol/v/l: a LUN or file and what contains it cannot both"), "{note}");
+    let _ = registry.attach(l, None).unwrap();
+    assert_eq!(registry.attach(l, Some("f")).unwrap_err().rule, Rule::Nested);
+}
+
+#[test]
+fn whether_svms_take_turns_is_the_settings_or_as_it_was_kept() {
+    let fair = |set: Option<bool>, kept: bool| {
+        let settings = RegistrySettings { fair: set, ..RegistrySettings::default() };
+        let catalogue = Catalogue { fair: kept, ..Catalogue::default() };
+        let (registry, change) = Registry::restore(settings, &catalogue).unwrap();
+        assert_eq!(change.edits.contains(&Edit::SetFair { object: None, fair: true }), registry.fair());
+        registry.fair()
+    };
+    assert_eq!([fair(None, false), fair(None, true)], [false, true]);
+    assert_eq!([fair(Some(true), false), fair(Some(false), true)], [true, false]);
 }
 
 /// The page for administrators lists every rule under its code.

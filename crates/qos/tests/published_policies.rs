@@ -1,14 +1,15 @@
 //! Published adaptive policies: the tables as printed, and every worked example known, computed through the registry or
 //! the policy exactly as an administrator's line would be.
 //!
-//! Sizes written as an administrator types them (`100GB`) go through [`typed_size`]; sizes in bytes go in as they are.
+//! Sizes written as an administrator types them (`100GB`) are multiplied out by their unit; sizes in bytes go in as they
+//! are.
 
 use std::collections::BTreeMap;
 
 use block::{Bytes, BytesPerSecond, Iops, ObjectId};
 use qos::{
     AdaptiveChange, AdaptivePolicy, Allocation, BlockSize, Density, Evaluation, Limits, NewGroup, Policy, PolicyChange,
-    Registry, RegistrySettings, Rule, Size, SizeUnit, Units, typed_size,
+    Registry, RegistrySettings, Rule, Size, SizeUnit, Units,
 };
 
 const SETTINGS: &str = include_str!("published/aqos_policy_settings.csv");
@@ -24,7 +25,7 @@ fn number(text: &str) -> u64 {
 }
 
 fn typed(number: u64, unit: SizeUnit) -> Bytes {
-    typed_size(number, unit, Units::Decimal).unwrap()
+    Bytes(number * Units::Decimal.bytes(unit))
 }
 
 fn gb(number: u64) -> Bytes {
@@ -240,7 +241,7 @@ fn each_reading_of_a_size_gives_its_figure() {
         (10, SizeUnit::Gb, 12_800, [128, 125, 137]),        // a hundred times 128/TB: 1.28, 1.25, 1.37
     ];
     for (number, unit, rate, figures) in cases {
-        let of = |typed, rates| Density::per_tb(rate).at(typed_size(number, unit, typed).unwrap(), rates).0;
+        let of = |typed: Units, rates| Density::per_tb(rate).at(Bytes(number * typed.bytes(unit)), rates).0;
         assert_eq!([of(Decimal, Decimal), of(Binary, Binary), of(Binary, Decimal)], figures, "{number} × {rate}");
     }
 }

@@ -8,6 +8,12 @@
 //!   floor = reads + burst / limit = (0.75 + 0.25 · 80 / limit) · required = 1.194 · required for 45 s
 //! ```
 
+mod demand;
+mod show;
+
+pub use demand::Demand;
+pub use show::{advice_chart, advice_page, advice_text, advice_warnings, tb};
+
 use crate::settings::Constants;
 use block::Span;
 

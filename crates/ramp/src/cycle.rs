@@ -34,20 +34,21 @@ impl Cycle {
 
 /// The first line of the table of cycles.
 pub fn cycles_header() -> &'static str {
-    "Run,Cycle,Due (sec),Start (sec),Sleep (sec),WIJ Time (sec),Write Time (sec),Cycle Time (sec),Blocks,Overrun\n"
+    "Run,Cycle,Due (sec),Start (sec),Sleep (sec),WIJ Time (sec),Write Time (sec),Cycle Time (sec),Blocks,Overrun,Comparable\n"
 }
 
-/// The cycles of a run as lines of the table.
-pub fn cycles_csv(run: u64, cycles: &[Cycle], period: Span) -> String {
+/// The cycles of a run as lines of the table; `comparable` is whether they can be compared with published figures.
+pub fn cycles_csv(run: u64, cycles: &[Cycle], period: Span, comparable: bool) -> String {
     let mut text = String::new();
     for cycle in cycles {
         let [due, start, sleep, wij, write, whole] =
             [cycle.due, cycle.start, cycle.sleep, cycle.wij, cycle.write, cycle.cycle].map(Span::as_secs_f64);
         text.push_str(&format!(
-            "{run},{},{due:.3},{start:.3},{sleep:.3},{wij:.3},{write:.3},{whole:.3},{},{}\n",
+            "{run},{},{due:.3},{start:.3},{sleep:.3},{wij:.3},{write:.3},{whole:.3},{},{},{}\n",
             cycle.number,
             cycle.blocks,
             if cycle.overran(period) { "yes" } else { "no" },
+            if comparable { "yes" } else { "not comparable" },
         ));
     }
     text
@@ -73,10 +74,10 @@ mod tests {
         let long =
             Cycle { number: 2, due: ms(160_000), start: ms(160_000), sleep: ms(46_240), cycle: ms(80_001), ..good };
         assert_eq!(
-            cycles_csv(10, &[good, long], ms(80_000)),
-            "10,1,80.000,80.000,80.000,15.250,18.500,33.760,1500000,no\n\
-             10,2,160.000,160.000,46.240,15.250,18.500,80.001,1500000,yes\n"
+            cycles_csv(10, &[good, long], ms(80_000), true),
+            "10,1,80.000,80.000,80.000,15.250,18.500,33.760,1500000,no,yes\n\
+             10,2,160.000,160.000,46.240,15.250,18.500,80.001,1500000,yes,yes\n"
         );
-        assert_eq!(cycles_header().matches(',').count(), 9);
+        assert_eq!(cycles_header().matches(',').count(), 10);
     }
 }

@@ -24,6 +24,12 @@ pub struct Dataset {
 #[error("{0}")]
 pub struct ManifestError(String);
 
+impl ManifestError {
+    pub(crate) fn new(what: String) -> ManifestError {
+        ManifestError(what)
+    }
+}
+
 /// The space of a file system, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {

@@ -18,17 +18,19 @@ const fn known(name: &'static str, value: Option<&'static str>, default: &'stati
 }
 
 /// Every option. The first nine are the published ones.
-const OPTIONS: [Known; 27] = [
+const OPTIONS: [Known; 32] = [
     known("miniops", Some("IOPS"), "", "Lower end of the ramp, in total IOPS"),
     known("maxiops", Some("IOPS"), "", "Target of the last run, in total IOPS"),
     known("numruns", Some("N"), "10", "How many runs"),
     known("runtime", Some("T"), "30", "Length of a run: minutes, or with a unit (90s, 30m, 1h)"),
-    known("wijfile", Some("FILE"), "", "The write image journal's file; made, or overwritten if it is one of ours"),
+    known("wijfile", Some("FILE"), "", "The write image journal: a file, which is made; a device or an NBD export"),
     known("system", Some("NAME"), "the host's name", "Label of this host in the tables"),
     known("comment", Some("WORDS"), "", "Free text; all words up to the next option"),
     known("background", None, "", "Run detached from the terminal; see --status and --stop"),
     known("disable-warmup", None, "", "Do without the load before the first run"),
     known("directory", Some("DIR"), "found above the WIJ", "A directory filled by seawall dgen; may be given again"),
+    known("device", Some("TARGET"), "", "A device or NBD export filled by seawall dgen; may be given again"),
+    known("destroy-data", Some("NAME"), "", "This target may be overwritten, whatever it holds; may be given again"),
     known("output", Some("DIR"), "./ramp", "Where summary.csv, cycles.csv and the page go"),
     known("results", Some("FILE"), "", "Keep the ramp in this results database, too"),
     known("criteria", Some("WHAT"), "2021", "2021, read-percentile, or a file of criteria"),
@@ -40,13 +42,24 @@ const OPTIONS: [Known; 27] = [
     known("writers", Some("N"), "8", "Synchronous writers of a cycle's random phase"),
     known("readers", Some("N"), "128", "Reads in flight at most"),
     known("wij-write", Some("SIZE"), "256k", "Size of a write to the journal"),
+    known("journal-rate", Some("SIZE"), "0", "Write a transaction journal of so many bytes a second beside the cycles"),
+    known("journal-file", Some("FILE"), "beside the WIJ", "Where that goes: a file, a device or an NBD export"),
     known("seed", Some("N"), "1", "Seed of every random choice"),
     known("page-cache", None, "", "Go through the page cache; the figures are then not the storage's"),
     known("quiet", None, "", "No live view"),
+    known(
+        "barrier",
+        None,
+        "",
+        "Before each run say \"barrier: ready\" and wait for a line \"go\": hosts begin together",
+    ),
     known("status", None, "", "Say how the ramp in the output directory stands, and end"),
     known("stop", None, "", "Ask the ramp in the output directory to end, and end"),
     known("help", None, "", "Print this"),
 ];
+
+/// Options that may be given again.
+const REPEATED: [&str; 3] = ["directory", "device", "destroy-data"];
 
 /// What was typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,6 +70,12 @@ pub struct Invocation {
     pub background: bool,
     /// Directories to load; empty to look for them beside the journal.
     pub directories: Vec<String>,
+    /// Devices and NBD exports to load.
+    pub devices: Vec<String>,
+    /// Targets that may be overwritten, whatever they hold.
+    pub destroy: Vec<String>,
+    /// Where the transaction journal goes; `None` for beside the write image journal.
+    pub journal_file: Option<String>,
     /// Where outputs go.
     pub output: String,
     /// A results database.
@@ -67,6 +86,8 @@ pub struct Invocation {
     pub page_cache: bool,
     /// No live view.
     pub quiet: bool,
+    /// Wait for the word before each run.
+    pub barrier: bool,
     /// Only say how it stands.
     pub status: bool,
     /// Only ask it to end.
@@ -164,11 +185,15 @@ impl Invocation {
             settings,
             background: given.has("background"),
             directories: given.all("directory").map(str::to_owned).collect(),
+            devices: given.all("device").map(str::to_owned).collect(),
+            destroy: given.all("destroy-data").map(str::to_owned).collect(),
+            journal_file: given.one("journal-file").map(str::to_owned),
             output: text("output", "ramp"),
             results: given.one("results").map(str::to_owned),
             criteria: text("criteria", "2021"),
             page_cache: given.has("page-cache"),
             quiet: given.has("quiet"),
+            barrier: given.has("barrier"),
             status,
             stop,
             help,
@@ -225,7 +250,7 @@ impl Given {
         behind: &[String],
     ) -> Result<usize, GrammarError> {
         let name = option.name;
-        if self.has(name) && name != "directory" {
+        if self.has(name) && !REPEATED.contains(&name) {
             return Err(GrammarError::Twice(name));
         }
         let (value, taken) = match (option.value, attached) {
@@ -277,6 +302,7 @@ impl Given {
             readers: self.number("readers")?.unwrap_or(usual.readers),
             wij_write: self.size("wij-write")?.unwrap_or(usual.wij_write),
             warmup: self.span("warmup", 1)?.unwrap_or(usual.warmup),
+            journal: self.size("journal-rate")?.unwrap_or(usual.journal),
         };
         let ladder = Ladder {
             min: self.number("miniops")?.ok_or(GrammarError::Missing("miniops"))?,

@@ -19,30 +19,44 @@ mod content;
 mod criteria;
 mod cycle;
 mod dataset;
+mod experiment;
 mod grammar;
+mod label;
 mod ladder;
 mod machine;
 mod page;
+mod reading;
 mod reads;
 mod settings;
 mod summary;
+mod timeline;
 
-pub use advice::{Advice, AdviceError, Need, Policy, iops_of_references, references_of};
+pub use advice::{
+    Advice, AdviceError, Demand, Need, Policy, advice_chart, advice_page, advice_text, advice_warnings,
+    iops_of_references, references_of, tb,
+};
 pub use burst::Burst;
 pub use content::{Identity, Recipe, Wrong};
 pub use criteria::{Criteria, CriteriaError, Criterion, Figure, Judgement, Limit, Outcome};
 pub use cycle::{Cycle, cycles_csv, cycles_header};
 pub use dataset::{Dataset, FillPlan, ManifestError, Room};
+pub use experiment::{
+    Answered, Arm, Busy, Experiment, HostLoad, HostRows, Window, WindowError, busy, experiment_page, experiment_table,
+    experiment_verdict,
+};
 pub use grammar::{GrammarError, Invocation, help};
+pub use label::Label;
 pub use ladder::{Ladder, Load};
 pub use machine::{
     Buffers, Contents, DataFile, Failure, Layout, Machine, NoContents, Outcome as RunOutcome, Phase, Place, Progress,
-    RunSetup, Second, SetupError,
+    RunSetup, Second, SetupError, Spot, StreamFigures,
 };
 pub use page::page;
+pub use reading::{ReadingError, read_seconds, read_summary};
 pub use reads::Schedule;
 pub use settings::{Accounting, Constants, Settings, SettingsError, Steps};
 pub use summary::{HEADER, Row, next_number, summary_csv};
+pub use timeline::{SECONDS_HEADER, TimelineSecond, seconds_csv};
 
 /// A block of the database, in bytes: every read, and every write to the database.
 pub const BLOCK: u64 = 8192;

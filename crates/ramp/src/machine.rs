@@ -9,9 +9,11 @@
 //! they were due, so storage that stalls cannot hide.
 
 mod setup;
+mod stream;
 mod writer;
 
-pub use setup::{Buffers, Contents, DataFile, Layout, NoContents, Place, SetupError};
+pub use setup::{Buffers, Contents, DataFile, Layout, NoContents, Place, SetupError, Spot};
+pub use stream::StreamFigures;
 pub use writer::Phase;
 
 use crate::cycle::Cycle;
@@ -22,10 +24,13 @@ use block::{Completion, Driver, Fault, ObjectId, Op, OpKind, Request, Span, Subm
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use stats::Histogram;
-use writer::Writer;
+use stream::Stream;
+use writer::{Step, Writer};
 
 /// Tag of every read; the writer's tags are smaller.
 const READ: u64 = 1 << 63;
+/// Pieces of writes that are made before reads are looked after again.
+const STEPS_MAX: u32 = 4;
 
 /// What a run left.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -56,6 +61,8 @@ pub struct Outcome {
     pub cycles: Vec<Cycle>,
     /// Cycles that were due within the run but never began.
     pub cycles_missed: u64,
+    /// What the transaction journal did, where there was one.
+    pub stream: Option<StreamFigures>,
     /// What happened in each second.
     pub seconds: Vec<Second>,
     /// What ended the run early.
@@ -116,6 +123,9 @@ pub struct Machine {
     layout: Layout,
     schedule: Schedule,
     writer: Writer,
+    stream: Option<Stream>,
+    /// What is due within this time is waited for awake.
+    alert: Span,
     chance: Xoshiro256PlusPlus,
     readers: u32,
     reading: u32,
@@ -143,7 +153,10 @@ impl Machine {
     ) -> Result<Machine, SetupError> {
         layout.check(load.burst)?;
         let RunSetup { constants, runtime, seed } = *run;
+        let stream = layout.stream().filter(|_| constants.journal.0 > 0);
         Ok(Machine {
+            stream: stream.map(|spot| Stream::new(spot, constants.journal.0, start, runtime)),
+            alert: Span::ZERO,
             target,
             buffers,
             schedule: Schedule::new(start, load.target, load.read_percent, runtime),
@@ -160,6 +173,13 @@ impl Machine {
             outcome: Outcome { target: load.target, runtime, writers: constants.writers, ..Outcome::default() },
             completions: Vec::new(),
         })
+    }
+
+    /// Waits awake for reads that follow one another within `alert`: on a wall clock, sleeping takes longer than that and
+    /// would make them late. It costs a processor; slower reads are slept for.
+    pub fn alert(mut self, alert: Span) -> Machine {
+        self.alert = if self.schedule.spacing() <= alert { alert } else { Span::ZERO };
+        self
     }
 
     /// Drives the run to its end; `watch` is shown how it stands about every `every`, and ends it by returning false.
@@ -179,21 +199,19 @@ impl Machine {
             }
             now = match wakeup {
                 Wakeup::Now => driver.turn(Some(now)),
+                Wakeup::At(at) if at <= now + self.alert && at > now => driver.turn(Some(now)),
                 Wakeup::At(at) => driver.turn(Some(at.min(next_look))),
                 Wakeup::External | Wakeup::Idle => driver.turn(Some(next_look)),
             };
         }
     }
 
-    /// Takes what ended, makes what is due; returns when to look again.
+    /// Takes what ended, makes what is due, but no more writes than reads can wait for; returns when to look again.
     pub fn pass(&mut self, now: Time) -> Wakeup {
-        loop {
-            let ended = self.take(now);
-            let read = self.read(now);
-            let wrote = self.write(now);
-            if !ended && !read && !wrote {
-                break;
-            }
+        self.take(now);
+        self.read(now);
+        if self.write(now) {
+            return Wakeup::Now;
         }
         let mut wakeup = self.target.next_wakeup();
         let reads = !self.stopped && now < self.start + self.runtime;
@@ -204,7 +222,8 @@ impl Machine {
         {
             wakeup = wakeup.sooner(Wakeup::At(due));
         }
-        if let Some(wake) = self.writer.wakes_at().filter(|_| !self.stopped) {
+        let stream = self.stream.as_ref().and_then(Stream::wakes_at).filter(|at| *at > now);
+        for wake in [self.writer.wakes_at(), stream].into_iter().flatten().filter(|_| !self.stopped) {
             wakeup = wakeup.sooner(Wakeup::At(wake));
         }
         wakeup.sooner(Wakeup::At(self.start + self.runtime).filter_after(now))
@@ -218,7 +237,8 @@ impl Machine {
 
     /// Whether all of it has ended.
     pub fn is_over(&self, now: Time) -> bool {
-        let flying = self.reading > 0 || self.writer.flying() > 0 || self.held.is_some();
+        let stream = self.stream.as_ref().is_some_and(Stream::is_flying);
+        let flying = self.reading > 0 || self.writer.flying() > 0 || self.held.is_some() || stream;
         let ended = now >= self.start + self.runtime && self.writer.is_asleep();
         !flying && (self.stopped || ended)
     }
@@ -244,13 +264,14 @@ impl Machine {
             self.outcome.reads_missed = self.schedule.all() - self.schedule.made();
             self.outcome.cycles_missed = self.writer.cycles_due().saturating_sub(self.outcome.cycles.len() as u64);
         }
+        self.writer.finish(&mut *self.buffers);
+        self.outcome.stream = self.stream.map(|stream| stream.finish(&mut *self.buffers));
         self.outcome
     }
 
-    fn take(&mut self, now: Time) -> bool {
+    fn take(&mut self, now: Time) {
         let mut completions = std::mem::take(&mut self.completions);
         self.target.poll(now, &mut completions);
-        let any = !completions.is_empty();
         for mut completion in completions.drain(..) {
             if let Some(buf) = completion.buf.take() {
                 self.buffers.give(buf);
@@ -264,12 +285,13 @@ impl Machine {
             }
             if completion.tag & READ != 0 {
                 self.read_ended(&completion);
+            } else if completion.tag & Stream::TAG != 0 {
+                self.stream.iter_mut().for_each(|stream| stream.ended(&completion));
             } else {
                 self.write_ended(&completion);
             }
         }
         self.completions = completions;
-        any
     }
 
     fn read_ended(&mut self, completion: &Completion) {
@@ -300,7 +322,7 @@ impl Machine {
                 _ => {}
             }
         }
-        if let Some(cycle) = self.writer.ended(completion.end) {
+        if let Some(cycle) = self.writer.ended(completion.end, &self.layout) {
             self.outcome.cycles.push(cycle);
         }
     }
@@ -313,12 +335,11 @@ impl Machine {
         &mut self.outcome.seconds[index]
     }
 
-    /// Makes the reads that are due; whether there were any.
-    fn read(&mut self, now: Time) -> bool {
-        let mut made = false;
+    /// Makes the reads that are due.
+    fn read(&mut self, now: Time) {
         while let Some(request) = self.next_read(now) {
             match self.target.submit(now, request) {
-                Submitted::Taken(_) => made = true,
+                Submitted::Taken(_) => {}
                 Submitted::Full(request) => {
                     self.reading -= 1;
                     self.held = Some(request);
@@ -327,7 +348,6 @@ impl Machine {
             }
             self.held = None;
         }
-        made
     }
 
     fn next_read(&mut self, now: Time) -> Option<Request> {
@@ -351,22 +371,37 @@ impl Machine {
         Some(Request { tag: READ, object, at, len: crate::BLOCK, op: Op::Read, fua: false, due })
     }
 
-    /// Makes the writer's next requests; whether there were any.
+    /// Makes the next writes; whether there are more to make at once.
     fn write(&mut self, now: Time) -> bool {
         if self.stopped {
             return false;
         }
-        let mut made = false;
-        while let Some(request) = self.writer.next(now, &self.layout, &mut *self.buffers) {
-            match self.target.submit(now, request) {
-                Submitted::Taken(_) => made = true,
-                Submitted::Full(request) => {
-                    self.writer.put_back(request);
-                    break;
-                }
+        let more = self.write_stream(now);
+        for _ in 0..STEPS_MAX {
+            match self.writer.next(now, &self.layout, &mut *self.buffers) {
+                Step::Waits => return more,
+                Step::Busy => {}
+                Step::Request(request) => match self.target.submit(now, request) {
+                    Submitted::Taken(_) => {}
+                    Submitted::Full(request) => {
+                        self.writer.put_back(request);
+                        return more;
+                    }
+                },
             }
         }
-        made
+        true
+    }
+
+    /// The same of the transaction journal, where there is one.
+    fn write_stream(&mut self, now: Time) -> bool {
+        let Some(stream) = &mut self.stream else { return false };
+        if let Some(request) = stream.next(now, &mut *self.buffers)
+            && let Submitted::Full(request) = self.target.submit(now, request)
+        {
+            stream.put_back(request);
+        }
+        stream.is_busy()
     }
 }
 

@@ -1,20 +1,21 @@
 //! The page of a ramp: the charts that people draw of such tests by hand, and the table below them, in one HTML file
 //! without scripts or anything to load.
 
-mod graph;
+pub(crate) mod graph;
 
 use crate::machine::Outcome;
 use crate::settings::Settings;
 use crate::summary::Row;
 use graph::{Graph, Line};
 
-const STYLE: &str = "\
+pub(crate) const STYLE: &str = "\
 body{font:15px/1.45 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1a1d21;background:#fff}\
 h1{font-size:1.5rem}h2{font-size:1.1rem;margin-top:2rem}.stamp{border-left:4px solid #b45309;padding:.2rem .8rem}\
 svg{width:100%;height:auto}svg text{font:12px system-ui,sans-serif;fill:currentColor}\
 .frame{fill:none;stroke:#9aa1a9}.grid{stroke:#9aa1a9;stroke-opacity:.35}.limit{stroke:#b91c1c;stroke-dasharray:6 4}\
 .l0{stroke:#1d4ed8;fill:#1d4ed8}.l1{stroke:#b45309;fill:#b45309}.l2{stroke:#047857;fill:#047857}\
-polyline{fill:none!important;stroke-width:1.8}svg text.l0,svg text.l1,svg text.l2{stroke:none}\
+polyline{fill:none!important;stroke-width:1.8}polyline.l1.dots{stroke-dasharray:5 3}\
+svg text.l0,svg text.l1,svg text.l2{stroke:none}\
 svg text.l0{fill:#1d4ed8}svg text.l1{fill:#b45309}svg text.l2{fill:#047857}\
 table{border-collapse:collapse;font-variant-numeric:tabular-nums}th,td{padding:.2rem .7rem;text-align:right}\
 th{border-bottom:1px solid #9aa1a9}.fail{color:#b91c1c;font-weight:600}\
@@ -61,7 +62,7 @@ fn cycle_graph(settings: &Settings, rows: &[Row]) -> String {
             Line { name: "90 % of cycles", points: points(rows, seen(|row| row.cycle_p90)), dots: true },
             Line { name: "longest WIJ", points: points(rows, seen(|row| row.longest_wij)), dots: true },
         ],
-        limit: Some((limit.as_secs_f64(), format!("limit {limit}"))),
+        limit: Some((limit.as_secs_f64(), format!("limit {} s", limit.as_secs_f64()))),
     }
     .svg()
 }
@@ -111,12 +112,12 @@ fn timeline_graph(runs: &[Outcome]) -> String {
 fn table(rows: &[Row]) -> String {
     let mut text = String::from(
         "<table><tr><th>Run<th>Target<th>Read IOPS<th>Write IOPS<th>WIJ (s)<th>Cycle (s)<th>Write (ms)<th>Read (ms)\
-         <th>Verdict</tr>\n",
+         <th>p99 (ms)<th>Verdict</tr>\n",
     );
     for row in rows {
         let class = if row.verdict == "fail" { " class=fail" } else { "" };
         text.push_str(&format!(
-            "<tr><td>{}<td>{}<td>{:.0}<td>{:.0}<td>{:.2}<td>{:.2}<td>{}<td>{:.2}<td{class}>{}</tr>\n",
+            "<tr><td>{}<td>{}<td>{:.0}<td>{:.0}<td>{:.2}<td>{:.2}<td>{}<td>{:.2}<td>{:.2}<td{class}>{}</tr>\n",
             row.run,
             row.target,
             row.read_iops.trunc(),
@@ -125,13 +126,15 @@ fn table(rows: &[Row]) -> String {
             row.longest_cycle.as_secs_f64(),
             row.effective_write_ms.map_or("–".to_owned(), |ms| format!("{ms:.2}")),
             row.read_mean.as_millis_f64(),
+            row.read_p99.as_millis_f64(),
             escape(&row.verdict),
         ));
     }
-    text + "</table>"
+    text + "</table>\n<p>Reads are made on a schedule whatever storage does, so the IOPS that were reached check the generator; what \
+            storage is worth, the cycles and latencies say.</p>"
 }
 
-fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
@@ -177,7 +180,7 @@ mod tests {
         assert_eq!(page.matches("</svg>").count(), 3);
         // Three lines each, but for the effective write latency, which these rows have not.
         assert_eq!(page.matches("<polyline").count(), 8);
-        assert!(page.contains("limit 45.0 s") && page.contains("<td class=fail>fail"));
+        assert!(page.contains("limit 45 s") && page.contains("<td class=fail>fail"));
         assert!(page.contains("on a&lt;b") && page.contains("1 &amp; 2") && !page.contains("a<b"));
         assert!(page.contains("means of 3") && !page.contains("class=stamp"));
         assert!(!page.contains("NaN") && !page.contains("inf"));

@@ -29,6 +29,11 @@ impl Schedule {
         (after < u128::from(self.end.as_nanos())).then(|| self.start + Span::from_nanos(after as u64))
     }
 
+    /// From one read to the next, rounded down; as long as can be without any.
+    pub fn spacing(&self) -> Span {
+        100_000_000_000u64.checked_div(self.per_100_s).map_or(Span::from_nanos(u64::MAX), Span::from_nanos)
+    }
+
     /// Takes the next read off.
     #[inline]
     pub fn advance(&mut self) {
@@ -56,7 +61,7 @@ mod tests {
     fn reads_are_spaced_evenly_and_do_not_drift() {
         // 75 % of 4 IOPS are 3 a second: 0, 1/3, 2/3, 1, … and 30 in 10 s.
         let mut schedule = Schedule::new(Time::from_nanos(7), 4, 75, Span::from_secs(10));
-        assert_eq!(schedule.all(), 30);
+        assert_eq!((schedule.all(), schedule.spacing()), (30, Span::from_nanos(333_333_333)));
         let mut dues = Vec::new();
         while let Some(due) = schedule.due() {
             dues.push(due.as_nanos() - 7);

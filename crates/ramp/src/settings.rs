@@ -51,6 +51,8 @@ pub struct Constants {
     pub wij_write: Bytes,
     /// Load before the first run that is not measured; at least one whole cycle.
     pub warmup: Span,
+    /// Bytes a second of a transaction journal that is written beside the cycles; none unless told.
+    pub journal: Bytes,
 }
 
 impl Default for Constants {
@@ -62,6 +64,7 @@ impl Default for Constants {
             readers: 128,
             wij_write: Bytes::kib(256),
             warmup: Span::from_secs(60),
+            journal: Bytes(0),
         }
     }
 }
@@ -129,6 +132,8 @@ pub enum SettingsError {
 impl Settings {
     /// The longest run.
     const RUNTIME_MAX: Span = Span::from_secs(7 * 24 * 3600);
+    /// The fastest transaction journal, a second.
+    const JOURNAL_MAX: Bytes = Bytes::gib(1);
 
     /// Whether such a ramp can be run at all.
     ///
@@ -140,7 +145,7 @@ impl Settings {
             false => Err(SettingsError::Range { option, rule, given }),
         };
         let Ladder { min, max, runs, .. } = self.ladder;
-        let Constants { cycle, read_percent, writers, readers, wij_write, .. } = self.constants;
+        let Constants { cycle, read_percent, writers, readers, wij_write, journal, .. } = self.constants;
         let rate = "between 1 and 100000000 IOPS";
         range((1..=100_000_000).contains(&min), "--miniops", rate, min.to_string())?;
         range((1..=100_000_000).contains(&max), "--maxiops", rate, max.to_string())?;
@@ -155,7 +160,9 @@ impl Settings {
         range((1..=1024).contains(&writers), "--writers", "between 1 and 1024", writers.to_string())?;
         range((1..=4096).contains(&readers), "--readers", "between 1 and 4096", readers.to_string())?;
         let whole = wij_write.0.is_multiple_of(crate::BLOCK) && (crate::BLOCK..=16 << 20).contains(&wij_write.0);
-        range(whole, "--wij-write", "a multiple of 8 KiB up to 16 MiB", wij_write.to_string())
+        range(whole, "--wij-write", "a multiple of 8 KiB up to 16 MiB", wij_write.to_string())?;
+        let journal_most = Settings::JOURNAL_MAX;
+        range(journal <= journal_most, "--journal-rate", "at most 1 GiB a second", journal.to_string())
     }
 
     /// The load of each run.
@@ -179,6 +186,7 @@ impl Settings {
         note(now.read_percent != usual.read_percent, format!("{} % reads instead of 75 %", now.read_percent));
         note(now.writers != usual.writers, format!("{} writers instead of 8", now.writers));
         note(now.readers != usual.readers, format!("{} readers instead of 128", now.readers));
+        note(now.journal != usual.journal, format!("a transaction journal of {}/s beside the cycles", now.journal));
         note(now.wij_write != usual.wij_write, format!("journal writes of {} instead of 256 KiB", now.wij_write));
         found
     }

@@ -12,7 +12,7 @@ use block::Span;
 pub const HEADER: &str = "Run,Read IOPS,Write IOPS,Total IOPS,Longest WIJ Time (sec),Longest Write Cycle (sec),\
 Effective Write Latency (ms),Randread Average (ms),Target IOPS,Write Cycle p90 (sec),Read p99 (ms),Read p99.9 (ms),\
 Read p99.99 (ms),Read Service Average (ms),Write Average (ms),Reads,Cycles,Cycles Missed,Overruns,Reads Missed,\
-Schedule Error p99 (us),Elapsed (sec),System,Comment,Verdict,Comparable\n";
+Schedule Error p99 (us),Elapsed (sec),System,Comment,Verdict,Comparable,Journal (MB/s),Journal Sync p99 (ms)\n";
 
 /// The figures of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -67,6 +67,10 @@ pub struct Row {
     pub verdict: String,
     /// Whether it can be compared with published figures.
     pub comparable: bool,
+    /// Bytes of the transaction journal by elapsed time, in millions; `None` where there was none.
+    pub journal_mb_s: Option<f64>,
+    /// 99 % of its syncs took at most this, from when they were due.
+    pub journal_sync_p99: Option<Span>,
 }
 
 impl Row {
@@ -102,6 +106,8 @@ impl Row {
             comment: settings.comment.clone(),
             verdict: String::new(),
             comparable: settings.differences().is_empty(),
+            journal_mb_s: outcome.stream.as_ref().map(|stream| rate(stream.bytes) / 1e6),
+            journal_sync_p99: outcome.stream.as_ref().map(|stream| stream.syncs.quantile(0.99)),
         }
     }
 
@@ -142,6 +148,8 @@ impl Row {
             quoted(&self.comment),
             quoted(&self.verdict),
             if self.comparable { "yes".into() } else { "not comparable".into() },
+            self.journal_mb_s.map_or(String::new(), |rate| format!("{rate:.2}")),
+            self.journal_sync_p99.map_or(String::new(), ms),
         ];
         fields.join(",") + "\n"
     }
@@ -237,9 +245,9 @@ mod tests {
         assert_eq!(
             row.line(),
             "10,55655,18176,73832,15.25,32.66,0.12,0.66,75000,31.00,2.10,4.00,9.00,0.64,0.11,101293738,22,0,0,0,12.3,\
-             1820.00,epic-rhel1,\"constant, 75k\",pass,yes\n"
+             1820.00,epic-rhel1,\"constant, 75k\",pass,yes,,\n"
         );
-        assert_eq!(HEADER.matches(',').count(), 25);
+        assert_eq!(HEADER.matches(',').count(), 27);
         assert!(HEADER.starts_with(
             "Run,Read IOPS,Write IOPS,Total IOPS,Longest WIJ Time (sec),Longest Write Cycle (sec),Effective Write \
              Latency (ms),Randread Average (ms),"

@@ -138,8 +138,10 @@ impl Chart {
         self.level(from, to, figure, says, &format!("ceiling {class}"), true);
     }
 
-    /// A floor over a stretch of time, with what it says below it where that fits.
+    /// A floor over a stretch of time, dotted, with what it says below it where that fits. A line that just meets its
+    /// floor lies beneath the dots, so each has a ring of paper around it.
     pub(crate) fn floor(&mut self, from: f64, to: f64, figure: f64, says: &[String]) {
+        self.level(from, to, figure, &[], "floor ring", false);
         self.level(from, to, figure, says, "floor", false);
     }
 

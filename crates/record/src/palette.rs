@@ -59,7 +59,7 @@ pub(crate) const DARK: Palette = Palette {
 
 /// The rules for a chart's elements with these colours.
 pub(crate) fn chart_style(palette: &Palette) -> String {
-    let Palette { paper, shade, ink, muted, rule, series, good, .. } = palette;
+    let Palette { paper, shade, ink, muted, rule, series, .. } = palette;
     let mut css = format!(
         ".chart text{{font:12px system-ui,-apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif;fill:{ink}}}\
          .chart .paper{{fill:{paper}}}.chart .band.odd{{fill:{shade}}}.chart .band.even{{fill:{paper}}}\
@@ -71,7 +71,8 @@ pub(crate) fn chart_style(palette: &Palette) -> String {
          .chart .line.gate{{stroke:{ink};stroke-width:1.5;stroke-dasharray:1 4}}\
          .chart .line.disk{{stroke:{muted};stroke-width:1.5}}.chart .line.sum{{stroke:{ink};stroke-width:1}}\
          .chart .area{{opacity:.2}}.chart .ceiling{{stroke:{ink};stroke-width:1.5;stroke-dasharray:7 4}}\
-         .chart .ceiling.idle{{opacity:.4}}.chart .floor{{stroke:{good};stroke-width:2;stroke-dasharray:2 3}}\
+         .chart .ceiling.idle{{opacity:.4}}.chart .floor{{stroke:{ink};stroke-width:4;stroke-linecap:round;stroke-dasharray:0 14}}\
+         .chart .floor.ring{{stroke:{paper};stroke-width:7}}\
          .chart .cross{{stroke:{muted}}}"
     );
     for (i, colour) in series.iter().enumerate() {

@@ -7,11 +7,13 @@
 
 mod adaptive;
 mod clone;
+mod fairness;
 mod file;
 mod leaf;
 mod lun;
 mod policy_group;
 mod qtree;
+mod rename;
 mod size;
 mod snapshot;
 mod snapshots;
@@ -64,6 +66,11 @@ pub enum Effect {
         object: ObjectId,
         /// Its new size in bytes.
         size: u64,
+    },
+    /// It has another name; its path is the registry's.
+    Rename {
+        /// Which.
+        object: ObjectId,
     },
     /// It is new, and shares all that another has. Those of one command are made at one moment.
     Share {
@@ -233,6 +240,7 @@ impl Errand<'_> {
             Command::Clone(command) => self.clone(command),
             Command::PolicyGroup(command) => self.policy_group(command),
             Command::Adaptive(command) => self.adaptive_policy_group(command),
+            Command::Fairness(command) => self.fairness(command),
             Command::Workload(command) => self.workload(command),
             Command::Help(topic) => Ok(topic.text()),
             Command::Statistics(show) => self.statistics(&show),

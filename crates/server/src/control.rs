@@ -2,6 +2,7 @@
 //! only then ordered of the shard, so that what was answered survives whatever comes.
 
 use crate::administration::{AdminError, Administration, Effect, Outcome, Snapshots};
+use crate::audit::{Actor, Audit, AuditError, Ended};
 use crate::exports::Export;
 use crate::monitor::Monitor;
 use crate::persist::{UnreadablePolicy, records_of, rows_of, snapshots_of};
@@ -33,6 +34,9 @@ pub enum ControlError {
     /// The shard is gone.
     #[error(transparent)]
     Gone(#[from] ShardGone),
+    /// The trail cannot be written.
+    #[error(transparent)]
+    Audit(#[from] AuditError),
     /// What was asked is in force and stays so, but something that should have followed failed.
     #[error("done, but not all that follows from it: {0}")]
     Afterwards(Box<ControlError>),
@@ -47,12 +51,14 @@ pub struct Control {
     clock: Clock,
     /// Tells the seconds since the beginning of 1970.
     date: fn() -> u64,
+    audit: Option<Audit>,
     /// The LUNs are in maps, whose I/O is aligned to so many bytes.
     maps_align: Option<u32>,
 }
 
 impl Control {
-    /// Brings the shard to what the pool's catalogue says and opens every LUN and file.
+    /// Brings the shard to what the pool's catalogue says and opens every LUN and file. What `settings` would not allow
+    /// today stays as it was kept, and a warning names it.
     ///
     /// # Errors
     /// The catalogue breaks a rule, or a data file cannot be opened.
@@ -65,13 +71,16 @@ impl Control {
         });
         let records = records_of(contents, |row| used.get(&row.id).copied().unwrap_or(0))?;
         let (registry, change) = Registry::restore(settings.clone(), &records)?;
+        for note in &change.notes {
+            tracing::warn!("catalogue: {note}");
+        }
         let mut administration = Administration::new(settings);
         administration.registry = registry;
         administration.snapshots = snapshots_of(contents);
         let maps_align = maps.as_ref().map(MappedPool::align);
         let monitor = Arc::default();
         let (clock, date) = (Clock::new(), || 0);
-        let control = Control { pool, administration, shard, monitor, clock, date, maps_align };
+        let control = Control { pool, administration, shard, monitor, clock, date, audit: None, maps_align };
         if let Some(maps) = maps {
             control.serve_maps(maps)?;
         }
@@ -125,17 +134,50 @@ impl Control {
         Ok(leaves.into_iter().zip(used).collect())
     }
 
-    /// Runs one line and returns its answer, ready to print.
+    /// From now on every change is written down there before it is answered.
+    pub fn keep_trail(&mut self, audit: Audit) {
+        self.audit = Some(audit);
+    }
+
+    /// Opens the trail's file anew, after somebody moved it away.
+    ///
+    /// # Errors
+    /// It cannot be opened; the old one stays in use.
+    pub fn reopen_trail(&mut self) -> Result<(), AuditError> {
+        self.audit.as_mut().map_or(Ok(()), Audit::reopen)
+    }
+
+    /// Runs one line of nobody's in particular and returns its answer, ready to print.
     ///
     /// # Errors
     /// The line is refused, in one line. Nothing changed, except after [`ControlError::Afterwards`].
     pub fn execute(&mut self, line: &str) -> Result<String, ControlError> {
+        self.execute_for(None, line)
+    }
+
+    /// Runs somebody's line and returns its answer, ready to print.
+    ///
+    /// # Errors
+    /// As [`Control::execute`].
+    pub fn execute_for(&mut self, who: Option<&Actor>, line: &str) -> Result<String, ControlError> {
+        let changes = self.audit.is_some() && changes_something(line);
+        let before = changes.then(|| self.pool.catalogue.contents().clone());
         let result = self.done(line);
         match &result {
             Ok(_) => tracing::info!(command = line, "done"),
             Err(error) => tracing::info!(command = line, %error, "refused"),
         }
-        result
+        let (Some(before), Some(audit)) = (before, &mut self.audit) else { return result };
+        let reason = result.as_ref().err().map(ToString::to_string);
+        let after = self.pool.catalogue.contents();
+        let added = audit.add(&Ended { who, command: line, reason, before: &before, after });
+        match (result, added) {
+            (Ok(_), Err(error)) => {
+                tracing::error!(%error, command = line, "a change is not in the audit trail");
+                Err(ControlError::Afterwards(Box::new(error.into())))
+            }
+            (result, _) => result,
+        }
     }
 
     /// What tells the date from now on, in seconds since the beginning of 1970, for snapshots; without, they are of 1970.
@@ -260,7 +302,8 @@ impl Control {
                 Err(StoreError::NotShared(self.pool.dir().into()))?;
             }
             // These are done at one moment, when all else is prepared.
-            (Effect::Share { .. } | Effect::Restore { .. }, Some(_)) | (Effect::Remove { .. }, _) => {}
+            (Effect::Share { .. } | Effect::Restore { .. }, Some(_))
+            | (Effect::Rename { .. } | Effect::Remove { .. }, _) => {}
         }
         Ok(())
     }
@@ -308,6 +351,10 @@ impl Control {
         let follow = |effect: &Effect| match *effect {
             Effect::Make { object, size } => made.next().map_or(Ok(()), |data| self.serve(object, size, data)),
             Effect::Grow { object, size } => Ok(self.shard.order(Order::Resize { object, size })?),
+            Effect::Rename { object } => {
+                let (svm, path) = self.exported_as(object);
+                Ok(self.shard.order(Order::Rename { object, svm, path })?)
+            }
             Effect::Share { frozen: true, .. } => Ok(()),
             Effect::Share { object, size, .. } => self.serve(object, size, None),
             Effect::Restore { object, size, .. } => Ok(self.shard.order(Order::Resize { object, size })?),
@@ -316,16 +363,27 @@ impl Control {
         effects.iter().map(follow).fold(Ok(()), Result::and)
     }
 
-    /// Has the shard offer a LUN or file.
-    fn serve(&self, object: ObjectId, size: u64, data: Option<DataFile>) -> Result<(), ControlError> {
+    /// The names that hosts know a LUN or file by: its SVM's, and its path there.
+    fn exported_as(&self, object: ObjectId) -> (String, String) {
         let path = self.path_of(object).unwrap_or_default();
         let (svm, path) = path.split_once(':').unwrap_or_default();
+        (svm.into(), path.into())
+    }
+
+    /// Has the shard offer a LUN or file.
+    fn serve(&self, object: ObjectId, size: u64, data: Option<DataFile>) -> Result<(), ControlError> {
+        let (svm, path) = self.exported_as(object);
         let align = data.as_ref().map(|data| data.align).or(self.maps_align).unwrap_or(1);
         let longest = self.shard.longest();
-        let export = Export { object, svm: svm.into(), path: path.into(), size, align, longest };
+        let export = Export { object, svm, path, size, align, longest };
         self.shard.order(Order::Open { export, data })?;
         Ok(())
     }
+}
+
+/// Whether it is a command, and one that may change something.
+fn changes_something(line: &str) -> bool {
+    ontap::parse(line).is_ok_and(|command| !command.shows())
 }
 
 /// What the effects of one command change at one moment.
@@ -354,7 +412,7 @@ impl Together {
                     all.before.push(before);
                     all.back.push((object, What::Restore { from: before.0 }));
                 }
-                Effect::Make { .. } | Effect::Grow { .. } | Effect::Remove { .. } => {}
+                Effect::Make { .. } | Effect::Grow { .. } | Effect::Rename { .. } | Effect::Remove { .. } => {}
             }
         }
         all

@@ -1,6 +1,7 @@
 //! What is offered to NBD clients: every LUN and file under `SVM:/vol/VOLUME/LUN`, and under `/vol/VOLUME/LUN` as long
 //! as no other SVM has that path.
 
+use crate::access::{Access, Caller, Grant};
 use block::ObjectId;
 use nbd::{BlockSizes, ExportInfo, Refusal, TransmissionFlags};
 use std::collections::BTreeMap;
@@ -23,9 +24,16 @@ pub(crate) struct Export {
 #[derive(Debug, Default)]
 pub(crate) struct Exports {
     by_object: BTreeMap<ObjectId, Export>,
+    /// The name that the empty one stands for.
+    default: Option<String>,
 }
 
 impl Exports {
+    /// None yet; the empty name stands for `default`.
+    pub(crate) fn new(default: Option<String>) -> Exports {
+        Exports { by_object: BTreeMap::new(), default }
+    }
+
     pub(crate) fn add(&mut self, export: Export) {
         self.by_object.insert(export.object, export);
     }
@@ -40,13 +48,15 @@ impl Exports {
         }
     }
 
-    /// The export of that name: with the SVM always, without it when it is the only one.
-    fn named(&self, name: &str) -> Option<&Export> {
-        if let Some((svm, path)) = name.split_once(':') {
-            return self.by_object.values().find(|export| export.svm == svm && export.path == path);
+    /// What a client may see of it.
+    pub(crate) fn seen_by<'a>(&'a self, caller: &'a Caller, access: &'a Access) -> Seen<'a> {
+        Seen { exports: self, caller, access }
+    }
+
+    pub(crate) fn rename(&mut self, object: ObjectId, svm: String, path: String) {
+        if let Some(export) = self.by_object.get_mut(&object) {
+            (export.svm, export.path) = (svm, path);
         }
-        let mut same = self.by_object.values().filter(|export| export.path == name);
-        same.next().filter(|_| same.next().is_none())
     }
 }
 
@@ -76,23 +86,55 @@ impl Export {
     }
 }
 
-impl nbd::Exports for Exports {
+/// What one client sees.
+pub(crate) struct Seen<'a> {
+    exports: &'a Exports,
+    caller: &'a Caller,
+    access: &'a Access,
+}
+
+impl<'a> Seen<'a> {
+    fn grant(&self, export: &Export) -> Grant {
+        self.access.grant(self.caller, &export.full_name())
+    }
+
+    /// The export of that name: with the SVM always, without it when it is the only one that is seen. One that may not
+    /// be seen changes nothing here, so that nobody learns that it is there.
+    fn named(&self, name: &str) -> Option<(&'a Export, Grant)> {
+        let name = if name.is_empty() { self.exports.default.as_deref().unwrap_or("") } else { name };
+        let is_meant = |export: &&Export| match name.split_once(':') {
+            Some((svm, path)) => export.svm == svm && export.path == path,
+            None => export.path == name,
+        };
+        let all = self.exports.by_object.values().filter(is_meant);
+        let mut seen = all.map(|export| (export, self.grant(export))).filter(|(_, grant)| *grant != Grant::Nothing);
+        seen.next().filter(|_| seen.next().is_none())
+    }
+}
+
+impl nbd::Exports for Seen<'_> {
     fn list(&self, each: &mut dyn FnMut(&str, Option<&str>)) {
-        for export in self.by_object.values() {
-            let alone = self.named(&export.path).is_some();
+        for export in self.exports.by_object.values().filter(|export| self.grant(export) != Grant::Nothing) {
             let full = export.full_name();
+            let alone = self.named(&export.path).is_some();
             each(if alone { &export.path } else { &full }, None);
         }
     }
 
     fn find(&self, name: &str) -> Result<ExportInfo, Refusal> {
-        self.named(name).map(Export::info).ok_or(Refusal::Unknown)
+        let (export, grant) = self.named(name).ok_or(Refusal::Unknown)?;
+        let mut info = export.info();
+        if grant == Grant::Read {
+            info.features = info.features | TransmissionFlags::READ_ONLY;
+        }
+        Ok(info)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::access::AccessRule;
     use nbd::Exports as _;
 
     fn export(object: u32, svm: &str, path: &str) -> Export {
@@ -106,17 +148,54 @@ mod tests {
         }
     }
 
+    fn seen(exports: &Exports) -> Seen<'_> {
+        static ANYBODY: Caller = Caller { address: None, encrypted: false, names: Vec::new() };
+        static OPEN: std::sync::LazyLock<Access> = std::sync::LazyLock::new(Access::default);
+        exports.seen_by(&ANYBODY, &OPEN)
+    }
+
+    #[test]
+    fn the_empty_name_is_what_it_was_said_to_be_and_nothing_else() {
+        let mut exports = Exports::default();
+        exports.add(export(1, "a", "/vol/v/l"));
+        assert_eq!(seen(&exports).find(""), Err(Refusal::Unknown));
+        exports.default = Some("a:/vol/v/l".into());
+        assert_eq!(seen(&exports).find("").unwrap().id, 1);
+    }
+
+    /// What a client may not see changes nothing of what it sees: the short name stays, and the answer for the hidden
+    /// export is that for one that does not exist.
+    #[test]
+    fn what_is_hidden_leaves_no_trace() {
+        let mut exports = Exports::default();
+        exports.add(export(1, "a", "/vol/v/l"));
+        exports.add(export(2, "b", "/vol/v/l"));
+        let rule = AccessRule { exports: vec!["a:*".into()], read_only: true, ..AccessRule::default() };
+        let (access, anybody) = (Access::by_rules(vec![rule]), Caller::default());
+        let seen = exports.seen_by(&anybody, &access);
+        let mut listed = Vec::new();
+        seen.list(&mut |name, _| listed.push(name.to_owned()));
+        assert_eq!(listed, ["/vol/v/l"]);
+        assert_eq!(seen.find("b:/vol/v/l"), Err(Refusal::Unknown));
+        let found = seen.find("/vol/v/l").unwrap();
+        assert_eq!((found.id, found.features.contains(TransmissionFlags::READ_ONLY)), (1, true));
+    }
+
     #[test]
     fn a_path_alone_names_an_export_only_while_it_is_the_only_one() {
         let mut exports = Exports::default();
         exports.add(export(1, "a", "/vol/v/l"));
-        assert_eq!(exports.find("/vol/v/l").unwrap().id, 1);
-        assert_eq!(exports.find("a:/vol/v/l").unwrap().id, 1);
+        assert_eq!(seen(&exports).find("/vol/v/l").unwrap().id, 1);
+        assert_eq!(seen(&exports).find("a:/vol/v/l").unwrap().id, 1);
         exports.add(export(2, "b", "/vol/v/l"));
-        assert_eq!(exports.find("/vol/v/l"), Err(Refusal::Unknown), "which of the two?");
-        assert_eq!(exports.find("b:/vol/v/l").unwrap().id, 2);
+        assert_eq!(seen(&exports).find("/vol/v/l"), Err(Refusal::Unknown), "which of the two?");
+        assert_eq!(seen(&exports).find("b:/vol/v/l").unwrap().id, 2);
+        exports.rename(ObjectId(2), "b".into(), "/vol/v/k".into());
+        assert_eq!(seen(&exports).find("/vol/v/l").unwrap().id, 1, "the other has another name now");
+        assert_eq!(seen(&exports).find("b:/vol/v/l"), Err(Refusal::Unknown));
+        exports.rename(ObjectId(2), "b".into(), "/vol/v/l".into());
         exports.remove(ObjectId(1));
-        assert_eq!(exports.find("/vol/v/l").unwrap().id, 2);
-        assert_eq!(exports.find("a:/vol/v/l"), Err(Refusal::Unknown));
+        assert_eq!(seen(&exports).find("/vol/v/l").unwrap().id, 2);
+        assert_eq!(seen(&exports).find("a:/vol/v/l"), Err(Refusal::Unknown));
     }
 }

@@ -10,9 +10,13 @@
 //!
 //! A change is checked by the registry, made durable in the catalogue, and only then ordered of the shard.
 
+mod access;
 mod account;
 mod administration;
+mod audit;
+mod certificate;
 mod claims;
+mod config;
 mod control;
 mod exports;
 mod housekeeping;
@@ -25,15 +29,21 @@ mod session;
 mod settings;
 mod shard;
 mod socket;
+mod tls;
 
+pub use access::{Access, AccessRule, Network, NetworkError, Pattern};
 pub use account::{Accounts, HeldAt, ObjectAccount, fared, held_by};
 pub use administration::{AdminError, Administration, Effect, Outcome, advice};
+pub use audit::{Actor, Audit, AuditError};
+pub use config::{ConfigError, LogFormat, LogLevel, LogSettings, ServeConfig};
 pub use control::{Control, ControlError};
 pub use housekeeping::{Housekeeping, HousekeepingSettings};
-pub use limits::ServerLimits;
+pub use limits::{LimitsError, ServerLimits};
 pub use listen::{Listen, ListenError};
 pub use monitor::{Monitor, Sample, Seen};
+pub use nbd::TlsMode;
 pub use persist::check_catalogue;
 pub use settings::registry_settings;
-pub use shard::{Account, Shard, ShardGone, StartError, trace_of};
+pub use shard::{Account, Front, Shard, ShardGone, StartError, trace_of};
 pub use socket::{ControlClient, ControlSocket};
+pub use tls::{Tls, TlsError, TlsFiles};

@@ -6,9 +6,11 @@ use block::{Bytes, Span};
 /// The limits of one shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServerLimits {
-    /// Connections at once; one more is closed at once. Each holds a receive buffer; all of them together take a quarter
-    /// of `memory` at most, which may mean fewer.
+    /// Connections at once; one more is told so and closed. Each holds a receive buffer; all of them together take a
+    /// quarter of `memory` at most, which may mean fewer.
     pub connections: u32,
+    /// Connections from one IP address at once; one more is told so and closed. Unix sockets have no address.
+    pub connections_per_address: u32,
     /// A connection's requests whose replies are not sent yet, counted by the memory they need. Beyond it the server
     /// stops reading from the connection; one request of any allowed length always fits.
     pub connection_in_flight: Bytes,
@@ -18,6 +20,11 @@ pub struct ServerLimits {
     pub handshake_time: Span,
     /// Options in one handshake, see [`nbd::HandshakeLimits`].
     pub handshake_options: u32,
+    /// How long a client may say nothing once all that it asked is answered; zero for ever. A mounted file system may
+    /// have nothing to say for days, so there is no limit unless one is set.
+    pub idle_time: Span,
+    /// How long a server that stops waits for clients to take their answers.
+    pub drain_time: Span,
     /// How long a connection may take for its part of a transfer (its answers, or a write's data) while others wait for
     /// the memory that it holds, or after its goodbye; and a second more for each MiB.
     pub patience: Span,
@@ -27,14 +34,51 @@ pub struct ServerLimits {
     pub receive: Bytes,
 }
 
+/// Why limits cannot be kept together.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LimitsError {
+    /// A limit of zero.
+    #[error("limits.{0}: must be at least 1, got 0")]
+    Zero(&'static str),
+    /// The receive buffer.
+    #[error("limits.receive: must be between 4 KiB and 1 MiB, got {0}")]
+    Receive(Bytes),
+    /// The memory.
+    #[error("limits.memory: must be at least 16 MiB, got {0}")]
+    Memory(Bytes),
+    /// Too many connections for the memory.
+    #[error(
+        "limits.connections: {connections} with {each} of receive buffers each take more than a quarter of \
+         limits.memory = {memory}; set at most {most}, less limits.receive, or more memory"
+    )]
+    Buffers {
+        /// The limit that was given.
+        connections: u32,
+        /// What a connection's buffers take.
+        each: Bytes,
+        /// The limit of memory.
+        memory: Bytes,
+        /// How many fit.
+        most: u64,
+    },
+}
+
+/// Receive buffers of a connection: ciphertext needs one of its own.
+fn slots(tls: bool) -> u64 {
+    1 + u64::from(tls)
+}
+
 impl Default for ServerLimits {
     fn default() -> Self {
         ServerLimits {
             connections: 1024,
+            connections_per_address: 1024,
             connection_in_flight: Bytes::mib(64),
             connection_requests: 16_384,
             handshake_time: Span::from_secs(10),
             handshake_options: 64,
+            idle_time: Span::ZERO,
+            drain_time: Span::from_secs(5),
             patience: Span::from_secs(10),
             memory: Bytes::mib(512),
             receive: Bytes::kib(64),
@@ -42,15 +86,18 @@ impl Default for ServerLimits {
     }
 }
 
+/// Connections that are told to go, at once; they come on top of `connections`. One more is closed without a word.
+pub(crate) const REFUSALS: u32 = 8;
+
 impl ServerLimits {
     /// As far as `settings` of the ring carry them: a connection may have a receive and a send at the kernel, and what
     /// the store has there comes on top. The connections' receive buffers together take a quarter of the memory at most.
-    pub(crate) fn within(self, settings: &uring::IoSettings, listeners: usize) -> ServerLimits {
+    pub(crate) fn within(self, settings: &uring::IoSettings, listeners: usize, tls: bool) -> ServerLimits {
         let beside = store::VolumesSettings::default().in_flight_limit + listeners;
         let room = settings.in_flight.saturating_sub(beside as u32) / 2;
         let memory = self.memory.min(settings.slab);
         let receive = self.receive.clamp(Bytes::kib(4), Bytes::mib(1));
-        let buffers = memory.0 / 4 / slot_of(receive.0);
+        let buffers = memory.0 / 4 / (slot_of(receive.0) * slots(tls));
         ServerLimits {
             connections: self.connections.min(room).min(u32::try_from(buffers).unwrap_or(u32::MAX)),
             connection_requests: self.connection_requests.max(1),
@@ -61,8 +108,42 @@ impl ServerLimits {
     }
 
     /// What the receive buffers of all connections take.
-    pub(crate) fn receive_buffers(&self) -> Bytes {
-        Bytes(u64::from(self.connections) * slot_of(self.receive.0))
+    pub(crate) fn receive_buffers(&self, tls: bool) -> Bytes {
+        Bytes(u64::from(self.connections + REFUSALS) * slot_of(self.receive.0) * slots(tls))
+    }
+
+    /// Why these limits cannot be kept together, if they cannot.
+    ///
+    /// # Errors
+    /// The receive buffers of all connections would take more than a quarter of the memory, or a limit is out of range.
+    pub fn check(&self, tls: bool) -> Result<(), LimitsError> {
+        if !(Bytes::kib(4)..=Bytes::mib(1)).contains(&self.receive) {
+            return Err(LimitsError::Receive(self.receive));
+        }
+        if self.memory < Bytes::mib(16) {
+            return Err(LimitsError::Memory(self.memory));
+        }
+        for (name, value) in [
+            ("connections", self.connections),
+            ("connections_per_address", self.connections_per_address),
+            ("connection_requests", self.connection_requests),
+            ("handshake_options", self.handshake_options),
+        ] {
+            if value == 0 {
+                return Err(LimitsError::Zero(name));
+            }
+        }
+        let each = Bytes(slot_of(self.receive.0) * slots(tls));
+        let most = self.memory.0 / 4 / each.0;
+        match u64::from(self.connections) > most {
+            true => Err(LimitsError::Buffers { connections: self.connections, each, memory: self.memory, most }),
+            false => Ok(()),
+        }
+    }
+
+    /// Requests at the kernel for as many connections and the store, see [`uring::IoSettings`].
+    pub fn in_flight(&self) -> u32 {
+        16_384.max((self.connections.saturating_add(REFUSALS)).saturating_mul(2).saturating_add(1024))
     }
 
     /// The longest read or write, in bytes: an eighth of the memory at most, so that there is room for it beside what

@@ -1,10 +1,11 @@
 //! Where the server listens: TCP addresses and Unix sockets.
 
+use nbd::TlsMode;
 use std::io::{ErrorKind, Read};
-use std::net::{TcpListener, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileTypeExt;
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -15,8 +16,17 @@ use uring::socket::listen_unix;
 pub enum Listen {
     /// A Unix socket at this path, for its owner only. A stale one, where nobody answers, is replaced.
     Unix(PathBuf),
-    /// A TCP address, `HOST:PORT`. Not encrypted, so use loopback or a network that is yours alone.
+    /// A TCP address, `HOST:PORT`.
     Tcp(String),
+}
+
+impl std::fmt::Display for Listen {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Listen::Unix(path) => write!(f, "unix:{}", path.display()),
+            Listen::Tcp(address) => f.write_str(address),
+        }
+    }
 }
 
 /// What the kernel takes as a Unix socket's path, less the zero byte behind it.
@@ -37,6 +47,18 @@ pub enum ListenError {
     /// The path is longer than a socket's may be.
     #[error("--listen unix:{}: a socket's path has at most {PATH_BYTES_MAX} bytes; choose a shorter one", .0.display())]
     TooLong(PathBuf),
+    /// Everybody on the way could read and change what goes there.
+    #[error(
+        "--listen {0}: is not loopback, so TLS is required there: give certificates (--tls-certificates DIR, or [tls] in \
+         the configuration), or allow clear text with --tls off"
+    )]
+    ClearText(String),
+    /// There are no certificates.
+    #[error("--tls {0}: there are no certificates; give --tls-certificates DIR, or [tls] in the configuration")]
+    NoCertificates(&'static str),
+    /// What was handed over is no listening socket.
+    #[error("LISTEN_FDS: descriptor {0} is no listening socket of TCP or Unix")]
+    Inherited(usize),
     /// The system refused.
     #[error("--listen {0}: {1}")]
     System(String, std::io::Error),
@@ -59,17 +81,46 @@ impl FromStr for Listen {
     }
 }
 
+/// Whether clients there may or must encrypt: as asked for, or required where others are on the way.
+fn tls_mode(address: &str, is_local: bool, asked: Option<TlsMode>, certificates: bool) -> Result<TlsMode, ListenError> {
+    match (asked, certificates) {
+        (Some(TlsMode::Off), _) => Ok(TlsMode::Off),
+        (Some(mode), true) => Ok(mode),
+        (Some(TlsMode::Optional), false) => Err(ListenError::NoCertificates("optional")),
+        (Some(TlsMode::Required), false) => Err(ListenError::NoCertificates("required")),
+        (None, true) if is_local => Ok(TlsMode::Optional),
+        (None, true) => Ok(TlsMode::Required),
+        (None, false) if is_local => Ok(TlsMode::Off),
+        (None, false) => Err(ListenError::ClearText(address.into())),
+    }
+}
+
 /// An open listener.
 #[derive(Debug)]
 pub(crate) struct Listener {
     /// As a client would write it, with the port that the system chose.
     pub address: String,
     socket: Option<OwnedFd>,
-    /// A Unix socket's path, removed at the end.
+    /// A Unix socket's path, removed at the end if the socket is ours.
     path: Option<PathBuf>,
+    is_unix: bool,
+    /// Whoever connects is on this machine.
+    is_local: bool,
 }
 
 impl Listen {
+    /// Whether clients there may or must encrypt, found out without listening.
+    pub(crate) fn tls_mode(&self, asked: Option<TlsMode>, certificates: bool) -> Result<TlsMode, ListenError> {
+        let is_local = match self {
+            Listen::Unix(_) => true,
+            Listen::Tcp(address) => {
+                let error = |error| ListenError::System(address.clone(), error);
+                address.to_socket_addrs().map_err(error)?.all(|one| one.ip().to_canonical().is_loopback())
+            }
+        };
+        tls_mode(&self.to_string(), is_local, asked, certificates)
+    }
+
     pub(crate) fn open(&self) -> Result<Listener, ListenError> {
         match self {
             Listen::Unix(path) => open_unix(path),
@@ -91,7 +142,8 @@ fn open_unix(path: &PathBuf) -> Result<Listener, ListenError> {
     }
     let listener = listen_unix(path, 0o600).map_err(system)?;
     let address = format!("unix:{}", path.display());
-    Ok(Listener { address, socket: Some(listener.into()), path: Some(path.clone()) })
+    let path = Some(path.clone());
+    Ok(Listener { address, socket: Some(listener.into()), path, is_unix: true, is_local: true })
 }
 
 fn open_tcp(address: &str) -> Result<Listener, ListenError> {
@@ -103,8 +155,13 @@ fn open_tcp(address: &str) -> Result<Listener, ListenError> {
         bound => bound,
     };
     let listener = listener.map_err(system)?;
-    let address = listener.local_addr().map_err(system)?.to_string();
-    Ok(Listener { address, socket: Some(listener.into()), path: None })
+    let address = listener.local_addr().map_err(system)?;
+    Ok(tcp_listener(address, listener.into()))
+}
+
+fn tcp_listener(address: SocketAddr, socket: OwnedFd) -> Listener {
+    let is_local = address.ip().to_canonical().is_loopback();
+    Listener { address: address.to_string(), socket: Some(socket), path: None, is_unix: false, is_local }
 }
 
 /// How long a server may take to greet a new connection until it counts as alive. An NBD server speaks first.
@@ -157,14 +214,35 @@ impl Listener {
         self.socket.take().expect("a listener's socket is taken once")
     }
 
-    /// Makes a new connection ready: small replies must not wait for more.
-    pub(crate) fn prepare(&self, socket: OwnedFd) -> std::io::Result<OwnedFd> {
-        if self.path.is_some() {
-            return Ok(socket);
+    /// One that whoever started this process has made; `number` counts them, for the message.
+    pub(crate) fn inherited(number: usize, socket: OwnedFd) -> Result<Listener, ListenError> {
+        let error = |_| ListenError::Inherited(number);
+        let socket = match TcpListener::from(socket) {
+            tcp if tcp.local_addr().is_ok() => {
+                return Ok(tcp_listener(tcp.local_addr().map_err(error)?, tcp.into()));
+            }
+            other => OwnedFd::from(other),
+        };
+        let unix = UnixListener::from(socket);
+        let bound = unix.local_addr().map_err(error)?;
+        let address = bound.as_pathname().map_or("unix:".into(), |path| format!("unix:{}", path.display()));
+        Ok(Listener { address, socket: Some(unix.into()), path: None, is_unix: true, is_local: true })
+    }
+
+    /// Whether clients of this listener may or must encrypt.
+    pub(crate) fn tls_mode(&self, asked: Option<TlsMode>, certificates: bool) -> Result<TlsMode, ListenError> {
+        tls_mode(&self.address, self.is_local, asked, certificates)
+    }
+
+    /// Makes a new connection ready, and tells whom it is from: small replies must not wait for more.
+    pub(crate) fn prepare(&self, socket: OwnedFd) -> std::io::Result<(OwnedFd, Option<IpAddr>)> {
+        if self.is_unix {
+            return Ok((socket, None));
         }
         let stream = TcpStream::from(socket);
         stream.set_nodelay(true)?;
-        Ok(stream.into())
+        let address = stream.peer_addr()?.ip().to_canonical();
+        Ok((stream.into(), Some(address)))
     }
 }
 

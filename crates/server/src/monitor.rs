@@ -31,6 +31,9 @@ pub struct Seen {
     pub queued: Span,
     /// Time that those spent in the device, summed.
     pub service: Span,
+    /// What those would have spent there, summed, had each taken the least mean time that requests of its kind were ever
+    /// seen to take.
+    pub at_best: Span,
     /// Waiting time within the sample by cause, summed over requests, those still waiting included.
     pub waited: BTreeMap<Cause, Span>,
     /// Thousandths of requests outstanding, times the nanoseconds that they were.
@@ -50,8 +53,6 @@ pub struct Sample {
     pub objects: BTreeMap<ObjectId, Seen>,
     /// The gate at its end.
     pub gate: GateStatus,
-    /// The least mean time in the device of any sample so far: what the idle device is taken to need.
-    pub idle_service: Option<Span>,
 }
 
 /// Makes samples of accounts. Shared by those who feed it and those who wait for the next sample.
@@ -66,7 +67,13 @@ struct State {
     since: Time,
     growing: Sample,
     latest: Arc<Sample>,
+    /// The least mean time in the device of any object's requests in any sample so far, by their kind: what an idle
+    /// device is taken to need.
+    quickest: BTreeMap<Kind, Span>,
 }
+
+/// What takes a device about as long: mostly reads or not, and the binary logarithm of their mean size; 0 for none.
+type Kind = (bool, u32);
 
 impl Seen {
     /// Nothing but how a floor fared.
@@ -97,6 +104,7 @@ impl Seen {
         self.completed += other.completed;
         self.queued += other.queued;
         self.service += other.service;
+        self.at_best += other.at_best;
         for (&cause, &span) in &other.waited {
             *self.waited.entry(cause).or_default() += span;
         }
@@ -123,6 +131,16 @@ impl Seen {
     pub fn times(&self) -> (Span, Span) {
         let requests = self.completed.max(1);
         (self.queued / requests, self.service / requests)
+    }
+
+    /// Whether the device took twice as long as it can: more requests at a time would only have waited there.
+    pub fn is_device_busy(&self) -> bool {
+        self.service > self.at_best * 2
+    }
+
+    fn kind(&self) -> Kind {
+        let size = self.bytes().checked_div(self.ops()).and_then(u64::checked_ilog2);
+        (self.reads.ops * 2 > self.ops(), size.unwrap_or(0))
     }
 
     /// Waiting time for causes of a kind.
@@ -177,12 +195,17 @@ impl Monitor {
 impl State {
     fn publish(&mut self, gate: GateStatus) {
         let mut sample = std::mem::take(&mut self.growing);
-        let (spent, ended) =
-            sample.objects.values().fold((Span::ZERO, 0), |sum, seen| (sum.0 + seen.service, sum.1 + seen.completed));
-        let mean = (ended > 0).then(|| spent / ended);
+        for seen in sample.objects.values().filter(|seen| seen.completed > 0) {
+            let (_, mean) = seen.times();
+            let quickest = self.quickest.entry(seen.kind()).or_insert(mean);
+            *quickest = mean.min(*quickest);
+        }
+        for seen in sample.objects.values_mut() {
+            let quickest = self.quickest.get(&seen.kind()).copied().unwrap_or_default();
+            seen.at_best = quickest * seen.completed;
+        }
         sample.number = self.latest.number + 1;
         sample.gate = gate;
-        sample.idle_service = [self.latest.idle_service, mean].into_iter().flatten().min();
         self.latest = Arc::new(sample);
     }
 }
@@ -223,11 +246,32 @@ mod tests {
         assert_eq!((seen.ops(), seen.bytes(), seen.outstanding(sample.length)), (200, 819_200, 2));
         // The second second: (300 + 400) ms over 200 operations; the first, with (100 + 200) / 200, was the quicker.
         assert_eq!(seen.times().1, Span::from_micros(3500));
-        assert_eq!(sample.idle_service, Some(Span::from_micros(1500)));
+        assert_eq!(seen.at_best, Span::from_millis(300));
+        assert!(seen.is_device_busy(), "700 ms are more than twice 300");
         assert_eq!(seen.waited_for(|cause| cause == Cause::Floor), Span::from_millis(20));
         assert_eq!(monitor.latest(), sample);
         assert!(monitor.wait_after(2, Duration::ZERO).is_none());
         assert_eq!(monitor.wait_after(1, Duration::ZERO).unwrap(), sample);
+    }
+
+    /// Large requests and writes take a device longer than small reads, however idle it is: each kind is held against its
+    /// own quickest time, whoever's requests those were.
+    #[test]
+    fn a_device_is_as_quick_as_it_was_with_the_like() {
+        let monitor = Monitor::default();
+        let of = |object: u32, bytes: u64, is_read: bool, service_ms: u64| {
+            let (all, none) = (Tally { ops: 100, bytes: 100 * bytes }, Tally::default());
+            let (reads, writes) = if is_read { (all, none) } else { (none, all) };
+            qos::ObjectAccount { object: ObjectId(object), reads, writes, ..account(100, service_ms) }
+        };
+        monitor.take_in(at(1000), &[of(1, 4096, true, 10), of(2, 1 << 20, true, 500)], GateStatus::default());
+        let busy = |number: u32| monitor.latest().objects[&ObjectId(number)].is_device_busy();
+        assert!(!busy(1) && !busy(2), "5 ms for a megabyte is not slow because 4 KiB take 0.1 ms");
+        monitor.take_in(at(2000), &[of(3, 4096, true, 30), of(4, 4096, false, 30)], GateStatus::default());
+        assert!(busy(3), "three times as long as another's reads of that size");
+        assert!(!busy(4), "the only writes so far");
+        monitor.take_in(at(3000), &[of(1, 4096, true, 19), of(2, 1 << 20, true, 1100)], GateStatus::default());
+        assert!(!busy(1) && busy(2));
     }
 
     /// What was done over ten minutes without anybody asking is no second.

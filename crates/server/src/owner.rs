@@ -8,23 +8,27 @@
 //! A session is let go on when something of its own ends. One that waits for what others hold (memory, room in the gate
 //! or the ring) is in the list `waiting`, and is tried again after every round in which anything ended.
 
+use crate::access::{Access, Caller};
 use crate::account::Accounts;
 use crate::claims::Claims;
 use crate::exports::Exports;
-use crate::limits::ServerLimits;
+use crate::limits::{REFUSALS, ServerLimits};
 use crate::listen::Listener;
-use crate::session::{Around, Session, Wait, of_token};
-use crate::shard::{Account, Order, trace_of};
+use crate::session::{Around, Arrival, Session, Wait, of_token};
+use crate::shard::{Account, Doors, Order, trace_of};
+use crate::tls::Tls;
 use block::{Bytes, Completion, Driver, ObjectId, Span, Target, Time, Wakeup};
+use nbd::TlsMode;
 use qos::Gate;
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError};
 use store::{MappedVolumes, Served, Volumes, VolumesSettings};
 use uring::{Done, Failure, FileId, Io, Job, Port};
 
-/// How long a stopping shard waits for clients to take their answers.
-const DRAIN_TIME: Span = Span::from_secs(5);
+/// How long a stopping shard takes at most to bring everything to the disk.
+const SETTLE_TIME: Span = Span::from_secs(5);
 
 /// How often deadlines of connections are looked at, and listeners that could not accept are tried again.
 const DEADLINE_LOOK: Span = Span::from_millis(500);
@@ -38,12 +42,18 @@ pub(crate) struct Owner {
     port: Port,
     gate: Gate<Served>,
     exports: Exports,
+    access: Access,
+    tls: Option<Tls>,
     accounts: Accounts,
     limits: ServerLimits,
     claims: Claims,
     listeners: Vec<Accepting>,
     sessions: Vec<Option<Session>>,
     free: Vec<u32>,
+    /// Connections that are only there to be told to go.
+    refused: u32,
+    /// Connections from each address, those that are told to go not counted.
+    callers: HashMap<IpAddr, u32>,
     /// Sessions that wait for what others hold, the longest wait first.
     waiting: Vec<u32>,
     /// Something was given back since the waiting sessions were tried.
@@ -71,27 +81,35 @@ pub(crate) struct Owner {
 struct Accepting {
     socket: FileId,
     listener: Listener,
+    tls: TlsMode,
     /// The kernel has an accept of ours.
     armed: bool,
 }
 
 impl Owner {
-    pub(crate) fn new(io: Io, listeners: Vec<Listener>, limits: ServerLimits, orders: Receiver<Order>) -> Owner {
+    pub(crate) fn new(io: Io, doors: Doors, limits: ServerLimits, orders: Receiver<Order>) -> Owner {
         let port = io.port();
         let volumes = Served::Files(Box::new(Volumes::new(&io, VolumesSettings::default())));
         let settings = qos::Settings::default();
-        let accepting =
-            |mut listener: Listener| Accepting { socket: io.register(listener.take_socket()), listener, armed: false };
+        let buffers = limits.receive_buffers(doors.encrypts());
+        let accepting = |(mut listener, tls): (Listener, TlsMode)| {
+            let socket = io.register(listener.take_socket());
+            Accepting { socket, listener, tls, armed: false }
+        };
         Owner {
             port,
             gate: Gate::new(volumes, settings),
-            exports: Exports::default(),
+            exports: Exports::new(doors.default_export),
+            access: doors.access,
+            tls: doors.tls,
             accounts: Accounts::default(),
             limits,
-            claims: Claims::new(limits.memory, limits.receive_buffers()),
-            listeners: listeners.into_iter().map(accepting).collect(),
+            claims: Claims::new(limits.memory, buffers),
+            listeners: doors.listeners.into_iter().map(accepting).collect(),
             sessions: Vec::new(),
             free: Vec::new(),
+            refused: 0,
+            callers: HashMap::new(),
             waiting: Vec::new(),
             freed_for_sessions: false,
             freed_for_store: false,
@@ -211,6 +229,7 @@ impl Owner {
                 self.gate.inner_mut().resize(object, size);
                 self.exports.resize(object, size);
             }
+            Order::Rename { object, svm, path } => self.exports.rename(object, svm, path),
             Order::Close { object } => {
                 self.exports.remove(object);
                 self.gate.inner_mut().close(now, object);
@@ -311,7 +330,7 @@ impl Owner {
 
     /// Brings what clients wrote and did not flush to the disk, and the maps' tables up to date.
     fn settle(&mut self, mut now: Time) {
-        let until = now + DRAIN_TIME;
+        let until = now + SETTLE_TIME;
         let Some(number) = self.gate.inner_mut().administer(ObjectId(0), map::What::Checkpoint) else { return };
         while now < until {
             self.gate.inner_mut().poll(now, &mut self.completions);
@@ -362,13 +381,17 @@ impl Owner {
             port: &self.port,
             gate: &mut self.gate,
             exports: &self.exports,
+            access: &self.access,
+            tls: self.tls.as_ref(),
             limits: &self.limits,
             claims: &mut self.claims,
             scratch: &mut self.scratch,
         };
         work(session, &mut around);
         if session.is_over() && session.finish(&mut around) {
-            self.sessions[index as usize] = None;
+            if let Some(session) = self.sessions[index as usize].take() {
+                self.forget(&session);
+            }
             self.free.push(index);
             self.note_freed(true);
             return;
@@ -407,11 +430,16 @@ impl Owner {
     }
 
     fn begin_session(&mut self, now: Time, listener: usize, socket: OwnedFd) {
-        if self.connections() >= self.limits.connections {
-            tracing::warn!(limit = self.limits.connections, "connection refused: the limit `connections` is met");
-            return;
+        let (listener, tls) = (&self.listeners[listener].listener, self.listeners[listener].tls);
+        let Ok((socket, address)) = listener.prepare(socket) else { return };
+        let caller = Caller { address, ..Caller::default() };
+        let refused_for = self.limit_met_by(address);
+        if let Some(limit) = refused_for {
+            tracing::warn!(client = %caller, "connection refused: the limit `{limit}` is met");
+            if self.refused >= REFUSALS {
+                return;
+            }
         }
-        let Ok(socket) = self.listeners[listener].listener.prepare(socket) else { return };
         let index = self.free.pop().unwrap_or_else(|| {
             self.sessions.push(None);
             self.sessions.len() as u32 - 1
@@ -423,12 +451,17 @@ impl Owner {
             port: &self.port,
             gate: &mut self.gate,
             exports: &self.exports,
+            access: &self.access,
+            tls: self.tls.as_ref(),
             limits: &self.limits,
             claims: &mut self.claims,
             scratch: &mut self.scratch,
         };
-        match Session::begin(index, socket, &mut around) {
-            Some(session) => self.sessions[index as usize] = Some(session),
+        match Session::begin(index, Arrival { socket, caller, tls, refused_for }, &mut around) {
+            Some(session) => {
+                self.remember(&session);
+                self.sessions[index as usize] = Some(session);
+            }
             None => {
                 tracing::warn!("connection refused: no memory for its receive buffer (limit `memory`)");
                 self.io.close(socket);
@@ -437,6 +470,39 @@ impl Owner {
         }
         // Lists it if the ring was too full for its first receive.
         self.with_session(now, index, |_, _| ());
+    }
+
+    /// The limit that one more connection from there would break.
+    fn limit_met_by(&self, address: Option<IpAddr>) -> Option<&'static str> {
+        let from_there = address.and_then(|address| self.callers.get(&address)).copied().unwrap_or(0);
+        if self.connections() - self.refused >= self.limits.connections {
+            Some("connections")
+        } else if from_there >= self.limits.connections_per_address {
+            Some("connections_per_address")
+        } else {
+            None
+        }
+    }
+
+    fn remember(&mut self, session: &Session) {
+        match session.caller().address {
+            _ if session.is_refused => self.refused += 1,
+            Some(address) => *self.callers.entry(address).or_default() += 1,
+            None => {}
+        }
+    }
+
+    fn forget(&mut self, session: &Session) {
+        let Some(address) = session.caller().address.filter(|_| !session.is_refused) else {
+            self.refused -= u32::from(session.is_refused);
+            return;
+        };
+        if let Some(count) = self.callers.get_mut(&address) {
+            *count -= 1;
+            if *count == 0 {
+                self.callers.remove(&address);
+            }
+        }
     }
 
     fn look_at_deadlines(&mut self, now: Time) {
@@ -449,9 +515,10 @@ impl Owner {
             let limit = match () {
                 () if session.is_overdue(now) => "handshake_time",
                 () if session.is_too_slow(now, &limits, starving) => "patience",
+                () if session.is_idle(now, limits.idle_time) => "idle_time",
                 () => return,
             };
-            tracing::info!("connection closed: the limit `{limit}` is met");
+            tracing::info!(client = %session.caller(), "connection closed: the limit `{limit}` is met");
             session.abandon(around);
         });
         if self.stopping.is_none() {
@@ -461,7 +528,7 @@ impl Owner {
     }
 
     fn stop(&mut self, now: Time) {
-        self.stopping = Some(now + DRAIN_TIME);
+        self.stopping = Some(now + self.limits.drain_time);
         for accepting in &self.listeners {
             self.io.close(accepting.socket);
         }

@@ -151,7 +151,7 @@ fn group_record(row: &PolicyRow) -> Result<GroupRecord, UnreadablePolicy> {
         svm: ObjectId(row.svm),
         policy: match settings {
             Settings::Fixed(fixed) => Policy::Fixed(fixed.into()),
-            Settings::Adaptive(adaptive) => Policy::Adaptive(adaptive.into()),
+            Settings::Adaptive(adaptive) => Policy::Adaptive(adaptive.policy().map_err(unreadable)?),
         },
     })
 }
@@ -261,21 +261,27 @@ impl From<&AdaptivePolicy> for Adaptive {
     }
 }
 
-impl From<Adaptive> for AdaptivePolicy {
-    fn from(adaptive: Adaptive) -> AdaptivePolicy {
+impl Adaptive {
+    /// The policy, or what in it is not of this version.
+    fn policy(self) -> Result<AdaptivePolicy, String> {
+        let adaptive = self;
         let density = |rate: Rate| Density { iops: Iops(rate.iops), per: if rate.per_gb { Per::Gb } else { Per::Tb } };
         let allocation = |used| if used { Allocation::Used } else { Allocation::Allocated };
         let block = BLOCK_SIZES.iter().find(|(_, kib)| *kib == adaptive.block_kib);
-        AdaptivePolicy {
+        let (block_size, _) = *block.ok_or_else(|| {
+            let kib = adaptive.block_kib.unwrap_or_default();
+            format!("its block_kib is {kib}; there are none and 4, 8, 16, 32, 64 and 128")
+        })?;
+        Ok(AdaptivePolicy {
             expected: density(adaptive.expected),
             peak: density(adaptive.peak),
             expected_allocation: allocation(adaptive.expected_on_used),
             peak_allocation: allocation(adaptive.peak_on_used),
             absolute_min: adaptive.absolute_min.map(Iops),
-            block_size: block.map(|(size, _)| *size).unwrap_or_default(),
+            block_size,
             burst: adaptive.burst.into(),
             peak_mode: adaptive.peak_on_credit.map(|c| if c { PeakMode::Credits } else { PeakMode::Ceiling }),
-        }
+        })
     }
 }
 
@@ -340,5 +346,17 @@ mod tests {
     fn a_row_that_is_no_policy_is_named() {
         let row = PolicyRow { name: "p1".into(), settings: "{}".into(), ..PolicyRow::default() };
         assert!(group_record(&row).unwrap_err().to_string().starts_with("catalogue: policy group p1: "));
+    }
+
+    #[test]
+    fn a_block_size_that_there_is_none_of_is_named() {
+        let policy = Policy::Adaptive(AdaptivePolicy::new(Density::per_tb(1), Density::per_tb(2)));
+        let mut row = policy_row(&GroupRecord { id: GroupId(1), name: "p1".into(), uuid: 1, svm: ObjectId(1), policy });
+        assert!(row.settings.contains("\"block_kib\":32"), "{}", row.settings);
+        row.settings = row.settings.replace("\"block_kib\":32", "\"block_kib\":33");
+        assert_eq!(
+            group_record(&row).unwrap_err().to_string(),
+            "catalogue: policy group p1: its block_kib is 33; there are none and 4, 8, 16, 32, 64 and 128"
+        );
     }
 }

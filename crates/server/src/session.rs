@@ -14,17 +14,23 @@
 //! send, a request), or others must give something back first; then [`Session::waits`] says so and the shard asks again.
 
 mod handshake;
+mod inbox;
 mod link;
 mod sender;
+mod tls;
 mod transmission;
 
+use crate::access::{Access, Caller};
 use crate::claims::Claims;
 use crate::exports::Exports;
 use crate::limits::ServerLimits;
+use crate::tls::Tls;
 use block::{Buf, Completion, ObjectId, Span, Target, Ticket, Time};
+use inbox::Inbox;
 use link::Link;
-use nbd::{Request, ServerHandshake};
+use nbd::{Request, ServerHandshake, TlsMode};
 use sender::{Load, Sender};
+use tls::{Pulled, TlsLink};
 use uring::{Done, FileId, Io, Job, Port};
 
 /// What a session needs of its shard for a moment.
@@ -34,6 +40,8 @@ pub(crate) struct Around<'a> {
     pub port: &'a Port,
     pub gate: &'a mut dyn Target,
     pub exports: &'a Exports,
+    pub access: &'a Access,
+    pub tls: Option<&'a Tls>,
     pub limits: &'a ServerLimits,
     pub claims: &'a mut Claims,
     /// Kept for its memory.
@@ -52,11 +60,19 @@ pub(crate) struct Session {
     /// Its number in the shard: the high half of its requests' tags.
     index: u32,
     socket: FileId,
+    /// Whom it is with, as far as that is known.
+    caller: Caller,
     phase: Phase,
     /// When the handshake must be over.
     deadline: Time,
-    rx: Receiver,
+    /// When the client last said something.
+    heard: Time,
+    /// Bytes to be parsed.
+    rx: Inbox,
+    /// What the kernel's receive fills, if one is under way.
+    receiving: Option<Filling>,
     tx: Sender,
+    tls: Option<Box<TlsLink>>,
     ending: Ending,
     /// Requests that were taken on and have not ended, by the low half of their tags.
     pending: Vec<Option<Pending>>,
@@ -66,11 +82,20 @@ pub(crate) struct Session {
     waits: Option<Wait>,
     /// It is in the shard's list of those who wait.
     pub(crate) is_listed: bool,
+    /// It is only there to be told to go.
+    pub(crate) is_refused: bool,
 }
 
 enum Phase {
-    Handshake(Box<ServerHandshake>),
+    Handshake(Box<Shaking>),
     Transmission(Box<Link>),
+}
+
+/// A connection in its handshake.
+struct Shaking {
+    handshake: ServerHandshake,
+    /// The client may encrypt: TLS begins when the answer to its `STARTTLS` is on its way.
+    upgrades: bool,
 }
 
 /// What only others can end.
@@ -82,17 +107,15 @@ pub(crate) enum Wait {
     Starving,
 }
 
-/// What came in. `buf` is away while the kernel fills it.
-struct Receiver {
-    buf: Option<Buf>,
-    /// Bytes of the buffer.
-    room: u32,
-    /// Unread bytes are `start..end` of the buffer.
-    start: u32,
-    end: u32,
-    /// The kernel is filling the payload's buffer, not this one.
-    into_payload: bool,
-    busy: bool,
+/// What a receive brings bytes into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Filling {
+    /// The buffer that is parsed.
+    Inbox,
+    /// A write's own buffer.
+    Payload,
+    /// Ciphertext, to be decrypted.
+    Cipher,
 }
 
 /// A request that was taken on and has not ended.
@@ -113,12 +136,25 @@ enum Ending {
     Broken,
 }
 
+/// A connection that was just accepted.
+pub(crate) struct Arrival {
+    pub socket: FileId,
+    pub caller: Caller,
+    /// Whether it may or must be encrypted.
+    pub tls: TlsMode,
+    /// The limit by which it is told to go.
+    pub refused_for: Option<&'static str>,
+}
+
+/// How long a connection that is told to go may take to hear it.
+const REFUSAL_TIME: Span = Span::from_millis(1000);
+
 /// Bytes of an option before its data.
 const OPTION_HEAD: u32 = 16;
 
 impl Session {
     /// Begins the handshake on a new connection; `None` when there is no memory for it.
-    pub(crate) fn begin(index: u32, socket: FileId, around: &mut Around<'_>) -> Option<Session> {
+    pub(crate) fn begin(index: u32, new: Arrival, around: &mut Around<'_>) -> Option<Session> {
         let room = around.limits.receive.0;
         let buf = around.io.take(room as u32)?;
         let limits = nbd::HandshakeLimits {
@@ -127,22 +163,32 @@ impl Session {
             option_bytes: nbd::HandshakeLimits::SERVER.option_bytes.min(room as u32 - OPTION_HEAD),
             ..nbd::HandshakeLimits::SERVER
         };
-        let mut handshake = ServerHandshake::new(limits, nbd::TlsMode::Off);
+        let mut handshake = ServerHandshake::new(limits, new.tls);
+        let mut time = around.limits.handshake_time;
+        if let Some(limit) = new.refused_for {
+            handshake.refuse(format!("the server's limit `{limit}` is met, try again later"));
+            time = time.min(REFUSAL_TIME);
+        }
         around.scratch.clear();
         handshake.start(around.scratch);
         let mut session = Session {
             index,
-            socket,
-            phase: Phase::Handshake(Box::new(handshake)),
-            deadline: around.now + around.limits.handshake_time,
-            rx: Receiver { buf: Some(buf), room: room as u32, start: 0, end: 0, into_payload: false, busy: false },
+            socket: new.socket,
+            caller: new.caller,
+            phase: Phase::Handshake(Box::new(Shaking { handshake, upgrades: false })),
+            deadline: around.now + time,
+            heard: around.now,
+            rx: Inbox::new(buf),
+            receiving: None,
             tx: Sender::default(),
+            tls: None,
             ending: Ending::No,
             pending: Vec::new(),
             free: Vec::new(),
             load: Load::default(),
             waits: None,
             is_listed: false,
+            is_refused: new.refused_for.is_some(),
         };
         session.tx.say(around.scratch);
         session.go_on(around);
@@ -198,6 +244,20 @@ impl Session {
         matches!(self.phase, Phase::Handshake(_)) && now > self.deadline
     }
 
+    /// Whether the client has been silent for longer than it may, with nothing asked that is not answered.
+    pub(crate) fn is_idle(&self, now: Time, limit: Span) -> bool {
+        limit > Span::ZERO
+            && matches!(self.phase, Phase::Transmission(_))
+            && self.ending == Ending::No
+            && self.load.requests == 0
+            && now > self.heard + limit
+    }
+
+    /// Whom it is with.
+    pub(crate) fn caller(&self) -> &Caller {
+        &self.caller
+    }
+
     /// Whether its client takes too long for its part of a transfer, where that keeps others or the end waiting.
     pub(crate) fn is_too_slow(&self, now: Time, limits: &ServerLimits, starving: bool) -> bool {
         let late = |since: Time, bytes: u64| now > since + limits.patience + Span::SECOND * (bytes >> 20);
@@ -239,8 +299,8 @@ impl Session {
         match self.ending {
             Ending::No => false,
             // A receive under way ends when the socket is closed.
-            Ending::Draining => quiet && self.tx.is_empty(),
-            Ending::Broken => quiet && !self.rx.busy,
+            Ending::Draining => quiet && self.tx.is_empty() && self.tls.as_ref().is_none_or(|tls| tls.is_over()),
+            Ending::Broken => quiet && self.receiving.is_none(),
         }
     }
 
@@ -250,10 +310,11 @@ impl Session {
             self.ending = Ending::Broken;
             around.io.close(self.socket);
         }
-        if self.rx.busy {
+        if self.receiving.is_some() {
             return false;
         }
-        self.rx.buf.take().into_iter().for_each(|buf| around.io.give(buf));
+        let cipher = self.tls.as_mut().and_then(|tls| tls.cipher.close());
+        self.rx.close().into_iter().chain(cipher).for_each(|buf| around.io.give(buf));
         self.drop_held(around);
         let unsent = self.tx.clear(around.io);
         self.release(unsent, around);
@@ -269,15 +330,24 @@ impl Session {
     }
 
     fn received(&mut self, done: Done, around: &mut Around<'_>) {
-        self.rx.busy = false;
-        let into_payload = std::mem::take(&mut self.rx.into_payload);
+        let filling = self.receiving.take();
         let got = done.result;
-        if let Some(buf) = done.buf {
-            if into_payload { self.payload_came(buf, got.unwrap_or(0)) } else { self.rx.came(buf, got.unwrap_or(0)) }
+        if let (Some(buf), Some(filling)) = (done.buf, filling) {
+            self.came(filling, buf, got.unwrap_or(0));
         }
+        self.heard = around.now;
         // The end of the stream without a goodbye, or a broken one: nobody is left to answer.
         if !matches!(got, Ok(1..)) {
             self.abandon(around);
+        }
+    }
+
+    /// Takes a buffer back with `got` more bytes in it.
+    fn came(&mut self, filling: Filling, buf: Buf, got: u32) {
+        match (filling, &mut self.tls) {
+            (Filling::Payload, _) => self.payload_came(buf, got),
+            (Filling::Cipher, Some(tls)) => tls.cipher.came(buf, got),
+            (Filling::Inbox | Filling::Cipher, _) => self.rx.came(buf, got),
         }
     }
 
@@ -291,64 +361,80 @@ impl Session {
 
     /// Hands the gathered replies to the kernel.
     fn send(&mut self, around: &mut Around<'_>) {
-        if self.ending != Ending::Broken && !self.tx.send(self.index, self.socket, around) {
+        if self.ending == Ending::Broken {
+            return;
+        }
+        self.say_goodbye();
+        if !self.tx.send(self.index, self.socket, self.tls.as_deref_mut(), around) {
             self.waits.get_or_insert(Wait::Room);
         }
     }
 
-    /// Asks the kernel for more bytes, behind those that are here.
-    fn receive(&mut self, around: &mut Around<'_>) {
-        if self.rx.busy || self.ending != Ending::No {
-            return;
+    /// Over TLS the client is told that this is the end and nobody cut the line, when all is answered.
+    fn say_goodbye(&mut self) {
+        let all_answered = self.pending.len() == self.free.len() && self.tx.is_empty();
+        if let (Some(tls), Ending::Draining, true) = (&mut self.tls, self.ending, all_answered) {
+            tls.part();
         }
-        let Some(buf) = self.rx.make_room(around.io) else { return };
-        let (end, room) = (self.rx.end, self.rx.room);
-        // A message that is waited for always fits, and a receive of nothing would look like the end of the stream.
-        debug_assert!(end < room);
-        self.push_receive(buf.window(end, room - end), false, around);
     }
 
-    fn push_receive(&mut self, buf: Buf, into_payload: bool, around: &mut Around<'_>) {
+    /// Asks for more bytes, behind those that are here; true when some were here already, to be decrypted.
+    fn receive(&mut self, around: &mut Around<'_>) -> bool {
+        if self.receiving.is_some() || self.ending != Ending::No {
+            return false;
+        }
+        if self.tls.is_some() {
+            return self.decrypt(around);
+        }
+        let Some(buf) = self.rx.lend(around.io) else { return false };
+        self.push_receive(buf, Filling::Inbox, around);
+        false
+    }
+
+    /// Decrypts what came; if nothing did, asks the kernel for more. True when there is more to parse.
+    fn decrypt(&mut self, around: &mut Around<'_>) -> bool {
+        let (io, Some(tls)) = (around.io, &mut self.tls) else { return false };
+        let Some(mut buf) = self.rx.lend(io) else { return false };
+        let pulled = io.with_mut(&mut buf, |bytes| tls.pull(io, bytes));
+        let got = if let Ok(Pulled::Bytes(got)) = pulled { got } else { 0 };
+        self.rx.came(buf, got);
+        match pulled {
+            Ok(Pulled::Bytes(_)) => return true,
+            Ok(Pulled::Nothing) => self.receive_cipher(around),
+            Ok(Pulled::End) => self.abandon(around),
+            Err(error) => self.fail_tls(&error, around),
+        }
+        false
+    }
+
+    fn receive_cipher(&mut self, around: &mut Around<'_>) {
+        // What TLS has to say meanwhile (an answer to a new key) goes out.
+        self.send(around);
+        let Some(tls) = &mut self.tls else { return };
+        if let Some(buf) = tls.cipher.lend(around.io) {
+            self.push_receive(buf, Filling::Cipher, around);
+        }
+    }
+
+    /// The encrypted stream is broken: an alert says why, and nothing more is read.
+    fn fail_tls(&mut self, error: &rustls::Error, around: &mut Around<'_>) {
+        tracing::info!(session = self.index, client = %self.caller, %error, "TLS failed");
+        if matches!(self.phase, Phase::Transmission(_)) {
+            return self.abandon(around);
+        }
+        self.tls.iter_mut().for_each(|tls| tls.give_up());
+        self.ending = Ending::Draining;
+    }
+
+    fn push_receive(&mut self, buf: Buf, filling: Filling, around: &mut Around<'_>) {
         match around.port.push(token(self.index, Direction::Receive), Job::Receive { socket: self.socket, buf }) {
-            Ok(()) => (self.rx.busy, self.rx.into_payload) = (true, into_payload),
+            Ok(()) => self.receiving = Some(filling),
             Err(Job::Receive { buf, .. }) => {
                 self.waits.get_or_insert(Wait::Room);
-                if into_payload { self.payload_came(buf, 0) } else { self.rx.came(buf, 0) }
+                self.came(filling, buf, 0);
             }
             Err(_) => unreachable!("the job that was pushed comes back"),
         }
-    }
-}
-
-impl Receiver {
-    /// Takes the buffer back with `got` more bytes behind the unread ones.
-    fn came(&mut self, buf: Buf, got: u32) {
-        self.end += got;
-        self.buf = Some(buf.window(0, self.end));
-    }
-
-    /// The buffer with its unread bytes moved to the front.
-    fn make_room(&mut self, io: &Io) -> Option<Buf> {
-        let buf = self.buf.take()?;
-        if self.start == 0 {
-            return Some(buf);
-        }
-        let (start, end) = (self.start as usize, self.end as usize);
-        let mut buf = buf.window(0, self.end);
-        if start < end {
-            io.with_mut(&mut buf, |bytes| bytes.copy_within(start..end, 0));
-        }
-        (self.start, self.end) = (0, self.end - self.start);
-        Some(buf)
-    }
-
-    /// Works on the unread bytes; `f` returns how many of them it took.
-    fn unread<R>(&mut self, io: &Io, f: impl FnOnce(&[u8]) -> (usize, R)) -> Option<R> {
-        let buf = self.buf.as_ref()?;
-        let (start, end) = (self.start as usize, self.end as usize);
-        let (taken, result) = io.with(buf, |bytes| f(&bytes[start..end]));
-        self.start += taken as u32;
-        Some(result)
     }
 }
 

@@ -6,6 +6,7 @@
 //! nesting = "ontap"    # or "free": which levels may carry a policy at the same time
 //! burst = "none"       # or "ontap": the burst of a policy that says nothing of one
 //! peak = "ceiling"     # or "credits": how the peak of an adaptive policy is reached
+//! fair = false         # or true: SVMs take turns even where no limit binds; left out, as commands last left it
 //! groups_max = 12000
 //! workloads_max = 40000
 //! ```
@@ -29,6 +30,7 @@ struct Table {
     nesting: Option<NestingWord>,
     burst: Option<BurstWord>,
     peak: Option<PeakWord>,
+    fair: Option<bool>,
     groups_max: Option<u32>,
     workloads_max: Option<u32>,
 }
@@ -61,6 +63,7 @@ impl Table {
             nesting: self.nesting.map_or(default.nesting, Nesting::from),
             burst: self.burst.map_or(default.burst, DefaultBurst::from),
             peak: self.peak.map_or(default.peak, PeakMode::from),
+            fair: self.fair,
             groups_max: self.groups_max.map_or(default.groups_max, |count| count as usize),
             workloads_max: self.workloads_max.map_or(default.workloads_max, |count| count as usize),
             evaluation_interval: default.evaluation_interval,
@@ -85,12 +88,13 @@ mod tests {
     fn every_setting_is_read_and_what_is_left_out_is_the_default() {
         assert_eq!(read("cache = \"page\"").unwrap(), RegistrySettings::default());
         let all = "[qos]\nunits = \"binary\"\nnesting = \"free\"\nburst = \"ontap\"\npeak = \"credits\"\n\
-                   groups_max = 5\nworkloads_max = 1000000";
+                   fair = true\ngroups_max = 5\nworkloads_max = 1000000";
         let expected = RegistrySettings {
             units: Units::Binary,
             nesting: Nesting::Free,
             burst: DefaultBurst::Ontap,
             peak: PeakMode::Credits,
+            fair: Some(true),
             groups_max: 5,
             workloads_max: 1_000_000,
             ..RegistrySettings::default()

@@ -1,14 +1,18 @@
 //! The handle of the thread that owns a pool's data path (see `owner`), and what can be asked of it.
 
+use crate::access::Access;
 use crate::account::ObjectAccount;
 use crate::exports::Export;
 use crate::limits::ServerLimits;
-use crate::listen::{Listen, ListenError};
+use crate::listen::{Listen, ListenError, Listener};
 use crate::owner::Owner;
+use crate::tls::Tls;
 use block::{Bytes, ObjectId, Span, Time};
 use map::What;
+use nbd::TlsMode;
 use qos::{Edit, GateStatus, GroupId, Passed};
 use stats::DispatchTrace;
+use std::os::fd::OwnedFd;
 use std::sync::mpsc::{Sender, channel, sync_channel};
 use std::thread::JoinHandle;
 use store::{DataFile, MappedPool, MappedVolumes};
@@ -101,10 +105,83 @@ pub(crate) enum Order {
         object: ObjectId,
         size: u64,
     },
+    /// Offer it by another name; who is connected stays so.
+    Rename {
+        object: ObjectId,
+        svm: String,
+        path: String,
+    },
     Close {
         object: ObjectId,
     },
     Account(Sender<Account>),
+}
+
+/// How clients come in, and who they must be.
+#[derive(Debug, Default)]
+pub struct Front {
+    /// Where to listen.
+    pub listen: Vec<Listen>,
+    /// Sockets that listen already, from whoever started this process.
+    pub inherited: Vec<OwnedFd>,
+    /// Whether clients may or must encrypt. Without: required where listening is not on loopback or a Unix socket, and
+    /// optional there if there are certificates.
+    pub tls_mode: Option<TlsMode>,
+    /// The certificates.
+    pub tls: Option<Tls>,
+    /// Who sees which export.
+    pub access: Access,
+    /// The export that a client gets who names none.
+    pub default_export: Option<String>,
+}
+
+/// An open [`Front`].
+pub(crate) struct Doors {
+    pub listeners: Vec<(Listener, TlsMode)>,
+    pub tls: Option<Tls>,
+    pub access: Access,
+    pub default_export: Option<String>,
+}
+
+impl Front {
+    /// Where it would listen and how clients would encrypt there, found out without listening; what was inherited left
+    /// out.
+    ///
+    /// # Errors
+    /// Somewhere clients could not be let in.
+    pub fn check(&self) -> Result<Vec<String>, ListenError> {
+        let told =
+            |listen: &Listen| Ok(with_mode(&listen.to_string(), listen.tls_mode(self.tls_mode, self.tls.is_some())?));
+        self.listen.iter().map(told).collect()
+    }
+
+    /// Listens.
+    fn open(self) -> Result<Doors, ListenError> {
+        let inherited = self.inherited.into_iter().enumerate();
+        let inherited = inherited.map(|(number, socket)| Listener::inherited(number + 3, socket));
+        let listeners = inherited.chain(self.listen.iter().map(Listen::open)).map(|listener| {
+            let listener = listener?;
+            let mode = listener.tls_mode(self.tls_mode, self.tls.is_some())?;
+            Ok((listener, mode))
+        });
+        let listeners = listeners.collect::<Result<Vec<_>, ListenError>>()?;
+        Ok(Doors { listeners, tls: self.tls, access: self.access, default_export: self.default_export })
+    }
+}
+
+fn with_mode(address: &str, mode: TlsMode) -> String {
+    match mode {
+        TlsMode::Off => address.into(),
+        TlsMode::Optional => format!("{address} (TLS optional)"),
+        TlsMode::Required => format!("{address} (TLS required)"),
+    }
+}
+
+impl Doors {
+    /// Whether any connection may be encrypted.
+    pub(crate) fn encrypts(&self) -> bool {
+        self.listeners.iter().any(|(_, mode)| *mode != TlsMode::Off)
+    }
 }
 
 /// The handle of the shard's thread. Dropping it stops the thread: what was asked is answered, then all is closed.
@@ -118,14 +195,22 @@ pub struct Shard {
 }
 
 impl Shard {
+    /// Starts the thread and listens, in clear text; for loopback and Unix sockets.
+    ///
+    /// # Errors
+    /// The addresses cannot be listened on, or the ring cannot be opened.
+    pub fn start(listen: &[Listen], limits: ServerLimits, settings: IoSettings) -> Result<Shard, StartError> {
+        Shard::start_behind(Front { listen: listen.to_vec(), ..Front::default() }, limits, settings)
+    }
+
     /// Starts the thread and listens.
     ///
     /// # Errors
     /// The addresses cannot be listened on, or the ring cannot be opened.
-    pub fn start(listen: &[Listen], limits: ServerLimits, mut settings: IoSettings) -> Result<Shard, StartError> {
-        let listeners = listen.iter().map(Listen::open).collect::<Result<Vec<_>, _>>()?;
-        let listening = listeners.iter().map(|listener| listener.address.clone()).collect();
-        let limits = limits.within(&settings, listeners.len());
+    pub fn start_behind(front: Front, limits: ServerLimits, mut settings: IoSettings) -> Result<Shard, StartError> {
+        let doors = front.open()?;
+        let listening = doors.listeners.iter().map(|(listener, mode)| with_mode(&listener.address, *mode)).collect();
+        let limits = limits.within(&settings, doors.listeners.len(), doors.encrypts());
         let longest = limits.longest();
         // What the maps need for themselves is not the clients'.
         settings.slab.0 += MappedVolumes::MEMORY.0;
@@ -134,7 +219,7 @@ impl Shard {
         let body = move || match Io::open(&settings) {
             Ok(io) => {
                 let _ = made.send(Ok((io.waker(), io.backend().clone())));
-                Owner::new(io, listeners, limits, inbox).run();
+                Owner::new(io, doors, limits, inbox).run();
             }
             Err(error) => {
                 let _ = made.send(Err(error));
@@ -150,7 +235,7 @@ impl Shard {
         &self.backend
     }
 
-    /// The addresses it listens on, with the ports that the system chose.
+    /// The addresses it listens on, with the ports that the system chose, and how clients encrypt there.
     pub fn listening(&self) -> &[String] {
         &self.listening
     }

@@ -9,6 +9,7 @@
 //! One thread accepts, one thread a connection; a line is short work, so they share the control behind a lock. The data
 //! path has a thread of its own and never waits for any of them.
 
+use crate::audit::Actor;
 use crate::control::Control;
 use crate::monitor::Monitor;
 use ontap::Command;
@@ -118,6 +119,7 @@ impl Desk {
     fn answer_lines(&self, stream: &UnixStream) -> std::io::Result<()> {
         stream.set_read_timeout(Some(IDLE_TIME))?;
         stream.set_write_timeout(Some(ANSWER_TIME))?;
+        let who = uring::socket::peer(stream).ok().map(Actor::peer);
         let mut reader = BufReader::new(stream);
         loop {
             let mut line = Vec::new();
@@ -132,13 +134,13 @@ impl Desk {
             let text = String::from_utf8_lossy(&line);
             match ontap::parse(&text) {
                 Ok(Command::Statistics(show)) => self.iterate(stream, &text, show.iterations.map(|count| count.0))?,
-                _ => answer(stream, self.run(&text))?,
+                _ => answer(stream, self.run(who.as_ref(), &text))?,
             }
         }
     }
 
-    fn run(&self, line: &str) -> Result<String, String> {
-        lock(&self.control).execute(line).map_err(|error| error.to_string())
+    fn run(&self, who: Option<&Actor>, line: &str) -> Result<String, String> {
+        lock(&self.control).execute_for(who, line).map_err(|error| error.to_string())
     }
 
     /// A statistics command as often as it asks for, or until the client goes: once for every new second.
@@ -153,7 +155,7 @@ impl Desk {
                 continue;
             };
             (seen, iteration) = (sample.number, iteration + 1);
-            let result = self.run(line);
+            let result = self.run(None, line);
             if result.is_err() || iterations.is_some_and(|count| iteration >= count) {
                 return answer(stream, result);
             }

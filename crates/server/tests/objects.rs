@@ -85,6 +85,36 @@ fn every_lun_and_file_is_an_export_of_its_own() {
     assert_eq!(std::fs::read_dir(server.dir.path().join("pool/data")).unwrap().count(), 1, "only the first LUN's");
 }
 
+/// Who is connected stays so; who comes finds the new name, and after a restart too.
+#[test]
+fn exports_follow_what_is_renamed() {
+    let mut server = server();
+    let mut before = connect(&server, "/vol/vol2/q1/lun1");
+    before.write(4096, &[7; 512]).unwrap();
+    run(
+        &mut server.control,
+        &[
+            "volume rename vol2 -newname vol3",
+            "volume qtree rename q1 -volume vol3 -newname q2",
+            "lun move-in-volume /vol/vol3/q2/lun1 -new-path /vol/vol3/q2/lun2",
+            "volume file rename /dir/disk.img -volume vol3 -new-path /d/disk.img",
+        ],
+    );
+    let names = ["/vol/vol3/lun1", "/vol/vol3/q2/lun2", "/vol/vol3/d/disk.img", "/vol/vol3/q2/disk.img"];
+    names.iter().for_each(|name| drop(connect(&server, name)));
+    assert_eq!(before.read(4096, 512).unwrap(), [7; 512], "a connection outlives the name it was made by");
+    assert_eq!(connect(&server, names[1]).read(4096, 512).unwrap(), [7; 512]);
+    // The old name is free for another.
+    run(&mut server.control, &["lun create /vol/vol3/q2/lun1 -size 4MiB"]);
+    assert_eq!(connect(&server, "/vol/vol3/q2/lun1").read(4096, 512).unwrap(), [0; 512]);
+    let Server { control, socket, dir } = server;
+    drop((control, before));
+    let pool = store::Pool::open(&dir.path().join("pool")).unwrap();
+    let control = support::open(pool, &socket, limits(), settings(BACKENDS[0], &limits()));
+    let server = Server { control, socket, dir };
+    assert_eq!(connect(&server, names[1]).read(4096, 512).unwrap(), [7; 512]);
+}
+
 /// Each kind in turn has a ceiling of 400 IOPS, and clients on everything beneath it ask for as much as they can for
 /// a while after that. In no sliding second of the gate's record did more than 404 + 1 pass it, nor less than 392 in the
 /// mean: the gate, not the clock of this test, says both.

@@ -7,13 +7,15 @@
 //! In a closed loop a request is due when it is made. In an open loop it is due by the schedule, so that a stalled
 //! device cannot hide: what waits for its turn has a response time that grows.
 
+mod losses;
 mod outcome;
 mod spread;
 mod steady;
 
+pub use losses::{KindCounts, Losses};
 pub use outcome::{
-    DepthShares, DirectionOutcome, DiskUse, ErrorKind, Errors, HistogramRow, JobError, JobOutcome, JobUsage,
-    LatencyFinding, LogRow, Mismatch, Punctuality, Slice, SyncOutcome, VerifyOutcome,
+    Asked, AskedRow, DepthShares, DirectionOutcome, DiskUse, ErrorKind, Errors, HistogramRow, JobError, JobOutcome,
+    JobUsage, LatencyFinding, LogRow, Mismatch, Punctuality, Slice, SliceMost, SyncOutcome, VerifyOutcome,
 };
 pub use spread::{Confidence, Spread, confidence};
 pub use steady::{SteadyReport, excursion, line_rise};

@@ -79,6 +79,26 @@ pub fn pin(processors: &[u32]) -> std::io::Result<()> {
     if outcome == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
 }
 
+/// Sets how the calling thread stands before or behind others: its nice value (−20 to 19), and the class and level of its
+/// I/O as ioprio_set(2) has them, `class << 13 | level`.
+pub fn prioritise(nice: Option<i32>, io: Option<u16>) -> std::io::Result<()> {
+    /// `IOPRIO_WHO_PROCESS`, which names a thread by its number; 0 is the calling one.
+    const ONE_THREAD: libc::c_int = 1;
+    if let Some(nice) = nice {
+        // SAFETY: numbers only; 0 is the calling thread.
+        if unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) } != 0 {
+            return Err(std::io::Error::last_os_error());
+        }
+    }
+    if let Some(io) = io {
+        // SAFETY: numbers only.
+        if unsafe { libc::syscall(libc::SYS_ioprio_set, ONE_THREAD, 0, libc::c_int::from(io)) } != 0 {
+            return Err(std::io::Error::last_os_error());
+        }
+    }
+    Ok(())
+}
+
 /// Lets the process open as many files as it may, and returns how many: the soft limit is often 1024, which is fewer
 /// than the connections that a server is meant to hold.
 pub fn raise_file_limit() -> u64 {

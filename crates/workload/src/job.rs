@@ -18,11 +18,11 @@ mod sizes;
 mod stream;
 mod walk;
 
-pub use content::{Content, Fill, Hash, Pattern, Verify};
-pub use ending::{Ending, SteadyCheck, SteadyFigure, SteadyLimit, SteadyRule};
+pub use content::{Content, Fill, Hash, Pattern, TrimChecks, Verify, WorkingSet};
+pub use ending::{Ending, Ends, SteadyCheck, SteadyFigure, SteadyLimit, SteadyRule};
 pub use pacing::{Floor, LatencySearch, Pace, Pacing, Think};
 pub use place::{Amount, EngineKind, FileOrder, FileSpec, Layout, Place, Turns, WriteSync};
-pub use reach::{BlockSizes, Coverage, Distribution, Mix, Order, Reach, SplitShare, Zone};
+pub use reach::{BlockSizes, Coverage, Distribution, Mix, Order, Reach, SplitShare, Strides, Zone};
 pub use replay::{Replay, ReplayAsk, ReplayRow};
 pub use stream::{JobDraft, JobNext, JobStream};
 pub use walk::Region;
@@ -30,6 +30,7 @@ pub use walk::Region;
 pub use stats::{Direction, PerDirection};
 
 use block::Span;
+use std::path::PathBuf;
 
 /// One job.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -76,6 +77,37 @@ pub struct JobSpec {
     pub seed: u64,
     /// Processors that its thread may run on; empty leaves it to the system.
     pub cpus: Vec<u32>,
+    /// How it stands behind or before other programs.
+    pub priority: Priority,
+    /// Programs that are run around it.
+    pub commands: Commands,
+}
+
+/// How a job's thread stands behind or before other programs of the machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Priority {
+    /// −20, before all others, to 19, behind them; see nice(2).
+    pub nice: Option<i32>,
+    /// The kernel's number for the class and level of its I/O; see ioprio_set(2).
+    pub io: Option<u16>,
+}
+
+/// Programs that are run around a job, each by the shell. One that fails fails the job.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Commands {
+    /// Before its first request.
+    pub before: Option<Command>,
+    /// After its end.
+    pub after: Option<Command>,
+}
+
+/// A line for the shell, and where its output goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Command {
+    /// What is run.
+    pub line: String,
+    /// The file that holds what it printed.
+    pub output: PathBuf,
 }
 
 /// When a job asks for what it wrote to be durable. A flush waits for the writes before it and is timed apart.
@@ -105,7 +137,7 @@ pub struct Start {
 }
 
 /// Which failures a job goes on after. Each is counted in any case.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Forgive {
     /// A read that failed.
     pub read: bool,
@@ -113,6 +145,20 @@ pub struct Forgive {
     pub write: bool,
     /// Data that was not what was written.
     pub verify: bool,
+    /// Reads that failed with one of these numbers of the system.
+    pub read_numbers: Vec<i32>,
+    /// Writes, trims and flushes that failed with one of these.
+    pub write_numbers: Vec<i32>,
+    /// Checks that failed with one of these.
+    pub verify_numbers: Vec<i32>,
+}
+
+impl Forgive {
+    /// Whether there is a failure that it goes on after.
+    pub fn goes_on(&self) -> bool {
+        let numbers = [&self.read_numbers, &self.write_numbers, &self.verify_numbers];
+        self.read || self.write || self.verify || numbers.iter().any(|numbers| !numbers.is_empty())
+    }
 }
 
 /// What is noted over time.
@@ -124,10 +170,20 @@ pub struct Logs {
     pub interval: Span,
     /// Length of the intervals that whole histograms of service time are noted for.
     pub histogram_interval: Option<Span>,
+    /// The longest latencies of each interval are noted too.
+    pub longest: bool,
+    /// A row for every request as it was asked, so that the job can be run again from the recording.
+    pub asked: bool,
 }
 
 impl Default for Logs {
     fn default() -> Logs {
-        Logs { each_request: false, interval: Span::from_millis(500), histogram_interval: None }
+        Logs {
+            each_request: false,
+            interval: Span::from_millis(500),
+            histogram_interval: None,
+            longest: false,
+            asked: false,
+        }
     }
 }

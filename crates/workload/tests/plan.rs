@@ -2,7 +2,7 @@
 
 use block::{Bytes, Iops, Span};
 use stats::Criterion;
-use workload::plan::PHASE_DEFAULT;
+use workload::plan::{Burst, Nesting, PHASE_DEFAULT, Peak, Settings, Units};
 use workload::{Arrival, BlockShare, Blocks, Pattern, Plan, Range, Spacing};
 
 /// A plan of one volume and `rest`.
@@ -115,6 +115,28 @@ fn a_gigabyte_is_what_the_server_counts() {
         let spec = &plan.workloads[0].spec;
         assert_eq!((spec.range.offset, spec.blocks.largest()), (Bytes(offset), Bytes::kib(8)), "{units}");
     }
+}
+
+/// How the server takes policies stands in the plan too, by the words of a pool's settings.
+#[test]
+fn the_server_takes_policies_as_the_plan_says() {
+    let plan = |lines: &str| {
+        let text = format!(
+            "title = \"t\"\n[server]\nsvm = \"s\"\n{lines}\n[[volume]]\nname = \"v\"\n[[workload]]\nname = \"w\"\n\
+             lun = \"/vol/v/lun1\"\ndepth = 1\n[[phase]]\nname = \"p\"\n"
+        );
+        Plan::read(&text, "p.toml").unwrap_or_else(|errors| panic!("{errors}"))
+    };
+    let silent = plan("");
+    assert_eq!(silent.settings, Settings::default());
+    assert!(!silent.describe().iter().any(|line| line.starts_with("the server")));
+    let said = plan("units = \"binary\"\nnesting = \"free\"\nburst = \"ontap\"\npeak = \"credits\"\nfair = true");
+    let expected =
+        Settings { units: Units::Binary, nesting: Nesting::Free, burst: Burst::Ontap, peak: Peak::Credits, fair: true };
+    assert_eq!(said.settings, expected);
+    let line = "the server: a GB is 2^30 bytes; every level may carry a policy; a policy without a burst has ONTAP's, \
+                50 % for 1 s; peaks of adaptive policies are reached on credit; SVMs take turns";
+    assert!(said.describe().contains(&line.to_owned()), "{:?}", said.describe());
 }
 
 /// A device of every kind, with some figures of its own, as the simulator gets it and as people read it.

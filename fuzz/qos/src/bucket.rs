@@ -32,8 +32,8 @@ impl Bucket {
             self.level = self.level.min(0);
         }
         let Some(rate) = rate else { return };
-        let burst = burst.filter(|burst| burst.percent > 0 && burst.duration.as_nanos() > 0);
-        let credit_ns = burst.map_or(0, |b| u128::from(b.percent) * u128::from(b.duration.as_nanos()) / 100);
+        let burst = burst.filter(|burst| burst.ppm > 0 && burst.duration.as_nanos() > 0);
+        let credit_ns = burst.map_or(0, |b| u128::from(b.ppm) * u128::from(b.duration.as_nanos()) / 1_000_000);
         // A slow limit on operations lets just under one be saved.
         let operation_ns = if counts_operations { SECOND / u128::from(rate) } else { 0 };
         let most = u128::from(rate).saturating_mul(credit_ns.max(TOLERANCE_NS).max(operation_ns));

@@ -5,7 +5,7 @@
 
 use block::{Bytes, BytesPerSecond, Iops, ObjectId, Span, Time};
 use qos::{
-    AdaptivePolicy, Allocation, BlockSize, BurstChange, BurstKnobs, Change, Density, FixedChange, FixedPolicy, Gate,
+    AdaptiveChange, AdaptivePolicy, Allocation, BlockSize, BurstChange, BurstKnobs, Change, DefaultBurst, Density, FixedChange, FixedPolicy, Gate,
     Nesting, NewGroup, ObjectKind, PeakMode, Policy, PolicyChange, Rates, Refusal, Registry, RegistrySettings,
     Settings, Size, Units,
 };
@@ -18,18 +18,26 @@ use crate::input::Input;
 /// When something that must hold does not.
 pub fn registry(data: &[u8]) {
     let mut input = Input::new(data);
-    let settings = RegistrySettings {
-        nesting: if input.once_in(2) { Nesting::Free } else { Nesting::Ontap },
-        units: if input.once_in(2) { Units::Binary } else { Units::Decimal },
-        groups_max: 8,
-        workloads_max: 12,
-        ..RegistrySettings::default()
-    };
+    let (settings, later) = (settings(&mut input), settings(&mut input));
     let mut play = Play { registry: Registry::new(settings), gate: Gate::new(Nothing, Settings::default()), now: 0 };
     while !input.is_over() {
         play.act(&mut input);
     }
-    play.restart();
+    play.restart(&play.registry.settings().clone());
+    play.restart(&later);
+}
+
+fn settings(input: &mut Input<'_>) -> RegistrySettings {
+    RegistrySettings {
+        nesting: if input.once_in(2) { Nesting::Free } else { Nesting::Ontap },
+        units: if input.once_in(2) { Units::Binary } else { Units::Decimal },
+        burst: if input.once_in(2) { DefaultBurst::Ontap } else { DefaultBurst::None },
+        peak: if input.once_in(2) { PeakMode::Credits } else { PeakMode::Ceiling },
+        fair: input.once_in(2).then(|| input.once_in(2)),
+        groups_max: 8,
+        workloads_max: 12 - input.below(6) as usize,
+        ..RegistrySettings::default()
+    }
 }
 
 /// Nothing is ever asked of it.
@@ -120,7 +128,11 @@ impl Play {
                 let object = self.pick(input, None);
                 self.registry.remove_object(object)
             }
-            10..=17 => self.perform_on_groups(input),
+            10..=16 => self.perform_on_groups(input),
+            17 => {
+                let object = (!input.once_in(4)).then(|| self.pick(input, None));
+                self.registry.set_fair(object, input.once_in(2))
+            }
             18 => {
                 let (object, size) = (self.pick(input, None), size(input));
                 self.registry.set_size(object, size, now).map(|()| Change::default())
@@ -146,6 +158,17 @@ impl Play {
                     burst: burst(input),
                 };
                 self.registry.modify_group(&group_name(input), &PolicyChange::Fixed(change))
+            }
+            _ if input.once_in(8) => {
+                let modes = [PeakMode::Ceiling, PeakMode::Credits];
+                let change = AdaptiveChange {
+                    expected: input.once_in(3).then(|| density(input)),
+                    peak: input.once_in(3).then(|| density(input)),
+                    peak_mode: input.once_in(2).then(|| modes[input.below(2) as usize]),
+                    burst: burst(input),
+                    ..AdaptiveChange::default()
+                };
+                self.registry.modify_group(&group_name(input), &PolicyChange::Adaptive(change))
             }
             3 => {
                 let (name, to) = (group_name(input), group_name(input));
@@ -183,12 +206,14 @@ impl Play {
         assert_eq!(self.gate.status().objects, registry.objects().len() as u64);
     }
 
-    /// What was written down is what comes back, and a fresh scheduler accepts it.
-    fn restart(&self) {
+    /// What was written down is what comes back, whatever the settings are by then, and a fresh scheduler accepts it.
+    fn restart(&self, settings: &RegistrySettings) {
         let now = Time::from_nanos(self.now * 1_000_000_000);
-        let settings = self.registry.settings().clone();
-        let (again, change) = Registry::restore(settings, &self.registry.catalogue()).expect("its own catalogue");
-        assert_eq!(again.catalogue(), self.registry.catalogue());
+        let mut kept = self.registry.catalogue();
+        let (again, change) = Registry::restore(settings.clone(), &kept).expect("its own catalogue");
+        kept.fair = settings.fair.unwrap_or(kept.fair);
+        assert_eq!(again.catalogue(), kept);
+        assert!(change.notes.is_empty() || settings != self.registry.settings(), "{:?}", change.notes);
         let mut gate = Gate::new(Nothing, Settings::default());
         for edit in &change.edits {
             gate.edit(now, edit)
@@ -258,7 +283,8 @@ fn policy(input: &mut Input<'_>) -> Policy {
     Policy::Adaptive(AdaptivePolicy {
         expected_allocation: if input.once_in(2) { Allocation::Used } else { Allocation::Allocated },
         block_size: if input.once_in(2) { BlockSize::K128 } else { BlockSize::Any },
-        peak_mode: input.once_in(2).then_some(PeakMode::Credits),
+        peak_mode: input.once_in(2).then(|| if input.once_in(2) { PeakMode::Credits } else { PeakMode::Ceiling }),
+        burst: BurstKnobs { duration: input.once_in(4).then(|| Span::from_secs(number(input) % 4000)), ..BurstKnobs::default() },
         ..AdaptivePolicy::new(density(input), density(input))
     })
 }

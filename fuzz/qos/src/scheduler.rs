@@ -308,7 +308,7 @@ fn rate(input: &mut Input<'_>) -> Option<u64> {
 
 fn limits(input: &mut Input<'_>) -> Limits {
     let burst = input.once_in(4).then(|| Burst {
-        percent: if input.once_in(8) { u32::MAX } else { input.below(300) as u32 },
+        ppm: if input.once_in(8) { u64::from(u32::MAX) * 10_000 } else { input.below(300) * 10_000 },
         duration: if input.once_in(8) { Span::MAX } else { Span::from_nanos(input.magnitude(36)) },
     });
     let ceiling = Ceiling { iops: rate(input).map(Iops), bytes: rate(input).map(BytesPerSecond), burst };

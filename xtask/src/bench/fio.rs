@@ -14,6 +14,8 @@ pub struct Load {
     pub block: &'static str,
     /// Requests in flight.
     pub depth: u32,
+    /// Each block once, until all were or the time is over; otherwise any block again and again.
+    pub once: bool,
 }
 
 /// What fio did.
@@ -37,11 +39,29 @@ impl Done {
 impl Load {
     /// The command that runs it for `seconds` on the export `uri`, from a folder that may be littered.
     pub fn command(&self, uri: &str, seconds: u64, folder: &Path) -> Command {
+        let mut command = self.bare(seconds, folder);
+        command.arg("--ioengine=nbd").arg(format!("--uri={uri}"));
+        command
+    }
+
+    /// The same load on a file, without a server: past the page cache or through it.
+    pub fn on_disk(&self, file: &Path, direct: bool, seconds: u64, folder: &Path) -> Command {
+        let mut command = self.bare(seconds, folder);
+        command.arg("--ioengine=io_uring").arg(format!("--direct={}", u8::from(direct)));
+        // What is in the page cache stays there: that is this table's condition.
+        command.arg(format!("--invalidate={}", u8::from(direct))).arg(format!("--filename={}", file.display()));
+        command
+    }
+
+    fn bare(&self, seconds: u64, folder: &Path) -> Command {
         let mut command = Command::new("fio");
-        command.current_dir(folder).args(["--name=bench", "--ioengine=nbd", "--output-format=json", "--time_based"]);
-        command.arg(format!("--uri={uri}")).arg(format!("--rw={}", self.pattern)).arg(format!("--bs={}", self.block));
-        // Blocks are drawn anew each time: without this, fio spends time on remembering which it had.
-        command.arg(format!("--iodepth={}", self.depth)).arg(format!("--runtime={seconds}")).arg("--norandommap");
+        command.current_dir(folder).args(["--name=bench", "--output-format=json"]);
+        command.arg(format!("--rw={}", self.pattern)).arg(format!("--bs={}", self.block));
+        command.arg(format!("--iodepth={}", self.depth)).arg(format!("--runtime={seconds}"));
+        if !self.once {
+            // Blocks are drawn anew each time: without this, fio spends time on remembering which it had.
+            command.args(["--time_based", "--norandommap"]);
+        }
         command
     }
 
@@ -50,7 +70,15 @@ impl Load {
     /// # Errors
     /// fio failed, or what it says cannot be read.
     pub fn run(&self, uri: &str, seconds: u64, folder: &Path) -> Result<Done> {
-        let output = self.command(uri, seconds, folder).stdin(Stdio::null()).output().context("run fio")?;
+        self.run_command(self.command(uri, seconds, folder))
+    }
+
+    /// Runs what [`Load::on_disk`] made.
+    ///
+    /// # Errors
+    /// As [`Load::run`].
+    pub fn run_command(&self, mut command: Command) -> Result<Done> {
+        let output = command.stdin(Stdio::null()).output().context("run fio")?;
         if !output.status.success() {
             bail!("fio: {}", String::from_utf8_lossy(&output.stderr).trim());
         }

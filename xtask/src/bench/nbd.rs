@@ -3,16 +3,21 @@
 //! Two rivals, each under its own conditions, which ours takes over: nbdkit's file plugin through the page cache with
 //! all data in memory, and qemu-nbd past it (`O_DIRECT`). Same file size, same disk, same client, a Unix socket; ours with
 //! its QoS gate on and a ceiling that is never reached. Runs alternate (ours, theirs, ours, …); a ratio is the median of
-//! the ratios of neighbouring runs.
+//! the ratios of neighbouring runs. The disk itself runs the same load beside them, without any server.
 
-use super::fio::{Done, Load};
-use super::served::Served;
-use super::{Folder, line_of, median, release_build, succeed};
+mod contender;
+mod crowd;
+mod row;
+
+use super::fio::Load;
+use super::{Folder, line_of, release_build, succeed};
 use crate::{root, tools};
 use anyhow::{Context as _, Result, bail};
+use contender::{Contender, Ours};
+use row::{Bound, Figure, Row, Sample};
 use std::fs::File;
 use std::io::{Read as _, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The options of this bench.
@@ -27,62 +32,126 @@ pub struct Nbd {
     /// MiB that are served
     #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u64).range(16..=65_536))]
     mib: u64,
+    /// How our pool keeps its blocks; files is what a new pool has
+    #[arg(long, value_enum, default_value_t = Layout::Files)]
+    layout: Layout,
+    /// Only these tables
+    #[arg(long, value_enum)]
+    only: Vec<Table>,
+    /// Only rows with this in their names
+    #[arg(long, value_name = "TEXT")]
+    row: Option<String>,
+    /// Measure this program, and do not build one
+    #[arg(long, value_name = "PATH")]
+    program: Option<PathBuf>,
 }
 
-/// A load, and what ours is to reach: processor time and rate as parts of the rival's.
-struct Row {
-    name: &'static str,
-    load: Load,
-    cpu_most: Option<f64>,
-    iops_least: Option<f64>,
+/// A pool's layout, by its name in `seawall.toml`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Layout {
+    /// Shared radix maps, with clones and snapshots
+    Maps,
+    /// A sparse file for each LUN
+    Files,
+}
+
+/// A table of this bench.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Table {
+    /// Through the page cache, against nbdkit
+    Page,
+    /// Past the page cache, against qemu-nbd
+    Direct,
+    /// 64 connections to 16 exports: memory and fairness
+    Crowd,
 }
 
 /// A rival and the conditions of its comparison.
 struct Match {
+    table: Table,
     rival: &'static str,
     conditions: &'static str,
-    /// `seawall.toml` of our pool.
-    settings: &'static str,
+    /// The pool's `cache`.
+    cache: &'static str,
     warm: bool,
     rows: &'static [Row],
 }
 
-const fn row(name: &'static str, pattern: &'static str, block: &'static str, depth: u32) -> Row {
-    Row { name, load: Load { pattern, block, depth }, cpu_most: None, iops_least: None }
+const fn load(pattern: &'static str, block: &'static str, depth: u32) -> Load {
+    Load { pattern, block, depth, once: false }
+}
+
+const fn bounds<const N: usize>(bounds: [Bound; N]) -> [Option<Bound>; 2] {
+    let first = if N > 0 { Some(bounds[0]) } else { None };
+    let second = if N > 1 { Some(bounds[N - 1]) } else { None };
+    [first, second]
 }
 
 const MATCHES: [Match; 2] = [
     Match {
+        table: Table::Page,
         rival: "nbdkit",
-        conditions: "through the page cache, all data in it before each run",
-        settings: "cache = \"page\"\n",
+        conditions: "through the page cache, all data read into it before each run",
+        cache: "page",
         warm: true,
         rows: &[
             Row {
-                cpu_most: Some(0.9),
-                iops_least: Some(1.0),
-                ..row("4 KiB random read, depth 32", "randread", "4k", 32)
+                name: "4 KiB random read, depth 32",
+                load: load("randread", "4k", 32),
+                bounds: bounds([Bound::most(Figure::Cpu, 0.75), Bound::least(Figure::Iops, 1.3)]),
             },
-            row("4 KiB random read, depth 1", "randread", "4k", 1),
-            row("1 MiB read, depth 8", "read", "1m", 8),
+            Row {
+                name: "4 KiB random read, depth 1",
+                load: load("randread", "4k", 1),
+                bounds: bounds([Bound::most(Figure::Cpu, 0.6), Bound::most(Figure::P50, 0.75)]),
+            },
+            Row {
+                name: "1 MiB read, depth 8",
+                load: load("read", "1m", 8),
+                bounds: bounds([Bound::most(Figure::Cpu, 0.8)]),
+            },
         ],
     },
     Match {
+        table: Table::Direct,
         rival: "qemu-nbd",
-        conditions: "past the page cache (O_DIRECT), every block written before",
-        settings: "cache = \"direct\"\n",
+        conditions: "past the page cache (O_DIRECT), all else written back (sync) before each run",
+        cache: "direct",
         warm: false,
         rows: &[
-            row("4 KiB random read, depth 32", "randread", "4k", 32),
-            row("4 KiB random read, depth 1", "randread", "4k", 1),
-            row("4 KiB random write, depth 32", "randwrite", "4k", 32),
-            row("1 MiB read, depth 8", "read", "1m", 8),
+            Row {
+                name: "4 KiB random read, depth 32",
+                load: load("randread", "4k", 32),
+                bounds: bounds([Bound::most(Figure::Cpu, 0.5), Bound::least(Figure::Iops, 1.3).or_disk()]),
+            },
+            Row {
+                name: "4 KiB random read, depth 1",
+                load: load("randread", "4k", 1),
+                bounds: bounds([Bound::most(Figure::Cpu, 0.6), Bound::most(Figure::P50, 0.8)]),
+            },
+            Row {
+                name: "4 KiB random overwrite, depth 32",
+                load: load("randwrite", "4k", 32),
+                bounds: bounds([Bound::most(Figure::Cpu, 0.6)]),
+            },
+            Row {
+                name: "4 KiB first write of a thin volume, depth 32",
+                load: Load { once: true, ..load("randwrite", "4k", 32) },
+                bounds: bounds([]),
+            },
+            Row {
+                name: "1 MiB read, depth 8",
+                load: load("read", "1m", 8),
+                bounds: bounds([Bound::most(Figure::Cpu, 0.5)]),
+            },
+            Row {
+                name: "1 MiB write, depth 8",
+                load: load("write", "1m", 8),
+                bounds: bounds([Bound::most(Figure::Cpu, 0.5)]),
+            },
         ],
     },
 ];
-
-/// A ceiling that no machine reaches, so that the gate counts and never holds back.
-const NEVER_REACHED: &str = "qos policy-group create never -vserver svm01 -max-throughput 100000000IOPS,1000000MB/s";
 
 impl Nbd {
     /// Runs all matches and prints a table for each.
@@ -94,138 +163,121 @@ impl Nbd {
         if let Some(program) = missing {
             bail!("{program} is not installed; `cargo xtask test` says how to get it");
         }
-        let seawall = release_build()?;
+        let seawall = match &self.program {
+            Some(program) => program.canonicalize().with_context(|| format!("--program {}", program.display()))?,
+            None => release_build()?,
+        };
         let folder = Folder::make(&root().join("target/bench"))?;
         let data = folder.0.join("data");
         make_data(&data, self.mib)?;
-        println!("{} MiB of data that cannot be compressed, in {}", self.mib, folder.0.display());
+        let raw = folder.0.join("raw");
+        std::fs::copy(&data, &raw).with_context(|| raw.display().to_string())?;
+        println!("{} MiB of data that cannot be compressed; layout = {:?}", self.mib, self.layout_name());
         println!("{} runs of {} s each, taking turns; medians", self.runs, self.seconds);
-        for game in &MATCHES {
-            self.play(game, &seawall, &folder.0, &data)?;
+        println!("load average at the start: {}", load_average()?);
+        let (mut met, mut missed) = (0, 0);
+        for game in MATCHES.iter().filter(|game| self.wants(game.table)) {
+            let counts = self.play(game, &seawall, &folder.0, &data, &raw)?;
+            met += counts.0;
+            missed += counts.1;
         }
-        println!("\nload average at the end: {}", std::fs::read_to_string("/proc/loadavg")?.trim());
+        if self.wants(Table::Crowd) {
+            let counts = crowd::run(&seawall, &folder.0, &self.settings("direct"), self.runs, self.seconds)?;
+            met += counts.0;
+            missed += counts.1;
+        }
+        println!("\nbounds met: {met}, missed: {missed}; load average at the end: {}", load_average()?);
         Ok(())
     }
 
-    fn play(&self, game: &Match, seawall: &Path, folder: &Path, data: &Path) -> Result<()> {
+    fn wants(&self, table: Table) -> bool {
+        self.only.is_empty() || self.only.contains(&table)
+    }
+
+    fn layout_name(&self) -> &'static str {
+        match self.layout {
+            Layout::Maps => "maps",
+            Layout::Files => "files",
+        }
+    }
+
+    /// `seawall.toml` of our pool.
+    fn settings(&self, cache: &str) -> String {
+        format!("cache = \"{cache}\"\nlayout = \"{}\"\n", self.layout_name())
+    }
+
+    /// One table; bounds met and missed.
+    fn play(&self, game: &Match, seawall: &Path, folder: &Path, data: &Path, raw: &Path) -> Result<(u32, u32)> {
         println!("\nseawall against {}: {}", game.rival, game.conditions);
-        let ours = Contender::ours(seawall, folder, game, data)?;
+        let ours = Ours::start(seawall, &folder.join(format!("pool-{}", game.rival)), &self.settings(game.cache))?;
+        ours.make_lun("lun1", data.metadata()?.len())?;
+        succeed(Command::new("nbdcopy").arg("--flush").arg(data).arg(ours.uri("lun1")))?;
         let theirs = Contender::rival(folder, game.rival, data)?;
         println!("  ours:   {}\n  theirs: {}", ours.line, theirs.line);
-        println!("  fio:    {}", line_of(&game.rows[0].load.command(&ours.uri, self.seconds, folder)));
-        println!(
-            "\n  {:<30} {:>22} {:>7} {:>22} {:>7} {:>18}",
-            "", "CPU µs per I/O", "ratio", "IOPS", "ratio", "p50 µs"
-        );
-        for row in game.rows {
-            let mut pairs = Vec::new();
-            for _ in 0..self.runs {
-                pairs.push((self.sample(&ours, row, game, folder)?, self.sample(&theirs, row, game, folder)?));
+        println!("  fio:    {}", line_of(&game.rows[0].load.command(&theirs.uri, self.seconds, folder)));
+        println!("  disk:   {}", line_of(&game.rows[0].load.on_disk(raw, !game.warm, self.seconds, folder)));
+        let mut counts = (0, 0);
+        for row in game.rows.iter().filter(|row| self.row.as_ref().is_none_or(|text| row.name.contains(text))) {
+            let mut runs = Vec::new();
+            for run in 0..self.runs {
+                let ours = self.ours(&ours, row, game, folder, run)?;
+                let theirs = self.theirs(&theirs, row, game, folder)?;
+                settle(game, None)?;
+                let disk = match row.load.once {
+                    true => None,
+                    false => Some(row.load.run_command(row.load.on_disk(raw, !game.warm, self.seconds, folder))?),
+                };
+                runs.push(row::Run { ours, theirs, disk });
             }
-            println!("{}", line(row, game.rival, &pairs));
+            let (text, (met, missed)) = row.report(game.rival, &runs);
+            print!("{text}");
+            counts.0 += met;
+            counts.1 += missed;
         }
-        Ok(())
+        Ok(counts)
     }
 
-    fn sample(&self, contender: &Contender, row: &Row, game: &Match, folder: &Path) -> Result<Sample> {
-        if game.warm {
-            succeed(Command::new("nbdcopy").arg(&contender.uri).arg("null:"))?;
+    fn ours(&self, ours: &Ours, row: &Row, game: &Match, folder: &Path, run: u32) -> Result<Sample> {
+        if !row.load.once {
+            let uri = ours.uri("lun1");
+            settle(game, Some(&uri))?;
+            return Sample::take(&ours.served, &row.load, &uri, self.seconds, folder);
         }
-        let before = contender.served.cpu_seconds()?;
-        let done = row.load.run(&contender.uri, self.seconds, folder)?;
-        let used = contender.served.cpu_seconds()? - before;
-        Ok(Sample { cpu_us: used * 1e6 / done.operations as f64, done })
+        let lun = format!("first{run}");
+        ours.make_lun(&lun, self.mib << 20)?;
+        settle(game, None)?;
+        let sample = Sample::take(&ours.served, &row.load, &ours.uri(&lun), self.seconds, folder);
+        ours.delete_lun(&lun)?;
+        sample
     }
-}
 
-/// What one run showed.
-#[derive(Clone, Copy)]
-struct Sample {
-    /// The server's processor time for each request, in microseconds.
-    cpu_us: f64,
-    done: Done,
-}
-
-/// A row of the table, from pairs of runs of ours and theirs.
-fn line(row: &Row, rival: &str, pairs: &[(Sample, Sample)]) -> String {
-    let both = |figure: fn(&Sample) -> f64| {
-        let ours = median(pairs.iter().map(|(ours, _)| figure(ours)));
-        let theirs = median(pairs.iter().map(|(_, theirs)| figure(theirs)));
-        let ratio = median(pairs.iter().map(|(ours, theirs)| figure(ours) / figure(theirs)));
-        (ours, theirs, ratio)
-    };
-    let (cpu, their_cpu, cpu_ratio) = both(|sample| sample.cpu_us);
-    let (iops, their_iops, iops_ratio) = both(|sample| sample.done.iops());
-    let (p50, their_p50, _) = both(|sample| sample.done.p50_us);
-    let mut line = format!(
-        "  {:<30} {:>22} {cpu_ratio:>7.2} {:>22} {iops_ratio:>7.2} {:>18}",
-        row.name,
-        format!("{cpu:.1} / {their_cpu:.1}"),
-        format!("{iops:.0} / {their_iops:.0}"),
-        format!("{p50:.0} / {their_p50:.0}"),
-    );
-    let verdict = |held| if held { "held" } else { "missed" };
-    if let Some(most) = row.cpu_most {
-        line += &format!("\n    CPU at most {most} × {rival}: {}", verdict(cpu_ratio <= most));
-    }
-    if let Some(least) = row.iops_least {
-        line += &format!("\n    IOPS at least {least} × {rival}: {}", verdict(iops_ratio >= least));
-    }
-    line
-}
-
-/// A server with the data in it.
-struct Contender {
-    served: Served,
-    uri: String,
-    /// How it was started, for the reader.
-    line: String,
-}
-
-impl Contender {
-    fn ours(seawall: &Path, folder: &Path, game: &Match, data: &Path) -> Result<Contender> {
-        let pool = folder.join(format!("pool-{}", game.rival));
-        std::fs::create_dir(&pool)?;
-        std::fs::write(pool.join("seawall.toml"), game.settings)?;
-        let socket = pool.join("nbd.sock");
-        let mut command = Command::new(seawall);
-        command.arg("serve").arg("--pool").arg(&pool).arg("--create");
-        command.arg("--listen").arg(format!("unix:{}", socket.display()));
-        let line = format!("{} ({}, {NEVER_REACHED})", line_of(&command), game.settings.trim());
-        // It takes commands last, so whoever is heard there has everything else.
-        let served = Served::start(command, &pool.join("control.sock"))?;
-        let size = data.metadata()?.len();
-        let mut shell = Command::new(seawall);
-        shell.arg("shell").arg("--pool").arg(&pool);
-        for order in [
-            "vserver create -vserver svm01",
-            &format!("volume create -vserver svm01 -volume vol1 -size {size}"),
-            &format!("lun create -vserver svm01 -path /vol/vol1/lun1 -size {size}"),
-            NEVER_REACHED,
-            "volume modify -vserver svm01 -volume vol1 -qos-policy-group never",
-        ] {
-            shell.arg("-c").arg(order);
+    fn theirs(&self, theirs: &Contender, row: &Row, game: &Match, folder: &Path) -> Result<Sample> {
+        if !row.load.once {
+            settle(game, Some(&theirs.uri))?;
+            return Sample::take(&theirs.served, &row.load, &theirs.uri, self.seconds, folder);
         }
-        succeed(&mut shell)?;
-        let uri = format!("nbd+unix:///svm01:%2Fvol%2Fvol1%2Flun1?socket={}", socket.display());
-        succeed(Command::new("nbdcopy").arg("--flush").arg(data).arg(&uri))?;
-        Ok(Contender { served, uri, line })
+        // A sparse file is what that server has for a thin volume.
+        let sparse = folder.join("sparse");
+        File::create(&sparse)?.set_len(self.mib << 20)?;
+        let fresh = Contender::rival(folder, game.rival, &sparse)?;
+        settle(game, None)?;
+        let sample = Sample::take(&fresh.served, &row.load, &fresh.uri, self.seconds, folder);
+        drop(fresh);
+        std::fs::remove_file(&sparse)?;
+        sample
     }
+}
 
-    fn rival(folder: &Path, name: &str, data: &Path) -> Result<Contender> {
-        let socket = folder.join(format!("{name}.sock"));
-        let mut command = Command::new(name);
-        match name {
-            "nbdkit" => command.arg("-f").arg("-U").arg(&socket).arg("file").arg(data),
-            _ => {
-                command.args(["-t", "-e", "8", "--cache=none", "--aio=native", "-f", "raw", "-k"]);
-                command.arg(&socket).arg(data)
-            }
-        };
-        let line = line_of(&command);
-        let served = Served::start(command, &socket)?;
-        Ok(Contender { served, uri: format!("nbd+unix:///?socket={}", socket.display()), line })
+/// Brings the caches into the state that the table names.
+fn settle(game: &Match, uri: Option<&str>) -> Result<()> {
+    match uri {
+        Some(uri) if game.warm => succeed(Command::new("nbdcopy").arg(uri).arg("null:")),
+        _ => succeed(&mut Command::new("sync")),
     }
+}
+
+fn load_average() -> Result<String> {
+    Ok(std::fs::read_to_string("/proc/loadavg").context("/proc/loadavg")?.trim().to_owned())
 }
 
 /// Writes so many MiB from the system's source of random bytes, and has them on the disk.

@@ -1,87 +1,141 @@
 //! `seawall advise`: the adaptive policy that protects a database.
 
+use crate::demand::{self, Recorded};
 use crate::{Answer, terminal};
-use anyhow::Result;
+use anyhow::{Context as _, Result, bail};
 use block::Span;
-use ramp::{Advice, Need, Policy, iops_of_references, references_of};
+use ramp::{Advice, Demand, Need, advice_chart, advice_page, advice_text, advice_warnings, iops_of_references, tb};
+use record::text::wrap;
+use std::path::{Path, PathBuf};
 
 /// Work out the adaptive policy that protects a database
 ///
-/// From the IOPS that it needs and the space that it uses: the published rule, and the one that leaves every burst of
-/// writes time to be written, with the command lines that create the policy and attach it. Exit code 1 when the limit of
-/// a write cycle would be missed under the published rule.
+/// From the IOPS that it needs and the space that it uses, or from a recording of it: the published rule, and the one
+/// that leaves every burst of writes time to be written, with the command lines that create the policy and attach it, and
+/// what its floor and ceiling are as the used space grows. Exit code 1 when the limit of a write cycle would be missed
+/// under the published rule.
 #[derive(clap::Args)]
 pub struct Advise {
     /// Total IOPS that the database needs, as a ramp asks them
-    #[arg(long, value_name = "N", required_unless_present = "global_references")]
+    #[arg(long, value_name = "N", required_unless_present_any = ["global_references", "recording"])]
     iops: Option<u64>,
     /// Size by the database's own measure instead: global references a second
     #[arg(long, value_name = "N", conflicts_with = "iops")]
     global_references: Option<u64>,
-    /// Used space: TB, or with a unit (500GB, 5TB)
-    #[arg(long, value_name = "SPACE", value_parser = milli_tb)]
-    used_space: u64,
+    /// Size by a recording instead: a ramp's folder of outputs, or a results database
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["iops", "global_references"])]
+    recording: Option<PathBuf>,
+    /// Which run of the recording [default: a ramp's all, a database's last]
+    #[arg(long, value_name = "N", requires = "recording")]
+    run: Option<u64>,
+    /// Which workload of a results database; may be given several times [default: all]
+    #[arg(long, value_name = "NAME", requires = "recording")]
+    workload: Vec<String>,
+    /// What of a recording is required: its 95th percentile or its peak, of means over a write cycle
+    #[arg(long, value_name = "WHAT", default_value = "p95", value_parser = ["p95", "peak"])]
+    demand: String,
+    /// Used space: TB, or with a unit (500GB, 5TB) [default: the recording's]
+    #[arg(long, value_name = "SPACE", value_parser = milli_tb, required_unless_present = "recording")]
+    used_space: Option<u64>,
     /// Within which a burst has to be written, in seconds
     #[arg(long, value_name = "S", default_value_t = 45)]
     cycle_limit: u64,
+    /// Volumes that the policy is attached to: an absolute minimum counts for each
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    volumes: u64,
     /// Name of the policy group
     #[arg(long, value_name = "NAME", default_value = "AqosProd")]
     policy_group: String,
     /// The SVM
     #[arg(long, value_name = "NAME", default_value = "svm01")]
     vserver: String,
-    /// The volumes; may be a pattern
+    /// The volumes' name; may be a pattern
     #[arg(long, value_name = "NAME", default_value = "*")]
     volume: String,
+    /// Write the advice with its chart as an HTML page
+    #[arg(long, value_name = "FILE")]
+    page: Option<PathBuf>,
 }
 
 impl Advise {
     pub fn run(self) -> Result<Answer> {
-        let iops = match (self.iops, self.global_references) {
-            (Some(iops), _) => iops,
-            (None, references) => iops_of_references(references.unwrap_or_default()),
-        };
-        let need = Need { iops, used_milli_tb: self.used_space, cycle_limit: Span::from_secs(self.cycle_limit) };
+        let (need, about, mut warnings) = self.need()?;
         let advice = Advice::on(need)?;
-        let burst = iops * 20;
-        terminal::line(&format!(
-            "{iops} IOPS ({:.0} global references/s): {:.0} reads/s and a burst of {burst} blocks every 80 s; {} used",
-            references_of(iops),
-            iops as f64 * 0.75,
-            tb(self.used_space),
-        ));
-        terminal::line(&rule("published rule", &advice.published, advice.published_cycle));
-        let name = format!("cycle-safe rule ({:.3} x)", advice.factor);
-        terminal::line(&rule(&name, &advice.safe, advice.safe_cycle));
-        if advice.published_misses() {
-            terminal::line(&format!(
-                "warning: at the floor of the published rule a burst takes longer than {} s; use the cycle-safe one",
-                self.cycle_limit
-            ));
+        let commands = advice.safe.commands(&self.policy_group, &self.vserver, &self.volume);
+        for line in &commands {
+            ontap::parse(line).with_context(|| format!("the advised line {line:?}"))?;
+        }
+        warnings.extend(advice_warnings(&advice, self.volumes));
+        wrapped(&about);
+        terminal::print(&advice_text(&advice));
+        for warning in &warnings {
+            wrapped(&format!("warning: {warning}"));
         }
         terminal::line("");
-        for line in advice.safe.commands(&self.policy_group, &self.vserver, &self.volume) {
-            terminal::line(&line);
-        }
-        terminal::line("\nused space     floor IOPS  ceiling IOPS");
-        for (used, floor, ceiling) in advice.growth() {
-            terminal::line(&format!("{:<12} {floor:>12} {ceiling:>13}", tb(used)));
+        commands.iter().for_each(|line| terminal::line(line));
+        terminal::print(&format!("\n{}", advice_chart(&advice)));
+        if let Some(path) = &self.page {
+            let page = advice_page(&advice, &about, &warnings, &commands);
+            std::fs::write(path, page).with_context(|| format!("--page {}", path.display()))?;
+            terminal::line(&format!("\npage {}", path.display()));
         }
         Ok(if advice.published_misses() { Answer::No } else { Answer::Yes })
     }
+
+    /// What has to be protected, where that is from, and what is doubtful about it.
+    fn need(&self) -> Result<(Need, String, Vec<String>)> {
+        let cycle_limit = Span::from_secs(self.cycle_limit);
+        let Some(path) = &self.recording else {
+            let references = || iops_of_references(self.global_references.unwrap_or_default());
+            let iops = self.iops.unwrap_or_else(references);
+            return Ok((
+                Need { iops, used_milli_tb: self.used_space.unwrap_or_default(), cycle_limit },
+                String::new(),
+                Vec::new(),
+            ));
+        };
+        let recorded = demand::read(path, self.run, &self.workload)?;
+        let Some(demand) = Demand::of(&recorded.runs, recorded.cycle) else {
+            bail!("--recording {}: holds no second of load", path.display());
+        };
+        let iops = if self.demand == "peak" { demand.peak } else { demand.p95 };
+        if iops == 0 {
+            bail!("--recording {}: nothing was read or written in it", path.display());
+        }
+        let Some(used_milli_tb) = self.used_space.or(recorded.used_bytes.map(thousandths)) else {
+            bail!("--recording {}: does not say how much space was used; give --used-space, too", path.display());
+        };
+        let mut warnings = recorded.doubts.clone();
+        if !demand.covers(recorded.cycle) {
+            warnings.push(format!(
+                "the recording is shorter than a write cycle of {}; a burst may be missing in it, or counted too often",
+                recorded.cycle
+            ));
+        }
+        Ok((Need { iops, used_milli_tb, cycle_limit }, about(path, &recorded, &demand, &self.demand), warnings))
+    }
 }
 
-fn rule(name: &str, policy: &Policy, cycle: Span) -> String {
-    let Policy { expected, peak, absolute_min } = policy;
+fn about(path: &Path, recorded: &Recorded, demand: &Demand, taken: &str) -> String {
+    let space = recorded.used_bytes.map_or(String::new(), |bytes| format!(", {} of data", tb(thousandths(bytes))));
     format!(
-        "{name}: expected {expected} IOPS/TB, peak {peak} IOPS/TB, absolute minimum {absolute_min} IOPS; a burst takes \
-         {:.1} s at the floor",
-        cycle.as_secs_f64()
+        "{}: {} seconds{space}. Means over {}: p95 {} IOPS, peak {} IOPS; the busiest second had {}. Required is the {taken}.",
+        path.display(),
+        demand.seconds,
+        demand.window,
+        demand.p95,
+        demand.peak,
+        demand.second,
     )
 }
 
-fn tb(milli: u64) -> String {
-    format!("{}.{:03} TB", milli / 1000, milli % 1000)
+/// Thousandths of a TB, rounded up.
+fn thousandths(bytes: u64) -> u64 {
+    bytes.div_ceil(1_000_000_000).max(1)
+}
+
+fn wrapped(text: &str) {
+    wrap(text, 80).iter().filter(|line| !line.is_empty()).for_each(|line| terminal::line(line));
 }
 
 /// Thousandths of a TB: `5`, `5TB`, `500GB`, `2.5TB`.
@@ -108,13 +162,24 @@ mod tests {
             assert_eq!(milli_tb(text), Ok(milli), "{text}");
         }
         assert!(milli_tb("0").is_err() && milli_tb("lots").is_err() && milli_tb("inf").is_err());
+        assert_eq!((thousandths(1), thousandths(5_000_000_000_000), thousandths(1_000_000_001)), (1, 5000, 2));
     }
 
+    /// The lines are taken by the server's own administration, and the floor that follows is the advised one: 17 917
+    /// IOPS/TB on 5 TB, 89 585.
     #[test]
-    fn the_lines_are_ones_that_the_shell_takes() {
+    fn the_lines_set_the_floor_that_was_advised() {
         let need = Need { iops: 75_000, used_milli_tb: 5_000, cycle_limit: Span::from_secs(45) };
-        for line in Advice::on(need).unwrap().safe.commands("AqosEpicProd", "epic", "epic_rhel1_*") {
-            assert!(ontap::parse(&line).is_ok(), "{line}: {:?}", ontap::parse(&line));
-        }
+        let advice = Advice::on(need).unwrap();
+        let mut administration = server::Administration::new(qos::RegistrySettings::default());
+        let used = |_| 5_000_000_000_000;
+        let mut run = |line: &str| administration.execute(line, block::Time::ZERO, &used).map(|_| ()).unwrap();
+        run("vserver create -vserver epic");
+        run("volume create -vserver epic -volume epic_rhel1_db1 -size 6TB");
+        run("lun create -vserver epic -path /vol/epic_rhel1_db1/lun1 -size 6TB");
+        advice.safe.commands("AqosEpicProd", "epic", "epic_rhel1_*").iter().for_each(|line| run(line));
+        let limits = administration.limits();
+        let (_, limits) = limits.iter().find(|(path, _)| path == "epic:/vol/epic_rhel1_db1").unwrap();
+        assert_eq!((limits.floor_iops, limits.ceiling_iops), (Some(89_585), Some(179_170)));
     }
 }

@@ -1,6 +1,6 @@
-//! `seawall dgen`: a directory full of data for a ramp.
+//! `seawall dgen`: directories, devices and NBD exports full of data for a ramp.
 
-use crate::dataset::{self, Filling, Found};
+use crate::dataset::{self, Ask, Checked, Device, Filler, Filling, Found, Place};
 use crate::{Answer, interrupt, terminal};
 use anyhow::{Context as _, Result, bail};
 use block::Bytes;
@@ -9,23 +9,33 @@ use ramp::{Dataset, Recipe};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-/// Fill a directory with data for a ramp
+/// Fill directories, devices and NBD exports with data for a ramp
 ///
-/// Fills until so many percent of the whole file system are in use, counting what is there, never into the space that is
-/// kept for root. A stopped filling goes on when the same command is given again. Every block says what it is, so that
-/// --verify can check it.
+/// A directory is filled until so many percent of its whole file system are in use, counting what is there, never into
+/// the space that is kept for root; a device or an export until so many percent of it hold data. A stopped filling goes
+/// on when the same command is given again. Every block says what it is, so that --verify can check it.
 #[derive(clap::Args)]
 pub struct Dgen {
+    /// The classic program's name, as a command line copied whole begins with it
+    #[arg(hide = true, value_parser = classic)]
+    classic: Option<String>,
     /// Directory to fill, usually a mount point
-    #[arg(long, value_name = "DIR")]
-    directory: PathBuf,
-    /// Generators, each with a sub-directory of its own (dir01, dir02 …) [default: as the data has, or 2]
+    #[arg(long, value_name = "DIR", required_unless_present = "device")]
+    directory: Option<PathBuf>,
+    /// Device to fill, or an NBD export (nbd://HOST/NAME, nbd+unix:///NAME?socket=PATH); may be given again
+    #[arg(long, value_name = "TARGET")]
+    device: Vec<String>,
+    /// This device may be overwritten, whatever it holds; may be given again
+    #[arg(long, value_name = "NAME")]
+    destroy_data: Vec<String>,
+    /// Generators, each with a sub-directory of its own (dir01, dir02 …) [default: as the data has, or 2]; of several
+    /// devices, how many are filled at the same time [default: all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=9999))]
     jobs: Option<u32>,
     /// No progress bar and no summary
     #[arg(long)]
     quiet: bool,
-    /// Percent of the file system that are in use at the end
+    /// Percent of the file system that are in use at the end, or of the device
     #[arg(long, value_name = "P", default_value_t = 95, value_parser = clap::value_parser!(u32).range(1..=100))]
     pctfull: u32,
     /// Percent of the bytes that a compressor can save [default: as the data has, or 50]
@@ -47,18 +57,67 @@ pub struct Dgen {
 
 impl Dgen {
     pub fn run(self) -> Result<Answer> {
-        let folder = &self.directory;
-        let about = std::fs::metadata(folder).with_context(|| format!("--directory {}", folder.display()))?;
-        if !about.is_dir() {
-            bail!("--directory: {} is no directory; name the mount point to fill", folder.display());
+        let place = |given: &String| Place::parse("device", given);
+        let places: Vec<Place> = self.device.iter().map(place).collect::<Result<_>>()?;
+        if let Some((place, _)) = places
+            .iter()
+            .enumerate()
+            .find_map(|(at, place)| places[..at].iter().find(|other| other.is_same(place)).map(|other| (place, other)))
+        {
+            bail!("--device: {place} is named twice; name each once");
         }
-        let found = dataset::find(folder)?;
         if self.verify {
-            let Some(found) = found else {
-                bail!("--verify: {} holds no data of seawall dgen; fill it first", folder.display());
-            };
-            return self.check(&found);
+            return self.check(&places);
         }
+        // Everything is looked at before anything is written.
+        let ask = self.ask();
+        let prepare = |(at, place)| Filler::prepare(place, at as u32 + 1, &ask);
+        let fillers: Vec<Filler> = places.iter().enumerate().map(prepare).collect::<Result<_>>()?;
+        let stop = interrupt::watch()?;
+        if let Some(folder) = &self.directory {
+            self.fill_directory(folder, &stop)?;
+        }
+        self.fill_devices(fillers, &stop)?;
+        Ok(Answer::Yes)
+    }
+
+    fn ask(&self) -> Ask {
+        Ask {
+            seed: self.seed,
+            compress: self.compress,
+            duplicates: self.duplicates,
+            percent: self.pctfull,
+            destroy: self.destroy_data.clone(),
+        }
+    }
+
+    fn fill_devices(&self, fillers: Vec<Filler>, stop: &interrupt::Stop) -> Result<()> {
+        if fillers.is_empty() {
+            return Ok(());
+        }
+        for filler in fillers.iter().filter(|filler| !filler.lost.is_empty()) {
+            let Device { place, size, .. } = &filler.device;
+            eprintln!("seawall: note: overwriting {place} ({}): {}", Bytes(*size), filler.lost.join("; "));
+        }
+        let missing = fillers.iter().map(Filler::missing).sum();
+        let watch = Watch { bar: self.bar(missing), stop: stop.clone() };
+        let devices: Vec<Device> = fillers.iter().map(|filler| filler.device.clone()).collect();
+        let at_once = self.jobs.map_or(devices.len(), |jobs| jobs as usize);
+        let filled = dataset::fill_devices(fillers, at_once, &watch);
+        watch.bar.finish_and_clear();
+        let written = Bytes(filled?);
+        if stop.is_asked() {
+            bail!("stopped after {written}; run the same command again to go on");
+        }
+        if !self.quiet {
+            devices.iter().for_each(|device| terminal::line(&said_of(device)));
+        }
+        Ok(())
+    }
+
+    fn fill_directory(&self, folder: &Path, stop: &interrupt::Stop) -> Result<()> {
+        let about = directory(folder)?;
+        let found = dataset::find(folder)?;
         if about.dev() == std::fs::metadata("/").context("/")?.dev() && !self.allow_root_filesystem {
             bail!(
                 "--directory: {} is on the root file system, which a filling can take down with it; mount another one \
@@ -66,10 +125,10 @@ impl Dgen {
                 folder.display()
             );
         }
-        self.fill(folder, found.as_ref())
+        self.fill(folder, found.as_ref(), stop)
     }
 
-    fn fill(&self, folder: &Path, found: Option<&Found>) -> Result<Answer> {
+    fn fill(&self, folder: &Path, found: Option<&Found>, stop: &interrupt::Stop) -> Result<()> {
         let dataset = self.dataset(folder, found)?;
         let ours = found.map_or(Bytes(0), Found::size);
         let plan = dataset.plan(dataset::room(folder)?, ours.0, self.pctfull);
@@ -92,16 +151,17 @@ impl Dgen {
             let manifest = folder.join(Dataset::MANIFEST);
             std::fs::write(&manifest, dataset.manifest()).with_context(|| manifest.display().to_string())?;
         }
-        let watch = Watch { bar: self.bar(bytes), stop: interrupt::watch()? };
-        let written = dataset::fill(folder, &dataset, plan.blocks_per_job, plan.used_at_most, &watch)?;
+        let watch = Watch { bar: self.bar(bytes), stop: stop.clone() };
+        let filled = dataset::fill(folder, &dataset, plan.blocks_per_job, plan.used_at_most, &watch);
         watch.bar.finish_and_clear();
-        if watch.stop.is_asked() {
+        let written = filled?;
+        if stop.is_asked() {
             bail!("stopped after {}; run the same command again to go on", Bytes(written));
         }
         if !self.quiet {
             terminal::line(&self.summary(folder, &dataset, Bytes(written))?);
         }
-        Ok(Answer::Yes)
+        Ok(())
     }
 
     fn summary(&self, folder: &Path, dataset: &Dataset, written: Bytes) -> Result<String> {
@@ -150,18 +210,42 @@ impl Dgen {
         Ok(found.dataset)
     }
 
-    fn check(&self, found: &Found) -> Result<Answer> {
-        let (bar, stop) = (self.bar(found.size().0), interrupt::watch()?);
-        let checked = dataset::check(found, |bytes| {
+    fn check(&self, places: &[Place]) -> Result<Answer> {
+        let found = match &self.directory {
+            None => None,
+            Some(folder) => {
+                directory(folder)?;
+                let Some(found) = dataset::find(folder)? else {
+                    bail!("--verify: {} holds no data of seawall dgen; fill it first", folder.display());
+                };
+                Some(found)
+            }
+        };
+        let device = |place: &Place| match Device::find(place)? {
+            Some(device) if !matches!(place, Place::Nothing(_)) => Ok(device),
+            _ => bail!("--verify: {place} holds no data of seawall dgen; fill it first"),
+        };
+        let devices: Vec<Device> = places.iter().map(device).collect::<Result<_>>()?;
+        let bytes = found.as_ref().map_or(0, |found| found.size().0)
+            + devices.iter().map(|device| device.bytes().0).sum::<u64>();
+        let (bar, stop) = (self.bar(bytes), interrupt::watch()?);
+        let mut checked = Checked::default();
+        let mut step = |bytes| {
             bar.inc(bytes);
             !stop.is_asked()
-        })?;
+        };
+        if let Some(found) = &found {
+            dataset::check(found, &mut checked, &mut step)?;
+        }
+        for device in &devices {
+            dataset::check_device(device, &mut checked, &mut step)?;
+        }
         bar.finish_and_clear();
+        let Checked { blocks, rewritten, wrong, .. } = checked;
         if stop.is_asked() {
-            bail!("stopped after {} blocks, {} of them wrong", checked.blocks, checked.wrong);
+            bail!("stopped after {blocks} blocks, {wrong} of them wrong");
         }
         checked.first.iter().for_each(|line| terminal::line(line));
-        let dataset::Checked { blocks, rewritten, wrong, .. } = checked;
         terminal::line(&format!("{blocks} blocks read, {rewritten} written by cycles since, {wrong} wrong"));
         Ok(if wrong == 0 { Answer::Yes } else { Answer::No })
     }
@@ -173,6 +257,35 @@ impl Dgen {
         bar.set_style(ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar()));
         bar
     }
+}
+
+fn classic(word: &str) -> Result<String, String> {
+    match word.ends_with("dgen.pl") {
+        true => Ok(word.into()),
+        false => Err("stands alone; options begin with --".into()),
+    }
+}
+
+/// What the system says of a folder.
+fn directory(folder: &Path) -> Result<std::fs::Metadata> {
+    let about = std::fs::metadata(folder).with_context(|| format!("--directory {}", folder.display()))?;
+    if !about.is_dir() {
+        bail!("--directory: {} is no directory; name the mount point to fill", folder.display());
+    }
+    Ok(about)
+}
+
+/// A filled device in a line.
+fn said_of(device: &Device) -> String {
+    let Device { place, label, size } = device;
+    let Recipe { seed, compress_percent, duplicate_percent } = label.recipe;
+    let data = Bytes(label.blocks * ramp::BLOCK);
+    format!(
+        "{place}: {data}, {:.1} % of {}; seed {seed}, {compress_percent} % compressible, {duplicate_percent} % \
+         duplicates",
+        100.0 * data.0 as f64 / *size as f64,
+        Bytes(*size),
+    )
 }
 
 struct Watch {

@@ -5,18 +5,17 @@
 
 mod ask;
 mod recording;
+mod reports;
 mod status;
 mod world;
 
 use crate::{Answer, interrupt, terminal};
-use anyhow::{Context as _, Result, anyhow, bail};
+use anyhow::{Result, anyhow, bail};
 use engine::job::RunSettings;
-use fio::render::{Moment, Report};
 use fio::{Action, Invocation};
+use reports::Reports;
 use stats::job::JobOutcome;
 use status::Status;
-use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
 use workload::job::JobSpec;
 use world::Machine;
 
@@ -53,27 +52,28 @@ impl Fio {
 
 fn carry_out(invocation: &Invocation) -> Result<Answer> {
     let flags = &invocation.flags;
-    if flags.status_interval.is_some() {
-        bail!("--status-interval: is not there: a report is written once, at the end; the nearest is --eta-newline");
-    }
     let specs = specs(invocation)?;
     say_plan(invocation);
     let stop = interrupt::watch()?;
-    let started = moment();
     let settings = RunSettings {
         destroy: flags.destroy_data.clone(),
         read_only: flags.readonly,
         progress_every: flags.eta_interval,
         threads_most: None,
+        interim_every: flags.status_interval,
     };
-    let mut status = Status::new(stop.clone(), flags, &specs);
+    let mut reports = Reports::new(invocation);
+    let mut status = Status::new(stop.clone(), flags, &specs, &mut reports);
     let outcomes = engine::job::run(&specs, &settings, &mut status);
-    status.finish();
-    let outcomes = outcomes?;
-    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let report =
-        Report { invocation, outcomes: &outcomes, moment: moment(), host: host.trim(), pid: std::process::id() };
-    write_all(&report, started)?;
+    status.finish()?;
+    let outcomes = match outcomes {
+        Ok(outcomes) => outcomes,
+        Err(error) => {
+            reports.refused(&error.0)?;
+            return Err(error.into());
+        }
+    };
+    reports.at_the_end(&outcomes)?;
     if stop.is_asked() {
         bail!("stopped before the end; the report has what was done until then");
     }
@@ -90,37 +90,30 @@ fn specs(invocation: &Invocation) -> Result<Vec<JobSpec>> {
 
 /// The plan in plain language, and what the user should know of it.
 fn say_plan(invocation: &Invocation) {
-    invocation.describe().iter().for_each(|line| eprintln!("seawall: {line}"));
-    invocation.notes.iter().for_each(|note| eprintln!("seawall: note: {note}"));
+    let say = |line: &str| match status::columns() {
+        Some(columns) => eprintln!("{}", wrapped(line, columns)),
+        None => eprintln!("{line}"),
+    };
+    invocation.describe().iter().for_each(|line| say(&format!("seawall: {line}")));
+    invocation.notes.iter().for_each(|note| say(&format!("seawall: note: {note}")));
 }
 
-fn write_all(report: &Report<'_>, started: Moment) -> Result<()> {
-    let flags = &report.invocation.flags;
-    let mut text = String::new();
-    if flags.formats == [fio::Format::Normal] {
-        text.push_str(&report.opening());
-    }
-    text.push_str(&report.outputs());
-    match &flags.output {
-        Some(path) => {
-            let path = within(flags.aux_path.as_deref(), path);
-            std::fs::write(&path, text).with_context(|| format!("--output: {path}"))?;
+/// A line that goes on below itself between words where a terminal is narrower.
+fn wrapped(line: &str, columns: usize) -> String {
+    let (mut text, mut column) = (String::new(), 0);
+    for word in line.split(' ') {
+        let len = word.chars().count();
+        if column > 0 && column + 1 + len > columns {
+            text.push_str("\n  ");
+            column = 2;
+        } else if column > 0 {
+            text.push(' ');
+            column += 1;
         }
-        None => terminal::print(&text),
+        text.push_str(word);
+        column += len;
     }
-    for log in report.logs(started) {
-        let path = within(flags.aux_path.as_deref(), &log.path);
-        std::fs::write(&path, &log.text).with_context(|| format!("the log {path}"))?;
-    }
-    Ok(())
-}
-
-/// A path in the folder of files that are not the jobs' own, unless it names its folder itself.
-fn within(folder: Option<&str>, path: &str) -> String {
-    match folder {
-        Some(folder) if !path.starts_with('/') => Path::new(folder).join(path).display().to_string(),
-        _ => path.to_owned(),
-    }
+    text
 }
 
 /// Whether all was done that was asked; what failed is said on the standard error too, where a report in a file or in a
@@ -140,9 +133,14 @@ fn answer(invocation: &Invocation, outcomes: &[JobOutcome]) -> Answer {
     if good { Answer::Yes } else { Answer::No }
 }
 
-/// Now, in UTC.
-#[allow(clippy::disallowed_methods, reason = "a report carries the date, read twice a run")]
-fn moment() -> Moment {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Moment { unix_ms: u64::try_from(since.as_millis()).unwrap_or(u64::MAX), ahead_s: 0 }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_line_goes_on_between_words() {
+        assert_eq!(wrapped("seawall: a b c", 80), "seawall: a b c");
+        assert_eq!(wrapped("seawall: a bc d", 12), "seawall: a\n  bc d");
+        assert_eq!(wrapped("averylongword b", 4), "averylongword\n  b");
+    }
 }

@@ -1,8 +1,9 @@
 //! `seawall ramp`: the write-cycle test of a database, run by run, and its verdict.
 
-use crate::ramping::{Outputs, Standing, Storage, ask_to_stop, must_be_free, recording, said};
-use crate::{Answer, interrupt, machine, terminal};
+use crate::ramping::{Outputs, Standing, Storage, ask_to_stop, barrier, must_be_free, recording, said};
+use crate::{Answer, demand, interrupt, machine, terminal};
 use anyhow::{Context as _, Result, anyhow, bail};
+use block::OpKind;
 use ramp::{Accounting, Criteria, Invocation, Load, Outcome, Row, RunOutcome, RunSetup, Settings};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
@@ -12,7 +13,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// Ramp a database's load run by run and judge its write cycles
 ///
 /// Takes the classic options (--miniops, --maxiops, --numruns, --runtime, --wijfile, --system, --comment …) with one dash
-/// or two, on directories that seawall dgen filled. --help lists all of them; docs/ramp.md says what is measured.
+/// or two, on directories, devices and NBD exports that seawall dgen filled. --help lists all of them; docs/ramp.md says what is measured.
 #[derive(clap::Args)]
 #[command(disable_help_flag = true)]
 pub struct Ramp {
@@ -76,11 +77,13 @@ fn ramp_up(invocation: &Invocation, settings: &Settings) -> Result<Answer> {
     let stop = interrupt::watch()?;
     let storage = Storage::open(invocation, settings)?;
     let outputs = Outputs::open(&invocation.output)?;
+    outputs.about(&about(settings, &storage))?;
     let loads = settings.loads();
     let mut standing = Standing::begin(outputs.folder(), stop, loads.len(), invocation.quiet)?;
     notes(settings, &storage, invocation.page_cache).iter().for_each(|note| eprintln!("seawall: note: {note}"));
     let mut ramp = Ramping {
         settings,
+        barrier: invocation.barrier,
         criteria,
         storage,
         outputs,
@@ -107,6 +110,8 @@ fn ramp_up(invocation: &Invocation, settings: &Settings) -> Result<Answer> {
 /// A ramp under way.
 struct Ramping<'a> {
     settings: &'a Settings,
+    /// Whether it waits for the word before each run.
+    barrier: bool,
     criteria: Criteria,
     storage: Storage,
     outputs: Outputs,
@@ -141,9 +146,13 @@ impl Ramping<'_> {
         run: u64,
         standing: &mut Standing,
     ) -> Result<RunOutcome> {
+        if self.barrier {
+            barrier::wait()?;
+        }
         let constants = &self.settings.constants;
         let mut watch = |progress: &ramp::Progress| standing.show(number, load, setup.runtime, constants, progress);
-        let (outcome, backend) = self.storage.play(self.settings, load, setup, run, &mut watch)?;
+        let played = self.storage.play(self.settings, load, setup, run, &mut watch);
+        let (outcome, backend) = played.with_context(|| format!("run {run}: rows of earlier runs are kept"))?;
         self.backend = backend;
         Ok(outcome)
     }
@@ -151,12 +160,16 @@ impl Ramping<'_> {
     /// An error where a run did not come to its end.
     fn end(&self, outcome: &RunOutcome, name: &str) -> Result<()> {
         if let Some(failure) = outcome.failure {
+            let doing = match failure.kind {
+                OpKind::Read => "a read of",
+                OpKind::Write => "a write to",
+                _ => "a flush of",
+            };
             bail!(
-                "{name}: a {:?} of {} failed {:.1} s after its start: {:?}; the rows of earlier runs are kept",
-                failure.kind,
+                "{name}: {doing} {} failed {:.1} s after its start: {}; the rows of earlier runs are kept",
                 self.storage.name_of(failure.object),
                 failure.at.as_secs_f64(),
-                failure.fault
+                crate::dataset::words(failure.fault)
             );
         }
         if outcome.cut_short {
@@ -169,18 +182,16 @@ impl Ramping<'_> {
         let mut row = Row::of(run, &outcome, self.settings);
         let (verdict, judgements) = self.criteria.judge(&row, &self.settings.constants);
         row.verdict = verdict.to_string();
-        self.outputs.add(&row, &outcome.cycles, self.settings.constants.cycle)?;
+        self.outputs.add(&row, &outcome, self.settings.constants.cycle)?;
         self.worst = self.worst.max(Some(verdict));
+        if self.rows.is_empty() {
+            terminal::line(HEADS);
+        }
         terminal::line(&line(&row));
         for judgement in judgements.iter().filter(|judgement| judgement.outcome != Outcome::Pass) {
             terminal::line(&format!("  {}: {}", judgement.outcome, judgement.because));
         }
-        if row.reads_missed > 0 {
-            let missed = row.reads_missed;
-            terminal::line(&format!(
-                "  {missed} reads were due and never made: storage or this host could not keep up"
-            ));
-        }
+        remarks(&row).iter().for_each(|remark| terminal::line(&format!("  {remark}")));
         self.runs.push(outcome);
         self.rows.push(row);
         self.outputs.page(&ramp::page(self.settings, &self.rows, &self.runs))
@@ -196,9 +207,10 @@ impl Ramping<'_> {
             started_unix_ms,
             ..stats::Origin::default()
         };
-        let machine = machine::look(Some(self.storage.folder()), &self.backend);
-        let mut recording = recording(origin, machine, &settings.system, &self.storage.folders(), &self.runs);
+        let machine = machine::look(self.storage.folder(), &self.backend);
+        let mut recording = recording(origin, machine, &settings.system, &self.storage.names(), &self.runs);
         recording.notes.extend(not_comparable(settings));
+        recording.notes.extend(about(settings, &self.storage));
         for (index, run) in self.runs.iter().enumerate() {
             let row = Row::of(self.outputs.first_run + index as u64, run, settings);
             for judgement in self.criteria.judge(&row, &settings.constants).1 {
@@ -218,23 +230,57 @@ impl Ramping<'_> {
     }
 }
 
-/// A run in a line.
+/// The heads of the columns of [`line`], in two lines.
+const HEADS: &str = concat!(
+    "run  asked   read  write  cycle    WIJ  write   read    p99\n",
+    "      IOPS   IOPS   IOPS      s      s     ms     ms     ms"
+);
+
+/// A run in a line of 80 characters.
 fn line(row: &Row) -> String {
-    let latency = row.effective_write_ms.map_or("-".to_owned(), |ms| format!("{ms:.3} ms"));
     let stamp = if row.comparable { "" } else { ", not comparable" };
     format!(
-        "run {}: {} IOPS asked, read {:.0}, write {:.0}, cycle {:.2} s (WIJ {:.2} s), write {latency}, read {:.3} ms, p99 \
-         {:.2} ms: {}{stamp}",
+        "{:>3} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6} {}{stamp}",
         row.run,
         row.target,
         row.read_iops.trunc(),
         row.write_iops.trunc(),
-        row.longest_cycle.as_secs_f64(),
-        row.longest_wij.as_secs_f64(),
-        row.read_mean.as_millis_f64(),
-        row.read_p99.as_millis_f64(),
+        four(row.longest_cycle.as_secs_f64()),
+        four(row.longest_wij.as_secs_f64()),
+        row.effective_write_ms.map_or("-".to_owned(), four),
+        four(row.read_mean.as_millis_f64()),
+        four(row.read_p99.as_millis_f64()),
         row.verdict,
     )
+}
+
+/// A number in about four digits.
+fn four(value: f64) -> String {
+    let decimals = if value < 10.0 {
+        3
+    } else if value < 100.0 {
+        2
+    } else {
+        usize::from(value < 1000.0)
+    };
+    format!("{value:.decimals$}")
+}
+
+/// What a reader of the row should know beside it.
+fn remarks(row: &Row) -> Vec<String> {
+    let mut found = Vec::new();
+    if row.reads_missed > 0 {
+        let missed = row.reads_missed;
+        found.push(format!("{missed} reads were due and never made: storage or this host could not keep up"));
+    }
+    if row.overruns > 0 {
+        let (overruns, missed) = (row.overruns, row.cycles_missed);
+        found.push(format!("{overruns} cycles were not over when the next was due; {missed} found no room in the run"));
+    }
+    if let (Some(rate), Some(sync)) = (row.journal_mb_s, row.journal_sync_p99) {
+        found.push(format!("transaction journal: {rate:.2} MB/s, sync p99 {} ms", four(sync.as_millis_f64())));
+    }
+    found
 }
 
 fn criteria(given: &str) -> Result<Criteria> {
@@ -265,6 +311,12 @@ fn notes(settings: &Settings, storage: &Storage, page_cache: bool) -> Vec<String
         notes.push("published accounting: rates are divided by 20 s more than the runs took".into());
     }
     notes
+}
+
+/// What an advice from this ramp needs to know.
+fn about(settings: &Settings, storage: &Storage) -> Vec<String> {
+    let cycle = settings.constants.cycle.as_nanos() / 1_000_000;
+    vec![format!("{}{}", demand::USED, storage.size().0), format!("{}{cycle}", demand::CYCLE)]
 }
 
 fn not_comparable(settings: &Settings) -> Option<String> {

@@ -1,34 +1,54 @@
 //! `seawall serve`: the storage server alone.
 
 use crate::fresh_pool::FreshPool;
-use crate::{Answer, interrupt, terminal};
+use crate::{Answer, interrupt, service_manager, terminal};
 use anyhow::{Context as _, Result, anyhow, bail};
 use block::Bytes;
 use server::{
-    Control, ControlSocket, Housekeeping, HousekeepingSettings, Listen, ServerLimits, Shard, registry_settings,
+    Audit, Control, ControlSocket, Front, Housekeeping, HousekeepingSettings, Listen, LogFormat, LogSettings,
+    ServeConfig, Shard, Tls, TlsFiles, TlsMode, registry_settings,
 };
 use std::io::IsTerminal as _;
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{SystemTime, UNIX_EPOCH};
 use store::{Named, Pool, StoreError};
-use uring::IoSettings;
+use uring::{Hangup, IoSettings};
 
 /// Serve a pool's LUNs over NBD until interrupted
 ///
 /// A LUN's export is called /vol/VOLUME/LUN, and SVM:/vol/VOLUME/LUN in any case. Administrators' commands go to the
-/// control socket in the pool's folder: see `seawall shell`.
+/// control socket in the pool's folder: see `seawall shell`. SIGHUP has it read its certificates again.
 #[derive(clap::Args)]
 pub struct Serve {
+    /// Read what to serve, where and to whom from this file; options given here come before it
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Say whether the configuration is in order, and serve nothing
+    #[arg(long)]
+    check_config: bool,
     /// The pool's folder
-    #[arg(long, value_name = "DIR")]
-    pool: PathBuf,
-    /// Where to listen: HOST:PORT, or unix:PATH for its owner only; may be given several times
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:10809")]
+    #[arg(long, value_name = "DIR", required_unless_present = "config")]
+    pool: Option<PathBuf>,
+    /// Where to listen: HOST:PORT, or unix:PATH for its owner only; may be given several times [default: 127.0.0.1:10809]
+    #[arg(long, value_name = "ADDR")]
     listen: Vec<String>,
+    /// The export that a client gets who names none
+    #[arg(long, value_name = "EXPORT")]
+    default_export: Option<String>,
     /// Make the pool if the folder is empty or missing
     #[arg(long)]
     create: bool,
+    /// Whether clients encrypt: off, optional, required [default: required where not loopback or a Unix socket]
+    #[arg(long, value_name = "MODE")]
+    tls: Option<Mode>,
+    /// The folder with server-cert.pem, server-key.pem and, to verify clients by, ca-cert.pem
+    #[arg(long, value_name = "DIR")]
+    tls_certificates: Option<PathBuf>,
+    /// Let in only clients with a certificate by ca-cert.pem
+    #[arg(long, requires = "tls_certificates")]
+    tls_verify_clients: bool,
     /// Use threads for I/O and not io_uring
     #[arg(long)]
     no_io_uring: bool,
@@ -37,21 +57,29 @@ pub struct Serve {
     verbose: u8,
 }
 
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Mode {
+    Off,
+    Optional,
+    Required,
+}
+
 impl Serve {
     pub fn run(self) -> Result<Answer> {
-        let stop = interrupt::watch()?;
-        log(self.verbose);
-        let listen = self.listen.iter().map(|text| text.parse()).collect::<Result<Vec<Listen>, _>>()?;
-        let (pool, mut fresh) = self.pool()?;
-        let socket = pool.control_socket();
-        let registry = registry_settings(&pool)?;
-        let limits = ServerLimits::default();
-        let shard = Shard::start(&listen, limits, io_settings(self.no_io_uring, limits.memory))?;
-        for address in shard.listening() {
-            terminal::line(&format!("listening on {address}"));
+        // First of all, while nothing else is open.
+        let inherited = uring::inherited::listeners()?;
+        let config = self.config(!inherited.is_empty())?;
+        let tls = config.tls.clone().map(Tls::load).transpose()?;
+        if self.check_config {
+            return check(config, tls);
         }
-        terminal::line(&format!("I/O: {}", shard.backend()));
-        let control = Arc::new(Mutex::new(Control::open(pool, shard, registry)?.with_date(date)));
+        let hangup = Hangup::watch().context("watch for SIGHUP")?;
+        let stop = interrupt::watch()?;
+        log(self.verbose, &config.log);
+        let dir = config.pool.as_deref().context("--pool DIR, or folder in [pool] of the configuration: missing")?;
+        let (pool, mut fresh) = open_pool(dir, config.create)?;
+        let control = self.start(&config, pool, inherited, tls.clone())?;
+        let socket = dir.join(store::CONTROL_SOCKET);
         let _commands = ControlSocket::open(&socket, Arc::clone(&control))
             .with_context(|| format!("{}: control socket", socket.display()))?;
         let _housekeeping = Housekeeping::start(Arc::clone(&control), HousekeepingSettings::default())
@@ -59,35 +87,130 @@ impl Serve {
         if let Some(fresh) = &mut fresh {
             fresh.keep();
         }
-        terminal::line(&format!("commands: seawall shell --pool {}", self.pool.display()));
+        renew_on_hangup(hangup, tls, Arc::downgrade(&control))?;
+        terminal::line(&format!("commands: seawall shell --pool {}", dir.display()));
+        service_manager::ready();
         stop.wait();
+        service_manager::stopping();
         terminal::line("stopping: requests under way are answered first");
         Ok(Answer::Yes)
     }
 
-    /// The pool, and how its place was before where it was made just now.
-    fn pool(&self) -> Result<(Pool, Option<FreshPool>)> {
-        if self.pool.exists() && !self.pool.is_dir() {
-            bail!("--pool {}: must be a folder, and this is a file; name another place", self.pool.display());
+    /// The file's words, and over them those of the command line.
+    fn config(&self, inherited: bool) -> Result<ServeConfig> {
+        let mut config = self.config.as_deref().map(ServeConfig::read).transpose()?.unwrap_or_default();
+        config.pool = self.pool.clone().or(config.pool);
+        config.create |= self.create;
+        config.default_export = self.default_export.clone().or(config.default_export);
+        config.no_io_uring |= self.no_io_uring;
+        if !self.listen.is_empty() {
+            config.listen = self.listen.iter().map(|text| text.parse()).collect::<Result<Vec<Listen>, _>>()?;
         }
-        match Pool::open(&self.pool) {
-            // A folder with nothing but settings is not a pool yet, and may become one.
-            Err(StoreError::Missing(_) | StoreError::NotAPool(_)) if self.create => self.make_pool(),
-            opened => Ok((opened.map_err(pool_error)?, None)),
+        if config.listen.is_empty() && !inherited {
+            config.listen = vec![Listen::Tcp("127.0.0.1:10809".into())];
         }
+        if let Some(folder) = &self.tls_certificates {
+            config.tls = Some(TlsFiles::in_folder(folder, self.tls_verify_clients));
+        }
+        config.tls_mode = self.tls.map(TlsMode::from).or(config.tls_mode);
+        if config.tls_mode == Some(TlsMode::Off) {
+            config.tls = None;
+        }
+        config.limits.check(config.tls.is_some())?;
+        Ok(config)
     }
 
-    fn make_pool(&self) -> Result<(Pool, Option<FreshPool>)> {
-        must_be_free(&store::named(&self.pool)?)?;
-        let mut fresh = FreshPool::before(&self.pool);
-        let pool = Pool::create(&self.pool).inspect_err(|error| {
-            // Somebody's folder: nothing was made there, and nothing is to be removed.
-            if matches!(error, StoreError::NotAPool(_)) {
-                fresh.keep();
-            }
-        });
-        Ok((pool.map_err(pool_error)?, Some(fresh)))
+    /// Listens and opens what is in the pool.
+    fn start(
+        &self,
+        config: &ServeConfig,
+        pool: Pool,
+        inherited: Vec<OwnedFd>,
+        tls: Option<Tls>,
+    ) -> Result<Arc<Mutex<Control>>> {
+        let registry = registry_settings(&pool)?;
+        let limits = config.limits;
+        let trail = config.audit.clone().unwrap_or_else(|| pool.dir().join("audit.jsonl"));
+        let trail = Audit::open(&trail)?;
+        let settings = IoSettings { in_flight: limits.in_flight(), ..io_settings(config.no_io_uring, limits.memory) };
+        let front = Front { inherited, ..front(config, tls) };
+        let shard = Shard::start_behind(front, limits, settings)?;
+        for address in shard.listening() {
+            terminal::line(&format!("listening on {address}"));
+        }
+        terminal::line(&format!("I/O: {}", shard.backend()));
+        let mut control = Control::open(pool, shard, registry)?.with_date(date);
+        control.keep_trail(trail);
+        Ok(Arc::new(Mutex::new(control)))
     }
+}
+
+fn front(config: &ServeConfig, tls: Option<Tls>) -> Front {
+    Front {
+        listen: config.listen.clone(),
+        inherited: Vec::new(),
+        tls_mode: config.tls_mode,
+        tls,
+        access: config.access.clone(),
+        default_export: config.default_export.clone(),
+    }
+}
+
+/// Says what would be served.
+fn check(config: ServeConfig, tls: Option<Tls>) -> Result<Answer> {
+    let front = front(&config, tls);
+    for line in front.check()? {
+        terminal::line(&format!("would listen on {line}"));
+    }
+    match &config.pool {
+        Some(dir) => terminal::line(&format!("pool {}", dir.display())),
+        None => bail!("--pool DIR, or folder in [pool] of the configuration: missing"),
+    }
+    terminal::line("the configuration is in order");
+    Ok(Answer::Yes)
+}
+
+/// Reads certificates again and opens the audit trail anew whenever SIGHUP comes.
+fn renew_on_hangup(hangup: Hangup, tls: Option<Tls>, control: Weak<Mutex<Control>>) -> Result<()> {
+    let renew = move || {
+        while hangup.wait().is_ok() {
+            match tls.as_ref().map_or(Ok(()), Tls::renew) {
+                Ok(()) => terminal::line("SIGHUP: certificates are read again"),
+                Err(error) => tracing::error!(%error, "SIGHUP: the certificates in force stay"),
+            }
+            let Some(control) = control.upgrade() else { return };
+            let reopened = control.lock().unwrap_or_else(PoisonError::into_inner).reopen_trail();
+            if let Err(error) = reopened {
+                tracing::error!(%error, "SIGHUP: the file that is open stays in use");
+            }
+        }
+    };
+    std::thread::Builder::new().name("hangup".into()).spawn(renew).context("start the thread for SIGHUP")?;
+    Ok(())
+}
+
+/// The pool, and how its place was before where it was made just now.
+fn open_pool(dir: &Path, create: bool) -> Result<(Pool, Option<FreshPool>)> {
+    if dir.exists() && !dir.is_dir() {
+        bail!("--pool {}: must be a folder, and this is a file; name another place", dir.display());
+    }
+    match Pool::open(dir) {
+        // A folder with nothing but settings is not a pool yet, and may become one.
+        Err(StoreError::Missing(_) | StoreError::NotAPool(_)) if create => make_pool(dir),
+        opened => Ok((opened.map_err(pool_error)?, None)),
+    }
+}
+
+fn make_pool(dir: &Path) -> Result<(Pool, Option<FreshPool>)> {
+    must_be_free(&store::named(dir)?)?;
+    let mut fresh = FreshPool::before(dir);
+    let pool = Pool::create(dir).inspect_err(|error| {
+        // Somebody's folder: nothing was made there, and nothing is to be removed.
+        if matches!(error, StoreError::NotAPool(_)) {
+            fresh.keep();
+        }
+    });
+    Ok((pool.map_err(pool_error)?, Some(fresh)))
 }
 
 /// Seconds since the beginning of 1970; a clock before that is a clock that nobody set.
@@ -129,9 +252,20 @@ pub fn io_settings(no_io_uring: bool, memory: Bytes) -> IoSettings {
     }
 }
 
-fn log(verbose: u8) {
+impl From<Mode> for TlsMode {
+    fn from(mode: Mode) -> TlsMode {
+        match mode {
+            Mode::Off => TlsMode::Off,
+            Mode::Optional => TlsMode::Optional,
+            Mode::Required => TlsMode::Required,
+        }
+    }
+}
+
+/// The command line asks for more than the file, `SEAWALL_LOG` for exactly what it says.
+fn log(verbose: u8, settings: &LogSettings) {
     let level = match verbose {
-        0 => "warn",
+        0 => settings.level.map_or("warn", server::LogLevel::word),
         1 => "info",
         _ => "trace",
     };
@@ -139,5 +273,8 @@ fn log(verbose: u8) {
     // Colours are for people; a file or a pipe gets plain lines.
     let colours = std::io::stderr().is_terminal();
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colours);
-    log.with_target(false).init();
+    match settings.format {
+        LogFormat::Text => log.with_target(false).init(),
+        LogFormat::Json => log.json().flatten_event(true).init(),
+    }
 }

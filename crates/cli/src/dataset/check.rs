@@ -1,9 +1,10 @@
 //! Checking data: every block of every file must be what its place says.
 
-use super::{Aligned, CHUNK, Found, open};
-use anyhow::{Context as _, Result};
-use ramp::{BLOCK, Dataset};
-use std::os::unix::fs::FileExt as _;
+use super::device::Device;
+use super::pipe::{Pipe, words};
+use super::{Found, Place};
+use anyhow::{Result, anyhow};
+use ramp::{BLOCK, Dataset, Label, Recipe};
 
 /// What a check found.
 #[derive(Debug, Default)]
@@ -16,41 +17,76 @@ pub struct Checked {
     pub wrong: u64,
     /// The first of them, a line each.
     pub first: Vec<String>,
+    stopped: bool,
 }
 
 /// Lines of wrong blocks at most; there may be millions.
 const LINES_MAX: usize = 10;
 
+/// A row of blocks of a job.
+struct Row<'a> {
+    recipe: &'a Recipe,
+    job: u64,
+    /// Its first block's number in the job, and its place in bytes.
+    first: u64,
+    at: u64,
+    blocks: u64,
+    name: String,
+}
+
 /// Reads all of `found`; `step` hears of every byte and ends it early by returning false.
-pub fn check(found: &Found, mut step: impl FnMut(u64) -> bool) -> Result<Checked> {
-    let mut checked = Checked::default();
-    let mut buffer = Aligned::new(CHUNK);
+pub fn check(found: &Found, checked: &mut Checked, step: &mut dyn FnMut(u64) -> bool) -> Result<()> {
     for (job, index, path, blocks) in &found.files {
-        let file = open(path, false)?;
-        let mut done = 0;
-        while done < *blocks {
-            let count = (CHUNK as u64 / BLOCK).min(blocks - done);
-            let bytes = &mut buffer.all()[..(count * BLOCK) as usize];
-            file.read_exact_at(bytes, done * BLOCK).with_context(|| path.display().to_string())?;
+        let row = Row {
+            recipe: &found.dataset.recipe,
+            job: u64::from(*job),
+            first: index * Dataset::FILE_BLOCKS,
+            at: 0,
+            blocks: *blocks,
+            name: path.display().to_string(),
+        };
+        checked.row(&row, &Place::Path(path.clone()), step)?;
+    }
+    Ok(())
+}
+
+/// Reads all that was filled of a device.
+pub fn check_device(device: &Device, checked: &mut Checked, step: &mut dyn FnMut(u64) -> bool) -> Result<()> {
+    let Label { recipe, job, filled, .. } = &device.label;
+    let (place, name) = (&device.place, device.place.to_string());
+    let row = Row { recipe, job: u64::from(*job), first: 0, at: Label::place(0), blocks: *filled, name };
+    checked.row(&row, place, step)
+}
+
+impl Checked {
+    fn row(&mut self, row: &Row<'_>, place: &Place, step: &mut dyn FnMut(u64) -> bool) -> Result<()> {
+        if self.stopped || row.blocks == 0 {
+            return Ok(());
+        }
+        let mut pipe = Pipe::open(place, false)?;
+        let seen = |at: u64, bytes: &[u8]| {
             for (number, block) in bytes.chunks_exact(BLOCK as usize).enumerate() {
-                let place = index * Dataset::FILE_BLOCKS + done + number as u64;
-                match found.dataset.recipe.check(block, u64::from(*job), place) {
-                    Ok(0) => {}
-                    Ok(_) => checked.rewritten += 1,
-                    Err(wrong) => {
-                        checked.wrong += 1;
-                        if checked.first.len() < LINES_MAX {
-                            checked.first.push(format!("{}: {wrong}", path.display()));
-                        }
-                    }
-                }
+                let number = row.first + (at - row.at) / BLOCK + number as u64;
+                self.block(row, block, number);
             }
-            checked.blocks += count;
-            done += count;
-            if !step(count * BLOCK) {
-                return Ok(checked);
+            self.stopped = !step(bytes.len() as u64);
+            !self.stopped
+        };
+        let read = pipe.read(row.at, row.at + row.blocks * BLOCK, seen);
+        read.map_err(|fault| anyhow!("{}: reading it: {}", row.name, words(fault)))
+    }
+
+    fn block(&mut self, row: &Row<'_>, bytes: &[u8], number: u64) {
+        self.blocks += 1;
+        match row.recipe.check(bytes, row.job, number) {
+            Ok(0) => {}
+            Ok(_) => self.rewritten += 1,
+            Err(wrong) => {
+                self.wrong += 1;
+                if self.first.len() < LINES_MAX {
+                    self.first.push(format!("{}: {wrong}", row.name));
+                }
             }
         }
     }
-    Ok(checked)
 }

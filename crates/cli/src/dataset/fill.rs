@@ -1,12 +1,15 @@
 //! Filling a directory: a few threads, each a job after the other, in order, so that a stop leaves whole jobs and
 //! beginnings of jobs, and nothing in between.
 
-use super::{Aligned, CHUNK, open, room};
+use super::pipe::{DEPTH, Pipe, words};
+use super::room;
 use anyhow::{Context as _, Result, anyhow, bail};
+use block::Fault;
 use ramp::{BLOCK, Dataset};
-use std::os::unix::fs::FileExt as _;
+use std::fs::File;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use uring::disk::Create;
 
 /// What a filling is told on its way.
 pub trait Filling: Sync {
@@ -49,7 +52,6 @@ pub fn fill(folder: &Path, dataset: &Dataset, blocks: u64, used_at_most: u64, wa
 }
 
 fn jobs(shared: &Shared<'_>) -> Result<()> {
-    let mut buffer = Aligned::new(CHUNK);
     loop {
         let job = shared.next_job.fetch_add(1, Ordering::Relaxed);
         if job > shared.dataset.jobs || shared.watch.is_stopped() {
@@ -58,40 +60,40 @@ fn jobs(shared: &Shared<'_>) -> Result<()> {
         let mut first = 0;
         while first < shared.blocks && !shared.watch.is_stopped() {
             let blocks = Dataset::FILE_BLOCKS.min(shared.blocks - first);
-            file(shared, job, first, blocks, &mut buffer)?;
+            file(shared, job, first, blocks)?;
             first += blocks;
         }
     }
 }
 
 /// Brings one file to its length, from where it ends.
-fn file(shared: &Shared<'_>, job: u32, first: u64, blocks: u64, buffer: &mut Aligned) -> Result<()> {
+fn file(shared: &Shared<'_>, job: u32, first: u64, blocks: u64) -> Result<()> {
     let path = shared.folder.join(Dataset::folder(job)).join(Dataset::file(first / Dataset::FILE_BLOCKS));
-    let file = open(&path, true)?;
-    uring::mark::set(&file).with_context(|| path.display().to_string())?;
-    let len = file.metadata().with_context(|| path.display().to_string())?.len();
-    if len >= blocks * BLOCK {
+    let mut pipe = Pipe::of_file(&path, true, Create::IfMissing)?;
+    uring::mark::set(&File::open(&path)?).with_context(|| path.display().to_string())?;
+    if pipe.size() >= blocks * BLOCK {
         return Ok(());
     }
-    // The last piece that is there may be half a write: it is written again.
-    let per_chunk = CHUNK as u64 / BLOCK;
-    let mut done = (len / CHUNK as u64).saturating_sub(1) * per_chunk;
+    // The last pieces that are there may not be whole, as several were on their way: they are written again.
+    let per_piece = pipe.piece() / BLOCK;
+    let mut done = (pipe.size() / pipe.piece()).saturating_sub(DEPTH as u64) * per_piece;
     while done < blocks && !shared.watch.is_stopped() {
-        let count = per_chunk.min(blocks - done);
-        let bytes = &mut buffer.all()[..(count * BLOCK) as usize];
-        for (number, block) in bytes.chunks_exact_mut(BLOCK as usize).enumerate() {
-            shared.dataset.recipe.fill(block, u64::from(job), first + done + number as u64);
-        }
-        file.write_all_at(bytes, done * BLOCK).map_err(|error| refusal(shared, &path, &error))?;
+        let count = per_piece.min(blocks - done);
+        let write = pipe.write(done * BLOCK, count * BLOCK, |bytes| {
+            for (number, block) in bytes.chunks_exact_mut(BLOCK as usize).enumerate() {
+                shared.dataset.recipe.fill(block, u64::from(job), first + done + number as u64);
+            }
+        });
+        write.map_err(|fault| refusal(shared, &path, fault))?;
         done += count;
         let added = count * BLOCK;
         shared.watch.written(shared.written.fetch_add(added, Ordering::Relaxed) + added);
     }
-    file.sync_data().map_err(|error| refusal(shared, &path, &error))
+    pipe.sync().map_err(|fault| refusal(shared, &path, fault))
 }
 
-fn refusal(shared: &Shared<'_>, path: &Path, error: &std::io::Error) -> anyhow::Error {
-    if error.kind() == std::io::ErrorKind::StorageFull || error.kind() == std::io::ErrorKind::QuotaExceeded {
+fn refusal(shared: &Shared<'_>, path: &Path, fault: Fault) -> anyhow::Error {
+    if fault == Fault::NoSpace {
         let written = block::Bytes(shared.written.load(Ordering::Relaxed));
         return anyhow!(
             "{}: no space left after {written} were written, as somebody else fills it, too; what was written is kept: \
@@ -99,7 +101,7 @@ fn refusal(shared: &Shared<'_>, path: &Path, error: &std::io::Error) -> anyhow::
             path.display()
         );
     }
-    anyhow!("{}: {error}", path.display())
+    anyhow!("{}: {}", path.display(), words(fault))
 }
 
 /// Takes blocks off the end of the last job until no more than `used_at_most` bytes are in use.
@@ -115,7 +117,7 @@ fn trim(folder: &Path, dataset: &Dataset, used_at_most: u64) -> Result<()> {
             continue;
         }
         *blocks -= over.div_ceil(BLOCK).min(*blocks);
-        let file = open(path, true)?;
+        let file = File::options().write(true).open(&*path).with_context(|| path.display().to_string())?;
         file.set_len(*blocks * BLOCK).with_context(|| path.display().to_string())?;
         file.sync_all().with_context(|| path.display().to_string())?;
         if *blocks == 0 && files.len() == 1 {

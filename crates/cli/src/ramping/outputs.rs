@@ -1,7 +1,9 @@
 //! The tables of a ramp: rows are added as runs end, so that what is there stays when a later run fails.
 
 use anyhow::{Context as _, Result, bail};
-use ramp::{Cycle, HEADER, Row, cycles_csv, cycles_header, next_number};
+use ramp::{
+    HEADER, Row, RunOutcome, SECONDS_HEADER, TimelineSecond, cycles_csv, cycles_header, next_number, seconds_csv,
+};
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -38,10 +40,17 @@ impl Outputs {
         &self.folder
     }
 
+    /// Says what the ramp is about: lines for whoever reads its tables later.
+    pub fn about(&self, lines: &[String]) -> Result<()> {
+        let path = self.folder.join("about.txt");
+        std::fs::write(&path, lines.join("\n") + "\n").with_context(|| path.display().to_string())
+    }
+
     /// Adds a run.
-    pub fn add(&self, row: &Row, cycles: &[Cycle], period: block::Span) -> Result<()> {
+    pub fn add(&self, row: &Row, outcome: &RunOutcome, period: block::Span) -> Result<()> {
         self.append("summary.csv", HEADER, &row.line())?;
-        self.append("cycles.csv", cycles_header(), &cycles_csv(row.run, cycles, period))
+        self.append("cycles.csv", cycles_header(), &cycles_csv(row.run, &outcome.cycles, period, row.comparable))?;
+        self.append("seconds.csv", SECONDS_HEADER, &seconds_csv(&TimelineSecond::of(row.run, outcome)))
     }
 
     /// Writes the page of the runs so far.

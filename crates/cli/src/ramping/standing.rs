@@ -16,6 +16,8 @@ pub struct Standing {
     folder: PathBuf,
     stop: Stop,
     live: bool,
+    /// Two lines of it are on the terminal.
+    drawn: bool,
     looks: u64,
     runs: usize,
 }
@@ -29,20 +31,25 @@ impl Standing {
         must_be_free(folder)?;
         let _ = std::fs::remove_file(folder.join(STOP));
         let live = !quiet && std::io::stderr().is_terminal();
-        let standing = Standing { folder: folder.into(), stop, live, looks: 0, runs };
+        let standing = Standing { folder: folder.into(), stop, live, drawn: false, looks: 0, runs };
         standing.keep("starting")?;
         Ok(standing)
     }
 
     /// Shows how a run stands; whether it is to go on. `run` counts from 1, 0 is the warm-up.
     pub fn show(&mut self, run: usize, load: &Load, length: Span, constants: &Constants, progress: &Progress) -> bool {
-        let line = line(run, self.runs, load, length, constants, progress);
+        let run = run_line(run, self.runs, load, length, progress);
+        let cycle = cycle_line(constants, load, progress);
         if self.live {
-            let _ = write!(std::io::stderr(), "\r\x1b[K{line}");
+            self.clear();
+            let width = terminal_size::terminal_size_of(std::io::stderr()).map_or(80, |(width, _)| width.0 as usize);
+            let cut = |line: &str| line.chars().take(width.saturating_sub(1)).collect::<String>();
+            let _ = write!(std::io::stderr(), "{}\n{}", cut(&run), cut(&cycle));
+            self.drawn = true;
         }
         // A file each second, not each look.
         if self.looks.is_multiple_of(5) {
-            let _ = self.keep(&line);
+            let _ = self.keep(&format!("{run}; {cycle}"));
         }
         self.looks += 1;
         !self.is_stopped()
@@ -53,10 +60,10 @@ impl Standing {
         self.stop.is_asked() || self.folder.join(STOP).exists()
     }
 
-    /// Makes room on the terminal for a line.
-    pub fn clear(&self) {
-        if self.live {
-            let _ = write!(std::io::stderr(), "\r\x1b[K");
+    /// Takes itself off the terminal, so that there is room for something that stays.
+    pub fn clear(&mut self) {
+        if std::mem::take(&mut self.drawn) {
+            let _ = write!(std::io::stderr(), "\r\x1b[1A\x1b[J");
         }
     }
 
@@ -116,29 +123,69 @@ fn is_alive(pid: u32) -> bool {
     Path::new("/proc").join(pid.to_string()).exists()
 }
 
-fn line(run: usize, runs: usize, load: &Load, length: Span, constants: &Constants, progress: &Progress) -> String {
+fn run_line(run: usize, runs: usize, load: &Load, length: Span, progress: &Progress) -> String {
     let seconds = |span: Span| span.as_secs_f64().round();
     let name = if run == 0 { "warm-up".to_owned() } else { format!("run {run} of {runs}") };
-    let phase = match progress.phase {
-        Phase::Sleep => "asleep",
-        Phase::Journal => "journal",
-        Phase::JournalSync => "journal sync",
-        Phase::Data => "database",
-        Phase::DataSync => "database sync",
-        Phase::Clear => "journal clear",
-    };
-    let mut line = format!(
-        "{name}, {} IOPS, {} of {} s, read {}, cycle {}: {phase}",
+    format!(
+        "{name}, {} IOPS, {} of {} s, read {}",
         load.target,
         seconds(progress.elapsed),
         seconds(length),
         progress.read_mean,
-        progress.cycles + 1,
-    );
-    if progress.phase != Phase::Sleep {
-        let limit = constants.cycle_limit();
-        let left = limit.as_secs_f64() - progress.cycle.as_secs_f64();
-        line += &format!(", {} blocks left, {left:.1} s to the line of {limit}", progress.blocks_left);
+    )
+}
+
+/// Characters of the bar that shows how much of a burst is written.
+const BAR: u64 = 16;
+
+fn cycle_line(constants: &Constants, load: &Load, progress: &Progress) -> String {
+    let (phase, is_writing) = match progress.phase {
+        Phase::Sleep => return format!("cycle {}: asleep", progress.cycles + 1),
+        Phase::Journal => ("journal", true),
+        Phase::JournalSync => ("journal sync", false),
+        Phase::Data => ("database", true),
+        Phase::DataSync => ("database sync", false),
+        Phase::Clear => ("journal clear", false),
+    };
+    let mut line = format!("cycle {}: {phase}", progress.cycles + 1);
+    if is_writing {
+        let done = load.burst.saturating_sub(progress.blocks_left) * BAR / load.burst.max(1);
+        let (done, left) = ("#".repeat(done as usize), "-".repeat((BAR - done) as usize));
+        line += &format!(" [{done}{left}] {} blocks left", progress.blocks_left);
     }
-    line
+    let limit = constants.cycle_limit();
+    let left = limit.as_secs_f64() - progress.cycle.as_secs_f64();
+    match left >= 0.0 {
+        true => format!("{line}, {left:.1} s to the line of {limit}"),
+        false => format!("{line}, {:.1} s over the line of {limit}", -left),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Half of the journal of a burst of 20 000 blocks, 10 s after its start: 35 s to the line; and 5 s behind it.
+    #[test]
+    fn the_cycle_is_shown_by_phase_blocks_and_seconds() {
+        let (constants, load) = (Constants::default(), Load { target: 1000, read_percent: 75, burst: 20_000 });
+        let progress = |phase, blocks_left, cycle| Progress {
+            elapsed: Span::from_secs(90),
+            phase,
+            blocks_left,
+            cycle: Span::from_secs(cycle),
+            reads: 0,
+            read_mean: Span::from_micros(812),
+            cycles: 0,
+        };
+        let line = |phase, left, cycle| cycle_line(&constants, &load, &progress(phase, left, cycle));
+        assert_eq!(
+            line(Phase::Journal, 10_000, 10),
+            "cycle 1: journal [########--------] 10000 blocks left, 35.0 s to the line of 45.0 s"
+        );
+        assert_eq!(line(Phase::DataSync, 0, 50), "cycle 1: database sync, 5.0 s over the line of 45.0 s");
+        assert_eq!(line(Phase::Sleep, 0, 0), "cycle 1: asleep");
+        let run = run_line(2, 10, &load, Span::from_secs(1800), &progress(Phase::Sleep, 0, 0));
+        assert_eq!(run, "run 2 of 10, 1000 IOPS, 90 of 1800 s, read 812 us");
+    }
 }

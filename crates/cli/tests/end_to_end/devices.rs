@@ -22,13 +22,13 @@ fn goes_on(scratch: &Scratch) {
     let bytes = vec![0x5a; 64 << 10];
     let server = Server::start(scratch);
     server.make_lun("8MiB");
-    let mut client = crate::nbd_client::Client::connect(&server.socket(), LUN);
+    let mut client = crate::raw_client::Client::connect(&server.socket(), LUN);
     assert!(client.write(1, 0, &bytes, true) && !client.answer().unwrap().failed);
     server.kill();
     let checked = run(seawall(scratch.path()).args(["check", "pool"]));
     assert_eq!(checked.code, Some(0), "{}{}", checked.out, checked.err);
     let server = Server::start(scratch);
-    let mut client = crate::nbd_client::Client::connect(&server.socket(), LUN);
+    let mut client = crate::raw_client::Client::connect(&server.socket(), LUN);
     assert_eq!(client.read(0, 64 << 10), bytes);
     server.tell(&["volume snapshot create vol1 -snapshot s"]);
     server.stop();

@@ -1,9 +1,11 @@
 //! `seawall dgen`: how far it fills, what it writes, and what it refuses.
 
+use crate::loop_device::LoopDevice;
 use crate::loop_mount::LoopMount;
-use crate::requires::requires;
-use crate::running::{Ended, run, seawall};
+use crate::requires::{requires, skip};
+use crate::running::{Ended, Running, run, seawall};
 use crate::scratch::Scratch;
+use crate::server::{LUN, Server};
 use std::collections::HashSet;
 use std::path::Path;
 use std::process::Command;
@@ -113,4 +115,195 @@ fn it_refuses_what_it_should_not_fill() {
     assert!(taken.code == Some(2) && taken.err.contains("dir01: is there already"), "{}", taken.err);
     let none = dgen(scratch.path(), &["--verify"]);
     assert!(none.code == Some(2) && none.err.contains("holds no data of seawall dgen"), "{}", none.err);
+}
+
+/// An image of `mib` MiB of nothing, to be used as a device.
+fn image(scratch: &Scratch, name: &str, mib: u64) {
+    std::fs::File::create(scratch.join(name)).unwrap().set_len(mib << 20).unwrap();
+}
+
+fn device(folder: &Path, words: &str) -> Ended {
+    run(seawall(folder).args(["dgen"]).args(words.split_whitespace()))
+}
+
+/// A device is left alone until it is named as one that may go, then filled to its share, and filled further. The same
+/// seed and place give the same bytes, another place others; another seed contradicts what is there. Every block is what
+/// its place says until one is damaged.
+#[test]
+fn a_device_is_filled_goes_on_and_finds_damage() {
+    let scratch = Scratch::new();
+    ["a", "b", "c"].iter().for_each(|name| image(&scratch, name, 64));
+    let refused = device(scratch.path(), "--device a");
+    assert!(refused.code == Some(2) && refused.err.contains("--destroy-data=a overwrites it"), "{}", refused.err);
+    assert_eq!(std::fs::metadata(scratch.join("a")).unwrap().len(), 64 << 20);
+    let made = device(scratch.path(), "--device a --destroy-data a --pctfull 50");
+    assert!(made.code == Some(0) && made.err.contains("note: overwriting a (64 MiB)"), "{}", made.err);
+    // 64 MiB are 8192 blocks; half of them are 4096, the label is one.
+    let verified = device(scratch.path(), "--device a --verify");
+    assert_eq!(
+        (verified.code, verified.out.as_str()),
+        (Some(0), "4095 blocks read, 0 written by cycles since, 0 wrong\n")
+    );
+    assert_eq!(device(scratch.path(), "--device a --pctfull 90").code, Some(0));
+    let other = device(scratch.path(), "--device a --seed 2");
+    assert!(
+        other.code == Some(2) && other.err.contains("--seed: the data on a was begun with 1, got 2"),
+        "{}",
+        other.err
+    );
+
+    assert_eq!(
+        device(scratch.path(), "--device b --device c --destroy-data b --destroy-data c --pctfull 90").code,
+        Some(0)
+    );
+    let [a, b, c] = ["a", "b", "c"].map(|name| std::fs::read(scratch.join(name)).unwrap());
+    assert!(a == b && b[8192..16384] != c[8192..16384]);
+    assert!(a[7373 * 8192..].iter().all(|&byte| byte == 0), "90 % of 8192 blocks are 7372, and nothing behind them");
+
+    let mut damaged = a;
+    damaged[8192 * 6 + 100] ^= 1;
+    std::fs::write(scratch.join("a"), damaged).unwrap();
+    let found = device(scratch.path(), "--device a --verify");
+    assert_eq!(found.code, Some(1));
+    assert!(found.out.contains("a: job 1, block 5: its header is right and its data is not"), "{}", found.out);
+    let twice = device(scratch.path(), "--device b --device ./b");
+    assert!(twice.code == Some(2) && twice.err.contains("is named twice"), "{}", twice.err);
+}
+
+/// A filling that is killed goes on with the same command, and ends with the same bytes as one that was not.
+#[test]
+fn a_killed_filling_goes_on() {
+    /// Far more than it takes.
+    const LOOKS_MAX: usize = 10_000_000;
+    use std::os::unix::fs::MetadataExt as _;
+    let scratch = Scratch::new();
+    image(&scratch, "a", 512);
+    image(&scratch, "b", 512);
+    let mut command = seawall(scratch.path());
+    command.args(["dgen", "--device", "a", "--destroy-data", "a", "--compress", "0"]);
+    let filling = Running::start(command);
+    let begun = |_: &usize| std::fs::metadata(scratch.join("a")).unwrap().blocks() > 32 << 11;
+    assert!((0..LOOKS_MAX).any(|look| begun(&look)), "it never began");
+    filling.signal("KILL");
+    filling.end();
+    let first = device(scratch.path(), "--device a --verify");
+    assert_eq!(first.code, Some(0), "what the label says is there: {}", first.out);
+    assert_eq!(device(scratch.path(), "--device a").code, Some(0));
+    assert_eq!(device(scratch.path(), "--device a --verify").code, Some(0));
+    assert_eq!(device(scratch.path(), "--device b --destroy-data b --compress 0").code, Some(0));
+    let [a, b] = ["a", "b"].map(|name| std::fs::read(scratch.join(name)).unwrap());
+    assert!(a == b);
+}
+
+/// A killed filling of a directory goes on, too.
+#[test]
+fn a_killed_filling_of_a_directory_goes_on() {
+    const LOOKS_MAX: usize = 10_000_000;
+    let Some(mount) = LoopMount::new(600) else { return };
+    let mut command = seawall(mount.point());
+    command.args(["dgen", "--directory", ".", "--jobs", "1", "--pctfull", "90"]);
+    let filling = Running::start(command);
+    let file = mount.point().join("dir01/data0001");
+    let begun = |_: &usize| std::fs::metadata(&file).is_ok_and(|about| about.len() > 16 << 20);
+    assert!((0..LOOKS_MAX).any(|look| begun(&look)), "it never began");
+    filling.signal("KILL");
+    filling.end();
+    assert_eq!(dgen(mount.point(), &["--jobs", "1", "--pctfull", "90"]).code, Some(0));
+    let verified = dgen(mount.point(), &["--verify"]);
+    assert!(verified.code == Some(0), "{}", verified.out);
+    let (used, total) = usage(mount.point());
+    assert!(used <= total * 9 / 10 && used + (512 << 10) > total * 9 / 10, "{used} of {total}");
+}
+
+/// A block device with a file system on it is left alone, and a mounted one; when it may go, what it was is gone.
+#[test]
+fn a_block_device_with_something_on_it_is_left_alone() {
+    let Some(disk) = LoopDevice::new(32) else { return };
+    let mkfs = ["/usr/sbin/mkfs.ext4", "/sbin/mkfs.ext4"].into_iter().find(|path| Path::new(path).is_file());
+    let Some(mkfs) = mkfs else { return skip("mkfs.ext4 is not installed") };
+    assert!(Command::new(mkfs).arg("-q").arg(disk.path()).status().unwrap().success());
+    let (name, folder) = (disk.name(), disk.beside().path());
+    let refused = device(folder, &format!("--device {name}"));
+    let says =
+        format!("{name}: will not be written: it carries an ext2, ext3 or ext4 file system; --destroy-data={name}");
+    assert!(refused.code == Some(2) && refused.err.contains(&says), "{}", refused.err);
+    std::fs::create_dir(disk.beside().join("mount")).unwrap();
+    let mount = Command::new("mount").arg(disk.path()).arg(disk.beside().join("mount")).status();
+    if mount.is_ok_and(|status| status.success()) {
+        let mounted = device(folder, &format!("--device {name}"));
+        Command::new("umount").arg(disk.beside().join("mount")).status().unwrap();
+        assert!(mounted.code == Some(2) && mounted.err.contains("it is mounted on"), "{}", mounted.err);
+    }
+    let wrong = device(folder, &format!("--device {name} --destroy-data /dev/null"));
+    assert_eq!(wrong.code, Some(2), "another name does not count");
+    assert_eq!(device(folder, &format!("--device {name} --destroy-data={name} --pctfull 50")).code, Some(0));
+    assert_eq!(device(folder, &format!("--device {name} --pctfull 80")).code, Some(0), "it is ours now");
+    assert_eq!(device(folder, &format!("--device {name} --verify")).code, Some(0));
+}
+
+/// NBD exports are filled and checked like devices; one with a file system on it is left alone.
+#[test]
+fn exports_are_filled_and_checked() {
+    requires!("qemu-img");
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch);
+    server.make_lun("64MiB");
+    let uri = server.uri(LUN);
+    // The magic of ext4, 0xef53, at byte 1080.
+    let mut head = vec![0; 64 << 20];
+    head[0x438..0x43a].copy_from_slice(&[0x53, 0xef]);
+    std::fs::write(scratch.join("head"), head).unwrap();
+    let mut copy = crate::requires::client("qemu-img");
+    copy.args(["convert", "-n", "-f", "raw", "-O", "raw"]).arg(scratch.join("head")).arg(&uri);
+    assert_eq!(run(&mut copy).code, Some(0));
+    let refused = device(scratch.path(), &format!("--device {uri}"));
+    assert!(refused.code == Some(2) && refused.err.contains("it carries an ext2"), "{}", refused.err);
+    let made = device(scratch.path(), &format!("--device {uri} --destroy-data={uri}"));
+    assert_eq!(made.code, Some(0), "{}", made.err);
+    // 95 % of 8192 blocks are 7782, the label is one of them.
+    let verified = device(scratch.path(), &format!("--device {} --verify", server.tcp_uri(LUN)));
+    assert!(verified.out.contains("7781 blocks read, 0 written by cycles since, 0 wrong"), "{}", verified.err);
+    let none = device(scratch.path(), &format!("--device {}", server.uri("nobody")));
+    assert!(none.code == Some(2) && none.err.contains("nobody"), "{}", none.err);
+}
+
+/// Space that runs out under way ends it with one line, and what was written stays: behind a device, whose file is sparse on
+/// a small file system, and in a directory, where somebody takes the rest meanwhile.
+#[test]
+fn no_space_left_is_said_and_what_is_written_stays() {
+    requires!("fallocate");
+    const LOOKS_MAX: usize = 10_000_000;
+    let Some(small) = LoopMount::new(64) else { return };
+    std::fs::File::create(small.point().join("image")).unwrap().set_len(200 << 20).unwrap();
+    let full = device(small.point(), "--device image --destroy-data image");
+    let says = "no space is left behind it";
+    assert!(full.code == Some(2) && full.err.contains(says) && full.err.lines().count() == 2, "{}", full.err);
+
+    let Some(mount) = LoopMount::new(800) else { return };
+    let mut command = seawall(mount.point());
+    command.args(["dgen", "--quiet", "--directory", ".", "--jobs", "1", "--pctfull", "85"]);
+    let filling = Running::start(command);
+    let begun = |_: &usize| std::fs::metadata(mount.point().join("dir01/data0001")).is_ok_and(|about| about.len() > 0);
+    assert!((0..LOOKS_MAX).any(|look| begun(&look)), "it never began");
+    // More than is there: it takes what it can get and fails.
+    let _ = Command::new("fallocate").args(["-l", "600M"]).arg(mount.point().join("thief")).status();
+    let (status, lines) = filling.end();
+    assert!(status.code() == Some(2) && lines.len() == 1, "{lines:?}");
+    assert!(lines[0].contains("no space left after") || lines[0].contains("others filled"), "{lines:?}");
+    std::fs::remove_file(mount.point().join("thief")).unwrap();
+    let again = dgen(mount.point(), &["--pctfull", "85"]);
+    assert_eq!(again.code, Some(0), "{}", again.err);
+    assert_eq!(dgen(mount.point(), &["--verify"]).code, Some(0));
+}
+
+/// The published line as it is printed, the program's name included.
+#[test]
+fn the_published_line_is_understood() {
+    let Some(mount) = LoopMount::new(64) else { return };
+    let line = format!("./dgen.pl --directory {} --jobs 2 --quiet --pctfull 20", mount.point().display());
+    let ended = run(seawall(mount.point()).arg("dgen").args(line.split_whitespace()));
+    assert!(ended.code == Some(0) && ended.out.is_empty(), "{}", ended.err);
+    assert!(mount.point().join("dir02/data0001").is_file());
+    let wrong = run(seawall(mount.point()).args(["dgen", "stray", "--directory", "."]));
+    assert!(wrong.code == Some(2) && wrong.err.contains("stray"), "{}", wrong.err);
 }

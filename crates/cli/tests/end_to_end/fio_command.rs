@@ -7,14 +7,14 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::process::Command;
 
-fn ours(scratch: &Scratch, arguments: &[&str]) -> Ended {
+pub fn ours(scratch: &Scratch, arguments: &[&str]) -> Ended {
     let mut command = seawall(scratch.path());
     command.arg("fio").args(arguments);
     run(&mut command)
 }
 
 /// Runs a command line that must succeed; its JSON, which must be all of the output.
-fn report(scratch: &Scratch, arguments: &[&str]) -> Value {
+pub fn report(scratch: &Scratch, arguments: &[&str]) -> Value {
     let ended = ours(scratch, &[&["--output-format=json"], arguments].concat());
     assert_eq!(ended.code, Some(0), "{ended:?}");
     serde_json::from_str(&ended.out).unwrap_or_else(|error| panic!("{error}: {}", ended.out))
@@ -232,6 +232,38 @@ fn a_recording_of_fio_runs_again() {
     assert_eq!(fast["jobs"][0]["read"]["total_ios"], job["read"]["total_ios"]);
 }
 
+/// In a terminal of 80 columns the line is drawn over itself, never wider than the terminal, with bars, percent and time
+/// left; `--eta-newline` leaves one behind now and then. Ctrl-C ends it with the results so far below it.
+#[test]
+fn a_terminal_has_a_status_line() {
+    requires!("script", "stty");
+    let scratch = Scratch::new();
+    let program = seawall(scratch.path()).get_program().to_string_lossy().into_owned();
+    let line = format!(
+        "stty cols 80 rows 24; exec {program} fio --name=n --ioengine=null --size=1m --rw=randrw --time_based \
+         --runtime=3600 --eta-interval=250 --eta-newline=1"
+    );
+    let mut command = Command::new(find("script").unwrap());
+    command.current_dir(scratch.path()).args(["-qefc", &line, "/dev/null"]);
+    let mut terminal = Running::start(command);
+    // A line of its own comes with --eta-newline only; by then others were drawn over.
+    terminal.wait_for(" left");
+    let children = format!("/proc/{0}/task/{0}/children", terminal.id());
+    let child = std::fs::read_to_string(children).unwrap();
+    assert!(run(Command::new("sh").arg("-c").arg(format!("kill -INT {}", child.trim()))).code == Some(0));
+    let (_, lines) = terminal.end();
+    let drawn: Vec<&str> = lines.iter().flat_map(|line| line.split("\r\x1b[K").skip(1)).collect();
+    assert!(drawn.len() >= 3, "{lines:?}");
+    for line in drawn.iter().map(|line| line.trim_end_matches("\r")) {
+        assert!(line.chars().count() < 80, "{line:?}");
+        assert!(line.starts_with("1 job ") && line.contains(" %, "), "{line:?}");
+        assert!(line.ends_with(" left") && line.chars().any(|c| ('▁'..='█').contains(&c)), "{line:?}");
+    }
+    let rest = lines.join("\n");
+    assert!(rest.contains("n: (groupid=0, jobs=1): err= 0"), "{rest}");
+    assert!(rest.contains("stopped before the end; the report has what was done until then"), "{rest}");
+}
+
 /// In a pipe there is no status line unless it is asked for.
 #[test]
 fn a_pipe_is_quiet() {
@@ -243,8 +275,9 @@ fn a_pipe_is_quiet() {
     assert!(asked.err.contains("1 job (1 running)"), "{}", asked.err);
 }
 
-/// What we say was done is what the block layer counted: a loop device of this test's own, with direct I/O, so that
-/// nothing is merged on the way to its counters; merges that happen all the same are added back.
+/// What we say was done is what the block layer counted, to a thousandth: a loop device of this test's own, with direct
+/// I/O. Requests that were merged into others are added back; requests of 1 MiB on a device that takes 128 KiB at once are
+/// split, eight for each. `--destroy-data` keeps the safety check from reading the device as well.
 #[test]
 fn counts_are_those_of_the_block_layer() {
     requires!("losetup");
@@ -258,33 +291,40 @@ fn counts_are_those_of_the_block_layer() {
     }
     let device = made.out.trim().to_owned();
     let name = device.trim_start_matches("/dev/").to_owned();
-    let before = counted(&name);
-    let filename = format!("--filename={device}");
-    let line = [
-        "--name=d",
-        &filename,
-        "--rw=randrw",
-        "--bs=4k",
-        "--iodepth=16",
-        "--ioengine=io_uring",
-        "--direct=1",
-        "--size=32m",
+    let most = format!("/sys/block/{name}/queue/max_sectors_kb");
+    let usual = std::fs::read_to_string(&most).unwrap();
+    std::fs::write(&most, "128").unwrap();
+    let (filename, destroy) = (format!("--filename={device}"), format!("--destroy-data={device}"));
+    let fixed = ["--output-format=json", &destroy, "--name=d", &filename, "--direct=1", "--ioengine=io_uring"];
+    // Block size, options, and requests of the device for one of ours.
+    let loads: [(u64, &[&str], u64); 2] = [
+        (4096, &["--rw=randrw", "--bs=4k", "--iodepth=16", "--size=32m"], 1),
+        (1 << 20, &["--rw=rw", "--bs=1m", "--iodepth=4", "--size=64m", "--io_size=256m"], 8),
     ];
-    let ended = ours(&scratch, &[&["--output-format=json"], &line[..]].concat());
-    let after = counted(&name);
+    let mut seen = Vec::new();
+    for (block, options, split) in loads {
+        let before = counted(&name);
+        let ended = ours(&scratch, &[&fixed[..], options].concat());
+        seen.push((block, split, before, counted(&name), ended));
+    }
+    // Back as it was, whatever the checks below say.
+    let _ = std::fs::write(&most, usual);
     run(losetup().args(["--detach", &device]));
-    assert_eq!(ended.code, Some(0), "an empty device may be written: {ended:?}");
-    let json: Value = serde_json::from_str(&ended.out).unwrap();
-    for (side, way) in [(0, "read"), (1, "write")] {
-        let ours = &json["jobs"][0][way];
-        // In tenths of a percent; the safety check reads some of the device's start and end, a few hundred KiB.
-        let (ios, sectors) = (after[side][0] - before[side][0], after[side][1] - before[side][1]);
-        let done = ours["total_ios"].as_u64().unwrap();
-        assert_eq!(ours["io_bytes"].as_u64().unwrap(), done * 4096);
-        let looked_at = if side == 0 { 1 << 20 } else { 0 };
-        let bytes = sectors * 512;
-        assert!(bytes >= done * 4096 && bytes <= done * 4096 + done * 4 + looked_at, "{way}: {bytes} of {done} × 4096");
-        assert!(ios >= done * 999 / 1000, "{way}: {ios} of {done}");
+    for (block, split, before, after, ended) in seen {
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        let json: Value = serde_json::from_str(&ended.out).unwrap();
+        for (side, way) in [(0, "read"), (1, "write")] {
+            let ours = &json["jobs"][0][way];
+            let done = ours["total_ios"].as_u64().unwrap();
+            assert!(done > 50, "{way}: {done}");
+            assert_eq!(ours["io_bytes"].as_u64().unwrap(), done * block);
+            let [ios, sectors] = [0, 1].map(|what| after[side][what] - before[side][what]);
+            let same = |found: u64, expected: u64| found.abs_diff(expected) * 1000 <= expected;
+            assert!(same(sectors * 512, done * block), "{way}: {sectors} sectors of {done} × {block}");
+            assert!(same(ios, done * split), "{way}: {ios} requests of {done} × {split}");
+        }
+        let disk = json["disk_util"].as_array().unwrap().iter().find(|disk| disk["name"] == name.as_str()).unwrap();
+        assert_eq!(disk["read_sectors"].as_u64(), Some(after[0][1] - before[0][1]), "the report says so too");
     }
 }
 

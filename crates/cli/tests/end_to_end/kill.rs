@@ -14,7 +14,7 @@
 //! `SEAWALL_KILLS` sets how often (10 if not set), `SEAWALL_KILL_SEED` what all choices follow from. With `SEAWALL_KILLS`
 //! it fails, too, when more than one start of a hundred takes longer than a second; a busy test machine may.
 
-use crate::nbd_client::{Answered, Client};
+use crate::raw_client::{Answered, Client};
 use crate::running::{run, seawall};
 use crate::scratch::Scratch;
 use crate::server::Server;

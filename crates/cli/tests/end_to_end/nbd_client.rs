@@ -1,110 +1,90 @@
-//! A client of the oldest kind, for tests that must know what was asked and what was answered when a server dies: one
-//! option, simple replies, nothing else. It shares no code with the server.
+//! Our client against our server: `seawall fio` on an export over several connections, and over a server that is lost.
 
-use std::io::{ErrorKind, Read, Write};
-use std::os::unix::net::UnixStream;
-use std::path::Path;
-use std::time::Duration;
+use crate::running::{Running, seawall};
+use crate::scratch::Scratch;
+use crate::server::{LUN, Server};
+use serde_json::Value;
 
-/// A hang becomes a failure.
-const GIVE_UP: Duration = Duration::from_secs(120);
-
-const READ: u16 = 0;
-const WRITE: u16 = 1;
-const FLUSH: u16 = 3;
-const TRIM: u16 = 4;
-const FUA: u16 = 1;
-
-pub struct Client {
-    stream: UnixStream,
+/// `seawall fio` on an export for so long that only a signal or its requests end it; its report goes to a file.
+fn fio(scratch: &Scratch, uri: &str, arguments: &[&str]) -> Running {
+    let mut command = seawall(scratch.path());
+    command.args(["fio", "--name=job", "--ioengine=nbd", "--output-format=json", "--output=report.json"]);
+    command.arg("--eta=always").arg(format!("--uri={uri}")).args(arguments);
+    Running::start(command)
 }
 
-/// An answer to a request that brings no data.
-pub struct Answered {
-    pub cookie: u64,
-    pub failed: bool,
+fn report(scratch: &Scratch) -> Value {
+    let text = std::fs::read_to_string(scratch.join("report.json")).expect("there is a report");
+    let report: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
+    report["jobs"][0].clone()
 }
 
-impl Client {
-    /// Opens an export.
-    pub fn connect(socket: &Path, export: &str) -> Client {
-        let mut stream = UnixStream::connect(socket).expect("a server that listens");
-        stream.set_read_timeout(Some(GIVE_UP)).unwrap();
-        stream.set_write_timeout(Some(GIVE_UP)).unwrap();
-        let mut greeting = [0; 18];
-        stream.read_exact(&mut greeting).expect("a greeting");
-        assert_eq!(&greeting[..16], b"NBDMAGICIHAVEOPT");
-        // Fixed newstyle, and no 124 zeroes at the end; then NBD_OPT_EXPORT_NAME, which is 1.
-        let mut hello = 3u32.to_be_bytes().to_vec();
-        hello.extend(b"IHAVEOPT");
-        hello.extend(1u32.to_be_bytes());
-        hello.extend((export.len() as u32).to_be_bytes());
-        hello.extend(export.as_bytes());
-        stream.write_all(&hello).expect("a server that takes options");
-        // Its size and flags.
-        stream.read_exact(&mut [0; 10]).expect("the server has the export");
-        Client { stream }
-    }
-
-    /// Asks for a write; false if the server is gone.
-    pub fn write(&mut self, cookie: u64, at: u64, bytes: &[u8], fua: bool) -> bool {
-        let mut request = request(if fua { FUA } else { 0 }, WRITE, cookie, at, bytes.len() as u32);
-        request.extend(bytes);
-        self.send(&request)
-    }
-
-    /// Asks for a trim; false if the server is gone.
-    pub fn trim(&mut self, cookie: u64, at: u64, len: u32) -> bool {
-        self.send(&request(0, TRIM, cookie, at, len))
-    }
-
-    /// Asks for a flush; false if the server is gone.
-    pub fn flush(&mut self, cookie: u64) -> bool {
-        self.send(&request(0, FLUSH, cookie, 0, 0))
-    }
-
-    /// The next answer; `None` if the server is gone.
-    pub fn answer(&mut self) -> Option<Answered> {
-        let mut reply = [0; 16];
-        match self.stream.read_exact(&mut reply) {
-            Ok(()) => {}
-            Err(error) if is_gone(error.kind()) => return None,
-            Err(error) => panic!("the server neither answers nor closes: {error}"),
-        }
-        assert_eq!(reply[..4], [0x67, 0x44, 0x66, 0x98], "a simple reply");
-        let failed = reply[4..8] != [0; 4];
-        Some(Answered { cookie: u64::from_be_bytes(reply[8..].try_into().expect("eight bytes")), failed })
-    }
-
-    /// Reads, with no other request under way.
-    pub fn read(&mut self, at: u64, len: u32) -> Vec<u8> {
-        assert!(self.send(&request(0, READ, 1, at, len)), "the server is gone");
-        let answered = self.answer().expect("the server is gone");
-        assert!(!answered.failed, "a read at {at} failed");
-        let mut bytes = vec![0; len as usize];
-        self.stream.read_exact(&mut bytes).expect("the data of a read");
-        bytes
-    }
-
-    fn send(&mut self, bytes: &[u8]) -> bool {
-        match self.stream.write_all(bytes) {
-            Ok(()) => true,
-            Err(error) if is_gone(error.kind()) => false,
-            Err(error) => panic!("the server takes no request: {error}"),
-        }
+/// Writes with checksums over four connections and extended headers, read back and verified: nothing is wrong, nothing
+/// was lost.
+#[test]
+fn a_job_over_four_connections_reads_what_it_wrote() {
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch);
+    server.make_lun("16MiB");
+    for parameters in ["&connections=4", "&replies=structured", "&replies=simple&connections=2"] {
+        let load = ["--rw=randwrite", "--bs=4k", "--iodepth=32", "--size=16m", "--verify=crc32c", "--fsync=128"];
+        let uri = format!("{}{parameters}", server.uri(LUN));
+        let (status, lines) = fio(&scratch, &uri, &load).end();
+        assert!(status.success(), "{lines:?}");
+        let job = report(&scratch);
+        assert_eq!(job["write"]["io_bytes"], 16 << 20, "{job}");
+        assert_eq!(job["read"]["io_bytes"], 16 << 20, "{job}");
+        assert_eq!(job["seawall"]["notes"], serde_json::json!([]), "{job}");
     }
 }
 
-fn request(flags: u16, kind: u16, cookie: u64, at: u64, len: u32) -> Vec<u8> {
-    let mut bytes = vec![0x25, 0x60, 0x95, 0x13];
-    bytes.extend(flags.to_be_bytes());
-    bytes.extend(kind.to_be_bytes());
-    bytes.extend(cookie.to_be_bytes());
-    bytes.extend(at.to_be_bytes());
-    bytes.extend(len.to_be_bytes());
-    bytes
+/// The server is killed under random reads and started again: the job goes on without an error to its last request, and
+/// its report says what was lost. A read that was asked again over a connection that is lost a moment later counts with
+/// that, too: at most the depth with each of the four connections.
+#[test]
+fn a_reading_job_survives_a_killed_server_and_says_so() {
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch);
+    server.make_lun("16MiB");
+    let uri = format!("{}&connections=4&reconnect=600", server.uri(LUN));
+    let load = ["--rw=randread", "--bs=4k", "--iodepth=32", "--size=16m", "--time_based", "--runtime=3600"];
+    let mut job = fio(&scratch, &uri, &load);
+    job.wait_for("IOPS");
+    server.kill();
+    let server = Server::start(&scratch);
+    // The status line comes once a second. After a second full of reads the connections are back.
+    let rate = |line: &str| line.contains("IOPS") && !line.contains(" 0 IOPS");
+    while !rate(&job.wait_for("IOPS")) {}
+    job.wait_for("IOPS");
+    job.signal("INT");
+    let (_, lines) = job.end();
+    let job = report(&scratch);
+    assert_eq!(job["error"], 0, "{lines:?} {job}");
+    let losses = &job["seawall"]["connection_losses"];
+    assert_eq!((&losses["lost"], &losses["regained"]), (&4.into(), &4.into()), "{job}");
+    let reads = losses["under_way"]["reads"].as_u64().expect("some were under way");
+    assert!((1..=4 * 32).contains(&reads), "{job}");
+    let (again, unsent) = (losses["repeated"]["reads"].as_u64().unwrap_or(0), losses["unsent"].as_u64().unwrap_or(0));
+    assert_eq!(again + unsent, reads, "{job}");
+    assert!(losses["unknown"].as_object().is_some_and(serde_json::Map::is_empty), "{job}");
+    drop(server);
 }
 
-fn is_gone(kind: ErrorKind) -> bool {
-    matches!(kind, ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe)
+/// Writes do not go on silently: the job fails at the first whose outcome is not known, and says how many there were.
+#[test]
+fn a_writing_job_fails_at_a_write_of_unknown_outcome() {
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch);
+    server.make_lun("16MiB");
+    let uri = format!("{}&reconnect=600", server.uri(LUN));
+    let load = ["--rw=randwrite", "--bs=4k", "--iodepth=32", "--size=16m", "--time_based", "--runtime=3600"];
+    let mut job = fio(&scratch, &uri, &load);
+    job.wait_for("IOPS");
+    server.kill();
+    let (status, lines) = job.end();
+    assert_eq!(status.code(), Some(1), "{lines:?}");
+    let losses = &report(&scratch)["seawall"]["connection_losses"];
+    let unknown = losses["unknown"]["writes"].as_u64().unwrap_or(0);
+    assert!((1..=32).contains(&unknown), "{losses}");
+    assert_eq!(losses["repeated"].as_object().map(serde_json::Map::len), Some(0), "{losses}");
 }

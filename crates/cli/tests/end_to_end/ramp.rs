@@ -1,8 +1,10 @@
 //! `seawall ramp` and `seawall advise`: what they leave, and what they refuse.
 
+use crate::loop_device::LoopDevice;
 use crate::loop_mount::LoopMount;
-use crate::running::{Ended, run, seawall};
+use crate::running::{Ended, Running, run, seawall, succeed};
 use crate::scratch::Scratch;
+use crate::server::Server;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
@@ -45,6 +47,7 @@ fn a_short_ramp_leaves_what_the_block_layer_counted() {
     let first = ramp(mount.point(), line);
     assert!(matches!(first.code, Some(0 | 1)), "{}", first.err);
     assert!(first.out.lines().filter(|line| line.ends_with("not comparable")).count() == 2, "{}", first.out);
+    assert!(first.out.lines().all(|line| line.chars().count() <= 80 || line.contains(": ")), "{}", first.out);
     assert!(first.err.contains("not comparable with published figures"), "{}", first.err);
 
     let before = sectors(mount.point());
@@ -70,6 +73,151 @@ fn a_short_ramp_leaves_what_the_block_layer_counted() {
     assert!(mount.beside().join("results.db").is_file());
     let page = std::fs::read_to_string(mount.beside().join("out/page.html")).unwrap();
     assert!(page.matches("<svg").count() == 3 && page.contains("Not comparable"), "{page}");
+}
+
+fn dgen(folder: &Path, words: &str) {
+    succeed(seawall(folder).args(["dgen", "--quiet"]).args(words.split_whitespace()));
+}
+
+fn sum(table: &str, name: &str) -> u64 {
+    column(table, name).iter().map(|field| field.parse::<u64>().unwrap()).sum()
+}
+
+/// On a raw device, where no file system adds anything, what a ramp says it read and wrote is what the block layer counted,
+/// within 0.5 %: reads of 8 KiB; a cycle of n blocks writes them twice, and the journal's header at its start and end.
+#[test]
+fn a_ramp_on_a_device_did_what_the_block_layer_counted() {
+    let Some(disk) = LoopDevice::new(128) else { return };
+    let (folder, name) = (disk.beside().path(), disk.name());
+    dgen(folder, &format!("--device {name} --pctfull 80"));
+    let line = format!(
+        "--miniops 8000 --maxiops 8000 --numruns 2 --runtime 4s --cycle 1s --disable-warmup --device {name} --wijfile {name}"
+    );
+    // The first makes the journal's place ready.
+    ramp(folder, &format!("{line} --output first"));
+    let before = disk.sectors();
+    let ended = ramp(folder, &format!("{line} --output out"));
+    let after = disk.sectors();
+    assert!(matches!(ended.code, Some(0 | 1)), "{}", ended.err);
+    let [summary, cycles] =
+        ["out/summary.csv", "out/cycles.csv"].map(|name| std::fs::read_to_string(folder.join(name)).unwrap());
+    let reads = sum(&summary, "Reads");
+    // 75 % of 8000 for 4 s, twice, or what of it could be made.
+    assert!(reads + sum(&summary, "Reads Missed") == 48_000, "{summary}");
+    let blocks = column(&cycles, "Blocks");
+    assert!(blocks.len() >= 4 && blocks.iter().all(|blocks| blocks == "2000"), "{cycles}");
+    let writes = 2 * sum(&cycles, "Blocks") + 2 * blocks.len() as u64;
+    for (counted, said) in [((after.0 - before.0) as f64 / 16.0, reads), ((after.1 - before.1) as f64 / 16.0, writes)] {
+        assert!((counted / said as f64 - 1.0).abs() < 0.005, "{counted} counted, {said} said");
+    }
+    let verified = run(seawall(folder).args(["dgen", "--device", &name, "--verify"]));
+    assert!(verified.code == Some(0) && verified.out.contains(" 0 wrong"), "{}", verified.out);
+}
+
+/// Two exports at once, the journal behind the data of one, and a transaction journal behind that: blocks are read and
+/// written on both, and each says afterwards what it is.
+#[test]
+fn several_exports_are_ramped_at_once() {
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch);
+    server.tell(&[
+        "vserver create -vserver svm01",
+        "volume create -vserver svm01 -volume vol1 -size 1GiB",
+        "lun create -vserver svm01 -path /vol/vol1/lun1 -size 64MiB",
+        "lun create -vserver svm01 -path /vol/vol1/lun2 -size 384MiB",
+    ]);
+    let (one, two) = (server.uri("svm01:/vol/vol1/lun1"), server.tcp_uri("svm01:/vol/vol1/lun2"));
+    dgen(scratch.path(), &format!("--device {one} --device {two} --pctfull 20"));
+    let ended = ramp(
+        scratch.path(),
+        &format!(
+            "--miniops 400 --maxiops 400 --numruns 1 --runtime 4s --cycle 1s --disable-warmup --device {one} --device {two} \
+             --wijfile {two} --journal-rate 1MiB --output out"
+        ),
+    );
+    assert!(matches!(ended.code, Some(0 | 1)), "{}", ended.err);
+    assert!(ended.out.contains("transaction journal: "), "{}", ended.out);
+    let summary = std::fs::read_to_string(scratch.join("out/summary.csv")).unwrap();
+    // 1 MiB/s are 1.05 MB/s; a busy machine makes it less, nothing makes it more.
+    let rate: f64 = column(&summary, "Journal (MB/s)")[0].parse().unwrap();
+    assert!((0.3..1.1).contains(&rate), "{summary}");
+    for uri in [&one, &two] {
+        let verified = run(seawall(scratch.path()).args(["dgen", "--device", uri, "--verify"]));
+        assert_eq!(verified.code, Some(0), "{}{}", verified.out, verified.err);
+        // 100 blocks a cycle on 1638 and 9829 blocks: about one in seven of them goes to the first.
+        let rewritten = verified.out.split(" written by cycles since").next().and_then(|out| out.rsplit(' ').next());
+        assert!(rewritten.unwrap().parse::<u64>().unwrap() > 0, "{}", verified.out);
+    }
+}
+
+/// A server that dies under way ends the ramp with exit code 2 and a line that names it; the rows of the runs before are
+/// there.
+#[test]
+fn a_target_that_dies_keeps_the_rows_so_far() {
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch);
+    server.make_lun("64MiB");
+    let uri = server.uri(crate::server::LUN);
+    dgen(scratch.path(), &format!("--device {uri} --pctfull 50"));
+    let mut command = seawall(scratch.path());
+    let line = format!(
+        "ramp --miniops 100 --maxiops 100 --numruns 100 --runtime 2s --cycle 1s --disable-warmup --device {uri} --wijfile \
+         {uri} --output out"
+    );
+    command.args(line.split_whitespace());
+    let mut ramp = Running::start(command);
+    // Runs 0 to 6, and then it dies in run 7.
+    ramp.wait_for("  6    100 ");
+    server.kill();
+    let (status, lines) = ramp.end();
+    assert_eq!(status.code(), Some(2), "{lines:?}");
+    let last = lines.last().unwrap();
+    assert!(last.starts_with("seawall: run ") && last.contains("rows of earlier runs are kept"), "{last}");
+    let summary = std::fs::read_to_string(scratch.join("out/summary.csv")).unwrap();
+    let rows = column(&summary, "Run").len();
+    // A busy machine may be a run or two further before the server is gone.
+    assert!((7..50).contains(&rows), "{summary}");
+    assert_eq!(column(&summary, "Run")[6], "6");
+}
+
+/// What a device cannot carry is refused: one that nobody filled, a burst larger than its data, a journal that has no
+/// room behind it.
+#[test]
+fn what_a_device_cannot_carry_is_refused() {
+    let scratch = Scratch::new();
+    for name in ["empty", "full"] {
+        std::fs::File::create(scratch.join(name)).unwrap().set_len(64 << 20).unwrap();
+    }
+    dgen(scratch.path(), "--device full --destroy-data full --pctfull 100");
+    let refused = |words: &str, says: &str| {
+        let ended = ramp(scratch.path(), words);
+        assert!(ended.code == Some(2) && ended.err.lines().last().unwrap().contains(says), "{words}: {}", ended.err);
+    };
+    let rate = "--miniops 100 --maxiops 100 --numruns 1";
+    refused(&format!("{rate} --device empty --wijfile w"), "--device: empty was not filled by seawall dgen");
+    refused(&format!("{rate} --device gone --wijfile w"), "gone: No such file");
+    refused(&format!("{rate} --device full --device ./full --wijfile w"), "./full is named twice");
+    refused("--miniops 1000 --maxiops 1000 --device full --wijfile w", "fewer than the 20000 of the largest burst");
+    // 2000 blocks and a header: 15.6 MiB, and all of it is data.
+    refused(&format!("{rate} --device full --wijfile full"), "full has 0 B behind what is on it; fill less of it");
+    refused(&format!("{rate} --wijfile nbd://localhost:1/x"), "--device: is needed where the journal is no file");
+    refused(&format!("{rate} --device nbd+unix:///x?socket=none --wijfile w"), "unix:none x:");
+    std::fs::write(scratch.join("thesis"), vec![7; 64 << 20]).unwrap();
+    refused(&format!("{rate} --device full --wijfile thesis"), "seawall did not lay out");
+}
+
+/// No storage at all: a ramp of the generator alone reaches its rate, and says that the data is what it is.
+#[test]
+fn nothing_at_all_can_be_ramped() {
+    let scratch = Scratch::new();
+    let line = "--miniops 2000 --maxiops 2000 --numruns 1 --runtime 3s --cycle 1s --disable-warmup --device null:1GiB \
+                --wijfile null:1GiB --output out";
+    let ended = ramp(scratch.path(), line);
+    assert!(matches!(ended.code, Some(0 | 1)), "{}", ended.err);
+    assert!(ended.err.contains("1 GiB of data are less than this machine's memory"), "{}", ended.err);
+    let summary = std::fs::read_to_string(scratch.join("out/summary.csv")).unwrap();
+    assert_eq!(sum(&summary, "Reads") + sum(&summary, "Reads Missed"), 4500);
+    assert!(scratch.listing().iter().all(|name| name.starts_with("out")), "{:?}", scratch.listing());
 }
 
 /// No cycle in the run: nothing can be said, exit code 2, and the row is kept.
@@ -122,6 +270,8 @@ fn what_cannot_be_run_is_refused() {
     refused("--miniops 1 --maxiops 1 --disable -warmup", "--disable-warmup is written without the space");
     refused("--miniops 1 --maxiops 1 --wijfile w --directory .", "--directory: . was not filled by seawall dgen");
     refused("--miniops 1 --maxiops 1 --wijfile w --criteria x", "--criteria: must be 2021, read-percentile or a file");
+    refused("--miniops 1 --maxiops 1 --wijfile w --numruns 0", "--numruns: must be between 1 and 1000, got 0");
+    refused("--miniops 0 --maxiops 1 --wijfile w", "--miniops: must be between 1 and 100000000 IOPS, got 0");
     refused("--status", "no ramp is running");
     let Some(mount) = filled() else { return };
     let few = ramp(mount.point(), "--miniops 75000 --maxiops 75000 --wijfile w");

@@ -1,7 +1,7 @@
 //! The built program: run to its end, or kept running and listened to.
 
 use std::ffi::OsStr;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -88,6 +88,19 @@ impl Running {
                 Err(RecvTimeoutError::Timeout) => panic!("no {text:?} came:\n{}", self.seen.join("\n")),
             }
         }
+    }
+
+    /// Gives it a line, where its input was made a pipe.
+    pub fn say(&mut self, line: &str) {
+        let input = self.child.stdin.as_mut().expect("its input is a pipe");
+        writeln!(input, "{line}").expect("it listens");
+    }
+
+    /// What it said, if it has ended already.
+    pub fn ended(&mut self) -> Option<String> {
+        let status = self.child.try_wait().expect("it can be waited for")?;
+        self.seen.extend(self.lines.iter());
+        Some(format!("{}; {status}", self.seen.join("; ")))
     }
 
     /// Its number for the system.

@@ -1,21 +1,31 @@
-//! Where the workers tell how far they are, and hear that they are to stop.
+//! Where the workers tell how far they are and, when somebody asks, all that they did; and hear that they are to stop.
 
 use block::{Span, Time};
+use stats::job::JobOutcome;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use uring::Waker;
-use workload::job::{Direction, PerDirection};
+use workload::job::{Direction, Ends, JobSpec, PerDirection};
 
 /// Seen by all workers and by whoever watches.
 pub(crate) struct Board {
     start: Time,
     jobs: Vec<Entry>,
     stop: AtomicBool,
+    /// Grows with all that workers must heed, so that they look at one number only.
+    signals: AtomicU32,
+    /// How often outcomes were asked for.
+    asked: AtomicU32,
     wakers: Mutex<Vec<Waker>>,
 }
 
 struct Entry {
     name: String,
+    group: u32,
+    stage: u32,
+    stopped: AtomicBool,
+    /// What it did when it was asked last.
+    shown: Mutex<Option<JobOutcome>>,
     /// When it began, in nanoseconds after the start plus one; 0 while it waits.
     began: AtomicU64,
     ended: AtomicBool,
@@ -43,17 +53,32 @@ impl Board {
     /// its own for what is further away: arming a timer for each wait would cost as much as a good part of an I/O.
     pub(crate) const TICK: Span = Span::from_millis(100);
 
-    /// For jobs of these names, the run beginning at `start`.
-    pub(crate) fn new(names: impl Iterator<Item = String>, start: Time) -> Board {
-        let entry = |name| Entry {
-            name,
+    /// For these jobs, the run beginning at `start`.
+    pub(crate) fn new(specs: &[JobSpec], start: Time) -> Board {
+        let mut stage = 0;
+        let entry = |(index, spec): (usize, &JobSpec)| Entry {
+            name: spec.name.clone(),
+            group: spec.group,
+            stage: {
+                stage += u32::from(index > 0 && spec.start.after_earlier);
+                stage
+            },
+            stopped: AtomicBool::new(false),
+            shown: Mutex::default(),
             began: AtomicU64::new(0),
             ended: AtomicBool::new(false),
             told: AtomicU64::new(0),
             counts: Default::default(),
             in_flight: AtomicU32::new(0),
         };
-        Board { start, jobs: names.map(entry).collect(), stop: AtomicBool::new(false), wakers: Mutex::default() }
+        Board {
+            start,
+            jobs: specs.iter().enumerate().map(entry).collect(),
+            stop: AtomicBool::new(false),
+            signals: AtomicU32::new(0),
+            asked: AtomicU32::new(0),
+            wakers: Mutex::default(),
+        }
     }
 
     /// A worker that wants to be woken.
@@ -79,6 +104,45 @@ impl Board {
     /// All jobs are to end.
     pub(crate) fn stop(&self) {
         self.stop.store(true, Relaxed);
+        self.stop_those(|_| true);
+    }
+
+    /// Whether this job is to end.
+    pub(crate) fn is_told_to_stop(&self, job: usize) -> bool {
+        self.jobs[job].stopped.load(Relaxed)
+    }
+
+    /// A number that changes when there is something to heed.
+    #[inline]
+    pub(crate) fn signals(&self) -> u32 {
+        self.signals.load(Relaxed)
+    }
+
+    /// Asks all workers to show what their jobs did so far.
+    pub(crate) fn ask(&self) {
+        self.asked.fetch_add(1, Relaxed);
+        self.signals.fetch_add(1, Relaxed);
+    }
+
+    /// How often outcomes were asked for.
+    pub(crate) fn asked(&self) -> u32 {
+        self.asked.load(Relaxed)
+    }
+
+    /// A job shows what it did so far.
+    pub(crate) fn show(&self, job: usize, outcome: JobOutcome) {
+        *self.jobs[job].shown.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
+    }
+
+    /// What each job showed last; `None` of one that did not begin.
+    pub(crate) fn shown(&self) -> Vec<Option<JobOutcome>> {
+        let of = |entry: &Entry| entry.shown.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        self.jobs.iter().map(of).collect()
+    }
+
+    fn stop_those(&self, wanted: impl Fn(&Entry) -> bool) {
+        self.jobs.iter().filter(|entry| wanted(entry)).for_each(|entry| entry.stopped.store(true, Relaxed));
+        self.signals.fetch_add(1, Relaxed);
     }
 
     /// A job begins.
@@ -86,11 +150,15 @@ impl Board {
         self.jobs[job].began.store(now.since(self.start).as_nanos() + 1, Relaxed);
     }
 
-    /// A job is over, and with it all others if `ends_all`.
-    pub(crate) fn end(&self, job: usize, ends_all: bool) {
-        self.jobs[job].ended.store(true, Relaxed);
-        if ends_all {
-            self.stop();
+    /// A job is over, and with it those that `ends` says.
+    pub(crate) fn end(&self, job: usize, ends: Ends) {
+        let Entry { group, stage, ended, .. } = &self.jobs[job];
+        ended.store(true, Relaxed);
+        match ends {
+            Ends::None => {}
+            Ends::Group => self.stop_those(|entry| entry.group == *group),
+            Ends::Stage => self.stop_those(|entry| entry.stage == *stage),
+            Ends::All => self.stop(),
         }
     }
 

@@ -20,6 +20,10 @@ pub(crate) fn run(jobs: &[Prepared], board: &Arc<Board>, stage_start: Time) -> R
     if let Some(cpus) = jobs.iter().map(|job| &job.spec.cpus).find(|cpus| !cpus.is_empty()) {
         uring::usage::pin(cpus).map_err(|error| OpenError(format!("cpus_allowed: {error}")))?;
     }
+    if let Some(priority) = jobs.iter().map(|job| job.spec.priority).find(|own| *own != Default::default()) {
+        uring::usage::prioritise(priority.nice, priority.io)
+            .map_err(|error| OpenError(format!("nice, prio and prioclass: {error}")))?;
+    }
     let io = Io::open(&super::prepare::io_settings(jobs)).map_err(|error| OpenError(error.to_string()))?;
     board.join(io.waker());
     let mut runners = Vec::with_capacity(jobs.len());
@@ -27,21 +31,27 @@ pub(crate) fn run(jobs: &[Prepared], board: &Arc<Board>, stage_start: Time) -> R
         runners.push(job.open(&io, board, stage_start)?);
     }
     let before = usage(Who::Thread);
-    drive(&io, &mut runners, board);
+    drive(&io, &mut runners, board, &before);
     let used = used_since(&before);
     let all: u64 = runners.iter().map(Runner::ops).sum();
-    Ok(runners.into_iter().map(|runner| share_usage(runner, &used, all)).collect())
+    let share = |runner: Runner| JobOutcome { usage: share_of(&used, runner.ops(), all), ..runner.finish() };
+    Ok(runners.into_iter().map(share).collect())
 }
 
-fn drive(io: &Io, runners: &mut [Runner], board: &Board) {
+fn drive(io: &Io, runners: &mut [Runner], board: &Board, before: &Usage) {
     let mut io = io.clone();
     let clock = io.clock();
     let mut now = io.now();
-    let mut stopped = false;
+    let (mut heeded, mut shown) = (0, 0);
     loop {
-        if !stopped && board.is_stopped() {
-            stopped = true;
-            runners.iter_mut().for_each(|runner| runner.stop(now));
+        let signals = board.signals();
+        if signals != heeded {
+            heeded = signals;
+            runners.iter_mut().filter(|runner| board.is_told_to_stop(runner.index())).for_each(|one| one.stop(now));
+            if board.asked() != shown {
+                shown = board.asked();
+                show(runners, board, before, now);
+            }
         }
         let mut wakeup = Wakeup::Idle;
         let (mut fresh, mut over) = (false, true);
@@ -77,17 +87,26 @@ fn used_since(before: &Usage) -> JobUsage {
     }
 }
 
-/// Gives a job its part of what the thread used: by requests.
-fn share_usage(runner: Runner, used: &JobUsage, all: u64) -> JobOutcome {
-    let ops = runner.ops();
+/// Tells what the jobs did so far.
+#[cold]
+fn show(runners: &[Runner], board: &Board, before: &Usage, now: Time) {
+    let used = used_since(before);
+    let all: u64 = runners.iter().map(Runner::ops).sum();
+    for runner in runners {
+        let usage = share_of(&used, runner.ops(), all);
+        board.show(runner.index(), JobOutcome { usage, ..runner.so_far(now) });
+    }
+}
+
+/// A job's part of what the thread used: by requests.
+fn share_of(used: &JobUsage, ops: u64, all: u64) -> JobUsage {
     let part = |whole: u64| (u128::from(whole) * u128::from(ops) / u128::from(all.max(1))) as u64;
     let span = |whole: Span| Span::from_nanos(part(whole.as_nanos()));
-    let usage = JobUsage {
+    JobUsage {
         user: span(used.user),
         system: span(used.system),
         switches: part(used.switches),
         faults_major: part(used.faults_major),
         faults_minor: part(used.faults_minor),
-    };
-    JobOutcome { usage, ..runner.finish() }
+    }
 }

@@ -111,6 +111,15 @@ impl Filler {
         let Some(percent) = self.content.dedupe_percent else { return draw };
         // The high half decides, the low half picks.
         let copies = ((draw >> 32) * 100) >> 32 < u64::from(percent);
+        if let Some(set) = self.content.working_set {
+            // Blocks of the set have numbers below its size; new ones are drawn from the job's own chance.
+            let number = draw as u32 as u64 % set.blocks.max(1);
+            return if copies {
+                set.seed ^ (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            } else {
+                self.chance.next_u64()
+            };
+        }
         if copies && !self.seeds.is_empty() {
             return self.seeds[(draw as u32 as usize) % self.seeds.len()];
         }
@@ -143,6 +152,7 @@ mod tests {
     use super::*;
     use std::collections::HashSet;
     use uring::{Choice, IoSettings};
+    use workload::job::WorkingSet;
 
     fn blocks(content: &Content, count: usize) -> Vec<Vec<u8>> {
         let settings = IoSettings { backend: Choice::Threads, threads: 1, ..IoSettings::default() };
@@ -166,6 +176,21 @@ mod tests {
         assert!(unique.len().abs_diff(3000) < 100, "{}", unique.len());
         let unique: HashSet<Vec<u8>> = blocks(&Content::default(), 500).into_iter().collect();
         assert_eq!(unique.len(), 500, "scrambled blocks differ");
+    }
+
+    /// Copies come from as many blocks as were asked, and jobs with the same set have the same ones.
+    #[test]
+    fn copies_come_from_a_working_set() {
+        let set = WorkingSet { blocks: 10, seed: 3 };
+        let content = Content { dedupe_percent: Some(40), working_set: Some(set), ..Content::default() };
+        let mut counts = std::collections::HashMap::new();
+        blocks(&content, 5000).into_iter().for_each(|block| *counts.entry(block).or_insert(0) += 1);
+        let copied: Vec<&Vec<u8>> = counts.iter().filter(|(_, count)| **count > 1).map(|(block, _)| block).collect();
+        assert_eq!(copied.len(), 10);
+        // 60 % of 5000 are new, and ten more: two points are 100.
+        assert!(counts.len().abs_diff(3010) < 100, "{}", counts.len());
+        let other = Content { dedupe_percent: Some(100), ..content };
+        assert!(blocks(&other, 50).iter().all(|block| copied.contains(&block)));
     }
 
     #[test]

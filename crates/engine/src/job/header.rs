@@ -93,6 +93,26 @@ pub(crate) fn check(block: &[u8], hash: &Hash, identity: Identity) -> Result<(),
     Ok(())
 }
 
+/// Puts the header to `at` and what stands there to the front, or both back; 0 leaves them.
+pub(crate) fn swap(block: &mut [u8], at: usize) {
+    if at < HEADER_LEN || at + HEADER_LEN > block.len() {
+        return;
+    }
+    let (front, rest) = block.split_at_mut(at);
+    front[..HEADER_LEN].swap_with_slice(&mut rest[..HEADER_LEN]);
+}
+
+/// Whether a block that was given back reads as zeroes.
+pub(crate) fn check_zeroes(block: &[u8]) -> Result<(), Wrong> {
+    match block.iter().position(|&byte| byte != 0) {
+        None => Ok(()),
+        Some(at) => Err(Wrong {
+            expected: "zeroes, because it was trimmed".into(),
+            found: format!("{:#04x} at byte {at} of the block", block[at]),
+        }),
+    }
+}
+
 /// Fills `block` with the pattern from its start on.
 pub(crate) fn fill_pattern(block: &mut [u8], pattern: &Pattern, offset: u64) {
     if pattern.bytes.is_empty() {
@@ -169,6 +189,19 @@ mod tests {
             damaged[17] ^= 1;
             assert!(found(&damaged, HERE).starts_with("a header that is damaged"));
         }
+    }
+
+    #[test]
+    fn a_header_stands_elsewhere_and_comes_back() {
+        let good = block(&Hash::Crc32c);
+        let mut moved = good.clone();
+        swap(&mut moved, 1000);
+        assert_eq!((&moved[1000..1004], &moved[..4]), (&MAGIC[..], &good[1000..1004]));
+        assert!(check(&moved, &Hash::Crc32c, HERE).is_err());
+        swap(&mut moved, 1000);
+        assert_eq!(moved, good);
+        assert_eq!(check_zeroes(&[0; 512]), Ok(()));
+        assert_eq!(check_zeroes(&[0, 0, 7]).unwrap_err().found, "0x07 at byte 2 of the block");
     }
 
     #[test]

@@ -2,19 +2,21 @@
 
 use super::board::Board;
 use super::layout::{self, Plan};
-use super::runner::{Parts, Runner};
+use super::runner::{Parts, Renew, Runner};
 use super::stage::{RunSettings, Watch};
-use super::uri;
 use crate::local::{CallTarget, LocalFile, NullTarget, RingTarget};
-use crate::nbd_target::{Connection, NbdTarget};
+use crate::nbd_target::{Export, NbdTarget};
 use crate::safety;
 use block::{Bytes, Span, Target, Time};
+use stats::job::Losses;
+use std::cell::RefCell;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::Arc;
 use uring::disk::{self, Cache, Opening};
 use uring::{Choice, Io, IoSettings};
-use workload::job::{Direction, EngineKind, FileSpec, JobSpec, Place, Region, WriteSync};
+use workload::job::{Amount, Direction, EngineKind, FileSpec, JobSpec, Place, Region, WriteSync};
 
 /// Why nothing was run: a line for each thing that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -32,11 +34,24 @@ pub(crate) struct Prepared {
     pub(crate) index: usize,
     /// Where each file of the job is and what of it is used; empty for NBD and for none.
     files: Vec<(PathBuf, Region)>,
+    /// The export of a job over NBD.
+    export: Option<Export>,
     notes: Vec<String>,
 }
 
-/// A job's storage, what of each file is used, and what it runs on in words.
-type Opened = (Box<dyn Target>, Vec<Region>, String);
+/// A job's storage.
+struct Opened {
+    target: Box<dyn Target>,
+    /// What of each file is used.
+    regions: Vec<Region>,
+    /// What it runs on, in words.
+    backend: String,
+    /// What of its connections is lost.
+    losses: Option<Rc<RefCell<Losses>>>,
+}
+
+/// No file grows larger than this: a job that writes until there is no space left has it for its end, 4 EiB.
+const FULL_MOST: u64 = 1 << 62;
 
 /// Longest request of a job: a slot of the workers' slabs.
 const BLOCK_MOST: u32 = 64 << 20;
@@ -78,20 +93,28 @@ fn objections(spec: &JobSpec, settings: &RunSettings) -> Vec<String> {
     if writes && settings.read_only {
         note("it writes, and --readonly forbids that; leave it out or make the job a reading one".into());
     }
+    if let Place::Nbd { uri, .. } = &spec.place
+        && let Err(line) = Export::parse(uri)
+    {
+        note(line);
+    }
+    // Removing a file that is somebody's destroys it as writing does.
+    let destroys = writes || spec.layout.unlink || spec.layout.renew;
     let Place::Files(files) = &spec.place else { return found };
     if files.is_empty() {
         note("it has no file; name one with filename= or directory=".into());
     }
     for file in files {
-        if let Some(line) = objection_to_size(file) {
+        if let Some(line) = objection_to_size(file, spec) {
             note(line);
         }
-        if writes && !may_destroy(&file.path, spec, settings) {
+        if destroys && !may_destroy(&file.path, spec, settings) {
             let path = file.path.display();
+            let (what, does) = if writes { ("written", "overwrites") } else { ("removed", "removes") };
             match safety::objections(&file.path) {
                 Ok(objections) if objections.is_empty() => {}
                 Ok(objections) => note(format!(
-                    "{path}: will not be written: {}; --destroy-data={path} overwrites it all the same",
+                    "{path}: will not be {what}: {}; --destroy-data={path} {does} it all the same",
                     objections.join("; ")
                 )),
                 Err(error) => note(format!("{path}: {error}")),
@@ -101,12 +124,12 @@ fn objections(spec: &JobSpec, settings: &RunSettings) -> Vec<String> {
     found
 }
 
-fn objection_to_size(file: &FileSpec) -> Option<String> {
+fn objection_to_size(file: &FileSpec, spec: &JobSpec) -> Option<String> {
     let path = file.path.display();
     match std::fs::metadata(&file.path) {
         Ok(about) if about.is_dir() => Some(format!("{path}: is a folder; name a file in it")),
         Ok(_) => None,
-        Err(_) if file.size.is_some() || file.file_size.is_some() => None,
+        Err(_) if file.size.is_some() || file.file_size.is_some() || spec.layout.until_full => None,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             Some(format!("{path}: is not there, and no size= says how large it should be; set size="))
         }
@@ -131,13 +154,33 @@ fn prepare_one(index: usize, spec: &JobSpec, watch: &mut dyn Watch) -> Result<Pr
     let mut files = Vec::new();
     if let Place::Files(list) = &spec.place {
         for file in list {
+            let file = &placed(file, &spec);
             lay_out(file, &spec, watch).map_err(|error| format!("{}: {error}", file.path.display()))?;
             let size = size_of(&file.path).map_err(|error| format!("{}: {error}", file.path.display()))?;
             let region = region(file, &spec, size).map_err(|line| format!("{}: {line}", file.path.display()))?;
             files.push((file.path.clone(), region));
         }
     }
-    Ok(Prepared { spec, index, files, notes })
+    let export = match &spec.place {
+        Place::Nbd { uri, .. } => Some(Export::parse(uri)?),
+        _ => None,
+    };
+    Ok(Prepared { spec, index, files, export, notes })
+}
+
+/// Where the part that is used begins and ends, as far as a file decides it: behind its end, or nowhere.
+fn placed(file: &FileSpec, spec: &JobSpec) -> FileSpec {
+    let mut file = file.clone();
+    let about = std::fs::metadata(&file.path).ok();
+    if let Some(about) = about.filter(|about| spec.layout.append && about.is_file()) {
+        (file.offset, file.offset_more) = (Amount::Bytes(Bytes(about.len())), Amount::default());
+        // A size in percent would count what is there already.
+        file.file_size = None;
+    }
+    if spec.layout.until_full {
+        (file.size, file.file_size) = (None, None);
+    }
+    file
 }
 
 /// Makes a file that is missing or too short.
@@ -180,11 +223,13 @@ fn size_of(path: &Path) -> Result<Bytes, disk::OpenError> {
 /// The part of something of `whole` bytes that a job uses.
 fn region(file: &FileSpec, spec: &JobSpec, whole: Bytes) -> Result<Region, String> {
     let align = if file.offset_align > 0 { file.offset_align } else { u64::from(spec.reach.least_block()).max(1) };
-    let aligned = |amount: workload::job::Amount| match amount {
-        workload::job::Amount::Bytes(bytes) => bytes.0,
+    let aligned = |amount: Amount| match amount {
+        Amount::Bytes(bytes) => bytes.0,
         percent => percent.of(whole).0 / align * align,
     };
     let start = aligned(file.offset) + aligned(file.offset_more);
+    let endless = spec.layout.until_full && file.path.is_file();
+    let whole = if endless { Bytes(start.saturating_add(FULL_MOST)) } else { whole };
     let rest = whole
         .0
         .checked_sub(start)
@@ -200,6 +245,23 @@ fn region(file: &FileSpec, spec: &JobSpec, whole: Bytes) -> Result<Region, Strin
     Ok(Region { start, len })
 }
 
+/// Tells nobody.
+struct Quiet;
+
+impl Watch for Quiet {
+    fn laying_out(&mut self, _path: &Path, _bytes: u64) {}
+    fn progress(&mut self, _passed: Span, _jobs: &[super::JobProgress]) {}
+    fn wants_stop(&mut self) -> bool {
+        false
+    }
+}
+
+impl Opened {
+    fn new(target: Box<dyn Target>, regions: Vec<Region>, backend: String) -> Opened {
+        Opened { target, regions, backend, losses: None }
+    }
+}
+
 impl Prepared {
     /// The files.
     pub(crate) fn paths(&self) -> Vec<PathBuf> {
@@ -209,35 +271,61 @@ impl Prepared {
     /// Opens its storage on the worker that `io` is of.
     pub(crate) fn open(&self, io: &Io, board: &Arc<Board>, stage_start: Time) -> Result<Runner, OpenError> {
         let spec = self.spec.clone();
-        let (target, regions, backend): Opened = match &spec.place {
+        let opened = match &spec.place {
             Place::Null { size } => {
-                let region = Region { start: 0, len: size.0 };
-                (Box::new(NullTarget::new(*size)), vec![region], "nothing".into())
+                let regions = vec![Region { start: 0, len: size.0 }];
+                Opened::new(Box::new(NullTarget::new(*size)), regions, "nothing".into())
             }
-            Place::Nbd { uri, region } => self.open_nbd(io, uri, region)?,
+            Place::Nbd { region, .. } => self.open_nbd(io, region)?,
             Place::Files(_) => {
-                let files = self.open_files()?;
                 let regions = self.files.iter().map(|(_, region)| *region).collect();
-                match spec.engine {
-                    EngineKind::Uring => (Box::new(RingTarget::new(io, files)), regions, io.backend().to_string()),
-                    EngineKind::Sync => (Box::new(CallTarget::new(io, files)), regions, "system calls".into()),
-                }
+                let backend = match spec.engine {
+                    EngineKind::Uring => io.backend().to_string(),
+                    EngineKind::Sync => "system calls".into(),
+                };
+                Opened::new(self.open_target(io)?, regions, backend)
             }
         };
         let (paths, notes) = (self.paths(), self.notes.clone());
         let start = stage_start + self.delay();
         let (index, board) = (self.index, Arc::clone(board));
-        Ok(Runner::new(io, Parts { spec, index, board, target, paths, regions, notes, backend, start }))
+        let renew = spec.layout.renew.then(|| self.renewal(io));
+        let Opened { target, regions, backend, losses } = opened;
+        let parts = Parts { spec, index, board, target, paths, regions, notes, backend, losses, start, renew };
+        Ok(Runner::new(io, parts))
     }
 
-    fn open_nbd(&self, io: &Io, address: &str, region_of: &FileSpec) -> Result<Opened, OpenError> {
+    /// Removes the job's files, makes them anew, and opens them.
+    fn renewal(&self, io: &Io) -> Renew {
+        let (job, io) = (self.clone(), io.clone());
+        Box::new(move || {
+            let Place::Files(list) = &job.spec.place else { return job.open_target(&io) };
+            for file in list.iter().filter(|file| file.path.is_file()) {
+                let failed = |error: std::io::Error| OpenError(format!("{}: {error}", file.path.display()));
+                std::fs::remove_file(&file.path).map_err(failed)?;
+                lay_out(file, &job.spec, &mut Quiet).map_err(failed)?;
+            }
+            job.open_target(&io)
+        })
+    }
+
+    fn open_target(&self, io: &Io) -> Result<Box<dyn Target>, OpenError> {
+        let files = self.open_files()?;
+        Ok(match self.spec.engine {
+            EngineKind::Uring => Box::new(RingTarget::new(io, files)),
+            EngineKind::Sync => Box::new(CallTarget::new(io, files)),
+        })
+    }
+
+    fn open_nbd(&self, io: &Io, region_of: &FileSpec) -> Result<Opened, OpenError> {
         let failed = |error: String| OpenError(format!("{}: {error}", self.spec.name));
-        let (address, name) = uri::parse(address).map_err(failed)?;
-        let connection = Connection::open(&address, &name).map_err(|error| failed(error.to_string()))?;
-        let region = region(region_of, &self.spec, Bytes(connection.size())).map_err(failed)?;
-        let keeps_data = self.spec.verify.is_some();
-        let target = NbdTarget::new(io, connection, keeps_data).map_err(|error| failed(error.to_string()))?;
-        Ok((Box::new(target), vec![region], format!("NBD over {}", io.backend())))
+        let export = self.export.as_ref().ok_or_else(|| failed("no export is named; set uri=".into()))?;
+        let target =
+            NbdTarget::open(io, export, self.spec.verify.is_some()).map_err(|error| failed(error.to_string()))?;
+        let region = region(region_of, &self.spec, target.traits().size).map_err(failed)?;
+        let losses = target.losses();
+        let backend = format!("NBD over {}", io.backend());
+        Ok(Opened { losses: Some(losses), ..Opened::new(Box::new(target), vec![region], backend) })
     }
 
     fn open_files(&self) -> Result<Vec<LocalFile>, OpenError> {
@@ -282,8 +370,9 @@ impl Prepared {
 /// A worker's ring for these jobs: room for all that can be in flight, and no more memory than that.
 pub(crate) fn io_settings(jobs: &[Prepared]) -> IoSettings {
     let (mut slab, mut in_flight, mut files, mut ring) = (0u64, 0u64, 0u32, 0u64);
-    for Prepared { spec, files: own, .. } in jobs {
+    for Prepared { spec, files: own, export, .. } in jobs {
         let depth = u64::from(spec.pacing.depth.max(1));
+        let connections = export.as_ref().map_or(1, |export| u64::from(export.connections));
         let block = u64::from(spec.reach.most_block()).next_power_of_two().max(4096);
         // A slot is out for each request in flight; a job that reads and writes keeps its buffers for writes meanwhile.
         let keeps = if spec.reach.mix.has(Direction::Read) || spec.verify.is_some() { 1 } else { 0 };
@@ -291,12 +380,12 @@ pub(crate) fn io_settings(jobs: &[Prepared]) -> IoSettings {
         let (bytes, extra) = match spec.place {
             Place::Null { .. } => (if spec.reach.mix.has(Direction::Write) { depth * block } else { 0 }, 0),
             // What is received, and headers.
-            Place::Nbd { .. } => (depth * block * sides.max(1), 256 << 10),
+            Place::Nbd { .. } => (depth * block * sides.max(1), connections * 2 * NbdTarget::MEMORY.0),
             Place::Files(_) => (depth * block * sides.max(1), 0),
         };
         slab += bytes + extra;
-        in_flight += depth + 4 + own.len() as u64;
-        files += own.len() as u32 + 1;
+        in_flight += depth + 4 * connections + own.len() as u64;
+        files += (own.len() as u64 + connections) as u32;
         if spec.engine == EngineKind::Uring && matches!(spec.place, Place::Files(_)) {
             ring += bytes;
         }

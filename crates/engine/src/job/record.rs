@@ -3,7 +3,7 @@
 use super::steady::Totals;
 use block::{Span, Time};
 use stats::Histogram;
-use stats::job::{DirectionOutcome, HistogramRow, JobOutcome, LogRow, Slice, SyncOutcome};
+use stats::job::{DirectionOutcome, HistogramRow, JobOutcome, LogRow, Slice, SliceMost, SyncOutcome};
 use workload::job::{Direction, JobSpec, Logs, PerDirection};
 
 /// One request at its end.
@@ -34,7 +34,7 @@ pub(crate) struct Record {
     histogram_log: Vec<HistogramRow>,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Tally {
     outcome: DirectionOutcome,
     /// The figures at the start of the slice.
@@ -42,6 +42,7 @@ struct Tally {
     first_made: Option<Time>,
     last_end: Time,
     recent: Histogram,
+    most: SliceMost,
 }
 
 impl Record {
@@ -56,6 +57,22 @@ impl Record {
             slice_began: start,
             slice_end: start + spec.logs.interval,
             histogram_end: spec.logs.histogram_interval.map(|interval| start + interval),
+            log: Vec::new(),
+            histogram_log: Vec::new(),
+        }
+    }
+
+    /// The figures so far, without logs.
+    pub(crate) fn so_far(&self) -> Record {
+        Record {
+            logs: self.logs,
+            start: self.start,
+            tallies: self.tallies.clone(),
+            blocks: self.blocks,
+            sync: self.sync.clone(),
+            slice_began: self.slice_began,
+            slice_end: self.slice_end,
+            histogram_end: None,
             log: Vec::new(),
             histogram_log: Vec::new(),
         }
@@ -77,6 +94,9 @@ impl Record {
         tally.last_end = end;
         if self.histogram_end.is_some() {
             tally.recent.record(clat);
+        }
+        if self.logs.longest {
+            tally.most = tally.most.max(SliceMost { slat, clat, lat });
         }
         if self.logs.each_request {
             let Ended { direction, at, len, .. } = *ended;
@@ -157,7 +177,7 @@ impl Record {
         let length = end.since(self.slice_began);
         let since_start = end.since(self.start);
         for direction in Direction::ALL {
-            let Tally { outcome, before, .. } = &mut self.tallies[direction];
+            let Tally { outcome, before, most, .. } = &mut self.tallies[direction];
             if outcome.ops == 0 && before.ops == 0 && outcome.slices.is_empty() {
                 // A direction without requests has no slices, unless they come later: then it begins with empty ones.
                 continue;
@@ -170,6 +190,7 @@ impl Record {
                 slat_sum: outcome.slat.sum(),
                 clat_sum: outcome.clat.sum(),
                 lat_sum: outcome.lat.sum(),
+                most: std::mem::take(most),
             };
             outcome.slices.push(Slice {
                 ops: now.ops - before.ops,

@@ -19,12 +19,15 @@ use super::slots::Slots;
 use super::steady::Steadiness;
 use super::written::Checker;
 use crate::job::board::Board;
+use crate::job::prepare::OpenError;
 use block::{Completion, Target, Time, Wakeup};
-use stats::job::{DepthShares, Errors, JobError, JobOutcome, LatencyFinding, Punctuality};
+use stats::job::{AskedRow, DepthShares, Errors, JobError, JobOutcome, LatencyFinding, Losses, Punctuality};
+use std::cell::RefCell;
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::sync::Arc;
 use uring::{Clock, Io};
-use workload::job::{EngineKind, JobDraft, JobSpec, JobStream, Place, Region};
+use workload::job::{Ends, EngineKind, JobDraft, JobSpec, JobStream, Place, Region};
 
 /// A job on its worker.
 pub(crate) struct Runner {
@@ -73,7 +76,14 @@ pub(crate) struct Runner {
     interrupted: bool,
     notes: Vec<String>,
     backend: String,
+    /// What was asked, where that is to be told.
+    asked: Vec<AskedRow>,
+    renew: Option<Renew>,
+    losses: Option<Rc<RefCell<Losses>>>,
 }
+
+/// Makes a job's files anew and opens them.
+pub(crate) type Renew = Box<dyn FnMut() -> Result<Box<dyn Target>, OpenError>>;
 
 /// What a runner is made of.
 pub(crate) struct Parts {
@@ -85,8 +95,12 @@ pub(crate) struct Parts {
     pub(crate) regions: Vec<Region>,
     pub(crate) notes: Vec<String>,
     pub(crate) backend: String,
+    /// What of its connections is lost, where it has some; counted by the target.
+    pub(crate) losses: Option<Rc<RefCell<Losses>>>,
     /// It starts then, if the jobs that it waits for have ended.
     pub(crate) start: Time,
+    /// For a job whose files are made anew for each loop.
+    pub(crate) renew: Option<Renew>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,7 +149,7 @@ struct FloorWatch {
 impl Runner {
     /// A job that waits for its start.
     pub(crate) fn new(io: &Io, parts: Parts) -> Runner {
-        let Parts { spec, index, board, target, paths, regions, notes, backend, start } = parts;
+        let Parts { spec, index, board, target, paths, regions, notes, backend, losses, start, renew } = parts;
         let checker = spec.verify.as_ref().map(|verify| Checker::new(verify, spec.seed));
         Runner {
             stream: JobStream::new(&spec, &regions, start),
@@ -178,7 +192,15 @@ impl Runner {
             regions,
             notes,
             backend,
+            asked: Vec::new(),
+            renew,
+            losses,
         }
+    }
+
+    /// Its number in the run.
+    pub(crate) fn index(&self) -> usize {
+        self.index
     }
 
     /// One look: takes ends, ends intervals, makes what is due. When to look again.
@@ -224,13 +246,16 @@ impl Runner {
 
     /// Ends early, as a job that was interrupted.
     pub(crate) fn stop(&mut self, now: Time) {
+        if self.stage == Stage::Ended {
+            return;
+        }
         self.interrupted = true;
         match self.stage {
             Stage::Waiting => {
                 self.times.measured_from = now;
                 self.times.end = now;
                 self.stage = Stage::Ended;
-                self.board.end(self.index, false);
+                self.board.end(self.index, Ends::None);
             }
             Stage::Loading | Stage::Checking => self.drain(After::Failure, now),
             Stage::Draining => self.after = After::Failure,
@@ -246,6 +271,11 @@ impl Runner {
     /// What it did.
     pub(crate) fn finish(self) -> JobOutcome {
         finish::outcome(self)
+    }
+
+    /// What it did so far.
+    pub(crate) fn so_far(&self, now: Time) -> JobOutcome {
+        finish::so_far(self, now)
     }
 
     /// When it must be looked at again.

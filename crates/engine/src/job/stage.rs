@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 use uring::Clock;
-use workload::job::{EngineKind, JobSpec, Place};
+use workload::job::{Ends, EngineKind, JobSpec, Place};
 
 /// What is the same for all jobs.
 #[derive(Clone, Debug)]
@@ -24,11 +24,19 @@ pub struct RunSettings {
     pub progress_every: Span,
     /// Threads that asynchronous jobs share at most; the processors when `None`.
     pub threads_most: Option<usize>,
+    /// How often [`Watch::interim`] is called; above zero, never when `None`.
+    pub interim_every: Option<Span>,
 }
 
 impl Default for RunSettings {
     fn default() -> RunSettings {
-        RunSettings { destroy: Vec::new(), read_only: false, progress_every: Span::SECOND, threads_most: None }
+        RunSettings {
+            destroy: Vec::new(),
+            read_only: false,
+            progress_every: Span::SECOND,
+            threads_most: None,
+            interim_every: None,
+        }
     }
 }
 
@@ -39,6 +47,10 @@ pub trait Watch {
 
     /// How far all jobs are, in the order they were given, `passed` after the start.
     fn progress(&mut self, passed: Span, jobs: &[JobProgress]);
+
+    /// What all jobs did until now, in the order they were given, `passed` after the start. Logs come at the end only, and
+    /// a job that did not begin has figures of zero.
+    fn interim(&mut self, _passed: Span, _outcomes: Vec<JobOutcome>) {}
 
     /// Whether all is to stop; asked about ten times a second.
     fn wants_stop(&mut self) -> bool;
@@ -54,7 +66,7 @@ pub fn run(specs: &[JobSpec], settings: &RunSettings, watch: &mut dyn Watch) -> 
     uring::usage::raise_file_limit();
     let clock = Clock::new();
     let start = clock.now();
-    let board = Arc::new(Board::new(specs.iter().map(|spec| spec.name.clone()), start));
+    let board = Arc::new(Board::new(specs, start));
     let mut outcomes = Vec::with_capacity(jobs.len());
     let mut rest = jobs;
     while !rest.is_empty() {
@@ -81,6 +93,7 @@ fn run_stage(
     let began = clock.now();
     let disks = Disks::watch(&jobs.iter().flat_map(|job| job.paths()).collect::<Vec<_>>(), began);
     let removed: Vec<_> = jobs.iter().filter(|job| job.spec.layout.unlink).flat_map(|job| job.paths()).collect();
+    let mut interim = Interim::new(settings, board, clock);
     let mut outcomes: Vec<Option<JobOutcome>> = (0..jobs.len()).map(|_| None).collect();
     let (report, reports) = channel();
     let crews = assign(jobs, settings);
@@ -92,7 +105,13 @@ fn run_stage(
         match reports.recv_timeout(Duration::from_nanos(Board::TICK.as_nanos())) {
             Ok(ended) => {
                 running -= 1;
-                ended.into_iter().for_each(|(index, outcome)| outcomes[index - first] = Some(outcome));
+                for (index, outcome) in ended {
+                    if settings.interim_every.is_some() {
+                        let (log, histogram_log, asked) = Default::default();
+                        board.show(index, JobOutcome { log, histogram_log, asked, ..outcome.clone() });
+                    }
+                    outcomes[index - first] = Some(outcome);
+                }
             }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break,
@@ -100,6 +119,7 @@ fn run_stage(
         if !board.is_stopped() && watch.wants_stop() {
             board.stop();
         }
+        interim.look(watch);
         board.wake_all();
         if clock.now() >= news {
             news += settings.progress_every;
@@ -110,7 +130,7 @@ fn run_stage(
         // A worker that panicked has printed why; its jobs are reported as failed below.
         let _ = thread.join();
     });
-    removed.iter().for_each(|path| {
+    removed.iter().filter(|path| path.is_file()).for_each(|path| {
         let _ = std::fs::remove_file(path);
     });
     let used = disks.since(clock.now());
@@ -119,6 +139,48 @@ fn run_stage(
         ..Default::default()
     };
     outcomes.into_iter().map(|outcome| JobOutcome { disks: used.clone(), ..outcome.unwrap_or_else(lost) }).collect()
+}
+
+/// Asks the workers for what they did, and hands it on when they had the time to answer.
+struct Interim<'b> {
+    every: Option<Span>,
+    next: Time,
+    /// When they were asked, while the answer is awaited.
+    asked: Option<Time>,
+    board: &'b Board,
+    clock: Clock,
+}
+
+impl Interim<'_> {
+    fn new<'b>(settings: &RunSettings, board: &'b Board, clock: Clock) -> Interim<'b> {
+        let every = settings.interim_every.filter(|every| *every > Span::ZERO);
+        // Reports count from the start of the run, whatever stage it is in.
+        let passed = clock.now().since(board.start()).as_nanos();
+        let turns = every.map_or(0, |every| passed / every.as_nanos() + 1);
+        let next = board.start() + Span::from_nanos(every.unwrap_or_default().as_nanos().saturating_mul(turns));
+        Interim { every, next, asked: None, board, clock }
+    }
+
+    fn look(&mut self, watch: &mut dyn Watch) {
+        let Some(every) = self.every else { return };
+        let now = self.clock.now();
+        match self.asked {
+            // Every worker wakes within a tick; one that blocks in the kernel has its last answer told again.
+            Some(asked) if now >= asked + Board::TICK => {
+                self.asked = None;
+                let shown = self.board.shown().into_iter().map(Option::unwrap_or_default).collect();
+                watch.interim(asked.since(self.board.start()), shown);
+            }
+            None if now >= self.next => {
+                self.board.ask();
+                self.asked = Some(now);
+                while self.next <= now {
+                    self.next += every;
+                }
+            }
+            _ => {}
+        }
+    }
 }
 
 type Ended = Vec<(usize, JobOutcome)>;
@@ -149,7 +211,9 @@ fn assign(jobs: Vec<Prepared>, settings: &RunSettings) -> Vec<Vec<Prepared>> {
     let wants_own = |spec: &JobSpec| {
         let blocks = spec.engine == EngineKind::Sync && matches!(spec.place, Place::Files(_));
         let spins = spec.pacing.think.is_some_and(|think| think.spin > Span::ZERO);
-        blocks || spins || !spec.cpus.is_empty()
+        let apart = !spec.cpus.is_empty() || spec.priority != Default::default();
+        let runs_others = spec.commands != Default::default() || spec.layout.renew;
+        blocks || spins || apart || runs_others
     };
     let (own, shared): (Vec<Prepared>, Vec<Prepared>) = jobs.into_iter().partition(|job| wants_own(&job.spec));
     let mut crews: Vec<Vec<Prepared>> = own.into_iter().map(|job| vec![job]).collect();
@@ -175,7 +239,8 @@ fn never_run(job: &Prepared) -> JobOutcome {
 }
 
 fn failed(job: &Prepared, board: &Board, error: &OpenError) -> JobOutcome {
-    board.end(job.index, job.spec.ending.ends_all || job.spec.ending.ends_all_on_error);
+    let ending = &job.spec.ending;
+    board.end(job.index, if ending.ends_all_on_error { Ends::All } else { ending.ends });
     let error = JobError { number: 5, text: error.0.clone() };
     JobOutcome { interrupted: false, error: Some(error), ..never_run(job) }
 }

@@ -4,7 +4,16 @@ use super::header::{self, Identity, Wrong};
 use block::Time;
 use stats::job::VerifyOutcome;
 use std::collections::{BTreeMap, VecDeque};
-use workload::job::{JobDraft, JobNext, JobSpec, JobStream, Region, Verify};
+use workload::job::{Direction, Hash, JobDraft, JobNext, JobSpec, JobStream, Region, Verify};
+
+/// Why a round of checking begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Round {
+    /// So many were written that it is due.
+    Due,
+    /// A pass is over.
+    Last,
+}
 
 /// A block that was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,8 +34,14 @@ pub(crate) struct Checker {
     written: Vec<Written>,
     /// What is still to be read back in this round.
     queue: VecDeque<Written>,
-    /// Writes since the last round.
+    /// What is to be given back before that.
+    trims: VecDeque<Written>,
+    /// Some of it is on its way.
+    trimming: bool,
+    /// Writes since the last round of checking.
     since: u64,
+    /// The number of the last write whose block was looked at for giving it back.
+    considered: u64,
     pub(crate) outcome: VerifyOutcome,
 }
 
@@ -42,7 +57,10 @@ impl Checker {
             generation: 0,
             written: Vec::new(),
             queue: VecDeque::new(),
+            trims: VecDeque::new(),
+            trimming: false,
             since: 0,
+            considered: 0,
             outcome: VerifyOutcome::default(),
         }
     }
@@ -54,13 +72,16 @@ impl Checker {
         once.pacing.rate = Default::default();
         let mut stream = JobStream::new(&once, regions, Time::ZERO);
         while let JobNext::Issue(draft) = stream.next(Time::ZERO) {
-            if draft.direction == workload::job::Direction::Write {
+            if draft.direction == Direction::Write {
                 self.note(&draft);
             }
         }
         if spec.ending.time_based {
             // How often it came around is not known: the generation may be any.
             self.written.iter_mut().for_each(|written| written.generation = 0);
+        } else {
+            // What it gave back is known by the number of the write.
+            self.considered = self.generation;
         }
     }
 
@@ -79,6 +100,7 @@ impl Checker {
     /// A write failed: nobody knows what is there.
     pub(crate) fn forget(&mut self, generation: u64) {
         self.written.retain(|written| written.generation != generation);
+        self.queue.retain(|written| written.generation != generation);
     }
 
     /// Puts headers into a block that is written.
@@ -87,6 +109,7 @@ impl Checker {
         for (index, piece) in bytes.chunks_mut(interval).enumerate() {
             let offset = at + (index * interval) as u64;
             header::stamp(piece, &self.verify.hash, Identity { offset, generation, seed: self.seed });
+            header::swap(piece, self.header_at());
         }
     }
 
@@ -94,43 +117,116 @@ impl Checker {
     pub(crate) fn check(&mut self, bytes: &[u8], at: u64, generation: u64) -> Result<(), (u64, Wrong)> {
         let interval = self.interval(bytes.len());
         self.outcome.blocks += 1;
+        if self.is_given_back(generation) {
+            return header::check_zeroes(bytes).map_err(|wrong| (at, wrong));
+        }
+        let mut swapped = Vec::new();
         for (index, piece) in bytes.chunks(interval).enumerate() {
             let offset = at + (index * interval) as u64;
             let identity = Identity { offset, generation, seed: self.seed };
+            let piece = match self.header_at() {
+                0 => piece,
+                header_at => {
+                    swapped.clear();
+                    swapped.extend_from_slice(piece);
+                    header::swap(&mut swapped, header_at);
+                    &swapped
+                }
+            };
             header::check(piece, &self.verify.hash, identity).map_err(|wrong| (offset, wrong))?;
         }
         Ok(())
     }
 
-    /// Whether so many were written that it is time to check.
+    /// Whether so many were written that it is time to check, or to give back.
     pub(crate) fn is_due(&self) -> bool {
+        self.checks_are_due() || self.trims_are_due()
+    }
+
+    fn checks_are_due(&self) -> bool {
         self.verify.backlog > 0 && self.verify.reads_back && self.since >= self.verify.backlog
     }
 
-    /// Queues all that was written, the newest of each place.
-    pub(crate) fn begin(&mut self) {
+    fn trims_are_due(&self) -> bool {
+        let trims = self.verify.trims;
+        self.verify.reads_back
+            && trims.percent > 0
+            && trims.backlog > 0
+            && self.generation - self.considered >= trims.backlog
+    }
+
+    /// Queues what was written, the newest of each place, and what of it is to be given back.
+    pub(crate) fn begin(&mut self, round: Round) {
         self.sort_out();
+        if !self.verify.only {
+            self.pick_trims();
+        }
+        if round == Round::Due && !self.checks_are_due() {
+            return;
+        }
         self.since = 0;
-        self.queue = if self.verify.backlog > 0 {
-            std::mem::take(&mut self.written).into()
-        } else {
-            self.written.iter().copied().collect()
+        let batch = match (round, self.verify.backlog_batch) {
+            (Round::Last, _) | (_, 0) => self.written.len(),
+            (Round::Due, batch) => self.written.len().min(batch as usize),
         };
+        self.queue = match self.verify.backlog {
+            0 => self.written.iter().copied().collect(),
+            _ => self.written.drain(..batch).collect(),
+        };
+        if !self.verify.trims.expect_zeroes {
+            let queue = std::mem::take(&mut self.queue);
+            self.queue = queue.into_iter().filter(|written| !self.is_given_back(written.generation)).collect();
+        }
     }
 
-    /// The next block to read back.
-    pub(crate) fn next(&mut self) -> Option<Written> {
-        self.queue.pop_front()
+    /// Draws the blocks that are to be given back from those that are new.
+    fn pick_trims(&mut self) {
+        let before = std::mem::replace(&mut self.considered, self.generation);
+        let new = |written: &&Written| written.generation > before && self.is_given_back(written.generation);
+        self.trims = self.written.iter().filter(new).copied().collect();
     }
 
-    /// One that could not be read now.
-    pub(crate) fn put_back(&mut self, written: Written) {
-        self.queue.push_front(written);
+    /// Whether the block of this write was given back; drawn from its number, so that a later run knows it too.
+    fn is_given_back(&self, generation: u64) -> bool {
+        let percent = u64::from(self.verify.trims.percent);
+        if percent == 0 || generation == 0 || generation > self.considered {
+            return false;
+        }
+        let drawn = (self.seed ^ generation).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let drawn = (drawn ^ (drawn >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        ((drawn >> 32) * 100) >> 32 < percent
+    }
+
+    /// The next block to give back or to read back, with so many requests in flight. What is given back must be gone
+    /// before anything is read.
+    pub(crate) fn next(&mut self, in_flight: u32) -> Option<(Direction, Written)> {
+        if let Some(written) = self.trims.pop_front() {
+            self.trimming = true;
+            return Some((Direction::Trim, written));
+        }
+        if self.trimming && in_flight > 0 {
+            return None;
+        }
+        self.trimming = false;
+        self.queue.pop_front().map(|written| (Direction::Read, written))
+    }
+
+    /// One that could not be asked for now.
+    pub(crate) fn put_back(&mut self, direction: Direction, written: Written) {
+        match direction {
+            Direction::Trim => self.trims.push_front(written),
+            _ => self.queue.push_front(written),
+        }
     }
 
     /// Whether nothing is left to read back.
     pub(crate) fn is_through(&self) -> bool {
-        self.queue.is_empty()
+        self.queue.is_empty() && self.trims.is_empty()
+    }
+
+    /// Where headers stand; a pattern has none.
+    fn header_at(&self) -> usize {
+        if matches!(self.verify.hash, Hash::Pattern(_)) { 0 } else { self.verify.header_at as usize }
     }
 
     fn interval(&self, len: usize) -> usize {
@@ -175,15 +271,62 @@ fn cover(covered: &mut BTreeMap<(u32, u64), u64>, file: u32, start: u64, end: u6
 #[cfg(test)]
 mod tests {
     use super::*;
-    use workload::job::Direction;
+    use workload::job::TrimChecks;
 
     fn checker(writes: &[(u64, u32)]) -> Vec<(u64, u64)> {
         let mut checker = Checker::new(&Verify::default(), 1);
         for &(at, len) in writes {
             checker.note(&JobDraft { direction: Direction::Write, file: 0, at, len, due: Time::ZERO });
         }
-        checker.begin();
-        std::iter::from_fn(|| checker.next()).map(|written| (written.at, written.generation)).collect()
+        checker.begin(Round::Last);
+        std::iter::from_fn(|| checker.next(0)).map(|(_, written)| (written.at, written.generation)).collect()
+    }
+
+    fn write(checker: &mut Checker, block: u64) {
+        let draft = JobDraft { direction: Direction::Write, file: 0, at: block * 10, len: 10, due: Time::ZERO };
+        checker.note(&draft);
+    }
+
+    /// A backlog is checked batch by batch, the oldest first, and the rest at the end.
+    #[test]
+    fn a_batch_is_the_oldest_of_the_backlog() {
+        let mut checker = Checker::new(&Verify { backlog: 4, backlog_batch: 3, ..Verify::default() }, 1);
+        let round = |checker: &mut Checker, round| {
+            checker.begin(round);
+            std::iter::from_fn(|| checker.next(0)).map(|(_, written)| written.at / 10).collect::<Vec<_>>()
+        };
+        (0..4).for_each(|block| write(&mut checker, block));
+        assert!(checker.is_due());
+        assert_eq!(round(&mut checker, Round::Due), [0, 1, 2]);
+        (4..8).for_each(|block| write(&mut checker, block));
+        assert_eq!(round(&mut checker, Round::Due), [3, 4, 5]);
+        assert_eq!(round(&mut checker, Round::Last), [6, 7]);
+    }
+
+    /// About as many as asked are given back before anything is read, and only if asked are they read themselves.
+    #[test]
+    fn some_blocks_are_given_back_before_they_are_read() {
+        for expect_zeroes in [false, true] {
+            let trims = TrimChecks { percent: 30, expect_zeroes, backlog: 0 };
+            let mut checker = Checker::new(&Verify { trims, ..Verify::default() }, 7);
+            (0..1000).for_each(|block| write(&mut checker, block));
+            checker.begin(Round::Last);
+            let mut trimmed = 0;
+            while let Some((Direction::Trim, written)) = checker.next(5) {
+                trimmed += 1;
+                let data = checker.check(&[7; 10], written.at, written.generation).is_ok();
+                let zeroes = checker.check(&[0; 10], written.at, written.generation).is_ok();
+                assert!(zeroes && !data);
+            }
+            // 30 % of 1000, with a deviation of √(1000 × 0.3 × 0.7) = 14; four of them are 58.
+            assert!(300u32.abs_diff(trimmed) < 58, "{trimmed}");
+            assert_eq!(checker.next(5), None, "trims are still on their way");
+            let read = std::iter::from_fn(|| checker.next(0)).count();
+            assert_eq!(read, if expect_zeroes { 1000 } else { 1000 - trimmed as usize });
+            // Nothing is given back twice.
+            checker.begin(Round::Last);
+            assert!(!matches!(checker.next(0), Some((Direction::Trim, _))));
+        }
     }
 
     #[test]

@@ -1,8 +1,11 @@
 //! Making a connection: socket and handshake, blocking, before the ring takes it over.
 
+use super::export::Export;
+use super::tls::{Tls, TlsChoice, TlsError};
 use nbd::{ClientHandshake, ClientStep, HandshakeError, HandshakeLimits, Purpose, Rules, TlsWish, Wishes};
+use rustls::ClientConnection;
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpStream, ToSocketAddrs as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -25,8 +28,10 @@ pub enum Address {
 pub struct Connection {
     pub(super) socket: OwnedFd,
     pub(super) rules: Rules,
-    /// Bytes that came behind the handshake.
+    /// Bytes that came behind the handshake; those of an encrypted connection are in its session.
     pub(super) early: Vec<u8>,
+    /// Encryption.
+    pub(super) tls: Option<Box<Tls>>,
 }
 
 /// Why there is no connection.
@@ -48,6 +53,19 @@ pub enum ConnectError {
         /// What was wrong.
         source: HandshakeError,
     },
+    /// Encryption cannot be had as it was asked for.
+    #[error("{address}: {source}")]
+    Tls {
+        /// Where to.
+        address: String,
+        /// What was wrong.
+        source: TlsError,
+    },
+    /// Several connections, and a server that does not say that a flush on one covers what was written over another.
+    #[error(
+        "{0}: the server does not offer several connections to this export (CAN_MULTI_CONN): leave connections= out"
+    )]
+    OneConnection(String),
     /// The server ended the connection in the handshake.
     #[error("{0}: the server closed the connection during the handshake")]
     Closed(String),
@@ -57,13 +75,13 @@ pub enum ConnectError {
 }
 
 impl Connection {
-    /// Connects to the export `name` at `address`.
+    /// Connects to the export `name` at `address` in clear text.
     ///
     /// # Errors
     /// Nobody listens there, the export does not exist, or the server does not speak NBD.
     pub fn open(address: &Address, name: &str) -> Result<Connection, ConnectError> {
         // Simple replies have the smallest headers; a load has no use for chunks.
-        Connection::open_with(address, Wishes { block_sizes: true, ..Wishes::plain(name) })
+        Connection::to(&Export::new(address.clone(), name))
     }
 
     /// The same, asking for what `wishes` says; encryption is not among it.
@@ -71,69 +89,180 @@ impl Connection {
     /// # Errors
     /// As [`Connection::open`].
     pub fn open_with(address: &Address, wishes: Wishes) -> Result<Connection, ConnectError> {
-        let text = format!("{address} {}", wishes.export);
-        let wishes = Wishes { purpose: Purpose::Go, tls: TlsWish::Off, ..wishes };
-        let socket = |source| ConnectError::Socket { address: text.clone(), source };
-        match address {
-            Address::Unix(path) => {
-                let stream = undisturbed(|| UnixStream::connect(path)).map_err(socket)?;
-                stream.set_read_timeout(Some(PATIENCE)).map_err(socket)?;
-                let made = shake_hands(&stream, &stream, wishes, &text)?;
-                stream.set_read_timeout(None).map_err(socket)?;
-                Ok(made.on(stream.into()))
-            }
-            Address::Tcp(host) => {
-                let stream = undisturbed(|| TcpStream::connect(host)).map_err(socket)?;
-                stream.set_nodelay(true).map_err(socket)?;
-                stream.set_read_timeout(Some(PATIENCE)).map_err(socket)?;
-                let made = shake_hands(&stream, &stream, wishes, &text)?;
-                stream.set_read_timeout(None).map_err(socket)?;
-                Ok(made.on(stream.into()))
-            }
+        let wishes = Wishes { tls: TlsWish::Off, ..wishes };
+        connect(address, wishes, None)
+    }
+
+    /// One connection to `export`.
+    ///
+    /// # Errors
+    /// As [`Connection::open`], and if it cannot be encrypted as asked for.
+    pub fn to(export: &Export) -> Result<Connection, ConnectError> {
+        connect(&export.address, export.wishes(), export.tls.as_ref())
+    }
+
+    /// As many connections to `export` as it asks for.
+    ///
+    /// # Errors
+    /// As [`Connection::to`], and if the server takes one only.
+    pub fn all(export: &Export) -> Result<Vec<Connection>, ConnectError> {
+        let first = Connection::to(export)?;
+        let flags = first.rules.flags;
+        let may =
+            flags.contains(nbd::TransmissionFlags::CAN_MULTI_CONN) || flags.contains(nbd::TransmissionFlags::READ_ONLY);
+        if export.connections > 1 && !may {
+            return Err(ConnectError::OneConnection(format!("{} {}", export.address, export.name)));
         }
+        let mut all = vec![first];
+        while (all.len() as u32) < export.connections {
+            all.push(Connection::to(export)?);
+        }
+        Ok(all)
     }
 
     /// The export's size in bytes.
     pub fn size(&self) -> u64 {
         self.rules.size
     }
+
+    /// How messages are framed on it.
+    pub fn framing(&self) -> nbd::Framing {
+        self.rules.framing
+    }
+}
+
+fn connect(address: &Address, wishes: Wishes, tls: Option<&TlsChoice>) -> Result<Connection, ConnectError> {
+    let text = format!("{address} {}", wishes.export);
+    let wishes = Wishes { purpose: Purpose::Go, ..wishes };
+    let socket = |source| ConnectError::Socket { address: text.clone(), source };
+    let begin = |host: Option<&str>| {
+        let begun = tls.map(|choice| choice.begin(host)).transpose();
+        begun.map_err(|source| ConnectError::Tls { address: text.clone(), source })
+    };
+    match address {
+        Address::Unix(path) => {
+            let session = begin(None)?;
+            let stream = undisturbed(|| UnixStream::connect(path)).map_err(socket)?;
+            stream.set_read_timeout(Some(PATIENCE)).map_err(socket)?;
+            let made = shake_hands(&stream, session, wishes, &text)?;
+            stream.set_read_timeout(None).map_err(socket)?;
+            Ok(made.on(stream.into()))
+        }
+        Address::Tcp(host) => {
+            let session = begin(host.rsplit_once(':').map(|(host, _)| host.trim_matches(['[', ']'])))?;
+            let stream = call(host).map_err(socket)?;
+            stream.set_nodelay(true).map_err(socket)?;
+            stream.set_read_timeout(Some(PATIENCE)).map_err(socket)?;
+            let made = shake_hands(&stream, session, wishes, &text)?;
+            stream.set_read_timeout(None).map_err(socket)?;
+            Ok(made.on(stream.into()))
+        }
+    }
+}
+
+/// The first of the host's addresses that answers.
+fn call(host: &str) -> std::io::Result<TcpStream> {
+    let mut last = std::io::Error::new(std::io::ErrorKind::NotFound, "the host has no address");
+    for address in host.to_socket_addrs()? {
+        match undisturbed(|| TcpStream::connect_timeout(&address, PATIENCE)) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
 }
 
 struct Made {
     rules: Rules,
     early: Vec<u8>,
+    tls: Option<ClientConnection>,
 }
 
 impl Made {
     fn on(self, socket: OwnedFd) -> Connection {
-        Connection { socket, rules: self.rules, early: self.early }
+        let Made { rules, early, tls } = self;
+        match tls {
+            Some(session) => {
+                Connection { socket, rules, early: Vec::new(), tls: Some(Box::new(Tls::new(session, early))) }
+            }
+            None => Connection { socket, rules, early, tls: None },
+        }
     }
 }
 
-fn shake_hands(mut from: impl Read, mut to: impl Write, wishes: Wishes, address: &str) -> Result<Made, ConnectError> {
+/// A socket, encrypted or not yet.
+struct Wire<S> {
+    stream: S,
+    tls: Option<ClientConnection>,
+}
+
+impl<S: Read + Write> Read for Wire<S> {
+    fn read(&mut self, to: &mut [u8]) -> std::io::Result<usize> {
+        match &mut self.tls {
+            Some(tls) => rustls::Stream::new(tls, &mut self.stream).read(to),
+            None => self.stream.read(to),
+        }
+    }
+}
+
+impl<S: Read + Write> Wire<S> {
+    fn send(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        match &mut self.tls {
+            Some(tls) => {
+                tls.writer().write_all(bytes)?;
+                while tls.wants_write() {
+                    undisturbed(|| tls.write_tls(&mut self.stream))?;
+                }
+                Ok(())
+            }
+            None => self.stream.write_all(bytes),
+        }
+    }
+
+    fn encrypt(&mut self, mut session: ClientConnection) -> std::io::Result<()> {
+        while session.is_handshaking() {
+            undisturbed(|| session.complete_io(&mut self.stream))?;
+        }
+        self.tls = Some(session);
+        Ok(())
+    }
+}
+
+fn shake_hands(
+    stream: impl Read + Write,
+    mut session: Option<ClientConnection>,
+    wishes: Wishes,
+    address: &str,
+) -> Result<Made, ConnectError> {
     let socket = |source| ConnectError::Socket { address: address.into(), source };
     let refused = |source| ConnectError::Handshake { address: address.into(), source };
     let mut handshake = ClientHandshake::new(wishes, HandshakeLimits::CLIENT).map_err(refused)?;
     let (mut received, mut out, mut chunk) = (Vec::new(), Vec::new(), [0; 4096]);
+    let mut wire = Wire { stream, tls: None };
     loop {
         let mut rest = &received[..];
         let step = handshake.receive(&mut rest, &mut out);
         let taken = received.len() - rest.len();
         received.drain(..taken);
-        to.write_all(&out).map_err(socket)?;
+        wire.send(&out).map_err(socket)?;
         out.clear();
         match step.map_err(refused)? {
             ClientStep::Continue => {}
             ClientStep::Transmission(agreed) => {
-                return Ok(Made { rules: Rules::of_client(&agreed), early: received });
+                return Ok(Made { rules: Rules::of_client(&agreed), early: received, tls: wire.tls });
             }
-            ClientStep::NeedMore(_) => match undisturbed(|| from.read(&mut chunk)).map_err(socket)? {
+            ClientStep::NeedMore(_) => match undisturbed(|| wire.read(&mut chunk)).map_err(socket)? {
                 0 => return Err(ConnectError::Closed(address.into())),
                 got => received.extend_from_slice(&chunk[..got]),
             },
-            ClientStep::StartTls | ClientStep::Described(_) | ClientStep::Listed(_) => {
-                unreachable!("neither TLS nor a list was wished for")
+            ClientStep::StartTls => {
+                let session = session.take().expect("TLS was wished for with certificates, and starts once");
+                wire.encrypt(session).map_err(socket)?;
+                handshake.tls_established(&mut out);
+                wire.send(&out).map_err(socket)?;
+                out.clear();
             }
+            ClientStep::Described(_) | ClientStep::Listed(_) => unreachable!("the export is to be used"),
         }
     }
 }

@@ -3,48 +3,98 @@
 use crate::job::disks::split;
 use std::path::{Path, PathBuf};
 
-/// What uses the device with this number, or a part of it.
-pub(super) fn uses(device: u64) -> Vec<String> {
-    let (major, minor) = split(device);
-    let folder = PathBuf::from(format!("/sys/dev/block/{major}:{minor}"));
-    let folder = std::fs::canonicalize(&folder).unwrap_or(folder);
-    let mut found = Vec::new();
-    inspect(&folder, None, &mut found);
-    for (name, part) in partitions(&folder) {
-        found.push(format!("it has the partition {name}"));
-        inspect(&part, Some(&name), &mut found);
+/// What the kernel tells of its devices: folders and texts of its own, or made up by a test.
+pub(super) struct Kernel {
+    /// `/sys`.
+    sys: PathBuf,
+    /// `/proc/self/mountinfo`.
+    mounts: String,
+    /// `/proc/swaps`.
+    swaps: String,
+}
+
+impl Kernel {
+    /// This machine's.
+    pub(super) fn here() -> Kernel {
+        let text = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+        Kernel { sys: "/sys".into(), mounts: text("/proc/self/mountinfo"), swaps: text("/proc/swaps") }
     }
-    found
-}
 
-/// Whether a file is in use as swap.
-pub(super) fn is_swap(path: &Path) -> bool {
-    let Ok(path) = std::fs::canonicalize(path) else { return false };
-    swaps().iter().any(|swap| swap == &path)
-}
-
-/// The loop device that has this file behind it.
-pub(super) fn loops_on(path: &Path) -> Option<String> {
-    let path = std::fs::canonicalize(path).ok()?;
-    let devices = std::fs::read_dir("/sys/block").ok()?;
-    devices.flatten().find_map(|device| {
-        let backing = std::fs::read_to_string(device.path().join("loop/backing_file")).ok()?;
-        (Path::new(backing.trim_end()) == path).then(|| device.file_name().to_string_lossy().into_owned())
-    })
-}
-
-/// What uses one device, whose folder below `/sys` this is.
-fn inspect(folder: &Path, part: Option<&str>, found: &mut Vec<String>) {
-    let which = part.map_or_else(|| "it".to_owned(), |name| format!("its partition {name}"));
-    let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let number = std::fs::read_to_string(folder.join("dev")).unwrap_or_default().trim().to_owned();
-    found.extend(mounts(&number, &name).map(|place| format!("{which} is mounted on {place}")));
-    if swaps().iter().any(|swap| swap.file_name().is_some_and(|swap| *swap.to_string_lossy() == *name)) {
-        found.push(format!("{which} is in use as swap"));
+    /// What uses the device with this number, or a part of it.
+    pub(super) fn uses(&self, device: u64) -> Vec<String> {
+        let (major, minor) = split(device);
+        let folder = self.sys.join(format!("dev/block/{major}:{minor}"));
+        let folder = std::fs::canonicalize(&folder).unwrap_or(folder);
+        let mut found = Vec::new();
+        self.inspect(&folder, None, &mut found);
+        for (name, part) in partitions(&folder) {
+            found.push(format!("it has the partition {name}"));
+            self.inspect(&part, Some(&name), &mut found);
+        }
+        found
     }
-    for holder in entries(&folder.join("holders")) {
-        let kind = holder_kind(&holder);
-        found.push(format!("{which} is part of {kind} {holder}"));
+
+    /// Whether a file is in use as swap.
+    pub(super) fn is_swap(&self, path: &Path) -> bool {
+        let Ok(path) = std::fs::canonicalize(path) else { return false };
+        self.swaps().any(|swap| swap == path)
+    }
+
+    /// The loop device that has this file behind it.
+    pub(super) fn loops_on(&self, path: &Path) -> Option<String> {
+        let path = std::fs::canonicalize(path).ok()?;
+        let devices = std::fs::read_dir(self.sys.join("block")).ok()?;
+        devices.flatten().find_map(|device| {
+            let backing = std::fs::read_to_string(device.path().join("loop/backing_file")).ok()?;
+            (Path::new(backing.trim_end()) == path).then(|| device.file_name().to_string_lossy().into_owned())
+        })
+    }
+
+    /// What uses one device, whose folder below `/sys` this is.
+    fn inspect(&self, folder: &Path, part: Option<&str>, found: &mut Vec<String>) {
+        let which = part.map_or_else(|| "it".to_owned(), |name| format!("its partition {name}"));
+        let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let number = std::fs::read_to_string(folder.join("dev")).unwrap_or_default().trim().to_owned();
+        found.extend(self.mounts(&number, &name).map(|place| format!("{which} is mounted on {place}")));
+        if self.swaps().any(|swap| swap.file_name().is_some_and(|swap| *swap.to_string_lossy() == *name)) {
+            found.push(format!("{which} is in use as swap"));
+        }
+        for holder in entries(&folder.join("holders")) {
+            let kind = self.holder_kind(&holder);
+            found.push(format!("{which} is part of {kind} {holder}"));
+        }
+    }
+
+    /// Where a device is mounted: by its number, or by its name where a file system (btrfs) makes numbers of its own up.
+    fn mounts<'k>(&'k self, number: &'k str, name: &'k str) -> impl Iterator<Item = &'k str> {
+        let of_line = |line: &'k str| -> Option<(&'k str, &'k str, &'k str)> {
+            let mut words = line.split(' ');
+            let (number, place) = (words.nth(2)?, words.nth(1)?);
+            let source = line.split(" - ").nth(1)?.split(' ').nth(1)?;
+            Some((number, place, source))
+        };
+        let of_device = move |(theirs, _, source): &(&str, &str, &str)| {
+            *theirs == number || source.strip_prefix("/dev/").is_some_and(|source| source == name)
+        };
+        self.mounts.lines().filter_map(of_line).filter(of_device).map(|line| line.1)
+    }
+
+    fn swaps(&self) -> impl Iterator<Item = &Path> {
+        self.swaps.lines().skip(1).filter_map(|line| line.split_whitespace().next()).map(Path::new)
+    }
+
+    /// What a holder is: the device mapper tells by the first word of its identity.
+    fn holder_kind(&self, name: &str) -> &'static str {
+        if name.starts_with("md") {
+            return "the RAID";
+        }
+        let uuid = std::fs::read_to_string(self.sys.join(format!("block/{name}/dm/uuid"))).unwrap_or_default();
+        match uuid.split('-').next() {
+            Some("LVM") => "the logical volume",
+            Some("CRYPT") => "the encrypted volume",
+            Some("mpath") => "the multipath device",
+            _ => "the device",
+        }
     }
 }
 
@@ -62,40 +112,6 @@ fn entries(folder: &Path) -> Vec<String> {
     names
 }
 
-/// Where a device is mounted: by its number, or by its name where a file system (btrfs) makes numbers of its own up.
-fn mounts<'a>(number: &'a str, name: &'a str) -> impl Iterator<Item = String> + use<'a> {
-    let text = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    let of_line = |line: &str| -> Option<(String, String, String)> {
-        let mut words = line.split(' ');
-        let (number, place) = (words.nth(2)?.to_owned(), words.nth(1)?.to_owned());
-        let source = line.split(" - ").nth(1)?.split(' ').nth(1)?.to_owned();
-        Some((number, place, source))
-    };
-    let lines: Vec<_> = text.lines().filter_map(of_line).collect();
-    lines
-        .into_iter()
-        .filter(move |(theirs, _, source)| theirs == number || *source == format!("/dev/{name}"))
-        .map(|line| line.1)
-}
-
-fn swaps() -> Vec<PathBuf> {
-    let text = std::fs::read_to_string("/proc/swaps").unwrap_or_default();
-    text.lines().skip(1).filter_map(|line| line.split_whitespace().next()).map(PathBuf::from).collect()
-}
-
-fn holder_kind(name: &str) -> &'static str {
-    if name.starts_with("md") {
-        return "the RAID";
-    }
-    let uuid = std::fs::read_to_string(format!("/sys/block/{name}/dm/uuid")).unwrap_or_default();
-    match uuid.split('-').next() {
-        Some("LVM") => "the logical volume",
-        Some("CRYPT") => "the encrypted volume",
-        Some("mpath") => "the multipath device",
-        _ => "the device",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -111,6 +127,53 @@ mod tests {
             about.file_type().is_block_device().then(|| about.rdev())
         });
         let Some(device) = on_device else { return };
-        assert!(uses(device).iter().any(|what| what.contains("is mounted on")), "{:?}", uses(device));
+        let uses = Kernel::here().uses(device);
+        assert!(uses.iter().any(|what| what.contains("is mounted on")), "{uses:?}");
+    }
+
+    /// A disk as `/sys` shows it (its layout: the kernel's `Documentation/ABI/testing/sysfs-block`): `sda1` mounted, `sda2`
+    /// swap, `sda3` in a RAID, `sda4` in a volume group and in an encrypted volume.
+    #[test]
+    fn all_that_uses_a_disk_and_its_partitions_is_named() {
+        let sys = tempfile::tempdir().unwrap();
+        let put = |path: &str, text: &str| {
+            let path = sys.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        put("devices/sda/dev", "8:0\n");
+        for part in 1..=4 {
+            put(&format!("devices/sda/sda{part}/partition"), "1\n");
+            put(&format!("devices/sda/sda{part}/dev"), &format!("8:{part}\n"));
+        }
+        put("devices/sda/sda3/holders/md0", "");
+        put("devices/sda/sda4/holders/dm-0", "");
+        put("devices/sda/sda4/holders/dm-1", "");
+        put("block/dm-0/dm/uuid", "LVM-abc\n");
+        put("block/dm-1/dm/uuid", "CRYPT-LUKS2-abc\n");
+        std::fs::create_dir_all(sys.path().join("dev/block")).unwrap();
+        std::os::unix::fs::symlink("../../devices/sda", sys.path().join("dev/block/8:0")).unwrap();
+        std::os::unix::fs::symlink("../../devices/sda/sda3", sys.path().join("dev/block/8:3")).unwrap();
+        let kernel = Kernel {
+            sys: sys.path().into(),
+            mounts: "25 1 8:1 / /data rw - ext4 /dev/sda1 rw\n26 1 0:5 / /proc rw - proc proc rw\n".into(),
+            swaps: "Filename Type Size Used Priority\n/dev/sda2 partition 100 0 -2\n".into(),
+        };
+        // The numbers of 8:0 and 8:3 as the system packs them: the minor's low byte, the major from bit 8 on.
+        assert_eq!(
+            kernel.uses(8 << 8),
+            [
+                "it has the partition sda1",
+                "its partition sda1 is mounted on /data",
+                "it has the partition sda2",
+                "its partition sda2 is in use as swap",
+                "it has the partition sda3",
+                "its partition sda3 is part of the RAID md0",
+                "it has the partition sda4",
+                "its partition sda4 is part of the logical volume dm-0",
+                "its partition sda4 is part of the encrypted volume dm-1",
+            ]
+        );
+        assert_eq!(kernel.uses(8 << 8 | 3), ["it is part of the RAID md0"]);
     }
 }

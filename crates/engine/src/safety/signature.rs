@@ -25,7 +25,7 @@ enum Place {
 use Place::{End, Start};
 
 /// A magic number: where, which, of what.
-const MAGICS: [(Place, &[u8], &str); 31] = [
+const MAGICS: [(Place, &[u8], &str); 30] = [
     (Start(0x438), &[0x53, 0xef], "an ext2, ext3 or ext4 file system"),
     (Start(0), b"XFSB", "an XFS file system"),
     (Start(0x10040), b"_BHRfS_M", "a Btrfs file system"),
@@ -53,7 +53,6 @@ const MAGICS: [(Place, &[u8], &str); 31] = [
     (End(512), b"EFI PART", "a backup of a GPT partition table"),
     (Start(0), &[0xfc, 0x4e, 0x2b, 0xa9], "a member of a Linux RAID"),
     (Start(4096), &[0xfc, 0x4e, 0x2b, 0xa9], "a member of a Linux RAID"),
-    (End(8192), &[0xfc, 0x4e, 0x2b, 0xa9], "a member of a Linux RAID"),
     (Start(0x20000), &[0x0c, 0xb1, 0xba, 0x00, 0, 0, 0, 0], "a ZFS pool"),
     (Start(0x21000), &[0x0c, 0xb1, 0xba, 0x00, 0, 0, 0, 0], "a ZFS pool"),
     (Start(0), b"bluestore block device", "a Ceph store"),
@@ -94,14 +93,23 @@ pub fn signatures(head: Window<'_>, tail: Window<'_>, size: u64) -> Vec<&'static
             found.push(what);
         }
     }
-    let old_raid = (size / 65536).checked_sub(1).is_some_and(|block| holds(block * 65536, &[0xfc, 0x4e, 0x2b, 0xa9]));
-    if old_raid && !found.contains(&"a member of a Linux RAID") {
+    if raid_places(size).into_iter().flatten().any(|at| holds(at, &[0xfc, 0x4e, 0x2b, 0xa9]))
+        && !found.contains(&"a member of a Linux RAID")
+    {
         found.push("a member of a Linux RAID");
     }
     if found.is_empty() && is_partitioned(head.bytes) {
         found.push("an MBR partition table");
     }
     found
+}
+
+/// Where a RAID's superblock stands near the end, by the kernel's `include/uapi/linux/raid/md_p.h` and `drivers/md/md.c`:
+/// format 0.90 at the start of the last whole 64 KiB, format 1.0 at least 8 KiB before the end on a boundary of 4 KiB.
+fn raid_places(size: u64) -> [Option<u64>; 2] {
+    let old = (size / 65536).checked_sub(1).map(|block| block * 65536);
+    let new = size.checked_sub(8192).map(|at| at / 4096 * 4096);
+    [old, new]
 }
 
 /// A boot record with its mark and at least one partition: a kind that is not zero, and a length.
@@ -147,5 +155,9 @@ mod tests {
         assert_eq!(found(&[mark, (450, &[0x83]), (458, &[0, 8, 0, 0])]), ["an MBR partition table"]);
         // RAID of format 0.90: 64 KiB aligned, at least 64 KiB before the end.
         assert_eq!(found(&[(SIZE - 65536, &[0xfc, 0x4e, 0x2b, 0xa9])]), ["a member of a Linux RAID"]);
+        assert_eq!(found(&[(SIZE - 8192, &[0xfc, 0x4e, 0x2b, 0xa9])]), ["a member of a Linux RAID"]);
+        // 1 MiB and 3 sectors: 8192 before the end are rounded down to a multiple of 4096.
+        assert_eq!(raid_places(SIZE + 1536), [Some(SIZE - 65536), Some(SIZE - 8192)]);
+        assert_eq!(raid_places(4096), [None, None]);
     }
 }

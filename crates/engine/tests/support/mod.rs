@@ -3,11 +3,12 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use block::{Bytes, Completion, Driver, Fault, ObjectId, Op, Request, Submitted, Target, Wakeup};
-use engine::{Address, Connection, NbdTarget};
+use engine::{Address, Connection, Export, NbdTarget};
 use nbd::Wishes;
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use uring::{Choice, Io, IoSettings};
 
 pub const BACKENDS: [Choice; 2] = [Choice::Auto, Choice::Threads];
@@ -25,6 +26,25 @@ impl Client {
         let connection = Connection::open_with(&Address::Unix(path.into()), wishes).unwrap();
         let target = NbdTarget::new(&io, connection, keep_data).unwrap();
         Client { io, target, next_tag: 0 }
+    }
+
+    /// As an export's URI says it, read data kept.
+    pub fn open(backend: Choice, uri: &str) -> Client {
+        Client::try_open(backend, uri).unwrap_or_else(|error| panic!("{uri}: {error}"))
+    }
+
+    /// The same, or why not.
+    pub fn try_open(backend: Choice, uri: &str) -> Result<Client, String> {
+        let io = Io::open(&IoSettings { backend, slab: Bytes::mib(16), ..IoSettings::default() }).unwrap();
+        let export = Export::parse(uri)?;
+        let target = NbdTarget::open(&io, &export, true).map_err(|error| error.to_string())?;
+        Ok(Client { io, target, next_tag: 0 })
+    }
+
+    /// Has the kernel take what was submitted, without waiting for an end.
+    pub fn hand_over(&mut self) {
+        assert!(self.poll().is_empty());
+        self.io.turn(Some(block::Time::ZERO));
     }
 
     pub fn submit(&mut self, at: u64, len: u64, op: Op) -> Option<u64> {
@@ -62,7 +82,8 @@ impl Client {
         match self.target.next_wakeup() {
             Wakeup::Now => self.io.turn(Some(block::Time::ZERO)),
             Wakeup::External => self.io.turn(None),
-            asleep => panic!("nothing will ever end: {asleep:?}"),
+            Wakeup::At(time) => self.io.turn(Some(time)),
+            asleep @ Wakeup::Idle => panic!("nothing will ever end: {asleep:?}"),
         };
     }
 
@@ -123,4 +144,47 @@ pub fn find(program: &str) -> Option<PathBuf> {
         }
     }
     found
+}
+
+/// A server of somebody else's, ended with the test.
+pub struct Peer {
+    pub child: Child,
+    pub socket: PathBuf,
+}
+
+impl Peer {
+    /// Starts a server and waits until `socket` is there, or it ended.
+    pub fn start(mut command: Command, socket: &Path) -> Peer {
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        while std::os::unix::net::UnixStream::connect(socket).is_err() {
+            if let Some(status) = child.try_wait().unwrap() {
+                let mut said = String::new();
+                let _ = std::io::Read::read_to_string(child.stderr.as_mut().unwrap(), &mut said);
+                panic!("{command:?} ended with {status}: {said}");
+            }
+            std::thread::yield_now();
+        }
+        Peer { child, socket: socket.into() }
+    }
+
+    /// nbdkit with its socket and more arguments.
+    pub fn nbdkit(program: &Path, socket: &Path, arguments: &[&str]) -> Peer {
+        let mut command = Command::new(program);
+        command.args(["--foreground", "--exit-with-parent", "--unix"]).arg(socket).args(arguments);
+        Peer::start(command, socket)
+    }
+
+    /// Kills it as a power cut would, and takes its socket away.
+    pub fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        std::fs::remove_file(&self.socket).unwrap();
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }

@@ -5,7 +5,7 @@ use crate::duration::Bare;
 use crate::options::{Options, Steady};
 use crate::value::Value;
 use block::Span;
-use workload::job::{SteadyCheck, SteadyFigure, SteadyLimit};
+use workload::job::{Ends, SteadyCheck, SteadyFigure, SteadyLimit};
 
 pub(super) const OPTIONS: &[Definition] = &[
     option("numjobs", Form::Whole, "clones of the job", |o, v| {
@@ -54,15 +54,13 @@ pub(super) const OPTIONS: &[Definition] = &[
         o.course.ending.requests = (requests > 0).then_some(requests);
         Ok(())
     }),
-    option("exitall", Form::Flag, "its end ends all jobs (in fio those of its group)", |o, v| {
-        o.course.ending.ends_all = v.flag()?;
+    option("exitall", Form::Flag, "its end ends the jobs of its group, or those that exit_what says", |o, v| {
+        o.course.exitall = v.flag()?;
         Ok(())
     }),
-    option("exit_what", Form::Text("all"), "what exitall ends", |_, v| {
-        match v.choice(&[("all", true), ("group", false), ("stonewall", false)])? {
-            true => Ok(()),
-            false => Err("exitall always ends all jobs; write all, or leave it out".into()),
-        }
+    option("exit_what", Form::Text("group"), "what exitall ends: group, all, or stonewall for its stage", |o, v| {
+        o.course.exit_what = v.choice(&[("group", Ends::Group), ("all", Ends::All), ("stonewall", Ends::Stage)])?;
+        Ok(())
     }),
     option("exitall_on_error", Form::Flag, "its failure ends all jobs", |o, v| {
         o.course.ending.ends_all_on_error = v.flag()?;
@@ -90,6 +88,27 @@ pub(super) const OPTIONS: &[Definition] = &[
     }),
     option("cpus_allowed_policy", Form::Text("split"), "whether clones share processors or have one each", |o, v| {
         o.course.cpus_split = v.choice(&[("shared", false), ("split", true)])?;
+        Ok(())
+    }),
+    option("nice", Form::Text("10"), "the nice value of the job's thread, -20 to 19", |o, v| {
+        let nice = v.text().parse().ok().filter(|nice| (-20..=19).contains(nice));
+        o.course.nice = Some(nice.ok_or("must be between -20 and 19")?);
+        Ok(())
+    }),
+    option("prio", Form::Text("4"), "the level of its I/O within prioclass, 0 (first) to 7", |o, v| {
+        o.course.prio = Some(v.whole(0, 7)? as u16);
+        Ok(())
+    }),
+    option("prioclass", Form::Text("2"), "the class of its I/O: 1 real time, 2 best effort, 3 idle", |o, v| {
+        o.course.prio_class = Some(v.whole(0, 3)? as u16);
+        Ok(())
+    }),
+    option("exec_prerun", Form::Text("sync"), "runs a command by the shell before the job", |o, v| {
+        o.course.before = Some(v.text().to_owned());
+        Ok(())
+    }),
+    option("exec_postrun", Form::Text("sync"), "runs a command by the shell after the job", |o, v| {
+        o.course.after = Some(v.text().to_owned());
         Ok(())
     }),
     option("clocksource", Form::Text("clock_gettime"), "which clock is read", |o, v| {

@@ -3,7 +3,7 @@
 use super::{Definition, Form, option};
 use crate::options::Options;
 use crate::value::Value;
-use workload::job::{Forgive, Hash, Pattern};
+use workload::job::{Hash, Pattern};
 
 pub(super) const OPTIONS: &[Definition] = &[
     option("zero_buffers", Form::Flag, "writes zeroes", |o, v| {
@@ -34,11 +34,22 @@ pub(super) const OPTIONS: &[Definition] = &[
         o.data.content.dedupe_percent = Some(v.percent()?);
         Ok(())
     }),
-    option("dedupe_mode", Form::Text("repeat"), "which earlier block a copy is of", |_, v| {
-        match v.choice(&[("repeat", true), ("working_set", false)])? {
-            true => Ok(()),
-            false => Err("working_set is not there; repeat (the default) meets the same percentage".into()),
-        }
+    option("dedupe_mode", Form::Text("repeat"), "copies of any earlier block, or of a working_set", |o, v| {
+        o.data.dedupe_set = v.choice(&[("repeat", false), ("working_set", true)])?;
+        Ok(())
+    }),
+    option(
+        "dedupe_working_set_percentage",
+        Form::Whole,
+        "size of the working set, in percent of the job's size",
+        |o, v| {
+            o.data.dedupe_set_percent = v.percent()?;
+            Ok(())
+        },
+    ),
+    option("dedupe_global", Form::Bool, "all jobs copy the same working set", |o, v| {
+        o.data.dedupe_global = v.flag()?;
+        Ok(())
     }),
     option("verify", Form::Text("crc32c"), "how what is read back is checked", verify),
     option("do_verify", Form::Bool, "reads back after writing", |o, v| {
@@ -63,6 +74,47 @@ pub(super) const OPTIONS: &[Definition] = &[
     }),
     option("verify_backlog", Form::Whole, "checks after so many writes already", |o, v| {
         o.data.verify_backlog = v.whole(0, u64::MAX)?;
+        Ok(())
+    }),
+    option(
+        "verify_backlog_batch",
+        Form::Whole,
+        "checks so many of them, the oldest first; all where it is 0",
+        |o, v| {
+            o.data.verify_backlog_batch = v.whole(0, u64::MAX)?;
+            Ok(())
+        },
+    ),
+    option("verify_offset", Form::Text("512"), "where in its interval the header stands", |o, v| {
+        o.data.verify_offset = match v.size()? {
+            0 => 0,
+            at => u32::try_from(at).ok().filter(|at| *at >= HEADER_BYTES).ok_or_else(|| {
+                format!("must be 0, or at least {HEADER_BYTES}, the length of a header, and below 4 GiB")
+            })?,
+        };
+        Ok(())
+    }),
+    option(
+        "trim_percentage",
+        Form::Whole,
+        "how many of a hundred written blocks are trimmed before checking",
+        |o, v| {
+            o.data.trims.percent = v.percent()?;
+            Ok(())
+        },
+    ),
+    option("trim_verify_zero", Form::Bool, "checks that trimmed blocks read as zeroes", |o, v| {
+        o.data.trims.expect_zeroes = v.flag()?;
+        Ok(())
+    }),
+    option("trim_backlog", Form::Whole, "trims after so many writes already", |o, v| {
+        o.data.trims.backlog = v.whole(0, u64::MAX)?;
+        Ok(())
+    }),
+    option("trim_backlog_batch", Form::Whole, "how many are trimmed at once", |o, v| {
+        if v.whole(0, u64::MAX)? > 0 {
+            o.note("trim_backlog_batch has no effect: what is to be trimmed of a backlog is trimmed at once");
+        }
         Ok(())
     }),
     option("verify_async", Form::Whole, "threads that check", |o, v| {
@@ -106,26 +158,74 @@ pub(super) const OPTIONS: &[Definition] = &[
         Ok(())
     }),
     option("continue_on_error", Form::Text("io"), "which failures a job goes on after", |o, v| {
-        let of = |read, write, verify| Forgive { read, write, verify };
         let words = [
-            ("none", of(false, false, false)),
-            ("0", of(false, false, false)),
-            ("read", of(true, false, false)),
-            ("write", of(false, true, false)),
-            ("io", of(true, true, false)),
-            ("verify", of(false, false, true)),
-            ("all", of(true, true, true)),
-            ("1", of(true, true, true)),
-            ("", of(true, true, true)),
+            ("none", (false, false, false)),
+            ("0", (false, false, false)),
+            ("read", (true, false, false)),
+            ("write", (false, true, false)),
+            ("io", (true, true, false)),
+            ("verify", (false, false, true)),
+            ("all", (true, true, true)),
+            ("1", (true, true, true)),
+            ("", (true, true, true)),
         ];
-        o.data.forgive = v.choice(&words)?;
+        let (read, write, verify) = v.choice(&words)?;
+        let forgive = &mut o.data.forgive;
+        (forgive.read, forgive.write, forgive.verify) = (read, write, verify);
         Ok(())
+    }),
+    option("ignore_error", Form::Text("EIO:ENOSPC"), "error numbers a job goes on after: reads,writes,checks", ignored),
+    option("error_dump", Form::Bool, "tells failures that a job goes on after; here always", |_, v| {
+        match v.flag()? {
+            true => Ok(()),
+            false => Err("failures are told by kind in every report".into()),
+        }
     }),
 ];
 
 /// A verification header is never smaller than this; fio's own least interval is 80 bytes, of which we take the next
 /// power of two.
 const HEADER_BYTES_MIN: u32 = 128;
+
+/// The length of a header, see the engine's; it may stand elsewhere only without overlapping its own place.
+const HEADER_BYTES: u32 = 48;
+
+/// The numbers that storage fails with, by their names.
+const ERRORS: [(&str, i32); 12] = [
+    ("EPERM", 1),
+    ("EIO", 5),
+    ("ENOMEM", 12),
+    ("EACCES", 13),
+    ("ENODEV", 19),
+    ("EINVAL", 22),
+    ("EFBIG", 27),
+    ("ENOSPC", 28),
+    ("EROFS", 30),
+    ("ETIME", 62),
+    ("EILSEQ", 84),
+    ("EOPNOTSUPP", 95),
+];
+
+/// `READ,WRITE,VERIFY`, each a list of names or numbers with colons between, as fio has it.
+fn ignored(o: &mut Options, v: Value<'_>) -> Result<(), String> {
+    let lists: Vec<&str> = v.text().split(',').collect();
+    if lists.len() > 3 {
+        return Err("takes at most three lists: reads,writes,checks".into());
+    }
+    let number = |word: &str| -> Result<i32, String> {
+        match word.parse() {
+            Ok(number) => Ok(number),
+            Err(_) => v.part(word).choice(&ERRORS),
+        }
+    };
+    let list = |index: usize| -> Result<Vec<i32>, String> {
+        let words = lists.get(index).copied().unwrap_or_default();
+        words.split(':').map(str::trim).filter(|word| !word.is_empty()).map(number).collect()
+    };
+    let forgive = &mut o.data.forgive;
+    (forgive.read_numbers, forgive.write_numbers, forgive.verify_numbers) = (list(0)?, list(1)?, list(2)?);
+    Ok(())
+}
 
 fn verify(o: &mut Options, v: Value<'_>) -> Result<(), String> {
     o.notes.retain(|note| !note.starts_with("verify="));
@@ -208,6 +308,19 @@ fn decimal(digits: &str) -> Result<Vec<u8>, String> {
 mod tests {
     use super::*;
     use crate::dialect::Dialect;
+
+    #[test]
+    fn errors_by_name_and_number() {
+        let mut options = Options::default();
+        ignored(&mut options, Value::new("EIO:28,,EILSEQ", Dialect::default())).unwrap();
+        let forgive = options.data.forgive;
+        assert_eq!(
+            (forgive.read_numbers, forgive.write_numbers, forgive.verify_numbers),
+            (vec![5, 28], vec![], vec![84])
+        );
+        let wrong = ignored(&mut Options::default(), Value::new("EI0", Dialect::default())).unwrap_err();
+        assert!(wrong.ends_with("did you mean EIO?"), "{wrong}");
+    }
 
     #[test]
     fn patterns() {

@@ -69,6 +69,28 @@ pub(super) const OPTIONS: &[Definition] = &[
             PerDirection::from_fn(|direction| given[direction].clone().unwrap_or(Distribution::Uniform));
         Ok(())
     }),
+    option("zonemode", Form::Text("strided"), "whether the region is used piece by piece", |o, v| {
+        let words = [("none", Some(false)), ("strided", Some(true)), ("zbd", None)];
+        match v.choice(&words)? {
+            Some(strided) => o.pattern.strided = strided,
+            None => {
+                return Err("zoned devices are not known; strided uses any device piece by piece".into());
+            }
+        }
+        Ok(())
+    }),
+    option("zonesize", Form::Size, "bytes that zonemode=strided moves in a piece before the next", |o, v| {
+        o.pattern.zone_bytes = v.size()?;
+        Ok(())
+    }),
+    option("zonerange", Form::Size, "length of a piece; zonesize where it is not given", |o, v| {
+        o.pattern.zone_range = v.size()?;
+        Ok(())
+    }),
+    option("zoneskip", Form::Size, "bytes that are left out between pieces", |o, v| {
+        o.pattern.zone_skip = v.size()?;
+        Ok(())
+    }),
     option("norandommap", Form::Flag, "random places are drawn freely, not each once", |o, v| {
         o.pattern.norandommap = v.flag()?;
         Ok(())

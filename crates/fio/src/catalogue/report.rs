@@ -104,6 +104,10 @@ pub(super) const OPTIONS: &[Definition] = &[
         o.report.logs.average = v.span(Bare::Millis)?;
         Ok(())
     }),
+    option("log_max_value", Form::Bool, "averaged logs of latencies tell the longest instead", |o, v| {
+        o.report.logs.max_value = v.flag()?;
+        Ok(())
+    }),
     option("log_hist_msec", Form::Time, "logs a histogram so often; a bare number is milliseconds", |o, v| {
         o.report.logs.hist_interval = v.span(Bare::Millis)?;
         Ok(())
@@ -116,7 +120,7 @@ pub(super) const OPTIONS: &[Definition] = &[
         o.report.logs.offset = v.flag()?;
         Ok(())
     }),
-    option("log_prio", Form::Bool, "logs each request's priority, which is always 0 here", |o, v| {
+    option("log_prio", Form::Bool, "logs each request's priority, which is its job's", |o, v| {
         o.report.logs.prio = v.flag()?;
         Ok(())
     }),
@@ -124,6 +128,19 @@ pub(super) const OPTIONS: &[Definition] = &[
         o.report.logs.unix_epoch = v.flag()?;
         Ok(())
     }),
+    option("log_alternate_epoch", Form::Bool, "the same, by the clock that the next option names", |o, v| {
+        o.report.logs.unix_epoch = v.flag()?;
+        Ok(())
+    }),
+    option(
+        "log_alternate_epoch_clock_id",
+        Form::Text("0"),
+        "the clock of log_alternate_epoch: 0, from 1970",
+        |_, v| match v.whole(0, u64::MAX)? {
+            0 => Ok(()),
+            _ => Err("only clock 0 (CLOCK_REALTIME, from 1970) is there".into()),
+        },
+    ),
     option("log_entries", Form::Text("1024"), "room for log entries at the start; here logs grow as needed", |_, v| {
         v.whole(1024, 1 << 20).map(drop)
     }),

@@ -2,6 +2,7 @@
 
 use super::{Definition, Form, option};
 use crate::options::{Engine, Options};
+use crate::trace::Skip;
 use crate::value::Value;
 use workload::job::{FileOrder, Turns, WriteSync};
 
@@ -50,8 +51,31 @@ pub(super) const OPTIONS: &[Definition] = &[
         o.target.uri = Some(v.text().to_owned());
         Ok(())
     }),
-    option("read_iolog", Form::Text("trace.log"), "runs a recording again: fio's iolog, or blktrace's dump", |o, v| {
-        o.target.read_iolog = Some(v.text().to_owned());
+    option(
+        "read_iolog",
+        Form::Text("trace.log"),
+        "runs a recording again: fio's iolog, or blktrace's dump; clones take turns of a:b",
+        |o, v| {
+            o.target.read_iolog = Some(v.text().to_owned());
+            Ok(())
+        },
+    ),
+    option("read_iolog_chunked", Form::Bool, "reads the recording piece by piece", |o, v| {
+        if v.flag()? {
+            o.note("read_iolog_chunked has no effect: a recording is read at once, 32 bytes a request");
+        }
+        Ok(())
+    }),
+    option("write_iolog", Form::Text("trace.log"), "records what the job asks, for read_iolog", |o, v| {
+        o.target.write_iolog = Some(v.text().to_owned());
+        Ok(())
+    }),
+    option("replay_skip", Form::Text("write,trim"), "kinds that are left out: read, write, trim, sync", |o, v| {
+        let words = [("read", Skip::Read), ("write", Skip::Write), ("trim", Skip::Trim), ("sync", Skip::Flush)];
+        for word in v.text().split([',', ':']) {
+            let word = if word.trim() == "flush" { "sync" } else { word.trim() };
+            o.target.playing.skip = o.target.playing.skip.with(v.part(word).choice(&words)?);
+        }
         Ok(())
     }),
     option("replay_no_stall", Form::Bool, "leaves the recording's times aside", |o, v| {
@@ -119,6 +143,15 @@ pub(super) const OPTIONS: &[Definition] = &[
         o.target.offset_align = v.size()?;
         Ok(())
     }),
+    option("file_append", Form::Bool, "the region begins behind what a file holds already", |o, v| {
+        o.target.layout.append = v.flag()?;
+        Ok(())
+    }),
+    option("fill_device", Form::Bool, "writes until there is no space left, which is no failure then", |o, v| {
+        o.target.layout.until_full = v.flag()?;
+        Ok(())
+    })
+    .also(&["fill_fs"]),
     option("fallocate", Form::Text("native"), "whether space is taken ahead", |o, v| {
         let words =
             [("none", false), ("0", false), ("truncate", false), ("native", true), ("posix", true), ("1", true)];
@@ -168,6 +201,19 @@ pub(super) const OPTIONS: &[Definition] = &[
         o.target.layout.unlink = v.flag()?;
         Ok(())
     }),
+    option("unlink_each_loop", Form::Bool, "removes the files after each loop and makes them anew", |o, v| {
+        o.target.layout.renew = v.flag()?;
+        Ok(())
+    }),
+    option("lockfile", Form::Text("none"), "locks files around each request", |_, v| {
+        match v.choice(&[("none", true), ("exclusive", false), ("readwrite", false)])? {
+            true => Ok(()),
+            false => Err("requests of many jobs are in flight at once here, and a lock would let one by one through; \
+                          write none"
+                .into()),
+        }
+    }),
+    option("unique_filename", Form::Bool, "tells apart the files of fio's network clients", |_, v| v.flag().map(drop)),
     option("fadvise_hint", Form::Text("1"), "tells the kernel the pattern", |o, v| {
         v.choice(&[("0", ()), ("1", ()), ("random", ()), ("sequential", ())])?;
         o.note("fadvise_hint has no effect: seawall gives the kernel no advice on read-ahead");

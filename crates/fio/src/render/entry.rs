@@ -68,28 +68,7 @@ impl<'r> Entry<'r> {
 /// All directions as one.
 fn mixed(outcome: &JobOutcome) -> DirectionOutcome {
     let mut all = DirectionOutcome::default();
-    for (_, direction) in outcome.directions.iter() {
-        all.ops += direction.ops;
-        all.bytes += direction.bytes;
-        all.short += direction.short;
-        all.failed += direction.failed;
-        all.measured = all.measured.max(direction.measured);
-        all.slat.merge(&direction.slat);
-        all.clat.merge(&direction.clat);
-        all.lat.merge(&direction.lat);
-        for (index, theirs) in direction.slices.iter().enumerate() {
-            if index == all.slices.len() {
-                all.slices.push(*theirs);
-                continue;
-            }
-            let mine = &mut all.slices[index];
-            mine.ops += theirs.ops;
-            mine.bytes += theirs.bytes;
-            mine.slat_sum += theirs.slat_sum;
-            mine.clat_sum += theirs.clat_sum;
-            mine.lat_sum += theirs.lat_sum;
-        }
-    }
+    outcome.directions.iter().for_each(|(_, direction)| all.absorb(direction));
     all
 }
 

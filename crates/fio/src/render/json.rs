@@ -3,11 +3,11 @@
 use super::entry::{self, Entry};
 use super::json_text::Json;
 use super::shares::{self, LatencyShares};
-use super::{Report, VERSION};
+use super::{Interim, Report, VERSION};
 use crate::options::ReportOptions;
 use block::Span;
 use stats::Histogram;
-use stats::job::{DirectionOutcome, DiskUse, JobOutcome, Slice, SteadyReport};
+use stats::job::{DirectionOutcome, DiskUse, JobOutcome, KindCounts, Losses, Slice, SteadyReport};
 use workload::job::{SteadyCheck, SteadyFigure, SteadyLimit};
 
 impl Report<'_> {
@@ -31,6 +31,16 @@ impl Report<'_> {
         if !self.invocation.global.is_empty() {
             whole.insert("global options", options(&self.invocation.global));
         }
+        whole.insert("jobs", self.jobs(bins));
+        let disks = entry::disks(self);
+        if !disks.is_empty() {
+            whole.insert("disk_util", Json::List(disks.iter().map(disk).collect()));
+        }
+        whole.insert("seawall", self.added());
+        whole
+    }
+
+    fn jobs(&self, bins: Bins) -> Json {
         let entries = Entry::all(self);
         let group_kib = |group: u32, name: &str| {
             let same = entries.iter().filter(|entry| entry.job.group == group);
@@ -45,24 +55,32 @@ impl Report<'_> {
             same.map(of).sum::<f64>()
         };
         let jobs = entries.iter().map(|entry| job(entry, bins, &|name| group_kib(entry.job.group, name)));
-        whole.insert("jobs", Json::List(jobs.collect()));
-        let disks = entry::disks(self);
-        if !disks.is_empty() {
-            whole.insert("disk_util", Json::List(disks.iter().map(disk).collect()));
-        }
-        whole.insert("seawall", self.added());
-        whole
+        Json::List(jobs.collect())
+    }
+
+    /// What had been done at an earlier time: the entries of the jobs as they were then.
+    fn interim(&self, interim: &Interim) -> Json {
+        let then = Report { outcomes: &interim.outcomes, moment: interim.moment, interim: &[], ..*self };
+        Json::object([
+            ("timestamp_ms", Json::from(interim.moment.unix_ms)),
+            ("passed_ms", Json::from(millis(interim.passed))),
+            ("jobs", then.jobs(Bins::Left)),
+        ])
     }
 
     /// What fio lacks, of the whole run.
     fn added(&self) -> Json {
         let texts = |texts: &[String]| Json::List(texts.iter().map(Json::text).collect());
-        Json::object([
+        let mut added = Json::object([
             ("version", Json::text(env!("CARGO_PKG_VERSION"))),
             ("host", Json::text(self.host)),
             ("plan", texts(&self.invocation.describe())),
             ("notes", texts(&self.invocation.notes)),
-        ])
+        ]);
+        if self.invocation.flags.status_interval.is_some() {
+            added.insert("interim", Json::List(self.interim.iter().map(|interim| self.interim(interim)).collect()));
+        }
+        added
     }
 }
 
@@ -220,9 +238,9 @@ fn spread(found: &mut Json, entry: &Entry<'_>) {
 }
 
 fn searched(found: &mut Json, entry: &Entry<'_>) {
-    let (pace, forgive) = (&entry.job.options.pace, entry.job.options.data.forgive);
+    let (pace, forgive) = (&entry.job.options.pace, &entry.job.options.data.forgive);
     let errors = &entry.outcome.errors;
-    if forgive.read || forgive.write || forgive.verify {
+    if forgive.goes_on() {
         found.insert("total_err", Json::from(errors.total()));
         found.insert("first_error", Json::Whole(i128::from(errors.first.unwrap_or(0))));
     }
@@ -361,7 +379,29 @@ fn added(entry: &Entry<'_>) -> Json {
     if let Some(steady) = &outcome.steady {
         found.insert("steady", steady_rule(steady));
     }
+    if outcome.losses.any() {
+        found.insert("connection_losses", connection_losses(&outcome.losses));
+    }
     found.insert("notes", Json::List(outcome.notes.iter().map(Json::text).collect()));
+    found
+}
+
+/// What was under way when connections were lost, by kind, and what became of it.
+fn connection_losses(losses: &Losses) -> Json {
+    let kinds = |counts: &KindCounts| Json::object(counts.occurred().map(|(kind, count)| (kind, Json::from(count))));
+    let mut found = Json::object([
+        ("lost", Json::from(losses.lost)),
+        ("regained", Json::from(losses.regained)),
+        ("away_ns", Json::from(losses.away.as_nanos())),
+        ("under_way", kinds(&losses.under_way)),
+        ("unsent", Json::from(losses.unsent)),
+        ("repeated", kinds(&losses.repeated)),
+        ("unknown", kinds(&losses.unknown)),
+        ("not_flushed", Json::from(losses.not_flushed)),
+    ]);
+    if let Some(why) = &losses.given_up {
+        found.insert("given_up", Json::text(why));
+    }
     found
 }
 

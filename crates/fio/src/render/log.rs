@@ -5,7 +5,7 @@
 //! requests; latencies are in nanoseconds. An interval without requests of a direction has no row, nor has a last one
 //! that is too short to say something.
 
-use super::{Moment, Report, histogram_log};
+use super::{Moment, Report, aggregate, histogram_log, iolog};
 use crate::job::Job;
 use crate::options::LogOptions;
 use block::Span;
@@ -34,6 +34,10 @@ impl Report<'_> {
                     None => files.push(LogFile { path, text }),
                 }
             }
+            files.extend(iolog::of_job(job, outcome));
+        }
+        if self.invocation.flags.bandwidth_log {
+            files.extend(aggregate::files(self));
         }
         files
     }
@@ -71,6 +75,16 @@ impl Kind {
         }
     }
 
+    /// The longest latency of a slice; other figures have none but their own.
+    fn longest_of(self, slice: &Slice) -> u64 {
+        match self {
+            Kind::Slat => slice.most.slat.as_nanos(),
+            Kind::Clat => slice.most.clat.as_nanos(),
+            Kind::Lat => slice.most.lat.as_nanos(),
+            Kind::Bw | Kind::Iops => self.of_slice(slice),
+        }
+    }
+
     fn of_slice(self, slice: &Slice) -> u64 {
         let seconds = slice.length.as_secs_f64();
         let mean = |sum: Span| sum.as_nanos() / slice.ops.max(1);
@@ -96,6 +110,7 @@ fn of_job(job: &Job, outcome: &JobOutcome, number: usize, started: Moment) -> Ve
     };
     // Times count from the start of the job's measuring, or from 1970.
     let ahead_ms = if logs.unix_epoch { started.unix_ms + outcome.start.as_nanos() / 1_000_000 } else { 0 };
+    let prio = job.io_priority().unwrap_or(0);
     let mut found = Vec::new();
     let wanted =
         [(&logs.bw, &[Kind::Bw][..]), (&logs.iops, &[Kind::Iops]), (&logs.lat, &[Kind::Slat, Kind::Clat, Kind::Lat])];
@@ -103,9 +118,9 @@ fn of_job(job: &Job, outcome: &JobOutcome, number: usize, started: Moment) -> Ve
         let Some(beginning) = beginning(given) else { continue };
         let text = |kind| {
             if logs.average > Span::ZERO {
-                averages(outcome, kind, logs, ahead_ms)
+                averages(outcome, kind, logs, ahead_ms, prio)
             } else {
-                requests(outcome, kind, logs, ahead_ms)
+                requests(outcome, kind, logs, ahead_ms, prio)
             }
         };
         found.extend(kinds.iter().map(|kind| (path(&beginning, kind.name()), text(*kind))));
@@ -117,17 +132,17 @@ fn of_job(job: &Job, outcome: &JobOutcome, number: usize, started: Moment) -> Ve
     found
 }
 
-fn requests(outcome: &JobOutcome, kind: Kind, logs: &LogOptions, ahead_ms: u64) -> String {
+fn requests(outcome: &JobOutcome, kind: Kind, logs: &LogOptions, ahead_ms: u64, prio: u16) -> String {
     let mut text = String::new();
     for row in &outcome.log {
         let end = ahead_ms + row.end.as_nanos() / 1_000_000;
         let columns = Row { end, value: kind.of_request(row), direction: row.direction, block: row.len, at: row.at };
-        columns.append(&mut text, logs);
+        columns.append(&mut text, logs, prio);
     }
     text
 }
 
-fn averages(outcome: &JobOutcome, kind: Kind, logs: &LogOptions, ahead_ms: u64) -> String {
+fn averages(outcome: &JobOutcome, kind: Kind, logs: &LogOptions, ahead_ms: u64, prio: u16) -> String {
     let mut rows: Vec<(Span, Direction, &Slice)> = Vec::new();
     for (direction, figures) in outcome.directions.iter() {
         rows.extend(figures.full_slices().filter(|slice| slice.ops > 0).map(|slice| (slice.end, direction, slice)));
@@ -136,7 +151,14 @@ fn averages(outcome: &JobOutcome, kind: Kind, logs: &LogOptions, ahead_ms: u64) 
     let mut text = String::new();
     for (end, direction, slice) in rows {
         let end = ahead_ms + end.as_nanos() / 1_000_000;
-        Row { end, value: kind.of_slice(slice), direction, block: 0, at: 0 }.append(&mut text, logs);
+        Row {
+            end,
+            value: if logs.max_value { kind.longest_of(slice) } else { kind.of_slice(slice) },
+            direction,
+            block: 0,
+            at: 0,
+        }
+        .append(&mut text, logs, prio);
     }
     text
 }
@@ -151,14 +173,18 @@ struct Row {
 
 impl Row {
     /// Writing into a string cannot fail.
-    fn append(&self, text: &mut String, logs: &LogOptions) {
+    fn append(&self, text: &mut String, logs: &LogOptions, prio: u16) {
         let Row { end, value, block, at, .. } = self;
         let direction = direction_number(self.direction);
         let _ = write!(text, "{end}, {value}, {direction}, {block}");
         if logs.offset {
             let _ = write!(text, ", {at}");
         }
-        text.push_str(if logs.prio { ", 0x0000\n" } else { ", 0\n" });
+        let _ = match logs.prio {
+            true => writeln!(text, ", {prio:#06x}"),
+            // fio tells the class alone then: whether it is real time.
+            false => writeln!(text, ", {}", u8::from(prio >> 13 == 1)),
+        };
     }
 }
 

@@ -28,8 +28,24 @@ fn job_files() {
         ("[a]\nsize=1m\nfoo\n", "jobs/a.fio:3 [a]: no option \"foo\""),
         (
             "[a]\nsize=1m\nzonemode=zbd\n",
-            "jobs/a.fio:3 [a]: zonemode: fio has this option and seawall does not; zoned devices are not known; for a part of \
-             a device use offset and size, for hot parts random_distribution=zoned:…",
+            "jobs/a.fio:3 [a]: zonemode=zbd: zoned devices are not known; strided uses any device piece by piece",
+        ),
+        (
+            "[a]\nsize=1m\nramp_size=1g\n",
+            "jobs/a.fio:3 [a]: ramp_size: fio has this option and seawall does not; the nearest is ramp_time",
+        ),
+        (
+            "[a]\nsize=1m\nzonesize=64k\n",
+            "jobs/a.fio:1 [a]: has zonesize, zonerange or zoneskip without zonemode=strided, which they belong to",
+        ),
+        (
+            "[a]\nrw=randwrite\nfill_device=1\n",
+            "jobs/a.fio:1 [a]: fill_device writes block after block until there is no space left; it needs rw=write",
+        ),
+        (
+            "[a]\nsize=1m\nignore_error=EI0\n",
+            "jobs/a.fio:3 [a]: ignore_error=EI0: must be one of EPERM, EIO, ENOMEM, EACCES, ENODEV, EINVAL, EFBIG, ENOSPC, \
+             EROFS, ETIME, EILSEQ, EOPNOTSUPP; did you mean EIO?",
         ),
         ("[a]\nsize=1m\niodepth=0\n", "jobs/a.fio:3 [a]: iodepth=0: must be between 1 and 65536"),
         (

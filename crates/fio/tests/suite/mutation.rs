@@ -6,12 +6,13 @@ use fio::{Given, Invocation};
 use proptest::prelude::*;
 
 /// Job files as people write them; the fuzzer starts from the same.
-const SEEDS: [&str; 6] = [
+const SEEDS: [&str; 7] = [
     "[global]\nioengine=libaio\ndirect=1\nsize=1g\nruntime=60\ntime_based\ngroup_reporting\n[randread]\nrw=randread\nbs=4k\niodepth=32\nnumjobs=4\n[seqwrite]\nstonewall\nrw=write\nbs=1m\nrate=100m,50m\n",
     "; comment\n[a]\nfilename=/dev/x:/dev/y\\:z\nrw=randrw:8\nrwmixread=70\nbssplit=4k/60:64k/40,8k/50:16k/\nrandom_distribution=zoned:60/10:30/20:8/30:2/40\nsize=50%\noffset=20%\n",
     "[v]\nsize=8*$mb_memory\nverify=crc32c\nverify_pattern=0xdeadbeef%o\"abc\"\nverify_backlog=1024\nloops=3\nstartdelay=1s-5s\nthinktime=10ms\nthinktime_blocks=4\n",
     "[l]\nioengine=null\nsize=(4*1g)\nrate_iops=1000,,500\nrate_process=poisson\nlatency_target=2ms\nlatency_window=5s\nlatency_percentile=99.9\nsteadystate=iops_slope:0.3%\nss_dur=30s\npercentile_list=50:99:99.9\n",
     "[n]\nioengine=nbd\nuri=nbd://h/x\nbsrange=1k-16k,4k-64k\nwrite_bw_log=x\nwrite_lat_log\nlog_avg_msec=500\nwrite_hist_log=h\nlog_hist_msec=1000\nlog_hist_coarseness=3\ncontinue_on_error=all\n",
+    "[z]\nrw=write\nsize=64m\nzonemode=strided\nzonesize=16k\nzonerange=64k\nzoneskip=1m\nverify=xxhash\nverify_offset=1024\nverify_backlog=64\nverify_backlog_batch=16\ntrim_percentage=20\ntrim_verify_zero=1\nignore_error=EIO,ENOSPC:28\ndedupe_percentage=30\ndedupe_mode=working_set\ndedupe_global=1\nexitall\nexit_what=stonewall\nwrite_iolog=trace\nreplay_skip=write,sync\nnice=5\nprioclass=2\n",
     "[i]\ninclude inc.fio\nsize=${SIZE}\ncpus_allowed=0-3,8\nunified_rw_reporting=mixed\nkb_base=1000\nfilesize=4m-16m\nnrfiles=3\nfile_service_type=zipf:1.2:4\n",
 ];
 
@@ -68,7 +69,7 @@ fn use_all(invocation: &Invocation) {
     if invocation.jobs.iter().all(|job| job.spec().is_ok()) && invocation.jobs.len() <= 8 {
         let outcomes = crate::outcome::outcomes(invocation);
         let moment = Moment::default();
-        let report = Report { invocation, outcomes: &outcomes, moment, host: "h", pid: 1 };
+        let report = Report { invocation, outcomes: &outcomes, moment, host: "h", pid: 1, interim: &[] };
         let json: serde_json::Value = serde_json::from_str(&report.json_plus()).unwrap();
         assert_eq!(json["jobs"].as_array().unwrap().len(), invocation.entries().len());
         assert_eq!(report.terse().lines().count(), invocation.entries().len());

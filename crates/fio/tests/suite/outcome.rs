@@ -104,6 +104,7 @@ fn figures(block: u64, is_async: bool) -> DirectionOutcome {
             slat_sum: Span::from_nanos(900 * ops),
             clat_sum: Span::from_micros(1000 * ops),
             lat_sum: Span::from_nanos(1_000_900 * ops),
+            ..Slice::default()
         });
     }
     figures

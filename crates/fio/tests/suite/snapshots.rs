@@ -12,7 +12,14 @@ const LINE: &str = "--group_reporting --name=mix --rw=randrw --rwmixread=70 --bs
 
 fn report<'r>(invocation: &'r Invocation, outcomes: &'r [stats::job::JobOutcome]) -> Report<'r> {
     // The version would change each snapshot with each release.
-    Report { invocation, outcomes, moment: Moment { unix_ms: 1_795_303_069_994, ahead_s: 0 }, host: "a-host", pid: 7 }
+    Report {
+        invocation,
+        outcomes,
+        moment: Moment { unix_ms: 1_795_303_069_994, ahead_s: 0 },
+        host: "a-host",
+        pid: 7,
+        interim: &[],
+    }
 }
 
 fn settled(text: &str) -> String {

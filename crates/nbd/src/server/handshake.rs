@@ -19,6 +19,8 @@ pub struct ServerHandshake {
     limits: HandshakeLimits,
     tls: TlsMode,
     draining: bool,
+    /// Why the client is told to go.
+    refused: Option<String>,
     /// The client answered `FIXED_NEWSTYLE`.
     fixed: bool,
     pub(super) no_zeroes: bool,
@@ -63,6 +65,7 @@ impl ServerHandshake {
             limits,
             tls,
             draining: false,
+            refused: None,
             fixed: false,
             no_zeroes: false,
             options: 0,
@@ -84,6 +87,11 @@ impl ServerHandshake {
     /// From now on every option but `ABORT` is answered by `ERR_SHUTDOWN`.
     pub fn shut_down(&mut self) {
         self.draining = true;
+    }
+
+    /// From now on every option but `ABORT` is answered by `ERR_POLICY` and these words: a server that is full says so.
+    pub fn refuse(&mut self, why: String) {
+        self.refused = Some(why);
     }
 
     /// The connection is encrypted now; `input` of later calls is what came over TLS.
@@ -214,6 +222,10 @@ impl ServerHandshake {
         } else if self.draining {
             // "SHOULD error further options received (other than an NBD_OPT_ABORT) with NBD_REP_ERR_SHUTDOWN".
             Some((rep::ERR_SHUTDOWN, "the server is shutting down".to_owned()))
+        } else if let Some(why) = &self.refused {
+            // "NBD_REP_ERR_POLICY": "The option sent by the client is understood by this server, and is syntactically
+            // valid, but is not allowed by server policy".
+            Some((rep::ERR_POLICY, why.clone()))
         } else if self.tls == TlsMode::Required && !self.state.encrypted && head.option != opt::STARTTLS {
             // "FORCEDTLS mode": "If the server receives any other option, including NBD_OPT_INFO and unsupported options,
             // it MUST reply with NBD_REP_ERR_TLS_REQD if TLS has not been initiated".

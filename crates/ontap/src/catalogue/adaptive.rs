@@ -1,7 +1,9 @@
 //! `qos adaptive-policy-group`: policy groups whose limits grow with the size or the fill of what they hold.
 
 use super::commands;
-use crate::value::{AbsoluteMinimum, AdaptiveRate, Allocation, BlockSize, Count, ObjectName, PolicyName, Switch};
+use crate::value::{
+    AbsoluteMinimum, AdaptiveRate, Allocation, BlockSize, Count, ObjectName, PeakMode, PolicyName, Switch,
+};
 
 commands! {
     /// Everything that begins with `qos adaptive-policy-group`.
@@ -25,6 +27,8 @@ commands! {
         "absolute-min-iops" absolute_min_iops: Option<AbsoluteMinimum>,
         /// Operation size that makes a byte limit of the IOPS
         "block-size" block_size: BlockSize = "32K",
+        /// The ceiling is always the peak, or reaches it only on credit saved below the floor's rate
+        "peak-mode" peak_mode: Option<PeakMode>,
         /// How far a burst may exceed the ceiling, in percent
         "burst-percent" burst_percent: Option<Count>,
         /// The rate of a burst, in IOPS
@@ -49,6 +53,8 @@ commands! {
         "absolute-min-iops" absolute_min_iops: Option<AbsoluteMinimum>,
         /// Operation size that makes a byte limit of the IOPS
         "block-size" block_size: Option<BlockSize>,
+        /// The ceiling is always the peak, or reaches it only on credit saved below the floor's rate
+        "peak-mode" peak_mode: Option<PeakMode>,
         /// How far a burst may exceed the ceiling, in percent
         "burst-percent" burst_percent: Option<Count>,
         /// The rate of a burst, in IOPS
@@ -98,6 +104,8 @@ commands! {
         "absolute-min-iops",
         /// Operation size that makes a byte limit of the IOPS
         "block-size",
+        /// How the peak is reached
+        "peak-mode",
         /// Number of attached objects
         "num-workloads",
         /// How far a burst may exceed the ceiling, in percent

@@ -40,6 +40,18 @@ commands! {
         "qos-adaptive-policy-group" qos_adaptive_policy_group: Option<PolicyAssignment>,
     } apart { "qos-policy-group" "qos-adaptive-policy-group", }
 
+    /// Rename a file in its volume and qtree
+    "volume file rename" => Rename(FileRename) {
+        /// Path of the file, from the root of its volume
+        "file" file: FilePath,
+        /// Volume that it is in
+        "volume" volume: ObjectName,
+        /// SVM that owns the volume; may be left out where there is only one
+        "vserver" vserver: Option<ObjectName>,
+        /// Its new path, in the same volume and qtree
+        "new-path" new_path: FilePath,
+    }
+
     /// Delete a file
     "volume file delete" => Delete(FileDelete) {
         /// Path of the file, from the root of its volume

@@ -37,6 +37,16 @@ commands! {
         "qos-adaptive-policy-group" qos_adaptive_policy_group: Option<PolicyAssignment>,
     } apart { "qos-policy-group" "qos-adaptive-policy-group", }
 
+    /// Rename a LUN in its volume and qtree
+    "lun move-in-volume" => Move(LunMove) {
+        /// LUN
+        "path" path: LunPath,
+        /// SVM that owns the volume; may be left out where there is only one
+        "vserver" vserver: Option<ObjectName>,
+        /// Its new path, in the same volume and qtree
+        "new-path" new_path: LunPath,
+    }
+
     /// Delete a LUN
     "lun delete" => Delete(LunDelete) {
         /// LUN

@@ -31,6 +31,18 @@ commands! {
         "qos-policy-group" qos_policy_group: Option<PolicyAssignment>,
     }
 
+    /// Rename a qtree
+    "volume qtree rename" => Rename(QtreeRename) {
+        /// Qtree
+        "qtree" qtree: ObjectName,
+        /// Volume that it is in
+        "volume" volume: ObjectName,
+        /// SVM that owns the volume; may be left out where there is only one
+        "vserver" vserver: Option<ObjectName>,
+        /// Its new name
+        "newname" new_name: ObjectName,
+    }
+
     /// Delete a qtree
     "volume qtree delete" => Delete(QtreeDelete) {
         /// Qtree

@@ -82,6 +82,11 @@ macro_rules! row {
 }
 
 impl StatisticsShow {
+    /// Always: that is all it is for.
+    pub fn shows(&self) -> bool {
+        true
+    }
+
     pub(crate) const SPECS: &'static [CommandSpec] = &[
         row!("qos statistics performance show", "Display the work of policy groups", PolicyGroup, Performance),
         row!("qos statistics latency show", "Display where policy groups wait", PolicyGroup, Latency),

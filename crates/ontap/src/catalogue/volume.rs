@@ -39,6 +39,16 @@ commands! {
         "qos-adaptive-policy-group" qos_adaptive_policy_group: Option<PolicyAssignment>,
     } apart { "qos-policy-group" "qos-adaptive-policy-group", }
 
+    /// Rename a volume
+    "volume rename" => Rename(VolumeRename) {
+        /// Volume
+        "volume" volume: ObjectName,
+        /// SVM that owns it; may be left out where there is only one
+        "vserver" vserver: Option<ObjectName>,
+        /// Its new name
+        "newname" new_name: ObjectName,
+    }
+
     /// Delete a volume
     "volume delete" => Delete(VolumeDelete) {
         /// Volume

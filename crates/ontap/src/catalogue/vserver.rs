@@ -27,6 +27,14 @@ commands! {
         "qos-adaptive-policy-group-template" qos_adaptive_policy_group_template: Option<PolicyAssignment>,
     } apart { "qos-policy-group" "qos-adaptive-policy-group-template", }
 
+    /// Rename a storage virtual machine
+    "vserver rename" => Rename(VserverRename) {
+        /// Name of the SVM
+        "vserver" vserver: ObjectName,
+        /// Its new name
+        "newname" new_name: ObjectName,
+    }
+
     /// Delete a storage virtual machine
     "vserver delete" => Delete(VserverDelete) {
         /// Name of the SVM

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use std::collections::BTreeSet;
 
 /// vserver 4, volume 4, qtree 4, file 1, lun 4, policy group 5, adaptive 5, workload and settings 2, statistics 3 · 3.
-const COMMANDS: usize = 51;
+const COMMANDS: usize = 58;
 
 fn ok(line: &str) -> Command {
     parse(line).unwrap_or_else(|e| panic!("{line}: {e}"))
@@ -122,7 +122,8 @@ fn mistakes_in_command_words_are_named() {
     );
     assert_eq!(
         told("volume resize -volume v"),
-        "\"resize\" is not a recognized command after \"volume\"; it has create, modify, delete, show, qtree, file, snapshot, clone"
+        "\"resize\" is not a recognized command after \"volume\"; it has create, modify, rename, delete, show, qtree, file, \
+         snapshot, clone"
     );
     assert_eq!(
         told("qos policy-group"),
@@ -209,7 +210,7 @@ fn help_comes_from_the_tables() {
     insta::assert_snapshot!("help_command", help("qos policy-group create -policy-group p ?"));
     assert_eq!(help("help qos pol cr"), help("qos policy-group create ?"));
     let list = help("volume qtree ?");
-    assert!(list.lines().all(|l| l.starts_with("  volume qtree ")) && list.lines().count() == 4);
+    assert!(list.lines().all(|l| l.starts_with("  volume qtree ")) && list.lines().count() == 5);
     assert!(told("help volme").contains("did you mean \"volume\"?"));
 }
 

@@ -1,7 +1,7 @@
 //! What `qos adaptive-policy-group show` lists.
 
 use super::{BurstRow, Cell, Column, Row};
-use crate::value::{AdaptiveRate, Allocation, BlockSize};
+use crate::value::{AdaptiveRate, Allocation, BlockSize, PeakMode};
 
 /// An adaptive policy group.
 #[derive(Clone, Debug)]
@@ -28,6 +28,8 @@ pub struct AdaptiveRow {
     pub absolute_min_iops: u64,
     /// The operation size that makes a byte limit of the IOPS.
     pub block_size: BlockSize,
+    /// How the peak is reached.
+    pub peak_mode: PeakMode,
     /// How many objects are attached.
     pub num_workloads: u32,
     /// Its burst, where one is in force.
@@ -57,6 +59,7 @@ impl Row for AdaptiveRow {
         ("Expected IOPS Allocation", "expected-iops-allocation"),
         ("Peak IOPS Allocation", "peak-iops-allocation"),
         ("Block Size", "block-size"),
+        ("Peak Mode", "peak-mode"),
         ("Number of Workloads", "num-workloads"),
         ("Burst Percent", "burst-percent"),
         ("Burst IOPS", "burst-iops"),
@@ -76,6 +79,7 @@ impl Row for AdaptiveRow {
             "peak-iops-allocation" => Cell::Text(self.peak_iops_allocation.to_string()),
             "absolute-min-iops" => Cell::Iops(self.absolute_min_iops),
             "block-size" => Cell::Text(self.block_size.to_string()),
+            "peak-mode" => Cell::Text(self.peak_mode.to_string()),
             "num-workloads" => Cell::Count(self.num_workloads.into()),
             other => return BurstRow::cell(self.burst, other),
         })

@@ -67,6 +67,7 @@ fn adaptive(name: &str, expected: u64, peak: u64, least: u64) -> AdaptiveRow {
         peak_iops_allocation: Allocation::Used,
         absolute_min_iops: least,
         block_size: BlockSize::Any,
+        peak_mode: PeakMode::Ceiling,
         num_workloads: 0,
         burst: Some(BurstRow { percent: 50, iops: 0, duration_s: 1 }),
     }

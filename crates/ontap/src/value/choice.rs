@@ -91,6 +91,17 @@ impl BlockSize {
 }
 
 choice! {
+    /// How the peak of an adaptive policy is reached.
+    PeakMode, "ceiling|credits", "a way to the peak"
+    {
+        /// Always.
+        Ceiling = "ceiling",
+        /// Only on credit saved below the expected rate.
+        Credits = "credits",
+    }
+}
+
+choice! {
     /// A switch of the `enabled`/`none` kind.
     Enabled, "enabled|none", "a state"
     {

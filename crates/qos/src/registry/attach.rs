@@ -14,8 +14,8 @@ impl Registry {
     /// Puts an object into a policy group, or into none. A group that it was in before is left, and a note says so. The
     /// limits hold at once, an adaptive policy's for the size known now.
     pub fn attach(&mut self, object: ObjectId, group: Option<&str>) -> Result<Change, Refusal> {
-        let group = group.map(|name| self.known_group(name).map(Group::id)).transpose()?;
         self.known(object)?;
+        let group = group.map(|name| self.group_for(object, name)).transpose()?;
         if let Some(group) = group {
             self.check_attach(object, group)?;
         }
@@ -34,8 +34,8 @@ impl Registry {
     /// Sets the adaptive group that volumes made in the SVM from now on join, or none. Volumes that are there keep
     /// what they have.
     pub fn set_template(&mut self, svm: ObjectId, group: Option<&str>) -> Result<Change, Refusal> {
-        let group = group.map(|name| self.known_group(name).map(Group::id)).transpose()?;
         self.known(svm)?;
+        let group = group.map(|name| self.group_for(svm, name)).transpose()?;
         if let Some(group) = group {
             self.check_template(svm, group)?;
         }
@@ -65,6 +65,12 @@ impl Registry {
         Ok(change)
     }
 
+    /// The group that is to be an object's.
+    fn group_for(&self, object: ObjectId, name: &str) -> Result<GroupId, Refusal> {
+        let group = self.group(name).map(Group::id);
+        group.ok_or_else(|| Refusal::new(Rule::NoGroup, self.label(object), format_args!("policy group {name:?}")))
+    }
+
     pub(super) fn check_attach(&self, id: ObjectId, group: GroupId) -> Result<(), Refusal> {
         let (object, group) = (&self.objects[&id], &self.groups[&group]);
         if object.membership.is_some_and(|membership| membership.group == group.id) {
@@ -88,12 +94,14 @@ impl Registry {
     }
 
     pub(super) fn check_kind(&self, object: &Object, group: &str, policy: &Policy) -> Result<(), Refusal> {
-        let rule = match policy {
-            Policy::Adaptive(_) if !object.kind.has_size() => Rule::AdaptiveKind,
-            policy if object.kind == ObjectKind::Svm && policy.has_floor() => Rule::FloorOnSvm,
+        let (rule, given) = match policy {
+            Policy::Adaptive(_) if !object.kind.has_size() => (Rule::AdaptiveKind, format!("policy group {group}")),
+            Policy::Fixed(policy) if object.kind == ObjectKind::Svm && !policy.floor.normal().is_none() => {
+                (Rule::FloorOnSvm, format!("policy group {group} with a floor of {}", policy.floor))
+            }
             _ => return Ok(()),
         };
-        Err(Refusal::new(rule, self.label(object.id), format_args!("policy group {group}")))
+        Err(Refusal::new(rule, self.label(object.id), given))
     }
 
     pub(super) fn check_workloads(&self, subject: &str, more: usize) -> Result<(), Refusal> {

@@ -5,7 +5,7 @@
 
 use block::ObjectId;
 
-use super::{Change, Registry};
+use super::{Change, Note, Registry};
 use crate::adaptive::Size;
 use crate::edit::{Edit, GroupId};
 use crate::group::{Group, GroupClass};
@@ -71,24 +71,26 @@ impl Registry {
         }
     }
 
-    /// The registry that the records describe, with the edits that bring an empty scheduler there. Every rule is
-    /// checked as when the records were made, so records that other settings allowed may be refused.
+    /// The registry that the records describe, with the edits that bring an empty scheduler there. What contradicts
+    /// itself is refused. What only the settings of today would not allow stays as it is, and a note names it: nobody's
+    /// data waits for an administrator to mend a policy.
     pub fn restore(settings: RegistrySettings, catalogue: &Catalogue) -> Result<(Registry, Change), Refusal> {
         let mut registry = Registry::new(settings);
-        let mut edits = Vec::new();
+        let mut change = Change::default();
         let mut objects: Vec<&ObjectRecord> = catalogue.objects.iter().collect();
         objects.sort_by_key(|record| record.id);
         for record in &objects {
-            registry.restore_object(record, &mut edits)?;
+            registry.restore_object(record, &mut change.edits)?;
         }
         for record in &catalogue.groups {
-            registry.restore_group(record, &mut edits)?;
+            registry.restore_group(record, &mut change)?;
         }
         for record in &objects {
-            registry.restore_policy(record, &mut edits)?;
+            registry.restore_policy(record, &mut change)?;
         }
-        edits.extend(registry.set_fair(None, catalogue.fair)?.edits);
-        Ok((registry, Change { edits, notes: Vec::new() }))
+        let fair = registry.settings.fair.unwrap_or(catalogue.fair);
+        change.edits.extend(registry.set_fair(None, fair)?.edits);
+        Ok((registry, change))
     }
 
     fn restore_object(&mut self, record: &ObjectRecord, edits: &mut Vec<Edit>) -> Result<(), Refusal> {
@@ -101,29 +103,45 @@ impl Registry {
         Ok(())
     }
 
-    fn restore_group(&mut self, record: &GroupRecord, edits: &mut Vec<Edit>) -> Result<(), Refusal> {
+    fn restore_group(&mut self, record: &GroupRecord, change: &mut Change) -> Result<(), Refusal> {
         let GroupRecord { id, name, uuid, svm, policy } = record;
         if self.groups.contains_key(id) || id.0 == u32::MAX {
             let given = format!("number {}", id.0);
             return Err(Refusal::new(Rule::Catalogue, Group::subject(name), given));
         }
-        self.check_group(name, *svm, policy)?;
+        change.tolerate(self.check_group(name, *svm, policy))?;
         let group = Group::new(*id, name, *uuid, Some(*svm), policy.clone().normal());
-        self.insert_group(group, edits);
+        self.insert_group(group, &mut change.edits);
         Ok(())
     }
 
-    fn restore_policy(&mut self, record: &ObjectRecord, edits: &mut Vec<Edit>) -> Result<(), Refusal> {
-        let name = |id: GroupId| match self.groups.get(&id) {
-            Some(group) => Ok(group.name.clone()),
-            None => Err(Refusal::new(Rule::Catalogue, self.label(record.id), format_args!("policy group {}", id.0))),
-        };
-        let (group, template) = (record.group.map(name).transpose()?, record.template.map(name).transpose()?);
-        edits.extend(self.attach(record.id, group.as_deref())?.edits);
-        if template.is_some() {
-            edits.extend(self.set_template(record.id, template.as_deref())?.edits);
+    fn restore_policy(&mut self, record: &ObjectRecord, change: &mut Change) -> Result<(), Refusal> {
+        for id in record.group.iter().chain(&record.template) {
+            if !self.groups.contains_key(id) {
+                let given = format!("policy group {}", id.0);
+                return Err(Refusal::new(Rule::Catalogue, self.label(record.id), given));
+            }
         }
-        edits.extend(self.set_fair(Some(record.id), record.fair)?.edits);
+        if let Some(group) = record.group {
+            change.tolerate(self.check_attach(record.id, group))?;
+            self.join(record.id, Some(group), &mut change.edits);
+        }
+        if let Some(template) = record.template {
+            let name = self.groups[&template].name.clone();
+            change.edits.extend(self.set_template(record.id, Some(&name))?.edits);
+        }
+        change.edits.extend(self.set_fair(Some(record.id), record.fair)?.edits);
+        Ok(())
+    }
+}
+
+impl Change {
+    /// Takes a refusal that only the settings are the reason for as a note.
+    fn tolerate(&mut self, checked: Result<(), Refusal>) -> Result<(), Refusal> {
+        match checked {
+            Err(refusal) if refusal.rule.is_of_settings() => self.notes.push(Note::Misfit(refusal)),
+            checked => return checked,
+        }
         Ok(())
     }
 }

@@ -3,7 +3,7 @@
 use block::{Iops, ObjectId, Span};
 
 use super::{Change, Note, Registry};
-use crate::adaptive::{Allocation, Density, Evaluation};
+use crate::adaptive::{Allocation, Density, Evaluation, Per};
 use crate::edit::{Edit, GroupId};
 use crate::group::{Group, GroupClass, check_name};
 use crate::object::{Membership, ObjectKind};
@@ -97,7 +97,7 @@ impl Registry {
 
     /// Changes a policy group; all its members follow at once.
     pub fn modify_group(&mut self, name: &str, change: &PolicyChange) -> Result<Change, Refusal> {
-        let group = self.user_group(name, "a change")?;
+        let group = self.user_group(name, &change.given())?;
         let id = group.id;
         let policy = changed(group, change)?;
         policy.check(&Group::subject(name), &self.settings)?;
@@ -108,7 +108,7 @@ impl Registry {
 
     /// Another name for a policy group; its members stay.
     pub fn rename_group(&mut self, name: &str, to: &str) -> Result<Change, Refusal> {
-        let id = self.user_group(name, to)?.id;
+        let id = self.user_group(name, &format!("the new name {to}"))?.id;
         check_name(to)?;
         match self.group(to) {
             Some(other) if other.id == id => return Ok(Change::default()),
@@ -124,7 +124,7 @@ impl Registry {
     /// Deletes a policy group. One with members or an SVM's template is refused unless forced; forced, its members are
     /// in no group afterwards.
     pub fn delete_group(&mut self, name: &str, force: bool) -> Result<Change, Refusal> {
-        let group = self.user_group(name, "a deletion")?;
+        let group = self.user_group(name, "its deletion")?;
         let id = group.id;
         let used = group.members.first().or(group.templates.first());
         if let (Some(user), false) = (used, force) {
@@ -139,6 +139,7 @@ impl Registry {
         }
         for svm in self.group_at(id).templates.clone() {
             self.at(svm).template = None;
+            change.notes.push(Note::NoTemplate { svm: self.label(svm), group: name.into() });
         }
         if self.groups[&id].policy.shared() {
             change.edits.push(Edit::RemoveGroup { group: id });
@@ -247,7 +248,27 @@ fn changed(group: &Group, change: &PolicyChange) -> Result<Policy, Refusal> {
     Ok(policy.normal())
 }
 
+impl PolicyChange {
+    /// What it sets, for whoever is told that it may not be.
+    fn given(&self) -> String {
+        let parts = match self {
+            PolicyChange::Fixed(change) => change.given(),
+            PolicyChange::Adaptive(change) => change.given(),
+        };
+        if parts.is_empty() { "a change of nothing".into() } else { parts.join(", ") }
+    }
+}
+
 impl FixedChange {
+    fn given(&self) -> Vec<String> {
+        let mut parts = Vec::new();
+        parts.extend(self.ceiling.map(|rates| format!("a ceiling of {rates}")));
+        parts.extend(self.floor.map(|rates| format!("a floor of {rates}")));
+        parts.extend(self.shared.map(|shared| if shared { "shared" } else { "not shared" }.to_owned()));
+        parts.extend(self.burst.given());
+        parts
+    }
+
     fn on(&self, policy: &FixedPolicy) -> FixedPolicy {
         FixedPolicy {
             ceiling: self.ceiling.unwrap_or(policy.ceiling),
@@ -259,6 +280,36 @@ impl FixedChange {
 }
 
 impl AdaptiveChange {
+    fn given(&self) -> Vec<String> {
+        let rate = |what: &str, density: Density| {
+            let per = match density.per {
+                Per::Gb => "GB",
+                Per::Tb => "TB",
+            };
+            format!("{what} {} IOPS/{per}", density.iops.0)
+        };
+        let space = |what: &str, allocation| match allocation {
+            Allocation::Allocated => format!("{what} by allocated space"),
+            Allocation::Used => format!("{what} by used space"),
+        };
+        let mut parts = Vec::new();
+        parts.extend(self.expected.map(|density| rate("expected", density)));
+        parts.extend(self.peak.map(|density| rate("peak", density)));
+        parts.extend(self.expected_allocation.map(|allocation| space("expected", allocation)));
+        parts.extend(self.peak_allocation.map(|allocation| space("peak", allocation)));
+        parts.extend(self.absolute_min.map(|Iops(least)| format!("an absolute minimum of {least} IOPS")));
+        parts.extend(self.block_size.map(|size| match size.bytes() {
+            Some(bytes) => format!("a block size of {} KiB", bytes >> 10),
+            None => "any block size".into(),
+        }));
+        parts.extend(self.peak_mode.map(|mode| match mode {
+            PeakMode::Ceiling => "the peak as ceiling".to_owned(),
+            PeakMode::Credits => "the peak on credits".to_owned(),
+        }));
+        parts.extend(self.burst.given());
+        parts
+    }
+
     fn on(&self, policy: &AdaptivePolicy) -> AdaptivePolicy {
         AdaptivePolicy {
             expected: self.expected.unwrap_or(policy.expected),
@@ -274,6 +325,11 @@ impl AdaptiveChange {
 }
 
 impl BurstChange {
+    fn given(self) -> Option<String> {
+        let BurstChange { percent, duration, iops } = self;
+        (self != BurstChange::default()).then(|| BurstKnobs { percent, duration, iops }.given())
+    }
+
     fn on(self, knobs: BurstKnobs) -> BurstKnobs {
         BurstKnobs {
             percent: self.percent.or(knobs.percent),

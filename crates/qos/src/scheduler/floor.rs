@@ -31,10 +31,10 @@ const REFINE: Span = Span::from_millis(500);
 /// served; below the lesser part in any case, below the other if it gets what it is due.
 const LEISURE: f64 = 0.5;
 const EASE: f64 = 0.85;
-/// What is tried for owners of whom nothing better is known.
-const GUESS: f64 = 1.25;
 /// What it is due then; less than all by what may be chance.
 const CONTENT: f64 = 0.985;
+/// What is tried for owners of whom nothing better is known.
+const GUESS: f64 = 1.25;
 
 /// Where a floor's entry is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -213,6 +213,12 @@ impl Guarantee {
         part(wanted.iops.map(|r| r.0), sums.ops).max(part(wanted.bytes.map(|r| r.0), sums.bytes))
     }
 
+    /// The part of what it is held to where floors run at `phi` of themselves, the margins for chance left out, that
+    /// these are.
+    fn part_of_held(&self, sums: &Sums, phi: f64) -> f64 {
+        self.part_of_floor(sums) / (phi * self.part)
+    }
+
     /// How it stands with a floor that runs at `phi` of itself.
     pub fn standing(&self, phi: f64) -> Standing {
         let recent = &self.gauge.recent;
@@ -231,7 +237,7 @@ impl Guarantee {
     /// What it got in the last second, as a part of what it is held to; infinite if that is not known yet.
     pub fn got_in_a_second(&self, phi: f64) -> f64 {
         let second = &self.gauge.second;
-        if second.time < 0.5 { f64::INFINITY } else { self.part_of_floor(second) / (phi * self.part) }
+        if second.time < 0.5 { f64::INFINITY } else { self.part_of_held(second, phi) }
     }
 
     /// By what factor the requests of an owner who asks for less than it could might slow down, taken for one that
@@ -245,7 +251,7 @@ impl Guarantee {
     }
 
     fn guess_from(&self, sums: &Sums, phi: f64) -> f64 {
-        let (got, service) = (self.part_of_floor(sums) / (phi * self.part), sums.service);
+        let (got, service) = (self.part_of_held(sums, phi), sums.service);
         if service <= 0.0 || got <= 0.0 {
             return f64::INFINITY;
         }
@@ -265,7 +271,7 @@ impl Guarantee {
         self.touch(now);
         let memory = self.memory(phi);
         let tick = self.gauge.fold(now, memory);
-        let got = self.part_of_floor(&tick) / (phi * self.part);
+        let got = self.part_of_held(&tick, phi);
         let wants = !self.capped && !self.asks_at_leisure(phi);
         let more = if wants { tick.time * (1.0 - got) } else { -tick.time };
         self.behind = (self.behind + more).clamp(0.0, BEHIND);

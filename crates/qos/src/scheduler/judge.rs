@@ -5,7 +5,7 @@ use block::{Span, Time};
 
 use super::Scheduler;
 use super::floor::{Spot, Standing};
-use super::window::{Round, Verdict, Window};
+use super::window::{Round, Standings, Verdict, Window};
 use crate::edit::Floor;
 
 /// Floors judged in one poll at most; each takes about as long as a dispatch.
@@ -75,37 +75,13 @@ pub(crate) struct Floors {
 }
 
 /// What a round adds up.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Sums {
-    worst: f64,
-    room: f64,
-    memory: f64,
-    slow: f64,
-    judged: u32,
-    guessed: u32,
-    pending: u32,
+    standings: Standings,
     served: f64,
     needed: f64,
     service: f64,
     completions: f64,
-}
-
-impl Default for Sums {
-    fn default() -> Sums {
-        Sums {
-            worst: f64::INFINITY,
-            room: f64::INFINITY,
-            memory: 0.0,
-            slow: f64::INFINITY,
-            judged: 0,
-            guessed: 0,
-            pending: 0,
-            served: 0.0,
-            needed: 0.0,
-            service: 0.0,
-            completions: 0.0,
-        }
-    }
 }
 
 /// What flows through the backend, in 1/256 operations.
@@ -287,25 +263,19 @@ impl Floors {
         let time = now.since(flow.since).as_secs_f64().max(1e-9);
         let operations = |units: f64| units / 256.0;
         Round {
-            worst: sums.worst,
-            room: sums.room,
-            memory: sums.memory,
-            slow: sums.slow,
+            standings: sums.standings,
             total: operations(flow.done as f64) / time,
             samples: flow.completions as f64,
             in_flight: operations(flow.all_area as f64 / 1e9) / time,
             best_effort: operations(flow.best_effort_area as f64 / 1e9) / time,
             request: operations(flow.best_effort_done as f64) / flow.best_effort_completions.max(1) as f64,
             best_effort_max: operations(flow.best_effort_max as f64),
-            judged: sums.judged,
-            guessed: sums.guessed,
-            pending: sums.pending,
             scaled: self.phi < 1.0,
         }
     }
 
     fn act(&mut self, now: Time, verdict: Verdict, sums: &Sums, round: &Round) {
-        if round.worst < Window::SHORT {
+        if round.standings.worst < Window::SHORT {
             self.short_since.get_or_insert(now);
         } else if verdict == Verdict::Nothing {
             self.short_since = None;
@@ -337,7 +307,7 @@ impl Floors {
 
     /// Gives back what was taken from floors, slowly.
     fn recover(&mut self, now: Time, sums: &Sums, round: &Round) {
-        let met = round.worst >= Window::SHORT && sums.judged > 0;
+        let met = round.standings.worst >= Window::SHORT && sums.standings.judged > 0;
         if self.phi >= 1.0 {
             self.hold = HOLD;
         } else if met {
@@ -396,11 +366,11 @@ impl Scheduler {
         guarantee.forget_ceiling(now, memory);
         match standing {
             Standing::Got(got) => self.note(floor, got),
-            Standing::Pending => self.floors.sums.pending += 1,
+            Standing::Pending => self.floors.sums.standings.pending += 1,
             Standing::Content => {
                 let guess = self.guarantees[floor].guess(phi);
-                self.floors.sums.room = self.floors.sums.room.min(guess);
-                self.floors.sums.guessed += 1;
+                self.floors.sums.standings.room = self.floors.sums.standings.room.min(guess);
+                self.floors.sums.standings.guessed += 1;
             }
         }
         let guarantee = &mut self.guarantees[floor];
@@ -436,19 +406,19 @@ impl Scheduler {
         }
         let (rate, urgency) = (recent.ops / recent.time, guarantee.urgency());
         let sums = &mut floors.sums;
-        sums.worst = sums.worst.min(got);
+        sums.standings.worst = sums.standings.worst.min(got);
         // With all of its requests in the device, not only those that are due, it would get so much.
-        sums.room = sums.room.min(got * (recent.outstanding / recent.service.max(1e-9)).max(1.0));
-        sums.memory = sums.memory.max(recent.time);
-        sums.slow = sums.slow.min(guarantee.got_in_a_second(phi));
-        sums.judged += 1;
+        sums.standings.room = sums.standings.room.min(got * (recent.outstanding / recent.service.max(1e-9)).max(1.0));
+        sums.standings.memory = sums.standings.memory.max(recent.time);
+        sums.standings.slow = sums.standings.slow.min(guarantee.got_in_a_second(phi));
+        sums.standings.judged += 1;
         sums.served += rate;
         sums.needed += if got > 0.0 { rate / (got * urgency) } else { 0.0 };
         sums.service += recent.service;
         sums.completions += recent.ops;
         if guarantee.refine_at > Time::ZERO {
             // The window stays where it is until it is known what there is to get.
-            sums.pending += 1;
+            sums.standings.pending += 1;
             guarantee.refine(now);
         } else if guarantee.tried != floors.tries || guarantee.asks_for_more() && now >= floors.retry_early_at {
             (guarantee.tried, guarantee.part) = (floors.tries, 1.0);
@@ -484,7 +454,7 @@ impl Scheduler {
         floors.touch(now);
         let gave_up = std::mem::replace(&mut floors.verdict, Verdict::Nothing) == Verdict::TooShallow;
         let round = floors.round(now, &sums);
-        if floors.window.is_at_bottom() && sums.judged > 0 {
+        if floors.window.is_at_bottom() && sums.standings.judged > 0 {
             floors.share = sums.served / sums.needed.max(1e-9);
         }
         let was = floors.window.limit;

@@ -1,5 +1,6 @@
 //! How much best-effort work the device can use at once: its knee. More than that in flight makes nothing faster, only
-//! everybody's requests slower, those of floors included. So the window never grows past it while floors are in use.
+//! everybody's requests slower, those of floors included. So while floors are in use the window grows no further, but
+//! where all of them have ample room and feel nothing of it: there it opens unsearched.
 //!
 //! ```text
 //!   throughput ▲        ╭────────────────      two levels take turns until it is plain whether the larger does more by
@@ -13,7 +14,7 @@
 
 use block::{Span, Time};
 
-use super::window::{Round, Window};
+use super::window::{Round, Standings, Window};
 
 /// The search for the knee. Costs are in operations.
 #[derive(Debug)]
@@ -140,7 +141,7 @@ impl Knee {
     /// room nothing is searched, the window opens.
     pub fn press(&mut self, now: Time, round: &Round) {
         let &Round { in_flight, request, .. } = round;
-        if round.has_ample_room() {
+        if round.standings.has_ample_room() {
             self.pass(now);
             self.cap = (self.cap + 0.25 * in_flight).min(Window::MOST);
             return;
@@ -182,7 +183,7 @@ impl Knee {
 
     /// Begins to compare this level with the next, if floors have room for it.
     fn compare_with_more(&mut self, round: &Round, throughput: f64) {
-        let &Round { in_flight, request, room, .. } = round;
+        let &Round { in_flight, request, standings: Standings { room, .. }, .. } = round;
         let longest = self.cap + throughput * Knee::LONGEST.as_secs_f64() - in_flight;
         let bound = (self.cap + in_flight * (room / Knee::MARGIN - 1.0)).min(longest);
         // At least one request more, or nothing changes.

@@ -18,6 +18,9 @@
 //! floor's owner asks for too few at a time; giving everyone else's throughput away would not help it. The window
 //! stays at the knee, and the floor is held to what it got there.
 //!
+//! It grows no further than the knee of the device (`knee.rs`), but where floors have ample room: their requests wait
+//! elsewhere most of the time, and it opens.
+//!
 //! This runs once a tick, not on the way of a request, and is the only place that computes with fractions.
 
 use block::Time;
@@ -25,9 +28,9 @@ use block::Time;
 use super::knee::Knee;
 use super::turn::OPERATION;
 
-/// What one round over all floors found. Costs are in operations.
+/// How the floors stand, one with another.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Round {
+pub(crate) struct Standings {
     /// The least part of its due that a floor got; infinite if none wanted anything.
     pub worst: f64,
     /// The least factor by which requests may slow down while all floors could still be met.
@@ -36,6 +39,32 @@ pub(crate) struct Round {
     pub memory: f64,
     /// The least part of its due that a judged floor got in the last second.
     pub slow: f64,
+    /// Floors judged in this round, and floors that want something but cannot be judged yet.
+    pub judged: u32,
+    pub pending: u32,
+    /// Floors whose owners ask at leisure: what room they have is a guess.
+    pub guessed: u32,
+}
+
+impl Default for Standings {
+    /// Nobody was looked at.
+    fn default() -> Standings {
+        let none = f64::INFINITY;
+        Standings { worst: none, room: none, memory: 0.0, slow: none, judged: 0, pending: 0, guessed: 0 }
+    }
+}
+
+impl Standings {
+    /// Floors that have so much room do not feel what is in flight: their requests wait elsewhere most of the time.
+    pub fn has_ample_room(&self) -> bool {
+        self.room >= 8.0 && self.judged > 0 && self.guessed + self.pending == 0
+    }
+}
+
+/// What one round over all floors found. Costs are in operations.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Round {
+    pub standings: Standings,
     /// Cost completed per second since the last change of the window had its effect, and out of how many completions.
     pub total: f64,
     pub samples: f64,
@@ -46,20 +75,8 @@ pub(crate) struct Round {
     pub request: f64,
     /// Most best-effort cost in flight at once since the last round.
     pub best_effort_max: f64,
-    /// Floors judged in this round, and floors that want something but cannot be judged yet.
-    pub judged: u32,
-    pub pending: u32,
-    /// Floors whose owners ask at leisure: what room they have is a guess.
-    pub guessed: u32,
     /// The floors are scaled down already.
     pub scaled: bool,
-}
-
-impl Round {
-    /// Floors that have so much room do not feel what is in flight: their requests wait elsewhere most of the time.
-    pub fn has_ample_room(&self) -> bool {
-        self.room >= 8.0 && self.judged > 0 && self.guessed + self.pending == 0
-    }
 }
 
 /// What the round led to.
@@ -145,11 +162,11 @@ impl Window {
     /// Goes on with the search for the device's knee.
     pub fn seek_knee(&mut self, now: Time, round: &Round) {
         let pressed = self.size >= 0.99 * self.knee.cap && round.best_effort_max >= 0.9 * self.size;
-        if pressed && round.worst >= Window::SHORT {
+        if pressed && round.standings.worst >= Window::SHORT {
             // Levels in comparison are taken at once: a slow change would measure what is in between.
             self.knee.press(now, round);
             self.set(self.knee.cap);
-        } else if round.worst < Window::SHORT {
+        } else if round.standings.worst < Window::SHORT {
             self.knee.give_up(now);
         } else {
             self.knee.pass(now);
@@ -163,22 +180,23 @@ impl Window {
     pub fn judge(&mut self, now: Time, round: &Round) -> Verdict {
         match self.phase {
             Phase::Climb { below, levels } => self.climb(round, below, levels),
-            _ if round.worst >= Window::SHORT => self.grow(round),
+            _ if round.standings.worst >= Window::SHORT => self.grow(round),
             _ => self.cut(now, round),
         }
     }
 
     fn grow(&mut self, round: &Round) -> Verdict {
         self.phase = Phase::Follow;
-        if round.pending > 0 {
+        if round.standings.pending > 0 {
             return Verdict::Nothing;
         }
-        self.blamed_capacity &= round.judged == 0;
+        self.blamed_capacity &= round.standings.judged == 0;
         // Slowly where it is near, so that what has not shown yet does not take it past; a fifth of what is left over.
         // What the measurements do not show yet is more the longer they look back.
-        let part = (0.2 * (round.room - 1.0)).clamp(0.005, 0.15) * (Window::MEMORY / round.memory).min(1.0);
+        let part = (0.2 * (round.standings.room - 1.0)).clamp(0.005, 0.15)
+            * (Window::MEMORY / round.standings.memory).min(1.0);
         // With ample room there is nothing to go past.
-        let part = if round.has_ample_room() { 0.5 } else { part };
+        let part = if round.standings.has_ample_room() { 0.5 } else { part };
         self.set((self.size * (1.0 + part) + 0.05).min(self.knee.cap));
         Verdict::Nothing
     }
@@ -194,16 +212,20 @@ impl Window {
             }
             if rounds >= Window::PATIENCE && round.samples >= Window::SAMPLES {
                 // Known to be overcommitted, and a little too much was given back: no need to look again.
-                return if round.scaled && round.worst > 0.9 { self.overcommitted() } else { self.start_climb(round) };
+                return if round.scaled && round.standings.worst > 0.9 {
+                    self.overcommitted()
+                } else {
+                    self.start_climb(round)
+                };
             }
             return Verdict::Nothing;
         }
         self.phase = Phase::Follow;
-        let excess = round.in_flight * (1.0 - round.worst / Window::AIM);
+        let excess = round.in_flight * (1.0 - round.standings.worst / Window::AIM);
         let size = (used - excess).clamp(used * 0.2, used * 0.97);
         let gross = size < 0.8 * used;
         self.set(size);
-        if round.slow < Window::SLOW {
+        if round.standings.slow < Window::SLOW {
             // Not a moment's doing: here is the edge, and it is not to be tried again soon.
             self.knee.lower(now, self.size);
         }
@@ -229,7 +251,7 @@ impl Window {
     }
 
     fn climb(&mut self, round: &Round, below: f64, levels: u32) -> Verdict {
-        if round.samples < Window::SAMPLES || round.pending > 0 {
+        if round.samples < Window::SAMPLES || round.standings.pending > 0 {
             return Verdict::Nothing;
         }
         let grew = round.total > below * 1.02 && self.size < Window::MOST;

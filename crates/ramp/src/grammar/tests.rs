@@ -104,10 +104,21 @@ fn defaults_are_what_the_help_says() {
     assert_eq!(settings.system, "host1");
     assert_eq!((settings.constants, settings.seed), (Constants::default(), 1));
     // What the table of options shows as a default reads as the default.
-    let line: Vec<String> =
-        ["runtime", "cycle", "warmup", "read-percent", "writers", "readers", "wij-write", "numruns", "ramp", "seed"]
-            .iter()
-            .map(|name| format!("--{name} {}", find(name).unwrap().default))
-            .collect();
+    let line: Vec<String> = [
+        "runtime",
+        "cycle",
+        "warmup",
+        "read-percent",
+        "writers",
+        "readers",
+        "wij-write",
+        "journal-rate",
+        "numruns",
+        "ramp",
+        "seed",
+    ]
+    .iter()
+    .map(|name| format!("--{name} {}", find(name).unwrap().default))
+    .collect();
     assert_eq!(parse(&format!("{NEEDED} {}", line.join(" "))).unwrap().settings.unwrap(), settings);
 }

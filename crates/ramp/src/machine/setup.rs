@@ -21,9 +21,19 @@ pub struct Layout {
     /// First block of each file in the row of all.
     firsts: Vec<u64>,
     blocks: u64,
-    wij: ObjectId,
-    wij_at: u64,
-    wij_bytes: u64,
+    wij: Spot,
+    stream: Option<Spot>,
+}
+
+/// Bytes of an object in a row: where a journal goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spot {
+    /// The object's number at the target.
+    pub object: ObjectId,
+    /// The first byte.
+    pub at: u64,
+    /// How many.
+    pub bytes: u64,
 }
 
 /// A block to write.
@@ -49,12 +59,33 @@ pub enum Contents<'a> {
     },
     /// Blocks of data, one after the other.
     Blocks(&'a [Place]),
+    /// Blocks of the transaction journal.
+    Stream {
+        /// Number of the first, counted from the run's start.
+        first: u64,
+        /// How many.
+        blocks: u64,
+    },
+}
+
+impl Contents<'_> {
+    /// How many blocks it is.
+    pub fn blocks(&self) -> u64 {
+        match self {
+            Contents::Header { .. } => 1,
+            Contents::Blocks(places) => places.len() as u64,
+            Contents::Stream { blocks, .. } => *blocks,
+        }
+    }
 }
 
 /// Where buffers for writes come from, and the way back of all.
 pub trait Buffers {
-    /// A buffer with these contents, a multiple of 8 KiB; `None` when there is no room now.
-    fn take(&mut self, contents: Contents<'_>) -> Option<Buf>;
+    /// A buffer of so many bytes, a multiple of 8 KiB; `None` when there is no room now.
+    fn take(&mut self, bytes: u64) -> Option<Buf>;
+    /// Puts the first of these contents into the buffer from its block `from` on: at least one, and no more than reads
+    /// that are due meanwhile can wait for. How many blocks that were.
+    fn fill(&mut self, buf: &mut Buf, from: u64, contents: Contents<'_>) -> u64;
     /// The way back, of a read's buffer too.
     fn give(&mut self, buf: Buf);
 }
@@ -64,12 +95,11 @@ pub trait Buffers {
 pub struct NoContents;
 
 impl Buffers for NoContents {
-    fn take(&mut self, contents: Contents<'_>) -> Option<Buf> {
-        let blocks = match contents {
-            Contents::Header { .. } => 1,
-            Contents::Blocks(places) => places.len() as u32,
-        };
-        Some(Buf::nothing(blocks * BLOCK as u32))
+    fn take(&mut self, bytes: u64) -> Option<Buf> {
+        Some(Buf::nothing(bytes as u32))
+    }
+    fn fill(&mut self, _buf: &mut Buf, _from: u64, contents: Contents<'_>) -> u64 {
+        contents.blocks()
     }
     fn give(&mut self, _buf: Buf) {}
 }
@@ -101,15 +131,25 @@ pub enum SetupError {
 }
 
 impl Layout {
-    /// Data in `files`; the journal in `wij_bytes` bytes from `wij_at` of the object `wij`.
-    pub fn new(files: Vec<DataFile>, wij: ObjectId, wij_at: u64, wij_bytes: u64) -> Layout {
+    /// Data in `files`, and the write image journal.
+    pub fn new(files: Vec<DataFile>, wij: Spot) -> Layout {
         let mut blocks = 0;
         let mut firsts = Vec::with_capacity(files.len());
         for file in &files {
             firsts.push(blocks);
             blocks += file.blocks;
         }
-        Layout { files, firsts, blocks, wij, wij_at, wij_bytes }
+        Layout { files, firsts, blocks, wij, stream: None }
+    }
+
+    /// The same with a place for the transaction journal.
+    pub fn with_stream(self, spot: Spot) -> Layout {
+        Layout { stream: Some(spot), ..self }
+    }
+
+    /// Bytes that the transaction journal takes.
+    pub const fn stream_need() -> u64 {
+        super::stream::Stream::PLACE
     }
 
     /// Bytes that the journal of a burst takes: a header and its blocks.
@@ -132,8 +172,8 @@ impl Layout {
             return Err(SetupError::Small { blocks: self.blocks, burst });
         }
         let need = Layout::wij_need(burst);
-        if self.wij_bytes < need {
-            return Err(SetupError::Journal { bytes: self.wij_bytes, need, burst });
+        if self.wij.bytes < need {
+            return Err(SetupError::Journal { bytes: self.wij.bytes, need, burst });
         }
         Ok(())
     }
@@ -155,7 +195,12 @@ impl Layout {
 
     /// The journal's object and first byte.
     pub(super) fn wij(&self) -> (ObjectId, u64) {
-        (self.wij, self.wij_at)
+        (self.wij.object, self.wij.at)
+    }
+
+    /// Where the transaction journal goes.
+    pub(super) fn stream(&self) -> Option<Spot> {
+        self.stream
     }
 
     /// The objects that hold data, each once.

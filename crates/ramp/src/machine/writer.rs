@@ -10,7 +10,7 @@ use crate::BLOCK;
 use crate::burst::Burst;
 use crate::cycle::Cycle;
 use crate::settings::Constants;
-use block::{ObjectId, Op, Request, Span, Time};
+use block::{Buf, ObjectId, Op, Request, Span, Time};
 
 /// What the writer does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +27,23 @@ pub enum Phase {
     DataSync,
     /// Clears the journal.
     Clear,
+}
+
+/// What a writer does when it is asked for its next request.
+pub(super) enum Step {
+    /// This is it.
+    Request(Request),
+    /// It made a piece of one, and there is more to make.
+    Busy,
+    /// It waits, for something to end or for its next cycle.
+    Waits,
+}
+
+/// A write to the journal whose contents are being made.
+struct Half {
+    buf: Buf,
+    blocks: u64,
+    made: u64,
 }
 
 pub(super) struct Writer {
@@ -53,6 +70,7 @@ pub(super) struct Writer {
     data_end: Time,
     objects: Vec<ObjectId>,
     places: Vec<Place>,
+    half: Option<Half>,
     held: Option<Request>,
 }
 
@@ -79,6 +97,7 @@ impl Writer {
             data_end: start,
             objects: Vec::new(),
             places: Vec::new(),
+            half: None,
             held: None,
         }
     }
@@ -120,28 +139,34 @@ impl Writer {
         if self.len == 0 { 0 } else { self.runtime.as_nanos().saturating_sub(1) / self.period.as_nanos() }
     }
 
-    /// The request to make next; `None` while there is nothing to make.
-    pub(super) fn next(&mut self, now: Time, layout: &Layout, buffers: &mut dyn Buffers) -> Option<Request> {
+    /// What to make next.
+    pub(super) fn next(&mut self, now: Time, layout: &Layout, buffers: &mut dyn Buffers) -> Step {
         if let Some(request) = self.held.take() {
             self.flying += 1;
-            return Some(request);
+            return Step::Request(request);
         }
         self.wake(now, layout);
         let request = match self.phase {
             Phase::Sleep => None,
-            Phase::Journal => self.journal(now, layout, buffers),
+            Phase::Journal => match self.journal(now, layout, buffers) {
+                Step::Request(request) => Some(request),
+                other => return other,
+            },
             Phase::Data => self.data(now, layout, buffers),
-            Phase::JournalSync => self.sync(now, &[layout.wij().0]),
-            Phase::DataSync => {
-                let objects = std::mem::take(&mut self.objects);
-                let request = self.sync(now, &objects);
-                self.objects = objects;
-                request
-            }
+            Phase::JournalSync | Phase::DataSync => self.sync(now),
             Phase::Clear => self.clear(now, layout, buffers),
-        }?;
+        };
+        let Some(request) = request else { return Step::Waits };
         self.flying += 1;
-        Some(request)
+        Step::Request(request)
+    }
+
+    /// Gives back what it holds, at the end.
+    pub(super) fn finish(&mut self, buffers: &mut dyn Buffers) {
+        self.half.take().into_iter().for_each(|half| buffers.give(half.buf));
+        if let Some(Request { op: Op::Write(buf), .. }) = self.held.take() {
+            buffers.give(buf);
+        }
     }
 
     /// The target did not take it.
@@ -151,14 +176,14 @@ impl Writer {
     }
 
     /// One of its requests ended; the cycle, if that was its last.
-    pub(super) fn ended(&mut self, end: Time) -> Option<Cycle> {
+    pub(super) fn ended(&mut self, end: Time, layout: &Layout) -> Option<Cycle> {
         self.flying -= 1;
         let all = match self.phase {
             Phase::Sleep => 0,
             Phase::Journal => self.len + 1,
             Phase::Data => self.len,
-            Phase::DataSync => self.objects.len() as u64,
-            Phase::JournalSync | Phase::Clear => 1,
+            Phase::JournalSync | Phase::DataSync => self.objects.len() as u64,
+            Phase::Clear => 2,
         };
         if self.flying > 0 || self.held.is_some() || self.made < all {
             return None;
@@ -166,12 +191,21 @@ impl Writer {
         self.made = 0;
         self.phase = match self.phase {
             Phase::Sleep => Phase::Sleep,
-            Phase::Journal => Phase::JournalSync,
+            Phase::Journal => {
+                // The transaction journal is committed together with the cycle's own.
+                self.objects.clear();
+                self.objects.push(layout.wij().0);
+                self.objects.extend(layout.stream().map(|spot| spot.object).filter(|object| *object != layout.wij().0));
+                Phase::JournalSync
+            }
             Phase::JournalSync => {
                 self.wij_end = end;
                 Phase::Data
             }
-            Phase::Data => Phase::DataSync,
+            Phase::Data => {
+                self.objects = layout.objects();
+                Phase::DataSync
+            }
             Phase::DataSync => {
                 self.data_end = end;
                 Phase::Clear
@@ -210,29 +244,45 @@ impl Writer {
         self.begun = due.max(self.slept_since);
         self.sleep = self.begun.since(self.slept_since);
         self.burst = Burst::new(layout.blocks(), self.len, self.seed ^ self.number.wrapping_mul(0xd6e8_feb8_6659_fd93));
-        self.objects = layout.objects();
         self.made = 0;
         self.phase = Phase::Journal;
     }
 
-    /// The next write to the journal: one at a time, in order. Its first block is the header.
-    fn journal(&mut self, now: Time, layout: &Layout, buffers: &mut dyn Buffers) -> Option<Request> {
-        if self.flying > 0 || self.made > self.len {
-            return None;
+    /// The next write to the journal: one at a time, in order. Its first block is the header. Its contents are made
+    /// while the write before it is on its way, a piece at a time, so that reads that are due do not wait.
+    fn journal(&mut self, now: Time, layout: &Layout, buffers: &mut dyn Buffers) -> Step {
+        if self.made > self.len {
+            return Step::Waits;
         }
-        let (object, base) = layout.wij();
-        let (buf, blocks) = if self.made == 0 {
-            (buffers.take(Contents::Header { blocks: self.len, generation: self.number })?, 1)
-        } else {
-            let first = self.made - 1;
-            let last = (first + self.wij_blocks).min(self.len);
+        let is_header = self.made == 0;
+        if self.half.is_none() {
+            let first = self.made.saturating_sub(1);
+            let last = if is_header { first } else { (first + self.wij_blocks).min(self.len) };
             self.places.clear();
             self.places.extend((first..last).map(|index| layout.place(self.burst.block(index), self.number)));
-            (buffers.take(Contents::Blocks(&self.places))?, last - first)
-        };
+            let blocks = (last - first).max(1);
+            let Some(buf) = buffers.take(blocks * BLOCK) else { return Step::Waits };
+            self.half = Some(Half { buf, blocks, made: 0 });
+        }
+        let Some(half) = &mut self.half else { return Step::Waits };
+        if half.made < half.blocks {
+            let contents = match is_header {
+                true => Contents::Header { blocks: self.len, generation: self.number },
+                false => Contents::Blocks(&self.places[half.made as usize..]),
+            };
+            half.made += buffers.fill(&mut half.buf, half.made, contents);
+            if half.made < half.blocks {
+                return Step::Busy;
+            }
+        }
+        if self.flying > 0 {
+            return Step::Waits;
+        }
+        let Some(Half { buf, blocks, .. }) = self.half.take() else { return Step::Waits };
+        let (object, base) = layout.wij();
         let at = base + self.made * BLOCK;
         self.made += blocks;
-        Some(write(object, at, buf, now, false))
+        Step::Request(write(object, at, buf, now))
     }
 
     /// The next write to the database: one for each writer that is free.
@@ -241,29 +291,43 @@ impl Writer {
             return None;
         }
         let block = self.burst.block(self.made);
-        let buf = buffers.take(Contents::Blocks(&[layout.place(block, self.number)]))?;
+        let mut buf = buffers.take(BLOCK)?;
+        buffers.fill(&mut buf, 0, Contents::Blocks(&[layout.place(block, self.number)]));
         self.made += 1;
         let (object, at) = layout.locate(block);
-        Some(write(object, at, buf, now, false))
+        Some(write(object, at, buf, now))
     }
 
-    fn sync(&mut self, now: Time, objects: &[ObjectId]) -> Option<Request> {
-        let &object = objects.get(self.made as usize)?;
+    /// Makes the objects of this phase durable, all at the same time.
+    fn sync(&mut self, now: Time) -> Option<Request> {
+        let &object = self.objects.get(self.made as usize)?;
         self.made += 1;
-        Some(Request { tag: 0, object, at: 0, len: 0, op: Op::Flush, fua: false, due: now })
+        Some(flush(object, now))
     }
 
+    /// Clears the journal's header, and makes that durable: a write and then a flush, which all storage can do.
     fn clear(&mut self, now: Time, layout: &Layout, buffers: &mut dyn Buffers) -> Option<Request> {
-        if self.made > 0 {
+        if self.flying > 0 || self.made > 1 {
             return None;
         }
-        let buf = buffers.take(Contents::Header { blocks: 0, generation: self.number })?;
-        self.made = 1;
         let (object, at) = layout.wij();
-        Some(write(object, at, buf, now, true))
+        self.made += 1;
+        if self.made == 2 {
+            return Some(flush(object, now));
+        }
+        let Some(mut buf) = buffers.take(BLOCK) else {
+            self.made = 0;
+            return None;
+        };
+        buffers.fill(&mut buf, 0, Contents::Header { blocks: 0, generation: self.number });
+        Some(write(object, at, buf, now))
     }
 }
 
-fn write(object: ObjectId, at: u64, buf: block::Buf, now: Time, fua: bool) -> Request {
-    Request { tag: 0, object, at, len: u64::from(buf.len()), op: Op::Write(buf), fua, due: now }
+fn flush(object: ObjectId, now: Time) -> Request {
+    Request { tag: 0, object, at: 0, len: 0, op: Op::Flush, fua: false, due: now }
+}
+
+fn write(object: ObjectId, at: u64, buf: Buf, now: Time) -> Request {
+    Request { tag: 0, object, at, len: u64::from(buf.len()), op: Op::Write(buf), fua: false, due: now }
 }

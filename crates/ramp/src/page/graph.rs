@@ -1,4 +1,5 @@
-//! A small graph: lines over a frame that begins at zero, each named at its end, and a limit across.
+//! A small graph: lines over a frame, each named at its end, and a limit across. Heights begin at zero; so does what lies
+//! across, unless all of it is far away from there.
 
 const WIDTH: f64 = 860.0;
 const HEIGHT: f64 = 320.0;
@@ -10,7 +11,7 @@ const BOTTOM: f64 = 42.0;
 const TEXT: f64 = 15.0;
 
 /// What is drawn.
-pub(super) struct Graph<'a> {
+pub(crate) struct Graph<'a> {
     /// What the horizontal axis counts.
     pub x: &'a str,
     /// What the vertical axis counts.
@@ -22,24 +23,25 @@ pub(super) struct Graph<'a> {
 }
 
 /// A line.
-pub(super) struct Line<'a> {
+pub(crate) struct Line<'a> {
     /// Its name.
     pub name: &'a str,
     /// Its points, from left to right.
     pub points: Vec<(f64, f64)>,
-    /// Its points are few, and each is shown.
+    /// Its points are few, and each is shown; else each is a level that holds until the next.
     pub dots: bool,
 }
 
 impl Graph<'_> {
     /// The drawing.
-    pub(super) fn svg(&self) -> String {
+    pub(crate) fn svg(&self) -> String {
         let all = || self.lines.iter().flat_map(|line| &line.points);
         let most = |of: fn(&(f64, f64)) -> f64| all().map(of).fold(0.0, f64::max);
-        let (x_top, x_step) = scale(most(|point| point.0));
+        let least = all().map(|point| point.0).fold(f64::INFINITY, f64::min);
+        let (x_low, x_top, x_step) = range(least, most(|point| point.0));
         let limit = self.limit.as_ref().map_or(0.0, |(limit, _)| *limit);
         let (y_top, y_step) = scale(most(|point| point.1).max(limit * 1.05));
-        let x = |value: f64| LEFT + (WIDTH - LEFT - RIGHT) * value / x_top;
+        let x = |value: f64| LEFT + (WIDTH - LEFT - RIGHT) * (value - x_low) / (x_top - x_low);
         let y = |value: f64| HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * value / y_top;
         let (right, bottom) = (x(x_top), y(0.0));
         let mut svg =
@@ -49,7 +51,7 @@ impl Graph<'_> {
             svg += &format!("<line class=grid x1={LEFT} x2={right:.1} y1={at:.1} y2={at:.1} />");
             svg += &text(LEFT - 8.0, at + 4.0, "end", "", &number(value, y_step));
         }
-        for value in ticks(x_top, x_step) {
+        for value in ticks(x_top - x_low, x_step).map(|value| value + x_low) {
             svg += &text(x(value), bottom + 17.0, "middle", "", &number(value, x_step));
         }
         let (width, height) = (right - LEFT, bottom - TOP);
@@ -69,9 +71,11 @@ impl Graph<'_> {
         let mut names: Vec<(f64, usize, &str)> = Vec::new();
         for (number, line) in self.lines.iter().enumerate() {
             let Some(last) = line.points.last() else { continue };
+            let points = if line.dots { line.points.clone() } else { steps(&line.points) };
             let places: Vec<String> =
-                line.points.iter().map(|point| format!("{:.1},{:.1}", x(point.0), y(point.1))).collect();
-            *svg += &format!("<polyline class=l{number} points=\"{}\" />", places.join(" "));
+                points.iter().map(|point| format!("{:.1},{:.1}", x(point.0), y(point.1))).collect();
+            let dashes = if line.dots { " dots" } else { "" };
+            *svg += &format!("<polyline class=\"l{number}{dashes}\" points=\"{}\" />", places.join(" "));
             if line.dots {
                 for point in &line.points {
                     *svg += &format!("<circle class=l{number} cx={:.1} cy={:.1} r=3 />", x(point.0), y(point.1));
@@ -93,6 +97,28 @@ impl Graph<'_> {
 
 fn text(x: f64, y: f64, anchor: &str, class: &str, says: &str) -> String {
     format!("<text x={x:.1} y={y:.1} text-anchor={anchor} class=\"{class}\">{says}</text>")
+}
+
+/// Each point as a level up to where the next begins.
+fn steps(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let mut found = Vec::with_capacity(points.len() * 2);
+    for (index, point) in points.iter().enumerate() {
+        found.push(*point);
+        found.extend(points.get(index + 1).map(|next| (next.0, point.1)));
+    }
+    found
+}
+
+/// The beginning, end and step of an axis from `least` to `most`: from zero, unless what is shown would lie in its right
+/// part alone.
+fn range(least: f64, most: f64) -> (f64, f64, f64) {
+    if !(least > most * 0.4 && least < most) {
+        let (top, step) = scale(most);
+        return (0.0, top, step);
+    }
+    let (_, step) = scale(most - least);
+    // A step to spare on either side, so that no point lies on the frame.
+    ((least / step).ceil() * step - step, (most / step).floor() * step + step, step)
 }
 
 /// The end of an axis that begins at zero and holds `most`, and the step of its ticks: 1, 2 or 5 times a power of ten,
@@ -133,6 +159,11 @@ mod tests {
             assert!((found.0 - top).abs() < 1e-9 * top && (found.1 - step).abs() < 1e-9 * step, "{most}: {found:?}");
         }
         assert_eq!(scale(0.0), (1.0, 0.2));
+        // 73 800 to 147 600: the range of 73 800 has steps of 10 000. One run alone, or one near zero, begins at zero.
+        assert_eq!(range(73_800.0, 147_600.0), (70_000.0, 150_000.0, 10_000.0));
+        assert_eq!(range(100.0, 100.0), (0.0, 100.0, 20.0));
+        assert_eq!(range(10.0, 100.0).0, 0.0);
+        assert_eq!(steps(&[(0.0, 5.0), (1.0, 7.0)]), [(0.0, 5.0), (1.0, 5.0), (1.0, 7.0)]);
         assert_eq!(ticks(80.0, 10.0).count(), 9);
         assert_eq!((number(20_000.0, 20_000.0), number(0.02, 0.02)), ("20k".to_owned(), "0.02".to_owned()));
         assert_eq!((number(0.0, 1000.0), number(2500.0, 2500.0)), ("0".to_owned(), "2.5k".to_owned()));

@@ -6,7 +6,7 @@ use crate::persist::uuid_text;
 use block::Iops;
 use ontap::catalogue::{AdaptiveCommand, AdaptiveCreate, AdaptiveModify};
 use ontap::show::{AdaptiveRow, answer};
-use ontap::value::{AbsoluteMinimum, AdaptiveRate, Allocation, BlockSize, PerSize};
+use ontap::value::{AbsoluteMinimum, AdaptiveRate, Allocation, BlockSize, PeakMode, PerSize};
 use qos::{AdaptiveChange, AdaptivePolicy, Density, Group, GroupClass, Per, Policy, PolicyChange};
 
 /// The value syntax's block sizes and the registry's.
@@ -48,6 +48,7 @@ impl Errand<'_> {
             peak_allocation: allocation_of(create.peak_iops_allocation),
             absolute_min: create.absolute_min_iops.map(minimum_of),
             block_size: block_size_of(create.block_size),
+            peak_mode: create.peak_mode.map(peak_mode_of),
             burst: burst_knobs(create.burst_percent, create.burst_iops, create.burst_duration),
             ..AdaptivePolicy::new(density_of(create.expected_iops), density_of(create.peak_iops))
         };
@@ -70,6 +71,7 @@ impl Errand<'_> {
             peak_iops_allocation: allocation_shown(policy.peak_allocation),
             absolute_min_iops: policy.minimum(self.registry.settings().units).0,
             block_size: block_size_shown(policy.block_size),
+            peak_mode: peak_mode_shown(policy.peak_mode(self.registry.settings())),
             num_workloads: group.members().len() as u32,
             burst: self.burst_row(policy.burst),
         })
@@ -84,7 +86,7 @@ fn change_of(modify: &AdaptiveModify) -> PolicyChange {
         peak_allocation: modify.peak_iops_allocation.map(allocation_of),
         absolute_min: modify.absolute_min_iops.map(minimum_of),
         block_size: modify.block_size.map(block_size_of),
-        peak_mode: None,
+        peak_mode: modify.peak_mode.map(peak_mode_of),
         burst: burst_change(modify.burst_percent, modify.burst_iops, modify.burst_duration),
     })
 }
@@ -116,6 +118,20 @@ fn allocation_shown(allocation: qos::Allocation) -> Allocation {
     match allocation {
         qos::Allocation::Allocated => Allocation::Allocated,
         qos::Allocation::Used => Allocation::Used,
+    }
+}
+
+fn peak_mode_of(mode: PeakMode) -> qos::PeakMode {
+    match mode {
+        PeakMode::Ceiling => qos::PeakMode::Ceiling,
+        PeakMode::Credits => qos::PeakMode::Credits,
+    }
+}
+
+fn peak_mode_shown(mode: qos::PeakMode) -> PeakMode {
+    match mode {
+        qos::PeakMode::Ceiling => PeakMode::Ceiling,
+        qos::PeakMode::Credits => PeakMode::Credits,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{AdminError, Assigned, Errand, bytes_of, uuid_of, whole};
 use block::ObjectId;
-use ontap::catalogue::{FileCommand, FileCreate, FileDelete, FileModify};
+use ontap::catalogue::{FileCommand, FileCreate, FileDelete, FileModify, FileRename};
 use ontap::show::{FileRow, answer};
 use ontap::value::{FilePath, ObjectName};
 use qos::{Object, ObjectKind};
@@ -12,6 +12,7 @@ impl Errand<'_> {
         match command {
             FileCommand::Create(create) => self.create_file(&create),
             FileCommand::Modify(modify) => self.modify_file(&modify),
+            FileCommand::Rename(rename) => self.rename_file(&rename),
             FileCommand::Delete(delete) => self.delete_file(&delete),
             FileCommand::Show(selection) => {
                 let files = self.registry.objects().filter(|object| object.kind() == ObjectKind::File);
@@ -39,6 +40,11 @@ impl Errand<'_> {
         let (fixed, adaptive) = (modify.qos_policy_group.as_ref(), modify.qos_adaptive_policy_group.as_ref());
         self.modify_leaf(file, size, &Assigned { fixed, adaptive })?;
         Ok(String::new())
+    }
+
+    fn rename_file(&mut self, rename: &FileRename) -> Result<String, AdminError> {
+        let file = self.known_file(rename.vserver.as_ref(), &rename.volume, &rename.file)?;
+        self.rename(file, rename.new_path.as_str())
     }
 
     fn delete_file(&mut self, delete: &FileDelete) -> Result<String, AdminError> {

@@ -2,7 +2,7 @@
 
 use super::{AdminError, Assigned, Errand, bytes_of, path_of, uuid_of, whole};
 use block::ObjectId;
-use ontap::catalogue::{LunCommand, LunCreate, LunDelete, LunModify};
+use ontap::catalogue::{LunCommand, LunCreate, LunDelete, LunModify, LunMove};
 use ontap::show::{LunRow, answer, lun_created};
 use ontap::value::{LunPath, ObjectName};
 use qos::{Object, ObjectKind};
@@ -12,6 +12,7 @@ impl Errand<'_> {
         match command {
             LunCommand::Create(create) => self.create_lun(&create),
             LunCommand::Modify(modify) => self.modify_lun(&modify),
+            LunCommand::Move(rename) => self.rename_lun(&rename),
             LunCommand::Delete(delete) => self.delete_lun(&delete),
             LunCommand::Show(selection) => {
                 let luns = self.registry.objects().filter(|object| object.kind() == ObjectKind::Lun);
@@ -39,6 +40,11 @@ impl Errand<'_> {
         let (fixed, adaptive) = (modify.qos_policy_group.as_ref(), modify.qos_adaptive_policy_group.as_ref());
         self.modify_leaf(lun, size, &Assigned { fixed, adaptive })?;
         Ok(String::new())
+    }
+
+    fn rename_lun(&mut self, rename: &LunMove) -> Result<String, AdminError> {
+        let lun = self.known_lun(rename.vserver.as_ref(), &rename.path)?;
+        self.rename(lun, &rename.new_path.to_string())
     }
 
     fn delete_lun(&mut self, delete: &LunDelete) -> Result<String, AdminError> {

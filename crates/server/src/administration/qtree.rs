@@ -2,7 +2,7 @@
 
 use super::{AdminError, Assigned, Errand, list};
 use block::ObjectId;
-use ontap::catalogue::{QtreeCommand, QtreeCreate, QtreeDelete, QtreeModify};
+use ontap::catalogue::{QtreeCommand, QtreeCreate, QtreeDelete, QtreeModify, QtreeRename};
 use ontap::show::{QtreeRow, answer};
 use ontap::value::ObjectName;
 use qos::{Object, ObjectKind};
@@ -12,6 +12,7 @@ impl Errand<'_> {
         match command {
             QtreeCommand::Create(create) => self.create_qtree(&create),
             QtreeCommand::Modify(modify) => self.modify_qtree(&modify),
+            QtreeCommand::Rename(rename) => self.rename_qtree(&rename),
             QtreeCommand::Delete(delete) => self.delete_qtree(&delete),
             QtreeCommand::Show(selection) => {
                 let volumes = self.registry.objects().filter(|object| object.kind() == ObjectKind::Volume);
@@ -36,6 +37,11 @@ impl Errand<'_> {
         Ok(String::new())
     }
 
+    fn rename_qtree(&mut self, rename: &QtreeRename) -> Result<String, AdminError> {
+        let qtree = self.known_qtree(rename.vserver.as_ref(), &rename.volume, &rename.qtree)?;
+        self.rename(qtree, rename.new_name.as_str())
+    }
+
     fn delete_qtree(&mut self, delete: &QtreeDelete) -> Result<String, AdminError> {
         let qtree = self.known_qtree(delete.vserver.as_ref(), &delete.volume, &delete.qtree)?;
         self.check_empty(qtree)?;
@@ -44,7 +50,7 @@ impl Errand<'_> {
         Ok(String::new())
     }
 
-    fn known_qtree(
+    pub(super) fn known_qtree(
         &self,
         vserver: Option<&ObjectName>,
         volume: &ObjectName,

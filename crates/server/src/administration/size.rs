@@ -53,3 +53,105 @@ fn is_adaptive(registry: &Registry, object: &Object) -> bool {
     let group = object.membership().and_then(|membership| registry.group_of(membership.group));
     group.is_some_and(|group| group.policy().adaptive().is_some())
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::Administration;
+    use block::{ObjectId, Time};
+    use qos::{RegistrySettings, Units};
+
+    /// An SVM `s` with an adaptive group `a` of 1000 expected and 1500 peak IOPS per TB, both by allocated space.
+    fn administration(units: Units) -> Administration {
+        let mut administration = Administration::new(RegistrySettings { units, ..RegistrySettings::default() });
+        for line in [
+            "vserver create s",
+            "qos adaptive-policy-group create a -expected-iops 1000iops/tb -peak-iops 1500iops/tb \
+             -peak-iops-allocation allocated-space -block-size 4k",
+        ] {
+            run(&mut administration, line);
+        }
+        administration
+    }
+
+    fn run(administration: &mut Administration, line: &str) -> String {
+        let outcome = administration.execute(line, Time::ZERO, &|_| 0);
+        outcome.unwrap_or_else(|error| panic!("{line}: {error}")).answer
+    }
+
+    /// The floor and the ceiling in force for `s:/vol/NAME`.
+    fn in_force(administration: &Administration, volume: &str) -> (Option<u64>, Option<u64>) {
+        let path = format!("s:/vol/{volume}");
+        let found = administration.limits().into_iter().find(|(name, _)| *name == path);
+        found.map_or((None, None), |(_, limits)| (limits.floor_iops, limits.ceiling_iops))
+    }
+
+    /// The published examples, exactly, by the line that an administrator types; and what the same lines come to where
+    /// a GB is 2^30 bytes in sizes and in rates alike.
+    #[test]
+    fn a_typed_size_and_a_rate_count_in_the_same_units() {
+        // 100/1000 TB: 100 and 150. 100/1024 TB: 97.6 and 146.4, cut. 10 TB is ten of either.
+        for (units, hundred) in [(Units::Decimal, (100, 150)), (Units::Binary, (97, 146))] {
+            let mut administration = administration(units);
+            run(&mut administration, "volume create v -size 100GB -qos-adaptive-policy-group a");
+            assert_eq!(in_force(&administration, "v"), (Some(hundred.0), Some(hundred.1)), "{units:?}");
+            run(&mut administration, "volume modify v -size 10TB");
+            assert_eq!(in_force(&administration, "v"), (Some(10_000), Some(15_000)), "{units:?}");
+        }
+        // EpicProd: 5 TB at 15000 IOPS/TB is a floor of 75 000.
+        let mut administration = administration(Units::Decimal);
+        run(
+            &mut administration,
+            "qos adaptive-policy-group create e -expected-iops 15000 -peak-iops 30000 -block-size any",
+        );
+        run(&mut administration, "volume create w -size 5TB -qos-adaptive-policy-group e");
+        // Nothing is used yet, and the peak counts used space: the ceiling is the floor.
+        assert_eq!(in_force(&administration, "w"), (Some(75_000), Some(75_000)));
+    }
+
+    /// A size in bytes or in units with an `i` is what it is: 100 GiB at 1500 per TB is 161 decimal and 146 binary.
+    #[test]
+    fn a_size_in_bytes_is_taken_as_it_is() {
+        for (units, ceiling) in [(Units::Decimal, 161), (Units::Binary, 146)] {
+            for size in ["107374182400", "100GiB"] {
+                let mut administration = administration(units);
+                run(&mut administration, &format!("volume create v -size {size} -qos-adaptive-policy-group a"));
+                assert_eq!(in_force(&administration, "v").1, Some(ceiling), "{units:?} {size}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_size_that_is_none_is_refused() {
+        let mut administration = administration(Units::Decimal);
+        let mut told = |line: &str| administration.execute(line, Time::ZERO, &|_| 0).unwrap_err().to_string();
+        // 5 × 10^18 is more than 2^62 = 4.6 × 10^18.
+        assert_eq!(told("volume create v -size 5000PB"), "size 5000PB: must be from 1 byte to 4 EiB");
+        assert!(told("volume create v -size 18447PB").contains("18447PB"), "more than 2^64");
+    }
+
+    /// Growth of what is used is followed after four minutes and not before, and less than 10 IOPS is no growth.
+    #[test]
+    fn what_is_used_is_followed_in_time() {
+        let mut administration = administration(Units::Decimal);
+        let lines = [
+            "qos adaptive-policy-group modify a -peak-iops-allocation used-space",
+            "volume create v -size 1TB -qos-adaptive-policy-group a",
+            "lun create /vol/v/l -size 1TB",
+        ];
+        for line in lines {
+            run(&mut administration, line);
+        }
+        assert_eq!(in_force(&administration, "v").1, Some(1000), "nothing used: the floor");
+        let mut follow = |seconds: u64, used: u64| {
+            let edits = administration.follow_sizes(Time::from_nanos(seconds * 1_000_000_000), &|_: ObjectId| used);
+            (edits.len(), in_force(&administration, "v").1)
+        };
+        // 0.8 TB used at 1500 a TB: 1200.
+        assert_eq!(follow(10, 800_000_000_000), (0, Some(1000)));
+        assert_eq!(follow(249, 800_000_000_000), (0, Some(1000)));
+        assert_eq!(follow(251, 800_000_000_000), (1, Some(1200)));
+        // 0.806 TB: 1209.
+        assert_eq!(follow(260, 806_000_000_000), (0, Some(1200)));
+        assert_eq!(follow(520, 806_000_000_000), (0, Some(1200)));
+    }
+}

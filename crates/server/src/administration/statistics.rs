@@ -129,7 +129,8 @@ impl Errand<'_> {
     }
 
     /// What held it back: what it waited for in the gate if that was more than half of all the time spent, else the
-    /// device if that was slower than it can be, else its own depth.
+    /// device if that took more than twice as long as it can, else its own depth. The last two are a guess: nobody knows
+    /// what one more request would have got, and a device that was never seen idle is not known to be busy.
     fn held_by(&self, object: Option<ObjectId>, seen: &Seen, waited: Span) -> String {
         if seen.ops() == 0 && waited == Span::ZERO {
             return String::new();
@@ -138,8 +139,7 @@ impl Errand<'_> {
         if let Some(cause) = most.filter(|_| waited >= seen.service) {
             return self.cause(object, cause);
         }
-        let idle = self.sample.idle_service.unwrap_or(Span::ZERO);
-        if seen.times().1 > idle * 2 { "the backend".into() } else { "its own depth".into() }
+        if seen.is_device_busy() { "the backend".into() } else { "its own depth".into() }
     }
 
     fn cause(&self, object: Option<ObjectId>, cause: Cause) -> String {

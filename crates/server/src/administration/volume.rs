@@ -2,7 +2,7 @@
 
 use super::{AdminError, Assigned, Errand, bytes_of, list, path_of, uuid_of, whole};
 use block::ObjectId;
-use ontap::catalogue::{VolumeCommand, VolumeCreate, VolumeDelete, VolumeModify};
+use ontap::catalogue::{VolumeCommand, VolumeCreate, VolumeDelete, VolumeModify, VolumeRename};
 use ontap::show::{VolumeRow, answer, entries};
 use qos::{Object, ObjectKind};
 
@@ -14,6 +14,7 @@ impl Errand<'_> {
         match command {
             VolumeCommand::Create(create) => self.create_volume(&create),
             VolumeCommand::Modify(modify) => self.modify_volumes(&modify),
+            VolumeCommand::Rename(rename) => self.rename_volume(&rename),
             VolumeCommand::Delete(delete) => self.delete_volume(&delete),
             VolumeCommand::Show(selection) => {
                 let volumes = self.registry.objects().filter(|object| object.kind() == ObjectKind::Volume);
@@ -61,6 +62,12 @@ impl Errand<'_> {
             self.assign(volume, &Assigned { fixed, adaptive })?;
         }
         Ok(format!("Volume modify successful: {}", entries(volumes.len(), "modified")))
+    }
+
+    fn rename_volume(&mut self, rename: &VolumeRename) -> Result<String, AdminError> {
+        let svm = self.svm(rename.vserver.as_ref())?;
+        let volume = self.known_volume(svm, rename.volume.as_str())?;
+        self.rename(volume, rename.new_name.as_str())
     }
 
     fn delete_volume(&mut self, delete: &VolumeDelete) -> Result<String, AdminError> {

@@ -1,7 +1,7 @@
 //! `vserver`: storage virtual machines.
 
 use super::{AdminError, Assigned, Errand, uuid_of};
-use ontap::catalogue::{VserverCommand, VserverCreate, VserverDelete, VserverModify};
+use ontap::catalogue::{VserverCommand, VserverCreate, VserverDelete, VserverModify, VserverRename};
 use ontap::show::{VserverRow, answer};
 use ontap::value::PolicyAssignment;
 use qos::{Object, ObjectKind};
@@ -11,6 +11,7 @@ impl Errand<'_> {
         match command {
             VserverCommand::Create(create) => self.create_vserver(&create),
             VserverCommand::Modify(modify) => self.modify_vserver(&modify),
+            VserverCommand::Rename(rename) => self.rename_vserver(&rename),
             VserverCommand::Delete(delete) => self.delete_vserver(&delete),
             VserverCommand::Show(selection) => {
                 let svms = self.registry.objects().filter(|object| object.kind() == ObjectKind::Svm);
@@ -35,6 +36,11 @@ impl Errand<'_> {
             self.take(change);
         }
         Ok(String::new())
+    }
+
+    fn rename_vserver(&mut self, rename: &VserverRename) -> Result<String, AdminError> {
+        let svm = self.svm(Some(&rename.vserver))?;
+        self.rename(svm, rename.new_name.as_str())
     }
 
     fn delete_vserver(&mut self, delete: &VserverDelete) -> Result<String, AdminError> {

@@ -1,52 +1,120 @@
 //! The handshake's part of a session.
 
 use super::link::Link;
+use super::tls::TlsLink;
 use super::{Around, Ending, Phase, Session};
+use crate::certificate;
 use nbd::ServerStep;
 
 impl Session {
     /// Handles the options that are here, then asks for more. True when the handshake is over and transmission has begun.
     pub(super) fn shake_hands(&mut self, around: &mut Around<'_>) -> bool {
         loop {
-            let Phase::Handshake(handshake) = &mut self.phase else { return true };
+            let Phase::Handshake(shaking) = &mut self.phase else { return true };
             if self.tx.is_busy() && !self.tx.is_empty() {
                 // A client that asks and does not listen: an answer may be long, so no more than one waits here. Nothing
                 // is received either: what is here could not be read meanwhile.
                 return false;
             }
+            if shaking.upgrades {
+                if !self.upgrade(around) {
+                    return false;
+                }
+                continue;
+            }
             around.scratch.clear();
-            let (exports, out) = (around.exports, &mut *around.scratch);
+            let exports = around.exports.seen_by(&self.caller, around.access);
+            let out = &mut *around.scratch;
             let step = self.rx.unread(around.io, |bytes| {
                 let mut rest = bytes;
-                let step = handshake.receive(&mut rest, exports, out);
+                let step = shaking.handshake.receive(&mut rest, &exports, out);
                 (bytes.len() - rest.len(), step)
             });
             let Some(step) = step else { return false };
+            shaking.upgrades = matches!(step, Ok(ServerStep::StartTls));
             if !around.scratch.is_empty() {
                 self.tx.say(around.scratch);
                 self.send(around);
             }
             match step {
-                Ok(ServerStep::Continue) => {}
+                Ok(ServerStep::Continue | ServerStep::StartTls) => {}
                 Ok(ServerStep::NeedMore(_)) => {
-                    self.receive(around);
-                    return false;
+                    if !self.receive(around) {
+                        return false;
+                    }
                 }
                 Ok(ServerStep::Transmission(admitted)) => {
+                    tracing::info!(session = self.index, client = %self.caller, export = admitted.requested, "connected");
                     self.phase = Phase::Transmission(Box::new(Link::new(&admitted)));
                     return true;
                 }
-                // TLS is off, so it is never started.
-                Ok(ServerStep::Aborted | ServerStep::StartTls) => {
+                Ok(ServerStep::Aborted) => {
                     self.ending = Ending::Draining;
                     return false;
                 }
                 Err(error) => {
-                    tracing::info!(session = self.index, %error, "handshake refused");
+                    tracing::info!(session = self.index, client = %self.caller, %error, "handshake refused");
                     self.ending = Ending::Draining;
                     return false;
                 }
             }
         }
+    }
+
+    /// Goes on with the handshake of TLS; true when it is over.
+    fn upgrade(&mut self, around: &mut Around<'_>) -> bool {
+        if self.tls.is_none() && !self.begin_tls(around) {
+            return false;
+        }
+        let Some(tls) = &mut self.tls else { return false };
+        match tls.shake_hands(around.io) {
+            Ok(true) => {
+                self.encrypted(around);
+                true
+            }
+            Ok(false) => {
+                self.receive_cipher(around);
+                false
+            }
+            Err(error) => {
+                self.fail_tls(&error, around);
+                false
+            }
+        }
+    }
+
+    /// The answer to `STARTTLS` is the last that goes out in clear text: TLS begins once the kernel has it.
+    fn begin_tls(&mut self, around: &mut Around<'_>) -> bool {
+        if !self.tx.is_empty() {
+            return false;
+        }
+        let connection = around.tls.map(crate::tls::Tls::accept);
+        match (connection, around.io.take(around.limits.receive.0 as u32)) {
+            (Some(Ok(connection)), Some(cipher)) => {
+                self.tls = Some(Box::new(TlsLink::new(connection, cipher)));
+                true
+            }
+            (connection, cipher) => {
+                // Room for all receive buffers is kept free, so this is a library that does not work.
+                tracing::error!(failed = ?connection.map(|made| made.err()), "TLS cannot begin");
+                cipher.into_iter().for_each(|buf| around.io.give(buf));
+                self.ending = Ending::Draining;
+                false
+            }
+        }
+    }
+
+    /// From here on all is encrypted, and the client has shown its certificate if it has one.
+    fn encrypted(&mut self, around: &mut Around<'_>) {
+        let Some(tls) = &self.tls else { return };
+        self.caller.encrypted = true;
+        self.caller.names = tls.client_certificate().map(certificate::names).unwrap_or_default();
+        tracing::info!(session = self.index, client = %self.caller, tls = tls.words(), "encrypted");
+        if let Phase::Handshake(shaking) = &mut self.phase {
+            shaking.handshake.tls_established();
+            shaking.upgrades = false;
+        }
+        // The last flight of the handshake goes out.
+        self.send(around);
     }
 }

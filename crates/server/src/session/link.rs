@@ -1,6 +1,6 @@
 //! A connection in transmission: what was agreed, and the request that could not go on.
 
-use super::{Around, Phase, Session};
+use super::{Around, Filling, Phase, Session};
 use block::{Buf, ObjectId, Op, Time};
 use nbd::{Admitted, Request, Rules};
 
@@ -64,7 +64,9 @@ impl Session {
     pub(super) fn drop_held(&mut self, around: &mut Around<'_>) {
         let Phase::Transmission(link) = &mut self.phase else { return };
         match link.held.take() {
-            Some(Held::Payload(payload)) if self.rx.into_payload => link.held = Some(Held::Payload(payload)),
+            Some(Held::Payload(payload)) if self.receiving == Some(Filling::Payload) => {
+                link.held = Some(Held::Payload(payload));
+            }
             Some(Held::Payload(Payload { buf, claim, .. })) => {
                 buf.into_iter().for_each(|buf| around.io.give(buf));
                 // A refused one was answered already and claims nothing.

@@ -1,5 +1,6 @@
 //! What goes out of a session: replies gather in one message while the one before it is at the kernel.
 
+use super::tls::{Sealing, TlsLink};
 use super::{Around, Direction, token};
 use block::{Buf, Time};
 use uring::{FileId, Io, Job, Message};
@@ -18,7 +19,11 @@ pub(super) struct Sender {
     next: Message,
     /// What ends when `next` is sent.
     next_load: Load,
-    /// The other message, when it is not at the kernel.
+    /// A message that is being encrypted, a portion a send, and what ends with the last of them.
+    sealing: Option<(Sealing, Load)>,
+    /// What the ring had no room for: it goes first.
+    refused: Option<(Message, Load)>,
+    /// An empty message, kept for its memory.
     spare: Option<Message>,
     at_kernel: Option<AtKernel>,
 }
@@ -28,6 +33,9 @@ struct AtKernel {
     bytes: u64,
     load: Load,
 }
+
+/// More memory than this for headers is not kept for the next message, in bytes.
+const SPARE_BYTES_MAX: usize = 16 << 10;
 
 impl Sender {
     /// Adds bytes that are no request's.
@@ -44,39 +52,90 @@ impl Sender {
     }
 
     /// Hands what has gathered to the kernel, if nothing is there; false when the ring is full.
-    pub(super) fn send(&mut self, index: u32, socket: FileId, around: &mut Around<'_>) -> bool {
-        if self.is_busy() || self.next.is_empty() {
+    pub(super) fn send(
+        &mut self,
+        index: u32,
+        socket: FileId,
+        tls: Option<&mut TlsLink>,
+        around: &mut Around<'_>,
+    ) -> bool {
+        if self.is_busy() {
             return true;
         }
-        let message = std::mem::replace(&mut self.next, self.spare.take().unwrap_or_default());
+        let ready = self.refused.take().or_else(|| match tls {
+            None => self.take_next(),
+            Some(tls) => self.seal(tls, around.io),
+        });
+        let Some((message, load)) = ready else { return true };
         let bytes = message.len();
         match around.port.push(token(index, Direction::Send), Job::Send { socket, message }) {
             Ok(()) => {
-                let load = std::mem::take(&mut self.next_load);
                 self.at_kernel = Some(AtKernel { since: around.now, bytes, load });
                 true
             }
             Err(Job::Send { message, .. }) => {
-                self.spare = Some(std::mem::replace(&mut self.next, message));
+                self.refused = Some((message, load));
                 false
             }
             Err(_) => unreachable!("the job that was pushed comes back"),
         }
     }
 
+    fn take_next(&mut self) -> Option<(Message, Load)> {
+        if self.next.is_empty() {
+            return None;
+        }
+        let message = std::mem::replace(&mut self.next, self.spare.take().unwrap_or_default());
+        Some((message, std::mem::take(&mut self.next_load)))
+    }
+
+    /// Encrypts what fits one send, of what has gathered and of what TLS itself has to say.
+    fn seal(&mut self, tls: &mut TlsLink, io: &Io) -> Option<(Message, Load)> {
+        let begun = self.sealing.take();
+        let begun = begun.or_else(|| self.take_next().map(|(message, load)| (Sealing::new(message), load)));
+        if begun.is_none() && !tls.wants_to_speak() {
+            return None;
+        }
+        let (mut sealing, load) = begun.unwrap_or_default();
+        let mut sealed = self.spare.take().unwrap_or_default();
+        let done = tls.seal(&mut sealing, io, &mut sealed);
+        if !done {
+            self.sealing = Some((sealing, load));
+            return Some((sealed, Load::default()));
+        }
+        // Encrypted, the buffers have done their part; what they claim is freed when the bytes are sent.
+        sealing.message.unload().for_each(|buf| io.give(buf));
+        self.keep(sealing.message);
+        Some((sealed, load))
+    }
+
     /// Takes the end of a send, well or not; returns what has ended with it.
     pub(super) fn sent(&mut self, message: Option<Message>, io: &Io) -> Load {
         if let Some(mut message) = message {
             message.unload().for_each(|buf| io.give(buf));
-            self.spare = Some(message);
+            self.keep(message);
         }
         self.at_kernel.take().map(|sent| sent.load).unwrap_or_default()
     }
 
+    /// Keeps an empty message's memory for the next one, unless it is much.
+    fn keep(&mut self, message: Message) {
+        if message.headers.capacity() <= SPARE_BYTES_MAX {
+            self.spare = Some(message);
+        }
+    }
+
     /// Drops what has gathered; returns what has ended with it.
     pub(super) fn clear(&mut self, io: &Io) -> Load {
+        let mut ended = std::mem::take(&mut self.next_load);
         self.next.unload().for_each(|buf| io.give(buf));
-        std::mem::take(&mut self.next_load)
+        let sealing = self.sealing.take().map(|(sealing, load)| (sealing.message, load));
+        for (mut message, load) in sealing.into_iter().chain(self.refused.take()) {
+            message.unload().for_each(|buf| io.give(buf));
+            ended.requests += load.requests;
+            ended.bytes += load.bytes;
+        }
+        ended
     }
 
     /// A message is at the kernel.
@@ -84,9 +143,9 @@ impl Sender {
         self.at_kernel.is_some()
     }
 
-    /// Nothing has gathered.
+    /// Nothing waits to be sent.
     pub(super) fn is_empty(&self) -> bool {
-        self.next.is_empty()
+        self.next.is_empty() && self.sealing.is_none() && self.refused.is_none()
     }
 
     /// Since when a message is at the kernel, and its length in bytes.

@@ -2,7 +2,7 @@
 
 use super::link::{Held, Link, Payload};
 use super::sender::Load;
-use super::{Around, Ending, Pending, Phase, Session, Wait};
+use super::{Around, Ending, Filling, Pending, Phase, Session, Wait};
 use crate::claims::{Claim, STATUS, claim_of};
 use block::{Buf, Completion, Fault, Op, OpKind, Submitted};
 use nbd::{Command, CommandFlags, Errno, Parsed, ReplyTo, Request};
@@ -38,10 +38,7 @@ impl Session {
         match parsed {
             None => false,
             Some(Ok(Some(request))) => self.admit(request, around),
-            Some(Ok(None)) => {
-                self.receive(around);
-                false
-            }
+            Some(Ok(None)) => self.receive(around),
             Some(Err(error)) => {
                 tracing::info!(session = self.index, %error, "stream refused");
                 self.abandon(around);
@@ -128,22 +125,20 @@ impl Session {
                 None => true,
             };
         }
-        // All that was here is used up, so the kernel may put the rest where it belongs without a copy.
-        if self.rx.busy {
+        if self.receiving.is_some() {
             return self.hold(Held::Payload(payload));
         }
-        let (at, rest) = (*filled, request.payload - *filled);
-        match payload.buf.take() {
+        // All that was here is used up, so the kernel may put the rest where it belongs without a copy.
+        let own = if self.tls.is_none() { payload.buf.take() } else { None };
+        let (at, rest) = (payload.filled, payload.request.payload - payload.filled);
+        self.hold(Held::Payload(payload));
+        match own {
             Some(buf) => {
-                self.hold(Held::Payload(payload));
-                self.push_receive(buf.window(at, rest), true, around);
+                self.push_receive(buf.window(at, rest), Filling::Payload, around);
+                false
             }
-            None => {
-                self.hold(Held::Payload(payload));
-                self.receive(around);
-            }
+            None => self.receive(around),
         }
-        false
     }
 
     /// Takes a payload's buffer back with `got` more bytes in it.

@@ -8,7 +8,7 @@ use nbd::{
     Rules, Wishes,
 };
 use qos::RegistrySettings;
-use server::{Account, Control, Listen, ServerLimits, Shard};
+use server::{Account, Control, Front, Listen, ServerLimits, Shard};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -61,6 +61,19 @@ impl Server {
     }
 
     fn start_layout(limits: ServerLimits, settings: IoSettings, registry: RegistrySettings, layout: &str) -> Server {
+        Server::start_over(layout, |pool, socket| open_with(pool, socket, limits, settings, registry))
+    }
+
+    /// One that lets clients in as `front` says, over the Unix socket.
+    pub fn start_behind(backend: Choice, limits: ServerLimits, front: Front) -> Server {
+        Server::start_over("maps", |pool, socket| {
+            let front = Front { listen: [vec![Listen::Unix(socket.into())], front.listen].concat(), ..front };
+            let shard = Shard::start_behind(front, limits, settings(backend, &limits)).unwrap();
+            Control::open(pool, shard, RegistrySettings::default()).unwrap()
+        })
+    }
+
+    fn start_over(layout: &str, open: impl FnOnce(Pool, &Path) -> Control) -> Server {
         let dir = tempfile::tempdir().unwrap();
         // Through the page cache, so that it runs on any file system; alignment is the store's own test.
         let pool_dir = dir.path().join("pool");
@@ -69,7 +82,7 @@ impl Server {
         std::fs::write(pool_dir.join("seawall.toml"), text).unwrap();
         let pool = Pool::create(&pool_dir).unwrap();
         let socket = dir.path().join("nbd");
-        let mut control = open_with(pool, &socket, limits, settings, registry);
+        let mut control = open(pool, &socket);
         for line in ["vserver create -vserver svm01", "volume create -volume vol1 -size 1GB"] {
             control.execute(line).unwrap();
         }

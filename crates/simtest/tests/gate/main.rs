@@ -5,6 +5,7 @@
 mod bursts;
 mod cases;
 mod ceilings;
+mod credits;
 mod criterion;
 mod devices;
 mod edits;

@@ -1,5 +1,6 @@
 //! The figures of one job, or of several as one.
 
+use super::losses::Losses;
 use super::spread::{Confidence, Spread, confidence};
 use super::steady::SteadyReport;
 use crate::{Direction, Histogram, PerDirection};
@@ -34,6 +35,8 @@ pub struct JobOutcome {
     pub punctuality: Punctuality,
     /// Failures by kind.
     pub errors: Errors,
+    /// What was under way when connections to the server were lost; all zero where none was.
+    pub losses: Losses,
     /// Processor time and what goes with it.
     pub usage: JobUsage,
     /// What the block layer says of the devices behind the files over the job's time, where it can be told.
@@ -58,6 +61,10 @@ pub struct JobOutcome {
     pub log: Vec<LogRow>,
     /// Histograms of service time over time, where that was asked.
     pub histogram_log: Vec<HistogramRow>,
+    /// The files of `asked`, in order.
+    pub files: Vec<String>,
+    /// A row for each request of the load as it was made, ramp included, where that was asked.
+    pub asked: Vec<AskedRow>,
 }
 
 /// What requests of one direction did.
@@ -100,6 +107,26 @@ pub struct Slice {
     pub clat_sum: Span,
     /// Sum of their times from due to the end.
     pub lat_sum: Span,
+    /// The longest of these three, where logs of the longest were asked for; zero otherwise.
+    pub most: SliceMost,
+}
+
+/// The longest times of a slice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SliceMost {
+    /// From made to handed over.
+    pub slat: Span,
+    /// From handed over to the end.
+    pub clat: Span,
+    /// From due to the end.
+    pub lat: Span,
+}
+
+impl SliceMost {
+    /// The longer one of each.
+    pub fn max(self, other: SliceMost) -> SliceMost {
+        SliceMost { slat: self.slat.max(other.slat), clat: self.clat.max(other.clat), lat: self.lat.max(other.lat) }
+    }
 }
 
 /// Flushes, timed from when they were asked to their end.
@@ -279,6 +306,33 @@ pub struct HistogramRow {
     pub clat: Histogram,
 }
 
+/// One request as it was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AskedRow {
+    /// When it was made, from the start of the job.
+    pub made: Span,
+    /// What it asks.
+    pub what: Asked,
+    /// On which of the job's files.
+    pub file: u32,
+    /// Its first byte in the file; 0 for a flush.
+    pub at: u64,
+    /// Its bytes; 0 for a flush.
+    pub len: u32,
+}
+
+/// What a request asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// To move data, or to give space back.
+    Move(Direction),
+    /// To make writes durable, with all that describes the file or without.
+    Flush {
+        /// As `fsync`; otherwise as `fdatasync`.
+        whole: bool,
+    },
+}
+
 impl JobOutcome {
     /// Whether it did all that was asked, without failures.
     pub fn is_good(&self) -> bool {
@@ -300,6 +354,7 @@ impl JobOutcome {
         self.completed.add(&other.completed);
         self.punctuality.add(&other.punctuality);
         self.errors.add(&other.errors);
+        self.losses.absorb(&other.losses);
         self.usage.add(&other.usage);
         if let Some(theirs) = &other.verify {
             self.verify.get_or_insert_default().absorb(theirs);
@@ -348,7 +403,8 @@ impl DirectionOutcome {
         self.slices.iter().filter(move |slice| only || slice.length.as_nanos() >= usual.as_nanos() / 2)
     }
 
-    fn absorb(&mut self, other: &DirectionOutcome) {
+    /// Takes another's figures in: counts add up, times are the longest, slices of the same number become one.
+    pub fn absorb(&mut self, other: &DirectionOutcome) {
         self.ops += other.ops;
         self.bytes += other.bytes;
         self.short += other.short;
@@ -375,6 +431,7 @@ impl Slice {
         self.slat_sum += other.slat_sum;
         self.clat_sum += other.clat_sum;
         self.lat_sum += other.lat_sum;
+        self.most = self.most.max(other.most);
     }
 }
 

@@ -15,6 +15,17 @@ pub struct Content {
     pub compress_chunk: u32,
     /// How many of a hundred blocks are copies of earlier ones; `None` makes none on purpose.
     pub dedupe_percent: Option<u32>,
+    /// What copies are made of; any earlier block when `None`.
+    pub working_set: Option<WorkingSet>,
+}
+
+/// Blocks that copies are made of, the same all the time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WorkingSet {
+    /// How many, at least 1.
+    pub blocks: u64,
+    /// What they are drawn from: jobs with the same seed copy the same blocks.
+    pub seed: u64,
 }
 
 impl Default for Content {
@@ -26,6 +37,7 @@ impl Default for Content {
             compress_percent: None,
             compress_chunk: 512,
             dedupe_percent: None,
+            working_set: None,
         }
     }
 }
@@ -65,11 +77,38 @@ pub struct Verify {
     pub fatal: bool,
     /// Checks after so many writes already; 0 only at the end of a pass.
     pub backlog: u64,
+    /// So many blocks are checked then, the oldest first; 0 checks all.
+    pub backlog_batch: u64,
+    /// Where the header stands in its interval, in bytes.
+    pub header_at: u32,
+    /// Whether some of what was written is given back.
+    pub trims: TrimChecks,
+}
+
+/// Blocks that were written and are given back before they would be checked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TrimChecks {
+    /// How many of a hundred.
+    pub percent: u32,
+    /// They are read back too, and must be zeroes.
+    pub expect_zeroes: bool,
+    /// They are given back after so many writes already; 0 only before a round of checking.
+    pub backlog: u64,
 }
 
 impl Default for Verify {
     fn default() -> Verify {
-        Verify { hash: Hash::Crc32c, interval: 0, reads_back: true, only: false, fatal: false, backlog: 0 }
+        Verify {
+            hash: Hash::Crc32c,
+            interval: 0,
+            reads_back: true,
+            only: false,
+            fatal: false,
+            backlog: 0,
+            backlog_batch: 0,
+            header_at: 0,
+            trims: TrimChecks::default(),
+        }
     }
 }
 

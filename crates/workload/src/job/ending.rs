@@ -20,10 +20,24 @@ pub struct Ending {
     pub ramp: Span,
     /// When the figures have become steady.
     pub steady: Option<SteadyRule>,
-    /// Its end ends all other jobs.
-    pub ends_all: bool,
+    /// Which other jobs its end ends.
+    pub ends: Ends,
     /// Its failure ends all other jobs.
     pub ends_all_on_error: bool,
+}
+
+/// Which other jobs the end of one ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ends {
+    /// None.
+    #[default]
+    None,
+    /// Those of its report group.
+    Group,
+    /// Those of its stage; the next stage begins.
+    Stage,
+    /// All, also those that have not begun.
+    All,
 }
 
 /// When figures count as steady.

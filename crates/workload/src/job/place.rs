@@ -150,6 +150,12 @@ pub struct Layout {
     pub read_ahead: bool,
     /// Removes the files at the end.
     pub unlink: bool,
+    /// Removes the files after each loop and makes them anew for the next.
+    pub renew: bool,
+    /// The part that is used begins behind what a file holds already.
+    pub append: bool,
+    /// Writes until there is no space left, which is then no failure; the size that is given does not count.
+    pub until_full: bool,
 }
 
 impl Default for Layout {
@@ -162,6 +168,9 @@ impl Default for Layout {
             invalidate: true,
             read_ahead: false,
             unlink: false,
+            renew: false,
+            append: false,
+            until_full: false,
         }
     }
 }

@@ -19,6 +19,20 @@ pub struct Reach {
     pub blocks: PerDirection<BlockSizes>,
     /// Random offsets are multiples of this; the smallest block when `None`.
     pub align: PerDirection<Option<u64>>,
+    /// The region is used piece by piece.
+    pub strides: Option<Strides>,
+}
+
+/// Use of a region piece by piece: `bytes` within a piece of `range`, then on to the next one, which begins `skip` behind
+/// its end; behind the last the first comes again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Strides {
+    /// Length of a piece; not below the longest block.
+    pub range: u64,
+    /// Bytes that are moved in a piece before the next; above zero.
+    pub bytes: u64,
+    /// What is left out between pieces.
+    pub skip: u64,
 }
 
 impl Default for Reach {
@@ -31,6 +45,7 @@ impl Default for Reach {
             coverage: Coverage::Once,
             blocks: PerDirection::all(BlockSizes::Fixed(4096)),
             align: PerDirection::all(None),
+            strides: None,
         }
     }
 }

@@ -332,7 +332,7 @@ impl Pass {
             given: ending.amount.is_some(),
             requests_most: ending.requests.unwrap_or(u64::MAX),
             left: if endless { None } else { Some(passes - 1) },
-            stops: spec.verify.as_ref().is_some_and(|verify| verify.reads_back),
+            stops: spec.verify.as_ref().is_some_and(|verify| verify.reads_back) || spec.layout.renew,
             over: ending.requests == Some(0),
         }
     }

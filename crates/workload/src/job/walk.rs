@@ -2,7 +2,7 @@
 
 use super::permutation::Permutation;
 use super::ranks::Ranks;
-use super::{Coverage, Direction, Distribution, Order, PerDirection, Reach};
+use super::{Coverage, Direction, Distribution, Order, PerDirection, Reach, Strides};
 use crate::chance::Chance;
 use block::Bytes;
 
@@ -18,7 +18,9 @@ pub struct Region {
 /// One job's way through one file. Offsets are counted from the region's start.
 #[derive(Clone, Debug)]
 pub(crate) struct Walk {
+    /// What is walked through: all of it, or the piece that it is at.
     region: Region,
+    strides: Option<Pieces>,
     order: Order,
     random_percent: PerDirection<u32>,
     spread: PerDirection<Spread>,
@@ -30,6 +32,15 @@ pub(crate) struct Walk {
     /// Requests that still belong to the run from the last random place.
     run_left: u32,
     run_start: u64,
+}
+
+/// The pieces of a region that is used one after the other.
+#[derive(Clone, Debug)]
+struct Pieces {
+    whole: Region,
+    strides: Strides,
+    /// Bytes moved in this piece.
+    moved: u64,
 }
 
 /// How free random places are drawn.
@@ -58,7 +69,9 @@ enum Once {
 
 impl Walk {
     /// A way through `region` as `reach` has it.
-    pub(crate) fn new(region: Region, reach: &Reach, chance: &mut Chance) -> Walk {
+    pub(crate) fn new(whole: Region, reach: &Reach, chance: &mut Chance) -> Walk {
+        let strides = reach.strides.map(|strides| Pieces { whole, strides, moved: 0 });
+        let region = Region { len: reach.strides.map_or(whole.len, |strides| strides.range.min(whole.len)), ..whole };
         let least = u64::from(reach.least_block()).max(1);
         let align = PerDirection::from_fn(|direction| {
             let own = u64::from(reach.blocks[direction].least());
@@ -66,6 +79,7 @@ impl Walk {
         });
         let mut walk = Walk {
             region,
+            strides,
             order: reach.order,
             random_percent: reach.random_percent,
             spread: PerDirection::from_fn(|direction| {
@@ -84,6 +98,15 @@ impl Walk {
 
     /// Begins anew.
     pub(crate) fn restart(&mut self, chance: &mut Chance) {
+        if let Some(pieces) = &mut self.strides {
+            pieces.moved = 0;
+            self.region.start = pieces.whole.start;
+        }
+        self.begin(chance);
+    }
+
+    /// Begins the region, or the piece of it, anew.
+    fn begin(&mut self, chance: &mut Chance) {
         self.rewind();
         match &mut self.once {
             Some(Once::Order { order, .. }) => order.restart(chance),
@@ -106,6 +129,37 @@ impl Walk {
     /// `None` when the way is at its end.
     #[inline]
     pub(crate) fn next(&mut self, direction: Direction, len: u32, chance: &mut Chance) -> Option<(u64, u32)> {
+        if self.strides.is_some() {
+            return self.next_in_piece(direction, len, chance);
+        }
+        self.next_in_region(direction, len, chance)
+    }
+
+    /// Goes on to the next piece where enough was moved in this one. A way through a piece that is at its end begins
+    /// anew, so pieces have no end; the bytes of the pass end it.
+    fn next_in_piece(&mut self, direction: Direction, len: u32, chance: &mut Chance) -> Option<(u64, u32)> {
+        let Pieces { whole, strides, moved } = self.strides.as_mut()?;
+        if *moved >= strides.bytes {
+            *moved = 0;
+            let next = self.region.start.saturating_add(strides.range).saturating_add(strides.skip);
+            let fits = next.saturating_add(self.region.len) <= whole.start + whole.len;
+            self.region.start = if fits { next } else { whole.start };
+            self.begin(chance);
+        }
+        let mut found = self.next_in_region(direction, len, chance);
+        if found.is_none() {
+            self.begin(chance);
+            found = self.next_in_region(direction, len, chance);
+        }
+        let moved = found.map_or(0, |(_, len)| u64::from(len));
+        if let Some(pieces) = &mut self.strides {
+            pieces.moved += moved;
+        }
+        found
+    }
+
+    #[inline]
+    fn next_in_region(&mut self, direction: Direction, len: u32, chance: &mut Chance) -> Option<(u64, u32)> {
         let wanted = u64::from(len);
         let (at, len) = match self.order {
             Order::Sequential { hole } => self.follow(direction, wanted, hole)?,

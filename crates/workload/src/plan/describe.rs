@@ -7,6 +7,10 @@ use block::Span;
 pub(super) fn describe(plan: &Plan) -> Vec<String> {
     let mut lines = vec![headline(plan)];
     lines.extend(plan.workloads.iter().map(|workload| line_of_workload(plan, workload)));
+    let said = plan.settings.describe();
+    if !said.is_empty() {
+        lines.push(format!("the server: {}", said.join("; ")));
+    }
     let mut before: Vec<&Spec> = plan.workloads.iter().map(|workload| &workload.spec).collect();
     for (index, phase) in plan.phases.iter().enumerate() {
         lines.push(line_of_phase(plan, index, phase, &before));

@@ -29,14 +29,18 @@ mod describe;
 mod device;
 mod duration;
 mod error;
+mod hosts;
 mod load;
 mod read;
+mod server;
 mod space;
 mod table;
 
 pub use device::{Device, Figure};
 pub use duration::{ParseDurationError, parse_duration};
 pub use error::{PlanError, PlanErrors, Problem};
+pub use hosts::{HostsPlan, PlannedHost};
+pub use server::{Burst, Nesting, Peak, Settings};
 pub use space::{ParseSpaceError, Units, parse_space};
 
 use crate::spec::{Arrival, DEPTH_MAX, RATE_MAX, Spec};
@@ -64,8 +68,8 @@ pub struct Plan {
     pub published_iops: Option<Iops>,
     /// The SVM that owns the volumes.
     pub svm: String,
-    /// How its server counts a GB, in sizes and in rates per size.
-    pub units: Units,
+    /// How its server takes sizes and policies.
+    pub settings: Settings,
     /// The volumes, in the file's order.
     pub volumes: Vec<Volume>,
     /// The workloads, in the file's order.

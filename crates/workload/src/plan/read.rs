@@ -2,13 +2,13 @@
 
 use super::criteria::Names;
 use super::error::{PlanErrors, Problem};
-use super::space::Units;
 use super::table::{Found, Report, Table};
-use super::{PHASE_DEFAULT, Phase, Plan, Volume, Workload, advice, criteria, device, load};
+use super::{PHASE_DEFAULT, Phase, Plan, Volume, Workload, advice, criteria, device, load, server};
 use crate::spec::SpecError;
 use block::{Bytes, Iops, Span};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::SplitMix64;
+use toml::Spanned;
 use toml::de::DeTable;
 
 /// Longest text of a plan: a hundred times what a long one needs.
@@ -22,11 +22,18 @@ const PHASE_KEYS: [&str; 4] = ["name", "about", "seconds", "commands"];
 
 pub(super) fn read(text: &str, file: &str) -> Result<Plan, PlanErrors> {
     let report = Report::new(text, file);
+    let Some(document) = document(text, &report) else { return Err(report.into_errors()) };
+    let plan = Sections { root: Table::root(&report, document.get_ref()) }.plan(text, file);
+    if report.is_clean() { Ok(plan) } else { Err(report.into_errors()) }
+}
+
+/// The text as TOML; `None` where that failed, and why was noted.
+pub(super) fn document<'t>(text: &'t str, report: &Report<'_>) -> Option<Spanned<DeTable<'t>>> {
     if text.len() > TEXT_MAX {
         let (key, given) = ("the plan".into(), format!("{}", text.len()));
         let (rule, advice) = (format!("at most {TEXT_MAX} bytes of text"), "split it into several plans".into());
         report.note(1, Problem::Value { key, rule, given, advice });
-        return Err(report.into_errors());
+        return None;
     }
     let (document, faults) = DeTable::parse_recoverable(text);
     let mut told = None;
@@ -39,11 +46,7 @@ pub(super) fn read(text: &str, file: &str) -> Result<Plan, PlanErrors> {
         let message = fault.message().trim().replace('\n', ", ").replace(char::is_control, " ");
         report.note(line, Problem::Syntax(message));
     }
-    if !report.is_clean() {
-        return Err(report.into_errors());
-    }
-    let plan = Sections { root: Table::root(&report, document.get_ref()) }.plan(text, file);
-    if report.is_clean() { Ok(plan) } else { Err(report.into_errors()) }
+    report.is_clean().then_some(document)
 }
 
 struct Sections<'t> {
@@ -70,7 +73,7 @@ impl Sections<'_> {
         root.only(&known);
         root.missing("title", "say in a few words what the experiment is called");
         let seed = root.whole("seed").unwrap_or(1);
-        let (svm, units) = self.server();
+        let (svm, settings) = server::read(root);
         let volumes = self.volumes();
         let workloads = self.workloads(seed, &volumes);
         let phases = self.phases(&workloads, &volumes);
@@ -83,7 +86,7 @@ impl Sections<'_> {
             seed,
             published_iops: self.published_iops(),
             svm,
-            units,
+            settings,
             phase_length: seconds(root, "phase_seconds").unwrap_or(PHASE_DEFAULT),
             volumes,
             workloads: workloads.into_iter().map(|entry| entry.workload).collect(),
@@ -102,18 +105,6 @@ impl Sections<'_> {
             table.wrong("published_iops", "1 or more", "say what the published machine did, or leave [scale] out");
         }
         Some(Iops(iops))
-    }
-
-    /// The SVM's name, and how the server counts; all sizes read later go by that.
-    fn server(&self) -> (String, Units) {
-        self.root.missing("server", "begin it with a line [server] and name its svm");
-        let Some(table) = self.root.table("server", "[server]") else { return Default::default() };
-        table.only(&["svm", "units"]);
-        table.missing("svm", "name the SVM that owns the volumes, such as svm01");
-        let units =
-            table.choice("units", &[("decimal", Units::Decimal), ("binary", Units::Binary)]).unwrap_or_default();
-        table.count_in(units);
-        (owned(table.name("svm")), units)
     }
 
     fn volumes(&self) -> Vec<Volume> {
@@ -255,10 +246,10 @@ fn seconds(table: &Table<'_>, key: &str) -> Option<Span> {
 
 /// Names seen so far and their lines.
 #[derive(Default)]
-struct Unique(Vec<(String, u32)>);
+pub(super) struct Unique(Vec<(String, u32)>);
 
 impl Unique {
-    fn note_if_taken(&mut self, table: &Table<'_>, kind: &'static str, name: Option<Found<&str>>) {
+    pub(super) fn note_if_taken(&mut self, table: &Table<'_>, kind: &'static str, name: Option<Found<&str>>) {
         let Some(name) = name else { return };
         match self.0.iter().find(|(taken, _)| taken == name.value) {
             Some(&(_, line)) => {
@@ -270,6 +261,6 @@ impl Unique {
     }
 }
 
-fn owned(found: Option<Found<&str>>) -> String {
+pub(super) fn owned(found: Option<Found<&str>>) -> String {
     found.map(|found| found.value.to_owned()).unwrap_or_default()
 }

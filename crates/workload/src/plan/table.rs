@@ -166,6 +166,16 @@ impl<'t> Table<'t> {
         choice
     }
 
+    /// True or false.
+    pub(super) fn flag(&self, key: &str) -> Option<bool> {
+        let found = self.raw(key)?;
+        let DeValue::Boolean(flag) = found.value else {
+            self.wrong_value(key, found, "true or false", "write it without quotes");
+            return None;
+        };
+        Some(*flag)
+    }
+
     /// A whole number of 64 bits, not negative.
     pub(super) fn whole(&self, key: &str) -> Option<u64> {
         self.integer(key, u64::MAX)

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::Command;
 
 const LIMIT: u64 = 5_000;
-const LOAD: Load = Load { pattern: "randread", block: "4k", depth: 32 };
+const LOAD: Load = Load { pattern: "randread", block: "4k", depth: 32, once: false };
 
 /// A server with the limit set.
 struct Contender {

@@ -18,7 +18,7 @@ const HELD: f64 = 0.99;
 /// Of all seconds at most so many may be left out.
 const LEFT_OUT_MOST: f64 = 0.05;
 
-const VICTIM: Load = Load { pattern: "randrw", block: "4k", depth: 4 };
+const VICTIM: Load = Load { pattern: "randrw", block: "4k", depth: 4, once: false };
 
 struct Neighbour {
     name: &'static str,
@@ -29,12 +29,12 @@ struct Neighbour {
 const NEIGHBOURS: [Neighbour; 2] = [
     Neighbour {
         name: "beside depth 128, half writes",
-        load: Load { pattern: "randrw", block: "4k", depth: 128 },
+        load: Load { pattern: "randrw", block: "4k", depth: 128, once: false },
         more: &[],
     },
     Neighbour {
         name: "beside depth 128, a flush after every write",
-        load: Load { pattern: "randwrite", block: "4k", depth: 128 },
+        load: Load { pattern: "randwrite", block: "4k", depth: 128, once: false },
         more: &["--fsync=1"],
     },
 ];

@@ -15,11 +15,33 @@ pub fn summary() -> String {
             Some(example) if !example.is_empty() => format!("--{}={example}", flag.name),
             _ => format!("--{}", flag.name),
         };
-        let _ = writeln!(text, "  {typed:<28} {}", flag.about);
+        text.push_str(&columns(&format!("  {typed}"), flag.about));
     }
     text.push_str("\nOptions of jobs: --cmdhelp lists them, --cmdhelp=NAME describes one.\n");
-    text.push_str("Exit codes: 0 done, 1 a job failed or was interrupted, 2 could not.\n");
+    text.push_str("Exit codes: 0 done, 1 a job failed, 2 could not, or was stopped.\n");
     text
+}
+
+/// Columns that a terminal has at least.
+const WIDTH: usize = 80;
+/// Where the second column begins.
+const SECOND: usize = 31;
+
+/// A name and what it means, in two columns; the second goes on below itself.
+fn columns(name: &str, about: &str) -> String {
+    let mut text = format!("{name:<width$}", width = SECOND - 1);
+    let mut column = text.chars().count().max(SECOND - 1);
+    for word in about.split(' ') {
+        let len = word.chars().count();
+        if column + 1 + len >= WIDTH {
+            let _ = write!(text, "\n{:SECOND$}{word}", "");
+            column = SECOND + len;
+        } else {
+            let _ = write!(text, " {word}");
+            column += 1 + len;
+        }
+    }
+    text + "\n"
 }
 
 /// The engines.
@@ -41,7 +63,7 @@ pub fn options(name: Option<&str>) -> Result<String> {
     match name {
         None => {
             for option in catalogue::all() {
-                let _ = writeln!(text, "{:<28} {}", option.name, option.about);
+                text.push_str(&columns(option.name, option.about));
             }
         }
         Some(name) => {

@@ -16,9 +16,9 @@ use workload::job::{
 /// The recording cannot be read, or has no requests.
 pub fn take_in(job: &Job, spec: JobSpec) -> Result<JobSpec> {
     let target = &job.options.target;
-    let Some(path) = &target.read_iolog else { return Ok(spec) };
+    let Some(path) = job.recording() else { return Ok(spec) };
     let about = || format!("{}: read_iolog={path}", job.name);
-    let bytes = std::fs::read(path).with_context(about)?;
+    let bytes = std::fs::read(&path).with_context(about)?;
     let trace = Trace::read(&bytes).with_context(about)?;
     let redirected = target.replay_redirect.is_some();
     let rows: Arc<[ReplayRow]> = trace.played(target.playing).map(|event| row(event, redirected)).collect();

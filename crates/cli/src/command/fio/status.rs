@@ -5,10 +5,12 @@
 //! ```
 //! In a terminal it is redrawn in place on the standard error; in a pipe there is none unless `--eta=always` asks for it.
 
+use super::reports::Reports;
 use crate::interrupt::Stop;
 use block::{Bytes, Span};
 use engine::job::{JobProgress, Watch};
 use fio::{Eta, Flags};
+use stats::job::JobOutcome;
 use std::io::{IsTerminal as _, Write as _, stderr};
 use std::path::Path;
 use workload::job::{Amount, Direction, JobSpec, PerDirection, Place};
@@ -17,8 +19,11 @@ use workload::job::{Amount, Direction, JobSpec, PerDirection, Place};
 const RECENT: usize = 12;
 
 /// Shows how a run goes, and stops it when somebody asks.
-pub struct Status {
+pub struct Status<'r, 'i> {
     stop: Stop,
+    reports: &'r mut Reports<'i>,
+    /// Why a report in between could not be written: the run ends then.
+    lost: Option<anyhow::Error>,
     shown: bool,
     terminal: bool,
     newline: Option<Span>,
@@ -27,6 +32,45 @@ pub struct Status {
     last: (Span, PerDirection<(u64, u64)>),
     recent: Vec<f64>,
     drawn: bool,
+}
+
+/// The parts of a line.
+struct Parts {
+    jobs: String,
+    running: String,
+    bars: String,
+    rates: String,
+    /// The rates in few digits.
+    brief: String,
+    /// The rates without bytes.
+    operations: String,
+    in_flight: String,
+    left: String,
+}
+
+impl Parts {
+    /// The line in at most so many columns: what matters least goes first, and how long it still takes stays. A line that
+    /// the terminal broke in two could not be drawn over.
+    fn fitting(&self, columns: usize) -> String {
+        let Parts { jobs, running, bars, rates, brief, operations, in_flight, left } = self;
+        let bars_behind = |most: usize| -> String {
+            let skipped = bars.chars().count().saturating_sub(most);
+            bars.chars().skip(skipped).collect()
+        };
+        let few = bars_behind(RECENT / 2);
+        let lines = [
+            format!("{jobs}{running} {bars} {rates}{in_flight}{left}"),
+            format!("{jobs} {bars} {rates}{in_flight}{left}"),
+            format!("{jobs} {few} {rates}{left}"),
+            format!("{jobs} {few} {brief}{left}"),
+            format!("{jobs} {few} {operations}{left}"),
+            format!("{few} {operations}{left}"),
+            format!("{jobs} {few}{left}"),
+        ];
+        let fits = |line: &&String| line.chars().count() <= columns;
+        let last = &lines[lines.len() - 1];
+        lines.iter().find(fits).cloned().unwrap_or_else(|| last.chars().take(columns).collect())
+    }
 }
 
 /// What is known of a job's length beforehand.
@@ -39,9 +83,9 @@ struct Plan {
     bytes: Option<u64>,
 }
 
-impl Status {
-    /// For these jobs.
-    pub fn new(stop: Stop, flags: &Flags, specs: &[JobSpec]) -> Status {
+impl<'r, 'i> Status<'r, 'i> {
+    /// For these jobs; what was done in between goes to `reports`.
+    pub fn new(stop: Stop, flags: &Flags, specs: &[JobSpec], reports: &'r mut Reports<'i>) -> Status<'r, 'i> {
         let terminal = stderr().is_terminal();
         let mut stage = 0;
         let plan = |(index, spec): (usize, &JobSpec)| {
@@ -55,6 +99,8 @@ impl Status {
         };
         Status {
             stop,
+            reports,
+            lost: None,
             shown: match flags.eta {
                 Eta::Always => true,
                 Eta::Never => false,
@@ -71,13 +117,17 @@ impl Status {
     }
 
     /// Leaves the line as it is; what follows is printed below it.
-    pub fn finish(&mut self) {
+    ///
+    /// # Errors
+    /// A report in between could not be written.
+    pub fn finish(self) -> anyhow::Result<()> {
         if self.drawn && self.terminal {
             eprintln!();
         }
+        self.lost.map_or(Ok(()), Err)
     }
 
-    fn line(&mut self, passed: Span, jobs: &[JobProgress]) -> String {
+    fn parts(&mut self, passed: Span, jobs: &[JobProgress]) -> Parts {
         let running = jobs.iter().filter(|job| job.began.is_some() && !job.ended).count();
         let in_flight: u32 = jobs.iter().map(|job| job.in_flight).sum();
         let sum = PerDirection::from_fn(|direction| {
@@ -97,19 +147,30 @@ impl Status {
                 format!("{} {}/s {} IOPS", direction.name(), Bytes(bytes as u64), short(ops))
             })
             .collect();
+        let moved = Direction::ALL.into_iter().filter(|&direction| sum[direction].0 > 0);
+        let operations: Vec<String> =
+            moved.clone().map(|direction| format!("{} {} IOPS", direction.name(), short(rate(direction).0))).collect();
+        let brief = |direction: Direction| {
+            let (ops, bytes) = rate(direction);
+            format!("{} {}/s {}", direction.name(), rounded(bytes), short(ops))
+        };
+        let brief: Vec<String> = moved.map(brief).collect();
         self.recent.push(Direction::ALL.into_iter().map(|direction| rate(direction).0).sum());
         if self.recent.len() > RECENT {
             self.recent.remove(0);
         }
         self.last = (passed, sum);
         let s = if jobs.len() == 1 { "" } else { "s" };
-        format!(
-            "{} job{s} ({running} running) {} {}, {in_flight} in flight{}",
-            jobs.len(),
-            sparkline(&self.recent),
-            if said.is_empty() { "nothing yet".to_owned() } else { said.join(", ") },
-            self.left(passed, jobs),
-        )
+        Parts {
+            jobs: format!("{} job{s}", jobs.len()),
+            running: format!(" ({running} running)"),
+            bars: sparkline(&self.recent),
+            rates: if said.is_empty() { "nothing yet".to_owned() } else { said.join(", ") },
+            brief: format!("{} IOPS", brief.join(", ")),
+            operations: operations.join(", "),
+            in_flight: format!(", {in_flight} in flight"),
+            left: self.left(passed, jobs),
+        }
     }
 
     /// How much is done and how long the rest will take, where that can be told.
@@ -168,7 +229,7 @@ fn bytes_of(spec: &JobSpec) -> Option<u64> {
     Some(pass.saturating_mul(u64::from(spec.ending.loops.max(1))))
 }
 
-impl Watch for Status {
+impl Watch for Status<'_, '_> {
     fn laying_out(&mut self, path: &Path, bytes: u64) {
         eprintln!("seawall: laying out {} ({})", path.display(), Bytes(bytes));
     }
@@ -177,7 +238,8 @@ impl Watch for Status {
         if !self.shown {
             return;
         }
-        let line = self.line(passed, jobs);
+        let columns = if self.terminal { columns().unwrap_or(USUAL_COLUMNS) } else { usize::MAX };
+        let line = self.parts(passed, jobs).fitting(columns);
         self.drawn = true;
         let newline = self.newline.is_some() && passed >= self.next_newline;
         if newline {
@@ -195,9 +257,27 @@ impl Watch for Status {
         let _ = out.flush();
     }
 
-    fn wants_stop(&mut self) -> bool {
-        self.stop.is_asked()
+    fn interim(&mut self, passed: Span, outcomes: Vec<JobOutcome>) {
+        if self.drawn && self.terminal {
+            eprint!("\r\x1b[K");
+        }
+        if let Err(error) = self.reports.in_between(passed, outcomes) {
+            self.lost.get_or_insert(error);
+        }
     }
+
+    fn wants_stop(&mut self) -> bool {
+        self.stop.is_asked() || self.lost.is_some()
+    }
+}
+
+/// What a terminal that does not tell its width is taken for.
+const USUAL_COLUMNS: usize = 79;
+
+/// Columns of the terminal that the standard error is, less one that a cursor stands in; `None` where it is none.
+pub fn columns() -> Option<usize> {
+    let (width, _) = terminal_size::terminal_size_of(stderr())?;
+    Some(usize::from(width.0).saturating_sub(1).max(20))
 }
 
 /// A number in at most four characters and a unit.
@@ -208,6 +288,18 @@ fn short(number: f64) -> String {
         1e5..1e6 => format!("{:.0}k", number / 1e3),
         _ => format!("{:.2}M", number / 1e6),
     }
+}
+
+/// Bytes in at most four digits and a unit.
+fn rounded(bytes: f64) -> String {
+    let mut number = bytes;
+    for unit in ["B", "KiB", "MiB", "GiB"] {
+        if number < 1000.0 {
+            return format!("{number:.0} {unit}");
+        }
+        number /= 1024.0;
+    }
+    format!("{number:.1} TiB")
 }
 
 fn sparkline(recent: &[f64]) -> String {
@@ -231,13 +323,22 @@ mod tests {
             ..JobSpec::default()
         };
         let flags = Flags { eta: Eta::Never, ..Flags::default() };
-        let mut status = Status::new(Stop::default(), &flags, &[spec]);
+        let invocation = fio::Invocation::parse(&["--version".to_owned()], &fio::Given::default()).unwrap();
+        let mut reports = Reports::new(&invocation);
+        let mut status = Status::new(Stop::default(), &flags, &[spec], &mut reports);
         let mut job = JobProgress { began: Some(Span::ZERO), ended: false, counts: Default::default(), in_flight: 32 };
         job.counts.read = (50_000, 50_000 * 4096);
-        let first = status.line(Span::SECOND, std::slice::from_ref(&job));
+        let first = status.parts(Span::SECOND, std::slice::from_ref(&job)).fitting(200);
         assert_eq!(first, "1 job (1 running) █ read 195.31 MiB/s 50.0k IOPS, 32 in flight; 10 %, 00:09 left");
         job.counts.read = (75_000, 75_000 * 4096);
-        let second = status.line(Span::from_secs(2), std::slice::from_ref(&job));
+        let second = status.parts(Span::from_secs(2), std::slice::from_ref(&job)).fitting(200);
+        let third = status.parts(Span::from_secs(3), std::slice::from_ref(&job));
+        // Narrower and narrower, the time that is left stays as long as there is room for anything.
+        assert_eq!(third.fitting(60), "1 job █▅▁ read 0 B/s 0 IOPS, 32 in flight; 30 %, 00:07 left");
+        assert_eq!(third.fitting(50), "1 job █▅▁ read 0 B/s 0 IOPS; 30 %, 00:07 left");
+        assert_eq!(third.fitting(30), "1 job █▅▁; 30 %, 00:07 left");
+        assert!((1..80).all(|columns| third.fitting(columns).chars().count() <= columns));
+        assert_eq!([999.0, 1e6, 76e6, 5e12].map(rounded), ["999 B", "977 KiB", "72 MiB", "4.5 TiB"]);
         assert_eq!(second, "1 job (1 running) █▅ read 97.66 MiB/s 25.0k IOPS, 32 in flight; 20 %, 00:08 left");
     }
 }

@@ -4,7 +4,7 @@ use super::{After, Runner, Stage};
 use crate::job::record::Ended;
 use crate::job::slots::{Purpose, Slot};
 use block::{Buf, Completion, Fault, ObjectId, Op, Request, Submitted, Time};
-use stats::job::{ErrorKind, Mismatch, Punctuality};
+use stats::job::{Asked, AskedRow, ErrorKind, Mismatch, Punctuality};
 use uring::Clock;
 use workload::job::{Direction, JobDraft, JobNext, WriteSync};
 
@@ -99,10 +99,14 @@ impl Runner {
             return;
         };
         self.errors.count(ErrorKind::Verify, Some(WRONG_DATA));
+        let ignored = self.spec.forgive.verify_numbers.contains(&WRONG_DATA);
         let file = self.paths.get(slot.file as usize).map_or_else(String::new, |path| path.display().to_string());
         let text = format!("{file}: at {at}: expected {}, found {}", wrong.expected, wrong.found);
         checker.outcome.note(Mismatch { file, at, len: slot.len, expected: wrong.expected, found: wrong.found });
         let fatal = self.spec.verify.as_ref().is_some_and(|verify| verify.fatal);
+        if ignored {
+            return;
+        }
         match fatal && !self.spec.forgive.verify {
             true => self.fail(WRONG_DATA, text, now),
             // All is read before the job fails, so that the report tells how much is wrong.
@@ -115,16 +119,27 @@ impl Runner {
         let beyond = self.paths.get(slot.file as usize).and_then(|path| std::fs::metadata(path).ok());
         let beyond = beyond.is_some_and(|about| about.is_file() && slot.at + u64::from(slot.len) > about.len());
         let (kind, number) = kind_of(fault, beyond && slot.direction == Direction::Read);
+        if self.spec.layout.until_full && kind == ErrorKind::NoSpace {
+            // What it was to reach.
+            if let Some(checker) = &mut self.checker {
+                checker.forget(slot.generation);
+            }
+            if self.stage == Stage::Loading {
+                self.drain(After::End, now);
+            }
+            return;
+        }
         self.errors.count(kind, Some(number));
         if slot.purpose != Purpose::Flush {
             self.record.failed(slot.direction, kind == ErrorKind::Short);
         }
-        if let (Direction::Write, Some(checker)) = (slot.direction, &mut self.checker) {
+        if let (Direction::Write | Direction::Trim, Some(checker)) = (slot.direction, &mut self.checker) {
             checker.forget(slot.generation);
         }
+        let forgive = &self.spec.forgive;
         let forgiven = match slot.direction {
-            Direction::Read => self.spec.forgive.read,
-            Direction::Write | Direction::Trim => self.spec.forgive.write,
+            Direction::Read => forgive.read || forgive.read_numbers.contains(&number),
+            Direction::Write | Direction::Trim => forgive.write || forgive.write_numbers.contains(&number),
         };
         if !forgiven {
             let what = if slot.purpose == Purpose::Flush { "flush" } else { slot.direction.name() };
@@ -235,6 +250,9 @@ impl Runner {
             self.held = Some(draft);
             return false;
         }
+        if self.spec.logs.asked {
+            self.note_asked(now, Asked::Move(direction), &draft);
+        }
         if self.spec.pacing.think.is_some_and(|think| think.by_issue) {
             self.requests_since_think += 1;
         }
@@ -315,16 +333,30 @@ impl Runner {
             handed: now,
             generation: u64::from(!whole),
         };
-        self.submit(now, slot, Op::Flush)
+        let taken = self.submit(now, slot, Op::Flush);
+        if taken && self.spec.logs.asked {
+            let draft = JobDraft { direction: Direction::Write, file, at: 0, len: 0, due: now };
+            self.note_asked(now, Asked::Flush { whole }, &draft);
+        }
+        taken
     }
 
-    /// Reads back what was written.
+    #[cold]
+    fn note_asked(&mut self, now: Time, what: Asked, draft: &JobDraft) {
+        let &JobDraft { file, at, len, .. } = draft;
+        self.asked.push(AskedRow { made: now.since(self.times.start), what, file, at, len });
+    }
+
+    /// Reads back what was written, after what is to be given back of it was.
     fn read_back(&mut self, now: Time) {
         while self.slots.in_flight() < self.spec.pacing.depth.max(1) {
-            let Some(written) = self.checker.as_mut().and_then(super::Checker::next) else { return };
+            let in_flight = self.slots.in_flight();
+            let Some((direction, written)) = self.checker.as_mut().and_then(|checker| checker.next(in_flight)) else {
+                return;
+            };
             let slot = Slot {
                 purpose: Purpose::Check,
-                direction: Direction::Read,
+                direction,
                 file: written.file,
                 at: written.at,
                 len: written.len,
@@ -333,10 +365,11 @@ impl Runner {
                 handed: now,
                 generation: written.generation,
             };
-            self.depths.count(self.slots.in_flight() + 1, 1);
-            if !self.submit(now, slot, Op::Read) {
+            self.depths.count(in_flight + 1, 1);
+            let op = if direction == Direction::Trim { Op::Trim } else { Op::Read };
+            if !self.submit(now, slot, op) {
                 if let Some(checker) = &mut self.checker {
-                    checker.put_back(written);
+                    checker.put_back(direction, written);
                 }
                 return;
             }

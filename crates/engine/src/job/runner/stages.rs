@@ -1,15 +1,19 @@
 //! What follows what in a job: its start, its intervals, its pauses, its end.
 
 use super::{After, FloorWatch, Runner, Stage};
+use crate::job::prepare::OpenError;
 use crate::job::record::Record;
 use crate::job::search::Step;
 use crate::job::steady::Steadiness;
+use crate::job::written::Round;
 use block::{Span, Time, Wakeup};
 use uring::Clock;
-use workload::job::{Direction, JobStream, Pace};
+use workload::job::{Direction, Ends, JobStream, Pace};
 
 /// ETIME, which fio has for a rate that was not reached.
 const TOO_SLOW: i32 = 62;
+/// ECANCELED: a program that was to run around the job failed.
+const BAD_COMMAND: i32 = 125;
 
 impl Runner {
     /// Starts it if it is time; otherwise when to look again.
@@ -29,6 +33,7 @@ impl Runner {
     }
 
     fn start(&mut self, now: Time) {
+        let (before, now) = self.carry_out(self.spec.commands.before.clone(), now);
         self.times.start = now;
         let ending = &self.spec.ending;
         self.times.ramp_end = Some(now + ending.ramp).filter(|&end| end > now);
@@ -47,6 +52,17 @@ impl Runner {
         {
             checker.expect_earlier_run(&self.spec, &self.regions);
             self.drain(After::End, now);
+        }
+        if let Err(text) = before {
+            self.fail(BAD_COMMAND, text, now);
+        }
+    }
+
+    /// Runs a program of the job's, if there is one; how that went, and when it was over.
+    fn carry_out(&self, command: Option<workload::job::Command>, now: Time) -> (Result<(), String>, Time) {
+        match command {
+            None => (Ok(()), now),
+            Some(command) => (crate::job::command::run(&command), self.io.clock().now()),
         }
     }
 
@@ -176,7 +192,7 @@ impl Runner {
         let checks = reads_back && self.after != After::Failure && self.spec.reach.mix.has(Direction::Write);
         match &mut self.checker {
             Some(checker) if checks => {
-                checker.begin();
+                checker.begin(if self.after == After::Backlog { Round::Due } else { Round::Last });
                 self.stage = Stage::Checking;
                 self.end_checking(now);
             }
@@ -194,7 +210,17 @@ impl Runner {
     fn checked(&mut self, now: Time) {
         match self.after {
             After::Backlog => self.stage = Stage::Loading,
-            After::Pass if self.stream.next_pass() => self.stage = Stage::Loading,
+            After::Pass if self.stream.next_pass() => {
+                self.stage = Stage::Loading;
+                if let Some(renew) = &mut self.renew {
+                    // The old files are closed first: a ring has places for each file once.
+                    self.target = Box::new(crate::local::NullTarget::new(block::Bytes(0)));
+                    match renew() {
+                        Ok(target) => self.target = target,
+                        Err(OpenError(text)) => self.fail(BAD_COMMAND, text, now),
+                    }
+                }
+            }
             _ => self.flush_at_end(now),
         }
     }
@@ -215,6 +241,10 @@ impl Runner {
 
     fn end_job(&mut self, now: Time) {
         self.times.end = now;
+        let (after, _) = self.carry_out(self.spec.commands.after.clone(), now);
+        if let Err(text) = after {
+            self.error.get_or_insert(stats::job::JobError { number: BAD_COMMAND, text });
+        }
         self.stage = Stage::Ended;
         let never = if self.interrupted || self.times.runtime_end.is_some() || self.error.is_some() {
             // What is due exactly at the end is not part of the run.
@@ -224,7 +254,8 @@ impl Runner {
         };
         self.punctuality.never_sent = never;
         self.board.tell(self.index, now, self.record.counts(), 0);
-        let ends_all = self.spec.ending.ends_all || (self.spec.ending.ends_all_on_error && self.error.is_some());
-        self.board.end(self.index, ends_all);
+        let ending = &self.spec.ending;
+        let failed = ending.ends_all_on_error && self.error.is_some();
+        self.board.end(self.index, if failed { Ends::All } else { ending.ends });
     }
 }

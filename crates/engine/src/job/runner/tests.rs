@@ -41,19 +41,24 @@ impl Target for Staller {
 /// Runs a job to its end, jumping from one wake-up to the next.
 fn play(spec: &JobSpec, stall_ms: std::ops::Range<u64>) -> JobOutcome {
     let at = |ms| Time::ZERO + Span::from_millis(ms);
+    play_on(spec, Box::new(Staller { stall: at(stall_ms.start)..at(stall_ms.end), waiting: Vec::new() }))
+}
+
+fn play_on(spec: &JobSpec, target: Box<dyn Target>) -> JobOutcome {
     let settings = IoSettings { backend: Choice::Threads, threads: 1, ..IoSettings::default() };
     let io = Io::open(&settings).unwrap();
-    let target = Staller { stall: at(stall_ms.start)..at(stall_ms.end), waiting: Vec::new() };
     let parts = Parts {
         spec: spec.clone(),
         index: 0,
-        board: Arc::new(Board::new(std::iter::once(spec.name.clone()), Time::ZERO)),
-        target: Box::new(target),
+        board: Arc::new(Board::new(std::slice::from_ref(spec), Time::ZERO)),
+        target,
         paths: Vec::new(),
         regions: vec![Region { start: 0, len: 1 << 30 }],
         notes: Vec::new(),
         backend: String::new(),
+        losses: None,
         start: Time::ZERO,
+        renew: None,
     };
     let (mut runner, mut now) = (Runner::new(&io, parts), Time::ZERO);
     while !runner.is_ended() {
@@ -135,6 +140,55 @@ fn a_closed_loop_does_what_the_device_can() {
     let slices: Vec<u64> = outcome.directions.read.slices.iter().map(|slice| slice.ops).collect();
     assert!(slices[..12].iter().all(|ops| ops.abs_diff(5000) <= 1), "{slices:?}");
     assert_eq!(slices.iter().sum::<u64>(), outcome.directions.read.ops);
+}
+
+/// Ends each request after a time of its own, all side by side.
+struct Ladder {
+    times: Vec<Span>,
+    waiting: Vec<(Time, Completion)>,
+}
+
+impl Target for Ladder {
+    fn traits(&self) -> Traits {
+        Traits { size: Bytes::gib(1), align: 1, longest: 1 << 20, carries_data: false, read_only: false }
+    }
+    fn submit(&mut self, now: Time, request: Request) -> Submitted {
+        let service = self.times.pop().unwrap();
+        let end = now + service;
+        self.waiting.push((end, Completion { service, ..Completion::of(&request, end, Ok(())) }));
+        Submitted::Taken(Ticket(request.tag))
+    }
+    fn poll(&mut self, now: Time, out: &mut Vec<Completion>) {
+        out.extend(self.waiting.extract_if(.., |(end, _)| *end <= now).map(|(_, completion)| completion));
+    }
+    fn next_wakeup(&self) -> Wakeup {
+        self.waiting.iter().map(|(end, _)| *end).min().map_or(Wakeup::Idle, Wakeup::At)
+    }
+    fn cancel(&mut self, _now: Time, _ticket: Ticket) {}
+}
+
+/// Latencies from 100 ns to 100 s, a thousand to each power of ten: every percentile of what a job tells is within 1 % of
+/// the true one, which is known because the device's times are.
+#[test]
+fn percentiles_are_true_from_100_ns_to_100_s() {
+    let count = 9000;
+    let times: Vec<Span> = (0..count)
+        .map(|i| Span::from_nanos((100.0 * 10f64.powf(9.0 * i as f64 / (count - 1) as f64)) as u64))
+        .collect();
+    let mut spec = six_seconds();
+    spec.ending = Ending { requests: Some(count), ..Ending::default() };
+    spec.pacing.depth = count as u32;
+    let outcome = play_on(&spec, Box::new(Ladder { times: times.clone(), waiting: Vec::new() }));
+    let reads = &outcome.directions.read;
+    assert_eq!(reads.ops, count);
+    assert_eq!((reads.clat.min(), reads.clat.max()), (times[0], times[times.len() - 1]));
+    for percent in [0.1, 1.0, 5.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99] {
+        let right =
+            times[((percent / 100.0 * count as f64).ceil() as usize).clamp(1, times.len()) - 1].as_nanos() as f64;
+        for found in [&reads.clat, &reads.lat].map(|latencies| latencies.quantile(percent / 100.0).as_nanos() as f64) {
+            assert!((found / right - 1.0).abs() < 0.01, "{percent} %: {found} ns, {right} ns are right");
+        }
+    }
 }
 
 #[test]

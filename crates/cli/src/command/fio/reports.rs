@@ -1,0 +1,178 @@
+//! What a run has to say: reports while it goes on (`--status-interval`), and the one at its end.
+//!
+//! The normal and the terse output come again and again, one behind the other, as in fio. JSON is one document: what came
+//! in between stands in it, and a file that it goes to is written anew each time, so that at any moment it holds one
+//! whole document.
+
+use crate::terminal;
+use anyhow::{Context as _, Result};
+use block::Span;
+use fio::Invocation;
+use fio::render::{Interim, Moment, Report};
+use stats::job::JobOutcome;
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The most reports in between that a document holds. Beyond, every second one is left out: what stays still covers the
+/// whole run.
+const INTERIM_MAX: usize = 512;
+
+/// The reports of one run.
+pub struct Reports<'i> {
+    invocation: &'i Invocation,
+    host: String,
+    started: Moment,
+    interim: Vec<Interim>,
+    /// Of the document in between every so many are kept.
+    stride: usize,
+    seen: usize,
+    /// What a file holds of the outputs that come again and again.
+    text: String,
+    /// Something was printed.
+    opened: bool,
+}
+
+impl<'i> Reports<'i> {
+    /// Of a run that begins now.
+    pub fn new(invocation: &'i Invocation) -> Reports<'i> {
+        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned();
+        let (interim, text) = Default::default();
+        Reports { invocation, host, started: moment(), interim, stride: 1, seen: 0, text, opened: false }
+    }
+
+    /// What was done until now.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn in_between(&mut self, passed: Span, outcomes: Vec<JobOutcome>) -> Result<()> {
+        let report = self.report(&outcomes);
+        let text = self.opening(&report) + &report.repeatable();
+        let document = self.invocation.flags.formats.iter().any(|format| format.is_json());
+        self.seen += 1;
+        if document && self.seen.is_multiple_of(self.stride) {
+            self.interim.push(Interim { passed, moment: moment(), outcomes: outcomes.clone() });
+            if self.interim.len() > INTERIM_MAX {
+                let mut index = 0;
+                self.interim.retain(|_| {
+                    index += 1;
+                    index % 2 == 0
+                });
+                self.stride *= 2;
+            }
+        }
+        match self.path() {
+            Some(path) => {
+                self.text.push_str(&text);
+                if document {
+                    self.replace(&path, &self.whole(&outcomes))
+                } else {
+                    std::fs::write(&path, &self.text).with_context(|| format!("--output: {path}"))
+                }
+            }
+            None => {
+                self.opened = true;
+                terminal::print(&text);
+                Ok(())
+            }
+        }
+    }
+
+    /// What was done in all, and the logs.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub fn at_the_end(&mut self, outcomes: &[JobOutcome]) -> Result<()> {
+        let report = self.report(outcomes);
+        match self.path() {
+            Some(path) => self.replace(&path, &self.whole(outcomes))?,
+            None => terminal::print(&(self.opening(&report) + &report.outputs())),
+        }
+        for log in report.logs(self.started) {
+            let path = self.within(&log.path);
+            std::fs::write(&path, &log.text).with_context(|| format!("the log {path}"))?;
+        }
+        Ok(())
+    }
+
+    /// A document that says why nothing was run, where a document is expected; an empty output would be none.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn refused(&mut self, why: &[String]) -> Result<()> {
+        /// EINVAL: nothing was asked of the storage.
+        const REFUSED: i32 = 22;
+        if !self.invocation.flags.formats.iter().all(|format| format.is_json()) {
+            return Ok(());
+        }
+        let outcome = |job: &fio::Job| {
+            let own: Vec<&str> = why.iter().filter_map(|line| line.strip_prefix(&format!("{}: ", job.name))).collect();
+            let text = if own.is_empty() { "not run, because of another job".into() } else { own.join("; ") };
+            JobOutcome { error: Some(stats::job::JobError { number: REFUSED, text }), ..JobOutcome::default() }
+        };
+        let outcomes: Vec<JobOutcome> = self.invocation.jobs.iter().map(outcome).collect();
+        let report = self.report(&outcomes);
+        match self.path() {
+            Some(path) => self.replace(&path, &report.outputs()),
+            None => {
+                terminal::print(&report.outputs());
+                Ok(())
+            }
+        }
+    }
+
+    fn report<'r>(&'r self, outcomes: &'r [JobOutcome]) -> Report<'r> {
+        let pid = std::process::id();
+        Report {
+            invocation: self.invocation,
+            outcomes,
+            moment: moment(),
+            host: &self.host,
+            pid,
+            interim: &self.interim,
+        }
+    }
+
+    /// fio's lines in front of a report for people, once.
+    fn opening(&self, report: &Report<'_>) -> String {
+        match self.text.is_empty() && !self.opened && self.invocation.flags.formats == [fio::Format::Normal] {
+            true => report.opening(),
+            false => String::new(),
+        }
+    }
+
+    /// All that a file holds at the moment.
+    fn whole(&self, outcomes: &[JobOutcome]) -> String {
+        let report = self.report(outcomes);
+        self.text.clone() + &self.opening(&report) + &report.outputs()
+    }
+
+    /// Puts a file in the place of an earlier one in one step; what is no file (a terminal, a pipe) is written to.
+    fn replace(&self, path: &str, text: &str) -> Result<()> {
+        let about = || format!("--output: {path}");
+        let special = std::fs::metadata(path).is_ok_and(|about| !about.is_file());
+        if special || self.invocation.flags.status_interval.is_none() {
+            return std::fs::write(path, text).with_context(about);
+        }
+        let beside = format!("{path}.new");
+        std::fs::write(&beside, text).and_then(|()| std::fs::rename(&beside, path)).with_context(about)
+    }
+
+    fn path(&self) -> Option<String> {
+        self.invocation.flags.output.as_ref().map(|path| self.within(path))
+    }
+
+    /// A path in the folder of files that are not the jobs' own, unless it names its folder itself.
+    fn within(&self, path: &str) -> String {
+        match &self.invocation.flags.aux_path {
+            Some(folder) if !path.starts_with('/') => Path::new(folder).join(path).display().to_string(),
+            _ => path.to_owned(),
+        }
+    }
+}
+
+/// Now, in UTC.
+#[allow(clippy::disallowed_methods, reason = "a report carries the date, read once for each")]
+fn moment() -> Moment {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Moment { unix_ms: u64::try_from(since.as_millis()).unwrap_or(u64::MAX), ahead_s: 0 }
+}

@@ -1,0 +1,281 @@
+//! Devices and exports full of data: found by the label in their first block, filled behind it, in order, one thread each.
+
+use super::Filling;
+use super::pipe::{Pipe, words};
+use super::place::Place;
+use anyhow::{Context as _, Result, anyhow, bail};
+use block::{Bytes, Fault};
+use engine::safety::Window;
+use ramp::{BLOCK, Label, Recipe};
+use std::collections::VecDeque;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Blocks after which the label is written anew: what a power cut costs at most, 1 GiB.
+const CHECKPOINT: u64 = (1 << 30) / BLOCK;
+/// Bytes at the beginning and at the end in which signatures are: what is looked at, and wiped where data is destroyed.
+const SIGNED: u64 = 256 << 10;
+
+/// A device that was filled.
+#[derive(Clone, Debug)]
+pub struct Device {
+    /// Where it is.
+    pub place: Place,
+    /// What its label says.
+    pub label: Label,
+    /// Its size in bytes.
+    pub size: u64,
+}
+
+/// What was asked of a filling.
+#[derive(Clone, Debug, Default)]
+pub struct Ask {
+    /// Seed of the data.
+    pub seed: Option<u64>,
+    /// Percent that a compressor can save.
+    pub compress: Option<u32>,
+    /// Percent of blocks that are copies.
+    pub duplicates: Option<u32>,
+    /// Percent of the device.
+    pub percent: u32,
+    /// Targets that may be overwritten, whatever they hold.
+    pub destroy: Vec<String>,
+}
+
+/// A device that is to be filled; everything that can be checked was.
+#[derive(Clone, Debug)]
+pub struct Filler {
+    /// The device as it is to be.
+    pub device: Device,
+    /// What it holds that is going to be lost.
+    pub lost: Vec<String>,
+    is_new: bool,
+}
+
+impl Device {
+    /// The device at `place`; `None` when it carries no label.
+    ///
+    /// # Errors
+    /// It cannot be read, or its label is damaged.
+    pub fn find(place: &Place) -> Result<Option<Device>> {
+        if let Place::Nothing(size) = place {
+            let blocks = size.0 / BLOCK;
+            let label = Label { recipe: Recipe::default(), job: 1, blocks, filled: blocks };
+            return Ok(Some(Device { place: place.clone(), label, size: size.0 }));
+        }
+        let mut pipe = Pipe::open(place, false)?;
+        let size = pipe.size();
+        if size < BLOCK {
+            bail!("{place}: has {}, not even a block of 8 KiB", Bytes(size));
+        }
+        let label = Label::read(&pipe.bytes(0, BLOCK).map_err(|fault| anyhow!("{place}: {}", words(fault)))?);
+        let label = label.with_context(|| place.to_string())?;
+        Ok(label.map(|label| Device { place: place.clone(), label, size }))
+    }
+
+    /// All of its data.
+    pub fn bytes(&self) -> Bytes {
+        Bytes(self.label.filled * BLOCK)
+    }
+}
+
+impl Filler {
+    /// Looks at device number `number` (from 1) of those that are filled together.
+    ///
+    /// # Errors
+    /// It may not be overwritten, or holds data that was begun otherwise.
+    pub fn prepare(place: &Place, number: u32, ask: &Ask) -> Result<Filler> {
+        let found = if matches!(place, Place::Nothing(_)) { None } else { Device::find(place)? };
+        let blocks = |size| Label::blocks_of(size, ask.percent);
+        if let Some(mut device) = found {
+            agrees(&device, ask)?;
+            if place.is_block_device() && !place.is_among(&ask.destroy) {
+                refuse(place, &objections(place)?)?;
+            }
+            device.label.blocks = blocks(device.size).max(device.label.filled);
+            return Ok(Filler { device, lost: Vec::new(), is_new: false });
+        }
+        let usual = Recipe::default();
+        let recipe = Recipe {
+            seed: ask.seed.unwrap_or(usual.seed),
+            compress_percent: ask.compress.unwrap_or(usual.compress_percent),
+            duplicate_percent: ask.duplicates.unwrap_or(usual.duplicate_percent),
+        };
+        let lost = objections(place)?;
+        if !place.is_among(&ask.destroy) {
+            refuse(place, &lost)?;
+        }
+        let size = Pipe::open(place, true)?.size();
+        let label = Label { recipe, job: number, blocks: blocks(size), filled: 0 };
+        if label.blocks == 0 {
+            bail!(
+                "--pctfull: {} % of {place} ({}) are less than two blocks of 8 KiB; raise it",
+                ask.percent,
+                Bytes(size)
+            );
+        }
+        Ok(Filler { device: Device { place: place.clone(), label, size }, lost, is_new: true })
+    }
+
+    /// Bytes that are still to be written.
+    pub fn missing(&self) -> u64 {
+        (self.device.label.blocks - self.device.label.filled) * BLOCK
+    }
+
+    /// Fills it up; `wrote` hears of every byte that was written, and ends it early by returning false.
+    fn fill(mut self, wrote: &dyn Fn(u64) -> bool) -> Result<()> {
+        let mut pipe = Pipe::open(&self.device.place, true)?;
+        self.fill_by(&mut pipe, wrote).map_err(|fault| {
+            let why =
+                if fault == Fault::NoSpace { "no space is left behind it; make room there" } else { words(fault) };
+            anyhow!(
+                "{}: {why}; {} are filled and kept: run the same command again to go on",
+                self.device.place,
+                self.device.bytes()
+            )
+        })
+    }
+
+    fn fill_by(&mut self, pipe: &mut Pipe, wrote: &dyn Fn(u64) -> bool) -> Result<(), Fault> {
+        self.claim(pipe)?;
+        let label = self.device.label;
+        let per_piece = pipe.piece() / BLOCK;
+        let (mut done, mut goes_on) = (label.filled, true);
+        while done < label.blocks && goes_on {
+            // The label shifts the data by a block; pieces lie at multiples of their size all the same.
+            let count = (per_piece - (done + 1) % per_piece).min(label.blocks - done);
+            pipe.write(Label::place(done), count * BLOCK, |bytes| {
+                for (number, block) in bytes.chunks_exact_mut(BLOCK as usize).enumerate() {
+                    label.recipe.fill(block, u64::from(label.job), done + number as u64);
+                }
+            })?;
+            done += count;
+            goes_on = wrote(count * BLOCK);
+            if done - self.device.label.filled >= CHECKPOINT {
+                self.note(pipe, done)?;
+            }
+        }
+        self.note(pipe, done)?;
+        pipe.sync()
+    }
+
+    /// Makes it ours: what it was must not be recognised any more, and the label must be there before any data.
+    fn claim(&self, pipe: &mut Pipe) -> Result<(), Fault> {
+        if let Place::Path(path) = &self.device.place
+            && !self.device.place.is_block_device()
+        {
+            let file = std::fs::File::open(path).map_err(|_| Fault::Gone)?;
+            uring::mark::set(&file).map_err(|_| Fault::Io)?;
+        }
+        if !self.is_new {
+            return Ok(());
+        }
+        let size = self.device.size / BLOCK * BLOCK;
+        let edge = SIGNED.min(size);
+        if !self.lost.is_empty() {
+            let piece = pipe.piece();
+            for (from, to) in [(0, edge), (size - edge, size)] {
+                for at in (from..to).step_by(piece as usize) {
+                    pipe.write(at, piece.min(to - at), |bytes| bytes.fill(0))?;
+                }
+            }
+            pipe.finish()?;
+        }
+        self.write_label(pipe, 0)?;
+        pipe.sync()
+    }
+
+    /// Makes what was written durable and then writes down that it is there.
+    fn note(&mut self, pipe: &mut Pipe, done: u64) -> Result<(), Fault> {
+        pipe.sync()?;
+        self.write_label(pipe, done)?;
+        self.device.label.filled = done;
+        Ok(())
+    }
+
+    fn write_label(&self, pipe: &mut Pipe, filled: u64) -> Result<(), Fault> {
+        let block = Label { filled, ..self.device.label }.block();
+        pipe.write(0, BLOCK, |bytes| bytes.copy_from_slice(&block))
+    }
+}
+
+/// Fills devices, so many at the same time, and returns the bytes that were written.
+///
+/// # Errors
+/// The first device that failed; the others were filled as far as they came.
+pub fn fill_devices(fillers: Vec<Filler>, at_once: usize, watch: &dyn Filling) -> Result<u64> {
+    let written = AtomicU64::new(0);
+    let wrote = |bytes: u64| {
+        watch.written(written.fetch_add(bytes, Ordering::Relaxed) + bytes);
+        !watch.is_stopped()
+    };
+    let threads = at_once.clamp(1, fillers.len().max(1));
+    let queue = Mutex::new(VecDeque::from(fillers));
+    let next = || queue.lock().ok().and_then(|mut queue| queue.pop_front());
+    let work = || -> Result<()> {
+        while let Some(filler) = next().filter(|_| !watch.is_stopped()) {
+            filler.fill(&wrote)?;
+        }
+        Ok(())
+    };
+    let outcomes: Vec<Result<()>> = std::thread::scope(|scope| {
+        let running: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        running.into_iter().map(|thread| thread.join().unwrap_or(Err(anyhow!("a thread died")))).collect()
+    });
+    outcomes.into_iter().collect::<Result<Vec<()>>>()?;
+    Ok(written.into_inner())
+}
+
+/// What speaks against overwriting a place.
+pub fn objections(place: &Place) -> Result<Vec<String>> {
+    match place {
+        Place::Path(path) => {
+            if !path.exists() {
+                bail!("{place}: is not there; name a device, an existing file or an NBD URI");
+            }
+            engine::safety::objections(path).with_context(|| place.to_string())
+        }
+        Place::Nbd { .. } => {
+            let mut pipe = Pipe::open(place, false)?;
+            let size = pipe.size();
+            let edge = SIGNED.min(size);
+            let mut read = |at| pipe.bytes(at, edge).map_err(|fault| anyhow!("{place}: {}", words(fault)));
+            let (head, tail) = (read(0)?, read(size - edge)?);
+            let (head, tail) = (Window { at: 0, bytes: &head }, Window { at: size - edge, bytes: &tail });
+            let found = engine::safety::signatures(head, tail, size);
+            Ok(found.into_iter().map(|what| format!("it carries {what}")).collect())
+        }
+        Place::Nothing(_) => Ok(Vec::new()),
+    }
+}
+
+/// An error that says what speaks against it, if anything does.
+pub fn refuse(place: &Place, objections: &[String]) -> Result<()> {
+    match objections {
+        [] => Ok(()),
+        found => bail!(
+            "{place}: will not be written: {}; --destroy-data={place} overwrites it all the same",
+            found.join("; ")
+        ),
+    }
+}
+
+/// What is asked must not contradict what is there.
+fn agrees(device: &Device, ask: &Ask) -> Result<()> {
+    let recipe = &device.label.recipe;
+    let asked = [
+        ("seed", ask.seed, recipe.seed),
+        ("compress", ask.compress.map(u64::from), u64::from(recipe.compress_percent)),
+        ("duplicates", ask.duplicates.map(u64::from), u64::from(recipe.duplicate_percent)),
+    ];
+    for (option, given, is) in asked {
+        if let Some(given) = given.filter(|given| *given != is) {
+            bail!(
+                "--{option}: the data on {} was begun with {is}, got {given}; leave the option out, or overwrite its first \
+                 block to begin anew",
+                device.place
+            );
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,112 @@
+//! What a recording holds of a database's load: from a ramp's folder of outputs, or from a results database.
+
+use anyhow::{Context as _, Result, bail};
+use block::Span;
+use ramp::{Constants, read_seconds};
+use std::path::Path;
+
+/// The load of a recording.
+#[derive(Clone, Debug)]
+pub struct Recorded {
+    /// Operations by second, of each run.
+    pub runs: Vec<Vec<u64>>,
+    /// Period of its write cycles.
+    pub cycle: Span,
+    /// Space that the data took.
+    pub used_bytes: Option<u64>,
+    /// What a reader must know.
+    pub doubts: Vec<String>,
+}
+
+/// How a ramp says how much space its data takes, in its folder and in a results database.
+pub const USED: &str = "used space in bytes: ";
+/// How it says how far apart its write cycles are.
+pub const CYCLE: &str = "write cycle in ms: ";
+
+/// Reads the recording at `path`.
+///
+/// # Errors
+/// It is none, or has no such run or workload.
+pub fn read(path: &Path, run: Option<u64>, workloads: &[String]) -> Result<Recorded> {
+    let shown = path.display();
+    if !path.exists() {
+        bail!("--recording {shown}: is not there; name a ramp's folder of outputs or a results database");
+    }
+    if !path.is_dir() {
+        return database(path, run, workloads);
+    }
+    if !workloads.is_empty() {
+        bail!("--workload: {shown} is a ramp's folder, which has one load; leave it out");
+    }
+    folder(path, run)
+}
+
+/// A ramp's folder of outputs.
+fn folder(path: &Path, run: Option<u64>) -> Result<Recorded> {
+    let text = |name: &str| {
+        let file = path.join(name);
+        std::fs::read_to_string(&file).with_context(|| format!("--recording {}", file.display()))
+    };
+    let seconds = read_seconds(&text("seconds.csv")?)
+        .with_context(|| format!("--recording {}", path.join("seconds.csv").display()))?;
+    let mut runs: Vec<(u64, Vec<u64>)> = Vec::new();
+    for second in seconds.iter().filter(|second| run.is_none_or(|run| run == second.run)) {
+        if runs.last().is_none_or(|(number, _)| *number != second.run) {
+            runs.push((second.run, Vec::new()));
+        }
+        if let Some((_, run)) = runs.last_mut() {
+            // The journal is no operation of the database's.
+            run.push(second.reads + second.writes);
+        }
+    }
+    if let (Some(run), true) = (run, runs.is_empty()) {
+        bail!("--run {run}: {} has no such run", path.display());
+    }
+    let about = text("about.txt").unwrap_or_default();
+    let lines: Vec<&str> = about.lines().collect();
+    Ok(told(runs.into_iter().map(|(_, run)| run).collect(), &lines))
+}
+
+/// A run of a results database.
+fn database(path: &Path, run: Option<u64>, workloads: &[String]) -> Result<Recorded> {
+    let within = || format!("--recording {}", path.display());
+    let results = record::Results::open_existing(path).with_context(within)?;
+    let list = results.list().with_context(within)?;
+    let last = list.iter().map(|line| line.id).max();
+    let wanted = run.map(|run| run as i64).or(last);
+    let Some(wanted) = wanted.filter(|wanted| list.iter().any(|line| line.id == *wanted)) else {
+        match run {
+            Some(run) => bail!("--run {run}: {} has no such run", path.display()),
+            None => bail!("--recording {}: holds no run", path.display()),
+        }
+    };
+    let recording = results.load(wanted).with_context(within)?;
+    for name in workloads {
+        if !recording.workloads.iter().any(|workload| workload.name == *name) {
+            let known: Vec<&str> = recording.workloads.iter().map(|workload| workload.name.as_str()).collect();
+            bail!("--workload {name}: run {wanted} has no such workload; it has {}", known.join(", "));
+        }
+    }
+    let mut seconds: Vec<u64> = Vec::new();
+    let chosen = recording.workloads.iter().filter(|w| workloads.is_empty() || workloads.contains(&w.name));
+    for interval in chosen.flat_map(|workload| &workload.intervals) {
+        let second = (interval.start.as_nanos() / Span::SECOND.as_nanos()) as usize;
+        if seconds.len() <= second {
+            seconds.resize(second + 1, 0);
+        }
+        seconds[second] += interval.counts.ops();
+    }
+    let notes: Vec<&str> = recording.notes.iter().map(String::as_str).collect();
+    Ok(told(vec![seconds], &notes))
+}
+
+/// With what the ramp said of itself.
+fn told(runs: Vec<Vec<u64>>, lines: &[&str]) -> Recorded {
+    let figure = |name: &str| lines.iter().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
+    let cycle = figure(CYCLE).filter(|ms| *ms > 0).map_or(Constants::CYCLE, Span::from_millis);
+    let mut doubts = Vec::new();
+    if cycle != Constants::CYCLE {
+        doubts.push(format!("recorded with a write cycle every {cycle}; the advice is for {}", Constants::CYCLE));
+    }
+    Recorded { runs, cycle, used_bytes: figure(USED), doubts }
+}

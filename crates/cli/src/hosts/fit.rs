@@ -1,0 +1,58 @@
+//! The one factor: bursts of all hosts at once, without floors, at rates that come closer until the storage moves as many
+//! blocks a second as the experiment is aimed at.
+
+use super::load::{factor_max, one_burst, ramps, window};
+use super::{Field, Left};
+use anyhow::{Result, bail};
+use block::Span;
+use ramp::{Busy, busy};
+use workload::plan::HostsPlan;
+
+/// Bursts that are tried at most.
+const TRIES: usize = 10;
+/// What the first burst is for: storage of so many blocks a second, which any does.
+const FIRST: f64 = 6_000.0;
+/// Where nobody was busy for a whole second, so many times more is tried.
+const STEP: f64 = 2.0;
+/// So near is near enough: the measure itself varies by as much.
+const NEAR: f64 = 0.03;
+
+/// Times the published rates that this storage can be asked for.
+pub(super) fn fit(plan: &HostsPlan, field: &mut dyn Field, say: &mut dyn FnMut(&str)) -> Result<f64> {
+    let published = window(plan, 1.0);
+    let most = factor_max(plan);
+    // Half the period is half the burst; rates and ratios stay. Three seconds show a whole busy one.
+    let cycle = (plan.cycle / 2).max(Span::from_secs(3).min(plan.cycle));
+    let mut factor = published.factor(FIRST).min(most);
+    for number in 1..=TRIES {
+        let left = field.play(&format!("fit-{number}"), &one_burst(&ramps(plan, factor), cycle))?;
+        let seconds: Vec<_> = left.iter().map(|Left { seconds, .. }| seconds.clone()).collect();
+        let Some(busy) = busy(&seconds).filter(Busy::is_long) else {
+            say(&format!("fit {number}: {factor:.4} of the published rates is too little to keep the storage busy"));
+            if factor >= most {
+                bail!("the storage is too fast for volumes of {}; make volume_size larger", plan.volume_size);
+            }
+            factor = (factor * STEP).min(most);
+            continue;
+        };
+        let next = published.factor(busy.blocks_per_second);
+        say(&format!(
+            "fit {number}: at {factor:.4} of the published rates the storage moved {:.0} blocks/s, which fits {next:.4}",
+            busy.blocks_per_second
+        ));
+        if next > most {
+            bail!(
+                "{next:.4} of the published rates make bursts for which volumes of {} are too small; make volume_size \
+                 larger",
+                plan.volume_size
+            );
+        }
+        if (next / factor - 1.0).abs() <= NEAR {
+            return Ok(next);
+        }
+        factor = next;
+    }
+    bail!(
+        "cannot say: what the storage does changes too much from burst to burst; is somebody else using this machine?"
+    )
+}

@@ -1,0 +1,192 @@
+//! A plan's loads and policies, fitted to this machine.
+
+use anyhow::{Context as _, Result};
+use block::Span;
+use ontap::Word;
+use ontap::value::{AbsoluteMinimum, AdaptiveRate};
+use ramp::{Accounting, BLOCK, Constants, HostLoad, Ladder, Layout, Load, Settings, Steps, Window};
+use workload::plan::{HostsPlan, PlannedHost, Units};
+
+/// What published figures are multiplied by.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scaling {
+    /// Rates.
+    pub rates: f64,
+    /// Published used space by the space here: a rate per TB grows by it, so that a host's floor is its published one
+    /// times `rates`.
+    pub space: f64,
+}
+
+impl Scaling {
+    /// For this factor of rates.
+    pub fn of(plan: &HostsPlan, factor: f64) -> Scaling {
+        let tb = match plan.units {
+            Units::Decimal => 1e12,
+            Units::Binary => (1u64 << 40) as f64,
+        };
+        let here = plan.hosts.iter().find(|host| host.protected).map_or(1, |host| host.volumes.len());
+        let here = (here as u64 * plan.volume_size.0) as f64;
+        Scaling { rates: factor, space: plan.used_milli_tb as f64 / 1000.0 * tb / here }
+    }
+}
+
+/// An administrator's line with its limits fitted: fixed ones and absolute minima by the rates' factor, rates per TB by
+/// the space's too.
+///
+/// # Errors
+/// The line is no command, or a value no rate.
+pub fn fitted(line: &str, scaling: Scaling) -> Result<String> {
+    let line = crate::scale::line(line, scaling.rates)?;
+    if scaling.rates == 1.0 && scaling.space == 1.0 {
+        return Ok(line);
+    }
+    let within = || format!("command {line:?}");
+    let mut words = Word::split(&line).with_context(within)?;
+    let mut changed = false;
+    for index in 1..words.len() {
+        let Some(name) = words[index - 1].parameter().map(str::to_ascii_lowercase) else { continue };
+        let text = words[index].text.clone();
+        let times = |rate: u64, factor: f64| ((rate as f64 * factor).round() as u64).max(1);
+        let is = |full: &str| full.starts_with(&name) && full != name.as_str() && name.len() > 1 || full == name;
+        if is("expected-iops") || is("peak-iops") {
+            let rate: AdaptiveRate = text.parse()?;
+            let iops = times(rate.iops, scaling.rates * scaling.space);
+            words[index] = Word::plain(AdaptiveRate { iops, ..rate }.to_string());
+            changed = true;
+        } else if is("absolute-min-iops") {
+            let AbsoluteMinimum(iops) = text.parse()?;
+            words[index] = Word::plain(AbsoluteMinimum(times(iops, scaling.rates)).to_string());
+            changed = true;
+        }
+    }
+    // A line without rates stays as it is written, to the letter.
+    let fitted = if changed { Word::join(&words) } else { line.clone() };
+    ontap::parse(&fitted).with_context(|| format!("{}: scaled to this machine it is {fitted:?}", within()))?;
+    Ok(fitted)
+}
+
+/// The test's numbers.
+pub fn constants(plan: &HostsPlan) -> Constants {
+    Constants { cycle: plan.cycle, ..Constants::default() }
+}
+
+/// What the storage must be able to do, with rates times `factor`.
+pub fn window(plan: &HostsPlan, factor: f64) -> Window {
+    let load = |host: &PlannedHost| HostLoad { target: times(host.to, factor), protected: host.protected };
+    let loads: Vec<HostLoad> = plan.hosts.iter().map(load).collect();
+    Window::of(&loads, &constants(plan), plan.drain)
+}
+
+/// The ramp of each host, with rates times `factor`.
+pub fn ramps(plan: &HostsPlan, factor: f64) -> Vec<Settings> {
+    let ramp = |(number, host): (usize, &PlannedHost)| Settings {
+        ladder: Ladder {
+            min: times(host.from, factor),
+            max: times(host.to, factor),
+            runs: plan.runs,
+            steps: Steps::AboveMinimum,
+        },
+        runtime: plan.run_length,
+        wij_file: host.journal_path(),
+        system: host.name.clone(),
+        comment: plan.title.clone(),
+        warm_up: false,
+        accounting: Accounting::True,
+        constants: constants(plan),
+        seed: plan.seed.wrapping_add(number as u64),
+    };
+    plan.hosts.iter().enumerate().map(ramp).collect()
+}
+
+/// The same ramps as one run each at their upper ends, `cycle` apart: long enough for one burst.
+pub fn one_burst(ramps: &[Settings], cycle: Span) -> Vec<Settings> {
+    let one = |ramp: &Settings| {
+        let mut ramp = ramp.clone();
+        (ramp.ladder.min, ramp.ladder.runs, ramp.constants.cycle) = (ramp.ladder.max, 1, cycle);
+        // Reads go on for as long as the burst may last; the next cycle would begin just then.
+        ramp.runtime = cycle * 2;
+        ramp
+    };
+    ramps.iter().map(one).collect()
+}
+
+/// Bytes of a host's journal: room for the largest burst that its data can hold.
+pub fn journal_bytes(plan: &HostsPlan, host: &PlannedHost) -> u64 {
+    // A burst is never more than the data. Space is taken only as it is written.
+    let blocks = host.volumes.len() as u64 * plan.volume_size.0 / BLOCK;
+    Layout::wij_need(blocks).next_multiple_of(1 << 20)
+}
+
+/// The largest factor at which every burst still has room.
+pub fn factor_max(plan: &HostsPlan) -> f64 {
+    let most = plan.hosts.iter().map(|host| {
+        let burst = Load::of(host.to, &constants(plan)).burst.max(1);
+        // A block of each volume is its label.
+        (host.volumes.len() as u64 * (plan.volume_size.0 / BLOCK - 1)) as f64 / burst as f64
+    });
+    most.fold(f64::INFINITY, f64::min)
+}
+
+fn times(rate: u64, factor: f64) -> u64 {
+    ((rate as f64 * factor).round() as u64).max(4)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan() -> HostsPlan {
+        HostsPlan::read(include_str!("../../../../plans/protected-production.toml"), "p.toml").unwrap()
+    }
+
+    /// 15 000 IOPS/TB on 5 TB are 75 000. At a hundredth of the rates, on four volumes of 256 MiB (1.0737 GB, 4656.6
+    /// times less), 750 IOPS take 15 000 · 0.01 · 4656.6 = 698 492 IOPS/TB.
+    #[test]
+    fn floors_are_fitted_to_rates_and_space() {
+        let scaling = Scaling::of(&plan(), 0.01);
+        assert!((scaling.space - 4656.6).abs() < 0.1, "{}", scaling.space);
+        let line = "qos adaptive-policy-group create -policy-group p -vserver epic -expected-iops 15000IOPS/TB \
+                    -peak-iops 30000IOPS/TB -absolute-min-iops 7500IOPS -expected-iops-allocation used-space";
+        let found = fitted(line, scaling).unwrap();
+        assert!(
+            found.contains("-expected-iops 698492IOPS/TB -peak-iops 1396984IOPS/TB -absolute-min-iops 75"),
+            "{found}"
+        );
+        assert!(found.ends_with("-expected-iops-allocation used-space"), "{found}");
+    }
+
+    /// The published wildcard commands run to the letter.
+    #[test]
+    fn a_line_without_rates_stays_as_it_is_written() {
+        let plan = plan();
+        let published = "vol modify -vserver epic -volume epic_rhel1_* -qos-adaptive-policy-group AqosEpicProd";
+        assert!(plan.floors_on.iter().any(|line| line == published), "{:?}", plan.floors_on);
+        assert_eq!(fitted(published, Scaling::of(&plan, 0.0123)).unwrap(), published);
+    }
+
+    /// The two plans differ in where the journal is, and in nothing else that counts.
+    #[test]
+    fn both_plans_have_the_published_hosts() {
+        let one = plan();
+        let text = include_str!("../../../../plans/protected-production-journal.toml");
+        let other = HostsPlan::read(text, "p.toml").unwrap();
+        for plan in [&one, &other] {
+            let loads: Vec<_> = plan.hosts.iter().map(|host| (host.from, host.to, host.protected)).collect();
+            assert_eq!(loads, [(75_000, 75_000, true), (75_000, 75_000, true), (75_000, 150_000, false)]);
+            assert!(plan.hosts.iter().all(|host| host.volumes.len() >= 4));
+        }
+        assert!(one.hosts.iter().all(|host| host.volumes.contains(&host.journal)));
+        assert!(other.hosts.iter().all(|host| !host.volumes.contains(&host.journal)));
+        assert_eq!((&one.floors_on, &one.floors_off, one.cycle), (&other.floors_on, &other.floors_off, other.cycle));
+    }
+
+    /// A tenth: 7 500 and 15 000 IOPS, in one burst at the top for the fit.
+    #[test]
+    fn ramps_are_fitted() {
+        let ramps = ramps(&plan(), 0.1);
+        assert_eq!((ramps[0].ladder.min, ramps[2].ladder.min, ramps[2].ladder.max), (7500, 7500, 15_000));
+        let burst = one_burst(&ramps, Span::from_secs(4));
+        assert_eq!((burst[2].ladder.targets(), burst[2].runtime), (vec![15_000], Span::from_secs(8)));
+        assert!(ramps.iter().chain(&burst).all(|ramp| ramp.check().is_ok()));
+    }
+}

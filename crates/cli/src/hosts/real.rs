@@ -1,0 +1,138 @@
+//! The hosts as processes of their own, against a server in this one.
+
+use super::children::{Clocks, Hosts};
+use super::load::journal_bytes;
+use super::{Field, Left};
+use crate::command::serve::io_settings;
+use crate::interrupt;
+use crate::play::{Options, RealOptions, free_name, now_unix_ms, say, stamp};
+use crate::workspace::Workspace;
+use anyhow::{Context as _, Result, bail};
+use block::Bytes;
+use qos::RegistrySettings;
+use ramp::{Settings, read_seconds, read_summary};
+use server::{Control, ControlSocket, Listen, ServerLimits, Shard};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use store::Pool;
+use workload::plan::{HostsPlan, PlannedHost, Units};
+
+/// The server, and what its hosts are started with.
+pub struct Real {
+    control: Arc<Mutex<Control>>,
+    _socket: ControlSocket,
+    hosts: Hosts,
+    folder: PathBuf,
+    clocks: Vec<Clocks>,
+    // Last: the pool's folder goes when nobody uses it any more.
+    _workspace: Workspace,
+}
+
+/// The lines that make a plan's SVM, volumes and LUNs. Sizes are plain bytes: no unit can be misread.
+pub fn set_up(plan: &HostsPlan) -> Vec<String> {
+    let (svm, data) = (&plan.svm, plan.volume_size.0);
+    let mut lines = vec![format!("vserver create -vserver {svm}")];
+    for name in plan.volumes() {
+        let journals = plan.hosts.iter().filter(|host| host.journal == name).map(|host| journal_bytes(plan, host));
+        let holds =
+            if plan.hosts.iter().any(|host| host.volumes.iter().any(|volume| volume == name)) { data } else { 0 };
+        let size = holds + journals.sum::<u64>();
+        lines.push(format!("volume create -vserver {svm} -volume {name} -size {size}"));
+    }
+    for host in &plan.hosts {
+        let luns = host.data_paths().into_iter().map(|path| (path, data));
+        for (path, size) in luns.chain([(host.journal_path(), journal_bytes(plan, host))]) {
+            lines.push(format!("lun create -vserver {svm} -path {path} -size {size}"));
+        }
+    }
+    lines
+}
+
+impl Real {
+    /// Makes a pool, starts the server, makes and fills the plan's volumes.
+    ///
+    /// # Errors
+    /// Whatever kept it from being ready.
+    pub fn start(plan: &HostsPlan, options: &Options, real: &RealOptions) -> Result<Real> {
+        let started = stamp(now_unix_ms());
+        let needed: u64 = plan
+            .hosts
+            .iter()
+            .map(|host| host.volumes.len() as u64 * plan.volume_size.0 + journal_bytes(plan, host))
+            .sum();
+        let stop = interrupt::watch()?;
+        let pool = real.dir.clone().unwrap_or_else(|| format!("seawall-pool-{started}").into());
+        let workspace = Workspace::make(pool, Bytes(needed), real.keep)?;
+        let name = free_name(&options.out, &started, "html");
+        let folder = std::path::absolute(options.out.join(name)).context("--out")?;
+        let pool = Pool::create(workspace.path())?;
+        let (nbd, control_socket) = (workspace.path().join("nbd.sock"), pool.control_socket());
+        let limits = ServerLimits::default();
+        let shard = Shard::start(&[Listen::Unix(nbd.clone())], limits, io_settings(real.no_io_uring, limits.memory))?;
+        say(options, &format!("I/O: {}", shard.backend()));
+        let units = match plan.units {
+            Units::Decimal => qos::Units::Decimal,
+            Units::Binary => qos::Units::Binary,
+        };
+        let settings = RegistrySettings { units, ..RegistrySettings::default() };
+        let mut control = Control::open(pool, shard, settings)?;
+        for line in set_up(plan) {
+            control.execute(&line).with_context(|| format!("plan: {line}"))?;
+        }
+        let control = Arc::new(Mutex::new(control));
+        let socket = ControlSocket::open(&control_socket, Arc::clone(&control)).context("control socket")?;
+        let nbd = std::path::absolute(nbd).context("--dir")?;
+        let hosts = Hosts { exports: exports(plan, &nbd), stop };
+        say(options, &format!("filling {} in {}", Bytes(needed), workspace.path().display()));
+        std::fs::create_dir_all(&folder).with_context(|| format!("--out {}", folder.display()))?;
+        hosts.fill(&folder, plan.seed)?;
+        Ok(Real { control, _socket: socket, hosts, folder, clocks: Vec::new(), _workspace: workspace })
+    }
+}
+
+/// Each host's exports: those of its data, then its journal's.
+fn exports(plan: &HostsPlan, socket: &Path) -> Vec<Vec<String>> {
+    let uri = |path: String| format!("nbd+unix:///{}:{path}?socket={}", plan.svm, socket.display());
+    let of = |host: &PlannedHost| host.data_paths().into_iter().chain([host.journal_path()]).map(uri).collect();
+    plan.hosts.iter().map(of).collect()
+}
+
+impl Field for Real {
+    fn command(&mut self, line: &str) -> Result<()> {
+        let mut control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
+        control.execute(line).with_context(|| format!("command {line:?}"))?;
+        Ok(())
+    }
+
+    fn play(&mut self, name: &str, ramps: &[Settings]) -> Result<Vec<Left>> {
+        let folder = self.folder.join(name);
+        let folders: Vec<PathBuf> = ramps.iter().map(|ramp| folder.join(&ramp.system)).collect();
+        self.clocks.extend(self.hosts.play(&folders, ramps)?);
+        folders.iter().zip(ramps).map(|(folder, ramp)| left(folder, ramp.ladder.runs)).collect()
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let worst = |of: fn(&Clocks) -> f64| self.clocks.iter().map(of).fold(0.0, f64::max);
+        vec![format!(
+            "hosts' clocks differed from the server's by at most {:.0} us (known to {:.0} us); each run was begun by all \
+             within {:.0} us",
+            worst(|clocks| clocks.offset_us),
+            worst(|clocks| clocks.error_us),
+            worst(|clocks| clocks.spread_us),
+        )]
+    }
+}
+
+/// What a host wrote into its folder.
+fn left(folder: &Path, runs: u32) -> Result<Left> {
+    let text = |name: &str| {
+        let path = folder.join(name);
+        std::fs::read_to_string(&path).with_context(|| path.display().to_string())
+    };
+    let within = |name: &str| format!("{}", folder.join(name).display());
+    let rows = read_summary(&text("summary.csv")?).with_context(|| within("summary.csv"))?;
+    if rows.len() != runs as usize {
+        bail!("{}: has {} runs of {runs}", within("summary.csv"), rows.len());
+    }
+    Ok(Left { rows, seconds: read_seconds(&text("seconds.csv")?).with_context(|| within("seconds.csv"))? })
+}

@@ -1,0 +1,196 @@
+//! The hosts in virtual time: the ramp's own machines, the server's commands and gate, over the plan's device.
+//!
+//! ```text
+//!   Machine ─┐
+//!   Machine ─┼─ Port ─► Gate ─► simulated device      completions go to the port whose LUN they are of
+//!   Machine ─┘            ▲ administrators' lines
+//! ```
+
+use super::load::journal_bytes;
+use super::{Field, Left};
+use crate::stage::device::spec_of;
+use anyhow::{Context as _, Result, bail};
+use array::VirtualClock;
+use block::{Bytes, Completion, Driver as _, ObjectId, Request, Span, Submitted, Target, Ticket, Time, Traits, Wakeup};
+use qos::{Gate, RegistrySettings};
+use ramp::{BLOCK, DataFile, Layout, Machine, NoContents, Row, RunOutcome, RunSetup, Settings, Spot, TimelineSecond};
+use server::Administration;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use workload::plan::{HostsPlan, Units};
+
+/// The server and its hosts.
+pub struct Simulated {
+    clock: VirtualClock,
+    server: Rc<RefCell<Server>>,
+    administration: Administration,
+    /// What each LUN takes: data all of it, as after a fill, journals as much as the largest burst wrote.
+    used: HashMap<ObjectId, u64>,
+    layouts: Vec<Layout>,
+    journals: Vec<ObjectId>,
+}
+
+impl Simulated {
+    /// Makes the plan's volumes over the plan's device.
+    ///
+    /// # Errors
+    /// The plan names no device, or one that cannot be.
+    pub fn start(plan: &HostsPlan) -> Result<Simulated> {
+        let Some(device) = &plan.device else {
+            bail!("{}: has no [device]; say what stands in for the disk in a simulation", plan.file);
+        };
+        let journals = plan.hosts.iter().map(|host| journal_bytes(plan, host));
+        let size = journals.chain([plan.volume_size.0]).max().unwrap_or(0);
+        let device = spec_of(device, Bytes(size))?.build(plan.seed).context("[device]")?;
+        let gate = Gate::new(device, qos::Settings::default());
+        let units = match plan.units {
+            Units::Decimal => qos::Units::Decimal,
+            Units::Binary => qos::Units::Binary,
+        };
+        let mut simulated = Simulated {
+            clock: VirtualClock::new(),
+            server: Rc::new(RefCell::new(Server { gate, ports: Vec::new(), owner: HashMap::new(), ended: Vec::new() })),
+            administration: Administration::new(RegistrySettings { units, ..RegistrySettings::default() }),
+            used: HashMap::new(),
+            layouts: Vec::new(),
+            journals: Vec::new(),
+        };
+        for line in super::real::set_up(plan) {
+            simulated.command(&line).with_context(|| format!("plan: {line}"))?;
+        }
+        simulated.connect(plan)?;
+        Ok(simulated)
+    }
+
+    /// Says whose each LUN is, and where each host's data and journal are.
+    fn connect(&mut self, plan: &HostsPlan) -> Result<()> {
+        let registry = &self.administration.registry;
+        let lun = |path: &str| {
+            let object = registry.find_svm(&plan.svm).and_then(|svm| registry.find_lun(svm, path));
+            object.with_context(|| format!("{path}: no such LUN"))
+        };
+        let mut server = self.server.borrow_mut();
+        for (number, host) in plan.hosts.iter().enumerate() {
+            let wij_bytes = journal_bytes(plan, host);
+            let mut files = Vec::new();
+            for path in host.data_paths() {
+                let object = lun(&path)?;
+                files.push(DataFile { object, at: 0, blocks: plan.volume_size.0 / BLOCK });
+                self.used.insert(object, plan.volume_size.0);
+                server.owner.insert(object, number);
+            }
+            let journal = lun(&host.journal_path())?;
+            server.owner.insert(journal, number);
+            server.ports.push(Vec::new());
+            self.journals.push(journal);
+            self.layouts.push(Layout::new(files, Spot { object: journal, at: 0, bytes: wij_bytes }));
+        }
+        Ok(())
+    }
+
+    /// One run of every host, from now on.
+    fn run(&mut self, ramps: &[Settings], number: u64) -> Result<Vec<RunOutcome>> {
+        let start = self.clock.now();
+        let mut machines = Vec::new();
+        for (host, (ramp, layout)) in ramps.iter().zip(&self.layouts).enumerate() {
+            let target = Box::new(Port { server: Rc::clone(&self.server), host });
+            let (load, setup) = (ramp.loads()[number as usize], RunSetup::of(ramp, number));
+            let journal = self.used.entry(self.journals[host]).or_default();
+            *journal = (*journal).max(Layout::wij_need(load.burst));
+            machines.push(Machine::new(target, Box::new(NoContents), layout.clone(), &load, &setup, start)?);
+        }
+        let mut now = start;
+        while machines.iter().any(|machine| !machine.is_over(now)) {
+            let mut wakeup = Wakeup::Idle;
+            for machine in &mut machines {
+                wakeup = wakeup.sooner(machine.pass(now));
+            }
+            // What one machine's look at the gate brought for another is taken at the same instant.
+            now = match wakeup {
+                _ if self.server.borrow().ports.iter().any(|port| !port.is_empty()) => now,
+                Wakeup::At(at) => self.clock.turn(Some(at)),
+                Wakeup::Now => self.clock.turn(Some(now)),
+                Wakeup::External | Wakeup::Idle => self.clock.turn(Some(now + Span::from_millis(1))),
+            };
+        }
+        Ok(machines.into_iter().map(|machine| machine.finish(now)).collect())
+    }
+}
+
+impl Field for Simulated {
+    fn command(&mut self, line: &str) -> Result<()> {
+        let used = &self.used;
+        let used = |object: ObjectId| used.get(&object).copied().unwrap_or(0);
+        let now = self.clock.now();
+        let outcome = self.administration.execute(line, now, &used)?;
+        for edit in &outcome.edits {
+            self.server.borrow_mut().gate.edit(now, edit)?;
+        }
+        Ok(())
+    }
+
+    fn play(&mut self, _name: &str, ramps: &[Settings]) -> Result<Vec<Left>> {
+        let mut left: Vec<Left> = ramps.iter().map(|_| Left { rows: Vec::new(), seconds: Vec::new() }).collect();
+        for number in 0..u64::from(ramps[0].ladder.runs) {
+            let outcomes = self.run(ramps, number)?;
+            for ((left, ramp), outcome) in left.iter_mut().zip(ramps).zip(&outcomes) {
+                left.rows.push(Row::of(number, outcome, ramp));
+                left.seconds.extend(TimelineSecond::of(number, outcome));
+            }
+        }
+        Ok(left)
+    }
+
+    fn notes(&self) -> Vec<String> {
+        vec!["in virtual time: the hosts have one clock, and start each run at the same instant".into()]
+    }
+}
+
+/// The gate around the device, and completions by the host that they are for.
+struct Server {
+    gate: Gate<Box<dyn Target>>,
+    ports: Vec<Vec<Completion>>,
+    owner: HashMap<ObjectId, usize>,
+    ended: Vec<Completion>,
+}
+
+impl Server {
+    fn poll(&mut self, now: Time) {
+        self.gate.poll(now, &mut self.ended);
+        for completion in self.ended.drain(..) {
+            self.ports[self.owner[&completion.object]].push(completion);
+        }
+    }
+}
+
+/// A host's way to the server.
+struct Port {
+    server: Rc<RefCell<Server>>,
+    host: usize,
+}
+
+impl Target for Port {
+    fn traits(&self) -> Traits {
+        self.server.borrow().gate.traits()
+    }
+
+    fn submit(&mut self, now: Time, request: Request) -> Submitted {
+        self.server.borrow_mut().gate.submit(now, request)
+    }
+
+    fn poll(&mut self, now: Time, out: &mut Vec<Completion>) {
+        let mut server = self.server.borrow_mut();
+        server.poll(now);
+        out.append(&mut server.ports[self.host]);
+    }
+
+    fn next_wakeup(&self) -> Wakeup {
+        let server = self.server.borrow();
+        if server.ports[self.host].is_empty() { server.gate.next_wakeup() } else { Wakeup::Now }
+    }
+
+    fn cancel(&mut self, now: Time, ticket: Ticket) {
+        self.server.borrow_mut().gate.cancel(now, ticket);
+    }
+}

@@ -1,0 +1,261 @@
+//! An NBD export in one line, as the NBD URI specification and libnbd have it, with what we add to it.
+//!
+//! ```text
+//!   nbd://HOST[:PORT]/NAME    nbd+unix:///NAME?socket=PATH    nbds://…    nbds+unix://…
+//!      ?tls-certificates=DIR  &tls-hostname=HOST              as libnbd has them
+//!      &connections=N  &replies=KIND  &reconnect=SECONDS  &repeat-writes=true
+//! ```
+
+use super::Address;
+use super::tls::TlsChoice;
+use block::Span;
+use nbd::{Framing, TlsWish, Wishes};
+
+/// An export, how to reach it, and what to do when it is lost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Export {
+    /// Where the server listens.
+    pub address: Address,
+    /// The export's name; empty for the default one.
+    pub name: String,
+    /// Encryption; `None` is clear text.
+    pub tls: Option<TlsChoice>,
+    /// How many connections at the same time, 1 to [`Export::CONNECTIONS_MAX`].
+    pub connections: u32,
+    /// The best framing to ask for; a server that knows less is used with less.
+    pub replies: Framing,
+    /// How long a lost connection is tried to be made again; zero: not at all.
+    pub reconnect: Span,
+    /// Writes, trims and zeroes of unknown outcome are sent again, too. Another client's later write to the same place
+    /// may be undone by that, so it has to be asked for.
+    pub repeat_writes: bool,
+}
+
+/// What can be said behind the question mark.
+const PARAMETERS: &str = "socket, tls-certificates, tls-hostname, connections, replies, reconnect, repeat-writes";
+
+impl Export {
+    /// Most connections to one export: more than the processors of any client help nobody.
+    pub const CONNECTIONS_MAX: u32 = 64;
+
+    /// The longest that a lost connection may be tried for, in seconds: a day.
+    const RECONNECT_MAX: u64 = 86_400;
+
+    /// The export `name` at `address` over one connection in clear text, with simple replies, given up when it is lost.
+    pub fn new(address: Address, name: &str) -> Export {
+        Export {
+            address,
+            name: name.into(),
+            tls: None,
+            connections: 1,
+            replies: Framing::Simple,
+            reconnect: Span::ZERO,
+            repeat_writes: false,
+        }
+    }
+
+    /// Takes a URI apart.
+    ///
+    /// # Errors
+    /// One line: which rule it breaks.
+    pub fn parse(uri: &str) -> Result<Export, String> {
+        read(uri).map_err(|rule| {
+            format!("uri: {rule}, got {uri:?}; as in nbd+unix:///name?socket=/run/nbd.sock or nbd://host:10809/name")
+        })
+    }
+
+    /// What the client asks for in its handshake.
+    pub(super) fn wishes(&self) -> Wishes {
+        Wishes {
+            tls: if self.tls.is_some() { TlsWish::Require } else { TlsWish::Off },
+            structured: self.replies >= Framing::Structured,
+            extended: self.replies == Framing::Extended,
+            block_sizes: true,
+            ..Wishes::plain(&self.name)
+        }
+    }
+}
+
+fn read(uri: &str) -> Result<Export, String> {
+    const SCHEMES: &str = "must begin with nbd://, nbds://, nbd+unix:// or nbds+unix://";
+    let (scheme, rest) = uri.split_once("://").ok_or(SCHEMES)?;
+    let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let (host, name) = place.split_once('/').unwrap_or((place, ""));
+    let (encrypted, local) = match scheme {
+        "nbd" => (false, false),
+        "nbds" => (true, false),
+        "nbd+unix" => (false, true),
+        "nbds+unix" => (true, true),
+        _ => return Err(SCHEMES.into()),
+    };
+    let mut said = Said::default();
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        said.take(pair)?;
+    }
+    let address = if local {
+        let socket = said.socket.filter(|socket| !socket.is_empty()).ok_or("must name its socket")?;
+        Address::Unix(socket.into())
+    } else if host.is_empty() {
+        return Err("must name its host".into());
+    } else {
+        Address::Tcp(with_port(host))
+    };
+    let tls = match (encrypted, said.certificates) {
+        (true, Some(folder)) => Some(TlsChoice { folder: folder.into(), hostname: said.hostname }),
+        (true, None) => return Err("needs tls-certificates=DIR, the folder with ca-cert.pem".into()),
+        (false, Some(_)) => return Err("has tls-certificates but no encryption: begin it with nbds".into()),
+        (false, None) => None,
+    };
+    Ok(Export {
+        tls,
+        connections: said.connections.unwrap_or(1),
+        replies: said.replies.unwrap_or(Framing::Extended),
+        reconnect: said.reconnect.unwrap_or(Span::ZERO),
+        repeat_writes: said.repeat_writes,
+        ..Export::new(address, &decoded(name))
+    })
+}
+
+/// The parameters of a URI.
+#[derive(Default)]
+struct Said {
+    socket: Option<String>,
+    certificates: Option<String>,
+    hostname: Option<String>,
+    connections: Option<u32>,
+    replies: Option<Framing>,
+    reconnect: Option<Span>,
+    repeat_writes: bool,
+}
+
+impl Said {
+    fn take(&mut self, pair: &str) -> Result<(), String> {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let value = decoded(value);
+        let whole = |least: u64, most: u64| {
+            let number = value.parse().ok().filter(|number| (least..=most).contains(number));
+            number.ok_or_else(|| format!("{name} must be a whole number from {least} to {most}, not {value:?}"))
+        };
+        match name {
+            "socket" => self.socket = Some(value),
+            "tls-certificates" => self.certificates = Some(value),
+            "tls-hostname" => self.hostname = Some(value),
+            "connections" => self.connections = Some(whole(1, Export::CONNECTIONS_MAX.into())? as u32),
+            "reconnect" => self.reconnect = Some(Span::from_secs(whole(0, Export::RECONNECT_MAX)?)),
+            "replies" => self.replies = Some(framing(&value)?),
+            "repeat-writes" => self.repeat_writes = truth(name, &value)?,
+            "tls-psk-file" => {
+                return Err("tls-psk-file cannot be used: TLS is done with certificates (tls-certificates=DIR)".into());
+            }
+            _ => return Err(format!("{name:?} is no parameter; there are {PARAMETERS}")),
+        }
+        Ok(())
+    }
+}
+
+fn framing(word: &str) -> Result<Framing, String> {
+    match word {
+        "simple" => Ok(Framing::Simple),
+        "structured" => Ok(Framing::Structured),
+        "extended" => Ok(Framing::Extended),
+        _ => Err(format!("replies must be simple, structured or extended, not {word:?}")),
+    }
+}
+
+fn truth(name: &str, word: &str) -> Result<bool, String> {
+    match word {
+        "true" | "1" | "yes" | "on" => Ok(true),
+        "false" | "0" | "no" | "off" => Ok(false),
+        _ => Err(format!("{name} must be true or false, not {word:?}")),
+    }
+}
+
+/// The protocol's own port where none is said. An address of version 6 stands in brackets, with colons of its own.
+fn with_port(host: &str) -> String {
+    let has_port = !host.ends_with(']') && host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+    if has_port { host.to_owned() } else { format!("{host}:10809") }
+}
+
+/// Without `%41` and the like; what is no such escape stays.
+fn decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&first, behind)) = rest.split_first() {
+        let code = (first == b'%').then(|| behind.get(..2)).flatten();
+        let code =
+            code.and_then(|code| std::str::from_utf8(code).ok()).and_then(|code| u8::from_str_radix(code, 16).ok());
+        match code {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &behind[2..];
+            }
+            None => {
+                bytes.push(first);
+                rest = behind;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(uri: &str) -> (Address, String) {
+        let export = Export::parse(uri).unwrap();
+        (export.address, export.name)
+    }
+
+    #[test]
+    fn addresses_are_taken_apart() {
+        let unix = |path: &str, name: &str| (Address::Unix(path.into()), name.to_owned());
+        assert_eq!(place("nbd+unix:///vol%201?socket=/run/a.sock"), unix("/run/a.sock", "vol 1"));
+        assert_eq!(place("nbd+unix://?socket=a"), unix("a", ""));
+        let tcp = |host: &str, name: &str| (Address::Tcp(host.into()), name.to_owned());
+        assert_eq!(place("nbd://localhost/x"), tcp("localhost:10809", "x"));
+        assert_eq!(place("nbd://localhost:99"), tcp("localhost:99", ""));
+        assert_eq!(place("nbd://[::1]/x"), tcp("[::1]:10809", "x"));
+        assert_eq!(place("nbd://[::1]:99/x"), tcp("[::1]:99", "x"));
+    }
+
+    #[test]
+    fn parameters_are_read_and_have_defaults() {
+        let bare = Export::parse("nbd://h/x").unwrap();
+        assert_eq!((bare.connections, bare.replies, bare.reconnect), (1, Framing::Extended, Span::ZERO));
+        assert!(bare.tls.is_none() && !bare.repeat_writes);
+        let all = "nbds+unix:///x?socket=s&tls-certificates=/etc/a%20b&tls-hostname=h&connections=4&replies=simple\
+                   &reconnect=30&repeat-writes=true";
+        let tls = TlsChoice { folder: "/etc/a b".into(), hostname: Some("h".into()) };
+        let expected = Export {
+            tls: Some(tls),
+            connections: 4,
+            reconnect: Span::from_secs(30),
+            repeat_writes: true,
+            ..Export::new(Address::Unix("s".into()), "x")
+        };
+        assert_eq!(Export::parse(all), Ok(expected));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        for (wrong, rule) in [
+            ("", "must begin with nbd://"),
+            ("http://a", "must begin with nbd://"),
+            ("nbd:///x", "must name its host"),
+            ("nbd+unix:///x", "must name its socket"),
+            ("nbd://h/?connections=0", "connections must be a whole number from 1 to 64, not \"0\""),
+            ("nbd://h/?connections=65", "from 1 to 64"),
+            ("nbd://h/?reconnect=soon", "reconnect must be a whole number"),
+            ("nbd://h/?replies=short", "replies must be simple, structured or extended"),
+            ("nbd://h/?repeat-writes=maybe", "repeat-writes must be true or false"),
+            ("nbds://h/x", "needs tls-certificates=DIR"),
+            ("nbd://h/x?tls-certificates=d", "begin it with nbds"),
+            ("nbds://h/x?tls-psk-file=f", "tls-psk-file cannot be used"),
+            ("nbd://h/x?speed=9", "\"speed\" is no parameter; there are socket,"),
+        ] {
+            let said = Export::parse(wrong).unwrap_err();
+            assert!(said.starts_with("uri: ") && said.contains(rule), "{wrong}: {said}");
+        }
+    }
+}

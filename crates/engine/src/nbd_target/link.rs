@@ -1,0 +1,343 @@
+//! One connection: requests become messages, replies become ends.
+//!
+//! At most one send and one receive are at the kernel; what is submitted meanwhile goes out together with the next send.
+//! Over TLS a message is sealed when it goes, and what comes is opened before it is parsed.
+
+mod incoming;
+mod outgoing;
+
+use super::connect::Connection;
+use super::tls::Tls;
+use block::{Buf, Cause, Completion, Fault, Op, Request, Span, Time};
+use incoming::Data;
+use nbd::{Command, CommandFlags, Errno, ReadAssembly, ReplyParser, Rules};
+use outgoing::{Aboard, Outgoing};
+use uring::{Done, FileId, Io, Port};
+
+/// Bytes that one receive may bring: the answers of some thirty 4 KiB reads.
+pub(super) const RECEIVE: u32 = 128 << 10;
+
+const SEND: u64 = 0;
+const RECEIVE_TOKEN: u64 = 1;
+
+/// Which data is kept beyond its use on the wire.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Keep {
+    /// A read's completion has its bytes; otherwise they are taken off the stream and forgotten.
+    pub(super) reads: bool,
+    /// A write's bytes stay until its reply, so that it can be sent again.
+    pub(super) writes: bool,
+}
+
+/// A request, and when it was handed over first: what it waits for a lost server counts as service.
+#[derive(Debug)]
+pub(super) struct Pending {
+    pub(super) request: Request,
+    pub(super) since: Time,
+}
+
+/// A request without a reply on a connection that was lost.
+#[derive(Debug)]
+pub(super) struct Orphan {
+    /// With a write's data where it is still there, and else [`Buf::nothing`].
+    pub(super) pending: Pending,
+    /// Some of it may have reached the server.
+    pub(super) sent: bool,
+}
+
+pub(super) struct Link {
+    io: Io,
+    port: Port,
+    socket: FileId,
+    pub(super) rules: Rules,
+    parser: ReplyParser,
+    keep: Keep,
+    tls: Option<Box<Tls>>,
+    /// Requests on their way, by the low half of their cookies.
+    flying: Vec<Option<Flying>>,
+    free: Vec<u32>,
+    turn: u32,
+    next: Outgoing,
+    spare: Outgoing,
+    /// What the kernel is sending.
+    going: Vec<Aboard>,
+    /// Over TLS: records that the kernel has not taken yet, and whose they are.
+    records: Vec<u8>,
+    sealed: Vec<Aboard>,
+    sending: bool,
+    receiving: bool,
+    rx: Option<Buf>,
+    /// Unread bytes are `start..end` of `rx`.
+    start: u32,
+    end: u32,
+    /// Read data that is being taken off the stream.
+    data: Option<Data>,
+    lost: bool,
+    /// Ends that nobody took yet.
+    pub(super) ready: Vec<Completion>,
+    /// Writes, trims and zeroes that ended well and are not durable by themselves, since this was last set to zero.
+    pub(super) written: u64,
+    /// How much of all that was written flushes have covered; see [`Link::submit`].
+    pub(super) covered: u64,
+    reaped: Vec<Done>,
+    scratch: Vec<u8>,
+}
+
+struct Flying {
+    cookie: u64,
+    pending: Pending,
+    /// Given to the kernel, in part or whole.
+    sent: bool,
+    /// What a flush covers if it ends well.
+    covers: u64,
+    /// Where a read's data goes, if it is kept.
+    buf: Option<Buf>,
+    /// What of a read has come: the server must send every byte of it, and once.
+    assembly: ReadAssembly,
+}
+
+impl Link {
+    /// Requests on `connection`, carried by this worker's ring; `None` when the slab has no room to receive.
+    pub(super) fn new(io: &Io, connection: Connection, keep: Keep) -> Option<Link> {
+        let rx = io.take(RECEIVE)?;
+        let rules = connection.rules;
+        let (socket, early) = (io.register(connection.socket), connection.early);
+        let mut rx = rx.window(0, early.len() as u32);
+        io.with_mut(&mut rx, |bytes| bytes.copy_from_slice(&early));
+        Some(Link {
+            io: io.clone(),
+            port: io.port(),
+            socket,
+            parser: ReplyParser::new(rules.framing, rules.payload),
+            rules,
+            keep,
+            tls: connection.tls,
+            flying: Vec::new(),
+            free: Vec::new(),
+            turn: 0,
+            next: Outgoing::default(),
+            spare: Outgoing::default(),
+            going: Vec::new(),
+            records: Vec::new(),
+            sealed: Vec::new(),
+            sending: false,
+            receiving: false,
+            rx: Some(rx),
+            start: 0,
+            end: early.len() as u32,
+            data: None,
+            lost: false,
+            ready: Vec::new(),
+            written: 0,
+            covered: 0,
+            reaped: Vec::new(),
+            scratch: Vec::new(),
+        })
+    }
+
+    pub(super) fn outstanding(&self) -> usize {
+        self.flying.len() - self.free.len()
+    }
+
+    /// Whether something waits for the next [`Link::go`].
+    pub(super) fn has_news(&self) -> bool {
+        let unsent = !self.next.message.is_empty() || !self.records.is_empty();
+        !self.ready.is_empty() || (unsent && !self.sending && !self.lost)
+    }
+
+    /// Whether the connection is gone, and what it held can be taken with [`Link::leave`].
+    pub(super) fn is_over(&self) -> bool {
+        // The kernel still holds the data of what it was sending.
+        self.lost && !(self.keep.writes && self.sending)
+    }
+
+    pub(super) fn is_lost(&self) -> bool {
+        self.lost
+    }
+
+    /// Takes a request, or hands it back when there is no memory for its data. `covers` is how much a flush covers: all
+    /// that was written before it.
+    pub(super) fn submit(&mut self, now: Time, pending: Pending, covers: u64) -> Result<(), Pending> {
+        let request = &pending.request;
+        let is_read = matches!(request.op, Op::Read);
+        let mut buf = None;
+        if self.keep.reads && is_read && request.len <= u64::from(self.rules.payload) {
+            buf = self.io.take(request.len as u32);
+            if buf.is_none() {
+                return Err(pending);
+            }
+        }
+        self.turn = self.turn.wrapping_add(1);
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.flying.push(None);
+            self.flying.len() as u32 - 1
+        });
+        let cookie = u64::from(self.turn) << 32 | u64::from(slot);
+        let put = self.wire(request, cookie).and_then(|wire| {
+            self.scratch.clear();
+            wire.put(self.rules.framing, &mut self.scratch).map_err(|_| Fault::Invalid)
+        });
+        if let Err(fault) = put {
+            buf.into_iter().for_each(|buf| self.io.give(buf));
+            self.free.push(slot);
+            self.ready.push(Completion::refuse(pending.request, now, fault));
+            return Ok(());
+        }
+        self.next.message.header(&self.scratch);
+        self.next.requests.push(Aboard { cookie, is_write: matches!(request.op, Op::Write(_)) });
+        let Pending { request, since } = pending;
+        let Request { at, len, op, .. } = request;
+        // Only a read's length is that of data, and it fits: the rules were kept.
+        let assembly = ReadAssembly::new(at, if is_read { len as u32 } else { 0 });
+        let op = match op {
+            Op::Write(data) => {
+                self.next.message.data(data);
+                Op::Write(Buf::nothing(len as u32))
+            }
+            other => other,
+        };
+        let pending = Pending { request: Request { op, ..request }, since };
+        self.flying[slot as usize] = Some(Flying { cookie, pending, sent: false, covers, buf, assembly });
+        Ok(())
+    }
+
+    /// The wire's form of a request, or why it may not be sent.
+    fn wire(&self, request: &Request, cookie: u64) -> Result<nbd::Request, Fault> {
+        let mut flags = if request.fua { CommandFlags::FUA } else { CommandFlags::NONE };
+        let command = match &request.op {
+            Op::Read => Command::Read,
+            Op::Write(_) => Command::Write,
+            Op::Flush => Command::Flush,
+            Op::Trim => Command::Trim,
+            Op::Zero { no_hole, fast_only } => {
+                flags = if *no_hole { flags.and(CommandFlags::NO_HOLE) } else { flags };
+                flags = if *fast_only { flags.and(CommandFlags::FAST_ZERO) } else { flags };
+                Command::WriteZeroes
+            }
+            Op::Cache => Command::Cache,
+            // The answer's extents are not taken in here; a load has no use for them.
+            Op::Status => return Err(Fault::Unsupported),
+        };
+        let payload = if command == Command::Write { request.len as u32 } else { 0 };
+        let wire = nbd::Request { cookie, command, flags, offset: request.at, length: request.len, payload };
+        self.rules.check(&wire).map_err(fault_of)?;
+        Ok(wire)
+    }
+
+    /// Takes what the kernel has done.
+    pub(super) fn take(&mut self, now: Time) {
+        if !self.port.is_ready() {
+            return;
+        }
+        let mut reaped = std::mem::take(&mut self.reaped);
+        self.port.reap(&mut reaped);
+        for done in reaped.drain(..) {
+            self.take_done(done);
+        }
+        self.reaped = reaped;
+        if !self.lost {
+            self.read_replies(now);
+        }
+    }
+
+    /// Gives the kernel what is there to send, and a place for what comes.
+    pub(super) fn go(&mut self) {
+        self.send();
+        self.receive();
+    }
+
+    /// What is without a reply on a lost connection. The link is of no use any more.
+    pub(super) fn leave(mut self) -> (Vec<Orphan>, Vec<Completion>) {
+        let Outgoing { mut message, requests } = std::mem::take(&mut self.next);
+        self.give_back(&mut message, &requests, true);
+        let mut orphans: Vec<(u64, Orphan)> = Vec::new();
+        for flying in self.flying.iter_mut().filter_map(Option::take) {
+            flying.buf.into_iter().for_each(|buf| self.io.give(buf));
+            orphans.push((flying.cookie >> 32, Orphan { pending: flying.pending, sent: flying.sent }));
+        }
+        self.free = (0..self.flying.len() as u32).collect();
+        // In the order of asking.
+        orphans.sort_by_key(|(turn, _)| *turn);
+        (orphans.into_iter().map(|(_, orphan)| orphan).collect(), std::mem::take(&mut self.ready))
+    }
+
+    /// The connection is gone.
+    fn lose(&mut self) {
+        if !std::mem::replace(&mut self.lost, true) {
+            self.io.close(self.socket);
+        }
+    }
+
+    fn take_done(&mut self, done: Done) {
+        if done.token == SEND {
+            self.sending = false;
+            if let Some(mut message) = done.message {
+                let mut requests = std::mem::take(&mut self.going);
+                self.give_back(&mut message, &requests, self.keep.writes);
+                requests.clear();
+                self.spare = Outgoing { message, requests };
+            }
+            if done.result.is_err() {
+                self.lose();
+            }
+            return;
+        }
+        self.receiving = false;
+        let got = done.result.unwrap_or(0);
+        self.end += got;
+        self.rx = done.buf.map(|buf| buf.window(0, self.end));
+        if got == 0 || self.open_records().is_err() {
+            self.lose();
+        }
+    }
+}
+
+impl Drop for Link {
+    /// Gives its memory back; the server sees the connection end.
+    fn drop(&mut self) {
+        self.io.close(self.socket);
+        self.rx.take().into_iter().for_each(|buf| self.io.give(buf));
+        self.next.message.unload().for_each(|buf| self.io.give(buf));
+        for completion in &mut self.ready {
+            completion.buf.take().into_iter().for_each(|buf| self.io.give(buf));
+        }
+        for flying in self.flying.iter_mut().filter_map(Option::take) {
+            flying.buf.into_iter().for_each(|buf| self.io.give(buf));
+            if let Op::Write(buf) = flying.pending.request.op {
+                self.io.give(buf);
+            }
+        }
+    }
+}
+
+/// The end of a request, the data of a read with it.
+pub(super) fn end(pending: Pending, buf: Option<Buf>, now: Time, result: Result<(), Fault>) -> Completion {
+    let Pending { request, since } = pending;
+    let Request { tag, object, len, due, .. } = request;
+    Completion {
+        tag,
+        object,
+        kind: request.op.kind(),
+        len,
+        due,
+        end: now,
+        queued: Span::ZERO,
+        service: now.since(since),
+        cause: Cause::Nothing,
+        result,
+        buf,
+        extents: Vec::new(),
+    }
+}
+
+fn fault_of(errno: Errno) -> Fault {
+    match errno {
+        Errno::Permission => Fault::ReadOnly,
+        Errno::Io => Fault::Io,
+        Errno::NoMemory => Fault::NoMemory,
+        Errno::Invalid | Errno::Overflow => Fault::Invalid,
+        Errno::NoSpace => Fault::NoSpace,
+        Errno::NotSupported => Fault::Unsupported,
+        Errno::Shutdown => Fault::Gone,
+    }
+}

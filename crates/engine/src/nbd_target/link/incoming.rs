@@ -1,0 +1,197 @@
+//! What a connection brings: bytes are taken in, opened where they are sealed, and read as replies.
+
+use super::{Link, RECEIVE, RECEIVE_TOKEN, end, fault_of};
+use block::{Buf, Op, OpKind, Time};
+use nbd::{Body, Errno, Framing, Parsed, StreamError};
+use uring::Job;
+
+/// `left` bytes of the stream belong at byte `to` of a request's buffer.
+pub(super) struct Data {
+    slot: u32,
+    to: u32,
+    left: u32,
+    done: bool,
+}
+
+impl Link {
+    /// Takes the bytes that are here apart, as far as they go.
+    pub(super) fn read_replies(&mut self, now: Time) {
+        loop {
+            let result = match self.data.take() {
+                Some(data) => self.take_data(now, data),
+                None => self.read_reply(now),
+            };
+            match result {
+                Ok(true) => {}
+                Ok(false) => break,
+                // The stream cannot be followed any more.
+                Err(_) => return self.lose(),
+            }
+        }
+        if self.tls.as_ref().is_some_and(|tls| tls.closed) {
+            self.lose();
+        }
+    }
+
+    /// Shows the bytes that came and were not read.
+    fn input<R>(&self, look: impl FnOnce(&[u8]) -> R) -> R {
+        match (&self.tls, &self.rx) {
+            (Some(tls), _) => look(tls.clear()),
+            (None, Some(rx)) => self.io.with(rx, |bytes| look(&bytes[self.start as usize..self.end as usize])),
+            (None, None) => look(&[]),
+        }
+    }
+
+    fn consume(&mut self, count: u32) {
+        match &mut self.tls {
+            Some(tls) => tls.consume(count as usize),
+            None => self.start += count,
+        }
+    }
+
+    /// Reads one reply's head; false when it is not here whole.
+    fn read_reply(&mut self, now: Time) -> Result<bool, StreamError> {
+        let parser = self.parser;
+        let head = self.input(|bytes| match parser.parse(bytes)? {
+            Parsed::NeedMore(_) => Ok(None),
+            Parsed::Message(reply, taken) => {
+                let body = match reply.body {
+                    Body::Success => Seen::Success,
+                    Body::Error { errno, .. } => Seen::Error(errno),
+                    Body::Data { offset, len } => Seen::Data { offset, len },
+                    Body::Hole { offset, len } => Seen::Hole { offset, len },
+                    Body::Status { .. } => Seen::Unexpected,
+                };
+                Ok(Some((reply.cookie, reply.offset, reply.done, body, taken as u32)))
+            }
+        })?;
+        let Some((cookie, offset, done, body, taken)) = head else { return Ok(false) };
+        self.consume(taken);
+        let slot = cookie as u32;
+        let is_simple = self.rules.framing == Framing::Simple;
+        let known = self.flying.get_mut(slot as usize).and_then(Option::as_mut);
+        let flying = known.filter(|flying| flying.cookie == cookie && flying.sent).ok_or(STRAY)?;
+        let request = &flying.pending.request;
+        // Extension text: a client SHOULD treat a reply whose offset is not the request's as a broken protocol.
+        if offset.is_some_and(|offset| offset != request.at) {
+            return Err(STRAY);
+        }
+        let is_read = matches!(request.op, Op::Read);
+        match body {
+            // Under simple framing the data of a read follows its reply.
+            Seen::Success if is_read && is_simple => {
+                let (at, len) = (request.at, request.len as u32);
+                flying.assembly.place(at, len)?;
+                self.data = Some(Data { slot, to: 0, left: len, done: true });
+                return Ok(true);
+            }
+            Seen::Data { offset, len } if is_read => {
+                let range = flying.assembly.place(offset, len)?;
+                self.data = Some(Data { slot, to: range.start as u32, left: len, done });
+                return Ok(true);
+            }
+            Seen::Hole { offset, len } if is_read => {
+                let range = flying.assembly.place(offset, len)?;
+                if let Some(buf) = &mut flying.buf {
+                    self.io.with_mut(buf, |bytes| bytes[range].fill(0));
+                }
+            }
+            Seen::Success => {}
+            Seen::Error(errno) => flying.assembly.fail(errno),
+            Seen::Data { .. } | Seen::Hole { .. } | Seen::Unexpected => return Err(STRAY),
+        }
+        if done {
+            self.finish(now, slot)?;
+        }
+        Ok(true)
+    }
+
+    /// Moves read data to its buffer; false when more has to come first.
+    fn take_data(&mut self, now: Time, mut data: Data) -> Result<bool, StreamError> {
+        let here = self.input(|bytes| bytes.len().min(data.left as usize) as u32);
+        let mut buf = self.flying[data.slot as usize].as_mut().and_then(|flying| flying.buf.take());
+        if let Some(buf) = &mut buf {
+            let (to, len) = (data.to as usize, here as usize);
+            self.input(|source| self.io.with_mut(buf, |bytes| bytes[to..to + len].copy_from_slice(&source[..len])));
+        }
+        if let Some(flying) = self.flying[data.slot as usize].as_mut() {
+            flying.buf = buf;
+        }
+        self.consume(here);
+        data.to += here;
+        data.left -= here;
+        if data.left > 0 {
+            self.data = Some(data);
+            return Ok(false);
+        }
+        if data.done {
+            self.finish(now, data.slot)?;
+        }
+        Ok(true)
+    }
+
+    /// Ends a request whose last reply came. A read that misses some of its bytes is no answer.
+    fn finish(&mut self, now: Time, slot: u32) -> Result<(), StreamError> {
+        let place = &mut self.flying[slot as usize];
+        // If it breaks the protocol the request stays in its place, to end with the connection.
+        let result = place.as_ref().ok_or(STRAY)?.assembly.finish()?.map_err(fault_of);
+        let Some(mut flying) = place.take() else { return Err(STRAY) };
+        self.free.push(slot);
+        if result.is_ok() {
+            match flying.pending.request.op.kind() {
+                OpKind::Write | OpKind::Trim | OpKind::Zero if !flying.pending.request.fua => self.written += 1,
+                OpKind::Flush => self.covered = self.covered.max(flying.covers),
+                _ => {}
+            }
+        }
+        // A write's data that was kept for a second time.
+        if let Op::Write(data) = &mut flying.pending.request.op {
+            let data = std::mem::replace(data, Buf::nothing(0));
+            self.io.give(data);
+        }
+        self.ready.push(end(flying.pending, flying.buf, now, result));
+        Ok(())
+    }
+
+    /// Over TLS: what came is opened, all of it.
+    pub(super) fn open_records(&mut self) -> Result<(), rustls::Error> {
+        let (Some(tls), Some(rx)) = (&mut self.tls, &self.rx) else { return Ok(()) };
+        let (start, end) = (self.start as usize, self.end as usize);
+        self.start = self.end;
+        self.io.with(rx, |bytes| tls.open(&bytes[start..end]))
+    }
+
+    pub(super) fn receive(&mut self) {
+        if self.receiving || self.lost || self.outstanding() == 0 {
+            return;
+        }
+        let Some(mut rx) = self.rx.take() else { return };
+        let (start, end) = (self.start as usize, self.end as usize);
+        if start == end {
+            (self.start, self.end) = (0, 0);
+        } else if start > 0 {
+            self.io.with_mut(&mut rx, |bytes| bytes.copy_within(start..end, 0));
+            (self.start, self.end) = (0, (end - start) as u32);
+        }
+        // A head that is not here whole is shorter, and a receive of nothing would look like the end of the stream.
+        debug_assert!(self.end < RECEIVE);
+        let buf = rx.window(self.end, RECEIVE - self.end);
+        match self.port.push(RECEIVE_TOKEN, Job::Receive { socket: self.socket, buf }) {
+            Ok(()) => self.receiving = true,
+            Err(Job::Receive { buf, .. }) => self.rx = Some(buf.window(0, self.end)),
+            Err(_) => unreachable!("the job that was pushed comes back"),
+        }
+    }
+}
+
+/// A reply's body, free of the buffer it was read from.
+enum Seen {
+    Success,
+    Error(Errno),
+    Data { offset: u64, len: u32 },
+    Hole { offset: u64, len: u32 },
+    Unexpected,
+}
+
+/// A reply that no request of ours can have.
+const STRAY: StreamError = StreamError::Magic { what: "a reply to a request of ours", got: 0 };

@@ -1,0 +1,90 @@
+//! What a connection takes: messages of many requests, sealed where that is agreed, one at a time at the kernel.
+
+use super::{Link, SEND};
+use block::Op;
+use uring::{Job, Message, Part};
+
+/// A message, and whose requests are in it, in order.
+#[derive(Default)]
+pub(super) struct Outgoing {
+    pub(super) message: Message,
+    pub(super) requests: Vec<Aboard>,
+}
+
+/// A request in a message.
+#[derive(Clone, Copy)]
+pub(super) struct Aboard {
+    pub(super) cookie: u64,
+    /// The message has its data.
+    pub(super) is_write: bool,
+}
+
+impl Link {
+    /// Puts the data of a message's writes back to those that have no reply yet, or gives it to the slab.
+    pub(super) fn give_back(&mut self, message: &mut Message, requests: &[Aboard], keep: bool) {
+        let writes = requests.iter().filter(|aboard| aboard.is_write);
+        for (Aboard { cookie, .. }, buf) in writes.zip(message.unload()) {
+            let flying = self.flying.get_mut(*cookie as u32 as usize).and_then(Option::as_mut);
+            let flying = flying.filter(|flying| keep && flying.cookie == *cookie);
+            match flying.map(|flying| &mut flying.pending.request.op) {
+                Some(Op::Write(data)) => *data = buf,
+                _ => self.io.give(buf),
+            }
+        }
+    }
+
+    pub(super) fn send(&mut self) {
+        if self.sending || self.lost || !self.seal() {
+            return;
+        }
+        let Outgoing { message, requests } = match &self.tls {
+            Some(_) => {
+                let mut message = std::mem::take(&mut self.spare).message;
+                message.header(&self.records);
+                Outgoing { message, requests: std::mem::take(&mut self.sealed) }
+            }
+            None => std::mem::replace(&mut self.next, std::mem::take(&mut self.spare)),
+        };
+        match self.port.push(SEND, Job::Send { socket: self.socket, message }) {
+            Ok(()) => {
+                self.sending = true;
+                self.records.clear();
+                for Aboard { cookie, .. } in &requests {
+                    if let Some(flying) = self.flying[*cookie as u32 as usize].as_mut() {
+                        flying.sent = true;
+                    }
+                }
+                self.going = requests;
+            }
+            // No room in the table of what is in flight: later.
+            Err(Job::Send { mut message, .. }) if self.tls.is_some() => {
+                message.unload().for_each(|buf| self.io.give(buf));
+                self.spare.message = message;
+                self.sealed = requests;
+            }
+            Err(Job::Send { message, .. }) => {
+                self.spare = std::mem::replace(&mut self.next, Outgoing { message, requests });
+            }
+            Err(_) => unreachable!("the job that was pushed comes back"),
+        }
+    }
+
+    /// Over TLS, makes records of the message. Whether there is something to send.
+    fn seal(&mut self) -> bool {
+        let Some(tls) = &mut self.tls else { return !self.next.message.is_empty() };
+        let Outgoing { mut message, mut requests } = std::mem::take(&mut self.next);
+        for part in &message.parts {
+            match part {
+                Part::Header { start, len } => {
+                    tls.write(&message.headers[*start as usize..(*start + *len) as usize]);
+                }
+                Part::Data(buf) => self.io.with(buf, |bytes| tls.write(bytes)),
+            }
+        }
+        tls.seal(&mut self.records);
+        self.give_back(&mut message, &requests, self.keep.writes);
+        self.sealed.append(&mut requests);
+        self.next = Outgoing { message, requests };
+        !self.records.is_empty()
+    }
+}

@@ -1,0 +1,212 @@
+//! The client's end of TLS: whom it trusts, who it is, and the two ways between clear text and records.
+//!
+//! The files of a folder are named as libnbd, nbdkit and QEMU name them: `ca-cert.pem` (who may vouch for the server), and
+//! `client-cert.pem` with `client-key.pem` where the server wants to know its clients.
+
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::{CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use std::io::{Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Which certificates, and whose name the server's must have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsChoice {
+    /// The folder of the files.
+    pub folder: PathBuf,
+    /// The server's name in its certificate. Without it, that of a TCP address is the host's; a Unix socket has no name,
+    /// so there any certificate of the authority will do.
+    pub hostname: Option<String>,
+}
+
+/// Why TLS cannot be used; one line.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    /// A file of the folder.
+    #[error("{}: {why}", .path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The server's name is none that a certificate could have.
+    #[error("{0:?} is no name that a certificate can have: set tls-hostname")]
+    Name(String),
+    /// The certificates do not suit each other, or the handshake failed.
+    #[error("TLS: {0}")]
+    Rustls(#[from] rustls::Error),
+}
+
+impl TlsChoice {
+    /// A session that has not begun, with the server of that host name.
+    ///
+    /// # Errors
+    /// A file cannot be used.
+    pub(super) fn begin(&self, host: Option<&str>) -> Result<ClientConnection, TlsError> {
+        let name = self.hostname.as_deref().or(host);
+        let config = self.config(name.is_some())?;
+        let name = name.unwrap_or("localhost").to_owned();
+        let server = ServerName::try_from(name.clone()).map_err(|_| TlsError::Name(name))?;
+        Ok(ClientConnection::new(Arc::new(config), server)?)
+    }
+
+    fn config(&self, check_name: bool) -> Result<ClientConfig, TlsError> {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let authority = self.folder.join("ca-cert.pem");
+        let mut roots = RootCertStore::empty();
+        for certificate in certificates(&authority)? {
+            roots.add(certificate).map_err(|error| file(&authority, error))?;
+        }
+        let inner = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider));
+        let inner = inner.build().map_err(|error| file(&authority, error))?;
+        let verifier = Verifier { inner, check_name };
+        let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
+        let builder = builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier));
+        let (certificate, key) = (self.folder.join("client-cert.pem"), self.folder.join("client-key.pem"));
+        if !certificate.exists() && !key.exists() {
+            return Ok(builder.with_no_client_auth());
+        }
+        let chain = certificates(&certificate)?;
+        let key = PrivateKeyDer::from_pem_file(&key).map_err(|error| file(&key, error))?;
+        Ok(builder.with_client_auth_cert(chain, key)?)
+    }
+}
+
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let found: Result<Vec<_>, _> = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
+    let found = found.map_err(|error| file(path, error))?;
+    if found.is_empty() { Err(file(path, "has no certificate in it")) } else { Ok(found) }
+}
+
+fn file(path: &Path, why: impl std::fmt::Display) -> TlsError {
+    TlsError::File { path: path.into(), why: why.to_string() }
+}
+
+/// The usual checks; the name's only where there is a name to expect.
+#[derive(Debug)]
+struct Verifier {
+    inner: Arc<WebPkiServerVerifier>,
+    check_name: bool,
+}
+
+impl ServerCertVerifier for Verifier {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        chain: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        use CertificateError::{NotValidForName, NotValidForNameContext};
+        match self.inner.verify_server_cert(certificate, chain, name, ocsp, now) {
+            // The name is what is looked at last: everything else was good.
+            Err(rustls::Error::InvalidCertificate(NotValidForName | NotValidForNameContext { .. }))
+                if !self.check_name =>
+            {
+                Ok(ServerCertVerified::assertion())
+            }
+            other => other,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.inner.verify_tls12_signature(message, certificate, signed)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.inner.verify_tls13_signature(message, certificate, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.inner.supported_verify_schemes()
+    }
+}
+
+/// A session past its handshake: clear text goes in and records come out, and the other way round.
+#[derive(Debug)]
+pub(super) struct Tls {
+    session: ClientConnection,
+    /// Clear text that came; unread from `start` on.
+    clear: Vec<u8>,
+    start: usize,
+    /// The server said that nothing more will come.
+    pub(super) closed: bool,
+}
+
+impl Tls {
+    /// Around a session whose handshake is over, and clear text that came behind it.
+    pub(super) fn new(mut session: ClientConnection, early: Vec<u8>) -> Tls {
+        // What is sent is bounded by the requests in flight.
+        session.set_buffer_limit(None);
+        Tls { session, clear: early, start: 0, closed: false }
+    }
+
+    /// Takes clear text to be sent.
+    pub(super) fn write(&mut self, bytes: &[u8]) {
+        self.session.writer().write_all(bytes).expect("without a limit all is taken");
+    }
+
+    /// Moves all records that are to be sent to the end of `out`.
+    pub(super) fn seal(&mut self, out: &mut Vec<u8>) {
+        while self.session.wants_write() {
+            self.session.write_tls(out).expect("memory takes all");
+        }
+    }
+
+    /// Takes records that came; their clear text is in [`Tls::clear`] afterwards.
+    ///
+    /// # Errors
+    /// They are not from the server of this session, or damaged.
+    pub(super) fn open(&mut self, mut records: &[u8]) -> Result<(), rustls::Error> {
+        if self.start == self.clear.len() {
+            self.clear.clear();
+            self.start = 0;
+        } else if self.start > 0 {
+            self.clear.drain(..self.start);
+            self.start = 0;
+        }
+        loop {
+            if !records.is_empty() {
+                self.session.read_tls(&mut records).map_err(|error| rustls::Error::General(error.to_string()))?;
+            }
+            let state = self.session.process_new_packets()?;
+            let fresh = state.plaintext_bytes_to_read();
+            self.closed |= state.peer_has_closed();
+            if fresh > 0 {
+                let had = self.clear.len();
+                self.clear.resize(had + fresh, 0);
+                let read = self.session.reader().read_exact(&mut self.clear[had..]);
+                read.map_err(|error| rustls::Error::General(error.to_string()))?;
+            }
+            if records.is_empty() || self.closed {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Clear text that nobody took yet.
+    pub(super) fn clear(&self) -> &[u8] {
+        &self.clear[self.start..]
+    }
+
+    /// The first `count` bytes of it are taken.
+    pub(super) fn consume(&mut self, count: usize) {
+        self.start += count;
+        debug_assert!(self.start <= self.clear.len());
+    }
+}

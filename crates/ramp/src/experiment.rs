@@ -1,0 +1,78 @@
+//! Several databases on one storage, protected ones beside a neighbour: the experiment's arithmetic, its verdict, and how
+//! it is shown. Whoever plays it brings the rows.
+//!
+//! ```text
+//!   loads ──► Window: what the storage must be able to do for the experiment to say anything ──► one factor
+//!   rows of each host, with floors and without ──► Verdict ──► tables side by side, page
+//! ```
+
+mod capacity;
+mod page;
+mod table;
+mod verdict;
+mod window;
+
+pub use capacity::{Busy, busy};
+pub use page::experiment_page;
+pub use table::experiment_table;
+pub use verdict::{Answered, experiment_verdict};
+pub use window::{HostLoad, Window, WindowError};
+
+use crate::settings::Constants;
+use crate::summary::Row;
+use block::Span;
+
+/// One half of the experiment: all hosts at once, with floors or without.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Arm {
+    /// What is different in it: `with floors`.
+    pub name: String,
+    /// The hosts, in the experiment's order.
+    pub hosts: Vec<HostRows>,
+    /// What the storage did while all hosts wrote, in its last run.
+    pub busy: Option<Busy>,
+}
+
+/// What a host left.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HostRows {
+    /// Its name.
+    pub name: String,
+    /// Whether floors are meant to protect it.
+    pub protected: bool,
+    /// Its runs, in order.
+    pub rows: Vec<Row>,
+}
+
+/// A whole experiment, for those who show it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Experiment {
+    /// What it is called.
+    pub title: String,
+    /// What it shows.
+    pub about: String,
+    /// The test's numbers.
+    pub constants: Constants,
+    /// What the storage must be able to do.
+    pub window: Window,
+    /// Times the published rates.
+    pub factor: f64,
+    /// With floors, then without.
+    pub arms: [Arm; 2],
+    /// Lines that a reader must know: why it is not comparable, the hosts' clocks, warnings.
+    pub notes: Vec<String>,
+}
+
+impl Experiment {
+    /// The limit of a write cycle.
+    pub fn limit(&self) -> Span {
+        self.constants.cycle_limit()
+    }
+}
+
+impl HostRows {
+    /// The longest write cycle of all runs; `None` where none was seen.
+    pub fn longest_cycle(&self) -> Option<Span> {
+        self.rows.iter().filter(|row| row.cycles > 0).map(|row| row.longest_cycle).max()
+    }
+}

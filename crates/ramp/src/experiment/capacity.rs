@@ -1,0 +1,87 @@
+//! What the storage does while all hosts write at once: its capacity in the experiment's own mix.
+//!
+//! ```text
+//!   host 1   ──────▓▓▓▓▓▓▓▓▓▓▓──────     ▓ a write cycle
+//!   host 2   ──────▓▓▓▓▓▓▓▓▓────────
+//!   host 3   ──────▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓─
+//!                  └ counted ┘           every host's cycle is under way
+//! ```
+
+use crate::timeline::TimelineSecond;
+
+/// Storage with work from everybody.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Busy {
+    /// Blocks moved a second: reads, blocks to the journal, blocks to the database, of all hosts.
+    pub blocks_per_second: f64,
+    /// For how long, in seconds.
+    pub seconds: f64,
+}
+
+impl Busy {
+    /// All hosts must write for so long, or the figure is only a hint, in seconds: what begins and ends within a second
+    /// is not told apart.
+    const LEAST: f64 = 1.0;
+
+    /// Whether it lasted long enough to be believed.
+    pub fn is_long(&self) -> bool {
+        self.seconds >= Busy::LEAST
+    }
+}
+
+/// What `hosts`, each with its seconds, did together in their last run. A second counts by the part of it in which all of
+/// them wrote, so that a burst is seen from its journal to its last block. `None` where they never did.
+pub fn busy(hosts: &[Vec<TimelineSecond>]) -> Option<Busy> {
+    let last: Vec<Vec<&TimelineSecond>> = hosts
+        .iter()
+        .map(|seconds| {
+            let run = seconds.iter().map(|second| second.run).max();
+            seconds.iter().filter(|second| Some(second.run) == run).collect()
+        })
+        .collect();
+    let common = last.iter().map(Vec::len).min()?;
+    let (mut blocks, mut seconds) = (0.0, 0.0);
+    for at in 0..common {
+        let part = last.iter().map(|host| host[at].cycle).fold(1.0, f64::min);
+        blocks += part * last.iter().map(|host| host[at].blocks()).sum::<u64>() as f64;
+        seconds += part;
+    }
+    (seconds > 0.0).then(|| Busy { blocks_per_second: blocks / seconds, seconds })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host(run: u64, cycles: &[f64]) -> Vec<TimelineSecond> {
+        let second = |(second, cycle): (usize, &f64)| TimelineSecond {
+            run,
+            second: second as u64,
+            reads: 100,
+            writes: 10,
+            journal: 1,
+            cycle: *cycle,
+        };
+        cycles.iter().enumerate().map(second).collect()
+    }
+
+    /// Second 1 is whole for both with 2 · 111 blocks, of second 2 a half is with twice as many, second 3 is only one
+    /// host's: (222 + 0.5 · 444) / 1.5 = 296.
+    #[test]
+    fn seconds_count_by_the_part_in_which_everybody_writes() {
+        let (mut one, mut other) = (host(4, &[0.0, 1.0, 0.5, 0.0]), host(4, &[0.0, 1.0, 1.0, 1.0]));
+        for host in [&mut one, &mut other] {
+            (host[2].reads, host[2].writes, host[2].journal) = (200, 20, 2);
+        }
+        assert_eq!(busy(&[one, other]), Some(Busy { blocks_per_second: 296.0, seconds: 1.5 }));
+    }
+
+    #[test]
+    fn only_the_last_run_counts_and_without_such_a_second_nothing_is_said() {
+        let early = [host(0, &[1.0, 1.0]), host(1, &[0.0, 0.9])].concat();
+        assert!(busy(&[early.clone(), early.clone()]).is_some_and(|busy| !busy.is_long() && busy.seconds == 0.9));
+        assert_eq!(busy(&[early, host(1, &[0.0, 0.0, 1.0])]), None);
+        assert_eq!(busy(&[]), None);
+        assert_eq!(busy(&[Vec::new(), host(0, &[1.0])]), None);
+    }
+}

@@ -1,0 +1,103 @@
+//! The experiment as a page: for each half the hosts' cycles run by run with the line of the limit, and the tables.
+
+use super::table::host_name;
+use super::{Arm, Experiment, experiment_verdict};
+use crate::criteria::Outcome;
+use crate::page::graph::{Graph, Line};
+use crate::page::{STYLE, escape};
+
+/// Beside the style of a ramp's page: tables next to each other where there is room.
+const ABREAST: &str = "\
+.abreast{display:flex;flex-wrap:wrap;gap:1.5rem}.abreast table{font-size:.85rem}caption{text-align:left;font-weight:600;\
+padding:.3rem 0}.verdict td{text-align:left;vertical-align:top}.abreast th,.abreast td{padding:.15rem .5rem}";
+
+/// The page.
+pub fn experiment_page(experiment: &Experiment) -> String {
+    let (outcome, answers) = experiment_verdict(experiment);
+    let verdict: String = answers
+        .iter()
+        .map(|answer| {
+            let class = if answer.outcome == Outcome::Pass { "" } else { " class=fail" };
+            let (question, because) = (escape(answer.question), escape(&answer.because));
+            format!("<tr><td{class}>{}<td>{question}<td>{because}</tr>\n", answer.outcome)
+        })
+        .collect();
+    let notes: String = experiment.notes.iter().map(|note| format!("<p class=stamp>{}</p>\n", escape(note))).collect();
+    let arms: String = experiment.arms.iter().map(|arm| arm_part(experiment, arm)).collect();
+    let window = &experiment.window;
+    format!(
+        "<!doctype html>\n<html lang=en><meta charset=utf-8><meta name=viewport content=\"width=device-width\">\
+         <title>{title}</title><style>{STYLE}{ABREAST}</style>\n<h1>{title}</h1>\n<p>{about}</p>\n{notes}\
+         <h2>Verdict: {outcome}</h2>\n<table class=verdict>{verdict}</table>\n\
+         <p>Scaled to this machine by {factor:.4}. Blocks of 8 KiB a second while all hosts write: the protected hosts \
+         need {low:.0} to write a burst within {drain} beside the others' reads, all hosts {high:.0} within {limit}.</p>\n\
+         {arms}</html>\n",
+        title = escape(&experiment.title),
+        about = escape(&experiment.about),
+        factor = experiment.factor,
+        low = window.low,
+        high = window.high,
+        drain = window.drain,
+        limit = window.limit,
+    )
+}
+
+fn arm_part(experiment: &Experiment, arm: &Arm) -> String {
+    let limit = experiment.limit();
+    let names: Vec<String> = arm.hosts.iter().map(|host| escape(&host_name(host))).collect();
+    let points = |host: &super::HostRows| {
+        let seen = host.rows.iter().enumerate().filter(|(_, row)| row.cycles > 0);
+        seen.map(|(index, row)| (index as f64 + 1.0, row.longest_cycle.as_secs_f64())).collect()
+    };
+    // The graph has three colours; further hosts stand in the tables.
+    let lines = arm.hosts.iter().zip(&names).take(3);
+    let graph = Graph {
+        x: "run",
+        y: "longest write cycle in seconds",
+        lines: lines.map(|(host, name)| Line { name, points: points(host), dots: true }).collect(),
+        limit: Some((limit.as_secs_f64(), format!("limit {limit}"))),
+    };
+    let tables: String = arm.hosts.iter().zip(&names).map(|(host, name)| host_table(host, name, limit)).collect();
+    let mut name = arm.name.clone();
+    name.get_mut(..1).map(str::make_ascii_uppercase);
+    format!("<h2>{}</h2>\n{}\n<div class=abreast>\n{tables}</div>\n", escape(&name), graph.svg())
+}
+
+fn host_table(host: &super::HostRows, name: &str, limit: block::Span) -> String {
+    let mut text = format!(
+        "<table><caption>{name}</caption><tr><th>Run<th>Total IOPS<th>WIJ (s)<th>Cycle (s)<th>Write (ms)</tr>\n"
+    );
+    for row in &host.rows {
+        let class = if row.cycles > 0 && row.longest_cycle < limit { "" } else { " class=fail" };
+        text += &format!(
+            "<tr><td>{}<td>{:.0}<td>{:.2}<td{class}>{:.2}<td>{}</tr>\n",
+            row.run,
+            row.total_iops().trunc(),
+            row.longest_wij.as_secs_f64(),
+            row.longest_cycle.as_secs_f64(),
+            row.effective_write_ms.map_or("–".to_owned(), |ms| format!("{ms:.2}")),
+        );
+    }
+    text + "</table>\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::verdict::tests::experiment;
+    use super::*;
+
+    /// Two graphs of three hosts each with their limit, six tables; the neighbour's nine cycles over the line are marked
+    /// in both halves, and the one of a protected host without floors.
+    #[test]
+    fn a_page_has_both_halves() {
+        let mut shown = experiment();
+        shown.title = "a<b".into();
+        let page = experiment_page(&shown);
+        assert_eq!((page.matches("<svg").count(), page.matches("<polyline").count()), (2, 6));
+        assert_eq!(page.matches("<caption>").count(), 6);
+        assert_eq!(page.matches("<td class=fail>").count(), 2 * 9 + 1);
+        assert_eq!(page.matches("limit 45.0 s").count(), 2);
+        assert!(page.contains("Verdict: pass") && page.contains("With floors") && !page.contains("a<b"));
+        assert!(!page.contains("NaN") && !page.contains("inf"));
+    }
+}

@@ -1,0 +1,177 @@
+//! The experiment as text of at most 80 columns: for each half the hosts' tables side by side, the difference, the
+//! verdict.
+
+use super::{Arm, Experiment, HostRows, experiment_verdict};
+use crate::criteria::Outcome;
+use crate::summary::Row;
+use block::Span;
+
+const COLUMNS: usize = 80;
+/// Width of a host's table: total, WIJ, cycle, a mark, latency.
+const HOST: usize = 25;
+/// Width of the column of run numbers.
+const RUN: usize = 3;
+/// Hosts in a row.
+const ABREAST: usize = (COLUMNS - RUN) / HOST;
+
+/// The whole result.
+pub fn experiment_table(experiment: &Experiment) -> String {
+    let mut text = String::new();
+    for arm in &experiment.arms {
+        text += &arm_table(arm, experiment.limit());
+        text.push('\n');
+    }
+    text += &difference(experiment);
+    text.push('\n');
+    let (outcome, answers) = experiment_verdict(experiment);
+    for answer in answers {
+        let said = format!("{}: {}", answer.question, answer.because);
+        text += &hanging(&format!("{:<12}", answer.outcome.to_string()), &said);
+    }
+    text += &format!("\nverdict: {outcome}\n");
+    for note in &experiment.notes {
+        text += &hanging("note: ", note);
+    }
+    text
+}
+
+/// The tables of a half. `*` marks a cycle that is not below the limit.
+fn arm_table(arm: &Arm, limit: Span) -> String {
+    let head = format!("{}; * cycle not below {:.2} s", capital(&arm.name), limit.as_secs_f64());
+    let mut text = format!("{head}\n");
+    for hosts in arm.hosts.chunks(ABREAST) {
+        let mut names = " ".repeat(RUN);
+        let mut titles = format!("{:>RUN$}", "Run");
+        for host in hosts {
+            names += &format!(" {:<width$}", cut(&host_name(host), HOST - 2), width = HOST - 1);
+            titles += &format!(" {:>6} {:>5} {:>5} {:>5}", "Total", "WIJ s", "Cyc.s", "Wr.ms");
+        }
+        text += &format!("{}\n{}\n", names.trim_end(), titles.trim_end());
+        for index in 0..hosts.iter().map(|host| host.rows.len()).max().unwrap_or(0) {
+            let number = hosts.iter().find_map(|host| host.rows.get(index)).map_or(0, |row| row.run);
+            let mut line = format!("{number:>RUN$}");
+            for host in hosts {
+                line += &host.rows.get(index).map_or(" ".repeat(HOST), |row| cells(row, limit));
+            }
+            text += &format!("{}\n", line.trim_end());
+        }
+    }
+    text
+}
+
+fn cells(row: &Row, limit: Span) -> String {
+    let total = row.total_iops().trunc();
+    if row.cycles == 0 {
+        return format!(" {total:>6} {:>5} {:>5}  {:>4}", "-", "-", "-");
+    }
+    let mark = if row.longest_cycle < limit { ' ' } else { '*' };
+    let seconds = |span: Span| format!("{:.2}", span.as_secs_f64());
+    let latency = row.effective_write_ms.map_or("-".to_owned(), |ms| format!("{ms:.2}"));
+    let (wij, cycle) = (seconds(row.longest_wij), seconds(row.longest_cycle));
+    format!(" {total:>6} {wij:>5} {cycle:>5}{mark}{latency:>5}")
+}
+
+/// The longest cycle of each host with floors and without.
+fn difference(experiment: &Experiment) -> String {
+    let mut text = format!("Longest cycle{:>20}{:>18}{:>14}\n", "with floors", "without", "difference");
+    let [with, without] = &experiment.arms;
+    for (one, other) in with.hosts.iter().zip(&without.hosts) {
+        let said = |longest: Option<Span>| longest.map_or("-".to_owned(), |s| format!("{:.2} s", s.as_secs_f64()));
+        let change = match (one.longest_cycle(), other.longest_cycle()) {
+            (Some(one), Some(other)) => format!("{:+.2} s", other.as_secs_f64() - one.as_secs_f64()),
+            _ => "-".to_owned(),
+        };
+        let (with, without) = (said(one.longest_cycle()), said(other.longest_cycle()));
+        text += &format!("{:<22}{with:>11}{without:>18}{change:>14}\n", cut(&host_name(one), 21));
+    }
+    text
+}
+
+/// A host as headings name it.
+pub(super) fn host_name(host: &HostRows) -> String {
+    let note = if host.protected { "" } else { " (neighbour)" };
+    format!("{}{note}", host.name)
+}
+
+/// `text` behind `first`, its further lines indented as far, at most 80 columns where words allow it.
+fn hanging(first: &str, text: &str) -> String {
+    let indent = first.chars().count();
+    let (mut lines, mut line) = (String::new(), first.to_owned());
+    for word in text.split_whitespace() {
+        if line.chars().count() + 1 + word.chars().count() > COLUMNS && line.chars().count() > indent {
+            lines += &format!("{}\n", line.trim_end());
+            line = " ".repeat(indent);
+        }
+        if line.chars().count() > indent {
+            line.push(' ');
+        }
+        line += word;
+    }
+    lines + line.trim_end() + "\n"
+}
+
+fn cut(text: &str, width: usize) -> String {
+    match text.chars().count() > width {
+        true => text.chars().take(width - 1).chain(['…']).collect(),
+        false => text.to_owned(),
+    }
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// The outcome as a program's exit code has it.
+impl Outcome {
+    /// 0 it holds, 1 it does not, 2 nothing can be said.
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Outcome::Pass => 0,
+            Outcome::Fail => 1,
+            Outcome::CannotSay => 2,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::verdict::tests::experiment;
+    use super::*;
+
+    /// The published tables, side by side, in 80 columns.
+    #[test]
+    fn the_tables_stand_side_by_side() {
+        let mut shown = experiment();
+        shown.notes =
+            vec!["not comparable with published figures: a write cycle every 8 s instead of 80 s, and more".into()];
+        let text = experiment_table(&shown);
+        assert!(text.lines().all(|line| line.chars().count() <= COLUMNS), "{text}");
+        let wanted = "\
+With floors; * cycle not below 45.00 s
+    epic_rhel1               epic_rhel2               epic_rhel3 (neighbour)
+Run  Total WIJ s Cyc.s Wr.ms  Total WIJ s Cyc.s Wr.ms  Total WIJ s Cyc.s Wr.ms
+ 10  73832  0.00 32.66  0.12  73711  0.00 33.96  0.10  81207 21.48 40.05  0.10
+ 11  73768  0.00 34.66  0.10  73788  0.00 28.59  0.09  88610 17.57 46.32* 0.12
+";
+        assert!(text.starts_with(&wanted), "{text}");
+        assert!(text.contains("\nepic_rhel2                33.96 s           45.00 s      +11.04 s\n"), "{text}");
+        assert!(text.contains("\nverdict: pass\n") && text.contains("\nnote: not comparable"), "{text}");
+    }
+
+    #[test]
+    fn a_run_without_a_cycle_has_no_times() {
+        let row = Row { read_iops: 1234.5, ..Row::default() };
+        assert_eq!(cells(&row, Span::SECOND), "   1234     -     -     -");
+        assert_eq!(cells(&row, Span::SECOND).chars().count(), HOST);
+    }
+
+    #[test]
+    fn long_lines_hang_under_their_beginning() {
+        let text = hanging("pass  ", &"word ".repeat(31));
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 3);
+        assert!(lines[1].starts_with("      word") && lines.iter().all(|line| line.len() <= COLUMNS));
+        assert_eq!(text.matches("word").count(), 31);
+    }
+}

@@ -1,0 +1,84 @@
+//! The table of seconds: what a ramp did in each second of each run, so that peaks, and who was busy at once, can be told
+//! afterwards.
+
+use crate::BLOCK;
+use crate::machine::Outcome;
+use block::Span;
+
+/// The first line of `seconds.csv`.
+pub const SECONDS_HEADER: &str = "Run,Second,Reads,Writes,Journal Blocks,In Cycle (sec)\n";
+
+/// A second of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct TimelineSecond {
+    /// Number of the run.
+    pub run: u64,
+    /// From the run's start, from 0.
+    pub second: u64,
+    /// Reads that ended in it.
+    pub reads: u64,
+    /// Blocks written to the database.
+    pub writes: u64,
+    /// Blocks written to the journal.
+    pub journal: u64,
+    /// For how much of it, in seconds, a write cycle was under way.
+    pub cycle: f64,
+}
+
+impl TimelineSecond {
+    /// Blocks moved: read, written to the database, written to the journal.
+    pub fn blocks(&self) -> u64 {
+        self.reads + self.writes + self.journal
+    }
+
+    /// The seconds of a run.
+    pub fn of(run: u64, outcome: &Outcome) -> Vec<TimelineSecond> {
+        let second = |(number, second): (usize, &crate::machine::Second)| {
+            let from = Span::SECOND * number as u64;
+            let to = from + Span::SECOND;
+            let within = |cycle: &crate::cycle::Cycle| {
+                let end = (cycle.start + cycle.cycle).min(to);
+                end.saturating_sub(cycle.start.max(from)).as_secs_f64()
+            };
+            TimelineSecond {
+                run,
+                second: number as u64,
+                reads: second.reads,
+                writes: second.writes,
+                journal: second.wij_bytes / BLOCK,
+                cycle: outcome.cycles.iter().map(within).sum(),
+            }
+        };
+        outcome.seconds.iter().enumerate().map(second).collect()
+    }
+}
+
+/// The seconds of a run as lines of the table.
+pub fn seconds_csv(seconds: &[TimelineSecond]) -> String {
+    let line = |at: &TimelineSecond| {
+        format!("{},{},{},{},{},{:.3}\n", at.run, at.second, at.reads, at.writes, at.journal, at.cycle)
+    };
+    seconds.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cycle::Cycle;
+    use crate::machine::Second;
+    use crate::reading::read_seconds;
+
+    /// A cycle from 1.25 s to 3.5 s is under way for 0.75, 1 and 0.5 s of the seconds 1, 2 and 3.
+    #[test]
+    fn each_second_says_what_it_held() {
+        let second = Second { reads: 30, writes: 4, wij_bytes: 3 * BLOCK, ..Second::default() };
+        let cycle = Cycle { start: Span::from_millis(1250), cycle: Span::from_millis(2250), ..Cycle::default() };
+        let outcome = Outcome { seconds: vec![second; 5], cycles: vec![cycle], ..Outcome::default() };
+        let seconds = TimelineSecond::of(7, &outcome);
+        assert_eq!(seconds.iter().map(|second| second.cycle).collect::<Vec<_>>(), [0.0, 0.75, 1.0, 0.5, 0.0]);
+        assert_eq!((seconds[2].blocks(), seconds[2].second, seconds[2].run), (37, 2, 7));
+        let text = SECONDS_HEADER.to_owned() + &seconds_csv(&seconds);
+        assert!(text.ends_with("7,3,30,4,3,0.500\n7,4,30,4,3,0.000\n"), "{text}");
+        assert_eq!(read_seconds(&text), Ok(seconds));
+    }
+}

@@ -1,0 +1,246 @@
+//! Who sees which export. A rule names exports and asks something of clients; whoever meets a rule has its exports, and
+//! nobody else learns that they exist: they are not listed, and asking for one by name is answered as for one that does
+//! not exist. Without rules everybody whom a listener lets in sees everything.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::str::FromStr;
+
+/// The rules. None of them: everything is open.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Access {
+    rules: Option<Vec<AccessRule>>,
+}
+
+/// One rule.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AccessRule {
+    /// Exports, by their full names (`svm01:/vol/vol1/lun1`), with `*` for any run of characters.
+    pub exports: Vec<Pattern>,
+    /// Where a client may come from; empty for anywhere.
+    pub addresses: Vec<Network>,
+    /// What a client's certificate must be called, one of these; empty if none is asked for. With `*` as above.
+    pub certificates: Vec<Pattern>,
+    /// Reads only.
+    pub read_only: bool,
+}
+
+/// A client, as far as it is known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Caller {
+    /// `None`: through a Unix socket.
+    pub address: Option<IpAddr>,
+    /// Its connection is encrypted.
+    pub encrypted: bool,
+    /// The names in the certificate that it proved to have.
+    pub names: Vec<String>,
+}
+
+/// What a client may do with an export.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Grant {
+    Nothing,
+    Read,
+    Write,
+}
+
+impl Access {
+    /// With these rules: what none of them gives is not seen, and so nothing is if there are none.
+    pub fn by_rules(rules: Vec<AccessRule>) -> Access {
+        Access { rules: Some(rules) }
+    }
+
+    /// What `caller` may do with the export of that full name: the most that any rule gives.
+    pub(crate) fn grant(&self, caller: &Caller, export: &str) -> Grant {
+        let Some(rules) = &self.rules else { return Grant::Write };
+        let gives = |rule: &&AccessRule| rule.admits(caller) && rule.exports.iter().any(|pattern| pattern.fits(export));
+        let mut given = rules.iter().filter(gives);
+        match given.next() {
+            None => Grant::Nothing,
+            Some(first) if first.read_only && given.all(|rule| rule.read_only) => Grant::Read,
+            Some(_) => Grant::Write,
+        }
+    }
+}
+
+impl AccessRule {
+    fn admits(&self, caller: &Caller) -> bool {
+        let from = self.addresses.is_empty() || self.addresses.iter().any(|network| network.holds(caller.address));
+        let called = |pattern: &Pattern| caller.names.iter().any(|name| pattern.fits(name));
+        from && (self.certificates.is_empty() || self.certificates.iter().any(called))
+    }
+}
+
+impl fmt::Display for Caller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.address {
+            Some(address) => write!(f, "{address}")?,
+            None => f.write_str("unix")?,
+        }
+        if let Some(name) = self.names.first() {
+            write!(f, " ({name})")?;
+        }
+        Ok(())
+    }
+}
+
+/// Text with `*` for any run of characters, none included.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pattern(String);
+
+impl From<&str> for Pattern {
+    fn from(text: &str) -> Pattern {
+        Pattern(text.into())
+    }
+}
+
+impl Pattern {
+    fn fits(&self, text: &str) -> bool {
+        let mut pieces = self.0.split('*');
+        let Some(mut rest) = pieces.next().and_then(|first| text.strip_prefix(first)) else { return false };
+        let Some(last) = self.0.rsplit_once('*').map(|(_, last)| last) else { return rest.is_empty() };
+        // Each piece but the last at its first place; that leaves the most for those behind it.
+        let count = self.0.matches('*').count();
+        for piece in pieces.take(count - 1) {
+            let Some(at) = rest.find(piece) else { return false };
+            rest = &rest[at + piece.len()..];
+        }
+        rest.ends_with(last)
+    }
+}
+
+/// Where clients come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Network {
+    /// Through a Unix socket.
+    Unix,
+    /// From addresses that begin with so many bits of this one.
+    Ip(IpAddr, u8),
+}
+
+/// Text that is no network.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?}: write an address (10.1.2.3), a network (10.1.0.0/16, fd00::/8) or \"unix\"")]
+pub struct NetworkError(String);
+
+impl FromStr for Network {
+    type Err = NetworkError;
+
+    fn from_str(text: &str) -> Result<Network, NetworkError> {
+        if text == "unix" {
+            return Ok(Network::Unix);
+        }
+        let error = || NetworkError(text.into());
+        let (address, bits) = text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
+        let address: IpAddr = address.parse().map_err(|_| error())?;
+        let width = if address.is_ipv4() { 32 } else { 128 };
+        let bits = bits.map_or(Ok(width), |bits| bits.parse().map_err(|_| error()))?;
+        // An address beyond the prefix would be a slip of the pen: 10.1.2.3/8 may mean either.
+        if bits > width || number(address) & !mask(bits, width) != 0 {
+            return Err(error());
+        }
+        Ok(Network::Ip(address, bits))
+    }
+}
+
+impl Network {
+    fn holds(self, address: Option<IpAddr>) -> bool {
+        match (self, address) {
+            (Network::Unix, None) => true,
+            (Network::Ip(network, bits), Some(address)) if network.is_ipv4() == address.is_ipv4() => {
+                let width = if network.is_ipv4() { 32 } else { 128 };
+                number(address) & mask(bits, width) == number(network)
+            }
+            _ => false,
+        }
+    }
+}
+
+fn number(address: IpAddr) -> u128 {
+    match address {
+        IpAddr::V4(four) => u128::from(four.to_bits()),
+        IpAddr::V6(six) => six.to_bits(),
+    }
+}
+
+/// The first `bits` of `width`.
+fn mask(bits: u8, width: u8) -> u128 {
+    let all = if width == 32 { u128::from(u32::MAX) } else { u128::MAX };
+    let host = width - bits;
+    if host == 128 { 0 } else { all >> host << host }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_stands_for_any_run() {
+        for (pattern, text, fits) in [
+            ("svm01:/vol/v/l", "svm01:/vol/v/l", true),
+            ("svm01:/vol/v/l", "svm01:/vol/v/l2", false),
+            ("svm01:*", "svm01:/vol/v/l", true),
+            ("svm01:*", "svm011:/vol/v/l", false),
+            ("*", "", true),
+            ("*:/vol/db*/log", "a:/vol/db1/q/log", true),
+            ("*:/vol/db*/log", "a:/vol/db1/log2", false),
+            ("a*a", "a", false),
+            ("a*a", "aa", true),
+            ("*ab*ab*", "ab", false),
+            ("*ab*ab*", "xabyabz", true),
+            ("", "", true),
+            ("", "x", false),
+        ] {
+            assert_eq!(Pattern::from(pattern).fits(text), fits, "{pattern} {text}");
+        }
+    }
+
+    #[test]
+    fn networks_hold_their_addresses() {
+        let holds = |network: &str, address: &str| {
+            network.parse::<Network>().unwrap().holds((address != "unix").then(|| address.parse().unwrap()))
+        };
+        assert!(holds("10.1.0.0/16", "10.1.255.3") && !holds("10.1.0.0/16", "10.2.0.1"));
+        assert!(holds("10.1.2.3", "10.1.2.3") && !holds("10.1.2.3", "10.1.2.4"));
+        assert!(holds("0.0.0.0/0", "1.2.3.4") && !holds("0.0.0.0/0", "::1") && !holds("0.0.0.0/0", "unix"));
+        assert!(holds("::/0", "fd00::1") && holds("fd00::/8", "fdff::1") && !holds("fd00::/8", "fe80::1"));
+        assert!(holds("unix", "unix") && !holds("unix", "127.0.0.1"));
+        for wrong in ["", "10.1.2.3/8", "10.0.0.0/33", "::/129", "10.0.0/8", "localhost", "10.0.0.0/", "10.0.0.0/-1"] {
+            assert_eq!(wrong.parse::<Network>(), Err(NetworkError(wrong.into())));
+        }
+    }
+
+    #[test]
+    fn the_most_that_any_rule_gives_counts_and_nothing_else() {
+        let caller = |address: &str, names: &[&str]| Caller {
+            address: address.parse().ok(),
+            encrypted: !names.is_empty(),
+            names: names.iter().map(|&name| name.into()).collect(),
+        };
+        let access = Access::by_rules(vec![
+            AccessRule {
+                exports: vec!["svm01:/vol/db/*".into()],
+                addresses: vec!["10.0.0.0/8".parse().unwrap()],
+                certificates: vec!["CN=db*".into(), "DNS:db1.example".into()],
+                read_only: false,
+            },
+            AccessRule {
+                exports: vec!["*".into()],
+                certificates: vec!["CN=backup".into()],
+                read_only: true,
+                ..AccessRule::default()
+            },
+            AccessRule { exports: vec!["svm01:/vol/scratch".into()], ..AccessRule::default() },
+        ]);
+        let db = "svm01:/vol/db/lun1";
+        assert_eq!(access.grant(&caller("10.1.1.1", &["CN=db7"]), db), Grant::Write);
+        assert_eq!(access.grant(&caller("11.1.1.1", &["CN=db7"]), db), Grant::Nothing, "from elsewhere");
+        assert_eq!(access.grant(&caller("10.1.1.1", &["CN=web"]), db), Grant::Nothing, "another name");
+        assert_eq!(access.grant(&caller("10.1.1.1", &[]), db), Grant::Nothing, "no certificate");
+        assert_eq!(access.grant(&caller("", &["CN=backup"]), db), Grant::Read);
+        assert_eq!(access.grant(&caller("10.1.1.1", &["CN=backup", "DNS:db1.example"]), db), Grant::Write, "both");
+        assert_eq!(access.grant(&caller("", &[]), "svm01:/vol/scratch"), Grant::Write);
+        assert_eq!(Access::default().grant(&caller("", &[]), db), Grant::Write);
+        assert_eq!(Access::by_rules(Vec::new()).grant(&caller("", &[]), db), Grant::Nothing);
+    }
+}

@@ -1,0 +1,296 @@
+//! The audit trail: who changed what and when, what it was before and what after, as lines of JSON in a file that only
+//! grows.
+//!
+//! ```json
+//! {"at":"2026-11-22T02:59:26.123Z","who":{"uid":0,"user":"root","pid":4711},"command":"lun create …","result":"done",
+//!  "changes":[{"kind":"lun","name":"svm01:/vol/vol1/lun1","before":null,"after":{"size":1073741824,"policy":"gold"}}]}
+//! ```
+//!
+//! A line is on the disk before its command is answered. A command that was refused stands there with its reason, one
+//! that only shows something does not. What was not finished when the power went is cut off by the next start's first
+//! line, so that every line can be read for itself.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+use store::{Contents, Kind, ObjectRow};
+use uring::socket::Peer;
+
+/// Who gives a command.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Actor {
+    uid: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    user: Option<String>,
+    pid: i32,
+}
+
+impl Actor {
+    /// The process at the other end of a Unix socket, as the kernel knows it.
+    pub fn peer(peer: Peer) -> Actor {
+        Actor { uid: peer.uid, user: user_name(peer.uid), pid: peer.pid }
+    }
+}
+
+/// The name of a user, where the system's own file has it.
+fn user_name(uid: u32) -> Option<String> {
+    let users = std::fs::read_to_string("/etc/passwd").ok()?;
+    let uid = uid.to_string();
+    let named = users.lines().find(|line| line.split(':').nth(2) == Some(&uid))?;
+    named.split(':').next().map(str::to_owned)
+}
+
+/// The trail cannot be written.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: audit trail: {reason}", .path.display())]
+pub struct AuditError {
+    path: PathBuf,
+    reason: std::io::Error,
+}
+
+/// The file.
+#[derive(Debug)]
+pub struct Audit {
+    path: PathBuf,
+    file: File,
+}
+
+/// A line of it.
+#[derive(Serialize)]
+struct Line<'a> {
+    at: String,
+    who: Option<&'a Actor>,
+    command: &'a str,
+    result: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    changes: Vec<Change>,
+}
+
+/// What became of one object or policy group.
+#[derive(Debug, PartialEq, Serialize)]
+struct Change {
+    kind: &'static str,
+    name: String,
+    before: Value,
+    after: Value,
+}
+
+/// How a command ended.
+pub(crate) struct Ended<'a> {
+    pub who: Option<&'a Actor>,
+    pub command: &'a str,
+    /// Why not, or not all of it.
+    pub reason: Option<String>,
+    pub before: &'a Contents,
+    pub after: &'a Contents,
+}
+
+impl Audit {
+    /// Opens the trail, for its owner only; what is in it stays.
+    ///
+    /// # Errors
+    /// It cannot be opened for writing.
+    pub fn open(path: &Path) -> Result<Audit, AuditError> {
+        let error = |reason| AuditError { path: path.into(), reason };
+        let mut file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path).map_err(error)?;
+        if is_torn(&mut file).map_err(error)? {
+            file.write_all(b"\n").map_err(error)?;
+        }
+        Ok(Audit { path: path.into(), file })
+    }
+
+    /// Opens the file anew, after somebody moved it away.
+    ///
+    /// # Errors
+    /// It cannot be opened; the one that is open stays.
+    pub fn reopen(&mut self) -> Result<(), AuditError> {
+        *self = Audit::open(&self.path)?;
+        Ok(())
+    }
+
+    /// Adds a command that changed something, or should have; on the disk when it returns.
+    pub(crate) fn add(&mut self, ended: &Ended<'_>) -> Result<(), AuditError> {
+        let changes = changes(ended.before, ended.after);
+        let result = match (&ended.reason, changes.is_empty()) {
+            (None, _) => "done",
+            (Some(_), true) => "refused",
+            (Some(_), false) => "done in part",
+        };
+        let (at, reason) = (now(), ended.reason.clone());
+        let line = Line { at, who: ended.who, command: ended.command, result, reason, changes };
+        let mut text = serde_json::to_string(&line).expect("plain numbers and words");
+        text.push('\n');
+        // In one call: whoever reads along sees whole lines.
+        let written = self.file.write_all(text.as_bytes()).and_then(|()| self.file.sync_data());
+        written.map_err(|reason| AuditError { path: self.path.clone(), reason })
+    }
+}
+
+/// Whether the file ends in the middle of a line.
+fn is_torn(file: &mut File) -> std::io::Result<bool> {
+    if file.metadata()?.len() == 0 {
+        return Ok(false);
+    }
+    file.seek(SeekFrom::End(-1))?;
+    let mut last = [0];
+    file.read_exact(&mut last)?;
+    Ok(last != *b"\n")
+}
+
+/// What is different, object by object and policy group by policy group.
+fn changes(before: &Contents, after: &Contents) -> Vec<Change> {
+    let (old, new) = (described(before), described(after));
+    let mut found = Vec::new();
+    for key in old.keys().chain(new.keys().filter(|key| !old.contains_key(*key))) {
+        let (was, is) = (old.get(key), new.get(key));
+        let value = |side: Option<&(String, Value)>| side.map_or(Value::Null, |(_, value)| value.clone());
+        if was != is {
+            // What is renamed goes by its new name, and the value tells both.
+            let name = is.or(was).map(|(name, _)| name.clone()).unwrap_or_default();
+            found.push(Change { kind: key.0, name, before: value(was), after: value(is) });
+        }
+    }
+    if before.fair != after.fair {
+        let (before, after) = (json!({ "fair": before.fair }), json!({ "fair": after.fair }));
+        found.push(Change { kind: "pool", name: String::new(), before, after });
+    }
+    found
+}
+
+/// Everything by kind and number: its full name, and what there is to say of it.
+fn described(contents: &Contents) -> BTreeMap<(&'static str, u32), (String, Value)> {
+    let policy = |id: Option<u32>| id.and_then(|id| contents.policies.get(&id)).map(|row| row.name.as_str());
+    let object = |row: &ObjectRow| {
+        let name = path_of(contents, row);
+        let mut value = json!({ "name": name, "size": row.size, "policy": policy(row.policy) });
+        if let Some(template) = policy(row.template) {
+            value["policy_for_new"] = template.into();
+        }
+        if row.kind == Kind::Svm {
+            value = json!({ "name": name, "policy": policy(row.policy), "policy_for_new": policy(row.template), "fair": row.fair });
+        }
+        ((word_of(row.kind), row.id), (name, value))
+    };
+    let group = |row: &store::PolicyRow| {
+        let settings: Value = serde_json::from_str(&row.settings).unwrap_or_else(|_| row.settings.clone().into());
+        let svm = contents.objects.get(&row.svm).map(|svm| svm.name.as_str());
+        let value = json!({ "name": row.name, "vserver": svm, "settings": settings });
+        (("policy group", row.id), (row.name.clone(), value))
+    };
+    contents.objects.values().map(object).chain(contents.policies.values().map(group)).collect()
+}
+
+fn path_of(contents: &Contents, row: &ObjectRow) -> String {
+    let mut names = vec![row.name.as_str()];
+    let mut above = row.parent;
+    while let Some(parent) = above.and_then(|id| contents.objects.get(&id)) {
+        names.push(&parent.name);
+        above = parent.parent;
+    }
+    let svm = names.pop().unwrap_or_default();
+    names.reverse();
+    if names.is_empty() { svm.into() } else { format!("{svm}:/vol/{}", names.join("/")) }
+}
+
+fn word_of(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Svm => "vserver",
+        Kind::Volume => "volume",
+        Kind::Qtree => "qtree",
+        Kind::Lun => "lun",
+        Kind::File => "file",
+    }
+}
+
+#[allow(clippy::disallowed_methods, reason = "a trail tells when; nothing is decided by it")]
+fn now() -> String {
+    stamp(SystemTime::now())
+}
+
+/// `2026-11-22T02:59:26.123Z`
+fn stamp(time: SystemTime) -> String {
+    // A clock before 1970 is a clock that nobody set.
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let (days, second) = (since.as_secs() / 86_400, since.as_secs() % 86_400);
+    let (year, month, day) = date(days);
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{:03}Z", since.subsec_millis())
+}
+
+/// The date of a day since the beginning of 1970, in the Gregorian calendar.
+fn date(days: u64) -> (u64, u64, u64) {
+    // Counted from 1 March 0000, so that the day that may be missing is a year's last: 719 468 days before 1970. 400
+    // years are 146 097 days; within them a year's number follows from its day by the leap rule.
+    let days = days + 719_468;
+    let (era, day) = (days / 146_097, days % 146_097);
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    // From March on months have 31, 30, 31, 30, 31 days and again: 153 in five.
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let (month, later) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
+    (era * 400 + year + later, month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn row(id: u32, kind: Kind, parent: Option<u32>, name: &str, size: u64) -> ObjectRow {
+        ObjectRow { id, kind, parent, name: name.into(), size, policy: None, template: None, fair: false }
+    }
+
+    #[test]
+    fn moments_are_told_as_on_a_calendar() {
+        let at = |seconds, ms| stamp(UNIX_EPOCH + Duration::from_secs(seconds) + Duration::from_millis(ms));
+        // As `date -u -d @N` has them.
+        assert_eq!(at(0, 0), "1970-01-01T00:00:00.000Z");
+        assert_eq!(at(951_782_399, 999), "2000-02-28T23:59:59.999Z");
+        assert_eq!(at(951_782_400, 0), "2000-02-29T00:00:00.000Z");
+        assert_eq!(at(4_107_542_400, 5), "2100-03-01T00:00:00.005Z");
+        assert_eq!(at(1_795_316_366, 0), "2026-11-22T02:59:26.000Z");
+    }
+
+    #[test]
+    fn a_change_is_told_with_what_was_and_what_is() {
+        let mut before = Contents::default();
+        before.objects.insert(1, row(1, Kind::Svm, None, "svm01", 0));
+        before.objects.insert(2, row(2, Kind::Volume, Some(1), "vol1", 100));
+        let mut after = before.clone();
+        after.objects.get_mut(&2).unwrap().size = 200;
+        after.objects.insert(3, row(3, Kind::Lun, Some(2), "lun1", 50));
+        assert_eq!(changes(&before, &before), []);
+        let found = changes(&before, &after);
+        let told: Vec<_> = found.iter().map(|change| (change.kind, change.name.as_str())).collect();
+        assert_eq!(told, [("volume", "svm01:/vol/vol1"), ("lun", "svm01:/vol/vol1/lun1")]);
+        assert_eq!((&found[0].before["size"], &found[0].after["size"]), (&json!(100), &json!(200)));
+        assert_eq!((&found[1].before, &found[1].after["size"]), (&Value::Null, &json!(50)));
+        let gone = changes(&after, &before);
+        assert_eq!((&gone[0].after, gone[0].name.as_str()), (&Value::Null, "svm01:/vol/vol1/lun1"));
+    }
+
+    /// Power went in the middle of a line: the next one is whole all the same.
+    #[test]
+    fn a_torn_line_spoils_no_other() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("audit.jsonl");
+        std::fs::write(&path, "{\"at\":\"20").unwrap();
+        let contents = Contents::default();
+        let who = Actor { uid: 7, user: None, pid: 1 };
+        let ended =
+            Ended { who: Some(&who), command: "x", reason: Some("no".into()), before: &contents, after: &contents };
+        Audit::open(&path).unwrap().add(&ended).unwrap();
+        Audit::open(&path).unwrap().add(&ended).unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let whole: Vec<Value> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        assert_eq!((text.lines().count(), whole.len()), (3, 2), "{text}");
+        assert_eq!((&whole[0]["who"]["uid"], &whole[0]["result"]), (&json!(7), &json!("refused")));
+    }
+}

@@ -1,0 +1,498 @@
+//! The server's configuration file: `seawall serve --config FILE`.
+//!
+//! ```toml
+//! listen = ["unix:/run/seawall/nbd.sock", "0.0.0.0:10809"]
+//!
+//! [pool]
+//! folder = "/srv/pool"
+//!
+//! [tls]
+//! folder = "/etc/seawall/tls"
+//! client_certificates = "required"
+//!
+//! [[access]]
+//! exports = ["svm01:/vol/db/*"]
+//! addresses = ["10.1.0.0/16"]
+//! certificates = ["CN=db1"]
+//!
+//! [limits]
+//! connections = 4096
+//! idle_time = "1h"
+//! ```
+//!
+//! All of it is checked when it is read. What the pool itself keeps (its layout, its cache, how policies are read) is in
+//! the `seawall.toml` in its folder.
+
+use crate::access::{Access, AccessRule, Network, Pattern};
+use crate::limits::{LimitsError, ServerLimits};
+use crate::listen::{Listen, ListenError};
+use crate::tls::TlsFiles;
+use block::{Bytes, Span};
+use nbd::TlsMode;
+use serde::{Deserialize, Deserializer, de::Error as _};
+use std::path::{Path, PathBuf};
+
+/// What a configuration says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ServeConfig {
+    /// The pool's folder.
+    pub pool: Option<PathBuf>,
+    /// Make the pool if it is not there.
+    pub create: bool,
+    /// Use threads and not io_uring.
+    pub no_io_uring: bool,
+    /// Where to listen.
+    pub listen: Vec<Listen>,
+    /// Whether clients encrypt; `None` for what the addresses ask for.
+    pub tls_mode: Option<TlsMode>,
+    /// Certificates.
+    pub tls: Option<TlsFiles>,
+    /// Who sees what.
+    pub access: Access,
+    /// The export that a client gets who names none.
+    pub default_export: Option<String>,
+    /// What clients may take.
+    pub limits: ServerLimits,
+    /// The log.
+    pub log: LogSettings,
+    /// Where the audit trail goes; `None` for `audit.jsonl` in the pool's folder.
+    pub audit: Option<PathBuf>,
+}
+
+/// How the log is written.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LogSettings {
+    /// Lines for people or for programs.
+    pub format: LogFormat,
+    /// `error`, `warn`, `info`, `debug`, `trace`; `None` for what the command line says.
+    pub level: Option<LogLevel>,
+}
+
+/// Lines for people or for programs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// A JSON object a line.
+    Json,
+}
+
+/// How much is logged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogLevel {
+    /// What failed.
+    Error,
+    /// And what was refused for want of something.
+    Warn,
+    /// And each command, and who comes and goes.
+    Info,
+    /// And more.
+    Debug,
+    /// Everything.
+    Trace,
+}
+
+impl LogLevel {
+    /// As the log's filter has it.
+    pub fn word(self) -> &'static str {
+        match self {
+            LogLevel::Error => "error",
+            LogLevel::Warn => "warn",
+            LogLevel::Info => "info",
+            LogLevel::Debug => "debug",
+            LogLevel::Trace => "trace",
+        }
+    }
+}
+
+/// Why a configuration is refused.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// It cannot be read.
+    #[error("{}: read the configuration: {reason}", .path.display())]
+    Read {
+        /// Which.
+        path: PathBuf,
+        /// What the system says.
+        reason: std::io::Error,
+    },
+    /// It is no TOML, or something in it is unknown or of the wrong kind.
+    #[error("{}: line {line}: {reason}", .path.display())]
+    Wrong {
+        /// Which.
+        path: PathBuf,
+        /// Where.
+        line: usize,
+        /// What is wrong.
+        reason: String,
+    },
+    /// Something in it breaks a rule.
+    #[error("{}: {reason}", .path.display())]
+    Rule {
+        /// Which.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+impl ServeConfig {
+    /// Reads a file. Paths in it that are not absolute begin at the file's folder.
+    ///
+    /// # Errors
+    /// It is missing, or something in it is wrong: the message names the file, the line and the rule.
+    pub fn read(path: &Path) -> Result<ServeConfig, ConfigError> {
+        let text = std::fs::read_to_string(path).map_err(|reason| ConfigError::Read { path: path.into(), reason })?;
+        let file: File = toml::from_str(&text).map_err(|error| {
+            let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
+            ConfigError::Wrong { path: path.into(), line, reason: error.message().trim().replace('\n', " ") }
+        })?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        file.checked(folder).map_err(|reason| ConfigError::Rule { path: path.into(), reason })
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct File {
+    listen: Vec<String>,
+    default_export: Option<String>,
+    io_uring: Option<bool>,
+    pool: PoolTable,
+    tls: Option<TlsTable>,
+    access: Option<Vec<AccessTable>>,
+    limits: LimitsTable,
+    log: LogSettings,
+    audit: AuditTable,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct PoolTable {
+    folder: Option<PathBuf>,
+    create: bool,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct AuditTable {
+    file: Option<PathBuf>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct TlsTable {
+    mode: Option<ModeWord>,
+    folder: Option<PathBuf>,
+    certificate: Option<PathBuf>,
+    key: Option<PathBuf>,
+    client_authorities: Option<PathBuf>,
+    client_certificates: Option<NeedWord>,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum ModeWord {
+    Off,
+    Optional,
+    Required,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum NeedWord {
+    Optional,
+    Required,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AccessTable {
+    exports: Vec<String>,
+    #[serde(default)]
+    addresses: Vec<String>,
+    #[serde(default)]
+    certificates: Vec<String>,
+    #[serde(default)]
+    read_only: bool,
+}
+
+/// A field for each limit, all of them optional.
+macro_rules! limits {
+    ($($name:ident: $type:ty),+ $(,)?) => {
+        #[derive(Default, Deserialize)]
+        #[serde(deny_unknown_fields, default)]
+        struct LimitsTable { $($name: Option<$type>),+ }
+
+        impl LimitsTable {
+            fn over(self, mut limits: ServerLimits) -> ServerLimits {
+                $(if let Some(value) = self.$name { limits.$name = value.into(); })+
+                limits
+            }
+        }
+    };
+}
+
+limits! {
+    connections: u32,
+    connections_per_address: u32,
+    connection_in_flight: Size,
+    connection_requests: u32,
+    handshake_time: Length,
+    handshake_options: u32,
+    idle_time: Length,
+    drain_time: Length,
+    patience: Length,
+    memory: Size,
+    receive: Size,
+}
+
+impl File {
+    fn checked(self, folder: &Path) -> Result<ServeConfig, String> {
+        let from_here = |path: PathBuf| folder.join(path);
+        let listen = self.listen.iter().map(|text| text.parse()).collect::<Result<_, ListenError>>();
+        let listen = listen.map_err(|error| error.to_string().replacen("--listen", "listen:", 1))?;
+        let (tls_mode, tls) = match self.tls {
+            Some(table) => table.checked(folder)?,
+            None => (None, None),
+        };
+        let limits = self.limits.over(ServerLimits::default());
+        limits.check(tls.is_some()).map_err(|error: LimitsError| error.to_string())?;
+        Ok(ServeConfig {
+            pool: self.pool.folder.map(from_here),
+            create: self.pool.create,
+            no_io_uring: self.io_uring == Some(false),
+            listen,
+            tls_mode,
+            tls,
+            access: access(self.access)?,
+            default_export: self.default_export,
+            limits,
+            log: self.log,
+            audit: self.audit.file.map(from_here),
+        })
+    }
+}
+
+impl TlsTable {
+    fn checked(self, folder: &Path) -> Result<(Option<TlsMode>, Option<TlsFiles>), String> {
+        let mode = self.mode.map(|word| match word {
+            ModeWord::Off => TlsMode::Off,
+            ModeWord::Optional => TlsMode::Optional,
+            ModeWord::Required => TlsMode::Required,
+        });
+        let verify = self.client_certificates.is_some();
+        let in_folder = self.folder.map(|path| TlsFiles::in_folder(&folder.join(path), verify));
+        let (certificate, key) = match (self.certificate, self.key, &in_folder) {
+            (Some(certificate), Some(key), _) => (folder.join(certificate), folder.join(key)),
+            (None, None, Some(files)) => (files.certificate.clone(), files.key.clone()),
+            (None, None, None) if mode == Some(TlsMode::Off) => return Ok((mode, None)),
+            (None, None, None) => return Err("tls: give folder, or certificate and key".into()),
+            (Some(_), None, _) => return Err("tls.certificate: give tls.key too".into()),
+            (None, Some(_), _) => return Err("tls.key: give tls.certificate too".into()),
+        };
+        let authorities = self.client_authorities.map(|path| folder.join(path));
+        let client_authorities = authorities.or_else(|| in_folder.and_then(|files| files.client_authorities));
+        if verify && client_authorities.is_none() {
+            return Err("tls.client_certificates: give tls.client_authorities, whose certificates count".into());
+        }
+        let client_certificate_optional = self.client_certificates == Some(NeedWord::Optional);
+        let files = TlsFiles { certificate, key, client_authorities, client_certificate_optional };
+        Ok((mode, (mode != Some(TlsMode::Off)).then_some(files)))
+    }
+}
+
+fn access(tables: Option<Vec<AccessTable>>) -> Result<Access, String> {
+    let Some(tables) = tables else { return Ok(Access::default()) };
+    let rules = tables.into_iter().enumerate().map(|(number, table)| {
+        if table.exports.is_empty() {
+            return Err(format!("access: rule {}: exports: name at least one, such as \"svm01:*\"", number + 1));
+        }
+        let networks = table.addresses.iter().map(|text| text.parse::<Network>()).collect::<Result<_, _>>();
+        let patterns = |texts: &[String]| texts.iter().map(|text| Pattern::from(text.as_str())).collect();
+        Ok(AccessRule {
+            exports: patterns(&table.exports),
+            addresses: networks.map_err(|error| format!("access: rule {}: addresses: {error}", number + 1))?,
+            certificates: patterns(&table.certificates),
+            read_only: table.read_only,
+        })
+    });
+    Ok(Access::by_rules(rules.collect::<Result<_, String>>()?))
+}
+
+/// `"64MiB"`.
+struct Size(Bytes);
+
+impl From<Size> for Bytes {
+    fn from(size: Size) -> Bytes {
+        size.0
+    }
+}
+
+impl<'de> Deserialize<'de> for Size {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Size, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map(Size).map_err(|error| D::Error::custom(format!("{text:?}: {error}")))
+    }
+}
+
+/// `"10s"`.
+struct Length(Span);
+
+impl From<Length> for Span {
+    fn from(length: Length) -> Span {
+        length.0
+    }
+}
+
+impl<'de> Deserialize<'de> for Length {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Length, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        span(&text).map(Length).ok_or_else(|| D::Error::custom(format!("{text:?}: write 500ms, 10s, 5min or 1h")))
+    }
+}
+
+fn span(text: &str) -> Option<Span> {
+    let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
+    let ms = match text[digits.len()..].trim() {
+        "ms" => 1,
+        "s" => 1000,
+        "min" => 60_000,
+        "h" => 3_600_000,
+        _ => return None,
+    };
+    let number: u64 = digits.parse().ok()?;
+    // A year is more than any limit here means.
+    number.checked_mul(ms).filter(|ms| *ms <= 366 * 24 * 3_600_000).map(Span::from_millis)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<ServeConfig, String> {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("server.toml");
+        std::fs::write(&path, text).unwrap();
+        let here = dir.path().display().to_string();
+        ServeConfig::read(&path).map_err(|error| error.to_string().replace(&here, ""))
+    }
+
+    #[test]
+    fn everything_that_can_be_said_is_read() {
+        let text = r#"
+            listen = ["unix:/run/s.sock", "0.0.0.0:10809"]
+            io_uring = false
+            default_export = "/vol/v/l"
+            [pool]
+            folder = "/srv/pool"
+            create = true
+            [tls]
+            mode = "required"
+            certificate = "/t/cert.pem"
+            key = "/t/key.pem"
+            client_authorities = "/t/ca.pem"
+            client_certificates = "optional"
+            [[access]]
+            exports = ["svm01:*"]
+            addresses = ["10.0.0.0/8", "unix"]
+            certificates = ["CN=db1"]
+            read_only = true
+            [limits]
+            connections = 100
+            connections_per_address = 10
+            connection_in_flight = "8MiB"
+            connection_requests = 64
+            handshake_time = "5s"
+            handshake_options = 32
+            idle_time = "1h"
+            drain_time = "30s"
+            patience = "2500ms"
+            memory = "256MiB"
+            receive = "16KiB"
+            [log]
+            format = "json"
+            level = "info"
+            [audit]
+            file = "/var/log/audit.jsonl"
+        "#;
+        let expected = ServeConfig {
+            pool: Some("/srv/pool".into()),
+            create: true,
+            no_io_uring: true,
+            listen: vec![Listen::Unix("/run/s.sock".into()), Listen::Tcp("0.0.0.0:10809".into())],
+            tls_mode: Some(TlsMode::Required),
+            tls: Some(TlsFiles {
+                certificate: "/t/cert.pem".into(),
+                key: "/t/key.pem".into(),
+                client_authorities: Some("/t/ca.pem".into()),
+                client_certificate_optional: true,
+            }),
+            access: Access::by_rules(vec![AccessRule {
+                exports: vec!["svm01:*".into()],
+                addresses: vec!["10.0.0.0/8".parse().unwrap(), Network::Unix],
+                certificates: vec!["CN=db1".into()],
+                read_only: true,
+            }]),
+            default_export: Some("/vol/v/l".into()),
+            limits: ServerLimits {
+                connections: 100,
+                connections_per_address: 10,
+                connection_in_flight: Bytes::mib(8),
+                connection_requests: 64,
+                handshake_time: Span::from_secs(5),
+                handshake_options: 32,
+                idle_time: Span::from_secs(3600),
+                drain_time: Span::from_secs(30),
+                patience: Span::from_millis(2500),
+                memory: Bytes::mib(256),
+                receive: Bytes::kib(16),
+            },
+            log: LogSettings { format: LogFormat::Json, level: Some(LogLevel::Info) },
+            audit: Some("/var/log/audit.jsonl".into()),
+        };
+        assert_eq!(read(text).unwrap(), expected);
+        assert_eq!(read("").unwrap(), ServeConfig::default());
+    }
+
+    #[test]
+    fn paths_begin_at_the_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("server.toml");
+        std::fs::write(&path, "[pool]\nfolder = \"pool\"\n[tls]\nfolder = \"tls\"\n").unwrap();
+        let config = ServeConfig::read(&path).unwrap();
+        assert_eq!(config.pool, Some(dir.path().join("pool")));
+        assert_eq!(config.tls, Some(TlsFiles::in_folder(&dir.path().join("tls"), false)));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_in_one_line() {
+        for (text, words) in [
+            ("lisen = []", &["server.toml", "line 1", "lisen", "listen"][..]),
+            ("\n[limits]\nidle_time = \"soon\"", &["line 3", "soon", "10s"]),
+            ("[limits]\nmemory = \"much\"", &["line 2", "much"]),
+            ("[limits]\nconnections = 0", &["limits.connections", "at least 1"]),
+            ("[limits]\nreceive = \"2MiB\"", &["limits.receive", "1 MiB", "2 MiB"]),
+            ("[limits]\nconnections = 10000", &["limits.connections: 10000", "64 KiB", "512 MiB", "at most 2048"]),
+            ("listen = [\"here\"]", &["listen", "here", "HOST:PORT"]),
+            ("[tls]\nmode = \"on\"", &["line 2", "on", "required"]),
+            ("[tls]\nmode = \"required\"", &["tls", "certificate", "folder"]),
+            ("[tls]\nkey = \"k\"", &["tls.key", "tls.certificate"]),
+            (
+                "[tls]\ncertificate = \"c\"\nkey = \"k\"\nclient_certificates = \"required\"",
+                &["tls.client_authorities"],
+            ),
+            ("[[access]]\nexports = []", &["access: rule 1", "exports"]),
+            ("[[access]]\nexports = [\"*\"]\naddresses = [\"10.1.2.3/8\"]", &["rule 1", "10.1.2.3/8", "10.1.0.0/16"]),
+            ("[[access]]\naddresses = []", &["exports"]),
+            ("[log]\nformat = \"xml\"", &["line 2", "xml", "json"]),
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(words.iter().all(|word| error.contains(word)) && !error.contains('\n'), "{text:?}: {error}");
+        }
+    }
+}

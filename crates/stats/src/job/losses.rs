@@ -1,0 +1,155 @@
+//! What happened when connections to a server were lost: what was under way, and what became of it.
+
+use block::{OpKind, Span};
+
+/// Losses of a job's connections. Nothing of it is silent: each request that was under way is counted by its kind in
+/// [`Losses::under_way`], and in exactly one of [`Losses::unsent`], [`Losses::repeated`] and [`Losses::unknown`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Losses {
+    /// Connections that were lost.
+    pub lost: u64,
+    /// Connections that were made again.
+    pub regained: u64,
+    /// Sum of the times from a loss until its connection was made again, or given up.
+    pub away: Span,
+    /// Requests without a reply when their connection was lost; one that is lost with several connections, one after the
+    /// other, counts with each.
+    pub under_way: KindCounts,
+    /// Of these, not even begun to be sent: sent over another connection, which repeats nothing.
+    pub unsent: u64,
+    /// Of these, sent a second time: reads, and where that was asked writes.
+    pub repeated: KindCounts,
+    /// Of these, failed: whether they took effect is not known.
+    pub unknown: KindCounts,
+    /// Writes, trims and zeroes that were answered but not yet covered by a flush when a connection was lost: the
+    /// server may have forgotten them.
+    pub not_flushed: u64,
+    /// Why no connection could be made again, in the system's or the server's words.
+    pub given_up: Option<String>,
+}
+
+/// A count for each kind of request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KindCounts([u64; KINDS.len()]);
+
+/// All kinds with their plural, in the order of [`KindCounts`].
+const KINDS: [(OpKind, &str); 7] = [
+    (OpKind::Read, "reads"),
+    (OpKind::Write, "writes"),
+    (OpKind::Flush, "flushes"),
+    (OpKind::Trim, "trims"),
+    (OpKind::Zero, "zeroes"),
+    (OpKind::Cache, "caches"),
+    (OpKind::Status, "status queries"),
+];
+
+impl KindCounts {
+    /// Counts one.
+    pub fn count(&mut self, kind: OpKind) {
+        self.0[place(kind)] += 1;
+    }
+
+    /// How many of a kind.
+    pub fn of(&self, kind: OpKind) -> u64 {
+        self.0[place(kind)]
+    }
+
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    /// Those that occurred: their plural and how many.
+    pub fn occurred(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        KINDS.iter().zip(self.0).filter(|&(_, count)| count > 0).map(|(&(_, name), count)| (name, count))
+    }
+
+    fn add(&mut self, other: &KindCounts) {
+        self.0.iter_mut().zip(other.0).for_each(|(mine, theirs)| *mine += theirs);
+    }
+
+    fn words(&self) -> String {
+        let each: Vec<String> = self.occurred().map(|(name, count)| format!("{count} {name}")).collect();
+        if each.is_empty() { "nothing".into() } else { each.join(", ") }
+    }
+}
+
+fn place(kind: OpKind) -> usize {
+    KINDS.iter().position(|&(known, _)| known == kind).expect("every kind is listed")
+}
+
+impl Losses {
+    /// Whether there were any.
+    pub fn any(&self) -> bool {
+        self.lost > 0
+    }
+
+    /// Takes another job's losses in.
+    pub fn absorb(&mut self, other: &Losses) {
+        self.lost += other.lost;
+        self.regained += other.regained;
+        self.away += other.away;
+        self.under_way.add(&other.under_way);
+        self.unsent += other.unsent;
+        self.repeated.add(&other.repeated);
+        self.unknown.add(&other.unknown);
+        self.not_flushed += other.not_flushed;
+        self.given_up = self.given_up.take().or_else(|| other.given_up.clone());
+    }
+
+    /// In words, one line each; none without a loss.
+    pub fn lines(&self) -> Vec<String> {
+        if !self.any() {
+            return Vec::new();
+        }
+        let (lost, regained, away) = (self.lost, self.regained, self.away);
+        let mut lines = vec![
+            format!("connections lost: {lost}, made again: {regained}, away for {away} in all"),
+            format!("under way then: {}", self.under_way.words()),
+        ];
+        if self.unsent > 0 {
+            lines.push(format!("not yet sent, so sent later: {}", self.unsent));
+        }
+        if self.repeated.total() > 0 {
+            lines.push(format!("sent again: {}", self.repeated.words()));
+        }
+        if self.unknown.total() > 0 {
+            lines.push(format!("failed, took effect or not: {}", self.unknown.words()));
+        }
+        if self.not_flushed > 0 {
+            lines.push(format!("answered but not flushed when the server was lost: {}", self.not_flushed));
+        }
+        lines.extend(self.given_up.as_ref().map(|why| format!("no connection any more: {why}")));
+        lines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn losses_are_told_by_kind_and_add_up() {
+        let mut losses = Losses { lost: 1, regained: 1, away: Span::from_millis(250), ..Losses::default() };
+        assert_eq!(Losses::default().lines(), Vec::<String>::new());
+        for kind in [OpKind::Read, OpKind::Read, OpKind::Write, OpKind::Flush] {
+            losses.under_way.count(kind);
+        }
+        losses.repeated.count(OpKind::Read);
+        losses.repeated.count(OpKind::Read);
+        losses.unknown.count(OpKind::Write);
+        losses.unknown.count(OpKind::Flush);
+        losses.not_flushed = 3;
+        let expected = [
+            "connections lost: 1, made again: 1, away for 250 ms in all",
+            "under way then: 2 reads, 1 writes, 1 flushes",
+            "sent again: 2 reads",
+            "failed, took effect or not: 1 writes, 1 flushes",
+            "answered but not flushed when the server was lost: 3",
+        ];
+        assert_eq!(losses.lines(), expected);
+        let other = losses.clone();
+        losses.absorb(&other);
+        assert_eq!((losses.lost, losses.under_way.of(OpKind::Read), losses.unknown.total()), (2, 4, 4));
+    }
+}

@@ -1,0 +1,58 @@
+//! Listening sockets that whoever started this process hands over, as systemd does (`sd_listen_fds(3)`): descriptors
+//! from 3 on, counted by `LISTEN_FDS`, meant for the process `LISTEN_PID`.
+
+use std::io;
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The first descriptor that is handed over.
+const FIRST: RawFd = 3;
+/// So many are looked at: no server listens in more places.
+const MOST: u32 = 64;
+
+/// Why they cannot be taken.
+#[derive(Debug, thiserror::Error)]
+pub enum InheritedError {
+    /// The count is none.
+    #[error("LISTEN_FDS: must be a number from 1 to {MOST}, got {0:?}")]
+    Count(String),
+    /// One is not there, or is something else.
+    #[error("LISTEN_FDS: descriptor {0} is no listening socket")]
+    NoListener(RawFd),
+}
+
+/// Takes over the listening sockets that were handed over; none when the process was started without. To be called
+/// first thing in `main`, before anything else is opened; a second call finds none.
+///
+/// # Errors
+/// The environment promises what is not there.
+pub fn listeners() -> Result<Vec<OwnedFd>, InheritedError> {
+    static TAKEN: AtomicBool = AtomicBool::new(false);
+    let variable = |name| std::env::var(name).unwrap_or_default();
+    let count = variable("LISTEN_FDS");
+    let is_for_us = variable("LISTEN_PID").parse() == Ok(std::process::id());
+    if !is_for_us || count.is_empty() || TAKEN.swap(true, Ordering::AcqRel) {
+        return Ok(Vec::new());
+    }
+    let count = count.parse().ok().filter(|count| (1..=MOST).contains(count)).ok_or(InheritedError::Count(count))?;
+    (FIRST..FIRST + count as RawFd).map(take).collect()
+}
+
+fn take(descriptor: RawFd) -> Result<OwnedFd, InheritedError> {
+    let mut listens: libc::c_int = 0;
+    let mut len = size_of_val(&listens) as libc::socklen_t;
+    // SAFETY: `listens` has room for `len` bytes, and any number is valid in it; a descriptor that is not open or no
+    // socket is an error of the call.
+    let got = unsafe {
+        libc::getsockopt(descriptor, libc::SOL_SOCKET, libc::SO_ACCEPTCONN, (&raw mut listens).cast(), &mut len)
+    };
+    if got != 0 || listens != 1 {
+        return Err(InheritedError::NoListener(descriptor));
+    }
+    // SAFETY: no memory is passed; the descriptor was just seen to be open.
+    let flagged = unsafe { libc::fcntl(descriptor, libc::F_SETFD, libc::FD_CLOEXEC) };
+    debug_assert_eq!(flagged, 0, "{}", io::Error::last_os_error());
+    // SAFETY: it is open, and by the convention it is ours alone: the process that started us named it for us, this is
+    // the only place that takes it, and it is reached once.
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
+}

@@ -1,0 +1,83 @@
+//! The table `[server]` of a plan: the SVM that owns its volumes, and how its server takes sizes and policies. The words
+//! are those of the table `[qos]` of a pool.
+
+use super::read::owned;
+use super::space::Units;
+use super::table::Table;
+
+/// How a plan's server takes policies; each is as for a pool that says nothing where the plan says nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// How it counts a GB, in sizes and in rates per size.
+    pub units: Units,
+    /// Which levels may carry a policy at the same time.
+    pub nesting: Nesting,
+    /// The burst of a policy that says nothing of one.
+    pub burst: Burst,
+    /// How the peak of an adaptive policy is reached that says nothing of it.
+    pub peak: Peak,
+    /// Whether SVMs take turns even where no limit binds.
+    pub fair: bool,
+}
+
+/// Which levels may carry a policy at the same time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Nesting {
+    /// As ONTAP has it: a LUN or file only where nothing that contains it does.
+    #[default]
+    Ontap,
+    /// Every level.
+    Free,
+}
+
+/// The burst of a policy that says nothing of one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Burst {
+    /// None.
+    #[default]
+    None,
+    /// ONTAP's: 50 % for 1 s.
+    Ontap,
+}
+
+/// How the peak of an adaptive policy is reached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Peak {
+    /// Always.
+    #[default]
+    Ceiling,
+    /// On credit saved below the expected rate.
+    Credits,
+}
+
+/// The SVM's name and the settings; all sizes read later go by their units.
+pub(super) fn read(root: &Table<'_>) -> (String, Settings) {
+    root.missing("server", "begin it with a line [server] and name its svm");
+    let Some(table) = root.table("server", "[server]") else { return Default::default() };
+    table.only(&["svm", "units", "nesting", "burst", "peak", "fair"]);
+    table.missing("svm", "name the SVM that owns the volumes, such as svm01");
+    let units = table.choice("units", &[("decimal", Units::Decimal), ("binary", Units::Binary)]).unwrap_or_default();
+    table.count_in(units);
+    let settings = Settings {
+        units,
+        nesting: table.choice("nesting", &[("ontap", Nesting::Ontap), ("free", Nesting::Free)]).unwrap_or_default(),
+        burst: table.choice("burst", &[("none", Burst::None), ("ontap", Burst::Ontap)]).unwrap_or_default(),
+        peak: table.choice("peak", &[("ceiling", Peak::Ceiling), ("credits", Peak::Credits)]).unwrap_or_default(),
+        fair: table.flag("fair").unwrap_or_default(),
+    };
+    (owned(table.name("svm")), settings)
+}
+
+impl Settings {
+    /// What differs from a pool that says nothing, in words.
+    pub(super) fn describe(&self) -> Vec<&'static str> {
+        let said = [
+            (self.units == Units::Binary, "a GB is 2^30 bytes"),
+            (self.nesting == Nesting::Free, "every level may carry a policy"),
+            (self.burst == Burst::Ontap, "a policy without a burst has ONTAP's, 50 % for 1 s"),
+            (self.peak == Peak::Credits, "peaks of adaptive policies are reached on credit"),
+            (self.fair, "SVMs take turns"),
+        ];
+        said.into_iter().filter(|(differs, _)| *differs).map(|(_, words)| words).collect()
+    }
+}

@@ -1,0 +1,90 @@
+//! The servers of a comparison, started with data behind them.
+
+use super::super::served::Served;
+use super::super::{line_of, succeed};
+use anyhow::Result;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A rival with a file in it.
+pub(super) struct Contender {
+    pub(super) served: Served,
+    pub(super) uri: String,
+    /// How it was started, for the reader.
+    pub(super) line: String,
+}
+
+impl Contender {
+    /// nbdkit's file plugin, or qemu-nbd, on `data`.
+    pub(super) fn rival(folder: &Path, name: &str, data: &Path) -> Result<Contender> {
+        let stem = data.file_name().unwrap_or_default().to_string_lossy();
+        let socket = folder.join(format!("{name}-{stem}.sock"));
+        if socket.exists() {
+            std::fs::remove_file(&socket)?;
+        }
+        let mut command = Command::new(name);
+        match name {
+            "nbdkit" => command.arg("-f").arg("-U").arg(&socket).arg("file").arg(data),
+            _ => {
+                command.args(["-t", "-e", "8", "--cache=none", "--aio=native", "--discard=unmap", "-f", "raw", "-k"]);
+                command.arg(&socket).arg(data)
+            }
+        };
+        let line = line_of(&command);
+        let served = Served::start(command, &socket)?;
+        Ok(Contender { served, uri: format!("nbd+unix:///?socket={}", socket.display()), line })
+    }
+}
+
+/// Our server, and an administrator's commands to it.
+pub(super) struct Ours {
+    pub(super) served: Served,
+    seawall: PathBuf,
+    pool: PathBuf,
+    /// How it was started, for the reader.
+    pub(super) line: String,
+}
+
+/// A ceiling that no machine reaches, so that the gate counts and never holds back.
+const NEVER_REACHED: &str = "qos policy-group create never -vserver svm01 -max-throughput 100000000IOPS,1000000MB/s";
+
+/// A volume with room for all that is measured: it is thin.
+const VOLUME: &str = "volume create -vserver svm01 -volume vol1 -size 1TB";
+
+impl Ours {
+    /// A server on a new pool with these settings: a volume under a ceiling that is never reached.
+    pub(super) fn start(seawall: &Path, pool: &Path, settings: &str) -> Result<Ours> {
+        std::fs::create_dir(pool)?;
+        std::fs::write(pool.join("seawall.toml"), settings)?;
+        let mut command = Command::new(seawall);
+        command.arg("serve").arg("--pool").arg(pool).arg("--create");
+        command.arg("--listen").arg(format!("unix:{}", pool.join("nbd.sock").display()));
+        let settings = settings.trim().replace('\n', ", ");
+        let line = format!("{}\n          ({settings}; {NEVER_REACHED})", line_of(&command));
+        // It takes commands last, so whoever is heard there has everything else.
+        let served = Served::start(command, &pool.join("control.sock"))?;
+        let ours = Ours { served, seawall: seawall.into(), pool: pool.into(), line };
+        ours.order("vserver create -vserver svm01")?;
+        ours.order(VOLUME)?;
+        ours.order(NEVER_REACHED)?;
+        ours.order("volume modify -vserver svm01 -volume vol1 -qos-policy-group never")?;
+        Ok(ours)
+    }
+
+    pub(super) fn make_lun(&self, lun: &str, size: u64) -> Result<()> {
+        self.order(&format!("lun create -vserver svm01 -path /vol/vol1/{lun} -size {size}"))
+    }
+
+    pub(super) fn delete_lun(&self, lun: &str) -> Result<()> {
+        self.order(&format!("lun delete -vserver svm01 -path /vol/vol1/{lun}"))
+    }
+
+    pub(super) fn uri(&self, lun: &str) -> String {
+        let socket = self.pool.join("nbd.sock");
+        format!("nbd+unix:///svm01:%2Fvol%2Fvol1%2F{lun}?socket={}", socket.display())
+    }
+
+    fn order(&self, order: &str) -> Result<()> {
+        succeed(Command::new(&self.seawall).arg("shell").arg("--pool").arg(&self.pool).arg("-c").arg(order))
+    }
+}

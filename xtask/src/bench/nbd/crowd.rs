@@ -1,0 +1,133 @@
+//! Sixty-four connections to sixteen exports at once: what the server keeps in memory, and how even the shares are.
+
+use super::super::median;
+use super::contender::Ours;
+use anyhow::{Context as _, Result, bail};
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+const EXPORTS: usize = 16;
+/// To each export.
+const CONNECTIONS: usize = 4;
+/// Requests in flight on each connection.
+const DEPTH: u32 = 8;
+/// Bytes of an export.
+const SIZE: u64 = 16 << 20;
+/// How far an export's rate may be from the mean.
+const FAIR: f64 = 0.05;
+/// MiB that the server may have in memory beside its buffers.
+const MEMORY: f64 = 64.0;
+
+/// Runs it; bounds met and missed.
+pub(super) fn run(seawall: &Path, folder: &Path, settings: &str, runs: u32, seconds: u64) -> Result<(u32, u32)> {
+    println!("\n{} connections to {EXPORTS} exports, 4 KiB random reads, depth {DEPTH} on each", EXPORTS * CONNECTIONS);
+    let ours = Ours::start(seawall, &folder.join("pool-crowd"), settings)?;
+    println!("  ours:   {}", ours.line);
+    let fill = folder.join("fill");
+    super::make_data(&fill, SIZE >> 20)?;
+    for export in 0..EXPORTS {
+        ours.make_lun(&name(export), SIZE)?;
+        super::succeed(Command::new("nbdcopy").arg("--flush").arg(&fill).arg(ours.uri(&name(export))))?;
+    }
+    let (mut spreads, mut beside, mut whole, mut rates) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..runs {
+        let shares = load(&ours, seconds, folder)?;
+        let memory = Memory::of(ours.served.id())?;
+        let mean = shares.iter().sum::<f64>() / EXPORTS as f64;
+        spreads.push(shares.iter().map(|share| (share / mean - 1.0).abs()).fold(0.0, f64::max));
+        beside.push(memory.beside());
+        whole.push(memory.whole);
+        rates.push(shares.iter().sum());
+    }
+    let (spread, beside, whole) = (median(spreads), median(beside), median(whole));
+    let word = |held| if held { "met" } else { "MISSED" };
+    println!("  IOPS of all: {:.0}", median(rates));
+    println!("  farthest export from the mean: {:.1} %  ≤ 5 % {}", spread * 100.0, word(spread <= FAIR));
+    println!("  memory: {whole:.1} MiB, {beside:.1} MiB beside the buffers  ≤ {MEMORY} MiB {}", word(beside <= MEMORY));
+    let held = [spread <= FAIR, beside <= MEMORY];
+    let met = held.iter().filter(|held| **held).count() as u32;
+    Ok((met, held.len() as u32 - met))
+}
+
+fn name(export: usize) -> String {
+    format!("lun{export}")
+}
+
+/// IOPS of each export.
+fn load(ours: &Ours, seconds: u64, folder: &Path) -> Result<Vec<f64>> {
+    let mut command = Command::new("fio");
+    command.current_dir(folder).args(["--output-format=json", "--ioengine=nbd", "--rw=randread", "--bs=4k"]);
+    command.args(["--time_based", "--norandommap", "--thread", "--group_reporting"]);
+    command.arg(format!("--runtime={seconds}")).arg(format!("--iodepth={DEPTH}"));
+    command.arg(format!("--numjobs={CONNECTIONS}"));
+    for export in 0..EXPORTS {
+        command.arg(format!("--name={}", name(export))).arg("--new_group");
+        command.arg(format!("--uri={}", ours.uri(&name(export))));
+    }
+    let output = command.stdin(Stdio::null()).output().context("run fio")?;
+    if !output.status.success() {
+        bail!("fio: {}", String::from_utf8_lossy(&output.stderr).trim());
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    let json: Value = serde_json::from_str(&text[text.find('{').context("fio said nothing")?..])?;
+    let jobs = json["jobs"].as_array().context("fio's JSON has no jobs")?;
+    let shares: Vec<f64> = jobs.iter().filter_map(|job| job["read"]["iops"].as_f64()).collect();
+    if shares.len() != EXPORTS {
+        bail!("fio reported {} groups instead of {EXPORTS}", shares.len());
+    }
+    Ok(shares)
+}
+
+/// What a process has in memory, in MiB.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Memory {
+    whole: f64,
+    /// Its largest mapping: the slab, where all data in flight lies.
+    largest: f64,
+}
+
+impl Memory {
+    fn of(process: u32) -> Result<Memory> {
+        let path = format!("/proc/{process}/smaps");
+        Ok(Memory::read(&std::fs::read_to_string(&path).with_context(|| path)?))
+    }
+
+    fn beside(self) -> f64 {
+        self.whole - self.largest
+    }
+
+    /// Reads proc(5)'s `smaps`: for each mapping, its size and what of it is resident.
+    fn read(smaps: &str) -> Memory {
+        let (mut size, mut longest, mut memory) = (0, 0, Memory { whole: 0.0, largest: 0.0 });
+        let kib = |line: &str| line.split_whitespace().nth(1).and_then(|word| word.parse::<u64>().ok()).unwrap_or(0);
+        for line in smaps.lines() {
+            if line.starts_with("Size:") {
+                size = kib(line);
+            } else if line.starts_with("Rss:") {
+                let resident = kib(line) as f64 / 1024.0;
+                memory.whole += resident;
+                if size > longest {
+                    longest = size;
+                    memory.largest = resident;
+                }
+            }
+        }
+        memory
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_mapping_is_told_apart() {
+        let smaps = "55d0-55d1 r-xp 0 0:0 1 /bin/x\nSize: 2048 kB\nRss: 1024 kB\n\
+                     7f00-7f10 rw-p 0 0:0 0\nSize: 262144 kB\nRss: 3072 kB\n\
+                     7f20-7f30 rw-p 0 0:0 0\nSize: 8192 kB\nRss: 5120 kB\n";
+        let memory = Memory::read(smaps);
+        assert_eq!(memory, Memory { whole: 9.0, largest: 3.0 });
+        assert_eq!(memory.beside(), 6.0);
+    }
+}
