@@ -359,3 +359,44 @@ fn a_group_that_cannot_be_done_whole_is_not_done() {
     assert_eq!(bench.answers().len(), 2);
     assert_eq!(bench.core.trees(), [(1, false)]);
 }
+
+/// One client asks for a flush after each of its 100 writes, without waiting; another writes and flushes once in the middle.
+/// While one flush is at the disk all others wait for the next, which is one for all of them: two in all, and the second
+/// client is answered with it. Nobody's write waits for a flush.
+#[test]
+fn a_storm_of_flushes_is_two_flushes_and_holds_nobody_up() {
+    let mut bench = Bench::new();
+    bench.ask(2, 0, 0, What::Create { size: 1 << 20 }, false);
+    bench.run();
+    // Both have their blocks: an overwrite changes no map.
+    bench.ask(1, 0, 1 << 20, What::Write, true);
+    bench.ask(2, 0, 1 << 20, What::Write, true);
+    bench.run();
+    bench.answers();
+    bench.ask(0, 0, 0, What::Flush, false);
+    let first = bench.commands();
+    assert_eq!(first.iter().map(|(word, _)| word.as_str()).collect::<Vec<_>>(), ["flush Data"]);
+    let (mut flushes, mut second) = (Vec::new(), 0);
+    for round in 0..100 {
+        bench.write(round % 256 * 4096, 4096, false);
+        if round == 50 {
+            bench.ask(2, 0, 4096, What::Write, false);
+        }
+        // The write goes to the disk at once, beside the flush that is there.
+        for (word, command) in bench.commands() {
+            assert_eq!(word, "write");
+            bench.end(command, Ok(()));
+        }
+        flushes.push(bench.ask(0, 0, 0, What::Flush, false));
+        if round == 50 {
+            second = bench.ask(0, 0, 0, What::Flush, false);
+        }
+        assert_eq!(bench.commands().len(), 0, "one flush is at the disk");
+    }
+    bench.answers();
+    first.into_iter().for_each(|(_, command)| bench.end(command, Ok(())));
+    assert_eq!(bench.run(), words(&["flush Data"]), "one for all that came meanwhile");
+    let answered: Vec<u64> = bench.answers().into_iter().map(|(id, result)| result.map(|()| id).unwrap()).collect();
+    assert!(answered.contains(&second) && flushes.iter().all(|flush| answered.contains(flush)));
+    assert_eq!(answered.len(), 1 + 100 + 1, "the first flush, the storm, the second client's");
+}

@@ -13,7 +13,6 @@ use qos::{GroupId, Object, Refusal, Registry, RegistrySettings};
 use stats::LimitsInForce;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 use store::{Contents, DataFile, MappedPool, Pool, StoreError};
 use uring::Clock;
 
@@ -50,6 +49,8 @@ pub struct Control {
     shard: Shard,
     monitor: Arc<Monitor>,
     clock: Clock,
+    /// Tells the seconds since the beginning of 1970.
+    date: fn() -> u64,
     audit: Option<Audit>,
     /// The LUNs are in maps, whose I/O is aligned to so many bytes.
     maps_align: Option<u32>,
@@ -78,7 +79,8 @@ impl Control {
         administration.snapshots = snapshots_of(contents);
         let maps_align = maps.as_ref().map(MappedPool::align);
         let monitor = Arc::default();
-        let control = Control { pool, administration, shard, monitor, clock: Clock::new(), audit: None, maps_align };
+        let (clock, date) = (Clock::new(), || 0);
+        let control = Control { pool, administration, shard, monitor, clock, date, audit: None, maps_align };
         if let Some(maps) = maps {
             control.serve_maps(maps)?;
         }
@@ -179,6 +181,12 @@ impl Control {
         }
     }
 
+    /// What tells the date from now on, in seconds since the beginning of 1970, for snapshots; without, they are of 1970.
+    #[must_use]
+    pub fn with_date(self, date: fn() -> u64) -> Control {
+        Control { date, ..self }
+    }
+
     /// What the shard did since the last call. The monitor takes it in too.
     ///
     /// # Errors
@@ -234,8 +242,7 @@ impl Control {
             false => all_used.get(&leaf).copied().unwrap_or(0),
         };
         self.administration.sample = self.monitor.latest();
-        // A clock before 1970 is a clock that nobody set.
-        self.administration.wall_seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |t| t.as_secs());
+        self.administration.wall_seconds = (self.date)();
         let before = self.administration.clone();
         let Outcome { answer, edits, effects } = self.administration.execute(line, self.clock.now(), &used)?;
         let made = match self.make_durable(&effects) {

@@ -1,7 +1,7 @@
 //! What the maps cost: processor time for each I/O at depth 32, past and through clones, beside a sparse file a LUN.
 //!
-//! `cargo run --release -p store --example maps -- FOLDER` makes its files in FOLDER (through the page cache, so that the
-//! disk is not what is measured) and removes them. Each line is the median of several rounds that take turns, so that a
+//! `cargo run --release -p store --example maps -- FOLDER [direct]` makes its files in FOLDER (through the page cache, so
+//! that the disk is not what is measured, or past it) and removes them. Each line is the median of several rounds that take turns, so that a
 //! busy machine slows all of them alike.
 
 #![allow(clippy::print_stdout, reason = "it is a program")]
@@ -16,7 +16,7 @@ use uring::{Io, IoSettings};
 const SIZE: u64 = 256 << 20;
 const LEN: u32 = 4096;
 const DEPTH: usize = 32;
-const OPS: u64 = 60_000;
+const OPS: u64 = 30_000;
 const ROUNDS: usize = 9;
 
 const ROWS: [&str; 5] = [
@@ -32,15 +32,22 @@ fn main() {
     let dir = parent.join(format!("seawall-maps-{}", std::process::id()));
     std::fs::create_dir_all(&dir).expect("make the folder");
     let io = Io::open(&IoSettings::default()).expect("open a ring");
-    let mut plain = plain(&io, &dir);
-    let mut mapped = mapped(&io, &dir);
+    let cache = if std::env::args().nth(2).is_some_and(|word| word == "direct") { Cache::Direct } else { Cache::Page };
+    let mut plain = plain(&io, &dir, cache);
+    let mut mapped = mapped(&io, &dir, cache);
     let mut costs = ROWS.map(|_| Vec::new());
     for seed in 0..ROUNDS as u64 {
-        costs[0].push(measure(&io, &mut plain, 1, OpKind::Read, seed));
-        costs[1].push(measure(&io, &mut mapped, 1, OpKind::Read, seed));
-        costs[2].push(measure(&io, &mut mapped, 10, OpKind::Read, seed));
-        costs[3].push(measure(&io, &mut plain, 1, OpKind::Write, seed));
-        costs[4].push(measure(&io, &mut mapped, 1, OpKind::Write, seed));
+        // Each goes first in turn.
+        for turn in 0..ROWS.len() {
+            let row = (turn + seed as usize) % ROWS.len();
+            costs[row].push(match row {
+                0 => measure(&io, &mut plain, 1, OpKind::Read, seed),
+                1 => measure(&io, &mut mapped, 1, OpKind::Read, seed),
+                2 => measure(&io, &mut mapped, 10, OpKind::Read, seed),
+                3 => measure(&io, &mut plain, 1, OpKind::Write, seed),
+                _ => measure(&io, &mut mapped, 1, OpKind::Write, seed),
+            });
+        }
     }
     println!("{OPS} I/Os of {LEN} bytes at depth {DEPTH}, median of {ROUNDS} rounds");
     println!("{:34} {:>10} {:>10}", "", "CPU µs", "µs");
@@ -57,8 +64,9 @@ fn median(costs: &mut [[f64; 2]], which: usize) -> f64 {
 }
 
 /// One LUN in a sparse file.
-fn plain(io: &Io, dir: &Path) -> Volumes {
-    let opening = Opening { cache: disk::Cache::Page, write: true, create: Create::New, mode: 0o600 };
+fn plain(io: &Io, dir: &Path, cache: Cache) -> Volumes {
+    let way = if cache == Cache::Direct { disk::Cache::Direct } else { disk::Cache::Page };
+    let opening = Opening { cache: way, write: true, create: Create::New, mode: 0o600 };
     let disk = disk::open(&dir.join("plain"), opening).expect("open the file");
     disk.file.set_len(SIZE).expect("set its length");
     let probe = disk.file.try_clone().expect("open it again");
@@ -69,8 +77,8 @@ fn plain(io: &Io, dir: &Path) -> Volumes {
 }
 
 /// LUN 1 by itself; LUN 2 and eight clones, 3 to 10, each of the one before.
-fn mapped(io: &Io, dir: &Path) -> MappedVolumes {
-    let settings = MapSettings { cache: Cache::Page, capacity: Some(4 * SIZE), ..MapSettings::default() };
+fn mapped(io: &Io, dir: &Path, cache: Cache) -> MappedVolumes {
+    let settings = MapSettings { cache, capacity: Some(4 * SIZE), ..MapSettings::default() };
     let pool = MappedPool::create(dir, 1, settings).expect("make the maps");
     let Ok(mut volumes) = MappedVolumes::new(io, pool, VolumesSettings::default()) else {
         panic!("the slab is too small")
@@ -118,6 +126,8 @@ fn measure(io: &Io, target: &mut impl Target, lun: u32, kind: OpKind, seed: u64)
         state % (SIZE / u64::from(LEN)) * u64::from(LEN)
     };
     let places: Vec<u64> = (0..OPS).map(|_| place()).collect();
+    // So that all begin with clean pages.
+    drive(io, target, lun, OpKind::Flush, 0, &[0]);
     let (cpu, began) = (uring::usage::thread_cpu(), io.now());
     drive(io, target, lun, kind, LEN, &places);
     let spent = [uring::usage::thread_cpu().saturating_sub(cpu), io.now().since(began)];
@@ -131,6 +141,7 @@ fn drive(io: &Io, target: &mut impl Target, lun: u32, kind: OpKind, len: u32, pl
         while next < places.len() && next - ended < DEPTH {
             let op = match kind {
                 OpKind::Read => Op::Read,
+                OpKind::Flush => Op::Flush,
                 _ => match io.take(len) {
                     Some(buf) => Op::Write(buf),
                     None => break,

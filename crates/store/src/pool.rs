@@ -33,9 +33,9 @@ pub enum Cache {
 #[serde(rename_all = "lowercase")]
 pub enum Layout {
     /// Blocks that LUNs share, and maps of them.
+    #[default]
     Maps,
     /// A sparse file a LUN.
-    #[default]
     Files,
 }
 

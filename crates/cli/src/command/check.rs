@@ -48,14 +48,14 @@ impl Check {
         for leftover in &checked.leftovers {
             terminal::line(&format!("{leftover}; it goes when the pool is served again"));
         }
-        let snapshots = checked.contents.snapshots.len();
-        let used = block::Bytes(checked.used);
-        let has = format!("{} LUNs and files, {snapshots} snapshots, {used} of data", checked.leaves());
-        match wrong.len() {
-            0 => terminal::line(&format!("{pool}: {has}; nothing is wrong")),
-            1 => terminal::line(&format!("{pool}: {has}; 1 thing is wrong")),
-            count => terminal::line(&format!("{pool}: {has}; {count} things are wrong")),
-        }
+        let (leaves, snapshots) = (checked.leaves(), checked.contents.snapshots.len());
+        let has = format!("LUNs and files: {leaves}, snapshots: {snapshots}, data: {}", block::Bytes(checked.used));
+        let verdict = match wrong.len() {
+            0 => "nothing is wrong".into(),
+            1 => "1 thing is wrong".into(),
+            count => format!("{count} things are wrong"),
+        };
+        terminal::line(&format!("{pool}: {has}; {verdict}"));
         if wrong.is_empty() { Answer::Yes } else { Answer::No }
     }
 }

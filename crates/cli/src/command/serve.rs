@@ -12,7 +12,8 @@ use std::io::IsTerminal as _;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use store::{Pool, StoreError};
+use std::time::{SystemTime, UNIX_EPOCH};
+use store::{Named, Pool, StoreError};
 use uring::{Hangup, IoSettings};
 
 /// Serve a pool's LUNs over NBD until interrupted
@@ -138,7 +139,7 @@ impl Serve {
             terminal::line(&format!("listening on {address}"));
         }
         terminal::line(&format!("I/O: {}", shard.backend()));
-        let mut control = Control::open(pool, shard, registry)?;
+        let mut control = Control::open(pool, shard, registry)?.with_date(date);
         control.keep_trail(trail);
         Ok(Arc::new(Mutex::new(control)))
     }
@@ -201,6 +202,7 @@ fn open_pool(dir: &Path, create: bool) -> Result<(Pool, Option<FreshPool>)> {
 }
 
 fn make_pool(dir: &Path) -> Result<(Pool, Option<FreshPool>)> {
+    must_be_free(&store::named(dir)?)?;
     let mut fresh = FreshPool::before(dir);
     let pool = Pool::create(dir).inspect_err(|error| {
         // Somebody's folder: nothing was made there, and nothing is to be removed.
@@ -209,6 +211,23 @@ fn make_pool(dir: &Path) -> Result<(Pool, Option<FreshPool>)> {
         }
     });
     Ok((pool.map_err(pool_error)?, Some(fresh)))
+}
+
+/// Seconds since the beginning of 1970; a clock before that is a clock that nobody set.
+#[allow(clippy::disallowed_methods, reason = "a server's snapshots are of the date on which they are made")]
+fn date() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+/// Refuses to lay a pool over something that is in use or looks like data.
+fn must_be_free(named: &Named) -> Result<()> {
+    for path in [&named.data, &named.log].into_iter().flatten() {
+        let objections = engine::safety::objections(path).with_context(|| format!("[pool] {}", path.display()))?;
+        if !objections.is_empty() {
+            bail!("[pool] {}: {}; nothing was changed", path.display(), objections.join(", "));
+        }
+    }
+    Ok(())
 }
 
 /// Names the option, where the error is about the folder that it gave.

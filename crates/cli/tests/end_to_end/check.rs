@@ -24,7 +24,7 @@ fn a_pool_is_checked_and_mended() {
     server.stop();
     let clean = check(&["pool"]);
     assert_eq!((clean.code, clean.err.as_str()), (Some(0), ""));
-    assert_eq!(clean.out, "pool: 1 LUNs and files, 1 snapshots, 0 B of data; nothing is wrong\n");
+    assert_eq!(clean.out, "pool: LUNs and files: 1, snapshots: 1, data: 0 B; nothing is wrong\n");
     // The maps of another pool, in which there is nothing.
     std::fs::create_dir(scratch.join("other")).unwrap();
     std::fs::copy(scratch.join("pool/seawall.toml"), scratch.join("other/seawall.toml")).unwrap();
@@ -40,7 +40,7 @@ fn a_pool_is_checked_and_mended() {
     let repaired = check(&["pool", "--repair", "--copy", "before"]);
     assert_eq!(repaired.code, Some(0), "{}{}", repaired.out, repaired.err);
     assert!(repaired.out.contains("repair: the metadata as it was is in before\n"), "{}", repaired.out);
-    assert!(repaired.out.ends_with("0 snapshots, 0 B of data; nothing is wrong\n"), "{}", repaired.out);
+    assert!(repaired.out.ends_with("snapshots: 0, data: 0 B; nothing is wrong\n"), "{}", repaired.out);
     assert!(scratch.join("before/catalogue.db").exists() && scratch.join("before/maps/log").exists());
     Server::start(&scratch).stop();
 }

@@ -1,68 +1,139 @@
 //! A file system that fills up under the server.
 
 use crate::requires::{client, requires, skip};
-use crate::running::{Running, run, seawall, succeed, succeed_with};
+use crate::running::{Ended, Running, run, seawall, succeed};
 use crate::scratch::Scratch;
 use std::process::Command;
 
-/// A thin LUN of 64 MiB on a file system of 24 MiB, a small one beside it. Writing 32 MiB fails with "No space left on
-/// device"; what was written before reads back, the other LUN goes on, and a LUN can be deleted with nothing free at
-/// all, which gives its space to the next.
-///
-/// The file system is mounted where only the server sees it, so it goes with the server whatever happens.
-#[test]
-fn a_full_file_system_fails_one_write_and_nothing_else() {
-    requires!("qemu-io", "unshare", "nsenter");
-    let scratch = Scratch::new();
-    if run(Command::new("unshare").args(["--mount", "true"])).code != Some(0) {
-        skip("not allowed to mount a file system");
-        return;
+/// A server on a file system of its own.
+struct Small {
+    scratch: Scratch,
+    server: Running,
+}
+
+impl Small {
+    /// A pool of 24 MiB with the volume `vol1`; `None`, with its reason, where that cannot be had.
+    fn new(layout: &str) -> Option<Small> {
+        let scratch = Scratch::new();
+        if run(Command::new("unshare").args(["--mount", "true"])).code != Some(0) {
+            skip("not allowed to mount a file system");
+            return None;
+        }
+        std::fs::create_dir(scratch.join("disk")).unwrap();
+        let script = format!(
+            "mount -t tmpfs -o size=24m none disk && mkdir disk/pool && printf 'cache = \"page\"\nlayout = \"{layout}\"\n' \
+             > disk/pool/seawall.toml && exec \"$0\" serve --pool disk/pool --create --listen unix:nbd.sock"
+        );
+        let mut command = Command::new("unshare");
+        command.current_dir(scratch.path()).args(["--mount", "sh", "-c", &script]);
+        let mut server = Running::start({
+            command.arg(seawall(scratch.path()).get_program());
+            command
+        });
+        server.wait_for("commands: ");
+        let small = Small { scratch, server };
+        small.tell("vserver create -vserver svm01");
+        small.tell("volume create -vserver svm01 -volume vol1 -size 1GB");
+        Some(small)
     }
-    std::fs::create_dir(scratch.join("disk")).unwrap();
-    let seawall_serve = seawall(scratch.path());
-    let script = "mount -t tmpfs -o size=24m none disk && mkdir disk/pool && echo 'cache = \"page\"' > disk/pool/seawall.toml \
-                  && exec \"$0\" serve --pool disk/pool --create --listen unix:nbd.sock";
-    let mut command = Command::new("unshare");
-    command.current_dir(scratch.path()).args(["--mount", "sh", "-c", script]).arg(seawall_serve.get_program());
-    let mut server = Running::start(command);
-    server.wait_for("commands: ");
-    let tell = |line: &str| {
+
+    /// A program that sees the file system.
+    fn inside(&self) -> Command {
         let mut command = Command::new("nsenter");
         command
-            .args(["--mount", "--target", &server.id().to_string()])
-            .arg(format!("--wdns={}", scratch.path().display()));
-        succeed(command.arg(seawall_serve.get_program()).args(["shell", "--pool", "disk/pool", "-c", line]))
-    };
-    tell("vserver create -vserver svm01");
-    tell("volume create -vserver svm01 -volume vol1 -size 1GB");
-    tell("lun create -vserver svm01 -path /vol/vol1/big -size 64MiB");
-    tell("lun create -vserver svm01 -path /vol/vol1/small -size 4MiB");
-    let uri =
-        |lun: &str| format!("nbd+unix:///svm01:%2Fvol%2Fvol1%2F{lun}?socket={}", scratch.join("nbd.sock").display());
-    let io = |lun: &str, commands: &[&str]| {
+            .args(["--mount", "--target", &self.server.id().to_string()])
+            .arg(format!("--wdns={}", self.scratch.path().display()));
+        command
+    }
+
+    fn tell(&self, line: &str) -> String {
+        let program = seawall(self.scratch.path()).get_program().to_owned();
+        succeed(self.inside().arg(program).args(["shell", "--pool", "disk/pool", "-c", line]))
+    }
+
+    fn uri(&self, lun: &str) -> String {
+        let socket = self.scratch.join("nbd.sock");
+        format!("nbd+unix:///svm01:%2Fvol%2Fvol1%2F{lun}?socket={}", socket.display())
+    }
+
+    fn io(&self, lun: &str, commands: &[&str]) -> Ended {
         let mut command = client("qemu-io");
         command.args(["-f", "raw", "-t", "none"]);
         commands.iter().for_each(|line| {
             command.args(["-c", line]);
         });
-        run(command.arg(uri(lun)))
-    };
-    assert_eq!(io("big", &["write -P 0x11 0 1M"]).code, Some(0));
-    assert_eq!(io("small", &["write -P 0x22 0 4M", "flush"]).code, Some(0));
-    let full = io("big", &["write -P 0x33 1M 32M"]);
-    assert!(format!("{}{}", full.out, full.err).contains("No space left on device"), "{full:?}");
-    for (lun, check) in [("big", "read -P 0x11 0 1M"), ("small", "read -P 0x22 0 4M"), ("small", "write -P 0x44 0 4M")]
-    {
-        let ended = io(lun, &[check]);
+        run(command.arg(self.uri(lun)))
+    }
+
+    /// Commands that must all go well.
+    fn good(&self, lun: &str, commands: &[&str]) {
+        let ended = self.io(lun, commands);
         assert!(ended.code == Some(0) && !ended.out.contains("failed"), "{lun}: {ended:?}");
     }
-    // Whatever is left of the file system is taken too, before a deletion has to be written down.
-    let fill = ["--mount", "--target", &server.id().to_string(), &format!("--wdns={}", scratch.path().display())];
-    let filled = run(Command::new("nsenter").args(fill).args(["sh", "-c", "cat /dev/zero > disk/rest"]));
-    assert_ne!(filled.code, Some(0), "{filled:?}");
-    tell("lun delete -vserver svm01 -path /vol/vol1/big");
-    succeed(Command::new("nsenter").args(fill).args(["rm", "disk/rest"]));
-    tell("lun create -vserver svm01 -path /vol/vol1/next -size 16MiB");
-    let said = succeed_with(client("qemu-io"), ["-f", "raw", "-c", "write -P 0x55 0 16M", "-c", "flush", &uri("next")]);
-    assert!(!said.contains("failed"), "{said}");
+
+    /// A command that must find no room.
+    fn full(&self, lun: &str, command: &str) {
+        let ended = self.io(lun, &[command]);
+        assert!(format!("{}{}", ended.out, ended.err).contains("No space left on device"), "{ended:?}");
+    }
+}
+
+/// A thin LUN of 64 MiB on a file system of 24 MiB, a small one beside it. Writing 32 MiB fails with "No space left on
+/// device"; what was written before reads back, the other LUN goes on, and a LUN can be deleted with nothing free at
+/// all, which gives its space to the next. In both layouts.
+///
+/// The file system is mounted where only the server sees it, so it goes with the server whatever happens.
+#[test]
+fn a_full_file_system_fails_one_write_and_nothing_else() {
+    requires!("qemu-io", "unshare", "nsenter");
+    for layout in ["files", "maps"] {
+        let Some(small) = Small::new(layout) else { return };
+        small.tell("lun create -vserver svm01 -path /vol/vol1/big -size 64MiB");
+        small.tell("lun create -vserver svm01 -path /vol/vol1/small -size 4MiB");
+        small.good("big", &["write -P 0x11 0 1M"]);
+        small.good("small", &["write -P 0x22 0 4M", "flush"]);
+        small.full("big", "write -P 0x33 1M 32M");
+        small.good("big", &["read -P 0x11 0 1M"]);
+        small.good("small", &["read -P 0x22 0 4M"]);
+        small.good("small", &["write -P 0x44 0 4M"]);
+        // Whatever is left of the file system is taken too, before a deletion has to be written down.
+        let filled = run(small.inside().args(["sh", "-c", "cat /dev/zero > disk/rest"]));
+        assert_ne!(filled.code, Some(0), "{filled:?}");
+        small.tell("lun delete -vserver svm01 -path /vol/vol1/big");
+        succeed(small.inside().args(["rm", "disk/rest"]));
+        small.tell("lun create -vserver svm01 -path /vol/vol1/next -size 16MiB");
+        small.good("next", &["write -P 0x55 0 16M", "flush"]);
+    }
+}
+
+/// A LUN of 8 MiB with a snapshot, and others that fill the pool to the last block. Writing over the LUN copies blocks
+/// until there are none: that write fails with "No space left on device", the LUN holds what it held or what was written, the
+/// snapshot what it held, the others go on, and deleting the snapshot makes room. Nothing is wrong with the pool.
+#[test]
+fn a_pool_that_fills_up_in_the_middle_of_a_copy_fails_that_write_alone() {
+    requires!("qemu-io", "unshare", "nsenter");
+    let Some(small) = Small::new("maps") else { return };
+    for lun in ["lun1", "other"] {
+        small.tell(&format!("lun create -vserver svm01 -path /vol/vol1/{lun} -size 8MiB"));
+    }
+    small.tell("lun create -vserver svm01 -path /vol/vol1/filler -size 64MiB");
+    small.good("lun1", &["write -P 0x11 0 8M", "flush"]);
+    small.good("other", &["write -P 0x22 0 2M", "flush"]);
+    small.tell("volume snapshot create vol1 -snapshot s");
+    small.full("filler", "write -P 0x33 0 32M");
+    // Of small writes the first that needs a copy fails, and those in place go on.
+    small.full("lun1", "write -P 0x44 0 8M");
+    small.good("lun1", &["read 0 8M", "flush"]);
+    small.good("other", &["read -P 0x22 0 2M"]);
+    small.tell("lun delete -vserver svm01 -path /vol/vol1/filler");
+    small.tell("volume file clone create -source-path /lun1 -destination-path /was -volume vol1 -snapshot-name s");
+    small.good("was", &["read -P 0x11 0 8M"]);
+    small.tell("volume snapshot delete vol1 -snapshot s");
+    small.good("other", &["write -P 0x55 0 8M", "flush", "read -P 0x55 0 8M"]);
+    std::fs::create_dir(small.scratch.join("copy")).unwrap();
+    // Of a copy, as the pool is in use and its file system goes with its server.
+    let copying = "cp -r disk/pool/catalogue.* disk/pool/maps disk/pool/seawall.toml copy";
+    succeed(small.inside().args(["sh", "-c", copying]));
+    let checked = run(seawall(small.scratch.path()).args(["check", "copy"]));
+    assert_eq!(checked.code, Some(0), "{}{}", checked.out, checked.err);
 }

@@ -12,22 +12,23 @@
 //!   after the kill it may hold 2, 3, 4 or 5, and nothing else
 //! ```
 //! `SEAWALL_KILLS` sets how often (10 if not set), `SEAWALL_KILL_SEED` what all choices follow from. With `SEAWALL_KILLS`
-//! a start that takes more than a second fails too; a busy test machine may take longer.
+//! it fails, too, when more than one start of a hundred takes longer than a second; a busy test machine may.
 
 use crate::raw_client::{Answered, Client};
 use crate::running::{run, seawall};
 use crate::scratch::Scratch;
 use crate::server::Server;
+use block::Span;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use uring::Clock;
 
 const BLOCK: u64 = 4096;
 /// Blocks of a writer's band: few, so that blocks are written again and again.
 const BAND: u64 = 512;
 const WRITERS: u64 = 4;
 const IN_FLIGHT: usize = 8;
-const START_MAX: Duration = Duration::from_secs(1);
+const START_MAX: Span = Span::SECOND;
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
@@ -56,7 +57,7 @@ fn kills(layout: &str) {
     }
     let mut bands: Vec<Band> = (0..WRITERS).map(|writer| Band::new(writer, seed)).collect();
     let mut chance = Chance(seed);
-    let (mut longest, mut answered) = (Duration::ZERO, 0);
+    let (mut longest, mut late, mut answered) = (Span::ZERO, 0, 0);
     for kill in 0..asked.unwrap_or(10) {
         // A snapshot now and then, so that writes copy what is shared.
         if layout == "maps" {
@@ -67,18 +68,23 @@ fn kills(layout: &str) {
         answered += until_killed(server, &mut bands, chance.below(3000));
         let checked = run(seawall(scratch.path()).args(["check", "pool"]));
         assert_eq!(checked.code, Some(0), "seed {seed}, kill {kill}: {}{}", checked.out, checked.err);
-        let began = Instant::now();
+        let clock = Clock::new();
+        let began = clock.now();
         server = Server::start(&scratch);
-        longest = longest.max(began.elapsed());
+        let took = clock.now().since(began);
+        longest = longest.max(took);
+        late += u64::from(took > START_MAX);
         for band in &mut bands {
             band.look(&server, &format!("seed {seed}, kill {kill}, layout {layout}"));
         }
     }
-    assert!(asked.is_none() || longest <= START_MAX, "a start took {longest:?}");
     let count = asked.unwrap_or(10);
     println!(
-        "{layout}: {count} kills, seed {seed}: {answered} requests answered, all there; longest start {longest:?}"
+        "{layout}: {count} kills, seed {seed}: {answered} requests answered, all there; longest start {:.2} s, {late} took \
+         longer than a second",
+        longest.as_secs_f64()
     );
+    assert!(asked.is_none() || late * 100 <= count, "{late} of {count} starts took longer than a second");
 }
 
 /// Lets all writers write, and kills the server when `until` more requests were answered.

@@ -9,6 +9,7 @@ mod ceiling;
 mod check;
 mod crowd;
 mod demo;
+mod devices;
 mod dgen;
 mod durability;
 mod fio;

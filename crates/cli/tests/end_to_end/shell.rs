@@ -82,7 +82,8 @@ fn objects_and_policies_are_made_shown_modified_and_deleted() {
         let shown = server.tell(&[show]);
         assert!(!shown.contains("svm01") && !shown.contains("policy1"), "{show}\n{shown}");
     }
-    assert_eq!(std::fs::read_dir(scratch.join("pool/data")).unwrap().count(), 0, "the LUN's file went with it");
+    let report = store::check_maps(&scratch.join("pool"), &store::Named::default()).unwrap();
+    assert_eq!((report.damages, report.trees, report.used), (vec![], 0, 0), "what the LUN held went with it");
 }
 
 /// What cannot be is refused in one line that names it, with exit code 1, and nothing changes.

@@ -64,7 +64,7 @@ impl MappedPool {
     /// # Errors
     /// The folder has them, or the file system refuses.
     pub fn create(dir: &Path, number: u64, settings: MapSettings) -> Result<MappedPool, MapError> {
-        let places = Places::new(dir, &settings.named);
+        let places = Places::new(dir, settings.named.clone());
         let maps = places.maps().to_owned();
         // The last file that is made says that all are there, so a crash in between leaves what is no pool yet.
         let last = places.path(Region::Table(0));
@@ -102,7 +102,7 @@ impl MappedPool {
     /// # Errors
     /// They are missing, of a later format or damaged, or the file system refuses. Nothing is written.
     pub fn open(dir: &Path, settings: MapSettings) -> Result<MappedPool, MapError> {
-        let places = Places::new(dir, &settings.named);
+        let places = Places::new(dir, settings.named);
         let cache = match settings.cache {
             crate::Cache::Direct => Cache::Direct,
             crate::Cache::Page => Cache::Page,
@@ -112,7 +112,7 @@ impl MappedPool {
             REGIONS.iter().map(|region| disk::open(&places.path(*region), opening)).collect();
         let opened = opened?;
         let align = opened.iter().map(|disk| disk.align).max().unwrap_or(1);
-        let capacity = capacity(&places, &opened[0], &settings)?;
+        let capacity = capacity(&places, &opened[0], settings.capacity)?;
         let settings = Settings { capacity: capacity / map::BLOCK, align, ..Settings::default() };
         let core = recover(&places, settings)?;
         for (region, disk) in REGIONS.into_iter().zip(&opened) {
@@ -144,7 +144,7 @@ impl fmt::Debug for MappedPool {
 /// # Errors
 /// They are missing, or of a later format.
 pub fn check_maps(dir: &Path, named: &Named) -> Result<Report, MapError> {
-    let places = Places::new(dir, named);
+    let places = Places::new(dir, named.clone());
     let mut media = Folder::open(&places)?;
     let failed = |cause| MapError::Recover { path: places.maps().into(), cause };
     map::check(&mut media, Settings::default()).map_err(failed)
@@ -152,7 +152,7 @@ pub fn check_maps(dir: &Path, named: &Named) -> Result<Report, MapError> {
 
 /// Bytes that there are for blocks now: the length of their file, or the size of their device.
 pub(crate) fn data_len(dir: &Path, named: &Named) -> Result<(PathBuf, u64), MapError> {
-    let places = Places::new(dir, named);
+    let places = Places::new(dir, named.clone());
     let path = places.path(Region::Data);
     let disk = disk::open(&path, Opening { cache: Cache::Page, ..Opening::default() })?;
     Ok((path, disk.size.0.saturating_sub(places.base(Region::Data))))
@@ -165,10 +165,10 @@ fn recover(places: &Places, settings: Settings) -> Result<Core, MapError> {
 }
 
 /// Bytes of data that may be taken.
-fn capacity(places: &Places, data: &Disk, settings: &MapSettings) -> Result<u64, MapError> {
+fn capacity(places: &Places, data: &Disk, asked: Option<u64>) -> Result<u64, MapError> {
     let path = places.path(Region::Data);
     let failed = |cause| MapError::File { path: path.clone(), cause };
-    if let Some(capacity) = settings.capacity {
+    if let Some(capacity) = asked {
         return Ok(capacity);
     }
     if data.is_device {

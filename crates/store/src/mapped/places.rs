@@ -38,8 +38,8 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    pub(crate) fn new(dir: &Path, named: &Named) -> Places {
-        Places { maps: dir.join("maps"), named: named.clone() }
+    pub(crate) fn new(dir: &Path, named: Named) -> Places {
+        Places { maps: dir.join("maps"), named }
     }
 
     /// The folder of those that nothing else is said of.

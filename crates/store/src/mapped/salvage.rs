@@ -19,7 +19,7 @@ pub(crate) struct MapRepair<'a> {
 
 /// Brings damaged maps into a state that can be opened, and returns what was lost. `None` if nothing can be done.
 pub(crate) fn salvage_maps(dir: &Path, named: &Named, repair: &MapRepair<'_>) -> Result<Option<Vec<String>>, MapError> {
-    let places = Places::new(dir, named);
+    let places = Places::new(dir, named.clone());
     let recovered = salvage(&mut Folder::open(&places)?, Settings::default());
     let failed = |cause| MapError::Recover { path: places.maps().into(), cause };
     let Some((core, lost)) = recovered.map_err(failed)? else { return Ok(None) };
