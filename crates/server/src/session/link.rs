@@ -65,7 +65,7 @@ impl Session {
         let Phase::Transmission(link) = &mut self.phase else { return };
         match link.held.take() {
             Some(Held::Payload(payload)) if self.receiving == Some(Filling::Payload) => {
-                link.held = Some(Held::Payload(payload))
+                link.held = Some(Held::Payload(payload));
             }
             Some(Held::Payload(Payload { buf, claim, .. })) => {
                 buf.into_iter().for_each(|buf| around.io.give(buf));
