@@ -183,7 +183,13 @@ fn described(contents: &Contents) -> BTreeMap<(&'static str, u32), (String, Valu
         let value = json!({ "name": row.name, "vserver": svm, "settings": settings });
         (("policy group", row.id), (row.name.clone(), value))
     };
-    contents.objects.values().map(object).chain(contents.policies.values().map(group)).collect()
+    let snapshot = |row: &store::SnapshotRow| {
+        let volume = contents.objects.get(&row.volume).map(|volume| path_of(contents, volume)).unwrap_or_default();
+        let value = json!({ "name": row.name, "volume": volume, "created": row.created, "files": row.leaves.len() });
+        (("snapshot", row.id), (format!("{volume}@{}", row.name), value))
+    };
+    let policies = contents.policies.values().map(group);
+    contents.objects.values().map(object).chain(policies).chain(contents.snapshots.values().map(snapshot)).collect()
 }
 
 fn path_of(contents: &Contents, row: &ObjectRow) -> String {
