@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Result};
 use block::Span;
 use ontap::Word;
-use ontap::value::{AbsoluteMinimum, AdaptiveRate};
+use ontap::value::AdaptiveRate;
 use ramp::{Accounting, BLOCK, Constants, HostLoad, Ladder, Layout, Load, Settings, Steps, Window};
 use workload::plan::{HostsPlan, PlannedHost, Units};
 
@@ -36,6 +36,7 @@ impl Scaling {
 /// # Errors
 /// The line is no command, or a value no rate.
 pub fn fitted(line: &str, scaling: Scaling) -> Result<String> {
+    // Rates are scaled with the rest of a plan; what is left is the space.
     let line = crate::scale::line(line, scaling.rates)?;
     if scaling.rates == 1.0 && scaling.space == 1.0 {
         return Ok(line);
@@ -50,12 +51,8 @@ pub fn fitted(line: &str, scaling: Scaling) -> Result<String> {
         let is = |full: &str| full.starts_with(&name) && full != name.as_str() && name.len() > 1 || full == name;
         if is("expected-iops") || is("peak-iops") {
             let rate: AdaptiveRate = text.parse()?;
-            let iops = times(rate.iops, scaling.rates * scaling.space);
+            let iops = times(rate.iops, scaling.space);
             words[index] = Word::plain(AdaptiveRate { iops, ..rate }.to_string());
-            changed = true;
-        } else if is("absolute-min-iops") {
-            let AbsoluteMinimum(iops) = text.parse()?;
-            words[index] = Word::plain(AbsoluteMinimum(times(iops, scaling.rates)).to_string());
             changed = true;
         }
     }
