@@ -5,11 +5,10 @@
 //! dgen, null   how fast one core makes data that goes nowhere
 //! ramp, null   how well one core keeps 150 000 IOPS when storage takes no time; fio's null engine paces beside it
 //! ```
-//! Our filling is timed from its process's start to its end; of fio only what it says of the job itself counts.
+//! Both fillings are timed by themselves, until all is durable: what a process takes to start is left out of both.
 
 use super::served::children_seconds;
 use super::{Folder, line_of, median, release_build, succeed};
-use crate::step::Watch;
 use crate::{root, tools};
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
@@ -63,7 +62,7 @@ impl Ramp {
     fn disk(&self, seawall: &Path, folder: &Path) -> Result<()> {
         let ours = || {
             let mut command = Command::new(seawall);
-            command.current_dir(folder).args(["dgen", "--quiet", "--device", "ours", "--destroy-data", "ours"]);
+            command.current_dir(folder).args(["dgen", "--device", "ours", "--destroy-data", "ours"]);
             command.args(["--pctfull", "100"]);
             command
         };
@@ -80,9 +79,8 @@ impl Ramp {
         let bytes = (self.mib << 20) as f64;
         for _ in 0..self.runs {
             self.anew(&folder.join("ours"))?;
-            let watch = Watch::start();
-            succeed(&mut ours())?;
-            our_rates.push(bytes / watch.elapsed().as_secs_f64());
+            let said = text_of(&mut ours())?;
+            our_rates.push(bytes / seconds_of(&said).with_context(|| format!("dgen's time in {said:?}"))?);
             self.anew(&folder.join("theirs"))?;
             let job = fio(&mut theirs())?;
             their_rates.push(job["write"]["bw_bytes"].as_f64().context("fio's bandwidth")?);
@@ -218,13 +216,23 @@ impl Paced {
 
 /// Runs fio and returns its only job.
 fn fio(command: &mut Command) -> Result<Value> {
+    let text = text_of(command)?;
+    let json: Value = serde_json::from_str(&text[text.find('{').context("fio's JSON")?..]).context("fio's JSON")?;
+    Ok(json["jobs"][0].clone())
+}
+
+/// What a command that succeeds prints.
+fn text_of(command: &mut Command) -> Result<String> {
     let output = command.stdin(Stdio::null()).output().with_context(|| line_of(command))?;
     if !output.status.success() {
         bail!("{}: {}", line_of(command), String::from_utf8_lossy(&output.stderr).trim());
     }
-    let text = String::from_utf8_lossy(&output.stdout);
-    let json: Value = serde_json::from_str(&text[text.find('{').context("fio's JSON")?..]).context("fio's JSON")?;
-    Ok(json["jobs"][0].clone())
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// How long dgen says that it wrote.
+fn seconds_of(said: &str) -> Option<f64> {
+    said.split(" written in ").nth(1)?.split(' ').next()?.parse().ok()
 }
 
 const fn held(is: bool) -> &'static str {
@@ -243,5 +251,6 @@ mod tests {
         // 20 s: cycles wake at 4, 8, 12 and 16 s, 150 000 blocks each.
         assert_eq!(paced.iops(), expected(20));
         assert_eq!(Paced::of("Run\n0\n"), None);
+        assert_eq!(seconds_of("ours: 1 GiB\n1 GiB written in 1.250 s, 859 MB/s\n"), Some(1.25));
     }
 }

@@ -104,6 +104,7 @@ impl Dgen {
         let devices: Vec<Device> = fillers.iter().map(|filler| filler.device.clone()).collect();
         let at_once = self.jobs.map_or(devices.len(), |jobs| jobs as usize);
         let filled = dataset::fill_devices(fillers, at_once, &watch);
+        let took = watch.bar.elapsed().as_secs_f64();
         watch.bar.finish_and_clear();
         let written = Bytes(filled?);
         if stop.is_asked() {
@@ -111,6 +112,8 @@ impl Dgen {
         }
         if !self.quiet {
             devices.iter().for_each(|device| terminal::line(&said_of(device)));
+            let rate = written.0 as f64 / 1e6 / took.max(1e-9);
+            terminal::line(&format!("{written} written in {took:.3} s, {rate:.0} MB/s"));
         }
         Ok(())
     }

@@ -138,6 +138,12 @@ fn a_device_is_filled_goes_on_and_finds_damage() {
     assert_eq!(std::fs::metadata(scratch.join("a")).unwrap().len(), 64 << 20);
     let made = device(scratch.path(), "--device a --destroy-data a --pctfull 50");
     assert!(made.code == Some(0) && made.err.contains("note: overwriting a (64 MiB)"), "{}", made.err);
+    // 4095 blocks of 8 KiB, and how long that took.
+    assert!(
+        made.out.starts_with("a: 31.99 MiB, 50.0 % of 64 MiB; seed 1") && made.out.contains(" written in "),
+        "{}",
+        made.out
+    );
     // 64 MiB are 8192 blocks; half of them are 4096, the label is one.
     let verified = device(scratch.path(), "--device a --verify");
     assert_eq!(
