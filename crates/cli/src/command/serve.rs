@@ -71,7 +71,7 @@ impl Serve {
         let config = self.config(!inherited.is_empty())?;
         let tls = config.tls.clone().map(Tls::load).transpose()?;
         if self.check_config {
-            return check(config, tls);
+            return check(&config, tls);
         }
         let hangup = Hangup::watch().context("watch for SIGHUP")?;
         let stop = interrupt::watch()?;
@@ -157,8 +157,8 @@ fn front(config: &ServeConfig, tls: Option<Tls>) -> Front {
 }
 
 /// Says what would be served.
-fn check(config: ServeConfig, tls: Option<Tls>) -> Result<Answer> {
-    let front = front(&config, tls);
+fn check(config: &ServeConfig, tls: Option<Tls>) -> Result<Answer> {
+    let front = front(config, tls);
     for line in front.check()? {
         terminal::line(&format!("would listen on {line}"));
     }

@@ -142,7 +142,7 @@ Run  Total WIJ s Cyc.s Wr.ms  Total WIJ s Cyc.s Wr.ms  Total WIJ s Cyc.s Wr.ms
  10  73832  0.00 32.66  0.12  73711  0.00 33.96  0.10  81207 21.48 40.05  0.10
  11  73768  0.00 34.66  0.10  73788  0.00 28.59  0.09  88610 17.57 46.32* 0.12
 ";
-        assert!(text.starts_with(&wanted), "{text}");
+        assert!(text.starts_with(wanted), "{text}");
         assert!(text.contains("\nepic_rhel2                       33.96 s         45.00 s      +11.04 s\n"), "{text}");
         assert!(text.contains("\nverdict: pass\n") && text.contains("\nnote: not comparable"), "{text}");
     }
