@@ -293,8 +293,8 @@ fn advice_names_the_policy_that_protects() {
         advise("--iops 75000 --used-space 5TB --policy-group AqosEpicProd --vserver epic --volume epic_rhel1_*");
     assert_eq!(ended.code, Some(1), "{}", ended.err);
     for part in [
-        "expected 15000 IOPS/TB, peak 30000 IOPS/TB, absolute minimum 7500 IOPS; a burst takes 80.0 s",
-        "(1.194 x): expected 17917 IOPS/TB",
+        "published                   15000      30000      7500       75000        80.0 s",
+        "cycle-safe, 1.194 x         17917",
         "volume modify -vserver epic -volume epic_rhel1_* -qos-adaptive-policy-group AqosEpicProd",
     ] {
         assert!(ended.out.contains(part), "{part}: {}", ended.out);
