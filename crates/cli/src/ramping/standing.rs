@@ -186,6 +186,6 @@ mod tests {
         assert_eq!(line(Phase::DataSync, 0, 50), "cycle 1: database sync, 5.0 s over the line of 45.0 s");
         assert_eq!(line(Phase::Sleep, 0, 0), "cycle 1: asleep");
         let run = run_line(2, 10, &load, Span::from_secs(1800), &progress(Phase::Sleep, 0, 0));
-        assert_eq!(run, "run 2 of 10, 1000 IOPS, 90 of 1800 s, read 812 us");
+        assert_eq!(run, "run 2 of 10, 1000 IOPS, 90 of 1800 s, read 812 µs");
     }
 }
