@@ -29,6 +29,7 @@ use map::{Ask, Command, Core, Ended, Run, Slots, What};
 pub use places::Named;
 pub(crate) use salvage::{MapRepair, salvage_maps};
 use std::collections::{HashSet, VecDeque};
+use std::fs::File;
 use std::path::PathBuf;
 use uring::{Done, FileId, Io, Job, Port};
 
@@ -94,6 +95,8 @@ pub struct MappedVolumes {
     align: u64,
     /// Where each region begins in its file.
     bases: [u64; 5],
+    /// Held for as long as it is open: what the settings name is this pool's alone.
+    _locks: Vec<File>,
     objects: HashSet<ObjectId>,
     line: Line<Queued>,
     ops: Slots<Changing>,
@@ -139,7 +142,7 @@ impl MappedVolumes {
             bounces.into_iter().for_each(|buf| io.give(buf));
             return Err(Box::new(pool));
         }
-        let MappedPool { core, files, align, bases } = pool;
+        let MappedPool { core, files, align, bases, locks } = pool;
         Ok(MappedVolumes {
             settings,
             io: io.clone(),
@@ -148,6 +151,7 @@ impl MappedVolumes {
             files: files.into_iter().map(|file| io.register(file)).collect(),
             align: u64::from(align),
             bases,
+            _locks: locks,
             objects: HashSet::new(),
             line: Line::default(),
             ops: Slots::default(),

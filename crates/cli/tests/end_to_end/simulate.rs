@@ -128,17 +128,21 @@ fn a_floor_that_its_owner_is_too_shallow_for_is_explained_everywhere() {
     assert!(read_text(&file(scratch.path(), ".html")).contains("class=\"floor\""));
 }
 
-/// Every plan of the repository that names a device plays to its end in virtual time: an answer, not a failure.
+/// Every plan of the repository with phases plays to its end in virtual time: an answer, not a failure. Plans of hosts,
+/// which have runs, play in `hosts.rs`.
 #[test]
 fn every_bundled_plan_plays() {
     let scratch = Scratch::new();
     let mut played = 0;
     for entry in std::fs::read_dir(Path::new(PLANS)).unwrap().flatten() {
+        if !read_text(&entry.path()).contains("[[phase]]") {
+            continue;
+        }
         let ended = run(seawall(scratch.path()).args(["simulate", "--phase-seconds", "2"]).arg(entry.path()));
         assert!(matches!(ended.code, Some(0 | 1)), "{}: {ended:?}", entry.path().display());
         played += 1;
     }
-    assert!(played > 0);
+    assert!(played >= 3, "{played}");
 }
 
 /// A reader who leaves before the end, as in `seawall … | head`, is no failure: the results are there all the same.

@@ -55,6 +55,7 @@ pub struct MappedPool {
     pub(super) align: u32,
     /// Where each begins in its file.
     pub(super) bases: [u64; 5],
+    pub(super) locks: Vec<File>,
 }
 
 impl MappedPool {
@@ -115,11 +116,10 @@ impl MappedPool {
         let capacity = capacity(&places, &opened[0], settings.capacity)?;
         let settings = Settings { capacity: capacity / map::BLOCK, align, ..Settings::default() };
         let core = recover(&places, settings)?;
-        for (region, disk) in REGIONS.into_iter().zip(&opened) {
-            places.claim(region, &disk.file, core.pool())?;
-        }
+        let claims: Result<Vec<_>, _> = REGIONS.iter().map(|region| places.claim(*region, core.pool())).collect();
+        let locks = claims?.into_iter().flatten().collect();
         let files = opened.into_iter().map(|disk| disk.file).collect();
-        Ok(MappedPool { core, files, align, bases: places.bases() })
+        Ok(MappedPool { core, files, align, bases: places.bases(), locks })
     }
 
     /// Offsets and lengths of its I/O are multiples of this many bytes.

@@ -98,17 +98,18 @@ impl Places {
         Ok(file)
     }
 
-    /// Whether a named file or device is this pool's, and nobody else has it: holds its lock from then on.
-    pub(crate) fn claim(&self, region: Region, file: &File, pool: u64) -> Result<(), MapError> {
-        let Some(path) = self.named(region) else { return Ok(()) };
+    /// Whether a named file or device is this pool's, and nobody else has it. What comes back holds its lock: a
+    /// description of its own, since a ring lets go of its files only some time after its process has died.
+    pub(crate) fn claim(&self, region: Region, pool: u64) -> Result<Option<File>, MapError> {
+        let Some(path) = self.named(region) else { return Ok(None) };
         let failed = |cause| MapError::File { path: path.clone(), cause };
-        let reader = File::open(path).map_err(failed)?;
-        match read_label(&reader).map_err(failed)? {
+        let file = File::open(path).map_err(failed)?;
+        match read_label(&file).map_err(failed)? {
             Some(found) if found == (region == Region::Log, pool) => {}
             _ => return Err(MapError::OfAnother(path.clone())),
         }
         match file.try_lock() {
-            Ok(()) => Ok(()),
+            Ok(()) => Ok(Some(file)),
             Err(fs::TryLockError::WouldBlock) => Err(MapError::InUse(path.clone())),
             Err(fs::TryLockError::Error(cause)) => Err(failed(cause)),
         }
