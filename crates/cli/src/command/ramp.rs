@@ -230,7 +230,7 @@ impl Ramping<'_> {
     }
 }
 
-/// The heads of the columns of [`line`], in two lines.
+/// The heads of the columns of [`line()`], in two lines.
 const HEADS: &str = concat!(
     "run  asked   read  write  cycle    WIJ  write   read    p99\n",
     "      IOPS   IOPS   IOPS      s      s     ms     ms     ms"
