@@ -3,6 +3,7 @@
 use anyhow::{Context as _, Result, bail};
 use block::Span;
 use ramp::{Constants, read_seconds};
+use stats::{Recording, WorkloadRecord};
 use std::path::Path;
 
 /// The load of a recording.
@@ -97,7 +98,22 @@ fn database(path: &Path, run: Option<u64>, workloads: &[String]) -> Result<Recor
         seconds[second] += interval.counts.ops();
     }
     let notes: Vec<&str> = recording.notes.iter().map(String::as_str).collect();
-    Ok(told(vec![seconds], &notes))
+    let recorded = told(vec![seconds], &notes);
+    let used_bytes = recorded.used_bytes.or_else(|| used_by(&recording, workloads));
+    Ok(Recorded { used_bytes, ..recorded })
+}
+
+/// What the volumes of these workloads used at the run's end; where that was not told, at its beginning.
+fn used_by(recording: &Recording, workloads: &[String]) -> Option<u64> {
+    let chosen = |workload: &&WorkloadRecord| workloads.is_empty() || workloads.contains(&workload.name);
+    let paths: Vec<&str> =
+        recording.workloads.iter().filter(chosen).flat_map(|workload| workload.object.split(", ")).collect();
+    let is_used = |volume: &str| {
+        paths.iter().any(|path| path.strip_prefix(volume).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
+    };
+    // Only volumes have a used space, so that none is counted twice.
+    let used = recording.objects.iter().filter_map(|object| Some((object, object.used_end.or(object.used_start)?)));
+    used.filter(|(object, _)| is_used(&object.path)).map(|(_, used)| used.0).reduce(|one, other| one + other)
 }
 
 /// With what the ramp said of itself.
