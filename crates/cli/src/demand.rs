@@ -15,6 +15,8 @@ pub struct Recorded {
     pub cycle: Span,
     /// Space that the data took.
     pub used_bytes: Option<u64>,
+    /// Volumes that it was on, where the recording tells.
+    pub volumes: Option<u64>,
     /// What a reader must know.
     pub doubts: Vec<String>,
 }
@@ -99,12 +101,14 @@ fn database(path: &Path, run: Option<u64>, workloads: &[String]) -> Result<Recor
     }
     let notes: Vec<&str> = recording.notes.iter().map(String::as_str).collect();
     let recorded = told(vec![seconds], &notes);
-    let used_bytes = recorded.used_bytes.or_else(|| used_by(&recording, workloads));
-    Ok(Recorded { used_bytes, ..recorded })
+    let used = used_by(&recording, workloads);
+    let volumes = Some(used.len() as u64).filter(|volumes| *volumes > 0);
+    let used_bytes = recorded.used_bytes.or_else(|| volumes.map(|_| used.iter().sum()));
+    Ok(Recorded { used_bytes, volumes, ..recorded })
 }
 
-/// What the volumes of these workloads used at the run's end; where that was not told, at its beginning.
-fn used_by(recording: &Recording, workloads: &[String]) -> Option<u64> {
+/// What each of the volumes of these workloads used at the run's end; where that was not told, at its beginning.
+fn used_by(recording: &Recording, workloads: &[String]) -> Vec<u64> {
     let chosen = |workload: &&WorkloadRecord| workloads.is_empty() || workloads.contains(&workload.name);
     let paths: Vec<&str> =
         recording.workloads.iter().filter(chosen).flat_map(|workload| workload.object.split(", ")).collect();
@@ -113,7 +117,7 @@ fn used_by(recording: &Recording, workloads: &[String]) -> Option<u64> {
     };
     // Only volumes have a used space, so that none is counted twice.
     let used = recording.objects.iter().filter_map(|object| Some((object, object.used_end.or(object.used_start)?)));
-    used.filter(|(object, _)| is_used(&object.path)).map(|(_, used)| used.0).reduce(|one, other| one + other)
+    used.filter(|(object, _)| is_used(&object.path)).map(|(_, used)| used.0).collect()
 }
 
 /// With what the ramp said of itself.
@@ -124,5 +128,5 @@ fn told(runs: Vec<Vec<u64>>, lines: &[&str]) -> Recorded {
     if cycle != Constants::CYCLE {
         doubts.push(format!("recorded with a write cycle every {cycle}; the advice is for {}", Constants::CYCLE));
     }
-    Recorded { runs, cycle, used_bytes: figure(USED), doubts }
+    Recorded { runs, cycle, used_bytes: figure(USED), volumes: None, doubts }
 }

@@ -42,9 +42,10 @@ pub struct Advise {
     /// Within which a burst has to be written, in seconds
     #[arg(long, value_name = "S", default_value_t = 45)]
     cycle_limit: u64,
-    /// Volumes that the policy is attached to: an absolute minimum counts for each
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    volumes: u64,
+    /// Volumes that the policy is attached to: an absolute minimum counts for each [default: the
+    /// recording's, else 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    volumes: Option<u64>,
     /// Name of the policy group
     #[arg(long, value_name = "NAME", default_value = "AqosProd")]
     policy_group: String,
@@ -61,13 +62,13 @@ pub struct Advise {
 
 impl Advise {
     pub fn run(self) -> Result<Answer> {
-        let (need, about, mut warnings) = self.need()?;
+        let (need, about, mut warnings, volumes) = self.need()?;
         let advice = Advice::on(need)?;
         let commands = advice.safe.commands(&self.policy_group, &self.vserver, &self.volume);
         for line in &commands {
             ontap::parse(line).with_context(|| format!("the advised line {line:?}"))?;
         }
-        warnings.extend(advice_warnings(&advice, self.volumes));
+        warnings.extend(advice_warnings(&advice, self.volumes.or(volumes).unwrap_or(1)));
         wrapped(&about);
         terminal::print(&advice_text(&advice));
         for warning in &warnings {
@@ -84,8 +85,8 @@ impl Advise {
         Ok(if advice.published_misses() { Answer::No } else { Answer::Yes })
     }
 
-    /// What has to be protected, where that is from, and what is doubtful about it.
-    fn need(&self) -> Result<(Need, String, Vec<String>)> {
+    /// What has to be protected, where that is from, what is doubtful about it, and on how many volumes it is.
+    fn need(&self) -> Result<(Need, String, Vec<String>, Option<u64>)> {
         let cycle_limit = Span::from_secs(self.cycle_limit);
         let Some(path) = &self.recording else {
             let references = || iops_of_references(self.global_references.unwrap_or_default());
@@ -94,6 +95,7 @@ impl Advise {
                 Need { iops, used: self.used_space.unwrap_or_default(), cycle_limit },
                 String::new(),
                 Vec::new(),
+                None,
             ));
         };
         let recorded = demand::read(path, self.run, &self.workload)?;
@@ -114,7 +116,8 @@ impl Advise {
                 recorded.cycle
             ));
         }
-        Ok((Need { iops, used, cycle_limit }, about(path, &recorded, &demand, &self.demand), warnings))
+        let about = about(path, &recorded, &demand, &self.demand);
+        Ok((Need { iops, used, cycle_limit }, about, warnings, recorded.volumes))
     }
 }
 

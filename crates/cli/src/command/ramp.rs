@@ -200,6 +200,7 @@ impl Ramping<'_> {
     fn save(&self, path: &Path, started_unix_ms: u64) -> Result<()> {
         let settings = self.settings;
         let origin = stats::Origin {
+            cut_short: self.runs.len() < settings.ladder.runs as usize,
             title: format!("ramp {} to {} IOPS: {}", settings.ladder.min, settings.ladder.max, settings.comment),
             command: std::env::args().collect::<Vec<_>>().join(" "),
             version: env!("CARGO_PKG_VERSION").into(),
