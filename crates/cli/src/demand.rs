@@ -50,6 +50,9 @@ fn folder(path: &Path, run: Option<u64>) -> Result<Recorded> {
         let file = path.join(name);
         std::fs::read_to_string(&file).with_context(|| format!("--recording {}", file.display()))
     };
+    if !path.join("seconds.csv").is_file() {
+        bail!("--recording {}: is no folder of a ramp's outputs, it has no seconds.csv", path.display());
+    }
     let seconds = read_seconds(&text("seconds.csv")?)
         .with_context(|| format!("--recording {}", path.join("seconds.csv").display()))?;
     let mut runs: Vec<(u64, Vec<u64>)> = Vec::new();

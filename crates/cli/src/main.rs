@@ -57,7 +57,7 @@ enum Answer {
 }
 
 fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
+    let arguments = match Arguments::try_parse_from(command::dgen::with_dashes(std::env::args_os())) {
         Ok(arguments) => arguments,
         Err(error) => return without_command(&error),
     };

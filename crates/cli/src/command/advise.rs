@@ -44,7 +44,7 @@ pub struct Advise {
     cycle_limit: u64,
     /// Volumes that the policy is attached to: an absolute minimum counts for each [default: the
     /// recording's, else 1]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000))]
     volumes: Option<u64>,
     /// Name of the policy group
     #[arg(long, value_name = "NAME", default_value = "AqosProd")]

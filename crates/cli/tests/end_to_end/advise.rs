@@ -63,10 +63,10 @@ fn a_ramp_says_what_it_needed() {
     let scratch = Scratch::new();
     let folder = scratch.join("ramp");
     std::fs::create_dir(&folder).unwrap();
-    let mut text = String::from("Run,Second,Reads,Writes,Journal Blocks,In Cycle (sec)\n");
+    let mut text = String::from("Run,Second,Reads,Writes,Journal Blocks,In Cycle (sec),Comparable\n");
     for second in 0..40 {
         let (writes, journal) = if second % 4 == 3 { (100, 100) } else { (0, 0) };
-        text += &format!("0,{second},75,{writes},{journal},0\n");
+        text += &format!("0,{second},75,{writes},{journal},0,yes\n");
     }
     std::fs::write(folder.join("seconds.csv"), text).unwrap();
     std::fs::write(folder.join("about.txt"), "used space in bytes: 2500000000\nwrite cycle in ms: 4000\n").unwrap();
@@ -86,6 +86,7 @@ fn a_ramp_says_what_it_needed() {
     for (words, says) in [
         ("--recording ramp --run 7", "--run 7: ramp has no such run"),
         ("--recording nowhere", "--recording nowhere: is not there"),
+        ("--recording .", "--recording .: is no folder of a ramp's outputs"),
         ("--recording ramp --workload w", "--workload: ramp is a ramp's folder"),
     ] {
         let ended = advise(&scratch, words);
