@@ -22,7 +22,7 @@ use load::{Scaling, constants, fitted, window};
 use ramp::{Arm, Experiment, HostRows, Outcome, Row, Settings, TimelineSecond, experiment_page, experiment_table};
 use ramp::{busy, experiment_verdict};
 use record::Results;
-use stats::{LimitsInForce, Machine, Origin, Recording};
+use stats::{LimitsInForce, Machine, Recording};
 use std::path::Path;
 use workload::plan::{HostsPlan, PlannedHost};
 
@@ -108,15 +108,7 @@ fn play(plan: &HostsPlan, options: &Options, field: &mut dyn Field) -> Result<An
     };
     let ramps = load::ramps(plan, factor);
     ramps.iter().try_for_each(Settings::check)?;
-    let (mut halves, mut ended) = (Vec::new(), Ok(()));
-    for (name, lines) in [("with floors", &plan.floors_on), ("without floors", &plan.floors_off)] {
-        let mut half = Half::of(plan, name, lines);
-        if ended.is_ok() {
-            say(options, &format!("{name}: {} runs of {} on each host …", plan.runs, plan.run_length));
-            ended = half.play(field, Scaling::of(plan, factor), &ramps, &mut |line| say(options, line));
-        }
-        halves.push(half);
-    }
+    let (halves, ended) = both(plan, field, Scaling::of(plan, factor), &ramps, &mut |line| say(options, line));
     if halves.iter().all(|half| half.arm.hosts.iter().all(|host| host.rows.is_empty())) {
         return ended.and_then(|()| bail!("the hosts left no rows"));
     }
@@ -131,7 +123,7 @@ fn play(plan: &HostsPlan, options: &Options, field: &mut dyn Field) -> Result<An
         constants: constants(plan),
         window: window(plan, factor),
         factor,
-        arms: [halves[0].arm.clone(), halves[1].arm.clone()],
+        arms: halves.each_ref().map(|half| half.arm.clone()),
         cut_short: ended.is_err(),
         notes,
     };
@@ -139,19 +131,29 @@ fn play(plan: &HostsPlan, options: &Options, field: &mut dyn Field) -> Result<An
     recording::add_used(&mut recording, &used, &field.used());
     recording.scale = Some(recording::scale(plan, factor, options.scale.is_none()));
     recording.machine = field.machine();
-    recording.origin = Origin {
-        title: plan.title.clone(),
-        plan: plan.text.clone(),
-        command: std::env::args().collect::<Vec<_>>().join(" "),
-        version: env!("CARGO_PKG_VERSION").into(),
-        seed: plan.seed,
-        started_unix_ms: started,
-        simulated: field.folder().is_none(),
-        cut_short: ended.is_err(),
-    };
+    recording.origin = recording::origin(plan, started, field.folder().is_none(), ended.is_err());
     let answer = shown(&experiment, &recording, options, field.folder())?;
     ended.context("the experiment ended early; what was measured so far is kept, marked as cut short")?;
     answer
+}
+
+/// Plays one half after the other, the second only where the first came to its end.
+fn both(
+    plan: &HostsPlan,
+    field: &mut dyn Field,
+    scaling: Scaling,
+    ramps: &[Settings],
+    say: &mut dyn FnMut(&str),
+) -> ([Half; 2], Result<()>) {
+    let mut halves = [("with floors", &plan.floors_on), ("without floors", &plan.floors_off)]
+        .map(|(n, lines)| Half::of(plan, n, lines));
+    for half in &mut halves {
+        say(&format!("{}: {} runs of {} on each host …", half.arm.name, plan.runs, plan.run_length));
+        if let Err(error) = half.play(field, scaling, ramps, say) {
+            return (halves, Err(error));
+        }
+    }
+    (halves, Ok(()))
 }
 
 impl Half {

@@ -4,8 +4,10 @@ use super::load::ramps;
 use super::{Half, Left};
 use crate::demand;
 use block::{Bytes, Span};
-use ramp::{Experiment, Outcome, experiment_verdict};
-use stats::{Interval, LimitsInForce, ObjectRecord, Phase, Recording, Scale, Tally, Verdict, WorkloadRecord};
+use ramp::{Experiment, experiment_verdict};
+use stats::{
+    Interval, LimitsInForce, ObjectRecord, Origin, Outcome, Phase, Recording, Scale, Tally, Verdict, WorkloadRecord,
+};
 use workload::plan::{HostsPlan, PlannedHost};
 
 /// The halves as they were played, one after the other.
@@ -22,11 +24,10 @@ pub(super) fn recording(plan: &HostsPlan, experiment: &Experiment, halves: &[Hal
         .into_iter()
         .map(|answer| Verdict {
             question: answer.question.into(),
+            // Where the whole cannot say, a part of it that did not come true is no failure of the floors.
             outcome: match answer.outcome {
-                Outcome::Pass => stats::Outcome::Pass,
-                // Where the whole cannot say, a part of it that did not come true is no failure of the floors.
-                Outcome::Fail if outcome == Outcome::Fail => stats::Outcome::Fail,
-                Outcome::Fail | Outcome::CannotSay => stats::Outcome::CannotSay,
+                Outcome::Fail if outcome == Outcome::CannotSay => Outcome::CannotSay,
+                answered => answered,
             },
             because: answer.because,
         })
@@ -34,6 +35,20 @@ pub(super) fn recording(plan: &HostsPlan, experiment: &Experiment, halves: &[Hal
     recording.notes = experiment.notes.clone();
     recording.notes.push(format!("{}{}", demand::CYCLE, plan.cycle.as_nanos() / 1_000_000));
     recording
+}
+
+/// Where it came from.
+pub(super) fn origin(plan: &HostsPlan, started_unix_ms: u64, simulated: bool, cut_short: bool) -> Origin {
+    Origin {
+        title: plan.title.clone(),
+        plan: plan.text.clone(),
+        command: std::env::args().collect::<Vec<_>>().join(" "),
+        version: env!("CARGO_PKG_VERSION").into(),
+        seed: plan.seed,
+        started_unix_ms,
+        simulated,
+        cut_short,
+    }
 }
 
 /// How the loads became this machine's; `measured` is whether the factor was.
