@@ -6,6 +6,7 @@ pub mod demo;
 pub mod dgen;
 pub mod fio;
 pub mod ramp;
+pub mod results;
 pub mod run;
 pub mod serve;
 pub mod shell;

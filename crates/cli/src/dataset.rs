@@ -15,8 +15,18 @@ pub use pipe::{Pipe, words};
 pub use place::Place;
 
 use anyhow::{Context as _, Result};
-use ramp::Room;
+use ramp::{Recipe, Room};
 use std::path::Path;
+
+/// The seed of what is filled there without one being given: its host's and its own.
+pub fn seed_of(place: &Place) -> u64 {
+    let name = match place {
+        Place::Path(path) => path.canonicalize().unwrap_or_else(|_| path.clone()).display().to_string(),
+        other => other.to_string(),
+    };
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    Recipe::seed_of(host.trim(), &name)
+}
 
 /// The room of the file system that holds `folder`.
 pub fn room(folder: &Path) -> Result<Room> {

@@ -3,6 +3,7 @@
 use anyhow::{Context as _, Result, bail};
 use block::Span;
 use ramp::{Constants, read_seconds};
+use stats::{Recording, WorkloadRecord};
 use std::path::Path;
 
 /// The load of a recording.
@@ -14,6 +15,8 @@ pub struct Recorded {
     pub cycle: Span,
     /// Space that the data took.
     pub used_bytes: Option<u64>,
+    /// Volumes that it was on, where the recording tells.
+    pub volumes: Option<u64>,
     /// What a reader must know.
     pub doubts: Vec<String>,
 }
@@ -47,6 +50,9 @@ fn folder(path: &Path, run: Option<u64>) -> Result<Recorded> {
         let file = path.join(name);
         std::fs::read_to_string(&file).with_context(|| format!("--recording {}", file.display()))
     };
+    if !path.join("seconds.csv").is_file() {
+        bail!("--recording {}: is no folder of a ramp's outputs, it has no seconds.csv", path.display());
+    }
     let seconds = read_seconds(&text("seconds.csv")?)
         .with_context(|| format!("--recording {}", path.join("seconds.csv").display()))?;
     let mut runs: Vec<(u64, Vec<u64>)> = Vec::new();
@@ -97,7 +103,24 @@ fn database(path: &Path, run: Option<u64>, workloads: &[String]) -> Result<Recor
         seconds[second] += interval.counts.ops();
     }
     let notes: Vec<&str> = recording.notes.iter().map(String::as_str).collect();
-    Ok(told(vec![seconds], &notes))
+    let recorded = told(vec![seconds], &notes);
+    let used = used_by(&recording, workloads);
+    let volumes = Some(used.len() as u64).filter(|volumes| *volumes > 0);
+    let used_bytes = recorded.used_bytes.or_else(|| volumes.map(|_| used.iter().sum()));
+    Ok(Recorded { used_bytes, volumes, ..recorded })
+}
+
+/// What each of the volumes of these workloads used at the run's end; where that was not told, at its beginning.
+fn used_by(recording: &Recording, workloads: &[String]) -> Vec<u64> {
+    let chosen = |workload: &&WorkloadRecord| workloads.is_empty() || workloads.contains(&workload.name);
+    let paths: Vec<&str> =
+        recording.workloads.iter().filter(chosen).flat_map(|workload| workload.object.split(", ")).collect();
+    let is_used = |volume: &str| {
+        paths.iter().any(|path| path.strip_prefix(volume).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
+    };
+    // Only volumes have a used space, so that none is counted twice.
+    let used = recording.objects.iter().filter_map(|object| Some((object, object.used_end.or(object.used_start)?)));
+    used.filter(|(object, _)| is_used(&object.path)).map(|(_, used)| used.0).collect()
 }
 
 /// With what the ramp said of itself.
@@ -108,5 +131,5 @@ fn told(runs: Vec<Vec<u64>>, lines: &[&str]) -> Recorded {
     if cycle != Constants::CYCLE {
         doubts.push(format!("recorded with a write cycle every {cycle}; the advice is for {}", Constants::CYCLE));
     }
-    Recorded { runs, cycle, used_bytes: figure(USED), doubts }
+    Recorded { runs, cycle, used_bytes: figure(USED), volumes: None, doubts }
 }

@@ -46,6 +46,7 @@ enum Command {
     Dgen(command::dgen::Dgen),
     Ramp(command::ramp::Ramp),
     Advise(command::advise::Advise),
+    Results(command::results::Results),
 }
 
 /// The answer of a command that did what was asked.
@@ -56,7 +57,7 @@ enum Answer {
 }
 
 fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
+    let arguments = match Arguments::try_parse_from(command::dgen::with_dashes(std::env::args_os())) {
         Ok(arguments) => arguments,
         Err(error) => return without_command(&error),
     };
@@ -71,6 +72,7 @@ fn main() -> ExitCode {
         Command::Dgen(dgen) => dgen.run(),
         Command::Ramp(ramp) => ramp.run(),
         Command::Advise(advise) => advise.run(),
+        Command::Results(results) => results.run(),
     };
     match result {
         Ok(Answer::Yes) => ExitCode::SUCCESS,

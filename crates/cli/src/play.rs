@@ -57,6 +57,9 @@ const MEASURE: Span = Span::from_secs(3);
 /// How long a single request at a time is measured, to know the idle device.
 const MEASURE_IDLE: Span = Span::from_millis(500);
 
+/// The file that gathers runs, in the folder of results.
+pub(crate) const DATABASE: &str = "seawall-results.sqlite";
+
 /// A moment in milliseconds since 1970, read once a run.
 pub(crate) fn now_unix_ms() -> u64 {
     #[allow(clippy::disallowed_methods, reason = "the one date of a run, for its record")]
@@ -248,7 +251,7 @@ fn answer(recording: &Recording) -> Answer {
 fn keep(recording: &Recording, out: &Path) -> Result<Vec<String>> {
     std::fs::create_dir_all(out).with_context(|| format!("--out {}: make the folder", out.display()))?;
     let name = free_name(out, &stamp(recording.origin.started_unix_ms), "csv");
-    let (database, figures) = (out.join("seawall-results.sqlite"), out.join(format!("{name}.csv")));
+    let (database, figures) = (out.join(DATABASE), out.join(format!("{name}.csv")));
     let (page, picture) = (out.join(format!("{name}.html")), out.join(format!("{name}.svg")));
     let mut results = Results::open(&database).with_context(|| format!("{}", database.display()))?;
     let run = results.save(recording)?;

@@ -1,7 +1,7 @@
 //! Plays a plan's phases on a stage, second by second, and writes the recording.
 
 use crate::recorder::WorkloadSecond;
-use block::{Span, Time};
+use block::{Bytes, Span, Time};
 use stats::{
     DispatchTrace, FloorFared, HeldBy, Histogram, Interval, LimitsInForce, ObjectRecord, Phase, Recording, SETTLE,
     Tally, Waits, WorkloadRecord,
@@ -30,6 +30,9 @@ pub trait Stage {
 
     /// The numbers in force for every object with a policy and every shared group, by path.
     fn limits(&mut self) -> Vec<(String, LimitsInForce)>;
+
+    /// The space that every volume uses now, by path; nothing where it cannot be told.
+    fn used(&mut self) -> Vec<(String, Bytes)>;
 
     /// The stage's clock.
     fn now(&self) -> Time;
@@ -134,20 +137,25 @@ impl<'a> Conductor<'a> {
         // Bins of a trace start at multiples of 10 ms, so the run does too.
         let now = stage.now().as_nanos();
         self.start = Time::from_nanos(now - now % BIN.as_nanos());
+        for (path, used) in stage.used() {
+            self.object(&path).used_start = Some(used);
+        }
+        let played = self.play_phases(stage, pace, whole);
+        for (path, used) in stage.used() {
+            self.object(&path).used_end = Some(used);
+        }
+        self.recording.origin.cut_short = !matches!(played, Ok(true));
+        (self.recording, played.map(|_| ()))
+    }
+
+    /// Whether all were played to their end.
+    fn play_phases(&mut self, stage: &mut dyn Stage, pace: &mut dyn Pace, whole: Span) -> Result<bool, StageError> {
         for index in 0..self.plan.phases.len() {
-            match self.play_phase(stage, pace, index, whole) {
-                Ok(true) => {}
-                Ok(false) => {
-                    self.recording.origin.cut_short = true;
-                    return (self.recording, Ok(()));
-                }
-                Err(error) => {
-                    self.recording.origin.cut_short = true;
-                    return (self.recording, Err(error));
-                }
+            if !self.play_phase(stage, pace, index, whole)? {
+                return Ok(false);
             }
         }
-        (self.recording, Ok(()))
+        Ok(true)
     }
 
     fn play_phase(

@@ -1,6 +1,6 @@
 //! The conductor's books: every second in the right phase, settled or not, and whatever ended the run early on record.
 
-use block::{Span, Time};
+use block::{Bytes, Span, Time};
 use engine::{Conductor, ObjectSecond, Pace, Second, Stage, StageError, WorkloadSecond};
 use stats::{Counts, DispatchTrace, HeldBy, LimitsInForce, Recording};
 use workload::{Plan, Spec};
@@ -92,6 +92,11 @@ impl Stage for Actor {
         if self.commands.is_empty() { Vec::new() } else { vec![(PATH.into(), limits)] }
     }
 
+    /// A byte for each nanosecond that has passed.
+    fn used(&mut self) -> Vec<(String, Bytes)> {
+        vec![("svm:/vol/v".into(), Bytes(self.now.as_nanos()))]
+    }
+
     fn now(&self) -> Time {
         self.now
     }
@@ -139,6 +144,9 @@ fn every_second_is_booked_once_and_only_settled_ones_in_the_tally() {
     let object = recording.objects.iter().find(|object| object.path == PATH).unwrap();
     assert_eq!(object.limits.len(), 2);
     assert_eq!((object.limits[0].ceiling_iops, object.limits[1].ceiling_iops), (None, Some(1000)));
+    // Asked before the first phase, at 7.003 s, and after the last, 5.03 s later.
+    let volume = recording.objects.iter().find(|object| object.path == "svm:/vol/v").unwrap();
+    assert_eq!((volume.used_start, volume.used_end), (Some(Bytes(7_003_000_000)), Some(Bytes(12_033_000_000))));
     assert!(recording.notes.is_empty());
 }
 

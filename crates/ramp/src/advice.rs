@@ -12,21 +12,24 @@ mod demand;
 mod show;
 
 pub use demand::Demand;
-pub use show::{advice_chart, advice_page, advice_text, advice_warnings, tb};
+pub use show::{advice_chart, advice_page, advice_text, advice_warnings, space};
 
 use crate::settings::Constants;
-use block::Span;
+use block::{Bytes, Span};
 
 /// References in the database for each operation of the sizing rule: `(reads + writes of a burst / 45) · 225`.
 const REFERENCES: f64 = 225.0;
+
+/// A TB, as policies count it.
+pub const TB: u64 = 1_000_000_000_000;
 
 /// What has to be protected.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Need {
     /// Total IOPS, three of four of them reads.
     pub iops: u64,
-    /// Used space, in thousandths of a TB.
-    pub used_milli_tb: u64,
+    /// Used space.
+    pub used: Bytes,
     /// Within which a burst has to be written.
     pub cycle_limit: Span,
 }
@@ -38,8 +41,8 @@ pub enum AdviceError {
     #[error("--iops: must be between 1 and 100000000, got {0}")]
     Iops(u64),
     /// Nothing to spread it over.
-    #[error("--used-space: must be between 0.001 and 1000000 TB")]
-    Space,
+    #[error("--used-space: must be between 1 MB and 1000000 TB, got {0}")]
+    Space(Bytes),
     /// A limit that no burst can have.
     #[error("--cycle-limit: must be above 0 and at most 80 s, when the next burst is due; got {0}")]
     Limit(Span),
@@ -90,17 +93,17 @@ fn factor(limit: Span) -> f64 {
 impl Policy {
     /// Rates for a floor of `iops` in all. Peak is twice and the absolute minimum half of a TB's floor, as in both
     /// published examples (15 000: 30 000 and 7 500).
-    fn of(iops: f64, used_milli_tb: u64) -> Policy {
+    fn of(iops: f64, used: Bytes) -> Policy {
         // Rounded up: a floor that is a little short is no floor. What is only the last bits of a division is none.
-        let expected = (iops * 1000.0 / used_milli_tb as f64 - 1e-6).ceil().max(1.0) as u64;
+        let expected = (iops * TB as f64 / used.0 as f64 - 1e-6).ceil().max(1.0) as u64;
         // Below half a TB, half of a TB's floor would be more than all that is needed.
         let all = (iops - 1e-6).ceil().max(1.0) as u64;
         Policy { expected, peak: expected * 2, absolute_min: expected.div_ceil(2).min(all) }
     }
 
     /// Floor and ceiling in all at so much used space.
-    pub fn at(&self, used_milli_tb: u64) -> (u64, u64) {
-        let rate = |per_tb: u64| (u128::from(per_tb) * u128::from(used_milli_tb) / 1000) as u64;
+    pub fn at(&self, used: Bytes) -> (u64, u64) {
+        let rate = |per_tb: u64| (u128::from(per_tb) * u128::from(used.0) / u128::from(TB)) as u64;
         let floor = rate(self.expected).max(self.absolute_min);
         (floor, rate(self.peak).max(floor))
     }
@@ -125,20 +128,20 @@ impl Advice {
     /// # Errors
     /// What is out of range.
     pub fn on(need: Need) -> Result<Advice, AdviceError> {
-        let Need { iops, used_milli_tb, cycle_limit } = need;
+        let Need { iops, used, cycle_limit } = need;
         if !(1..=100_000_000).contains(&iops) {
             return Err(AdviceError::Iops(iops));
         }
-        if !(1..=1_000_000_000).contains(&used_milli_tb) {
-            return Err(AdviceError::Space);
+        if !(1_000_000..=1_000_000 * TB).contains(&used.0) {
+            return Err(AdviceError::Space(used));
         }
         if cycle_limit == Span::ZERO || cycle_limit > Constants::CYCLE {
             return Err(AdviceError::Limit(cycle_limit));
         }
         let factor = factor(cycle_limit);
-        let published = Policy::of(iops as f64, used_milli_tb);
-        let safe = Policy::of(iops as f64 * factor, used_milli_tb);
-        let cycle = |policy: &Policy| drain(iops, policy.at(used_milli_tb).0);
+        let published = Policy::of(iops as f64, used);
+        let safe = Policy::of(iops as f64 * factor, used);
+        let cycle = |policy: &Policy| drain(iops, policy.at(used).0);
         Ok(Advice { published_cycle: cycle(&published), safe_cycle: cycle(&safe), published, safe, factor, need })
     }
 
@@ -147,10 +150,10 @@ impl Advice {
         self.published_cycle > self.need.cycle_limit
     }
 
-    /// Floor and ceiling of the safe policy as the used space grows: (thousandths of a TB, floor, ceiling).
-    pub fn growth(&self) -> Vec<(u64, u64, u64)> {
-        let at = |percent: u64| {
-            let used = (self.need.used_milli_tb * percent / 100).max(1);
+    /// Floor and ceiling of the safe policy as the used space grows: (used space, floor, ceiling).
+    pub fn growth(&self) -> Vec<(Bytes, u64, u64)> {
+        let at = |percent: u128| {
+            let used = Bytes((self.need.used.0 as u128 * percent / 100) as u64);
             let (floor, ceiling) = self.safe.at(used);
             (used, floor, ceiling)
         };
@@ -169,8 +172,10 @@ fn drain(iops: u64, floor: u64) -> Span {
 mod tests {
     use super::*;
 
-    fn advice(iops: u64, used_milli_tb: u64, limit_s: u64) -> Advice {
-        Advice::on(Need { iops, used_milli_tb, cycle_limit: Span::from_secs(limit_s) }).unwrap()
+    const GB: u64 = TB / 1000;
+
+    fn advice(iops: u64, used_gb: u64, limit_s: u64) -> Advice {
+        Advice::on(Need { iops, used: Bytes(used_gb * GB), cycle_limit: Span::from_secs(limit_s) }).unwrap()
     }
 
     /// The published settings for 5 TB (15 000, 30 000, 7 500) and for 75 TB (1 000, 2 000, 500), at 75 000 IOPS.
@@ -201,18 +206,18 @@ mod tests {
     fn a_policy_grows_with_the_space_down_to_its_minimum() {
         let found = advice(75_000, 5_000, 45);
         let growth = found.growth();
-        assert_eq!(growth[3], (5_000, 89_585, 179_170));
-        assert_eq!(growth[5], (10_000, 179_170, 358_340));
-        assert_eq!(found.safe.at(1), (8_959, 8_959), "the absolute minimum rules, and no ceiling is below it");
+        assert_eq!(growth[3], (Bytes(5 * TB), 89_585, 179_170));
+        assert_eq!(growth[5], (Bytes(10 * TB), 179_170, 358_340));
+        assert_eq!(found.safe.at(Bytes(GB)), (8_959, 8_959), "the absolute minimum rules, and no ceiling is below it");
     }
 
     /// 100 IOPS on 3 GB: half of 33 334 IOPS/TB would be 16 667 IOPS, for a database that needs 100.
     #[test]
     fn an_absolute_minimum_is_never_more_than_what_is_needed() {
         let found = advice(100, 3, 45);
-        assert_eq!((found.published.absolute_min, found.published.at(3).0), (100, 100));
+        assert_eq!((found.published.absolute_min, found.published.at(Bytes(3 * GB)).0), (100, 100));
         // 100 · 1.19444 = 119.4, rounded up.
-        assert_eq!((found.safe.absolute_min, found.safe.at(3).0), (120, 120));
+        assert_eq!((found.safe.absolute_min, found.safe.at(Bytes(3 * GB)).0), (120, 120));
     }
 
     /// 75 000 IOPS: 56 250 reads and 1.5 million writes a burst, (56 250 + 33 333.3) · 225 = 20 156 250.
@@ -225,8 +230,8 @@ mod tests {
 
     #[test]
     fn what_is_out_of_range_says_so() {
-        let error = |iops, used_milli_tb, s| {
-            let need = Need { iops, used_milli_tb, cycle_limit: Span::from_secs(s) };
+        let error = |iops, used_gb, s| {
+            let need = Need { iops, used: Bytes(used_gb * GB), cycle_limit: Span::from_secs(s) };
             Advice::on(need).unwrap_err().to_string()
         };
         assert_eq!(error(0, 1, 45), "--iops: must be between 1 and 100000000, got 0");

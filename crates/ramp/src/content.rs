@@ -61,6 +61,17 @@ impl Default for Recipe {
 }
 
 impl Recipe {
+    /// The seed of a place that was given none, from its name and its host's: the same place is filled with the same data
+    /// again, and two places with different data, or an array that deduplicates would keep one for both. Whoever wants
+    /// places to be alike gives the seed. (64-bit FNV-1a, mixed, and cut to what every reader of numbers keeps exactly.)
+    pub fn seed_of(host: &str, place: &str) -> u64 {
+        let bytes = host.bytes().chain([0]).chain(place.bytes());
+        let hash = bytes.fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+        });
+        mix(hash) >> 11
+    }
+
     /// Fills `bytes` (8 KiB) with the block at a place, as it is before any cycle wrote it.
     pub fn fill(&self, bytes: &mut [u8], job: u64, block: u64) {
         self.write(bytes, Identity { job, block: self.origin(job, block), generation: 0 });
@@ -176,6 +187,17 @@ mod tests {
             // Binomial: a deviation of √(p (1 − p) / 5000) = 0.65 points at most; two points are three of them.
             assert!((saved - f64::from(percent)).abs() < 2.0, "{saved} for {percent}");
         }
+    }
+
+    #[test]
+    fn a_place_has_a_seed_of_its_own() {
+        let seed = Recipe::seed_of("host1", "/epic");
+        assert_eq!(seed, Recipe::seed_of("host1", "/epic"));
+        let others = [("host2", "/epic"), ("host1", "/epic2"), ("host1/", "epic"), ("", "host1/epic")];
+        for (host, place) in others {
+            assert_ne!(Recipe::seed_of(host, place), seed, "{host} {place}");
+        }
+        assert!(seed < 1 << 53);
     }
 
     #[test]

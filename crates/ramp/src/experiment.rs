@@ -59,6 +59,8 @@ pub struct Experiment {
     pub factor: f64,
     /// With floors, then without.
     pub arms: [Arm; 2],
+    /// Whether it ended before all runs were played; what was measured until then is in it.
+    pub cut_short: bool,
     /// Lines that a reader must know: why it is not comparable, the hosts' clocks, warnings.
     pub notes: Vec<String>,
 }

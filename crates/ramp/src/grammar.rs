@@ -110,7 +110,7 @@ pub enum GrammarError {
         meant: &'static str,
     },
     /// No such option.
-    #[error("{typed}: there is no such option{hint}; --help lists all", hint = hint(.near))]
+    #[error("{typed}: there is no such option{hint} --help lists all", hint = hint(.near))]
     Unknown {
         /// As typed.
         typed: String,
@@ -153,7 +153,7 @@ pub enum GrammarError {
 }
 
 fn hint(near: &Option<&'static str>) -> String {
-    near.map_or(String::new(), |name| format!("; did you mean --{name}?"))
+    near.map_or(";".to_owned(), |name| format!("; did you mean --{name}?"))
 }
 
 /// The options in words.

@@ -32,8 +32,8 @@ mod summary;
 mod timeline;
 
 pub use advice::{
-    Advice, AdviceError, Demand, Need, Policy, advice_chart, advice_page, advice_text, advice_warnings,
-    iops_of_references, references_of, tb,
+    Advice, AdviceError, Demand, Need, Policy, TB, advice_chart, advice_page, advice_text, advice_warnings,
+    iops_of_references, references_of, space,
 };
 pub use burst::Burst;
 pub use content::{Identity, Recipe, Wrong};

@@ -193,7 +193,7 @@ mod tests {
         );
         let cut = format!("{HEADER}1,2,3\n");
         assert!(read_summary(&cut).unwrap_err().to_string().starts_with("line 2: has 3 of 28 fields"));
-        let wrong = format!("{SECONDS_HEADER}0,0,1,1,1,0.5\n0,1,-1,1,1,0\n");
+        let wrong = format!("{SECONDS_HEADER}0,0,1,1,1,0.5,yes\n0,1,-1,1,1,0,yes\n");
         assert_eq!(
             read_seconds(&wrong).unwrap_err().to_string(),
             "line 3: Reads must be a number, got \"-1\"; the file was changed by hand or cut short"

@@ -11,22 +11,36 @@ pub struct Schedule {
     per_100_s: u64,
     end: Span,
     made: u64,
+    /// When the next is due, after the start: worked out once and asked for several times.
+    next: Option<Span>,
 }
 
 impl Schedule {
     /// `percent` of `target` IOPS from `start` on, for `length`.
     pub fn new(start: Time, target: u64, percent: u32, length: Span) -> Schedule {
-        Schedule { start, per_100_s: target.saturating_mul(u64::from(percent)), end: length, made: 0 }
+        let per_100_s = target.saturating_mul(u64::from(percent));
+        let mut schedule = Schedule { start, per_100_s, end: length, made: 0, next: None };
+        schedule.next = schedule.after();
+        schedule
     }
 
     /// When the next read is due; `None` when the last one was made.
     #[inline]
     pub fn due(&self) -> Option<Time> {
+        self.next.map(|after| self.start + after)
+    }
+
+    /// How long after the start the next read is due.
+    fn after(&self) -> Option<Span> {
         if self.per_100_s == 0 {
             return None;
         }
-        let after = u128::from(self.made) * 100_000_000_000 / u128::from(self.per_100_s);
-        (after < u128::from(self.end.as_nanos())).then(|| self.start + Span::from_nanos(after as u64))
+        // Wide numbers take several times as long to divide, and only the longest runs need them.
+        let after = match self.made.checked_mul(100_000_000_000) {
+            Some(hundredths) => u128::from(hundredths / self.per_100_s),
+            None => u128::from(self.made) * 100_000_000_000 / u128::from(self.per_100_s),
+        };
+        (after < u128::from(self.end.as_nanos())).then(|| Span::from_nanos(after as u64))
     }
 
     /// From one read to the next, rounded down; as long as can be without any.
@@ -38,6 +52,7 @@ impl Schedule {
     #[inline]
     pub fn advance(&mut self) {
         self.made += 1;
+        self.next = self.after();
     }
 
     /// Reads made so far.

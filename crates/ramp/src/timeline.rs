@@ -6,7 +6,7 @@ use crate::machine::Outcome;
 use block::Span;
 
 /// The first line of `seconds.csv`.
-pub const SECONDS_HEADER: &str = "Run,Second,Reads,Writes,Journal Blocks,In Cycle (sec)\n";
+pub const SECONDS_HEADER: &str = "Run,Second,Reads,Writes,Journal Blocks,In Cycle (sec),Comparable\n";
 
 /// A second of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -53,10 +53,11 @@ impl TimelineSecond {
     }
 }
 
-/// The seconds of a run as lines of the table.
-pub fn seconds_csv(seconds: &[TimelineSecond]) -> String {
+/// The seconds of a run as lines of the table; `comparable` is whether they can be compared with published figures.
+pub fn seconds_csv(seconds: &[TimelineSecond], comparable: bool) -> String {
+    let stamp = if comparable { "yes" } else { "not comparable" };
     let line = |at: &TimelineSecond| {
-        format!("{},{},{},{},{},{:.3}\n", at.run, at.second, at.reads, at.writes, at.journal, at.cycle)
+        format!("{},{},{},{},{},{:.3},{stamp}\n", at.run, at.second, at.reads, at.writes, at.journal, at.cycle)
     };
     seconds.iter().map(line).collect()
 }
@@ -77,7 +78,8 @@ mod tests {
         let seconds = TimelineSecond::of(7, &outcome);
         assert_eq!(seconds.iter().map(|second| second.cycle).collect::<Vec<_>>(), [0.0, 0.75, 1.0, 0.5, 0.0]);
         assert_eq!((seconds[2].blocks(), seconds[2].second, seconds[2].run), (37, 2, 7));
-        let text = SECONDS_HEADER.to_owned() + &seconds_csv(&seconds);
+        let text = SECONDS_HEADER.to_owned() + &seconds_csv(&seconds, false);
+        assert!(text.ends_with(",not comparable\n"));
         assert!(text.ends_with("7,3,30,4,3,0.500\n7,4,30,4,3,0.000\n"), "{text}");
         assert_eq!(read_seconds(&text), Ok(seconds));
     }

@@ -110,6 +110,33 @@ pub fn write(recording: &Recording, out: impl Write) -> io::Result<()> {
     writer.flush()
 }
 
+/// The columns of [`write_cycles`]; times in seconds, from the phase's start on, or lengths.
+pub const CYCLE_COLUMNS: [&str; 11] =
+    ["phase", "workload", "host", "cycle", "due_s", "start_s", "sleep_s", "wij_s", "write_s", "cycle_s", "blocks"];
+
+/// Writes the write cycles of all workloads, a row each, workload by workload; `cycle` counts from 1 in each phase.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_cycles(recording: &Recording, out: impl Write) -> io::Result<()> {
+    let mut writer = WriterBuilder::new().terminator(Terminator::CRLF).from_writer(out);
+    writer.write_record(CYCLE_COLUMNS)?;
+    for workload in &recording.workloads {
+        let (mut phase, mut number) = (None, 0);
+        for cycle in &workload.cycles {
+            number = if phase == Some(cycle.phase) { number + 1 } else { 1 };
+            phase = Some(cycle.phase);
+            let name = recording.phases.get(cycle.phase as usize).map_or("", |phase| &phase.name);
+            let spans = [cycle.due, cycle.start, cycle.sleep, cycle.wij, cycle.write, cycle.cycle];
+            let mut row = vec![name.to_owned(), workload.name.clone(), workload.host.clone(), number.to_string()];
+            row.extend(spans.map(|span| trimmed(&format!("{:.6}", span.as_secs_f64()))));
+            row.push(cycle.blocks.to_string());
+            writer.write_record(&row)?;
+        }
+    }
+    writer.flush()
+}
+
 /// At most three decimals, and none that are zero.
 fn decimal(number: f64) -> String {
     trimmed(&format!("{number:.3}"))
@@ -128,7 +155,7 @@ fn trimmed(number: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stats::Phase;
+    use stats::{CycleRecord, Phase};
 
     #[test]
     fn numbers_have_no_empty_decimals_and_lose_no_nanosecond() {
@@ -137,6 +164,24 @@ mod tests {
             [0, 1, 73_100_000, 5_000_000_000].map(|ns| millis(Span::from_nanos(ns))),
             ["0", "0.000001", "73.1", "5000"]
         );
+    }
+
+    /// Cycles count anew in each phase.
+    #[test]
+    fn cycles_are_rows_of_their_phase() {
+        let cycle = |phase, due| CycleRecord { phase, due: Span::from_secs(due), blocks: 7, ..CycleRecord::default() };
+        let cycles = vec![cycle(0, 80), cycle(0, 160), cycle(1, 80)];
+        let workload = WorkloadRecord { name: "w".into(), host: "h".into(), cycles, ..WorkloadRecord::default() };
+        let phase = |name: &str| Phase { name: name.into(), ..Phase::default() };
+        let recording =
+            Recording { phases: vec![phase("a"), phase("b")], workloads: vec![workload], ..Recording::default() };
+        let mut out = Vec::new();
+        write_cycles(&recording, &mut out).unwrap();
+        let wanted = format!(
+            "{}\r\na,w,h,1,80,0,0,0,0,0,7\r\na,w,h,2,160,0,0,0,0,0,7\r\nb,w,h,1,80,0,0,0,0,0,7\r\n",
+            CYCLE_COLUMNS.join(",")
+        );
+        assert_eq!(String::from_utf8(out).unwrap(), wanted);
     }
 
     #[test]

@@ -109,6 +109,16 @@ pub(crate) fn remarks(tally: &Tally) -> Vec<String> {
     remarks
 }
 
+/// The write cycles of a workload in a phase, in a line; `None` where it made none.
+pub(crate) fn cycles(workload: &WorkloadRecord, phase: usize) -> Option<String> {
+    let cycles = || workload.cycles.iter().filter(|cycle| cycle.phase as usize == phase);
+    let longest = cycles().map(|cycle| cycle.cycle).max()?;
+    let wij = cycles().map(|cycle| cycle.wij).max().unwrap_or_default();
+    let number = text::count(cycles().count(), "write cycle", "write cycles");
+    let seconds = |span: Span| text::significant(span.as_secs_f64());
+    Some(format!("{number}, the longest {} s; longest journal {} s", seconds(longest), seconds(wij)))
+}
+
 /// A ceiling in force in a phase.
 #[derive(Debug)]
 pub(crate) struct Ceiling<'r> {

@@ -115,6 +115,9 @@ fn phase(lines: &mut Lines, recording: &Recording, index: usize, ceilings: &[Cei
         } else {
             lines.push(row(&name, &cells(tally)));
         }
+        if let Some(cycles) = relation::cycles(workload, index) {
+            lines.push(paint.dim(&format!("    {cycles}")));
+        }
         let remarks = relation::remarks(tally).into_iter().chain(relation::floor_remark(recording, workload, index));
         for remark in remarks {
             wrapped(&remark, COLUMNS - 4).iter().for_each(|line| lines.push(format!("    {}", paint.bad(line))));

@@ -264,8 +264,30 @@ fn tallies() -> impl Strategy<Value = Tally> {
 }
 
 fn workloads() -> impl Strategy<Value = WorkloadRecord> {
-    (text(), text(), text(), vec(intervals(), 0..4), vec(tallies(), 0..3))
-        .prop_map(|(name, host, object, intervals, tallies)| WorkloadRecord { name, host, object, intervals, tallies })
+    (text(), text(), text(), vec(intervals(), 0..4), vec(tallies(), 0..3), vec(cycles(), 0..3)).prop_map(
+        |(name, host, object, intervals, tallies, cycles)| WorkloadRecord {
+            name,
+            host,
+            object,
+            intervals,
+            tallies,
+            cycles,
+        },
+    )
+}
+
+fn cycles() -> impl Strategy<Value = CycleRecord> {
+    let six = [spans(), spans(), spans(), spans(), spans(), spans()];
+    (any::<u32>(), six, any::<u64>()).prop_map(|(phase, [due, start, sleep, wij, write, cycle], blocks)| CycleRecord {
+        phase,
+        due,
+        start,
+        sleep,
+        wij,
+        write,
+        cycle,
+        blocks,
+    })
 }
 
 fn traces() -> impl Strategy<Value = DispatchTrace> {
@@ -295,12 +317,17 @@ fn limits() -> impl Strategy<Value = LimitsInForce> {
 }
 
 fn objects() -> impl Strategy<Value = ObjectRecord> {
-    (text(), any::<bool>(), traces(), vec(limits(), 0..4)).prop_map(|(path, is_group, trace, limits)| ObjectRecord {
-        path,
-        is_group,
-        trace,
-        limits,
-    })
+    let used = || option::of(any::<u64>().prop_map(Bytes));
+    (text(), any::<bool>(), used(), used(), traces(), vec(limits(), 0..4)).prop_map(
+        |(path, is_group, used_start, used_end, trace, limits)| ObjectRecord {
+            path,
+            is_group,
+            used_start,
+            used_end,
+            trace,
+            limits,
+        },
+    )
 }
 
 fn verdicts() -> impl Strategy<Value = Verdict> {

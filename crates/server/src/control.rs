@@ -7,7 +7,7 @@ use crate::exports::Export;
 use crate::monitor::Monitor;
 use crate::persist::{UnreadablePolicy, records_of, rows_of, snapshots_of};
 use crate::shard::{Account, Order, Shard, ShardGone};
-use block::ObjectId;
+use block::{Bytes, ObjectId};
 use map::What;
 use qos::{GroupId, Object, Refusal, Registry, RegistrySettings};
 use stats::LimitsInForce;
@@ -233,6 +233,15 @@ impl Control {
     /// See [`Administration::limits`].
     pub fn limits(&self) -> Vec<(String, LimitsInForce)> {
         self.administration.limits()
+    }
+
+    /// The space that every volume uses now, by path.
+    ///
+    /// # Errors
+    /// The shard is gone.
+    pub fn used_by_volume(&self) -> Result<Vec<(String, Bytes)>, ShardGone> {
+        let all_used = self.used()?;
+        Ok(self.administration.used_by_volume(&|leaf| all_used.get(&leaf).copied().unwrap_or(0)))
     }
 
     fn done(&mut self, line: &str) -> Result<String, ControlError> {

@@ -20,8 +20,8 @@ pub use criterion::{Criterion, Outcome, Verdict};
 pub use direction::{Direction, PerDirection};
 pub use histogram::{Histogram, Summary};
 pub use recording::{
-    Counts, FloorFared, HeldBy, Interval, LimitsInForce, Machine, ObjectRecord, Origin, Phase, Recording, Scale, Tally,
-    Waits, WorkloadRecord,
+    Counts, CycleRecord, FloorFared, HeldBy, Interval, LimitsInForce, Machine, ObjectRecord, Origin, Phase, Recording,
+    Scale, Tally, Waits, WorkloadRecord,
 };
 pub use window::{BINS_A_SECOND, DispatchTrace, Peak};
 

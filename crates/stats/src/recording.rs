@@ -156,6 +156,29 @@ pub struct WorkloadRecord {
     pub intervals: Vec<Interval>,
     /// One for each phase, in the order of [`Recording::phases`].
     pub tallies: Vec<Tally>,
+    /// Write cycles, where the workload writes in cycles.
+    pub cycles: Vec<CycleRecord>,
+}
+
+/// A write cycle of a workload that writes in bursts. Times are spans from its phase's start on, or lengths.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CycleRecord {
+    /// Its phase's place in [`Recording::phases`].
+    pub phase: u32,
+    /// When it was due.
+    pub due: Span,
+    /// When it began; later than due where the one before was not over.
+    pub start: Span,
+    /// How long the writer slept before it.
+    pub sleep: Span,
+    /// The journal, made durable.
+    pub wij: Span,
+    /// The writes to their places, made durable.
+    pub write: Span,
+    /// From its start until the journal was cleared.
+    pub cycle: Span,
+    /// Blocks written to their places.
+    pub blocks: u64,
 }
 
 /// One second (the last of a run may be shorter) of a workload.
@@ -266,6 +289,10 @@ pub struct ObjectRecord {
     pub path: String,
     /// Whether it is a shared policy group.
     pub is_group: bool,
+    /// Space it used when the run began; `None` where nobody told.
+    pub used_start: Option<Bytes>,
+    /// Space it used at the run's end.
+    pub used_end: Option<Bytes>,
     /// Dispatches to the device.
     pub trace: DispatchTrace,
     /// For each phase the ceiling and floor in force, in the order of [`Recording::phases`].

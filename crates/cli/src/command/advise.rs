@@ -3,8 +3,10 @@
 use crate::demand::{self, Recorded};
 use crate::{Answer, terminal};
 use anyhow::{Context as _, Result, bail};
-use block::Span;
-use ramp::{Advice, Demand, Need, advice_chart, advice_page, advice_text, advice_warnings, iops_of_references, tb};
+use block::{Bytes, Span};
+use ramp::{
+    Advice, Demand, Need, TB, advice_chart, advice_page, advice_text, advice_warnings, iops_of_references, space,
+};
 use record::text::wrap;
 use std::path::{Path, PathBuf};
 
@@ -34,15 +36,16 @@ pub struct Advise {
     /// What of a recording is required: its 95th percentile or its peak, of means over a write cycle
     #[arg(long, value_name = "WHAT", default_value = "p95", value_parser = ["p95", "peak"])]
     demand: String,
-    /// Used space: TB, or with a unit (500GB, 5TB) [default: the recording's]
-    #[arg(long, value_name = "SPACE", value_parser = milli_tb, required_unless_present = "recording")]
-    used_space: Option<u64>,
+    /// Used space: TB, or with a unit (500GB, 64MiB) [default: the recording's]
+    #[arg(long, value_name = "SPACE", value_parser = space_given, required_unless_present = "recording")]
+    used_space: Option<Bytes>,
     /// Within which a burst has to be written, in seconds
     #[arg(long, value_name = "S", default_value_t = 45)]
     cycle_limit: u64,
-    /// Volumes that the policy is attached to: an absolute minimum counts for each
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    volumes: u64,
+    /// Volumes that the policy is attached to: an absolute minimum counts for each [default: the
+    /// recording's, else 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    volumes: Option<u64>,
     /// Name of the policy group
     #[arg(long, value_name = "NAME", default_value = "AqosProd")]
     policy_group: String,
@@ -59,13 +62,13 @@ pub struct Advise {
 
 impl Advise {
     pub fn run(self) -> Result<Answer> {
-        let (need, about, mut warnings) = self.need()?;
+        let (need, about, mut warnings, volumes) = self.need()?;
         let advice = Advice::on(need)?;
         let commands = advice.safe.commands(&self.policy_group, &self.vserver, &self.volume);
         for line in &commands {
             ontap::parse(line).with_context(|| format!("the advised line {line:?}"))?;
         }
-        warnings.extend(advice_warnings(&advice, self.volumes));
+        warnings.extend(advice_warnings(&advice, self.volumes.or(volumes).unwrap_or(1)));
         wrapped(&about);
         terminal::print(&advice_text(&advice));
         for warning in &warnings {
@@ -82,16 +85,17 @@ impl Advise {
         Ok(if advice.published_misses() { Answer::No } else { Answer::Yes })
     }
 
-    /// What has to be protected, where that is from, and what is doubtful about it.
-    fn need(&self) -> Result<(Need, String, Vec<String>)> {
+    /// What has to be protected, where that is from, what is doubtful about it, and on how many volumes it is.
+    fn need(&self) -> Result<(Need, String, Vec<String>, Option<u64>)> {
         let cycle_limit = Span::from_secs(self.cycle_limit);
         let Some(path) = &self.recording else {
             let references = || iops_of_references(self.global_references.unwrap_or_default());
             let iops = self.iops.unwrap_or_else(references);
             return Ok((
-                Need { iops, used_milli_tb: self.used_space.unwrap_or_default(), cycle_limit },
+                Need { iops, used: self.used_space.unwrap_or_default(), cycle_limit },
                 String::new(),
                 Vec::new(),
+                None,
             ));
         };
         let recorded = demand::read(path, self.run, &self.workload)?;
@@ -102,7 +106,7 @@ impl Advise {
         if iops == 0 {
             bail!("--recording {}: nothing was read or written in it", path.display());
         }
-        let Some(used_milli_tb) = self.used_space.or(recorded.used_bytes.map(thousandths)) else {
+        let Some(used) = self.used_space.or(recorded.used_bytes.map(Bytes)) else {
             bail!("--recording {}: does not say how much space was used; give --used-space, too", path.display());
         };
         let mut warnings = recorded.doubts.clone();
@@ -112,12 +116,13 @@ impl Advise {
                 recorded.cycle
             ));
         }
-        Ok((Need { iops, used_milli_tb, cycle_limit }, about(path, &recorded, &demand, &self.demand), warnings))
+        let about = about(path, &recorded, &demand, &self.demand);
+        Ok((Need { iops, used, cycle_limit }, about, warnings, recorded.volumes))
     }
 }
 
 fn about(path: &Path, recorded: &Recorded, demand: &Demand, taken: &str) -> String {
-    let space = recorded.used_bytes.map_or(String::new(), |bytes| format!(", {} of data", tb(thousandths(bytes))));
+    let space = recorded.used_bytes.map_or(String::new(), |bytes| format!(", {} of data", space(Bytes(bytes))));
     format!(
         "{}: {} seconds{space}. Means over {}: p95 {} IOPS, peak {} IOPS; the busiest second had {}. Required is the {taken}.",
         path.display(),
@@ -129,27 +134,29 @@ fn about(path: &Path, recorded: &Recorded, demand: &Demand, taken: &str) -> Stri
     )
 }
 
-/// Thousandths of a TB, rounded up.
-fn thousandths(bytes: u64) -> u64 {
-    bytes.div_ceil(1_000_000_000).max(1)
-}
-
 fn wrapped(text: &str) {
     wrap(text, 80).iter().filter(|line| !line.is_empty()).for_each(|line| terminal::line(line));
 }
 
-/// Thousandths of a TB: `5`, `5TB`, `500GB`, `2.5TB`.
-fn milli_tb(given: &str) -> Result<u64, String> {
-    let wrong = || "must be a space such as 5TB, 2.5TB or 500GB".to_owned();
-    let text = given.trim().to_ascii_uppercase();
-    let (number, milli) = match (text.strip_suffix("TB"), text.strip_suffix("GB")) {
-        (Some(number), _) => (number, 1000.0),
-        (_, Some(number)) => (number, 1.0),
-        _ => (text.as_str(), 1000.0),
+/// Space as people give it: `5` and `5TB`, `2.5TB`, `500GB`, `64MiB`.
+fn space_given(given: &str) -> Result<Bytes, String> {
+    let text = given.trim();
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let unit: u64 = match unit.trim().to_ascii_uppercase().as_str() {
+        "" | "TB" => TB,
+        "GB" => TB / 1000,
+        "MB" => TB / 1_000_000,
+        "TIB" => 1 << 40,
+        "GIB" => 1 << 30,
+        "MIB" => 1 << 20,
+        _ => 0,
     };
-    let number: f64 = number.trim().parse().map_err(|_| wrong())?;
-    let milli = (number * milli).round();
-    if (1.0..=1e9).contains(&milli) { Ok(milli as u64) } else { Err(wrong()) }
+    let bytes = number.parse::<f64>().unwrap_or(0.0) * unit as f64;
+    match (1e6..=1e18).contains(&bytes) {
+        true => Ok(Bytes(bytes.round() as u64)),
+        false => Err("must be a space such as 5TB, 2.5TB, 500GB or 64MiB, from 1 MB to 1000000 TB".into()),
+    }
 }
 
 #[cfg(test)]
@@ -158,18 +165,21 @@ mod tests {
 
     #[test]
     fn spaces_are_read() {
-        for (text, milli) in [("5", 5000), ("2.5TB", 2500), ("500GB", 500), ("75 tb", 75_000)] {
-            assert_eq!(milli_tb(text), Ok(milli), "{text}");
+        let gb = TB / 1000;
+        let given = [("5", 5 * TB), ("2.5TB", 2500 * gb), ("500GB", 500 * gb), ("75 tb", 75 * TB), ("64MiB", 64 << 20)];
+        for (text, bytes) in given {
+            assert_eq!(space_given(text), Ok(Bytes(bytes)), "{text}");
         }
-        assert!(milli_tb("0").is_err() && milli_tb("lots").is_err() && milli_tb("inf").is_err());
-        assert_eq!((thousandths(1), thousandths(5_000_000_000_000), thousandths(1_000_000_001)), (1, 5000, 2));
+        for text in ["0", "lots", "inf", "-5TB", "5 XB", "", "1000001TB", "1.2.3GB"] {
+            assert!(space_given(text).is_err(), "{text}");
+        }
     }
 
     /// The lines are taken by the server's own administration, and the floor that follows is the advised one: 17 917
     /// IOPS/TB on 5 TB, 89 585.
     #[test]
     fn the_lines_set_the_floor_that_was_advised() {
-        let need = Need { iops: 75_000, used_milli_tb: 5_000, cycle_limit: Span::from_secs(45) };
+        let need = Need { iops: 75_000, used: Bytes(5 * TB), cycle_limit: Span::from_secs(45) };
         let advice = Advice::on(need).unwrap();
         let mut administration = server::Administration::new(qos::RegistrySettings::default());
         let used = |_| 5_000_000_000_000;

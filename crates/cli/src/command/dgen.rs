@@ -6,6 +6,8 @@ use anyhow::{Context as _, Result, bail};
 use block::Bytes;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use ramp::{Dataset, Recipe};
+use std::ffi::OsString;
+use std::ops::RangeInclusive;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
@@ -30,21 +32,21 @@ pub struct Dgen {
     destroy_data: Vec<String>,
     /// Generators, each with a sub-directory of its own (dir01, dir02 …) [default: as the data has, or 2]; of several
     /// devices, how many are filled at the same time [default: all]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=9999))]
+    #[arg(long, value_name = "N", value_parser = jobs)]
     jobs: Option<u32>,
     /// No progress bar and no summary
     #[arg(long)]
     quiet: bool,
     /// Percent of the file system that are in use at the end, or of the device
-    #[arg(long, value_name = "P", default_value_t = 95, value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[arg(long, value_name = "P", default_value_t = 95, value_parser = percent)]
     pctfull: u32,
     /// Percent of the bytes that a compressor can save [default: as the data has, or 50]
-    #[arg(long, value_name = "P", value_parser = clap::value_parser!(u32).range(0..=95))]
+    #[arg(long, value_name = "P", value_parser = share)]
     compress: Option<u32>,
     /// Percent of the blocks that are copies of others [default: as the data has, or 0]
-    #[arg(long, value_name = "P", value_parser = clap::value_parser!(u32).range(0..=95))]
+    #[arg(long, value_name = "P", value_parser = share)]
     duplicates: Option<u32>,
-    /// Seed of the data [default: as the data has, or 1]
+    /// Seed of the data [default: as the data has, or what follows from this host's name and the place's: places differ]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// Check the data that is there and write nothing
@@ -189,7 +191,7 @@ impl Dgen {
                 bail!("{}: is there already and seawall dgen did not make it; move it away", taken.display());
             }
             let recipe = Recipe {
-                seed: self.seed.unwrap_or(usual.seed),
+                seed: self.seed.unwrap_or_else(|| dataset::seed_of(&Place::Path(folder.into()))),
                 compress_percent: self.compress.unwrap_or(usual.compress_percent),
                 duplicate_percent: self.duplicates.unwrap_or(usual.duplicate_percent),
             };
@@ -267,6 +269,39 @@ fn classic(word: &str) -> Result<String, String> {
         true => Ok(word.into()),
         false => Err("stands alone; options begin with --".into()),
     }
+}
+
+/// The classic options with one dash or a typographer's, as people copy them.
+pub fn with_dashes(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut words: Vec<OsString> = words.collect();
+    if words.get(1).is_some_and(|command| command == "dgen") {
+        for word in &mut words[2..] {
+            let Some(text) = word.to_str() else { continue };
+            let name = text.trim_start_matches(['-', '–', '—']);
+            // A letter alone is an option of that kind, and a value may begin with a dash.
+            if name.len() < text.len() && name.len() > 1 && name.starts_with(|first: char| first.is_ascii_lowercase()) {
+                *word = format!("--{name}").into();
+            }
+        }
+    }
+    words
+}
+
+fn jobs(given: &str) -> Result<u32, String> {
+    whole(given, 1..=9999)
+}
+
+fn percent(given: &str) -> Result<u32, String> {
+    whole(given, 1..=100)
+}
+
+fn share(given: &str) -> Result<u32, String> {
+    whole(given, 0..=95)
+}
+
+fn whole(given: &str, range: RangeInclusive<u32>) -> Result<u32, String> {
+    let wrong = || format!("must be a whole number from {} to {}", range.start(), range.end());
+    given.parse().ok().filter(|number| range.contains(number)).ok_or_else(wrong)
 }
 
 /// What the system says of a folder.

@@ -3,12 +3,12 @@
 use crate::ramping::{Outputs, Standing, Storage, ask_to_stop, barrier, must_be_free, recording, said};
 use crate::{Answer, demand, interrupt, machine, terminal};
 use anyhow::{Context as _, Result, anyhow, bail};
-use block::OpKind;
+use block::{OpKind, Span};
 use ramp::{Accounting, Criteria, Invocation, Load, Outcome, Row, RunOutcome, RunSetup, Settings};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Ramp a database's load run by run and judge its write cycles
 ///
@@ -45,14 +45,17 @@ impl Ramp {
     }
 }
 
-/// Starts the same ramp without a terminal.
+/// How often it is looked whether a ramp in the background has begun.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Starts the same ramp without a terminal, and waits until it has begun.
 fn detach(words: &[String], folder: &Path) -> Result<()> {
     must_be_free(folder)?;
     std::fs::create_dir_all(folder).with_context(|| format!("--output {}", folder.display()))?;
     let path = folder.join("ramp.log");
     let log = std::fs::File::create(&path).with_context(|| path.display().to_string())?;
     let words = words.iter().filter(|word| word.trim_start_matches(['-', '–', '—']) != "background");
-    let child = Command::new(std::env::current_exe().context("this program's own file")?)
+    let mut child = Command::new(std::env::current_exe().context("this program's own file")?)
         .arg("ramp")
         .args(words)
         .stdin(Stdio::null())
@@ -62,6 +65,18 @@ fn detach(words: &[String], folder: &Path) -> Result<()> {
         .process_group(0)
         .spawn()
         .context("start the ramp in the background")?;
+    // What cannot be run is said here, where somebody looks.
+    while !Standing::is_begun(folder, child.id()) {
+        if let Some(status) = child.try_wait().context("the ramp in the background")? {
+            let said = std::fs::read_to_string(&path).unwrap_or_default();
+            match said.lines().last() {
+                _ if matches!(status.code(), Some(0 | 1)) => break,
+                Some(last) => bail!("{}", last.trim_start_matches("seawall: ")),
+                None => bail!("the ramp in the background ended at once and said nothing ({status})"),
+            }
+        }
+        std::thread::sleep(LOOK);
+    }
     terminal::line(&format!(
         "process {} in the background, it writes to {}; --status and --stop with --output {} ask it",
         child.id(),
@@ -77,9 +92,10 @@ fn ramp_up(invocation: &Invocation, settings: &Settings) -> Result<Answer> {
     let stop = interrupt::watch()?;
     let storage = Storage::open(invocation, settings)?;
     let outputs = Outputs::open(&invocation.output)?;
-    outputs.about(&about(settings, &storage))?;
+    let about_it = about(settings, &storage).into_iter().chain(not_comparable(settings));
+    outputs.about(&about_it.collect::<Vec<_>>())?;
     let loads = settings.loads();
-    let mut standing = Standing::begin(outputs.folder(), stop, loads.len(), invocation.quiet)?;
+    let mut standing = Standing::begin(outputs.folder(), stop, settings, invocation.quiet)?;
     notes(settings, &storage, invocation.page_cache).iter().for_each(|note| eprintln!("seawall: note: {note}"));
     let mut ramp = Ramping {
         settings,
@@ -200,6 +216,7 @@ impl Ramping<'_> {
     fn save(&self, path: &Path, started_unix_ms: u64) -> Result<()> {
         let settings = self.settings;
         let origin = stats::Origin {
+            cut_short: self.runs.len() < settings.ladder.runs as usize,
             title: format!("ramp {} to {} IOPS: {}", settings.ladder.min, settings.ladder.max, settings.comment),
             command: std::env::args().collect::<Vec<_>>().join(" "),
             version: env!("CARGO_PKG_VERSION").into(),
@@ -234,6 +251,8 @@ const HEADS: &str = concat!(
 
 /// A run in a line of 80 characters.
 fn line(row: &Row) -> String {
+    // Nothing took 0 s: there was no cycle.
+    let cycle = |span: Span| if row.cycles > 0 { four(span.as_secs_f64()) } else { "-".to_owned() };
     let stamp = if row.comparable { "" } else { ", not comparable" };
     format!(
         "{:>3} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6} {}{stamp}",
@@ -241,8 +260,8 @@ fn line(row: &Row) -> String {
         row.target,
         row.read_iops.trunc(),
         row.write_iops.trunc(),
-        four(row.longest_cycle.as_secs_f64()),
-        four(row.longest_wij.as_secs_f64()),
+        cycle(row.longest_cycle),
+        cycle(row.longest_wij),
         row.effective_write_ms.map_or("-".to_owned(), four),
         four(row.read_mean.as_millis_f64()),
         four(row.read_p99.as_millis_f64()),

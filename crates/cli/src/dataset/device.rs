@@ -1,8 +1,8 @@
 //! Devices and exports full of data: found by the label in their first block, filled behind it, in order, one thread each.
 
-use super::Filling;
 use super::pipe::{Pipe, words};
 use super::place::Place;
+use super::{Filling, seed_of};
 use anyhow::{Context as _, Result, anyhow, bail};
 use block::{Bytes, Fault};
 use engine::safety::Window;
@@ -97,7 +97,7 @@ impl Filler {
         }
         let usual = Recipe::default();
         let recipe = Recipe {
-            seed: ask.seed.unwrap_or(usual.seed),
+            seed: ask.seed.unwrap_or_else(|| seed_of(place)),
             compress_percent: ask.compress.unwrap_or(usual.compress_percent),
             duplicate_percent: ask.duplicates.unwrap_or(usual.duplicate_percent),
         };

@@ -2,11 +2,12 @@
 //! were started here are ever ended.
 
 use crate::interrupt::Stop;
-use crate::ramping::barrier;
+use crate::ramping::{ask_to_stop, barrier};
 use anyhow::{Context as _, Result, anyhow, bail};
 use ramp::Settings;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -14,6 +15,9 @@ use std::time::Duration;
 
 /// How often it is looked whether a stop was asked for.
 const LOOK: Duration = Duration::from_millis(200);
+
+/// So many looks a host has to end once it was asked to: 10 s.
+const PATIENCE: u32 = 50;
 
 /// What the hosts are started with.
 pub struct Hosts {
@@ -54,23 +58,33 @@ impl Hosts {
         child.end()
     }
 
-    /// Has every host play its ramp with its outputs in its folder, each run begun by all together.
-    pub fn play(&self, folders: &[PathBuf], ramps: &[Settings]) -> Result<Vec<Clocks>> {
+    /// Has every host play its ramp with its outputs in its folder, each run begun by all together. When one of them, or
+    /// whoever watches, ends it early, all are asked to end: each then keeps what it measured.
+    /// `begun` is told of each run, from 1, and how well the hosts kept together.
+    pub fn play(&self, folders: &[PathBuf], ramps: &[Settings], begun: &mut dyn FnMut(u32, Clocks)) -> Result<()> {
         let start = |((ramp, exports), folder): ((&Settings, &Vec<String>), &PathBuf)| {
             std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
             Started::new(&words(ramp, exports, folder), folder, &ramp.system)
         };
         let mut hosts: Vec<Started> = ramps.iter().zip(&self.exports).zip(folders).map(start).collect::<Result<_>>()?;
-        let mut clocks = Vec::new();
-        for _ in 0..ramps[0].ladder.runs {
-            hosts.iter_mut().try_for_each(|host| self.until_ready(host))?;
-            clocks.push(together(&mut hosts)?);
+        let played = self.runs(&mut hosts, ramps[0].ladder.runs, begun);
+        if played.is_err() {
+            wind_down(&mut hosts, folders);
         }
-        for host in &mut hosts {
+        // A host that was told to stop at the same moment may have said so first.
+        if self.stop.is_asked() { Err(stopped()) } else { played }
+    }
+
+    fn runs(&self, hosts: &mut [Started], runs: u32, begun: &mut dyn FnMut(u32, Clocks)) -> Result<()> {
+        for run in 1..=runs {
+            hosts.iter_mut().try_for_each(|host| self.until_ready(host))?;
+            begun(run, together(hosts)?);
+        }
+        for host in hosts {
             while !matches!(self.said(host)?, Said::End) {}
             host.end()?;
         }
-        Ok(clocks)
+        Ok(())
     }
 
     fn until_ready(&self, host: &mut Started) -> Result<()> {
@@ -86,9 +100,35 @@ impl Hosts {
     /// The next thing that a host says, unless a stop was asked for.
     fn said(&self, host: &mut Started) -> Result<Said> {
         if self.stop.is_asked() {
-            bail!("stopped by hand; what the hosts measured so far is kept in their folders");
+            return Err(stopped());
         }
         host.next(LOOK)
+    }
+}
+
+fn stopped() -> anyhow::Error {
+    anyhow!("stopped by hand")
+}
+
+/// Asks every host to end and waits for it; who does not within [`PATIENCE`] looks is ended without being asked.
+fn wind_down(hosts: &mut [Started], folders: &[PathBuf]) {
+    for (host, folder) in hosts.iter_mut().zip(folders) {
+        // One that waits at the barrier ends with what it listens to, one in a run when it finds the file.
+        host.stdin = None;
+        let _ = ask_to_stop(folder);
+    }
+    for host in hosts {
+        let mut looks = 0;
+        while looks < PATIENCE {
+            match host.next(LOOK) {
+                Ok(Said::End) | Err(_) => break,
+                Ok(Said::Nothing) => looks += 1,
+                Ok(Said::Line(_)) => {}
+            }
+        }
+        if looks < PATIENCE {
+            let _ = host.child.wait();
+        }
     }
 }
 
@@ -134,6 +174,7 @@ fn words(ramp: &Settings, exports: &[String], folder: &Path) -> Vec<String> {
     option("writers", ramp.constants.writers.to_string());
     option("seed", ramp.seed.to_string());
     option("output", folder.display().to_string());
+    option("results", folder.join(RESULTS).display().to_string());
     option("system", ramp.system.clone());
     if let [data @ .., journal] = exports {
         data.iter().for_each(|export| option("device", export.clone()));
@@ -142,6 +183,9 @@ fn words(ramp: &Settings, exports: &[String], folder: &Path) -> Vec<String> {
     option("comment", ramp.comment.clone());
     words
 }
+
+/// Where in its folder a host keeps its runs whole.
+pub const RESULTS: &str = "results.sqlite";
 
 /// What a host says.
 enum Said {
@@ -169,6 +213,8 @@ impl Started {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(log)
+            // Ctrl-C is for this process, which asks its hosts to end one after the other.
+            .process_group(0)
             .spawn()
             .with_context(|| format!("start {name}"))?;
         let (stdin, stdout) = (child.stdin.take(), child.stdout.take());

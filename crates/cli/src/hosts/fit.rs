@@ -2,8 +2,8 @@
 //! blocks a second as the experiment is aimed at.
 
 use super::load::{factor_max, one_burst, ramps, window};
-use super::{Field, Left};
-use anyhow::{Result, bail};
+use super::{Field, Left, Played};
+use anyhow::{Context as _, Result, bail};
 use block::Span;
 use ramp::{Busy, busy};
 use workload::plan::HostsPlan;
@@ -26,7 +26,9 @@ pub(super) fn fit(plan: &HostsPlan, field: &mut dyn Field, say: &mut dyn FnMut(&
     let mut factor = published.factor(FIRST).min(most);
     let mut measured: Vec<f64> = Vec::new();
     for number in 1..=TRIES {
-        let left = field.play(&format!("fit-{number}"), &one_burst(&ramps(plan, factor), cycle))?;
+        let bursts = one_burst(&ramps(plan, factor), cycle);
+        let Played { left, ended } = field.play(&format!("fit-{number}"), &bursts, &mut |_| {});
+        ended.context("while the storage was measured")?;
         let seconds: Vec<_> = left.iter().map(|Left { seconds, .. }| seconds.clone()).collect();
         let Some(busy) = busy(&seconds).filter(Busy::is_long) else {
             say(&format!("fit {number}: {factor:.4} of the published rates is too little to keep the storage busy"));

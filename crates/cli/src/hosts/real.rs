@@ -1,19 +1,20 @@
 //! The hosts as processes of their own, against a server in this one.
 
-use super::children::{Clocks, Hosts};
+use super::children::{Clocks, Hosts, RESULTS};
 use super::load::journal_bytes;
-use super::{Field, Left};
+use super::{Field, Left, Played};
 use crate::command::serve::io_settings;
-use crate::interrupt;
 use crate::play::{Options, RealOptions, free_name, now_unix_ms, say, stamp};
 use crate::workspace::Workspace;
+use crate::{interrupt, machine};
 use anyhow::{Context as _, Result, bail};
 use block::Bytes;
 use qos::RegistrySettings;
 use ramp::{Settings, read_seconds, read_summary};
 use server::{Control, ControlSocket, Listen, ServerLimits, Shard};
+use stats::LimitsInForce;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use store::Pool;
 use workload::plan::{HostsPlan, PlannedHost, Units};
 
@@ -25,7 +26,7 @@ pub struct Real {
     folder: PathBuf,
     clocks: Vec<Clocks>,
     // Last: the pool's folder goes when nobody uses it any more.
-    _workspace: Workspace,
+    workspace: Workspace,
 }
 
 /// The lines that make a plan's SVM, volumes and LUNs. Sizes are plain bytes: no unit can be misread.
@@ -86,7 +87,13 @@ impl Real {
         say(options, &format!("filling {} in {}", Bytes(needed), workspace.path().display()));
         std::fs::create_dir_all(&folder).with_context(|| format!("--out {}", folder.display()))?;
         hosts.fill(&folder, plan.seed)?;
-        Ok(Real { control, _socket: socket, hosts, folder, clocks: Vec::new(), _workspace: workspace })
+        Ok(Real { control, _socket: socket, hosts, folder, clocks: Vec::new(), workspace })
+    }
+}
+
+impl Real {
+    fn control(&self) -> MutexGuard<'_, Control> {
+        self.control.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -99,18 +106,38 @@ fn exports(plan: &HostsPlan, socket: &Path) -> Vec<Vec<String>> {
 
 impl Field for Real {
     fn command(&mut self, line: &str) -> Result<()> {
-        let mut control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
-        control.execute(line).with_context(|| format!("command {line:?}"))?;
+        self.control().execute(line).with_context(|| format!("command {line:?}"))?;
         Ok(())
     }
 
-    fn play(&mut self, name: &str, ramps: &[Settings]) -> Result<Vec<Left>> {
-        let folder = self.folder.join(name);
-        // The hosts are told where in full.
-        let folder = std::path::absolute(folder).context("--out")?;
-        let folders: Vec<PathBuf> = ramps.iter().map(|ramp| folder.join(&ramp.system)).collect();
-        self.clocks.extend(self.hosts.play(&folders, ramps)?);
-        folders.iter().zip(ramps).map(|(folder, ramp)| left(folder, ramp.ladder.runs)).collect()
+    fn play(&mut self, name: &str, ramps: &[Settings], say: &mut dyn FnMut(&str)) -> Played {
+        let folders: Vec<PathBuf> = ramps.iter().map(|ramp| self.folder.join(name).join(&ramp.system)).collect();
+        let ended = self.hosts.play(&folders, ramps, &mut |run, clocks| {
+            say(&format!("  run {run} of {}", ramps[0].ladder.runs));
+            self.clocks.push(clocks);
+        });
+        let whole = |(folder, ramp): (&PathBuf, &Settings)| left(folder, ramp.ladder.runs);
+        match ended.and_then(|()| folders.iter().zip(ramps).map(whole).collect()) {
+            Ok(left) => Played { left, ended: Ok(()) },
+            // What cannot be read was not written: the host was ended too early for it.
+            Err(error) => {
+                let kept = |folder: &PathBuf| read(folder).unwrap_or_default();
+                Played { left: folders.iter().map(kept).collect(), ended: Err(error) }
+            }
+        }
+    }
+
+    fn limits(&self) -> Vec<(String, LimitsInForce)> {
+        self.control().limits()
+    }
+
+    fn used(&self) -> Vec<(String, Bytes)> {
+        self.control().used_by_volume().unwrap_or_default()
+    }
+
+    fn machine(&self) -> stats::Machine {
+        let backend = self.control().shard().backend().to_string();
+        machine::look(Some(self.workspace.path()), &backend)
     }
 
     fn notes(&self) -> Vec<String> {
@@ -129,16 +156,24 @@ impl Field for Real {
     }
 }
 
-/// What a host wrote into its folder.
+/// What a host wrote of all its runs.
 fn left(folder: &Path, runs: u32) -> Result<Left> {
+    let left = read(folder)?;
+    if left.rows.len() != runs as usize {
+        bail!("{}: has {} runs of {runs}", folder.join("summary.csv").display(), left.rows.len());
+    }
+    Ok(left)
+}
+
+/// What a host wrote into its folder.
+fn read(folder: &Path) -> Result<Left> {
     let text = |name: &str| {
         let path = folder.join(name);
         std::fs::read_to_string(&path).with_context(|| path.display().to_string())
     };
     let within = |name: &str| format!("{}", folder.join(name).display());
     let rows = read_summary(&text("summary.csv")?).with_context(|| within("summary.csv"))?;
-    if rows.len() != runs as usize {
-        bail!("{}: has {} runs of {runs}", within("summary.csv"), rows.len());
-    }
-    Ok(Left { rows, seconds: read_seconds(&text("seconds.csv")?).with_context(|| within("seconds.csv"))? })
+    let seconds = read_seconds(&text("seconds.csv")?).with_context(|| within("seconds.csv"))?;
+    let results = record::Results::open_existing(&folder.join(RESULTS))?;
+    Ok(Left { rows, seconds, recording: results.load(1)? })
 }

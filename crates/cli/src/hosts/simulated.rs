@@ -7,7 +7,11 @@
 //! ```
 
 use super::load::journal_bytes;
-use super::{Field, Left};
+use super::recording::luns;
+use super::{Field, Left, Played};
+use crate::interrupt::{self, Stop};
+use crate::machine;
+use crate::ramping::recording;
 use crate::stage::device::spec_of;
 use anyhow::{Context as _, Result, bail};
 use array::VirtualClock;
@@ -15,6 +19,7 @@ use block::{Bytes, Completion, Driver as _, ObjectId, Request, Span, Submitted, 
 use qos::{Gate, RegistrySettings};
 use ramp::{BLOCK, DataFile, Layout, Machine, NoContents, Row, RunOutcome, RunSetup, Settings, Spot, TimelineSecond};
 use server::Administration;
+use stats::{LimitsInForce, Origin};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::path::Path;
@@ -30,6 +35,9 @@ pub struct Simulated {
     used: HashMap<ObjectId, u64>,
     layouts: Vec<Layout>,
     journals: Vec<ObjectId>,
+    /// What each host's data is, by path.
+    paths: Vec<String>,
+    stop: Stop,
 }
 
 impl Simulated {
@@ -56,6 +64,8 @@ impl Simulated {
             used: HashMap::new(),
             layouts: Vec::new(),
             journals: Vec::new(),
+            paths: plan.hosts.iter().map(|host| luns(plan, host)).collect(),
+            stop: interrupt::watch()?,
         };
         for line in super::real::set_up(plan) {
             simulated.command(&line).with_context(|| format!("plan: {line}"))?;
@@ -103,6 +113,9 @@ impl Simulated {
         }
         let mut now = start;
         while machines.iter().any(|machine| !machine.is_over(now)) {
+            if self.stop.is_asked() {
+                bail!("stopped by hand");
+            }
             let mut wakeup = Wakeup::Idle;
             for machine in &mut machines {
                 wakeup = wakeup.sooner(machine.pass(now));
@@ -131,16 +144,32 @@ impl Field for Simulated {
         Ok(())
     }
 
-    fn play(&mut self, _name: &str, ramps: &[Settings]) -> Result<Vec<Left>> {
-        let mut left: Vec<Left> = ramps.iter().map(|_| Left { rows: Vec::new(), seconds: Vec::new() }).collect();
+    fn play(&mut self, _name: &str, ramps: &[Settings], _say: &mut dyn FnMut(&str)) -> Played {
+        let mut outcomes: Vec<Vec<RunOutcome>> = ramps.iter().map(|_| Vec::new()).collect();
+        let mut ended = Ok(());
         for number in 0..u64::from(ramps[0].ladder.runs) {
-            let outcomes = self.run(ramps, number)?;
-            for ((left, ramp), outcome) in left.iter_mut().zip(ramps).zip(&outcomes) {
-                left.rows.push(Row::of(number, outcome, ramp));
-                left.seconds.extend(TimelineSecond::of(number, outcome));
+            match self.run(ramps, number) {
+                Ok(run) => outcomes.iter_mut().zip(run).for_each(|(of_host, outcome)| of_host.push(outcome)),
+                Err(error) => {
+                    ended = Err(error);
+                    break;
+                }
             }
         }
-        Ok(left)
+        let hosts = ramps.iter().zip(&self.paths).zip(&outcomes);
+        Played { left: hosts.map(|((ramp, paths), outcomes)| left(ramp, paths, outcomes)).collect(), ended }
+    }
+
+    fn limits(&self) -> Vec<(String, LimitsInForce)> {
+        self.administration.limits()
+    }
+
+    fn used(&self) -> Vec<(String, Bytes)> {
+        self.administration.used_by_volume(&|object| self.used.get(&object).copied().unwrap_or(0))
+    }
+
+    fn machine(&self) -> stats::Machine {
+        machine::look(None, "virtual time")
     }
 
     fn notes(&self) -> Vec<String> {
@@ -149,6 +178,16 @@ impl Field for Simulated {
 
     fn folder(&self) -> Option<&Path> {
         None
+    }
+}
+
+/// What a host's runs come to.
+fn left(ramp: &Settings, paths: &str, outcomes: &[RunOutcome]) -> Left {
+    let runs = || outcomes.iter().enumerate().map(|(number, outcome)| (number as u64, outcome));
+    Left {
+        rows: runs().map(|(number, outcome)| Row::of(number, outcome, ramp)).collect(),
+        seconds: runs().flat_map(|(number, outcome)| TimelineSecond::of(number, outcome)).collect(),
+        recording: recording(Origin::default(), stats::Machine::default(), &ramp.system, paths, outcomes),
     }
 }
 

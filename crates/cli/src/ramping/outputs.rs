@@ -50,7 +50,7 @@ impl Outputs {
     pub fn add(&self, row: &Row, outcome: &RunOutcome, period: block::Span) -> Result<()> {
         self.append("summary.csv", HEADER, &row.line())?;
         self.append("cycles.csv", cycles_header(), &cycles_csv(row.run, &outcome.cycles, period, row.comparable))?;
-        self.append("seconds.csv", SECONDS_HEADER, &seconds_csv(&TimelineSecond::of(row.run, outcome)))
+        self.append("seconds.csv", SECONDS_HEADER, &seconds_csv(&TimelineSecond::of(row.run, outcome), row.comparable))
     }
 
     /// Writes the page of the runs so far.

@@ -1,8 +1,8 @@
 //! A ramp as the results database keeps runs: each of its runs is a phase.
 
 use block::Span;
-use ramp::{BLOCK, RunOutcome};
-use stats::{Counts, Interval, Machine, Origin, Phase, Recording, Summary, Tally, WorkloadRecord};
+use ramp::{BLOCK, Cycle, RunOutcome};
+use stats::{Counts, CycleRecord, Interval, Machine, Origin, Phase, Recording, Summary, Tally, WorkloadRecord};
 
 /// A ramp's runs, in order, as one recording.
 pub fn recording(origin: Origin, machine: Machine, system: &str, folders: &str, runs: &[RunOutcome]) -> Recording {
@@ -14,7 +14,7 @@ pub fn recording(origin: Origin, machine: Machine, system: &str, folders: &str, 
         ..WorkloadRecord::default()
     };
     let mut start = Span::ZERO;
-    for run in runs {
+    for (number, run) in runs.iter().enumerate() {
         let end = start + run.elapsed;
         recording.phases.push(Phase {
             name: format!("{} IOPS", run.target),
@@ -25,10 +25,16 @@ pub fn recording(origin: Origin, machine: Machine, system: &str, folders: &str, 
         });
         workload.tallies.push(tally(run));
         workload.intervals.extend(intervals(run, start));
+        workload.cycles.extend(run.cycles.iter().map(|cycle| kept(cycle, number)));
         start = end;
     }
     recording.workloads.push(workload);
     recording
+}
+
+fn kept(cycle: &Cycle, run: usize) -> CycleRecord {
+    let Cycle { due, start, sleep, wij, write, cycle, blocks, .. } = *cycle;
+    CycleRecord { phase: run as u32, due, start, sleep, wij, write, cycle, blocks }
 }
 
 fn counts(reads: u64, writes: u64) -> Counts {

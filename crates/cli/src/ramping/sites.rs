@@ -72,6 +72,9 @@ impl Sites {
     /// There is too little, or it holds something else.
     pub fn room(&mut self, option: &str, given: &str, need: u64, destroy: &[String]) -> Result<Spot> {
         let place = Place::parse(option, given)?;
+        if Path::new(given).is_dir() {
+            bail!("--{option}: {given} is a directory; name a file in it");
+        }
         if let Place::Path(path) = &place
             && !place.is_block_device()
             && !self.is_known(&place)

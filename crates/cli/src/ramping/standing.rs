@@ -4,7 +4,7 @@
 use crate::interrupt::Stop;
 use anyhow::{Context as _, Result, bail};
 use block::Span;
-use ramp::{Constants, Load, Phase, Progress};
+use ramp::{Constants, Load, Phase, Progress, Settings};
 use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -20,25 +20,34 @@ pub struct Standing {
     drawn: bool,
     looks: u64,
     runs: usize,
+    /// What is said behind each line of a ramp that cannot be compared with published ones.
+    stamp: &'static str,
 }
 
 impl Standing {
-    /// For a ramp of `runs` runs with its outputs in `folder`.
+    /// For a ramp with its outputs in `folder`.
     ///
     /// # Errors
     /// Another ramp is writing there.
-    pub fn begin(folder: &Path, stop: Stop, runs: usize, quiet: bool) -> Result<Standing> {
+    pub fn begin(folder: &Path, stop: Stop, settings: &Settings, quiet: bool) -> Result<Standing> {
         must_be_free(folder)?;
         let _ = std::fs::remove_file(folder.join(STOP));
+        let runs = settings.loads().len();
+        let stamp = if settings.differences().is_empty() { "" } else { ", not comparable" };
         let live = !quiet && std::io::stderr().is_terminal();
-        let standing = Standing { folder: folder.into(), stop, live, drawn: false, looks: 0, runs };
+        let standing = Standing { folder: folder.into(), stop, live, drawn: false, looks: 0, runs, stamp };
         standing.keep("starting")?;
         Ok(standing)
     }
 
+    /// Whether the ramp of process `pid` has begun, with its outputs in `folder`.
+    pub fn is_begun(folder: &Path, pid: u32) -> bool {
+        matches!(read(folder), Ok(Some((begun, _))) if begun == pid)
+    }
+
     /// Shows how a run stands; whether it is to go on. `run` counts from 1, 0 is the warm-up.
     pub fn show(&mut self, run: usize, load: &Load, length: Span, constants: &Constants, progress: &Progress) -> bool {
-        let run = run_line(run, self.runs, load, length, progress);
+        let run = run_line(run, self.runs, load, length, progress) + self.stamp;
         let cycle = cycle_line(constants, load, progress);
         if self.live {
             self.clear();
@@ -103,7 +112,9 @@ pub fn said(folder: &Path) -> Result<String> {
 
 /// Asks the ramp in `folder` to end.
 pub fn ask_to_stop(folder: &Path) -> Result<()> {
-    said(folder)?;
+    if read(folder)?.is_none_or(|(pid, _)| !is_alive(pid)) {
+        bail!("--stop: no ramp is running with its outputs in {}; nothing was stopped", folder.display());
+    }
     let path = folder.join(STOP);
     std::fs::write(&path, "").with_context(|| path.display().to_string())
 }

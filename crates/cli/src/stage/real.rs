@@ -134,6 +134,10 @@ impl Stage for Real {
         self.control().limits()
     }
 
+    fn used(&mut self) -> Vec<(String, Bytes)> {
+        self.control().used_by_volume().unwrap_or_default()
+    }
+
     fn now(&self) -> Time {
         self.clock.now()
     }

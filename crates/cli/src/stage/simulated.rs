@@ -4,11 +4,12 @@ use super::device::spec_of;
 use super::{connections, paths, registry_settings, seen, set_up, silent};
 use anyhow::{Context as _, Result, bail};
 use array::VirtualClock;
-use block::{Bytes, Completion, Driver, Request, Span, Submitted, Target, Ticket, Time, Traits, Wakeup};
+use block::{Bytes, Completion, Driver, ObjectId, Request, Span, Submitted, Target, Ticket, Time, Traits, Wakeup};
 use engine::{Hub, Lane, NoMemory, Second, Stage, StageError, Worker};
 use qos::Gate;
 use server::{Accounts, Administration, trace_of};
 use stats::LimitsInForce;
+use std::collections::HashMap;
 use workload::{Plan, Spec, Stream};
 
 /// The simulator.
@@ -18,7 +19,7 @@ pub struct Simulated {
     administration: Administration,
     worker: Worker,
     /// How much of each LUN is used: all of it, as after a fill.
-    size: u64,
+    used: HashMap<ObjectId, u64>,
 }
 
 /// The gate around the device, and what passed it.
@@ -43,22 +44,31 @@ impl Simulated {
         let administration = Administration::new(registry_settings(plan));
         let worker = Worker::new(0, Vec::new());
         let clock = VirtualClock::new();
-        let mut stage = Simulated { clock, hub, administration, worker, size };
+        let mut stage = Simulated { clock, hub, administration, worker, used: HashMap::new() };
         for line in set_up(plan) {
             stage.command(&line).with_context(|| format!("plan: {line}"))?;
         }
+        for volume in &plan.volumes {
+            let lun = stage.lun(&format!("{}:{}", plan.svm, volume.path()))?;
+            stage.used.insert(lun, volume.size.map_or(0, |size| size.0));
+        }
         stage.worker = stage.hosts(plan)?;
         Ok(stage)
+    }
+
+    /// The LUN at a path as the server writes it.
+    fn lun(&self, path: &str) -> Result<ObjectId> {
+        let registry = &self.administration.registry;
+        let (svm, lun) = path.split_once(':').unwrap_or_default();
+        let object = registry.find_svm(svm).and_then(|svm| registry.find_lun(svm, lun));
+        object.with_context(|| format!("{path}: no such LUN"))
     }
 
     fn hosts(&self, plan: &Plan) -> Result<Worker> {
         let (paths, counts) = (paths(plan), connections(plan));
         let mut lanes = Vec::new();
         for (workload, load) in plan.workloads.iter().enumerate() {
-            let (svm, path) = paths[workload].split_once(':').unwrap_or_default();
-            let registry = &self.administration.registry;
-            let object = registry.find_svm(svm).and_then(|svm| registry.find_lun(svm, path));
-            let object = object.with_context(|| format!("{}: no such LUN", paths[workload]))?;
+            let object = self.lun(&paths[workload])?;
             let size = plan.volumes[load.volume].size.unwrap_or_default();
             for lane in 0..counts[workload] {
                 let spec = Spec { seed: load.spec.seed ^ (workload as u64) << 48, ..silent(&load.spec) };
@@ -77,8 +87,9 @@ impl Simulated {
 
 impl Stage for Simulated {
     fn command(&mut self, line: &str) -> Result<String, StageError> {
-        let (now, size) = (self.clock.now(), self.size);
-        let outcome = self.administration.execute(line, now, &|_| size).map_err(|e| StageError(e.to_string()))?;
+        let (now, used) = (self.clock.now(), &self.used);
+        let used = |lun: ObjectId| used.get(&lun).copied().unwrap_or(0);
+        let outcome = self.administration.execute(line, now, &used).map_err(|e| StageError(e.to_string()))?;
         for edit in &outcome.edits {
             let edited = self.hub.with(|backend| backend.gate.edit(now, edit));
             edited.map_err(|error| StageError(error.to_string()))?;
@@ -108,6 +119,10 @@ impl Stage for Simulated {
 
     fn limits(&mut self) -> Vec<(String, LimitsInForce)> {
         self.administration.limits()
+    }
+
+    fn used(&mut self) -> Vec<(String, Bytes)> {
+        self.administration.used_by_volume(&|lun| self.used.get(&lun).copied().unwrap_or(0))
     }
 
     fn now(&self) -> Time {

@@ -136,7 +136,7 @@ fn a_device_is_filled_goes_on_and_finds_damage() {
     let refused = device(scratch.path(), "--device a");
     assert!(refused.code == Some(2) && refused.err.contains("--destroy-data=a overwrites it"), "{}", refused.err);
     assert_eq!(std::fs::metadata(scratch.join("a")).unwrap().len(), 64 << 20);
-    let made = device(scratch.path(), "--device a --destroy-data a --pctfull 50");
+    let made = device(scratch.path(), "--device a --destroy-data a --pctfull 50 --seed 1");
     assert!(made.code == Some(0) && made.err.contains("note: overwriting a (64 MiB)"), "{}", made.err);
     // 4095 blocks of 8 KiB, and how long that took.
     assert!(
@@ -159,7 +159,7 @@ fn a_device_is_filled_goes_on_and_finds_damage() {
     );
 
     assert_eq!(
-        device(scratch.path(), "--device b --device c --destroy-data b --destroy-data c --pctfull 90").code,
+        device(scratch.path(), "--device b --device c --destroy-data b --destroy-data c --pctfull 90 --seed 1").code,
         Some(0)
     );
     let [a, b, c] = ["a", "b", "c"].map(|name| std::fs::read(scratch.join(name)).unwrap());
@@ -172,6 +172,16 @@ fn a_device_is_filled_goes_on_and_finds_damage() {
     let found = device(scratch.path(), "--device a --verify");
     assert_eq!(found.code, Some(1));
     assert!(found.out.contains("a: job 1, block 5: its header is right and its data is not"), "{}", found.out);
+    // Without a seed each place has its own, and the same place the same again.
+    let own = |name: &str| {
+        image(&scratch, name, 1);
+        let made = device(scratch.path(), &format!("--device {name} --destroy-data {name}"));
+        let data = std::fs::read(scratch.join(name)).unwrap();
+        std::fs::remove_file(scratch.join(name)).unwrap();
+        assert_eq!(made.code, Some(0), "{}", made.err);
+        data[8192..65536].to_vec()
+    };
+    assert!(own("d") == own("d") && own("d") != own("e"));
     let twice = device(scratch.path(), "--device b --device ./b");
     assert!(twice.code == Some(2) && twice.err.contains("is named twice"), "{}", twice.err);
 }
@@ -186,7 +196,7 @@ fn a_killed_filling_goes_on() {
     image(&scratch, "a", 512);
     image(&scratch, "b", 512);
     let mut command = seawall(scratch.path());
-    command.args(["dgen", "--device", "a", "--destroy-data", "a", "--compress", "0"]);
+    command.args(["dgen", "--device", "a", "--destroy-data", "a", "--compress", "0", "--seed", "7"]);
     let filling = Running::start(command);
     let begun = |_: &usize| std::fs::metadata(scratch.join("a")).unwrap().blocks() > 32 << 11;
     assert!((0..LOOKS_MAX).any(|look| begun(&look)), "it never began");
@@ -196,7 +206,7 @@ fn a_killed_filling_goes_on() {
     assert_eq!(first.code, Some(0), "what the label says is there: {}", first.out);
     assert_eq!(device(scratch.path(), "--device a").code, Some(0));
     assert_eq!(device(scratch.path(), "--device a --verify").code, Some(0));
-    assert_eq!(device(scratch.path(), "--device b --destroy-data b --compress 0").code, Some(0));
+    assert_eq!(device(scratch.path(), "--device b --destroy-data b --compress 0 --seed 7").code, Some(0));
     let [a, b] = ["a", "b"].map(|name| std::fs::read(scratch.join(name)).unwrap());
     assert!(a == b);
 }
@@ -310,6 +320,12 @@ fn the_published_line_is_understood() {
     let ended = run(seawall(mount.point()).arg("dgen").args(line.split_whitespace()));
     assert!(ended.code == Some(0) && ended.out.is_empty(), "{}", ended.err);
     assert!(mount.point().join("dir02/data0001").is_file());
+    // With one dash, and with a dash of a typographer.
+    let copied = dgen(mount.point(), &["-verify"]);
+    assert!(copied.code == Some(0) && copied.out.contains(" 0 wrong"), "{}", copied.err);
+    let percent = dgen(mount.point(), &["–pctfull", "101"]);
+    let says = "--pctfull: must be a whole number from 1 to 100, got \"101\"";
+    assert!(percent.code == Some(2) && percent.err.contains(says), "{}", percent.err);
     let wrong = run(seawall(mount.point()).args(["dgen", "stray", "--directory", "."]));
     assert!(wrong.code == Some(2) && wrong.err.contains("stray"), "{}", wrong.err);
 }

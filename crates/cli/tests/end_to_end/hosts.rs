@@ -1,7 +1,8 @@
 //! Plans of hosts: the published experiment in virtual time, whose verdict is a matter of arithmetic, and its shape with
 //! real processes, whose figures are a matter of the machine.
 
-use crate::running::{Ended, run, seawall};
+use crate::results::{self, phases};
+use crate::running::{Ended, Running, run, seawall};
 use crate::scratch::Scratch;
 use crate::server::read_text;
 use std::path::Path;
@@ -53,6 +54,39 @@ fn floors_hold_the_published_experiment() {
     assert!(without.iter().any(|row| row[3] >= 4.5 || row[7] >= 4.5), "{without:?}");
     // Everybody gets the rates that were asked of the generator in either half: that proves nothing about floors.
     assert!((with[3][1] / without[3][1] - 1.0).abs() < 0.02, "{with:?} {without:?}");
+    // The results database has the same: four runs of each half as phases, the cycles, the lines, the verdict.
+    let recording = results::recording(scratch.path());
+    assert!(recording.origin.simulated && !recording.origin.cut_short && recording.origin.seed == 1);
+    assert_eq!(recording.origin.plan, published());
+    assert_eq!(phases(&recording)[..2], ["with floors, run 0", "with floors, run 1"]);
+    assert_eq!((phases(&recording).len(), phases(&recording)[7]), (8, "without floors, run 3"));
+    assert_eq!(recording.phases[0].commands_published[1], recording.phases[0].commands[1], "to the letter");
+    assert!(recording.verdicts.len() == 5 && recording.verdicts.iter().all(|v| v.outcome == stats::Outcome::Pass));
+    for (host, workload) in recording.workloads.iter().enumerate() {
+        // Two cycles in 24 s, of each of eight runs.
+        assert_eq!((workload.tallies.len(), workload.cycles.len()), (8, 16), "{}", workload.name);
+        let longest =
+            |phase| workload.cycles.iter().filter(|cycle| cycle.phase == phase).map(|cycle| cycle.cycle).max();
+        for (run, row) in with.iter().chain(&without).enumerate() {
+            let seconds = longest(run as u32).unwrap().as_secs_f64();
+            assert!((seconds - row[3 + 4 * host]).abs() <= 0.005_001, "{run}: {seconds}, {row:?}");
+            assert!((workload.tallies[run].iops() - row[1 + 4 * host]).abs() < 1.0);
+        }
+    }
+    let volume = recording.objects.iter().find(|object| object.path == "epic:/vol/epic_rhel1_db2").unwrap();
+    assert_eq!(volume.used_end.map(|used| used.0), Some(256 << 20), "the journal is on the first");
+    assert!(volume.limits[0].floor_iops.is_some() && volume.limits[7].floor_iops.is_none());
+    // Listed and shown by the command for that, and good for an advice.
+    let list = run(seawall(scratch.path()).arg("results"));
+    assert!(list.out.contains("   1  20") && list.out.contains("  pass  "), "{}", list.out);
+    let shown = run(seawall(scratch.path()).args(["results", "1"])).out;
+    assert!(shown.contains("2 write cycles, the longest") && shown.contains("All 5 criteria held"), "{shown}");
+    let cycles = run(seawall(scratch.path()).args(["results", "1", "--csv", "cycles"])).out;
+    // A head, and two cycles of three hosts in eight runs.
+    assert_eq!(cycles.lines().count(), 1 + 2 * 3 * 8, "{cycles}");
+    let words = ["advise", "--recording", "seawall-results.sqlite", "--workload", "epic_rhel1"];
+    let advice = run(seawall(scratch.path()).args(words)).out;
+    assert!(advice.contains("each of 4 volumes"), "{advice}");
 }
 
 /// A server whose processor is the limit, and is away for 20 ms every 5 s: throughput bends softly, and a stall makes every
@@ -145,8 +179,9 @@ fn hosts_are_processes_that_begin_together() {
     assert!(ended.out.contains("not comparable with published figures"), "{}", ended.out);
     assert!(!scratch.join("pool").exists());
     let page = std::fs::read_dir(scratch.join("out")).unwrap().map(|entry| entry.unwrap().path());
-    let (pages, folders): (Vec<_>, Vec<_>) = page.partition(|path| path.extension().is_some_and(|end| end == "html"));
-    assert_eq!((pages.len(), folders.len()), (1, 1));
+    let folders: Vec<_> = page.filter(|path| path.is_dir()).collect();
+    assert_eq!(folders.len(), 1);
+    assert!(folders[0].with_extension("html").is_file(), "the page beside the hosts' folder");
     for half in ["with-floors", "without-floors"] {
         for (host, last) in [("epic_rhel1", 300), ("epic_rhel2", 300), ("epic_rhel3", 600)] {
             let left = |name: &str| read_text(&folders[0].join(half).join(host).join(name));
@@ -162,6 +197,57 @@ fn hosts_are_processes_that_begin_together() {
             assert!(left("seconds.csv").lines().count() >= 5, "{host}");
         }
     }
+    // Whole in the results database too: two runs of each half, a cycle in each, response times and all.
+    let recording = results::recording(&scratch.join("out"));
+    assert_eq!(phases(&recording).len(), 4);
+    for workload in &recording.workloads {
+        assert_eq!((workload.cycles.len(), workload.tallies.len()), (4, 4), "{}", workload.name);
+        assert!(workload.tallies.iter().all(|tally| tally.response.count() > 0 && tally.counts.writes > 0));
+    }
+    let volumes: Vec<_> = recording.objects.iter().filter(|object| object.used_end.is_some()).collect();
+    assert!(volumes.len() == 12 && volumes.iter().all(|volume| volume.used_end >= volume.used_start));
+}
+
+/// Ctrl-C in the second run of three hosts: they end with what they measured, the first run's rows and the results are
+/// there and marked as cut short, the pool is closed as after any run, and no process is left. Exit code 2.
+#[test]
+fn a_stop_ends_the_hosts_and_keeps_what_they_measured() {
+    let scratch = Scratch::new();
+    let text = published()
+        .replace("runs = 4", "runs = 100")
+        .replace("cycle_seconds = 8", "cycle_seconds = 1")
+        .replace("run_seconds = 24", "run_seconds = 2")
+        .replace("256MiB", "8MiB");
+    std::fs::write(scratch.join("plan.toml"), text).unwrap();
+    let mut command = seawall(scratch.path());
+    command.args(["run", "plan.toml", "--out", "out", "--dir", "pool", "--keep", "--scale", "0.004"]);
+    let mut hosts = Running::start(command);
+    hosts.wait_for("run 2 of 100");
+    let children = children_of(hosts.id());
+    assert_eq!(children.len(), 3, "{children:?}");
+    hosts.signal("INT");
+    let (status, lines) = hosts.end();
+    assert_eq!(status.code(), Some(2), "{lines:?}");
+    let last = lines.last().unwrap();
+    assert!(last.ends_with("marked as cut short: stopped by hand"), "{lines:?}");
+    assert!(children.iter().all(|id| !Path::new("/proc").join(id).exists()), "{children:?}");
+    let recording = results::recording(&scratch.join("out"));
+    assert!(recording.origin.cut_short && phases(&recording)[0] == "with floors, run 0", "{:?}", phases(&recording));
+    assert!(recording.workloads.iter().all(|workload| !workload.cycles.is_empty() && !workload.intervals.is_empty()));
+    assert!(recording.verdicts.iter().any(|verdict| verdict.question == "every run was played"));
+    assert!(lines.iter().any(|line| line == "verdict: cannot say"), "{lines:?}");
+    let page = read_text(&results::file(&scratch.join("out"), ".html"));
+    assert!(page.contains("Verdict: cannot say") && page.contains("it was ended early"));
+    let checked = run(seawall(scratch.path()).args(["check", "pool"]));
+    assert!(checked.code == Some(0) && checked.out.contains("nothing is wrong"), "{}{}", checked.out, checked.err);
+}
+
+/// The processes that a process started, by their ids.
+fn children_of(process: u32) -> Vec<String> {
+    let tasks = std::fs::read_dir(format!("/proc/{process}/task")).unwrap();
+    let of = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("children")).unwrap_or_default();
+    let all: Vec<String> = tasks.flatten().map(of).collect();
+    all.iter().flat_map(|ids| ids.split_whitespace()).map(str::to_owned).collect()
 }
 
 /// What is wrong with a plan of hosts is said before anything is made.

@@ -37,6 +37,9 @@ fn a_stop_in_a_phase_keeps_what_was_measured() {
     let recording = recording(&scratch.join("results"));
     assert!(recording.origin.cut_short);
     assert_eq!(phases(&recording), ["free", "held"]);
+    // The volume of 16 MiB was filled before the run.
+    let volume = recording.objects.iter().find(|object| object.path == "svm01:/vol/vol1").unwrap();
+    assert!(volume.used_start.is_some_and(|used| used.0 >= 16 << 20) && volume.used_end.is_some(), "{volume:?}");
     // Two seconds of `free` and at least one of `held`.
     assert!(recording.workloads[0].intervals.len() >= 3);
     let pools = scratch.listing().into_iter().filter(|path| path.contains("pool")).collect::<Vec<_>>();

@@ -272,10 +272,16 @@ fn what_cannot_be_run_is_refused() {
     refused("--miniops 1 --maxiops 1 --wijfile w --criteria x", "--criteria: must be 2021, read-percentile or a file");
     refused("--miniops 1 --maxiops 1 --wijfile w --numruns 0", "--numruns: must be between 1 and 1000, got 0");
     refused("--miniops 0 --maxiops 1 --wijfile w", "--miniops: must be between 1 and 100000000 IOPS, got 0");
-    refused("--status", "no ramp is running");
+    refused("--status", "--status: no ramp is running");
+    refused("--stop", "--stop: no ramp is running");
     let Some(mount) = filled() else { return };
     let few = ramp(mount.point(), "--miniops 75000 --maxiops 75000 --wijfile w");
     assert!(few.code == Some(2) && few.err.contains("fewer than the 1500000 of the largest burst"), "{}", few.err);
+    // Nobody looks at a background: it is said before the command ends.
+    let behind = ramp(mount.point(), "--miniops 75000 --maxiops 75000 --wijfile w --background --output ../behind");
+    assert!(behind.code == Some(2) && behind.err.contains("fewer than the 1500000"), "{behind:?}");
+    let folder = ramp(mount.point(), "--miniops 1 --maxiops 1 --wijfile dir01");
+    assert!(folder.code == Some(2) && folder.err.contains("dir01 is a directory; name a file in it"), "{}", folder.err);
     // 20 000 blocks are 156 MiB of journal: less than the data, more than is free.
     let full = ramp(mount.point(), "--miniops 1000 --maxiops 1000 --wijfile w");
     assert!(full.code == Some(2) && full.err.contains("a journal of") && full.err.contains("are free"), "{}", full.err);

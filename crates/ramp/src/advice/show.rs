@@ -1,20 +1,20 @@
 //! An advice as text of at most 80 columns (but for the command lines, which are to be copied), and as a page.
 
-use super::{Advice, Need, Policy, references_of};
+use super::{Advice, Need, Policy, TB, references_of};
 use crate::page::graph::{Graph, Line};
 use crate::page::{STYLE, escape};
-use block::Span;
+use block::{Bytes, Span};
 
 /// Columns of the bars of the chart.
 const BAR: u64 = 40;
 
 /// The advice in words, without its command lines.
 pub fn advice_text(advice: &Advice) -> String {
-    let Need { iops, used_milli_tb, .. } = advice.need;
+    let Need { iops, used, .. } = advice.need;
     let mut text = format!(
         "{iops} IOPS ({:.0} global references/s) on {}:\n{:.0} reads/s, and a burst of {} blocks every 80 s\n\n",
         references_of(iops),
-        tb(used_milli_tb),
+        space(used),
         iops as f64 * 0.75,
         iops * 20,
     );
@@ -22,13 +22,13 @@ pub fn advice_text(advice: &Advice) -> String {
         "{:<21}{:>12}{:>11}{:>10}{:>12}{:>14}\n",
         "rule", "expected/TB", "peak/TB", "abs. min", "floor IOPS", "a burst takes"
     );
-    text += &rule("published", &advice.published, advice.published_cycle, used_milli_tb);
+    text += &rule("published", &advice.published, advice.published_cycle, used);
     let safe = format!("cycle-safe, {:.3} x", advice.factor);
-    text += &rule(&safe, &advice.safe, advice.safe_cycle, used_milli_tb);
+    text += &rule(&safe, &advice.safe, advice.safe_cycle, used);
     text
 }
 
-fn rule(name: &str, policy: &Policy, cycle: Span, used: u64) -> String {
+fn rule(name: &str, policy: &Policy, cycle: Span, used: Bytes) -> String {
     let Policy { expected, peak, absolute_min } = policy;
     let takes = format!("{:.1} s", cycle.as_secs_f64());
     format!("{name:<21}{expected:>12}{peak:>11}{absolute_min:>10}{:>12}{takes:>14}\n", policy.at(used).0)
@@ -44,7 +44,7 @@ pub fn advice_warnings(advice: &Advice, volumes: u64) -> Vec<String> {
         ));
     }
     let minima = advice.safe.absolute_min.saturating_mul(volumes);
-    let floor = advice.safe.at(advice.need.used_milli_tb).0;
+    let floor = advice.safe.at(advice.need.used).0;
     if volumes > 1 && minima > floor {
         found.push(format!(
             "the absolute minimum counts for each of {volumes} volumes: {minima} IOPS together, more than the floor of \
@@ -63,22 +63,24 @@ pub fn advice_chart(advice: &Advice) -> String {
         format!("{:>12}{:>12}{:>14}  # floor, - up to the ceiling\n", "used space", "floor IOPS", "ceiling IOPS");
     for (used, floor, ceiling) in growth {
         let bar = "#".repeat(columns(floor)) + &"-".repeat(columns(ceiling).saturating_sub(columns(floor)));
-        text += &format!("{:>12}{floor:>12}{ceiling:>14}  {bar}\n", tb(used));
+        text += &format!("{:>12}{floor:>12}{ceiling:>14}  {bar}\n", space(used));
     }
     text
 }
 
 /// The advice as a page with the chart of floor and ceiling; `about` says where the need is from.
 pub fn advice_page(advice: &Advice, about: &str, warnings: &[String], commands: &[String]) -> String {
-    let Need { iops, used_milli_tb, .. } = advice.need;
+    let Need { iops, used, .. } = advice.need;
     let growth = advice.growth();
-    let at = |of: fn(&(u64, u64, u64)) -> u64| {
-        growth.iter().map(|point| (point.0 as f64 / 1000.0, of(point) as f64)).collect::<Vec<_>>()
+    // In the unit that the space is said in.
+    let (unit, name) = unit(used);
+    let at = |of: fn(&(Bytes, u64, u64)) -> u64| {
+        growth.iter().map(|point| (point.0.0 as f64 / unit as f64, of(point) as f64)).collect::<Vec<_>>()
     };
-    let published = growth.iter().map(|point| (point.0 as f64 / 1000.0, advice.published.at(point.0).0 as f64));
+    let published = growth.iter().map(|point| (point.0.0 as f64 / unit as f64, advice.published.at(point.0).0 as f64));
     let need = iops as f64 * advice.factor;
     let graph = Graph {
-        x: "used space in TB",
+        x: &format!("used space in {name}"),
         y: "IOPS",
         lines: vec![
             Line { name: "ceiling", points: at(|point| point.2), dots: true },
@@ -95,7 +97,7 @@ pub fn advice_page(advice: &Advice, about: &str, warnings: &[String], commands: 
          <title>A policy for {iops} IOPS</title><style>{STYLE}pre{{white-space:pre-wrap}}</style>\n\
          <h1>A policy for {iops} IOPS on {}</h1>\n<p>{}</p>\n<pre>{}</pre>\n{}\
          <h2>Floor and ceiling as the used space grows</h2>\n{}\n<h2>Commands</h2>\n<pre>{}</pre>\n</html>\n",
-        tb(used_milli_tb),
+        space(used),
         escape(about),
         escape(&advice_text(advice)),
         list(warnings, "span"),
@@ -104,9 +106,16 @@ pub fn advice_page(advice: &Advice, about: &str, warnings: &[String], commands: 
     )
 }
 
-/// Thousandths of a TB as people write it.
-pub fn tb(milli: u64) -> String {
-    format!("{}.{:03} TB", milli / 1000, milli % 1000)
+/// Used space as policies count it: `5.000 TB`, `16.777 MB`.
+pub fn space(used: Bytes) -> String {
+    let (unit, name) = unit(used);
+    format!("{:.3} {name}", used.0 as f64 / unit as f64)
+}
+
+/// The decimal unit that a space is best said in.
+fn unit(used: Bytes) -> (u64, &'static str) {
+    let units = [(TB, "TB"), (TB / 1000, "GB"), (TB / 1_000_000, "MB")];
+    units.into_iter().find(|(unit, _)| used.0 >= *unit).unwrap_or((TB / 1_000_000, "MB"))
 }
 
 #[cfg(test)]
@@ -114,7 +123,7 @@ mod tests {
     use super::*;
 
     fn advice() -> Advice {
-        Advice::on(Need { iops: 75_000, used_milli_tb: 5_000, cycle_limit: Span::from_secs(45) }).unwrap()
+        Advice::on(Need { iops: 75_000, used: Bytes(5 * TB), cycle_limit: Span::from_secs(45) }).unwrap()
     }
 
     #[test]
@@ -138,6 +147,12 @@ cycle-safe, 1.194 x         17917      35834      8959       89585        45.0 s
         let last = chart.lines().last().unwrap();
         assert_eq!((last.matches('#').count(), last.matches('-').count()), (20, 20), "{chart}");
         assert!(last.starts_with("   10.000 TB      179170        358340  "), "{chart}");
+    }
+
+    #[test]
+    fn a_space_is_said_in_its_unit() {
+        let said = [5 * TB, 500_000_000_000, 16_777_216, 1000].map(|used| space(Bytes(used)));
+        assert_eq!(said, ["5.000 TB", "500.000 GB", "16.777 MB", "0.001 MB"]);
     }
 
     /// 16 volumes of 8 959 are 143 344, more than the floor of 89 585; four are less.

@@ -8,8 +8,10 @@ use stats::Outcome;
 
 /// Beside the style of a ramp's page: tables next to each other where there is room.
 const ABREAST: &str = "\
-.abreast{display:flex;flex-wrap:wrap;gap:1rem}.abreast table{font-size:.8rem}caption{text-align:left;font-weight:600;\
-padding:.3rem 0}.verdict td{text-align:left;vertical-align:top}.abreast th,.abreast td{padding:.15rem .4rem}";
+.abreast{display:flex;flex-wrap:wrap;gap:.8rem 1.6rem}.abreast table{font-size:.8rem}caption{text-align:left;font-weight:600;\
+padding:.3rem 0}.verdict td{text-align:left;vertical-align:top}.abreast th,.abreast td{padding:.15rem .3rem}.abreast th{vertical-align:bottom}\
+.abreast :is(th,td):first-child{padding-left:0}@media(max-width:640px){.abreast{flex-direction:column}\
+.abreast table{width:100%;font-size:.9rem}}";
 
 /// The page.
 pub fn experiment_page(experiment: &Experiment) -> String {

@@ -30,6 +30,11 @@ pub fn experiment_verdict(experiment: &Experiment) -> (Outcome, Vec<Answered>) {
     answers.push(answered("with floors every protected run stays below the limit", held(with, limit)));
     answers.push(answered("with floors a neighbour passes the limit near the end", passed(with, limit)));
     answers.push(answered("without floors a protected run passes the limit", missed(without, limit)));
+    if experiment.cut_short {
+        let played: usize = experiment.arms.iter().flat_map(|arm| &arm.hosts).map(|host| host.rows.len()).sum();
+        let because = format!("it was ended early, after {played} runs of all hosts together");
+        answers.push(answered("every run was played", (Outcome::CannotSay, because)));
+    }
     let unsaid = answers.iter().any(|answer| answer.outcome == Outcome::CannotSay);
     let failed = answers.iter().any(|answer| answer.outcome == Outcome::Fail);
     let outcome = match (unsaid, failed) {
@@ -182,6 +187,7 @@ pub(super) mod tests {
             constants: Constants::default(),
             window,
             factor: 1.0,
+            cut_short: false,
             arms: [with, without],
             notes: Vec::new(),
         }
@@ -221,5 +227,8 @@ pub(super) mod tests {
         assert_eq!(blind, (CannotSay, vec![Pass, Pass, Pass, Pass, CannotSay]));
         let empty = judged(|e| e.arms[0].hosts[2].rows.clear());
         assert_eq!(empty, (CannotSay, vec![Pass, Pass, CannotSay, CannotSay, Pass]));
+        // All that was seen passed; nobody knows of the rest.
+        let ended = judged(|e| e.cut_short = true);
+        assert_eq!(ended, (CannotSay, vec![Pass, Pass, Pass, Pass, Pass, CannotSay]));
     }
 }

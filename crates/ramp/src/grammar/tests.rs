@@ -77,7 +77,7 @@ fn what_is_wrong_is_said_in_a_line() {
     assert_eq!(error("--maxiops 1 --wijfile w"), "--miniops: is needed; --help shows how it is written");
     assert_eq!(
         error(&format!("{NEEDED} --minops 4")),
-        "--minops: there is no such option; did you mean --miniops?; --help lists all"
+        "--minops: there is no such option; did you mean --miniops? --help lists all"
     );
     assert_eq!(error(&format!("{NEEDED} --wibble")), "--wibble: there is no such option; --help lists all");
     assert_eq!(error(&format!("{NEEDED} --miniops 4")), "--miniops: is given twice; keep one");

@@ -241,10 +241,11 @@ fn objects(scenes: &[Scene], volumes: [DispatchTrace; 3]) -> Vec<ObjectRecord> {
         is_group: false,
         trace,
         limits: scenes.iter().map(|scene| limits(index, scene)).collect(),
+        ..ObjectRecord::default()
     };
     let mut objects: Vec<ObjectRecord> = volumes.into_iter().enumerate().map(volume).collect();
     let limits = scenes.iter().map(of_group).collect();
-    objects.push(ObjectRecord { path: GROUP.into(), is_group: true, trace: shared, limits });
+    objects.push(ObjectRecord { path: GROUP.into(), is_group: true, trace: shared, limits, ..ObjectRecord::default() });
     objects
 }
 

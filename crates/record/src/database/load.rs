@@ -6,8 +6,8 @@ use block::{Bytes, Span};
 use rusqlite::types::FromSql;
 use rusqlite::{Connection, OptionalExtension, Params, Result, Row};
 use stats::{
-    Counts, DispatchTrace, Histogram, Interval, LimitsInForce, Machine, ObjectRecord, Origin, Outcome, Phase,
-    Recording, Scale, Summary, Tally, Verdict, Waits, WorkloadRecord,
+    Counts, CycleRecord, DispatchTrace, Histogram, Interval, LimitsInForce, Machine, ObjectRecord, Origin, Outcome,
+    Phase, Recording, Scale, Summary, Tally, Verdict, Waits, WorkloadRecord,
 };
 
 /// Why a run could not be read.
@@ -131,6 +131,7 @@ impl Loader<'_> {
         for (position, workload) in workloads.iter_mut().enumerate() {
             workload.intervals = self.intervals(position)?;
             workload.tallies = self.tallies(position)?;
+            workload.cycles = self.cycles(position)?;
         }
         Ok(workloads)
     }
@@ -186,6 +187,23 @@ impl Loader<'_> {
         Ok(tallies)
     }
 
+    fn cycles(&self, workload: usize) -> Result<Vec<CycleRecord>> {
+        let sql = "SELECT phase, due_ns, start_ns, sleep_ns, wij_ns, write_ns, cycle_ns, blocks
+            FROM cycle WHERE run = ?1 AND workload = ?2 ORDER BY position";
+        rows(self.connection, sql, (self.run, workload as i64), |cells| {
+            Ok(CycleRecord {
+                phase: cells.next()?,
+                due: cells.span()?,
+                start: cells.span()?,
+                sleep: cells.span()?,
+                wij: cells.span()?,
+                write: cells.span()?,
+                cycle: cells.span()?,
+                blocks: cells.number()?,
+            })
+        })
+    }
+
     fn histogram(&self, workload: usize, tally: usize, kind: &str) -> Result<Histogram, Failure> {
         let sql = "SELECT count, sum_ns, min_ns, max_ns, buckets FROM histogram
             WHERE run = ?1 AND workload = ?2 AND tally = ?3 AND kind = ?4";
@@ -200,9 +218,16 @@ impl Loader<'_> {
     }
 
     fn objects(&self) -> Result<Vec<ObjectRecord>, Failure> {
-        let sql = "SELECT path, is_group FROM object WHERE run = ?1 ORDER BY position";
+        let sql =
+            "SELECT path, is_group, used_start_bytes, used_end_bytes FROM object WHERE run = ?1 ORDER BY position";
         let mut objects = rows(self.connection, sql, [self.run], |cells| {
-            Ok(ObjectRecord { path: cells.next()?, is_group: cells.next()?, ..ObjectRecord::default() })
+            Ok(ObjectRecord {
+                path: cells.next()?,
+                is_group: cells.next()?,
+                used_start: cells.optional()?.map(Bytes),
+                used_end: cells.optional()?.map(Bytes),
+                ..ObjectRecord::default()
+            })
         })?;
         for (position, object) in objects.iter_mut().enumerate() {
             object.trace = self.trace(position)?;

@@ -97,6 +97,11 @@ impl Saver<'_> {
         for (place, tally) in workload.tallies.iter().enumerate() {
             self.tally([position, place], tally)?;
         }
+        for (place, cycle) in workload.cycles.iter().enumerate() {
+            let spans = [cycle.due, cycle.start, cycle.sleep, cycle.wij, cycle.write, cycle.cycle];
+            let key = [position.cell(), place.cell(), cycle.phase.cell()];
+            self.row("cycle", key.into_iter().chain(spans.map(|span| span.cell())).chain([cycle.blocks.cell()]))?;
+        }
         Ok(())
     }
 
@@ -131,7 +136,9 @@ impl Saver<'_> {
     }
 
     fn object(&self, position: usize, object: &ObjectRecord) -> Result<()> {
-        self.row("object", [position.cell(), object.path.cell(), object.is_group.cell()])?;
+        let used = [object.used_start, object.used_end].map(|used| used.map(|bytes| bytes.0).cell());
+        let cells = [position.cell(), object.path.cell(), object.is_group.cell()];
+        self.row("object", cells.into_iter().chain(used))?;
         let (first, bins) = packed::pack_trace(&object.trace);
         self.row("object_trace", [position.cell(), first.cell(), Value::Blob(bins)])?;
         for (place, limits) in object.limits.iter().enumerate() {

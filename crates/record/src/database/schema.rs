@@ -14,7 +14,8 @@ use std::path::{Path, PathBuf};
 const APPLICATION_ID: i32 = 0x5357_616c;
 
 /// Step `n` (from 0) makes version `n + 1`.
-pub(super) const STEPS: &[&str] = &[include_str!("version_1.sql"), include_str!("version_2.sql")];
+pub(super) const STEPS: &[&str] =
+    &[include_str!("version_1.sql"), include_str!("version_2.sql"), include_str!("version_3.sql")];
 
 /// Makes the file behind `connection` one of the newest version, or says why it cannot be.
 pub(super) fn prepare(connection: &mut Connection, path: &Path, steps: &[&str]) -> Result<(), Error> {
@@ -85,9 +86,10 @@ mod tests {
     use super::*;
 
     /// A later Seawall's steps: the real ones and one that adds a column.
-    const LATER: &[&str] = &[STEPS[0], STEPS[1], "ALTER TABLE run ADD COLUMN place TEXT NOT NULL DEFAULT 'here'"];
+    const LATER: &[&str] =
+        &[STEPS[0], STEPS[1], STEPS[2], "ALTER TABLE run ADD COLUMN place TEXT NOT NULL DEFAULT 'here'"];
     /// A step that fails after it has changed something.
-    const BROKEN: &[&str] = &[STEPS[0], STEPS[1], "ALTER TABLE run ADD COLUMN place TEXT; SELECT nonsense"];
+    const BROKEN: &[&str] = &[STEPS[0], STEPS[1], STEPS[2], "ALTER TABLE run ADD COLUMN place TEXT; SELECT nonsense"];
 
     fn open(path: &Path, steps: &[&str]) -> Result<Connection, Error> {
         let mut connection = Connection::open(path).unwrap();
@@ -109,9 +111,9 @@ mod tests {
         open(&path, STEPS).unwrap().execute(ADD_RUN, []).unwrap();
         let newer = open(&path, LATER).unwrap();
         assert_eq!(count(&newer, "SELECT count(*) FROM run WHERE title = 'old' AND place = 'here'"), 1);
-        assert_eq!(pragma(&newer, "user_version").unwrap(), 3);
+        assert_eq!(pragma(&newer, "user_version").unwrap(), 4);
         // The copy is a whole file of the old version, which the old program still opens.
-        let copy = open(&dir.path().join("results.sqlite.v2.bak"), STEPS).unwrap();
+        let copy = open(&dir.path().join("results.sqlite.v3.bak"), STEPS).unwrap();
         assert_eq!(count(&copy, "SELECT count(*) FROM run WHERE title = 'old'"), 1);
     }
 
@@ -122,7 +124,7 @@ mod tests {
         open(&path, LATER).unwrap();
         let before = std::fs::read(&path).unwrap();
         let error = open(&path, STEPS).unwrap_err().to_string();
-        assert!(error.contains("format 3") && error.contains("up to 2") && !error.contains('\n'), "{error}");
+        assert!(error.contains("format 4") && error.contains("up to 3") && !error.contains('\n'), "{error}");
         assert_eq!(std::fs::read(&path).unwrap(), before);
     }
 
@@ -143,8 +145,8 @@ mod tests {
         open(&path, STEPS).unwrap();
         assert!(open(&path, BROKEN).is_err());
         open(&path, LATER).unwrap();
-        assert!(dir.path().join("results.sqlite.v2.bak").exists());
-        assert!(dir.path().join("results.sqlite.v2.bak.2").exists());
+        assert!(dir.path().join("results.sqlite.v3.bak").exists());
+        assert!(dir.path().join("results.sqlite.v3.bak.2").exists());
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Sizes as adaptive policies see them: what is allocated is known here, what is used is asked of the pool.
 
 use super::{Administration, Errand, whole};
-use block::{ObjectId, Time};
-use qos::{Edit, Object, Registry};
+use block::{Bytes, ObjectId, Time};
+use qos::{Edit, Object, ObjectKind, Registry};
 
 impl Administration {
     /// Takes in what every object under an adaptive policy uses now, and evaluates the policies that are due. To be
@@ -20,6 +20,15 @@ impl Administration {
             edits.extend(self.registry.evaluate(now).edits);
         }
         edits
+    }
+
+    /// The space that every volume uses, by path; `used` says it of each LUN and file.
+    pub fn used_by_volume(&self, used: &dyn Fn(ObjectId) -> u64) -> Vec<(String, Bytes)> {
+        let volumes = self.registry.objects().filter(|object| object.kind() == ObjectKind::Volume);
+        let told = |volume: &Object| {
+            (self.path_of(volume.id()).unwrap_or_default(), Bytes(used_in(&self.registry, volume.id(), used)))
+        };
+        volumes.map(told).collect()
     }
 }
 
@@ -57,7 +66,7 @@ fn is_adaptive(registry: &Registry, object: &Object) -> bool {
 #[cfg(test)]
 mod tests {
     use crate::Administration;
-    use block::{ObjectId, Time};
+    use block::{Bytes, ObjectId, Time};
     use qos::{RegistrySettings, Units};
 
     /// An SVM `s` with an adaptive group `a` of 1000 expected and 1500 peak IOPS per TB, both by allocated space.
@@ -127,6 +136,23 @@ mod tests {
         // 5 × 10^18 is more than 2^62 = 4.6 × 10^18.
         assert_eq!(told("volume create v -size 5000PB"), "size 5000PB: must be from 1 byte to 4 EiB");
         assert!(told("volume create v -size 18447PB").contains("18447PB"), "more than 2^64");
+    }
+
+    /// What LUNs and files use is their volume's, wherever they are in it; an empty volume uses nothing.
+    #[test]
+    fn a_volume_uses_what_is_in_it() {
+        let mut administration = administration(Units::Decimal);
+        for line in [
+            "volume create v -size 1TB",
+            "lun create /vol/v/l -size 1GB",
+            "qtree create -volume v -qtree q",
+            "lun create /vol/v/q/m -size 1GB",
+            "volume create w -size 1TB",
+        ] {
+            run(&mut administration, line);
+        }
+        let used = administration.used_by_volume(&|_| 1000);
+        assert_eq!(used, [("s:/vol/v".to_owned(), Bytes(2000)), ("s:/vol/w".to_owned(), Bytes(0))]);
     }
 
     /// Growth of what is used is followed after four minutes and not before, and less than 10 IOPS is no growth.
