@@ -79,6 +79,21 @@ pub fn pin(processors: &[u32]) -> std::io::Result<()> {
     if outcome == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
 }
 
+/// Moves the calling thread to a processor, and lets it run wherever it might before: the system leaves it there as long
+/// as nobody else wants that processor.
+pub fn visit(processor: u32) -> std::io::Result<()> {
+    // SAFETY: all-zero is an empty set.
+    let mut before: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    // SAFETY: `before` is a valid place for a set and its size is given; 0 is the calling thread.
+    if unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut before) } != 0 {
+        return Err(std::io::Error::last_os_error());
+    }
+    pin(&[processor])?;
+    // SAFETY: `before` is the set that the kernel gave.
+    let outcome = unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &before) };
+    if outcome == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+}
+
 /// Where the calling thread's memory is taken from, as set_mempolicy(2) has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Memory {

@@ -46,8 +46,22 @@ fn fio_checks_across_jobs_too() {
 fn every_sum_finds_damage() {
     let scratch = Scratch::new();
     for sum in [
-        "crc32c", "xxhash", "crc7", "crc16", "crc32", "crc64", "md5", "sha1", "sha256", "sha512", "sha3-224", "sha3-256",
-        "sha3-384", "sha3-512", "pattern", "pattern_hdr",
+        "crc32c",
+        "xxhash",
+        "crc7",
+        "crc16",
+        "crc32",
+        "crc64",
+        "md5",
+        "sha1",
+        "sha256",
+        "sha512",
+        "sha3-224",
+        "sha3-256",
+        "sha3-384",
+        "sha3-512",
+        "pattern",
+        "pattern_hdr",
     ] {
         let (name, verify) = (format!("--name={sum}"), format!("--verify={sum}"));
         let line = [&name, &verify, "--rw=randwrite", "--size=256k", "--bs=4k", "--verify_pattern=0xabcdef"];

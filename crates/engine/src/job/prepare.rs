@@ -291,7 +291,7 @@ impl Prepared {
                 let regions = self.files.iter().map(|(_, region)| *region).collect();
                 let backend = match (spec.engine, near) {
                     (EngineKind::Uring, Some(Near { processor, disk })) => {
-                        format!("{}, on processor {processor}, which takes the interrupts of {disk}", io.backend())
+                        format!("{}, near processor {processor}, which takes the interrupts of {disk}", io.backend())
                     }
                     (EngineKind::Uring, None) => io.backend().to_string(),
                     (EngineKind::Sync, _) => "system calls".into(),

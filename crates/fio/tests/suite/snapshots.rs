@@ -123,7 +123,8 @@ fn what_fio_plot_looks_up_is_there() {
 #[test]
 fn percentiles_are_true_from_a_hundred_nanoseconds_to_a_hundred_seconds() {
     const VALUES: u32 = 200_000;
-    let invocation = parsed("--name=p --rw=randread --ioengine=null --size=1m --lat_percentiles=1 --slat_percentiles=1");
+    let invocation =
+        parsed("--name=p --rw=randread --ioengine=null --size=1m --lat_percentiles=1 --slat_percentiles=1");
     let mut outcomes = outcomes(&invocation);
     let figures = &mut outcomes[0].directions.read;
     *figures = DirectionOutcome { ops: VALUES.into(), ..DirectionOutcome::default() };
