@@ -99,10 +99,7 @@ fn run_stage(
     let (report, reports) = channel();
     let crews = assign(jobs, settings);
     let mut running = crews.len();
-    // Several workers on one processor would stand in each other's way.
-    let near = if let [crew] = &crews[..] { crew::nearest(crew) } else { None };
-    let start = |crew| start_crew(crew, near.clone(), board, began, &report);
-    let threads: Vec<_> = crews.into_iter().map(start).collect();
+    let threads = start_crews(crews, board, began, &report);
     drop(report);
     let mut news = began + settings.progress_every;
     while running > 0 {
@@ -193,6 +190,17 @@ impl Interim<'_> {
 }
 
 type Ended = Vec<(usize, JobOutcome)>;
+
+fn start_crews(
+    crews: Vec<Vec<Prepared>>,
+    board: &Arc<Board>,
+    began: Time,
+    report: &Sender<Ended>,
+) -> Vec<Option<std::thread::JoinHandle<()>>> {
+    // Several workers on one processor would stand in each other's way.
+    let near = if let [crew] = &crews[..] { crew::nearest(crew) } else { None };
+    crews.into_iter().map(|crew| start_crew(crew, near.clone(), board, began, report)).collect()
+}
 
 fn start_crew(
     crew: Vec<Prepared>,
