@@ -1,10 +1,18 @@
 //! Ctrl-C and SIGTERM: the first asks for a clean stop, the second stops at once.
+//!
+//! timeout(1) sends its signal twice, to the process and to its group. So a second one counts only when it comes later
+//! than anybody could have seen the first do nothing.
 
 use crate::terminal;
 use anyhow::{Context as _, Result};
+use block::Span;
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use uring::Clock;
+
+/// A signal that comes so soon after the first is the same one.
+const TWICE: Span = Span::from_millis(300);
 
 /// Whether a stop was asked for.
 #[derive(Clone, Debug, Default)]
@@ -36,14 +44,18 @@ impl Stop {
 pub fn watch() -> Result<Stop> {
     let stop = Stop::default();
     let seen = stop.clone();
+    let clock = Clock::new();
+    let mut first = None;
     ctrlc::set_handler(move || {
-        if seen.ask() {
+        let now = clock.now();
+        if seen.ask() && now.since(*first.get_or_insert(now)) > TWICE {
             // The second time: nothing more is cleaned up but the terminal, as whoever asks twice wants it.
             if std::io::stdout().is_terminal() {
                 terminal::print(record::live::SHOW_CURSOR);
             }
             std::process::exit(130);
         }
+        first.get_or_insert(now);
     })
     .context("watch for Ctrl-C")?;
     Ok(stop)

@@ -15,6 +15,7 @@ pub(crate) mod disks;
 mod fill;
 mod header;
 mod layout;
+mod placement;
 mod prepare;
 mod record;
 mod runner;
@@ -22,6 +23,7 @@ mod search;
 mod slots;
 mod stage;
 mod steady;
+mod sums;
 mod written;
 mod xxhash;
 

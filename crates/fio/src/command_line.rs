@@ -155,8 +155,13 @@ impl CommandLine {
     /// fio takes the beginning of a name for the name where only one begins so.
     fn whole_name(&self, typed: &str) -> String {
         let known = |name: &str| Flag::find(name).is_some() || catalogue::find(name).is_some();
-        if !self.flags.strict_fio || known(typed) {
+        if known(typed) {
             return typed.to_owned();
+        }
+        if !self.flags.strict_fio {
+            // fio's options have underscores and its flags hyphens, which is easily mixed up and never ambiguous.
+            let other = [typed.replace('-', "_"), typed.replace('_', "-")].into_iter().find(|name| known(name));
+            return other.unwrap_or_else(|| typed.to_owned());
         }
         let options = catalogue::all().flat_map(|d| std::iter::once(&d.name).chain(d.aliases)).copied();
         let mut begin =

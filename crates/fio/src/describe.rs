@@ -248,6 +248,19 @@ fn checks(options: &Options) -> Option<String> {
         Hash::Xxhash64 => "xxhash",
         Hash::Header => "its header",
         Hash::Pattern(_) => "its pattern",
+        Hash::HeaderPattern(_) => "its header and its pattern",
+        Hash::Crc7 => "crc7",
+        Hash::Crc16 => "crc16",
+        Hash::Crc32 => "crc32",
+        Hash::Crc64 => "crc64",
+        Hash::Md5 => "md5",
+        Hash::Sha1 => "sha1",
+        Hash::Sha256 => "sha256",
+        Hash::Sha512 => "sha512",
+        Hash::Sha3L224 => "sha3-224",
+        Hash::Sha3L256 => "sha3-256",
+        Hash::Sha3L384 => "sha3-384",
+        Hash::Sha3L512 => "sha3-512",
     };
     let trims = &options.data.trims;
     let trimmed = match (trims.percent, trims.expect_zeroes) {

@@ -9,8 +9,8 @@ use crate::trace::Playing;
 use block::Span;
 use stats::{Direction, PerDirection};
 use workload::job::{
-    Amount, Content, Distribution, Ending, Ends, FileOrder, Flushes, Forgive, Hash, LatencySearch, Layout, Pattern,
-    Think, TrimChecks, WriteSync,
+    Amount, Content, Distribution, Ending, Ends, FileOrder, Flushes, Forgive, Hash, LatencySearch, Layout, Numa,
+    Pattern, Think, TrimChecks, WriteSync,
 };
 
 /// One value for reads, writes and trims each, where one was given.
@@ -271,6 +271,12 @@ pub struct CourseOptions {
     pub cpus: Vec<u32>,
     /// `cpus_allowed_policy=split`.
     pub cpus_split: bool,
+    /// `numa_cpu_nodes` and `numa_mem_policy`.
+    pub numa: Numa,
+    /// `sqthread_poll`.
+    pub kernel_polls: bool,
+    /// `sqthread_poll_cpu`.
+    pub kernel_polls_on: Option<u32>,
     /// `exitall`.
     pub exitall: bool,
     /// `exit_what`.
@@ -492,6 +498,9 @@ impl Default for CourseOptions {
             steady_ramp: Span::ZERO,
             cpus: Vec::new(),
             cpus_split: false,
+            numa: Numa::default(),
+            kernel_polls: false,
+            kernel_polls_on: None,
             exitall: false,
             exit_what: Ends::Group,
             nice: None,

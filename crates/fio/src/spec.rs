@@ -8,8 +8,8 @@ use stats::{Direction, PerDirection};
 use workload::Spacing;
 use workload::job::{
     Amount, BlockSizes, Command, Commands, Content, Coverage, Ending, Ends, EngineKind, FileSpec, Fill, Floor, Hash,
-    JobSpec, Logs, Mix, Order, Pace, Pacing, Pattern, Place, Priority, Reach, SplitShare, Start, SteadyCheck,
-    SteadyRule, Strides, Verify, WorkingSet,
+    JobSpec, KernelPolling, Logs, Mix, Order, Pace, Pacing, Pattern, Place, Priority, Reach, SplitShare, Start,
+    SteadyCheck, SteadyRule, Strides, Verify, WorkingSet,
 };
 
 /// fio's block size where none is given.
@@ -56,6 +56,9 @@ impl Job {
             logs: self.logs(),
             seed: self.seed,
             cpus: self.cpus(),
+            numa: course.numa.clone(),
+            kernel_polls: (course.kernel_polls && options.target.engine == Engine::Uring)
+                .then_some(KernelPolling { processor: course.kernel_polls_on }),
             priority: Priority { nice: course.nice, io: self.io_priority() },
             commands: Commands {
                 before: course.before.as_ref().map(|line| self.command(line, "prerun")),
@@ -219,7 +222,7 @@ impl Job {
         let fill = match (&data.pattern, &data.verify) {
             _ if data.zero => Fill::Zero,
             (Some(pattern), _) => Fill::Pattern(pattern.clone()),
-            (None, Some(Hash::Pattern(_))) => Fill::Pattern(checked_pattern(self)),
+            (None, Some(Hash::Pattern(_) | Hash::HeaderPattern(_))) => Fill::Pattern(checked_pattern(self)),
             (None, _) => Fill::Random,
         };
         Content { fill, working_set: self.working_set(), ..data.content.clone() }
@@ -242,6 +245,7 @@ impl Job {
         let data = &self.options.data;
         let hash = match data.verify.clone()? {
             Hash::Pattern(_) => Hash::Pattern(checked_pattern(self)),
+            Hash::HeaderPattern(_) => Hash::HeaderPattern(checked_pattern(self)),
             other => other,
         };
         Some(Verify {

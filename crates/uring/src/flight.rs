@@ -1,6 +1,7 @@
 //! Requests in flight: the table that owns what the kernel works on, and the rules by which a request goes on after a
 //! partial result or ends.
 
+use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
 use std::rc::Rc;
 
@@ -37,6 +38,7 @@ pub(crate) enum Next {
 }
 
 impl Flight {
+    #[inline]
     pub(crate) fn new(queue: Rc<Queue>, token: u64, job: Job) -> Flight {
         Flight { queue, token, job, moved: 0, cancelled: false, gather: None }
     }
@@ -51,6 +53,7 @@ impl Flight {
     }
 
     /// Takes all its buffers back from the kernel.
+    #[inline]
     pub(crate) fn land(&self, slab: &Slab) {
         self.bufs().for_each(|buf| slab.land(buf));
     }
@@ -111,6 +114,7 @@ impl Flight {
     }
 
     /// What follows the kernel's `result` of the last operation.
+    #[inline]
     pub(crate) fn advance(&mut self, result: i32) -> Next {
         if result < 0 {
             return self.refused(result);
@@ -148,17 +152,22 @@ impl Flight {
     }
 
     /// Ends it: its queue, and what to put there. The buffers must have landed.
-    pub(crate) fn finish(self, result: Result<u32, Failure>, gathers: &mut Gathers) -> (Rc<Queue>, Done) {
+    #[inline]
+    pub(crate) fn finish(
+        self,
+        result: Result<u32, Failure>,
+        accepted: Option<OwnedFd>,
+        gathers: &mut Gathers,
+    ) -> (Rc<Queue>, Done) {
         if let Some(gather) = self.gather {
             gathers.give(gather);
         }
-        let mut done = Done { token: self.token, result, buf: None, message: None, accepted: None };
-        match self.job {
-            Job::Read { buf, .. } | Job::Write { buf, .. } | Job::Receive { buf, .. } => done.buf = Some(buf),
-            Job::Send { message, .. } => done.message = Some(message),
-            _ => {}
-        }
-        (self.queue, done)
+        let (buf, message) = match self.job {
+            Job::Read { buf, .. } | Job::Write { buf, .. } | Job::Receive { buf, .. } => (Some(buf), None),
+            Job::Send { message, .. } => (None, Some(message)),
+            _ => (None, None),
+        };
+        (self.queue, Done { token: self.token, result, buf, message, accepted })
     }
 }
 
@@ -259,16 +268,19 @@ impl Flights {
     }
 
     /// Adds a flight; the table must not be full.
+    #[inline]
     pub(crate) fn add(&mut self, flight: Flight) -> Key {
         let key = self.free.pop().expect("the caller checked that the table is not full");
         self.places[key as usize] = Some(flight);
         key
     }
 
+    #[inline]
     pub(crate) fn get(&mut self, key: Key) -> &mut Flight {
         self.places[key as usize].as_mut().expect("an engine answers only for what is in flight")
     }
 
+    #[inline]
     pub(crate) fn remove(&mut self, key: Key) -> Flight {
         let flight = self.places[key as usize].take().expect("an engine answers only for what is in flight");
         self.free.push(key);

@@ -204,7 +204,7 @@ impl Shared {
             None => Err(Failure::Closed),
         };
         if let Err(failure) = ready {
-            let (_, done) = flight.finish(Err(failure), &mut core.gathers);
+            let (_, done) = flight.finish(Err(failure), None, &mut core.gathers);
             core.deliver(queue, done);
             return Ok(());
         }
@@ -273,6 +273,7 @@ impl Drop for Shared {
 
 impl Core {
     /// Hands the flight's next operation to the engine, or ends it.
+    #[inline]
     fn start(&mut self, key: Key, slab: &Slab) {
         let Core { engine, flights, files, gathers, .. } = self;
         match flights.get(key).operation(files, slab, gathers) {
@@ -302,14 +303,14 @@ impl Core {
         self.outcomes = outcomes;
     }
 
+    #[inline]
     fn end(&mut self, key: Key, result: Result<u32, Failure>, accepted: Option<OwnedFd>, slab: &Slab) {
         let flight = self.flights.remove(key);
         flight.land(slab);
         if let Some(closed) = self.files.release(flight.job.file()) {
             self.engine.drop_file(&closed);
         }
-        let (queue, done) = flight.finish(result, &mut self.gathers);
-        let done = Done { accepted, ..done };
+        let (queue, done) = flight.finish(result, accepted, &mut self.gathers);
         queue.flights.set(queue.flights.get() - 1);
         if queue.dead.get() {
             discard(slab, done);
@@ -318,6 +319,7 @@ impl Core {
         }
     }
 
+    #[inline]
     fn deliver(&mut self, queue: &Rc<Queue>, done: Done) {
         self.unreaped += 1;
         queue.push(done);

@@ -46,5 +46,5 @@ pub use hangup::Hangup;
 pub use io::Io;
 pub use job::{Done, Job, Message, Part};
 pub use port::{Port, PortId};
-pub use settings::{Backend, Choice, IoError, IoSettings, TaskWork};
+pub use settings::{Backend, Choice, IoError, IoSettings, Polling, TaskWork};
 pub use wake::Waker;

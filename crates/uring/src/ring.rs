@@ -26,6 +26,9 @@ use crate::{Clock, IoError, IoSettings, TaskWork, Waker};
 const WAKE: u64 = u64::MAX;
 const CANCELLATION: u64 = u64::MAX - 1;
 
+/// The kernel's thread falls asleep after so long without a request.
+const POLLING_MS: u32 = 1000;
+
 pub(crate) struct Ring {
     ring: IoUring,
     task_work: TaskWork,
@@ -42,6 +45,8 @@ pub(crate) struct Ring {
     listening: bool,
     /// Places in the ring's table of files.
     files: u32,
+    /// A thread of the kernel takes what is prepared; it is called only when it has fallen asleep.
+    polled: bool,
 }
 
 impl Ring {
@@ -62,8 +67,9 @@ impl Ring {
         };
         let backlog = VecDeque::with_capacity(settings.entries as usize);
         let counter = Box::new(0);
-        let listening = false;
-        let mut ring = Ring { ring, task_work, index, absolute, clock, backlog, waker, counter, listening, files };
+        let (listening, polled) = (false, settings.kernel_polls.is_some());
+        let mut ring =
+            Ring { ring, task_work, index, absolute, clock, backlog, waker, counter, listening, files, polled };
         ring.listen();
         Ok(ring)
     }
@@ -132,8 +138,10 @@ impl Ring {
     /// Submits all that is prepared, and neither waits nor looks.
     pub(crate) fn submit(&mut self) {
         self.refill();
-        let prepared = self.ring.submission().len() as u32;
-        if prepared > 0 {
+        let submission = self.ring.submission();
+        let (prepared, asleep) = (submission.len() as u32, submission.need_wakeup());
+        drop(submission);
+        if prepared > 0 && (!self.polled || asleep) {
             self.call(prepared, 0, EnterFlags::empty(), None);
         }
     }
@@ -146,10 +154,12 @@ impl Ring {
             let prepared = submission.len() as u32;
             // Work that waits for an enter with GETEVENTS, or completions that did not fit.
             let held_back = submission.taskrun() || submission.cq_overflow();
+            // The kernel's own thread takes what is prepared, unless it has to be woken.
+            let taken = self.polled && !submission.need_wakeup();
             drop(submission);
             let is_last = self.backlog.is_empty();
             let sleep = wait != Wait::Look && is_last && self.ring.completion().is_empty();
-            if prepared == 0 && !sleep && !held_back {
+            if (prepared == 0 || taken) && !sleep && !held_back {
                 return;
             }
             let until = match wait {
@@ -196,6 +206,9 @@ impl Ring {
             // Exposed, because the kernel reaches `timeout` through a number.
             arg.ts = (&raw const timeout).expose_provenance() as u64;
             flags |= EnterFlags::EXT_ARG;
+        }
+        if self.polled && self.ring.submission().need_wakeup() {
+            flags |= EnterFlags::SQ_WAKEUP;
         }
         let (address, size) = match arg.ts {
             0 => (std::ptr::null(), 0),
@@ -292,7 +305,7 @@ fn setup(settings: &IoSettings) -> Result<(IoUring, TaskWork), IoError> {
         (TaskWork::Cooperative, false),
         (TaskWork::Plain, false),
     ] {
-        if task_work < settings.task_work {
+        if task_work < settings.task_work || settings.kernel_polls.is_some() && task_work != TaskWork::Plain {
             continue;
         }
         let mut builder = IoUring::builder();
@@ -304,6 +317,10 @@ fn setup(settings: &IoSettings) -> Result<(IoUring, TaskWork), IoError> {
             TaskWork::Cooperative => builder.setup_coop_taskrun().setup_taskrun_flag().setup_submit_all(),
             TaskWork::Plain => &mut builder,
         };
+        if let Some(polling) = settings.kernel_polls {
+            builder.setup_sqpoll(POLLING_MS);
+            polling.processor.into_iter().for_each(|processor| _ = builder.setup_sqpoll_cpu(processor));
+        }
         if no_array {
             builder.setup_no_sqarray();
         }

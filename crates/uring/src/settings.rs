@@ -49,8 +49,18 @@ pub struct IoSettings {
     pub registered: Bytes,
     /// Files that the ring holds registered; further ones work at a slightly higher price.
     pub files: u32,
+    /// The kernel has a thread of its own that looks for requests. It excludes [`TaskWork::Deferred`] and
+    /// [`TaskWork::Cooperative`].
+    pub kernel_polls: Option<Polling>,
     /// Threads of the fallback.
     pub threads: u32,
+}
+
+/// How the kernel looks for requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Polling {
+    /// The processor that its thread runs on; any when `None`.
+    pub processor: Option<u32>,
 }
 
 impl Default for IoSettings {
@@ -63,6 +73,7 @@ impl Default for IoSettings {
             slab: Bytes::mib(64),
             registered: Bytes(u64::MAX),
             files: 1024,
+            kernel_polls: None,
             threads: 4,
         }
     }

@@ -79,6 +79,60 @@ pub fn pin(processors: &[u32]) -> std::io::Result<()> {
     if outcome == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
 }
 
+/// Moves the calling thread to a processor, and lets it run wherever it might before: the system leaves it there as long
+/// as nobody else wants that processor.
+pub fn visit(processor: u32) -> std::io::Result<()> {
+    // SAFETY: all-zero is an empty set.
+    let mut before: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    // SAFETY: `before` is a valid place for a set and its size is given; 0 is the calling thread.
+    if unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut before) } != 0 {
+        return Err(std::io::Error::last_os_error());
+    }
+    pin(&[processor])?;
+    // SAFETY: `before` is the set that the kernel gave.
+    let outcome = unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &before) };
+    if outcome == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+}
+
+/// Where the calling thread's memory is taken from, as set_mempolicy(2) has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Memory {
+    /// Near the processor that touches it first.
+    Default,
+    /// From one node while it has some.
+    Prefer,
+    /// From some nodes alone.
+    Bind,
+    /// From some nodes in turn.
+    Interleave,
+    /// From the node that the thread runs on.
+    Local,
+}
+
+/// Lets the calling thread's memory be taken from these nodes; none for [`Memory::Default`] and [`Memory::Local`].
+pub fn take_memory(from: Memory, nodes: &[u32]) -> std::io::Result<()> {
+    const WORD: u32 = u64::BITS;
+    /// Nodes that a mask has room for: what the largest kernels are built for.
+    const NODES: u32 = 1024;
+    let mode = match from {
+        Memory::Default => 0,
+        Memory::Prefer => 1,
+        Memory::Bind => 2,
+        Memory::Interleave => 3,
+        Memory::Local => 4,
+    };
+    let mut mask = [0u64; (NODES / WORD) as usize];
+    for node in nodes {
+        let word = mask.get_mut((node / WORD) as usize).ok_or(std::io::ErrorKind::InvalidInput)?;
+        *word |= 1 << (node % WORD);
+    }
+    // The kernel takes one bit less than it is told.
+    let (address, bits) = if nodes.is_empty() { (std::ptr::null(), 0) } else { (mask.as_ptr(), u64::from(NODES) + 1) };
+    // SAFETY: `mask` has as many bits as the kernel reads; it concerns this thread alone.
+    let outcome = unsafe { libc::syscall(libc::SYS_set_mempolicy, mode as libc::c_int, address, bits) };
+    if outcome == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+}
+
 /// Sets how the calling thread stands before or behind others: its nice value (−20 to 19), and the class and level of its
 /// I/O as ioprio_set(2) has them, `class << 13 | level`.
 pub fn prioritise(nice: Option<i32>, io: Option<u16>) -> std::io::Result<()> {

@@ -77,10 +77,45 @@ pub struct JobSpec {
     pub seed: u64,
     /// Processors that its thread may run on; empty leaves it to the system.
     pub cpus: Vec<u32>,
+    /// On which nodes of a machine with several memories it runs, and where its buffers are.
+    pub numa: Numa,
+    /// The kernel has a thread of its own that looks for requests, which spares system calls and takes a processor.
+    pub kernel_polls: Option<KernelPolling>,
     /// How it stands behind or before other programs.
     pub priority: Priority,
     /// Programs that are run around it.
     pub commands: Commands,
+}
+
+/// A job's part of a machine with several memories.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Numa {
+    /// Its thread runs on processors of these nodes only; empty leaves it to the system.
+    pub nodes: Vec<u32>,
+    /// Where its buffers are; `None` leaves it to the system.
+    pub memory: Option<MemoryPolicy>,
+}
+
+/// Where memory is taken from; see set_mempolicy(2).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MemoryPolicy {
+    /// Near the processor that touches it first, whatever the thread had before.
+    Default,
+    /// From the node that the thread runs on.
+    Local,
+    /// From this node while it has some.
+    Prefer(u32),
+    /// From these nodes alone.
+    Bind(Vec<u32>),
+    /// From these nodes in turn.
+    Interleave(Vec<u32>),
+}
+
+/// How the kernel looks for requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KernelPolling {
+    /// The processor that its thread runs on; any when `None`.
+    pub processor: Option<u32>,
 }
 
 /// How a job's thread stands behind or before other programs of the machine.

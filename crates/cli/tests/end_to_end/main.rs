@@ -13,6 +13,7 @@ mod devices;
 mod dgen;
 mod durability;
 mod fio;
+mod fio_checks;
 mod fio_command;
 mod fio_nbd;
 mod fio_options;

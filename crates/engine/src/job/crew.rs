@@ -7,6 +7,7 @@
 //! of its own.
 
 use super::board::Board;
+use super::placement::{self, Near};
 use super::prepare::{OpenError, Prepared};
 use super::runner::Runner;
 use block::{Driver, Span, Time, Wakeup};
@@ -14,9 +15,39 @@ use stats::job::{JobOutcome, JobUsage};
 use std::sync::Arc;
 use uring::Io;
 use uring::usage::{Usage, Who, usage};
+use workload::job::{EngineKind, JobSpec, Place};
+
+/// A worker that was driven away from its disk by other programs comes back so often.
+const VISIT: Span = Span::SECOND;
+
+/// Where a worker that has the machine to itself is best placed: near the disk, if its jobs wait for one alone.
+pub(crate) fn nearest(jobs: &[Prepared]) -> Option<Near> {
+    let direct = |spec: &JobSpec| {
+        spec.direct
+            && spec.engine == EngineKind::Uring
+            && matches!(spec.place, Place::Files(_))
+            && spec.cpus.is_empty()
+            && spec.numa.nodes.is_empty()
+            && spec.kernel_polls.is_none()
+    };
+    if !jobs.iter().all(|job| direct(&job.spec)) {
+        return None;
+    }
+    placement::near(&jobs.iter().flat_map(Prepared::paths).collect::<Vec<_>>())
+}
 
 /// Runs jobs on the calling thread; their outcomes in the order of `jobs`.
-pub(crate) fn run(jobs: &[Prepared], board: &Arc<Board>, stage_start: Time) -> Result<Vec<JobOutcome>, OpenError> {
+pub(crate) fn run(
+    jobs: &[Prepared],
+    near: Option<&Near>,
+    board: &Arc<Board>,
+    stage_start: Time,
+) -> Result<Vec<JobOutcome>, OpenError> {
+    // Where it may not be, it is where the kernel has it.
+    let near = near.filter(|near| uring::usage::visit(near.processor).is_ok());
+    if let Some(numa) = jobs.iter().map(|job| &job.spec.numa).find(|numa| **numa != Default::default()) {
+        placement::settle(numa).map_err(OpenError)?;
+    }
     if let Some(cpus) = jobs.iter().map(|job| &job.spec.cpus).find(|cpus| !cpus.is_empty()) {
         uring::usage::pin(cpus).map_err(|error| OpenError(format!("cpus_allowed: {error}")))?;
     }
@@ -28,21 +59,22 @@ pub(crate) fn run(jobs: &[Prepared], board: &Arc<Board>, stage_start: Time) -> R
     board.join(io.waker());
     let mut runners = Vec::with_capacity(jobs.len());
     for job in jobs {
-        runners.push(job.open(&io, board, stage_start)?);
+        runners.push(job.open(&io, near, board, stage_start)?);
     }
     let before = usage(Who::Thread);
-    drive(&io, &mut runners, board, &before);
+    drive(&io, &mut runners, board, &before, near);
     let used = used_since(&before);
     let all: u64 = runners.iter().map(Runner::ops).sum();
     let share = |runner: Runner| JobOutcome { usage: share_of(&used, runner.ops(), all), ..runner.finish() };
     Ok(runners.into_iter().map(share).collect())
 }
 
-fn drive(io: &Io, runners: &mut [Runner], board: &Board, before: &Usage) {
+fn drive(io: &Io, runners: &mut [Runner], board: &Board, before: &Usage, near: Option<&Near>) {
     let mut io = io.clone();
     let clock = io.clock();
     let mut now = io.now();
     let (mut heeded, mut shown) = (0, 0);
+    let mut visit = now + VISIT;
     loop {
         let signals = board.signals();
         if signals != heeded {
@@ -52,6 +84,11 @@ fn drive(io: &Io, runners: &mut [Runner], board: &Board, before: &Usage) {
                 shown = board.asked();
                 show(runners, board, before, now);
             }
+        }
+        if let Some(near) = near.filter(|_| now >= visit) {
+            visit = now + VISIT;
+            // It was there before; where that is forbidden meanwhile it stays where it is.
+            let _ = uring::usage::visit(near.processor);
         }
         let mut wakeup = Wakeup::Idle;
         let (mut fresh, mut over) = (false, true);

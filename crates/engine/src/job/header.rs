@@ -9,7 +9,7 @@
 //! one, the seed another run's data; the sums tell damage from all of these.
 
 use super::crc32c::crc32c;
-use super::xxhash::xxh64;
+use super::sums::sum_of;
 use workload::job::{Hash, Pattern};
 
 const MAGIC: [u8; 4] = *b"SWv1";
@@ -22,6 +22,7 @@ pub(crate) struct Identity {
     pub(crate) offset: u64,
     /// Number of the write in its job, from 1; 0 where any is right.
     pub(crate) generation: u64,
+    /// The job's; 0 where any is right.
     pub(crate) seed: u64,
 }
 
@@ -38,6 +39,9 @@ pub(crate) fn stamp(block: &mut [u8], hash: &Hash, identity: Identity) {
         return fill_pattern(block, pattern, identity.offset);
     }
     let Some((header, data)) = block.split_first_chunk_mut::<HEADER_LEN>() else { return };
+    if let Hash::HeaderPattern(pattern) = hash {
+        fill_pattern(data, pattern, identity.offset);
+    }
     let sum = sum_of(data, hash);
     header[..4].copy_from_slice(&MAGIC);
     header[8..12].copy_from_slice(&((data.len() + HEADER_LEN) as u32).to_le_bytes());
@@ -56,8 +60,9 @@ pub(crate) fn check(block: &[u8], hash: &Hash, identity: Identity) -> Result<(),
     if let Hash::Pattern(pattern) = hash {
         return check_pattern(block, pattern, offset);
     }
-    let expected = match generation {
-        0 => format!("a block of offset {offset}, seed {seed:#x}"),
+    let expected = match (generation, seed) {
+        (_, 0) => format!("a block of offset {offset}"),
+        (0, _) => format!("a block of offset {offset}, seed {seed:#x}"),
         _ => format!("a block of offset {offset}, generation {generation}, seed {seed:#x}"),
     };
     let wrong = |found: String| Err(Wrong { expected: expected.clone(), found });
@@ -77,7 +82,7 @@ pub(crate) fn check(block: &[u8], hash: &Hash, identity: Identity) -> Result<(),
     if word(16) != offset {
         return wrong(format!("a block of offset {}, generation {}: a misplaced write", word(16), word(24)));
     }
-    if word(32) != seed {
+    if seed != 0 && word(32) != seed {
         return wrong(format!("a block of offset {offset}, seed {:#x}: written by another job or run", word(32)));
     }
     if generation != 0 && word(24) != generation {
@@ -90,7 +95,10 @@ pub(crate) fn check(block: &[u8], hash: &Hash, identity: Identity) -> Result<(),
     if word(40) != sum {
         return wrong(format!("damaged data: its sum is {sum:#x}, its header says {:#x}", word(40)));
     }
-    Ok(())
+    match hash {
+        Hash::HeaderPattern(pattern) => check_pattern(data, pattern, offset),
+        _ => Ok(()),
+    }
 }
 
 /// Puts the header to `at` and what stands there to the front, or both back; 0 leaves them.
@@ -147,14 +155,19 @@ fn kind_of(hash: &Hash) -> u32 {
         Hash::Header | Hash::Pattern(_) => 0,
         Hash::Crc32c => 1,
         Hash::Xxhash64 => 2,
-    }
-}
-
-fn sum_of(data: &[u8], hash: &Hash) -> u64 {
-    match hash {
-        Hash::Header | Hash::Pattern(_) => 0,
-        Hash::Crc32c => crc32c(data).into(),
-        Hash::Xxhash64 => xxh64(data, 0),
+        Hash::HeaderPattern(_) => 3,
+        Hash::Crc7 => 4,
+        Hash::Crc16 => 5,
+        Hash::Crc32 => 6,
+        Hash::Crc64 => 7,
+        Hash::Md5 => 8,
+        Hash::Sha1 => 9,
+        Hash::Sha256 => 10,
+        Hash::Sha512 => 11,
+        Hash::Sha3L224 => 12,
+        Hash::Sha3L256 => 13,
+        Hash::Sha3L384 => 14,
+        Hash::Sha3L512 => 15,
     }
 }
 
@@ -172,10 +185,14 @@ mod tests {
 
     #[test]
     fn each_way_of_being_wrong_is_told_apart() {
-        for hash in [Hash::Crc32c, Hash::Xxhash64] {
+        let sums =
+            [Hash::Crc32c, Hash::Xxhash64, Hash::Crc7, Hash::Crc16, Hash::Crc32, Hash::Crc64, Hash::Md5, Hash::Sha1];
+        let digests = [Hash::Sha256, Hash::Sha512, Hash::Sha3L224, Hash::Sha3L256, Hash::Sha3L384, Hash::Sha3L512];
+        for hash in sums.into_iter().chain(digests) {
             let good = block(&hash);
             assert_eq!(check(&good, &hash, HERE), Ok(()));
             assert_eq!(check(&good, &hash, Identity { generation: 0, ..HERE }), Ok(()), "any generation");
+            assert_eq!(check(&good, &hash, Identity { generation: 0, seed: 0, ..HERE }), Ok(()), "any job's");
             let found = |block: &[u8], identity| check(block, &hash, identity).unwrap_err().found;
             assert!(found(&good, Identity { offset: 4096, ..HERE }).contains("offset 8192, generation 5: a misplaced"));
             assert!(found(&good, Identity { generation: 6, ..HERE }).contains("write of generation 6 was lost"));
@@ -202,6 +219,19 @@ mod tests {
         assert_eq!(moved, good);
         assert_eq!(check_zeroes(&[0; 512]), Ok(()));
         assert_eq!(check_zeroes(&[0, 0, 7]).unwrap_err().found, "0x07 at byte 2 of the block");
+    }
+
+    /// Behind the header the pattern begins at its own first byte, and what it must be is told.
+    #[test]
+    fn a_pattern_stands_behind_a_header() {
+        let hash = Hash::HeaderPattern(Pattern { bytes: vec![1, 2, 3], offsets_at: vec![] });
+        let good = block(&hash);
+        assert_eq!((&good[..4], &good[48..52]), (&MAGIC[..], &[1, 2, 3, 1][..]));
+        assert_eq!(check(&good, &hash, HERE), Ok(()));
+        assert!(check(&good, &hash, Identity { offset: 0, ..HERE }).unwrap_err().found.contains("misplaced"));
+        let mut damaged = good;
+        damaged[50] = 9;
+        assert!(check(&damaged, &hash, HERE).unwrap_err().expected.contains("0x03 at byte 2"));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::board::Board;
 use super::layout::{self, Plan};
+use super::placement::Near;
 use super::runner::{Parts, Renew, Runner};
 use super::stage::{RunSettings, Watch};
 use crate::local::{CallTarget, LocalFile, NullTarget, RingTarget};
@@ -15,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 use uring::disk::{self, Cache, Opening};
-use uring::{Choice, Io, IoSettings};
+use uring::{Choice, Io, IoSettings, Polling};
 use workload::job::{Amount, Direction, EngineKind, FileSpec, JobSpec, Place, Region, WriteSync};
 
 /// Why nothing was run: a line for each thing that is wrong.
@@ -129,6 +130,9 @@ fn objection_to_size(file: &FileSpec, spec: &JobSpec) -> Option<String> {
     match std::fs::metadata(&file.path) {
         Ok(about) if about.is_dir() => Some(format!("{path}: is a folder; name a file in it")),
         Ok(_) => None,
+        Err(_) if file.path.starts_with("/dev") && !file.path.starts_with("/dev/shm") => {
+            Some(format!("{path}: is not there, and no files are made in /dev; check the device's name"))
+        }
         Err(_) if file.size.is_some() || file.file_size.is_some() || spec.layout.until_full => None,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             Some(format!("{path}: is not there, and no size= says how large it should be; set size="))
@@ -269,7 +273,13 @@ impl Prepared {
     }
 
     /// Opens its storage on the worker that `io` is of.
-    pub(crate) fn open(&self, io: &Io, board: &Arc<Board>, stage_start: Time) -> Result<Runner, OpenError> {
+    pub(crate) fn open(
+        &self,
+        io: &Io,
+        near: Option<&Near>,
+        board: &Arc<Board>,
+        stage_start: Time,
+    ) -> Result<Runner, OpenError> {
         let spec = self.spec.clone();
         let opened = match &spec.place {
             Place::Null { size } => {
@@ -279,9 +289,12 @@ impl Prepared {
             Place::Nbd { region, .. } => self.open_nbd(io, region)?,
             Place::Files(_) => {
                 let regions = self.files.iter().map(|(_, region)| *region).collect();
-                let backend = match spec.engine {
-                    EngineKind::Uring => io.backend().to_string(),
-                    EngineKind::Sync => "system calls".into(),
+                let backend = match (spec.engine, near) {
+                    (EngineKind::Uring, Some(Near { processor, disk })) => {
+                        format!("{}, near processor {processor}, which takes the interrupts of {disk}", io.backend())
+                    }
+                    (EngineKind::Uring, None) => io.backend().to_string(),
+                    (EngineKind::Sync, _) => "system calls".into(),
                 };
                 Opened::new(self.open_target(io)?, regions, backend)
             }
@@ -398,6 +411,10 @@ pub(crate) fn io_settings(jobs: &[Prepared]) -> IoSettings {
         // Pinning costs half a millisecond a MiB at the start, and helps small requests only.
         registered: Bytes(ring.min(REGISTERED_MOST)),
         files: files.min(32768),
+        kernel_polls: jobs
+            .iter()
+            .find_map(|job| job.spec.kernel_polls)
+            .map(|polls| Polling { processor: polls.processor }),
         threads: 16,
         ..IoSettings::default()
     }

@@ -3,6 +3,7 @@
 use super::board::{Board, JobProgress};
 use super::crew;
 use super::disks::Disks;
+use super::placement::Near;
 use super::prepare::{OpenError, Prepared, SetupError, prepare};
 use block::{Span, Time};
 use stats::job::{JobError, JobOutcome};
@@ -98,7 +99,7 @@ fn run_stage(
     let (report, reports) = channel();
     let crews = assign(jobs, settings);
     let mut running = crews.len();
-    let threads: Vec<_> = crews.into_iter().map(|crew| start_crew(crew, board, began, &report)).collect();
+    let threads = start_crews(crews, board, began, &report);
     drop(report);
     let mut news = began + settings.progress_every;
     while running > 0 {
@@ -190,8 +191,20 @@ impl Interim<'_> {
 
 type Ended = Vec<(usize, JobOutcome)>;
 
+fn start_crews(
+    crews: Vec<Vec<Prepared>>,
+    board: &Arc<Board>,
+    began: Time,
+    report: &Sender<Ended>,
+) -> Vec<Option<std::thread::JoinHandle<()>>> {
+    // Several workers on one processor would stand in each other's way.
+    let near = if let [crew] = &crews[..] { crew::nearest(crew) } else { None };
+    crews.into_iter().map(|crew| start_crew(crew, near.clone(), board, began, report)).collect()
+}
+
 fn start_crew(
     crew: Vec<Prepared>,
+    near: Option<Near>,
     board: &Arc<Board>,
     began: Time,
     report: &Sender<Ended>,
@@ -199,7 +212,7 @@ fn start_crew(
     let (board, outbox) = (Arc::clone(board), report.clone());
     let name = crew.first().map_or_else(String::new, |job| format!("load-{}", job.index));
     let work = move || {
-        let outcomes = match crew::run(&crew, &board, began) {
+        let outcomes = match crew::run(&crew, near.as_ref(), &board, began) {
             Ok(outcomes) => outcomes,
             Err(error) => crew.iter().map(|job| failed(job, &board, &error)).collect(),
         };
@@ -216,7 +229,8 @@ fn assign(jobs: Vec<Prepared>, settings: &RunSettings) -> Vec<Vec<Prepared>> {
     let wants_own = |spec: &JobSpec| {
         let blocks = spec.engine == EngineKind::Sync && matches!(spec.place, Place::Files(_));
         let spins = spec.pacing.think.is_some_and(|think| think.spin > Span::ZERO);
-        let apart = !spec.cpus.is_empty() || spec.priority != Default::default();
+        let placed = !spec.cpus.is_empty() || spec.numa != Default::default() || spec.kernel_polls.is_some();
+        let apart = placed || spec.priority != Default::default();
         let runs_others = spec.commands != Default::default() || spec.layout.renew;
         blocks || spins || apart || runs_others
     };

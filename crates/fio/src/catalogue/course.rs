@@ -5,7 +5,7 @@ use crate::duration::Bare;
 use crate::options::{Options, Steady};
 use crate::value::Value;
 use block::Span;
-use workload::job::{Ends, SteadyCheck, SteadyFigure, SteadyLimit};
+use workload::job::{Ends, MemoryPolicy, SteadyCheck, SteadyFigure, SteadyLimit};
 
 pub(super) const OPTIONS: &[Definition] = &[
     option("numjobs", Form::Whole, "clones of the job", |o, v| {
@@ -90,6 +90,29 @@ pub(super) const OPTIONS: &[Definition] = &[
         o.course.cpus_split = v.choice(&[("shared", false), ("split", true)])?;
         Ok(())
     }),
+    option("numa_cpu_nodes", Form::Text("0"), "nodes whose processors the job may run on; all for each", |o, v| {
+        o.course.numa.nodes = if v.text() == "all" { Vec::new() } else { cpus(v)? };
+        Ok(())
+    }),
+    option(
+        "numa_mem_policy",
+        Form::Text("bind:0"),
+        "where buffers are: default, local, prefer:N, bind:N, interleave:N",
+        memory,
+    ),
+    option(
+        "sqthread_poll",
+        Form::Flag,
+        "a thread of the kernel looks for requests, which spares system calls",
+        |o, v| {
+            o.course.kernel_polls = v.flag()?;
+            Ok(())
+        },
+    ),
+    option("sqthread_poll_cpu", Form::Whole, "the processor of that thread", |o, v| {
+        o.course.kernel_polls_on = Some(v.whole(0, CPU_MAX)? as u32);
+        Ok(())
+    }),
     option("nice", Form::Text("10"), "the nice value of the job's thread, -20 to 19", |o, v| {
         let nice = v.text().parse().ok().filter(|nice| (-20..=19).contains(nice));
         o.course.nice = Some(nice.ok_or("must be between -20 and 19")?);
@@ -136,6 +159,25 @@ pub(super) const OPTIONS: &[Definition] = &[
 
 /// The processors with the highest number that a list may name.
 const CPU_MAX: u64 = 4095;
+
+/// fio's words, and what each becomes.
+fn memory(o: &mut Options, v: Value<'_>) -> Result<(), String> {
+    let (word, nodes) = v.text().split_once(':').unwrap_or((v.text(), ""));
+    let list = || cpus(v.part(nodes));
+    let policy = match (word, nodes) {
+        ("default", "") => MemoryPolicy::Default,
+        ("local", "") => MemoryPolicy::Local,
+        ("prefer", _) => match list()?[..] {
+            [node] => MemoryPolicy::Prefer(node),
+            _ => return Err("prefer takes one node, as in prefer:0".into()),
+        },
+        ("bind", _) => MemoryPolicy::Bind(list()?),
+        ("interleave", _) => MemoryPolicy::Interleave(list()?),
+        _ => return Err("must be one of default, local, prefer:N, bind:N, interleave:N".into()),
+    };
+    o.course.numa.memory = Some(policy);
+    Ok(())
+}
 
 fn cpus(v: Value<'_>) -> Result<Vec<u32>, String> {
     let mut found = Vec::new();

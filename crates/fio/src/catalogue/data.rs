@@ -231,20 +231,34 @@ fn ignored(o: &mut Options, v: Value<'_>) -> Result<(), String> {
 
 fn verify(o: &mut Options, v: Value<'_>) -> Result<(), String> {
     o.notes.retain(|note| !note.starts_with("verify="));
-    let (hash, note) = match v.text() {
-        "0" => (None, ""),
-        "crc32c" | "crc32c-intel" => (Some(Hash::Crc32c), ""),
-        "xxhash" => (Some(Hash::Xxhash64), ""),
-        "meta" | "null" => (Some(Hash::Header), "the header of each block is checked, its data is not"),
-        "pattern" => (Some(Hash::Pattern(Pattern::default())), ""),
-        "crc32" | "crc16" | "crc7" | "crc64" => (Some(Hash::Crc32c), "checked by crc32c, which finds at least as much"),
-        "md5" | "sha1" | "sha256" | "sha512" | "sha3-224" | "sha3-256" | "sha3-384" | "sha3-512" => {
-            return Err(
-                "is not there; write crc32c or xxhash, which find damage as surely as long as nobody forges it".into(),
-            );
-        }
-        _ => return Err("must be one of crc32c, xxhash, pattern, meta, 0".into()),
-    };
+    let pattern = Pattern::default;
+    let words = [
+        ("0", None),
+        ("none", None),
+        ("crc32c", Some(Hash::Crc32c)),
+        ("crc32c-intel", Some(Hash::Crc32c)),
+        ("xxhash", Some(Hash::Xxhash64)),
+        ("crc7", Some(Hash::Crc7)),
+        ("crc16", Some(Hash::Crc16)),
+        ("crc32", Some(Hash::Crc32)),
+        ("crc64", Some(Hash::Crc64)),
+        ("md5", Some(Hash::Md5)),
+        ("sha1", Some(Hash::Sha1)),
+        ("sha256", Some(Hash::Sha256)),
+        ("sha512", Some(Hash::Sha512)),
+        ("sha3-224", Some(Hash::Sha3L224)),
+        ("sha3-256", Some(Hash::Sha3L256)),
+        ("sha3-384", Some(Hash::Sha3L384)),
+        ("sha3-512", Some(Hash::Sha3L512)),
+        ("meta", Some(Hash::Header)),
+        ("null", Some(Hash::Header)),
+        ("pattern", Some(Hash::Pattern(pattern()))),
+        ("pattern_hdr", Some(Hash::HeaderPattern(pattern()))),
+    ];
+    let numbered: Vec<(&str, usize)> = words.iter().enumerate().map(|(index, (word, _))| (*word, index)).collect();
+    let (_, hash) = words[v.choice(&numbered)?].clone();
+    let note =
+        if matches!(hash, Some(Hash::Header)) { "the header of each block is checked, its data is not" } else { "" };
     if !note.is_empty() {
         o.note(format!("verify={}: {note}", v.text()));
     }

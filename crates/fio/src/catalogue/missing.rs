@@ -8,7 +8,6 @@ pub(super) const OPTIONS: &[(&[&str], &str)] = &[
     (&["write_barrier"], "the nearest is fdatasync"),
     (&["sync_file_range"], "the nearest is fdatasync"),
     (&["atomic"], "the nearest is sync=dsync with direct=1"),
-    (&["create_on_open"], "all files are opened, and made, before the run"),
     (&["experimental_verify"], "the nearest is verify_only, which makes the earlier run's requests again"),
     (&["verify_async_cpus"], "the thread that reads a block checks it, where cpus_allowed lets it run"),
     (
@@ -27,7 +26,6 @@ pub(super) const OPTIONS: &[(&[&str], &str)] = &[
         ],
         "zoned devices are not known; zonemode=strided uses any device piece by piece",
     ),
-    (&["numa_cpu_nodes", "numa_mem_policy"], "the nearest is cpus_allowed, or start seawall under numactl"),
     (&["write_hint"], "there is no nearest one"),
     (&["hugepage-size"], "buffers are one mapping that the kernel may back with huge pages by itself"),
     (&["gtod_cpu"], "the clock is read once a batch, which needs no processor of its own"),
@@ -57,8 +55,8 @@ pub(super) const OPTIONS: &[(&[&str], &str)] = &[
     (&["cgroup", "cgroup_weight", "cgroup_nodelete", "uid", "gid"], "start seawall in that group or as that user"),
     (&["flow", "flow_id", "flow_watermark", "flow_sleep"], "the nearest is rate_iops, which holds a share exactly"),
     (
-        &["hipri", "sqthread_poll", "sqthread_poll_cpu", "uncached", "nowait", "force_async", "cmd_type"],
-        "the ring is set up as the kernel serves it best; leave the option out",
+        &["hipri", "uncached", "nowait", "force_async", "cmd_type"],
+        "the nearest is sqthread_poll; without it the ring is set up as the kernel serves it best",
     ),
     (
         &["cmdprio", "cmdprio_class", "cmdprio_percentage", "cmdprio_split", "cmdprio_bssplit", "userspace_reap"],

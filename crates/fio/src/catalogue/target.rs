@@ -173,6 +173,12 @@ pub(super) const OPTIONS: &[Definition] = &[
         o.target.layout.create = v.flag()?;
         Ok(())
     }),
+    option("create_on_open", Form::Bool, "makes files when they are opened; here all are before the run", |o, v| {
+        if v.flag()? {
+            o.note("create_on_open has no effect: all files are made and opened before the run, outside of what is measured");
+        }
+        Ok(())
+    }),
     option("create_serialize", Form::Bool, "lays files out one after the other", |o, v| {
         v.flag()?;
         o.note("create_serialize has no effect: files are laid out one after the other");

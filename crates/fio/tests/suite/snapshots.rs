@@ -1,8 +1,10 @@
 //! What people and programs read, as text that the repository keeps: `INSTA_UPDATE=always` renews it.
 
 use crate::outcome::{outcomes, parsed};
+use block::Span;
 use fio::render::{Moment, Report};
 use fio::{Invocation, say_span};
+use stats::job::DirectionOutcome;
 
 /// A mixed job at a rate and a flushed writer after it.
 const LINE: &str = "--group_reporting --name=mix --rw=randrw --rwmixread=70 --bs=4k,8k --ioengine=io_uring --iodepth=4 \
@@ -113,5 +115,31 @@ fn what_fio_plot_looks_up_is_there() {
         "/read/clat_ns/percentile/99.000000",
     ] {
         assert!(job.pointer(path).is_some_and(serde_json::Value::is_number), "{path}");
+    }
+}
+
+/// Percentiles of a report are within 1 % of the truth from 100 ns to 100 s: the values are spread evenly over the nine
+/// decades, so the p-th percentile is 100 ns × 10^(9p).
+#[test]
+fn percentiles_are_true_from_a_hundred_nanoseconds_to_a_hundred_seconds() {
+    const VALUES: u32 = 200_000;
+    let invocation =
+        parsed("--name=p --rw=randread --ioengine=null --size=1m --lat_percentiles=1 --slat_percentiles=1");
+    let mut outcomes = outcomes(&invocation);
+    let figures = &mut outcomes[0].directions.read;
+    *figures = DirectionOutcome { ops: VALUES.into(), ..DirectionOutcome::default() };
+    let value = |part: f64| 100.0 * 10f64.powf(9.0 * part);
+    for number in 1..=VALUES {
+        let ns = value(f64::from(number) / f64::from(VALUES)) as u64;
+        [&mut figures.slat, &mut figures.clat, &mut figures.lat].map(|each| each.record(Span::from_nanos(ns)));
+    }
+    let json: serde_json::Value = serde_json::from_str(&report(&invocation, &outcomes).json()).unwrap();
+    for kind in ["slat_ns", "clat_ns", "lat_ns"] {
+        let percentiles = json["jobs"][0]["read"][kind]["percentile"].as_object().unwrap();
+        assert_eq!(percentiles.len(), 17, "{kind}");
+        for (percent, found) in percentiles {
+            let (found, truth) = (found.as_f64().unwrap(), value(percent.parse::<f64>().unwrap() / 100.0));
+            assert!((found / truth - 1.0).abs() < 0.01, "{kind} {percent}: {found} for {truth}");
+        }
     }
 }

@@ -123,8 +123,34 @@ pub enum Hash {
     Crc32c,
     /// xxHash, 64 bits.
     Xxhash64,
+    /// CRC-7, as memory cards have it.
+    Crc7,
+    /// CRC-16 with the polynomial 0x8005, reflected.
+    Crc16,
+    /// CRC-32, as Ethernet has it.
+    Crc32,
+    /// CRC-64 with the polynomial of ECMA-182, reflected.
+    Crc64,
+    /// MD5.
+    Md5,
+    /// SHA-1.
+    Sha1,
+    /// SHA-256.
+    Sha256,
+    /// SHA-512.
+    Sha512,
+    /// SHA3-224.
+    Sha3L224,
+    /// SHA3-256.
+    Sha3L256,
+    /// SHA3-384.
+    Sha3L384,
+    /// SHA3-512.
+    Sha3L512,
     /// The header alone, no sum over the data.
     Header,
+    /// A header, and behind it the pattern, with which the data is compared.
+    HeaderPattern(Pattern),
     /// No header: the data is compared with the pattern.
     Pattern(Pattern),
 }

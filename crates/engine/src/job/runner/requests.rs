@@ -6,7 +6,7 @@ use crate::job::slots::{Purpose, Slot};
 use block::{Buf, Completion, Fault, ObjectId, Op, Request, Submitted, Time};
 use stats::job::{Asked, AskedRow, ErrorKind, Mismatch, Punctuality};
 use uring::Clock;
-use workload::job::{Direction, JobDraft, JobNext, WriteSync};
+use workload::job::{Direction, JobDraft, JobNext, Place, WriteSync};
 
 /// ETIME: a request took longer than allowed.
 const TOO_SLOW: i32 = 62;
@@ -14,16 +14,22 @@ const TOO_SLOW: i32 = 62;
 const WRONG_DATA: i32 = 84;
 
 impl Runner {
-    /// Takes all that has ended.
-    pub(super) fn take(&mut self, now: Time) {
+    /// Takes all that has ended. Where requests go in bursts the first of them go while the others' ends are still being
+    /// counted: the storage has nothing to do until then.
+    pub(super) fn take(&mut self, now: Time, clock: Clock) {
         let mut completions = std::mem::take(&mut self.completions);
         self.target.poll(now, &mut completions);
         if !completions.is_empty() {
             let count = completions.len() as u32;
             self.completed.count(count, u64::from(count));
-            self.ended_since_refill += count;
+            let over = |end: Option<Time>| end.is_some_and(|end| now >= end);
+            let goes_on = self.burst.is_some() && !over(self.times.runtime_end) && !over(self.times.ramp_end);
             for completion in completions.drain(..) {
                 self.end(completion, now);
+                self.ended_since_refill += 1;
+                if goes_on && self.stage == Stage::Loading {
+                    self.load(clock);
+                }
             }
         }
         self.completions = completions;
@@ -100,9 +106,10 @@ impl Runner {
         };
         self.errors.count(ErrorKind::Verify, Some(WRONG_DATA));
         let ignored = self.spec.forgive.verify_numbers.contains(&WRONG_DATA);
-        let file = self.paths.get(slot.file as usize).map_or_else(String::new, |path| path.display().to_string());
+        let file = self.name_of(slot.file);
         let text = format!("{file}: at {at}: expected {}, found {}", wrong.expected, wrong.found);
-        checker.outcome.note(Mismatch { file, at, len: slot.len, expected: wrong.expected, found: wrong.found });
+        let mismatch = Mismatch { file, at, len: slot.len, expected: wrong.expected, found: wrong.found };
+        self.checker.iter_mut().for_each(|checker| checker.outcome.note(mismatch.clone()));
         let fatal = self.spec.verify.as_ref().is_some_and(|verify| verify.fatal);
         if ignored {
             return;
@@ -111,6 +118,15 @@ impl Runner {
             true => self.fail(WRONG_DATA, text, now),
             // All is read before the job fails, so that the report tells how much is wrong.
             false => self.error = self.error.take().or(Some(stats::job::JobError { number: WRONG_DATA, text })),
+        }
+    }
+
+    /// What one of its files is called in a message.
+    fn name_of(&self, file: u32) -> String {
+        match (&self.spec.place, self.paths.get(file as usize)) {
+            (_, Some(path)) => path.display().to_string(),
+            (Place::Nbd { uri, .. }, None) => uri.clone(),
+            (_, None) => self.spec.name.clone(),
         }
     }
 
@@ -143,7 +159,7 @@ impl Runner {
         };
         if !forgiven {
             let what = if slot.purpose == Purpose::Flush { "flush" } else { slot.direction.name() };
-            let file = self.paths.get(slot.file as usize).map_or_else(String::new, |path| path.display().to_string());
+            let file = self.name_of(slot.file);
             let words = words_of(kind);
             self.fail(number, format!("{file}: {what} of {} bytes at {}: {words}", slot.len, slot.at), now);
         }
@@ -152,13 +168,14 @@ impl Runner {
     /// Makes what is due and has room.
     pub(super) fn issue(&mut self, now: Time, clock: Clock) {
         match self.stage {
-            Stage::Loading => self.load(now, clock),
+            Stage::Loading => self.load(clock),
             Stage::Checking => self.read_back(now),
             _ => {}
         }
     }
 
-    fn load(&mut self, now: Time, clock: Clock) {
+    fn load(&mut self, clock: Clock) {
+        let mut now = self.latest;
         if self.thinks(now, clock) || !self.may_refill() {
             return;
         }
@@ -191,7 +208,9 @@ impl Runner {
                 return;
             }
             if self.burst.is_some_and(|burst| self.slots.fresh() >= burst) {
-                self.hand_over(clock.now());
+                now = clock.now();
+                self.latest = now;
+                self.hand_over(now);
             }
             if self.checker.as_ref().is_some_and(super::Checker::is_due) {
                 return self.drain(After::Backlog, now);

@@ -1,0 +1,134 @@
+//! Checking data across jobs and runs, and what else a fio user types that once went wrong.
+
+use crate::fio_command::{ours, report};
+use crate::requires::{client, requires};
+use crate::running::{Running, seawall, succeed};
+use crate::scratch::Scratch;
+use serde_json::Value;
+use std::fs::OpenOptions;
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+
+/// Changes one byte of the block at 40 KiB.
+fn damage(path: &Path) {
+    OpenOptions::new().write(true).open(path).unwrap().write_all_at(b"?", 40_960 + 2000).unwrap();
+}
+
+/// fio's surface scan: one job writes, another one of its own name reads and checks, in the same run and in a later one,
+/// in any order. Damage is found with its place; exit code 1.
+#[test]
+fn a_job_checks_what_another_wrote() {
+    let scratch = Scratch::new();
+    let jobs = "[global]\nfilename=s\nsize=1m\nbs=4k\nverify=md5\n[write]\nrw=write\ndo_verify=0\n[scan]\nstonewall\nrw=read\n";
+    std::fs::write(scratch.join("scan.fio"), jobs).unwrap();
+    let json = report(&scratch, &["scan.fio"]);
+    assert_eq!(json["jobs"][1]["seawall"]["verify"]["blocks"].as_u64(), Some(256), "{json}");
+    let later = ["--name=later", "--filename=s", "--size=1m", "--bs=4k", "--rw=randread", "--verify=md5"];
+    assert_eq!(ours(&scratch, &later).code, Some(0));
+    damage(&scratch.join("s"));
+    let ended = ours(&scratch, &later);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.err.contains("s: at 40960: expected a block of offset 40960, found damaged data"), "{}", ended.err);
+}
+
+/// fio takes the same two jobs for right too.
+#[test]
+fn fio_checks_across_jobs_too() {
+    requires!("fio");
+    let scratch = Scratch::new();
+    let jobs = "[global]\nfilename=s\nsize=1m\nbs=4k\nverify=md5\n[write]\nrw=write\ndo_verify=0\n[scan]\nstonewall\nrw=read\n";
+    std::fs::write(scratch.join("scan.fio"), jobs).unwrap();
+    succeed(client("fio").current_dir(scratch.path()).arg("scan.fio"));
+}
+
+/// Every kind of sum writes, reads back, and finds a byte that was changed.
+#[test]
+fn every_sum_finds_damage() {
+    let scratch = Scratch::new();
+    for sum in [
+        "crc32c",
+        "xxhash",
+        "crc7",
+        "crc16",
+        "crc32",
+        "crc64",
+        "md5",
+        "sha1",
+        "sha256",
+        "sha512",
+        "sha3-224",
+        "sha3-256",
+        "sha3-384",
+        "sha3-512",
+        "pattern",
+        "pattern_hdr",
+    ] {
+        let (name, verify) = (format!("--name={sum}"), format!("--verify={sum}"));
+        let line = [&name, &verify, "--rw=randwrite", "--size=256k", "--bs=4k", "--verify_pattern=0xabcdef"];
+        let json = report(&scratch, &line);
+        assert_eq!(json["jobs"][0]["seawall"]["verify"]["blocks"].as_u64(), Some(64), "{sum}");
+        damage(&scratch.join(&format!("{sum}.0.0")));
+        let ended = ours(&scratch, &[&line[..], &["--verify_only"]].concat());
+        assert_eq!(ended.code, Some(1), "{sum}: {ended:?}");
+        assert!(ended.err.contains("at 40960: "), "{sum}: {}", ended.err);
+    }
+}
+
+/// timeout(1) sends its signal twice at once; the report is whole all the same.
+#[test]
+fn a_signal_that_comes_twice_asks_once() {
+    let scratch = Scratch::new();
+    let mut command = seawall(scratch.path());
+    let endless = ["fio", "--name=n", "--ioengine=null", "--size=1m", "--time_based", "--runtime=3600", "--eta=always"];
+    command.args(endless).args(["--output-format=json", "--output=report.json"]);
+    let mut running = Running::start(command);
+    running.wait_for("IOPS");
+    let id = running.id().to_string();
+    succeed(client("sh").args(["-c", &format!("kill -INT {id}; kill -INT {id}")]));
+    let (status, lines) = running.end();
+    assert_eq!(status.code(), Some(2), "{lines:?}");
+    let json: Value = serde_json::from_str(&std::fs::read_to_string(scratch.join("report.json")).unwrap()).unwrap();
+    assert!(json["jobs"][0]["read"]["total_ios"].as_u64() > Some(0));
+}
+
+/// A device's name that was mistyped makes no file in /dev, as fio does for root.
+#[test]
+fn no_file_is_made_among_devices() {
+    let scratch = Scratch::new();
+    let name = "/dev/seawall-has-no-such-disk";
+    for rw in ["--rw=read", "--rw=write"] {
+        let ended = ours(&scratch, &["--name=d", &format!("--filename={name}"), rw, "--size=1m"]);
+        assert_eq!(ended.code, Some(2), "{ended:?}");
+        assert!(ended.err.contains("no files are made in /dev; check the device's name"), "{}", ended.err);
+        assert!(!Path::new(name).exists());
+    }
+}
+
+/// Hyphens and underscores of long options are mixed up easily; both are taken.
+#[test]
+fn hyphens_stand_for_underscores() {
+    let scratch = Scratch::new();
+    let line = ["--name=h", "--ioengine=null", "--size=64k", "--continue-on-error=io", "--output_format=json"];
+    let json = report(&scratch, &line);
+    assert_eq!(json["jobs"][0]["job options"]["continue_on_error"], "io", "{json}");
+}
+
+/// Where a job's memory and threads are changes nothing of what it does: the data that is read back is right.
+#[test]
+fn placement_and_polling_leave_the_data_alone() {
+    let scratch = Scratch::new();
+    let line = ["--rw=randwrite", "--size=1m", "--bs=4k", "--iodepth=8", "--ioengine=io_uring", "--verify=crc32c"];
+    for (name, more) in [
+        ("--name=poll", &["--sqthread_poll", "--sqthread_poll_cpu=0"][..]),
+        ("--name=node", &["--numa_cpu_nodes=0", "--numa_mem_policy=local"]),
+        ("--name=near", &["--direct=1"]),
+    ] {
+        let json = report(&scratch, &[&[name], &line[..], more].concat());
+        let job = &json["jobs"][0];
+        assert_eq!(job["seawall"]["verify"]["blocks"].as_u64(), Some(256), "{job}");
+        assert_eq!((job["read"]["total_ios"].as_u64(), job["write"]["total_ios"].as_u64()), (Some(256), Some(256)));
+    }
+    let ended = ours(&scratch, &["--name=n", "--size=64k", "--numa_cpu_nodes=4000"]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.err.contains("numa_cpu_nodes: node 4000: "), "{}", ended.err);
+}

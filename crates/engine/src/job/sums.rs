@@ -1,0 +1,126 @@
+//! Sums over the data of a verified block, by the names that fio has for them.
+//!
+//! A header has eight bytes for a sum. Of a digest that is longer its first eight stand there: damage passes unseen once
+//! in 2^64 blocks, as with a sum of 64 bits.
+
+use super::crc32c::crc32c;
+use super::xxhash::xxh64;
+use md5::Md5;
+use sha1::Sha1;
+use sha2::{Sha256, Sha512};
+use sha3::digest::Digest;
+use sha3::{Sha3_224, Sha3_256, Sha3_384, Sha3_512};
+use workload::job::Hash;
+
+/// The sum of `data`; 0 where the data has none.
+pub(crate) fn sum_of(data: &[u8], hash: &Hash) -> u64 {
+    match hash {
+        Hash::Header | Hash::Pattern(_) | Hash::HeaderPattern(_) => 0,
+        Hash::Crc32c => crc32c(data).into(),
+        Hash::Xxhash64 => xxh64(data, 0),
+        Hash::Crc7 => CRC7.sum(data) >> 57,
+        Hash::Crc16 => CRC16.sum(data),
+        Hash::Crc32 => CRC32.sum(data),
+        Hash::Crc64 => CRC64.sum(data),
+        Hash::Md5 => first_of::<Md5>(data),
+        Hash::Sha1 => first_of::<Sha1>(data),
+        Hash::Sha256 => first_of::<Sha256>(data),
+        Hash::Sha512 => first_of::<Sha512>(data),
+        Hash::Sha3L224 => first_of::<Sha3_224>(data),
+        Hash::Sha3L256 => first_of::<Sha3_256>(data),
+        Hash::Sha3L384 => first_of::<Sha3_384>(data),
+        Hash::Sha3L512 => first_of::<Sha3_512>(data),
+    }
+}
+
+/// The first eight bytes of a digest, as they are printed.
+fn first_of<D: Digest>(data: &[u8]) -> u64 {
+    let digest = D::digest(data);
+    digest.iter().take(8).fold(0, |sum, &byte| sum << 8 | u64::from(byte))
+}
+
+/// A cyclic redundancy check, a byte a step. Reflected ones begin with the lowest bit; the other one here stands in the
+/// highest bits of the word.
+struct Crc {
+    table: [u64; 256],
+    reflected: bool,
+    /// What it begins with, and what the end is changed by.
+    start: u64,
+    end: u64,
+}
+
+static CRC7: Crc = Crc::highest_first(0x09 << 57);
+static CRC16: Crc = Crc::reflected(0xa001, 0);
+static CRC32: Crc = Crc::reflected(0xedb8_8320, 0xffff_ffff);
+static CRC64: Crc = Crc::reflected(0xc96c_5795_d787_0f42, u64::MAX);
+
+impl Crc {
+    const fn reflected(polynomial: u64, ends: u64) -> Crc {
+        let mut table = [0; 256];
+        let mut i = 0;
+        while i < 256 {
+            let (mut sum, mut bit) = (i as u64, 0);
+            while bit < 8 {
+                sum = if sum & 1 == 1 { sum >> 1 ^ polynomial } else { sum >> 1 };
+                bit += 1;
+            }
+            table[i] = sum;
+            i += 1;
+        }
+        Crc { table, reflected: true, start: ends, end: ends }
+    }
+
+    const fn highest_first(polynomial: u64) -> Crc {
+        let mut table = [0; 256];
+        let mut i = 0;
+        while i < 256 {
+            let (mut sum, mut bit) = ((i as u64) << 56, 0);
+            while bit < 8 {
+                sum = if sum >> 63 == 1 { sum << 1 ^ polynomial } else { sum << 1 };
+                bit += 1;
+            }
+            table[i] = sum;
+            i += 1;
+        }
+        Crc { table, reflected: false, start: 0, end: 0 }
+    }
+
+    fn sum(&self, data: &[u8]) -> u64 {
+        let step = |sum: u64, &byte: &u8| match self.reflected {
+            true => sum >> 8 ^ self.table[(sum as u8 ^ byte) as usize],
+            false => sum << 8 ^ self.table[((sum >> 56) as u8 ^ byte) as usize],
+        };
+        data.iter().fold(self.start, step) ^ self.end
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of "123456789": the check values of the catalogue of parametrised CRC algorithms (CRC-7/MMC, CRC-16/ARC,
+    /// CRC-32/ISO-HDLC, CRC-64/XZ).
+    #[test]
+    fn the_published_sums() {
+        let sum = |hash| sum_of(b"123456789", &hash);
+        assert_eq!(sum(Hash::Crc7), 0x75);
+        assert_eq!(sum(Hash::Crc16), 0xbb3d);
+        assert_eq!(sum(Hash::Crc32), 0xcbf4_3926);
+        assert_eq!(sum(Hash::Crc64), 0x995d_c9bb_df19_39fa);
+        assert_eq!(sum(Hash::Header), 0);
+    }
+
+    /// Of "abc": RFC 1321, FIPS 180-4 and FIPS 202 with their examples.
+    #[test]
+    fn the_published_digests() {
+        let sum = |hash| sum_of(b"abc", &hash);
+        assert_eq!(sum(Hash::Md5), 0x9001_5098_3cd2_4fb0);
+        assert_eq!(sum(Hash::Sha1), 0xa999_3e36_4706_816a);
+        assert_eq!(sum(Hash::Sha256), 0xba78_16bf_8f01_cfea);
+        assert_eq!(sum(Hash::Sha512), 0xddaf_35a1_9361_7aba);
+        assert_eq!(sum(Hash::Sha3L224), 0xe642_824c_3f8c_f24a);
+        assert_eq!(sum(Hash::Sha3L256), 0x3a98_5da7_4fe2_25b2);
+        assert_eq!(sum(Hash::Sha3L384), 0xec01_4982_8851_6fc9);
+        assert_eq!(sum(Hash::Sha3L512), 0xb751_850b_1a57_168a);
+    }
+}
