@@ -13,6 +13,8 @@ pub(crate) struct Handle {
     pub(crate) fd: RawFd,
     /// Its place among the ring's registered files.
     pub(crate) fixed: Option<u32>,
+    /// It is read through the page cache.
+    pub(crate) cached: bool,
 }
 
 /// Bytes that the kernel may read or write.
@@ -33,8 +35,10 @@ pub(crate) enum Operation {
     Allocate { file: Handle, mode: i32, at: u64, len: u64 },
     Accept { file: Handle },
     Receive { file: Handle, memory: Memory },
-    Send { file: Handle, memory: Memory },
-    SendMany { file: Handle, header: NonNull<libc::msghdr> },
+    /// `attempt`: it may end without having sent all, and is told so then.
+    Send { file: Handle, memory: Memory, attempt: bool },
+    /// The same in several parts, of `len` bytes together.
+    SendMany { file: Handle, header: NonNull<libc::msghdr>, len: u32, attempt: bool },
     Shutdown { file: Handle, how: i32 },
     PollIn { file: Handle },
 }

@@ -51,6 +51,8 @@ pub struct IoSettings {
     pub files: u32,
     /// Threads of the fallback.
     pub threads: u32,
+    /// What is read through the page cache is read in the turn itself if it lies there (`RWF_NOWAIT`), without the ring.
+    pub cached_reads: bool,
 }
 
 impl Default for IoSettings {
@@ -64,6 +66,7 @@ impl Default for IoSettings {
             registered: Bytes(u64::MAX),
             files: 1024,
             threads: 4,
+            cached_reads: false,
         }
     }
 }
