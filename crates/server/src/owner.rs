@@ -1,7 +1,7 @@
 //! The thread that owns a pool's data path: its ring, its sessions, the gate and the volumes. No lock, no hop.
 //!
 //! ```text
-//!   loop:  orders · what the ring brought · sessions parse and submit · gate.poll · replies
+//!   loop:  what the ring brought · orders · sessions parse and submit · gate.poll · replies
 //!          one turn of the ring: submit everything, wait for the next event or the gate's time
 //! ```
 //!
@@ -59,6 +59,8 @@ pub(crate) struct Owner {
     callers: HashMap<IpAddr, u32>,
     /// Sessions that wait for what others hold, the longest wait first.
     waiting: Vec<u32>,
+    /// Sessions that go on when their sends have ended.
+    restless: u32,
     /// Something was given back since the waiting sessions were tried.
     freed_for_sessions: bool,
     /// The same for the store, which was polled.
@@ -117,6 +119,7 @@ impl Owner {
             refused: 0,
             callers: HashMap::new(),
             waiting: Vec::new(),
+            restless: 0,
             freed_for_sessions: false,
             freed_for_store: false,
             orders,
@@ -140,8 +143,8 @@ impl Owner {
     pub(crate) fn run(mut self) {
         let mut now = self.io.now();
         loop {
-            self.take_orders(now);
             self.take_events(now);
+            self.take_orders(now);
             self.move_requests(now);
             self.look_at_deadlines(now);
             if self.is_over(now) {
@@ -164,11 +167,19 @@ impl Owner {
             Wakeup::Now => return self.io.turn(Some(now)),
             Wakeup::At(at) => at.min(next_look),
             Wakeup::External | Wakeup::Idle if self.has_deadlines() => next_look,
-            Wakeup::External | Wakeup::Idle => return self.io.turn(None),
+            Wakeup::External | Wakeup::Idle => return self.io.rest(None),
         };
-        let now = self.io.turn(Some(until));
+        let now = match self.is_send_awaited() {
+            true => self.io.turn(Some(until)),
+            false => self.io.rest(Some(until)),
+        };
         self.stalled += now.since(until).saturating_sub(self.tolerance);
         now
+    }
+
+    /// Whether somebody goes on when a reply is on its way: otherwise its end may be told with whatever comes next.
+    fn is_send_awaited(&self) -> bool {
+        self.restless > 0 || !self.waiting.is_empty() || self.gate.inner().lacks_memory() || self.stopping.is_some()
     }
 
     /// Whether there is something to look at from time to time.
@@ -405,6 +416,10 @@ impl Owner {
             scratch: &mut self.scratch,
         };
         work(session, &mut around);
+        let is_restless = session.awaits_its_send();
+        if std::mem::replace(&mut session.is_restless, is_restless) != is_restless {
+            self.restless = self.restless.wrapping_add_signed(if is_restless { 1 } else { -1 });
+        }
         if session.is_over() && session.finish(&mut around) {
             if let Some(session) = self.sessions[index as usize].take() {
                 self.forget(&session);

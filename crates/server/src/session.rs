@@ -82,6 +82,8 @@ pub(crate) struct Session {
     waits: Option<Wait>,
     /// It is in the shard's list of those who wait.
     pub(crate) is_listed: bool,
+    /// It is among those whose sends the shard counts as waited for.
+    pub(crate) is_restless: bool,
     /// It is only there to be told to go.
     pub(crate) is_refused: bool,
 }
@@ -188,6 +190,7 @@ impl Session {
             load: Load::default(),
             waits: None,
             is_listed: false,
+            is_restless: false,
             is_refused: new.refused_for.is_some(),
         };
         session.tx.say(around.scratch);
@@ -229,6 +232,11 @@ impl Session {
     /// What it waits for that nobody will tell it about: the shard lets it go on when others have given something back.
     pub(crate) fn waits(&self) -> Option<Wait> {
         self.waits
+    }
+
+    /// Whether it goes on when its send has ended: more is to be sent, or it could not ask for more before.
+    pub(crate) fn awaits_its_send(&self) -> bool {
+        self.tx.is_busy() && (!self.tx.is_empty() || self.receiving.is_none() || self.ending != Ending::No)
     }
 
     /// The LUN that it uses, once the handshake is over.

@@ -47,19 +47,30 @@ pub(crate) unsafe fn attempt(operation: &Operation) -> i32 {
             Operation::Receive { file, memory } => {
                 outcome(libc::recv(file.fd, memory.start.as_ptr().cast(), memory.len as usize, libc::MSG_DONTWAIT))
             }
-            Operation::Send { file, memory } => outcome(libc::send(
+            Operation::Send { file, memory, .. } => outcome(libc::send(
                 file.fd,
                 memory.start.as_ptr().cast(),
                 memory.len as usize,
                 SEND_FLAGS | libc::MSG_DONTWAIT,
             )),
-            Operation::SendMany { file, header } => {
+            Operation::SendMany { file, header, .. } => {
                 outcome(libc::sendmsg(file.fd, header.as_ptr(), SEND_FLAGS | libc::MSG_DONTWAIT))
             }
             Operation::Shutdown { file, how } => outcome(libc::shutdown(file.fd, how) as isize),
             Operation::PollIn { file } => poll_in(file.fd),
         }
     }
+}
+
+/// Reads what is in the page cache, without waiting for a disk; `EAGAIN` if there is nothing of it, and fewer bytes than
+/// asked for if not all of it is.
+///
+/// # Safety
+/// As [`attempt`].
+pub(crate) unsafe fn read_cached(file: Handle, at: u64, memory: Memory) -> i32 {
+    let bytes = libc::iovec { iov_base: memory.start.as_ptr().cast(), iov_len: memory.len as usize };
+    // SAFETY: one list element, valid during the call; the bytes as the caller promises.
+    outcome(unsafe { libc::preadv2(file.fd, &raw const bytes, 1, at as i64, libc::RWF_NOWAIT) })
 }
 
 /// # Safety

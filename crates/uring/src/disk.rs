@@ -2,7 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -135,6 +135,20 @@ fn go_direct(file: &File) -> bool {
         let flags = libc::fcntl(fd, libc::F_GETFL);
         flags >= 0 && libc::fcntl(fd, libc::F_SETFL, flags | libc::O_DIRECT) == 0
     }
+}
+
+/// Whether it is a file or block device that is read through the page cache.
+pub(crate) fn is_cached(fd: &OwnedFd) -> bool {
+    // SAFETY: all-zero is a valid stat answer: numbers only.
+    let mut about: libc::stat = unsafe { std::mem::zeroed() };
+    // SAFETY: the descriptor is open, and `about` is a valid place for the answer.
+    let flags = unsafe {
+        if libc::fstat(fd.as_raw_fd(), &raw mut about) != 0 {
+            return false;
+        }
+        libc::fcntl(fd.as_raw_fd(), libc::F_GETFL)
+    };
+    matches!(about.st_mode & libc::S_IFMT, libc::S_IFREG | libc::S_IFBLK) && flags >= 0 && flags & libc::O_DIRECT == 0
 }
 
 /// A block device's metadata has no length; its end has.

@@ -98,10 +98,11 @@ impl Engine {
         }
     }
 
-    /// Starts all that is prepared, and waits for an outcome or a wake. May return early.
-    pub(crate) fn enter(&mut self, wait: Wait) {
+    /// Starts all that is prepared, and waits for an outcome or a wake. May return early. With `rest` a send that ends at
+    /// once need not end the wait.
+    pub(crate) fn enter(&mut self, wait: Wait, rest: bool) {
         match self {
-            Engine::Ring(ring) => ring.enter(wait),
+            Engine::Ring(ring) => ring.enter(wait, rest),
             Engine::Pool(pool) => pool.enter(wait),
         }
     }

@@ -24,6 +24,7 @@ struct File {
     /// `None` when the place is free.
     fd: Option<OwnedFd>,
     fixed: bool,
+    cached: bool,
     /// Requests in flight.
     flights: u32,
     /// No new requests; goes when `flights` is zero.
@@ -34,12 +35,13 @@ impl Files {
     /// Adds a file. `fix` may register it with the ring under the index it is given, and says whether it did.
     pub(crate) fn add(&mut self, fd: OwnedFd, fix: impl FnOnce(u32, &OwnedFd) -> bool) -> FileId {
         let index = self.free.pop().unwrap_or_else(|| {
-            self.table.push(File { generation: 0, fd: None, fixed: false, flights: 0, closing: false });
+            self.table.push(File { generation: 0, fd: None, fixed: false, cached: false, flights: 0, closing: false });
             (self.table.len() - 1) as u32
         });
         let fixed = fix(index, &fd);
+        let cached = crate::disk::is_cached(&fd);
         let file = &mut self.table[index as usize];
-        *file = File { generation: file.generation, fd: Some(fd), fixed, flights: 0, closing: false };
+        *file = File { generation: file.generation, fd: Some(fd), fixed, cached, flights: 0, closing: false };
         FileId { index, generation: file.generation }
     }
 
@@ -90,7 +92,7 @@ impl Files {
 impl File {
     fn handle(&self, id: FileId) -> Option<Handle> {
         let fd = self.fd.as_ref()?.as_raw_fd();
-        Some(Handle { fd, fixed: self.fixed.then_some(id.index) })
+        Some(Handle { fd, fixed: self.fixed.then_some(id.index), cached: self.cached })
     }
 }
 

@@ -24,6 +24,8 @@ pub(crate) struct Flight {
     moved: u32,
     /// Ends at its next result, whatever is left to do.
     pub(crate) cancelled: bool,
+    /// A send found the socket's buffer full: it waits for room from here on.
+    waits: bool,
     /// The list of addresses of a send in many parts.
     gather: Option<Box<Gather>>,
 }
@@ -40,7 +42,7 @@ pub(crate) enum Next {
 impl Flight {
     #[inline]
     pub(crate) fn new(queue: Rc<Queue>, token: u64, job: Job) -> Flight {
-        Flight { queue, token, job, moved: 0, cancelled: false, gather: None }
+        Flight { queue, token, job, moved: 0, cancelled: false, waits: false, gather: None }
     }
 
     /// Marks all its buffers as the kernel's. If one has no memory nothing is marked.
@@ -103,9 +105,10 @@ impl Flight {
                 }
                 let gather = self.gather.get_or_insert_with(|| gathers.take());
                 gather.fill(message, self.moved, slab).map_err(Err)?;
+                let attempt = !self.waits;
                 match gather.one() {
-                    Some(memory) => Operation::Send { file, memory },
-                    None => Operation::SendMany { file, header: gather.header() },
+                    Some(memory) => Operation::Send { file, memory, attempt },
+                    None => Operation::SendMany { file, header: gather.header(), len: gather.len(), attempt },
                 }
             }
             Job::Shutdown { side, .. } => Operation::Shutdown { file, how: how(*side) },
@@ -117,6 +120,7 @@ impl Flight {
     #[inline]
     pub(crate) fn advance(&mut self, result: i32) -> Next {
         if result < 0 {
+            self.waits = true;
             return self.refused(result);
         }
         let moved = result as u32;
@@ -132,6 +136,7 @@ impl Flight {
             return Next::End(Err(nothing_moved));
         }
         self.moved += moved;
+        self.waits = true;
         match self.moved < goal {
             true if self.cancelled => Next::End(Err(Failure::Canceled)),
             true => Next::Again,
@@ -222,6 +227,11 @@ impl Gather {
         let [part] = &self.parts[..] else { return None };
         let start = NonNull::new(part.iov_base.cast())?;
         Some(crate::operation::Memory { start, len: part.iov_len as u32, fixed: None })
+    }
+
+    /// Bytes in all parts together: no more than a message's, which fit.
+    fn len(&self) -> u32 {
+        self.parts.iter().map(|part| part.iov_len as u32).sum()
     }
 
     fn header(&mut self) -> NonNull<libc::msghdr> {

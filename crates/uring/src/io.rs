@@ -142,6 +142,12 @@ impl Io {
         self.0.core.borrow_mut().engine.submit();
     }
 
+    /// A [`Driver::turn`] for a worker that has nothing to do before a peer or the disk says something: a send that ends at
+    /// once need not end the turn. Its [`Done`] may come only with the next turn; what it holds is held as long.
+    pub fn rest(&mut self, until: Option<Time>) -> Time {
+        self.0.turn(until, true)
+    }
+
     /// Buffers that are out or in flight: zero when nothing leaks.
     pub fn outstanding(&self) -> usize {
         self.0.slab.outstanding()
@@ -175,7 +181,14 @@ impl Driver for Io {
     }
 
     fn turn(&mut self, until: Option<Time>) -> Time {
-        let shared = &*self.0;
+        self.0.turn(until, false)
+    }
+}
+
+impl Shared {
+    /// One turn; with `rest` a send that ends at once need not end it.
+    fn turn(&self, until: Option<Time>, rest: bool) -> Time {
+        let shared = self;
         let mut core = shared.core.borrow_mut();
         let wait = match until {
             _ if core.unreaped > 0 => Wait::Look,
@@ -183,15 +196,13 @@ impl Driver for Io {
             Some(time) if time <= shared.last.get() => Wait::Look,
             Some(time) => Wait::Until(time),
         };
-        core.engine.enter(wait);
+        core.engine.enter(wait, rest);
         core.settle(&shared.slab);
         let now = shared.clock.now();
         shared.last.set(now);
         now
     }
-}
 
-impl Shared {
     pub(crate) fn push(&self, queue: &Rc<Queue>, token: u64, job: Job) -> Result<(), Job> {
         let mut core = self.core.borrow_mut();
         if core.flights.is_full() {
@@ -265,7 +276,7 @@ impl Drop for Shared {
                 flight.cancelled = true;
                 engine.cancel(key);
             }
-            engine.enter(Wait::Until(self.clock.now() + ROUND));
+            engine.enter(Wait::Until(self.clock.now() + ROUND), false);
             core.settle(&self.slab);
         }
     }

@@ -14,6 +14,7 @@
 //! This is the only crate with `unsafe`, so it also holds the other calls that need the C library: opening files for
 //! direct I/O, locks, free space, extents, and the clocks.
 
+mod attempts;
 mod blocking;
 mod buddy;
 mod clock;

@@ -13,6 +13,8 @@ pub(crate) struct Handle {
     pub(crate) fd: RawFd,
     /// Its place among the ring's registered files.
     pub(crate) fixed: Option<u32>,
+    /// It is read through the page cache.
+    pub(crate) cached: bool,
 }
 
 /// Bytes that the kernel may read or write.
@@ -27,16 +29,54 @@ pub(crate) struct Memory {
 /// What to do.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Operation {
-    Read { file: Handle, at: u64, memory: Memory },
-    Write { file: Handle, at: u64, memory: Memory, durable: bool },
-    Sync { file: Handle, data_only: bool },
-    Allocate { file: Handle, mode: i32, at: u64, len: u64 },
-    Accept { file: Handle },
-    Receive { file: Handle, memory: Memory },
-    Send { file: Handle, memory: Memory },
-    SendMany { file: Handle, header: NonNull<libc::msghdr> },
-    Shutdown { file: Handle, how: i32 },
-    PollIn { file: Handle },
+    Read {
+        file: Handle,
+        at: u64,
+        memory: Memory,
+    },
+    Write {
+        file: Handle,
+        at: u64,
+        memory: Memory,
+        durable: bool,
+    },
+    Sync {
+        file: Handle,
+        data_only: bool,
+    },
+    Allocate {
+        file: Handle,
+        mode: i32,
+        at: u64,
+        len: u64,
+    },
+    Accept {
+        file: Handle,
+    },
+    Receive {
+        file: Handle,
+        memory: Memory,
+    },
+    /// `attempt`: it may end without having sent all, and is told so then.
+    Send {
+        file: Handle,
+        memory: Memory,
+        attempt: bool,
+    },
+    /// The same in several parts, of `len` bytes together.
+    SendMany {
+        file: Handle,
+        header: NonNull<libc::msghdr>,
+        len: u32,
+        attempt: bool,
+    },
+    Shutdown {
+        file: Handle,
+        how: i32,
+    },
+    PollIn {
+        file: Handle,
+    },
 }
 
 /// The end of an operation.

@@ -5,18 +5,21 @@
 //!            (backlog if full) └─ enter: submit+wait ─┘
 //! ```
 //! Completions are handed over when the worker asks (`DEFER_TASKRUN`), so nothing interrupts it, and a look costs a
-//! system call only when the kernel says that there is something to hand over.
+//! system call only when the kernel says that there is something to hand over. Sends that succeed at once leave no
+//! completion: see [`Attempts`]. What lies in the page cache may be read by a call of its own, which costs less than a
+//! request and its completion.
 
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use block::Time;
-use io_uring::squeue::Entry;
+use io_uring::squeue::{Entry, Flags};
 use io_uring::{EnterFlags, IoUring, opcode, types};
 
+use crate::attempts::Attempts;
 use crate::files::Closed;
-use crate::operation::{Handle, Key, Operation, Outcome, SEND_FLAGS, Wait};
+use crate::operation::{Handle, Key, Memory, Operation, Outcome, SEND_FLAGS, Wait};
 use crate::region::Region;
 use crate::slab::REGISTERED_CHUNK;
 use crate::usage::memory_lock_limit;
@@ -28,6 +31,9 @@ const CANCELLATION: u64 = u64::MAX - 1;
 
 /// The kernel's thread falls asleep after so long without a request.
 const POLLING_MS: u32 = 1000;
+/// So many bytes are read from the page cache in one turn, or as many as the last read goes beyond: the processor's own
+/// cache still holds them when they are sent.
+const CACHED_BYTES_MAX: u32 = 256 << 10;
 
 pub(crate) struct Ring {
     ring: IoUring,
@@ -39,6 +45,18 @@ pub(crate) struct Ring {
     clock: Clock,
     /// What did not fit into the submission queue.
     backlog: VecDeque<Entry>,
+    /// Entries that were prepared, ever.
+    prepared: u64,
+    /// Sends that may end silently, if the kernel can do that.
+    attempts: Option<Attempts>,
+    /// Reads of cached files that are tried before the kernel is asked to wait for them.
+    cached: VecDeque<(Key, Operation)>,
+    /// The last turn left some of them.
+    held_over: bool,
+    /// What ended without the ring.
+    ended: Vec<Outcome>,
+    /// Whether such reads are tried.
+    tries_cache: bool,
     waker: Waker,
     /// Where the listening read puts the eventfd's counter; boxed because the kernel knows its address.
     counter: Box<u64>,
@@ -68,8 +86,28 @@ impl Ring {
         let backlog = VecDeque::with_capacity(settings.entries as usize);
         let counter = Box::new(0);
         let (listening, polled) = (false, settings.kernel_polls.is_some());
-        let mut ring =
-            Ring { ring, task_work, index, absolute, clock, backlog, waker, counter, listening, files, polled };
+        // What attempts rest on came with Linux 6.1 at the latest, like deferred task work.
+        let silent = ring.params().is_feature_skip_cqe_on_success() && task_work == TaskWork::Deferred;
+        let attempts = silent.then(Attempts::default);
+        let mut ring = Ring {
+            ring,
+            task_work,
+            index,
+            absolute,
+            clock,
+            backlog,
+            prepared: 0,
+            attempts,
+            cached: VecDeque::new(),
+            held_over: false,
+            ended: Vec::new(),
+            tries_cache: settings.cached_reads,
+            waker,
+            counter,
+            listening,
+            files,
+            polled,
+        };
         ring.listen();
         Ok(ring)
     }
@@ -127,12 +165,60 @@ impl Ring {
     /// The file, the memory and the lists that the operation points to must stay valid, and the memory of a read or
     /// receive must be nobody else's, until the outcome for `key` has been reaped.
     pub(crate) unsafe fn start(&mut self, key: Key, operation: &Operation) {
-        self.push(entry(operation).user_data(key.into()));
+        if let Operation::Read { file, .. } = operation
+            && file.cached
+            && self.tries_cache
+        {
+            self.cached.push_back((key, *operation));
+            return;
+        }
+        let mut operation = *operation;
+        let mut flags = Flags::empty();
+        if let Operation::Send { memory: Memory { len, .. }, attempt: attempt @ true, .. }
+        | Operation::SendMany { len, attempt: attempt @ true, .. } = &mut operation
+        {
+            match &mut self.attempts {
+                Some(attempts) => {
+                    attempts.expect(key, *len, self.prepared);
+                    flags = Flags::SKIP_SUCCESS;
+                }
+                None => *attempt = false,
+            }
+        }
+        self.push(entry(&operation).user_data(key.into()).flags(flags));
     }
 
     /// Asks the kernel to end an operation early.
     pub(crate) fn cancel(&mut self, key: Key) {
         self.push(opcode::AsyncCancel::new(key.into()).build().user_data(CANCELLATION));
+    }
+
+    /// Reads what lies in the page cache, up to [`CACHED_BYTES_MAX`]; whether anything ended. What does not lie there goes to
+    /// the kernel as any other read.
+    fn read_cached(&mut self) -> bool {
+        if self.cached.is_empty() {
+            return false;
+        }
+        if self.held_over {
+            // Otherwise answers would wait for the reads behind them.
+            self.submit();
+        }
+        let mut bytes = 0;
+        while bytes < CACHED_BYTES_MAX
+            && let Some((key, operation)) = self.cached.pop_front()
+        {
+            let Operation::Read { file, at, memory } = operation else { continue };
+            // SAFETY: the promise of `start` holds until the outcome is reaped.
+            let result = unsafe { crate::blocking::read_cached(file, at, memory) };
+            if result == -libc::EAGAIN || result == -libc::EOPNOTSUPP {
+                self.push(entry(&operation).user_data(key.into()));
+                continue;
+            }
+            bytes += memory.len;
+            self.ended.push(Outcome { key, result });
+        }
+        self.held_over = !self.cached.is_empty();
+        !self.ended.is_empty()
     }
 
     /// Submits all that is prepared, and neither waits nor looks.
@@ -146,8 +232,13 @@ impl Ring {
         }
     }
 
-    /// Submits all that is prepared, and waits.
-    pub(crate) fn enter(&mut self, wait: Wait) {
+    /// Submits all that is prepared, and waits: unless `rest`, not while a send among it may have ended silently.
+    pub(crate) fn enter(&mut self, wait: Wait, rest: bool) {
+        let may_have_ended = !rest && self.attempts.as_ref().is_some_and(|attempts| !attempts.is_empty());
+        let wait = if may_have_ended { Wait::Look } else { wait };
+        if self.read_cached() {
+            return;
+        }
         loop {
             self.refill();
             let submission = self.ring.submission();
@@ -175,13 +266,24 @@ impl Ring {
 
     /// Appends all outcomes, and takes wakes in.
     pub(crate) fn reap(&mut self, out: &mut Vec<Outcome>) {
+        out.append(&mut self.ended);
         let mut woken = false;
         for completion in self.ring.completion() {
             match completion.user_data() {
                 WAKE => woken = true,
                 CANCELLATION => {}
-                key => out.push(Outcome { key: key as Key, result: completion.result() }),
+                key => {
+                    let key = key as Key;
+                    self.attempts.iter_mut().for_each(|attempts| attempts.spoke(key));
+                    out.push(Outcome { key, result: completion.result() });
+                }
             }
+        }
+        if let Some(attempts) = &mut self.attempts
+            && !attempts.is_empty()
+        {
+            let left = self.ring.submission().len() + self.backlog.len();
+            attempts.settle(self.prepared - left as u64, out);
         }
         if woken {
             self.waker.seen();
@@ -238,6 +340,7 @@ impl Ring {
     }
 
     fn push(&mut self, entry: Entry) {
+        self.prepared += 1;
         if self.backlog.is_empty() {
             // SAFETY: what the entry points to stays valid until its completion: for requests by the promise of
             // `start`, for the wake by `counter`, which lives until `drop` has waited for it.
@@ -273,7 +376,7 @@ impl Drop for Ring {
     fn drop(&mut self) {
         self.waker.ring();
         while self.listening {
-            self.enter(Wait::Forever);
+            self.enter(Wait::Forever, true);
             if self.ring.completion().any(|completion| completion.user_data() == WAKE) {
                 self.listening = false;
             }
@@ -421,13 +524,19 @@ fn entry(operation: &Operation) -> Entry {
         Operation::Receive { file, memory } => {
             entry_on!(file, |fd| opcode::Recv::new(fd, memory.start.as_ptr(), memory.len))
         }
-        Operation::Send { file, memory } => {
-            entry_on!(file, |fd| opcode::Send::new(fd, memory.start.as_ptr(), memory.len).flags(SEND_FLAGS))
+        Operation::Send { file, memory, attempt } => {
+            let flags = send_flags(attempt);
+            entry_on!(file, |fd| opcode::Send::new(fd, memory.start.as_ptr(), memory.len).flags(flags))
         }
-        Operation::SendMany { file, header } => {
-            entry_on!(file, |fd| opcode::SendMsg::new(fd, header.as_ptr()).flags(SEND_FLAGS as u32))
+        Operation::SendMany { file, header, attempt, .. } => {
+            let flags = send_flags(attempt) as u32;
+            entry_on!(file, |fd| opcode::SendMsg::new(fd, header.as_ptr()).flags(flags))
         }
         Operation::Shutdown { file, how } => entry_on!(file, |fd| opcode::Shutdown::new(fd, how)),
         Operation::PollIn { file } => entry_on!(file, |fd| opcode::PollAdd::new(fd, libc::POLLIN as u32)),
     }
+}
+
+fn send_flags(attempt: bool) -> i32 {
+    if attempt { SEND_FLAGS | libc::MSG_DONTWAIT } else { SEND_FLAGS }
 }

@@ -54,6 +54,8 @@ pub struct IoSettings {
     pub kernel_polls: Option<Polling>,
     /// Threads of the fallback.
     pub threads: u32,
+    /// What is read through the page cache is read in the turn itself if it lies there (`RWF_NOWAIT`), without the ring.
+    pub cached_reads: bool,
 }
 
 /// How the kernel looks for requests.
@@ -75,6 +77,7 @@ impl Default for IoSettings {
             files: 1024,
             kernel_polls: None,
             threads: 4,
+            cached_reads: false,
         }
     }
 }

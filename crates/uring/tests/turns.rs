@@ -69,6 +69,51 @@ fn what_is_submitted_is_carried_out_without_a_turn() {
     });
 }
 
+/// A send that ends at once ends a turn, and does not end a rest: that lasts until its time, and has sent all the same.
+#[test]
+fn a_send_that_ends_at_once_does_not_disturb_a_rest() {
+    use std::io::Read as _;
+    on_each(|io| {
+        if !matches!(io.backend(), Backend::Uring { task_work: uring::TaskWork::Deferred, .. }) {
+            return;
+        }
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let (port, socket) = (io.port(), io.register(ours));
+        let send = |text: &[u8]| {
+            let mut message = Message::default();
+            message.header(text);
+            port.push(7, Job::Send { socket, message }).unwrap();
+        };
+        send(b"turn");
+        io.turn(None);
+        assert_eq!(backends::reap(io, &port, 1)[0].result, Ok(4));
+        send(b"rest");
+        let until = io.now() + Span::from_millis(3);
+        assert!(io.rest(Some(until)) >= until, "it slept on");
+        assert_eq!(backends::reap(io, &port, 1)[0].result, Ok(4));
+        let mut got = [0; 8];
+        theirs.read_exact(&mut got).unwrap();
+        assert_eq!(&got, b"turnrest");
+    });
+}
+
+/// A rest ends when a send fails: somebody has to hear of it.
+#[test]
+fn a_send_that_fails_ends_a_rest() {
+    on_each(|io| {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let (port, socket) = (io.port(), io.register(ours));
+        drop(theirs);
+        let mut message = Message::default();
+        message.header(b"nobody");
+        port.push(7, Job::Send { socket, message }).unwrap();
+        while !port.is_ready() {
+            io.rest(None);
+        }
+        assert!(backends::reap(io, &port, 1)[0].result.is_err());
+    });
+}
+
 /// What was written before a wake is seen after the turn that the wake ended, and no wake is lost: the counter would
 /// stop and the test hang.
 #[test]

@@ -32,8 +32,8 @@ pub struct Nbd {
     /// MiB that are served
     #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u64).range(16..=65_536))]
     mib: u64,
-    /// How our pool keeps its blocks; files is what a new pool has
-    #[arg(long, value_enum, default_value_t = Layout::Files)]
+    /// How our pool keeps its blocks; maps is what a new pool has
+    #[arg(long, value_enum, default_value_t = Layout::Maps)]
     layout: Layout,
     /// Only these tables
     #[arg(long, value_enum)]

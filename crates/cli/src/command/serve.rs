@@ -248,6 +248,7 @@ pub fn io_settings(no_io_uring: bool, memory: Bytes) -> IoSettings {
         in_flight: 16_384,
         slab: memory,
         registered: Bytes::mib(64),
+        cached_reads: true,
         ..IoSettings::default()
     }
 }

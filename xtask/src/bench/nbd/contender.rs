@@ -84,7 +84,8 @@ impl Ours {
         format!("nbd+unix:///svm01:%2Fvol%2Fvol1%2F{lun}?socket={}", socket.display())
     }
 
-    fn order(&self, order: &str) -> Result<()> {
+    /// Gives the server an administrator's command.
+    pub(super) fn order(&self, order: &str) -> Result<()> {
         succeed(Command::new(&self.seawall).arg("shell").arg("--pool").arg(&self.pool).arg("-c").arg(order))
     }
 }

@@ -1,0 +1,96 @@
+//! Sends that are tried once: most find room in the socket's buffer, and then nobody needs to be told.
+//!
+//! An ordinary send leaves a completion, and a completion ends the wait that it was submitted with: a worker that sends
+//! an answer and waits for the next question wakes for nothing. So a send is first submitted as an attempt
+//! (`MSG_DONTWAIT` and `MSG_WAITALL`) whose success is silent (`IOSQE_CQE_SKIP_SUCCESS`). The kernel never puts an attempt
+//! off: when the call that submitted it returns, either all of its bytes are in the socket's buffer, or a completion
+//! says that not all of them are, or why. So whoever is submitted and silent has succeeded.
+//!
+//! ```text
+//!   expect ─► waiting ── the kernel has taken it ──► settle: silent → sent whole
+//!                 └───── a completion ─► spoke ────────────► the completion tells
+//! ```
+
+use std::collections::VecDeque;
+
+use crate::operation::{Key, Outcome};
+
+/// Attempts that were prepared and have not been settled.
+#[derive(Default)]
+pub(crate) struct Attempts {
+    /// In the order in which they were prepared.
+    waiting: VecDeque<Attempt>,
+    /// By key: it was attempted and said nothing yet.
+    silent: Vec<bool>,
+}
+
+struct Attempt {
+    key: Key,
+    /// All its bytes.
+    len: u32,
+    /// Entries that were prepared before it, ever.
+    before: u64,
+}
+
+impl Attempts {
+    /// A send of `len` bytes is prepared, after so many other entries.
+    pub(crate) fn expect(&mut self, key: Key, len: u32, before: u64) {
+        let place = key as usize;
+        if place >= self.silent.len() {
+            self.silent.resize(place + 1, false);
+        }
+        self.silent[place] = true;
+        self.waiting.push_back(Attempt { key, len, before });
+    }
+
+    /// Whether none is open.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// A completion came for `key`: if that is an attempt, the completion is its outcome.
+    pub(crate) fn spoke(&mut self, key: Key) {
+        if let Some(silent) = self.silent.get_mut(key as usize) {
+            *silent = false;
+        }
+    }
+
+    /// The kernel has taken `taken` entries, ever, and all completions were looked at: ends the attempts among them.
+    pub(crate) fn settle(&mut self, taken: u64, out: &mut Vec<Outcome>) {
+        while let Some(attempt) = self.waiting.pop_front_if(|attempt| attempt.before < taken) {
+            if std::mem::take(&mut self.silent[attempt.key as usize]) {
+                // A message has less than 2 GiB, as the kernel counts what it sends in an int.
+                out.push(Outcome { key: attempt.key, result: attempt.len as i32 });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settled(attempts: &mut Attempts, taken: u64) -> Vec<(Key, i32)> {
+        let mut out = Vec::new();
+        attempts.settle(taken, &mut out);
+        out.iter().map(|outcome| (outcome.key, outcome.result)).collect()
+    }
+
+    /// Entries 0 and 2 are attempts, 1 is something else. What the kernel has not taken is open; of what it has taken,
+    /// the silent ones were sent whole, and of the others the completion tells.
+    #[test]
+    fn what_was_taken_and_is_silent_was_sent() {
+        let mut attempts = Attempts::default();
+        attempts.expect(7, 100, 0);
+        attempts.expect(3, 50, 2);
+        assert_eq!(settled(&mut attempts, 0), []);
+        assert_eq!(settled(&mut attempts, 2), [(7, 100)]);
+        assert!(!attempts.is_empty());
+        attempts.spoke(3);
+        assert_eq!(settled(&mut attempts, 3), []);
+        assert!(attempts.is_empty());
+        // The key is used again, and this time it is silent.
+        attempts.expect(3, 60, 3);
+        assert_eq!(settled(&mut attempts, 4), [(3, 60)]);
+    }
+}
