@@ -43,6 +43,45 @@ fn what_is_written_is_read_back_under_every_framing() {
     }
 }
 
+/// What was never written is told as a hole to who understands it: at the ends of a read, unless he wants one piece (DF),
+/// and not where the hole is too small to be worth it.
+#[test]
+fn what_was_never_written_is_read_as_a_hole() {
+    let server = Server::start(BACKENDS[0], limits());
+    for framing in [Framing::Simple, Framing::Structured, Framing::Extended] {
+        let mut client = Client::connect(&server.socket, wishes(framing));
+        let data = vec![7; 8192];
+        client.write(1 << 20, &data).unwrap();
+        // From, length, and how many bytes of it are told as a hole: before the data, behind it, both, all, none.
+        for (from, len, told) in [
+            ((1 << 20) - 65_536, 65_536 + 4096, 65_536),
+            ((1 << 20) + 4096, 4096 + 65_536, 65_536),
+            ((1 << 20) - 65_536, 65_536 + 8192 + 65_536, 131_072),
+            (4 << 20, 1 << 20, 1 << 20),
+            (1 << 20, 8192, 0),
+            ((1 << 20) - 511, 1000, 0),
+            ((1 << 20) - 512, 1000, 512),
+        ] {
+            let mut expected = vec![0; len as usize];
+            (0..len)
+                .filter(|at| (1 << 20..(1 << 20) + 8192).contains(&(from + at)))
+                .for_each(|at| expected[at as usize] = 7);
+            for (flags, told) in [(CommandFlags::NONE, told), (CommandFlags::DF, 0)] {
+                if framing == Framing::Simple && flags == CommandFlags::DF {
+                    continue;
+                }
+                client.holes = 0;
+                let request = Request { flags, ..Request::new(1, Command::Read, from, len) };
+                assert!(client.call(request, &[]) == Ok(expected.clone()), "{framing:?} {from} {len}");
+                let told = if framing == Framing::Simple { 0 } else { told };
+                assert_eq!(client.holes, told, "{framing:?} {from} {len} {flags:?}");
+            }
+        }
+        client.call(Request::new(1, Command::Trim, 1 << 20, 1 << 20), &[]).unwrap();
+    }
+    server.until_empty();
+}
+
 #[test]
 fn many_requests_at_once_are_answered_once_each_before_the_goodbye() {
     for backend in BACKENDS {
