@@ -272,10 +272,11 @@ impl Session {
                 || payload.is_some_and(|payload| late(payload.since, payload.claim)))
     }
 
-    /// Answers what was asked, then closes.
+    /// Answers what was asked, what was not let in yet with an error, then closes.
     pub(crate) fn drain(&mut self, around: &mut Around<'_>) {
         if self.ending == Ending::No {
             self.ending = Ending::Draining;
+            self.dismiss(around);
             self.go_on(around);
         }
     }

@@ -3,6 +3,7 @@
 mod support;
 
 use nbd::{Command, CommandFlags, Errno, Framing, Request, Wishes};
+use server::ServerLimits;
 use std::collections::HashMap;
 use std::io::Write;
 use support::{BACKENDS, Client, LUN, LUN_BYTES, Server, is_closed, limits};
@@ -170,6 +171,38 @@ fn a_stop_answers_what_was_asked() {
         }
         assert_eq!(answered, 32);
         assert!(!socket.exists(), "the socket goes with its server");
+        drop(dir);
+    }
+}
+
+/// Of 32 writes that are all at the server when it stops, the eight that a limit let in are carried out, and the others are
+/// told that they are not (ESHUTDOWN).
+#[test]
+fn what_a_limit_held_back_is_told_that_the_server_stops() {
+    for backend in BACKENDS {
+        let limits = ServerLimits { connection_requests: 8, ..limits() };
+        let mut server = Server::start(backend, limits);
+        for line in [
+            "qos policy-group create slow -vserver svm01 -max-throughput 5IOPS",
+            "volume modify -volume vol1 -vserver svm01 -qos-policy-group slow",
+        ] {
+            server.control.execute(line).unwrap();
+        }
+        let mut client = server.connect();
+        // All of it in one go, and less than one receive brings.
+        let all: Vec<u8> = (0..32).flat_map(|n| client.bytes(&Request::write(n, n * 512, 512), &[9; 512])).collect();
+        client.stream.write_all(&all).unwrap();
+        server.until("held back", |account| account.gate.queued >= 6);
+        let Server { control, socket: _socket, dir } = server;
+        drop(control);
+        let mut told: HashMap<Result<Vec<u8>, Errno>, u32> = HashMap::new();
+        while let Some((_, result)) = client.answer(|_| (0, 0)) {
+            *told.entry(result).or_default() += 1;
+        }
+        let (done, dismissed) = (told.remove(&Ok(Vec::new())).unwrap_or(0), told.remove(&Err(Errno::Shutdown)));
+        assert!(told.is_empty(), "{told:?}");
+        // Eight at least are let in; at five a second it takes more than four seconds until none is left to be told.
+        assert!(done + dismissed.unwrap_or(0) == 32 && done >= 8 && dismissed >= Some(1), "{done} {dismissed:?}");
         drop(dir);
     }
 }

@@ -305,14 +305,18 @@ fn only_certificates_of_the_authority_come_in() {
 #[test]
 fn what_was_taken_back_opens_nothing() {
     let authority = Authority::new();
-    let (gone, good) = (authority.client("db1"), authority.client("db2"));
-    let serial = |identity: &Identity| {
-        let (_, certificate) = x509_parser::parse_x509_certificate(&identity.0).unwrap();
-        certificate.raw_serial().to_vec()
+    let numbered = |number: u64| {
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.serial_number = Some(number.into());
+        params.extended_key_usages.push(ExtendedKeyUsagePurpose::ClientAuth);
+        let key = KeyPair::generate().unwrap();
+        let certificate = params.signed_by(&key, &authority.issuer).unwrap();
+        (certificate.der().clone(), PrivateKeyDer::Pkcs8(key.serialize_der().into()))
     };
+    let (gone, good) = (numbered(4711), numbered(4712));
     let list = |by: &Authority, in_force: bool| {
         let revoked = rcgen::RevokedCertParams {
-            serial_number: serial(&gone).into(),
+            serial_number: 4711.into(),
             revocation_time: rcgen::date_time_ymd(2024, 1, 1),
             reason_code: None,
             invalidity_date: None,

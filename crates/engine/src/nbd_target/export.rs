@@ -99,7 +99,7 @@ fn read(uri: &str) -> Result<Export, String> {
         said.take(pair)?;
     }
     let address = if local {
-        let socket = said.socket.filter(|socket| !socket.is_empty()).ok_or("must name its socket")?;
+        let socket = said.socket.take().filter(|socket| !socket.is_empty()).ok_or("must name its socket")?;
         Address::Unix(socket.into())
     } else if host.is_empty() {
         return Err("must name its host".into());

@@ -247,6 +247,48 @@ impl Session {
         if self.ask(claim, around) != Claim::Granted {
             return self.hold(Held::Parsed(request));
         }
+        self.turn_down(request, errno, claim, around)
+    }
+
+    /// Tells a client what becomes of the requests that are here and were not let in when nothing more is: they are not
+    /// carried out. Their number is bounded by the receive buffer, so no limit is asked.
+    pub(super) fn dismiss(&mut self, around: &mut Around<'_>) {
+        let Phase::Transmission(link) = &mut self.phase else { return };
+        let aside = match link.held.take() {
+            Some(Held::Parsed(request)) => {
+                if !self.dismiss_one(request, around) {
+                    return;
+                }
+                None
+            }
+            // In the middle of a write's data nothing else can be read.
+            Some(Held::Payload(payload)) => {
+                link.held = Some(Held::Payload(payload));
+                return;
+            }
+            held => held,
+        };
+        let rules = self.link().rules;
+        while let Some(Some(request)) = self.rx.unread(around.io, |bytes| match rules.parse(bytes) {
+            Ok(Parsed::Message(request, taken)) => (taken, Some(request)),
+            Ok(Parsed::NeedMore(_)) | Err(_) => (0, None),
+        }) {
+            if !self.dismiss_one(request, around) {
+                break;
+            }
+        }
+        // What the gate was too full for was let in before, and no data of a write can be waited for behind it.
+        if aside.is_some() {
+            self.link().held = aside;
+        }
+    }
+
+    fn dismiss_one(&mut self, request: Request, around: &mut Around<'_>) -> bool {
+        request.command != Command::Disconnect && self.turn_down(request, Errno::Shutdown, 0, around)
+    }
+
+    /// Answers with an error; false when a payload that has to be taken off the stream is not here whole.
+    fn turn_down(&mut self, request: Request, errno: Errno, claim: u64, around: &mut Around<'_>) -> bool {
         self.take_on(claim, around);
         around.scratch.clear();
         let message = format!("{:?} at {} of {} bytes: {errno}", request.command, request.offset, request.length);
