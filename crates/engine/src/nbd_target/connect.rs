@@ -263,7 +263,7 @@ impl<S: Read + Write> Wire<S> {
             }
             let got = undisturbed(|| self.stream.read(&mut chunk))?;
             if got == 0 {
-                return Err(std::io::Error::from(std::io::ErrorKind::UnexpectedEof).into());
+                return Err(TlsError::Ended.into());
             }
             let mut came = &chunk[..got];
             while !came.is_empty() {

@@ -49,6 +49,9 @@ pub enum TlsError {
     /// The certificates do not suit each other, or the handshake failed.
     #[error("TLS: {0}")]
     Rustls(#[from] rustls::Error),
+    /// The server closed in the middle of the handshake.
+    #[error("TLS: the server ended the handshake without a word; it may not take this key or certificate")]
+    Ended,
     /// The handshake with a key failed, or the session.
     #[error("TLS with a pre-shared key: {0}")]
     Key(#[from] psk::PskError),
