@@ -97,15 +97,16 @@ done = {"read": 0, "write": 0, "zero": 0, "trim": 0, "flush": 0}
 def settle(wanted):
     """Waits until no more than so many are in flight."""
     while len(flying) > wanted:
-        for index, h in enumerate(handles):
-            while (cookie := h.aio_peek_command_completed()) > 0:
-                kind, offset, length, buffer, expected = flying.pop((index, cookie))
-                assert h.aio_command_completed(cookie), (kind, offset, length)
-                done[kind] += 1
-                if kind == "read":
-                    assert buffer.to_bytearray() == expected, f"seed {seed}: {length} bytes at {offset}"
-            if len(flying) > wanted and any(key[0] == index for key in flying):
-                h.poll(10)
+        for (index, cookie), (kind, offset, length, buffer, expected) in list(flying.items()):
+            # An error of the request is raised here.
+            if not handles[index].aio_command_completed(cookie):
+                continue
+            del flying[index, cookie]
+            done[kind] += 1
+            if kind == "read":
+                assert buffer.to_bytearray() == expected, f"seed {seed}: {length} bytes at {offset}"
+        if len(flying) > wanted:
+            handles[next(iter(flying))[0]].poll(10)
 
 
 def is_free(offset, length):
