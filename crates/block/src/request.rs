@@ -172,7 +172,8 @@ pub struct Completion {
     pub result: Result<(), Fault>,
     /// A read's data or a write's buffer given back; the receiver owes it to the slab.
     pub buf: Option<Buf>,
-    /// A status's answer, from the request's first byte on, covering at most its length.
+    /// A status's answer, from the request's first byte on, covering at most its length. Also a read's, where some of its
+    /// bytes were never written and the target knows without looking: all of its length then, and else nothing.
     pub extents: Vec<Extent>,
 }
 

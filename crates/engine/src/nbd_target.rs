@@ -15,6 +15,7 @@
 mod connect;
 mod export;
 mod link;
+mod records;
 mod search;
 mod tls;
 

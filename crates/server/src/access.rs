@@ -21,6 +21,9 @@ pub struct AccessRule {
     pub addresses: Vec<Network>,
     /// What a client's certificate must be called, one of these; empty if none is asked for. With `*` as above.
     pub certificates: Vec<Pattern>,
+    /// What a client's pre-shared key must be called, one of these. A client with such a certificate or such a key
+    /// meets the rule; with neither asked for, every client does.
+    pub keys: Vec<Pattern>,
     /// Reads only.
     pub read_only: bool,
 }
@@ -34,6 +37,8 @@ pub(crate) struct Caller {
     pub encrypted: bool,
     /// The names in the certificate that it proved to have.
     pub names: Vec<String>,
+    /// The name of the pre-shared key that it proved to have.
+    pub key: Option<String>,
 }
 
 /// What a client may do with an export.
@@ -67,7 +72,9 @@ impl AccessRule {
     fn admits(&self, caller: &Caller) -> bool {
         let from = self.addresses.is_empty() || self.addresses.iter().any(|network| network.holds(caller.address));
         let called = |pattern: &Pattern| caller.names.iter().any(|name| pattern.fits(name));
-        from && (self.certificates.is_empty() || self.certificates.iter().any(called))
+        let keyed = |pattern: &Pattern| caller.key.as_ref().is_some_and(|key| pattern.fits(key));
+        let anyone = self.certificates.is_empty() && self.keys.is_empty();
+        from && (anyone || self.certificates.iter().any(called) || self.keys.iter().any(keyed))
     }
 }
 
@@ -77,10 +84,11 @@ impl fmt::Display for Caller {
             Some(address) => write!(f, "{address}")?,
             None => f.write_str("unix")?,
         }
-        if let Some(name) = self.names.first() {
-            write!(f, " ({name})")?;
+        match (self.names.first(), &self.key) {
+            (Some(name), _) => write!(f, " ({name})"),
+            (None, Some(key)) => write!(f, " (PSK:{key})"),
+            (None, None) => Ok(()),
         }
-        Ok(())
     }
 }
 
@@ -216,13 +224,14 @@ mod tests {
             address: address.parse().ok(),
             encrypted: !names.is_empty(),
             names: names.iter().map(|&name| name.into()).collect(),
+            key: None,
         };
         let access = Access::by_rules(vec![
             AccessRule {
                 exports: vec!["svm01:/vol/db/*".into()],
                 addresses: vec!["10.0.0.0/8".parse().unwrap()],
                 certificates: vec!["CN=db*".into(), "DNS:db1.example".into()],
-                read_only: false,
+                ..AccessRule::default()
             },
             AccessRule {
                 exports: vec!["*".into()],
@@ -242,5 +251,29 @@ mod tests {
         assert_eq!(access.grant(&caller("", &[]), "svm01:/vol/scratch"), Grant::Write);
         assert_eq!(Access::default().grant(&caller("", &[]), db), Grant::Write);
         assert_eq!(Access::by_rules(Vec::new()).grant(&caller("", &[]), db), Grant::Nothing);
+    }
+    #[test]
+    fn a_key_is_a_name_of_its_own() {
+        let caller = |names: &[&str], key: Option<&str>| Caller {
+            address: None,
+            encrypted: true,
+            names: names.iter().map(|&name| name.into()).collect(),
+            key: key.map(Into::into),
+        };
+        let rule = |certificates: &[&str], keys: &[&str]| AccessRule {
+            exports: vec!["*".into()],
+            certificates: certificates.iter().map(|&text| text.into()).collect(),
+            keys: keys.iter().map(|&text| text.into()).collect(),
+            ..AccessRule::default()
+        };
+        let grant = |rule: AccessRule, caller: &Caller| Access::by_rules(vec![rule]).grant(caller, "svm01:/vol/v/l");
+        let (alice, db1) = (caller(&[], Some("alice")), caller(&["CN=alice"], None));
+        assert_eq!(grant(rule(&[], &["al*"]), &alice), Grant::Write);
+        assert_eq!(grant(rule(&[], &["bob"]), &alice), Grant::Nothing);
+        assert_eq!(grant(rule(&["*"], &[]), &alice), Grant::Nothing, "a key is no certificate");
+        assert_eq!(grant(rule(&[], &["*"]), &db1), Grant::Nothing, "a certificate is no key");
+        assert_eq!(grant(rule(&["CN=alice"], &["bob"]), &db1), Grant::Write, "either will do");
+        assert_eq!(grant(rule(&[], &["*"]), &caller(&[], None)), Grant::Nothing, "nobody is nobody");
+        assert_eq!((alice.to_string(), db1.to_string()), ("unix (PSK:alice)".into(), "unix (CN=alice)".into()));
     }
 }

@@ -26,7 +26,7 @@
 use crate::access::{Access, AccessRule, Network, Pattern};
 use crate::limits::{LimitsError, ServerLimits};
 use crate::listen::{Listen, ListenError};
-use crate::tls::TlsFiles;
+use crate::tls::{TlsFiles, TlsSource};
 use block::{Bytes, Span};
 use nbd::TlsMode;
 use serde::{Deserialize, Deserializer, de::Error as _};
@@ -45,8 +45,8 @@ pub struct ServeConfig {
     pub listen: Vec<Listen>,
     /// Whether clients encrypt; `None` for what the addresses ask for.
     pub tls_mode: Option<TlsMode>,
-    /// Certificates.
-    pub tls: Option<TlsFiles>,
+    /// Certificates or keys.
+    pub tls: Option<TlsSource>,
     /// Who sees what.
     pub access: Access,
     /// The export that a client gets who names none.
@@ -192,6 +192,8 @@ struct TlsTable {
     key: Option<PathBuf>,
     client_authorities: Option<PathBuf>,
     client_certificates: Option<NeedWord>,
+    revocation_lists: Option<PathBuf>,
+    psk: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Deserialize)]
@@ -217,6 +219,8 @@ struct AccessTable {
     addresses: Vec<String>,
     #[serde(default)]
     certificates: Vec<String>,
+    #[serde(default)]
+    psk: Vec<String>,
     #[serde(default)]
     read_only: bool,
 }
@@ -279,30 +283,54 @@ impl File {
 }
 
 impl TlsTable {
-    fn checked(self, folder: &Path) -> Result<(Option<TlsMode>, Option<TlsFiles>), String> {
+    fn checked(self, folder: &Path) -> Result<(Option<TlsMode>, Option<TlsSource>), String> {
         let mode = self.mode.map(|word| match word {
             ModeWord::Off => TlsMode::Off,
             ModeWord::Optional => TlsMode::Optional,
             ModeWord::Required => TlsMode::Required,
         });
+        let source = match &self.psk {
+            Some(keys) if self.has_certificates() => {
+                return Err(format!(
+                    "tls.psk: {} cannot be used beside certificates: a server has keys or certificates",
+                    keys.display()
+                ));
+            }
+            Some(keys) => Some(TlsSource::Keys(folder.join(keys))),
+            None => self.files(folder, mode)?.map(TlsSource::Certificates),
+        };
+        Ok((mode, source.filter(|_| mode != Some(TlsMode::Off))))
+    }
+
+    fn has_certificates(&self) -> bool {
+        let paths = [&self.folder, &self.certificate, &self.key, &self.client_authorities, &self.revocation_lists];
+        paths.into_iter().any(Option::is_some) || self.client_certificates.is_some()
+    }
+
+    fn files(self, folder: &Path, mode: Option<TlsMode>) -> Result<Option<TlsFiles>, String> {
         let verify = self.client_certificates.is_some();
         let in_folder = self.folder.map(|path| TlsFiles::in_folder(&folder.join(path), verify));
         let (certificate, key) = match (self.certificate, self.key, &in_folder) {
             (Some(certificate), Some(key), _) => (folder.join(certificate), folder.join(key)),
             (None, None, Some(files)) => (files.certificate.clone(), files.key.clone()),
-            (None, None, None) if mode == Some(TlsMode::Off) => return Ok((mode, None)),
-            (None, None, None) => return Err("tls: give folder, or certificate and key".into()),
+            (None, None, None) if mode == Some(TlsMode::Off) => return Ok(None),
+            (None, None, None) => return Err("tls: give folder, or certificate and key, or psk".into()),
             (Some(_), None, _) => return Err("tls.certificate: give tls.key too".into()),
             (None, Some(_), _) => return Err("tls.key: give tls.certificate too".into()),
         };
         let authorities = self.client_authorities.map(|path| folder.join(path));
-        let client_authorities = authorities.or_else(|| in_folder.and_then(|files| files.client_authorities));
+        let (in_folder, in_folder_lists) =
+            in_folder.map_or((None, None), |files| (files.client_authorities, files.revocation_lists));
+        let client_authorities = authorities.or(in_folder);
         if verify && client_authorities.is_none() {
             return Err("tls.client_certificates: give tls.client_authorities, whose certificates count".into());
         }
         let client_certificate_optional = self.client_certificates == Some(NeedWord::Optional);
-        let files = TlsFiles { certificate, key, client_authorities, client_certificate_optional };
-        Ok((mode, (mode != Some(TlsMode::Off)).then_some(files)))
+        let revocation_lists = self.revocation_lists.map(|path| folder.join(path)).or(in_folder_lists);
+        if revocation_lists.is_some() && !verify {
+            return Err("tls.revocation_lists: give tls.client_certificates, which they are about".into());
+        }
+        Ok(Some(TlsFiles { certificate, key, client_authorities, client_certificate_optional, revocation_lists }))
     }
 }
 
@@ -318,6 +346,7 @@ fn access(tables: Option<Vec<AccessTable>>) -> Result<Access, String> {
             exports: patterns(&table.exports),
             addresses: networks.map_err(|error| format!("access: rule {}: addresses: {error}", number + 1))?,
             certificates: patterns(&table.certificates),
+            keys: patterns(&table.psk),
             read_only: table.read_only,
         })
     });
@@ -397,10 +426,12 @@ mod tests {
             key = "/t/key.pem"
             client_authorities = "/t/ca.pem"
             client_certificates = "optional"
+            revocation_lists = "/t/crl.pem"
             [[access]]
             exports = ["svm01:*"]
             addresses = ["10.0.0.0/8", "unix"]
             certificates = ["CN=db1"]
+            psk = ["backup"]
             read_only = true
             [limits]
             connections = 100
@@ -426,16 +457,18 @@ mod tests {
             no_io_uring: true,
             listen: vec![Listen::Unix("/run/s.sock".into()), Listen::Tcp("0.0.0.0:10809".into())],
             tls_mode: Some(TlsMode::Required),
-            tls: Some(TlsFiles {
+            tls: Some(TlsSource::Certificates(TlsFiles {
                 certificate: "/t/cert.pem".into(),
                 key: "/t/key.pem".into(),
                 client_authorities: Some("/t/ca.pem".into()),
                 client_certificate_optional: true,
-            }),
+                revocation_lists: Some("/t/crl.pem".into()),
+            })),
             access: Access::by_rules(vec![AccessRule {
                 exports: vec!["svm01:*".into()],
                 addresses: vec!["10.0.0.0/8".parse().unwrap(), Network::Unix],
                 certificates: vec!["CN=db1".into()],
+                keys: vec!["backup".into()],
                 read_only: true,
             }]),
             default_export: Some("/vol/v/l".into()),
@@ -466,7 +499,9 @@ mod tests {
         std::fs::write(&path, "[pool]\nfolder = \"pool\"\n[tls]\nfolder = \"tls\"\n").unwrap();
         let config = ServeConfig::read(&path).unwrap();
         assert_eq!(config.pool, Some(dir.path().join("pool")));
-        assert_eq!(config.tls, Some(TlsFiles::in_folder(&dir.path().join("tls"), false)));
+        assert_eq!(config.tls, Some(TlsFiles::in_folder(&dir.path().join("tls"), false).into()));
+        std::fs::write(&path, "[tls]\npsk = \"keys.psk\"\n").unwrap();
+        assert_eq!(ServeConfig::read(&path).unwrap().tls, Some(TlsSource::Keys(dir.path().join("keys.psk"))));
     }
 
     #[test]
@@ -482,6 +517,8 @@ mod tests {
             ("[tls]\nmode = \"on\"", &["line 2", "on", "required"]),
             ("[tls]\nmode = \"required\"", &["tls", "certificate", "folder"]),
             ("[tls]\nkey = \"k\"", &["tls.key", "tls.certificate"]),
+            ("[tls]\nfolder = \"t\"\npsk = \"k\"", &["tls.psk", "certificates"]),
+            ("[tls]\nfolder = \"t\"\nrevocation_lists = \"l\"", &["tls.revocation_lists", "tls.client_certificates"]),
             (
                 "[tls]\ncertificate = \"c\"\nkey = \"k\"\nclient_certificates = \"required\"",
                 &["tls.client_authorities"],

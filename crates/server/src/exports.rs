@@ -149,7 +149,7 @@ mod tests {
     }
 
     fn seen(exports: &Exports) -> Seen<'_> {
-        static ANYBODY: Caller = Caller { address: None, encrypted: false, names: Vec::new() };
+        static ANYBODY: Caller = Caller { address: None, encrypted: false, names: Vec::new(), key: None };
         static OPEN: std::sync::LazyLock<Access> = std::sync::LazyLock::new(Access::default);
         exports.seen_by(&ANYBODY, &OPEN)
     }

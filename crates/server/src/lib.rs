@@ -46,4 +46,4 @@ pub use persist::check_catalogue;
 pub use settings::registry_settings;
 pub use shard::{Account, Front, Shard, ShardGone, StartError, trace_of};
 pub use socket::{ControlClient, ControlSocket};
-pub use tls::{Tls, TlsError, TlsFiles};
+pub use tls::{Tls, TlsError, TlsFiles, TlsSource};

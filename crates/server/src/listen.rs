@@ -49,12 +49,15 @@ pub enum ListenError {
     TooLong(PathBuf),
     /// Everybody on the way could read and change what goes there.
     #[error(
-        "--listen {0}: is not loopback, so TLS is required there: give certificates (--tls-certificates DIR, or [tls] in \
-         the configuration), or allow clear text with --tls off"
+        "--listen {0}: is not loopback, so TLS is required there: give certificates or keys (--tls-certificates \
+         DIR, --tls-psk FILE, or [tls] in the configuration), or allow clear text with --tls off"
     )]
     ClearText(String),
-    /// There are no certificates.
-    #[error("--tls {0}: there are no certificates; give --tls-certificates DIR, or [tls] in the configuration")]
+    /// There are no certificates and no keys.
+    #[error(
+        "--tls {0}: there are no certificates and no keys; give --tls-certificates DIR, --tls-psk FILE, or [tls] in the \
+         configuration"
+    )]
     NoCertificates(&'static str),
     /// What was handed over is no listening socket.
     #[error("LISTEN_FDS: descriptor {0} is no listening socket of TCP or Unix")]

@@ -16,6 +16,7 @@
 mod handshake;
 mod inbox;
 mod link;
+pub(crate) mod records;
 mod sender;
 mod tls;
 mod transmission;
@@ -29,8 +30,9 @@ use block::{Buf, Completion, ObjectId, Span, Target, Ticket, Time};
 use inbox::Inbox;
 use link::Link;
 use nbd::{Request, ServerHandshake, TlsMode};
+use records::Pulled;
 use sender::{Load, Sender};
-use tls::{Pulled, TlsLink};
+use tls::TlsLink;
 use uring::{Done, FileId, Io, Job, Port};
 
 /// What a session needs of its shard for a moment.
@@ -278,10 +280,11 @@ impl Session {
                 || payload.is_some_and(|payload| late(payload.since, payload.claim)))
     }
 
-    /// Answers what was asked, then closes.
+    /// Answers what was asked, what was not let in yet with an error, then closes.
     pub(crate) fn drain(&mut self, around: &mut Around<'_>) {
         if self.ending == Ending::No {
             self.ending = Ending::Draining;
+            self.dismiss(around);
             self.go_on(around);
         }
     }
@@ -425,7 +428,7 @@ impl Session {
     }
 
     /// The encrypted stream is broken: an alert says why, and nothing more is read.
-    fn fail_tls(&mut self, error: &rustls::Error, around: &mut Around<'_>) {
+    fn fail_tls(&mut self, error: &records::Fault, around: &mut Around<'_>) {
         tracing::info!(session = self.index, client = %self.caller, %error, "TLS failed");
         if matches!(self.phase, Phase::Transmission(_)) {
             return self.abandon(around);

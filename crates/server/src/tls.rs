@@ -1,15 +1,33 @@
-//! TLS for clients: the certificates it speaks with, read from PEM files, and who may speak to it.
+//! TLS for clients: the certificates it speaks with, read from PEM files, and who may speak to it; or the keys that it
+//! shares with its clients.
 //!
 //! A [`Tls`] is what connections share; each takes a copy of it when it begins, so that renewed certificates hold for
 //! those that connect from then on (see [`Tls::renew`]). The connection's own part is `session/tls`.
 
+use crate::session::records::{Fault, Records};
+use psk::Keys;
 use rustls::RootCertStore;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer};
 use rustls::server::{NoServerSessionStorage, ServerConfig, ServerConnection, WebPkiClientVerifier};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+
+/// What TLS is made with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TlsSource {
+    /// Certificates.
+    Certificates(TlsFiles),
+    /// Pre-shared keys: a file with a line `NAME:HEX` for each, as `psktool` writes it.
+    Keys(PathBuf),
+}
+
+impl From<TlsFiles> for TlsSource {
+    fn from(files: TlsFiles) -> TlsSource {
+        TlsSource::Certificates(files)
+    }
+}
 
 /// Where the certificates are, as PEM files.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,17 +40,22 @@ pub struct TlsFiles {
     pub client_authorities: Option<PathBuf>,
     /// A client without a certificate may come too; access rules decide what it sees.
     pub client_certificate_optional: bool,
+    /// What the authorities have taken back: certificates in these lists are refused, and so is every client where no
+    /// list in force is by its certificate's issuer.
+    pub revocation_lists: Option<PathBuf>,
 }
 
 impl TlsFiles {
     /// A folder with the names that libnbd, nbdkit and QEMU use: `server-cert.pem`, `server-key.pem`, `ca-cert.pem`. The
-    /// authority counts where clients are to be verified.
+    /// authority counts where clients are to be verified, and with it `ca-crl.pem` if that is there.
     pub fn in_folder(folder: &Path, verify_clients: bool) -> TlsFiles {
+        let lists = folder.join("ca-crl.pem");
         TlsFiles {
             certificate: folder.join("server-cert.pem"),
             key: folder.join("server-key.pem"),
             client_authorities: verify_clients.then(|| folder.join("ca-cert.pem")),
             client_certificate_optional: false,
+            revocation_lists: (verify_clients && lists.exists()).then_some(lists),
         }
     }
 }
@@ -62,16 +85,23 @@ pub enum TlsError {
     },
 }
 
-/// The server's TLS. Cheap to clone; all clones see renewed certificates.
+/// The server's TLS. Cheap to clone; all clones see what was renewed.
 #[derive(Clone)]
 pub struct Tls {
-    files: Arc<TlsFiles>,
-    config: Arc<Mutex<Arc<ServerConfig>>>,
+    source: Arc<TlsSource>,
+    inner: Arc<Mutex<Inner>>,
+}
+
+/// What a connection begins with.
+#[derive(Clone)]
+enum Inner {
+    Certificates(Arc<ServerConfig>),
+    Keys(Keys),
 }
 
 impl std::fmt::Debug for Tls {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Tls").field("files", &self.files).finish_non_exhaustive()
+        f.debug_struct("Tls").field("source", &self.source).finish_non_exhaustive()
     }
 }
 
@@ -80,9 +110,10 @@ impl Tls {
     ///
     /// # Errors
     /// One is missing or wrong.
-    pub fn load(files: TlsFiles) -> Result<Tls, TlsError> {
-        let config = Arc::new(Mutex::new(Arc::new(read(&files)?)));
-        Ok(Tls { files: Arc::new(files), config })
+    pub fn load(source: impl Into<TlsSource>) -> Result<Tls, TlsError> {
+        let source = Arc::new(source.into());
+        let inner = Arc::new(Mutex::new(Inner::read(&source)?));
+        Ok(Tls { source, inner })
     }
 
     /// Reads the files again; connections from then on use what is in them.
@@ -90,15 +121,36 @@ impl Tls {
     /// # Errors
     /// One is missing or wrong; what was in force stays.
     pub fn renew(&self) -> Result<(), TlsError> {
-        let renewed = Arc::new(read(&self.files)?);
-        *self.config.lock().unwrap_or_else(PoisonError::into_inner) = renewed;
+        let renewed = Inner::read(&self.source)?;
+        *self.inner.lock().unwrap_or_else(PoisonError::into_inner) = renewed;
         Ok(())
     }
 
     /// A connection's beginning.
-    pub(crate) fn accept(&self) -> Result<ServerConnection, rustls::Error> {
-        let config = Arc::clone(&self.config.lock().unwrap_or_else(PoisonError::into_inner));
-        ServerConnection::new(config)
+    pub(crate) fn accept(&self) -> Result<Records, Fault> {
+        let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        match inner {
+            Inner::Certificates(config) => {
+                let mut connection = ServerConnection::new(config)?;
+                // What may be encrypted at once is bounded where it is encrypted.
+                connection.set_buffer_limit(None);
+                Ok(Records::Certificates(Box::new(connection)))
+            }
+            Inner::Keys(keys) => Ok(Records::Keys(Box::new(psk::Session::accept(&keys)))),
+        }
+    }
+}
+
+impl Inner {
+    fn read(source: &TlsSource) -> Result<Inner, TlsError> {
+        match source {
+            TlsSource::Certificates(files) => Ok(Inner::Certificates(Arc::new(read(files)?))),
+            TlsSource::Keys(path) => {
+                let wrong = |error: &dyn std::fmt::Display| file_error(path, "pre-shared keys", error);
+                let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
+                Ok(Inner::Keys(Keys::parse(&text).map_err(|error| wrong(&error))?))
+            }
+        }
     }
 }
 
@@ -138,12 +190,26 @@ fn client_verifier(
     }
     let builder = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
     let builder = if files.client_certificate_optional { builder.allow_unauthenticated() } else { builder };
+    let builder = match &files.revocation_lists {
+        None => builder,
+        // A list that is out of date may lack what was taken back since.
+        Some(path) => builder.with_crls(revocation_lists(path)?).enforce_revocation_expiration(),
+    };
     builder.build().map_err(|error| wrong(&error))
 }
 
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let what = "certificates in PEM";
     let read = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+    match read {
+        Ok(found) if found.is_empty() => Err(file_error(path, what, &"there is none in it")),
+        read => read.map_err(|error| file_error(path, what, &error)),
+    }
+}
+
+fn revocation_lists(path: &Path) -> Result<Vec<CertificateRevocationListDer<'static>>, TlsError> {
+    let what = "certificate revocation lists in PEM";
+    let read = CertificateRevocationListDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
     match read {
         Ok(found) if found.is_empty() => Err(file_error(path, what, &"there is none in it")),
         read => read.map_err(|error| file_error(path, what, &error)),
@@ -178,6 +244,20 @@ mod tests {
         std::fs::write(dir.path().join("server-cert.pem"), "rubbish").unwrap();
         assert!(tls.renew().is_err());
         assert!(tls.accept().is_ok());
+    }
+
+    #[test]
+    fn a_file_of_keys_is_read_and_renewed() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("keys.psk");
+        let load = || Tls::load(TlsSource::Keys(path.clone()));
+        assert!(load().unwrap_err().to_string().contains("keys.psk: pre-shared keys: No such file"));
+        std::fs::write(&path, format!("alice:{}\n", "5a".repeat(32))).unwrap();
+        let tls = load().unwrap();
+        std::fs::write(&path, "alice:5a5a\n").unwrap();
+        let said = tls.renew().unwrap_err().to_string();
+        assert!(said.contains("keys.psk") && said.contains("line 1") && !said.contains("5a5a"), "{said}");
+        assert!(matches!(tls.accept(), Ok(Records::Keys(_))));
     }
 
     #[test]

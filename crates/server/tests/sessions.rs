@@ -3,6 +3,7 @@
 mod support;
 
 use nbd::{Command, CommandFlags, Errno, Framing, Request, Wishes};
+use server::ServerLimits;
 use std::collections::HashMap;
 use std::io::Write;
 use support::{BACKENDS, Client, LUN, LUN_BYTES, Server, is_closed, limits};
@@ -41,6 +42,45 @@ fn what_is_written_is_read_back_under_every_framing() {
         }
         server.until_empty();
     }
+}
+
+/// What was never written is told as a hole to who understands it: at the ends of a read, unless he wants one piece (DF),
+/// and not where the hole is too small to be worth it.
+#[test]
+fn what_was_never_written_is_read_as_a_hole() {
+    let server = Server::start(BACKENDS[0], limits());
+    for framing in [Framing::Simple, Framing::Structured, Framing::Extended] {
+        let mut client = Client::connect(&server.socket, wishes(framing));
+        let data = vec![7; 8192];
+        client.write(1 << 20, &data).unwrap();
+        // From, length, and how many bytes of it are told as a hole: before the data, behind it, both, all, none.
+        for (from, len, told) in [
+            ((1 << 20) - 65_536, 65_536 + 4096, 65_536),
+            ((1 << 20) + 4096, 4096 + 65_536, 65_536),
+            ((1 << 20) - 65_536, 65_536 + 8192 + 65_536, 131_072),
+            (4 << 20, 1 << 20, 1 << 20),
+            (1 << 20, 8192, 0),
+            ((1 << 20) - 511, 1000, 0),
+            ((1 << 20) - 512, 1000, 512),
+        ] {
+            let mut expected = vec![0; len as usize];
+            (0..len)
+                .filter(|at| (1 << 20..(1 << 20) + 8192).contains(&(from + at)))
+                .for_each(|at| expected[at as usize] = 7);
+            for (flags, told) in [(CommandFlags::NONE, told), (CommandFlags::DF, 0)] {
+                if framing == Framing::Simple && flags == CommandFlags::DF {
+                    continue;
+                }
+                client.holes = 0;
+                let request = Request { flags, ..Request::new(1, Command::Read, from, len) };
+                assert!(client.call(request, &[]) == Ok(expected.clone()), "{framing:?} {from} {len}");
+                let told = if framing == Framing::Simple { 0 } else { told };
+                assert_eq!(client.holes, told, "{framing:?} {from} {len} {flags:?}");
+            }
+        }
+        client.call(Request::new(1, Command::Trim, 1 << 20, 1 << 20), &[]).unwrap();
+    }
+    server.until_empty();
 }
 
 #[test]
@@ -131,6 +171,38 @@ fn a_stop_answers_what_was_asked() {
         }
         assert_eq!(answered, 32);
         assert!(!socket.exists(), "the socket goes with its server");
+        drop(dir);
+    }
+}
+
+/// Of 32 writes that are all at the server when it stops, the eight that a limit let in are carried out, and the others are
+/// told that they are not (ESHUTDOWN).
+#[test]
+fn what_a_limit_held_back_is_told_that_the_server_stops() {
+    for backend in BACKENDS {
+        let limits = ServerLimits { connection_requests: 8, ..limits() };
+        let mut server = Server::start(backend, limits);
+        for line in [
+            "qos policy-group create slow -vserver svm01 -max-throughput 5IOPS",
+            "volume modify -volume vol1 -vserver svm01 -qos-policy-group slow",
+        ] {
+            server.control.execute(line).unwrap();
+        }
+        let mut client = server.connect();
+        // All of it in one go, and less than one receive brings.
+        let all: Vec<u8> = (0..32).flat_map(|n| client.bytes(&Request::write(n, n * 512, 512), &[9; 512])).collect();
+        client.stream.write_all(&all).unwrap();
+        server.until("held back", |account| account.gate.queued >= 6);
+        let Server { control, socket: _socket, dir } = server;
+        drop(control);
+        let mut told: HashMap<Result<Vec<u8>, Errno>, u32> = HashMap::new();
+        while let Some((_, result)) = client.answer(|_| (0, 0)) {
+            *told.entry(result).or_default() += 1;
+        }
+        let (done, dismissed) = (told.remove(&Ok(Vec::new())).unwrap_or(0), told.remove(&Err(Errno::Shutdown)));
+        assert!(told.is_empty(), "{told:?}");
+        // Eight at least are let in; at five a second it takes more than four seconds until none is left to be told.
+        assert!(done + dismissed.unwrap_or(0) == 32 && done >= 8 && dismissed >= Some(1), "{done} {dismissed:?}");
         drop(dir);
     }
 }

@@ -300,6 +300,61 @@ fn only_certificates_of_the_authority_come_in() {
     }
 }
 
+/// A certificate that the authority has taken back opens nothing, another one does; a list that is out of date, or by
+/// another authority, opens nothing to anybody.
+#[test]
+fn what_was_taken_back_opens_nothing() {
+    let authority = Authority::new();
+    let numbered = |number: u64| {
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.serial_number = Some(number.into());
+        params.extended_key_usages.push(ExtendedKeyUsagePurpose::ClientAuth);
+        let key = KeyPair::generate().unwrap();
+        let certificate = params.signed_by(&key, &authority.issuer).unwrap();
+        (certificate.der().clone(), PrivateKeyDer::Pkcs8(key.serialize_der().into()))
+    };
+    let (gone, good) = (numbered(4711), numbered(4712));
+    let list = |by: &Authority, in_force: bool| {
+        let revoked = rcgen::RevokedCertParams {
+            serial_number: 4711.into(),
+            revocation_time: rcgen::date_time_ymd(2024, 1, 1),
+            reason_code: None,
+            invalidity_date: None,
+        };
+        let params = rcgen::CertificateRevocationListParams {
+            this_update: rcgen::date_time_ymd(2024, 1, 1),
+            next_update: if in_force { rcgen::date_time_ymd(2400, 1, 1) } else { rcgen::date_time_ymd(2024, 2, 1) },
+            crl_number: 1.into(),
+            issuing_distribution_point: None,
+            revoked_certs: vec![revoked],
+            key_identifier_method: rcgen::KeyIdMethod::Sha256,
+        };
+        let list = params.signed_by(&by.issuer).unwrap().pem().unwrap();
+        std::fs::write(authority.dir.path().join("ca-crl.pem"), list).unwrap();
+    };
+    list(&authority, true);
+    let tls = authority.tls(true);
+    let front = Front { tls_mode: Some(TlsMode::Required), tls: Some(tls.clone()), ..Front::default() };
+    let server = Server::start_behind(BACKENDS[0], limits(), front);
+    let comes_in = |identity: &Identity| {
+        let identity = (identity.0.clone(), identity.1.clone_key());
+        let mut client = authority.connect(&server, Some(identity));
+        client.0.write_all(&option(OPT_ABORT, &[])).and_then(|()| reply(&mut client.0)).is_ok()
+    };
+    assert!(!comes_in(&gone) && comes_in(&good));
+    list(&authority, false);
+    tls.renew().unwrap();
+    assert!(!comes_in(&gone) && !comes_in(&good), "the list is out of date");
+    list(&Authority::new(), true);
+    tls.renew().unwrap();
+    assert!(!comes_in(&gone) && !comes_in(&good), "the list is another authority's");
+    list(&authority, true);
+    tls.renew().unwrap();
+    assert!(!comes_in(&gone) && comes_in(&good));
+    std::fs::write(authority.dir.path().join("ca-crl.pem"), "no list").unwrap();
+    assert!(tls.renew().unwrap_err().to_string().contains("ca-crl.pem: certificate revocation lists in PEM: "));
+}
+
 /// A rule gives an export to one name; another client neither lists it nor can tell it from one that does not exist. A
 /// reader is told that it is one, and its writes are refused.
 #[test]

@@ -10,7 +10,7 @@ use std::process::Command;
 const PURE: [&str; 12] =
     ["array", "block", "fio", "map", "nbd", "nearest", "ontap", "qos", "ramp", "report", "stats", "workload"];
 /// Touches the world.
-const ADAPTERS: [&str; 7] = ["api", "engine", "record", "results", "server", "store", "uring"];
+const ADAPTERS: [&str; 8] = ["api", "engine", "psk", "record", "results", "server", "store", "uring"];
 
 /// What a pure crate may use of ours: the words that all share, the word that was meant, and the rules of
 /// measuring.
@@ -20,8 +20,14 @@ const SHARED: [&str; 3] = ["block", "nearest", "stats"];
 const FRONTS: [(&str, &str); 1] = [("fio", "workload")];
 
 /// Libraries that only these crates may use.
-const RESERVED: [(&str, &[&str]); 4] =
-    [("rusqlite", &["record", "results", "store"]), ("io-uring", &["uring"]), ("libc", &["uring"]), ("axum", &["api"])];
+const RESERVED: [(&str, &[&str]); 6] = [
+    ("rusqlite", &["record", "results", "store"]),
+    ("io-uring", &["uring"]),
+    ("libc", &["uring"]),
+    ("axum", &["api"]),
+    ("s2n-tls", &["psk"]),
+    ("s2n-tls-tokio", &["psk"]),
+];
 
 /// Parts of the standard library that a pure crate does without, each in two halves so that no rule finds itself.
 const WORLD: [&str; 6] = ["std::fs", "std::net", "std::thread", "std::time", "std::process", "std::env"];

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use block::Bytes;
 use server::{
     Audit, Control, ControlSocket, Front, Housekeeping, HousekeepingSettings, Listen, LogFormat, LogSettings,
-    ServeConfig, Shard, Tls, TlsFiles, TlsMode, registry_settings,
+    ServeConfig, Shard, Tls, TlsFiles, TlsMode, TlsSource, registry_settings,
 };
 use std::io::IsTerminal as _;
 use std::os::fd::OwnedFd;
@@ -49,6 +49,9 @@ pub struct Serve {
     /// Let in only clients with a certificate by ca-cert.pem
     #[arg(long, requires = "tls_certificates")]
     tls_verify_clients: bool,
+    /// Encrypt with pre-shared keys instead of certificates: a file of lines NAME:HEX, as psktool writes it
+    #[arg(long, value_name = "FILE", conflicts_with = "tls_certificates")]
+    tls_psk: Option<PathBuf>,
     /// Use threads for I/O and not io_uring
     #[arg(long)]
     no_io_uring: bool,
@@ -110,7 +113,10 @@ impl Serve {
             config.listen = vec![Listen::Tcp("127.0.0.1:10809".into())];
         }
         if let Some(folder) = &self.tls_certificates {
-            config.tls = Some(TlsFiles::in_folder(folder, self.tls_verify_clients));
+            config.tls = Some(TlsFiles::in_folder(folder, self.tls_verify_clients).into());
+        }
+        if let Some(file) = &self.tls_psk {
+            config.tls = Some(TlsSource::Keys(file.clone()));
         }
         config.tls_mode = self.tls.map(TlsMode::from).or(config.tls_mode);
         if config.tls_mode == Some(TlsMode::Off) {
@@ -170,7 +176,7 @@ fn check(config: &ServeConfig, tls: Option<Tls>) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// Reads certificates again and opens the audit trail anew whenever SIGHUP comes.
+/// Reads certificates or keys again and opens the audit trail anew whenever SIGHUP comes.
 fn renew_on_hangup(hangup: Hangup, tls: Option<Tls>, control: Weak<Mutex<Control>>) -> Result<()> {
     let renew = move || {
         while hangup.wait().is_ok() {

@@ -31,6 +31,7 @@ mod nbdfuse;
 mod nbdkit;
 mod page;
 mod plan;
+mod psk;
 mod qemu;
 mod ramp;
 mod raw_client;

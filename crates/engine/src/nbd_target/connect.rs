@@ -1,9 +1,9 @@
 //! Making a connection: socket and handshake, blocking, before the ring takes it over.
 
 use super::export::Export;
+use super::records::Records;
 use super::tls::{Tls, TlsChoice, TlsError};
 use nbd::{ClientHandshake, ClientStep, HandshakeError, HandshakeLimits, Purpose, Rules, TlsWish, Wishes};
-use rustls::ClientConnection;
 use std::io::{Read, Write};
 use std::net::{TcpStream, ToSocketAddrs as _};
 use std::os::fd::OwnedFd;
@@ -175,7 +175,7 @@ fn call(host: &str) -> std::io::Result<TcpStream> {
 struct Made {
     rules: Rules,
     early: Vec<u8>,
-    tls: Option<ClientConnection>,
+    tls: Option<Records>,
 }
 
 impl Made {
@@ -193,51 +193,112 @@ impl Made {
 /// A socket, encrypted or not yet.
 struct Wire<S> {
     stream: S,
-    tls: Option<ClientConnection>,
+    tls: Option<Records>,
 }
 
-impl<S: Read + Write> Read for Wire<S> {
-    fn read(&mut self, to: &mut [u8]) -> std::io::Result<usize> {
-        match &mut self.tls {
-            Some(tls) => rustls::Stream::new(tls, &mut self.stream).read(to),
-            None => self.stream.read(to),
-        }
+/// Why a step of the handshake failed.
+enum StepError {
+    Socket(std::io::Error),
+    Tls(TlsError),
+}
+
+impl From<std::io::Error> for StepError {
+    fn from(error: std::io::Error) -> StepError {
+        StepError::Socket(error)
+    }
+}
+
+impl From<TlsError> for StepError {
+    fn from(error: TlsError) -> StepError {
+        StepError::Tls(error)
     }
 }
 
 impl<S: Read + Write> Wire<S> {
+    /// Adds what comes to `into`; nothing is the end.
+    fn receive(&mut self, into: &mut Vec<u8>) -> Result<usize, StepError> {
+        let (had, mut chunk) = (into.len(), [0; 4096]);
+        let Some(records) = &mut self.tls else {
+            let got = undisturbed(|| self.stream.read(&mut chunk))?;
+            into.extend_from_slice(&chunk[..got]);
+            return Ok(got);
+        };
+        loop {
+            let closed = records.take_clear(into)?;
+            if into.len() > had || closed {
+                return Ok(into.len() - had);
+            }
+            let got = undisturbed(|| self.stream.read(&mut chunk))?;
+            if got == 0 {
+                return Ok(0);
+            }
+            let mut came = &chunk[..got];
+            while !came.is_empty() {
+                records.feed(&mut came)?;
+                if records.take_clear(into)? {
+                    break;
+                }
+            }
+        }
+    }
+
     fn send(&mut self, bytes: &[u8]) -> std::io::Result<()> {
         match &mut self.tls {
-            Some(tls) => {
-                tls.writer().write_all(bytes)?;
-                while tls.wants_write() {
-                    undisturbed(|| tls.write_tls(&mut self.stream))?;
-                }
-                Ok(())
+            Some(records) => {
+                records.write(bytes);
+                flush(records, &mut self.stream)
             }
             None => self.stream.write_all(bytes),
         }
     }
 
-    fn encrypt(&mut self, mut session: ClientConnection) -> std::io::Result<()> {
-        while session.is_handshaking() {
-            undisturbed(|| session.complete_io(&mut self.stream))?;
+    fn encrypt(&mut self, mut records: Records) -> Result<(), StepError> {
+        let mut chunk = [0; 4096];
+        loop {
+            let step = records.shake_hands();
+            // What goes out of a handshake that failed tells the server why.
+            flush(&mut records, &mut self.stream)?;
+            if step? {
+                break;
+            }
+            let got = undisturbed(|| self.stream.read(&mut chunk))?;
+            if got == 0 {
+                return Err(TlsError::Ended.into());
+            }
+            let mut came = &chunk[..got];
+            while !came.is_empty() {
+                let fed = records.feed(&mut came);
+                if fed.is_err() {
+                    flush(&mut records, &mut self.stream)?;
+                }
+                fed?;
+            }
         }
-        self.tls = Some(session);
+        self.tls = Some(records);
         Ok(())
     }
 }
 
+fn flush(records: &mut Records, stream: &mut impl Write) -> std::io::Result<()> {
+    let mut out = Vec::new();
+    records.seal(&mut out);
+    stream.write_all(&out)
+}
+
 fn shake_hands(
     stream: impl Read + Write,
-    mut session: Option<ClientConnection>,
+    mut session: Option<Records>,
     wishes: Wishes,
     address: &str,
 ) -> Result<Made, ConnectError> {
     let socket = |source| ConnectError::Socket { address: address.into(), source };
+    let failed = |error| match error {
+        StepError::Socket(source) => socket(source),
+        StepError::Tls(source) => ConnectError::Tls { address: address.into(), source },
+    };
     let refused = |source| ConnectError::Handshake { address: address.into(), source };
     let mut handshake = ClientHandshake::new(wishes, HandshakeLimits::CLIENT).map_err(refused)?;
-    let (mut received, mut out, mut chunk) = (Vec::new(), Vec::new(), [0; 4096]);
+    let (mut received, mut out) = (Vec::new(), Vec::new());
     let mut wire = Wire { stream, tls: None };
     loop {
         let mut rest = &received[..];
@@ -251,13 +312,14 @@ fn shake_hands(
             ClientStep::Transmission(agreed) => {
                 return Ok(Made { rules: Rules::of_client(&agreed), early: received, tls: wire.tls });
             }
-            ClientStep::NeedMore(_) => match undisturbed(|| wire.read(&mut chunk)).map_err(socket)? {
-                0 => return Err(ConnectError::Closed(address.into())),
-                got => received.extend_from_slice(&chunk[..got]),
-            },
+            ClientStep::NeedMore(_) => {
+                if wire.receive(&mut received).map_err(failed)? == 0 {
+                    return Err(ConnectError::Closed(address.into()));
+                }
+            }
             ClientStep::StartTls => {
-                let session = session.take().expect("TLS was wished for with certificates, and starts once");
-                wire.encrypt(session).map_err(socket)?;
+                let session = session.take().expect("TLS was wished for, and starts once");
+                wire.encrypt(session).map_err(failed)?;
                 handshake.tls_established(&mut out);
                 wire.send(&out).map_err(socket)?;
                 out.clear();

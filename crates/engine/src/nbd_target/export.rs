@@ -1,8 +1,9 @@
 //! An NBD export in one line, as the NBD URI specification and libnbd have it, with what we add to it.
 //!
 //! ```text
-//!   nbd://HOST[:PORT]/NAME    nbd+unix:///NAME?socket=PATH    nbds://…    nbds+unix://…
+//!   nbd://HOST[:PORT]/NAME    nbd+unix:///NAME?socket=PATH    nbds://[USER@]…    nbds+unix://[USER@]…
 //!      ?tls-certificates=DIR  &tls-hostname=HOST              as libnbd has them
+//!      ?tls-psk-file=FILE                                     the same: the key of USER in it
 //!      &connections=N  &replies=KIND  &reconnect=SECONDS  &repeat-writes=true
 //! ```
 
@@ -32,7 +33,8 @@ pub struct Export {
 }
 
 /// What can be said behind the question mark.
-const PARAMETERS: &str = "socket, tls-certificates, tls-hostname, connections, replies, reconnect, repeat-writes";
+const PARAMETERS: &str =
+    "socket, tls-certificates, tls-hostname, tls-psk-file, connections, replies, reconnect, repeat-writes";
 
 impl Export {
     /// Most connections to one export: more than the processors of any client help nobody.
@@ -88,24 +90,23 @@ fn read(uri: &str) -> Result<Export, String> {
         "nbds+unix" => (true, true),
         _ => return Err(SCHEMES.into()),
     };
+    let (user, host) = match host.rsplit_once('@') {
+        Some((user, host)) => (Some(decoded(user)), host),
+        None => (None, host),
+    };
     let mut said = Said::default();
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         said.take(pair)?;
     }
     let address = if local {
-        let socket = said.socket.filter(|socket| !socket.is_empty()).ok_or("must name its socket")?;
+        let socket = said.socket.take().filter(|socket| !socket.is_empty()).ok_or("must name its socket")?;
         Address::Unix(socket.into())
     } else if host.is_empty() {
         return Err("must name its host".into());
     } else {
         Address::Tcp(with_port(host))
     };
-    let tls = match (encrypted, said.certificates) {
-        (true, Some(folder)) => Some(TlsChoice { folder: folder.into(), hostname: said.hostname }),
-        (true, None) => return Err("needs tls-certificates=DIR, the folder with ca-cert.pem".into()),
-        (false, Some(_)) => return Err("has tls-certificates but no encryption: begin it with nbds".into()),
-        (false, None) => None,
-    };
+    let tls = choice(encrypted, user, &mut said)?;
     Ok(Export {
         tls,
         connections: said.connections.unwrap_or(1),
@@ -116,12 +117,32 @@ fn read(uri: &str) -> Result<Export, String> {
     })
 }
 
+/// How the connection is encrypted, by what was said.
+fn choice(encrypted: bool, user: Option<String>, said: &mut Said) -> Result<Option<TlsChoice>, String> {
+    let (certificates, keys) = (said.certificates.take(), said.keys.take());
+    if !encrypted {
+        let parameter = certificates.map(|_| "tls-certificates").or(keys.map(|_| "tls-psk-file"));
+        let parameter = parameter.or(user.map(|_| "a user"));
+        return parameter.map_or(Ok(None), |it| Err(format!("has {it} but no encryption: begin it with nbds")));
+    }
+    match (certificates, keys, user) {
+        (Some(_), Some(_), _) => Err("has both tls-certificates and tls-psk-file: leave one of them out".into()),
+        (Some(folder), None, _) => {
+            Ok(Some(TlsChoice::Certificates { folder: folder.into(), hostname: said.hostname.take() }))
+        }
+        (None, Some(file), Some(name)) => Ok(Some(TlsChoice::Key { file: file.into(), name })),
+        (None, Some(_), None) => Err("needs the name of the key in tls-psk-file, as in nbds://NAME@host/".into()),
+        (None, None, _) => Err("needs tls-certificates=DIR, the folder with ca-cert.pem, or tls-psk-file=FILE".into()),
+    }
+}
+
 /// The parameters of a URI.
 #[derive(Default)]
 struct Said {
     socket: Option<String>,
     certificates: Option<String>,
     hostname: Option<String>,
+    keys: Option<String>,
     connections: Option<u32>,
     replies: Option<Framing>,
     reconnect: Option<Span>,
@@ -144,9 +165,7 @@ impl Said {
             "reconnect" => self.reconnect = Some(Span::from_secs(whole(0, Export::RECONNECT_MAX)?)),
             "replies" => self.replies = Some(framing(&value)?),
             "repeat-writes" => self.repeat_writes = truth(name, &value)?,
-            "tls-psk-file" => {
-                return Err("tls-psk-file cannot be used: TLS is done with certificates (tls-certificates=DIR)".into());
-            }
+            "tls-psk-file" => self.keys = Some(value),
             _ => return Err(format!("{name:?} is no parameter; there are {PARAMETERS}")),
         }
         Ok(())
@@ -226,7 +245,7 @@ mod tests {
         assert!(bare.tls.is_none() && !bare.repeat_writes);
         let all = "nbds+unix:///x?socket=s&tls-certificates=/etc/a%20b&tls-hostname=h&connections=4&replies=simple\
                    &reconnect=30&repeat-writes=true";
-        let tls = TlsChoice { folder: "/etc/a b".into(), hostname: Some("h".into()) };
+        let tls = TlsChoice::Certificates { folder: "/etc/a b".into(), hostname: Some("h".into()) };
         let expected = Export {
             tls: Some(tls),
             connections: 4,
@@ -235,6 +254,12 @@ mod tests {
             ..Export::new(Address::Unix("s".into()), "x")
         };
         assert_eq!(Export::parse(all), Ok(expected));
+        let key = |name: &str| Some(TlsChoice::Key { file: "/k".into(), name: name.into() });
+        let parsed = |uri: &str| Export::parse(uri).map(|export| (export.address, export.tls));
+        let host = Address::Tcp("h:10809".into());
+        assert_eq!(parsed("nbds://alice@h/x?tls-psk-file=/k"), Ok((host, key("alice"))));
+        let socket = Address::Unix("s".into());
+        assert_eq!(parsed("nbds+unix://a%40b@/x?socket=s&tls-psk-file=/k"), Ok((socket, key("a@b"))));
     }
 
     #[test]
@@ -251,7 +276,10 @@ mod tests {
             ("nbd://h/?repeat-writes=maybe", "repeat-writes must be true or false"),
             ("nbds://h/x", "needs tls-certificates=DIR"),
             ("nbd://h/x?tls-certificates=d", "begin it with nbds"),
-            ("nbds://h/x?tls-psk-file=f", "tls-psk-file cannot be used"),
+            ("nbds://h/x?tls-psk-file=f", "needs the name of the key"),
+            ("nbds://a@h/x?tls-psk-file=f&tls-certificates=d", "has both"),
+            ("nbd://a@h/x?tls-psk-file=f", "tls-psk-file but no encryption"),
+            ("nbd://a@h/x", "a user but no encryption"),
             ("nbd://h/x?speed=9", "\"speed\" is no parameter; there are socket,"),
         ] {
             let said = Export::parse(wrong).unwrap_err();

@@ -3,23 +3,33 @@
 //! The files of a folder are named as libnbd, nbdkit and QEMU name them: `ca-cert.pem` (who may vouch for the server), and
 //! `client-cert.pem` with `client-key.pem` where the server wants to know its clients.
 
+use super::records::Records;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct, RootCertStore, SignatureScheme};
-use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Which certificates, and whose name the server's must have.
+/// What a connection is encrypted with.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TlsChoice {
-    /// The folder of the files.
-    pub folder: PathBuf,
-    /// The server's name in its certificate. Without it, that of a TCP address is the host's; a Unix socket has no name,
-    /// so there any certificate of the authority will do.
-    pub hostname: Option<String>,
+pub enum TlsChoice {
+    /// Certificates.
+    Certificates {
+        /// The folder of the files.
+        folder: PathBuf,
+        /// The server's name in its certificate. Without it, that of a TCP address is the host's; a Unix socket has no
+        /// name, so there any certificate of the authority will do.
+        hostname: Option<String>,
+    },
+    /// A pre-shared key.
+    Key {
+        /// The file of keys, a line `NAME:HEX` each.
+        file: PathBuf,
+        /// Which of them.
+        name: String,
+    },
 }
 
 /// Why TLS cannot be used; one line.
@@ -39,6 +49,12 @@ pub enum TlsError {
     /// The certificates do not suit each other, or the handshake failed.
     #[error("TLS: {0}")]
     Rustls(#[from] rustls::Error),
+    /// The server closed in the middle of the handshake.
+    #[error("TLS: the server ended the handshake without a word; it may not take this key or certificate")]
+    Ended,
+    /// The handshake with a key failed, or the session.
+    #[error("TLS with a pre-shared key: {0}")]
+    Key(#[from] psk::PskError),
 }
 
 impl TlsChoice {
@@ -46,34 +62,46 @@ impl TlsChoice {
     ///
     /// # Errors
     /// A file cannot be used.
-    pub(super) fn begin(&self, host: Option<&str>) -> Result<ClientConnection, TlsError> {
-        let name = self.hostname.as_deref().or(host);
-        let config = self.config(name.is_some())?;
-        let name = name.unwrap_or("localhost").to_owned();
-        let server = ServerName::try_from(name.clone()).map_err(|_| TlsError::Name(name))?;
-        Ok(ClientConnection::new(Arc::new(config), server)?)
+    pub(super) fn begin(&self, host: Option<&str>) -> Result<Records, TlsError> {
+        match self {
+            TlsChoice::Certificates { folder, hostname } => {
+                let name = hostname.as_deref().or(host);
+                let config = config(folder, name.is_some())?;
+                let name = name.unwrap_or("localhost").to_owned();
+                let server = ServerName::try_from(name.clone()).map_err(|_| TlsError::Name(name))?;
+                let mut connection = ClientConnection::new(Arc::new(config), server)?;
+                // What is sent is bounded by the requests in flight.
+                connection.set_buffer_limit(None);
+                Ok(Records::Certificates(Box::new(connection)))
+            }
+            TlsChoice::Key { file: path, name } => {
+                let text = std::fs::read_to_string(path).map_err(|error| file(path, &error))?;
+                let key = psk::Key::find(&text, name).map_err(|error| file(path, &error))?;
+                Ok(Records::Key(Box::new(psk::Session::connect(&key)?)))
+            }
+        }
     }
+}
 
-    fn config(&self, check_name: bool) -> Result<ClientConfig, TlsError> {
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let authority = self.folder.join("ca-cert.pem");
-        let mut roots = RootCertStore::empty();
-        for certificate in certificates(&authority)? {
-            roots.add(certificate).map_err(|error| file(&authority, &error))?;
-        }
-        let inner = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider));
-        let inner = inner.build().map_err(|error| file(&authority, &error))?;
-        let verifier = Verifier { inner, check_name };
-        let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
-        let builder = builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier));
-        let (certificate, key) = (self.folder.join("client-cert.pem"), self.folder.join("client-key.pem"));
-        if !certificate.exists() && !key.exists() {
-            return Ok(builder.with_no_client_auth());
-        }
-        let chain = certificates(&certificate)?;
-        let key = PrivateKeyDer::from_pem_file(&key).map_err(|error| file(&key, &error))?;
-        Ok(builder.with_client_auth_cert(chain, key)?)
+fn config(folder: &Path, check_name: bool) -> Result<ClientConfig, TlsError> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let authority = folder.join("ca-cert.pem");
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates(&authority)? {
+        roots.add(certificate).map_err(|error| file(&authority, &error))?;
     }
+    let inner = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider));
+    let inner = inner.build().map_err(|error| file(&authority, &error))?;
+    let verifier = Verifier { inner, check_name };
+    let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
+    let builder = builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier));
+    let (certificate, key) = (folder.join("client-cert.pem"), folder.join("client-key.pem"));
+    if !certificate.exists() && !key.exists() {
+        return Ok(builder.with_no_client_auth());
+    }
+    let chain = certificates(&certificate)?;
+    let key = PrivateKeyDer::from_pem_file(&key).map_err(|error| file(&key, &error))?;
+    Ok(builder.with_client_auth_cert(chain, key)?)
 }
 
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
@@ -140,7 +168,7 @@ impl ServerCertVerifier for Verifier {
 /// A session past its handshake: clear text goes in and records come out, and the other way round.
 #[derive(Debug)]
 pub(super) struct Tls {
-    session: ClientConnection,
+    records: Records,
     /// Clear text that came; unread from `start` on.
     clear: Vec<u8>,
     start: usize,
@@ -150,29 +178,25 @@ pub(super) struct Tls {
 
 impl Tls {
     /// Around a session whose handshake is over, and clear text that came behind it.
-    pub(super) fn new(mut session: ClientConnection, early: Vec<u8>) -> Tls {
-        // What is sent is bounded by the requests in flight.
-        session.set_buffer_limit(None);
-        Tls { session, clear: early, start: 0, closed: false }
+    pub(super) fn new(records: Records, early: Vec<u8>) -> Tls {
+        Tls { records, clear: early, start: 0, closed: false }
     }
 
     /// Takes clear text to be sent.
     pub(super) fn write(&mut self, bytes: &[u8]) {
-        self.session.writer().write_all(bytes).expect("without a limit all is taken");
+        self.records.write(bytes);
     }
 
     /// Moves all records that are to be sent to the end of `out`.
     pub(super) fn seal(&mut self, out: &mut Vec<u8>) {
-        while self.session.wants_write() {
-            self.session.write_tls(out).expect("memory takes all");
-        }
+        self.records.seal(out);
     }
 
     /// Takes records that came; their clear text is in [`Tls::clear`] afterwards.
     ///
     /// # Errors
     /// They are not from the server of this session, or damaged.
-    pub(super) fn open(&mut self, mut records: &[u8]) -> Result<(), rustls::Error> {
+    pub(super) fn open(&mut self, mut records: &[u8]) -> Result<(), TlsError> {
         if self.start == self.clear.len() {
             self.clear.clear();
             self.start = 0;
@@ -180,23 +204,11 @@ impl Tls {
             self.clear.drain(..self.start);
             self.start = 0;
         }
-        loop {
-            if !records.is_empty() {
-                self.session.read_tls(&mut records).map_err(|error| rustls::Error::General(error.to_string()))?;
-            }
-            let state = self.session.process_new_packets()?;
-            let fresh = state.plaintext_bytes_to_read();
-            self.closed |= state.peer_has_closed();
-            if fresh > 0 {
-                let had = self.clear.len();
-                self.clear.resize(had + fresh, 0);
-                let read = self.session.reader().read_exact(&mut self.clear[had..]);
-                read.map_err(|error| rustls::Error::General(error.to_string()))?;
-            }
-            if records.is_empty() || self.closed {
-                return Ok(());
-            }
+        while !records.is_empty() && !self.closed {
+            self.records.feed(&mut records)?;
+            self.closed |= self.records.take_clear(&mut self.clear)?;
         }
+        Ok(())
     }
 
     /// Clear text that nobody took yet.

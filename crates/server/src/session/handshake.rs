@@ -3,7 +3,6 @@
 use super::link::Link;
 use super::tls::TlsLink;
 use super::{Around, Ending, Phase, Session};
-use crate::certificate;
 use nbd::ServerStep;
 
 impl Session {
@@ -88,15 +87,15 @@ impl Session {
         if !self.tx.is_empty() {
             return false;
         }
-        let connection = around.tls.map(crate::tls::Tls::accept);
-        match (connection, around.io.take(around.limits.receive.0 as u32)) {
-            (Some(Ok(connection)), Some(cipher)) => {
-                self.tls = Some(Box::new(TlsLink::new(connection, cipher)));
+        let records = around.tls.map(crate::tls::Tls::accept);
+        match (records, around.io.take(around.limits.receive.0 as u32)) {
+            (Some(Ok(records)), Some(cipher)) => {
+                self.tls = Some(Box::new(TlsLink::new(records, cipher)));
                 true
             }
-            (connection, cipher) => {
+            (records, cipher) => {
                 // Room for all receive buffers is kept free, so this is a library that does not work.
-                tracing::error!(failed = ?connection.map(|made| made.err()), "TLS cannot begin");
+                tracing::error!(failed = ?records.map(|made| made.err()), "TLS cannot begin");
                 cipher.into_iter().for_each(|buf| around.io.give(buf));
                 self.ending = Ending::Draining;
                 false
@@ -104,11 +103,10 @@ impl Session {
         }
     }
 
-    /// From here on all is encrypted, and the client has shown its certificate if it has one.
+    /// From here on all is encrypted, and the client has shown who it is, if it has anything to show.
     fn encrypted(&mut self, around: &mut Around<'_>) {
         let Some(tls) = &self.tls else { return };
-        self.caller.encrypted = true;
-        self.caller.names = tls.client_certificate().map(certificate::names).unwrap_or_default();
+        tls.introduce(&mut self.caller);
         tracing::info!(session = self.index, client = %self.caller, tls = tls.words(), "encrypted");
         if let Phase::Handshake(shaking) = &mut self.phase {
             shaking.handshake.tls_established();

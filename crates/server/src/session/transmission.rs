@@ -6,6 +6,7 @@ use super::{Around, Ending, Filling, Pending, Phase, Session, Wait};
 use crate::claims::{Claim, STATUS, claim_of};
 use block::{Buf, Completion, Fault, Op, OpKind, Submitted};
 use nbd::{Command, CommandFlags, Errno, Parsed, ReplyTo, Request};
+use uring::Io;
 
 impl Session {
     /// Works off what is here, then asks for more.
@@ -222,8 +223,10 @@ impl Session {
                 buf.into_iter().for_each(|buf| around.io.give(buf));
             }
             (OpKind::Read, Ok(()), Some(buf)) => {
-                framing.read(out, to, completion.len as u32);
-                (keep, data) = (pending.claim, Some(buf));
+                data = read(out, link, pending, &completion.extents, buf, around.io);
+                if data.is_some() {
+                    keep = pending.claim;
+                }
             }
             (OpKind::Status, Ok(()), _) => {
                 status(out, link, pending, &completion.extents);
@@ -244,6 +247,48 @@ impl Session {
         if self.ask(claim, around) != Claim::Granted {
             return self.hold(Held::Parsed(request));
         }
+        self.turn_down(request, errno, claim, around)
+    }
+
+    /// Tells a client what becomes of the requests that are here and were not let in when nothing more is: they are not
+    /// carried out. Their number is bounded by the receive buffer, so no limit is asked.
+    pub(super) fn dismiss(&mut self, around: &mut Around<'_>) {
+        let Phase::Transmission(link) = &mut self.phase else { return };
+        let aside = match link.held.take() {
+            Some(Held::Parsed(request)) => {
+                if !self.dismiss_one(request, around) {
+                    return;
+                }
+                None
+            }
+            // In the middle of a write's data nothing else can be read.
+            Some(Held::Payload(payload)) => {
+                link.held = Some(Held::Payload(payload));
+                return;
+            }
+            held => held,
+        };
+        let rules = self.link().rules;
+        while let Some(Some(request)) = self.rx.unread(around.io, |bytes| match rules.parse(bytes) {
+            Ok(Parsed::Message(request, taken)) => (taken, Some(request)),
+            Ok(Parsed::NeedMore(_)) | Err(_) => (0, None),
+        }) {
+            if !self.dismiss_one(request, around) {
+                break;
+            }
+        }
+        // What the gate was too full for was let in before, and no data of a write can be waited for behind it.
+        if aside.is_some() {
+            self.link().held = aside;
+        }
+    }
+
+    fn dismiss_one(&mut self, request: Request, around: &mut Around<'_>) -> bool {
+        request.command != Command::Disconnect && self.turn_down(request, Errno::Shutdown, 0, around)
+    }
+
+    /// Answers with an error; false when a payload that has to be taken off the stream is not here whole.
+    fn turn_down(&mut self, request: Request, errno: Errno, claim: u64, around: &mut Around<'_>) -> bool {
         self.take_on(claim, around);
         around.scratch.clear();
         let message = format!("{:?} at {} of {} bytes: {errno}", request.command, request.offset, request.length);
@@ -293,6 +338,48 @@ fn op_of(request: &Request) -> Op {
         Command::Write | Command::Disconnect | Command::Other(_) => unreachable!("handled before"),
     }
 }
+
+/// The answer to a read; returns the data that goes with it. Where the store says that the first or last bytes were never
+/// written, a client that understands it hears so instead of getting zeroes: the holes' chunks go first, since chunks may
+/// come in any order, and one chunk of data ends the reply. Holes between data are sent as they are.
+fn read(
+    out: &mut Vec<u8>,
+    link: &Link,
+    pending: &Pending,
+    extents: &[block::Extent],
+    buf: Buf,
+    io: &Io,
+) -> Option<Buf> {
+    let (to, len) = (ReplyTo::from(&pending.request), buf.len());
+    let (framing, whole) = (link.rules.framing, pending.request.flags.contains(CommandFlags::DF));
+    let Some(chunks) = framing.chunks().filter(|_| !whole && !extents.is_empty()) else {
+        framing.read(out, to, len);
+        return Some(buf);
+    };
+    let hole = |extent: Option<&block::Extent>| {
+        extent.filter(|it| it.hole && it.len >= HOLE_BYTES_MIN).map_or(0, |it| it.len as u32)
+    };
+    let first = hole(extents.first());
+    if first == len {
+        chunks.hole(out, to, to.offset, len, nbd::Last::Yes);
+        io.give(buf);
+        return None;
+    }
+    let last = hole(extents.last());
+    let (start, data) = (buf.start(), len - first - last);
+    if first > 0 {
+        chunks.hole(out, to, to.offset, first, nbd::Last::No);
+    }
+    if last > 0 {
+        chunks.hole(out, to, to.offset + u64::from(len - last), last, nbd::Last::No);
+    }
+    chunks.data(out, to, to.offset + u64::from(first), data, nbd::Last::Yes);
+    Some(buf.window(start + first, data))
+}
+
+/// A hole at an end of a read that is shorter than this, in bytes, is sent as zeroes: a chunk of its own costs 52 bytes at most,
+/// and the client has to take it apart.
+const HOLE_BYTES_MIN: u64 = 512;
 
 /// The answer to a block status, cut to what was asked.
 fn status(out: &mut Vec<u8>, link: &Link, pending: &Pending, extents: &[block::Extent]) {

@@ -161,6 +161,8 @@ pub struct Client {
     pub rules: Rules,
     /// Answers that [`Client::answer_of`] passed over.
     pub other_answers: usize,
+    /// Bytes of answers to reads that were told as holes.
+    pub holes: u64,
     received: Vec<u8>,
 }
 
@@ -183,7 +185,7 @@ impl Client {
                 ClientStep::Continue => {}
                 ClientStep::Transmission(agreed) => {
                     let rules = Rules::of_client(&agreed);
-                    return Client { stream, rules, other_answers: 0, received };
+                    return Client { stream, rules, other_answers: 0, holes: 0, received };
                 }
                 ClientStep::NeedMore(_) => {
                     let got = stream.read(&mut chunk).unwrap();
@@ -242,6 +244,7 @@ impl Client {
         let mut data: Option<(ReadAssembly, Vec<u8>)> = None;
         let mut failed = None;
         loop {
+            let mut hole = None;
             let (cookie, done, simple, body, taken) = loop {
                 match parser.parse(&self.received).unwrap() {
                     Parsed::NeedMore(_) => {}
@@ -253,6 +256,10 @@ impl Client {
                                 None
                             }
                             Body::Data { offset, len } => Some((offset, len)),
+                            Body::Hole { offset, len } => {
+                                hole = Some((offset, len));
+                                None
+                            }
                             other => panic!("{other:?}"),
                         };
                         break (reply.cookie, reply.done, reply.simple, body, taken);
@@ -264,6 +271,11 @@ impl Client {
             };
             self.received.drain(..taken);
             let (at, len) = read(cookie);
+            if let Some((offset, piece)) = hole {
+                let (assembly, _) = data.get_or_insert_with(|| (ReadAssembly::new(at, len), vec![0; len as usize]));
+                assembly.place(offset, piece).unwrap();
+                self.holes += u64::from(piece);
+            }
             let piece = body.or((simple && len > 0 && failed.is_none()).then_some((at, len)));
             if let Some((offset, piece)) = piece {
                 let (assembly, bytes) = data.get_or_insert_with(|| (ReadAssembly::new(at, len), vec![0; len as usize]));

@@ -9,7 +9,7 @@
 
 use super::{BOUNCE, Changing, MappedVolumes, Queued, RESERVED};
 use crate::mapped::files::index_of;
-use block::{Buf, Fault, Time};
+use block::{Buf, Extent, Fault, Time};
 use map::{Command, Patch, Pin, Region, Run, Token};
 use uring::{Done, Failure, Job};
 
@@ -48,6 +48,8 @@ pub(super) struct Reading {
     filled: u32,
     /// The request's bytes begin here in the buffer.
     skip: u32,
+    /// Where some of the request's bytes were never written: which, see [`extents`]. Else nothing is gathered.
+    extents: Vec<Extent>,
 }
 
 /// A write of the maps' own under way.
@@ -97,13 +99,14 @@ impl MappedVolumes {
         let skip = (at - from) as u32;
         self.reads += 1;
         if let [Run { at: Some(at), .. }] = self.runs[..] {
-            let reading = Reading { queued, pin, runs: Vec::new(), filled: whole as u32, skip };
+            let reading = Reading { queued, pin, runs: Vec::new(), filled: whole as u32, skip, extents: Vec::new() };
             let flight = self.flights.add(Flight::Read(reading));
             self.push(flight, Job::Read { file: self.files[0], at, buf });
             return Ok(());
         }
         let runs: Vec<Run> = self.runs.iter().rev().copied().collect();
-        self.read_on(now, Reading { queued, pin, runs, filled: 0, skip }, buf);
+        let extents = extents(&self.runs, u64::from(skip), len);
+        self.read_on(now, Reading { queued, pin, runs, filled: 0, skip, extents }, buf);
         Ok(())
     }
 
@@ -129,12 +132,13 @@ impl MappedVolumes {
     }
 
     fn end_read(&mut self, now: Time, reading: Reading, result: Result<Buf, Fault>) {
-        let Reading { queued, pin, skip, .. } = reading;
+        let Reading { queued, pin, skip, extents, .. } = reading;
         self.reads -= 1;
         self.core.unpin(pin);
         let len = queued.request.len as u32;
         let mut completion = queued.end(now, result.as_ref().map(|_| ()).map_err(|fault| *fault));
         completion.buf = result.ok().map(|buf| buf.window(skip, len));
+        completion.extents = extents;
         self.ready.push(completion);
     }
 
@@ -308,5 +312,49 @@ impl MappedVolumes {
     fn end_own(&mut self, token: Token, result: Result<(), Fault>, bounce: Buf) {
         self.bounces.push(bounce.window(0, BOUNCE));
         self.core.done(token, result);
+    }
+}
+
+/// Which of `len` bytes, from `skip` of `runs` on, are holes: neighbours of a kind in one. Nothing where all of them are
+/// data, so that a read of data that lies in several places pays nothing.
+fn extents(runs: &[Run], skip: u64, len: u64) -> Vec<Extent> {
+    if runs.iter().all(|run| run.at.is_some()) {
+        return Vec::new();
+    }
+    let mut found: Vec<Extent> = Vec::new();
+    let mut at = 0;
+    for run in runs {
+        // The part of the run that was asked for.
+        let (from, to) = (at.max(skip), (at + run.len).min(skip + len));
+        at += run.len;
+        if from >= to {
+            continue;
+        }
+        let hole = run.at.is_none();
+        match found.last_mut() {
+            Some(last) if last.hole == hole => last.len += to - from,
+            _ => found.push(Extent { len: to - from, hole, zero: hole }),
+        }
+    }
+    if found.iter().any(|extent| extent.hole) { found } else { Vec::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn holes_are_told_where_there_are_some() {
+        let run = |at: Option<u64>, len| Run { at, len };
+        let told = |runs: &[Run], skip, len| {
+            extents(runs, skip, len).iter().map(|extent| (extent.len, extent.hole)).collect::<Vec<_>>()
+        };
+        let mixed = [run(None, 4096), run(None, 8192), run(Some(0), 4096), run(Some(65_536), 4096), run(None, 4096)];
+        assert_eq!(told(&mixed, 0, 24_576), [(12_288, true), (8192, false), (4096, true)]);
+        // What was read only to be whole blocks is not told.
+        assert_eq!(told(&mixed, 12_000, 1000), [(288, true), (712, false)]);
+        assert_eq!(told(&mixed, 12_288, 8192), []);
+        assert_eq!(told(&mixed[2..4], 0, 8192), []);
+        assert_eq!(told(&mixed[..2], 100, 200), [(200, true)]);
     }
 }

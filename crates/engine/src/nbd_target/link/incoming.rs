@@ -1,5 +1,6 @@
 //! What a connection brings: bytes are taken in, opened where they are sealed, and read as replies.
 
+use super::super::tls::TlsError;
 use super::{Link, RECEIVE, RECEIVE_TOKEN, end, fault_of};
 use block::{Buf, Op, OpKind, Time};
 use nbd::{Body, Errno, Framing, Parsed, StreamError};
@@ -154,7 +155,7 @@ impl Link {
     }
 
     /// Over TLS: what came is opened, all of it.
-    pub(super) fn open_records(&mut self) -> Result<(), rustls::Error> {
+    pub(super) fn open_records(&mut self) -> Result<(), TlsError> {
         let (Some(tls), Some(rx)) = (&mut self.tls, &self.rx) else { return Ok(()) };
         let (start, end) = (self.start as usize, self.end as usize);
         self.start = self.end;

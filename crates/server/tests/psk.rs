@@ -1,0 +1,321 @@
+//! Connections that are encrypted with a pre-shared key: whom a key lets in, what it lets him see, and that nothing of a
+//! broken one stays behind. The client is the same library's other end; GnuTLS' is in `cli/tests/end_to_end/psk.rs`.
+
+mod support;
+
+use block::Span;
+use psk::{Key, Pulled, Session};
+use server::{Access, AccessRule, Front, ServerLimits, Tls, TlsMode, TlsSource};
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use support::{BACKENDS, Chance, LUN, Server, is_closed, limits};
+use uring::Choice;
+
+const OPT_ABORT: u32 = 2;
+const OPT_LIST: u32 = 3;
+const OPT_STARTTLS: u32 = 5;
+const OPT_INFO: u32 = 6;
+const OPT_GO: u32 = 7;
+const ACK: u32 = 1;
+const REP_SERVER: u32 = 2;
+const REP_INFO: u32 = 3;
+const ERR_TLS_REQD: u32 = 1 << 31 | 5;
+const ERR_UNKNOWN: u32 = 1 << 31 | 6;
+
+/// Keys of that many names, each of 32 bytes of its own.
+fn keys(names: &[&str]) -> String {
+    let hex = |name: &str| {
+        (0..64)
+            .map(|at| char::from(b"0123456789abcdef"[(at * 7 + name.len() * 5 + usize::from(name.as_bytes()[0])) % 16]))
+            .collect::<String>()
+    };
+    names.iter().map(|name| format!("{name}:{}\n", hex(name))).collect()
+}
+
+/// A server that knows alice, bob and backup.
+struct Keyed {
+    server: Server,
+    dir: tempfile::TempDir,
+    tls: Tls,
+}
+
+impl Keyed {
+    fn start(backend: Choice, limits: ServerLimits, mode: TlsMode, access: Access) -> Keyed {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("keys.psk");
+        std::fs::write(&file, keys(&["alice", "bob", "backup"])).unwrap();
+        let tls = Tls::load(TlsSource::Keys(file)).unwrap();
+        let front = Front { tls_mode: Some(mode), tls: Some(tls.clone()), access, ..Front::default() };
+        Keyed { server: Server::start_behind(backend, limits, front), dir, tls }
+    }
+
+    /// A client behind its STARTTLS.
+    fn at_tls(&self) -> UnixStream {
+        let mut stream = self.greeted();
+        stream.write_all(&option(OPT_STARTTLS, &[])).unwrap();
+        assert_eq!(reply(&mut stream).unwrap().0, ACK);
+        stream
+    }
+
+    fn greeted(&self) -> UnixStream {
+        let mut stream = self.server.raw();
+        stream.read_exact(&mut [0; 18]).unwrap();
+        stream.write_all(&[0, 0, 0, 3]).unwrap();
+        stream
+    }
+
+    /// A client with the key of that name.
+    fn connect(&self, name: &str) -> Secret {
+        self.try_connect(&keys(&[name]), name).expect("the key opens")
+    }
+
+    fn try_connect(&self, keys: &str, name: &str) -> Result<Secret, String> {
+        let session = Session::connect(&Key::find(keys, name).unwrap()).unwrap();
+        let mut client = Secret { stream: self.at_tls(), session };
+        loop {
+            let step = client.session.shake_hands();
+            client.flush().map_err(|error| error.to_string())?;
+            if step.map_err(|error| error.to_string())? {
+                return Ok(client);
+            }
+            client.feed().map_err(|error| error.to_string())?;
+        }
+    }
+}
+
+/// An encrypted stream.
+struct Secret {
+    stream: UnixStream,
+    session: Session,
+}
+
+impl Secret {
+    fn feed(&mut self) -> std::io::Result<()> {
+        let mut chunk = [0; 20_000];
+        match self.stream.read(&mut chunk)? {
+            0 => Err(std::io::ErrorKind::UnexpectedEof.into()),
+            got => {
+                self.session.feed(&chunk[..got]);
+                Ok(())
+            }
+        }
+    }
+
+    fn ask(&mut self, bytes: &[u8]) -> u32 {
+        self.write_all(bytes).unwrap();
+        self.flush().unwrap();
+        loop {
+            match reply(self).unwrap().0 {
+                REP_INFO | REP_SERVER => {}
+                kind => return kind,
+            }
+        }
+    }
+
+    fn list(&mut self) -> Vec<String> {
+        self.write_all(&option(OPT_LIST, &[])).unwrap();
+        self.flush().unwrap();
+        let mut names = Vec::new();
+        while let (REP_SERVER, data) = reply(self).unwrap() {
+            names.push(String::from_utf8(data[4..].to_vec()).unwrap());
+        }
+        names
+    }
+
+    /// One request in simple framing: its error and its data.
+    fn request(&mut self, kind: u16, at: u64, len: usize, payload: &[u8]) -> (u32, Vec<u8>) {
+        let head = [&0x25609513_u32.to_be_bytes()[..], &[0, 0], &kind.to_be_bytes(), &7_u64.to_be_bytes()].concat();
+        let head = [&head[..], &at.to_be_bytes(), &(len as u32).to_be_bytes(), payload].concat();
+        self.write_all(&head).unwrap();
+        self.flush().unwrap();
+        let mut head = [0; 16];
+        self.read_exact(&mut head).unwrap();
+        let errno = u32::from_be_bytes(head[4..8].try_into().unwrap());
+        let mut data = vec![0; if errno == 0 && kind == READ { len } else { 0 }];
+        self.read_exact(&mut data).unwrap();
+        (errno, data)
+    }
+}
+
+const READ: u16 = 0;
+const WRITE: u16 = 1;
+const EPERM: u32 = 1;
+
+impl Read for Secret {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        if into.is_empty() {
+            return Ok(0);
+        }
+        loop {
+            match self.session.read(into).map_err(std::io::Error::other)? {
+                Pulled::Bytes(got) => return Ok(got),
+                Pulled::End => return Ok(0),
+                Pulled::Nothing => self.feed()?,
+            }
+        }
+    }
+}
+
+impl Write for Secret {
+    fn write(&mut self, clear: &[u8]) -> std::io::Result<usize> {
+        self.session.write(clear).map_err(std::io::Error::other)?;
+        Ok(clear.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        let mut records = Vec::new();
+        self.session.take_records(&mut records);
+        self.stream.write_all(&records)
+    }
+}
+
+fn option(number: u32, data: &[u8]) -> Vec<u8> {
+    [b"IHAVEOPT".as_slice(), &number.to_be_bytes(), &(data.len() as u32).to_be_bytes(), data].concat()
+}
+
+fn go(number: u32, name: &str) -> Vec<u8> {
+    option(number, &[&(name.len() as u32).to_be_bytes(), name.as_bytes(), &[0, 0]].concat())
+}
+
+/// The reply's kind and data.
+fn reply(stream: &mut impl Read) -> std::io::Result<(u32, Vec<u8>)> {
+    let mut head = [0; 20];
+    stream.read_exact(&mut head)?;
+    assert_eq!(head[..8], 0x3e889045565a9_u64.to_be_bytes());
+    let number = |at: usize| u32::from_be_bytes(head[at..at + 4].try_into().unwrap());
+    let mut data = vec![0; number(16) as usize];
+    stream.read_exact(&mut data)?;
+    Ok((number(12), data))
+}
+
+/// Requests of many lengths, in records and sends of their own, and the end of the connection is told.
+#[test]
+fn what_is_written_with_a_key_is_read_back() {
+    for backend in BACKENDS {
+        let keyed = Keyed::start(backend, limits(), TlsMode::Required, Access::default());
+        let mut client = keyed.connect("alice");
+        assert_eq!(client.ask(&go(OPT_GO, LUN)), ACK);
+        for (round, len) in [1_usize, 512, 4096, 16_384, 100_000, 1 << 20].into_iter().enumerate() {
+            let mut chance = Chance(round as u64);
+            let bytes: Vec<u8> = (0..len).map(|_| chance.below(256) as u8).collect();
+            assert_eq!(client.request(WRITE, 4096, len, &bytes), (0, Vec::new()));
+            assert!(client.request(READ, 4096, len, &[]) == (0, bytes), "{len} bytes");
+        }
+        drop(client);
+        let mut client = keyed.connect("bob");
+        assert_eq!(client.ask(&option(OPT_ABORT, &[])), ACK);
+        // A stream that is cut without a goodbye would be an error here.
+        assert_eq!(client.read(&mut [0; 1]).unwrap(), 0);
+        keyed.server.until_empty();
+    }
+}
+
+/// A wrong key, a name that nobody knows, and clear text where keys are required; optional means that both are served.
+#[test]
+fn only_who_knows_a_key_comes_in() {
+    let keyed = Keyed::start(BACKENDS[0], limits(), TlsMode::Required, Access::default());
+    for (text, name) in [(keys(&["carol"]), "carol"), (keys(&["bob"]).replace("bob", "alice"), "alice")] {
+        assert!(keyed.try_connect(&text, name).is_err(), "{name}");
+    }
+    let mut clear = keyed.greeted();
+    clear.write_all(&go(OPT_GO, LUN)).unwrap();
+    assert_eq!(reply(&mut clear).unwrap().0, ERR_TLS_REQD);
+    drop(clear);
+    keyed.server.until_empty();
+    let keyed = Keyed::start(BACKENDS[0], limits(), TlsMode::Optional, Access::default());
+    assert_eq!(keyed.server.connect().read(0, 1), Ok(vec![0]));
+    assert_eq!(keyed.connect("bob").ask(&go(OPT_GO, LUN)), ACK);
+    keyed.server.until_empty();
+}
+
+/// The key's name decides what is seen and what may be written.
+#[test]
+fn the_keys_name_decides_what_is_seen() {
+    let rule = |name: &str, read_only| AccessRule {
+        exports: vec!["svm01:/vol/vol1/*".into()],
+        keys: vec![name.into()],
+        read_only,
+        ..AccessRule::default()
+    };
+    let access = Access::by_rules(vec![rule("alice", false), rule("back*", true)]);
+    let keyed = Keyed::start(BACKENDS[0], limits(), TlsMode::Optional, access);
+    let mut bob = keyed.connect("bob");
+    assert_eq!(bob.list(), Vec::<String>::new());
+    assert_eq!(bob.ask(&go(OPT_INFO, LUN)), ERR_UNKNOWN);
+    let mut clear = keyed.greeted();
+    clear.write_all(&go(OPT_GO, LUN)).unwrap();
+    assert_eq!(reply(&mut clear).unwrap().0, ERR_UNKNOWN);
+    let mut alice = keyed.connect("alice");
+    assert_eq!(alice.list(), [LUN]);
+    assert_eq!(alice.ask(&go(OPT_GO, LUN)), ACK);
+    assert_eq!(alice.request(WRITE, 0, 4, b"data").0, 0);
+    let mut backup = keyed.connect("backup");
+    assert_eq!(backup.ask(&go(OPT_GO, LUN)), ACK);
+    assert_eq!(backup.request(WRITE, 0, 4, b"harm").0, EPERM);
+    assert_eq!(backup.request(READ, 0, 4, &[]), (0, b"data".to_vec()));
+    drop((bob, clear, alice, backup));
+    keyed.server.until_empty();
+}
+
+/// A key that is taken out of the file opens nothing after a renewal; connections that are open stay.
+#[test]
+fn keys_can_be_renewed() {
+    let keyed = Keyed::start(BACKENDS[0], limits(), TlsMode::Required, Access::default());
+    let mut early = keyed.connect("alice");
+    std::fs::write(keyed.dir.path().join("keys.psk"), keys(&["bob"])).unwrap();
+    keyed.tls.renew().unwrap();
+    assert!(keyed.try_connect(&keys(&["alice"]), "alice").is_err());
+    assert_eq!(keyed.connect("bob").list(), [LUN]);
+    assert_eq!(early.list(), [LUN]);
+}
+
+/// Handshakes that are cut, damaged, or stop half-way, in the smallest pieces: each ends, none costs more than its time,
+/// and another client is served throughout.
+#[test]
+fn broken_handshakes_leave_nothing_behind() {
+    for backend in BACKENDS {
+        let limits = ServerLimits { handshake_time: Span::from_millis(300), ..limits() };
+        let keyed = Keyed::start(backend, limits, TlsMode::Required, Access::default());
+        let mut steady = keyed.connect("bob");
+        assert_eq!(steady.ask(&go(OPT_GO, LUN)), ACK);
+        let mut chance = Chance(77);
+        let mut silent = Vec::new();
+        for round in 0..40 {
+            let mut session = Session::connect(&Key::find(&keys(&["alice"]), "alice").unwrap()).unwrap();
+            let mut stream = keyed.at_tls();
+            let mut hello = Vec::new();
+            assert!(!session.shake_hands().unwrap());
+            session.take_records(&mut hello);
+            match round % 4 {
+                // Cut off.
+                0 => stream.write_all(&hello[..chance.below(hello.len() as u64) as usize]).unwrap(),
+                // Damaged: an alert and the end, or an answer if it is in what nobody checks before the key.
+                1 => {
+                    let at = chance.below(hello.len() as u64) as usize;
+                    hello[at] ^= 1 << chance.below(8);
+                    stream.write_all(&hello).unwrap();
+                    silent.push(stream);
+                }
+                // No TLS at all.
+                2 => {
+                    let garbage: Vec<u8> = (0..3000).map(|_| chance.below(256) as u8).collect();
+                    // It may be closed before all of it is taken.
+                    let _ = stream.write_all(&garbage);
+                    assert!(is_closed(&mut stream));
+                }
+                // Half of it, and then nothing.
+                _ => {
+                    for byte in &hello[..hello.len() / 2] {
+                        stream.write_all(&[*byte]).unwrap();
+                    }
+                    silent.push(stream);
+                }
+            }
+            assert_eq!(steady.request(READ, 0, 512, &[]), (0, vec![0; 512]));
+        }
+        // Who stopped is told nothing and closed when his time is over.
+        assert!(silent.iter_mut().all(is_closed));
+        drop(steady);
+        keyed.server.until_empty();
+    }
+}
