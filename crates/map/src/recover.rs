@@ -7,6 +7,7 @@ use crate::command::Region;
 use crate::commit::Commit;
 use crate::core::{Core, Settings, Tree};
 use crate::entry::{BLOCK, PAGE};
+use crate::giving::Giving;
 use crate::limbo::Limbo;
 use crate::record::{self, Action, RECORD_ALIGN, Ring};
 use crate::slots::{ByNumber, Slots};
@@ -173,6 +174,7 @@ pub(crate) fn core_of_nodes(
         starved: VecDeque::new(),
         commit: Commit::default(),
         checkpoint: Checkpoint::default(),
+        giving: Giving::default(),
         ring: Ring::at(table.log_size, table.log_head),
         sequence: table.sequence,
         homes: table.homes.clone(),

@@ -5,6 +5,11 @@
 //! writes are dropped, torn and reordered. A flush covers what had ended when it was made, in its own region. A durable
 //! write is safe when it ends, and makes nothing else safe. What was never written holds junk. A flush that fails may
 //! drop anything that it should have covered, and says so once.
+//!
+//! The data may lie on several members, segment after segment in turn; each loses power by itself, and a flush of the data
+//! is done when each has flushed. No command may reach over the end of a segment. A discard is a write of zeroes that is
+//! never asked to be safe. A write may stop short and go on, so that parts of it are there and others not; a member or
+//! region may be slow, so that everything else overtakes it.
 
 use block::Fault;
 use map::{Command, Media, Patch, Region, Token};
@@ -30,9 +35,12 @@ enum Work {
     Write { region: Region, at: u64, bytes: Vec<u8>, durable: bool },
     /// The first half of a patch.
     Read { patch: Patch, data: Option<Vec<u8>> },
-    /// Covers changes up to this number.
-    Flush { region: Region, until: u64 },
+    /// Covers changes up to this number, of one part.
+    Flush { part: Part, until: u64 },
 }
+
+/// What loses power and is flushed by itself: a region, or a member of the data.
+type Part = (Region, u64);
 
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Faults {
@@ -40,6 +48,21 @@ pub struct Faults {
     pub writes: u64,
     /// Of 1000 flushes and of 1000 writes of metadata, so many fail.
     pub flushes: u64,
+    /// Of 1000 reads before a patch, so many fail.
+    pub reads: u64,
+    /// Of 1000 writes of more than a sector, so many stop short.
+    pub shorts: u64,
+    /// Takes twenty times as long as the others.
+    pub slow: Option<Part>,
+}
+
+/// How often something came up.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Seen {
+    pub shorts: u64,
+    pub slow: u64,
+    pub discards: u64,
+    pub unread: u64,
 }
 
 pub struct Disk {
@@ -48,7 +71,19 @@ pub struct Disk {
     loose: Vec<Unsafe>,
     work: Vec<(Token, Work)>,
     numbers: u64,
+    /// Of flushes that are under way: parts that are not done, and how it went so far.
+    flushing: BTreeMap<Token, (u64, Result<(), Fault>)>,
+    members: u64,
+    segment: u64,
     pub faults: Faults,
+    pub seen: Seen,
+}
+
+/// How a command ended.
+pub enum Outcome {
+    Done(Result<(), Fault>),
+    /// What was to be read first could not be.
+    Unread(Fault),
 }
 
 pub fn pick(rng: &mut Xoshiro256PlusPlus, below: u64) -> u64 {
@@ -56,9 +91,37 @@ pub fn pick(rng: &mut Xoshiro256PlusPlus, below: u64) -> u64 {
 }
 
 impl Disk {
-    pub fn new() -> Disk {
-        let (safe, now) = (BTreeMap::new(), BTreeMap::new());
-        Disk { safe, now, loose: Vec::new(), work: Vec::new(), numbers: 0, faults: Faults::default() }
+    /// The data lies on so many members, `segment` bytes on each in turn.
+    pub fn new(members: u64, segment: u64) -> Disk {
+        Disk {
+            safe: BTreeMap::new(),
+            now: BTreeMap::new(),
+            loose: Vec::new(),
+            work: Vec::new(),
+            numbers: 0,
+            flushing: BTreeMap::new(),
+            members,
+            segment,
+            faults: Faults::default(),
+            seen: Seen::default(),
+        }
+    }
+
+    /// All that lose power by themselves.
+    pub fn parts(&self) -> Vec<Part> {
+        let others = [Region::Log, Region::Nodes, Region::Table(0), Region::Table(1)].map(|region| (region, 0));
+        (0..self.members).map(|member| (Region::Data, member)).chain(others).collect()
+    }
+
+    fn part(&self, (region, sector): Key) -> Part {
+        (region, if region == Region::Data { sector * SECTOR / self.segment % self.members } else { 0 })
+    }
+
+    fn must_fit(&self, at: u64, len: u64) {
+        assert!(
+            len > 0 && at / self.segment == (at + len - 1) / self.segment,
+            "{len} bytes at {at} cross a segment's end"
+        );
     }
 
     /// Bytes that are safe from the start.
@@ -77,27 +140,49 @@ impl Disk {
     pub fn start(&mut self, command: Command, data: impl Fn(u64) -> Vec<u8>) {
         let (token, work) = match command {
             Command::Write { token, id, from, to, len, durable } => {
+                self.must_fit(to, u64::from(len));
                 let bytes = data(id)[from as usize..(from + len) as usize].to_vec();
                 (token, Work::Write { region: Region::Data, at: to, bytes, durable })
             }
             Command::Patch { token, id, patch } => {
+                self.must_fit(patch.to, u64::from(patch.len));
                 let part = |from: u32| data(id)[from as usize..(from + patch.bytes) as usize].to_vec();
                 (token, Work::Read { patch, data: patch.from.map(part) })
             }
-            Command::Flush { token, region } => (token, Work::Flush { region, until: self.numbers }),
+            Command::Flush { token, region } => return self.start_flush(token, region),
             Command::Store { token, region, at, bytes, durable } => (token, Work::Write { region, at, bytes, durable }),
+            Command::Discard { token, at, len } => {
+                self.must_fit(at, len);
+                self.seen.discards += 1;
+                (token, Work::Write { region: Region::Data, at, bytes: vec![0; len as usize], durable: false })
+            }
         };
         self.work.push((token, work));
     }
 
-    /// Ends one of the commands, or half of one.
-    pub fn step(&mut self, rng: &mut Xoshiro256PlusPlus) -> Option<(Token, Result<(), Fault>)> {
+    fn start_flush(&mut self, token: Token, region: Region) {
+        let parts: Vec<Part> = self.parts().into_iter().filter(|part| part.0 == region).collect();
+        self.flushing.insert(token, (parts.len() as u64, Ok(())));
+        let until = self.numbers;
+        self.work.extend(parts.into_iter().map(|part| (token, Work::Flush { part, until })));
+    }
+
+    /// Ends one of the commands, or a part of one.
+    pub fn step(&mut self, rng: &mut Xoshiro256PlusPlus) -> Option<(Token, Outcome)> {
         if self.work.is_empty() {
             return None;
         }
         let at = pick(rng, self.work.len() as u64) as usize;
+        if self.faults.slow.is_some_and(|slow| self.part_of(&self.work[at].1) == slow) && pick(rng, 20) > 0 {
+            self.seen.slow += 1;
+            return None;
+        }
         let (token, work) = self.work.swap_remove(at);
         match work {
+            Work::Read { .. } if pick(rng, 1000) < self.faults.reads => {
+                self.seen.unread += 1;
+                Some((token, Outcome::Unread(Fault::Io)))
+            }
             Work::Read { patch, data } => {
                 let write = self.put_together(&patch, data);
                 self.work.push((token, write));
@@ -106,21 +191,48 @@ impl Disk {
             Work::Write { region, at, bytes, durable } => {
                 let odds = if region == Region::Data { self.faults.writes } else { self.faults.flushes };
                 let fails = pick(rng, 1000) < odds;
-                for (index, data) in bytes.as_chunks::<512>().0.iter().enumerate() {
+                let sectors = bytes.len() as u64 / SECTOR;
+                let is_short = !fails && sectors > 1 && pick(rng, 1000) < self.faults.shorts;
+                let done = if is_short { 1 + pick(rng, sectors - 1) } else { sectors };
+                for (index, data) in bytes.as_chunks::<512>().0.iter().enumerate().take(done as usize) {
                     // A write that fails may have gone half of the way.
                     if !fails || pick(rng, 2) == 0 {
                         self.put((region, at / SECTOR + index as u64), *data, durable && !fails);
                     }
                 }
+                if is_short {
+                    self.seen.shorts += 1;
+                    let bytes = bytes[(done * SECTOR) as usize..].to_vec();
+                    self.work.push((token, Work::Write { region, at: at + done * SECTOR, bytes, durable }));
+                    return None;
+                }
                 let fault = if pick(rng, 2) == 0 { Fault::Io } else { Fault::NoSpace };
-                Some((token, if fails { Err(fault) } else { Ok(()) }))
+                Some((token, Outcome::Done(if fails { Err(fault) } else { Ok(()) })))
             }
-            Work::Flush { region, until } => Some((token, self.flush(region, until, rng))),
+            Work::Flush { part, until } => {
+                let result = self.flush(part, until, rng);
+                let (left, so_far) = self.flushing.get_mut(&token).expect("a flush under way");
+                (*left, *so_far) = (*left - 1, so_far.and(result));
+                if *left > 0 {
+                    return None;
+                }
+                let (_, result) = self.flushing.remove(&token).expect("it was just there");
+                Some((token, Outcome::Done(result)))
+            }
+        }
+    }
+
+    fn part_of(&self, work: &Work) -> Part {
+        match work {
+            Work::Write { region, at, .. } => self.part((*region, at / SECTOR)),
+            Work::Read { patch, .. } => self.part((Region::Data, patch.to / SECTOR)),
+            Work::Flush { part, .. } => *part,
         }
     }
 
     /// The power goes, and comes again: what is safe stays, and of the rest something.
     pub fn crash(&mut self, rng: &mut Xoshiro256PlusPlus) {
+        self.flushing.clear();
         let work = std::mem::take(&mut self.work);
         for (_, work) in work {
             if let Work::Write { region, at, bytes, .. } = work {
@@ -131,17 +243,15 @@ impl Disk {
                 }
             }
         }
-        // Some crashes keep all of one region and nothing of another: that finds what relies on an order.
-        let regions = [Region::Data, Region::Log, Region::Nodes, Region::Table(0), Region::Table(1)];
-        let keep: Vec<(Region, u64)> =
-            regions.map(|region| (region, [0, 50, 100, 20, 90][pick(rng, 5) as usize])).into();
+        // Some crashes keep all of one part and nothing of another: that finds what relies on an order.
+        let parts = self.parts().into_iter();
+        let keep: BTreeMap<Part, u64> = parts.map(|part| (part, [0, 50, 100, 20, 90][pick(rng, 5) as usize])).collect();
         let mut loose = std::mem::take(&mut self.loose);
         for at in (1..loose.len()).rev() {
             loose.swap(at, pick(rng, at as u64 + 1) as usize);
         }
         for Unsafe { key, data, number } in loose {
-            let odds = keep.iter().find(|(region, _)| *region == key.0).map_or(0, |(_, odds)| *odds);
-            if pick(rng, 100) < odds {
+            if pick(rng, 100) < keep[&self.part(key)] {
                 self.make_safe(key, data, number);
             }
         }
@@ -188,10 +298,10 @@ impl Disk {
         }
     }
 
-    fn flush(&mut self, region: Region, until: u64, rng: &mut Xoshiro256PlusPlus) -> Result<(), Fault> {
+    fn flush(&mut self, part: Part, until: u64, rng: &mut Xoshiro256PlusPlus) -> Result<(), Fault> {
         let fails = pick(rng, 1000) < self.faults.flushes;
         for entry in std::mem::take(&mut self.loose) {
-            if entry.key.0 != region || entry.number > until {
+            if self.part(entry.key) != part || entry.number > until {
                 self.loose.push(entry);
             } else if !fails || pick(rng, 2) == 0 {
                 self.make_safe(entry.key, entry.data, entry.number);
