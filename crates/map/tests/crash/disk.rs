@@ -16,6 +16,7 @@ use map::{Command, Media, Patch, Region, Token};
 use rand_core::Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 pub const SECTOR: u64 = 512;
 pub type Sector = [u8; SECTOR as usize];
@@ -25,8 +26,43 @@ type Key = (Region, u64);
 /// One sector's change that is not safe yet.
 struct Unsafe {
     key: Key,
-    data: Sector,
+    data: Rc<Sector>,
     number: u64,
+}
+
+/// Something for each sector of each region.
+#[derive(Clone)]
+struct Sectors<T>([Vec<Option<T>>; 5]);
+
+impl<T> Sectors<T> {
+    fn new() -> Sectors<T> {
+        Sectors([const { Vec::new() }; 5])
+    }
+
+    fn of(&self, region: Region) -> &[Option<T>] {
+        &self.0[Sectors::<T>::index(region)]
+    }
+
+    fn get(&self, (region, sector): Key) -> Option<&T> {
+        self.of(region).get(sector as usize)?.as_ref()
+    }
+
+    fn place(&mut self, (region, sector): Key) -> &mut Option<T> {
+        let sectors = &mut self.0[Sectors::<T>::index(region)];
+        if sectors.len() <= sector as usize {
+            sectors.resize_with(sector as usize + 1, || None);
+        }
+        &mut sectors[sector as usize]
+    }
+
+    fn index(region: Region) -> usize {
+        match region {
+            Region::Data => 0,
+            Region::Log => 1,
+            Region::Nodes => 2,
+            Region::Table(turn) => 3 + usize::from(turn),
+        }
+    }
 }
 
 /// A command at the disk.
@@ -66,8 +102,8 @@ pub struct Seen {
 }
 
 pub struct Disk {
-    safe: BTreeMap<Key, (u64, Sector)>,
-    now: BTreeMap<Key, Sector>,
+    safe: Sectors<(u64, Rc<Sector>)>,
+    now: Sectors<Rc<Sector>>,
     loose: Vec<Unsafe>,
     work: Vec<(Token, Work)>,
     numbers: u64,
@@ -94,8 +130,8 @@ impl Disk {
     /// The data lies on so many members, `segment` bytes on each in turn.
     pub fn new(members: u64, segment: u64) -> Disk {
         Disk {
-            safe: BTreeMap::new(),
-            now: BTreeMap::new(),
+            safe: Sectors::new(),
+            now: Sectors::new(),
             loose: Vec::new(),
             work: Vec::new(),
             numbers: 0,
@@ -127,8 +163,9 @@ impl Disk {
     /// Bytes that are safe from the start.
     pub fn plant(&mut self, region: Region, bytes: &[u8]) {
         for (sector, data) in bytes.as_chunks::<512>().0.iter().enumerate() {
-            self.safe.insert((region, sector as u64), (0, *data));
-            self.now.insert((region, sector as u64), *data);
+            let (key, data) = ((region, sector as u64), Rc::new(*data));
+            *self.safe.place(key) = Some((0, Rc::clone(&data)));
+            *self.now.place(key) = Some(data);
         }
     }
 
@@ -197,7 +234,7 @@ impl Disk {
                 for (index, data) in bytes.as_chunks::<512>().0.iter().enumerate().take(done as usize) {
                     // A write that fails may have gone half of the way.
                     if !fails || pick(rng, 2) == 0 {
-                        self.put((region, at / SECTOR + index as u64), *data, durable && !fails);
+                        self.put((region, at / SECTOR + index as u64), Rc::new(*data), durable && !fails);
                     }
                 }
                 if is_short {
@@ -239,7 +276,7 @@ impl Disk {
                 for (index, data) in bytes.as_chunks::<512>().0.iter().enumerate() {
                     self.numbers += 1;
                     let key = (region, at / SECTOR + index as u64);
-                    self.loose.push(Unsafe { key, data: *data, number: self.numbers });
+                    self.loose.push(Unsafe { key, data: Rc::new(*data), number: self.numbers });
                 }
             }
         }
@@ -255,12 +292,13 @@ impl Disk {
                 self.make_safe(key, data, number);
             }
         }
-        self.now = self.safe.iter().map(|(key, (_, data))| (*key, *data)).collect();
+        let data = |sector: &Option<(u64, Rc<Sector>)>| sector.as_ref().map(|(_, data)| Rc::clone(data));
+        self.now = Sectors(self.safe.0.each_ref().map(|sectors| sectors.iter().map(data).collect()));
     }
 
     /// A sector as it reads now.
-    pub fn sector(&self, region: Region, sector: u64) -> Sector {
-        self.now.get(&(region, sector)).copied().unwrap_or_else(|| junk(region, sector))
+    pub fn sector(&self, region: Region, sector: u64) -> Rc<Sector> {
+        self.now.get((region, sector)).cloned().unwrap_or_else(|| Rc::new(junk(region, sector)))
     }
 
     fn put_together(&self, patch: &Patch, data: Option<Vec<u8>>) -> Work {
@@ -268,7 +306,7 @@ impl Disk {
         if let Some(source) = patch.read {
             assert!(source.into + source.len <= patch.len);
             for (index, to) in bytes[source.into as usize..][..source.len as usize].chunks_mut(512).enumerate() {
-                to.copy_from_slice(&self.sector(Region::Data, source.at / SECTOR + index as u64));
+                to.copy_from_slice(&self.sector(Region::Data, source.at / SECTOR + index as u64)[..]);
             }
         }
         for (page, to) in bytes.chunks_mut(4096).enumerate() {
@@ -281,9 +319,9 @@ impl Disk {
         Work::Write { region: Region::Data, at: patch.to, bytes, durable: patch.durable }
     }
 
-    fn put(&mut self, key: Key, data: Sector, durable: bool) {
+    fn put(&mut self, key: Key, data: Rc<Sector>, durable: bool) {
         self.numbers += 1;
-        self.now.insert(key, data);
+        *self.now.place(key) = Some(Rc::clone(&data));
         match durable {
             true => self.make_safe(key, data, self.numbers),
             false => self.loose.push(Unsafe { key, data, number: self.numbers }),
@@ -291,10 +329,10 @@ impl Disk {
     }
 
     /// Safe, unless something newer is. A sector that was lost to a crash in favour of an older write starts anew.
-    fn make_safe(&mut self, key: Key, data: Sector, number: u64) {
-        let safe = self.safe.entry(key).or_insert((0, data));
-        if safe.0 <= number {
-            *safe = (number, data);
+    fn make_safe(&mut self, key: Key, data: Rc<Sector>, number: u64) {
+        let safe = self.safe.place(key);
+        if safe.as_ref().is_none_or(|(last, _)| *last <= number) {
+            *safe = Some((number, data));
         }
     }
 
@@ -321,8 +359,7 @@ fn junk(region: Region, sector: u64) -> Sector {
 
 impl Media for &Disk {
     fn read(&mut self, region: Region, at: u64, buf: &mut [u8]) -> Result<usize, Fault> {
-        let last =
-            self.now.range((region, 0)..=(region, u64::MAX)).next_back().map_or(0, |((_, sector), _)| sector + 1);
+        let last = self.now.of(region).len() as u64;
         let there = (last * SECTOR).saturating_sub(at).min(buf.len() as u64) as usize;
         for (index, to) in buf[..there].chunks_mut(512).enumerate() {
             let data = self.sector(region, at / SECTOR + index as u64);

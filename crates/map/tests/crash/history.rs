@@ -231,8 +231,7 @@ impl History {
             let under = &self.under;
             self.disk.start(command, |id| {
                 let Under { ask, stamp, .. } = &under[&id];
-                let word = stamp.to_le_bytes();
-                word.iter().copied().cycle().take(ask.len as usize).collect()
+                stamp.to_le_bytes().repeat(ask.len as usize / 8)
             });
         }
     }
@@ -632,8 +631,7 @@ impl History {
 
 /// The first sector that is not as it may be.
 fn mismatch(expected: &Model, values: &[u64], known: Known) -> Option<String> {
-    let wrong = |(sector, value): &(usize, &u64)| !expected.content.may_hold(*sector as u64, **value, known);
-    let (sector, value) = values.iter().enumerate().find(wrong)?;
-    let choices = expected.content.choices(sector as u64, known);
+    let (sector, value) = expected.content.first_wrong(values, known)?;
+    let choices = expected.content.choices(sector, known);
     Some(format!("sector {sector} holds {value:#x}, allowed are {choices:x?}"))
 }
