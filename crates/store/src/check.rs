@@ -3,7 +3,7 @@
 
 use crate::catalogue::{Catalogue, Contents, Kind, ObjectRow};
 use crate::error::StoreError;
-use crate::mapped::{MapError, Named, check_maps, data_len};
+use crate::mapped::{Length, MapError, Named, check_maps, lengths};
 use crate::pool::{CATALOGUE, DATA, MAPS, lock, must_be_a_pool, named};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -165,9 +165,10 @@ impl Checked {
             }
         };
         self.used = report.used;
-        let (path, found) = data_len(dir, named)?;
-        if found < report.data && report.damages.is_empty() {
-            self.troubles.push(Trouble::Blocks { path, found, needed: report.data });
+        for Length { path, found, needed } in lengths(dir, named, &report)? {
+            if found < needed {
+                self.troubles.push(Trouble::Blocks { path, found, needed });
+            }
         }
         let is_whole = report.damages.is_empty();
         self.troubles.extend(report.damages.into_iter().map(Trouble::Maps));
