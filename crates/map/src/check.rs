@@ -129,6 +129,8 @@ pub struct Report {
     pub ends: Vec<u64>,
     /// The last record.
     pub sequence: u64,
+    /// Bytes of the log, all of it.
+    pub log: u64,
 }
 
 /// Reads all tables, nodes and records, and says what is wrong. Nothing is written.
@@ -145,7 +147,7 @@ pub fn check(media: &mut impl Media, settings: Settings) -> Result<Report, Recov
     sizes.sort_unstable();
     let (trees, used) = (sizes.len() as u64, core.space.used() * BLOCK);
     let ends = if damages.is_empty() { core.data_ends() } else { Vec::new() };
-    Ok(Report { damages, sizes, trees, used, ends, sequence: core.sequence })
+    Ok(Report { damages, sizes, trees, used, ends, sequence: core.sequence, log: core.ring.size })
 }
 
 impl Core {

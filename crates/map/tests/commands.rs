@@ -513,3 +513,41 @@ fn no_command_reaches_over_the_end_of_a_segment() {
     bench.core.give_back();
     assert_eq!(bench.run(), ["discard 2 at 0", "discard 2 at 2", "discard 1 at 4"]);
 }
+
+/// Clones of clones to any depth: the last of a thousand reads what the first was written with, by the same block, takes no
+/// space, and they go in any order. The limit is the number of trees of a pool, and it says so.
+#[test]
+fn clones_go_as_deep_as_there_may_be_trees() {
+    const DEEP: u32 = 1000;
+    let mut bench = Bench::new();
+    bench.write(0, 65536, false);
+    bench.run();
+    let (used, nodes) = (bench.core.usage().used, bench.core.usage().nodes);
+    let place = |bench: &mut Bench, tree: u32| {
+        let mut runs = Vec::new();
+        let pin = bench.core.read(tree, 0, 4096, &mut runs).unwrap();
+        bench.core.unpin(pin);
+        runs
+    };
+    let first = place(&mut bench, 1);
+    for tree in 2..=DEEP {
+        bench.ask(tree, 0, 0, What::Share { from: tree - 1, frozen: tree % 2 == 0 }, false);
+    }
+    bench.run();
+    assert_eq!((bench.core.usage().used, bench.core.usage().nodes, place(&mut bench, DEEP)), (used, nodes, first));
+    // 7 and 1000 have no common factor: each once, in an order that is neither up nor down, the last one stays.
+    for step in 1..DEEP {
+        bench.ask(step * 7 % DEEP, 0, 0, What::Delete, false);
+    }
+    bench.run();
+    assert_eq!((bench.core.trees(), bench.core.usage().used), (vec![(DEEP, true)], used));
+    bench.answers();
+    for tree in 1..map::TREES_MAX as u32 {
+        bench.ask(if tree < DEEP { tree } else { tree + 1 }, 0, 0, What::Share { from: DEEP, frozen: true }, false);
+    }
+    bench.run();
+    assert!(bench.answers().iter().all(|(_, result)| result.is_ok()));
+    let more = bench.ask(200_000, 0, 0, What::Share { from: DEEP, frozen: true }, false);
+    assert_eq!(bench.answers(), [(more, Err(Refusal::TooMany(65_536)))]);
+    assert_eq!((bench.core.trees().len(), bench.core.audit()), (65_536, vec![]));
+}

@@ -101,6 +101,8 @@ pub struct Checked {
     pub has_maps: bool,
     /// Bytes of data that are taken.
     pub used: u64,
+    /// Bytes of the maps' log; 0 if it is not known.
+    pub(crate) log: u64,
 }
 
 /// Checks a pool that nobody serves.
@@ -164,7 +166,7 @@ impl Checked {
                 return Ok(());
             }
         };
-        self.used = report.used;
+        (self.used, self.log) = (report.used, report.log);
         for Length { path, found, needed } in lengths(dir, named, &report)? {
             if found < needed {
                 self.troubles.push(Trouble::Blocks { path, found, needed });

@@ -136,9 +136,7 @@ impl MappedPool {
         let map_settings = Settings { capacity: capacity / map::BLOCK, align, segment, ..Settings::default() };
         let mut core = recover(&places, map_settings)?;
         let locks = places.claim(core.pool())?;
-        // A file keeps what was free and not given back when its server died. A device is not asked to discard all that is
-        // free each time.
-        if settings.give_back && data.iter().all(|disk| !disk.is_device) {
+        if settings.give_back && keeps_more(&data, core.usage().used) {
             let longest = data.iter().map(|disk| disk.size.0).max().unwrap_or(0);
             core.suspect(longest.saturating_mul(data.len() as u64));
         }
@@ -233,6 +231,13 @@ fn rooms(places: &Places, members: &[&Disk]) -> Result<Vec<u64>, MapError> {
         rooms.push(left + abouts[number].blocks() * 512);
     }
     Ok(rooms)
+}
+
+/// Whether files take more of their file systems than is used: what was free and not given back when their server died. A
+/// device does not tell, and is not asked to discard all that is free each time.
+fn keeps_more(members: &[&Disk], used: u64) -> bool {
+    let taken = |disk: &&Disk| disk.file.metadata().map_or(0, |about| about.blocks() * 512);
+    members.iter().all(|disk| !disk.is_device) && members.iter().map(taken).sum::<u64>() > used
 }
 
 fn write_zeroes(file: &mut File, len: u64) -> std::io::Result<()> {
