@@ -78,22 +78,29 @@ impl MappedPool {
     /// The folder has them, or the file system refuses.
     pub fn create(dir: &Path, number: u64, settings: MapSettings) -> Result<MappedPool, MapError> {
         let places = Places::fresh(dir, settings.named.clone())?;
-        let maps = places.maps().to_owned();
         // The last file that is made says that all are there, so a crash in between leaves what is no pool yet.
-        let last = places.path(Region::Table(0));
-        if last.exists() {
-            return Err(MapError::Exists(maps));
+        if places.path(Region::Table(0)).exists() {
+            return Err(MapError::Exists(places.maps().into()));
         }
+        places.must_be_free()?;
+        let made = MappedPool::make(dir, &places, number, settings.log);
+        made.inspect_err(|_| places.put_back(number))?;
+        MappedPool::open(dir, settings)
+    }
+
+    /// Makes all files, the first table last.
+    fn make(dir: &Path, places: &Places, number: u64, log: u64) -> Result<(), MapError> {
+        let (maps, last) = (places.maps(), places.path(Region::Table(0)));
         let failed = |path: &Path| {
             let path = path.to_owned();
             move |cause| MapError::File { path, cause }
         };
-        fs::create_dir_all(&maps).map_err(failed(&maps))?;
+        fs::create_dir_all(maps).map_err(failed(maps))?;
         for region in REGIONS.into_iter().filter(|region| *region != Region::Table(0)) {
             for (path, mut file) in places.make(region, number)? {
                 let written = match region {
                     Region::Log => file.seek(SeekFrom::Start(places.base(region))).and_then(|_| {
-                        write_zeroes(&mut file, settings.log)?;
+                        write_zeroes(&mut file, log)?;
                         file.sync_all()
                     }),
                     _ => file.sync_all(),
@@ -103,12 +110,11 @@ impl MappedPool {
         }
         let making = maps.join("table.new");
         let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&making);
-        let table = map::format(number, settings.log);
+        let table = map::format(number, log);
         let written = file.and_then(|mut file| file.write_all(&table).and_then(|()| file.sync_all()));
         written.and_then(|()| fs::rename(&making, &last)).map_err(failed(&making))?;
-        let synced = [&maps, dir].into_iter().try_for_each(|path| File::open(path)?.sync_all());
-        synced.map_err(failed(&maps))?;
-        MappedPool::open(dir, settings)
+        let synced = [maps, dir].into_iter().try_for_each(|path| File::open(path)?.sync_all());
+        synced.map_err(failed(maps))
     }
 
     /// Opens the files and recovers what a crash has left.

@@ -144,6 +144,32 @@ impl Places {
         REGIONS.map(|region| self.base(region))
     }
 
+    /// Nothing that is named may carry a pool's label.
+    pub(crate) fn must_be_free(&self) -> Result<(), MapError> {
+        for path in self.named.paths().filter(|path| path.exists()) {
+            let found = File::open(path).and_then(|file| Label::read(&file));
+            if found.map_err(|cause| MapError::File { path: path.clone(), cause })? != Found::Nothing {
+                return Err(MapError::Labelled(path.clone()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the labels of a pool away that could not be made, and files that are nothing but one.
+    pub(crate) fn put_back(&self, pool: u64) {
+        for path in self.named.paths() {
+            let Ok(file) = OpenOptions::new().read(true).write(true).open(path) else { continue };
+            if !matches!(Label::read(&file), Ok(Found::Label(label)) if label.pool == pool) {
+                continue;
+            }
+            // There is no more to be done about a failure than to tell of the first one, as the caller does.
+            let _ = match file.metadata() {
+                Ok(about) if about.is_file() => fs::remove_file(path),
+                _ => file.write_all_at(&[0; LABEL], 0).and_then(|()| file.sync_all()),
+            };
+        }
+    }
+
     /// Opens what is to be written anew for a region, all members of the data, and marks as this pool's what is named. One
     /// that is not empty, and carries a pool's label, is left alone; whether anything else is on it was looked at before.
     pub(crate) fn make(&self, region: Region, pool: u64) -> Result<Vec<(PathBuf, File)>, MapError> {
