@@ -2,19 +2,17 @@
 //! a file by nbdfuse, and a loop device on that. Everything is taken down with it. It needs root and FUSE.
 //!
 //! ```text
-//!   seawall ── /dev/loopN ── nbdfuse ── nbdkit: log ─ pause ─ error ─ memory
+//!   seawall ── /dev/loopN ── nbdfuse ── nbdkit: log ─ error ─ memory
 //! ```
 
 use crate::requires::{find, skip};
 use crate::running::{Running, run};
 use crate::scratch::Scratch;
-use std::io::{Read, Write};
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 pub struct BadDisk {
-    _nbdkit: Running,
+    nbdkit: Running,
     _nbdfuse: Running,
     folder: PathBuf,
     device: PathBuf,
@@ -30,15 +28,15 @@ impl BadDisk {
         std::fs::create_dir_all(&shown).unwrap();
         let mut command = Command::new(find("nbdkit").unwrap_or_else(|| "nbdkit".into()));
         command.args(["--foreground", "--unix", &file("socket")]);
-        command.args(["--filter=log", "--filter=pause", "--filter=error", "memory", &format!("{mib}M")]);
-        command.args([format!("logfile={}", file("log")), format!("pause-control={}", file("control"))]);
+        command.args(["--filter=log", "--filter=error", "memory", &format!("{mib}M")]);
+        command.arg(format!("logfile={}", file("log")));
         command.args([format!("error-pwrite={errno}"), "error-pwrite-rate=100%".into()]);
         command.args([format!("error-pwrite-file={}", file("no-writes")), "error-pread=EIO".into()]);
         command.args(["error-pread-rate=100%".into(), format!("error-pread-file={}", file("no-reads"))]);
         let mut nbdkit = Running::start(command);
-        while !folder.join("socket").exists() || !folder.join("control").exists() {
+        while !folder.join("socket").exists() {
             if let Some(said) = nbdkit.ended() {
-                skip(&format!("nbdkit has no filters log, pause and error here: {said}"));
+                skip(&format!("nbdkit has no filters log and error here: {said}"));
                 return None;
             }
             std::thread::yield_now();
@@ -61,7 +59,7 @@ impl BadDisk {
             skip(&format!("no loop device can be had here: {}", made.err.trim()));
             return None;
         }
-        Some(BadDisk { _nbdkit: nbdkit, _nbdfuse: nbdfuse, folder, device })
+        Some(BadDisk { nbdkit, _nbdfuse: nbdfuse, folder, device })
     }
 
     /// The device.
@@ -79,14 +77,15 @@ impl BadDisk {
         self.trigger("no-reads", fail);
     }
 
-    /// Answers nothing from now on, until [`BadDisk::go_on`]. When this returns nothing is under way.
+    /// Answers nothing from now on, until [`BadDisk::go_on`]. The whole of nbdkit is stopped, as its filter for that lets
+    /// flushes pass.
     pub fn stand_still(&self) {
-        self.control(b'p', b'P');
+        self.nbdkit.signal("STOP");
     }
 
     /// Answers what waits, and what comes.
     pub fn go_on(&self) {
-        self.control(b'r', b'R');
+        self.nbdkit.signal("CONT");
     }
 
     /// Flushes that have reached it.
@@ -102,20 +101,12 @@ impl BadDisk {
             false => std::fs::remove_file(file).unwrap(),
         }
     }
-
-    fn control(&self, ask: u8, expected: u8) {
-        let mut control = UnixStream::connect(self.folder.join("control")).expect("the pause filter listens");
-        control.write_all(&[ask]).unwrap();
-        let mut answer = [0];
-        control.read_exact(&mut answer).unwrap();
-        assert_eq!(answer[0], expected);
-    }
 }
 
 impl Drop for BadDisk {
     fn drop(&mut self) {
-        let resumed = UnixStream::connect(self.folder.join("control")).and_then(|mut control| control.write_all(b"r"));
-        let _ = (resumed, run(tool("losetup").arg("--detach").arg(&self.device)));
+        self.go_on();
+        let _ = run(tool("losetup").arg("--detach").arg(&self.device));
         let _ = run(tool("umount").arg(self.folder.join("shown")));
     }
 }
