@@ -10,6 +10,7 @@ mod nbd;
 mod qos;
 mod ramp;
 mod served;
+mod store;
 
 use crate::root;
 use anyhow::{Context as _, Result, bail};
@@ -28,6 +29,8 @@ pub enum Bench {
     Qos(qos::Qos),
     /// What filling and ramping cost by themselves, fio beside them
     Ramp(ramp::Ramp),
+    /// What maps cost beside a sparse file, through clones, for a first write, and when a pool is opened
+    Store(store::Store),
     /// How long `seawall demo` takes from its start to its first measured second
     Demo(demo::Demo),
 }
@@ -43,6 +46,7 @@ impl Bench {
             Bench::Engine(engine) => engine.run(),
             Bench::Qos(qos) => qos.run(),
             Bench::Ramp(ramp) => ramp.run(),
+            Bench::Store(store) => store.run(),
             Bench::Demo(demo) => demo.run(),
         }
     }

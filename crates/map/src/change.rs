@@ -172,8 +172,9 @@ impl Core {
     fn starve(&mut self, piece: Piece, alone: bool) {
         self.unlock(piece.key(), alone);
         let has_drops = self.commit.has_drops();
-        if has_drops || !self.limbo.is_empty() {
-            // A commit works the drops off; what is in limbo comes free with the read that holds it.
+        if has_drops || !self.limbo.is_empty() || self.space.has_lent() {
+            // A commit works the drops off; what is in limbo comes free with the read that holds it, what is lent with its
+            // discard.
             self.commit.forced |= has_drops;
             self.starved.push_back(piece);
         } else {
@@ -185,7 +186,7 @@ impl Core {
     fn extend(&mut self, piece: Piece, to: u64, open: &mut Option<Open>) {
         let from = piece.from.expect("zeroes are laid alone");
         match open {
-            Some(open) if open.to + open.len == to && open.at + open.len == piece.at => {
+            Some(open) if self.goes_on(open, piece.at, to) => {
                 open.len += piece.len;
                 // The command of the run stands for the piece too.
                 self.ops.get_mut(piece.op).left -= 1;
@@ -195,6 +196,11 @@ impl Core {
                 self.close(piece.op, before);
             }
         }
+    }
+
+    /// Whether the bytes at `at` of a tree, to be written to `to`, follow those of an open write, in the same segment.
+    fn goes_on(&self, open: &Open, at: u64, to: u64) -> bool {
+        open.to + open.len == to && open.at + open.len == at && to & (self.settings.segment - 1) != 0
     }
 
     fn close(&mut self, op: u32, open: Option<Open>) {
@@ -285,6 +291,16 @@ impl Core {
         self.unlock(piece.key(), true);
         self.write_failed(piece.op, result);
         self.piece_ended(piece.op, result.err().map(Refusal::Disk));
+    }
+
+    /// What surrounds a piece's bytes could not be read: all is as before.
+    pub(crate) fn not_copied(&mut self, alone: Alone, fault: Fault) {
+        let Alone { piece, place, is_copy } = alone;
+        if is_copy {
+            self.space.give_back(place);
+        }
+        self.unlock(piece.key(), true);
+        self.piece_ended(piece.op, Some(Refusal::Disk(fault)));
     }
 
     /// A durable write that fails may have lost what was written before it, like a flush.

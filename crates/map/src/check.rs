@@ -3,8 +3,8 @@
 use crate::core::{Core, Settings};
 use crate::entry::{BLOCK, Entry, PAGE, hull};
 use crate::recover::{Media, RecoverError, load};
-use crate::slots::ByNumber;
 use crate::tree::{Drop, FANOUT, Root};
+use std::collections::BTreeMap;
 
 /// Blocks further on are not believed: 256 TiB of data.
 pub(crate) const PLACE_MAX: u64 = 1 << 32;
@@ -124,10 +124,13 @@ pub struct Report {
     pub trees: u64,
     /// Bytes of the data that some tree points at.
     pub used: u64,
-    /// The data must have this many bytes at least, for the blocks that are used; 0 if the maps are damaged.
-    pub data: u64,
+    /// Where the last page ends that is used of each segment in which one is, in bytes of the data and in order; empty if
+    /// the maps are damaged.
+    pub ends: Vec<u64>,
     /// The last record.
     pub sequence: u64,
+    /// Bytes of the log, all of it.
+    pub log: u64,
 }
 
 /// Reads all tables, nodes and records, and says what is wrong. Nothing is written.
@@ -143,22 +146,23 @@ pub fn check(media: &mut impl Media, settings: Settings) -> Result<Report, Recov
     let mut sizes: Vec<_> = core.trees.iter().map(|(number, tree)| (*number, tree.size)).collect();
     sizes.sort_unstable();
     let (trees, used) = (sizes.len() as u64, core.space.used() * BLOCK);
-    let data = if damages.is_empty() { core.data_end() } else { 0 };
-    Ok(Report { damages, sizes, trees, used, data, sequence: core.sequence })
+    let ends = if damages.is_empty() { core.data_ends() } else { Vec::new() };
+    Ok(Report { damages, sizes, trees, used, ends, sequence: core.sequence, log: core.ring.size })
 }
 
 impl Core {
-    /// Bytes that the data has at least: to the end of the last page that some map shows.
-    fn data_end(&self) -> u64 {
-        let mut end = 0;
+    /// The ends of the last pages that some map shows, segment by segment.
+    fn data_ends(&self) -> Vec<u64> {
+        let mut ends = BTreeMap::new();
         for tree in self.trees.values() {
             self.nodes.each(tree.root, &mut |_, entry| {
-                let shown = entry.place().filter(|_| entry.mask() != 0);
-                let last = shown.map(|place| place * BLOCK + u64::from(hull(entry.mask()).1) * PAGE);
-                end = end.max(last.unwrap_or(0));
+                let Some(place) = entry.place().filter(|_| entry.mask() != 0) else { return };
+                let last = place * BLOCK + u64::from(hull(entry.mask()).1) * PAGE;
+                let end = ends.entry(place * BLOCK / self.settings.segment).or_insert(last);
+                *end = last.max(*end);
             });
         }
-        end
+        ends.into_values().collect()
     }
 
     /// Counts everything again and says what differs from what is kept. It walks all trees.
@@ -183,7 +187,7 @@ impl Core {
         }
         let mut found_used = 0;
         for place in 0..self.space.high() {
-            let (found, kept) = (walk.places.get(&place).copied().unwrap_or(0), self.space.refs(place));
+            let (found, kept) = (walk.places.get(place), self.space.refs(place));
             found_used += u64::from(found > 0);
             damages.extend((found != kept).then_some(Damage::Refs { place, found, kept }));
         }
@@ -199,23 +203,24 @@ pub(crate) struct Walk {
     pub(crate) node_refs: Vec<u32>,
     heights: Vec<u8>,
     blocks: Vec<u64>,
-    places: ByNumber<u64, u32>,
+    places: Counts,
     pub(crate) damages: Vec<Damage>,
 }
 
 impl Walk {
     pub(crate) fn new(nodes: usize) -> Walk {
-        let places = ByNumber::default();
+        let places = Counts::default();
         Walk { node_refs: vec![0; nodes], heights: vec![0; nodes], blocks: vec![0; nodes], places, damages: Vec::new() }
     }
 
     /// How often each block of the data is pointed at.
     pub(crate) fn places(&self) -> impl Iterator<Item = (u64, u32)> {
-        self.places.iter().map(|(place, refs)| (*place, *refs))
+        self.places.iter()
     }
 
+    /// `place` must be below [`PLACE_MAX`].
     pub(crate) fn point_at(&mut self, place: u64) {
-        *self.places.entry(place).or_default() += 1;
+        self.places.add(place);
     }
 
     /// Walks a tree.
@@ -276,6 +281,35 @@ impl Walk {
         }
         self.blocks[at] = blocks;
         blocks
+    }
+}
+
+/// How often blocks of the data are pointed at. In chunks, so that one that lies far out, perhaps by mistake, costs no more
+/// than a chunk.
+#[derive(Default)]
+struct Counts(Vec<Option<Box<[u32; CHUNK]>>>);
+
+const CHUNK: usize = 1 << 16;
+
+impl Counts {
+    fn add(&mut self, place: u64) {
+        let (chunk, at) = (place as usize / CHUNK, place as usize % CHUNK);
+        if self.0.len() <= chunk {
+            self.0.resize(chunk + 1, None);
+        }
+        self.0[chunk].get_or_insert_with(|| Box::new([0; CHUNK]))[at] += 1;
+    }
+
+    fn get(&self, place: u64) -> u32 {
+        let chunk = self.0.get(place as usize / CHUNK).and_then(Option::as_ref);
+        chunk.map_or(0, |chunk| chunk[place as usize % CHUNK])
+    }
+
+    /// Those that are pointed at, in order.
+    fn iter(&self) -> impl Iterator<Item = (u64, u32)> {
+        let chunks = self.0.iter().enumerate().filter_map(|(chunk, counts)| Some((chunk * CHUNK, counts.as_ref()?)));
+        let all = chunks.flat_map(|(first, counts)| (first..).zip(counts.iter()));
+        all.filter(|(_, count)| **count > 0).map(|(place, count)| (place as u64, *count))
     }
 }
 

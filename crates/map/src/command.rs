@@ -18,7 +18,8 @@ pub enum Region {
     Table(u8),
 }
 
-/// What to do on the disk. Commands run side by side; each ends by [`crate::Core::done`].
+/// What to do on the disk. Commands run side by side; each ends by [`crate::Core::done`]. None of the data reaches over a
+/// multiple of [`crate::Settings::segment`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
     /// Write a part of the client's data.
@@ -51,6 +52,16 @@ pub enum Command {
         token: Token,
         /// Where.
         region: Region,
+    },
+    /// Give the space of bytes of the data back; how they read afterwards does not matter. If that cannot be done,
+    /// nothing is lost.
+    Discard {
+        /// Its name.
+        token: Token,
+        /// First byte of the data region.
+        at: u64,
+        /// Bytes.
+        len: u64,
     },
     /// Write bytes of our own.
     Store {

@@ -14,6 +14,7 @@ use crate::checkpoint::Checkpoint;
 use crate::command::{Command, Run, Token};
 use crate::commit::Commit;
 use crate::entry::{BLOCK, Entry, PAGE, PAGES, SIZE_MAX};
+use crate::giving::Giving;
 use crate::group::Group;
 use crate::limbo::{Limbo, Pin};
 use crate::record::{Action, Ring};
@@ -42,12 +43,15 @@ pub struct Settings {
     pub pending_max: usize,
     /// Changed nodes that wait for a checkpoint at most; with more the next commit begins one.
     pub dirty_max: usize,
+    /// No command of the data reaches over a multiple of this many bytes, a power of two from 64 KiB: there the data may go
+    /// on elsewhere.
+    pub segment: u64,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         // 64 Ki changes are a record of 1.5 MiB; 4096 nodes are 16 MiB of copies.
-        Settings { capacity: u64::MAX >> 20, align: 4096, pending_max: 1 << 16, dirty_max: 4096 }
+        Settings { capacity: u64::MAX >> 20, align: 4096, pending_max: 1 << 16, dirty_max: 4096, segment: 1 << 63 }
     }
 }
 
@@ -116,6 +120,10 @@ pub(crate) enum Job {
     Alone(Alone),
     Commit,
     Checkpoint,
+    /// Free blocks before `end` given back.
+    Discard {
+        end: u64,
+    },
 }
 
 /// The maps of a pool. See the crate's head.
@@ -138,6 +146,7 @@ pub struct Core {
     pub(crate) starved: VecDeque<Piece>,
     pub(crate) commit: Commit,
     pub(crate) checkpoint: Checkpoint,
+    pub(crate) giving: Giving,
     pub(crate) ring: Ring,
     /// The last durable record.
     pub(crate) sequence: u64,
@@ -177,7 +186,7 @@ impl Core {
         while here < end {
             let block = here / BLOCK;
             let (entry, _) = self.nodes.get(found.root, block);
-            runs_of(entry, here % BLOCK, end.min((block + 1) * BLOCK) - block * BLOCK, out);
+            runs_of(entry, here % BLOCK, end.min((block + 1) * BLOCK) - block * BLOCK, self.settings.segment, out);
             here = (block + 1) * BLOCK;
         }
         Ok(self.limbo.pin())
@@ -202,7 +211,7 @@ impl Core {
         while here < end && extents.len() <= limit {
             let base = here / BLOCK * BLOCK;
             let (entry, _) = self.nodes.get(found.root, here / BLOCK);
-            runs_of(entry, here - base, end.min(base + BLOCK) - base, &mut runs);
+            runs_of(entry, here - base, end.min(base + BLOCK) - base, self.settings.segment, &mut runs);
             for run in runs.drain(..) {
                 let (hole, zero) = (entry.is_hole(), run.at.is_none());
                 match extents.last_mut().filter(|last| (last.hole, last.zero) == (hole, zero)) {
@@ -223,6 +232,16 @@ impl Core {
             Job::Alone(alone) => self.alone_done(alone, result),
             Job::Commit => self.commit_done(result),
             Job::Checkpoint => self.checkpoint_done(result),
+            Job::Discard { end } => self.discard_done(end, result),
+        }
+        self.resume();
+    }
+
+    /// What a patch had to read could not be read: nothing of it was written, so nothing else is in doubt.
+    pub fn not_read(&mut self, token: Token, fault: Fault) {
+        match self.jobs.take(token.0) {
+            Job::Alone(alone) => self.not_copied(alone, fault),
+            _ => unreachable!("only patches read"),
         }
         self.resume();
     }
@@ -515,7 +534,7 @@ impl Core {
 }
 
 /// Appends the runs of bytes `from..to` of a block.
-fn runs_of(entry: Entry, from: u64, to: u64, out: &mut Vec<Run>) {
+fn runs_of(entry: Entry, from: u64, to: u64, segment: u64, out: &mut Vec<Run>) {
     let mut here = from;
     while here < to {
         let page = (here / PAGE) as u32;
@@ -525,15 +544,16 @@ fn runs_of(entry: Entry, from: u64, to: u64, out: &mut Vec<Run>) {
         let last = (page + differs.trailing_zeros()).min(PAGES);
         let end = to.min(u64::from(last) * PAGE);
         let at = entry.place().filter(|_| valid).map(|place| place * BLOCK + here);
-        push_run(out, Run { at, len: end - here });
+        push_run(out, Run { at, len: end - here }, segment);
         here = end;
     }
 }
 
-/// Appends a run, or makes the last one longer.
-fn push_run(out: &mut Vec<Run>, run: Run) {
+/// Appends a run, or makes the last one longer, if that does not end with its segment.
+fn push_run(out: &mut Vec<Run>, run: Run, segment: u64) {
+    let goes_on = run.at.is_none_or(|at| at & (segment - 1) != 0);
     match out.last_mut() {
-        Some(last) if last.at.map(|at| at + last.len) == run.at => last.len += run.len,
+        Some(last) if goes_on && last.at.map(|at| at + last.len) == run.at => last.len += run.len,
         _ => out.push(run),
     }
 }
@@ -546,19 +566,25 @@ mod tests {
     fn runs_follow_the_mask_and_join() {
         let entry = Entry::new(2, 0b1000_0000_0000_0110);
         let mut out = Vec::new();
-        runs_of(entry, 512, BLOCK, &mut out);
+        let segment = 16 * BLOCK;
+        runs_of(entry, 512, BLOCK, segment, &mut out);
         let at = |page: u64| Some(2 * BLOCK + page * PAGE);
         let expected = [(None, 3584), (at(1), 8192), (None, 12 * 4096), (at(15), 4096)];
         assert_eq!(out, expected.map(|(at, len)| Run { at, len }));
         // The next block on the disk follows on.
-        runs_of(Entry::new(3, 1), 0, 100, &mut out);
+        runs_of(Entry::new(3, 1), 0, 100, segment, &mut out);
         assert_eq!(out.last(), Some(&Run { at: at(15), len: 4196 }));
         out.clear();
-        runs_of(Entry::HOLE, 0, BLOCK, &mut out);
-        runs_of(Entry::new(9, 0), 0, BLOCK, &mut out);
+        runs_of(Entry::HOLE, 0, BLOCK, segment, &mut out);
+        runs_of(Entry::new(9, 0), 0, BLOCK, segment, &mut out);
         assert_eq!(out, [Run { at: None, len: 2 * BLOCK }]);
         out.clear();
-        runs_of(Entry::new(0, 0xffff), 65535, BLOCK, &mut out);
+        runs_of(Entry::new(0, 0xffff), 65535, BLOCK, segment, &mut out);
         assert_eq!(out, [Run { at: Some(65535), len: 1 }]);
+        // Blocks 15 and 16 follow each other, and lie in different segments.
+        out.clear();
+        runs_of(Entry::new(15, 0xffff), 0, BLOCK, segment, &mut out);
+        runs_of(Entry::new(16, 0xffff), 0, BLOCK, segment, &mut out);
+        assert_eq!(out, [15, 16].map(|block| Run { at: Some(block * BLOCK), len: BLOCK }));
     }
 }

@@ -2,7 +2,7 @@
 //! power loss. Pure: it says what I/O to do and is told how it ended.
 //!
 //! ```text
-//!            asks                        commands: write · patch · flush · store
+//!            asks                        commands: write · patch · flush · store · discard
 //!   LUNs ──────────►  Core  ───────────────────────────────►  a disk, real or simulated
 //!        ◄──────────   │    ◄───────────────────────────────
 //!          events      │              done
@@ -11,6 +11,7 @@
 //!                      ├ limbo       what is given back waits for reads
 //!                      ├ change      writes, copies of what is shared, trims, zeroes
 //!                      ├ group       snapshots of several trees at one moment
+//!                      ├ giving      free blocks go back to the disk's owner
 //!                      ├ commit      data, then log: group commit of what changed in the maps
 //!                      ├ checkpoint  changed nodes and a table to the disk, so that the log stays short
 //!                      ├ recover     table, nodes, log; and the check that names what is wrong
@@ -32,6 +33,7 @@ mod command;
 mod commit;
 mod core;
 mod entry;
+mod giving;
 mod group;
 mod limbo;
 mod record;

@@ -7,6 +7,7 @@ use crate::command::Region;
 use crate::commit::Commit;
 use crate::core::{Core, Settings, Tree};
 use crate::entry::{BLOCK, PAGE};
+use crate::giving::Giving;
 use crate::limbo::Limbo;
 use crate::record::{self, Action, RECORD_ALIGN, Ring};
 use crate::slots::{ByNumber, Slots};
@@ -173,6 +174,7 @@ pub(crate) fn core_of_nodes(
         starved: VecDeque::new(),
         commit: Commit::default(),
         checkpoint: Checkpoint::default(),
+        giving: Giving::default(),
         ring: Ring::at(table.log_size, table.log_head),
         sequence: table.sequence,
         homes: table.homes.clone(),
@@ -181,20 +183,29 @@ pub(crate) fn core_of_nodes(
     }
 }
 
+/// Nodes are read so many pages at a time: a pool with much in it has tens of thousands, and they lie close together.
+const PAGES_AT_ONCE: u64 = 256;
+
 pub(crate) fn read_nodes(media: &mut impl Media, table: &Table, damages: &mut Vec<Damage>) -> Vec<Option<Words>> {
     let mut nodes = Vec::with_capacity(table.homes.len());
-    let mut bytes = vec![0; PAGE as usize];
+    // The pages from `first` on, as far as they could be read.
+    let (mut pages, mut first) = (Vec::new(), u64::MAX);
     for (number, home) in table.homes.iter().enumerate() {
         let Some(page) = home.page(number as u32) else {
             nodes.push(None);
             continue;
         };
-        let read = read_whole(media, Region::Nodes, page * PAGE, &mut bytes);
-        if read.is_none() || crc32c(&bytes) != home.crc {
+        if page / PAGES_AT_ONCE * PAGES_AT_ONCE != first {
+            first = page / PAGES_AT_ONCE * PAGES_AT_ONCE;
+            pages = read_most(media, Region::Nodes, first * PAGE, PAGES_AT_ONCE * PAGE);
+        }
+        let at = ((page - first) * PAGE) as usize;
+        let bytes = pages.get(at..at + PAGE as usize).filter(|bytes| crc32c(bytes) == home.crc);
+        let Some(bytes) = bytes else {
             damages.push(Damage::Node { node: number as u32, page });
             nodes.push(None);
             continue;
-        }
+        };
         let mut words = Box::new([0; FANOUT]);
         for (word, eight) in words.iter_mut().zip(bytes.as_chunks::<8>().0) {
             *word = u64::from_le_bytes(*eight);
@@ -204,9 +215,25 @@ pub(crate) fn read_nodes(media: &mut impl Media, table: &Table, damages: &mut Ve
     nodes
 }
 
+/// The bytes of a range, as far as its region goes; a page that cannot be read is zeroes, which is no node and no record.
+fn read_most(media: &mut impl Media, region: Region, at: u64, len: u64) -> Vec<u8> {
+    let mut bytes = vec![0; len as usize];
+    if let Ok(read) = media.read(region, at, &mut bytes) {
+        bytes.truncate(read);
+        return bytes;
+    }
+    for (page, bytes) in bytes.chunks_mut(PAGE as usize).enumerate() {
+        if media.read(region, at + page as u64 * PAGE, bytes).is_err() {
+            bytes.fill(0);
+        }
+    }
+    bytes
+}
+
 /// Plays the records that follow the table.
 pub(crate) fn replay(media: &mut impl Media, core: &mut Core, damages: &mut Vec<Damage>) {
-    while let Some((at, len, actions)) = next_record(media, core) {
+    let log = read_most(media, Region::Log, 0, core.ring.size);
+    while let Some((at, len, actions)) = next_record(&log, core) {
         core.sequence += 1;
         for action in actions {
             if core.replay(action).is_none() {
@@ -222,29 +249,26 @@ pub(crate) fn replay(media: &mut impl Media, core: &mut Core, damages: &mut Vec<
     // written only when the one before it is durable.
     let places = (0..core.ring.size).step_by(RECORD_ALIGN as usize);
     let ahead =
-        places.filter_map(|at| record_at(media, core, at, core.sequence + 1).map(|(sequence, ..)| sequence)).max();
+        places.filter_map(|at| record_at(&log, core, at, core.sequence + 1).map(|(sequence, ..)| sequence)).max();
     damages.extend(ahead.map(|found| Damage::Ahead { found, last: core.sequence }));
 }
 
 /// The record after the last one, where it would have been put.
-fn next_record(media: &mut impl Media, core: &Core) -> Option<(u64, u64, Vec<Action>)> {
+fn next_record(log: &[u8], core: &Core) -> Option<(u64, u64, Vec<Action>)> {
     [core.ring.head, 0].into_iter().find_map(|at| {
-        let (sequence, len, actions) = record_at(media, core, at, core.sequence + 1)?;
+        let (sequence, len, actions) = record_at(log, core, at, core.sequence + 1)?;
         (sequence == core.sequence + 1).then_some((at, len, actions))
     })
 }
 
 /// The whole record at a place of the ring, if its sequence is at least so much.
-fn record_at(media: &mut impl Media, core: &Core, at: u64, least: u64) -> Option<(u64, u64, Vec<Action>)> {
-    let mut page = vec![0; RECORD_ALIGN as usize];
-    read_whole(media, Region::Log, at, &mut page)?;
-    let head = record::head(core.pool, &page)?;
-    if head.sequence < least || head.len > core.ring.size.checked_sub(at)? {
+fn record_at(log: &[u8], core: &Core, at: u64, least: u64) -> Option<(u64, u64, Vec<Action>)> {
+    let from = log.get(at as usize..)?;
+    let head = record::head(core.pool, from.get(..RECORD_ALIGN as usize)?)?;
+    if head.sequence < least {
         return None;
     }
-    let mut bytes = vec![0; head.len as usize];
-    read_whole(media, Region::Log, at, &mut bytes)?;
-    Some((head.sequence, head.len, record::decode(&bytes)?))
+    Some((head.sequence, head.len, record::decode(from.get(..head.len as usize)?)?))
 }
 
 impl Core {

@@ -70,7 +70,10 @@ impl Bench {
     /// Carries a command out.
     fn end(&mut self, command: Command, result: Result<(), Fault>) {
         let token = match command {
-            Command::Write { token, .. } | Command::Patch { token, .. } | Command::Flush { token, .. } => token,
+            Command::Write { token, .. }
+            | Command::Patch { token, .. }
+            | Command::Flush { token, .. }
+            | Command::Discard { token, .. } => token,
             Command::Store { token, region, at, bytes, .. } => {
                 self.files.write(region, at, &bytes);
                 token
@@ -107,6 +110,7 @@ fn word(command: &Command) -> String {
         Command::Patch { patch, .. } => if patch.read.is_some() { "copy" } else { "patch" }.into(),
         Command::Flush { region, .. } => format!("flush {region:?}"),
         Command::Store { region, .. } => format!("store {region:?}"),
+        Command::Discard { at, len, .. } => format!("discard {} at {}", len >> 16, at >> 16),
     }
 }
 
@@ -399,4 +403,151 @@ fn a_storm_of_flushes_is_two_flushes_and_holds_nobody_up() {
     let answered: Vec<u64> = bench.answers().into_iter().map(|(id, result)| result.map(|()| id).unwrap()).collect();
     assert!(answered.contains(&second) && flushes.iter().all(|flush| answered.contains(flush)));
     assert_eq!(answered.len(), 1 + 100 + 1, "the first flush, the storm, the second client's");
+}
+
+/// Blocks go back to the disk when the record that frees them is durable and no read can see them, and nobody is given one
+/// that is on its way there.
+#[test]
+fn what_comes_free_is_discarded_after_its_record_and_after_the_reads() {
+    let mut bench = Bench::new();
+    bench.write(0, 4 << 16, false);
+    bench.run();
+    let mut runs = Vec::new();
+    let pin = bench.core.read(1, 0, 4 << 16, &mut runs).unwrap();
+    let first = runs[0].at.unwrap() >> 16;
+    bench.ask(1, 0, 4 << 16, What::Trim, false);
+    bench.run();
+    bench.core.give_back();
+    assert_eq!((bench.core.stale(), bench.run()), (0, words(&[])), "nothing is durable yet");
+    bench.ask(0, 0, 0, What::Flush, false);
+    assert_eq!(bench.run(), ["flush Data", "store Log"]);
+    bench.core.give_back();
+    assert_eq!((bench.core.stale(), bench.run()), (0, words(&[])), "it is being read");
+    bench.core.unpin(pin);
+    assert_eq!(bench.core.stale(), 4 << 16);
+    bench.core.give_back();
+    let mut commands = bench.commands();
+    assert_eq!(commands.len(), 1);
+    let (said, discard) = commands.remove(0);
+    assert_eq!(said, format!("discard 4 at {first}"));
+    // While it is under way the blocks are free, and not given out.
+    assert_eq!(bench.core.usage().used, 0);
+    bench.write(0, 1 << 20, false);
+    for (_, command) in bench.commands() {
+        if let Command::Write { to, len, .. } = command {
+            assert!(to >> 16 >= first + 4 || (to + u64::from(len) - 1) >> 16 < first, "block {} is lent", to >> 16);
+        }
+        bench.end(command, Ok(()));
+    }
+    bench.end(discard, Ok(()));
+    assert_eq!((bench.core.stale(), bench.core.audit()), (0, vec![]));
+}
+
+/// Of a pool with only lent blocks left a write waits for them; a disk that cannot discard is asked once.
+#[test]
+fn a_discard_makes_nobody_fail_and_one_that_cannot_be_is_not_tried_again() {
+    let mut bench = Bench::new();
+    bench.core.set_capacity(2);
+    bench.write(0, 2 << 16, false);
+    bench.run();
+    bench.ask(1, 0, 2 << 16, What::Trim, false);
+    bench.ask(0, 0, 0, What::Flush, false);
+    bench.run();
+    bench.core.give_back();
+    let (said, discard) = bench.commands().remove(0);
+    assert_eq!(said, "discard 1 at 0", "never more than half of what is free");
+    bench.answers();
+    let write = bench.write(0, 2 << 16, false);
+    let written = bench.commands();
+    assert_eq!(written.len(), 1, "one block is there");
+    written.into_iter().for_each(|(_, command)| bench.end(command, Ok(())));
+    assert_eq!((bench.answers(), bench.commands().len()), (vec![], 0), "and one is waited for");
+    bench.end(discard, Err(Fault::Unsupported));
+    assert_eq!(bench.run(), ["write"]);
+    assert_eq!(bench.answers(), [(write, Ok(()))]);
+    bench.ask(1, 0, 2 << 16, What::Trim, false);
+    bench.ask(0, 0, 0, What::Flush, false);
+    bench.run();
+    bench.core.give_back();
+    assert_eq!((bench.core.stale(), bench.run()), (0, words(&[])));
+}
+
+/// A copy of a shared block needs what was there. If that cannot be read the write fails, FUA or not, and nothing else
+/// does: no byte was written, so none is in doubt.
+#[test]
+fn a_block_that_cannot_be_read_fails_the_write_that_copies_it_alone() {
+    let mut bench = Bench::new();
+    bench.write(0, 65536, false);
+    bench.ask(2, 0, 0, What::Share { from: 1, frozen: true }, false);
+    bench.run();
+    let used = bench.core.usage().used;
+    bench.answers();
+    let write = bench.write(0, 512, true);
+    let (said, command) = bench.commands().remove(0);
+    assert_eq!(said, "copy");
+    let Command::Patch { token, .. } = command else { panic!("{command:?}") };
+    bench.core.not_read(token, Fault::Io);
+    assert_eq!(bench.answers(), [(write, Err(Refusal::Disk(Fault::Io)))]);
+    assert!(!bench.core.has_failed());
+    assert_eq!((bench.core.usage().used, bench.core.audit()), (used, vec![]));
+    let again = bench.write(65536, 4096, true);
+    bench.run();
+    assert_eq!(bench.answers(), [(again, Ok(()))]);
+}
+
+/// With its data in segments no command reaches over the end of one.
+#[test]
+fn no_command_reaches_over_the_end_of_a_segment() {
+    let mut bench = Bench::new();
+    let settings = Settings { capacity: 100, segment: 2 << 16, ..Settings::default() };
+    bench.core = recover(&mut &bench.files, settings).unwrap();
+    bench.write(0, 5 << 16, false);
+    assert_eq!(bench.run(), ["write", "write", "write"], "2 + 2 + 1 blocks");
+    let mut runs = Vec::new();
+    let pin = bench.core.read(1, 0, 5 << 16, &mut runs).unwrap();
+    assert_eq!(runs.iter().map(|run| run.len >> 16).collect::<Vec<_>>(), [2, 2, 1]);
+    bench.core.unpin(pin);
+    bench.ask(1, 0, 5 << 16, What::Trim, false);
+    bench.ask(0, 0, 0, What::Flush, false);
+    bench.run();
+    bench.core.give_back();
+    assert_eq!(bench.run(), ["discard 2 at 0", "discard 2 at 2", "discard 1 at 4"]);
+}
+
+/// Clones of clones to any depth: the last of a thousand reads what the first was written with, by the same block, takes no
+/// space, and they go in any order. The limit is the number of trees of a pool, and it says so.
+#[test]
+fn clones_go_as_deep_as_there_may_be_trees() {
+    const DEEP: u32 = 1000;
+    let mut bench = Bench::new();
+    bench.write(0, 65536, false);
+    bench.run();
+    let (used, nodes) = (bench.core.usage().used, bench.core.usage().nodes);
+    let place = |bench: &mut Bench, tree: u32| {
+        let mut runs = Vec::new();
+        let pin = bench.core.read(tree, 0, 4096, &mut runs).unwrap();
+        bench.core.unpin(pin);
+        runs
+    };
+    let first = place(&mut bench, 1);
+    for tree in 2..=DEEP {
+        bench.ask(tree, 0, 0, What::Share { from: tree - 1, frozen: tree % 2 == 0 }, false);
+    }
+    bench.run();
+    assert_eq!((bench.core.usage().used, bench.core.usage().nodes, place(&mut bench, DEEP)), (used, nodes, first));
+    // 7 and 1000 have no common factor: each once, in an order that is neither up nor down, the last one stays.
+    for step in 1..DEEP {
+        bench.ask(step * 7 % DEEP, 0, 0, What::Delete, false);
+    }
+    bench.run();
+    assert_eq!((bench.core.trees(), bench.core.usage().used), (vec![(DEEP, true)], used));
+    bench.answers();
+    for tree in 1..map::TREES_MAX as u32 {
+        bench.ask(if tree < DEEP { tree } else { tree + 1 }, 0, 0, What::Share { from: DEEP, frozen: true }, false);
+    }
+    bench.run();
+    assert!(bench.answers().iter().all(|(_, result)| result.is_ok()));
+    let more = bench.ask(200_000, 0, 0, What::Share { from: DEEP, frozen: true }, false);
+    assert_eq!(bench.answers(), [(more, Err(Refusal::TooMany(65_536)))]);
+    assert_eq!((bench.core.trees().len(), bench.core.audit()), (65_536, vec![]));
 }

@@ -60,12 +60,14 @@ pub enum Effect {
         /// Its size in bytes.
         size: u64,
     },
-    /// It is longer.
-    Grow {
+    /// It has another size.
+    Resize {
         /// Which.
         object: ObjectId,
         /// Its new size in bytes.
         size: u64,
+        /// What it was.
+        was: u64,
     },
     /// It has another name; its path is the registry's.
     Rename {

@@ -306,8 +306,13 @@ impl Control {
                 let opened = self.pool.open_data_file(object.0);
                 made.push(Some(opened.inspect_err(|_| self.undo(std::slice::from_ref(effect)))?));
             }
-            (Effect::Grow { object, size }, Some(_)) => self.change(object, What::Resize { size })?,
-            (Effect::Grow { object, size }, None) => self.pool.grow_data_file(object.0, size)?,
+            (Effect::Resize { object, size, .. }, Some(_)) => {
+                self.change(object, What::Resize { size }).map_err(|error| self.about(object, error))?;
+            }
+            (Effect::Resize { object, size, was }, None) if size < was => {
+                Err(self.about(object, StoreError::OnlyGrows { was, size }.into()))?;
+            }
+            (Effect::Resize { object, size, .. }, None) => self.pool.grow_data_file(object.0, size)?,
             (Effect::Share { .. } | Effect::Restore { .. }, None) => {
                 Err(StoreError::NotShared(self.pool.dir().into()))?;
             }
@@ -326,12 +331,27 @@ impl Control {
         Ok(self.shard.together(changes)?.map_err(StoreError::from)?)
     }
 
-    /// What grew stays so: its object's size is what the catalogue says.
+    /// What grew stays so: its object's size is what the catalogue says. What shrank must be as long as that again.
     fn undo(&self, effects: &[Effect]) {
         for effect in effects {
-            if let Effect::Make { object, .. } | Effect::Share { object, .. } = *effect {
-                let _ = self.remove(object);
+            match *effect {
+                Effect::Make { object, .. } | Effect::Share { object, .. } => drop(self.remove(object)),
+                Effect::Resize { object, size, was } if size < was => {
+                    let _ = self.change(object, What::Resize { size: was });
+                }
+                _ => {}
             }
+        }
+    }
+
+    /// Names the object, where the pool refuses something.
+    fn about(&self, object: ObjectId, error: ControlError) -> ControlError {
+        match error {
+            ControlError::Store(error @ (StoreError::Refused(_) | StoreError::OnlyGrows { .. })) => {
+                let path = self.path_of(object).unwrap_or_default();
+                AdminError::Command(format!("{path}: {error}")).into()
+            }
+            other => other,
         }
     }
 
@@ -360,7 +380,7 @@ impl Control {
         self.shard.order(Order::Edit(edits))?;
         let follow = |effect: &Effect| match *effect {
             Effect::Make { object, size } => made.next().map_or(Ok(()), |data| self.serve(object, size, data)),
-            Effect::Grow { object, size } => Ok(self.shard.order(Order::Resize { object, size })?),
+            Effect::Resize { object, size, .. } => Ok(self.shard.order(Order::Resize { object, size })?),
             Effect::Rename { object } => {
                 let (svm, path) = self.exported_as(object);
                 Ok(self.shard.order(Order::Rename { object, svm, path })?)
@@ -422,7 +442,7 @@ impl Together {
                     all.before.push(before);
                     all.back.push((object, What::Restore { from: before.0 }));
                 }
-                Effect::Make { .. } | Effect::Grow { .. } | Effect::Rename { .. } | Effect::Remove { .. } => {}
+                Effect::Make { .. } | Effect::Resize { .. } | Effect::Rename { .. } | Effect::Remove { .. } => {}
             }
         }
         all

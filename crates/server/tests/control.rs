@@ -182,6 +182,45 @@ fn space_is_told_exactly_and_comes_back() {
     assert!(used(&mut server).contains("0B"), "{}", used(&mut server));
 }
 
+/// A LUN grows and shrinks; what lies beyond a smaller end forbids that until it is trimmed. A volume goes as far as its LUNs
+/// let it. All of it holds for who is connected, and after a restart.
+#[test]
+fn sizes_go_both_ways_and_lose_nothing() {
+    let mut server = Server::start(BACKENDS[0], limits());
+    server.control.execute("lun create -path /vol/vol1/l2 -size 1MiB").unwrap();
+    let mut client = Client::connect(&server.socket, nbd::Wishes::plain("/vol/vol1/l2"));
+    client.write(1 << 19, &[7; 4096]).unwrap();
+    server.control.execute("lun modify -path /vol/vol1/l2 -size 8MiB").unwrap();
+    client.write(6 << 20, &[8; 4096]).unwrap();
+    let before = server.control.execute("lun show").unwrap();
+    let refused = server.control.execute("lun modify -path /vol/vol1/l2 -size 2MiB").unwrap_err().to_string();
+    assert_eq!(refused, "svm01:/vol/vol1/l2: there is data beyond byte 2097152; discard it first");
+    assert_eq!((server.control.execute("lun show").unwrap(), client.read(6 << 20, 1)), (before, Ok(vec![8])));
+    client.call(nbd::Request::new(9, nbd::Command::Trim, 6 << 20, 4096), &[]).unwrap();
+    server.control.execute("lun modify -path /vol/vol1/l2 -size 2MiB").unwrap();
+    assert_eq!(client.read(1 << 19, 1), Ok(vec![7]));
+    assert!(client.read(6 << 20, 1).is_err() && client.write(2 << 20, &[1; 512]).is_err());
+    let volume = server.control.execute("volume modify -volume vol1 -size 1MiB").unwrap_err().to_string();
+    assert!(volume.contains("vol1"), "{volume}");
+    drop(client);
+    let Server { control, socket, dir } = server;
+    drop(control);
+    let pool = Pool::open(&dir.path().join("pool")).unwrap();
+    let mut control = open(pool, &socket, limits(), settings(BACKENDS[0], &limits()));
+    assert!(
+        control.execute("lun show -fields size").unwrap().contains("2MiB")
+            || control.execute("lun show").unwrap().contains("2.10MB")
+    );
+    let mut client = Client::connect(&socket, nbd::Wishes::plain("/vol/vol1/l2"));
+    assert!(client.read(1 << 19, 1) == Ok(vec![7]) && client.read(2 << 20, 1).is_err());
+    // What lay beyond is gone for good: it reads as zeroes when the LUN grows again.
+    control.execute("lun modify -path /vol/vol1/l2 -size 8MiB").unwrap();
+    assert_eq!(Client::connect(&socket, nbd::Wishes::plain("/vol/vol1/l2")).read(6 << 20, 1), Ok(vec![0]));
+    let mut files = Server::start_with_files(limits());
+    let only = files.control.execute(&format!("lun modify -path {LUN} -size 1MiB")).unwrap_err().to_string();
+    assert!(only.contains("it would lose data by shrinking to 1048576"), "{only}");
+}
+
 #[test]
 fn a_server_that_stops_keeps_what_nobody_flushed() {
     let server = Server::start(BACKENDS[0], limits());

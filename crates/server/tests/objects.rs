@@ -340,6 +340,7 @@ fn what_is_refused_is_said_and_changes_nothing() {
             "volume create far -vserver svm02",
         ],
     );
+    connect(&server, "/vol/vol2/lun1").write(4 << 20 >> 1, &[1; 4096]).unwrap();
     let before = server.control.limits();
     let refused = [
         (
@@ -400,7 +401,18 @@ fn what_is_refused_is_said_and_changes_nothing() {
             "volume file create /big -volume vol2 -vserver svm01 -size 1GB",
             &["vol2", "1000001536", "volume modify -size"],
         ),
-        ("lun modify /vol/vol2/lun1 -vserver svm01 -size 1MB", &["/vol/vol2/lun1", "4194304", "shrinking", "1003520"]),
+        (
+            "lun modify /vol/vol2/lun1 -vserver svm01 -size 1MB",
+            &["svm01:/vol/vol2/lun1", "there is data beyond byte 1003520; discard it first"],
+        ),
+        ("lun create /vol/../../lun -vserver svm01 -size 1MB", &["/vol/../../lun", "(code 4)"]),
+        ("lun create /vol/vol2/.. -vserver svm01 -size 1MB", &[".."]),
+        ("lun create /vol/vol2/a/../../b -vserver svm01 -size 1MB", &["/vol/vol2/a/../../b"]),
+        ("lun create ../lun -vserver svm01 -size 1MB", &["../lun"]),
+        ("volume file create /dir/../../disk -volume vol2 -vserver svm01 -size 1MB", &["dir/../../disk"]),
+        ("volume file create ../disk -volume vol2 -vserver svm01 -size 1MB", &["../disk"]),
+        ("volume create ../v -vserver svm01 -size 1MB", &["../v"]),
+        ("vserver create ../../s", &["../../s"]),
         (
             "qos settings throughput-floors-v2 -enable false",
             &["throughput-floors-v2", "always kept", "-min-throughput none"],

@@ -3,7 +3,7 @@
 
 use crate::catalogue::{Catalogue, Contents, Kind, ObjectRow};
 use crate::error::StoreError;
-use crate::mapped::{MapError, Named, check_maps, data_len};
+use crate::mapped::{Length, MapError, Named, check_maps, lengths};
 use crate::pool::{CATALOGUE, DATA, MAPS, lock, must_be_a_pool, named};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -101,6 +101,8 @@ pub struct Checked {
     pub has_maps: bool,
     /// Bytes of data that are taken.
     pub used: u64,
+    /// Bytes of the maps' log; 0 if it is not known.
+    pub(crate) log: u64,
 }
 
 /// Checks a pool that nobody serves.
@@ -164,10 +166,11 @@ impl Checked {
                 return Ok(());
             }
         };
-        self.used = report.used;
-        let (path, found) = data_len(dir, named)?;
-        if found < report.data && report.damages.is_empty() {
-            self.troubles.push(Trouble::Blocks { path, found, needed: report.data });
+        (self.used, self.log) = (report.used, report.log);
+        for Length { path, found, needed } in lengths(dir, named, &report)? {
+            if found < needed {
+                self.troubles.push(Trouble::Blocks { path, found, needed });
+            }
         }
         let is_whole = report.damages.is_empty();
         self.troubles.extend(report.damages.into_iter().map(Trouble::Maps));

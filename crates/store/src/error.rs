@@ -1,6 +1,8 @@
 //! What can go wrong with a pool.
 
+use crate::mapped::MapError;
 use std::path::PathBuf;
+use uring::disk::OpenError;
 
 /// Why a pool could not do what was asked; nothing was changed.
 #[derive(Debug, thiserror::Error)]
@@ -44,7 +46,14 @@ pub enum StoreError {
     },
     /// A data file cannot be opened.
     #[error(transparent)]
-    Open(#[from] uring::disk::OpenError),
+    Open(OpenError),
+    /// The file system cannot go past the page cache.
+    #[error(
+        "{}: its file system has no direct I/O (O_DIRECT); write cache = \"page\" in the pool's seawall.toml, or use another \
+         file system",
+        .0.display()
+    )]
+    NoDirect(PathBuf),
     /// The device lacks room.
     #[error("{}: {needed} bytes needed, {free} free", .path.display())]
     NoSpace {
@@ -57,7 +66,7 @@ pub enum StoreError {
     },
     /// The maps cannot be made or opened.
     #[error(transparent)]
-    Maps(#[from] crate::MapError),
+    Maps(MapError),
     /// Snapshots and clones need maps.
     #[error(
         "{}: snapshots and clones need a pool with maps, and this one has a sparse file for each LUN; a new pool gets maps \
@@ -65,6 +74,17 @@ pub enum StoreError {
         .0.display()
     )]
     NotShared(PathBuf),
+    /// A sparse file keeps what lies beyond a smaller size, or loses it.
+    #[error(
+        "of {was} bytes, it would lose data by shrinking to {size}, as the pool has a sparse file for each LUN; make a \
+         smaller one and copy"
+    )]
+    OnlyGrows {
+        /// Its size in bytes.
+        was: u64,
+        /// What was asked for.
+        size: u64,
+    },
     /// Where a copy is to go there is something.
     #[error("{}: exists already; a copy goes to a folder that does not exist yet", .0.display())]
     CopyThere(PathBuf),
@@ -82,6 +102,24 @@ pub enum StoreError {
     /// The catalogue refused.
     #[error("catalogue: {0}")]
     Catalogue(#[from] rusqlite::Error),
+}
+
+impl From<OpenError> for StoreError {
+    fn from(error: OpenError) -> StoreError {
+        match error {
+            OpenError::NoDirect(path) => StoreError::NoDirect(path),
+            other => StoreError::Open(other),
+        }
+    }
+}
+
+impl From<MapError> for StoreError {
+    fn from(error: MapError) -> StoreError {
+        match error {
+            MapError::Open(error) => error.into(),
+            other => StoreError::Maps(other),
+        }
+    }
 }
 
 impl StoreError {

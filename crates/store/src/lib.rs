@@ -1,7 +1,7 @@
 //! The pool: a folder with a catalogue of what is in it and the data of its LUNs.
 //!
 //! ```text
-//!   DIR/seawall.toml     settings (cache = "direct" | "page", layout = "files" | "maps", [pool] data, log), optional
+//!   DIR/seawall.toml     settings (cache, layout, [pool] data, log, give_back), optional
 //!   DIR/catalogue.db     SQLite: names, sizes, policies, attachments; catalogue.ballast: see there
 //!   DIR/lock             held while a server has the pool
 //!   DIR/control.sock     the running server's control socket (mode 0600)
@@ -27,7 +27,7 @@ mod volumes;
 pub use catalogue::{Catalogue, CatalogueId, Contents, Kind, ObjectRow, PolicyRow, SnapshotLeafRow, SnapshotRow};
 pub use check::{Checked, Trouble, check};
 pub use error::StoreError;
-pub use mapped::{MapError, MapSettings, MappedPool, MappedVolumes, Named, check_maps};
+pub use mapped::{Counts, MapError, MapSettings, MappedPool, MappedVolumes, Named, check_maps};
 pub use pool::{CONTROL_SOCKET, Cache, DataFile, Layout, Pool, named};
 pub use repair::{Repaired, repair};
 pub use served::Served;

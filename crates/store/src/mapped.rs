@@ -13,6 +13,7 @@
 mod administration;
 mod files;
 mod flight;
+mod members;
 mod places;
 mod salvage;
 
@@ -22,10 +23,12 @@ use crate::volumes::VolumesSettings;
 use block::{
     Buf, Bytes, Completion, Fault, ObjectId, Op, OpKind, Request, Span, Submitted, Target, Ticket, Time, Traits, Wakeup,
 };
-pub(crate) use files::data_len;
+pub(crate) use files::{Length, lengths};
 pub use files::{MapSettings, MappedPool, check_maps};
-use flight::Flight;
+use flight::{Flight, Syncing};
 use map::{Ask, Command, Core, Ended, Run, Slots, What};
+use members::Members;
+pub(crate) use places::MEMBERS_MAX;
 pub use places::Named;
 pub(crate) use salvage::{MapRepair, salvage_maps};
 use std::collections::{HashSet, VecDeque};
@@ -57,6 +60,42 @@ pub enum MapError {
     /// Somebody has it.
     #[error("{}: is in use by another server", .0.display())]
     InUse(PathBuf),
+    /// The settings name fewer members of the data than there are.
+    #[error(
+        "{}: the pool's data lies on {count} files or devices, and `[pool] data` does not name number {numbers} of them; \
+         without it nothing is served",
+        .maps.display()
+    )]
+    Missing {
+        /// The folder.
+        maps: PathBuf,
+        /// Those that are not named, counted from 1.
+        numbers: String,
+        /// How many there are.
+        count: u32,
+    },
+    /// A member of the data cannot be opened.
+    #[error("{}: {}; it holds a part of the pool's data, and without it nothing is served", .path.display(), reason(.cause))]
+    Member {
+        /// The file or device.
+        path: PathBuf,
+        /// The system's answer.
+        #[source]
+        cause: std::io::Error,
+    },
+    /// Written by a later program.
+    #[error("{}: its label has format {found}, this program knows up to {known}; use a newer seawall", .path.display())]
+    TooNew {
+        /// The file or device.
+        path: PathBuf,
+        /// Its format.
+        found: u32,
+        /// The latest that is known.
+        known: u32,
+    },
+    /// There is no room on a device.
+    #[error("{}: is too small for a part of a pool's data; a device needs at least 2 MiB", .0.display())]
+    TooSmall(PathBuf),
     /// A file cannot be opened for I/O.
     #[error(transparent)]
     Open(#[from] uring::disk::OpenError),
@@ -71,6 +110,12 @@ pub enum MapError {
     },
 }
 
+/// What went wrong in the system's words, without the number that the standard library adds.
+fn reason(cause: &std::io::Error) -> String {
+    let text = cause.to_string();
+    text.split_once(" (os error").map_or(text.clone(), |(reason, _)| reason.to_owned())
+}
+
 /// Bytes of a buffer of our own: a block.
 const BOUNCE: u32 = map::BLOCK as u32;
 /// Buffers of our own.
@@ -82,6 +127,9 @@ const EXTENTS_MAX: usize = 256;
 /// Changes of the maps become durable after this time even if nobody asks for it, as file systems do it: a client that
 /// never flushes loses no more than the last seconds.
 const COMMIT_TIME: Span = Span::from_secs(5);
+/// Free space is given back to the file system or the device this long after a first block came free, all at once: what
+/// is written again meanwhile is spared.
+const GIVE_BACK_TIME: Span = Span::from_secs(1);
 /// Numbers of asks that come from [`MappedVolumes::administer`].
 const ADMINISTRATION: u64 = 1 << 32;
 
@@ -91,10 +139,14 @@ pub struct MappedVolumes {
     io: Io,
     port: Port,
     core: Core,
+    /// One for each region, and then the members of the data from the second on.
     files: Vec<FileId>,
     align: u64,
-    /// Where each region begins in its file.
-    bases: [u64; 5],
+    /// Where each region, or member, begins in its file.
+    bases: Vec<u64>,
+    /// Where bytes of the data are, if it has several members.
+    members: Option<Members>,
+    give_back: bool,
     /// Held for as long as it is open: what the settings name is this pool's alone.
     _locks: Vec<File>,
     objects: HashSet<ObjectId>,
@@ -113,10 +165,26 @@ pub struct MappedVolumes {
     lacks_memory: bool,
     /// When changes that are not durable were seen first.
     changed: Option<Time>,
+    /// When free blocks were seen first for which the disk keeps bytes.
+    stale: Option<Time>,
+    /// Flushes of the data that are under way, member by member.
+    syncing: Slots<Syncing>,
+    counts: Counts,
     // Kept for their memory.
     reaped: Vec<Done>,
     runs: Vec<Run>,
     events: Vec<Ended>,
+}
+
+/// What was asked for and what it came to, since the pool was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Flushes that clients asked for and got answered.
+    pub flushes: u64,
+    /// Times that the data was made durable, for clients and for the maps.
+    pub syncs: u64,
+    /// Bytes of free blocks given back to the file system or the device.
+    pub given_back: u64,
 }
 
 /// A change that the maps have, with the client's data.
@@ -142,7 +210,7 @@ impl MappedVolumes {
             bounces.into_iter().for_each(|buf| io.give(buf));
             return Err(Box::new(pool));
         }
-        let MappedPool { core, files, align, bases, locks } = pool;
+        let MappedPool { core, files, align, bases, locks, members, give_back } = pool;
         Ok(MappedVolumes {
             settings,
             io: io.clone(),
@@ -151,6 +219,8 @@ impl MappedVolumes {
             files: files.into_iter().map(|file| io.register(file)).collect(),
             align: u64::from(align),
             bases,
+            members,
+            give_back,
             _locks: locks,
             objects: HashSet::new(),
             line: Line::default(),
@@ -165,6 +235,9 @@ impl MappedVolumes {
             next_ticket: 0,
             lacks_memory: false,
             changed: None,
+            stale: None,
+            syncing: Slots::default(),
+            counts: Counts::default(),
             reaped: Vec::new(),
             runs: Vec::new(),
             events: Vec::new(),
@@ -192,6 +265,11 @@ impl MappedVolumes {
     /// Offsets and lengths of the disk's I/O are multiples of this many bytes.
     pub fn align(&self) -> u32 {
         self.align as u32
+    }
+
+    /// What was done since the pool was opened.
+    pub fn counts(&self) -> Counts {
+        self.counts
     }
 
     /// Buffers of our own: out of the slab as long as this lives.
@@ -276,6 +354,15 @@ impl MappedVolumes {
         }
     }
 
+    fn give_back_in_time(&mut self, now: Time) {
+        if !self.give_back || self.core.stale() == 0 || self.core.has_failed() {
+            self.stale = None;
+        } else if now.since(*self.stale.get_or_insert(now)) >= GIVE_BACK_TIME {
+            self.stale = Some(now);
+            self.core.give_back();
+        }
+    }
+
     /// Takes the maps' answers; whether there were any.
     fn take_events(&mut self, now: Time) -> bool {
         let mut events = std::mem::take(&mut self.events);
@@ -287,6 +374,7 @@ impl MappedVolumes {
                 continue;
             }
             let Changing { mut queued, data, .. } = self.ops.take(ended.id as u32);
+            self.counts.flushes += u64::from(ended.result.is_ok() && queued.request.op.kind() == OpKind::Flush);
             if let Some(data) = data {
                 queued.request.op = Op::Write(data);
             }
@@ -325,6 +413,7 @@ impl Target for MappedVolumes {
         loop {
             self.start(now);
             self.commit_in_time(now);
+            self.give_back_in_time(now);
             self.core.advance();
             self.carry_out();
             // What ended made room for what waits.
@@ -337,7 +426,8 @@ impl Target for MappedVolumes {
 
     fn next_wakeup(&self) -> Wakeup {
         let can_start = !self.line.is_empty() && self.has_room() && !self.lacks_memory;
-        let commit = self.changed.map_or(Wakeup::Idle, |since| Wakeup::At(since + COMMIT_TIME));
+        let later = |since: Option<Time>, span| since.map_or(Wakeup::Idle, |since| Wakeup::At(since + span));
+        let commit = later(self.changed, COMMIT_TIME).sooner(later(self.stale, GIVE_BACK_TIME));
         match self.is_busy() {
             _ if can_start || !self.ready.is_empty() || !self.answers.is_empty() => Wakeup::Now,
             true => Wakeup::External.sooner(commit),

@@ -2,7 +2,8 @@
 
 use crate::catalogue::{Catalogue, CatalogueId};
 use crate::error::StoreError;
-use crate::mapped::{MapSettings, MappedPool, Named};
+use crate::mapped::{MEMBERS_MAX, MapSettings, MappedPool, Named};
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -51,20 +52,39 @@ pub(crate) struct Settings {
     qos: toml::Table,
 }
 
-/// The table `[pool]`: where a pool with maps has what is not in its folder.
+/// The table `[pool]`: where a pool with maps has what is not in its folder, and what becomes of free space.
 #[derive(Clone, Debug, Default, PartialEq, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct NamedSettings {
-    /// A file or block device for the blocks.
-    data: Option<PathBuf>,
+    /// A file or block device for the blocks, or several.
+    data: Option<OneOrMore>,
     /// One for the log.
     log: Option<PathBuf>,
+    /// Whether free blocks are given back to the file system or the device; they are by default.
+    give_back: Option<bool>,
+}
+
+/// A path, or a list of them.
+#[derive(Clone, Debug, PartialEq, serde::Deserialize)]
+#[serde(untagged, expecting = "a path, or a list of paths")]
+enum OneOrMore {
+    One(PathBuf),
+    More(Vec<PathBuf>),
+}
+
+impl OneOrMore {
+    fn paths(&self) -> &[PathBuf] {
+        match self {
+            OneOrMore::One(path) => std::slice::from_ref(path),
+            OneOrMore::More(paths) => paths,
+        }
+    }
 }
 
 impl Settings {
     /// The layout of a pool that is made now.
     fn layout(&self) -> Layout {
-        let is_named = self.pool != NamedSettings::default();
+        let is_named = self.pool.data.is_some() || self.pool.log.is_some();
         self.layout.unwrap_or(if is_named { Layout::Maps } else { Layout::default() })
     }
 }
@@ -269,7 +289,8 @@ fn map_settings(dir: &Path, settings: &Settings) -> Result<MapSettings, StoreErr
     let space = uring::space::space(dir).map_err(StoreError::file(dir, "ask for its space"))?;
     let most = MapSettings::default();
     let log = (space.available.0 / 64).clamp(256 << 10, most.log) / 4096 * 4096;
-    Ok(MapSettings { named: named_by(dir, settings)?, cache: settings.cache, log, ..most })
+    let give_back = settings.pool.give_back.unwrap_or(most.give_back);
+    Ok(MapSettings { named: named_by(dir, settings)?, cache: settings.cache, log, give_back, ..most })
 }
 
 /// The files and devices that the settings of a pool's folder name.
@@ -282,18 +303,29 @@ pub fn named(dir: &Path) -> Result<Named, StoreError> {
 
 fn named_by(dir: &Path, settings: &Settings) -> Result<Named, StoreError> {
     let wrong = |reason: String| StoreError::Settings { path: dir.join(SETTINGS), reason };
-    let absolute = |key: &str, path: &Option<PathBuf>| match path {
-        Some(path) if !path.is_absolute() => Err(wrong(format!(
+    let absolute = |key: &str, path: &PathBuf| match path.is_absolute() {
+        true => Ok(path.clone()),
+        false => Err(wrong(format!(
             "[pool] {key} = {path:?}: must be an absolute path; what is in the pool's folder needs no name"
         ))),
-        path => Ok(path.clone()),
     };
-    let named = Named { data: absolute("data", &settings.pool.data)?, log: absolute("log", &settings.pool.log)? };
+    let data = settings.pool.data.as_ref().map_or(&[][..], OneOrMore::paths);
+    if settings.pool.data.is_some() && !(1..=MEMBERS_MAX).contains(&data.len()) {
+        let count = data.len();
+        return Err(wrong(format!("[pool] data: must name 1 to {MEMBERS_MAX} files or devices, got {count}")));
+    }
+    let data = data.iter().map(|path| absolute("data", path)).collect::<Result<Vec<_>, _>>()?;
+    let log = settings.pool.log.as_ref().map(|path| absolute("log", path)).transpose()?;
+    let named = Named { data, log };
     if named != Named::default() && settings.layout == Some(Layout::Files) {
         return Err(wrong("[pool]: files and devices of their own need layout = \"maps\"".into()));
     }
-    if named.data.is_some() && named.data == named.log {
+    if named.data.iter().any(|path| named.log.as_ref() == Some(path)) {
         return Err(wrong("[pool]: data and log must not be the same file or device".into()));
+    }
+    let mut seen = BTreeSet::new();
+    if let Some(twice) = named.data.iter().find(|path| !seen.insert(*path)) {
+        return Err(wrong(format!("[pool] data: {} is named twice", twice.display())));
     }
     Ok(named)
 }

@@ -1,12 +1,16 @@
 //! The repair of a damaged pool: first a copy of everything that it may write over, then what can be done. What is lost
 //! stays lost, and is said: a LUN whose data is gone reads as zeroes where it was.
+//!
+//! A log on a file or device of its own is copied with its label to `maps/log` in the copy, so that `dd` puts it back.
 
 use crate::catalogue::{Catalogue, Contents};
 use crate::check::{Checked, Trouble, inspect};
 use crate::error::StoreError;
 use crate::mapped::{MapRepair, Named, salvage_maps};
 use crate::pool::{CATALOGUE, DATA, MAPS, lock, must_be_a_pool, named};
+use map::BLOCK;
 use std::fs::{self, File, OpenOptions};
+use std::io::Read;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -45,24 +49,27 @@ pub fn repair(dir: &Path, copy: &Path) -> Result<Repaired, StoreError> {
         let what = "the catalogue itself is damaged, and only a copy of it from before helps";
         return Err(StoreError::BeyondRepair { path: dir.into(), what });
     }
-    if named != Named::default() {
-        let what =
-            "its data or log is on a file or device of its own; copy them and the folder, and name the copies instead";
+    let short = |trouble: &Trouble| matches!(trouble, Trouble::Blocks { path, .. } if is_device(path));
+    if before.troubles.iter().any(short) {
+        let what = "a device of its data is smaller than it was, and cannot be made longer";
         return Err(StoreError::BeyondRepair { path: dir.into(), what });
     }
     keep_copy(dir, copy)?;
+    if let Some(log) = &named.log {
+        copy_named(log, BLOCK + before.log, &copy.join(MAPS).join("log"))?;
+    }
     let mut done = vec![format!("the metadata as it was is in {}", copy.display())];
     let damaged = before.troubles.iter().any(|trouble| matches!(trouble, Trouble::Maps(_)));
     if damaged {
-        mend_maps(dir, &MapRepair { make: &[], grow: &[] }, &mut done)?;
+        mend_maps(dir, &named, &MapRepair { make: &[], grow: &[] }, &mut done)?;
     }
     // With whole maps it is known what else is missing.
     let now = if damaged { inspect(dir, &named)? } else { before };
-    mend(dir, now, &mut done)?;
+    mend(dir, &named, now, &mut done)?;
     Ok(Repaired { done, after: inspect(dir, &named)? })
 }
 
-fn mend(dir: &Path, checked: Checked, done: &mut Vec<String>) -> Result<(), StoreError> {
+fn mend(dir: &Path, named: &Named, checked: Checked, done: &mut Vec<String>) -> Result<(), StoreError> {
     let (mut make, mut grow, mut gone) = (Vec::new(), Vec::new(), Vec::new());
     for trouble in checked.troubles {
         match trouble {
@@ -95,13 +102,13 @@ fn mend(dir: &Path, checked: Checked, done: &mut Vec<String>) -> Result<(), Stor
         }
     }
     if !(make.is_empty() && grow.is_empty()) {
-        mend_maps(dir, &MapRepair { make: &make, grow: &grow }, done)?;
+        mend_maps(dir, named, &MapRepair { make: &make, grow: &grow }, done)?;
     }
     if gone.is_empty() { Ok(()) } else { forget(dir, checked.contents, &gone) }
 }
 
-fn mend_maps(dir: &Path, repair: &MapRepair<'_>, done: &mut Vec<String>) -> Result<(), StoreError> {
-    let Some(lost) = salvage_maps(dir, &Named::default(), repair)? else {
+fn mend_maps(dir: &Path, named: &Named, repair: &MapRepair<'_>, done: &mut Vec<String>) -> Result<(), StoreError> {
+    let Some(lost) = salvage_maps(dir, named, repair)? else {
         let what = "neither of the two tables of the maps is whole, so nothing says which block is whose";
         return Err(StoreError::BeyondRepair { path: dir.into(), what });
     };
@@ -123,6 +130,21 @@ fn lengthen(path: &Path, len: u64, create: bool) -> Result<(), StoreError> {
     let file = OpenOptions::new().write(true).create_new(create).mode(0o600).open(path);
     let done = file.and_then(|file| file.set_len(len).and_then(|()| file.sync_all()));
     done.map_err(StoreError::file(path, "make it longer"))
+}
+
+fn is_device(path: &Path) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    fs::metadata(path).is_ok_and(|about| about.file_type().is_block_device())
+}
+
+/// Copies the first bytes of a file or device, as many as there are.
+fn copy_named(from: &Path, len: u64, to: &Path) -> Result<(), StoreError> {
+    let read = File::open(from).map_err(StoreError::file(from, "read it for the copy"))?;
+    let copied = OpenOptions::new().write(true).create_new(true).mode(0o600).open(to).and_then(|mut file| {
+        std::io::copy(&mut read.take(len), &mut file)?;
+        file.sync_all()
+    });
+    copied.map_err(StoreError::file(to, "copy to it"))
 }
 
 fn keep_copy(dir: &Path, copy: &Path) -> Result<(), StoreError> {

@@ -13,10 +13,11 @@ use uring::{Choice, Io, IoSettings};
 const BACKENDS: [Choice; 2] = [Choice::Auto, Choice::Threads];
 const SIZE: u64 = 200 << 10;
 const PAGED: MapSettings = MapSettings {
-    named: store::Named { data: None, log: None },
+    named: store::Named { data: Vec::new(), log: None },
     cache: Cache::Page,
     capacity: Some(64 << 20),
     log: 64 << 10,
+    give_back: true,
 };
 
 struct Bench {
@@ -430,4 +431,189 @@ fn what_cannot_be_served_is_refused_in_one_line_and_left_alone() {
     assert_eq!(std::fs::read(&table).unwrap(), damaged, "nothing was written");
     std::fs::write(&table, &whole).unwrap();
     assert!(MappedPool::open(dir.path(), PAGED).is_ok());
+}
+
+/// Data on three files of 1 MiB segments by turns.
+fn on_members(dir: &Path, order: &[&str]) -> MapSettings {
+    let data = order.iter().map(|name| dir.join(name)).collect();
+    MapSettings { named: store::Named { data, log: None }, ..PAGED }
+}
+
+/// What is written over the ends of segments reads back, whole and in parts, after the pool was opened again with its
+/// members named in another order; and each member holds a part of it.
+#[test]
+fn data_lies_on_several_members_in_turn() {
+    for backend in BACKENDS {
+        let dir = tempfile::tempdir().unwrap();
+        let pool = MappedPool::create(dir.path(), 7, on_members(dir.path(), &["a", "b", "c"])).unwrap();
+        let mut bench = Bench::new(backend, pool);
+        bench.administer(1, What::Create { size: 8 << 20 }).unwrap();
+        let mut expected: Vec<u8> = (0..8u32 << 20).map(|n| (n >> 12) as u8 ^ (n >> 3) as u8).collect();
+        for piece in 0..8 {
+            let from = piece << 20;
+            bench.write(1, from as u64, &expected[from..from + (1 << 20)]).unwrap();
+        }
+        bench.administer(2, What::Share { from: 1, frozen: true }).unwrap();
+        let before = expected.clone();
+        // Copies, in place, across blocks and segments, at odd offsets.
+        for (at, len) in [(100, 5000), ((1 << 20) - 700, 1400), ((3 << 20) - 4096, 8192), ((5 << 20) - 65536, 200_000)]
+        {
+            let bytes = vec![at as u8 | 1; len];
+            bench.write(1, at as u64, &bytes).unwrap();
+            expected[at..at + len].copy_from_slice(&bytes);
+        }
+        bench.submit(1, 6 << 20, 1 << 20, Op::Trim, true);
+        assert_eq!(bench.result(), Ok(()));
+        expected[6 << 20..7 << 20].fill(0);
+        let look = |bench: &mut Bench| {
+            for (lun, content) in [(1, &expected), (2, &before)] {
+                for at in (0..8usize << 20).step_by(999_999) {
+                    let len = (1_500_000).min((8 << 20) - at);
+                    assert!(bench.read(lun, at as u64, len as u64) == content[at..at + len], "LUN {lun} at {at}");
+                }
+            }
+        };
+        look(&mut bench);
+        assert_eq!(bench.flush(1), Ok(()));
+        drop(bench);
+        // 8 MiB and the copies: 9 segments or more, so at least 3 MiB on each, behind the label of 64 KiB.
+        for name in ["a", "b", "c"] {
+            let len = std::fs::metadata(dir.path().join(name)).unwrap().len();
+            assert!(((2 << 20) + 65536..=(4 << 20) + 65536).contains(&len), "{name}: {len}");
+        }
+        let settings = on_members(dir.path(), &["c", "a", "b"]);
+        let report = check_maps(dir.path(), &settings.named).unwrap();
+        assert_eq!(report.damages, []);
+        let mut bench = Bench::new(backend, MappedPool::open(dir.path(), settings).unwrap());
+        look(&mut bench);
+        assert_eq!(bench.volumes.core().audit(), []);
+    }
+}
+
+/// A member that is not named, that is not there, that is another pool's, or that is named twice: one line that names it.
+#[test]
+fn all_members_must_be_there() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    drop(MappedPool::create(&path("one"), 7, on_members(dir.path(), &["a", "b", "c"])).unwrap());
+    drop(MappedPool::create(&path("two"), 8, on_members(dir.path(), &["d", "e", "f"])).unwrap());
+    let error = |order: &[&str]| {
+        let error = MappedPool::open(&path("one"), on_members(dir.path(), order)).unwrap_err().to_string();
+        assert_eq!(error.lines().count(), 1, "{error}");
+        error
+    };
+    assert!(
+        error(&["a", "c"]).contains("lies on 3 files or devices, and `[pool] data` does not name number 2 of them")
+    );
+    assert!(error(&["c"]).contains("does not name number 1, 2 of them"));
+    let gone = error(&["a", "gone", "c"]);
+    assert!(gone.contains("gone: No such file or directory; it holds a part of the pool's data"), "{gone}");
+    assert!(error(&["a", "e", "c"]).contains("e: is not this pool's"));
+    assert!(error(&["d", "e", "f"]).contains("d: is not this pool's"));
+    assert!(error(&["a", "b", "b", "c"]).contains("b: is not this pool's"));
+    let opened = MappedPool::open(&path("one"), on_members(dir.path(), &["b", "c", "a"])).unwrap();
+    let twin = MappedPool::open(&path("one"), on_members(dir.path(), &["a", "b", "c"])).unwrap_err().to_string();
+    assert!(twin.contains("is in use by another server"), "{twin}");
+    drop(opened);
+    // One that is another pool's, and one that cannot be made: the others are as they were.
+    let error = |order: &[&str]| MappedPool::create(&path("three"), 9, on_members(dir.path(), order)).unwrap_err();
+    assert!(matches!(error(&["g", "b"]), MapError::Labelled(found) if found == path("b")));
+    assert!(
+        matches!(error(&["g", "h", "no/such/folder"]), MapError::File { path: found, .. } if found == path("no/such/folder"))
+    );
+    assert!(!path("g").exists() && !path("h").exists());
+    drop(MappedPool::create(&path("three"), 9, on_members(dir.path(), &["g", "h"])).unwrap());
+}
+
+/// What the file of the blocks takes of its file system, in bytes.
+fn taken(dir: &Path) -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata(dir.join("maps/blocks")).unwrap().blocks() * 512
+}
+
+/// Runs until nothing is left to give back, whatever the time.
+fn give_back(bench: &mut Bench) {
+    let mut out = Vec::new();
+    while bench.volumes.core().stale() > 0 || bench.volumes.core().is_busy() {
+        // The store knows no clock: it is always later.
+        let Wakeup::At(due) = bench.volumes.next_wakeup() else {
+            bench.turn(&mut out);
+            continue;
+        };
+        bench.volumes.poll(due, &mut out);
+    }
+    assert!(out.is_empty());
+}
+
+#[test]
+fn a_volume_that_is_trimmed_shrinks_on_the_disk() {
+    for backend in BACKENDS {
+        let dir = tempfile::tempdir().unwrap();
+        let mut bench = Bench::new(backend, MappedPool::create(dir.path(), 7, PAGED).unwrap());
+        let file = std::fs::File::options().read(true).write(true).open(dir.path().join("maps/blocks")).unwrap();
+        if !uring::space::can_punch(&file).unwrap() {
+            println!("not tested: the temporary folder's file system cannot punch holes");
+            return;
+        }
+        bench.administer(1, What::Create { size: 16 << 20 }).unwrap();
+        bench.write(1, 0, &vec![5; 4 << 20]).unwrap();
+        bench.write(1, 4 << 20, &vec![6; 4 << 20]).unwrap();
+        assert_eq!(bench.flush(1), Ok(()));
+        assert!(taken(dir.path()) >= 8 << 20);
+        bench.submit(1, 0, 6 << 20, Op::Trim, false);
+        assert_eq!(bench.result(), Ok(()));
+        assert!(bench.volumes.core().stale() == 0, "nothing is durable yet");
+        assert_eq!(bench.flush(1), Ok(()));
+        assert_eq!(bench.volumes.core().stale(), 6 << 20);
+        give_back(&mut bench);
+        assert_eq!(bench.volumes.counts().given_back, 6 << 20);
+        assert!(taken(dir.path()) <= (2 << 20) + (256 << 10), "{}", taken(dir.path()));
+        let left = [vec![0; 2 << 20], vec![6; 2 << 20]].concat();
+        assert!(bench.read(1, 4 << 20, 4 << 20) == left);
+        // A server that dies before it gave anything back: the next one does.
+        bench.administer(1, What::Delete).unwrap();
+        assert_eq!(bench.volumes.core().stale(), 2 << 20);
+        drop(bench);
+        let mut bench = Bench::new(backend, MappedPool::open(dir.path(), PAGED).unwrap());
+        give_back(&mut bench);
+        assert!(taken(dir.path()) <= 256 << 10, "{}", taken(dir.path()));
+    }
+}
+
+#[test]
+fn nothing_is_given_back_where_the_settings_say_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let settings = MapSettings { give_back: false, ..PAGED };
+    let mut bench = Bench::new(Choice::Auto, MappedPool::create(dir.path(), 7, settings).unwrap());
+    bench.administer(1, What::Create { size: 16 << 20 }).unwrap();
+    bench.write(1, 0, &vec![5; 4 << 20]).unwrap();
+    bench.administer(1, What::Delete).unwrap();
+    assert_eq!((bench.volumes.next_wakeup(), bench.volumes.core().stale()), (Wakeup::Idle, 4 << 20));
+    assert!(taken(dir.path()) >= 4 << 20);
+}
+
+/// Flushes that come together share: sixteen clients who flush after each write cost far fewer flushes of the disk, and one
+/// that only reads and writes is not held up by any.
+#[test]
+fn flushes_of_many_are_one_flush_of_the_disk() {
+    const ROUNDS: u64 = 20;
+    let dir = tempfile::tempdir().unwrap();
+    let mut bench = Bench::new(Choice::Auto, MappedPool::create(dir.path(), 7, PAGED).unwrap());
+    bench.administer(1, What::Create { size: 16 << 20 }).unwrap();
+    let before = bench.volumes.counts();
+    for round in 0..ROUNDS {
+        for client in 0..16 {
+            let buf = bench.filled(&[round as u8; 4096]);
+            bench.submit(1, client * 4096, 4096, Op::Write(buf), false);
+        }
+        bench.all(16);
+        (0..16).for_each(|_| {
+            bench.submit(1, 0, 0, Op::Flush, false);
+        });
+        assert!(bench.all(16).values().all(|completion| completion.result == Ok(())));
+    }
+    let after = bench.volumes.counts();
+    assert_eq!(after.flushes - before.flushes, 16 * ROUNDS);
+    // Those of a round that come while one is under way share the next: two each at most.
+    assert!((ROUNDS..=2 * ROUNDS).contains(&(after.syncs - before.syncs)), "{after:?}");
 }

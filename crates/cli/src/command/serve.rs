@@ -227,7 +227,7 @@ fn date() -> u64 {
 
 /// Refuses to lay a pool over something that is in use or looks like data.
 fn must_be_free(named: &Named) -> Result<()> {
-    for path in [&named.data, &named.log].into_iter().flatten() {
+    for path in named.paths() {
         let objections = engine::safety::objections(path).with_context(|| format!("[pool] {}", path.display()))?;
         if !objections.is_empty() {
             bail!("[pool] {}: {}; nothing was changed", path.display(), objections.join(", "));

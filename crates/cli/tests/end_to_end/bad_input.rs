@@ -1,8 +1,10 @@
 //! Wrong input: one line that names the key, the rule and the value; exit code 2; and nothing made.
 
 use crate::plan::PLAN;
+use crate::requires::skip;
 use crate::running::{Ended, run, seawall};
 use crate::scratch::Scratch;
+use std::process::Command;
 
 /// Runs the program in a folder that holds a few things, and compares: it must complain in one line with every part in
 /// `names`, and the folder must be as it was.
@@ -154,4 +156,35 @@ fn wrong_settings_of_a_pool_are_refused() {
         std::fs::write(scratch.join("pool/seawall.toml"), text).unwrap();
         refused(&scratch, &["serve", "--pool", "pool", "--create"], &[&["pool/seawall.toml"], &names[..]].concat());
     }
+}
+
+/// A file system without O_DIRECT, a folder of somebody else's, a file where the folder should be: one line, and nothing made.
+#[test]
+fn a_pool_where_there_cannot_be_one_is_refused_in_a_line() {
+    let scratch = Scratch::new();
+    std::fs::write(scratch.join("file"), "years of work").unwrap();
+    refused(&scratch, &["serve", "--pool", "file", "--create"], &["--pool file", "must be a folder"]);
+    std::fs::create_dir(scratch.join("home")).unwrap();
+    std::fs::write(scratch.join("home/thesis"), "years of work").unwrap();
+    refused(&scratch, &["serve", "--pool", "home", "--create"], &["home: not a pool, and not empty"]);
+    if run(Command::new("unshare").args(["--mount", "true"])).code != Some(0) {
+        skip("not allowed to mount a file system");
+        return;
+    }
+    std::fs::create_dir(scratch.join("disk")).unwrap();
+    // Mounted where only the server sees it, so that it goes with it. What is left there is told on the last line.
+    let script = "mount -t ramfs none disk && \"$0\" serve --pool disk/pool --create --listen unix:nbd.sock; code=$?; \
+                  find disk -mindepth 1 >&2; exit $code";
+    let mut command = Command::new("unshare");
+    command
+        .current_dir(scratch.path())
+        .args(["--mount", "sh", "-c", script])
+        .arg(seawall(scratch.path()).get_program());
+    let ended = run(&mut command);
+    assert_eq!((ended.code, ended.err.lines().count()), (Some(2), 1), "one line, and nothing made: {ended:?}");
+    assert!(ended.err.contains("its file system has no direct I/O (O_DIRECT)"), "{ended:?}");
+    assert!(
+        ended.err.contains("write cache = \"page\" in the pool's seawall.toml, or use another file system"),
+        "{ended:?}"
+    );
 }

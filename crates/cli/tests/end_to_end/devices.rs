@@ -87,6 +87,12 @@ fn wrong_names_are_refused() {
         ("[pool]\ndata = \"/dev/null\"\n", "neither a file nor a block device"),
         ("[pool]\ndata = \"/tmp/x\"\nlog = \"/tmp/x\"\n", "must not be the same"),
         ("[pool]\ndisk = \"/dev/sdb\"\n", "disk"),
+        ("[pool]\ndata = []\n", "must name 1 to 32 files or devices, got 0"),
+        ("[pool]\ndata = [\"/tmp/x\", \"y\"]\n", "must be an absolute path"),
+        ("[pool]\ndata = [\"/tmp/x\", \"/tmp/x\"]\n", "is named twice"),
+        ("[pool]\ndata = [\"/tmp/x\", \"/tmp/y\"]\nlog = \"/tmp/y\"\n", "must not be the same"),
+        ("[pool]\ndata = 7\n", "a path, or a list of paths"),
+        ("[pool]\ngive_back = \"yes\"\n", "line 2"),
     ] {
         settings(&scratch, "pool", text);
         let refused = serve(&scratch, "pool");
@@ -144,4 +150,122 @@ fn data_and_log_may_be_block_devices() {
     settings(&scratch, "third", &format!("[pool]\ndata = {:?}\n", data.0));
     let refused = serve(&scratch, "third");
     assert!(refused.err.contains("carries the data of a pool"), "{refused:?}");
+}
+
+/// Three files of data and a log of its own. All take part; in whatever order they are named the pool is found; without one
+/// of them it is not served, and the line says which. A check names what is wrong, and a repair keeps the log, too.
+#[test]
+fn a_pool_on_several_files_is_served_checked_and_mended() {
+    let scratch = Scratch::new();
+    let named = |names: &[&str]| {
+        let data: Vec<PathBuf> = names.iter().map(|name| scratch.join(name)).collect();
+        settings(
+            &scratch,
+            "pool",
+            &format!("cache = \"page\"\n[pool]\ndata = {data:?}\nlog = {:?}\n", scratch.join("log")),
+        );
+    };
+    let check = |arguments: &[&str]| run(seawall(scratch.path()).arg("check").arg("pool").args(arguments));
+    named(&["one", "two", "three"]);
+    let server = Server::start(&scratch);
+    server.make_lun("16MiB");
+    let bytes: Vec<u8> = (0..6u32 << 20).map(|n| (n >> 9) as u8 | 1).collect();
+    let mut client = crate::raw_client::Client::connect(&server.socket(), LUN);
+    assert_eq!(client.written(0, &bytes, true), Ok(()));
+    server.kill();
+    // Two segments of 1 MiB each, behind the label.
+    for name in ["one", "two", "three"] {
+        assert_eq!(scratch.join(name).metadata().unwrap().len(), (2 << 20) + (64 << 10), "{name}");
+    }
+    named(&["three", "one", "two"]);
+    assert_eq!(check(&[]).code, Some(0));
+    let server = Server::start(&scratch);
+    assert!(crate::raw_client::Client::connect(&server.socket(), LUN).read(0, 6 << 20) == bytes);
+    server.kill();
+
+    named(&["three", "one"]);
+    let refused = serve(&scratch, "pool");
+    assert_eq!((refused.code, refused.err.lines().count()), (Some(2), 1), "{refused:?}");
+    assert!(
+        refused.err.contains("lies on 3 files or devices, and `[pool] data` does not name number 2"),
+        "{refused:?}"
+    );
+    named(&["three", "one", "two"]);
+    std::fs::rename(scratch.join("two"), scratch.join("elsewhere")).unwrap();
+    let refused = serve(&scratch, "pool");
+    assert!(refused.err.contains("two: No such file or directory; it holds a part of the pool's data"), "{refused:?}");
+    assert_eq!(refused.err.lines().count(), 1, "{refused:?}");
+    assert_eq!(check(&[]).code, Some(1), "it says so too");
+    std::fs::rename(scratch.join("elsewhere"), scratch.join("two")).unwrap();
+
+    // A file that was cut off, and all records of the log gone: the LUN is not in the maps.
+    std::fs::File::options().write(true).open(scratch.join("three")).unwrap().set_len(1 << 20).unwrap();
+    let found = check(&[]);
+    assert_eq!(found.code, Some(1), "{found:?}");
+    assert!(found.out.contains("three: has 1048576 bytes, and blocks up to byte 2162688 are in use"), "{found:?}");
+    let whole = std::fs::read(scratch.join("log")).unwrap();
+    let mut log = whole.clone();
+    log[64 << 10..].fill(0);
+    std::fs::write(scratch.join("log"), &log).unwrap();
+    for table in ["table.0", "table.1"] {
+        std::fs::copy(scratch.join("pool/maps").join(table), scratch.join(table)).unwrap();
+    }
+    let broken = check(&[]);
+    if broken.out.contains("the maps have nothing of it") {
+        // No checkpoint was made: nothing but the log knew of the LUN.
+        let repaired = check(&["--repair", "--copy", "before"]);
+        assert_eq!(repaired.code, Some(0), "{repaired:?}");
+        assert!(repaired.out.contains("its data is lost"), "{repaired:?}");
+        assert!(std::fs::read(scratch.join("before/maps/log")).unwrap() == log, "label and records");
+    } else {
+        panic!("{broken:?}");
+    }
+    Server::start(&scratch).stop();
+    // The copy is all that is needed to be where it was: with it and the old log the data is there again.
+    std::fs::write(scratch.join("log"), &whole).unwrap();
+    for file in ["nodes", "table.0", "table.1"] {
+        std::fs::copy(scratch.join("before/maps").join(file), scratch.join("pool/maps").join(file)).unwrap();
+    }
+    for file in ["catalogue.db", "catalogue.db-wal"].iter().filter(|file| scratch.join("before").join(file).exists()) {
+        std::fs::copy(scratch.join("before").join(file), scratch.join("pool").join(file)).unwrap();
+    }
+    let server = Server::start(&scratch);
+    let read = crate::raw_client::Client::connect(&server.socket(), LUN).try_read(0, 1 << 20);
+    assert!(read == Ok(bytes[..1 << 20].to_vec()));
+    server.stop();
+}
+
+/// Two block devices of unequal size: all of both is used, and a pool is not laid over either again.
+#[test]
+fn a_pool_on_several_devices_uses_all_of_them() {
+    let scratch = Scratch::new();
+    let Some(small) = LoopDevice::new(&scratch, "small.img", 16) else { return };
+    let Some(large) = LoopDevice::new(&scratch, "large.img", 32) else { return };
+    settings(&scratch, "pool", &format!("[pool]\ndata = [{:?}, {:?}]\n", small.0, large.0));
+    let server = Server::start(&scratch);
+    server.make_lun("64MiB");
+    let mut client = crate::raw_client::Client::connect(&server.socket(), LUN);
+    // Behind the labels 15 and 31 whole segments of 1 MiB.
+    let mut written = 0;
+    let full = loop {
+        match client.written(written << 20, &[written as u8 | 1; 1 << 20], false) {
+            Ok(()) => written += 1,
+            Err(error) => break error,
+        }
+    };
+    assert_eq!((written, full), (46, 28), "then there is no space left");
+    for at in 0..written {
+        assert!(client.read(at << 20, 1 << 20) == vec![at as u8 | 1; 1 << 20], "{at}");
+    }
+    // What is trimmed is there for others, and the devices are told.
+    assert!(client.trim(1, 0, 40 << 20) && !client.answer().unwrap().failed);
+    assert_eq!(client.flushed(), Ok(()));
+    assert_eq!(client.written(50 << 20, &[9; 1 << 20], true), Ok(()));
+    server.stop();
+    let checked = run(seawall(scratch.path()).args(["check", "pool"]));
+    assert_eq!(checked.code, Some(0), "{}{}", checked.out, checked.err);
+    settings(&scratch, "second", &format!("[pool]\ndata = [{:?}, {:?}]\n", scratch.join("new"), large.0));
+    let refused = serve(&scratch, "second");
+    assert!(refused.err.contains("carries the data of a pool"), "{refused:?}");
+    assert!(!scratch.join("second/catalogue.db").exists());
 }

@@ -11,8 +11,10 @@
 //!                              flush or FUA
 //!   after the kill it may hold 2, 3, 4 or 5, and nothing else
 //! ```
-//! `SEAWALL_KILLS` sets how often (10 if not set), `SEAWALL_KILL_SEED` what all choices follow from. With `SEAWALL_KILLS`
-//! it fails, too, when more than one start of a hundred takes longer than a second; a busy test machine may.
+//! `SEAWALL_KILLS` sets how often (10 if not set), `SEAWALL_KILL_SEED` what all choices follow from.
+//!
+//! A start is to take less than a second. On a machine that does other things time says little, so what is always held to that
+//! is the processor time of a start; with `SEAWALL_KILLS` the time itself, too, of 99 starts of a hundred.
 
 use crate::raw_client::{Answered, Client};
 use crate::running::{run, seawall};
@@ -57,7 +59,7 @@ fn kills(layout: &str) {
     }
     let mut bands: Vec<Band> = (0..WRITERS).map(|writer| Band::new(writer, seed)).collect();
     let mut chance = Chance(seed);
-    let (mut longest, mut late, mut answered) = (Span::ZERO, 0, 0);
+    let (mut starts, mut busiest, mut answered) = (Vec::new(), 0, 0);
     for kill in 0..asked.unwrap_or(10) {
         // A snapshot now and then, so that writes copy what is shared.
         if layout == "maps" {
@@ -71,20 +73,31 @@ fn kills(layout: &str) {
         let clock = Clock::new();
         let began = clock.now();
         server = Server::start(&scratch);
-        let took = clock.now().since(began);
-        longest = longest.max(took);
-        late += u64::from(took > START_MAX);
+        starts.push(clock.now().since(began));
+        busiest = busiest.max(cpu_ticks(server.running().id()));
         for band in &mut bands {
             band.look(&server, &format!("seed {seed}, kill {kill}, layout {layout}"));
         }
     }
     let count = asked.unwrap_or(10);
+    starts.sort_unstable();
+    let late = starts.iter().filter(|took| **took > START_MAX).count() as u64;
+    let [median, longest] = [starts[starts.len() / 2], starts[starts.len() - 1]].map(Span::as_secs_f64);
     println!(
-        "{layout}: {count} kills, seed {seed}: {answered} requests answered, all there; longest start {:.2} s, {late} took \
-         longer than a second",
-        longest.as_secs_f64()
+        "{layout}: {count} kills, seed {seed}: {answered} requests answered, all there; starts took {median:.2} s in the \
+         middle, {longest:.2} s at most and up to {:.2} s of processor time; {late} took longer than a second",
+        busiest as f64 / 100.0
     );
+    assert!(busiest < 100, "a start took {busiest} hundredths of a second of processor time");
     assert!(asked.is_none() || late * 100 <= count, "{late} of {count} starts took longer than a second");
+}
+
+/// Processor time of a process so far, in hundredths of a second.
+fn cpu_ticks(process: u32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).expect("it runs");
+    // Behind the name, which may hold anything, `utime` and `stime` are the 12th and 13th words.
+    let words: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+    words[11..13].iter().map(|word| word.parse::<u64>().expect("a number")).sum()
 }
 
 /// Lets all writers write, and kills the server when `until` more requests were answered.
@@ -184,7 +197,7 @@ impl Band {
         let mut under: BTreeMap<u64, Under> = BTreeMap::new();
         for cookie in 0.. {
             if under.len() == IN_FLIGHT {
-                let Some(Answered { cookie, failed }) = client.answer() else { return };
+                let Some(Answered { cookie, failed, .. }) = client.answer() else { return };
                 assert!(!failed, "the server failed request {cookie}");
                 answered.fetch_add(1, Ordering::SeqCst);
                 self.answered(under.remove(&cookie).expect("an answer to a request"));

@@ -4,6 +4,7 @@
 //! time, and ends what it started. One that needs a program which is not there skips with its reason ([`requires`]).
 
 mod advise;
+mod bad_disk;
 mod bad_input;
 mod ceiling;
 mod check;
@@ -12,6 +13,7 @@ mod demo;
 mod devices;
 mod dgen;
 mod durability;
+mod faults;
 mod fio;
 mod fio_checks;
 mod fio_command;

@@ -23,6 +23,8 @@ pub struct Client {
 pub struct Answered {
     pub cookie: u64,
     pub failed: bool,
+    /// The protocol's number of the error; 0 if there was none.
+    pub error: u32,
 }
 
 impl Client {
@@ -53,6 +55,23 @@ impl Client {
         self.send(&request)
     }
 
+    /// Writes, with no other request under way; or the error of the answer.
+    pub fn written(&mut self, at: u64, bytes: &[u8], fua: bool) -> Result<(), u32> {
+        assert!(self.write(1, at, bytes, fua), "the server is gone");
+        self.answer_with(|_| 0).1.map(drop)
+    }
+
+    /// Flushes, with no other request under way; or the error of the answer.
+    pub fn flushed(&mut self) -> Result<(), u32> {
+        assert!(self.flush(1), "the server is gone");
+        self.answer_with(|_| 0).1.map(drop)
+    }
+
+    /// Asks for a read; false if the server is gone.
+    pub fn ask_read(&mut self, cookie: u64, at: u64, len: u32) -> bool {
+        self.send(&request(0, READ, cookie, at, len))
+    }
+
     /// Asks for a trim; false if the server is gone.
     pub fn trim(&mut self, cookie: u64, at: u64, len: u32) -> bool {
         self.send(&request(0, TRIM, cookie, at, len))
@@ -72,18 +91,31 @@ impl Client {
             Err(error) => panic!("the server neither answers nor closes: {error}"),
         }
         assert_eq!(reply[..4], [0x67, 0x44, 0x66, 0x98], "a simple reply");
-        let failed = reply[4..8] != [0; 4];
-        Some(Answered { cookie: u64::from_be_bytes(reply[8..].try_into().expect("eight bytes")), failed })
+        let error = u32::from_be_bytes(reply[4..8].try_into().expect("four bytes"));
+        let cookie = u64::from_be_bytes(reply[8..].try_into().expect("eight bytes"));
+        Some(Answered { cookie, failed: error != 0, error })
     }
 
     /// Reads, with no other request under way.
     pub fn read(&mut self, at: u64, len: u32) -> Vec<u8> {
-        assert!(self.send(&request(0, READ, 1, at, len)), "the server is gone");
-        let answered = self.answer().expect("the server is gone");
-        assert!(!answered.failed, "a read at {at} failed");
-        let mut bytes = vec![0; len as usize];
+        self.try_read(at, len).unwrap_or_else(|error| panic!("a read at {at} failed with {error}"))
+    }
+
+    /// The same, or the error of the answer.
+    pub fn try_read(&mut self, at: u64, len: u32) -> Result<Vec<u8>, u32> {
+        assert!(self.ask_read(1, at, len), "the server is gone");
+        self.answer_with(|_| len).1
+    }
+
+    /// The next answer to any request: whose, and its data or its error. `len` says how much data the answer brings.
+    pub fn answer_with(&mut self, len: impl FnOnce(u64) -> u32) -> (u64, Result<Vec<u8>, u32>) {
+        let Answered { cookie, error, .. } = self.answer().expect("the server is gone");
+        if error != 0 {
+            return (cookie, Err(error));
+        }
+        let mut bytes = vec![0; len(cookie) as usize];
         self.stream.read_exact(&mut bytes).expect("the data of a read");
-        bytes
+        (cookie, Ok(bytes))
     }
 
     fn send(&mut self, bytes: &[u8]) -> bool {

@@ -5,12 +5,18 @@
 //! writes are dropped, torn and reordered. A flush covers what had ended when it was made, in its own region. A durable
 //! write is safe when it ends, and makes nothing else safe. What was never written holds junk. A flush that fails may
 //! drop anything that it should have covered, and says so once.
+//!
+//! The data may lie on several members, segment after segment in turn; each loses power by itself, and a flush of the data
+//! is done when each has flushed. No command may reach over the end of a segment. A discard is a write of zeroes that is
+//! never asked to be safe. A write may stop short and go on, so that parts of it are there and others not; a member or
+//! region may be slow, so that everything else overtakes it.
 
 use block::Fault;
 use map::{Command, Media, Patch, Region, Token};
 use rand_core::Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 pub const SECTOR: u64 = 512;
 pub type Sector = [u8; SECTOR as usize];
@@ -20,8 +26,43 @@ type Key = (Region, u64);
 /// One sector's change that is not safe yet.
 struct Unsafe {
     key: Key,
-    data: Sector,
+    data: Rc<Sector>,
     number: u64,
+}
+
+/// Something for each sector of each region.
+#[derive(Clone)]
+struct Sectors<T>([Vec<Option<T>>; 5]);
+
+impl<T> Sectors<T> {
+    fn new() -> Sectors<T> {
+        Sectors([const { Vec::new() }; 5])
+    }
+
+    fn of(&self, region: Region) -> &[Option<T>] {
+        &self.0[Sectors::<T>::index(region)]
+    }
+
+    fn get(&self, (region, sector): Key) -> Option<&T> {
+        self.of(region).get(sector as usize)?.as_ref()
+    }
+
+    fn place(&mut self, (region, sector): Key) -> &mut Option<T> {
+        let sectors = &mut self.0[Sectors::<T>::index(region)];
+        if sectors.len() <= sector as usize {
+            sectors.resize_with(sector as usize + 1, || None);
+        }
+        &mut sectors[sector as usize]
+    }
+
+    fn index(region: Region) -> usize {
+        match region {
+            Region::Data => 0,
+            Region::Log => 1,
+            Region::Nodes => 2,
+            Region::Table(turn) => 3 + usize::from(turn),
+        }
+    }
 }
 
 /// A command at the disk.
@@ -30,9 +71,12 @@ enum Work {
     Write { region: Region, at: u64, bytes: Vec<u8>, durable: bool },
     /// The first half of a patch.
     Read { patch: Patch, data: Option<Vec<u8>> },
-    /// Covers changes up to this number.
-    Flush { region: Region, until: u64 },
+    /// Covers changes up to this number, of one part.
+    Flush { part: Part, until: u64 },
 }
+
+/// What loses power and is flushed by itself: a region, or a member of the data.
+type Part = (Region, u64);
 
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Faults {
@@ -40,15 +84,42 @@ pub struct Faults {
     pub writes: u64,
     /// Of 1000 flushes and of 1000 writes of metadata, so many fail.
     pub flushes: u64,
+    /// Of 1000 reads before a patch, so many fail.
+    pub reads: u64,
+    /// Of 1000 writes of more than a sector, so many stop short.
+    pub shorts: u64,
+    /// Takes twenty times as long as the others.
+    pub slow: Option<Part>,
+}
+
+/// How often something came up.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Seen {
+    pub shorts: u64,
+    pub slow: u64,
+    pub discards: u64,
+    pub unread: u64,
 }
 
 pub struct Disk {
-    safe: BTreeMap<Key, (u64, Sector)>,
-    now: BTreeMap<Key, Sector>,
+    safe: Sectors<(u64, Rc<Sector>)>,
+    now: Sectors<Rc<Sector>>,
     loose: Vec<Unsafe>,
     work: Vec<(Token, Work)>,
     numbers: u64,
+    /// Of flushes that are under way: parts that are not done, and how it went so far.
+    flushing: BTreeMap<Token, (u64, Result<(), Fault>)>,
+    members: u64,
+    segment: u64,
     pub faults: Faults,
+    pub seen: Seen,
+}
+
+/// How a command ended.
+pub enum Outcome {
+    Done(Result<(), Fault>),
+    /// What was to be read first could not be.
+    Unread(Fault),
 }
 
 pub fn pick(rng: &mut Xoshiro256PlusPlus, below: u64) -> u64 {
@@ -56,16 +127,45 @@ pub fn pick(rng: &mut Xoshiro256PlusPlus, below: u64) -> u64 {
 }
 
 impl Disk {
-    pub fn new() -> Disk {
-        let (safe, now) = (BTreeMap::new(), BTreeMap::new());
-        Disk { safe, now, loose: Vec::new(), work: Vec::new(), numbers: 0, faults: Faults::default() }
+    /// The data lies on so many members, `segment` bytes on each in turn.
+    pub fn new(members: u64, segment: u64) -> Disk {
+        Disk {
+            safe: Sectors::new(),
+            now: Sectors::new(),
+            loose: Vec::new(),
+            work: Vec::new(),
+            numbers: 0,
+            flushing: BTreeMap::new(),
+            members,
+            segment,
+            faults: Faults::default(),
+            seen: Seen::default(),
+        }
+    }
+
+    /// All that lose power by themselves.
+    pub fn parts(&self) -> Vec<Part> {
+        let others = [Region::Log, Region::Nodes, Region::Table(0), Region::Table(1)].map(|region| (region, 0));
+        (0..self.members).map(|member| (Region::Data, member)).chain(others).collect()
+    }
+
+    fn part(&self, (region, sector): Key) -> Part {
+        (region, if region == Region::Data { sector * SECTOR / self.segment % self.members } else { 0 })
+    }
+
+    fn must_fit(&self, at: u64, len: u64) {
+        assert!(
+            len > 0 && at / self.segment == (at + len - 1) / self.segment,
+            "{len} bytes at {at} cross a segment's end"
+        );
     }
 
     /// Bytes that are safe from the start.
     pub fn plant(&mut self, region: Region, bytes: &[u8]) {
         for (sector, data) in bytes.as_chunks::<512>().0.iter().enumerate() {
-            self.safe.insert((region, sector as u64), (0, *data));
-            self.now.insert((region, sector as u64), *data);
+            let (key, data) = ((region, sector as u64), Rc::new(*data));
+            *self.safe.place(key) = Some((0, Rc::clone(&data)));
+            *self.now.place(key) = Some(data);
         }
     }
 
@@ -77,27 +177,49 @@ impl Disk {
     pub fn start(&mut self, command: Command, data: impl Fn(u64) -> Vec<u8>) {
         let (token, work) = match command {
             Command::Write { token, id, from, to, len, durable } => {
+                self.must_fit(to, u64::from(len));
                 let bytes = data(id)[from as usize..(from + len) as usize].to_vec();
                 (token, Work::Write { region: Region::Data, at: to, bytes, durable })
             }
             Command::Patch { token, id, patch } => {
+                self.must_fit(patch.to, u64::from(patch.len));
                 let part = |from: u32| data(id)[from as usize..(from + patch.bytes) as usize].to_vec();
                 (token, Work::Read { patch, data: patch.from.map(part) })
             }
-            Command::Flush { token, region } => (token, Work::Flush { region, until: self.numbers }),
+            Command::Flush { token, region } => return self.start_flush(token, region),
             Command::Store { token, region, at, bytes, durable } => (token, Work::Write { region, at, bytes, durable }),
+            Command::Discard { token, at, len } => {
+                self.must_fit(at, len);
+                self.seen.discards += 1;
+                (token, Work::Write { region: Region::Data, at, bytes: vec![0; len as usize], durable: false })
+            }
         };
         self.work.push((token, work));
     }
 
-    /// Ends one of the commands, or half of one.
-    pub fn step(&mut self, rng: &mut Xoshiro256PlusPlus) -> Option<(Token, Result<(), Fault>)> {
+    fn start_flush(&mut self, token: Token, region: Region) {
+        let parts: Vec<Part> = self.parts().into_iter().filter(|part| part.0 == region).collect();
+        self.flushing.insert(token, (parts.len() as u64, Ok(())));
+        let until = self.numbers;
+        self.work.extend(parts.into_iter().map(|part| (token, Work::Flush { part, until })));
+    }
+
+    /// Ends one of the commands, or a part of one.
+    pub fn step(&mut self, rng: &mut Xoshiro256PlusPlus) -> Option<(Token, Outcome)> {
         if self.work.is_empty() {
             return None;
         }
         let at = pick(rng, self.work.len() as u64) as usize;
+        if self.faults.slow.is_some_and(|slow| self.part_of(&self.work[at].1) == slow) && pick(rng, 20) > 0 {
+            self.seen.slow += 1;
+            return None;
+        }
         let (token, work) = self.work.swap_remove(at);
         match work {
+            Work::Read { .. } if pick(rng, 1000) < self.faults.reads => {
+                self.seen.unread += 1;
+                Some((token, Outcome::Unread(Fault::Io)))
+            }
             Work::Read { patch, data } => {
                 let write = self.put_together(&patch, data);
                 self.work.push((token, write));
@@ -106,51 +228,77 @@ impl Disk {
             Work::Write { region, at, bytes, durable } => {
                 let odds = if region == Region::Data { self.faults.writes } else { self.faults.flushes };
                 let fails = pick(rng, 1000) < odds;
-                for (index, data) in bytes.as_chunks::<512>().0.iter().enumerate() {
+                let sectors = bytes.len() as u64 / SECTOR;
+                let is_short = !fails && sectors > 1 && pick(rng, 1000) < self.faults.shorts;
+                let done = if is_short { 1 + pick(rng, sectors - 1) } else { sectors };
+                for (index, data) in bytes.as_chunks::<512>().0.iter().enumerate().take(done as usize) {
                     // A write that fails may have gone half of the way.
                     if !fails || pick(rng, 2) == 0 {
-                        self.put((region, at / SECTOR + index as u64), *data, durable && !fails);
+                        self.put((region, at / SECTOR + index as u64), Rc::new(*data), durable && !fails);
                     }
                 }
+                if is_short {
+                    self.seen.shorts += 1;
+                    let bytes = bytes[(done * SECTOR) as usize..].to_vec();
+                    self.work.push((token, Work::Write { region, at: at + done * SECTOR, bytes, durable }));
+                    return None;
+                }
                 let fault = if pick(rng, 2) == 0 { Fault::Io } else { Fault::NoSpace };
-                Some((token, if fails { Err(fault) } else { Ok(()) }))
+                Some((token, Outcome::Done(if fails { Err(fault) } else { Ok(()) })))
             }
-            Work::Flush { region, until } => Some((token, self.flush(region, until, rng))),
+            Work::Flush { part, until } => {
+                let result = self.flush(part, until, rng);
+                let (left, so_far) = self.flushing.get_mut(&token).expect("a flush under way");
+                (*left, *so_far) = (*left - 1, so_far.and(result));
+                if *left > 0 {
+                    return None;
+                }
+                let (_, result) = self.flushing.remove(&token).expect("it was just there");
+                Some((token, Outcome::Done(result)))
+            }
+        }
+    }
+
+    fn part_of(&self, work: &Work) -> Part {
+        match work {
+            Work::Write { region, at, .. } => self.part((*region, at / SECTOR)),
+            Work::Read { patch, .. } => self.part((Region::Data, patch.to / SECTOR)),
+            Work::Flush { part, .. } => *part,
         }
     }
 
     /// The power goes, and comes again: what is safe stays, and of the rest something.
     pub fn crash(&mut self, rng: &mut Xoshiro256PlusPlus) {
+        self.flushing.clear();
         let work = std::mem::take(&mut self.work);
         for (_, work) in work {
             if let Work::Write { region, at, bytes, .. } = work {
                 for (index, data) in bytes.as_chunks::<512>().0.iter().enumerate() {
                     self.numbers += 1;
                     let key = (region, at / SECTOR + index as u64);
-                    self.loose.push(Unsafe { key, data: *data, number: self.numbers });
+                    self.loose.push(Unsafe { key, data: Rc::new(*data), number: self.numbers });
                 }
             }
         }
-        // Some crashes keep all of one region and nothing of another: that finds what relies on an order.
-        let regions = [Region::Data, Region::Log, Region::Nodes, Region::Table(0), Region::Table(1)];
-        let keep: Vec<(Region, u64)> =
-            regions.map(|region| (region, [0, 50, 100, 20, 90][pick(rng, 5) as usize])).into();
+        // Some crashes keep all of one part and nothing of another: that finds what relies on an order.
+        let parts = self.parts().into_iter();
+        let keep: BTreeMap<Part, u64> = parts.map(|part| (part, [0, 50, 100, 20, 90][pick(rng, 5) as usize])).collect();
         let mut loose = std::mem::take(&mut self.loose);
         for at in (1..loose.len()).rev() {
             loose.swap(at, pick(rng, at as u64 + 1) as usize);
         }
         for Unsafe { key, data, number } in loose {
-            let odds = keep.iter().find(|(region, _)| *region == key.0).map_or(0, |(_, odds)| *odds);
-            if pick(rng, 100) < odds {
+            if pick(rng, 100) < keep[&self.part(key)] {
                 self.make_safe(key, data, number);
             }
         }
-        self.now = self.safe.iter().map(|(key, (_, data))| (*key, *data)).collect();
+        let data = |sector: &Option<(u64, Rc<Sector>)>| sector.as_ref().map(|(_, data)| Rc::clone(data));
+        self.now = Sectors(self.safe.0.each_ref().map(|sectors| sectors.iter().map(data).collect()));
     }
 
     /// A sector as it reads now.
-    pub fn sector(&self, region: Region, sector: u64) -> Sector {
-        self.now.get(&(region, sector)).copied().unwrap_or_else(|| junk(region, sector))
+    pub fn sector(&self, region: Region, sector: u64) -> Rc<Sector> {
+        self.now.get((region, sector)).cloned().unwrap_or_else(|| Rc::new(junk(region, sector)))
     }
 
     fn put_together(&self, patch: &Patch, data: Option<Vec<u8>>) -> Work {
@@ -158,7 +306,7 @@ impl Disk {
         if let Some(source) = patch.read {
             assert!(source.into + source.len <= patch.len);
             for (index, to) in bytes[source.into as usize..][..source.len as usize].chunks_mut(512).enumerate() {
-                to.copy_from_slice(&self.sector(Region::Data, source.at / SECTOR + index as u64));
+                to.copy_from_slice(&self.sector(Region::Data, source.at / SECTOR + index as u64)[..]);
             }
         }
         for (page, to) in bytes.chunks_mut(4096).enumerate() {
@@ -171,9 +319,9 @@ impl Disk {
         Work::Write { region: Region::Data, at: patch.to, bytes, durable: patch.durable }
     }
 
-    fn put(&mut self, key: Key, data: Sector, durable: bool) {
+    fn put(&mut self, key: Key, data: Rc<Sector>, durable: bool) {
         self.numbers += 1;
-        self.now.insert(key, data);
+        *self.now.place(key) = Some(Rc::clone(&data));
         match durable {
             true => self.make_safe(key, data, self.numbers),
             false => self.loose.push(Unsafe { key, data, number: self.numbers }),
@@ -181,17 +329,17 @@ impl Disk {
     }
 
     /// Safe, unless something newer is. A sector that was lost to a crash in favour of an older write starts anew.
-    fn make_safe(&mut self, key: Key, data: Sector, number: u64) {
-        let safe = self.safe.entry(key).or_insert((0, data));
-        if safe.0 <= number {
-            *safe = (number, data);
+    fn make_safe(&mut self, key: Key, data: Rc<Sector>, number: u64) {
+        let safe = self.safe.place(key);
+        if safe.as_ref().is_none_or(|(last, _)| *last <= number) {
+            *safe = Some((number, data));
         }
     }
 
-    fn flush(&mut self, region: Region, until: u64, rng: &mut Xoshiro256PlusPlus) -> Result<(), Fault> {
+    fn flush(&mut self, part: Part, until: u64, rng: &mut Xoshiro256PlusPlus) -> Result<(), Fault> {
         let fails = pick(rng, 1000) < self.faults.flushes;
         for entry in std::mem::take(&mut self.loose) {
-            if entry.key.0 != region || entry.number > until {
+            if self.part(entry.key) != part || entry.number > until {
                 self.loose.push(entry);
             } else if !fails || pick(rng, 2) == 0 {
                 self.make_safe(entry.key, entry.data, entry.number);
@@ -211,8 +359,7 @@ fn junk(region: Region, sector: u64) -> Sector {
 
 impl Media for &Disk {
     fn read(&mut self, region: Region, at: u64, buf: &mut [u8]) -> Result<usize, Fault> {
-        let last =
-            self.now.range((region, 0)..=(region, u64::MAX)).next_back().map_or(0, |((_, sector), _)| sector + 1);
+        let last = self.now.of(region).len() as u64;
         let there = (last * SECTOR).saturating_sub(at).min(buf.len() as u64) as usize;
         for (index, to) in buf[..there].chunks_mut(512).enumerate() {
             let data = self.sector(region, at / SECTOR + index as u64);

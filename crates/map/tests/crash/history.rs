@@ -1,6 +1,6 @@
 //! One seed: rounds of random asks, each ended by a power loss (or a quiet close), recovery and a look at everything.
 
-use crate::disk::{Disk, Faults, SECTOR, pick};
+use crate::disk::{Disk, Faults, Outcome, SECTOR, pick};
 use crate::model::{Content, Known, Times};
 use map::{Ask, BLOCK, Core, Ended, PAGE, Pin, Refusal, Region, Run, Settings, What, check, format, recover};
 use rand_core::SeedableRng;
@@ -33,12 +33,18 @@ pub struct Totals {
     pub failed: u64,
     pub checkpoints: u64,
     pub replayed: u64,
+    pub short_writes: u64,
+    pub slow: u64,
+    pub discards: u64,
+    pub unread: u64,
+    pub several_members: u64,
 }
 
 impl Totals {
-    fn fields(&mut self) -> [&mut u64; 15] {
+    fn fields(&mut self) -> [&mut u64; 20] {
         let Totals { crashes, writes, trims, zeroes, flushes, clones, groups, deletes, .. } = self;
         let Totals { restores, resizes, reads, full, failed, checkpoints, replayed, .. } = self;
+        let Totals { short_writes, slow, discards, unread, several_members, .. } = self;
         [
             crashes,
             writes,
@@ -55,6 +61,11 @@ impl Totals {
             failed,
             checkpoints,
             replayed,
+            short_writes,
+            slow,
+            discards,
+            unread,
+            several_members,
         ]
     }
 
@@ -121,7 +132,10 @@ pub struct History {
 impl History {
     pub fn new(seed: u64) -> History {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
-        let mut disk = Disk::new();
+        // One of two seeds has its data on several members, in small segments, so that runs meet their ends.
+        let members = [1, 1, 2, 3][pick(&mut rng, 4) as usize];
+        let segment = BLOCK << pick(&mut rng, 3);
+        let mut disk = Disk::new(members, segment);
         disk.plant(Region::Table(0), &format(POOL, LOG));
         disk.plant(Region::Log, &vec![0; LOG as usize]);
         let settings = Settings {
@@ -129,6 +143,7 @@ impl History {
             align: [512, 4096][pick(&mut rng, 2) as usize],
             pending_max: [8, 1000][pick(&mut rng, 2) as usize],
             dirty_max: [3, 1000][pick(&mut rng, 2) as usize],
+            segment,
         };
         let core = recover(&mut &disk, settings).unwrap();
         let (trees, under) = (BTreeMap::new(), BTreeMap::new());
@@ -145,7 +160,7 @@ impl History {
             next: 0,
             next_tree: 1,
             floor: 0,
-            totals: Totals::default(),
+            totals: Totals { several_members: u64::from(members > 1), ..Totals::default() },
         }
     }
 
@@ -153,7 +168,15 @@ impl History {
         for _ in 0..3 {
             // One round of four has a disk with faults.
             if self.below(4) == 0 {
-                self.disk.faults = Faults { writes: self.below(30), flushes: self.below(15) };
+                let (writes, flushes, reads) = (self.below(30), self.below(15), self.below(100));
+                self.disk.faults = Faults { writes, flushes, reads, ..Faults::default() };
+            }
+            if self.below(3) == 0 {
+                self.disk.faults.shorts = self.below(500);
+            }
+            if self.below(4) == 0 {
+                let parts = self.disk.parts();
+                self.disk.faults.slow = Some(parts[self.below(parts.len() as u64) as usize]);
             }
             for _ in 0..self.below(600) {
                 self.step();
@@ -165,6 +188,9 @@ impl History {
             self.crash();
         }
         self.empty();
+        let seen = self.disk.seen;
+        (self.totals.short_writes, self.totals.slow) = (seen.shorts, seen.slow);
+        (self.totals.discards, self.totals.unread) = (seen.discards, seen.unread);
         self.totals
     }
 
@@ -178,7 +204,13 @@ impl History {
             0..=3 if self.under.len() < DEPTH => self.ask_something(),
             4 if self.readings.len() < 4 => self.begin_reading(),
             5 if !self.readings.is_empty() => self.end_reading(),
-            6 => self.core.advance(),
+            6 => {
+                self.core.advance();
+                // Rarely, so that there is something.
+                if self.below(8) == 0 {
+                    self.core.give_back();
+                }
+            }
             _ => self.work(),
         }
         self.take_events();
@@ -187,8 +219,10 @@ impl History {
     /// The disk gets on, and everything that follows.
     fn work(&mut self) {
         self.hand_over();
-        if let Some((token, result)) = self.disk.step(&mut self.rng) {
-            self.core.done(token, result);
+        match self.disk.step(&mut self.rng) {
+            Some((token, Outcome::Done(result))) => self.core.done(token, result),
+            Some((token, Outcome::Unread(fault))) => self.core.not_read(token, fault),
+            None => {}
         }
     }
 
@@ -197,8 +231,7 @@ impl History {
             let under = &self.under;
             self.disk.start(command, |id| {
                 let Under { ask, stamp, .. } = &under[&id];
-                let word = stamp.to_le_bytes();
-                word.iter().copied().cycle().take(ask.len as usize).collect()
+                stamp.to_le_bytes().repeat(ask.len as usize / 8)
             });
         }
     }
@@ -411,7 +444,8 @@ impl History {
     }
 
     fn refused(&mut self, under: &Under, refusal: Refusal) {
-        let faulty = self.disk.faults.writes + self.disk.faults.flushes > 0;
+        let Faults { writes, flushes, reads, .. } = self.disk.faults;
+        let faulty = writes + flushes + reads > 0;
         match refusal {
             Refusal::Full => self.totals.full += 1,
             Refusal::Failed => {
@@ -515,6 +549,10 @@ impl History {
         assert_eq!(self.core.audit(), []);
         assert_eq!(self.core.usage().used, report.used);
         self.totals.replayed += u64::from(self.core.usage().log > 0);
+        if self.below(2) == 0 {
+            // What a disk keeps for free blocks is not known after opening.
+            self.core.suspect(self.settings.capacity * BLOCK);
+        }
         let allowed = self.allowed();
         let found: Vec<(u32, bool)> = self.core.trees();
         for group in std::mem::take(&mut self.groups) {
@@ -593,8 +631,7 @@ impl History {
 
 /// The first sector that is not as it may be.
 fn mismatch(expected: &Model, values: &[u64], known: Known) -> Option<String> {
-    let wrong = |(sector, value): &(usize, &u64)| !expected.content.may_hold(*sector as u64, **value, known);
-    let (sector, value) = values.iter().enumerate().find(wrong)?;
-    let choices = expected.content.choices(sector as u64, known);
+    let (sector, value) = expected.content.first_wrong(values, known)?;
+    let choices = expected.content.choices(sector, known);
     Some(format!("sector {sector} holds {value:#x}, allowed are {choices:x?}"))
 }

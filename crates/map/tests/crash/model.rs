@@ -68,8 +68,19 @@ impl Content {
 
     /// Whether a sector may hold a value.
     pub fn may_hold(&self, sector: u64, value: u64, known: Known) -> bool {
-        let Some(versions) = self.sectors.get(&sector) else { return value == 0 };
-        versions.iter().any(|version| version.value == value && !superseded(version, versions, known))
+        self.sectors.get(&sector).map_or(value == 0, |versions| may_hold(versions, value, known))
+    }
+
+    /// The first sector that holds what it may not, and what it holds.
+    pub fn first_wrong(&self, values: &[u64], known: Known) -> Option<(u64, u64)> {
+        let mut written = self.sectors.iter().peekable();
+        values.iter().zip(0..).find_map(|(value, sector)| {
+            let good = match written.next_if(|(next, _)| **next == sector) {
+                Some((_, versions)) => may_hold(versions, *value, known),
+                None => *value == 0,
+            };
+            (!good).then_some((sector, *value))
+        })
     }
 
     /// What a sector may hold, for a message.
@@ -77,6 +88,10 @@ impl Content {
         let Some(versions) = self.sectors.get(&sector) else { return vec![0] };
         versions.iter().filter(|version| !superseded(version, versions, known)).map(|version| version.value).collect()
     }
+}
+
+fn may_hold(versions: &[Version], value: u64, known: Known) -> bool {
+    versions.iter().any(|version| version.value == value && !superseded(version, versions, known))
 }
 
 fn superseded(version: &Version, all: &[Version], known: Known) -> bool {

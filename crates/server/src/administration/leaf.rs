@@ -21,23 +21,17 @@ impl Errand<'_> {
         assigned: &Assigned<'_>,
     ) -> Result<(), AdminError> {
         if let Some(size) = size {
-            self.grow_leaf(leaf, size)?;
+            self.resize_leaf(leaf, size)?;
         }
         self.assign(leaf, assigned)
     }
 
-    fn grow_leaf(&mut self, leaf: ObjectId, size: u64) -> Result<(), AdminError> {
-        let object = self.registry.object(leaf);
-        let (old, kind) = object.map_or((0, ObjectKind::Lun), |object| (object.size().allocated.0, object.kind()));
-        if size < old {
-            let path = path_of(self.registry, leaf).unwrap_or_default();
-            return Err(AdminError::Command(format!(
-                "{path}: a {kind} of {old} bytes would lose data by shrinking to {size}; make a smaller one and copy"
-            )));
-        }
-        self.check_room(self.volume_of(leaf), size, old)?;
+    /// Whether something lies beyond a smaller size is for the store to say.
+    fn resize_leaf(&mut self, leaf: ObjectId, size: u64) -> Result<(), AdminError> {
+        let was = self.registry.object(leaf).map_or(0, |object| object.size().allocated.0);
+        self.check_room(self.volume_of(leaf), size, was)?;
         self.resize(leaf, size)?;
-        self.effects.push(Effect::Grow { object: leaf, size });
+        self.effects.push(Effect::Resize { object: leaf, size, was });
         Ok(())
     }
 

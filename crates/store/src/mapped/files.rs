@@ -10,6 +10,7 @@
 //! Blocks and log may be elsewhere: see [`super::places`].
 
 use super::MapError;
+use super::members::{Members, SEGMENT};
 use super::places::{Named, Places};
 use block::Fault;
 use map::{Core, Media, RecoverError, Region, Report, Settings};
@@ -39,23 +40,34 @@ pub struct MapSettings {
     /// Bytes of the log when it is made: a multiple of 4 KiB, at least 64 KiB. More of it means fewer checkpoints and
     /// a longer opening after a crash.
     pub log: u64,
+    /// Whether free blocks are given back to the file system or the device.
+    pub give_back: bool,
 }
 
 impl Default for MapSettings {
     fn default() -> Self {
-        MapSettings { named: Named::default(), cache: crate::Cache::default(), capacity: None, log: 8 << 20 }
+        MapSettings {
+            named: Named::default(),
+            cache: crate::Cache::default(),
+            capacity: None,
+            log: 8 << 20,
+            give_back: true,
+        }
     }
 }
 
 /// A pool's maps and files, ready to be served. It may be sent to the thread that serves it.
 pub struct MappedPool {
     pub(super) core: Core,
-    /// In the order of [`REGIONS`].
+    /// In the order of [`REGIONS`], and then the members of the data from the second on.
     pub(super) files: Vec<File>,
     pub(super) align: u32,
     /// Where each begins in its file.
-    pub(super) bases: [u64; 5],
+    pub(super) bases: Vec<u64>,
     pub(super) locks: Vec<File>,
+    /// If there are several.
+    pub(super) members: Option<Members>,
+    pub(super) give_back: bool,
 }
 
 impl MappedPool {
@@ -65,37 +77,44 @@ impl MappedPool {
     /// # Errors
     /// The folder has them, or the file system refuses.
     pub fn create(dir: &Path, number: u64, settings: MapSettings) -> Result<MappedPool, MapError> {
-        let places = Places::new(dir, settings.named.clone());
-        let maps = places.maps().to_owned();
+        let places = Places::fresh(dir, settings.named.clone())?;
         // The last file that is made says that all are there, so a crash in between leaves what is no pool yet.
-        let last = places.path(Region::Table(0));
-        if last.exists() {
-            return Err(MapError::Exists(maps));
+        if places.path(Region::Table(0)).exists() {
+            return Err(MapError::Exists(places.maps().into()));
         }
+        places.must_be_free()?;
+        let made = MappedPool::make(dir, &places, number, settings.log);
+        made.inspect_err(|_| places.put_back(number))?;
+        MappedPool::open(dir, settings)
+    }
+
+    /// Makes all files, the first table last.
+    fn make(dir: &Path, places: &Places, number: u64, log: u64) -> Result<(), MapError> {
+        let (maps, last) = (places.maps(), places.path(Region::Table(0)));
         let failed = |path: &Path| {
             let path = path.to_owned();
             move |cause| MapError::File { path, cause }
         };
-        fs::create_dir_all(&maps).map_err(failed(&maps))?;
+        fs::create_dir_all(maps).map_err(failed(maps))?;
         for region in REGIONS.into_iter().filter(|region| *region != Region::Table(0)) {
-            let mut file = places.make(region, number)?;
-            let written = match region {
-                Region::Log => file.seek(SeekFrom::Start(places.base(region))).and_then(|_| {
-                    write_zeroes(&mut file, settings.log)?;
-                    file.sync_all()
-                }),
-                _ => file.sync_all(),
-            };
-            written.map_err(failed(&places.path(region)))?;
+            for (path, mut file) in places.make(region, number)? {
+                let written = match region {
+                    Region::Log => file.seek(SeekFrom::Start(places.base(region))).and_then(|_| {
+                        write_zeroes(&mut file, log)?;
+                        file.sync_all()
+                    }),
+                    _ => file.sync_all(),
+                };
+                written.map_err(failed(&path))?;
+            }
         }
         let making = maps.join("table.new");
         let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&making);
-        let table = map::format(number, settings.log);
+        let table = map::format(number, log);
         let written = file.and_then(|mut file| file.write_all(&table).and_then(|()| file.sync_all()));
         written.and_then(|()| fs::rename(&making, &last)).map_err(failed(&making))?;
-        let synced = [&maps, dir].into_iter().try_for_each(|path| File::open(path)?.sync_all());
-        synced.map_err(failed(&maps))?;
-        MappedPool::open(dir, settings)
+        let synced = [maps, dir].into_iter().try_for_each(|path| File::open(path)?.sync_all());
+        synced.map_err(failed(maps))
     }
 
     /// Opens the files and recovers what a crash has left.
@@ -103,23 +122,35 @@ impl MappedPool {
     /// # Errors
     /// They are missing, of a later format or damaged, or the file system refuses. Nothing is written.
     pub fn open(dir: &Path, settings: MapSettings) -> Result<MappedPool, MapError> {
-        let places = Places::new(dir, settings.named);
+        let places = Places::new(dir, settings.named)?;
         let cache = match settings.cache {
             crate::Cache::Direct => Cache::Direct,
             crate::Cache::Page => Cache::Page,
         };
         let opening = Opening { cache, write: true, ..Opening::default() };
-        let opened: Result<Vec<_>, _> =
-            REGIONS.iter().map(|region| disk::open(&places.path(*region), opening)).collect();
-        let opened = opened?;
+        let others = (1..places.count()).map(|number| places.member(number));
+        let paths = REGIONS.iter().map(|region| places.path(*region)).chain(others);
+        let opened = paths.map(|path| disk::open(&path, opening)).collect::<Result<Vec<_>, _>>()?;
         let align = opened.iter().map(|disk| disk.align).max().unwrap_or(1);
-        let capacity = capacity(&places, &opened[0], settings.capacity)?;
-        let settings = Settings { capacity: capacity / map::BLOCK, align, ..Settings::default() };
-        let core = recover(&places, settings)?;
-        let claims: Result<Vec<_>, _> = REGIONS.iter().map(|region| places.claim(*region, core.pool())).collect();
-        let locks = claims?.into_iter().flatten().collect();
+        let several = places.count() > 1;
+        let data: Vec<&Disk> = opened[..1].iter().chain(&opened[REGIONS.len()..]).collect();
+        let capacity = match settings.capacity {
+            Some(capacity) => capacity,
+            None => places.members().capacity(&rooms(&places, &data)?),
+        };
+        let segment = if several { SEGMENT } else { Settings::default().segment };
+        let map_settings = Settings { capacity: capacity / map::BLOCK, align, segment, ..Settings::default() };
+        let mut core = recover(&places, map_settings)?;
+        let locks = places.claim(core.pool())?;
+        if settings.give_back && keeps_more(&data, core.usage().used) {
+            let longest = data.iter().map(|disk| disk.size.0).max().unwrap_or(0);
+            core.suspect(longest.saturating_mul(data.len() as u64));
+        }
+        let mut bases = places.bases().to_vec();
+        bases.resize(opened.len(), places.base(Region::Data));
         let files = opened.into_iter().map(|disk| disk.file).collect();
-        Ok(MappedPool { core, files, align, bases: places.bases(), locks })
+        let members = several.then(|| places.members().clone());
+        Ok(MappedPool { core, files, align, bases, locks, members, give_back: settings.give_back })
     }
 
     /// Offsets and lengths of its I/O are multiples of this many bytes.
@@ -144,18 +175,37 @@ impl fmt::Debug for MappedPool {
 /// # Errors
 /// They are missing, or of a later format.
 pub fn check_maps(dir: &Path, named: &Named) -> Result<Report, MapError> {
-    let places = Places::new(dir, named.clone());
+    let places = Places::new(dir, named.clone())?;
     let mut media = Folder::open(&places)?;
     let failed = |cause| MapError::Recover { path: places.maps().into(), cause };
-    map::check(&mut media, Settings::default()).map_err(failed)
+    let segment = if places.count() > 1 { SEGMENT } else { Settings::default().segment };
+    map::check(&mut media, Settings { segment, ..Settings::default() }).map_err(failed)
 }
 
-/// Bytes that there are for blocks now: the length of their file, or the size of their device.
-pub(crate) fn data_len(dir: &Path, named: &Named) -> Result<(PathBuf, u64), MapError> {
-    let places = Places::new(dir, named.clone());
-    let path = places.path(Region::Data);
-    let disk = disk::open(&path, Opening { cache: Cache::Page, ..Opening::default() })?;
-    Ok((path, disk.size.0.saturating_sub(places.base(Region::Data))))
+/// The length that a file or device has, and must have.
+pub(crate) struct Length {
+    pub path: PathBuf,
+    pub found: u64,
+    pub needed: u64,
+}
+
+/// The members of the data, and how long each must be for what a check found in use.
+pub(crate) fn lengths(dir: &Path, named: &Named, report: &Report) -> Result<Vec<Length>, MapError> {
+    let places = Places::new(dir, named.clone())?;
+    let base = places.base(Region::Data);
+    let mut lengths = Vec::new();
+    for number in 0..places.count() {
+        let path = places.member(number);
+        let disk = disk::open(&path, Opening { cache: Cache::Page, ..Opening::default() })?;
+        lengths.push(Length { path, found: disk.size.0, needed: 0 });
+    }
+    for end in &report.ends {
+        // The last byte that is used tells the member; one further may lie on another.
+        let (member, last) = places.members().place(end - 1);
+        let needed = &mut lengths[member].needed;
+        *needed = (*needed).max(base + last + 1);
+    }
+    Ok(lengths)
 }
 
 fn recover(places: &Places, settings: Settings) -> Result<Core, MapError> {
@@ -164,21 +214,36 @@ fn recover(places: &Places, settings: Settings) -> Result<Core, MapError> {
     recovered.map_err(|cause| MapError::Recover { path: places.maps().into(), cause })
 }
 
-/// Bytes of data that may be taken.
-fn capacity(places: &Places, data: &Disk, asked: Option<u64>) -> Result<u64, MapError> {
-    let path = places.path(Region::Data);
-    let failed = |cause| MapError::File { path: path.clone(), cause };
-    if let Some(capacity) = asked {
-        return Ok(capacity);
+/// Bytes that each member of the data has for blocks: what a device has, and of a file system what is left, in equal parts
+/// for those that lie on it.
+fn rooms(places: &Places, members: &[&Disk]) -> Result<Vec<u64>, MapError> {
+    let failed = |number: usize| move |cause| MapError::File { path: places.member(number), cause };
+    let abouts = (0..members.len()).map(|number| members[number].file.metadata().map_err(failed(number)));
+    let abouts = abouts.collect::<Result<Vec<_>, _>>()?;
+    let base = places.base(Region::Data);
+    let mut rooms = Vec::new();
+    for (number, disk) in members.iter().enumerate() {
+        if disk.is_device {
+            rooms.push(disk.size.0.saturating_sub(base));
+            continue;
+        }
+        let path = places.member(number);
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let available = space::space(folder).map_err(failed(number))?.available.0;
+        let beside =
+            abouts.iter().zip(members).filter(|(about, other)| !other.is_device && about.dev() == abouts[number].dev());
+        // Nodes, tables and the catalogue must not be what finds the file system full.
+        let left = (available - (available / 16).min(RESERVE_MAX)) / beside.count() as u64;
+        rooms.push(left + abouts[number].blocks() * 512);
     }
-    if data.is_device {
-        return Ok(data.size.0.saturating_sub(places.base(Region::Data)));
-    }
-    let taken = data.file.metadata().map_err(failed)?.blocks() * 512;
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let available = space::space(folder).map_err(failed)?.available.0;
-    // Nodes, tables and the catalogue must not be what finds the file system full.
-    Ok(available - (available / 16).min(RESERVE_MAX) + taken)
+    Ok(rooms)
+}
+
+/// Whether files take more of their file systems than is used: what was free and not given back when their server died. A
+/// device does not tell, and is not asked to discard all that is free each time.
+fn keeps_more(members: &[&Disk], used: u64) -> bool {
+    let taken = |disk: &&Disk| disk.file.metadata().map_or(0, |about| about.blocks() * 512);
+    members.iter().all(|disk| !disk.is_device) && members.iter().map(taken).sum::<u64>() > used
 }
 
 fn write_zeroes(file: &mut File, len: u64) -> std::io::Result<()> {

@@ -8,10 +8,10 @@
 //! ```
 
 use super::{BOUNCE, Changing, MappedVolumes, Queued, RESERVED};
-use crate::mapped::files::index_of;
+use crate::mapped::files::{REGIONS, index_of};
 use block::{Buf, Extent, Fault, Time};
 use map::{Command, Patch, Pin, Region, Run, Token};
-use uring::{Done, Failure, Job};
+use uring::{Done, Failure, FileId, Job};
 
 pub(super) enum Flight {
     Read(Reading),
@@ -35,7 +35,20 @@ pub(super) enum Flight {
     Flush {
         token: Token,
     },
+    /// One member's part of a flush of the data.
+    Sync(u32),
+    Discard {
+        token: Token,
+        len: u64,
+    },
     Store(Storing),
+}
+
+/// A flush of data that has several members.
+pub(super) struct Syncing {
+    token: Token,
+    left: usize,
+    result: Result<(), Fault>,
 }
 
 /// A read under way.
@@ -101,7 +114,8 @@ impl MappedVolumes {
         if let [Run { at: Some(at), .. }] = self.runs[..] {
             let reading = Reading { queued, pin, runs: Vec::new(), filled: whole as u32, skip, extents: Vec::new() };
             let flight = self.flights.add(Flight::Read(reading));
-            self.push(flight, Job::Read { file: self.files[0], at, buf });
+            let (file, at) = self.data_at(at);
+            self.push(flight, Job::Read { file, at, buf });
             return Ok(());
         }
         let runs: Vec<Run> = self.runs.iter().rev().copied().collect();
@@ -119,7 +133,8 @@ impl MappedVolumes {
             match run.at {
                 Some(at) => {
                     let flight = self.flights.add(Flight::Read(reading));
-                    self.push(flight, Job::Read { file: self.files[0], at, buf: part });
+                    let (file, at) = self.data_at(at);
+                    self.push(flight, Job::Read { file, at, buf: part });
                     return;
                 }
                 None => {
@@ -158,9 +173,16 @@ impl MappedVolumes {
             Command::Write { token, id, from, to, len, durable } => {
                 self.with_data(id as u32, NeedsData::Write { token, from, to, len, durable });
             }
+            Command::Flush { token, region: Region::Data } if self.members.is_some() => self.sync_members(token),
             Command::Flush { token, region } => {
+                self.counts.syncs += u64::from(region == Region::Data);
                 let flight = self.flights.add(Flight::Flush { token });
                 self.push(flight, Job::Sync { file: self.files[index_of(region)] });
+            }
+            Command::Discard { token, at, len } => {
+                let flight = self.flights.add(Flight::Discard { token, len });
+                let (file, at) = self.data_at(at);
+                self.push(flight, Job::Punch { file, at, len });
             }
             Command::Patch { token, id, patch } if self.bounces.len() > RESERVED => {
                 let bounce = self.bounces.pop().expect("counted");
@@ -174,13 +196,46 @@ impl MappedVolumes {
         }
     }
 
+    /// The file that has byte `at` of the data, and which of its region's or member's bytes that is. Never more than to the
+    /// end of a segment is asked for.
+    fn data_at(&self, at: u64) -> (FileId, u64) {
+        let Some(members) = &self.members else { return (self.files[0], at) };
+        match members.place(at) {
+            (0, at) => (self.files[0], at),
+            (member, at) => (self.files[REGIONS.len() + member - 1], at),
+        }
+    }
+
+    /// Makes all members of the data durable, side by side.
+    fn sync_members(&mut self, token: Token) {
+        self.counts.syncs += 1;
+        let files: Vec<FileId> = self.files[..1].iter().chain(&self.files[REGIONS.len()..]).copied().collect();
+        let syncing = self.syncing.add(Syncing { token, left: files.len(), result: Ok(()) });
+        for file in files {
+            let flight = self.flights.add(Flight::Sync(syncing));
+            self.push(flight, Job::Sync { file });
+        }
+    }
+
+    /// A member has flushed; with the last the flush has ended, well if all did.
+    fn member_synced(&mut self, number: u32, result: Result<(), Fault>) {
+        let syncing = self.syncing.get_mut(number);
+        syncing.left -= 1;
+        syncing.result = syncing.result.and(result);
+        if syncing.left == 0 {
+            let Syncing { token, result, .. } = self.syncing.take(number);
+            self.core.done(token, result);
+        }
+    }
+
     fn start_patch(&mut self, token: Token, op: u32, patch: Patch, mut bounce: Buf) {
         let Some(source) = patch.read else {
             return self.lay(token, op, patch, bounce);
         };
         bounce = bounce.window(source.into, source.len);
         let flight = self.flights.add(Flight::PatchRead { token, op, patch });
-        self.push(flight, Job::Read { file: self.files[0], at: source.at, buf: bounce });
+        let (file, at) = self.data_at(source.at);
+        self.push(flight, Job::Read { file, at, buf: bounce });
     }
 
     /// A patch's buffer holds what was to be read: clears the rest, and lays the client's bytes as soon as they are here.
@@ -201,8 +256,8 @@ impl MappedVolumes {
 
     fn write_patch(&mut self, token: Token, patch: &Patch, bounce: Buf) {
         let flight = self.flights.add(Flight::PatchWrite { token });
-        let Patch { to: at, durable, .. } = *patch;
-        self.push(flight, Job::Write { file: self.files[0], at, buf: bounce, durable });
+        let (file, at) = self.data_at(patch.to);
+        self.push(flight, Job::Write { file, at, buf: bounce, durable: patch.durable });
     }
 
     /// Does what needs a client's data, now or when it comes back.
@@ -220,7 +275,8 @@ impl MappedVolumes {
                 let (start, whole) = (data.start(), data.len());
                 let flight = self.flights.add(Flight::Write { token, op, start, len: whole });
                 let buf = data.window(start + from, len);
-                self.push(flight, Job::Write { file: self.files[0], at: to, buf, durable });
+                let (file, at) = self.data_at(to);
+                self.push(flight, Job::Write { file, at, buf, durable });
             }
             NeedsData::Patch { token, patch, mut bounce } => {
                 let from = patch.from.unwrap_or(0) as usize;
@@ -257,7 +313,7 @@ impl MappedVolumes {
 
     /// Hands a job to the kernel, or keeps it until there is room. Its offset is that of the region.
     fn push(&mut self, flight: u32, mut job: Job) {
-        if let Job::Read { file, at, .. } | Job::Write { file, at, .. } = &mut job {
+        if let Job::Read { file, at, .. } | Job::Write { file, at, .. } | Job::Punch { file, at, .. } = &mut job {
             // Blocks come first, and they are the many.
             let region = self.files.iter().position(|found| found == file).unwrap_or(0);
             *at += self.bases[region];
@@ -284,6 +340,11 @@ impl MappedVolumes {
         let buf = done.buf;
         match (flight, buf) {
             (Flight::Flush { token }, _) => self.core.done(token, result),
+            (Flight::Sync(syncing), _) => self.member_synced(syncing, result),
+            (Flight::Discard { token, len }, _) => {
+                self.counts.given_back += if result.is_ok() { len } else { 0 };
+                self.core.done(token, result);
+            }
             (Flight::Read(reading), Some(buf)) => match result {
                 Ok(()) => self.read_on(now, reading, buf),
                 Err(fault) => {
@@ -298,7 +359,10 @@ impl MappedVolumes {
             }
             (Flight::PatchRead { token, op, patch }, Some(bounce)) => match result {
                 Ok(()) => self.lay(token, op, patch, bounce),
-                Err(_) => self.end_own(token, result, bounce),
+                Err(fault) => {
+                    self.bounces.push(bounce.window(0, BOUNCE));
+                    self.core.not_read(token, fault);
+                }
             },
             (Flight::PatchWrite { token }, Some(bounce)) => self.end_own(token, result, bounce),
             (Flight::Store(storing), Some(bounce)) => match result {

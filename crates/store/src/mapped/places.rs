@@ -4,42 +4,112 @@
 //!   in the folder    DIR/maps/blocks, DIR/maps/log: from byte 0 on
 //!   named            label, a block of 64 KiB    0        4         8        12       16               24
 //!                                                ├─ SWDV ──┼ version ┼─ crc ──┼─ role ─┼─ pool ─────────┤
+//!                                                24       28       32               40               48
+//!                                                ├ number ┼ count ─┼─ room ─────────┼─ segment ──────┤
 //!                    then the same as in the folder
 //! ```
 //! The label says whose it is: a pool does not take another's device for its own, nor one of its own for the other. The
-//! checksum is CRC-32C of what follows it, to byte 24. Roles: 0 data, 1 log. Numbers are little-endian.
+//! checksum is CRC-32C of what follows it, to byte 24 in version 1 and to 48 in version 2. Roles: 0 data, 1 log. Numbers
+//! are little-endian. Version 1 ends at byte 24: it is the only member of the data, or the log. Version 2 says which member
+//! of how many, and how many bytes of segments it has room for; 0: it grows.
 
 use super::MapError;
 use super::files::REGIONS;
+use super::members::{Members, SEGMENT};
 use map::{BLOCK, Region};
 use std::fs::{self, File, OpenOptions};
+use std::io::{Seek, SeekFrom};
 use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 const MAGIC: &[u8; 4] = b"SWDV";
-/// The format of the label that this program writes. A newer one is refused.
-const FORMAT: u32 = 1;
+/// The newest format of the label that this program knows. A newer one is refused. What is no member of several gets the
+/// first, so that older programs know it.
+const FORMAT: u32 = 2;
 const LABEL: usize = 4096;
+/// Members that the data of a pool may have: each takes descriptors, and a flush asks all of them.
+pub(crate) const MEMBERS_MAX: usize = 32;
 
 /// Files and block devices that a pool's settings name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Named {
-    /// For the blocks.
-    pub data: Option<PathBuf>,
+    /// For the blocks: none, one, or several that share them.
+    pub data: Vec<PathBuf>,
     /// For the log.
     pub log: Option<PathBuf>,
+}
+
+impl Named {
+    /// All of them.
+    pub fn paths(&self) -> impl Iterator<Item = &PathBuf> {
+        self.data.iter().chain(&self.log)
+    }
 }
 
 /// Where everything is.
 #[derive(Clone, Debug)]
 pub(crate) struct Places {
     maps: PathBuf,
+    /// With the members of the data in their order.
     named: Named,
+    /// Where the bytes of the data are.
+    members: Members,
 }
 
 impl Places {
-    pub(crate) fn new(dir: &Path, named: Named) -> Places {
-        Places { maps: dir.join("maps"), named }
+    /// For a pool that is made: members of the data are numbered as they are named.
+    pub(crate) fn fresh(dir: &Path, named: Named) -> Result<Places, MapError> {
+        let members = match named.data.len() {
+            0 | 1 => Members::new(&[None]),
+            _ => Members::new(&named.data.iter().map(|path| room(path)).collect::<Result<Vec<_>, _>>()?),
+        };
+        Ok(Places { maps: dir.join("maps"), named, members })
+    }
+
+    /// For a pool that is there: its members may be named in any order, and must be all that there are.
+    pub(crate) fn new(dir: &Path, mut named: Named) -> Result<Places, MapError> {
+        let labels: Result<Vec<_>, _> = named.data.iter().map(|path| member(path)).collect();
+        let mut found: Vec<(Label, PathBuf)> = labels?.into_iter().zip(std::mem::take(&mut named.data)).collect();
+        found.sort_by_key(|(label, _)| label.number);
+        if let Some((first, _)) = found.first() {
+            let has = |number: u32| found.iter().any(|(label, _)| label.number == number);
+            let missing: Vec<String> =
+                (0..first.count).filter(|number| !has(*number)).map(|n| (n + 1).to_string()).collect();
+            if !missing.is_empty() {
+                return Err(MapError::Missing {
+                    maps: dir.join("maps"),
+                    numbers: missing.join(", "),
+                    count: first.count,
+                });
+            }
+            if let Some((_, other)) =
+                found.iter().find(|(label, _)| (label.pool, label.count) != (first.pool, first.count))
+            {
+                return Err(MapError::OfAnother(other.clone()));
+            }
+            if let Some(twice) = found.windows(2).find(|two| two[0].0.number == two[1].0.number) {
+                return Err(MapError::OfAnother(twice[1].1.clone()));
+            }
+        }
+        let rooms: Vec<Option<u64>> = found.iter().map(|(label, _)| label.room).collect();
+        let members = Members::new(if rooms.len() > 1 { &rooms } else { &[None] });
+        named.data = found.into_iter().map(|(_, path)| path).collect();
+        Ok(Places { maps: dir.join("maps"), named, members })
+    }
+
+    /// Where the bytes of the data are.
+    pub(crate) fn members(&self) -> &Members {
+        &self.members
+    }
+
+    /// Members of the data, at least one.
+    pub(crate) fn count(&self) -> usize {
+        self.named.data.len().max(1)
+    }
+
+    /// The file or device of a member.
+    pub(crate) fn member(&self, number: usize) -> PathBuf {
+        self.named.data.get(number).cloned().unwrap_or_else(|| self.maps.join("blocks"))
     }
 
     /// The folder of those that nothing else is said of.
@@ -47,31 +117,26 @@ impl Places {
         &self.maps
     }
 
-    /// The file or device of a region.
+    /// The file or device of a region; of the data, of its first member.
     pub(crate) fn path(&self, region: Region) -> PathBuf {
-        self.named(region).cloned().unwrap_or_else(|| {
-            self.maps.join(match region {
-                Region::Data => "blocks",
-                Region::Log => "log",
-                Region::Nodes => "nodes",
-                Region::Table(0) => "table.0",
-                Region::Table(_) => "table.1",
-            })
-        })
-    }
-
-    /// The path that the settings name for a region.
-    pub(crate) fn named(&self, region: Region) -> Option<&PathBuf> {
-        match region {
-            Region::Data => self.named.data.as_ref(),
-            Region::Log => self.named.log.as_ref(),
-            Region::Nodes | Region::Table(_) => None,
+        match (region, &self.named.log) {
+            (Region::Data, _) => self.member(0),
+            (Region::Log, Some(log)) => log.clone(),
+            (Region::Log, None) => self.maps.join("log"),
+            (Region::Nodes, _) => self.maps.join("nodes"),
+            (Region::Table(0), _) => self.maps.join("table.0"),
+            (Region::Table(_), _) => self.maps.join("table.1"),
         }
     }
 
     /// The byte of its file or device where a region begins.
     pub(crate) fn base(&self, region: Region) -> u64 {
-        if self.named(region).is_some() { BLOCK } else { 0 }
+        let is_named = match region {
+            Region::Data => !self.named.data.is_empty(),
+            Region::Log => self.named.log.is_some(),
+            Region::Nodes | Region::Table(_) => false,
+        };
+        if is_named { BLOCK } else { 0 }
     }
 
     /// The bases in the order of [`REGIONS`].
@@ -79,66 +144,213 @@ impl Places {
         REGIONS.map(|region| self.base(region))
     }
 
-    /// Opens a file or device that is to be written anew, and marks it as this pool's where it is named. One that is not
-    /// empty, and carries a pool's label, is left alone; whether anything else is on it was looked at before.
-    pub(crate) fn make(&self, region: Region, pool: u64) -> Result<File, MapError> {
-        let path = self.path(region);
-        let failed = |cause| MapError::File { path: path.clone(), cause };
-        let Some(_) = self.named(region) else {
+    /// Nothing that is named may carry a pool's label.
+    pub(crate) fn must_be_free(&self) -> Result<(), MapError> {
+        for path in self.named.paths().filter(|path| path.exists()) {
+            let found = File::open(path).and_then(|file| Label::read(&file));
+            if found.map_err(|cause| MapError::File { path: path.clone(), cause })? != Found::Nothing {
+                return Err(MapError::Labelled(path.clone()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the labels of a pool away that could not be made, and files that are nothing but one.
+    pub(crate) fn put_back(&self, pool: u64) {
+        for path in self.named.paths() {
+            let Ok(file) = OpenOptions::new().read(true).write(true).open(path) else { continue };
+            if !matches!(Label::read(&file), Ok(Found::Label(label)) if label.pool == pool) {
+                continue;
+            }
+            // There is no more to be done about a failure than to tell of the first one, as the caller does.
+            let _ = match file.metadata() {
+                Ok(about) if about.is_file() => fs::remove_file(path),
+                _ => file.write_all_at(&[0; LABEL], 0).and_then(|()| file.sync_all()),
+            };
+        }
+    }
+
+    /// Opens what is to be written anew for a region, all members of the data, and marks as this pool's what is named. One
+    /// that is not empty, and carries a pool's label, is left alone; whether anything else is on it was looked at before.
+    pub(crate) fn make(&self, region: Region, pool: u64) -> Result<Vec<(PathBuf, File)>, MapError> {
+        let named = self.labels(region, pool);
+        if named.is_empty() {
+            let path = self.path(region);
             let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&path);
-            return file.map_err(failed);
+            return match file {
+                Ok(file) => Ok(vec![(path, file)]),
+                Err(cause) => Err(MapError::File { path, cause }),
+            };
+        }
+        named.into_iter().map(|(path, label)| mark(path, &label)).collect()
+    }
+
+    /// Whether what is named is this pool's, and nobody else has it. What comes back holds the locks: descriptions of their
+    /// own, since a ring lets go of its files only some time after its process has died.
+    pub(crate) fn claim(&self, pool: u64) -> Result<Vec<File>, MapError> {
+        let named = [Region::Data, Region::Log].into_iter().flat_map(|region| self.labels(region, pool));
+        named.map(|(path, label)| claim(path, &label)).collect()
+    }
+
+    /// What is named for a region, and the label that it has.
+    fn labels(&self, region: Region, pool: u64) -> Vec<(&PathBuf, Label)> {
+        let paths: &[PathBuf] = match region {
+            Region::Data => &self.named.data,
+            Region::Log => self.named.log.as_slice(),
+            Region::Nodes | Region::Table(_) => &[],
         };
-        let is_device = fs::metadata(&path).is_ok_and(|about| about.file_type().is_block_device());
-        let file = OpenOptions::new().read(true).write(true).create(!is_device).truncate(false).mode(0o600).open(&path);
-        let file = file.map_err(failed)?;
-        if read_label(&file).map_err(failed)?.is_some() {
-            return Err(MapError::Labelled(path));
-        }
-        file.write_all_at(&label(region, pool), 0).map_err(failed)?;
-        Ok(file)
-    }
-
-    /// Whether a named file or device is this pool's, and nobody else has it. What comes back holds its lock: a
-    /// description of its own, since a ring lets go of its files only some time after its process has died.
-    pub(crate) fn claim(&self, region: Region, pool: u64) -> Result<Option<File>, MapError> {
-        let Some(path) = self.named(region) else { return Ok(None) };
-        let failed = |cause| MapError::File { path: path.clone(), cause };
-        let file = File::open(path).map_err(failed)?;
-        match read_label(&file).map_err(failed)? {
-            Some(found) if found == (region == Region::Log, pool) => {}
-            _ => return Err(MapError::OfAnother(path.clone())),
-        }
-        match file.try_lock() {
-            Ok(()) => Ok(Some(file)),
-            Err(fs::TryLockError::WouldBlock) => Err(MapError::InUse(path.clone())),
-            Err(fs::TryLockError::Error(cause)) => Err(failed(cause)),
-        }
+        let label = |number: usize| Label {
+            is_log: region == Region::Log,
+            pool,
+            number: number as u32,
+            count: paths.len() as u32,
+            room: self.members.room(number).filter(|_| region == Region::Data),
+        };
+        paths.iter().enumerate().map(|(number, path)| (path, label(number))).collect()
     }
 }
 
-fn label(region: Region, pool: u64) -> [u8; LABEL] {
-    let mut bytes = [0; LABEL];
-    bytes[..4].copy_from_slice(MAGIC);
-    bytes[4..8].copy_from_slice(&FORMAT.to_le_bytes());
-    bytes[12..16].copy_from_slice(&u32::from(region == Region::Log).to_le_bytes());
-    bytes[16..24].copy_from_slice(&pool.to_le_bytes());
-    let crc = map::crc32c(&bytes[12..24]);
-    bytes[8..12].copy_from_slice(&crc.to_le_bytes());
-    bytes
+fn mark(path: &Path, label: &Label) -> Result<(PathBuf, File), MapError> {
+    let failed = |cause| MapError::File { path: path.into(), cause };
+    let is_device = fs::metadata(path).is_ok_and(|about| about.file_type().is_block_device());
+    let file = OpenOptions::new().read(true).write(true).create(!is_device).truncate(false).mode(0o600).open(path);
+    let file = file.map_err(failed)?;
+    if Label::read(&file).map_err(failed)? != Found::Nothing {
+        return Err(MapError::Labelled(path.into()));
+    }
+    file.write_all_at(&label.encode(), 0).map_err(failed)?;
+    Ok((path.into(), file))
 }
 
-/// Whether it is a log, and whose; `None` without a label. One of a later format is nobody's of ours.
-fn read_label(file: &File) -> std::io::Result<Option<(bool, u64)>> {
-    let mut bytes = [0; 24];
-    match file.read_exact_at(&mut bytes, 0) {
-        Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => return Ok(None),
-        read => read?,
+fn claim(path: &Path, label: &Label) -> Result<File, MapError> {
+    let failed = |cause| MapError::File { path: path.into(), cause };
+    let file = File::open(path).map_err(failed)?;
+    match Label::read(&file).map_err(failed)? {
+        Found::Label(found) if found == *label => {}
+        Found::Newer(found) => return Err(MapError::TooNew { path: path.into(), found, known: FORMAT }),
+        _ => return Err(MapError::OfAnother(path.into())),
     }
-    let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
-    if &bytes[..4] != MAGIC {
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(fs::TryLockError::WouldBlock) => Err(MapError::InUse(path.into())),
+        Err(fs::TryLockError::Error(cause)) => Err(failed(cause)),
+    }
+}
+
+/// Bytes for segments that a file or device has when a pool is made on it; `None`: it grows.
+fn room(path: &Path) -> Result<Option<u64>, MapError> {
+    let is_device = fs::metadata(path).is_ok_and(|about| about.file_type().is_block_device());
+    if !is_device {
         return Ok(None);
     }
-    let whole = word(4) == FORMAT && word(8) == map::crc32c(&bytes[12..24]);
-    let pool = u64::from_le_bytes(bytes[16..24].try_into().expect("eight bytes"));
-    Ok(Some(if whole { (word(12) == 1, pool) } else { (false, 0) }))
+    let mut file = File::open(path).map_err(|cause| MapError::File { path: path.into(), cause })?;
+    let size = file.seek(SeekFrom::End(0)).map_err(|cause| MapError::File { path: path.into(), cause })?;
+    match size.saturating_sub(BLOCK) / SEGMENT * SEGMENT {
+        0 => Err(MapError::TooSmall(path.into())),
+        room => Ok(Some(room)),
+    }
+}
+
+/// The label of a member of the data.
+fn member(path: &Path) -> Result<Label, MapError> {
+    let label = File::open(path).and_then(|file| Label::read(&file));
+    match label.map_err(|cause| MapError::Member { path: path.into(), cause })? {
+        Found::Label(label) if !label.is_log => Ok(label),
+        Found::Newer(found) => Err(MapError::TooNew { path: path.into(), found, known: FORMAT }),
+        _ => Err(MapError::OfAnother(path.into())),
+    }
+}
+
+/// What is written at the beginning of a file or device that the settings name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Label {
+    is_log: bool,
+    pool: u64,
+    /// Which member of the data, from 0.
+    number: u32,
+    count: u32,
+    /// Bytes for segments; `None`: it grows. Of several members only.
+    room: Option<u64>,
+}
+
+/// What is there instead of a label, or it.
+#[derive(Debug, PartialEq, Eq)]
+enum Found {
+    Nothing,
+    Label(Label),
+    Newer(u32),
+    /// It was one.
+    Damaged,
+}
+
+impl Label {
+    fn encode(&self) -> [u8; LABEL] {
+        let mut bytes = [0; LABEL];
+        let (format, end) = if self.count > 1 { (2u32, 48) } else { (1, 24) };
+        bytes[..4].copy_from_slice(MAGIC);
+        bytes[4..8].copy_from_slice(&format.to_le_bytes());
+        bytes[12..16].copy_from_slice(&u32::from(self.is_log).to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.pool.to_le_bytes());
+        if self.count > 1 {
+            bytes[24..28].copy_from_slice(&self.number.to_le_bytes());
+            bytes[28..32].copy_from_slice(&self.count.to_le_bytes());
+            bytes[32..40].copy_from_slice(&self.room.unwrap_or(0).to_le_bytes());
+            bytes[40..48].copy_from_slice(&SEGMENT.to_le_bytes());
+        }
+        let crc = map::crc32c(&bytes[12..end]);
+        bytes[8..12].copy_from_slice(&crc.to_le_bytes());
+        bytes
+    }
+
+    fn read(file: &File) -> std::io::Result<Found> {
+        let mut bytes = [0; 48];
+        match file.read_exact_at(&mut bytes, 0) {
+            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => return Ok(Found::Nothing),
+            read => read?,
+        }
+        Ok(Label::decode(&bytes))
+    }
+
+    fn decode(bytes: &[u8; 48]) -> Found {
+        let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
+        let long = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
+        let end = match word(4) {
+            _ if &bytes[..4] != MAGIC => return Found::Nothing,
+            1 => 24,
+            2 => 48,
+            newer => return Found::Newer(newer),
+        };
+        if word(8) != map::crc32c(&bytes[12..end]) {
+            return Found::Damaged;
+        }
+        let (is_log, pool) = (word(12) == 1, long(16));
+        let (number, count) = if end == 48 { (word(24), word(28)) } else { (0, 1) };
+        let fits = end == 24 || number < count && count as usize <= MEMBERS_MAX && long(40) == SEGMENT;
+        let room = Some(long(32)).filter(|room| end == 48 && *room > 0);
+        if fits { Found::Label(Label { is_log, pool, number, count, room }) } else { Found::Damaged }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_is_read_as_it_was_written_and_damage_is_noticed() {
+        let one = Label { is_log: true, pool: 77, number: 0, count: 1, room: None };
+        let several = Label { is_log: false, pool: 77, number: 2, count: 3, room: Some(5 * SEGMENT) };
+        for (label, end) in [(one, 24), (several, 48), (Label { room: None, ..several }, 48)] {
+            let bytes: [u8; 48] = label.encode()[..48].try_into().unwrap();
+            assert_eq!(Label::decode(&bytes), Found::Label(label));
+            for at in 8..end {
+                let mut damaged = bytes;
+                damaged[at] ^= 4;
+                assert_eq!(Label::decode(&damaged), Found::Damaged, "byte {at}");
+            }
+            let mut newer = bytes;
+            newer[4] = 3;
+            assert_eq!(Label::decode(&newer), Found::Newer(3));
+        }
+        assert_eq!(Label::decode(&[0; 48]), Found::Nothing);
+    }
 }

@@ -19,7 +19,7 @@ pub(crate) struct MapRepair<'a> {
 
 /// Brings damaged maps into a state that can be opened, and returns what was lost. `None` if nothing can be done.
 pub(crate) fn salvage_maps(dir: &Path, named: &Named, repair: &MapRepair<'_>) -> Result<Option<Vec<String>>, MapError> {
-    let places = Places::new(dir, named.clone());
+    let places = Places::new(dir, named.clone())?;
     let recovered = salvage(&mut Folder::open(&places)?, Settings::default());
     let failed = |cause| MapError::Recover { path: places.maps().into(), cause };
     let Some((core, lost)) = recovered.map_err(failed)? else { return Ok(None) };
@@ -81,7 +81,9 @@ impl Desk {
                 let written = file.write_all_at(&bytes, at + self.bases[index_of(region)]);
                 (token, region, written.and_then(|()| if durable { file.sync_all() } else { Ok(()) }))
             }
-            Command::Write { .. } | Command::Patch { .. } => unreachable!("nothing is written to a tree"),
+            Command::Write { .. } | Command::Patch { .. } | Command::Discard { .. } => {
+                unreachable!("nothing is written to a tree")
+            }
         };
         let result = done.map_err(|cause| {
             let path = self.files[index_of(region)].0.clone();

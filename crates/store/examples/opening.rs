@@ -1,0 +1,110 @@
+//! How long a pool takes to open: one that was filled and checkpointed, and one whose server died with a long log.
+//!
+//! `cargo run --release -p store --example opening -- FOLDER [GIB]` makes maps of so many GiB (1024 if not said) in FOLDER,
+//! without any data in them, and removes them. What is timed is what a start does: reading tables, nodes and log, and
+//! counting every block again.
+
+#![allow(clippy::print_stdout, reason = "it is a program")]
+
+use block::{Driver, ObjectId, Op, Request, Submitted, Target, Time};
+use map::What;
+use std::path::{Path, PathBuf};
+use store::{Cache, MapSettings, MappedPool, MappedVolumes, VolumesSettings};
+use uring::{Io, IoSettings};
+
+const GIB: u64 = 1 << 30;
+/// Blocks that are allocated by one request: half a million changes of the maps.
+const STEP: u64 = 32 * GIB;
+
+fn main() {
+    let mut words = std::env::args().skip(1);
+    let parent = words.next().map_or_else(std::env::temp_dir, PathBuf::from);
+    let size = words.next().map_or(1024, |word| word.parse().expect("a number of GiB")) * GIB;
+    let dir = parent.join(format!("seawall-opening-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).expect("make the folder");
+    let io = Io::open(&IoSettings::default()).expect("open a ring");
+    let settings = MapSettings { cache: Cache::Page, capacity: Some(4 * size), ..MapSettings::default() };
+    let mut volumes = serve(&io, MappedPool::create(&dir, 1, settings.clone()).expect("make the maps"));
+    administer(&io, &mut volumes, 1, What::Create { size });
+    for at in (0..size).step_by(STEP as usize) {
+        ask(&io, &mut volumes, at, STEP.min(size - at), Op::Zero { no_hole: true, fast_only: false });
+        ask(&io, &mut volumes, 0, 0, Op::Flush);
+    }
+    administer(&io, &mut volumes, 0, What::Checkpoint);
+    drop(volumes);
+    println!("{:>44}", "ms");
+    println!("{:34} {:>9.1}", format!("{} GiB of blocks, no log", size / GIB), opened(&io, &dir, &settings));
+    // Half of the log is the most before a checkpoint is begun: 4 MiB are 170 000 changes.
+    let mut volumes = serve(&io, MappedPool::open(&dir, settings.clone()).expect("open the maps"));
+    let each = 65536 * 1000;
+    for n in 0..150 {
+        ask(&io, &mut volumes, n * each % (size - each), each, Op::Zero { no_hole: false, fast_only: false });
+        for piece in 0..1000 {
+            ask(
+                &io,
+                &mut volumes,
+                (n * each + piece * 65536) % (size - 65536),
+                65536,
+                Op::Zero { no_hole: true, fast_only: false },
+            );
+        }
+        ask(&io, &mut volumes, 0, 0, Op::Flush);
+        if volumes.core().usage().log > settings.log / 2 - (256 << 10) {
+            break;
+        }
+    }
+    let log = volumes.core().usage().log;
+    drop(volumes);
+    println!("{:34} {:>9.1}", format!("and {} KiB of log", log >> 10), opened(&io, &dir, &settings));
+    std::fs::remove_dir_all(&dir).expect("remove the folder");
+}
+
+/// The middle of five openings, in milliseconds.
+fn opened(io: &Io, dir: &Path, settings: &MapSettings) -> f64 {
+    let mut times: Vec<f64> = (0..5)
+        .map(|_| {
+            let began = io.clock().now();
+            drop(MappedPool::open(dir, settings.clone()).expect("open the maps"));
+            io.clock().now().since(began).as_secs_f64() * 1e3
+        })
+        .collect();
+    times.sort_by(f64::total_cmp);
+    times[2]
+}
+
+fn serve(io: &Io, pool: MappedPool) -> MappedVolumes {
+    let Ok(mut volumes) = MappedVolumes::new(io, pool, VolumesSettings::default()) else {
+        panic!("the slab is too small")
+    };
+    volumes.open(ObjectId(1));
+    volumes
+}
+
+fn administer(io: &Io, volumes: &mut MappedVolumes, tree: u32, what: What) {
+    volumes.administer(ObjectId(tree), what);
+    let (mut answers, mut out, mut io) = (Vec::new(), Vec::new(), io.clone());
+    while answers.is_empty() {
+        let now = io.now();
+        volumes.poll(now, &mut out);
+        volumes.take_answers(&mut answers);
+        if answers.is_empty() {
+            io.turn(None);
+        }
+    }
+    assert_eq!(answers[0].result, Ok(()), "{what:?}");
+}
+
+fn ask(io: &Io, volumes: &mut MappedVolumes, at: u64, len: u64, op: Op) {
+    let mut io = io.clone();
+    let request = Request { tag: 1, object: ObjectId(1), at, len, op, fua: false, due: Time::ZERO };
+    assert!(matches!(volumes.submit(io.now(), request), Submitted::Taken(_)));
+    let mut out = Vec::new();
+    while out.is_empty() {
+        let now = io.now();
+        volumes.poll(now, &mut out);
+        if out.is_empty() {
+            io.turn(None);
+        }
+    }
+    assert_eq!(out[0].result, Ok(()));
+}
