@@ -8,6 +8,7 @@ use ramp::{Accounting, Criteria, Invocation, Load, Outcome, Row, RunOutcome, Run
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::mpsc::channel;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Ramp a database's load run by run and judge its write cycles
@@ -65,21 +66,24 @@ fn detach(words: &[String], folder: &Path) -> Result<()> {
         .process_group(0)
         .spawn()
         .context("start the ramp in the background")?;
+    let process = child.id();
+    let (sender, ended) = channel();
+    std::thread::spawn(move || sender.send(child.wait()));
     // What cannot be run is said here, where somebody looks.
-    while !Standing::is_begun(folder, child.id()) {
-        if let Some(status) = child.try_wait().context("the ramp in the background")? {
-            let said = std::fs::read_to_string(&path).unwrap_or_default();
-            match said.lines().last() {
-                _ if matches!(status.code(), Some(0 | 1)) => break,
-                Some(last) => bail!("{}", last.trim_start_matches("seawall: ")),
-                None => bail!("the ramp in the background ended at once and said nothing ({status})"),
-            }
+    while !Standing::is_begun(folder, process) {
+        let Ok(status) = ended.recv_timeout(LOOK) else { continue };
+        let status = status.context("the ramp in the background")?;
+        let said = std::fs::read_to_string(&path).unwrap_or_default();
+        match said.lines().last() {
+            // So short that it is over.
+            _ if matches!(status.code(), Some(0 | 1)) => break,
+            Some(last) => bail!("{}", last.trim_start_matches("seawall: ")),
+            None => bail!("the ramp in the background ended at once and said nothing ({status})"),
         }
-        std::thread::sleep(LOOK);
     }
     terminal::line(&format!(
         "process {} in the background, it writes to {}; --status and --stop with --output {} ask it",
-        child.id(),
+        process,
         path.display(),
         folder.display()
     ));

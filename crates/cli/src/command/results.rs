@@ -111,11 +111,12 @@ mod tests {
     fn runs_are_lines_of_80_columns() {
         let long = "a title that goes on and on \u{1b}[2J".repeat(4);
         let text = listed(&[line(1, &long, [2, 0, 1]), line(22, "short", [3, 0, 0]), line(23, "", [0, 1, 0])]);
-        let wanted = "\
- run  started                  verdict     title
-   1  2026-11-21 20:45:00 UTC  fail        a title that goes… (simulated, cut short)
-  22  2026-11-21 20:45:00 UTC  pass        short
-  23  2026-11-21 20:45:00 UTC  cannot say  \n";
+        let wanted = concat!(
+            " run  started                  verdict     title\n",
+            "   1  2026-11-21 20:45:00 UTC  fail        a title that… (simulated, cut short)\n",
+            "  22  2026-11-21 20:45:00 UTC  pass        short\n",
+            "  23  2026-11-21 20:45:00 UTC  cannot say  \n",
+        );
         assert_eq!(text, wanted);
         assert_eq!(listed(&[]), "no run yet\n");
     }
