@@ -70,8 +70,8 @@ fn job_files() {
             "jobs/a.fio:3 [a]: ioengine=nul: must be one of psync, sync, pvsync, pvsync2, vsync, io_uring, libaio, posixaio, aio, null, nbd; did you mean null?",
         ),
         (
-            "[a]\nsize=1m\nverify=sha1\n",
-            "jobs/a.fio:3 [a]: verify=sha1: is not there; write crc32c or xxhash, which find damage as surely as long as nobody forges it",
+            "[a]\nsize=1m\nnuma_mem_policy=prefer:0,1\n",
+            "jobs/a.fio:3 [a]: numa_mem_policy=prefer:0,1: prefer takes one node, as in prefer:0",
         ),
         ("[a]\nsize=1m\nnumjobs=5000\n", "jobs/a.fio:1 [a]: jobs: 5000 is more than the limit of 4096"),
         (

@@ -82,7 +82,7 @@ fn plans_of_many_kinds() {
     ];
     let plans: Vec<String> = lines.iter().flat_map(|line| parsed(line).describe()).collect();
     insta::assert_snapshot!(plans.join("\n"));
-    assert_eq!(say_span(block::Span::from_secs(90)), "1 min 30 s");
+    assert_eq!(say_span(Span::from_secs(90)), "1 min 30 s");
 }
 
 /// What fio-plot 1.2 looks up in a report, and a script that reads percentiles. (fio-plot itself draws our reports and logs;
@@ -131,7 +131,9 @@ fn percentiles_are_true_from_a_hundred_nanoseconds_to_a_hundred_seconds() {
     let value = |part: f64| 100.0 * 10f64.powf(9.0 * part);
     for number in 1..=VALUES {
         let ns = value(f64::from(number) / f64::from(VALUES)) as u64;
-        [&mut figures.slat, &mut figures.clat, &mut figures.lat].map(|each| each.record(Span::from_nanos(ns)));
+        for each in [&mut figures.slat, &mut figures.clat, &mut figures.lat] {
+            each.record(Span::from_nanos(ns));
+        }
     }
     let json: serde_json::Value = serde_json::from_str(&report(&invocation, &outcomes).json()).unwrap();
     for kind in ["slat_ns", "clat_ns", "lat_ns"] {
