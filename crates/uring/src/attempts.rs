@@ -57,10 +57,12 @@ impl Attempts {
 
     /// The kernel has taken `taken` entries, ever, and all completions were looked at: ends the attempts among them.
     pub(crate) fn settle(&mut self, taken: u64, out: &mut Vec<Outcome>) {
-        while let Some(attempt) = self.waiting.pop_front_if(|attempt| attempt.before < taken) {
-            if std::mem::take(&mut self.silent[attempt.key as usize]) {
+        while let Some(attempt) = self.waiting.front().filter(|attempt| attempt.before < taken) {
+            let Attempt { key, len, .. } = *attempt;
+            self.waiting.pop_front();
+            if std::mem::take(&mut self.silent[key as usize]) {
                 // A message has less than 2 GiB, as the kernel counts what it sends in an int.
-                out.push(Outcome { key: attempt.key, result: attempt.len as i32 });
+                out.push(Outcome { key, result: len as i32 });
             }
         }
     }
