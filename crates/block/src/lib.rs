@@ -11,12 +11,14 @@
 //! Nothing here reads a clock, starts a thread, opens a file or needs `unsafe`. Whoever calls passes `now`.
 
 mod buf;
+mod calendar;
 mod rate;
 mod request;
 mod target;
 mod time;
 
 pub use buf::Buf;
+pub use calendar::Calendar;
 pub use rate::{Bytes, BytesPerSecond, Iops, ParseBytesError};
 pub use request::{Cause, Completion, Extent, Fault, LimitKind, ObjectId, Op, OpKind, Request};
 pub use target::{Driver, Submitted, Target, Ticket, Traits, Wakeup};

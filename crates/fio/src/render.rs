@@ -21,6 +21,7 @@ pub use log::LogFile;
 
 use crate::flags::Format;
 use crate::invocation::Invocation;
+use block::Calendar;
 use stats::job::JobOutcome;
 
 /// What we call ourselves where fio names its version. Programs look for `fio-` and a number.
@@ -82,36 +83,11 @@ impl Report<'_> {
 impl Moment {
     /// As `Sat Nov 21 23:17:49 2026`, in local time.
     pub fn date(self) -> String {
-        const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
-        const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-        let local = (self.unix_ms / 1000).saturating_add_signed(i64::from(self.ahead_s));
-        let (days, second) = (local / 86_400, local % 86_400);
-        let (year, month, day) = civil(days);
-        let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-        let (weekday, month) = (DAYS[(days % 7) as usize], MONTHS[month as usize]);
+        let moment = Calendar::of((self.unix_ms / 1000).saturating_add_signed(i64::from(self.ahead_s)));
+        let (weekday, month, Calendar { year, day, hour, minute, second, .. }) =
+            (moment.weekday(), moment.month_name(), moment);
         format!("{weekday} {month} {day:2} {hour:02}:{minute:02}:{second:02} {year}")
     }
-}
-
-/// Year, month (0 to 11) and day of the day that is `days` after 1 January 1970, by counting years and months: a report is
-/// written once.
-fn civil(days: u64) -> (u64, u64, u64) {
-    let is_leap = |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
-    // A clock that is far off must not keep us counting for ever: 400 years have 146 097 days.
-    let (cycles, mut days) = (days / 146_097, days % 146_097);
-    let mut year = 1970;
-    while days >= 365 + u64::from(is_leap(year)) {
-        days -= 365 + u64::from(is_leap(year));
-        year += 1;
-    }
-    let february = 28 + u64::from(is_leap(year));
-    let months = [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
-    let mut month = 0;
-    while days >= months[month] {
-        days -= months[month];
-        month += 1;
-    }
-    (year + 400 * cycles, month as u64, days + 1)
 }
 
 #[cfg(test)]

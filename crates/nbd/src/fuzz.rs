@@ -5,9 +5,12 @@
 
 use crate::chunks::{Body, ReadAssembly, ReplyParser};
 use crate::client::{ClientHandshake, ClientStep, Purpose, TlsWish, Wishes};
+use crate::errno::Errno;
 use crate::export::{BlockSizes, ExportInfo, Exports, Refusal, TransmissionFlags};
+use crate::extents::Extent;
 use crate::limits::{ERROR_CHUNK_BYTES_MAX, HandshakeLimits};
 use crate::option::{OPTION_HEADER_BYTES, REPLY_HEADER_BYTES};
+use crate::reply::{Last, ReplyTo};
 use crate::request::{Command, Parsed, Request};
 use crate::rules::Rules;
 use crate::server::{ServerHandshake, ServerStep, TlsMode};
@@ -39,6 +42,53 @@ impl Exports for Catalogue {
             _ => Err(Refusal::Unknown),
         }
     }
+}
+
+/// The bytes that a client with `wishes` sends to [`Catalogue`]'s server and the bytes that it gets, in order: what a fuzzer
+/// may begin with.
+///
+/// # Panics
+/// The wished name is too long.
+pub fn conversation(wishes: Wishes) -> (Vec<u8>, Vec<u8>) {
+    let mut server = ServerHandshake::new(HandshakeLimits::SERVER, TlsMode::Off);
+    let mut client = ClientHandshake::new(wishes, HandshakeLimits::CLIENT).expect("a name that is not too long");
+    let (mut from_client, mut from_server) = (Vec::new(), Vec::new());
+    server.start(&mut from_server);
+    let (mut heard_by_client, mut heard_by_server) = (0, 0);
+    loop {
+        let mut input = &from_server[heard_by_client..];
+        let step = client.receive(&mut input, &mut from_client);
+        heard_by_client = from_server.len() - input.len();
+        if matches!(step, Ok(ClientStep::Continue)) {
+            continue;
+        }
+        if !matches!(step, Ok(ClientStep::NeedMore(_))) {
+            return (from_client, from_server);
+        }
+        let mut input = &from_client[heard_by_server..];
+        let mut steps = 0;
+        while let Ok(ServerStep::Continue) = server.receive(&mut input, &Catalogue, &mut from_server) {
+            steps += 1;
+        }
+        heard_by_server = from_client.len() - input.len();
+        assert!(steps > 0 || from_server.len() > heard_by_client, "nobody speaks");
+    }
+}
+
+/// Replies of every kind to a read at 4096, with their data: what a fuzzer may begin with.
+pub fn seed_replies(framing: Framing) -> Vec<u8> {
+    let (mut bytes, to) = (Vec::new(), ReplyTo { cookie: 1, offset: 4096 });
+    framing.ok(&mut bytes, to);
+    framing.error(&mut bytes, to, Errno::Io, "worn out");
+    if let Some(chunks) = framing.chunks() {
+        chunks.data(&mut bytes, to, 4096, 16, Last::No);
+        bytes.extend_from_slice(&[7; 16]);
+        chunks.hole(&mut bytes, to, 8192, 4096, Last::No);
+        chunks.error_at(&mut bytes, to, Errno::Io, "here", 5000, Last::No);
+        chunks.status(&mut bytes, to, 1, &[Extent::allocation(4096, true, false); 3], Last::No);
+        chunks.done(&mut bytes, to);
+    }
+    bytes
 }
 
 /// A client's bytes into a server's handshake. The first byte chooses the TLS mode.

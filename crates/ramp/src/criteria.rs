@@ -6,6 +6,7 @@ use crate::settings::Constants;
 use crate::summary::Row;
 use block::Span;
 use serde::Deserialize;
+use stats::Outcome;
 
 /// A figure of a row that can be bounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -54,17 +55,6 @@ pub struct Criteria {
     pub name: String,
     /// All of them.
     pub all: Vec<Criterion>,
-}
-
-/// How a run ended under the criteria.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Outcome {
-    /// All hold.
-    Pass,
-    /// There is too little to say.
-    CannotSay,
-    /// At least one does not hold.
-    Fail,
 }
 
 /// What a run says about one criterion.
@@ -271,16 +261,6 @@ impl Criterion {
             Err(why) => (Outcome::CannotSay, format!("{name}: {why}")),
         };
         Judgement { criterion: Criterion { limit, ..*self }, outcome, because }
-    }
-}
-
-impl std::fmt::Display for Outcome {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(match self {
-            Outcome::Pass => "pass",
-            Outcome::CannotSay => "cannot say",
-            Outcome::Fail => "fail",
-        })
     }
 }
 

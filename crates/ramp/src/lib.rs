@@ -37,7 +37,7 @@ pub use advice::{
 };
 pub use burst::Burst;
 pub use content::{Identity, Recipe, Wrong};
-pub use criteria::{Criteria, CriteriaError, Criterion, Figure, Judgement, Limit, Outcome};
+pub use criteria::{Criteria, CriteriaError, Criterion, Figure, Judgement, Limit};
 pub use cycle::{Cycle, cycles_csv, cycles_header};
 pub use dataset::{Dataset, FillPlan, ManifestError, Room};
 pub use experiment::{
@@ -55,6 +55,7 @@ pub use page::page;
 pub use reading::{ReadingError, read_seconds, read_summary};
 pub use reads::Schedule;
 pub use settings::{Accounting, Constants, Settings, SettingsError, Steps};
+pub use stats::Outcome;
 pub use summary::{HEADER, Row, next_number, summary_csv};
 pub use timeline::{SECONDS_HEADER, TimelineSecond, seconds_csv};
 

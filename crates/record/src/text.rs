@@ -3,7 +3,7 @@
 //! Lengths are counted in characters; what comes from outside passes [`printable`] first, so that a name cannot move
 //! the cursor or break a line.
 
-use block::Span;
+use block::{Calendar, Span};
 use stats::Scale;
 
 /// A whole number with a comma between thousands: `1,234,567`.
@@ -78,10 +78,8 @@ pub fn seconds(span: Span) -> String {
 
 /// A time in milliseconds since 1970 as date and time: `2026-11-21 20:19:10 UTC`.
 pub fn date(unix_ms: u64) -> String {
-    let seconds = unix_ms / 1000;
-    let (year, month, day) = civil(seconds / 86_400);
-    let (hours, minutes, seconds) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
-    format!("{year}-{month:02}-{day:02} {hours:02}:{minutes:02}:{seconds:02} UTC")
+    let Calendar { year, month, day, hour, minute, second, .. } = Calendar::of(unix_ms / 1000);
+    format!("{year}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
 }
 
 /// The text on one line and without characters that steer a terminal; each becomes a space.
@@ -154,23 +152,6 @@ pub fn scale(scale: Option<Scale>) -> Option<String> {
 /// Control characters, and those that turn the direction of writing.
 fn is_steering(c: char) -> bool {
     c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
-
-/// Year, month and day of the Gregorian calendar, from days since 1970-01-01.
-///
-/// Years are counted from 1 March, so that the leap day is a year's last: day 0 of the count is 0000-03-01, which is
-/// 719 468 days before 1970. 400 years are 146 097 days; within them a century is 36 524 days and four years 1461, each
-/// but the last, and the subtractions below take those missing and extra days out before dividing by 365.
-fn civil(days: u64) -> (u64, u64, u64) {
-    let days = days + 719_468;
-    let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    // Five months from March have 153 days, in the same rhythm of 31 and 30 all year round.
-    let month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    (era * 400 + year_of_era + u64::from(month <= 2), month, day)
 }
 
 #[cfg(test)]

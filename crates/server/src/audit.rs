@@ -10,6 +10,7 @@
 //! that only shows something does not. What was not finished when the power went is cut off by the next start's first
 //! line, so that every line can be read for itself.
 
+use block::Calendar;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -223,25 +224,8 @@ fn now() -> String {
 fn stamp(time: SystemTime) -> String {
     // A clock before 1970 is a clock that nobody set.
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let (days, second) = (since.as_secs() / 86_400, since.as_secs() % 86_400);
-    let (year, month, day) = date(days);
-    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    let Calendar { year, month, day, hour, minute, second, .. } = Calendar::of(since.as_secs());
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{:03}Z", since.subsec_millis())
-}
-
-/// The date of a day since the beginning of 1970, in the Gregorian calendar.
-fn date(days: u64) -> (u64, u64, u64) {
-    // Counted from 1 March 0000, so that the day that may be missing is a year's last: 719 468 days before 1970. 400
-    // years are 146 097 days; within them a year's number follows from its day by the leap rule.
-    let days = days + 719_468;
-    let (era, day) = (days / 146_097, days % 146_097);
-    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    // From March on months have 31, 30, 31, 30, 31 days and again: 153 in five.
-    let month = (5 * day + 2) / 153;
-    let day = day - (153 * month + 2) / 5 + 1;
-    let (month, later) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
-    (era * 400 + year + later, month, day)
 }
 
 #[cfg(test)]

@@ -61,6 +61,16 @@ pub enum Outcome {
     Fail,
 }
 
+impl std::fmt::Display for Outcome {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Outcome::Pass => "pass",
+            Outcome::CannotSay => "cannot say",
+            Outcome::Fail => "fail",
+        })
+    }
+}
+
 /// What a run says about one criterion.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {

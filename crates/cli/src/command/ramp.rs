@@ -216,11 +216,7 @@ impl Ramping<'_> {
             for judgement in self.criteria.judge(&row, &settings.constants).1 {
                 recording.verdicts.push(stats::Verdict {
                     question: format!("run {} at {} IOPS: {}", row.run, row.target, judgement.criterion.figure.name()),
-                    outcome: match judgement.outcome {
-                        Outcome::Pass => stats::Outcome::Pass,
-                        Outcome::CannotSay => stats::Outcome::CannotSay,
-                        Outcome::Fail => stats::Outcome::Fail,
-                    },
+                    outcome: judgement.outcome,
                     because: judgement.because,
                 });
             }

@@ -131,6 +131,7 @@ fn words(ramp: &Settings, exports: &[String], folder: &Path) -> Vec<String> {
     option("numruns", ramp.ladder.runs.to_string());
     option("runtime", format!("{}ms", ramp.runtime.as_nanos() / 1_000_000));
     option("cycle", format!("{}ms", ramp.constants.cycle.as_nanos() / 1_000_000));
+    option("writers", ramp.constants.writers.to_string());
     option("seed", ramp.seed.to_string());
     option("output", folder.display().to_string());
     option("system", ramp.system.clone());

@@ -64,7 +64,7 @@ pub fn fitted(line: &str, scaling: Scaling) -> Result<String> {
 
 /// The test's numbers.
 pub fn constants(plan: &HostsPlan) -> Constants {
-    Constants { cycle: plan.cycle, ..Constants::default() }
+    Constants { cycle: plan.cycle, writers: plan.writers, ..Constants::default() }
 }
 
 /// What the storage must be able to do, with rates times `factor`.

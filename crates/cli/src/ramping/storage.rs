@@ -16,6 +16,7 @@ use uring::{Io, IoSettings};
 /// How often a run is looked at.
 const LOOK: Span = Span::from_millis(200);
 /// Reads that follow one another faster than this are waited for awake: the kernel takes about as long to wake a sleeper.
+/// Not where other hosts share the machine: it would be their processor, and the storage's.
 const ALERT: Span = Span::from_micros(50);
 
 /// What a ramp works on.
@@ -26,6 +27,7 @@ pub struct Storage {
     wij: Spot,
     stream: Option<Spot>,
     cache: Cache,
+    alert: Span,
 }
 
 impl Storage {
@@ -60,7 +62,8 @@ impl Storage {
         }
         let cache = if invocation.page_cache { Cache::Page } else { Cache::Direct };
         let folder = found.first().map(|found| found.folder.clone());
-        Ok(Storage { sites, folder, wij, stream, cache })
+        let alert = if invocation.barrier { Span::ZERO } else { ALERT };
+        Ok(Storage { sites, folder, wij, stream, cache, alert })
     }
 
     /// The directories and devices of its data.
@@ -106,7 +109,7 @@ impl Storage {
             );
         }
         let buffers = Box::new(SlabBuffers::new(&io, self.sites.owners().to_vec(), self.wij.bytes, run));
-        let machine = Machine::new(target, buffers, layout, load, setup, io.now())?.alert(ALERT);
+        let machine = Machine::new(target, buffers, layout, load, setup, io.now())?.alert(self.alert);
         let mut driver = io.clone();
         let outcome = machine.run(&mut driver, LOOK, watch);
         let backend = io.backend().to_string();

@@ -55,6 +55,32 @@ fn floors_hold_the_published_experiment() {
     assert!((with[3][1] / without[3][1] - 1.0).abs() < 0.02, "{with:?} {without:?}");
 }
 
+/// A server whose processor is the limit, and is away for 20 ms every 5 s: throughput bends softly, and a stall makes every
+/// floor late at once. Bursts come out of reads that ask for less than their floors, so nothing of that is a floor's need
+/// for a smaller window: with floors all hosts together move as much, within a twentieth, and the protected are no slower.
+#[test]
+fn floors_cost_a_busy_server_nothing() {
+    let scratch = Scratch::new();
+    let device = "kind = \"parallel-servers\"\nservers = 2\nservice = \"83us\"\nsize_unit = 8192";
+    let host = "kind = \"host\"\nturn = \"100us\"\nrequest = \"6us\"\nsize_unit = 8192\nabsent_every = \"5s\"\n\
+                absent_length = \"20ms\"\nqueue_limit = 512";
+    let ended = simulated(&scratch, &[(device, host), ("runs = 4", "runs = 3")], "0.203");
+    let found = result(&ended);
+    let words: Vec<&str> = found.split_whitespace().collect();
+    let moved: Vec<f64> =
+        words.windows(2).filter(|two| two[1] == "blocks/s").map(|two| two[0].parse().unwrap()).collect();
+    let [with, without] = moved[..] else { panic!("{found}{}", ended.err) };
+    assert!(with >= 0.95 * without, "{found}");
+    let longest = |line: &str| -> Vec<f64> {
+        let line = found.lines().find(|found| found.starts_with(line) && found.contains(" s ")).unwrap();
+        line.split_whitespace().filter_map(|word| word.parse().ok()).take(2).collect()
+    };
+    for host in ["epic_rhel1", "epic_rhel2"] {
+        let [with, without] = longest(host)[..] else { panic!("{found}") };
+        assert!(with <= 1.02 * without, "{host}: {found}");
+    }
+}
+
 /// Lines that attach nothing protect nobody: exit code 1, and both halves have the same tables. So the same plan gives the
 /// same figures, and it is the floors that make the difference above.
 #[test]

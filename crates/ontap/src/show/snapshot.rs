@@ -1,6 +1,7 @@
 //! What `volume snapshot show` lists.
 
 use super::{Cell, Column, Row};
+use block::Calendar;
 
 /// A snapshot.
 #[derive(Clone, Debug, Default)]
@@ -54,27 +55,10 @@ impl Row for SnapshotRow {
 
 /// A moment in UTC as ONTAP prints it, `Sun Nov 22 02:30:59 2026`, from seconds since the beginning of 1970.
 pub fn moment(seconds: u64) -> String {
-    const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
-    const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-    let (days, second) = (seconds / 86_400, seconds % 86_400);
-    let (year, month, day) = civil(days);
-    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-    let weekday = DAYS[(days % 7) as usize];
-    format!("{weekday} {} {day:02} {hour:02}:{minute:02}:{second:02} {year}", MONTHS[month])
-}
-
-/// Year, month (from 0) and day of the Gregorian calendar. Years are counted from March, so that the day that leap years
-/// have more comes last; 719 468 days lie between the first of March of year 0 and 1970, 146 097 in 400 years.
-fn civil(days: u64) -> (u64, usize, u64) {
-    let days = days + 719_468;
-    let (era, day) = (days / 146_097, days % 146_097);
-    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    // Months from March on have 31, 30, 31, 30, 31 days, again and again: 153 in five.
-    let month = (5 * day + 2) / 153;
-    let day = day - (153 * month + 2) / 5 + 1;
-    let year = era * 400 + year + u64::from(month >= 10);
-    (year, ((month + 2) % 12) as usize, day)
+    let moment = Calendar::of(seconds);
+    let (weekday, month, Calendar { year, day, hour, minute, second, .. }) =
+        (moment.weekday(), moment.month_name(), moment);
+    format!("{weekday} {month} {day:02} {hour:02}:{minute:02}:{second:02} {year}")
 }
 
 #[cfg(test)]

@@ -34,7 +34,7 @@ const EASE: f64 = 0.85;
 /// What it is due then; less than all by what may be chance.
 const CONTENT: f64 = 0.985;
 /// What is tried for owners of whom nothing better is known.
-const GUESS: f64 = 1.25;
+const GUESS: f64 = 2.0;
 
 /// Where a floor's entry is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -234,10 +234,11 @@ impl Guarantee {
         Standing::Got(self.part_of_floor(recent) / scale / self.urgency())
     }
 
-    /// What it got in the last second, as a part of what it is held to; infinite if that is not known yet.
+    /// What it got in the last second, as a part of what it is held to, where it wanted that; infinite if it wanted it
+    /// for too short a time to tell.
     pub fn got_in_a_second(&self, phi: f64) -> f64 {
-        let second = &self.gauge.second;
-        if second.time < 0.5 { f64::INFINITY } else { self.part_of_held(second, phi) }
+        let wanted = &self.gauge.wanted;
+        if wanted.time < 0.3 { f64::INFINITY } else { self.part_of_held(wanted, phi) }
     }
 
     /// By what factor the requests of an owner who asks for less than it could might slow down, taken for one that
@@ -273,6 +274,7 @@ impl Guarantee {
         let tick = self.gauge.fold(now, memory);
         let got = self.part_of_held(&tick, phi);
         let wants = !self.capped && !self.asks_at_leisure(phi);
+        self.gauge.note_wanting(&tick, wants);
         let more = if wants { tick.time * (1.0 - got) } else { -tick.time };
         self.behind = (self.behind + more).clamp(0.0, BEHIND);
         memory

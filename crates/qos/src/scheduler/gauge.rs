@@ -16,6 +16,8 @@ pub(crate) struct Gauge {
     pub recent: Sums,
     /// Fading within a second, and kept through changes of the window.
     pub second: Sums,
+    /// The part of it in which the owner wanted more than it got.
+    pub wanted: Sums,
     /// Most requests outstanding at once, fading within a second.
     pub peak: f64,
 }
@@ -45,18 +47,44 @@ pub(crate) struct Sums {
 }
 
 impl Sums {
+    /// What happened in a tick.
+    fn of(time: f64, tick: &Tick) -> Sums {
+        Sums {
+            time,
+            ops: tick.ops as f64,
+            bytes: tick.bytes as f64,
+            service: tick.service as f64 / 1e9,
+            outstanding: tick.outstanding_area as f64 / 1e9,
+            idle: tick.idle as f64 / 1e9,
+        }
+    }
+
     /// Adds a tick; what is older than `memory` seconds fades.
-    fn fold(&mut self, time: f64, tick: &Tick, memory: f64) {
-        let keep = (1.0 - time / memory).max(0.0);
-        for (sum, new) in [
-            (&mut self.time, time),
-            (&mut self.ops, tick.ops as f64),
-            (&mut self.bytes, tick.bytes as f64),
-            (&mut self.service, tick.service as f64 / 1e9),
-            (&mut self.outstanding, tick.outstanding_area as f64 / 1e9),
-            (&mut self.idle, tick.idle as f64 / 1e9),
-        ] {
-            *sum = *sum * keep + new;
+    fn add(&mut self, tick: &Sums, memory: f64) {
+        let keep = (1.0 - tick.time / memory).max(0.0);
+        *self = self.faded(keep).plus(tick);
+    }
+
+    fn faded(self, keep: f64) -> Sums {
+        let Sums { time, ops, bytes, service, outstanding, idle } = self;
+        Sums {
+            time: time * keep,
+            ops: ops * keep,
+            bytes: bytes * keep,
+            service: service * keep,
+            outstanding: outstanding * keep,
+            idle: idle * keep,
+        }
+    }
+
+    fn plus(self, other: &Sums) -> Sums {
+        Sums {
+            time: self.time + other.time,
+            ops: self.ops + other.ops,
+            bytes: self.bytes + other.bytes,
+            service: self.service + other.service,
+            outstanding: self.outstanding + other.outstanding,
+            idle: self.idle + other.idle,
         }
     }
 
@@ -93,6 +121,13 @@ impl Gauge {
         self.tick.service = self.tick.service.saturating_add(service.as_nanos());
     }
 
+    /// Whether the owner wanted more in the tick that these are.
+    pub fn note_wanting(&mut self, tick: &Sums, wants: bool) {
+        let keep = (1.0 - tick.time).max(0.0);
+        let new = if wants { *tick } else { Sums::default() };
+        self.wanted = self.wanted.faded(keep).plus(&new);
+    }
+
     /// A tick is over. Gives what was in it.
     pub fn fold(&mut self, now: Time, memory: f64) -> Sums {
         let time = now.since(self.began).as_secs_f64();
@@ -100,16 +135,22 @@ impl Gauge {
         self.began = now;
         let most = f64::from(tick.outstanding_max);
         self.peak = most.max(self.peak - (self.peak - most) * time.min(1.0));
-        self.recent.fold(time, &tick, memory);
-        self.second.fold(time, &tick, 1.0);
-        let mut alone = Sums::default();
-        alone.fold(time, &tick, f64::INFINITY);
-        alone
+        let tick = Sums::of(time, &tick);
+        self.recent.add(&tick, memory);
+        self.second.add(&tick, 1.0);
+        tick
     }
 
     /// What was before does not count: the window changed much.
     pub fn forget(&mut self, now: Time) {
-        *self = Gauge { touched: self.touched, began: now, second: self.second, peak: self.peak, ..Gauge::default() };
+        *self = Gauge {
+            touched: self.touched,
+            began: now,
+            second: self.second,
+            wanted: self.wanted,
+            peak: self.peak,
+            ..Gauge::default()
+        };
     }
 
     /// Nor within the last second.

@@ -281,7 +281,7 @@ impl Floors {
             self.short_since = None;
         }
         match verdict {
-            Verdict::Nothing => self.recover(now, sums, round),
+            Verdict::Nothing => self.recover(now, round),
             Verdict::Remeasure => {
                 // A request that came to the old queue has gone after its time.
                 let service = if sums.completions > 0.0 { sums.service / sums.completions } else { 0.0 };
@@ -306,8 +306,9 @@ impl Floors {
     }
 
     /// Gives back what was taken from floors, slowly.
-    fn recover(&mut self, now: Time, sums: &Sums, round: &Round) {
-        let met = round.standings.worst >= Window::SHORT && sums.standings.judged > 0;
+    fn recover(&mut self, now: Time, round: &Round) {
+        // Where nobody wants anything nobody misses what is given back.
+        let met = round.standings.worst >= Window::SHORT;
         if self.phi >= 1.0 {
             self.hold = HOLD;
         } else if met {

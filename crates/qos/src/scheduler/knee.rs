@@ -11,6 +11,10 @@
 //!
 //! A device's throughput wavers by more than the hundredth in question: collections of garbage, others on the machine.
 //! So a level is not judged by one measurement but by pairs of them side by side, as many as their own spread asks for.
+//! What cannot be shown is not there, since the shorter queue is certain.
+//!
+//! The search goes down too, to where it began: now and then half of what is used is compared with all of it. Loads come
+//! and go, and a level that was found in one is seldom used up in the next.
 
 use block::{Span, Time};
 
@@ -26,6 +30,8 @@ pub(crate) struct Knee {
     /// When the next level is tried, and how long after a failure.
     try_at: Time,
     rest: Span,
+    /// The next trial is whether half as much would do.
+    less_next: bool,
     /// When floors last lowered the cap.
     lowered_at: Time,
     /// The throughput at this level when it was last found that more does not help.
@@ -48,12 +54,29 @@ struct Meter {
 struct Trial {
     below: f64,
     above: f64,
-    /// The throughput of the smaller one in this pair, while the larger is measured.
-    first: Option<f64>,
+    /// It began at the larger level, to see whether the smaller would do.
+    less: bool,
+    /// What the smaller one did in this pair, while the larger is measured.
+    first: Option<Pace>,
     /// Logarithms of the ratios of the pairs, how many, and the sum of their squares.
     sum: f64,
     squares: f64,
     pairs: f64,
+}
+
+/// What ends in a second. Some devices are limited by operations, some by bytes, which the cost is about.
+#[derive(Clone, Copy, Debug)]
+struct Pace {
+    cost: f64,
+    requests: f64,
+}
+
+impl Pace {
+    /// The logarithm of how much more this is. Levels let requests of other sizes in, and those alone move the one or the
+    /// other: a device does more only if it does more of both.
+    fn over(&self, other: &Pace) -> f64 {
+        (self.cost / other.cost).min(self.requests / other.requests).ln()
+    }
 }
 
 /// How a comparison stands.
@@ -90,6 +113,7 @@ impl Knee {
             trial: None,
             try_at: Time::ZERO,
             rest: Knee::REST,
+            less_next: false,
             lowered_at: Time::ZERO,
             usual: 0.0,
         }
@@ -135,13 +159,14 @@ impl Knee {
 
     fn rest(&mut self, now: Time) {
         (self.try_at, self.rest) = (now + self.rest, (self.rest * 2).min(Knee::REST_MAX));
+        self.less_next = !self.less_next && self.cap >= Knee::START * Knee::STEP_LEAST;
     }
 
-    /// The window is at the cap and used up. More is tried only as far as floors have room for it; where they have ample
-    /// room nothing is searched, the window opens.
-    pub fn press(&mut self, now: Time, round: &Round) {
+    /// The window is at the cap, and is used up if `full`. More is tried only as far as floors have room for it; where
+    /// they have ample room nothing is searched, the window opens. Less is tried down to where the search began.
+    pub fn press(&mut self, now: Time, round: &Round, full: bool) {
         let &Round { in_flight, request, .. } = round;
-        if round.standings.has_ample_room() {
+        if full && round.standings.has_ample_room() {
             self.pass(now);
             self.cap = (self.cap + 0.25 * in_flight).min(Window::MOST);
             return;
@@ -152,33 +177,75 @@ impl Knee {
         if self.meter.skip > 0 || count < Knee::SAMPLES.max(2.0 * requests) || time < Knee::LEAST {
             return;
         }
-        let throughput = self.meter.cost as f64 / 256.0 / time.as_secs_f64();
+        let seconds = time.as_secs_f64();
+        let pace = Pace { cost: self.meter.cost as f64 / 256.0 / seconds, requests: count / seconds };
+        let throughput = pace.cost;
         let chance = 0.5 / count.sqrt();
         match self.trial.take() {
             None => {
-                let changed = (throughput / self.usual - 1.0).abs() > 0.1 + 2.0 * chance;
-                if now >= self.try_at || changed {
+                let changed = full && (throughput / self.usual - 1.0).abs() > 0.1 + 2.0 * chance;
+                if now >= self.try_at && (self.less_next || !full) {
+                    self.compare_with_less(now, round);
+                } else if full && (now >= self.try_at || changed) {
                     self.compare_with_more(round, throughput);
                 }
             }
+            // The smaller level is more than is asked for: there is nothing to compare.
+            Some(trial) if trial.less && trial.first.is_none() && !full => {
+                self.cap = trial.below;
+                self.compare_with_less(now, round);
+            }
             Some(mut trial) => {
-                let standing = trial.note(throughput, chance);
+                let standing = trial.note(pace, chance);
                 self.cap = if trial.first.is_some() { trial.above } else { trial.below };
-                match standing {
-                    Standing::Open => self.trial = Some(trial),
-                    Standing::More => {
+                match (standing, trial.less) {
+                    (Standing::Open, _) => self.trial = Some(trial),
+                    (Standing::More, false) => {
                         (self.cap, self.rest) = (trial.above, Knee::REST);
                         self.compare_with_more(round, throughput);
                     }
-                    Standing::NoMore => {
+                    (Standing::More, true) => {
+                        self.cap = trial.above;
+                        self.rest(now);
+                    }
+                    (Standing::NoMore, false) => {
                         (self.cap, self.usual) = (trial.below, throughput);
                         self.rest(now);
+                    }
+                    (Standing::NoMore, true) => {
+                        (self.cap, self.rest) = (trial.below, Knee::REST);
+                        self.compare_with_less(now, round);
                     }
                 }
             }
         }
         let skip = if self.trial.is_some() { requests as u64 } else { 0 };
         self.meter = Meter { skip, since: now, ..Meter::default() };
+    }
+
+    /// Whether a comparison with less goes on: its larger level need not be used up.
+    pub fn tries_less(&self) -> bool {
+        self.trial.as_ref().is_some_and(|trial| trial.less)
+    }
+
+    /// Whether there is less to try, and it is time to.
+    pub fn has_less(&self, now: Time, round: &Round) -> bool {
+        now >= self.try_at && self.used(round) >= Knee::START * Knee::STEP_LEAST
+    }
+
+    /// What is used of this level.
+    fn used(&self, round: &Round) -> f64 {
+        self.cap.min(round.best_effort_max)
+    }
+
+    /// Begins to compare what is used of this level with half of it, if that is worth a comparison.
+    fn compare_with_less(&mut self, now: Time, round: &Round) {
+        let above = self.used(round);
+        if above < Knee::START * Knee::STEP_LEAST {
+            return self.rest(now);
+        }
+        self.cap = (above / Knee::STEP).max(Knee::START);
+        self.trial = Some(Trial::new(self.cap, above, true));
     }
 
     /// Begins to compare this level with the next, if floors have room for it.
@@ -190,7 +257,7 @@ impl Knee {
         let above = (self.cap + (Knee::STEP - 1.0) * in_flight).min(bound);
         let least = (self.cap * Knee::STEP_LEAST).max(self.cap + request);
         if above >= least {
-            self.trial = Some(Trial { below: self.cap, above, first: None, sum: 0.0, squares: 0.0, pairs: 0.0 });
+            self.trial = Some(Trial::new(self.cap, above, false));
         }
     }
 }
@@ -198,34 +265,131 @@ impl Knee {
 impl Trial {
     /// More than this, as a logarithm, is worth the longer queue.
     const GAIN: f64 = 0.01;
-    /// How sure it must be, in deviations of the mean.
-    const SURE: f64 = 2.0;
-    /// After so many pairs it is taken as it stands.
+    /// How sure it must be that there is more, and that there is not, in deviations of the mean.
+    const SURE: f64 = 2.5;
+    const DOUBT: f64 = 0.5;
+    /// A device's moods come in stretches: a few pairs may lie across the ends of one.
+    const PAIRS_LEAST: f64 = 4.0;
+    /// After so many pairs without a result there is none.
     const PAIRS: f64 = 16.0;
 
+    fn new(below: f64, above: f64, less: bool) -> Trial {
+        Trial { below, above, less, first: None, sum: 0.0, squares: 0.0, pairs: 0.0 }
+    }
+
     /// A level was measured, `chance` being what the count alone makes. The smaller comes first in each pair.
-    fn note(&mut self, throughput: f64, chance: f64) -> Standing {
+    fn note(&mut self, pace: Pace, chance: f64) -> Standing {
         let Some(first) = self.first.take() else {
-            self.first = Some(throughput);
+            self.first = Some(pace);
             return Standing::Open;
         };
-        let ratio = (throughput / first).ln();
+        let ratio = pace.over(&first);
         (self.sum, self.squares, self.pairs) = (self.sum + ratio, self.squares + ratio * ratio, self.pairs + 1.0);
         let mean = self.sum / self.pairs;
-        // Few pairs say little of their spread: as if there had been one more, off by a twentieth.
-        let spread = (self.squares - self.pairs * mean * mean).max(0.0) + 0.0025;
+        // Few pairs say little of their spread: as if there had been one more, off by a tenth.
+        let spread = (self.squares - self.pairs * mean * mean).max(0.0) + 0.01;
         let deviation = (spread / self.pairs).max(2.0 * chance * chance).sqrt() / self.pairs.sqrt();
+        // What cannot be shown is not there: the shorter queue is certain.
         match mean - Trial::GAIN {
-            over if over > Trial::SURE * deviation => Standing::More,
-            over if over < -Trial::SURE * deviation => Standing::NoMore,
-            over if self.pairs >= Trial::PAIRS => {
-                if over > 0.0 {
-                    Standing::More
-                } else {
-                    Standing::NoMore
-                }
-            }
+            over if over > Trial::SURE * deviation && self.pairs >= Trial::PAIRS_LEAST => Standing::More,
+            over if over < -Trial::DOUBT * deviation || self.pairs >= Trial::PAIRS => Standing::NoMore,
             _ => Standing::Open,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pace(requests: f64, cost: f64) -> Pace {
+        Pace { cost, requests }
+    }
+
+    fn trial(paces: impl Iterator<Item = (Pace, Pace)>) -> (Standing, u32) {
+        let mut trial = Trial::new(16.0, 32.0, false);
+        for (pairs, (below, above)) in (1..).zip(paces) {
+            assert!(trial.note(below, 0.0) == Standing::Open, "the first of a pair says nothing");
+            let standing = trial.note(above, 0.0);
+            if standing != Standing::Open {
+                return (standing, pairs);
+            }
+        }
+        panic!("no end")
+    }
+
+    /// A fifth more in each pair is ln 1.2 - 0.01 = 0.172 above the hundredth. One pair off by 0.1 makes the deviation of
+    /// four 0.1 / 4 = 0.025: 2.5 of them are far below, so the fourth pair, the first that may tell, does.
+    #[test]
+    fn a_plain_gain_is_taken_as_soon_as_it_may_be() {
+        let (standing, pairs) = trial(std::iter::repeat((pace(100.0, 100.0), pace(120.0, 120.0))));
+        assert!(standing == Standing::More && pairs == 4, "{pairs}");
+    }
+
+    /// Neither more requests of less cost, nor more cost in fewer requests: other requests went, the device does no more.
+    #[test]
+    fn other_sizes_are_no_gain() {
+        for other in [pace(80.0, 150.0), pace(150.0, 80.0), pace(100.0, 150.0)] {
+            let (standing, _) = trial(std::iter::repeat((pace(100.0, 100.0), other)));
+            assert!(standing == Standing::NoMore, "{other:?}");
+        }
+    }
+
+    /// Pairs that go up and down by a third show nothing, however the last of them went.
+    #[test]
+    fn moods_are_no_gain() {
+        let moods = [0.75, 1.33, 1.4, 0.7, 1.3, 0.8].into_iter().cycle();
+        let (standing, pairs) = trial(moods.map(|mood| (pace(100.0, 100.0), pace(100.0 * mood, 100.0 * mood))));
+        assert!(standing == Standing::NoMore && f64::from(pairs) <= Trial::PAIRS, "{pairs}");
+    }
+
+    fn round(best_effort: f64, throughput: f64) -> Round {
+        let standings = Standings { worst: 1.2, room: 2.0, judged: 1, guessed: 1, ..Standings::default() };
+        Round {
+            standings,
+            total: throughput,
+            samples: 1e4,
+            in_flight: best_effort + 8.0,
+            best_effort,
+            request: 1.0,
+            best_effort_max: best_effort,
+            scaled: false,
+        }
+    }
+
+    /// A device that does 60 000 a second from 12 in flight on. 200 may be in flight, 100 are: 100 against 50, 50 against
+    /// 25, 25 against 16, and there the search began.
+    #[test]
+    fn what_is_not_needed_is_given_up() {
+        let mut knee = Knee { cap: 200.0, ..Knee::new() };
+        let mut now = Time::ZERO;
+        for _ in 0..400 {
+            let used = knee.cap.min(100.0);
+            // 20 ms of 60 000 a second, and what was in flight before.
+            (0..1200).for_each(|_| knee.ended(now, 256));
+            now += Span::from_millis(20);
+            let full = used >= knee.cap * 0.9;
+            if full || knee.tries_less() || knee.has_less(now, &round(used, 60_000.0)) {
+                knee.press(now, &round(used, 60_000.0), full);
+            } else {
+                knee.pass(now);
+            }
+        }
+        // Where it rests, or at the next level up in a comparison.
+        assert!(knee.cap <= 2.0 * Knee::START + 8.0, "{}", knee.cap);
+    }
+
+    /// One whose throughput is what is in flight keeps all that is used of it.
+    #[test]
+    fn what_is_needed_is_kept() {
+        let mut knee = Knee { cap: 100.0, ..Knee::new() };
+        let mut now = Time::ZERO;
+        for _ in 0..400 {
+            let used = knee.cap.min(100.0);
+            (0..(used * 12.0) as u32).for_each(|_| knee.ended(now, 256));
+            now += Span::from_millis(20);
+            knee.press(now, &round(used, used * 600.0), true);
+        }
+        assert!(knee.trial.as_ref().map_or(knee.cap, |trial| trial.above) >= 99.0, "{knee:?}");
     }
 }

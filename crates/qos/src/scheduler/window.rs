@@ -161,13 +161,15 @@ impl Window {
 
     /// Goes on with the search for the device's knee.
     pub fn seek_knee(&mut self, now: Time, round: &Round) {
-        let pressed = self.size >= 0.99 * self.knee.cap && round.best_effort_max >= 0.9 * self.size;
-        if pressed && round.standings.worst >= Window::SHORT {
-            // Levels in comparison are taken at once: a slow change would measure what is in between.
-            self.knee.press(now, round);
-            self.set(self.knee.cap);
-        } else if round.standings.worst < Window::SHORT {
+        let full = round.best_effort_max >= 0.9 * self.size;
+        let searches =
+            self.size >= 0.99 * self.knee.cap && (full || self.knee.tries_less() || self.knee.has_less(now, round));
+        if round.standings.worst < Window::SHORT {
             self.knee.give_up(now);
+        } else if searches {
+            // Levels in comparison are taken at once: a slow change would measure what is in between.
+            self.knee.press(now, round, full);
+            self.set(self.knee.cap);
         } else {
             self.knee.pass(now);
         }
@@ -226,8 +228,10 @@ impl Window {
         let gross = size < 0.8 * used;
         self.set(size);
         if round.standings.slow < Window::SLOW {
-            // Not a moment's doing: here is the edge, and it is not to be tried again soon.
-            self.knee.lower(now, self.size);
+            // Not a moment's doing: here is the edge, and it is not to be tried again soon. Where it is, the second tells
+            // better than the moment.
+            let edge = used - round.in_flight * (1.0 - round.standings.slow / Window::AIM);
+            self.knee.lower(now, edge.clamp(self.size, used * 0.97));
         }
         if gross { Verdict::Remeasure } else { Verdict::Nothing }
     }

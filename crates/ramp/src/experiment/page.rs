@@ -2,9 +2,9 @@
 
 use super::table::host_name;
 use super::{Arm, Experiment, experiment_verdict};
-use crate::criteria::Outcome;
 use crate::page::graph::{Graph, Line};
 use crate::page::{STYLE, escape};
+use stats::Outcome;
 
 /// Beside the style of a ramp's page: tables next to each other where there is room.
 const ABREAST: &str = "\

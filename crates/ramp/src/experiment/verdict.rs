@@ -2,8 +2,8 @@
 //! every run while the neighbour passes it near the end; without floors at least one protected run fails.
 
 use super::{Arm, Busy, Experiment, HostRows};
-use crate::criteria::Outcome;
 use block::Span;
+use stats::Outcome;
 
 /// A question and its answer.
 #[derive(Clone, Debug, PartialEq)]

@@ -5,7 +5,7 @@
 //! | --- | --- |
 //! | the plan | `title`, `about`, `seed` (1) |
 //! | `[server]` | `svm`, `units` (`decimal`) |
-//! | `[ramp]` | `runs`, `cycle_seconds`, `run_seconds`, `volume_size`, `used_tb`, `drain_seconds` (36) |
+//! | `[ramp]` | `runs`, `cycle_seconds`, `run_seconds`, `volume_size`, `used_tb`, `drain_seconds` (36), `writers` (8) |
 //! | `[[host]]` | `name`, `volumes`, `journal`, `from_iops`, `to_iops`, `protected` |
 //! | `[floors]` | `on`, `off`: the administrators' lines that protect, and those that end it |
 //! | `[device]` | as in every plan: what stands in for the disk in a simulation |
@@ -48,6 +48,8 @@ pub struct HostsPlan {
     pub used_milli_tb: u64,
     /// Within which protected hosts should write a burst, at the database's own period of 80 s.
     pub drain: Span,
+    /// Synchronous writers of a host's burst, each with one request outstanding.
+    pub writers: u32,
     /// The hosts, in the file's order; at least one protected and one not.
     pub hosts: Vec<PlannedHost>,
     /// The lines that protect.
@@ -139,6 +141,7 @@ fn plan(root: &Table<'_>, text: &str, file: &str) -> HostsPlan {
         volume_size: Bytes(0),
         used_milli_tb: 1,
         drain: Span::from_secs(36),
+        writers: 8,
         hosts: hosts(root),
         floors_on: Vec::new(),
         floors_off: Vec::new(),
@@ -165,7 +168,7 @@ fn ramp(root: &Table<'_>, plan: &mut HostsPlan) {
         "begin it with a line [ramp] and say runs, cycle_seconds, run_seconds, volume_size and used_tb",
     );
     let Some(table) = root.table("ramp", "[ramp]") else { return };
-    table.only(&["runs", "cycle_seconds", "run_seconds", "volume_size", "used_tb", "drain_seconds"]);
+    table.only(&["runs", "cycle_seconds", "run_seconds", "volume_size", "used_tb", "drain_seconds", "writers"]);
     for (key, advice) in [
         ("runs", "say how many runs each ramp has, such as 4"),
         ("cycle_seconds", "say how far apart write cycles are; a database has 80"),
@@ -187,6 +190,7 @@ fn ramp(root: &Table<'_>, plan: &mut HostsPlan) {
     plan.cycle = seconds(ranged("cycle_seconds", 1, 600, "a database has 80")).unwrap_or(plan.cycle);
     plan.run_length = seconds(ranged("run_seconds", 2, 86_400, "published ones had 1800")).unwrap_or(plan.run_length);
     plan.drain = seconds(ranged("drain_seconds", 1, 45, "of 80 s; a cycle must end within 45")).unwrap_or(plan.drain);
+    plan.writers = ranged("writers", 1, 1024, "each host's bursts have 8 elsewhere").unwrap_or(plan.writers);
     if plan.run_length <= plan.cycle && table.has("run_seconds") {
         let advice = "the first cycle begins one period after the start, so no cycle would be seen";
         table.wrong("run_seconds", "longer than cycle_seconds", advice);
@@ -291,7 +295,7 @@ mod tests {
         let plan = HostsPlan::read(GOOD, "p.toml").unwrap();
         assert!(HostsPlan::is_meant(GOOD) && !HostsPlan::is_meant("title = \"t\"\n[[workload]]\nname = \"w\"\n"));
         assert_eq!((plan.runs, plan.cycle, plan.drain), (4, Span::from_secs(8), Span::from_secs(36)));
-        assert_eq!((plan.used_milli_tb, plan.volume_size), (5000, Bytes::mib(256)));
+        assert_eq!((plan.used_milli_tb, plan.volume_size, plan.writers), (5000, Bytes::mib(256), 8));
         assert_eq!(plan.volumes(), ["a1", "a2", "b1", "bj"]);
         assert_eq!((plan.hosts[0].protected, plan.hosts[1].protected), (true, false));
         assert_eq!(plan.hosts[0].data_paths(), ["/vol/a1/data", "/vol/a2/data"]);
