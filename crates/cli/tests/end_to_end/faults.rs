@@ -65,7 +65,7 @@ impl Pool {
     }
 
     /// Both LUNs hold what they should, the pool is whole, and the next server finds the same.
-    fn is_whole(mut self) {
+    fn ends_whole(mut self) {
         for again in [false, true] {
             assert!(self.client("a").read(0, MIB as u32) == self.a, "again: {again}");
             assert!(self.client("b").read(0, MIB as u32) == self.b, "again: {again}");
@@ -95,7 +95,7 @@ fn writes_that_a_device_fails_are_told_and_hurt_nobody_else() {
         assert_eq!(client.written(65536, &[0xb4; 4096], false), Ok(()));
         pool.b[65536..69632].fill(0xb4);
         assert_eq!(client.flushed(), Ok(()));
-        pool.is_whole();
+        pool.ends_whole();
     }
 }
 
@@ -125,7 +125,7 @@ fn reads_that_a_device_fails_are_told_and_hurt_nobody_else() {
     pool.server().tell(&[clone]);
     let old = pool.client("old").read(0, MIB as u32);
     assert!(old[131_072..].iter().all(|byte| *byte == 0xb1) && old[65536..69632].iter().all(|byte| *byte == 0xb3));
-    pool.is_whole();
+    pool.ends_whole();
 }
 
 /// A device that does not answer at all: a hundred reads and writes of the LUN on the other one are answered while those on
@@ -152,7 +152,7 @@ fn a_device_that_stands_still_holds_up_only_its_own() {
         }
         pool.b[number * 65536..number * 65536 + 4096].fill(0xc0 | number as u8);
     }
-    pool.is_whole();
+    pool.ends_whole();
 }
 
 /// A storm of flushes while one device does not answer: the flushes wait, the reads and writes of the LUN on the other one
@@ -184,5 +184,5 @@ fn a_storm_of_flushes_stops_nobody_and_is_shared() {
         assert_eq!(client.answer_with(|_| 0), (1, Ok(Vec::new())));
     }
     assert_eq!(pool.bad.flushes() - before, 2, "sixteen flushes");
-    pool.is_whole();
+    pool.ends_whole();
 }

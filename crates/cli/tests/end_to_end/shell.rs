@@ -109,7 +109,6 @@ fn what_cannot_be_is_refused_and_nothing_changes() {
         ("lun create -vserver svm01 -path /vol/vol9/lun1 -size 1MB", "vol9"),
         ("lun create -vserver svm01 -path /vol/vol1/lun2 -size 1GB", "are needed; grow it"),
         ("lun create -vserver svm01 -path /vol/vol1/../../x -size 1MB", "-path"),
-        ("lun modify -vserver svm01 -path /vol/vol1/lun1 -size 1MB", "would lose data"),
         ("lun delete -vserver svm01 -path /vol/vol1/lun9", "no LUN /vol/vol1/lun9"),
         ("volume delete -vserver svm01 -volume vol1", "vol1"),
         ("qos policy-group create p -vserver svm01 -max-throughput 10IOPSS", "\"10IOPSS\" is not a throughput"),

@@ -145,7 +145,7 @@ mod tests {
         for line in [
             "volume create v -size 1TB",
             "lun create /vol/v/l -size 1GB",
-            "qtree create -volume v -qtree q",
+            "volume qtree create q -volume v",
             "lun create /vol/v/q/m -size 1GB",
             "volume create w -size 1TB",
         ] {
