@@ -111,12 +111,12 @@ fn ramp_up(invocation: &Invocation, settings: &Settings) -> Result<Answer> {
         rows: Vec::new(),
         worst: None,
         backend: String::new(),
+        started_unix_ms: unix_ms(),
     };
-    let started = unix_ms();
     let result = ramp.all(&loads, &mut standing);
     drop(standing);
     if let Some(path) = &invocation.results {
-        ramp.save(Path::new(path), started)?;
+        ramp.save(Path::new(path))?;
     }
     result?;
     terminal::line(&format!("{}", ramp.outputs.folder().join("summary.csv").display()));
@@ -139,6 +139,7 @@ struct Ramping<'a> {
     rows: Vec<Row>,
     worst: Option<Outcome>,
     backend: String,
+    started_unix_ms: u64,
 }
 
 impl Ramping<'_> {
@@ -214,10 +215,11 @@ impl Ramping<'_> {
         remarks(&row).iter().for_each(|remark| terminal::line(&format!("  {remark}")));
         self.runs.push(outcome);
         self.rows.push(row);
-        self.outputs.page(&ramp::page(self.settings, &self.rows, &self.runs))
+        let facts = record::text::facts(self.started_unix_ms, &machine::look(self.storage.folder(), &self.backend));
+        self.outputs.page(&ramp::page(self.settings, &self.rows, &self.runs, &facts))
     }
 
-    fn save(&self, path: &Path, started_unix_ms: u64) -> Result<()> {
+    fn save(&self, path: &Path) -> Result<()> {
         let settings = self.settings;
         let origin = stats::Origin {
             cut_short: self.runs.len() < settings.ladder.runs as usize,
@@ -225,7 +227,7 @@ impl Ramping<'_> {
             command: std::env::args().collect::<Vec<_>>().join(" "),
             version: env!("CARGO_PKG_VERSION").into(),
             seed: settings.seed,
-            started_unix_ms,
+            started_unix_ms: self.started_unix_ms,
             ..stats::Origin::default()
         };
         let machine = machine::look(self.storage.folder(), &self.backend);
