@@ -3,8 +3,10 @@
 //! ```text
 //!   published loads ──► window ──► fit: ramps of one run, until the storage lies where the window is aimed
 //!                                   │ factor
-//!                  floors on ──► every host's ramp ──► floors off ──► every host's ramp ──► tables, page, verdict
+//!      run 1  floors on, every host ─► floors off, every host
+//!      run 2  floors off, every host ─► floors on, every host         … ──► tables, page, verdict
 //! ```
+//! The halves take turns run by run: what storage can do changes within minutes, and a change then meets both.
 
 mod children;
 mod fit;
@@ -23,7 +25,7 @@ use ramp::{Arm, Experiment, HostRows, Outcome, Row, Settings, TimelineSecond, ex
 use ramp::{busy, experiment_verdict};
 use record::Results;
 use stats::{LimitsInForce, Machine, Recording};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use workload::plan::{HostsPlan, PlannedHost};
 
 /// What a host left of a ramp.
@@ -35,9 +37,9 @@ struct Left {
     recording: Recording,
 }
 
-/// What all hosts left, in their order, and whether they came to the end.
+/// What the hosts left of each ramp, in their order, and whether all came to the end.
 struct Played {
-    left: Vec<Left>,
+    left: Vec<Vec<Left>>,
     ended: Result<()>,
 }
 
@@ -45,9 +47,12 @@ struct Played {
 trait Field {
     /// Runs an administrator's line.
     fn command(&mut self, line: &str) -> Result<()>;
-    /// Has every host play its ramp, all starting each run together; `name` tells this from other ramps, and `say` is
-    /// told of each run that takes a while.
-    fn play(&mut self, name: &str, ramps: &[Settings], say: &mut dyn FnMut(&str)) -> Played;
+    /// Makes a ramp of every host ready, beside those that are: no run begins. `name` tells it from others.
+    fn begin(&mut self, name: &str, ramps: &[Settings]) -> Result<()>;
+    /// Plays the next run of a ramp, from 0 as they were begun: all hosts together, to its end.
+    fn run(&mut self, ramp: usize) -> Result<()>;
+    /// Ends all ramps, `ended` telling whether their runs came to the end.
+    fn end(&mut self, ended: Result<()>) -> Played;
     /// The numbers in force, by path.
     fn limits(&self) -> Vec<(String, LimitsInForce)>;
     /// The space that volumes use, by path.
@@ -56,14 +61,24 @@ trait Field {
     fn machine(&self) -> Machine;
     /// What a reader must know of how they ran.
     fn notes(&self) -> Vec<String>;
-    /// The folder with what each host left, where there is one.
-    fn folder(&self) -> Option<&Path>;
+    /// Keeps the folder with what each host left, where there is one: otherwise it goes with this.
+    fn keep_folder(&mut self) -> Option<PathBuf>;
+}
+
+/// The experiment as it was played.
+struct Halves {
+    /// The lines that made the policies, as they were run.
+    created: Vec<String>,
+    /// With floors, then without.
+    halves: [Half; 2],
+    /// Which half played which run, in the order of time.
+    turns: Vec<(usize, u32)>,
 }
 
 /// A half of the experiment as it was played.
 struct Half {
     arm: Arm,
-    /// The lines that made it so, as they were run.
+    /// The lines that made it so, before each of its runs, as they were run.
     commands: Vec<String>,
     /// The same as the plan has them.
     published: Vec<String>,
@@ -91,7 +106,7 @@ fn prepared(text: &str, file: &str, options: &Options) -> Result<HostsPlan> {
     if options.phase_seconds.is_some() {
         bail!("--phase-seconds: {file} is a plan of hosts, which has runs and no phases; change its run_seconds");
     }
-    for line in plan.floors_on.iter().chain(&plan.floors_off) {
+    for line in plan.floors_create.iter().chain(&plan.floors_on).chain(&plan.floors_off) {
         fitted(line, Scaling { rates: 1.0, space: 1.0 }).with_context(|| format!("{file}: [floors]"))?;
     }
     check_out(&options.out)?;
@@ -108,10 +123,11 @@ fn play(plan: &HostsPlan, options: &Options, field: &mut dyn Field) -> Result<An
     };
     let ramps = load::ramps(plan, factor);
     ramps.iter().try_for_each(Settings::check)?;
-    let (halves, ended) = both(plan, field, Scaling::of(plan, factor), &ramps, &mut |line| say(options, line));
-    if halves.iter().all(|half| half.arm.hosts.iter().all(|host| host.rows.is_empty())) {
+    let (played, ended) = both(plan, field, factor, &ramps, &mut |line| say(options, line));
+    if played.halves.iter().all(|half| half.arm.hosts.iter().all(|host| host.rows.is_empty())) {
         return ended.and_then(|()| bail!("the hosts left no rows"));
     }
+    let folder = field.keep_folder();
     let mut notes = field.notes();
     let differences = ramps[0].differences();
     if !differences.is_empty() {
@@ -121,39 +137,71 @@ fn play(plan: &HostsPlan, options: &Options, field: &mut dyn Field) -> Result<An
         title: plan.title.clone(),
         about: plan.about.clone(),
         constants: constants(plan),
-        window: window(plan, factor),
+        windows: (0..plan.runs).map(|run| window(plan, factor, run)).collect(),
         factor,
-        arms: halves.each_ref().map(|half| half.arm.clone()),
+        arms: played.halves.each_ref().map(|half| half.arm.clone()),
         cut_short: ended.is_err(),
         notes,
     };
-    let mut recording = recording::recording(plan, &experiment, &halves);
+    let mut recording = recording::recording(plan, &experiment, &played);
     recording::add_used(&mut recording, &used, &field.used());
     recording.scale = Some(recording::scale(plan, factor, options.scale.is_none()));
     recording.machine = field.machine();
-    recording.origin = recording::origin(plan, started, field.folder().is_none(), ended.is_err());
-    let answer = shown(&experiment, &recording, options, field.folder())?;
+    recording.origin = recording::origin(plan, started, folder.is_none(), ended.is_err());
+    let answer = shown(&experiment, &recording, options, folder.as_deref())?;
     ended.context("the experiment ended early; what was measured so far is kept, marked as cut short")?;
     answer
 }
 
-/// Plays one half after the other, the second only where the first came to its end.
+/// Which half plays which run. Who comes first changes from run to run, so that storage which gets slower or faster all
+/// the time favours nobody.
+fn turns(runs: u32) -> Vec<(usize, u32)> {
+    (0..runs).flat_map(|run| if run % 2 == 0 { [(0, run), (1, run)] } else { [(1, run), (0, run)] }).collect()
+}
+
+/// Plays both halves in turns; what they left is kept also when they did not come to their end.
 fn both(
+    plan: &HostsPlan,
+    field: &mut dyn Field,
+    factor: f64,
+    ramps: &[Settings],
+    say: &mut dyn FnMut(&str),
+) -> (Halves, Result<()>) {
+    let halves = [("with floors", &plan.floors_on), ("without floors", &plan.floors_off)]
+        .map(|(name, lines)| Half::of(plan, name, lines));
+    let mut played = Halves { created: Vec::new(), halves, turns: turns(plan.runs) };
+    let ended = in_turns(plan, field, Scaling::of(plan, factor), ramps, &mut played, say);
+    let Played { left, ended } = field.end(ended);
+    for (half, left) in played.halves.iter_mut().zip(left) {
+        half.keep(left);
+    }
+    (played, ended)
+}
+
+fn in_turns(
     plan: &HostsPlan,
     field: &mut dyn Field,
     scaling: Scaling,
     ramps: &[Settings],
+    played: &mut Halves,
     say: &mut dyn FnMut(&str),
-) -> ([Half; 2], Result<()>) {
-    let mut halves = [("with floors", &plan.floors_on), ("without floors", &plan.floors_off)]
-        .map(|(n, lines)| Half::of(plan, n, lines));
-    for half in &mut halves {
-        say(&format!("{}: {} runs of {} on each host …", half.arm.name, plan.runs, plan.run_length));
-        if let Err(error) = half.play(field, scaling, ramps, say) {
-            return (halves, Err(error));
-        }
+) -> Result<()> {
+    let fitted = |lines: &[String]| lines.iter().map(|line| fitted(line, scaling)).collect::<Result<Vec<_>>>();
+    played.created = fitted(&plan.floors_create)?;
+    played.created.iter().try_for_each(|line| field.command(line))?;
+    for half in &mut played.halves {
+        half.commands = fitted(&half.published)?;
+        field.begin(&half.arm.name.replace(' ', "-"), ramps)?;
     }
-    (halves, Ok(()))
+    say(&format!("with floors and without, in turns: {} runs of {} on each host …", plan.runs, plan.run_length));
+    for &(number, run) in &played.turns {
+        let half = &mut played.halves[number];
+        half.commands.iter().try_for_each(|line| field.command(line))?;
+        half.limits = field.limits();
+        say(&format!("  run {} of {} {}", run + 1, plan.runs, half.arm.name));
+        field.run(number)?;
+    }
+    Ok(())
 }
 
 impl Half {
@@ -163,7 +211,7 @@ impl Half {
             |host: &PlannedHost| HostRows { name: host.name.clone(), protected: host.protected, rows: Vec::new() };
         let hosts = plan.hosts.iter().map(host).collect();
         Half {
-            arm: Arm { name: name.into(), hosts, busy: None },
+            arm: Arm { name: name.into(), hosts, busy: Vec::new() },
             commands: Vec::new(),
             published: lines.to_vec(),
             limits: Vec::new(),
@@ -171,28 +219,15 @@ impl Half {
         }
     }
 
-    /// Sets the policies and has the hosts play; what they left is kept also when they did not come to their end.
-    fn play(
-        &mut self,
-        field: &mut dyn Field,
-        scaling: Scaling,
-        ramps: &[Settings],
-        say: &mut dyn FnMut(&str),
-    ) -> Result<()> {
-        for line in &self.published {
-            let line = fitted(line, scaling)?;
-            field.command(&line)?;
-            self.commands.push(line);
-        }
-        self.limits = field.limits();
-        let Played { left, ended } = field.play(&self.arm.name.replace(' ', "-"), ramps, say);
+    /// Keeps what its hosts left.
+    fn keep(&mut self, left: Vec<Left>) {
         for (host, left) in self.arm.hosts.iter_mut().zip(&left) {
             host.rows.clone_from(&left.rows);
         }
         let seconds: Vec<Vec<TimelineSecond>> = left.iter().map(|host| host.seconds.clone()).collect();
-        self.arm.busy = busy(&seconds);
+        let runs = left.iter().map(|host| host.rows.len()).max().unwrap_or(0);
+        self.arm.busy = (0..runs as u64).map(|run| busy(&seconds, run)).collect();
         self.left = left;
-        ended
     }
 }
 

@@ -3,8 +3,8 @@
 use crate::recorder::WorkloadSecond;
 use block::{Bytes, Span, Time};
 use stats::{
-    DispatchTrace, FloorFared, HeldBy, Histogram, Interval, LimitsInForce, ObjectRecord, Phase, Recording, SETTLE,
-    Tally, Waits, WorkloadRecord,
+    DispatchTrace, FloorFared, HeldBy, Histogram, Interval, LimitsInForce, Phase, Recording, SETTLE, Tally, Waits,
+    WorkloadRecord,
 };
 use workload::plan::Plan;
 
@@ -138,11 +138,11 @@ impl<'a> Conductor<'a> {
         let now = stage.now().as_nanos();
         self.start = Time::from_nanos(now - now % BIN.as_nanos());
         for (path, used) in stage.used() {
-            self.object(&path).used_start = Some(used);
+            self.recording.object(&path).used_start = Some(used);
         }
         let played = self.play_phases(stage, pace, whole);
         for (path, used) in stage.used() {
-            self.object(&path).used_end = Some(used);
+            self.recording.object(&path).used_end = Some(used);
         }
         self.recording.origin.cut_short = !matches!(played, Ok(true));
         (self.recording, played.map(|_| ()))
@@ -221,7 +221,7 @@ impl<'a> Conductor<'a> {
         }
         let limits = stage.limits();
         for (path, _) in &limits {
-            self.object(path);
+            self.recording.object(path);
         }
         for object in &mut self.recording.objects {
             let in_force = limits.iter().find(|(path, _)| *path == object.path).map(|(_, limits)| limits.clone());
@@ -247,7 +247,7 @@ impl<'a> Conductor<'a> {
             let server = second.objects.iter().find(|object| object.path == self.paths[number]);
             let held_by = self.held_by(seen, server, second);
             let held_at = server.filter(|object| object.held_by == held_by && !object.held_at.is_empty());
-            let held_at = held_at.map(|object| self.number_of(&object.held_at) as u32);
+            let held_at = held_at.map(|object| self.recording.object_number(&object.held_at) as u32);
             let record = &mut self.recording.workloads[number];
             record.intervals.push(Interval {
                 start,
@@ -267,7 +267,7 @@ impl<'a> Conductor<'a> {
         }
         let shift = self.start.as_nanos() / BIN.as_nanos();
         for object in &second.objects {
-            let record = self.object(&object.path);
+            let record = self.recording.object(&object.path);
             record.is_group = object.is_group;
             // What passed before the run began is none of it.
             for (bin, ops, bytes) in object.trace.bins() {
@@ -276,21 +276,6 @@ impl<'a> Conductor<'a> {
                 }
             }
         }
-    }
-
-    fn object(&mut self, path: &str) -> &mut ObjectRecord {
-        let number = self.number_of(path);
-        &mut self.recording.objects[number]
-    }
-
-    /// The place of an object in the recording.
-    fn number_of(&mut self, path: &str) -> usize {
-        let objects = &mut self.recording.objects;
-        let found = objects.iter().position(|object| object.path == path);
-        found.unwrap_or_else(|| {
-            objects.push(ObjectRecord { path: path.into(), ..ObjectRecord::default() });
-            objects.len() - 1
-        })
     }
 
     /// What held a workload back: the gate says so, or a processor was busy, or the device had a queue, or nobody

@@ -29,8 +29,8 @@ pub struct Arm {
     pub name: String,
     /// The hosts, in the experiment's order.
     pub hosts: Vec<HostRows>,
-    /// What the storage did while all hosts wrote, in its last run.
-    pub busy: Option<Busy>,
+    /// What the storage did while all hosts wrote, run by run.
+    pub busy: Vec<Option<Busy>>,
 }
 
 /// What a host left.
@@ -53,8 +53,8 @@ pub struct Experiment {
     pub about: String,
     /// The test's numbers.
     pub constants: Constants,
-    /// What the storage must be able to do.
-    pub window: Window,
+    /// What the storage must be able to do, run by run; at least one.
+    pub windows: Vec<Window>,
     /// Times the published rates.
     pub factor: f64,
     /// With floors, then without.
@@ -66,6 +66,14 @@ pub struct Experiment {
 }
 
 impl Experiment {
+    /// What the storage must be able to do in the last run, when everybody asks for most.
+    ///
+    /// # Panics
+    /// There is none.
+    pub fn window(&self) -> &Window {
+        self.windows.last().expect("an experiment has runs")
+    }
+
     /// The limit of a write cycle.
     pub fn limit(&self) -> Span {
         self.constants.cycle_limit()

@@ -27,6 +27,23 @@ pub struct Recording {
     pub notes: Vec<String>,
 }
 
+impl Recording {
+    /// The object of this path, a new one if it has none yet.
+    pub fn object(&mut self, path: &str) -> &mut ObjectRecord {
+        let number = self.object_number(path);
+        &mut self.objects[number]
+    }
+
+    /// The place of the object of this path among [`Recording::objects`], at their end if it was not there yet.
+    pub fn object_number(&mut self, path: &str) -> usize {
+        let found = self.objects.iter().position(|object| object.path == path);
+        found.unwrap_or_else(|| {
+            self.objects.push(ObjectRecord { path: path.into(), ..ObjectRecord::default() });
+            self.objects.len() - 1
+        })
+    }
+}
+
 /// Where a run came from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {

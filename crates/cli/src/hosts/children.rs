@@ -58,32 +58,36 @@ impl Hosts {
         child.end()
     }
 
-    /// Has every host play its ramp with its outputs in its folder, each run begun by all together. When one of them, or
-    /// whoever watches, ends it early, all are asked to end: each then keeps what it measured.
-    /// `begun` is told of each run, from 1, and how well the hosts kept together.
-    pub fn play(&self, folders: &[PathBuf], ramps: &[Settings], begun: &mut dyn FnMut(u32, Clocks)) -> Result<()> {
+    /// Starts every host's ramp with its outputs in its folder, and waits until all stand at their barriers.
+    pub fn ready(&self, folders: Vec<PathBuf>, ramps: &[Settings]) -> Result<Ready> {
         let start = |((ramp, exports), folder): ((&Settings, &Vec<String>), &PathBuf)| {
             std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
             Started::new(&words(ramp, exports, folder), folder, &ramp.system)
         };
-        let mut hosts: Vec<Started> = ramps.iter().zip(&self.exports).zip(folders).map(start).collect::<Result<_>>()?;
-        let played = self.runs(&mut hosts, ramps[0].ladder.runs, begun);
-        if played.is_err() {
-            wind_down(&mut hosts, folders);
+        let hosts: Vec<Started> = ramps.iter().zip(&self.exports).zip(&folders).map(start).collect::<Result<_>>()?;
+        let mut ready = Ready { hosts, folders, runs: ramps[0].ladder.runs, played: 0 };
+        let waited = ready.hosts.iter_mut().try_for_each(|host| self.until_ready(host));
+        if waited.is_err() {
+            ready.wind_down();
         }
-        // A host that was told to stop at the same moment may have said so first.
-        if self.stop.is_asked() { Err(stopped()) } else { played }
+        self.or_stopped(waited)?;
+        Ok(ready)
     }
 
-    fn runs(&self, hosts: &mut [Started], runs: u32, begun: &mut dyn FnMut(u32, Clocks)) -> Result<()> {
-        for run in 1..=runs {
-            hosts.iter_mut().try_for_each(|host| self.until_ready(host))?;
-            begun(run, together(hosts)?);
-        }
-        for host in hosts {
-            while !matches!(self.said(host)?, Said::End) {}
-            host.end()?;
-        }
+    /// Plays the next run of hosts that are ready, to its end; how well they kept together goes to `begun` when it begins.
+    pub fn run(&self, ready: &mut Ready, begun: &mut dyn FnMut(Clocks)) -> Result<()> {
+        begun(together(&mut ready.hosts)?);
+        ready.played += 1;
+        let last = ready.played == ready.runs;
+        let over = ready
+            .hosts
+            .iter_mut()
+            .try_for_each(|host| if last { self.until_end(host) } else { self.until_ready(host) });
+        self.or_stopped(over)
+    }
+
+    fn until_end(&self, host: &mut Started) -> Result<()> {
+        while !matches!(self.said(host)?, Said::End) {}
         Ok(())
     }
 
@@ -104,30 +108,53 @@ impl Hosts {
         }
         host.next(LOOK)
     }
+
+    /// A host that was told to stop at the same moment may have said so first.
+    fn or_stopped(&self, ended: Result<()>) -> Result<()> {
+        if self.stop.is_asked() { Err(stopped()) } else { ended }
+    }
 }
 
 fn stopped() -> anyhow::Error {
     anyhow!("stopped by hand")
 }
 
-/// Asks every host to end and waits for it; who does not within [`PATIENCE`] looks is ended without being asked.
-fn wind_down(hosts: &mut [Started], folders: &[PathBuf]) {
-    for (host, folder) in hosts.iter_mut().zip(folders) {
-        // One that waits at the barrier ends with what it listens to, one in a run when it finds the file.
-        host.stdin = None;
-        let _ = ask_to_stop(folder);
+/// The hosts of one ramp, between two runs.
+pub struct Ready {
+    hosts: Vec<Started>,
+    /// Where each writes what it measures.
+    pub folders: Vec<PathBuf>,
+    /// How many runs they have.
+    pub runs: u32,
+    played: u32,
+}
+
+impl Ready {
+    /// The end of hosts that played all their runs.
+    pub fn end(&mut self) -> Result<()> {
+        self.hosts.iter_mut().try_for_each(Started::end)
     }
-    for host in hosts {
-        let mut looks = 0;
-        while looks < PATIENCE {
-            match host.next(LOOK) {
-                Ok(Said::End) | Err(_) => break,
-                Ok(Said::Nothing) => looks += 1,
-                Ok(Said::Line(_)) => {}
-            }
+
+    /// Asks every host to end and waits for it; who does not within [`PATIENCE`] looks is ended without being asked. Each
+    /// keeps what it measured.
+    pub fn wind_down(&mut self) {
+        for (host, folder) in self.hosts.iter_mut().zip(&self.folders) {
+            // One that waits at the barrier ends with what it listens to, one in a run when it finds the file.
+            host.stdin = None;
+            let _ = ask_to_stop(folder);
         }
-        if looks < PATIENCE {
-            let _ = host.child.wait();
+        for host in &mut self.hosts {
+            let mut looks = 0;
+            while looks < PATIENCE {
+                match host.next(LOOK) {
+                    Ok(Said::End) | Err(_) => break,
+                    Ok(Said::Nothing) => looks += 1,
+                    Ok(Said::Line(_)) => {}
+                }
+            }
+            if looks < PATIENCE {
+                let _ = host.child.wait();
+            }
         }
     }
 }

@@ -19,7 +19,7 @@ const NEAR: f64 = 0.04;
 
 /// Times the published rates that this storage can be asked for.
 pub(super) fn fit(plan: &HostsPlan, field: &mut dyn Field, say: &mut dyn FnMut(&str)) -> Result<f64> {
-    let published = window(plan, 1.0);
+    let published = window(plan, 1.0, plan.runs - 1);
     let most = factor_max(plan);
     // Half the period is half the burst; rates and ratios stay. Three seconds show a whole busy one.
     let cycle = (plan.cycle / 2).max(Span::from_secs(3).min(plan.cycle));
@@ -27,10 +27,11 @@ pub(super) fn fit(plan: &HostsPlan, field: &mut dyn Field, say: &mut dyn FnMut(&
     let mut measured: Vec<f64> = Vec::new();
     for number in 1..=TRIES {
         let bursts = one_burst(&ramps(plan, factor), cycle);
-        let Played { left, ended } = field.play(&format!("fit-{number}"), &bursts, &mut |_| {});
+        let begun = field.begin(&format!("fit-{number}"), &bursts).and_then(|()| field.run(0));
+        let Played { left, ended } = field.end(begun);
         ended.context("while the storage was measured")?;
-        let seconds: Vec<_> = left.iter().map(|Left { seconds, .. }| seconds.clone()).collect();
-        let Some(busy) = busy(&seconds).filter(Busy::is_long) else {
+        let seconds: Vec<_> = left.into_iter().flatten().map(|Left { seconds, .. }| seconds).collect();
+        let Some(busy) = busy(&seconds, 0).filter(Busy::is_long) else {
             say(&format!("fit {number}: {factor:.4} of the published rates is too little to keep the storage busy"));
             if factor >= most {
                 bail!("the storage is too fast for volumes of {}; make volume_size larger", plan.volume_size);

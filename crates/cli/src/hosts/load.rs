@@ -67,22 +67,24 @@ pub fn constants(plan: &HostsPlan) -> Constants {
     Constants { cycle: plan.cycle, writers: plan.writers, ..Constants::default() }
 }
 
-/// What the storage must be able to do, with rates times `factor`.
-pub fn window(plan: &HostsPlan, factor: f64) -> Window {
-    let load = |host: &PlannedHost| HostLoad { target: times(host.to, factor), protected: host.protected };
+/// What the storage must be able to do in a run, from 0, with rates times `factor`.
+pub fn window(plan: &HostsPlan, factor: f64, run: u32) -> Window {
+    let target = |host: &PlannedHost| ladder(plan, host, factor).targets()[run as usize];
+    let load = |host: &PlannedHost| HostLoad { target: target(host), protected: host.protected };
     let loads: Vec<HostLoad> = plan.hosts.iter().map(load).collect();
     Window::of(&loads, &constants(plan), plan.drain)
+}
+
+/// A host's targets, with rates times `factor`.
+fn ladder(plan: &HostsPlan, host: &PlannedHost, factor: f64) -> Ladder {
+    let (min, max) = (times(host.from, factor), times(host.to, factor));
+    Ladder { min, max, runs: plan.runs, steps: Steps::AboveMinimum }
 }
 
 /// The ramp of each host, with rates times `factor`.
 pub fn ramps(plan: &HostsPlan, factor: f64) -> Vec<Settings> {
     let ramp = |(number, host): (usize, &PlannedHost)| Settings {
-        ladder: Ladder {
-            min: times(host.from, factor),
-            max: times(host.to, factor),
-            runs: plan.runs,
-            steps: Steps::AboveMinimum,
-        },
+        ladder: ladder(plan, host, factor),
         runtime: plan.run_length,
         wij_file: host.journal_path(),
         system: host.name.clone(),
@@ -175,7 +177,8 @@ mod tests {
         assert!(one.hosts.iter().all(|host| host.volumes.contains(&host.journal)));
         assert!(other.hosts.iter().all(|host| !host.volumes.contains(&host.journal)));
         // The journals' own floor comes behind what both have.
-        assert!(other.floors_on.starts_with(&one.floors_on) && other.floors_off.starts_with(&one.floors_off));
+        assert!(other.floors_create.starts_with(&one.floors_create) && other.floors_on.starts_with(&one.floors_on));
+        assert!(other.floors_off.starts_with(&one.floors_off));
         assert_eq!((one.cycle, one.run_length, one.runs), (other.cycle, other.run_length, other.runs));
     }
 

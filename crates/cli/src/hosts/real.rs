@@ -1,6 +1,6 @@
 //! The hosts as processes of their own, against a server in this one.
 
-use super::children::{Clocks, Hosts, RESULTS};
+use super::children::{Clocks, Hosts, RESULTS, Ready};
 use super::load::journal_bytes;
 use super::{Field, Left, Played};
 use crate::command::serve::io_settings;
@@ -23,10 +23,26 @@ pub struct Real {
     control: Arc<Mutex<Control>>,
     _socket: ControlSocket,
     hosts: Hosts,
-    folder: PathBuf,
+    /// The ramps that were begun, in their order.
+    ramps: Vec<Ready>,
+    folder: Folder,
     clocks: Vec<Clocks>,
     // Last: the pool's folder goes when nobody uses it any more.
     workspace: Workspace,
+}
+
+/// The folder for what the hosts leave. It goes with what is in it where nothing was measured.
+struct Folder {
+    path: PathBuf,
+    is_kept: bool,
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        if !self.is_kept {
+            let _ = std::fs::remove_dir_all(&self.path);
+        }
+    }
 }
 
 /// The lines that make a plan's SVM, volumes and LUNs. Sizes are plain bytes: no unit can be misread.
@@ -65,7 +81,7 @@ impl Real {
         let pool = real.dir.clone().unwrap_or_else(|| format!("seawall-pool-{started}").into());
         let workspace = Workspace::make(pool, Bytes(needed), real.keep)?;
         let name = free_name(&options.out, &started, "html");
-        let folder = options.out.join(name);
+        let folder = Folder { path: options.out.join(name), is_kept: false };
         let pool = Pool::create(workspace.path())?;
         let (nbd, control_socket) = (workspace.path().join("nbd.sock"), pool.control_socket());
         let limits = ServerLimits::default();
@@ -85,9 +101,9 @@ impl Real {
         let nbd = std::path::absolute(nbd).context("--dir")?;
         let hosts = Hosts { exports: exports(plan, &nbd), stop };
         say(options, &format!("filling {} in {}", Bytes(needed), workspace.path().display()));
-        std::fs::create_dir_all(&folder).with_context(|| format!("--out {}", folder.display()))?;
-        hosts.fill(&folder, plan.seed)?;
-        Ok(Real { control, _socket: socket, hosts, folder, clocks: Vec::new(), workspace })
+        std::fs::create_dir_all(&folder.path).with_context(|| format!("--out {}", folder.path.display()))?;
+        hosts.fill(&folder.path, plan.seed)?;
+        Ok(Real { control, _socket: socket, hosts, ramps: Vec::new(), folder, clocks: Vec::new(), workspace })
     }
 }
 
@@ -110,19 +126,25 @@ impl Field for Real {
         Ok(())
     }
 
-    fn play(&mut self, name: &str, ramps: &[Settings], say: &mut dyn FnMut(&str)) -> Played {
-        let folders: Vec<PathBuf> = ramps.iter().map(|ramp| self.folder.join(name).join(&ramp.system)).collect();
-        let ended = self.hosts.play(&folders, ramps, &mut |run, clocks| {
-            say(&format!("  run {run} of {}", ramps[0].ladder.runs));
-            self.clocks.push(clocks);
-        });
-        let whole = |(folder, ramp): (&PathBuf, &Settings)| left(folder, ramp.ladder.runs);
-        match ended.and_then(|()| folders.iter().zip(ramps).map(whole).collect()) {
+    fn begin(&mut self, name: &str, ramps: &[Settings]) -> Result<()> {
+        let folders = ramps.iter().map(|ramp| self.folder.path.join(name).join(&ramp.system)).collect();
+        self.ramps.push(self.hosts.ready(folders, ramps)?);
+        Ok(())
+    }
+
+    fn run(&mut self, ramp: usize) -> Result<()> {
+        self.hosts.run(&mut self.ramps[ramp], &mut |clocks| self.clocks.push(clocks))
+    }
+
+    fn end(&mut self, ended: Result<()>) -> Played {
+        let mut ramps = std::mem::take(&mut self.ramps);
+        match ended.and_then(|()| ramps.iter_mut().map(whole).collect()) {
             Ok(left) => Played { left, ended: Ok(()) },
-            // What cannot be read was not written: the host was ended too early for it.
             Err(error) => {
-                let kept = |folder: &PathBuf| read(folder).unwrap_or_default();
-                Played { left: folders.iter().map(kept).collect(), ended: Err(error) }
+                ramps.iter_mut().for_each(Ready::wind_down);
+                // What cannot be read was not written: the host was ended too early for it.
+                let kept = |ramp: &Ready| ramp.folders.iter().map(|at| read(at).unwrap_or_default()).collect();
+                Played { left: ramps.iter().map(kept).collect(), ended: Err(error) }
             }
         }
     }
@@ -151,18 +173,23 @@ impl Field for Real {
         )]
     }
 
-    fn folder(&self) -> Option<&Path> {
-        Some(&self.folder)
+    fn keep_folder(&mut self) -> Option<PathBuf> {
+        self.folder.is_kept = true;
+        Some(self.folder.path.clone())
     }
 }
 
-/// What a host wrote of all its runs.
-fn left(folder: &Path, runs: u32) -> Result<Left> {
-    let left = read(folder)?;
-    if left.rows.len() != runs as usize {
-        bail!("{}: has {} runs of {runs}", folder.join("summary.csv").display(), left.rows.len());
-    }
-    Ok(left)
+/// What the hosts of a ramp wrote, all of them to their ends.
+fn whole(ramp: &mut Ready) -> Result<Vec<Left>> {
+    ramp.end()?;
+    let left = |folder: &PathBuf| {
+        let (left, runs) = (read(folder)?, ramp.runs as usize);
+        if left.rows.len() != runs {
+            bail!("{}: has {} runs of {runs}", folder.join("summary.csv").display(), left.rows.len());
+        }
+        Ok(left)
+    };
+    ramp.folders.iter().map(left).collect()
 }
 
 /// What a host wrote into its folder.

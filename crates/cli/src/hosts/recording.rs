@@ -1,7 +1,7 @@
 //! An experiment of hosts as the results database keeps runs: each run of a half is a phase, each host a workload.
 
 use super::load::ramps;
-use super::{Half, Left};
+use super::{Half, Halves};
 use crate::demand;
 use block::{Bytes, Span};
 use ramp::{Experiment, experiment_verdict};
@@ -10,14 +10,21 @@ use stats::{
 };
 use workload::plan::{HostsPlan, PlannedHost};
 
-/// The halves as they were played, one after the other.
-pub(super) fn recording(plan: &HostsPlan, experiment: &Experiment, halves: &[Half]) -> Recording {
+/// The runs of both halves in the order of time.
+pub(super) fn recording(plan: &HostsPlan, experiment: &Experiment, played: &Halves) -> Recording {
     let mut recording =
         Recording { workloads: plan.hosts.iter().map(|host| workload(plan, host)).collect(), ..Recording::default() };
-    for half in halves {
-        for run in 0..half.left.iter().map(runs_of).max().unwrap_or(0) {
-            add(&mut recording, plan, experiment, half, run);
+    let targets: Vec<Vec<u64>> = ramps(plan, experiment.factor).iter().map(|ramp| ramp.ladder.targets()).collect();
+    for &(half, run) in &played.turns {
+        let (half, run) = (&played.halves[half], run as usize);
+        if half.left.iter().any(|left| run < left.recording.phases.len()) {
+            let asked = plan.hosts.iter().zip(&targets).map(|(host, of)| format!("{} {} IOPS", host.name, of[run]));
+            add(&mut recording, plan, half, run, asked.collect::<Vec<_>>().join(", "));
         }
+    }
+    if let Some(first) = recording.phases.first_mut() {
+        first.commands.splice(..0, played.created.clone());
+        first.commands_published.splice(..0, plan.floors_create.clone());
     }
     let (outcome, answers) = experiment_verdict(experiment);
     recording.verdicts = answers
@@ -60,10 +67,10 @@ pub(super) fn scale(plan: &HostsPlan, factor: f64, measured: bool) -> Scale {
 /// The space that volumes used, at the beginning and at the end.
 pub(super) fn add_used(recording: &mut Recording, start: &[(String, Bytes)], end: &[(String, Bytes)]) {
     for (path, used) in start {
-        object(recording, path).used_start = Some(*used);
+        recording.object(path).used_start = Some(*used);
     }
     for (path, used) in end {
-        object(recording, path).used_end = Some(*used);
+        recording.object(path).used_end = Some(*used);
     }
 }
 
@@ -82,12 +89,8 @@ fn workload(plan: &HostsPlan, host: &PlannedHost) -> WorkloadRecord {
     }
 }
 
-fn runs_of(left: &Left) -> usize {
-    left.recording.phases.len()
-}
-
 /// Adds a run of all hosts as a phase.
-fn add(recording: &mut Recording, plan: &HostsPlan, experiment: &Experiment, half: &Half, run: usize) {
+fn add(recording: &mut Recording, plan: &HostsPlan, half: &Half, run: usize, about: String) {
     let number = recording.phases.len();
     let start = recording.phases.last().map_or(Span::ZERO, |phase| phase.end);
     let mut end = start;
@@ -105,35 +108,21 @@ fn add(recording: &mut Recording, plan: &HostsPlan, experiment: &Experiment, hal
         let cycles = of_host.cycles.iter().filter(|cycle| cycle.phase as usize == run);
         workload.cycles.extend(cycles.map(|cycle| stats::CycleRecord { phase: number as u32, ..*cycle }));
     }
-    let targets = ramps(plan, experiment.factor);
-    let asked: Vec<String> =
-        targets.iter().map(|ramp| format!("{} {} IOPS", ramp.system, ramp.ladder.targets()[run])).collect();
-    // The lines ran once, before the half's first run.
-    let lines = |lines: &[String]| if run == 0 { lines.to_vec() } else { Vec::new() };
     recording.phases.push(Phase {
         name: format!("{}, run {run}", half.arm.name),
-        about: asked.join(", "),
-        commands: lines(&half.commands),
-        commands_published: lines(&half.published),
+        about,
+        commands: half.commands.clone(),
+        commands_published: half.published.clone(),
         start,
         end,
         ..Phase::default()
     });
     for (path, limits) in &half.limits {
-        let object = object(recording, path);
+        let object = recording.object(path);
         // A shared group goes by its name alone, as the SVM does.
         object.is_group = !path.contains(':') && *path != plan.svm;
         object.limits.resize(number, LimitsInForce::default());
         object.limits.push(limits.clone());
     }
     recording.objects.iter_mut().for_each(|object| object.limits.resize(number + 1, LimitsInForce::default()));
-}
-
-fn object<'r>(recording: &'r mut Recording, path: &str) -> &'r mut ObjectRecord {
-    let objects = &mut recording.objects;
-    let place = objects.iter().position(|object| object.path == path).unwrap_or_else(|| {
-        objects.push(ObjectRecord { path: path.into(), ..ObjectRecord::default() });
-        objects.len() - 1
-    });
-    &mut objects[place]
 }

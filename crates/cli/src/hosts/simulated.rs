@@ -22,7 +22,7 @@ use server::Administration;
 use stats::{LimitsInForce, Origin};
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::PathBuf;
 use std::rc::Rc;
 use workload::plan::{HostsPlan, Units};
 
@@ -37,7 +37,16 @@ pub struct Simulated {
     journals: Vec<ObjectId>,
     /// What each host's data is, by path.
     paths: Vec<String>,
+    /// The ramps that were begun, in their order.
+    ramps: Vec<Begun>,
     stop: Stop,
+}
+
+/// A ramp of every host, and what its runs came to so far.
+struct Begun {
+    ramps: Vec<Settings>,
+    /// Of each host, run by run.
+    outcomes: Vec<Vec<RunOutcome>>,
 }
 
 impl Simulated {
@@ -65,6 +74,7 @@ impl Simulated {
             layouts: Vec::new(),
             journals: Vec::new(),
             paths: plan.hosts.iter().map(|host| luns(plan, host)).collect(),
+            ramps: Vec::new(),
             stop: interrupt::watch()?,
         };
         for line in super::real::set_up(plan) {
@@ -101,7 +111,7 @@ impl Simulated {
     }
 
     /// One run of every host, from now on.
-    fn run(&mut self, ramps: &[Settings], number: u64) -> Result<Vec<RunOutcome>> {
+    fn play(&mut self, ramps: &[Settings], number: u64) -> Result<Vec<RunOutcome>> {
         let start = self.clock.now();
         let mut machines = Vec::new();
         for (host, (ramp, layout)) in ramps.iter().zip(&self.layouts).enumerate() {
@@ -144,20 +154,25 @@ impl Field for Simulated {
         Ok(())
     }
 
-    fn play(&mut self, _name: &str, ramps: &[Settings], _say: &mut dyn FnMut(&str)) -> Played {
-        let mut outcomes: Vec<Vec<RunOutcome>> = ramps.iter().map(|_| Vec::new()).collect();
-        let mut ended = Ok(());
-        for number in 0..u64::from(ramps[0].ladder.runs) {
-            match self.run(ramps, number) {
-                Ok(run) => outcomes.iter_mut().zip(run).for_each(|(of_host, outcome)| of_host.push(outcome)),
-                Err(error) => {
-                    ended = Err(error);
-                    break;
-                }
-            }
-        }
-        let hosts = ramps.iter().zip(&self.paths).zip(&outcomes);
-        Played { left: hosts.map(|((ramp, paths), outcomes)| left(ramp, paths, outcomes)).collect(), ended }
+    fn begin(&mut self, _name: &str, ramps: &[Settings]) -> Result<()> {
+        self.ramps.push(Begun { ramps: ramps.to_vec(), outcomes: ramps.iter().map(|_| Vec::new()).collect() });
+        Ok(())
+    }
+
+    fn run(&mut self, ramp: usize) -> Result<()> {
+        let Begun { ramps, outcomes } = &self.ramps[ramp];
+        let played = self.play(&ramps.clone(), outcomes[0].len() as u64)?;
+        self.ramps[ramp].outcomes.iter_mut().zip(played).for_each(|(of_host, outcome)| of_host.push(outcome));
+        Ok(())
+    }
+
+    fn end(&mut self, ended: Result<()>) -> Played {
+        let begun = std::mem::take(&mut self.ramps);
+        let left = |Begun { ramps, outcomes }: &Begun| {
+            let hosts = ramps.iter().zip(&self.paths).zip(outcomes);
+            hosts.map(|((ramp, paths), outcomes)| left(ramp, paths, outcomes)).collect()
+        };
+        Played { left: begun.iter().map(left).collect(), ended }
     }
 
     fn limits(&self) -> Vec<(String, LimitsInForce)> {
@@ -176,7 +191,7 @@ impl Field for Simulated {
         vec!["in virtual time: the hosts have one clock, and start each run at the same instant".into()]
     }
 
-    fn folder(&self) -> Option<&Path> {
+    fn keep_folder(&mut self) -> Option<PathBuf> {
         None
     }
 }

@@ -58,24 +58,37 @@ fn floors_hold_the_published_experiment() {
     let recording = results::recording(scratch.path());
     assert!(recording.origin.simulated && !recording.origin.cut_short && recording.origin.seed == 1);
     assert_eq!(recording.origin.plan, published());
-    assert_eq!(phases(&recording)[..2], ["with floors, run 0", "with floors, run 1"]);
-    assert_eq!((phases(&recording).len(), phases(&recording)[7]), (8, "without floors, run 3"));
+    // The halves take turns, each first in every other run.
+    let turns = [
+        ("with", 0),
+        ("without", 0),
+        ("without", 1),
+        ("with", 1),
+        ("with", 2),
+        ("without", 2),
+        ("without", 3),
+        ("with", 3),
+    ];
+    assert_eq!(phases(&recording), turns.map(|(half, run)| format!("{half} floors, run {run}")));
     assert_eq!(recording.phases[0].commands_published[1], recording.phases[0].commands[1], "to the letter");
+    assert!(recording.phases[0].commands[0].starts_with("qos adaptive-policy-group create"), "fitted, as it ran");
+    assert_eq!(recording.phases[3].commands, recording.phases[0].commands[1..], "attached again for each run");
     assert!(recording.verdicts.len() == 5 && recording.verdicts.iter().all(|v| v.outcome == stats::Outcome::Pass));
     for (host, workload) in recording.workloads.iter().enumerate() {
         // Two cycles in 24 s, of each of eight runs.
         assert_eq!((workload.tallies.len(), workload.cycles.len()), (8, 16), "{}", workload.name);
         let longest =
             |phase| workload.cycles.iter().filter(|cycle| cycle.phase == phase).map(|cycle| cycle.cycle).max();
-        for (run, row) in with.iter().chain(&without).enumerate() {
-            let seconds = longest(run as u32).unwrap().as_secs_f64();
-            assert!((seconds - row[3 + 4 * host]).abs() <= 0.005_001, "{run}: {seconds}, {row:?}");
-            assert!((workload.tallies[run].iops() - row[1 + 4 * host]).abs() < 1.0);
+        for (phase, (half, run)) in turns.into_iter().enumerate() {
+            let row = if half == "with" { &with[run] } else { &without[run] };
+            let seconds = longest(phase as u32).unwrap().as_secs_f64();
+            assert!((seconds - row[3 + 4 * host]).abs() <= 0.005_001, "{phase}: {seconds}, {row:?}");
+            assert!((workload.tallies[phase].iops() - row[1 + 4 * host]).abs() < 1.0);
         }
     }
     let volume = recording.objects.iter().find(|object| object.path == "epic:/vol/epic_rhel1_db2").unwrap();
     assert_eq!(volume.used_end.map(|used| used.0), Some(256 << 20), "the journal is on the first");
-    assert!(volume.limits[0].floor_iops.is_some() && volume.limits[7].floor_iops.is_none());
+    assert!(volume.limits[7].floor_iops.is_some() && volume.limits[6].floor_iops.is_none());
     // Listed and shown by the command for that, and good for an advice.
     let list = run(seawall(scratch.path()).arg("results"));
     assert!(list.out.contains("   1  20") && list.out.contains("  pass  "), "{}", list.out);
@@ -224,7 +237,7 @@ fn a_stop_ends_the_hosts_and_keeps_what_they_measured() {
     let mut hosts = Running::start(command);
     hosts.wait_for("run 2 of 100");
     let children = children_of(hosts.id());
-    assert_eq!(children.len(), 3, "{children:?}");
+    assert_eq!(children.len(), 6, "of each half, three: {children:?}");
     hosts.signal("INT");
     let (status, lines) = hosts.end();
     assert_eq!(status.code(), Some(2), "{lines:?}");

@@ -175,7 +175,7 @@ impl Scheduler {
         self.guarantees[floor].spot = Spot::Out;
         self.guarantees.free(floor);
         if self.floors.set == 0 {
-            self.floors.end_of_floors();
+            self.floors.end_of_floors(self.now);
         }
     }
 

@@ -5,6 +5,7 @@ use block::{Span, Time};
 
 use super::Scheduler;
 use super::floor::{Spot, Standing};
+use super::knee::Knee;
 use super::window::{Round, Standings, Verdict, Window};
 use crate::edit::Floor;
 
@@ -160,9 +161,14 @@ impl Floors {
         self.cursor = 0;
     }
 
-    /// The last floor is gone: what was learned about the backend goes with it.
-    pub fn end_of_floors(&mut self) {
-        *self = Floors { best_effort: self.best_effort, all: self.all, changes: self.changes + 1, ..Floors::new() };
+    /// The last floor is gone: all goes with it but what was learned about the device, which stays as it is whoever has
+    /// a floor on it. Floors that come and go would otherwise find it anew each time, in the middle of their owners' work.
+    pub fn end_of_floors(&mut self, now: Time) {
+        let mut window = Window::new();
+        window.knee = std::mem::replace(&mut self.window.knee, Knee::new());
+        window.knee.pass(now);
+        let (best_effort, all, changes) = (self.best_effort, self.all, self.changes + 1);
+        *self = Floors { best_effort, all, changes, window, ..Floors::new() };
     }
 
     /// Whether best-effort work of this cost may go now. One request may although it costs more than the window, but
@@ -463,5 +469,21 @@ impl Scheduler {
         floors.window.seek_knee(now, &round);
         floors.window_full &= floors.window.limit <= was;
         floors.act(now, verdict, &sums, &round);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the device can do is nobody's floor: it stays, while the window and the common scale begin anew.
+    #[test]
+    fn the_device_is_known_to_the_next_floors() {
+        let mut floors = Floors::new();
+        (floors.window.knee.cap, floors.phi, floors.best_effort) = (40.0, 0.5, 512);
+        floors.window.open();
+        floors.end_of_floors(Time::from_nanos(1));
+        assert_eq!((floors.window.knee.cap, floors.window.size()), (40.0, Knee::START));
+        assert_eq!((floors.phi, floors.best_effort, floors.changes), (1.0, 512, 1));
     }
 }

@@ -223,9 +223,10 @@ impl Knee {
         self.meter = Meter { skip, since: now, ..Meter::default() };
     }
 
-    /// Whether a comparison with less goes on: its larger level need not be used up.
-    pub fn tries_less(&self) -> bool {
-        self.trial.as_ref().is_some_and(|trial| trial.less)
+    /// Whether a larger level is being measured: it need not be used up. Where what is asked for ends below it, all of that
+    /// is in flight, and whether this does more is the question just as well.
+    pub fn tries_larger(&self) -> bool {
+        self.trial.as_ref().is_some_and(|trial| trial.less || trial.first.is_some())
     }
 
     /// Whether there is less to try, and it is time to.
@@ -369,7 +370,7 @@ mod tests {
             (0..1200).for_each(|_| knee.ended(now, 256));
             now += Span::from_millis(20);
             let full = used >= knee.cap * 0.9;
-            if full || knee.tries_less() || knee.has_less(now, &round(used, 60_000.0)) {
+            if full || knee.tries_larger() || knee.has_less(now, &round(used, 60_000.0)) {
                 knee.press(now, &round(used, 60_000.0), full);
             } else {
                 knee.pass(now);
@@ -377,6 +378,24 @@ mod tests {
         }
         // Where it rests, or at the next level up in a comparison.
         assert!(knee.cap <= 2.0 * Knee::START + 8.0, "{}", knee.cap);
+    }
+
+    /// What is asked for ends at 28 in flight, below the next level: it is seen there that this does more.
+    #[test]
+    fn a_level_that_is_not_used_up_is_compared_all_the_same() {
+        let mut knee = Knee::new();
+        let mut now = Time::ZERO;
+        for _ in 0..100 {
+            let used = knee.cap.min(28.0);
+            (0..(used * 12.0) as u32).for_each(|_| knee.ended(now, 256));
+            now += Span::from_millis(20);
+            let (full, round) = (used >= knee.cap * 0.9, round(used, used * 600.0));
+            match full || knee.tries_larger() {
+                true => knee.press(now, &round, full),
+                false => knee.pass(now),
+            }
+        }
+        assert!(knee.cap >= 28.0, "{knee:?}");
     }
 
     /// One whose throughput is what is in flight keeps all that is used of it.

@@ -163,7 +163,7 @@ impl Window {
     pub fn seek_knee(&mut self, now: Time, round: &Round) {
         let full = round.best_effort_max >= 0.9 * self.size;
         let searches =
-            self.size >= 0.99 * self.knee.cap && (full || self.knee.tries_less() || self.knee.has_less(now, round));
+            self.size >= 0.99 * self.knee.cap && (full || self.knee.tries_larger() || self.knee.has_less(now, round));
         if round.standings.worst < Window::SHORT {
             self.knee.give_up(now);
         } else if searches {

@@ -29,21 +29,16 @@ impl Busy {
     }
 }
 
-/// What `hosts`, each with its seconds, did together in their last run. A second counts by the part of it in which all of
+/// What `hosts`, each with its seconds, did together in a run, from 0. A second counts by the part of it in which all of
 /// them wrote, so that a burst is seen from its journal to its last block. `None` where they never did.
-pub fn busy(hosts: &[Vec<TimelineSecond>]) -> Option<Busy> {
-    let last: Vec<Vec<&TimelineSecond>> = hosts
-        .iter()
-        .map(|seconds| {
-            let run = seconds.iter().map(|second| second.run).max();
-            seconds.iter().filter(|second| Some(second.run) == run).collect()
-        })
-        .collect();
-    let common = last.iter().map(Vec::len).min()?;
+pub fn busy(hosts: &[Vec<TimelineSecond>], run: u64) -> Option<Busy> {
+    let hosts: Vec<Vec<&TimelineSecond>> =
+        hosts.iter().map(|seconds| seconds.iter().filter(|second| second.run == run).collect()).collect();
+    let common = hosts.iter().map(Vec::len).min()?;
     let (mut blocks, mut seconds) = (0.0, 0.0);
     for at in 0..common {
-        let part = last.iter().map(|host| host[at].cycle).fold(1.0, f64::min);
-        blocks += part * last.iter().map(|host| host[at].blocks()).sum::<u64>() as f64;
+        let part = hosts.iter().map(|host| host[at].cycle).fold(1.0, f64::min);
+        blocks += part * hosts.iter().map(|host| host[at].blocks()).sum::<u64>() as f64;
         seconds += part;
     }
     (seconds > 0.0).then(|| Busy { blocks_per_second: blocks / seconds, seconds })
@@ -73,15 +68,18 @@ mod tests {
         for host in [&mut one, &mut other] {
             (host[2].reads, host[2].writes, host[2].journal) = (200, 20, 2);
         }
-        assert_eq!(busy(&[one, other]), Some(Busy { blocks_per_second: 296.0, seconds: 1.5 }));
+        assert_eq!(busy(&[one, other], 4), Some(Busy { blocks_per_second: 296.0, seconds: 1.5 }));
     }
 
     #[test]
-    fn only_the_last_run_counts_and_without_such_a_second_nothing_is_said() {
+    fn only_that_run_counts_and_without_such_a_second_nothing_is_said() {
         let early = [host(0, &[1.0, 1.0]), host(1, &[0.0, 0.9])].concat();
-        assert!(busy(&[early.clone(), early.clone()]).is_some_and(|busy| !busy.is_long() && busy.seconds == 0.9));
-        assert_eq!(busy(&[early, host(1, &[0.0, 0.0, 1.0])]), None);
-        assert_eq!(busy(&[]), None);
-        assert_eq!(busy(&[Vec::new(), host(0, &[1.0])]), None);
+        let both = [early.clone(), early.clone()];
+        assert!(busy(&both, 1).is_some_and(|busy| !busy.is_long() && busy.seconds == 0.9));
+        assert!(busy(&both, 0).is_some_and(|busy| busy.is_long() && busy.seconds == 2.0));
+        assert_eq!(busy(&both, 2), None);
+        assert_eq!(busy(&[early, host(1, &[0.0, 0.0, 1.0])], 1), None);
+        assert_eq!(busy(&[], 0), None);
+        assert_eq!(busy(&[Vec::new(), host(0, &[1.0])], 0), None);
     }
 }

@@ -1,6 +1,6 @@
 //! The experiment as a page: for each half the hosts' cycles run by run with the line of the limit, and the tables.
 
-use super::table::host_name;
+use super::table::{capacities, host_name};
 use super::{Arm, Experiment, experiment_verdict};
 use crate::page::graph::{Graph, Line};
 use crate::page::{STYLE, escape};
@@ -26,7 +26,7 @@ pub fn experiment_page(experiment: &Experiment, facts: &str) -> String {
         .collect();
     let notes: String = experiment.notes.iter().map(|note| format!("<p class=stamp>{}</p>\n", escape(note))).collect();
     let arms: String = experiment.arms.iter().map(|arm| arm_part(experiment, arm)).collect();
-    let window = &experiment.window;
+    let window = experiment.window();
     format!(
         "<!doctype html>\n<html lang=en><meta charset=utf-8><meta name=viewport content=\"width=device-width\">\
          <title>{title}</title><style>{STYLE}{ABREAST}</style>\n<h1>{title}</h1>\n<p class=facts>{facts}</p>\n<p>{about}</p>\n{notes}\
@@ -73,7 +73,12 @@ fn arm_part(experiment: &Experiment, arm: &Arm) -> String {
     let tables: String = arm.hosts.iter().zip(&names).map(|(host, name)| host_table(host, name, limit)).collect();
     let mut name = arm.name.clone();
     name.get_mut(..1).map(str::make_ascii_uppercase);
-    format!("<h2>{}</h2>\n{}\n<div class=abreast>\n{tables}</div>\n", escape(&name), graph.svg())
+    format!(
+        "<h2>{}</h2>\n{}\n<div class=abreast>\n{tables}</div>\n<p>Blocks a second while all hosts wrote, run by run: {}.</p>\n",
+        escape(&name),
+        graph.svg(),
+        capacities(arm).join(", ")
+    )
 }
 
 fn host_table(host: &super::HostRows, name: &str, limit: block::Span) -> String {

@@ -1,7 +1,7 @@
 //! The experiment as text of at most 80 columns: for each half the hosts' tables side by side, the difference, the
 //! verdict.
 
-use super::{Arm, Experiment, HostRows, experiment_verdict};
+use super::{Arm, Busy, Experiment, HostRows, experiment_verdict};
 use crate::summary::Row;
 use block::Span;
 
@@ -18,6 +18,7 @@ pub fn experiment_table(experiment: &Experiment) -> String {
     let mut text = String::new();
     for arm in &experiment.arms {
         text += &arm_table(arm, experiment.limit());
+        text += &hanging("Blocks/s while all write: ", &capacities(arm).join(", "));
         text.push('\n');
     }
     text += &difference(experiment);
@@ -68,6 +69,12 @@ fn cells(row: &Row, limit: Span) -> String {
     let latency = row.effective_write_ms.map_or("-".to_owned(), |ms| format!("{ms:.2}"));
     let (wij, cycle) = (seconds(row.longest_wij), seconds(row.longest_cycle));
     format!(" {total:>6} {wij:>5} {cycle:>5}{mark}{latency:>5}")
+}
+
+/// What the storage did in each run while all hosts wrote.
+pub(super) fn capacities(arm: &Arm) -> Vec<String> {
+    let said = |busy: &Option<Busy>| busy.map_or("-".to_owned(), |busy| format!("{:.0}", busy.blocks_per_second));
+    arm.busy.iter().map(said).collect()
 }
 
 /// The longest cycle of each host with floors and without.

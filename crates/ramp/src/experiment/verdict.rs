@@ -1,7 +1,7 @@
 //! The verdict that the publication draws from write cycles: with floors the protected hosts stay below the limit in
 //! every run while the neighbour passes it near the end; without floors at least one protected run fails.
 
-use super::{Arm, Busy, Experiment, HostRows};
+use super::{Arm, Busy, Experiment, HostRows, Window};
 use block::Span;
 use stats::Outcome;
 
@@ -21,8 +21,8 @@ fn end_of(rows: usize) -> usize {
     rows.div_ceil(4)
 }
 
-/// The whole verdict and what it is made of. Nothing can be said where the storage's capacity lay outside of the window in
-/// either half, or a run saw no cycle.
+/// The whole verdict and what it is made of. Nothing can be said where the storage's capacity lay outside of the window of
+/// a run in either half, or a run saw no cycle.
 pub fn experiment_verdict(experiment: &Experiment) -> (Outcome, Vec<Answered>) {
     let limit = experiment.limit();
     let [with, without] = &experiment.arms;
@@ -49,22 +49,34 @@ fn answered(question: &'static str, (outcome, because): (Outcome, String)) -> An
     Answered { question, outcome, because }
 }
 
+/// In every run the storage did what the protected hosts need beside that run's neighbours; in the last, when everybody asks
+/// for most, no more than all need.
 fn capacity(experiment: &Experiment, arm: &Arm) -> Answered {
-    let question = "the capacity lies between what some and what all need";
-    let Some(busy) = arm.busy.filter(Busy::is_long) else {
-        let because = format!("{}: there was not even a second in which all hosts wrote", arm.name);
-        return Answered { question, outcome: Outcome::CannotSay, because };
+    let (outcome, because) = match capacity_of_runs(&experiment.windows, &arm.busy) {
+        Ok(said) => (Outcome::Pass, said),
+        Err(said) => (Outcome::CannotSay, said),
     };
-    let (outcome, because) = match experiment.window.check(busy.blocks_per_second) {
-        Ok(()) => {
-            let (low, high) = (experiment.window.low, experiment.window.high);
-            let said =
-                format!("{:.0} blocks/s in {:.1} s, from {low:.0} to {high:.0}", busy.blocks_per_second, busy.seconds);
-            (Outcome::Pass, said)
+    let because = format!("{}: {because}", arm.name);
+    Answered { question: "the capacity lies between what some and what all need", outcome, because }
+}
+
+fn capacity_of_runs(windows: &[Window], busy: &[Option<Busy>]) -> Result<String, String> {
+    let of_run = |run: usize| busy.get(run).copied().flatten().filter(Busy::is_long);
+    let end = windows.len().saturating_sub(1);
+    for (run, window) in windows[..end].iter().enumerate() {
+        // Where they hardly ever wrote at the same time there was room enough.
+        if let Some(busy) = of_run(run) {
+            window.check_low(busy.blocks_per_second).map_err(|error| format!("run {run}: {error}"))?;
         }
-        Err(error) => (Outcome::CannotSay, error.to_string()),
-    };
-    Answered { question, outcome, because: format!("{}: {because}", arm.name) }
+    }
+    let last = of_run(end).ok_or("in the last run there was not even a second in which all hosts wrote")?;
+    let window = &windows[end];
+    window.check(last.blocks_per_second).map_err(|error| format!("run {end}: {error}"))?;
+    let (low, high) = (window.low, window.high);
+    Ok(format!(
+        "{:.0} blocks/s in {:.1} s of the last run, from {low:.0} to {high:.0}",
+        last.blocks_per_second, last.seconds
+    ))
 }
 
 /// Every protected run below the limit.
@@ -177,7 +189,7 @@ pub(super) mod tests {
         let loads = [(75_000, true), (75_000, true), (150_000, false)];
         let loads = loads.map(|(target, protected)| HostLoad { target, protected });
         let window = Window::of(&loads, &Constants::default(), Span::from_secs(36));
-        let busy = Some(Busy { blocks_per_second: window.aim(), seconds: 30.0 });
+        let busy = vec![Some(Busy { blocks_per_second: window.aim(), seconds: 30.0 }); 10];
         let with = Arm { name: "with floors".into(), hosts, busy };
         let mut without = Arm { name: "without floors".into(), ..with.clone() };
         without.hosts[1].rows[9].longest_cycle = Span::from_secs(45);
@@ -185,7 +197,7 @@ pub(super) mod tests {
             title: "Protected production".into(),
             about: "two databases beside a third".into(),
             constants: Constants::default(),
-            window,
+            windows: vec![window; 10],
             factor: 1.0,
             cut_short: false,
             arms: [with, without],
@@ -219,10 +231,20 @@ pub(super) mod tests {
         assert_eq!(neighbour, (Fail, vec![Pass, Pass, Pass, Fail, Pass]));
         let needless = judged(|e| e.arms[1].hosts[1].rows[9].longest_cycle = Span::from_millis(44_990));
         assert_eq!(needless, (Fail, vec![Pass, Pass, Pass, Pass, Fail]));
-        let fast = judged(|e| e.arms[1].busy = Some(Busy { blocks_per_second: 600_000.0, seconds: 3.0 }));
+        fn at(blocks_per_second: f64) -> Option<Busy> {
+            Some(Busy { blocks_per_second, seconds: 3.0 })
+        }
+        let fast = judged(|e| e.arms[1].busy[9] = at(600_000.0));
         assert_eq!(fast, (CannotSay, vec![Pass, CannotSay, Pass, Pass, Pass]));
-        let idle = judged(|e| e.arms[0].busy = None);
+        // Before the end nobody has to be in anybody's way, but what the protected need has to be there.
+        let fast = judged(|e| e.arms[1].busy[8] = at(600_000.0));
+        assert_eq!(fast, (Pass, vec![Pass; 5]));
+        let slow = judged(|e| e.arms[0].busy[4] = at(390_000.0));
+        assert_eq!(slow, (CannotSay, vec![CannotSay, Pass, Pass, Pass, Pass]));
+        let idle = judged(|e| e.arms[0].busy[9] = None);
         assert_eq!(idle, (CannotSay, vec![CannotSay, Pass, Pass, Pass, Pass]));
+        let idle = judged(|e| e.arms[0].busy[4] = None);
+        assert_eq!(idle, (Pass, vec![Pass; 5]));
         let blind = judged(|e| e.arms[1].hosts[0].rows[0].cycles = 0);
         assert_eq!(blind, (CannotSay, vec![Pass, Pass, Pass, Pass, CannotSay]));
         let empty = judged(|e| e.arms[0].hosts[2].rows.clear());

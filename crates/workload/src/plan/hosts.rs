@@ -7,7 +7,7 @@
 //! | `[server]` | `svm`, `units` (`decimal`) |
 //! | `[ramp]` | `runs`, `cycle_seconds`, `run_seconds`, `volume_size`, `used_tb`, `drain_seconds` (36), `writers` (8) |
 //! | `[[host]]` | `name`, `volumes`, `journal`, `from_iops`, `to_iops`, `protected` |
-//! | `[floors]` | `on`, `off`: the administrators' lines that protect, and those that end it |
+//! | `[floors]` | `create`: the administrators' lines that make policies, run once; `on`, `off`: those that protect, and those that end it, run before each run |
 //! | `[device]` | as in every plan: what stands in for the disk in a simulation |
 //!
 //! Rates are the published ones; one factor, measured before the run, fits them to the machine. `used_tb` is what a
@@ -52,9 +52,11 @@ pub struct HostsPlan {
     pub writers: u32,
     /// The hosts, in the file's order; at least one protected and one not.
     pub hosts: Vec<PlannedHost>,
-    /// The lines that protect.
+    /// The lines that make policies, run once before the first run.
+    pub floors_create: Vec<String>,
+    /// The lines that protect, run before each run with floors.
     pub floors_on: Vec<String>,
-    /// The lines that end it.
+    /// The lines that end it, run before each run without.
     pub floors_off: Vec<String>,
     /// What stands in for the disk in a simulation.
     pub device: Option<Device>,
@@ -143,6 +145,7 @@ fn plan(root: &Table<'_>, text: &str, file: &str) -> HostsPlan {
         drain: Span::from_secs(36),
         writers: 8,
         hosts: hosts(root),
+        floors_create: Vec::new(),
         floors_on: Vec::new(),
         floors_off: Vec::new(),
         device: root.table("device", "[device]").and_then(|table| device::read(&table)),
@@ -207,11 +210,11 @@ fn ramp(root: &Table<'_>, plan: &mut HostsPlan) {
 fn floors(root: &Table<'_>, plan: &mut HostsPlan) {
     root.missing("floors", "begin it with a line [floors] and say on and off, the lines that protect and that end it");
     let Some(table) = root.table("floors", "[floors]") else { return };
-    table.only(&["on", "off"]);
+    table.only(&["create", "on", "off"]);
     table.missing("on", "list the administrators' lines that protect");
     table.missing("off", "list the administrators' lines that end it");
     let lines = |key| table.texts(key).into_iter().map(|line| line.value.to_owned()).collect();
-    (plan.floors_on, plan.floors_off) = (lines("on"), lines("off"));
+    (plan.floors_create, plan.floors_on, plan.floors_off) = (lines("create"), lines("on"), lines("off"));
 }
 
 fn hosts(root: &Table<'_>) -> Vec<PlannedHost> {
