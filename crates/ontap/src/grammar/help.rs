@@ -50,7 +50,12 @@ impl Topic {
         let specs: Vec<_> =
             catalogue::specs().filter(|s| s.words().take(self.path.len()).eq(self.path.iter().copied())).collect();
         let width = specs.iter().map(|s| s.path.len()).max().unwrap_or(0);
-        specs.iter().map(|s| format!("  {:width$}  {}\n", s.path, s.help())).collect()
+        let row = |spec: &&CommandSpec| {
+            let words = spec.help().split(' ').map(str::to_owned);
+            let below = format!("\n{:1$}", "", width + 4);
+            format!("  {:width$}  {}\n", spec.path, filled(words, COLUMNS - width - 4).join(&below))
+        };
+        specs.iter().map(row).collect()
     }
 }
 

@@ -206,6 +206,7 @@ fn help(line: &str) -> String {
 #[test]
 fn help_comes_from_the_tables() {
     insta::assert_snapshot!("help_all", help("?"));
+    assert_eq!(help("?").lines().find(|line| line.len() > 80), None);
     assert_eq!(help("help"), help("?"));
     insta::assert_snapshot!("help_command", help("qos policy-group create -policy-group p ?"));
     assert_eq!(help("help qos pol cr"), help("qos policy-group create ?"));
