@@ -133,6 +133,13 @@ fn play(plan: &HostsPlan, options: &Options, field: &mut dyn Field) -> Result<An
     if !differences.is_empty() {
         notes.insert(0, format!("not comparable with published figures: {}", differences.join(", ")));
     }
+    notes.push(format!(
+        "a run of {} has {} bursts, the first after {}: it reaches {:.1} % of the IOPS that are asked",
+        plan.run_length,
+        ramps[0].bursts(),
+        plan.cycle,
+        100.0 * ramps[0].reachable()
+    ));
     let experiment = Experiment {
         title: plan.title.clone(),
         about: plan.about.clone(),

@@ -170,6 +170,19 @@ impl Settings {
         self.ladder.targets().into_iter().map(|target| Load::of(target, &self.constants)).collect()
     }
 
+    /// Bursts that begin within a run: one at the end of each period but that at the run's end.
+    pub fn bursts(&self) -> u64 {
+        self.runtime.as_nanos().saturating_sub(1) / self.constants.cycle.as_nanos().max(1)
+    }
+
+    /// The part of a target that its run can reach. The first burst begins a period after the start, so that there is one
+    /// less than the rate asks for: of two bursts in 24 s at a period of 8 s, 0.75 + 0.25 · 2 · 8 / 24 = 0.917.
+    pub fn reachable(&self) -> f64 {
+        let reads = f64::from(self.constants.read_percent) / 100.0;
+        let written = self.bursts() as f64 * self.constants.cycle.as_secs_f64() / self.runtime.as_secs_f64();
+        reads + (1.0 - reads) * written
+    }
+
     /// How long the load before the first run takes: the warm-up, or as long as it takes to come past one whole cycle.
     pub fn warm_up_length(&self) -> Span {
         self.constants.warmup.max(self.constants.cycle + Span::from_nanos(1))
@@ -214,6 +227,20 @@ mod tests {
     fn the_published_ramp_is_in_order_and_comparable() {
         assert_eq!(settings().check(), Ok(()));
         assert_eq!(settings().differences(), Vec::<String>::new());
+    }
+
+    /// 22 bursts in 30 minutes, the last after 1760 s: 0.75 + 0.25 · 22 · 80 / 1800. One that would begin at the end does not.
+    #[test]
+    fn a_run_reaches_what_its_bursts_write() {
+        let reached = |runtime_s, cycle_s| {
+            let constants = Constants { cycle: Span::from_secs(cycle_s), ..Constants::default() };
+            let settings = Settings { runtime: Span::from_secs(runtime_s), constants, ..settings() };
+            (settings.bursts(), (settings.reachable() * 1e6).round())
+        };
+        assert_eq!(reached(1800, 80), (22, 994_444.0));
+        assert_eq!(reached(24, 8), (2, 916_667.0));
+        assert_eq!(reached(25, 8), (3, 990_000.0));
+        assert_eq!(reached(8, 8), (0, 750_000.0));
     }
 
     #[test]

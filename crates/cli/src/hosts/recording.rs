@@ -18,8 +18,9 @@ pub(super) fn recording(plan: &HostsPlan, experiment: &Experiment, played: &Halv
     for &(half, run) in &played.turns {
         let (half, run) = (&played.halves[half], run as usize);
         if half.left.iter().any(|left| run < left.recording.phases.len()) {
-            let asked = plan.hosts.iter().zip(&targets).map(|(host, of)| format!("{} {} IOPS", host.name, of[run]));
-            add(&mut recording, plan, half, run, asked.collect::<Vec<_>>().join(", "));
+            let asked = plan.hosts.iter().zip(&targets).map(|(host, of)| format!("{} {}", host.name, of[run]));
+            let about = format!("asked: {} IOPS", asked.collect::<Vec<_>>().join(", "));
+            add(&mut recording, plan, half, run, about);
         }
     }
     if let Some(first) = recording.phases.first_mut() {

@@ -255,6 +255,49 @@ fn a_stop_ends_the_hosts_and_keeps_what_they_measured() {
     assert!(checked.code == Some(0) && checked.out.contains("nothing is wrong"), "{}{}", checked.out, checked.err);
 }
 
+/// Ctrl-C before the first run, while volumes are filled or the factor is measured: nothing was measured that could be
+/// kept, and nothing stays behind, neither pool nor folder. Exit code 2.
+#[test]
+fn a_stop_before_the_first_run_leaves_nothing() {
+    for moment in ["filling", "Two protected databases"] {
+        let scratch = Scratch::new();
+        std::fs::write(scratch.join("plan.toml"), published().replace("256MiB", "16MiB")).unwrap();
+        let before = scratch.listing();
+        let mut command = seawall(scratch.path());
+        command.args(["run", "plan.toml"]);
+        let mut hosts = Running::start(command);
+        hosts.wait_for(moment);
+        hosts.signal("INT");
+        let (status, lines) = hosts.end();
+        assert_eq!(status.code(), Some(2), "{moment}: {lines:?}");
+        assert!(lines.last().is_some_and(|last| last.contains("stopped")), "{moment}: {lines:?}");
+        assert_eq!(scratch.listing(), before, "{moment}: {lines:?}");
+    }
+}
+
+/// Ctrl-C in virtual time: what was played so far is shown and kept, marked as cut short. Exit code 2.
+#[test]
+fn a_stop_of_a_simulation_keeps_the_runs_so_far() {
+    let scratch = Scratch::new();
+    std::fs::write(scratch.join("plan.toml"), published().replace("runs = 4", "runs = 100")).unwrap();
+    let mut command = seawall(scratch.path());
+    command.args(["simulate", "plan.toml", "--out", "out", "--scale", "0.01"]);
+    let mut hosts = Running::start(command);
+    hosts.wait_for("run 2 of 100");
+    hosts.signal("INT");
+    let (status, lines) = hosts.end();
+    assert_eq!(status.code(), Some(2), "{lines:?}");
+    assert!(lines.last().is_some_and(|last| last.ends_with("marked as cut short: stopped by hand")), "{lines:?}");
+    let recording = results::recording(&scratch.join("out"));
+    assert!(recording.origin.cut_short && recording.origin.simulated, "{lines:?}");
+    let played = phases(&recording);
+    assert!(played[0] == "with floors, run 0" && played.len() < 100, "{played:?}");
+    // 75 000 · 0.01; a hundredth of the way from 75 000 to 150 000.
+    assert_eq!(recording.phases[0].about, "asked: epic_rhel1 750, epic_rhel2 750, epic_rhel3 758 IOPS");
+    assert!(recording.notes.iter().any(|note| note.contains("it reaches 91.7 % of the IOPS that are asked")));
+    assert!(read_text(&results::file(&scratch.join("out"), ".html")).contains("it was ended early"));
+}
+
 /// The processes that a process started, by their ids.
 fn children_of(process: u32) -> Vec<String> {
     let tasks = std::fs::read_dir(format!("/proc/{process}/task")).unwrap();
