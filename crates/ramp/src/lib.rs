@@ -41,8 +41,8 @@ pub use criteria::{Criteria, CriteriaError, Criterion, Figure, Judgement, Limit}
 pub use cycle::{Cycle, cycles_csv, cycles_header};
 pub use dataset::{Dataset, FillPlan, ManifestError, Room};
 pub use experiment::{
-    Answered, Arm, Busy, Experiment, HostLoad, HostRows, Window, WindowError, busy, experiment_page, experiment_table,
-    experiment_verdict,
+    Answered, Arm, Busy, Experiment, HostLoad, HostRows, Window, WindowError, busy, busy_by_cycle, experiment_page,
+    experiment_table, experiment_verdict,
 };
 pub use grammar::{GrammarError, Invocation, help};
 pub use label::Label;
