@@ -27,9 +27,20 @@ pub fn of_usage(error: &clap::Error) -> String {
     match (context(ContextKind::InvalidArg), context(ContextKind::InvalidValue), cause) {
         (Some(argument), Some(value), Some(rule)) => {
             let name = argument.split(' ').next().unwrap_or(argument);
-            format!("{name}: {rule}, got {value:?}")
+            format!("{name}: {}, got {value:?}", in_words(&rule))
         }
         _ => plain(&error.to_string()),
+    }
+}
+
+/// What the standard library says of a number, as a rule.
+fn in_words(rule: &str) -> &str {
+    match rule {
+        "invalid digit found in string" | "cannot parse integer from empty string" => {
+            "must be a whole number, not negative"
+        }
+        "number too large to fit in target type" => "is too large",
+        rule => rule,
     }
 }
 

@@ -267,7 +267,8 @@ fn shown(
             options.out.join(format!("{name}.html"))
         }
     };
-    std::fs::write(&page, experiment_page(experiment)).with_context(|| page.display().to_string())?;
+    let facts = record::text::facts(recording.origin.started_unix_ms, &recording.machine);
+    std::fs::write(&page, experiment_page(experiment, &facts)).with_context(|| page.display().to_string())?;
     terminal::line(&format!("\npage      {}", page.display()));
     if let Some(folder) = folder {
         terminal::line(&format!("hosts     {}", folder.display()));

@@ -26,7 +26,8 @@ use std::process::ExitCode;
 
 /// Measures what shared storage can carry and walls databases off from noisy neighbours.
 #[derive(Parser)]
-#[command(version, max_term_width = 100, disable_help_subcommand = true)]
+// 80 columns where there is no terminal, and no longer lines on a wider one: longer ones read badly.
+#[command(version, max_term_width = 80, disable_help_subcommand = true)]
 #[command(after_help = "Exit codes: 0 done, 1 the answer is no, 2 could not.")]
 struct Arguments {
     #[command(subcommand)]
@@ -105,7 +106,11 @@ mod tests {
     fn every_command_and_option_has_its_help() {
         let mut commands = Arguments::command();
         commands.build();
-        for command in commands.get_subcommands() {
+        for command in commands.get_subcommands_mut() {
+            for help in [command.render_help().to_string(), command.render_long_help().to_string()] {
+                let longest = help.lines().map(|line| line.chars().count()).max();
+                assert!(longest.is_some_and(|columns| columns <= 80), "{help}");
+            }
             assert!(command.get_about().is_some() && command.get_long_about().is_some(), "{}", command.get_name());
             for option in command.get_arguments() {
                 assert!(option.get_help().is_some(), "{} {}", command.get_name(), option.get_id());

@@ -113,6 +113,20 @@ pub enum Damage {
     },
 }
 
+impl Damage {
+    /// The tree that it is in, where it is in one.
+    pub fn tree(&self) -> Option<u32> {
+        match *self {
+            Damage::Missing { tree, .. }
+            | Damage::Height { tree, .. }
+            | Damage::Place { tree, .. }
+            | Damage::Blocks { tree, .. }
+            | Damage::Beyond { tree, .. } => Some(tree),
+            _ => None,
+        }
+    }
+}
+
 /// What a check found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {

@@ -39,6 +39,16 @@ pub enum Lost {
     },
 }
 
+impl Lost {
+    /// The tree that it was in, where it was in one.
+    pub fn tree(&self) -> Option<u32> {
+        match *self {
+            Lost::Blocks { tree, .. } => Some(tree),
+            Lost::Records { .. } => None,
+        }
+    }
+}
+
 /// Reads what can be read; `None` if no table is whole, so that nothing says whose is what.
 ///
 /// # Errors

@@ -214,9 +214,9 @@ impl Criteria {
     /// What is wrong with it, by the name `file`.
     pub fn read(text: &str, file: &str) -> Result<Criteria, CriteriaError> {
         let form = |error: toml::de::Error| {
-            let text = error.to_string();
-            let what: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-            CriteriaError::Form { file: file.into(), what: what.join(" ") }
+            let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
+            let what = error.message().trim().replace('\n', " ");
+            CriteriaError::Form { file: file.into(), what: format!("line {line}: {what}") }
         };
         let typed: Typed = toml::from_str(text).map_err(form)?;
         let mut all = Vec::new();

@@ -28,7 +28,12 @@ const OPTIONS: [Known; 32] = [
     known("comment", Some("WORDS"), "", "Free text; all words up to the next option"),
     known("background", None, "", "Run detached from the terminal; see --status and --stop"),
     known("disable-warmup", None, "", "Do without the load before the first run"),
-    known("directory", Some("DIR"), "found above the WIJ", "A directory filled by seawall dgen; may be given again"),
+    known(
+        "directory",
+        Some("DIR"),
+        "the WIJ's folder or the nearest above",
+        "A directory filled by seawall dgen; may be given again",
+    ),
     known("device", Some("TARGET"), "", "A device or NBD export filled by seawall dgen; may be given again"),
     known("destroy-data", Some("NAME"), "", "This target may be overwritten, whatever it holds; may be given again"),
     known("output", Some("DIR"), "./ramp", "Where summary.csv, cycles.csv and the page go"),
@@ -156,7 +161,7 @@ fn hint(near: &Option<&'static str>) -> String {
     near.map_or(";".to_owned(), |name| format!("; did you mean --{name}?"))
 }
 
-/// The options in words.
+/// The options in words, in 80 columns.
 pub fn help() -> String {
     let mut text = String::from(
         "Ramp the load of a database run by run and judge its write cycles\n\nUsage: seawall ramp --miniops IOPS \
@@ -166,9 +171,27 @@ pub fn help() -> String {
     for Known { name, value, default, help } in &OPTIONS {
         let option = value.map_or(format!("--{name}"), |value| format!("--{name} {value}"));
         let default = if default.is_empty() { String::new() } else { format!(" [{default}]") };
-        text.push_str(&format!("  {option:<24} {help}{default}\n"));
+        text += &two_columns(&option, &format!("{help}{default}"));
     }
     text
+}
+
+/// An option and what it does beside it, which goes on below itself.
+fn two_columns(option: &str, about: &str) -> String {
+    const SECOND: usize = 27;
+    const WIDTH: usize = 80;
+    let mut text = format!("  {option:<24}");
+    let mut column = text.chars().count();
+    for word in about.split(' ') {
+        let columns = word.chars().count();
+        if column + 1 + columns > WIDTH {
+            text += &format!("\n{:1$}", "", SECOND - 1);
+            column = SECOND - 1;
+        }
+        text += &format!(" {word}");
+        column += 1 + columns;
+    }
+    text + "\n"
 }
 
 impl Invocation {

@@ -10,21 +10,23 @@ use graph::{Graph, Line};
 
 pub(crate) const STYLE: &str = "\
 body{font:15px/1.45 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1a1d21;background:#fff}\
-h1{font-size:1.5rem}h2{font-size:1.1rem;margin-top:2rem}.stamp{border-left:4px solid #b45309;padding:.2rem .8rem}\
+h1{font-size:1.5rem}h2{font-size:1.1rem;margin-top:2rem}.facts{opacity:.7;font-size:.9rem}.stamp{border-left:4px solid #b45309;padding:.2rem .8rem}\
 svg{width:100%;height:auto}svg text{font:12px system-ui,sans-serif;fill:currentColor}\
 .frame{fill:none;stroke:#9aa1a9}.grid{stroke:#9aa1a9;stroke-opacity:.35}.limit{stroke:#b91c1c;stroke-dasharray:6 4}\
 .l0{stroke:#1d4ed8;fill:#1d4ed8}.l1{stroke:#b45309;fill:#b45309}.l2{stroke:#047857;fill:#047857}\
 polyline{fill:none!important;stroke-width:1.8}polyline.l1.dots{stroke-dasharray:5 3}\
-svg text.l0,svg text.l1,svg text.l2{stroke:none}\
+svg text.l0,svg text.l1,svg text.l2{stroke:none}.over{paint-order:stroke;stroke:#fff;stroke-width:4px}\
 svg text.l0{fill:#1d4ed8}svg text.l1{fill:#b45309}svg text.l2{fill:#047857}\
 table{border-collapse:collapse;font-variant-numeric:tabular-nums}th,td{padding:.2rem .7rem;text-align:right}\
 th{border-bottom:1px solid #9aa1a9}.fail{color:#b91c1c;font-weight:600}\
 @media(prefers-color-scheme:dark){body{color:#e6e8ea;background:#16181b}.l0{stroke:#7aa2ff;fill:#7aa2ff}\
 svg text.l0{fill:#7aa2ff}.l1{stroke:#f0a35c;fill:#f0a35c}svg text.l1{fill:#f0a35c}.l2{stroke:#4cc9a0;fill:#4cc9a0}\
-svg text.l2{fill:#4cc9a0}.limit{stroke:#ff7b7b}.fail{color:#ff7b7b}}";
+svg text.l2{fill:#4cc9a0}.limit{stroke:#ff7b7b}.over{stroke:#16181b}.fail{color:#ff7b7b}}\
+@media(max-width:640px){svg text{font-size:15px}th,td{padding:.2rem .3rem}table{font-size:.85rem}}";
 
-/// The page of these runs; `rows` and `runs` are of the same runs, in order.
-pub fn page(settings: &Settings, rows: &[Row], runs: &[Outcome]) -> String {
+/// The page of these runs; `rows` and `runs` are of the same runs, in order, and `facts` says when and on what they were
+/// made.
+pub fn page(settings: &Settings, rows: &[Row], runs: &[Outcome], facts: &str) -> String {
     let title = format!("Ramp {} to {} IOPS on {}", settings.ladder.min, settings.ladder.max, settings.system);
     let differences = settings.differences();
     let stamp = match differences.is_empty() {
@@ -35,10 +37,11 @@ pub fn page(settings: &Settings, rows: &[Row], runs: &[Outcome]) -> String {
     };
     format!(
         "<!doctype html>\n<html lang=en><meta charset=utf-8><meta name=viewport content=\"width=device-width\">\
-         <title>{title}</title><style>{STYLE}</style>\n<h1>{title}</h1>\n<p>{comment}</p>{stamp}\n\
+         <title>{title}</title><style>{STYLE}</style>\n<h1>{title}</h1>\n<p class=facts>{facts}</p>\n<p>{comment}</p>{stamp}\n\
          <h2>Write cycle against IOPS</h2>\n{cycle}\n<h2>Latency against IOPS</h2>\n{latency}\n\
          <h2>Reads and bursts over time</h2>\n{timeline}\n<h2>Runs</h2>\n{table}\n</html>\n",
         title = escape(&title),
+        facts = escape(facts),
         comment = escape(&settings.comment),
         cycle = cycle_graph(settings, rows),
         latency = latency_graph(rows),
@@ -66,6 +69,7 @@ fn cycle_graph(settings: &Settings, rows: &[Row]) -> String {
             Line { name: "longest WIJ", points: points(rows, seen(|row| row.longest_wij)), dots: true },
         ],
         limit: Some((limit.as_secs_f64(), format!("limit {} s", limit.as_secs_f64()))),
+        room: 0.0,
     }
     .svg()
 }
@@ -80,6 +84,7 @@ fn latency_graph(rows: &[Row]) -> String {
             Line { name: "effective write", points: points(rows, |row| row.effective_write_ms), dots: true },
         ],
         limit: None,
+        room: 0.0,
     }
     .svg()
 }
@@ -108,6 +113,7 @@ fn timeline_graph(runs: &[Outcome]) -> String {
             Line { name: "journal", points: line(journal), dots: false },
         ],
         limit: None,
+        room: 0.0,
     }
     .svg()
 }
@@ -178,7 +184,8 @@ mod tests {
         let rows = [row(0, 82_500.0, 40, "pass"), row(1, 150_000.0, 73, "fail")];
         let second = Second { reads: 5, ..Second::default() };
         let run = Outcome { seconds: vec![second; 3000], ..Outcome::default() };
-        let page = page(&settings(), &rows, &[run]);
+        let page = page(&settings(), &rows, &[run], "2026-11-22 09:05:11 UTC · vm<1");
+        assert!(page.contains("<p class=facts>2026-11-22 09:05:11 UTC · vm&lt;1</p>"));
         assert_eq!(page.matches("<svg").count(), 3);
         assert_eq!(page.matches("</svg>").count(), 3);
         // Three lines each, but for the effective write latency, which these rows have not.
@@ -192,7 +199,7 @@ mod tests {
     /// Nothing measured is drawn as empty frames.
     #[test]
     fn a_page_of_no_runs_is_a_page() {
-        let page = page(&Settings { runtime: Span::SECOND, ..settings() }, &[], &[]);
+        let page = page(&Settings { runtime: Span::SECOND, ..settings() }, &[], &[], "");
         assert!(page.matches("<svg").count() == 3 && !page.contains("NaN"));
         assert!(page.contains("class=stamp"));
     }

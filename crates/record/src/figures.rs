@@ -33,7 +33,7 @@ struct Rate {
     of_interval: fn(&Interval) -> f64,
     of_tally: fn(&Tally) -> f64,
     of_ceiling: fn(&Ceiling<'_>) -> Option<Bound>,
-    of_floor: fn(&Floor) -> Option<f64>,
+    of_floor: fn(&Floor<'_>) -> Option<f64>,
     say: fn(f64) -> String,
 }
 
@@ -107,7 +107,7 @@ pub(crate) fn latency(recording: &Recording, index: usize, size: Size) -> Chart 
 
 /// A workload and the volume it uses: `server1 · vol1`.
 pub(crate) fn label(workload: &WorkloadRecord) -> String {
-    match (workload.name.as_str(), relation::volume_of(workload)) {
+    match (workload.name.as_str(), &*relation::volume_of(workload)) {
         (name, "") => name.into(),
         (name, volume) if name == volume => name.into(),
         (name, volume) => format!("{name} · {volume}"),
@@ -158,14 +158,13 @@ fn rates(recording: &Recording, size: Size, rate: &Rate) -> Chart {
             chart.line(&together(recording, ceiling, rate), "sum");
         }
         let class = if bound.binds { "binding" } else { "idle" };
-        chart.ceiling(from, to, bound.limit, &says(recording, ceiling, &(rate.say)(bound.limit)), class);
+        chart.ceiling(from, to, bound.limit, &says(ceiling, &(rate.say)(bound.limit)), class);
     }
     for (floor, least) in floors {
         let phase = &recording.phases[floor.phase];
         let (from, to) = (phase.start.as_secs_f64(), phase.end.as_secs_f64());
-        let volumes = floor.volumes(recording);
-        let each = if volumes.len() > 1 { " each" } else { "" };
-        let says = [volumes.join(", "), format!("≥ {}{each}", (rate.say)(least))];
+        let each = if floor.volumes.len() > 1 { " each" } else { "" };
+        let says = [relation::listed(&floor.volumes, ", "), format!("≥ {}{each}", (rate.say)(least))];
         chart.floor(from, to, least, &says);
     }
     chart
@@ -195,10 +194,9 @@ fn tick_of_millis(millis: f64) -> String {
 }
 
 /// What stands beside a ceiling, in two parts: `vol1 + vol2` and `≤ 1,500`; `vol1, vol2` and `≤ 1,000 each`.
-fn says(recording: &Recording, ceiling: &Ceiling<'_>, limit: &str) -> [String; 2] {
-    let volumes = ceiling.volumes(recording);
-    let each = if volumes.len() > 1 && !ceiling.shared { " each" } else { "" };
-    [volumes.join(if ceiling.shared { " + " } else { ", " }), format!("≤ {limit}{each}")]
+fn says(ceiling: &Ceiling<'_>, limit: &str) -> [String; 2] {
+    let each = if ceiling.volumes.len() > 1 && !ceiling.shared { " each" } else { "" };
+    [relation::listed(&ceiling.volumes, if ceiling.shared { " + " } else { ", " }), format!("≤ {limit}{each}")]
 }
 
 /// The same on all charts of a run, so that their axes of time lie below each other.

@@ -184,7 +184,7 @@ impl FigureRow {
     /// What the workloads under a shared ceiling did together.
     fn sum(recording: &Recording, ceiling: &Ceiling<'_>) -> FigureRow {
         let (iops, bytes) = ceiling.together(recording);
-        let name = format!("{} together", ceiling.volumes(recording).join(" and "));
+        let name = format!("{} together", relation::listed(&ceiling.volumes, " and "));
         let mut cells = vec![text::iops(iops), text::megabytes(bytes)];
         cells.resize(9, String::new());
         FigureRow { name, remarks: Vec::new(), cells }

@@ -4,6 +4,7 @@
 use crate::text;
 use block::Span;
 use stats::{FloorFared, HeldBy, Interval, ObjectRecord, Phase, Recording, SETTLE, Tally, WorkloadRecord};
+use std::borrow::Cow;
 
 /// A ceiling counts as binding where the workloads under it reach this part of it together.
 const BINDING_PART: f64 = 0.95;
@@ -21,10 +22,33 @@ pub(crate) fn interval_at(workload: &WorkloadRecord, moment: Span) -> Option<&In
     (moment < interval.start + interval.length).then_some(interval)
 }
 
-/// The volume a workload uses, as short as it can be told: `vol1` of `svm01:/vol/vol1/lun1`; else the whole path.
-pub(crate) fn volume_of(workload: &WorkloadRecord) -> &str {
-    let volume = workload.object.split_once("/vol/").and_then(|(_, rest)| rest.split('/').next());
-    volume.filter(|name| !name.is_empty()).unwrap_or(&workload.object)
+/// The volume a workload uses, as short as it can be told: `vol1` of `svm01:/vol/vol1/lun1`; else the whole path. Of
+/// several how many they are.
+pub(crate) fn volume_of(workload: &WorkloadRecord) -> Cow<'_, str> {
+    let mut volumes = Vec::new();
+    add_once(&mut volumes, used(workload).map(volume));
+    match volumes[..] {
+        [one] => one.into(),
+        _ => text::count(volumes.len(), "volume", "volumes").into(),
+    }
+}
+
+/// The objects that a workload uses: one, or several behind one another, as a host of an experiment has them.
+fn used(workload: &WorkloadRecord) -> impl Iterator<Item = &str> {
+    workload.object.split(", ")
+}
+
+fn volume(path: &str) -> &str {
+    let name = path.split_once("/vol/").and_then(|(_, rest)| rest.split('/').next());
+    name.filter(|name| !name.is_empty()).unwrap_or(path)
+}
+
+fn add_once<T: PartialEq>(to: &mut Vec<T>, more: impl IntoIterator<Item = T>) {
+    for one in more {
+        if !to.contains(&one) {
+            to.push(one);
+        }
+    }
 }
 
 /// The path of the object, or the name of the group, whose ceiling held a workload back.
@@ -128,6 +152,8 @@ pub(crate) struct Ceiling<'r> {
     pub policy: &'r str,
     /// The numbers of the workloads under it.
     pub workloads: Vec<usize>,
+    /// The names of their volumes under it.
+    pub volumes: Vec<&'r str>,
     /// Whether it is one budget for all of them together.
     pub shared: bool,
     /// Most operations per second, and whether they reached it.
@@ -160,22 +186,16 @@ pub(crate) fn ceilings(recording: &Recording) -> Vec<Ceiling<'_>> {
     all
 }
 
-impl Ceiling<'_> {
-    /// The names of the volumes under it.
-    pub(crate) fn volumes<'r>(&self, recording: &'r Recording) -> Vec<&'r str> {
-        volumes(recording, &self.workloads)
-    }
-
+impl<'r> Ceiling<'r> {
     /// As people say it: `policy1: vol1 and vol2 each at most 1,000 IOPS or 100 MB/s`.
-    pub(crate) fn sentence(&self, recording: &Recording) -> String {
-        let volumes = self.volumes(recording);
-        let how = match (volumes.len(), self.shared) {
+    pub(crate) fn sentence(&self) -> String {
+        let how = match (self.volumes.len(), self.shared) {
             (..=1, _) => "",
             (_, true) => " together",
             (_, false) => " each",
         };
         let numbers = numbers(self.iops.map(|bound| bound.limit), self.bytes.map(|bound| bound.limit), " or ");
-        format!("{}{}{how} at most {numbers}", prefix(self.policy), volumes.join(" and "))
+        format!("{}{}{how} at most {numbers}", prefix(self.policy), listed(&self.volumes, " and "))
     }
 
     /// Operations and bytes per second of the workloads under it together, over its phase.
@@ -191,8 +211,9 @@ impl Ceiling<'_> {
     }
 
     /// Takes in an equal one; it binds where either does.
-    fn join(&mut self, other: &Ceiling<'_>) {
-        self.workloads.extend(&other.workloads);
+    fn join(&mut self, other: &Ceiling<'r>) {
+        add_once(&mut self.workloads, other.workloads.iter().copied());
+        add_once(&mut self.volumes, other.volumes.iter().copied());
         for (mine, theirs) in [(&mut self.iops, other.iops), (&mut self.bytes, other.bytes)] {
             if let (Some(mine), Some(theirs)) = (mine, theirs) {
                 mine.binds |= theirs.binds;
@@ -208,45 +229,45 @@ pub fn in_force(recording: &Recording, phase: usize) -> Vec<String> {
 
 /// Everything in force in a phase, a sentence each: ceilings, then floors.
 pub(crate) fn limits_in_force(recording: &Recording, ceilings: &[Ceiling<'_>], phase: usize) -> Vec<String> {
-    let ceilings = ceilings.iter().filter(|ceiling| ceiling.phase == phase).map(|ceiling| ceiling.sentence(recording));
+    let ceilings = ceilings.iter().filter(|ceiling| ceiling.phase == phase).map(Ceiling::sentence);
     let floors = floors(recording).into_iter().filter(|floor| floor.phase == phase);
-    let idle = recording.objects.iter().filter(|object| workloads_under(recording, object, phase).is_empty());
-    let floors: Vec<String> = floors.map(|floor| floor.sentence(recording)).collect();
+    let idle = recording.objects.iter().filter(|object| under(recording, object, phase).workloads.is_empty());
+    let floors: Vec<String> = floors.map(|floor| floor.sentence()).collect();
     ceilings.chain(floors).chain(idle.filter_map(|object| idle_floor(object, phase))).collect()
 }
 
 /// A floor in force in a phase.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Floor {
+pub(crate) struct Floor<'r> {
     /// The number of the phase.
     pub phase: usize,
-    /// The numbers of the workloads under it.
-    pub workloads: Vec<usize>,
+    /// The names of the volumes that it is for.
+    pub volumes: Vec<&'r str>,
     /// Least operations per second.
     pub iops: Option<f64>,
     /// Least bytes per second.
     pub bytes: Option<f64>,
-    policy: String,
+    policy: &'r str,
 }
 
 /// Every floor of every phase that has a workload under it; equal ones of one policy group are one here, each for its
 /// own workloads.
-pub(crate) fn floors(recording: &Recording) -> Vec<Floor> {
-    let mut all: Vec<Floor> = Vec::new();
+pub(crate) fn floors(recording: &Recording) -> Vec<Floor<'_>> {
+    let mut all: Vec<Floor<'_>> = Vec::new();
     for phase in 0..recording.phases.len() {
         for object in &recording.objects {
             let Some(limits) = object.limits.get(phase) else { continue };
-            let workloads = workloads_under(recording, object, phase);
+            let Under { workloads, volumes, .. } = under(recording, object, phase);
             if limits.floor_iops.or(limits.floor_bytes).is_none() || workloads.is_empty() {
                 continue;
             }
             let [iops, bytes] = [limits.floor_iops, limits.floor_bytes].map(|number| number.map(|n| n as f64));
-            let found = Floor { phase, workloads, iops, bytes, policy: limits.policy.clone() };
-            let same = |other: &&mut Floor| {
+            let found = Floor { phase, volumes, iops, bytes, policy: &limits.policy };
+            let same = |other: &&mut Floor<'_>| {
                 (other.phase, other.iops, other.bytes) == (phase, iops, bytes) && other.policy == found.policy
             };
             match all.iter_mut().find(same) {
-                Some(other) => other.workloads.extend(found.workloads),
+                Some(other) => add_once(&mut other.volumes, found.volumes),
                 None => all.push(found),
             }
         }
@@ -254,18 +275,12 @@ pub(crate) fn floors(recording: &Recording) -> Vec<Floor> {
     all
 }
 
-impl Floor {
-    /// The names of the volumes that it is for.
-    pub(crate) fn volumes<'r>(&self, recording: &'r Recording) -> Vec<&'r str> {
-        volumes(recording, &self.workloads)
-    }
-
+impl Floor<'_> {
     /// As people say it: `gold: vol2 and vol3 each at least 2,000 IOPS`.
-    fn sentence(&self, recording: &Recording) -> String {
-        let volumes = self.volumes(recording);
-        let each = if volumes.len() > 1 { " each" } else { "" };
+    fn sentence(&self) -> String {
+        let each = if self.volumes.len() > 1 { " each" } else { "" };
         let numbers = numbers(self.iops, self.bytes, " and ");
-        format!("{}{}{each} at least {numbers}", prefix(&self.policy), volumes.join(" and "))
+        format!("{}{}{each} at least {numbers}", prefix(self.policy), listed(&self.volumes, " and "))
     }
 }
 
@@ -287,15 +302,31 @@ fn prefix(policy: &str) -> String {
     if policy.is_empty() { String::new() } else { format!("{policy}: ") }
 }
 
-/// The volumes of some workloads, each once.
-fn volumes<'r>(recording: &'r Recording, workloads: &[usize]) -> Vec<&'r str> {
-    let mut volumes = Vec::new();
-    for volume in workloads.iter().map(|&index| volume_of(&recording.workloads[index])) {
-        if !volumes.contains(&volume) {
-            volumes.push(volume);
+/// Names behind one another; of three and more that are numbered through, the first and the last number: `db1–4`.
+pub(crate) fn listed(names: &[&str], between: &str) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    let mut rest = names;
+    while let [first, behind @ ..] = rest {
+        let follows = |(ahead, name): (usize, &&str)| {
+            let (stem, number) = numbered(first)?;
+            (numbered(name)? == (stem, number.checked_add(ahead as u64 + 1)?)).then_some(number + ahead as u64 + 1)
+        };
+        let run: Vec<u64> = behind.iter().enumerate().map_while(follows).collect();
+        match run[..] {
+            [_, .., last] => parts.push(format!("{first}–{last}")),
+            _ => parts.push((*first).into()),
         }
+        rest = if run.len() > 1 { &behind[run.len()..] } else { behind };
     }
-    volumes
+    parts.join(between)
+}
+
+/// A name's stem and the number at its end, where it is written without a zero before it.
+fn numbered(name: &str) -> Option<(&str, u64)> {
+    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let digits = &name[stem.len()..];
+    let plain = !digits.starts_with('0') && !stem.is_empty();
+    Some((stem, digits.parse().ok().filter(|_| plain)?))
 }
 
 fn ceiling<'r>(recording: &'r Recording, object: &'r ObjectRecord, phase: usize) -> Option<Ceiling<'r>> {
@@ -304,28 +335,47 @@ fn ceiling<'r>(recording: &'r Recording, object: &'r ObjectRecord, phase: usize)
     if recording.objects.iter().any(in_group) {
         return None;
     }
-    let workloads = workloads_under(recording, object, phase);
+    let Under { workloads, volumes, whole } = under(recording, object, phase);
     let bound = |limit: Option<u64>, rate: fn(&Tally) -> f64| {
         let reached: f64 =
             workloads.iter().filter_map(|&index| recording.workloads[index].tallies.get(phase)).map(rate).sum();
-        limit.map(|limit| Bound { limit: limit as f64, binds: reached >= limit as f64 * BINDING_PART })
+        limit.map(|limit| Bound { limit: limit as f64, binds: whole && reached >= limit as f64 * BINDING_PART })
     };
     let (iops, bytes) = (bound(limits.ceiling_iops, Tally::iops), bound(limits.ceiling_bytes, Tally::bytes_per_second));
     if workloads.is_empty() || (iops.is_none() && bytes.is_none()) {
         return None;
     }
     let policy = if object.is_group { &object.path } else { &limits.policy };
-    Some(Ceiling { phase, policy, workloads, shared: object.is_group, iops, bytes })
+    Some(Ceiling { phase, policy, workloads, volumes, shared: object.is_group, iops, bytes })
 }
 
-/// The workloads on an object, or on the members of a shared group in a phase.
-fn workloads_under(recording: &Recording, object: &ObjectRecord, phase: usize) -> Vec<usize> {
+/// What is under an object's policy in a phase.
+struct Under<'r> {
+    /// The numbers of the workloads.
+    workloads: Vec<usize>,
+    /// The names of the volumes by which they are under it.
+    volumes: Vec<&'r str>,
+    /// Whether all that these workloads use is under it: what they did all was done under it.
+    whole: bool,
+}
+
+/// What is under an object, or under the members of a shared group, in a phase.
+fn under<'r>(recording: &'r Recording, object: &ObjectRecord, phase: usize) -> Under<'r> {
     let mut holders = recording.objects.iter().filter(|holder| is_member(holder, object, phase)).collect::<Vec<_>>();
     if !object.is_group {
         holders.push(object);
     }
-    let under = |index: &usize| holders.iter().any(|holder| is_under(&recording.workloads[*index], holder));
-    (0..recording.workloads.len()).filter(under).collect()
+    let mut found = Under { workloads: Vec::new(), volumes: Vec::new(), whole: true };
+    for (index, workload) in recording.workloads.iter().enumerate() {
+        let is_held = |path: &&str| holders.iter().any(|holder| is_under(path, holder));
+        let held: Vec<&str> = used(workload).filter(is_held).map(volume).collect();
+        if !held.is_empty() {
+            found.workloads.push(index);
+            found.whole &= held.len() == used(workload).count();
+            add_once(&mut found.volumes, held);
+        }
+    }
+    found
 }
 
 /// Whether an object is under a shared group's policy in a phase. A group may carry its SVM before its name.
@@ -338,9 +388,9 @@ fn has_ceiling(object: &ObjectRecord, phase: usize) -> bool {
     object.limits.get(phase).is_some_and(|limits| limits.ceiling_iops.or(limits.ceiling_bytes).is_some())
 }
 
-/// Whether a workload's object is this one or lies below it.
-fn is_under(workload: &WorkloadRecord, object: &ObjectRecord) -> bool {
-    let rest = workload.object.strip_prefix(object.path.as_str());
+/// Whether what a workload uses is this object or lies below it.
+fn is_under(used: &str, object: &ObjectRecord) -> bool {
+    let rest = used.strip_prefix(object.path.as_str());
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || rest.starts_with(":/"))
 }
 
@@ -408,6 +458,41 @@ mod tests {
         assert_eq!(
             sentences,
             ["own: vol1 and vol2 each at most 1,000 IOPS", "gold: vol3 at least 2,000 IOPS and 8 MB/s"]
+        );
+    }
+
+    /// Two hosts of four volumes each, the first of a host bigger than the others: a sentence for each number, with every
+    /// volume that has it, and no ceiling binds because of what a host did on its other volumes.
+    #[test]
+    fn a_host_of_several_volumes_is_under_what_is_on_any_of_them() {
+        let paths = |host: u32| (1..=4).map(move |n| format!("svm01:/vol/h{host}_db{n}"));
+        let on_all = |host| workload(&paths(host).map(|path| path + "/lun1").collect::<Vec<_>>().join(", "), 5000);
+        let object = |path: String| {
+            let mut object = object(&path, false, "gold", Some(if path.ends_with('1') { 800 } else { 600 }));
+            object.limits[0].floor_iops = object.limits[0].ceiling_iops.map(|ceiling| ceiling / 2);
+            object
+        };
+        let recording = recording(vec![on_all(1), on_all(2)], paths(1).chain(paths(2)).map(object).collect());
+        let ceilings = ceilings(&recording);
+        let sentences = [
+            "gold: h1_db1 and h2_db1 each at most 800 IOPS",
+            "gold: h1_db2–4 and h2_db2–4 each at most 600 IOPS",
+            "gold: h1_db1 and h2_db1 each at least 400 IOPS",
+            "gold: h1_db2–4 and h2_db2–4 each at least 300 IOPS",
+        ];
+        assert_eq!(limits_in_force(&recording, &ceilings, 0), sentences);
+        assert_eq!((&ceilings[1].workloads[..], volume_of(&recording.workloads[0])), (&[0, 1][..], "4 volumes".into()));
+        assert!(ceilings.iter().all(|ceiling| ceiling.iops.is_some_and(|bound| !bound.binds)));
+    }
+
+    #[test]
+    fn names_that_are_numbered_through_are_told_short() {
+        let told = |names: &[&str]| listed(names, ", ");
+        assert_eq!(told(&["a9", "a10", "a11", "b", "c1", "c2", "c4"]), "a9–11, b, c1, c2, c4");
+        assert_eq!(told(&["a01", "a02", "a03", "1", "2", "3"]), "a01, a02, a03, 1, 2, 3");
+        assert_eq!(
+            (told(&[]), told(&["a18446744073709551615", "a"])),
+            (String::new(), "a18446744073709551615, a".into())
         );
     }
 

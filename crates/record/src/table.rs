@@ -62,16 +62,12 @@ pub fn verdicts(verdicts: &[Verdict], paint: Paint) -> String {
 }
 
 fn title(recording: &Recording, paint: Paint) -> String {
-    let (origin, machine) = (&recording.origin, &recording.machine);
+    let origin = &recording.origin;
     let mut lines = Lines::default();
     for line in wrapped(&origin.title, COLUMNS) {
         lines.push(paint.bold(&line));
     }
-    let cores = (machine.cores > 0).then(|| text::count(machine.cores as usize, "core", "cores"));
-    let facts =
-        [Some(text::date(origin.started_unix_ms)), Some(machine.host.clone()), cores, Some(machine.backend.clone())];
-    let facts: Vec<String> = facts.into_iter().flatten().filter(|fact| !fact.is_empty()).collect();
-    for line in wrapped(&facts.join(" · "), COLUMNS) {
+    for line in wrapped(&text::facts(origin.started_unix_ms, &recording.machine), COLUMNS) {
         lines.push(paint.dim(&line));
     }
     if let Some(line) = text::scale(recording.scale) {

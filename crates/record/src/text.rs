@@ -4,7 +4,7 @@
 //! the cursor or break a line.
 
 use block::{Calendar, Span};
-use stats::Scale;
+use stats::{Machine, Scale};
 
 /// A whole number with a comma between thousands: `1,234,567`.
 pub fn thousands(number: u64) -> String {
@@ -135,6 +135,13 @@ pub fn wrap(text: &str, columns: usize) -> Vec<String> {
 /// `one` with a count of one, else `many`: `1 run`, `2 runs`.
 pub fn count(number: usize, one: &str, many: &str) -> String {
     format!("{} {}", thousands(number as u64), if number == 1 { one } else { many })
+}
+
+/// When and on what something was measured, in a line: `2026-11-21 20:45:00 UTC · vm · 2 cores · io_uring`.
+pub fn facts(unix_ms: u64, machine: &Machine) -> String {
+    let cores = (machine.cores > 0).then(|| count(machine.cores as usize, "core", "cores"));
+    let facts = [Some(date(unix_ms)), Some(machine.host.clone()), cores, Some(machine.backend.clone())];
+    facts.into_iter().flatten().filter(|fact| !fact.is_empty()).collect::<Vec<_>>().join(" · ")
 }
 
 /// How the plan was scaled to the machine, in a sentence; `None` when it was not.

@@ -55,6 +55,11 @@ impl Access {
         Access { rules: Some(rules) }
     }
 
+    /// The rules; none of them where everything is open.
+    pub fn rules(&self) -> &[AccessRule] {
+        self.rules.as_deref().unwrap_or_default()
+    }
+
     /// What `caller` may do with the export of that full name: the most that any rule gives.
     pub(crate) fn grant(&self, caller: &Caller, export: &str) -> Grant {
         let Some(rules) = &self.rules else { return Grant::Write };

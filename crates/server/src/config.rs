@@ -23,6 +23,8 @@
 //! All of it is checked when it is read. What the pool itself keeps (its layout, its cache, how policies are read) is in
 //! the `seawall.toml` in its folder.
 
+mod words;
+
 use crate::access::{Access, AccessRule, Network, Pattern};
 use crate::limits::{LimitsError, ServerLimits};
 use crate::listen::{Listen, ListenError};
@@ -149,10 +151,28 @@ impl ServeConfig {
         let text = std::fs::read_to_string(path).map_err(|reason| ConfigError::Read { path: path.into(), reason })?;
         let file: File = toml::from_str(&text).map_err(|error| {
             let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
-            ConfigError::Wrong { path: path.into(), line, reason: error.message().trim().replace('\n', " ") }
+            ConfigError::Wrong { path: path.into(), line, reason: words::wrong(&text, line, error.message()) }
         })?;
         let folder = path.parent().unwrap_or(Path::new(""));
         file.checked(folder).map_err(|reason| ConfigError::Rule { path: path.into(), reason })
+    }
+
+    /// The first access rule, counted from 1, that no client can meet: it wants certificates or keys, and the server asks
+    /// for neither. Without TLS that is meant so.
+    pub fn rule_nobody_meets(&self) -> Option<usize> {
+        if self.tls_mode == Some(TlsMode::Off) {
+            return None;
+        }
+        let asks = match &self.tls {
+            Some(TlsSource::Certificates(files)) => [files.client_authorities.is_some(), false],
+            Some(TlsSource::Keys(_)) => [false, true],
+            None => [false, false],
+        };
+        let number = self.access.rules().iter().position(|rule| {
+            let wants = [!rule.certificates.is_empty(), !rule.keys.is_empty()];
+            wants != [false, false] && !(wants[0] && asks[0]) && !(wants[1] && asks[1])
+        })?;
+        Some(number + 1)
     }
 }
 
@@ -504,6 +524,23 @@ mod tests {
         assert_eq!(ServeConfig::read(&path).unwrap().tls, Some(TlsSource::Keys(dir.path().join("keys.psk"))));
     }
 
+    /// Rules that want what clients are never asked for; the second of these has another way in.
+    #[test]
+    fn a_rule_that_nobody_meets_is_found() {
+        let rules = "[[access]]\nexports = [\"*\"]\n[[access]]\nexports = [\"*\"]\ncertificates = [\"CN=a\"]\n";
+        let and_keys = format!("{rules}psk = [\"a\"]\n");
+        for (tls, of_one, of_both) in [
+            ("", Some(2), Some(2)),
+            ("[tls]\nmode = \"off\"", None, None),
+            ("[tls]\nfolder = \"t\"", Some(2), Some(2)),
+            ("[tls]\nfolder = \"t\"\nclient_certificates = \"optional\"", None, None),
+            ("[tls]\npsk = \"k\"", Some(2), None),
+        ] {
+            let found = [rules, &and_keys].map(|rules| read(&format!("{rules}{tls}")).unwrap().rule_nobody_meets());
+            assert_eq!(found, [of_one, of_both], "{tls}");
+        }
+    }
+
     #[test]
     fn what_is_wrong_is_named_in_one_line() {
         for (text, words) in [
@@ -526,7 +563,14 @@ mod tests {
             ("[[access]]\nexports = []", &["access: rule 1", "exports"]),
             ("[[access]]\nexports = [\"*\"]\naddresses = [\"10.1.2.3/8\"]", &["rule 1", "10.1.2.3/8", "10.1.0.0/16"]),
             ("[[access]]\naddresses = []", &["exports"]),
-            ("[log]\nformat = \"xml\"", &["line 2", "xml", "json"]),
+            ("[log]\nformat = \"xml\"", &["line 2: log.format: must be one of text, json, got \"xml\""]),
+            ("listen = \"a\"", &["line 1: listen: must be a list in brackets, got \"a\""]),
+            ("[limits]\n\nconnections = \"9\"", &["line 3: limits.connections: must be a whole number", "got \"9\""]),
+            ("[[access]]\nexports = [\"*\"]\nread_only = 1", &["access.read_only: must be true or false, got 1"]),
+            ("[pool]\nfoldr = 1", &["foldr: there is no such key; here it is one of folder, create"]),
+            ("[pool]\nfolder = []", &["pool.folder: must be a text in quotes, got a list"]),
+            ("[[access]]\n", &["line 1: exports: is missing"]),
+            ("listen = []\nx = = 1", &["line 2: x: "]),
         ] {
             let error = read(text).unwrap_err();
             assert!(words.iter().all(|word| error.contains(word)) && !error.contains('\n'), "{text:?}: {error}");

@@ -131,7 +131,10 @@ fn data_files_that_are_gone_or_short_are_named_and_mended() {
     fs::write(pool.join("data/99"), "left over").unwrap();
     let found = troubles(&pool);
     assert_eq!(found.len(), 2, "{found:?}");
-    assert!(found[0].contains("LUN lun1: its file") && found[0].contains("has 131072 bytes"), "{found:?}");
+    assert!(
+        found[0].contains("LUN svm01:/vol/vol1/lun1: its file") && found[0].contains("has 131072 bytes"),
+        "{found:?}"
+    );
     assert!(found[1].contains("LUN lun2: its file") && found[1].contains("is not there"), "{found:?}");
     assert_eq!(store::check(&pool).unwrap().leftovers.len(), 1);
     let before = fs::read(pool.join("catalogue.db")).unwrap();
@@ -165,10 +168,11 @@ fn a_damaged_node_loses_only_what_it_showed() {
     change(&pool.join("maps/log"), |bytes| bytes[40] ^= 1);
     let found = troubles(&pool);
     assert!(found[0].starts_with("maps: node ") && found[0].contains("has changed since it was written"), "{found:?}");
+    assert!(found[1].starts_with("maps: tree 3 ") && found[1].ends_with(" (LUN svm01:/vol/vol1/lun1)"), "{found:?}");
     let repaired = store::repair(&pool, &dir.path().join("copy")).unwrap();
     assert!(repaired.after.is_clean(), "{repaired:?}");
     // 8 MiB are blocks 0 to 127.
-    let lost = "maps: tree 3: blocks 0 to 127 of 64 KiB read as zeroes now: the map of them is gone";
+    let lost = "maps: tree 3: blocks 0 to 127 of 64 KiB read as zeroes now: the map of them is gone (LUN svm01:/vol/vol1/lun1)";
     assert!(repaired.done.iter().any(|line| line == lost), "{repaired:?}");
     assert_eq!(repaired.after.used, 4 * BLOCK as u64);
     assert_eq!(read(&dir, &pool), [vec![0; 4], vec![2; 4]]);
@@ -252,8 +256,8 @@ fn a_catalogue_and_maps_that_do_not_belong_together_are_named() {
     }
     let found = troubles(&pool);
     assert_eq!(found.len(), 3, "{found:?}");
-    assert!(found[0].starts_with("LUN lun1 (number 3): the maps have nothing of it"), "{found:?}");
-    assert!(found[2].starts_with("snapshot s/lun1 (number "), "{found:?}");
+    assert!(found[0].starts_with("LUN svm01:/vol/vol1/lun1 (number 3): the maps have nothing of it"), "{found:?}");
+    assert!(found[2].starts_with("snapshot svm01:/vol/vol1/.snapshot/s/lun1 (number "), "{found:?}");
     let repaired = store::repair(&pool, &dir.path().join("copy")).unwrap();
     assert!(repaired.after.is_clean() && repaired.after.contents.snapshots.is_empty(), "{repaired:?}");
     assert_eq!(read(&dir, &pool), [vec![0; 4], vec![0; 4]]);

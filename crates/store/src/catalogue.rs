@@ -112,6 +112,27 @@ pub struct Contents {
     pub fair: bool,
 }
 
+impl Contents {
+    /// Where an object is, as administrators write it: `svm01:/vol/vol1/qtree1/lun1`.
+    pub(crate) fn path(&self, row: &ObjectRow) -> String {
+        let mut names = vec![row.name.as_str()];
+        let mut above = row.parent;
+        // As deep as objects are; a damaged catalogue may go round.
+        for _ in 0..3 {
+            let Some(row) = above.and_then(|parent| self.objects.get(&parent)) else { break };
+            names.push(&row.name);
+            above = row.parent;
+        }
+        match names.pop() {
+            Some(svm) if !names.is_empty() => {
+                names.reverse();
+                format!("{svm}:/vol/{}", names.join("/"))
+            }
+            _ => row.name.clone(),
+        }
+    }
+}
+
 /// The open catalogue.
 #[derive(Debug)]
 pub struct Catalogue {

@@ -19,8 +19,13 @@ pub enum Trouble {
     #[error("catalogue: {0}")]
     Rule(String),
     /// In the maps.
-    #[error("maps: {0}")]
-    Maps(map::Damage),
+    #[error("maps: {damage}{}", behind(.of))]
+    Maps {
+        /// What.
+        damage: map::Damage,
+        /// Whose tree it is in, where that is known.
+        of: Option<String>,
+    },
     /// A file of the maps is not there.
     #[error("maps: {0}")]
     MapFile(MapError),
@@ -86,6 +91,11 @@ pub enum Trouble {
         /// In the catalogue.
         size: u64,
     },
+}
+
+/// Whose tree something is in, in brackets behind it.
+pub(crate) fn behind(of: &Option<String>) -> String {
+    of.as_ref().map_or(String::new(), |of| format!(" ({of})"))
 }
 
 /// What a check found.
@@ -173,25 +183,37 @@ impl Checked {
             }
         }
         let is_whole = report.damages.is_empty();
-        self.troubles.extend(report.damages.into_iter().map(Trouble::Maps));
+        let names = self.names();
+        let trouble = |damage: map::Damage| {
+            let of = damage.tree().and_then(|tree| names.get(&tree).cloned());
+            Trouble::Maps { damage, of }
+        };
+        self.troubles.extend(report.damages.into_iter().map(trouble));
         if is_whole && is_readable {
             self.compare(&report.sizes.into_iter().collect());
         }
         Ok(())
     }
 
+    /// Whose each tree is: `LUN svm01:/vol/vol1/lun1`.
+    pub(crate) fn names(&self) -> BTreeMap<u32, String> {
+        self.named().into_iter().map(|(kind, name, tree, _)| (tree, format!("{kind} {name}"))).collect()
+    }
+
+    /// What the catalogue has trees of: kind, name, tree and size.
+    fn named(&self) -> Vec<(&'static str, String, u32, u64)> {
+        let contents = &self.contents;
+        let of_snapshots = contents.snapshots.values().flat_map(|snapshot| {
+            let volume = contents.objects.get(&snapshot.volume).map_or(String::new(), |row| contents.path(row));
+            let name = format!("{volume}/.snapshot/{}", snapshot.name);
+            snapshot.leaves.iter().map(move |leaf| ("snapshot", format!("{name}/{}", leaf.name), leaf.tree, leaf.size))
+        });
+        leaves(contents).map(|(row, kind)| (kind, contents.path(row), row.id, row.size)).chain(of_snapshots).collect()
+    }
+
     /// What the catalogue names must be in the maps, at least as large.
     fn compare(&mut self, trees: &BTreeMap<u32, u64>) {
-        let of_snapshots = self.contents.snapshots.values().flat_map(|snapshot| {
-            snapshot
-                .leaves
-                .iter()
-                .map(|leaf| ("snapshot", format!("{}/{}", snapshot.name, leaf.name), leaf.tree, leaf.size))
-        });
-        let named: Vec<_> = leaves(&self.contents)
-            .map(|(row, kind)| (kind, row.name.clone(), row.id, row.size))
-            .chain(of_snapshots)
-            .collect();
+        let named = self.named();
         let known: BTreeSet<u32> = named.iter().map(|(_, _, tree, _)| *tree).collect();
         for (kind, name, tree, size) in named {
             match trees.get(&tree) {
@@ -217,7 +239,7 @@ impl Checked {
         }
         self.used = found.values().map(|(_, used)| used).sum();
         for (row, kind) in leaves(&self.contents) {
-            let (path, name, size) = (data.join(format!("{:08}", row.id)), row.name.clone(), row.size);
+            let (path, name, size) = (data.join(format!("{:08}", row.id)), self.contents.path(row), row.size);
             match found.remove(&path) {
                 None => self.troubles.push(Trouble::NoFile { kind, name, path, size }),
                 Some((found, _)) if found < size => {

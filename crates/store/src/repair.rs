@@ -4,11 +4,12 @@
 //! A log on a file or device of its own is copied with its label to `maps/log` in the copy, so that `dd` puts it back.
 
 use crate::catalogue::{Catalogue, Contents};
-use crate::check::{Checked, Trouble, inspect};
+use crate::check::{Checked, Trouble, behind, inspect};
 use crate::error::StoreError;
 use crate::mapped::{MapRepair, Named, salvage_maps};
 use crate::pool::{CATALOGUE, DATA, MAPS, lock, must_be_a_pool, named};
 use map::BLOCK;
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::Read;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -59,9 +60,9 @@ pub fn repair(dir: &Path, copy: &Path) -> Result<Repaired, StoreError> {
         copy_named(log, BLOCK + before.log, &copy.join(MAPS).join("log"))?;
     }
     let mut done = vec![format!("the metadata as it was is in {}", copy.display())];
-    let damaged = before.troubles.iter().any(|trouble| matches!(trouble, Trouble::Maps(_)));
+    let damaged = before.troubles.iter().any(|trouble| matches!(trouble, Trouble::Maps { .. }));
     if damaged {
-        mend_maps(dir, &named, &MapRepair { make: &[], grow: &[] }, &mut done)?;
+        mend_maps(dir, &named, &MapRepair { make: &[], grow: &[] }, &before.names(), &mut done)?;
     }
     // With whole maps it is known what else is missing.
     let now = if damaged { inspect(dir, &named)? } else { before };
@@ -71,6 +72,7 @@ pub fn repair(dir: &Path, copy: &Path) -> Result<Repaired, StoreError> {
 
 fn mend(dir: &Path, named: &Named, checked: Checked, done: &mut Vec<String>) -> Result<(), StoreError> {
     let (mut make, mut grow, mut gone) = (Vec::new(), Vec::new(), Vec::new());
+    let names = checked.names();
     for trouble in checked.troubles {
         match trouble {
             Trouble::NoTree { kind: "snapshot", name, tree, .. } => {
@@ -98,21 +100,28 @@ fn mend(dir: &Path, named: &Named, checked: Checked, done: &mut Vec<String>) -> 
                 lengthen(&path, size, false)?;
             }
             Trouble::MapFile(error) => return Err(error.into()),
-            Trouble::Maps(_) | Trouble::Catalogue(_) | Trouble::Rule(_) => {}
+            Trouble::Maps { .. } | Trouble::Catalogue(_) | Trouble::Rule(_) => {}
         }
     }
     if !(make.is_empty() && grow.is_empty()) {
-        mend_maps(dir, named, &MapRepair { make: &make, grow: &grow }, done)?;
+        mend_maps(dir, named, &MapRepair { make: &make, grow: &grow }, &names, done)?;
     }
     if gone.is_empty() { Ok(()) } else { forget(dir, checked.contents, &gone) }
 }
 
-fn mend_maps(dir: &Path, named: &Named, repair: &MapRepair<'_>, done: &mut Vec<String>) -> Result<(), StoreError> {
+fn mend_maps(
+    dir: &Path,
+    named: &Named,
+    repair: &MapRepair<'_>,
+    names: &BTreeMap<u32, String>,
+    done: &mut Vec<String>,
+) -> Result<(), StoreError> {
     let Some(lost) = salvage_maps(dir, named, repair)? else {
         let what = "neither of the two tables of the maps is whole, so nothing says which block is whose";
         return Err(StoreError::BeyondRepair { path: dir.into(), what });
     };
-    done.extend(lost.into_iter().map(|lost| format!("maps: {lost}")));
+    let of = |lost: &map::Lost| lost.tree().and_then(|tree| names.get(&tree).cloned());
+    done.extend(lost.into_iter().map(|lost| format!("maps: {lost}{}", behind(&of(&lost)))));
     Ok(())
 }
 

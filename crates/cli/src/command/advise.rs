@@ -17,15 +17,20 @@ use std::path::{Path, PathBuf};
 /// what its floor and ceiling are as the used space grows. Exit code 1 when the limit of a write cycle would be missed
 /// under the published rule.
 #[derive(clap::Args)]
+#[command(group(clap::ArgGroup::new("from").args(["iops", "global_references", "recording"]).required(true)))]
+#[command(override_usage = "\
+seawall advise --iops N --used-space SPACE [OPTIONS]\n       \
+seawall advise --global-references N --used-space SPACE [OPTIONS]\n       \
+seawall advise --recording PATH [OPTIONS]")]
 pub struct Advise {
     /// Total IOPS that the database needs, as a ramp asks them
-    #[arg(long, value_name = "N", required_unless_present_any = ["global_references", "recording"])]
+    #[arg(long, value_name = "N")]
     iops: Option<u64>,
     /// Size by the database's own measure instead: global references a second
-    #[arg(long, value_name = "N", conflicts_with = "iops")]
+    #[arg(long, value_name = "N")]
     global_references: Option<u64>,
     /// Size by a recording instead: a ramp's folder of outputs, or a results database
-    #[arg(long, value_name = "PATH", conflicts_with_all = ["iops", "global_references"])]
+    #[arg(long, value_name = "PATH")]
     recording: Option<PathBuf>,
     /// Which run of the recording [default: a ramp's all, a database's last]
     #[arg(long, value_name = "N", requires = "recording")]

@@ -1,11 +1,13 @@
 //! `seawall dgen`: directories, devices and NBD exports full of data for a ramp.
 
 use crate::dataset::{self, Ask, Checked, Device, Filler, Filling, Found, Place};
+use crate::watch::REPORT_COLUMNS;
 use crate::{Answer, interrupt, terminal};
 use anyhow::{Context as _, Result, bail};
 use block::Bytes;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use ramp::{Dataset, Recipe};
+use record::text::wrap;
 use std::ffi::OsString;
 use std::ops::RangeInclusive;
 use std::os::unix::fs::MetadataExt as _;
@@ -17,12 +19,13 @@ use std::path::{Path, PathBuf};
 /// the space that is kept for root; a device or an export until so many percent of it hold data. A stopped filling goes
 /// on when the same command is given again. Every block says what it is, so that --verify can check it.
 #[derive(clap::Args)]
+#[command(group(clap::ArgGroup::new("filled").args(["directory", "device"]).required(true).multiple(true)))]
 pub struct Dgen {
     /// The classic program's name, as a command line copied whole begins with it
     #[arg(hide = true, value_parser = classic)]
     classic: Option<String>,
     /// Directory to fill, usually a mount point
-    #[arg(long, value_name = "DIR", required_unless_present = "device")]
+    #[arg(long, value_name = "DIR")]
     directory: Option<PathBuf>,
     /// Device to fill, or an NBD export (nbd://HOST/NAME, nbd+unix:///NAME?socket=PATH); may be given again
     #[arg(long, value_name = "TARGET")]
@@ -37,7 +40,7 @@ pub struct Dgen {
     /// No progress bar and no summary
     #[arg(long)]
     quiet: bool,
-    /// Percent of the file system that are in use at the end, or of the device
+    /// Percent of the whole file system in use at the end, what others have in it counted; or of the device
     #[arg(long, value_name = "P", default_value_t = 95, value_parser = percent)]
     pctfull: u32,
     /// Percent of the bytes that a compressor can save [default: as the data has, or 50]
@@ -46,7 +49,8 @@ pub struct Dgen {
     /// Percent of the blocks that are copies of others [default: as the data has, or 0]
     #[arg(long, value_name = "P", value_parser = share)]
     duplicates: Option<u32>,
-    /// Seed of the data [default: as the data has, or what follows from this host's name and the place's: places differ]
+    /// Seed of the data [default: as the data has; of new data one that follows from this host's name and the full
+    /// path, so that no two places hold the same]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// Check the data that is there and write nothing
@@ -113,7 +117,8 @@ impl Dgen {
             bail!("stopped after {written}; run the same command again to go on");
         }
         if !self.quiet {
-            devices.iter().for_each(|device| terminal::line(&said_of(device)));
+            let lines = devices.iter().flat_map(|device| wrap(&said_of(device), REPORT_COLUMNS));
+            lines.for_each(|line| terminal::line(&line));
             let rate = written.0 as f64 / 1e6 / took.max(1e-9);
             terminal::line(&format!("{written} written in {took:.3} s, {rate:.0} MB/s"));
         }
@@ -136,7 +141,8 @@ impl Dgen {
     fn fill(&self, folder: &Path, found: Option<&Found>, stop: &interrupt::Stop) -> Result<()> {
         let dataset = self.dataset(folder, found)?;
         let ours = found.map_or(Bytes(0), Found::size);
-        let plan = dataset.plan(dataset::room(folder)?, ours.0, self.pctfull);
+        let room = dataset::room(folder)?;
+        let plan = dataset.plan(room, ours.0, self.pctfull);
         let bytes = (plan.blocks_per_job * u64::from(dataset.jobs) * ramp::BLOCK).saturating_sub(ours.0);
         if plan.blocks_per_job == 0 {
             bail!(
@@ -145,6 +151,15 @@ impl Dgen {
                 self.pctfull,
                 folder.display()
             );
+        }
+        if room.total - room.free > plan.used_at_most {
+            // A journal beside the data is enough for that. What is there stays.
+            eprintln!(
+                "seawall: note: {:.1} % of {} are in use already; nothing was written, and nothing taken away",
+                100.0 * (room.total - room.free) as f64 / room.total as f64,
+                folder.display()
+            );
+            return Ok(());
         }
         if plan.reserve_in_the_way {
             eprintln!(
@@ -164,7 +179,8 @@ impl Dgen {
             bail!("stopped after {}; run the same command again to go on", Bytes(written));
         }
         if !self.quiet {
-            terminal::line(&self.summary(folder, &dataset, Bytes(written))?);
+            let summary = self.summary(folder, &dataset, Bytes(written))?;
+            wrap(&summary, REPORT_COLUMNS).iter().for_each(|line| terminal::line(line));
         }
         Ok(())
     }

@@ -1,6 +1,8 @@
 //! `seawall ramp`: the write-cycle test of a database, run by run, and its verdict.
 
-use crate::ramping::{Outputs, Standing, Storage, ask_to_stop, barrier, must_be_free, recording, said};
+use crate::ramping::{
+    Outputs, Standing, Storage, ask_to_stop, barrier, must_be_a_folder, must_be_free, recording, said,
+};
 use crate::{Answer, demand, interrupt, machine, terminal};
 use anyhow::{Context as _, Result, anyhow, bail};
 use block::{OpKind, Span};
@@ -14,7 +16,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// Ramp a database's load run by run and judge its write cycles
 ///
 /// Takes the classic options (--miniops, --maxiops, --numruns, --runtime, --wijfile, --system, --comment …) with one dash
-/// or two, on directories, devices and NBD exports that seawall dgen filled. --help lists all of them; docs/ramp.md says what is measured.
+/// or two, on directories, devices and NBD exports that seawall dgen filled. --help lists all of them; docs/ramp.md says
+/// what is measured.
 #[derive(clap::Args)]
 #[command(disable_help_flag = true)]
 pub struct Ramp {
@@ -51,6 +54,7 @@ const LOOK: Duration = Duration::from_millis(20);
 
 /// Starts the same ramp without a terminal, and waits until it has begun.
 fn detach(words: &[String], folder: &Path) -> Result<()> {
+    must_be_a_folder(folder)?;
     must_be_free(folder)?;
     std::fs::create_dir_all(folder).with_context(|| format!("--output {}", folder.display()))?;
     let path = folder.join("ramp.log");
@@ -92,7 +96,12 @@ fn detach(words: &[String], folder: &Path) -> Result<()> {
 
 fn ramp_up(invocation: &Invocation, settings: &Settings) -> Result<Answer> {
     let criteria = criteria(&invocation.criteria)?;
-    must_be_free(Path::new(&invocation.output))?;
+    let folder = Path::new(&invocation.output);
+    must_be_a_folder(folder)?;
+    must_be_free(folder)?;
+    if let Some(path) = &invocation.results {
+        can_keep(Path::new(path))?;
+    }
     let stop = interrupt::watch()?;
     let storage = Storage::open(invocation, settings)?;
     let outputs = Outputs::open(&invocation.output)?;
@@ -111,15 +120,15 @@ fn ramp_up(invocation: &Invocation, settings: &Settings) -> Result<Answer> {
         rows: Vec::new(),
         worst: None,
         backend: String::new(),
+        started_unix_ms: unix_ms(),
     };
-    let started = unix_ms();
     let result = ramp.all(&loads, &mut standing);
     drop(standing);
     if let Some(path) = &invocation.results {
-        ramp.save(Path::new(path), started)?;
+        ramp.save(Path::new(path))?;
     }
     result?;
-    terminal::line(&format!("{}", ramp.outputs.folder().join("summary.csv").display()));
+    ramp.ending();
     match ramp.worst {
         Some(Outcome::Pass) => Ok(Answer::Yes),
         Some(Outcome::Fail) => Ok(Answer::No),
@@ -139,6 +148,7 @@ struct Ramping<'a> {
     rows: Vec<Row>,
     worst: Option<Outcome>,
     backend: String,
+    started_unix_ms: u64,
 }
 
 impl Ramping<'_> {
@@ -214,10 +224,21 @@ impl Ramping<'_> {
         remarks(&row).iter().for_each(|remark| terminal::line(&format!("  {remark}")));
         self.runs.push(outcome);
         self.rows.push(row);
-        self.outputs.page(&ramp::page(self.settings, &self.rows, &self.runs))
+        let facts = record::text::facts(self.started_unix_ms, &machine::look(self.storage.folder(), &self.backend));
+        self.outputs.page(&ramp::page(self.settings, &self.rows, &self.runs, &facts))
     }
 
-    fn save(&self, path: &Path, started_unix_ms: u64) -> Result<()> {
+    /// The verdict on the whole, and where all of it is.
+    fn ending(&self) {
+        let (runs, passed) = (self.rows.len(), self.rows.iter().filter(|row| row.verdict == "pass").count());
+        let verdict = self.worst.map_or("cannot say".into(), |worst| worst.to_string());
+        terminal::line(&format!("\nverdict   {verdict}, {passed} of {runs} runs passed"));
+        for (name, file) in [("summary", "summary.csv"), ("page", "page.html")] {
+            terminal::line(&format!("{name:<9} {}", self.outputs.folder().join(file).display()));
+        }
+    }
+
+    fn save(&self, path: &Path) -> Result<()> {
         let settings = self.settings;
         let origin = stats::Origin {
             cut_short: self.runs.len() < settings.ladder.runs as usize,
@@ -225,7 +246,7 @@ impl Ramping<'_> {
             command: std::env::args().collect::<Vec<_>>().join(" "),
             version: env!("CARGO_PKG_VERSION").into(),
             seed: settings.seed,
-            started_unix_ms,
+            started_unix_ms: self.started_unix_ms,
             ..stats::Origin::default()
         };
         let machine = machine::look(self.storage.folder(), &self.backend);
@@ -302,6 +323,18 @@ fn remarks(row: &Row) -> Vec<String> {
     found
 }
 
+/// An error where a results database cannot be kept: now, and not after hours.
+fn can_keep(path: &Path) -> Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if !folder.is_dir() {
+        bail!("--results: {} is no folder; make it first, or name another place", folder.display());
+    }
+    if path.exists() {
+        record::Results::open_existing(path).with_context(|| format!("--results {}", path.display()))?;
+    }
+    Ok(())
+}
+
 fn criteria(given: &str) -> Result<Criteria> {
     if let Some(preset) = Criteria::preset(given) {
         return Ok(preset);
@@ -321,6 +354,13 @@ fn notes(settings: &Settings, storage: &Storage, page_cache: bool) -> Vec<String
         notes.push(format!(
             "{} of data are less than this machine's memory ({memory}); caches of storage like them",
             storage.size()
+        ));
+    }
+    if settings.runtime <= settings.constants.cycle {
+        notes.push(format!(
+            "runs of {} end before their first write cycle, which begins after {}: nothing can be said of them; make \
+             --runtime longer or --cycle shorter",
+            settings.runtime, settings.constants.cycle
         ));
     }
     if page_cache {

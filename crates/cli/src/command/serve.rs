@@ -79,7 +79,7 @@ impl Serve {
         let hangup = Hangup::watch().context("watch for SIGHUP")?;
         let stop = interrupt::watch()?;
         log(self.verbose, &config.log);
-        let dir = config.pool.as_deref().context("--pool DIR, or folder in [pool] of the configuration: missing")?;
+        let dir = config.pool.as_deref().context(NO_POOL)?;
         let (pool, mut fresh) = open_pool(dir, config.create)?;
         let control = self.start(&config, pool, inherited, tls.clone())?;
         let socket = dir.join(store::CONTROL_SOCKET);
@@ -123,6 +123,12 @@ impl Serve {
             config.tls = None;
         }
         config.limits.check(config.tls.is_some())?;
+        if let Some(number) = config.rule_nobody_meets() {
+            bail!(
+                "access: rule {number}: no client can meet it, as none is asked for a certificate or a key; set \
+                 tls.client_certificates or tls.psk, or leave both out of the rule"
+            );
+        }
         Ok(config)
     }
 
@@ -168,10 +174,18 @@ fn check(config: &ServeConfig, tls: Option<Tls>) -> Result<Answer> {
     for line in front.check()? {
         terminal::line(&format!("would listen on {line}"));
     }
-    match &config.pool {
-        Some(dir) => terminal::line(&format!("pool {}", dir.display())),
-        None => bail!("--pool DIR, or folder in [pool] of the configuration: missing"),
+    let dir = config.pool.as_deref().context(NO_POOL)?;
+    must_not_be_a_file(dir)?;
+    if !config.create && !dir.exists() {
+        return Err(pool_error(StoreError::Missing(dir.into())));
     }
+    if let Some(trail) = &config.audit {
+        let folder = trail.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        if trail.is_dir() || !folder.is_dir() {
+            bail!("audit.file: {}: must be a file in a folder that is there", trail.display());
+        }
+    }
+    terminal::line(&format!("pool {}", dir.display()));
     terminal::line("the configuration is in order");
     Ok(Answer::Yes)
 }
@@ -197,14 +211,21 @@ fn renew_on_hangup(hangup: Hangup, tls: Option<Tls>, control: Weak<Mutex<Control
 
 /// The pool, and how its place was before where it was made just now.
 fn open_pool(dir: &Path, create: bool) -> Result<(Pool, Option<FreshPool>)> {
-    if dir.exists() && !dir.is_dir() {
-        bail!("--pool {}: must be a folder, and this is a file; name another place", dir.display());
-    }
+    must_not_be_a_file(dir)?;
     match Pool::open(dir) {
         // A folder with nothing but settings is not a pool yet, and may become one.
         Err(StoreError::Missing(_) | StoreError::NotAPool(_)) if create => make_pool(dir),
         opened => Ok((opened.map_err(pool_error)?, None)),
     }
+}
+
+const NO_POOL: &str = "--pool DIR, or folder in [pool] of the configuration: missing";
+
+fn must_not_be_a_file(dir: &Path) -> Result<()> {
+    if dir.exists() && !dir.is_dir() {
+        bail!("--pool {}: must be a folder, and this is a file; name another place", dir.display());
+    }
+    Ok(())
 }
 
 fn make_pool(dir: &Path) -> Result<(Pool, Option<FreshPool>)> {

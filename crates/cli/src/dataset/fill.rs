@@ -29,13 +29,14 @@ struct Shared<'a> {
     watch: &'a dyn Filling,
 }
 
-/// Fills every job of `dataset` in `folder` up to `blocks` blocks, then shortens the last until no more than
-/// `used_at_most` bytes of the file system are in use. Returns the bytes written.
+/// Fills every job of `dataset` in `folder` up to `blocks` blocks, then takes back of the last what was too much for no
+/// more than `used_at_most` bytes of the file system to be in use. Returns the bytes written.
 pub fn fill(folder: &Path, dataset: &Dataset, blocks: u64, used_at_most: u64, watch: &dyn Filling) -> Result<u64> {
     for job in 1..=dataset.jobs {
         let home = folder.join(Dataset::folder(job));
         std::fs::create_dir_all(&home).with_context(|| home.display().to_string())?;
     }
+    let before = super::find(folder)?.map_or(0, |found| blocks_of(&found, dataset.jobs));
     let (next_job, written) = (AtomicU32::new(1), AtomicU64::new(0));
     let shared = Shared { folder, dataset: *dataset, blocks, next_job, written, watch };
     let cores = std::thread::available_parallelism().map_or(2, |cores| cores.get() * 2);
@@ -47,7 +48,7 @@ pub fn fill(folder: &Path, dataset: &Dataset, blocks: u64, used_at_most: u64, wa
         running.into_iter().map(ended).collect()
     });
     outcomes.into_iter().collect::<Result<Vec<()>>>()?;
-    trim(folder, dataset, used_at_most)?;
+    trim(folder, dataset, before, used_at_most)?;
     Ok(shared.written.into_inner())
 }
 
@@ -104,24 +105,31 @@ fn refusal(shared: &Shared<'_>, path: &Path, fault: Fault) -> anyhow::Error {
     anyhow!("{}: {}", path.display(), words(fault))
 }
 
-/// Takes blocks off the end of the last job until no more than `used_at_most` bytes are in use.
-fn trim(folder: &Path, dataset: &Dataset, used_at_most: u64) -> Result<()> {
+fn blocks_of(found: &super::Found, job: u32) -> u64 {
+    found.files.iter().filter(|(of, ..)| *of == job).map(|(.., blocks)| blocks).sum()
+}
+
+/// Takes blocks off the end of the last job until no more than `used_at_most` bytes are in use; never of the first
+/// `before` blocks, which were there.
+fn trim(folder: &Path, dataset: &Dataset, before: u64, used_at_most: u64) -> Result<()> {
     let Some(found) = super::find(folder)? else { return Ok(()) };
+    let mut left = blocks_of(&found, dataset.jobs).saturating_sub(before);
     let mut files: Vec<_> = found.files.into_iter().filter(|(job, ..)| *job == dataset.jobs).collect();
     loop {
         let now = room(folder)?;
         let over = (now.total - now.free).saturating_sub(used_at_most);
         let Some((.., path, blocks)) = files.last_mut().filter(|_| over > 0) else { return Ok(()) };
+        if left == 0 {
+            bail!("{}: others filled the file system meanwhile; lower --pctfull or make room", folder.display());
+        }
         if *blocks == 0 {
             files.pop();
             continue;
         }
-        *blocks -= over.div_ceil(BLOCK).min(*blocks);
+        let taken = over.div_ceil(BLOCK).min(*blocks).min(left);
+        (*blocks, left) = (*blocks - taken, left - taken);
         let file = File::options().write(true).open(&*path).with_context(|| path.display().to_string())?;
         file.set_len(*blocks * BLOCK).with_context(|| path.display().to_string())?;
         file.sync_all().with_context(|| path.display().to_string())?;
-        if *blocks == 0 && files.len() == 1 {
-            bail!("{}: others filled the file system meanwhile; lower --pctfull or make room", folder.display());
-        }
     }
 }

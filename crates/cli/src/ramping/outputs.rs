@@ -15,10 +15,19 @@ pub struct Outputs {
     pub first_run: u64,
 }
 
+/// An error where there is something else in the folder's place.
+pub fn must_be_a_folder(folder: &Path) -> Result<()> {
+    if folder.exists() && !folder.is_dir() {
+        bail!("--output: {} is a file; name a folder", folder.display());
+    }
+    Ok(())
+}
+
 impl Outputs {
     /// Makes the folder, and reads where an earlier ramp ended: numbers go on.
     pub fn open(folder: &str) -> Result<Outputs> {
         let folder = PathBuf::from(folder);
+        must_be_a_folder(&folder)?;
         std::fs::create_dir_all(&folder).with_context(|| format!("--output {}", folder.display()))?;
         let summary = folder.join("summary.csv");
         let text = match std::fs::read_to_string(&summary) {

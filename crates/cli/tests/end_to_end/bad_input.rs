@@ -56,6 +56,10 @@ fn wrong_flags_are_refused_in_one_line() {
         // Nobody may make a folder there, not even root.
         (&["demo", "--out", "/sys/seawall"], &["--out /sys/seawall", "name another place"]),
         (&["demo", "--dir", "/sys/seawall"], &["--dir /sys/seawall"]),
+        (&["advise", "--iops", "lots", "--used-space", "1TB"], &["--iops: must be a whole number", "got \"lots\""]),
+        (&["advise", "--used-space", "1TB"], &["--iops", "--global-references", "--recording"]),
+        (&["results", "99999999999999999999"], &["[RUN]: is too large", "\"99999999999999999999\""]),
+        (&["dgen"], &["--directory", "--device"]),
         (&["run"], &["<PLAN>"]),
         (&["run", "nowhere.toml"], &["nowhere.toml", "No such file"]),
         (&["run", "folder"], &["folder", "Is a directory"]),
@@ -78,6 +82,25 @@ fn wrong_flags_are_refused_in_one_line() {
     ];
     for (arguments, names) in cases {
         refused(&scratch, arguments, names);
+    }
+}
+
+/// A configuration that is read and cannot be served is found by --check-config already, and makes nothing.
+#[test]
+fn a_configuration_that_cannot_be_served_is_refused() {
+    let scratch = Scratch::new();
+    std::fs::write(scratch.join("a_file"), "somebody's").unwrap();
+    let rule = "[[access]]\nexports = [\"*\"]\n[[access]]\nexports = [\"*\"]\ncertificates = [\"CN=a\"]";
+    let cases: &[(&str, &[&str])] = &[
+        ("", &["--pool DIR, or folder in [pool]"]),
+        ("[pool]\nfolder = \"nowhere\"", &["--pool nowhere", "no pool there", "--create"]),
+        ("[pool]\nfolder = \"a_file\"", &["--pool a_file", "must be a folder"]),
+        ("[pool]\nfolder = \"p\"\ncreate = true\n[audit]\nfile = \"no/trail\"", &["audit.file: no/trail"]),
+        (&format!("[pool]\nfolder = \"p\"\ncreate = true\n{rule}"), &["access: rule 2", "tls.client_certificates"]),
+    ];
+    for (text, names) in cases {
+        std::fs::write(scratch.join("server.toml"), text).unwrap();
+        refused(&scratch, &["serve", "--config", "server.toml", "--check-config"], names);
     }
 }
 

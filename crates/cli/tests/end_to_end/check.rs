@@ -34,7 +34,11 @@ fn a_pool_is_checked_and_mended() {
     }
     let damaged = check(&["pool"]);
     assert_eq!(damaged.code, Some(1));
-    assert!(damaged.out.starts_with("LUN lun1 (number 3): the maps have nothing of it\n"), "{}", damaged.out);
+    assert!(
+        damaged.out.starts_with("LUN svm01:/vol/vol1/lun1 (number 3): the maps have nothing of it\n"),
+        "{}",
+        damaged.out
+    );
     assert!(damaged.out.ends_with("; 2 things are wrong\n"), "{}", damaged.out);
     assert_eq!(check(&["pool", "--repair"]).code, Some(2), "without a copy");
     let repaired = check(&["pool", "--repair", "--copy", "before"]);

@@ -60,6 +60,22 @@ fn it_fills_to_the_share_goes_on_and_finds_damage() {
     );
 }
 
+/// A share below what is in use already, be it by less than before or by a journal beside the data: nothing is written, and
+/// nothing that is there is taken away.
+#[test]
+fn a_lower_share_takes_nothing_away() {
+    let Some(mount) = LoopMount::new(64) else { return };
+    assert_eq!(dgen(mount.point(), &["--pctfull", "60"]).code, Some(0));
+    let homes = || ["dir01", "dir02"].map(|home| files(&mount.point().join(home)));
+    let before = homes();
+    let lower = dgen(mount.point(), &["--pctfull", "30"]);
+    let says = "in use already; nothing was written, and nothing taken away";
+    assert!(lower.code == Some(0) && lower.err.contains(says), "{}", lower.err);
+    std::fs::write(mount.point().join("journal"), vec![1; 10 << 20]).unwrap();
+    assert_eq!(dgen(mount.point(), &["--pctfull", "60"]).code, Some(0));
+    assert!(homes() == before, "data is as it was");
+}
+
 /// 99 % would reach into the twentieth that ext4 keeps for root: what is left for others is filled, and no more.
 #[test]
 fn roots_reserve_stays() {

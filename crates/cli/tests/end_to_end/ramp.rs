@@ -260,6 +260,7 @@ fn a_ramp_in_the_background_answers_and_stops() {
 #[test]
 fn what_cannot_be_run_is_refused() {
     let scratch = Scratch::new();
+    std::fs::write(scratch.join("a_file"), "x = 1").unwrap();
     let refused = |words: &str, says: &str| {
         let before = scratch.listing();
         let ended = ramp(scratch.path(), words);
@@ -270,6 +271,11 @@ fn what_cannot_be_run_is_refused() {
     refused("--miniops 1 --maxiops 1 --disable -warmup", "--disable-warmup is written without the space");
     refused("--miniops 1 --maxiops 1 --wijfile w --directory .", "--directory: . was not filled by seawall dgen");
     refused("--miniops 1 --maxiops 1 --wijfile w --criteria x", "--criteria: must be 2021, read-percentile or a file");
+    refused("--miniops 1 --maxiops 1 --wijfile w --criteria a_file", "a_file: line 1: unknown field `x`");
+    refused("--miniops 1 --maxiops 1 --wijfile w --output a_file", "--output: a_file is a file; name a folder");
+    refused("--miniops 1 --maxiops 1 --wijfile w --background --output a_file", "--output: a_file is a file");
+    refused("--miniops 1 --maxiops 1 --wijfile w --results a_file", "--results a_file: ");
+    refused("--miniops 1 --maxiops 1 --wijfile w --results no/db", "--results: no is no folder; make it first");
     refused("--miniops 1 --maxiops 1 --wijfile w --numruns 0", "--numruns: must be between 1 and 1000, got 0");
     refused("--miniops 0 --maxiops 1 --wijfile w", "--miniops: must be between 1 and 100000000 IOPS, got 0");
     refused("--status", "--status: no ramp is running");

@@ -68,6 +68,9 @@ pub fn advice_chart(advice: &Advice) -> String {
     text
 }
 
+/// The table keeps its columns and the commands wrap.
+const WIDE: &str = "pre{overflow-x:auto}.lines{white-space:pre-wrap}@media(max-width:640px){pre{font-size:11.5px}}";
+
 /// The advice as a page with the chart of floor and ceiling; `about` says where the need is from.
 pub fn advice_page(advice: &Advice, about: &str, warnings: &[String], commands: &[String]) -> String {
     let Need { iops, used, .. } = advice.need;
@@ -88,15 +91,16 @@ pub fn advice_page(advice: &Advice, about: &str, warnings: &[String], commands: 
             Line { name: "published floor", points: published.collect(), dots: true },
         ],
         limit: Some((need, format!("needed to write a burst within {:.0} s", advice.need.cycle_limit.as_secs_f64()))),
+        room: 0.0,
     };
     let list = |items: &[String], tag: &str| -> String {
         items.iter().map(|item| format!("<p class=stamp><{tag}>{}</{tag}></p>\n", escape(item))).collect()
     };
     format!(
         "<!doctype html>\n<html lang=en><meta charset=utf-8><meta name=viewport content=\"width=device-width\">\
-         <title>A policy for {iops} IOPS</title><style>{STYLE}pre{{white-space:pre-wrap}}</style>\n\
+         <title>A policy for {iops} IOPS</title><style>{STYLE}{WIDE}</style>\n\
          <h1>A policy for {iops} IOPS on {}</h1>\n<p>{}</p>\n<pre>{}</pre>\n{}\
-         <h2>Floor and ceiling as the used space grows</h2>\n{}\n<h2>Commands</h2>\n<pre>{}</pre>\n</html>\n",
+         <h2>Floor and ceiling as the used space grows</h2>\n{}\n<h2>Commands</h2>\n<pre class=lines>{}</pre>\n</html>\n",
         space(used),
         escape(about),
         escape(&advice_text(advice)),

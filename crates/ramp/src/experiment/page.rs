@@ -13,8 +13,8 @@ padding:.3rem 0}.verdict td{text-align:left;vertical-align:top}.abreast th,.abre
 .abreast :is(th,td):first-child{padding-left:0}@media(max-width:640px){.abreast{flex-direction:column}\
 .abreast table{width:100%;font-size:.9rem}}";
 
-/// The page.
-pub fn experiment_page(experiment: &Experiment) -> String {
+/// The page; `facts` says when and on what it was played.
+pub fn experiment_page(experiment: &Experiment, facts: &str) -> String {
     let (outcome, answers) = experiment_verdict(experiment);
     let verdict: String = answers
         .iter()
@@ -29,12 +29,13 @@ pub fn experiment_page(experiment: &Experiment) -> String {
     let window = experiment.window();
     format!(
         "<!doctype html>\n<html lang=en><meta charset=utf-8><meta name=viewport content=\"width=device-width\">\
-         <title>{title}</title><style>{STYLE}{ABREAST}</style>\n<h1>{title}</h1>\n<p>{about}</p>\n{notes}\
+         <title>{title}</title><style>{STYLE}{ABREAST}</style>\n<h1>{title}</h1>\n<p class=facts>{facts}</p>\n<p>{about}</p>\n{notes}\
          <h2>Verdict: {outcome}</h2>\n<table class=verdict>{verdict}</table>\n\
          <p>Scaled to this machine by {factor:.4}. Blocks of 8 KiB a second while all hosts write: the protected hosts \
          need {low:.0} to write a burst within {drain} beside the others' reads, all hosts {high:.0} within {limit}.</p>\n\
          {arms}</html>\n",
         title = escape(&experiment.title),
+        facts = escape(facts),
         about = escape(&experiment.about),
         factor = experiment.factor,
         low = window.low,
@@ -46,6 +47,9 @@ pub fn experiment_page(experiment: &Experiment) -> String {
 
 fn arm_part(experiment: &Experiment, arm: &Arm) -> String {
     let limit = experiment.limit();
+    // The halves are compared by eye: one scale for both.
+    let all = experiment.arms.iter().flat_map(|arm| &arm.hosts).filter_map(super::HostRows::longest_cycle);
+    let longest = all.max().unwrap_or_default().as_secs_f64();
     let names: Vec<String> = arm.hosts.iter().map(|host| escape(&host_name(host))).collect();
     // Runs are told apart by what the hosts without protection ask for: that is what changes.
     let neighbours: Vec<_> = arm.hosts.iter().filter(|host| !host.protected).collect();
@@ -64,6 +68,7 @@ fn arm_part(experiment: &Experiment, arm: &Arm) -> String {
         y: "longest write cycle in seconds",
         lines: lines.map(|host| Line { name: &host.name, points: points(host), dots: true }).collect(),
         limit: Some((limit.as_secs_f64(), format!("limit {limit}"))),
+        room: longest,
     };
     let table =
         |(host, name): (&super::HostRows, &String)| host_table(host, name, |run| experiment.mark(arm, host, run));
@@ -112,11 +117,17 @@ mod tests {
     fn a_page_has_both_halves() {
         let mut shown = experiment();
         shown.title = "a<b".into();
-        let page = experiment_page(&shown);
+        shown.arms[0].hosts[2].rows[9].longest_cycle = block::Span::from_secs(95);
+        let page = experiment_page(&shown, "2026-11-22 09:08:27 UTC · vm");
+        assert!(page.contains("<p class=facts>2026-11-22 09:08:27 UTC · vm</p>"));
         assert_eq!((page.matches("<svg").count(), page.matches("<polyline").count()), (2, 6));
         assert_eq!(page.matches("<caption>").count(), 6);
         assert_eq!(page.matches("<td class=fail>").count(), 2 * 9 + 1);
         assert_eq!(page.matches("limit 45.0 s").count(), 2);
+        // One scale for both, whichever half has the longest cycle: the limit lies at the same height.
+        let heights: Vec<&str> =
+            page.split("<line class=limit").skip(1).filter_map(|rest| rest.split(" />").next()).collect();
+        assert!(heights.len() == 2 && heights[0] == heights[1], "{heights:?}");
         assert!(page.contains("Verdict: pass") && page.contains("With floors") && !page.contains("a<b"));
         assert!(!page.contains("NaN") && !page.contains("inf"));
     }

@@ -96,6 +96,7 @@ fn a_question_needs_no_ramp() {
     let invocation = parse("--status --output there").unwrap();
     assert!(invocation.status && invocation.settings.is_none() && invocation.output == "there");
     assert!(help().lines().count() > OPTIONS.len());
+    assert_eq!(help().lines().find(|line| line.chars().count() > 80), None);
 }
 
 #[test]

@@ -20,6 +20,8 @@ pub(crate) struct Graph<'a> {
     pub lines: Vec<Line<'a>>,
     /// A value not to be passed, and what it is called.
     pub limit: Option<(f64, String)>,
+    /// A height that must have room, so that graphs beside each other have one scale; zero where there is only one.
+    pub room: f64,
 }
 
 /// A line.
@@ -40,7 +42,7 @@ impl Graph<'_> {
         let least = all().map(|point| point.0).fold(f64::INFINITY, f64::min);
         let (x_low, x_top, x_step) = range(least, most(|point| point.0));
         let limit = self.limit.as_ref().map_or(0.0, |(limit, _)| *limit);
-        let (y_top, y_step) = scale(most(|point| point.1).max(limit * 1.05));
+        let (y_top, y_step) = scale(most(|point| point.1).max(limit * 1.05).max(self.room));
         let x = |value: f64| LEFT + (WIDTH - LEFT - RIGHT) * (value - x_low) / (x_top - x_low);
         let y = |value: f64| HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * value / y_top;
         let (right, bottom) = (x(x_top), y(0.0));
@@ -58,12 +60,15 @@ impl Graph<'_> {
         svg += &format!("<rect class=frame x={LEFT} y={TOP} width={width:.1} height={height:.1} />");
         svg += &text(LEFT, TOP - 8.0, "start", "", self.y);
         svg += &text((LEFT + right) / 2.0, HEIGHT - 6.0, "middle", "", self.x);
-        if let Some((value, name)) = &self.limit {
+        if let Some((value, _)) = &self.limit {
             let at = y(*value);
             svg += &format!("<line class=limit x1={LEFT} x2={right:.1} y1={at:.1} y2={at:.1} />");
-            svg += &text(LEFT + 6.0, at - 5.0, "start", "", name);
         }
-        self.draw_lines(&mut svg, x, y);
+        self.draw_lines(&mut svg, x, &y);
+        if let Some((value, name)) = &self.limit {
+            // Above all lines, as it is to be read where they cross it.
+            svg += &text(LEFT + 6.0, y(*value) - 5.0, "start", "over", name);
+        }
         svg + "</svg>"
     }
 

@@ -18,7 +18,11 @@ pub(crate) struct MapRepair<'a> {
 }
 
 /// Brings damaged maps into a state that can be opened, and returns what was lost. `None` if nothing can be done.
-pub(crate) fn salvage_maps(dir: &Path, named: &Named, repair: &MapRepair<'_>) -> Result<Option<Vec<String>>, MapError> {
+pub(crate) fn salvage_maps(
+    dir: &Path,
+    named: &Named,
+    repair: &MapRepair<'_>,
+) -> Result<Option<Vec<map::Lost>>, MapError> {
     let places = Places::new(dir, named.clone())?;
     let recovered = salvage(&mut Folder::open(&places)?, Settings::default());
     let failed = |cause| MapError::Recover { path: places.maps().into(), cause };
@@ -39,7 +43,7 @@ pub(crate) fn salvage_maps(dir: &Path, named: &Named, repair: &MapRepair<'_>) ->
     desk.ask(0, What::Checkpoint)?;
     // Twice, so that the other table is right too.
     desk.ask(0, What::Checkpoint)?;
-    Ok(Some(lost.iter().map(ToString::to_string).collect()))
+    Ok(Some(lost))
 }
 
 /// The maps and their files, for one change at a time.

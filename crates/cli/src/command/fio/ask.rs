@@ -46,12 +46,13 @@ fn columns(name: &str, about: &str) -> String {
 
 /// The engines.
 pub fn engines() -> String {
-    "Engines:\n\
-     \x20 io_uring          asynchronous; libaio, posixaio and the like are done by it, with a note\n\
-     \x20 psync             system calls; sync, vsync, pvsync, pvsync2 are done by it\n\
-     \x20 null              nothing at all: the cost of asking\n\
-     \x20 nbd               an export of an NBD server, named by uri=\n"
-        .into()
+    let engines = [
+        ("io_uring", "asynchronous; libaio, posixaio and the like are done by it, with a note"),
+        ("psync", "system calls; sync, vsync, pvsync, pvsync2 are done by it"),
+        ("null", "nothing at all: the cost of asking"),
+        ("nbd", "an export of an NBD server, named by uri="),
+    ];
+    engines.iter().fold("Engines:\n".into(), |text, (name, about)| text + &columns(&format!("  {name}"), about))
 }
 
 /// All options of jobs, or one.
