@@ -44,7 +44,7 @@ pub use experiment::{
     Answered, Arm, Busy, Experiment, HostLoad, HostRows, Window, WindowError, busy, busy_by_cycle, experiment_page,
     experiment_table, experiment_verdict,
 };
-pub use grammar::{GrammarError, Invocation, help};
+pub use grammar::{DASHES, GrammarError, Invocation, help};
 pub use label::Label;
 pub use ladder::{Ladder, Load};
 pub use machine::{

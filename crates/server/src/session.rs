@@ -16,7 +16,6 @@
 mod handshake;
 mod inbox;
 mod link;
-pub(crate) mod records;
 mod sender;
 mod tls;
 mod transmission;
@@ -27,10 +26,10 @@ use crate::exports::Exports;
 use crate::limits::ServerLimits;
 use crate::tls::Tls;
 use block::{Buf, Completion, ObjectId, Span, Target, Ticket, Time};
+use cipher::Pulled;
 use inbox::Inbox;
 use link::Link;
 use nbd::{Request, ServerHandshake, TlsMode};
-use records::Pulled;
 use sender::{Load, Sender};
 use tls::TlsLink;
 use uring::{Done, FileId, Io, Job, Port};
@@ -407,7 +406,7 @@ impl Session {
         let (io, Some(tls)) = (around.io, &mut self.tls) else { return false };
         let Some(mut buf) = self.rx.lend(io) else { return false };
         let pulled = io.with_mut(&mut buf, |bytes| tls.pull(io, bytes));
-        let got = if let Ok(Pulled::Bytes(got)) = pulled { got } else { 0 };
+        let got = if let Ok(Pulled::Bytes(got)) = pulled { got as u32 } else { 0 };
         self.rx.came(buf, got);
         match pulled {
             Ok(Pulled::Bytes(_)) => return true,
@@ -428,7 +427,7 @@ impl Session {
     }
 
     /// The encrypted stream is broken: an alert says why, and nothing more is read.
-    fn fail_tls(&mut self, error: &records::Fault, around: &mut Around<'_>) {
+    fn fail_tls(&mut self, error: &cipher::Fault, around: &mut Around<'_>) {
         tracing::info!(session = self.index, client = %self.caller, %error, "TLS failed");
         if matches!(self.phase, Phase::Transmission(_)) {
             return self.abandon(around);

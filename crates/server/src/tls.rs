@@ -4,7 +4,7 @@
 //! A [`Tls`] is what connections share; each takes a copy of it when it begins, so that renewed certificates hold for
 //! those that connect from then on (see [`Tls::renew`]). The connection's own part is `session/tls`.
 
-use crate::session::records::{Fault, Records};
+use cipher::{Fault, Records};
 use psk::Keys;
 use rustls::RootCertStore;
 use rustls::crypto::CryptoProvider;
@@ -130,13 +130,9 @@ impl Tls {
     pub(crate) fn accept(&self) -> Result<Records, Fault> {
         let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner).clone();
         match inner {
-            Inner::Certificates(config) => {
-                let mut connection = ServerConnection::new(config)?;
-                // What may be encrypted at once is bounded where it is encrypted.
-                connection.set_buffer_limit(None);
-                Ok(Records::Certificates(Box::new(connection)))
-            }
-            Inner::Keys(keys) => Ok(Records::Keys(Box::new(psk::Session::accept(&keys)))),
+            // What may be encrypted at once is bounded where it is encrypted.
+            Inner::Certificates(config) => Ok(Records::of_certificates(ServerConnection::new(config)?)),
+            Inner::Keys(keys) => Ok(Records::of_keys(psk::Session::accept(&keys))),
         }
     }
 }
@@ -198,22 +194,20 @@ fn client_verifier(
     builder.build().map_err(|error| wrong(&error))
 }
 
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
-    let what = "certificates in PEM";
-    let read = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
-    match read {
+/// All that a file has of a kind, at least one.
+fn pem<T: PemObject>(path: &Path, what: &'static str) -> Result<Vec<T>, TlsError> {
+    match T::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>) {
         Ok(found) if found.is_empty() => Err(file_error(path, what, &"there is none in it")),
         read => read.map_err(|error| file_error(path, what, &error)),
     }
 }
 
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    pem(path, "certificates in PEM")
+}
+
 fn revocation_lists(path: &Path) -> Result<Vec<CertificateRevocationListDer<'static>>, TlsError> {
-    let what = "certificate revocation lists in PEM";
-    let read = CertificateRevocationListDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
-    match read {
-        Ok(found) if found.is_empty() => Err(file_error(path, what, &"there is none in it")),
-        read => read.map_err(|error| file_error(path, what, &error)),
-    }
+    pem(path, "certificate revocation lists in PEM")
 }
 
 fn file_error(path: &Path, what: &'static str, error: &dyn std::fmt::Display) -> TlsError {

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
+pub mod by_hand;
+
 use block::{Bytes, Span};
 use nbd::{
     Body, ClientHandshake, ClientStep, Command, Errno, HandshakeLimits, Parsed, ReadAssembly, ReplyParser, Request,
