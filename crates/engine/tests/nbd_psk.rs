@@ -14,7 +14,7 @@ impl Papers {
     fn new(keys: &[(&str, &str)]) -> Papers {
         let folder = tempfile::tempdir().unwrap();
         let text: String = keys.iter().map(|(name, byte)| format!("{name}:{}\n", byte.repeat(32))).collect();
-        std::fs::write(folder.path().join("keys.psk"), text).unwrap();
+        support::secret(&folder.path().join("keys.psk"), &text);
         Papers(folder)
     }
 

@@ -25,7 +25,7 @@ impl Papers {
             let key = KeyPair::generate().unwrap();
             let certificate = CertificateParams::new(names).unwrap().signed_by(&key, &authority).unwrap();
             std::fs::write(folder.path().join(format!("{who}-cert.pem")), certificate.pem()).unwrap();
-            std::fs::write(folder.path().join(format!("{who}-key.pem")), key.serialize_pem()).unwrap();
+            support::secret(&folder.path().join(format!("{who}-key.pem")), &key.serialize_pem());
         }
         Papers { folder }
     }

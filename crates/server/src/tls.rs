@@ -143,7 +143,7 @@ impl Inner {
             TlsSource::Certificates(files) => Ok(Inner::Certificates(Arc::new(read(files)?))),
             TlsSource::Keys(path) => {
                 let wrong = |error: &dyn std::fmt::Display| file_error(path, "pre-shared keys", error);
-                let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
+                let text = psk::secret::read(path).map_err(|error| wrong(&error))?;
                 Ok(Inner::Keys(Keys::parse(&text).map_err(|error| wrong(&error))?))
             }
         }
@@ -153,8 +153,9 @@ impl Inner {
 fn read(files: &TlsFiles) -> Result<ServerConfig, TlsError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let chain = certificates(&files.certificate)?;
-    let key = PrivateKeyDer::from_pem_file(&files.key)
-        .map_err(|error| file_error(&files.key, "a private key in PEM", &error))?;
+    let key_error = |error: &dyn std::fmt::Display| file_error(&files.key, "a private key in PEM", error);
+    let key = psk::secret::read(&files.key).map_err(|error| key_error(&error))?;
+    let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(|error| key_error(&error))?;
     let pair = |error: rustls::Error| TlsError::Pair {
         certificate: files.certificate.clone(),
         key: files.key.clone(),

@@ -35,7 +35,7 @@ impl Keyed {
     fn start(backend: Choice, limits: ServerLimits, mode: TlsMode, access: Access) -> Keyed {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("keys.psk");
-        std::fs::write(&file, keys(&["alice", "bob", "backup"])).unwrap();
+        support::secret(&file, &keys(&["alice", "bob", "backup"]));
         let tls = Tls::load(TlsSource::Keys(file)).unwrap();
         let front = Front { tls_mode: Some(mode), tls: Some(tls.clone()), access, ..Front::default() };
         Keyed { server: Server::start_behind(backend, limits, front), dir, tls }
@@ -179,7 +179,7 @@ fn the_keys_name_decides_what_is_seen() {
 fn keys_can_be_renewed() {
     let keyed = Keyed::start(BACKENDS[0], limits(), TlsMode::Required, Access::default());
     let mut early = keyed.connect("alice");
-    std::fs::write(keyed.dir.path().join("keys.psk"), keys(&["bob"])).unwrap();
+    support::secret(&keyed.dir.path().join("keys.psk"), &keys(&["bob"]));
     keyed.tls.renew().unwrap();
     assert!(keyed.try_connect(&keys(&["alice"]), "alice").is_err());
     assert_eq!(keyed.connect("bob").list(), [LUN]);

@@ -41,7 +41,7 @@ impl Authority {
         let params = CertificateParams::new(vec!["localhost".into()]).unwrap();
         let server = params.signed_by(&key, &authority.issuer).unwrap();
         std::fs::write(authority.dir.path().join("server-cert.pem"), server.pem()).unwrap();
-        std::fs::write(authority.dir.path().join("server-key.pem"), key.serialize_pem()).unwrap();
+        support::secret(&authority.dir.path().join("server-key.pem"), &key.serialize_pem());
         authority
     }
 

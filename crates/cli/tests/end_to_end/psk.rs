@@ -21,7 +21,7 @@ fn line(name: &str, byte: &str) -> String {
 impl Keyed {
     fn start(scratch: &Scratch, arguments: &[&str]) -> Keyed {
         let keys = scratch.join("keys.psk");
-        std::fs::write(&keys, line("alice", "a1") + &line("backup", "b2")).unwrap();
+        crate::scratch::secret(&keys, &(line("alice", "a1") + &line("backup", "b2")));
         let server = Encrypted::start(scratch, arguments);
         server.make_volume(scratch);
         Keyed { server, keys }
@@ -92,7 +92,7 @@ fn a_configuration_says_who_sees_what_by_key() {
     fio.args(["fio", "--name=a", "--ioengine=nbd", "--rw=randwrite", "--bs=4k", "--iodepth=8", "--number_ios=200"]);
     let said = succeed(fio.arg(format!("--uri={}", keyed.uri("alice", &keyed.keys))));
     assert!(said.contains("err= 0"), "{said}");
-    std::fs::write(&keyed.keys, line("backup", "b2")).unwrap();
+    crate::scratch::secret(&keyed.keys, &line("backup", "b2"));
     let old = scratch.join("old.psk");
     std::fs::write(&old, line("alice", "a1")).unwrap();
     keyed.server.running.signal("HUP");

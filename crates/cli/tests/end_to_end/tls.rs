@@ -32,7 +32,7 @@ fn make_certificates(scratch: &Scratch, name: &str) {
         let key = KeyPair::generate().unwrap();
         let signed = params.signed_by(&key, &issuer).unwrap();
         std::fs::write(folder.join(format!("{role}-cert.pem")), signed.pem()).unwrap();
-        std::fs::write(folder.join(format!("{role}-key.pem")), key.serialize_pem()).unwrap();
+        crate::scratch::secret(&folder.join(format!("{role}-key.pem")), &key.serialize_pem());
     };
     sign("server", "localhost", ExtendedKeyUsagePurpose::ServerAuth);
     sign("client", "db1", ExtendedKeyUsagePurpose::ClientAuth);

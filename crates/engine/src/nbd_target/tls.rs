@@ -82,7 +82,7 @@ impl TlsChoice {
                 Ok(Records::of_certificates(ClientConnection::new(Arc::new(config), server)?))
             }
             TlsChoice::Key { file: path, name } => {
-                let text = std::fs::read_to_string(path).map_err(|error| file(path, &error))?;
+                let text = psk::secret::read(path).map_err(|error| file(path, &error))?;
                 let key = psk::Key::find(&text, name).map_err(|error| file(path, &error))?;
                 Ok(Records::of_keys(psk::Session::connect(&key)?))
             }
@@ -107,7 +107,8 @@ fn config(folder: &Path, check_name: bool) -> Result<ClientConfig, TlsError> {
         return Ok(builder.with_no_client_auth());
     }
     let chain = certificates(&certificate)?;
-    let key = PrivateKeyDer::from_pem_file(&key).map_err(|error| file(&key, &error))?;
+    let text = psk::secret::read(&key).map_err(|error| file(&key, &error))?;
+    let key = PrivateKeyDer::from_pem_slice(text.as_bytes()).map_err(|error| file(&key, &error))?;
     Ok(builder.with_client_auth_cert(chain, key)?)
 }
 

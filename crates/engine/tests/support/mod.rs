@@ -213,3 +213,10 @@ impl Drop for Peer {
         let _ = self.child.wait();
     }
 }
+
+/// Writes a file that its owner alone may read, as a secret has to be.
+pub fn secret(path: &Path, text: &str) {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::write(path, text).unwrap();
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).unwrap();
+}

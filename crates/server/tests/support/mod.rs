@@ -341,3 +341,10 @@ impl Chance {
         (z ^ (z >> 31)) % limit
     }
 }
+
+/// Writes a file that its owner alone may read, as a secret has to be.
+pub fn secret(path: &Path, text: &str) {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::write(path, text).unwrap();
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).unwrap();
+}
