@@ -11,10 +11,13 @@ mod qos;
 mod ramp;
 mod served;
 mod store;
+mod turns;
 
-use crate::root;
+use crate::{root, tools};
 use anyhow::{Context as _, Result, bail};
 use clap::Subcommand;
+use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -80,6 +83,26 @@ impl Drop for Folder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
+}
+
+/// Says which of the programs is not here.
+fn need(programs: &[&str]) -> Result<()> {
+    match programs.iter().find(|program| !tools::has(program)) {
+        Some(program) => bail!("{program} is not installed; `cargo xtask test` says how to get it"),
+        None => Ok(()),
+    }
+}
+
+fn load_average() -> Result<String> {
+    Ok(std::fs::read_to_string("/proc/loadavg").context("/proc/loadavg")?.trim().to_owned())
+}
+
+/// Data that cannot be compressed, on the disk.
+fn make_data(path: &Path, mib: u64) -> Result<()> {
+    let mut random = File::open("/dev/urandom").context("/dev/urandom")?.take(mib << 20);
+    let mut file = File::create(path).with_context(|| path.display().to_string())?;
+    std::io::copy(&mut random, &mut file).with_context(|| path.display().to_string())?;
+    file.sync_all().with_context(|| path.display().to_string())
 }
 
 fn release_build() -> Result<PathBuf> {

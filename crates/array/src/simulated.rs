@@ -172,7 +172,9 @@ fn answer(request: Request, end: Time) -> Completion {
     match request.op {
         block::Op::Read => completion.buf = Some(Buf::nothing(request.len as u32)),
         block::Op::Write(buf) => completion.buf = Some(buf),
-        block::Op::Status => completion.extents.push(Extent { len: request.len, hole: false, zero: false }),
+        block::Op::Status { .. } => {
+            completion.extents.push(Extent { len: request.len, hole: false, zero: false, shared: false });
+        }
         _ => {}
     }
     completion

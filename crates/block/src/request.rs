@@ -27,7 +27,10 @@ pub enum Op {
     /// Bring the range into memory.
     Cache,
     /// Which parts of the range are allocated.
-    Status,
+    Status {
+        /// Also which of them others have, too.
+        sharing: bool,
+    },
 }
 
 /// The kind of an [`Op`], for counting.
@@ -59,7 +62,7 @@ impl Op {
             Op::Trim => OpKind::Trim,
             Op::Zero { .. } => OpKind::Zero,
             Op::Cache => OpKind::Cache,
-            Op::Status => OpKind::Status,
+            Op::Status { .. } => OpKind::Status,
         }
     }
 }
@@ -145,6 +148,8 @@ pub struct Extent {
     pub hole: bool,
     /// It reads as zeroes.
     pub zero: bool,
+    /// A clone, an origin or a snapshot has the same bytes in the same place; said only where that was asked.
+    pub shared: bool,
 }
 
 /// The end of a request. Exactly one comes for every request that was taken.
@@ -170,6 +175,9 @@ pub struct Completion {
     pub cause: Cause,
     /// How it ended.
     pub result: Result<(), Fault>,
+    /// Where a read failed, if that is known and some of it came before: the first byte of the part that could not be read.
+    /// Then `buf` has the bytes before it.
+    pub failed_at: Option<u64>,
     /// A read's data or a write's buffer given back; the receiver owes it to the slab.
     pub buf: Option<Buf>,
     /// A status's answer, from the request's first byte on, covering at most its length. Also a read's, where some of its
@@ -191,6 +199,7 @@ impl Completion {
             service: Span::ZERO,
             cause: Cause::Nothing,
             result,
+            failed_at: None,
             buf: None,
             extents: Vec::new(),
         }

@@ -14,6 +14,7 @@ pub use open::{Found, find, find_above};
 pub use pipe::{Pipe, words};
 pub use place::Place;
 
+use crate::machine;
 use anyhow::{Context as _, Result};
 use ramp::{Recipe, Room};
 use std::path::Path;
@@ -24,8 +25,7 @@ pub fn seed_of(place: &Place) -> u64 {
         Place::Path(path) => path.canonicalize().unwrap_or_else(|_| path.clone()).display().to_string(),
         other => other.to_string(),
     };
-    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    Recipe::seed_of(host.trim(), &name)
+    Recipe::seed_of(&machine::host_name(), &name)
 }
 
 /// The room of the file system that holds `folder`.

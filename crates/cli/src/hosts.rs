@@ -18,11 +18,11 @@ mod simulated;
 use crate::play::{DATABASE, Options, RealOptions, check_out, free_name, now_unix_ms, say, stamp};
 use crate::{Answer, terminal};
 use anyhow::{Context as _, Result, anyhow, bail};
-use block::Bytes;
+use block::{Bytes, Span};
 use fit::fit;
 use load::{Scaling, constants, fitted, window};
 use ramp::{Arm, Experiment, HostRows, Outcome, Row, Settings, TimelineSecond, experiment_page, experiment_table};
-use ramp::{busy, experiment_verdict};
+use ramp::{busy_by_cycle, experiment_verdict};
 use record::Results;
 use stats::{LimitsInForce, Machine, Recording};
 use std::path::{Path, PathBuf};
@@ -35,6 +35,19 @@ struct Left {
     seconds: Vec<TimelineSecond>,
     /// The same runs as the results database keeps them.
     recording: Recording,
+}
+
+impl Left {
+    /// How long a run's cycles took, by the periods in which they were due; none is due in the first.
+    fn cycles(&self, run: usize, period: Span) -> Vec<Option<Span>> {
+        let mut cycles = Vec::new();
+        for cycle in self.recording.workloads.iter().flat_map(|of| &of.cycles).filter(|of| of.phase as usize == run) {
+            let number = (cycle.due.as_nanos() / period.as_nanos().max(1)).saturating_sub(1) as usize;
+            cycles.resize(cycles.len().max(number + 1), None);
+            cycles[number] = Some(cycle.cycle);
+        }
+        cycles
+    }
 }
 
 /// What the hosts left of each ramp, in their order, and whether all came to the end.
@@ -180,7 +193,7 @@ fn both(
     let ended = in_turns(plan, field, Scaling::of(plan, factor), ramps, &mut played, say);
     let Played { left, ended } = field.end(ended);
     for (half, left) in played.halves.iter_mut().zip(left) {
-        half.keep(left);
+        half.keep(left, plan.cycle);
     }
     (played, ended)
 }
@@ -214,8 +227,12 @@ fn in_turns(
 impl Half {
     /// One that was not played yet.
     fn of(plan: &HostsPlan, name: &str, lines: &[String]) -> Half {
-        let host =
-            |host: &PlannedHost| HostRows { name: host.name.clone(), protected: host.protected, rows: Vec::new() };
+        let host = |host: &PlannedHost| HostRows {
+            name: host.name.clone(),
+            protected: host.protected,
+            rows: Vec::new(),
+            cycles: Vec::new(),
+        };
         let hosts = plan.hosts.iter().map(host).collect();
         Half {
             arm: Arm { name: name.into(), hosts, busy: Vec::new() },
@@ -226,14 +243,15 @@ impl Half {
         }
     }
 
-    /// Keeps what its hosts left.
-    fn keep(&mut self, left: Vec<Left>) {
+    /// Keeps what its hosts left, with a cycle due every `period`.
+    fn keep(&mut self, left: Vec<Left>, period: Span) {
         for (host, left) in self.arm.hosts.iter_mut().zip(&left) {
             host.rows.clone_from(&left.rows);
+            host.cycles = (0..left.rows.len()).map(|run| left.cycles(run, period)).collect();
         }
         let seconds: Vec<Vec<TimelineSecond>> = left.iter().map(|host| host.seconds.clone()).collect();
         let runs = left.iter().map(|host| host.rows.len()).max().unwrap_or(0);
-        self.arm.busy = (0..runs as u64).map(|run| busy(&seconds, run)).collect();
+        self.arm.busy = (0..runs as u64).map(|run| busy_by_cycle(&seconds, run, period)).collect();
         self.left = left;
     }
 }

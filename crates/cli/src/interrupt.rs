@@ -48,14 +48,14 @@ pub fn watch() -> Result<Stop> {
     let mut first = None;
     ctrlc::set_handler(move || {
         let now = clock.now();
-        if seen.ask() && now.since(*first.get_or_insert(now)) > TWICE {
+        let since = now.since(*first.get_or_insert(now));
+        if seen.ask() && since > TWICE {
             // The second time: nothing more is cleaned up but the terminal, as whoever asks twice wants it.
             if std::io::stdout().is_terminal() {
                 terminal::print(record::live::SHOW_CURSOR);
             }
             std::process::exit(130);
         }
-        first.get_or_insert(now);
     })
     .context("watch for Ctrl-C")?;
     Ok(stop)

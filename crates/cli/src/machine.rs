@@ -7,9 +7,8 @@ use std::path::Path;
 
 /// The machine, with the file system that holds `folder`; `backend` is what I/O runs on.
 pub fn look(folder: Option<&Path>, backend: &str) -> Machine {
-    let line = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
     Machine {
-        host: line("/proc/sys/kernel/hostname"),
+        host: host_name(),
         kernel: format!("{} {}", line("/proc/sys/kernel/ostype"), line("/proc/sys/kernel/osrelease")).trim().into(),
         cpu: cpu_model(&line("/proc/cpuinfo")),
         cores: std::thread::available_parallelism().map_or(0, |n| n.get() as u32),
@@ -17,6 +16,15 @@ pub fn look(folder: Option<&Path>, backend: &str) -> Machine {
         storage: folder.map(storage).unwrap_or_default(),
         backend: backend.into(),
     }
+}
+
+/// The machine's name; empty where the system does not tell it.
+pub fn host_name() -> String {
+    line("/proc/sys/kernel/hostname")
+}
+
+fn line(path: &str) -> String {
+    fs::read_to_string(path).unwrap_or_default().trim().to_owned()
 }
 
 fn cpu_model(cpuinfo: &str) -> String {

@@ -6,6 +6,7 @@
 mod command;
 mod complaint;
 mod dataset;
+mod date;
 mod demand;
 mod fresh_pool;
 mod hosts;

@@ -4,7 +4,7 @@ use crate::stage::simulated::{Simulated, idle_service};
 use crate::stage::{paths, real::Real};
 use crate::watch::{REPORT_COLUMNS, Seen, Watch, paint};
 use crate::workspace::Workspace;
-use crate::{Answer, hosts, interrupt, machine, scale, terminal};
+use crate::{Answer, date, hosts, interrupt, machine, scale, terminal};
 use anyhow::{Context as _, Result, bail};
 use block::{Bytes, Span};
 use engine::{Conductor, Stage};
@@ -13,7 +13,6 @@ use stats::{Origin, Outcome, Recording, Scale};
 use std::fs::File;
 use std::io::{BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 use workload::Plan;
 use workload::plan::{HostsPlan, Units, parse_space};
 
@@ -62,9 +61,7 @@ pub(crate) const DATABASE: &str = "seawall-results.sqlite";
 
 /// A moment in milliseconds since 1970, read once a run.
 pub(crate) fn now_unix_ms() -> u64 {
-    #[allow(clippy::disallowed_methods, reason = "the one date of a run, for its record")]
-    let now = SystemTime::now();
-    now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
+    date::since_1970().as_millis() as u64
 }
 
 /// Plays a plan on real storage.

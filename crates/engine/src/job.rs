@@ -9,7 +9,6 @@
 
 mod board;
 mod command;
-mod crc32c;
 mod crew;
 pub(crate) mod disks;
 mod fill;

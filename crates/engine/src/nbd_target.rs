@@ -15,7 +15,6 @@
 mod connect;
 mod export;
 mod link;
-mod records;
 mod search;
 mod tls;
 

@@ -182,7 +182,7 @@ impl Running {
             OpKind::Zero => Op::Zero { no_hole: false, fast_only: false },
             OpKind::Flush => Op::Flush,
             OpKind::Cache => Op::Cache,
-            OpKind::Status => Op::Status,
+            OpKind::Status => Op::Status { sharing: false },
         };
         self.next_tag = (self.next_tag + 1) & 0xffff_ffff;
         let object = self.lane.object;

@@ -204,6 +204,56 @@ fn pieces_and_holes_come_in_any_order_and_between_each_other() {
     }
 }
 
+/// A read of 4096 bytes at 8192 that fails at 8192 + 3000: what came before the place is kept, what came behind it is not. An
+/// error that names no place says nothing of what came.
+#[test]
+fn a_read_that_fails_in_the_middle_keeps_what_came_before() {
+    for backend in BACKENDS {
+        for framing in [Framing::Structured, Framing::Extended] {
+            let dir = tempfile::tempdir().unwrap();
+            let path = dir.path().join("s");
+            let server = serve(&path, move |mut peer| {
+                let chunks = peer.framing().chunks().unwrap();
+                let (mut out, places) = (Vec::new(), [Some(3000), None]);
+                for place in places {
+                    let request = peer.request();
+                    let (to, at) = (ReplyTo::from(&request), request.offset);
+                    chunks.data(&mut out, to, at, 3000, Last::No);
+                    out.extend(bytes(at, 3000));
+                    chunks.hole(&mut out, to, at + 3500, 100, Last::No);
+                    match place {
+                        Some(place) => chunks.error_at(&mut out, to, Errno::Io, "worn out", at + place, Last::Yes),
+                        None => chunks.error(&mut out, to, Errno::Io, "worn out", Last::Yes),
+                    }
+                }
+                peer.stream.write_all(&out).unwrap();
+                let _ = peer.stream.read(&mut [0]);
+            });
+            let mut client = Client::connect(backend, &path, wishes(framing), true);
+            let known = client.read(8192, 4096);
+            client.read(8192, 4096);
+            let mut ended = Vec::new();
+            while ended.len() < 2 {
+                client.wait();
+                ended.extend(client.poll());
+            }
+            for mut completion in ended {
+                let buf = completion.buf.take().expect("reads are kept");
+                assert_eq!(completion.result, Err(Fault::Io));
+                if completion.tag == known {
+                    assert_eq!(completion.failed_at, Some(8192 + 3000));
+                    assert!(client.io.with(&buf, |came| came == bytes(8192, 3000)));
+                } else {
+                    assert_eq!(completion.failed_at, None);
+                }
+                client.io.give(buf);
+            }
+            client.close();
+            server.join().unwrap();
+        }
+    }
+}
+
 #[test]
 fn a_server_that_breaks_the_protocol_is_left_and_its_words_are_not_believed() {
     type Lie = fn(&mut Vec<u8>, &Request, Framing);
@@ -324,4 +374,18 @@ fn what_the_export_does_not_offer_is_not_sent() {
     assert_eq!(client.all(1)[&trim], Err(Fault::Gone));
     client.close();
     server.join().unwrap();
+}
+
+/// A key that others can read is not used; nobody is even asked.
+#[test]
+fn a_key_that_others_can_read_is_refused() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let dir = tempfile::tempdir().unwrap();
+    let keys = dir.path().join("keys.psk");
+    std::fs::write(&keys, format!("alice:{}\n", "a1".repeat(32))).unwrap();
+    std::fs::set_permissions(&keys, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let socket = dir.path().join("s");
+    let uri = format!("nbds+unix://alice@/x?socket={}&tls-psk-file={}", socket.display(), keys.display());
+    let said = Client::try_open(BACKENDS[0], &uri).err().expect("it is refused");
+    assert!(said.contains("keys.psk: everybody can read or change it (mode 0644), so it is no secret; chmod 600"), "{said}");
 }

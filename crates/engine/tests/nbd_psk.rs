@@ -2,10 +2,9 @@
 
 mod support;
 
-use block::{Fault, Op};
+use block::Op;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use support::{BACKENDS, Client, Peer, find};
+use support::{BACKENDS, Client, Peer, find, lose_nbdkit};
 use tempfile::TempDir;
 
 /// A folder with `keys.psk`, as `psktool` writes it and QEMU looks for it.
@@ -15,7 +14,7 @@ impl Papers {
     fn new(keys: &[(&str, &str)]) -> Papers {
         let folder = tempfile::tempdir().unwrap();
         let text: String = keys.iter().map(|(name, byte)| format!("{name}:{}\n", byte.repeat(32))).collect();
-        std::fs::write(folder.path().join("keys.psk"), text).unwrap();
+        support::secret(&folder.path().join("keys.psk"), &text);
         Papers(folder)
     }
 
@@ -71,15 +70,8 @@ fn nbdkit_and_we_share_a_key() {
         }
     }
     peer.kill();
-    let slow = ["--filter=delay", "memory", "8M", "delay-read=600", "delay-write=600"];
-    let peer = papers.nbdkit(&program, &slow);
-    let mut client = Client::open(BACKENDS[0], &papers.uri("alice", &papers, "&reconnect=600"));
-    let (read, write) = (client.read(0, 4096), client.write(0, &[1; 4096]));
-    client.hand_over();
-    peer.kill();
-    let peer = papers.nbdkit(&program, &["memory", "8M"]);
-    let ended = client.all(2);
-    assert_eq!((&ended[&read], &ended[&write]), (&Ok(vec![0; 4096]), &Err(Fault::Gone)));
+    let uri = papers.uri("alice", &papers, "&reconnect=600");
+    let (mut client, peer) = lose_nbdkit(BACKENDS[0], &uri, |more| papers.nbdkit(&program, more));
     exercise(&mut client);
     client.close();
     drop(peer);
@@ -120,13 +112,8 @@ fn a_wrong_key_is_said_in_one_line() {
 fn qemu_nbd_and_we_share_a_key() {
     let Some(program) = find("qemu-nbd") else { return };
     let papers = Papers::new(&[("alice", "a1")]);
-    let disk = papers.0.path().join("disk");
-    std::fs::File::create(&disk).unwrap().set_len(8 << 20).unwrap();
     let object = format!("tls-creds-psk,id=t,endpoint=server,dir={}", papers.0.path().display());
-    let mut command = Command::new(&program);
-    command.args(["--persistent", "--shared=0", "--format=raw", "--object", &object, "--tls-creds=t", "--socket"]);
-    command.arg(papers.socket()).arg(&disk);
-    let peer = Peer::start(command, &papers.socket());
+    let peer = Peer::qemu_nbd(&program, &papers.socket(), papers.0.path(), &object);
     for backend in BACKENDS {
         let mut client = Client::open(backend, &papers.uri("alice", &papers, ""));
         exercise(&mut client);

@@ -2,11 +2,10 @@
 
 mod support;
 
-use block::{Fault, Op};
+use block::Op;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use support::{BACKENDS, Client, Peer, find};
+use support::{BACKENDS, Client, Peer, find, lose_nbdkit};
 use tempfile::TempDir;
 
 /// An authority, with certificates that it gave a server and a client, under the names that libnbd looks for.
@@ -26,7 +25,7 @@ impl Papers {
             let key = KeyPair::generate().unwrap();
             let certificate = CertificateParams::new(names).unwrap().signed_by(&key, &authority).unwrap();
             std::fs::write(folder.path().join(format!("{who}-cert.pem")), certificate.pem()).unwrap();
-            std::fs::write(folder.path().join(format!("{who}-key.pem")), key.serialize_pem()).unwrap();
+            support::secret(&folder.path().join(format!("{who}-key.pem")), &key.serialize_pem());
         }
         Papers { folder }
     }
@@ -155,15 +154,8 @@ fn a_lost_server_is_found_again_in_secret() {
     let Some(program) = find("nbdkit") else { return };
     for backend in BACKENDS {
         let papers = Papers::new("server.test");
-        let slow = ["--filter=delay", "memory", "8M", "delay-read=600", "delay-write=600"];
-        let peer = papers.nbdkit(&program, &slow);
-        let mut client = Client::open(backend, &papers.uri("&reconnect=600"));
-        let (read, write) = (client.read(0, 4096), client.write(0, &[1; 4096]));
-        client.hand_over();
-        peer.kill();
-        let peer = papers.nbdkit(&program, &["memory", "8M"]);
-        let ended = client.all(2);
-        assert_eq!((&ended[&read], &ended[&write]), (&Ok(vec![0; 4096]), &Err(Fault::Gone)));
+        let uri = papers.uri("&reconnect=600");
+        let (mut client, peer) = lose_nbdkit(backend, &uri, |more| papers.nbdkit(&program, more));
         exercise(&mut client);
         client.close();
         drop(peer);
@@ -175,13 +167,8 @@ fn a_lost_server_is_found_again_in_secret() {
 fn qemu_nbd_and_we_talk_in_secret() {
     let Some(program) = find("qemu-nbd") else { return };
     let papers = Papers::new("server.test");
-    let disk = papers.path().join("disk");
-    std::fs::File::create(&disk).unwrap().set_len(8 << 20).unwrap();
     let object = format!("tls-creds-x509,id=t,endpoint=server,verify-peer=on,dir={}", papers.path().display());
-    let mut command = Command::new(&program);
-    command.args(["--persistent", "--shared=0", "--format=raw", "--object", &object, "--tls-creds=t", "--socket"]);
-    command.arg(papers.socket()).arg(&disk);
-    let peer = Peer::start(command, &papers.socket());
+    let peer = Peer::qemu_nbd(&program, &papers.socket(), papers.path(), &object);
     for backend in BACKENDS {
         let mut client = Client::open(backend, &papers.uri(""));
         exercise(&mut client);

@@ -8,13 +8,13 @@
 //! a crash in between finds that one whole. When a write of it fails, the log is as it was and the next commit tries
 //! again.
 
-use crate::checksum::crc32c;
 use crate::command::{Command, Region, Token};
 use crate::core::{Core, Job};
 use crate::entry::PAGE;
 use crate::refusal::Refusal;
 use crate::table::{Home, Table, TreeRow};
 use block::Fault;
+use crc32c::crc32c;
 
 /// Nodes at the disk at once.
 const AT_ONCE: u32 = 16;

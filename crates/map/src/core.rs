@@ -200,23 +200,25 @@ impl Core {
         }
     }
 
-    /// Which parts of a tree's bytes are allocated: at most `limit` runs, so perhaps not all of it.
+    /// Which parts of a tree's bytes are allocated: at most `limit` runs, so perhaps not all of it. With `sharing` also
+    /// which of them another tree has, too; what only a change that is not durable yet took away counts as had.
     ///
     /// # Errors
     /// There is no such tree, or it ends before.
-    pub fn status(&self, tree: u32, at: u64, len: u64, limit: usize) -> Result<Vec<Extent>, Refusal> {
+    pub fn status(&self, tree: u32, at: u64, len: u64, limit: usize, sharing: bool) -> Result<Vec<Extent>, Refusal> {
         let found = self.trees.get(&tree).ok_or(Refusal::NoTree(tree))?;
         let end = at.checked_add(len).filter(|end| *end <= found.size).ok_or(Refusal::Beyond)?.min(at + STATUS_MAX);
         let (mut runs, mut extents, mut here) = (Vec::new(), Vec::<Extent>::new(), at);
         while here < end && extents.len() <= limit {
             let base = here / BLOCK * BLOCK;
-            let (entry, _) = self.nodes.get(found.root, here / BLOCK);
+            let (entry, node_shared) = self.nodes.get(found.root, here / BLOCK);
+            let shared = sharing && entry.place().is_some_and(|place| node_shared || self.space.refs(place) > 1);
             runs_of(entry, here - base, end.min(base + BLOCK) - base, self.settings.segment, &mut runs);
             for run in runs.drain(..) {
                 let (hole, zero) = (entry.is_hole(), run.at.is_none());
-                match extents.last_mut().filter(|last| (last.hole, last.zero) == (hole, zero)) {
+                match extents.last_mut().filter(|last| (last.hole, last.zero, last.shared) == (hole, zero, shared)) {
                     Some(last) => last.len += run.len,
-                    None => extents.push(Extent { len: run.len, hole, zero }),
+                    None => extents.push(Extent { len: run.len, hole, zero, shared }),
                 }
             }
             here = base + BLOCK;

@@ -27,7 +27,6 @@ mod ask;
 mod change;
 mod check;
 mod checkpoint;
-mod checksum;
 mod clearing;
 mod command;
 mod commit;
@@ -47,7 +46,6 @@ mod tree;
 
 pub use crate::ask::{Ask, Ended, What};
 pub use crate::check::{Damage, Report, check};
-pub use crate::checksum::crc32c;
 pub use crate::command::{Command, Patch, Region, Run, Source, Token};
 pub use crate::core::{Core, Settings, TREES_MAX, Usage};
 pub use crate::entry::{BLOCK, PAGE, SIZE_MAX};

@@ -10,8 +10,8 @@
 //! Numbers are little-endian; the checksum covers everything after it. Sequences rise by one, so what an earlier round
 //! left in the ring is never taken for a new record. A record that does not fit before the ring's end begins at 0.
 
-use crate::checksum::crc32c;
 use crate::entry::Entry;
+use crc32c::crc32c;
 
 const MAGIC: u32 = u32::from_le_bytes(*b"SWLG");
 const HEADER: usize = 32;
@@ -235,6 +235,16 @@ mod tests {
             Action::Resize { tree: 3, size: 4096 },
             Action::Delete { tree: u32::MAX },
         ]
+    }
+
+    /// The format's checksum is CRC-32C, by the values of RFC 3720, appendix B.4.
+    #[test]
+    fn the_published_checksums() {
+        assert_eq!(crc32c(&[0; 32]), 0x8a91_36aa);
+        assert_eq!(crc32c(&[0xff; 32]), 0x62a8_ab43);
+        let rising: Vec<u8> = (0..32).collect();
+        assert_eq!(crc32c(&rising), 0x46dd_794e);
+        assert_eq!(crc32c(b"123456789"), 0xe306_9283, "the usual check value, with a rest of one byte");
     }
 
     #[test]

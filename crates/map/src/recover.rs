@@ -2,7 +2,6 @@
 
 use crate::check::{Damage, Walk};
 use crate::checkpoint::Checkpoint;
-use crate::checksum::crc32c;
 use crate::command::Region;
 use crate::commit::Commit;
 use crate::core::{Core, Settings, Tree};
@@ -15,6 +14,7 @@ use crate::space::Space;
 use crate::table::{FORMAT, TABLE_HEADER, Table};
 use crate::tree::{FANOUT, Nodes, Root, Words};
 use block::Fault;
+use crc32c::crc32c;
 use std::collections::VecDeque;
 
 /// What a pool is read from when it is opened or checked.

@@ -12,9 +12,9 @@
 //! ```
 //! The sequence is that of the last record whose changes the table holds; the log goes on at `log head`.
 
-use crate::checksum::crc32c;
 use crate::record::{u32_at, u64_at};
 use crate::tree::Root;
+use crc32c::crc32c;
 
 const MAGIC: u32 = u32::from_le_bytes(*b"SWTB");
 /// The format that this program writes. A newer one is refused.

@@ -263,13 +263,17 @@ pub struct ReadAssembly {
     offset: u64,
     len: u32,
     received: u64,
+    /// Bytes from the first on that came without a gap.
+    front: u64,
     error: Option<Errno>,
+    /// Bytes before the first place that an error named; none where one named no place in the read.
+    good: u64,
 }
 
 impl ReadAssembly {
     /// For a read of `len` bytes at `offset`.
     pub const fn new(offset: u64, len: u32) -> ReadAssembly {
-        ReadAssembly { offset, len, received: 0, error: None }
+        ReadAssembly { offset, len, received: 0, front: 0, error: None, good: len as u64 }
     }
 
     /// Where in the buffer a chunk's `len` bytes at `offset` of the export belong.
@@ -281,12 +285,25 @@ impl ReadAssembly {
         if self.received > self.len.into() {
             return Err(StreamError::Chunk { kind: chunk::OFFSET_DATA, rule: "chunks of one read must not overlap" });
         }
+        if start == self.front {
+            self.front = end;
+        }
         Ok(start as usize..end as usize)
     }
 
-    /// Notes an error chunk; the first one is the read's result.
-    pub fn fail(&mut self, errno: Errno) {
+    /// Notes an error chunk and the place that it names; the first one is the read's result.
+    pub fn fail(&mut self, errno: Errno, at: Option<u64>) {
         self.error.get_or_insert(errno);
+        // An error without a place: "the client MAY NOT make any assumptions about partial success".
+        let before = at.and_then(|at| at.checked_sub(self.offset)).filter(|before| *before < self.len.into());
+        self.good = self.good.min(before.unwrap_or(0));
+    }
+
+    /// Bytes at the front of the buffer that are the export's, also when the read failed: what came without a gap before
+    /// the first place that failed.
+    pub fn good(&self) -> u32 {
+        // No more than `len`.
+        self.front.min(self.good) as u32
     }
 
     /// The read's result once the last chunk came; an outer error means that the server broke the protocol.

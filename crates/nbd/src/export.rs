@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::BitOr;
 
+use crate::contexts::Context;
 use crate::limits::PAYLOAD_BYTES_MAX;
 use crate::settings::Framing;
 
@@ -44,18 +45,26 @@ pub struct ExportInfo {
     pub description: Option<String>,
     /// Bytes.
     pub size: u64,
-    /// What can be done. `HAS_FLAGS` and `SEND_DF` are the handshake's business and are ignored here.
+    /// What can be done. `HAS_FLAGS`, `SEND_DF` and `BLOCK_STATUS_PAYLOAD` are the handshake's business and are ignored
+    /// here.
     pub features: TransmissionFlags,
     /// Block sizes.
     pub block: BlockSizes,
+    /// Whether it can tell which of its bytes others have, too: [`crate::Context::Sharing`].
+    pub sharing: bool,
 }
 
 impl ExportInfo {
-    /// The transmission flags to send under `framing`.
+    /// Whether a block status of `context` can be answered.
+    pub fn tells(&self, context: Context) -> bool {
+        context == Context::Allocation || self.sharing
+    }
+
+    /// The transmission flags to send under `framing`, where no metadata context is selected.
     pub fn flags(&self, framing: Framing) -> TransmissionFlags {
         use TransmissionFlags as T;
         // Protocol text, "Transmission flags": HAS_FLAGS "MUST always be 1".
-        let mut flags = self.features | T::HAS_FLAGS;
+        let mut flags = self.features.without(T::BLOCK_STATUS_PAYLOAD) | T::HAS_FLAGS;
         // "MUST leave this flag clear if structured replies have not been negotiated".
         flags = flags.with(T::SEND_DF, framing != Framing::Simple);
         if flags.contains(T::READ_ONLY) {
@@ -96,6 +105,8 @@ impl TransmissionFlags {
     pub const SEND_CACHE: TransmissionFlags = TransmissionFlags(1 << 10);
     /// The `FAST_ZERO` flag is known.
     pub const SEND_FAST_ZERO: TransmissionFlags = TransmissionFlags(1 << 11);
+    /// A block status may bring a payload that says which contexts are wanted. Extended headers only.
+    pub const BLOCK_STATUS_PAYLOAD: TransmissionFlags = TransmissionFlags(1 << 12);
 
     /// Whether all of `flags` are set.
     pub const fn contains(self, flags: TransmissionFlags) -> bool {
@@ -125,7 +136,7 @@ impl BitOr for TransmissionFlags {
 
 impl fmt::Debug for TransmissionFlags {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const NAMES: [(u16, &str); 11] = [
+        const NAMES: [(u16, &str); 12] = [
             (0, "HAS_FLAGS"),
             (1, "READ_ONLY"),
             (2, "SEND_FLUSH"),
@@ -137,6 +148,7 @@ impl fmt::Debug for TransmissionFlags {
             (8, "CAN_MULTI_CONN"),
             (10, "SEND_CACHE"),
             (11, "SEND_FAST_ZERO"),
+            (12, "BLOCK_STATUS_PAYLOAD"),
         ];
         let set: Vec<&str> = NAMES.iter().filter(|(bit, _)| self.0 >> bit & 1 == 1).map(|(_, name)| *name).collect();
         write!(f, "{:#06x}({})", self.0, set.join("|"))

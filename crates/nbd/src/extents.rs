@@ -8,7 +8,7 @@
 use crate::error::StreamError;
 use crate::limits::STATUS_EXTENTS_MAX;
 use crate::request::{CommandFlags, Request};
-use crate::values::{STATE_HOLE, STATE_ZERO, chunk};
+use crate::values::{SHARING_NOTHING, SHARING_OWN, SHARING_SHARED, STATE_HOLE, STATE_ZERO, chunk};
 use crate::wire::{Cursor, Put};
 
 /// A run of bytes with one status.
@@ -16,7 +16,7 @@ use crate::wire::{Cursor, Put};
 pub struct Extent {
     /// Bytes; never 0.
     pub length: u64,
-    /// `base:allocation`: [`STATE_HOLE`], [`STATE_ZERO`].
+    /// `base:allocation`: [`STATE_HOLE`], [`STATE_ZERO`]; `seawall:sharing`: one of `SHARING_…`.
     pub flags: u64,
 }
 
@@ -24,6 +24,16 @@ impl Extent {
     /// An extent of `base:allocation`.
     pub fn allocation(length: u64, hole: bool, zero: bool) -> Extent {
         let flags = if hole { STATE_HOLE } else { 0 } | if zero { STATE_ZERO } else { 0 };
+        Extent { length, flags: u64::from(flags) }
+    }
+
+    /// An extent of `seawall:sharing`.
+    pub fn sharing(length: u64, stored: bool, shared: bool) -> Extent {
+        let flags = match (stored, shared) {
+            (false, _) => SHARING_NOTHING,
+            (true, false) => SHARING_OWN,
+            (true, true) => SHARING_SHARED,
+        };
         Extent { length, flags: u64::from(flags) }
     }
 

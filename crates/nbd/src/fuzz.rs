@@ -5,16 +5,21 @@
 
 use crate::chunks::{Body, ReadAssembly, ReplyParser};
 use crate::client::{ClientHandshake, ClientStep, Purpose, TlsWish, Wishes};
+use crate::contexts::{Context, Contexts};
 use crate::errno::Errno;
 use crate::export::{BlockSizes, ExportInfo, Exports, Refusal, TransmissionFlags};
 use crate::extents::Extent;
 use crate::limits::{ERROR_CHUNK_BYTES_MAX, HandshakeLimits};
 use crate::option::{OPTION_HEADER_BYTES, REPLY_HEADER_BYTES};
 use crate::reply::{Last, ReplyTo};
-use crate::request::{Command, Parsed, Request};
+use crate::request::{Command, Parsed};
 use crate::rules::Rules;
 use crate::server::{ServerHandshake, ServerStep, TlsMode};
 use crate::settings::Framing;
+
+const ALLOCATION: Contexts = Contexts::NONE.with(Context::Allocation, 1);
+const SHARING: Contexts = Contexts::NONE.with(Context::Sharing, 2);
+const BOTH: Contexts = ALLOCATION.with(Context::Sharing, 2);
 
 /// A small catalogue: the default export, `a`, and names that are refused.
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +40,7 @@ impl Exports for Catalogue {
                 size: 1 << 30,
                 features: TransmissionFlags(0xffff).without(TransmissionFlags::READ_ONLY),
                 block: BlockSizes { minimum: 512, preferred: 4096, maximum: 1 << 25 },
+                sharing: true,
             }),
             "policy" => Err(Refusal::Policy),
             "tls" => Err(Refusal::TlsRequired),
@@ -156,12 +162,14 @@ pub fn requests(bytes: &[u8]) -> usize {
         flags: TransmissionFlags(0xffff).with(TransmissionFlags::READ_ONLY, choice & 4 != 0),
         minimum: if choice & 8 != 0 { 512 } else { 1 },
         payload: 1 << 20,
-        status: choice & 16 != 0,
+        contexts: [Contexts::NONE, ALLOCATION, SHARING, BOTH][usize::from(choice >> 4 & 3)],
     };
     while let Ok(Parsed::Message(request, size)) = rules.parse(input) {
         assert!(size <= input.len());
         input = &input[size..];
         if rules.check(&request).is_ok() {
+            // A filter is one of what was selected, and its payload is read with the header.
+            assert!(request.only.is_none_or(|only| !only.is_empty() && request.payload == 0));
             // A goodbye is about no range: whatever stands there is not looked at.
             if request.command != Command::Disconnect {
                 assert!(request.offset.checked_add(request.length).is_some_and(|end| end <= rules.size));
@@ -169,7 +177,7 @@ pub fn requests(bytes: &[u8]) -> usize {
             }
             let mut again = Vec::new();
             request.put(rules.framing, &mut again).expect("what was parsed can be sent");
-            let parsed = Request::parse(&again, rules.framing, u32::MAX);
+            let parsed = rules.parse(&again);
             assert_eq!(parsed, Ok(Parsed::Message(request, again.len())));
         }
         input = &input[input.len().min(request.payload as usize)..];
@@ -205,8 +213,12 @@ pub fn replies(bytes: &[u8]) -> usize {
                 assert!(extents.decode(here).count() <= extents.count as usize);
                 extents.bytes()
             }
-            Body::Error { errno, .. } => {
-                read.fail(errno);
+            Body::Error { errno, at, .. } => {
+                let before = read.good();
+                read.fail(errno, at);
+                // Never more than came, nor beyond the place.
+                let most = at.and_then(|at| at.checked_sub(4096)).filter(|good| *good < 8192).unwrap_or(0);
+                assert!(u64::from(read.good()) <= most.min(before.into()));
                 0
             }
             Body::Success => 0,
@@ -229,6 +241,7 @@ pub fn wishes(choice: u8) -> Wishes {
         extended: bit(3),
         structured: bit(4),
         allocation: bit(5),
+        sharing: bit(5) && bit(6),
         block_sizes: bit(6),
         old_entry: bit(7),
         ..Wishes::plain("a")

@@ -67,6 +67,7 @@
 
 mod chunks;
 pub mod client;
+mod contexts;
 mod errno;
 mod error;
 mod export;
@@ -85,6 +86,7 @@ mod wire;
 
 pub use chunks::{Body, ReadAssembly, Reply, ReplyParser};
 pub use client::{Agreed, ClientHandshake, ClientStep, Listed, Purpose, TlsWish, Wishes};
+pub use contexts::{Context, Contexts};
 pub use errno::Errno;
 pub use error::{HandshakeError, StreamError};
 pub use export::{BlockSizes, BlockSizesError, ExportInfo, Exports, Refusal, TransmissionFlags};

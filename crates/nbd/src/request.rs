@@ -3,16 +3,21 @@
 //! ```text
 //! compact   4 magic  2 flags  2 type  8 cookie  8 offset  4 length    28 bytes
 //! extended  4 magic  2 flags  2 type  8 cookie  8 offset  8 length    32 bytes
+//! filter    8 length  4 context id  4 context id …                    behind a block status with the flag PAYLOAD_LEN
 //! ```
 
+use crate::contexts::Contexts;
 use crate::error::StreamError;
 use crate::settings::Framing;
 use crate::values::{EXTENDED_REQUEST_MAGIC, REQUEST_MAGIC, cmd};
+use crate::wire::{Cursor, Put};
 
 /// Bytes of a compact request header.
 pub(crate) const COMPACT_BYTES: usize = 28;
 /// Bytes of an extended request header.
 pub(crate) const EXTENDED_BYTES: usize = 32;
+/// Bytes of a block status's filter before its ids.
+pub(crate) const FILTER_BYTES: u64 = 8;
 
 /// What parsing the front of a buffer yields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +43,9 @@ pub struct Request {
     pub length: u64,
     /// Bytes of payload that follow the header. They have to be taken off the stream even if the request is refused.
     pub payload: u32,
+    /// A block status: which of the selected contexts are wanted; `None` for all. On the wire it is a payload, but it is read
+    /// and written with the header.
+    pub only: Option<Contexts>,
 }
 
 /// What a client can ask for.
@@ -141,7 +149,7 @@ impl Command {
 impl Request {
     /// A request without a payload.
     pub const fn new(cookie: u64, command: Command, offset: u64, length: u64) -> Request {
-        Request { cookie, command, flags: CommandFlags::NONE, offset, length, payload: 0 }
+        Request { cookie, command, flags: CommandFlags::NONE, offset, length, payload: 0, only: None }
     }
 
     /// A write of `length` bytes, which follow the header.
@@ -185,11 +193,28 @@ impl Request {
         let cookie = u64::from_be_bytes(field(header, 8));
         let offset = u64::from_be_bytes(field(header, 16));
         // `payload` is at most a u32.
-        let request = Request { cookie, command, flags, offset, length, payload: payload as u32 };
+        let request = Request { cookie, command, flags, offset, length, payload: payload as u32, only: None };
         Ok(Parsed::Message(request, size))
     }
 
-    /// Appends the header. The payload, `payload` bytes of it, is the caller's to send next.
+    /// A block status of the contexts `only`, for servers that offer
+    /// [`crate::TransmissionFlags::BLOCK_STATUS_PAYLOAD`].
+    pub const fn status_only(cookie: u64, offset: u64, length: u64, only: Contexts) -> Request {
+        Request { only: Some(only), ..Request::new(cookie, Command::BlockStatus, offset, length) }
+    }
+
+    /// With the filter that follows the header of a block status, `bytes`. Extension text: "64 bits, effect length; n * 32
+    /// bits, list of metacontext ids to use"; a server that "detects duplicate or unknown metacontext ids … MUST gracefully
+    /// consume the client's payload before failing with NBD_EINVAL": the flag that announced it stays then, and is refused.
+    pub(crate) fn with_filter(self, bytes: &[u8], selected: Contexts) -> Request {
+        let mut c = Cursor(bytes);
+        let length = c.u64().unwrap_or(0);
+        let only = selected.only(std::iter::from_fn(|| c.u32()));
+        let flags = if only.is_some() { self.flags.without(CommandFlags::PAYLOAD_LEN) } else { self.flags };
+        Request { length, payload: 0, flags, only, ..self }
+    }
+
+    /// Appends the header, and the filter of a block status. The payload, `payload` bytes of it, is the caller's to send next.
     pub fn put(&self, framing: Framing, out: &mut Vec<u8>) -> Result<(), StreamError> {
         let mut header = [0; EXTENDED_BYTES];
         header[6..8].copy_from_slice(&self.command.wire().to_be_bytes());
@@ -197,9 +222,10 @@ impl Request {
         header[16..24].copy_from_slice(&self.offset.to_be_bytes());
         let (magic, flags, size) = match framing {
             Framing::Extended => {
-                header[24..32].copy_from_slice(&self.length.to_be_bytes());
+                let filter = self.only.map(|only| FILTER_BYTES + 4 * only.len() as u64);
+                header[24..32].copy_from_slice(&filter.unwrap_or(self.length).to_be_bytes());
                 // Extension text, "Request message": "NBD_CMD_WRITE MUST use the flag NBD_CMD_FLAG_PAYLOAD_LEN".
-                let flags = if self.payload > 0 || self.command == Command::Write {
+                let flags = if self.payload > 0 || self.command == Command::Write || filter.is_some() {
                     self.flags.and(CommandFlags::PAYLOAD_LEN)
                 } else {
                     self.flags
@@ -216,6 +242,11 @@ impl Request {
         header[..4].copy_from_slice(&magic.to_be_bytes());
         header[4..6].copy_from_slice(&flags.0.to_be_bytes());
         out.extend_from_slice(&header[..size]);
+        // "In the compact style" there is none: the answer tells of all contexts.
+        if let (Framing::Extended, Some(only)) = (framing, self.only) {
+            out.put_u64(self.length);
+            only.iter().for_each(|(_, id)| out.put_u32(id));
+        }
         Ok(())
     }
 }

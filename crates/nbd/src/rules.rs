@@ -1,11 +1,12 @@
 //! Which requests are served: the error rules of the protocol, in one place for both sides.
 
 use crate::client::Agreed;
+use crate::contexts::Contexts;
 use crate::errno::Errno;
 use crate::error::StreamError;
 use crate::export::{BlockSizes, TransmissionFlags};
 use crate::limits::PAYLOAD_BYTES_TOLERATED;
-use crate::request::{Command, CommandFlags, Parsed, Request};
+use crate::request::{Command, CommandFlags, FILTER_BYTES, Parsed, Request};
 use crate::server::Admitted;
 use crate::settings::{Framing, Settings};
 
@@ -22,8 +23,8 @@ pub struct Rules {
     pub minimum: u32,
     /// Longest payload of a read or write, bytes.
     pub payload: u32,
-    /// Whether `BLOCK_STATUS` may be asked.
-    pub status: bool,
+    /// What `BLOCK_STATUS` may be asked about; nothing: not at all.
+    pub contexts: Contexts,
 }
 
 impl Rules {
@@ -49,13 +50,31 @@ impl Rules {
             flags,
             minimum: block.minimum,
             payload: block.payload_bytes(),
-            status: settings.allocation.is_some(),
+            contexts: settings.contexts,
         }
     }
 
-    /// Reads a request's header from the front of `bytes`.
+    /// Reads a request's header from the front of `bytes`, with a block status's filter.
     pub fn parse(&self, bytes: &[u8]) -> Result<Parsed<Request>, StreamError> {
-        Request::parse(bytes, self.framing, self.payload.max(PAYLOAD_BYTES_TOLERATED))
+        let parsed = Request::parse(bytes, self.framing, self.payload.max(PAYLOAD_BYTES_TOLERATED))?;
+        Ok(match parsed {
+            Parsed::Message(request, size) if self.has_filter(&request) => {
+                let whole = size + request.payload as usize;
+                match bytes.get(size..whole) {
+                    Some(filter) => Parsed::Message(request.with_filter(filter, self.contexts), whole),
+                    None => Parsed::NeedMore(whole),
+                }
+            }
+            parsed => parsed,
+        })
+    }
+
+    /// Whether a filter of a length that can be one follows: "8 + n*4 bytes". Any other payload is refused as such.
+    fn has_filter(&self, request: &Request) -> bool {
+        let ids = u64::from(request.payload).checked_sub(FILTER_BYTES);
+        request.command == Command::BlockStatus
+            && self.flags.contains(TransmissionFlags::BLOCK_STATUS_PAYLOAD)
+            && ids.is_some_and(|bytes| bytes.is_multiple_of(4) && bytes / 4 <= self.contexts.len() as u64)
     }
 
     /// Whether the request may be carried out. If not, its payload still has to be taken off the stream.
@@ -71,7 +90,10 @@ impl Rules {
         // "The server SHOULD return NBD_EINVAL if it receives an unknown command" or "an unknown command flag", or "a flag
         // not explicitly documented as applicable to the given request".
         let allowed = self.allowed(command).ok_or(Errno::Invalid)?;
-        if request.flags.0 & !allowed.0 != 0 {
+        // "clients SHOULD NOT set the NBD_CMD_FLAG_PAYLOAD_LEN flag for NBD_CMD_BLOCK_STATUS unless this transmission flag is
+        // set".
+        let filters = request.only.is_some() && !self.flags.contains(TransmissionFlags::BLOCK_STATUS_PAYLOAD);
+        if request.flags.0 & !allowed.0 != 0 || filters {
             return Err(Errno::Invalid);
         }
         match command {
@@ -98,7 +120,7 @@ impl Rules {
             Command::WriteZeroes if given(T::SEND_WRITE_ZEROES) => {
                 C::NO_HOLE.and(when(given(T::SEND_FAST_ZERO), C::FAST_ZERO))
             }
-            Command::BlockStatus if self.status => C::REQ_ONE,
+            Command::BlockStatus if !self.contexts.is_empty() => C::REQ_ONE,
             _ => return None,
         };
         // "NBD_CMD_FLAG_FUA; This flag is valid for all commands, provided NBD_FLAG_SEND_FUA has been negotiated".

@@ -1,5 +1,7 @@
 //! What a handshake settles for the transmission phase.
 
+use crate::contexts::Contexts;
+
 /// How messages are framed in the transmission phase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Framing {
@@ -17,8 +19,8 @@ pub enum Framing {
 pub struct Settings {
     /// How messages are framed.
     pub framing: Framing,
-    /// The id of the metadata context `base:allocation`, if the client selected it for this export.
-    pub allocation: Option<u32>,
+    /// The metadata contexts that the client selected for this export.
+    pub contexts: Contexts,
     /// The client asked for block sizes when it entered transmission, so it must keep to them.
     pub block_sizes: bool,
     /// The handshake went over TLS.

@@ -106,8 +106,14 @@ pub mod chunk {
 
 /// The one metadata context that the protocol text defines.
 pub const BASE_ALLOCATION: &str = "base:allocation";
-/// Query for every context of the `base` namespace.
-pub const BASE_WILDCARD: &str = "base:";
+/// Our own metadata context: which bytes others have, too.
+pub const SEAWALL_SHARING: &str = "seawall:sharing";
+/// `seawall:sharing`: nothing is stored here.
+pub const SHARING_NOTHING: u32 = 0;
+/// `seawall:sharing`: stored, and nobody else has it.
+pub const SHARING_OWN: u32 = 1;
+/// `seawall:sharing`: stored, and a clone, an origin or a snapshot has the same.
+pub const SHARING_SHARED: u32 = 2;
 /// `base:allocation`: no space behind the extent.
 pub const STATE_HOLE: u32 = 1 << 0;
 /// `base:allocation`: the extent reads as zeroes.

@@ -61,6 +61,7 @@ fn all_wishes_in_order() {
     .concat();
     let (out, step) = feed_client(&mut client, &answer);
     assert!(out.is_empty());
+    let contexts = Contexts::NONE.with(Context::Allocation, 5);
     assert_eq!(
         transmission(step),
         Agreed {
@@ -69,7 +70,7 @@ fn all_wishes_in_order() {
             block: BlockSizes::new(512, 4096, 1 << 25).ok(),
             name: Some("DISK".into()),
             description: Some("the disk!".into()),
-            settings: Settings { framing: Framing::Extended, allocation: Some(5), block_sizes: true, encrypted: false },
+            settings: Settings { framing: Framing::Extended, contexts, block_sizes: true, encrypted: false },
         }
     );
 }
@@ -100,7 +101,7 @@ fn refused_contexts_and_extended_headers_cost_nothing_else() {
     feed_ok(&mut client, &[context, reply(10, 0x8000_0009)].concat());
     let agreed = transmission(feed_client(&mut client, &[hex(EXPORT), reply(7, ACK)].concat()).1);
     assert_eq!(agreed.settings.framing, Framing::Structured);
-    assert_eq!(agreed.settings.allocation, None);
+    assert_eq!(agreed.settings.contexts, Contexts::NONE);
 }
 
 #[test]

@@ -118,9 +118,10 @@ fn expected(wishes: &Wishes, tls: TlsMode) -> Settings {
     } else {
         Framing::Simple
     };
+    let allocation = Contexts::NONE.with(Context::Allocation, 1);
     Settings {
         framing,
-        allocation: (wishes.allocation && framing != Framing::Simple).then_some(1),
+        contexts: if wishes.allocation && framing != Framing::Simple { allocation } else { Contexts::NONE },
         block_sizes: wishes.block_sizes && !wishes.old_entry,
         encrypted: wishes.tls != TlsWish::Off && tls != TlsMode::Off,
     }

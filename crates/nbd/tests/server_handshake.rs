@@ -221,13 +221,63 @@ fn contexts_are_listed_and_selected() {
          0003e889045565a9 0000000a 00000001 00000000",
     );
     let step = feed(&mut server.clone(), &option(7, "00000004 'disk' 0000")).1;
-    assert_eq!(transmission(step).settings.allocation, Some(1));
+    assert_eq!(transmission(step).settings.contexts, Contexts::NONE.with(Context::Allocation, 1));
     // A later one replaces the selection, also when it fails, even without being read.
     for failing in ["00000004 'disk' 00000000", "00000004 'nope' 00000000", "00000004 'disk' 00000001 00000009 'x'"] {
         let mut server = server.clone();
         give(&mut server, &option(10, failing));
         let step = feed(&mut server, &option(7, "00000004 'disk' 0000")).1;
-        assert_eq!(transmission(step).settings.allocation, None, "{failing}");
+        assert_eq!(transmission(step).settings.contexts, Contexts::NONE, "{failing}");
+    }
+}
+
+/// An export that shares blocks has a second context, with an id of its own; then, and with extended headers, the flag for
+/// filters is set (bit 12). Who only asks (`INFO`) sees it without a context, too.
+#[test]
+fn two_contexts_can_be_selected_and_filtered() {
+    struct Shares;
+    impl Exports for Shares {
+        fn list(&self, _: &mut dyn FnMut(&str, Option<&str>)) {}
+        fn find(&self, _: &str) -> Result<ExportInfo, Refusal> {
+            Ok(ExportInfo { sharing: true, features: TransmissionFlags(0xffff), ..ExportInfo::default() })
+        }
+    }
+    let said = |messages: &[Vec<u8>]| {
+        let mut server = server(TlsMode::Off, FIXED);
+        let (bytes, mut out) = (messages.concat(), Vec::new());
+        let mut input = &bytes[..];
+        loop {
+            match server.receive(&mut input, &Shares, &mut out) {
+                Ok(ServerStep::Continue) if !input.is_empty() => {}
+                step => break (out, step),
+            }
+        }
+    };
+    let allocation = "0000000f 'base:allocation'";
+    let sharing = "0000000f 'seawall:sharing'";
+    let (out, _) = said(&[option(11, ""), option(9, "00000001 'a' 00000001 00000008 'seawall:'")]);
+    let listed = "0003e889045565a9 0000000b 00000001 00000000
+                  0003e889045565a9 00000009 00000004 00000013  00000000 'seawall:sharing'
+                  0003e889045565a9 00000009 00000001 00000000";
+    assert_bytes(&out, listed);
+    let both = format!("00000001 'a' 00000002 {sharing} {allocation}");
+    let filter = TransmissionFlags::BLOCK_STATUS_PAYLOAD;
+    let go = option(7, "00000001 'a' 0000");
+    for (framing, contexts, has_filter) in
+        [(11, &both, true), (8, &both, false), (11, &"00000001 'a' 00000000".into(), false)]
+    {
+        let (_, step) = said(&[option(framing, ""), option(10, contexts), go.clone()]);
+        let admitted = transmission(step);
+        assert_eq!(admitted.flags.contains(filter), has_filter, "{framing} {contexts}");
+        let expected = if contexts == &both { (Some(1), Some(2)) } else { (None, None) };
+        let found = admitted.settings.contexts;
+        assert_eq!((found.id(Context::Allocation), found.id(Context::Sharing)), expected);
+    }
+    for (framing, has_filter) in [(11, true), (8, false)] {
+        let (out, _) = said(&[option(framing, ""), option(6, "00000001 'a' 0000")]);
+        // The acknowledgement of the framing has 20 bytes, then comes INFO_EXPORT: 20, kind 2, size 8, flags 2.
+        let flags = u16::from_be_bytes([out[50], out[51]]);
+        assert_eq!(TransmissionFlags(flags).contains(filter), has_filter, "{framing}");
     }
 }
 
@@ -251,7 +301,7 @@ fn contexts_count_only_for_the_export_that_they_were_selected_for() {
             other => break other,
         }
     };
-    assert_eq!(transmission(step).settings.allocation, None);
+    assert_eq!(transmission(step).settings.contexts, Contexts::NONE);
 }
 
 #[test]

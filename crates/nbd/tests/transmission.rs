@@ -289,10 +289,37 @@ fn a_read_is_put_together_from_chunks_in_any_order() {
     }
     // The first error is the result, whatever else came.
     let mut read = ReadAssembly::new(0, 512);
-    read.fail(Errno::Io);
-    read.fail(Errno::Invalid);
+    read.fail(Errno::Io, None);
+    read.fail(Errno::Invalid, None);
     assert_eq!(read.finish(), Ok(Err(Errno::Io)));
 }
+
+/// What came in one piece before the first place that failed is good, whatever the order; an error that names no place, or
+/// one outside the read, says nothing of the rest.
+#[test]
+fn a_read_that_fails_in_the_middle_has_a_good_beginning() {
+    let begun = |pieces: &[(u64, u32)], errors: &[Option<u64>]| {
+        let mut read = ReadAssembly::new(0x1000, 0x300);
+        pieces.iter().for_each(|&(offset, len)| drop(read.place(offset, len).unwrap()));
+        errors.iter().for_each(|&at| read.fail(Errno::Io, at));
+        (read.good(), read.finish().is_ok_and(|result| result.is_err()))
+    };
+    assert_eq!(begun(&[(0x1000, 0x100)], &[Some(0x1100)]), (0x100, true));
+    assert_eq!(begun(&[(0x1000, 0x100), (0x1100, 0x80)], &[Some(0x1180)]), (0x180, true));
+    // The last bytes came too, but behind the place; the first did not come; the place is in the data.
+    assert_eq!(begun(&[(0x1000, 0x100), (0x1200, 0x100)], &[Some(0x1100)]), (0x100, true));
+    assert_eq!(begun(&[(0x1200, 0x100)], &[Some(0x1100)]), (0, true));
+    assert_eq!(begun(&[(0x1000, 0x200)], &[Some(0x1100)]), (0x100, true));
+    // Two places: the first counts. One that is none.
+    assert_eq!(begun(&[(0x1000, 0x200)], &[Some(0x1180), Some(0x1040)]), (0x40, true));
+    for nowhere in [None, Some(0xfff), Some(0x1300)] {
+        assert_eq!(begun(&[(0x1000, 0x200)], &[Some(0x1180), nowhere]), (0, true), "{nowhere:?}");
+    }
+    assert_eq!(begun(&[(0x1000, 0x300)], &[]), (0x300, false));
+}
+
+const ALLOCATION: Contexts = Contexts::NONE.with(Context::Allocation, 1);
+const BOTH: Contexts = ALLOCATION.with(Context::Sharing, 2);
 
 /// An export of 1 MiB + 512 bytes that can do all, to a client that keeps to 512 bytes and payloads of 64 KiB.
 fn rules(framing: Framing) -> Rules {
@@ -303,8 +330,9 @@ fn rules(framing: Framing) -> Rules {
         block: BlockSizes::new(512, 4096, 1 << 16).unwrap(),
         ..ExportInfo::default()
     };
-    let settings = Settings { framing, allocation: Some(1), block_sizes: true, encrypted: false };
-    let flags = export.flags(framing);
+    let settings = Settings { framing, contexts: BOTH, block_sizes: true, encrypted: false };
+    let filters = framing == Framing::Extended;
+    let flags = export.flags(framing).with(TransmissionFlags::BLOCK_STATUS_PAYLOAD, filters);
     Rules::of_server(&Admitted { requested: String::new(), export, flags, settings })
 }
 
@@ -382,7 +410,7 @@ fn bad_requests_get_the_error_that_the_protocol_names() {
 fn what_was_not_advertised_is_not_served() {
     use Command as C;
     use CommandFlags as F;
-    let bare = Rules { flags: TransmissionFlags::HAS_FLAGS, status: false, ..rules(Framing::Structured) };
+    let bare = Rules { flags: TransmissionFlags::HAS_FLAGS, contexts: Contexts::NONE, ..rules(Framing::Structured) };
     for command in [C::Flush, C::Trim, C::Cache, C::WriteZeroes, C::BlockStatus] {
         let len = if command == C::Flush { 0 } else { 512 };
         assert_eq!(bare.check(&Request::new(1, command, 0, len)), Err(Errno::Invalid), "{command:?}");
@@ -409,4 +437,59 @@ fn a_read_only_export_refuses_every_write_with_eperm() {
         assert_eq!(rules.check(&request), Err(Errno::Permission), "{request:?}");
     }
     assert_eq!(rules.check(&Request::new(1, Command::Read, 0, 512)), Ok(()));
+}
+
+/// The bytes of a filter: the flag PAYLOAD_LEN (1 << 5), the payload's length in the header, then the effect length and the
+/// ids; read back as the same request.
+#[test]
+fn a_block_status_can_name_the_contexts_it_wants() {
+    let rules = rules(Framing::Extended);
+    let sharing = Contexts::NONE.with(Context::Sharing, 2);
+    let one = Request::status_only(7, 512, 4096, sharing).with(CommandFlags::REQ_ONE);
+    let mut bytes = Vec::new();
+    one.put(Framing::Extended, &mut bytes).unwrap();
+    let header = "21e41c71 0028 0007 0000000000000007 0000000000000200 000000000000000c";
+    assert_bytes(&bytes, &format!("{header} 0000000000001000 00000002"));
+    assert_eq!(rules.parse(&bytes), Ok(Parsed::Message(one, 44)));
+    assert_eq!(rules.check(&one), Ok(()));
+    // Nothing of it is taken before all of it is here.
+    assert_eq!(rules.parse(&bytes[..31]), Ok(Parsed::NeedMore(32)));
+    assert_eq!(rules.parse(&bytes[..43]), Ok(Parsed::NeedMore(44)));
+    let two = Request::status_only(7, 0, 1 << 20, BOTH);
+    bytes.clear();
+    two.put(Framing::Extended, &mut bytes).unwrap();
+    assert_eq!(rules.parse(&bytes), Ok(Parsed::Message(two, 48)));
+}
+
+/// "If the server does not support the payload form, or detects duplicate or unknown metacontext ids …, the server MUST
+/// gracefully consume the client's payload before failing with NBD_EINVAL".
+#[test]
+fn filters_that_are_none_are_refused_and_taken_off_the_stream() {
+    let full = rules(Framing::Extended);
+    let narrow = Rules { contexts: ALLOCATION, ..full };
+    let unasked = Rules { flags: full.flags.without(TransmissionFlags::BLOCK_STATUS_PAYLOAD), ..full };
+    let range = "0000000000001000";
+    let bad = [
+        (full, format!("{range} 00000001 00000001"), "twice"),
+        (full, format!("{range} 00000003"), "unknown"),
+        (full, format!("{range} 00000001 00000002 00000003"), "more than there are"),
+        (full, range.into(), "none"),
+        (full, format!("{range} 000001"), "half an id"),
+        (full, "00001000".into(), "no length"),
+        (full, String::new(), "no payload"),
+        (full, "0000000000000000 00000001".into(), "nothing to tell of"),
+        (full, "0000000000100400 00000001".into(), "past the end"),
+        (narrow, format!("{range} 00000002"), "not selected"),
+        (unasked, format!("{range} 00000001"), "not offered"),
+    ];
+    for (rules, payload, what) in bad {
+        let payload = hex(&payload);
+        let header = format!("21e41c71 0020 0007 0000000000000007 0000000000000200 {:016x}", payload.len());
+        let bytes = [hex(&header), payload].concat();
+        let Ok(Parsed::Message(request, taken)) = rules.parse(&bytes) else { panic!("{what}") };
+        assert_eq!(taken + request.payload as usize, bytes.len(), "{what}: all of it goes off the stream");
+        assert_eq!(rules.check(&request), Err(Errno::Invalid), "{what}");
+    }
+    // A client does not send one where it was not offered.
+    assert_eq!(unasked.check(&Request::status_only(1, 0, 512, ALLOCATION)), Err(Errno::Invalid));
 }

@@ -8,6 +8,7 @@
 
 mod key;
 mod pipe;
+pub mod secret;
 mod session;
 
 pub use key::{FileError, Key, Keys};

@@ -7,12 +7,13 @@
 //! ```
 
 mod capacity;
+mod judged;
 mod page;
 mod table;
 mod verdict;
 mod window;
 
-pub use capacity::{Busy, busy};
+pub use capacity::{Busy, busy, busy_by_cycle};
 pub use page::experiment_page;
 pub use table::experiment_table;
 pub use verdict::{Answered, experiment_verdict};
@@ -29,8 +30,8 @@ pub struct Arm {
     pub name: String,
     /// The hosts, in the experiment's order.
     pub hosts: Vec<HostRows>,
-    /// What the storage did while all hosts wrote, run by run.
-    pub busy: Vec<Option<Busy>>,
+    /// What the storage did while all hosts wrote: of each run, in the period of each cycle, in order.
+    pub busy: Vec<Vec<Option<Busy>>>,
 }
 
 /// What a host left.
@@ -42,6 +43,9 @@ pub struct HostRows {
     pub protected: bool,
     /// Its runs, in order.
     pub rows: Vec<Row>,
+    /// How long the cycles of each run took, by the period in which each was due, the first one period after the run's
+    /// start; `None` where none was.
+    pub cycles: Vec<Vec<Option<Span>>>,
 }
 
 /// A whole experiment, for those who show it.
@@ -77,12 +81,5 @@ impl Experiment {
     /// The limit of a write cycle.
     pub fn limit(&self) -> Span {
         self.constants.cycle_limit()
-    }
-}
-
-impl HostRows {
-    /// The longest write cycle of all runs; `None` where none was seen.
-    pub fn longest_cycle(&self) -> Option<Span> {
-        self.rows.iter().filter(|row| row.cycles > 0).map(|row| row.longest_cycle).max()
     }
 }

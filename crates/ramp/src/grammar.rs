@@ -366,10 +366,13 @@ impl Given {
     }
 }
 
+/// What options may begin with: word processors put the en and em dash there.
+pub const DASHES: [char; 3] = ['-', '–', '—'];
+
 /// The word without its dashes: `--x`, `-x`, or with the en or em dash that word processors put there. `None` for a word
 /// that is no option: a negative number is a value.
 fn undashed(word: &str) -> Option<&str> {
-    let bare = word.strip_prefix("--").or(word.strip_prefix(['-', '–', '—']))?;
+    let bare = word.strip_prefix("--").or(word.strip_prefix(DASHES))?;
     let bare = bare.strip_prefix(['-', '–']).unwrap_or(bare);
     bare.starts_with(|c: char| c.is_ascii_alphabetic()).then_some(bare)
 }
@@ -380,7 +383,7 @@ fn find(name: &str) -> Option<&'static Known> {
 
 /// Why `typed` is no option: a word of it may stand behind it, or it resembles one.
 fn unknown(typed: &str, name: &str, behind: &[String]) -> GrammarError {
-    let next = behind.first().map(|word| word.trim_start_matches(['-', '–', '—']));
+    let next = behind.first().map(|word| word.trim_start_matches(DASHES));
     let joined = next.and_then(|next| find(&format!("{name}-{next}")).or_else(|| find(&format!("{name}{next}"))));
     match (joined, behind.first()) {
         (Some(option), Some(word)) => {

@@ -41,10 +41,10 @@ pub use criteria::{Criteria, CriteriaError, Criterion, Figure, Judgement, Limit}
 pub use cycle::{Cycle, cycles_csv, cycles_header};
 pub use dataset::{Dataset, FillPlan, ManifestError, Room};
 pub use experiment::{
-    Answered, Arm, Busy, Experiment, HostLoad, HostRows, Window, WindowError, busy, experiment_page, experiment_table,
-    experiment_verdict,
+    Answered, Arm, Busy, Experiment, HostLoad, HostRows, Window, WindowError, busy, busy_by_cycle, experiment_page,
+    experiment_table, experiment_verdict,
 };
-pub use grammar::{GrammarError, Invocation, help};
+pub use grammar::{DASHES, GrammarError, Invocation, help};
 pub use label::Label;
 pub use ladder::{Ladder, Load};
 pub use machine::{

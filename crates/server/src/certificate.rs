@@ -1,96 +1,35 @@
 //! The names in a client's certificate: what an access rule may ask for.
 //!
-//! Only certificates that TLS has verified come here, so this reads no more of X.509 than it needs and refuses nothing:
-//! what it does not understand has no name. Still no byte is believed: every length is checked against what is there.
-//!
-//! ```text
-//!   Certificate  { tbsCertificate { [0] version, serial, algorithm, issuer, validity, subject, key, [3] extensions }, … }
-//!   subject      { { { OID 2.5.4.3, "name" } … } … }                               "CN=name"
-//!   subjectAltName (OID 2.5.29.17)  [1] mail  [2] host  [6] URI  [7] address       "email:…" "DNS:…" "URI:…" "IP:…"
-//! ```
+//! Only certificates that TLS has verified come here, so this refuses nothing: what is not understood has no name, and no
+//! rule lets in who has none.
 
 use std::net::IpAddr;
-
-/// Tags of DER (X.690) and of the fields of a certificate (RFC 5280, section 4.1).
-mod tag {
-    pub const INTEGER: u8 = 0x02;
-    pub const OCTETS: u8 = 0x04;
-    pub const OID: u8 = 0x06;
-    pub const SEQUENCE: u8 = 0x30;
-    pub const SET: u8 = 0x31;
-    pub const VERSION: u8 = 0xa0;
-    pub const EXTENSIONS: u8 = 0xa3;
-    pub const MAIL: u8 = 0x81;
-    pub const HOST: u8 = 0x82;
-    pub const URI: u8 = 0x86;
-    pub const ADDRESS: u8 = 0x87;
-}
-
-/// 2.5.4.3, the common name.
-const COMMON_NAME: &[u8] = &[0x55, 0x04, 0x03];
-/// 2.5.29.17, the alternative names.
-const ALTERNATIVE_NAMES: &[u8] = &[0x55, 0x1d, 0x11];
+use x509_parser::certificate::X509Certificate;
+use x509_parser::extensions::GeneralName;
+use x509_parser::prelude::FromDer as _;
 
 /// The names in a certificate in DER: `CN=` for the subject's common name; `DNS:`, `email:`, `URI:` and `IP:` for the
 /// alternative ones.
 pub(crate) fn names(certificate: &[u8]) -> Vec<String> {
     let mut names = Vec::new();
-    let _ = gather(certificate, &mut names);
-    names
-}
-
-fn gather(certificate: &[u8], names: &mut Vec<String>) -> Option<()> {
-    let body = Der(Der(certificate).take(tag::SEQUENCE)?).take(tag::SEQUENCE)?;
-    let mut fields = Der(body);
-    let _version = fields.take(tag::VERSION);
-    fields.take(tag::INTEGER)?;
-    fields.take(tag::SEQUENCE)?;
-    let _issuer = fields.take(tag::SEQUENCE)?;
-    let _validity = fields.take(tag::SEQUENCE)?;
-    common_names(fields.take(tag::SEQUENCE)?, names);
-    let _key = fields.take(tag::SEQUENCE)?;
-    while let Some((found, value)) = fields.next() {
-        if found == tag::EXTENSIONS {
-            alternative_names(value, names)?;
-        }
+    let Ok((_, certificate)) = X509Certificate::from_der(certificate) else { return names };
+    for name in certificate.subject().iter_common_name() {
+        add(&mut names, "CN=", name.as_slice());
     }
-    Some(())
-}
-
-fn common_names(subject: &[u8], names: &mut Vec<String>) {
-    let mut sets = Der(subject);
-    while let Some(set) = sets.take(tag::SET) {
-        let mut attributes = Der(set);
-        while let Some(attribute) = attributes.take(tag::SEQUENCE) {
-            let mut attribute = Der(attribute);
-            if let (Some(COMMON_NAME), Some((_, value))) = (attribute.take(tag::OID), attribute.next()) {
-                add(names, "CN=", value);
-            }
-        }
-    }
-}
-
-fn alternative_names(extensions: &[u8], names: &mut Vec<String>) -> Option<()> {
-    let mut extensions = Der(Der(extensions).take(tag::SEQUENCE)?);
-    while let Some(extension) = extensions.take(tag::SEQUENCE) {
-        let mut extension = Der(extension);
-        if extension.take(tag::OID) != Some(ALTERNATIVE_NAMES) {
-            continue;
-        }
-        // `critical` may stand before the value.
-        let value = std::iter::from_fn(|| extension.next()).find(|(found, _)| *found == tag::OCTETS)?.1;
-        let mut general = Der(Der(value).take(tag::SEQUENCE)?);
-        while let Some((found, value)) = general.next() {
-            match found {
-                tag::MAIL => add(names, "email:", value),
-                tag::HOST => add(names, "DNS:", value),
-                tag::URI => add(names, "URI:", value),
-                tag::ADDRESS => names.extend(address(value).map(|address| format!("IP:{address}"))),
+    if let Ok(Some(extension)) = certificate.subject_alternative_name() {
+        for name in &extension.value.general_names {
+            match name {
+                GeneralName::RFC822Name(name) => add(&mut names, "email:", name.as_bytes()),
+                GeneralName::DNSName(name) => add(&mut names, "DNS:", name.as_bytes()),
+                GeneralName::URI(name) => add(&mut names, "URI:", name.as_bytes()),
+                GeneralName::IPAddress(bytes) => {
+                    names.extend(address(bytes).map(|address| format!("IP:{address}")));
+                }
                 _ => {}
             }
         }
     }
-    Some(())
+    names
 }
 
 fn address(bytes: &[u8]) -> Option<IpAddr> {
@@ -105,39 +44,6 @@ fn add(names: &mut Vec<String>, kind: &str, value: &[u8]) {
         && !text.contains(char::is_control)
     {
         names.push(format!("{kind}{text}"));
-    }
-}
-
-/// A row of DER elements.
-struct Der<'a>(&'a [u8]);
-
-impl<'a> Der<'a> {
-    /// The next element: its tag and its contents.
-    fn next(&mut self) -> Option<(u8, &'a [u8])> {
-        let (&found, rest) = self.0.split_first()?;
-        let (&first, mut rest) = rest.split_first()?;
-        let mut len = usize::from(first);
-        if first & 0x80 != 0 {
-            // The long form: so many bytes of length. Four are more than any certificate has.
-            let (bytes, behind) = rest.split_at_checked(usize::from(first & 0x7f)).filter(|(n, _)| n.len() <= 4)?;
-            len = bytes.iter().fold(0, |sum, &byte| sum << 8 | usize::from(byte));
-            rest = behind;
-        }
-        let (value, behind) = rest.split_at_checked(len)?;
-        self.0 = behind;
-        Some((found, value))
-    }
-
-    /// The next element, which must have this tag; none is taken else.
-    fn take(&mut self, wanted: u8) -> Option<&'a [u8]> {
-        let before = self.0;
-        match self.next() {
-            Some((found, value)) if found == wanted => Some(value),
-            _ => {
-                self.0 = before;
-                None
-            }
-        }
     }
 }
 

@@ -21,8 +21,8 @@ const REQUEST: u64 = 512;
 /// A connection may hold one part in so many of what is free.
 const SHARE: u64 = 8;
 
-/// What one answer to a block status may be long: 256 extents of 16 bytes and its header.
-pub(crate) const STATUS: u64 = 8 << 10;
+/// What one answer to a block status may be long: for each of two contexts 256 extents of 16 bytes and a header.
+pub(crate) const STATUS: u64 = 12 << 10;
 
 /// The memory of a shard, claimed and free.
 #[derive(Debug)]

@@ -405,7 +405,9 @@ impl Control {
         let (svm, path) = self.exported_as(object);
         let align = data.as_ref().map(|data| data.align).or(self.maps_align).unwrap_or(1);
         let longest = self.shard.longest();
-        let export = Export { object, svm, path, size, align, longest };
+        // Only maps know of clones.
+        let sharing = data.is_none();
+        let export = Export { object, svm, path, size, align, longest, sharing };
         self.shard.order(Order::Open { export, data })?;
         Ok(())
     }

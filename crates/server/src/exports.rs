@@ -18,6 +18,8 @@ pub(crate) struct Export {
     pub align: u32,
     /// The longest read or write, in bytes.
     pub longest: u32,
+    /// Its pool knows which of its blocks others have, too.
+    pub sharing: bool,
 }
 
 /// All that is offered.
@@ -82,6 +84,7 @@ impl Export {
             size: self.size,
             features,
             block: BlockSizes { minimum: self.align, preferred: self.align.max(4096), maximum: self.longest },
+            sharing: self.sharing,
         }
     }
 }
@@ -145,6 +148,7 @@ mod tests {
             size: 1 << 20,
             align: 512,
             longest: 1 << 25,
+            sharing: false,
         }
     }
 

@@ -16,7 +16,6 @@
 mod handshake;
 mod inbox;
 mod link;
-pub(crate) mod records;
 mod sender;
 mod tls;
 mod transmission;
@@ -27,10 +26,10 @@ use crate::exports::Exports;
 use crate::limits::ServerLimits;
 use crate::tls::Tls;
 use block::{Buf, Completion, ObjectId, Span, Target, Ticket, Time};
+use cipher::Pulled;
 use inbox::Inbox;
 use link::Link;
 use nbd::{Request, ServerHandshake, TlsMode};
-use records::Pulled;
 use sender::{Load, Sender};
 use tls::TlsLink;
 use uring::{Done, FileId, Io, Job, Port};
@@ -76,6 +75,8 @@ pub(crate) struct Session {
     tx: Sender,
     tls: Option<Box<TlsLink>>,
     ending: Ending,
+    /// Bytes that had come when the server stopped and were not read yet; `None` when there is nothing more to read of them.
+    overtime: Option<u64>,
     /// Requests that were taken on and have not ended, by the low half of their tags.
     pending: Vec<Option<Pending>>,
     free: Vec<u32>,
@@ -150,6 +151,10 @@ pub(crate) struct Arrival {
     pub refused_for: Option<&'static str>,
 }
 
+/// What is still read of a client when the server stops, in bytes at most: more than the kernel keeps for a socket by default
+/// (`tcp_rmem` ends at 6 MiB). It must have come before, so that a client that goes on asking cannot hold the server up.
+const OVERTIME_BYTES_MAX: u64 = 8 << 20;
+
 /// How long a connection that is told to go may take to hear it.
 const REFUSAL_TIME: Span = Span::from_millis(1000);
 
@@ -187,6 +192,7 @@ impl Session {
             tx: Sender::default(),
             tls: None,
             ending: Ending::No,
+            overtime: None,
             pending: Vec::new(),
             free: Vec::new(),
             load: Load::default(),
@@ -225,7 +231,10 @@ impl Session {
         self.waits = None;
         match self.ending {
             Ending::No => self.parse(around),
-            Ending::Draining => self.hand_over_held(around),
+            Ending::Draining => {
+                self.hand_over_held(around);
+                self.work_overtime(around);
+            }
             Ending::Broken => {}
         }
         self.send(around);
@@ -280,11 +289,13 @@ impl Session {
                 || payload.is_some_and(|payload| late(payload.since, payload.claim)))
     }
 
-    /// Answers what was asked, what was not let in yet with an error, then closes.
+    /// Answers what was asked, what was not let in yet with an error, then closes. What is asked from now on is not read.
     pub(crate) fn drain(&mut self, around: &mut Around<'_>) {
         if self.ending == Ending::No {
             self.ending = Ending::Draining;
-            self.dismiss(around);
+            if matches!(self.phase, Phase::Transmission(_)) {
+                self.overtime = Some(around.io.unread(self.socket).min(OVERTIME_BYTES_MAX));
+            }
             self.go_on(around);
         }
     }
@@ -310,6 +321,7 @@ impl Session {
         match self.ending {
             Ending::No => false,
             // A receive under way ends when the socket is closed.
+            Ending::Draining if self.overtime.is_some() => false,
             Ending::Draining => quiet && self.tx.is_empty() && self.tls.as_ref().is_none_or(|tls| tls.is_over()),
             Ending::Broken => quiet && self.receiving.is_none(),
         }
@@ -347,6 +359,7 @@ impl Session {
             self.came(filling, buf, got.unwrap_or(0));
         }
         self.heard = around.now;
+        self.overtime = self.overtime.map(|left| left.saturating_sub(got.unwrap_or(0).into()));
         // The end of the stream without a goodbye, or a broken one: nobody is left to answer.
         if !matches!(got, Ok(1..)) {
             self.abandon(around);
@@ -383,7 +396,7 @@ impl Session {
 
     /// Over TLS the client is told that this is the end and nobody cut the line, when all is answered.
     fn say_goodbye(&mut self) {
-        let all_answered = self.pending.len() == self.free.len() && self.tx.is_empty();
+        let all_answered = self.overtime.is_none() && self.pending.len() == self.free.len() && self.tx.is_empty();
         if let (Some(tls), Ending::Draining, true) = (&mut self.tls, self.ending, all_answered) {
             tls.part();
         }
@@ -391,15 +404,23 @@ impl Session {
 
     /// Asks for more bytes, behind those that are here; true when some were here already, to be decrypted.
     fn receive(&mut self, around: &mut Around<'_>) -> bool {
-        if self.receiving.is_some() || self.ending != Ending::No {
+        if self.receiving.is_some() || self.ending != Ending::No && self.overtime.is_none() {
             return false;
         }
         if self.tls.is_some() {
             return self.decrypt(around);
         }
-        let Some(buf) = self.rx.lend(around.io) else { return false };
-        self.push_receive(buf, Filling::Inbox, around);
+        if self.reads()
+            && let Some(buf) = self.rx.lend(around.io)
+        {
+            self.push_receive(buf, Filling::Inbox, around);
+        }
         false
+    }
+
+    /// Whether more of the stream is wanted.
+    fn reads(&self) -> bool {
+        self.ending == Ending::No || self.overtime.is_some_and(|left| left > 0)
     }
 
     /// Decrypts what came; if nothing did, asks the kernel for more. True when there is more to parse.
@@ -407,11 +428,12 @@ impl Session {
         let (io, Some(tls)) = (around.io, &mut self.tls) else { return false };
         let Some(mut buf) = self.rx.lend(io) else { return false };
         let pulled = io.with_mut(&mut buf, |bytes| tls.pull(io, bytes));
-        let got = if let Ok(Pulled::Bytes(got)) = pulled { got } else { 0 };
+        let got = if let Ok(Pulled::Bytes(got)) = pulled { got as u32 } else { 0 };
         self.rx.came(buf, got);
         match pulled {
             Ok(Pulled::Bytes(_)) => return true,
-            Ok(Pulled::Nothing) => self.receive_cipher(around),
+            Ok(Pulled::Nothing) if self.reads() => self.receive_cipher(around),
+            Ok(Pulled::Nothing) => {}
             Ok(Pulled::End) => self.abandon(around),
             Err(error) => self.fail_tls(&error, around),
         }
@@ -428,7 +450,7 @@ impl Session {
     }
 
     /// The encrypted stream is broken: an alert says why, and nothing more is read.
-    fn fail_tls(&mut self, error: &records::Fault, around: &mut Around<'_>) {
+    fn fail_tls(&mut self, error: &cipher::Fault, around: &mut Around<'_>) {
         tracing::info!(session = self.index, client = %self.caller, %error, "TLS failed");
         if matches!(self.phase, Phase::Transmission(_)) {
             return self.abandon(around);

@@ -4,7 +4,7 @@
 //! A [`Tls`] is what connections share; each takes a copy of it when it begins, so that renewed certificates hold for
 //! those that connect from then on (see [`Tls::renew`]). The connection's own part is `session/tls`.
 
-use crate::session::records::{Fault, Records};
+use cipher::{Fault, Records};
 use psk::Keys;
 use rustls::RootCertStore;
 use rustls::crypto::CryptoProvider;
@@ -130,13 +130,9 @@ impl Tls {
     pub(crate) fn accept(&self) -> Result<Records, Fault> {
         let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner).clone();
         match inner {
-            Inner::Certificates(config) => {
-                let mut connection = ServerConnection::new(config)?;
-                // What may be encrypted at once is bounded where it is encrypted.
-                connection.set_buffer_limit(None);
-                Ok(Records::Certificates(Box::new(connection)))
-            }
-            Inner::Keys(keys) => Ok(Records::Keys(Box::new(psk::Session::accept(&keys)))),
+            // What may be encrypted at once is bounded where it is encrypted.
+            Inner::Certificates(config) => Ok(Records::of_certificates(ServerConnection::new(config)?)),
+            Inner::Keys(keys) => Ok(Records::of_keys(psk::Session::accept(&keys))),
         }
     }
 }
@@ -147,7 +143,7 @@ impl Inner {
             TlsSource::Certificates(files) => Ok(Inner::Certificates(Arc::new(read(files)?))),
             TlsSource::Keys(path) => {
                 let wrong = |error: &dyn std::fmt::Display| file_error(path, "pre-shared keys", error);
-                let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
+                let text = psk::secret::read(path).map_err(|error| wrong(&error))?;
                 Ok(Inner::Keys(Keys::parse(&text).map_err(|error| wrong(&error))?))
             }
         }
@@ -157,8 +153,9 @@ impl Inner {
 fn read(files: &TlsFiles) -> Result<ServerConfig, TlsError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let chain = certificates(&files.certificate)?;
-    let key = PrivateKeyDer::from_pem_file(&files.key)
-        .map_err(|error| file_error(&files.key, "a private key in PEM", &error))?;
+    let key_error = |error: &dyn std::fmt::Display| file_error(&files.key, "a private key in PEM", error);
+    let key = psk::secret::read(&files.key).map_err(|error| key_error(&error))?;
+    let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(|error| key_error(&error))?;
     let pair = |error: rustls::Error| TlsError::Pair {
         certificate: files.certificate.clone(),
         key: files.key.clone(),
@@ -198,22 +195,20 @@ fn client_verifier(
     builder.build().map_err(|error| wrong(&error))
 }
 
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
-    let what = "certificates in PEM";
-    let read = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
-    match read {
+/// All that a file has of a kind, at least one.
+fn pem<T: PemObject>(path: &Path, what: &'static str) -> Result<Vec<T>, TlsError> {
+    match T::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>) {
         Ok(found) if found.is_empty() => Err(file_error(path, what, &"there is none in it")),
         read => read.map_err(|error| file_error(path, what, &error)),
     }
 }
 
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    pem(path, "certificates in PEM")
+}
+
 fn revocation_lists(path: &Path) -> Result<Vec<CertificateRevocationListDer<'static>>, TlsError> {
-    let what = "certificate revocation lists in PEM";
-    let read = CertificateRevocationListDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
-    match read {
-        Ok(found) if found.is_empty() => Err(file_error(path, what, &"there is none in it")),
-        read => read.map_err(|error| file_error(path, what, &error)),
-    }
+    pem(path, "certificate revocation lists in PEM")
 }
 
 fn file_error(path: &Path, what: &'static str, error: &dyn std::fmt::Display) -> TlsError {

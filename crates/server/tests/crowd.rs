@@ -11,6 +11,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use support::by_hand::{FIXED_NO_ZEROES, OPT_GO, READ, go, request};
 use support::{LUN, Server, settings};
 use uring::{Choice, IoSettings};
 
@@ -80,16 +81,12 @@ fn be_the_crowd(socket: &Path, count: usize) {
     uring::usage::raise_file_limit();
     let connect = |n: usize| {
         let mut stream = UnixStream::connect(socket).unwrap();
-        let go = [&b"IHAVEOPT\0\0\0\x07"[..], &(LUN.len() as u32 + 6).to_be_bytes(), &(LUN.len() as u32).to_be_bytes()];
-        let hello = [&[0, 0, 0, 3], &go.concat()[..], LUN.as_bytes(), &[0, 0]].concat();
+        let hello = [&FIXED_NO_ZEROES[..], &go(OPT_GO, LUN)].concat();
         match n % 3 {
             0 => {}
             1 => stream.write_all(&hello[..20]).unwrap(),
             _ => {
-                let read = |cookie: u64| {
-                    [&[0x25, 0x60, 0x95, 0x13, 0, 0, 0, 0][..], &cookie.to_be_bytes(), &[0; 8], &4096_u32.to_be_bytes()]
-                        .concat()
-                };
+                let read = |cookie| request(READ, cookie, 0, 4096, &[]);
                 let reads: Vec<u8> = (0..64).flat_map(read).collect();
                 stream.write_all(&[hello, reads].concat()).unwrap();
             }

@@ -7,28 +7,13 @@ use nbd::{Command, Errno, Request, Wishes};
 use server::ServerLimits;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
+use support::by_hand::{FIXED_NO_ZEROES, OPT_GO, OPT_LIST, go, option};
 use support::{BACKENDS, Chance, Client, LUN, LUN_BYTES, Server, is_closed, limits, settings};
 use uring::{Choice, IoSettings};
 
-/// An option's bytes.
-fn option(number: u32, data: &[u8]) -> Vec<u8> {
-    let mut bytes = b"IHAVEOPT".to_vec();
-    bytes.extend(number.to_be_bytes());
-    bytes.extend((data.len() as u32).to_be_bytes());
-    bytes.extend(data);
-    bytes
-}
-
-const FIXED_NO_ZEROES: [u8; 4] = [0, 0, 0, 3];
-const OPT_LIST: u32 = 3;
-const OPT_GO: u32 = 7;
-
 /// A whole handshake without waiting for any answer: flags, and GO for the LUN with no information wished for.
 fn hello() -> Vec<u8> {
-    let mut data = (LUN.len() as u32).to_be_bytes().to_vec();
-    data.extend(LUN.as_bytes());
-    data.extend([0, 0]);
-    [FIXED_NO_ZEROES.to_vec(), option(OPT_GO, &data)].concat()
+    [FIXED_NO_ZEROES.to_vec(), go(OPT_GO, LUN)].concat()
 }
 
 fn simple(request: &Request) -> Vec<u8> {

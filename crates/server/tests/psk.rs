@@ -8,19 +8,11 @@ use psk::{Key, Pulled, Session};
 use server::{Access, AccessRule, Front, ServerLimits, Tls, TlsMode, TlsSource};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
+use support::by_hand::{
+    ACK, Conversation, EPERM, ERR_TLS_REQD, ERR_UNKNOWN, OPT_ABORT, OPT_GO, OPT_INFO, at_tls, go, greeted, option,
+};
 use support::{BACKENDS, Chance, LUN, Server, is_closed, limits};
 use uring::Choice;
-
-const OPT_ABORT: u32 = 2;
-const OPT_LIST: u32 = 3;
-const OPT_STARTTLS: u32 = 5;
-const OPT_INFO: u32 = 6;
-const OPT_GO: u32 = 7;
-const ACK: u32 = 1;
-const REP_SERVER: u32 = 2;
-const REP_INFO: u32 = 3;
-const ERR_TLS_REQD: u32 = 1 << 31 | 5;
-const ERR_UNKNOWN: u32 = 1 << 31 | 6;
 
 /// Keys of that many names, each of 32 bytes of its own.
 fn keys(names: &[&str]) -> String {
@@ -43,25 +35,10 @@ impl Keyed {
     fn start(backend: Choice, limits: ServerLimits, mode: TlsMode, access: Access) -> Keyed {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("keys.psk");
-        std::fs::write(&file, keys(&["alice", "bob", "backup"])).unwrap();
+        support::secret(&file, &keys(&["alice", "bob", "backup"]));
         let tls = Tls::load(TlsSource::Keys(file)).unwrap();
         let front = Front { tls_mode: Some(mode), tls: Some(tls.clone()), access, ..Front::default() };
         Keyed { server: Server::start_behind(backend, limits, front), dir, tls }
-    }
-
-    /// A client behind its STARTTLS.
-    fn at_tls(&self) -> UnixStream {
-        let mut stream = self.greeted();
-        stream.write_all(&option(OPT_STARTTLS, &[])).unwrap();
-        assert_eq!(reply(&mut stream).unwrap().0, ACK);
-        stream
-    }
-
-    fn greeted(&self) -> UnixStream {
-        let mut stream = self.server.raw();
-        stream.read_exact(&mut [0; 18]).unwrap();
-        stream.write_all(&[0, 0, 0, 3]).unwrap();
-        stream
     }
 
     /// A client with the key of that name.
@@ -71,7 +48,7 @@ impl Keyed {
 
     fn try_connect(&self, keys: &str, name: &str) -> Result<Secret, String> {
         let session = Session::connect(&Key::find(keys, name).unwrap()).unwrap();
-        let mut client = Secret { stream: self.at_tls(), session };
+        let mut client = Secret { stream: at_tls(&self.server), session };
         loop {
             let step = client.session.shake_hands();
             client.flush().map_err(|error| error.to_string())?;
@@ -100,46 +77,7 @@ impl Secret {
             }
         }
     }
-
-    fn ask(&mut self, bytes: &[u8]) -> u32 {
-        self.write_all(bytes).unwrap();
-        self.flush().unwrap();
-        loop {
-            match reply(self).unwrap().0 {
-                REP_INFO | REP_SERVER => {}
-                kind => return kind,
-            }
-        }
-    }
-
-    fn list(&mut self) -> Vec<String> {
-        self.write_all(&option(OPT_LIST, &[])).unwrap();
-        self.flush().unwrap();
-        let mut names = Vec::new();
-        while let (REP_SERVER, data) = reply(self).unwrap() {
-            names.push(String::from_utf8(data[4..].to_vec()).unwrap());
-        }
-        names
-    }
-
-    /// One request in simple framing: its error and its data.
-    fn request(&mut self, kind: u16, at: u64, len: usize, payload: &[u8]) -> (u32, Vec<u8>) {
-        let head = [&0x25609513_u32.to_be_bytes()[..], &[0, 0], &kind.to_be_bytes(), &7_u64.to_be_bytes()].concat();
-        let head = [&head[..], &at.to_be_bytes(), &(len as u32).to_be_bytes(), payload].concat();
-        self.write_all(&head).unwrap();
-        self.flush().unwrap();
-        let mut head = [0; 16];
-        self.read_exact(&mut head).unwrap();
-        let errno = u32::from_be_bytes(head[4..8].try_into().unwrap());
-        let mut data = vec![0; if errno == 0 && kind == READ { len } else { 0 }];
-        self.read_exact(&mut data).unwrap();
-        (errno, data)
-    }
 }
-
-const READ: u16 = 0;
-const WRITE: u16 = 1;
-const EPERM: u32 = 1;
 
 impl Read for Secret {
     fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
@@ -169,25 +107,6 @@ impl Write for Secret {
     }
 }
 
-fn option(number: u32, data: &[u8]) -> Vec<u8> {
-    [b"IHAVEOPT".as_slice(), &number.to_be_bytes(), &(data.len() as u32).to_be_bytes(), data].concat()
-}
-
-fn go(number: u32, name: &str) -> Vec<u8> {
-    option(number, &[&(name.len() as u32).to_be_bytes(), name.as_bytes(), &[0, 0]].concat())
-}
-
-/// The reply's kind and data.
-fn reply(stream: &mut impl Read) -> std::io::Result<(u32, Vec<u8>)> {
-    let mut head = [0; 20];
-    stream.read_exact(&mut head)?;
-    assert_eq!(head[..8], 0x3e889045565a9_u64.to_be_bytes());
-    let number = |at: usize| u32::from_be_bytes(head[at..at + 4].try_into().unwrap());
-    let mut data = vec![0; number(16) as usize];
-    stream.read_exact(&mut data)?;
-    Ok((number(12), data))
-}
-
 /// Requests of many lengths, in records and sends of their own, and the end of the connection is told.
 #[test]
 fn what_is_written_with_a_key_is_read_back() {
@@ -198,8 +117,8 @@ fn what_is_written_with_a_key_is_read_back() {
         for (round, len) in [1_usize, 512, 4096, 16_384, 100_000, 1 << 20].into_iter().enumerate() {
             let mut chance = Chance(round as u64);
             let bytes: Vec<u8> = (0..len).map(|_| chance.below(256) as u8).collect();
-            assert_eq!(client.request(WRITE, 4096, len, &bytes), (0, Vec::new()));
-            assert!(client.request(READ, 4096, len, &[]) == (0, bytes), "{len} bytes");
+            assert_eq!(client.put(4096, &bytes), 0);
+            assert!(client.get(4096, len) == (0, bytes), "{len} bytes");
         }
         drop(client);
         let mut client = keyed.connect("bob");
@@ -217,9 +136,8 @@ fn only_who_knows_a_key_comes_in() {
     for (text, name) in [(keys(&["carol"]), "carol"), (keys(&["bob"]).replace("bob", "alice"), "alice")] {
         assert!(keyed.try_connect(&text, name).is_err(), "{name}");
     }
-    let mut clear = keyed.greeted();
-    clear.write_all(&go(OPT_GO, LUN)).unwrap();
-    assert_eq!(reply(&mut clear).unwrap().0, ERR_TLS_REQD);
+    let mut clear = greeted(&keyed.server);
+    assert_eq!(clear.ask(&go(OPT_GO, LUN)), ERR_TLS_REQD);
     drop(clear);
     keyed.server.until_empty();
     let keyed = Keyed::start(BACKENDS[0], limits(), TlsMode::Optional, Access::default());
@@ -242,17 +160,16 @@ fn the_keys_name_decides_what_is_seen() {
     let mut bob = keyed.connect("bob");
     assert_eq!(bob.list(), Vec::<String>::new());
     assert_eq!(bob.ask(&go(OPT_INFO, LUN)), ERR_UNKNOWN);
-    let mut clear = keyed.greeted();
-    clear.write_all(&go(OPT_GO, LUN)).unwrap();
-    assert_eq!(reply(&mut clear).unwrap().0, ERR_UNKNOWN);
+    let mut clear = greeted(&keyed.server);
+    assert_eq!(clear.ask(&go(OPT_GO, LUN)), ERR_UNKNOWN);
     let mut alice = keyed.connect("alice");
     assert_eq!(alice.list(), [LUN]);
     assert_eq!(alice.ask(&go(OPT_GO, LUN)), ACK);
-    assert_eq!(alice.request(WRITE, 0, 4, b"data").0, 0);
+    assert_eq!(alice.put(0, b"data"), 0);
     let mut backup = keyed.connect("backup");
     assert_eq!(backup.ask(&go(OPT_GO, LUN)), ACK);
-    assert_eq!(backup.request(WRITE, 0, 4, b"harm").0, EPERM);
-    assert_eq!(backup.request(READ, 0, 4, &[]), (0, b"data".to_vec()));
+    assert_eq!(backup.put(0, b"harm"), EPERM);
+    assert_eq!(backup.get(0, 4), (0, b"data".to_vec()));
     drop((bob, clear, alice, backup));
     keyed.server.until_empty();
 }
@@ -262,7 +179,7 @@ fn the_keys_name_decides_what_is_seen() {
 fn keys_can_be_renewed() {
     let keyed = Keyed::start(BACKENDS[0], limits(), TlsMode::Required, Access::default());
     let mut early = keyed.connect("alice");
-    std::fs::write(keyed.dir.path().join("keys.psk"), keys(&["bob"])).unwrap();
+    support::secret(&keyed.dir.path().join("keys.psk"), &keys(&["bob"]));
     keyed.tls.renew().unwrap();
     assert!(keyed.try_connect(&keys(&["alice"]), "alice").is_err());
     assert_eq!(keyed.connect("bob").list(), [LUN]);
@@ -282,7 +199,7 @@ fn broken_handshakes_leave_nothing_behind() {
         let mut silent = Vec::new();
         for round in 0..40 {
             let mut session = Session::connect(&Key::find(&keys(&["alice"]), "alice").unwrap()).unwrap();
-            let mut stream = keyed.at_tls();
+            let mut stream = at_tls(&keyed.server);
             let mut hello = Vec::new();
             assert!(!session.shake_hands().unwrap());
             session.take_records(&mut hello);
@@ -311,7 +228,7 @@ fn broken_handshakes_leave_nothing_behind() {
                     silent.push(stream);
                 }
             }
-            assert_eq!(steady.request(READ, 0, 512, &[]), (0, vec![0; 512]));
+            assert_eq!(steady.get(0, 512), (0, vec![0; 512]));
         }
         // Who stopped is told nothing and closed when his time is over.
         assert!(silent.iter_mut().all(is_closed));

@@ -13,26 +13,9 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
+use support::by_hand::*;
 use support::{BACKENDS, Chance, LUN, Server, is_closed, limits};
 use uring::Choice;
-
-const OPT_EXPORT_NAME: u32 = 1;
-const OPT_ABORT: u32 = 2;
-const OPT_LIST: u32 = 3;
-const OPT_STARTTLS: u32 = 5;
-const OPT_INFO: u32 = 6;
-const OPT_GO: u32 = 7;
-const OPT_STRUCTURED: u32 = 8;
-const OPT_SET_META: u32 = 10;
-const ACK: u32 = 1;
-const REP_SERVER: u32 = 2;
-const REP_INFO: u32 = 3;
-const ERR_POLICY: u32 = 1 << 31 | 2;
-const ERR_INVALID: u32 = 1 << 31 | 3;
-const ERR_TLS_REQD: u32 = 1 << 31 | 5;
-const ERR_UNKNOWN: u32 = 1 << 31 | 6;
-
-const FIXED_NO_ZEROES: [u8; 4] = [0, 0, 0, 3];
 
 /// An authority and what it signed.
 struct Authority {
@@ -58,7 +41,7 @@ impl Authority {
         let params = CertificateParams::new(vec!["localhost".into()]).unwrap();
         let server = params.signed_by(&key, &authority.issuer).unwrap();
         std::fs::write(authority.dir.path().join("server-cert.pem"), server.pem()).unwrap();
-        std::fs::write(authority.dir.path().join("server-key.pem"), key.serialize_pem()).unwrap();
+        support::secret(&authority.dir.path().join("server-key.pem"), &key.serialize_pem());
         authority
     }
 
@@ -106,101 +89,12 @@ impl Authority {
 
     /// A client behind its STARTTLS.
     fn connect(&self, server: &Server, identity: Option<Identity>) -> Secure {
-        Secure(StreamOwned::new(self.connection(identity), at_tls(server)))
+        Secure::new(self.connection(identity), at_tls(server))
     }
 }
 
-fn option(number: u32, data: &[u8]) -> Vec<u8> {
-    [b"IHAVEOPT".as_slice(), &number.to_be_bytes(), &(data.len() as u32).to_be_bytes(), data].concat()
-}
-
-/// GO or INFO for an export, with nothing wished for.
-fn go(number: u32, name: &str) -> Vec<u8> {
-    let data = [&(name.len() as u32).to_be_bytes(), name.as_bytes(), &[0, 0]].concat();
-    option(number, &data)
-}
-
-/// The reply's kind and data.
-fn reply(stream: &mut impl Read) -> std::io::Result<(u32, Vec<u8>)> {
-    let mut head = [0; 20];
-    stream.read_exact(&mut head)?;
-    assert_eq!(head[..8], 0x3e889045565a9_u64.to_be_bytes());
-    let number = |at: usize| u32::from_be_bytes(head[at..at + 4].try_into().unwrap());
-    let mut data = vec![0; number(16) as usize];
-    stream.read_exact(&mut data)?;
-    Ok((number(12), data))
-}
-
-/// A client that has heard the greeting and told its flags.
-fn greeted(server: &Server) -> UnixStream {
-    let mut stream = server.raw();
-    stream.read_exact(&mut [0; 18]).unwrap();
-    stream.write_all(&FIXED_NO_ZEROES).unwrap();
-    stream
-}
-
-/// A client that may begin with TLS.
-fn at_tls(server: &Server) -> UnixStream {
-    let mut stream = greeted(server);
-    stream.write_all(&option(OPT_STARTTLS, &[])).unwrap();
-    assert_eq!(reply(&mut stream).unwrap().0, ACK);
-    stream
-}
-
-/// An encrypted connection, simple replies.
-struct Secure(StreamOwned<ClientConnection, UnixStream>);
-
-impl Secure {
-    fn ask(&mut self, bytes: &[u8]) -> u32 {
-        self.0.write_all(bytes).unwrap();
-        loop {
-            match reply(&mut self.0).unwrap().0 {
-                REP_INFO | REP_SERVER => {}
-                kind => return kind,
-            }
-        }
-    }
-
-    /// The names of all exports.
-    fn list(&mut self) -> Vec<String> {
-        self.0.write_all(&option(OPT_LIST, &[])).unwrap();
-        let mut names = Vec::new();
-        while let (REP_SERVER, data) = reply(&mut self.0).unwrap() {
-            names.push(String::from_utf8(data[4..].to_vec()).unwrap());
-        }
-        names
-    }
-
-    fn enter(mut self) -> Secure {
-        assert_eq!(self.ask(&go(OPT_GO, LUN)), ACK);
-        self
-    }
-
-    /// The errors and data of one request after the other, which are all sent at once.
-    fn requests(&mut self, requests: &[Vec<u8>], reads: &[usize]) -> Vec<(u32, Vec<u8>)> {
-        self.0.write_all(&requests.concat()).unwrap();
-        let mut answers = vec![None; requests.len()];
-        for _ in requests {
-            let mut head = [0; 16];
-            self.0.read_exact(&mut head).unwrap();
-            let errno = u32::from_be_bytes(head[4..8].try_into().unwrap());
-            let cookie = u64::from_be_bytes(head[8..].try_into().unwrap()) as usize;
-            let mut data = vec![0; if errno == 0 { reads[cookie] } else { 0 }];
-            self.0.read_exact(&mut data).unwrap();
-            answers[cookie] = Some((errno, data));
-        }
-        answers.into_iter().map(|answer| answer.expect("each is answered once")).collect()
-    }
-}
-
-fn request(kind: u16, cookie: u64, at: u64, len: u32, payload: &[u8]) -> Vec<u8> {
-    let head = [&0x25609513_u32.to_be_bytes()[..], &[0, 0], &kind.to_be_bytes(), &cookie.to_be_bytes()].concat();
-    [&head[..], &at.to_be_bytes(), &len.to_be_bytes(), payload].concat()
-}
-
-const READ: u16 = 0;
-const WRITE: u16 = 1;
-const DISCONNECT: u16 = 2;
+/// An encrypted connection.
+type Secure = StreamOwned<ClientConnection, UnixStream>;
 
 fn pattern(len: usize, seed: u64) -> Vec<u8> {
     let mut chance = Chance(seed);
@@ -216,20 +110,19 @@ fn what_is_written_encrypted_is_read_back() {
         let server = authority.server(*backend, limits(), false);
         let config = authority.config(None, &[version]);
         let connection = ClientConnection::new(config, ServerName::try_from("localhost").unwrap()).unwrap();
-        let mut client = Secure(StreamOwned::new(connection, at_tls(&server))).enter();
+        let mut client = Secure::new(connection, at_tls(&server)).enter();
         for (round, len) in [1_usize, 512, 4096, 16_384, 100_000, 1 << 20].into_iter().enumerate() {
             let bytes = pattern(len, round as u64);
-            let wrote = client.requests(&[request(WRITE, 0, 4096, len as u32, &bytes)], &[0]);
-            assert_eq!(wrote, [(0, Vec::new())]);
+            assert_eq!(client.put(4096, &bytes), 0);
             // The same four times at once: replies gather and are encrypted in portions.
             let asked: Vec<_> = (0..4).map(|cookie| request(READ, cookie, 4096, len as u32, &[])).collect();
             for (errno, data) in client.requests(&asked, &[len; 4]) {
                 assert!(errno == 0 && data == bytes, "{len} bytes");
             }
         }
-        client.0.write_all(&request(DISCONNECT, 9, 0, 0, &[])).unwrap();
+        client.write_all(&request(DISCONNECT, 9, 0, 0, &[])).unwrap();
         // A stream that is cut without a goodbye is an error of rustls and not its end.
-        assert_eq!(client.0.read(&mut [0; 1]).unwrap(), 0);
+        assert_eq!(client.read(&mut [0; 1]).unwrap(), 0);
         server.until_empty();
     }
 }
@@ -246,8 +139,7 @@ fn nothing_but_starttls_and_abort_is_answered_in_clear_text() {
         assert_eq!(kind, ERR_TLS_REQD, "{number}");
         assert!(!String::from_utf8_lossy(&words).contains(LUN), "no name is told");
     }
-    stream.write_all(&option(OPT_ABORT, &[])).unwrap();
-    assert_eq!(reply(&mut stream).unwrap().0, ACK);
+    assert_eq!(stream.ask(&option(OPT_ABORT, &[])), ACK);
     // EXPORT_NAME cannot be answered by an error.
     let mut old = greeted(&server);
     old.write_all(&option(OPT_EXPORT_NAME, LUN.as_bytes())).unwrap();
@@ -267,11 +159,9 @@ fn nothing_said_in_clear_text_counts_afterwards() {
     assert!(is_closed(&mut injected));
     // Structured replies are agreed first; behind TLS a context needs them agreed again.
     let mut stream = greeted(&server);
-    stream.write_all(&option(OPT_STRUCTURED, &[])).unwrap();
-    assert_eq!(reply(&mut stream).unwrap().0, ACK);
-    stream.write_all(&option(OPT_STARTTLS, &[])).unwrap();
-    assert_eq!(reply(&mut stream).unwrap().0, ACK);
-    let mut client = Secure(StreamOwned::new(authority.connection(None), stream));
+    assert_eq!(stream.ask(&option(OPT_STRUCTURED, &[])), ACK);
+    assert_eq!(stream.ask(&option(OPT_STARTTLS, &[])), ACK);
+    let mut client = Secure::new(authority.connection(None), stream);
     let context = [&[0; 4][..], &[0, 0, 0, 0]].concat();
     assert_eq!(client.ask(&option(OPT_SET_META, &context)), ERR_INVALID);
     assert_eq!(client.ask(&option(OPT_STARTTLS, &[])), ERR_INVALID, "it is encrypted already");
@@ -290,11 +180,11 @@ fn only_certificates_of_the_authority_come_in() {
         for identity in [None, Some(other.client("db1"))] {
             let mut client = authority.connect(&server, identity);
             // With TLS 1.3 the client is done first, and hears of it with the first answer.
-            let heard = client.0.write_all(&option(OPT_LIST, &[])).and_then(|()| reply(&mut client.0));
+            let heard = client.write_all(&option(OPT_LIST, &[])).and_then(|()| reply(&mut client));
             assert!(heard.is_err(), "{heard:?}");
         }
         let mut client = authority.connect(&server, Some(authority.client("db1"))).enter();
-        assert_eq!(client.requests(&[request(READ, 0, 0, 8, &[])], &[8]), [(0, vec![0; 8])]);
+        assert_eq!(client.get(0, 8), (0, vec![0; 8]));
         drop(client);
         server.until_empty();
     }
@@ -339,7 +229,7 @@ fn what_was_taken_back_opens_nothing() {
     let comes_in = |identity: &Identity| {
         let identity = (identity.0.clone(), identity.1.clone_key());
         let mut client = authority.connect(&server, Some(identity));
-        client.0.write_all(&option(OPT_ABORT, &[])).and_then(|()| reply(&mut client.0)).is_ok()
+        client.write_all(&option(OPT_ABORT, &[])).and_then(|()| reply(&mut client)).is_ok()
     };
     assert!(!comes_in(&gone) && comes_in(&good));
     list(&authority, false);
@@ -376,10 +266,9 @@ fn names_decide_what_is_seen() {
     let mut owner = authority.connect(&server, Some(authority.client("db1")));
     assert_eq!(owner.list(), [LUN]);
     let mut owner = owner.enter();
-    assert_eq!(owner.requests(&[request(WRITE, 0, 0, 4, b"data")], &[0]), [(0, Vec::new())]);
+    assert_eq!(owner.put(0, b"data"), 0);
     let mut reader = authority.connect(&server, Some(authority.client("backup7"))).enter();
     let asked = [request(WRITE, 0, 0, 4, b"harm"), request(READ, 1, 0, 4, &[])];
-    const EPERM: u32 = 1;
     assert_eq!(reader.requests(&asked, &[0, 4]), [(EPERM, Vec::new()), (0, b"data".to_vec())]);
     drop((stranger, owner, reader));
     server.until_empty();
@@ -417,10 +306,10 @@ fn broken_tls_ends_its_connection_and_leaves_nothing() {
         }
         // The same in transmission: a whole connection, then a record that is none.
         let mut client = authority.connect(&server, None).enter();
-        client.0.sock.write_all(&[23, 3, 3, 0, 32]).unwrap();
-        client.0.sock.write_all(&[7; 32]).unwrap();
-        assert!(is_closed(&mut client.0.sock));
-        assert_eq!(witness.requests(&[request(READ, 0, 0, 1, &[])], &[1]), [(0, vec![0])]);
+        client.sock.write_all(&[23, 3, 3, 0, 32]).unwrap();
+        client.sock.write_all(&[7; 32]).unwrap();
+        assert!(is_closed(&mut client.sock));
+        assert_eq!(witness.get(0, 1), (0, vec![0]));
         drop((client, witness));
         server.until_empty();
     }
@@ -433,7 +322,7 @@ fn records_may_come_in_the_smallest_pieces() {
     let server = authority.server(BACKENDS[0], limits(), false);
     let mut client = authority.connect(&server, None).enter();
     let bytes = pattern(3000, 1);
-    let Secure(StreamOwned { conn, sock }) = &mut client;
+    let Secure { conn, sock } = &mut client;
     conn.writer().write_all(&request(WRITE, 0, 0, 3000, &bytes)).unwrap();
     let mut sealed = Vec::new();
     conn.write_tls(&mut sealed).unwrap();
@@ -441,9 +330,9 @@ fn records_may_come_in_the_smallest_pieces() {
         sock.write_all(&[byte]).unwrap();
     }
     let mut head = [0; 16];
-    client.0.read_exact(&mut head).unwrap();
+    client.read_exact(&mut head).unwrap();
     assert_eq!(head[4..8], [0; 4]);
-    assert!(client.requests(&[request(READ, 0, 0, 3000, &[])], &[3000])[0].1 == bytes);
+    assert!(client.get(0, 3000).1 == bytes);
 }
 
 /// A client that asks for far more than it reads is held back over TLS as it is in clear text: what is encrypted for it
@@ -456,11 +345,11 @@ fn an_encrypted_client_that_never_reads_is_held_back() {
         let server = authority.server(backend, limits, false);
         let mut deaf = authority.connect(&server, None).enter();
         let reads: Vec<_> = (0..64).map(|n| request(READ, n, 0, 256 << 10, &[])).collect();
-        deaf.0.write_all(&reads.concat()).unwrap();
+        deaf.write_all(&reads.concat()).unwrap();
         let account = server.until("asleep", |account| account.gate.in_flight == 0 && account.turns <= 2);
         assert!(account.claimed <= Bytes::mib(3), "{account:?}");
         let mut witness = authority.connect(&server, None).enter();
-        assert_eq!(witness.requests(&[request(READ, 0, 0, 4096, &[])], &[4096]), [(0, vec![0; 4096])]);
+        assert_eq!(witness.get(0, 4096), (0, vec![0; 4096]));
         drop((deaf, witness));
         server.until_empty();
     }
@@ -480,10 +369,10 @@ fn certificates_can_be_renewed() {
     tls.renew().unwrap();
     let mut late = next.connect(&server, None).enter();
     for client in [&mut early, &mut late] {
-        assert_eq!(client.requests(&[request(READ, 0, 0, 1, &[])], &[1]), [(0, vec![0])]);
+        assert_eq!(client.get(0, 1), (0, vec![0]));
     }
     let mut trusts_the_old = authority.connect(&server, None);
-    assert!(trusts_the_old.0.write_all(&option(OPT_LIST, &[])).and_then(|()| reply(&mut trusts_the_old.0)).is_err());
+    assert!(trusts_the_old.write_all(&option(OPT_LIST, &[])).and_then(|()| reply(&mut trusts_the_old)).is_err());
 }
 
 /// A client that says nothing in the middle of TLS's handshake goes when the handshake's time is over.

@@ -6,7 +6,10 @@
 
 #![allow(clippy::print_stdout, reason = "it is a program")]
 
-use block::{Driver, ObjectId, Op, OpKind, Request, Submitted, Target, Time};
+mod driving;
+
+use block::{Driver as _, ObjectId, Op, Target, Time};
+use driving::{DEPTH, administer, drive, serve};
 use map::What;
 use std::path::{Path, PathBuf};
 use store::{Cache, DataFile, MapSettings, MappedPool, MappedVolumes, Volumes, VolumesSettings};
@@ -15,7 +18,6 @@ use uring::{Io, IoSettings};
 
 const SIZE: u64 = 256 << 20;
 const LEN: u32 = 4096;
-const DEPTH: usize = 32;
 const OPS: u64 = 30_000;
 const ROUNDS: usize = 9;
 
@@ -43,11 +45,11 @@ fn main() {
         for turn in 0..ROWS.len() {
             let row = (turn + seed as usize) % ROWS.len();
             costs[row].push(match row {
-                0 => measure(&io, &mut plain, 1, OpKind::Read, seed),
-                1 => measure(&io, &mut mapped, 1, OpKind::Read, seed),
-                2 => measure(&io, &mut mapped, 10, OpKind::Read, seed),
-                3 => measure(&io, &mut plain, 1, OpKind::Write, seed),
-                4 => measure(&io, &mut mapped, 1, OpKind::Write, seed),
+                0 => measure(&io, &mut plain, 1, read, seed),
+                1 => measure(&io, &mut mapped, 1, read, seed),
+                2 => measure(&io, &mut mapped, 10, read, seed),
+                3 => measure(&io, &mut plain, 1, write, seed),
+                4 => measure(&io, &mut mapped, 1, write, seed),
                 5 => first_write(&io, &mut plain, 1, seed),
                 _ => first_write(&io, &mut mapped, 11, seed),
             });
@@ -86,9 +88,7 @@ fn plain(io: &Io, dir: &Path, cache: Cache) -> Volumes {
 fn mapped(io: &Io, dir: &Path, cache: Cache) -> MappedVolumes {
     let settings = MapSettings { cache, capacity: Some(4 * SIZE), ..MapSettings::default() };
     let pool = MappedPool::create(dir, 1, settings).expect("make the maps");
-    let Ok(mut volumes) = MappedVolumes::new(io, pool, VolumesSettings::default()) else {
-        panic!("the slab is too small")
-    };
+    let mut volumes = serve(io, pool);
     for tree in 1..=11 {
         let what = if tree <= 2 || tree == 11 {
             What::Create { size: SIZE }
@@ -96,6 +96,7 @@ fn mapped(io: &Io, dir: &Path, cache: Cache) -> MappedVolumes {
             What::Share { from: tree - 1, frozen: false }
         };
         administer(io, &mut volumes, tree, what);
+        volumes.open(ObjectId(tree));
         if tree <= 2 {
             fill(io, &mut volumes, tree);
         }
@@ -103,30 +104,15 @@ fn mapped(io: &Io, dir: &Path, cache: Cache) -> MappedVolumes {
     volumes
 }
 
-fn administer(io: &Io, volumes: &mut MappedVolumes, tree: u32, what: What) {
-    volumes.administer(ObjectId(tree), what);
-    let (mut answers, mut out, mut io) = (Vec::new(), Vec::new(), io.clone());
-    while answers.is_empty() {
-        let now = io.now();
-        volumes.poll(now, &mut out);
-        volumes.take_answers(&mut answers);
-        if answers.is_empty() {
-            io.turn(None);
-        }
-    }
-    assert_eq!(answers[0].result, Ok(()), "{what:?}");
-    volumes.open(ObjectId(tree));
-}
-
 /// Writes all of a LUN.
 fn fill(io: &Io, target: &mut impl Target, lun: u32) {
     const PIECE: u64 = 1 << 20;
     let places: Vec<u64> = (0..SIZE / PIECE).map(|piece| piece * PIECE).collect();
-    drive(io, target, lun, OpKind::Write, PIECE as u32, &places);
+    drive(io, target, lun, &places, PIECE, |io| io.take(PIECE as u32).map(Op::Write));
 }
 
 /// Microseconds of processor and of time for each I/O at random places.
-fn measure(io: &Io, target: &mut impl Target, lun: u32, kind: OpKind, seed: u64) -> [f64; 2] {
+fn measure(io: &Io, target: &mut impl Target, lun: u32, op: fn(&Io) -> Option<Op>, seed: u64) -> [f64; 2] {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) + 1;
     let mut place = || {
         // Marsaglia's xorshift: any cheap spread will do.
@@ -137,53 +123,33 @@ fn measure(io: &Io, target: &mut impl Target, lun: u32, kind: OpKind, seed: u64)
     };
     let places: Vec<u64> = (0..OPS).map(|_| place()).collect();
     // So that all begin with clean pages.
-    drive(io, target, lun, OpKind::Flush, 0, &[0]);
+    drive(io, target, lun, &[0], 0, |_| Some(Op::Flush));
     let (cpu, began) = (uring::usage::thread_cpu(), io.now());
-    drive(io, target, lun, kind, LEN, &places);
+    drive(io, target, lun, &places, LEN.into(), op);
     let spent = [uring::usage::thread_cpu().saturating_sub(cpu), io.now().since(began)];
     spent.map(|span| span.as_nanos() as f64 / 1e3 / OPS as f64)
 }
 
 /// The same for writes of a LUN in which there is nothing; afterwards it is as it was, or full again.
 fn first_write(io: &Io, target: &mut impl Target, lun: u32, seed: u64) -> [f64; 2] {
-    drive(io, target, lun, OpKind::Trim, SIZE as u32, &[0]);
-    drive(io, target, lun, OpKind::Flush, 0, &[0]);
-    let cost = measure(io, target, lun, OpKind::Write, seed);
+    trim(io, target, lun);
+    drive(io, target, lun, &[0], 0, |_| Some(Op::Flush));
+    let cost = measure(io, target, lun, write, seed);
     match lun {
         1 => fill(io, target, lun),
-        _ => drive(io, target, lun, OpKind::Trim, SIZE as u32, &[0]),
+        _ => trim(io, target, lun),
     }
     cost
 }
 
-fn drive(io: &Io, target: &mut impl Target, lun: u32, kind: OpKind, len: u32, places: &[u64]) {
-    let (mut next, mut ended, mut out, mut io) = (0, 0, Vec::new(), io.clone());
-    let mut now = io.now();
-    while ended < places.len() {
-        while next < places.len() && next - ended < DEPTH {
-            let op = match kind {
-                OpKind::Read => Op::Read,
-                OpKind::Flush => Op::Flush,
-                OpKind::Trim => Op::Trim,
-                _ => match io.take(len) {
-                    Some(buf) => Op::Write(buf),
-                    None => break,
-                },
-            };
-            let (tag, at) = (next as u64, places[next]);
-            let request = Request { tag, object: ObjectId(lun), at, len: u64::from(len), op, fua: false, due: now };
-            assert!(matches!(target.submit(now, request), Submitted::Taken(_)));
-            next += 1;
-        }
-        target.poll(now, &mut out);
-        if out.is_empty() {
-            now = io.turn(None);
-            target.poll(now, &mut out);
-        }
-        for completion in out.drain(..) {
-            assert_eq!(completion.result, Ok(()));
-            completion.buf.into_iter().for_each(|buf| io.give(buf));
-            ended += 1;
-        }
-    }
+fn read(_: &Io) -> Option<Op> {
+    Some(Op::Read)
+}
+
+fn write(io: &Io) -> Option<Op> {
+    io.take(LEN).map(Op::Write)
+}
+
+fn trim(io: &Io, target: &mut impl Target, lun: u32) {
+    drive(io, target, lun, &[0], SIZE, |_| Some(Op::Trim));
 }

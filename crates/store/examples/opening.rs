@@ -6,10 +6,13 @@
 
 #![allow(clippy::print_stdout, reason = "it is a program")]
 
-use block::{Driver, ObjectId, Op, Request, Submitted, Target, Time};
-use map::What;
+mod driving;
+
+use block::{ObjectId, Op};
+use driving::{administer, drive};
+use map::{BLOCK, What};
 use std::path::{Path, PathBuf};
-use store::{Cache, MapSettings, MappedPool, MappedVolumes, VolumesSettings};
+use store::{Cache, MapSettings, MappedPool, MappedVolumes};
 use uring::{Io, IoSettings};
 
 const GIB: u64 = 1 << 30;
@@ -27,8 +30,8 @@ fn main() {
     let mut volumes = serve(&io, MappedPool::create(&dir, 1, settings.clone()).expect("make the maps"));
     administer(&io, &mut volumes, 1, What::Create { size });
     for at in (0..size).step_by(STEP as usize) {
-        ask(&io, &mut volumes, at, STEP.min(size - at), Op::Zero { no_hole: true, fast_only: false });
-        ask(&io, &mut volumes, 0, 0, Op::Flush);
+        zero(&io, &mut volumes, &[at], STEP.min(size - at), true);
+        flush(&io, &mut volumes);
     }
     administer(&io, &mut volumes, 0, What::Checkpoint);
     drop(volumes);
@@ -36,19 +39,14 @@ fn main() {
     println!("{:34} {:>9.1}", format!("{} GiB of blocks, no log", size / GIB), opened(&io, &dir, &settings));
     // Half of the log is the most before a checkpoint is begun: 4 MiB are 170 000 changes.
     let mut volumes = serve(&io, MappedPool::open(&dir, settings.clone()).expect("open the maps"));
-    let each = 65536 * 1000;
+    let each = BLOCK * 1000;
     for n in 0..150 {
-        ask(&io, &mut volumes, n * each % (size - each), each, Op::Zero { no_hole: false, fast_only: false });
+        zero(&io, &mut volumes, &[n * each % (size - each)], each, false);
         for piece in 0..1000 {
-            ask(
-                &io,
-                &mut volumes,
-                (n * each + piece * 65536) % (size - 65536),
-                65536,
-                Op::Zero { no_hole: true, fast_only: false },
-            );
+            // One after the other, as each is to be a change of its own.
+            zero(&io, &mut volumes, &[(n * each + piece * BLOCK) % (size - BLOCK)], BLOCK, true);
         }
-        ask(&io, &mut volumes, 0, 0, Op::Flush);
+        flush(&io, &mut volumes);
         if volumes.core().usage().log > settings.log / 2 - (256 << 10) {
             break;
         }
@@ -72,39 +70,18 @@ fn opened(io: &Io, dir: &Path, settings: &MapSettings) -> f64 {
     times[2]
 }
 
+/// With LUN 1 open.
 fn serve(io: &Io, pool: MappedPool) -> MappedVolumes {
-    let Ok(mut volumes) = MappedVolumes::new(io, pool, VolumesSettings::default()) else {
-        panic!("the slab is too small")
-    };
+    let mut volumes = driving::serve(io, pool);
     volumes.open(ObjectId(1));
     volumes
 }
 
-fn administer(io: &Io, volumes: &mut MappedVolumes, tree: u32, what: What) {
-    volumes.administer(ObjectId(tree), what);
-    let (mut answers, mut out, mut io) = (Vec::new(), Vec::new(), io.clone());
-    while answers.is_empty() {
-        let now = io.now();
-        volumes.poll(now, &mut out);
-        volumes.take_answers(&mut answers);
-        if answers.is_empty() {
-            io.turn(None);
-        }
-    }
-    assert_eq!(answers[0].result, Ok(()), "{what:?}");
+/// Gives blocks to LUN 1, or takes them from it.
+fn zero(io: &Io, volumes: &mut MappedVolumes, places: &[u64], len: u64, no_hole: bool) {
+    drive(io, volumes, 1, places, len, |_| Some(Op::Zero { no_hole, fast_only: false }));
 }
 
-fn ask(io: &Io, volumes: &mut MappedVolumes, at: u64, len: u64, op: Op) {
-    let mut io = io.clone();
-    let request = Request { tag: 1, object: ObjectId(1), at, len, op, fua: false, due: Time::ZERO };
-    assert!(matches!(volumes.submit(io.now(), request), Submitted::Taken(_)));
-    let mut out = Vec::new();
-    while out.is_empty() {
-        let now = io.now();
-        volumes.poll(now, &mut out);
-        if out.is_empty() {
-            io.turn(None);
-        }
-    }
-    assert_eq!(out[0].result, Ok(()));
+fn flush(io: &Io, volumes: &mut MappedVolumes) {
+    drive(io, volumes, 1, &[0], 0, |_| Some(Op::Flush));
 }

@@ -342,9 +342,7 @@ fn is_for_want_of_room(error: &rusqlite::Error) -> bool {
 
 /// A copy of a catalogue as it is, durable when it returns. One that an upgrade left which did not get further goes.
 fn back_up(db: &Connection, to: &Path) -> Result<(), StoreError> {
-    let mut making = to.as_os_str().to_owned();
-    making.push(".new");
-    let making = PathBuf::from(making);
+    let making = to.with_added_extension("new");
     let failed = |error| StoreError::file(to, "keep a copy of the catalogue before its upgrade")(error);
     match fs::remove_file(&making) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(failed(error)),

@@ -296,7 +296,9 @@ impl MappedVolumes {
         let kind = request.op.kind();
         let end = request.at.checked_add(request.len).ok_or(Fault::Invalid)?;
         if end > size {
-            return Err(if kind == OpKind::Write { Fault::NoSpace } else { Fault::Invalid });
+            // As the rules of the protocol have it, for a client that has not heard of a smaller size.
+            let adds = matches!(kind, OpKind::Write | OpKind::Zero);
+            return Err(if adds { Fault::NoSpace } else { Fault::Invalid });
         }
         let fits = !kind.moves_data() || (1..=u64::from(self.settings.longest)).contains(&request.len);
         if fits { Ok(()) } else { Err(Fault::Invalid) }
@@ -325,8 +327,8 @@ impl MappedVolumes {
                 self.ready.push(queued.end(now, Ok(())));
                 return Ok(());
             }
-            Op::Status => {
-                let found = self.core.status(tree, at, len, EXTENTS_MAX);
+            Op::Status { sharing } => {
+                let found = self.core.status(tree, at, len, EXTENTS_MAX, sharing);
                 let mut completion = queued.end(now, found.as_ref().map(|_| ()).map_err(|refusal| refusal.fault()));
                 completion.extents = found.unwrap_or_default();
                 self.ready.push(completion);

@@ -81,14 +81,6 @@ impl OneOrMore {
     }
 }
 
-impl Settings {
-    /// The layout of a pool that is made now.
-    fn layout(&self) -> Layout {
-        let is_named = self.pool.data.is_some() || self.pool.log.is_some();
-        self.layout.unwrap_or(if is_named { Layout::Maps } else { Layout::default() })
-    }
-}
-
 /// A LUN's open data file.
 #[derive(Debug)]
 pub struct DataFile {
@@ -129,7 +121,7 @@ impl Pool {
         }
         let settings = read_settings(&dir.join(SETTINGS))?;
         let lock = lock(dir)?;
-        if settings.layout() == Layout::Maps {
+        if settings.layout.unwrap_or_default() == Layout::Maps {
             // Any number will do that another pool does not have.
             let number = RandomState::new().build_hasher().finish();
             drop(MappedPool::create(dir, number, map_settings(dir, &settings)?)?);

@@ -29,6 +29,27 @@ impl Queued {
         completion
     }
 
+    /// Ends a read that failed when `buf` held `good` bytes of it, from byte `skip` of the buffer on. Returns the buffer if
+    /// nobody can use it.
+    pub(crate) fn end_in_the_middle(
+        self,
+        now: Time,
+        fault: Fault,
+        buf: Buf,
+        (skip, good): (u32, u32),
+    ) -> (Completion, Option<Buf>) {
+        let (at, len) = (self.request.at, self.request.len);
+        let mut completion = self.end(now, Err(fault));
+        // Whole blocks are read: what failed may lie beyond what was asked for.
+        match u64::from(good) {
+            0 => return (completion, Some(buf)),
+            all if all >= len => completion.result = Ok(()),
+            some => completion.failed_at = Some(at + some),
+        }
+        completion.buf = Some(buf.window(skip, good.min(len as u32)));
+        (completion, None)
+    }
+
     /// Takes a write's buffer out, if it is here.
     pub(crate) fn take_data(&mut self) -> Option<Buf> {
         match &mut self.request.op {

@@ -221,7 +221,9 @@ impl Volumes {
         let kind = request.op.kind();
         let end = request.at.checked_add(request.len).ok_or(Fault::Invalid)?;
         if end > size {
-            return Err(if kind == OpKind::Write { Fault::NoSpace } else { Fault::Invalid });
+            // As the rules of the protocol have it, for a client that has not heard of a smaller size.
+            let adds = matches!(kind, OpKind::Write | OpKind::Zero);
+            return Err(if adds { Fault::NoSpace } else { Fault::Invalid });
         }
         let fits = !kind.moves_data() || (1..=u64::from(self.settings.longest)).contains(&request.len);
         if fits { Ok(key) } else { Err(Fault::Invalid) }
@@ -440,11 +442,19 @@ impl Volumes {
             }
             Some(Flight::Read { queued, skip }) => {
                 let (key, len) = (queued.lun, queued.request.len);
-                let mut completion = queued.end(now, result);
-                match (result, done.buf) {
-                    (Ok(()), buf) => completion.buf = buf.map(|buf| buf.window(skip, len as u32)),
-                    (Err(_), buf) => buf.into_iter().for_each(|buf| self.io.give(buf)),
-                }
+                let completion = match (result, done.buf) {
+                    (Err(fault), Some(buf)) => {
+                        let good = done.moved.saturating_sub(skip);
+                        let (completion, unused) = queued.end_in_the_middle(now, fault, buf, (skip, good));
+                        unused.into_iter().for_each(|buf| self.io.give(buf));
+                        completion
+                    }
+                    (result, buf) => {
+                        let mut completion = queued.end(now, result);
+                        completion.buf = buf.map(|buf| buf.window(skip, len as u32));
+                        completion
+                    }
+                };
                 self.ready.push(completion);
                 self.land(slot, key);
             }

@@ -496,12 +496,12 @@ fn a_status_tells_holes_from_data_one_a_poll() {
     let mut bench = Bench::serving(Choice::Auto, dir.path(), 1 << 20, 4096);
     bench.write(64 << 10, &[1; 65536]);
     bench.all(1);
-    bench.submit(0, 1 << 20, Op::Status, false);
-    bench.submit(64 << 10, 4096, Op::Status, false);
+    bench.submit(0, 1 << 20, Op::Status { sharing: false }, false);
+    bench.submit(64 << 10, 4096, Op::Status { sharing: false }, false);
     let first = bench.poll();
     assert_eq!(first.len(), 1);
     assert_eq!(bench.volumes.next_wakeup(), Wakeup::Now, "the other one's turn is the next poll");
-    let run = |len: u64, hole: bool| Extent { len, hole, zero: hole };
+    let run = |len: u64, hole: bool| Extent { len, hole, zero: hole, shared: false };
     assert_eq!(first[0].extents, [run(64 << 10, true), run(64 << 10, false), run(896 << 10, true)]);
     assert_eq!(bench.poll()[0].extents, [run(4096, false)]);
 }

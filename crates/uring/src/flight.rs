@@ -172,7 +172,7 @@ impl Flight {
             Job::Send { message, .. } => (None, Some(message)),
             _ => (None, None),
         };
-        (self.queue, Done { token: self.token, result, buf, message, accepted })
+        (self.queue, Done { token: self.token, result, moved: self.moved, buf, message, accepted })
     }
 }
 

@@ -161,6 +161,12 @@ impl Io {
         files.add(fd.into(), |index, fd| engine.add_file(index, fd))
     }
 
+    /// Bytes that have come over a socket and were not received. A system call; not for the way of each I/O.
+    pub fn unread(&self, socket: FileId) -> u64 {
+        let core = self.0.core.borrow();
+        core.files.handle(socket).map_or(0, |socket| crate::socket::unread(socket.fd))
+    }
+
     /// Closes a file: at once if nothing is in flight on it. Otherwise no new request is taken, what waits for a peer is
     /// cancelled, disk requests end, and the file goes with the last of them.
     pub fn close(&self, file: FileId) {

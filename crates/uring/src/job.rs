@@ -206,6 +206,8 @@ pub struct Done {
     pub token: u64,
     /// Bytes moved (reads, writes, receives, sends), the poll mask, or 0.
     pub result: Result<u32, Failure>,
+    /// Bytes moved before a read or write failed: so much of it is as it should be.
+    pub moved: u32,
     /// The job's buffer.
     pub buf: Option<Buf>,
     /// The job's message, whole; its receiver owes the buffers to the slab.

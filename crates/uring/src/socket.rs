@@ -3,7 +3,7 @@
 
 use std::io;
 use std::mem::offset_of;
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
@@ -82,6 +82,14 @@ pub fn set_buffers(socket: &impl AsFd, size: Bytes) -> io::Result<()> {
         check(unsafe { libc::setsockopt(fd, libc::SOL_SOCKET, option, (&raw const size).cast(), len) })?;
     }
     Ok(())
+}
+
+/// Bytes that have come over an open socket and were not received; none if the kernel does not say.
+pub(crate) fn unread(socket: RawFd) -> u64 {
+    let mut count: libc::c_int = 0;
+    // SAFETY: the kernel writes an int to `count`; a descriptor that is none is an error.
+    let outcome = unsafe { libc::ioctl(socket, libc::FIONREAD, &raw mut count) };
+    if outcome < 0 { 0 } else { u64::try_from(count).unwrap_or(0) }
 }
 
 fn check(outcome: libc::c_int) -> io::Result<()> {

@@ -78,7 +78,7 @@ pub fn extents(file: &File, at: u64, len: u64, limit: usize) -> io::Result<Vec<E
             true => (data, true),
             false => (seek(file, here, libc::SEEK_HOLE)?.unwrap_or(end).min(end), false),
         };
-        runs.push(Extent { len: next - here, hole, zero: hole });
+        runs.push(Extent { len: next - here, hole, zero: hole, shared: false });
         here = next;
     }
     Ok(runs)
@@ -156,7 +156,7 @@ mod tests {
         let file = tempfile::tempfile().unwrap();
         file.set_len(1 << 20).unwrap();
         file.write_all_at(&[7; 64 << 10], 256 << 10).unwrap();
-        let run = |len, hole| Extent { len, hole, zero: hole };
+        let run = |len, hole| Extent { len, hole, zero: hole, shared: false };
         let all = extents(&file, 0, 1 << 20, 100).unwrap();
         if all == [run(1 << 20, false)] {
             return;

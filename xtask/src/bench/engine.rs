@@ -5,8 +5,9 @@
 //! was resident. The stall is real: nbdkit is stopped by a signal for half a second while both read from it.
 
 use super::served::{Served, children_seconds};
-use super::{Folder, line_of, median, release_build, succeed};
-use crate::{root, tools};
+use super::turns::{Data, Turns};
+use super::{Folder, line_of, load_average, median, need, release_build, succeed};
+use crate::root;
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 use std::io::Read as _;
@@ -18,15 +19,10 @@ use std::time::Duration;
 /// The options of this bench.
 #[derive(clap::Args)]
 pub struct Engine {
-    /// Runs of each tool with each load; they take turns
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=99))]
-    runs: u32,
-    /// Seconds of each run
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=600))]
-    seconds: u64,
-    /// MiB of the file that is read
-    #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u64).range(16..=65_536))]
-    mib: u64,
+    #[command(flatten)]
+    turns: Turns<5, 5, 1>,
+    #[command(flatten)]
+    data: Data,
     /// Only loads whose name has this in it
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
@@ -184,25 +180,26 @@ impl Engine {
     /// # Errors
     /// A program is missing or failed.
     pub fn run(&self) -> Result<()> {
-        if let Some(program) = ["fio", "nbdkit"].into_iter().find(|program| !tools::has(program)) {
-            bail!("{program} is not installed; `cargo xtask test` says how to get it");
-        }
+        need(&["fio", "nbdkit"])?;
         let seawall = release_build()?;
         let folder = Folder::make(&root().join("target/bench-engine"))?;
-        super::nbd::make_data(&folder.0.join("data"), self.mib)?;
-        println!("{} MiB of data that cannot be compressed, in {}", self.mib, folder.0.display());
-        println!("{} runs of {} s each, taking turns; medians; ratios are ours / fio's", self.runs, self.seconds);
+        super::make_data(&folder.0.join("data"), self.data.mib)?;
+        println!("{} MiB of data that cannot be compressed, in {}", self.data.mib, folder.0.display());
+        println!(
+            "{} runs of {} s each, taking turns; medians; ratios are ours / fio's",
+            self.turns.runs, self.turns.seconds
+        );
         for row in ROWS.iter().filter(|row| self.only.as_ref().is_none_or(|only| row.name.contains(only.as_str()))) {
             self.compare(row, &seawall, &folder.0)?;
         }
-        println!("\nload average at the end: {}", std::fs::read_to_string("/proc/loadavg")?.trim());
+        println!("\nload average at the end: {}", load_average()?);
         Ok(())
     }
 
     fn compare(&self, row: &Row, seawall: &Path, folder: &Path) -> Result<()> {
         println!("\n{}\n  {}", row.name, line_of(&self.command(row, None, folder)));
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-        for _ in 0..self.runs {
+        for _ in 0..self.turns.runs {
             ours.push(self.sample(row, Some(seawall), folder)?);
             theirs.push(self.sample(row, None, folder)?);
         }
@@ -236,7 +233,7 @@ impl Engine {
             };
         }
         if !row.arguments.contains(&"ONCE") {
-            let seconds = if row.stall { 6 } else { self.seconds };
+            let seconds = if row.stall { 6 } else { self.turns.seconds };
             command.arg("--time_based").arg(format!("--runtime={seconds}"));
         }
         command
@@ -254,7 +251,7 @@ impl Engine {
         let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
         let child = child.with_context(|| line.clone())?;
         let stall = _server.as_ref().map(Served::id);
-        let (output, memory_mib) = observe(child, stall, self.seconds, &line)?;
+        let (output, memory_mib) = observe(child, stall, self.turns.seconds, &line)?;
         let wall = watch.elapsed().as_secs_f64();
         let after = children_seconds()?;
         let json = output.find('{').and_then(|at| serde_json::from_str(&output[at..]).ok());

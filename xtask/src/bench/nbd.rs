@@ -10,28 +10,23 @@ mod crowd;
 mod row;
 
 use super::fio::Load;
-use super::{Folder, line_of, release_build, succeed};
-use crate::{root, tools};
-use anyhow::{Context as _, Result, bail};
+use super::turns::{Data, Turns};
+use super::{Folder, line_of, load_average, make_data, need, release_build, succeed};
+use crate::root;
+use anyhow::{Context as _, Result};
 use contender::{Contender, Ours};
 use row::{Bound, Figure, Row, Sample};
 use std::fs::File;
-use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The options of this bench.
 #[derive(clap::Args)]
 pub struct Nbd {
-    /// Runs of each server with each load; they take turns
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=99))]
-    runs: u32,
-    /// Seconds of each run
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=600))]
-    seconds: u64,
-    /// MiB that are served
-    #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u64).range(16..=65_536))]
-    mib: u64,
+    #[command(flatten)]
+    turns: Turns<5, 5, 1>,
+    #[command(flatten)]
+    data: Data,
     /// How our pool keeps its blocks; maps is what a new pool has
     #[arg(long, value_enum, default_value_t = Layout::Maps)]
     layout: Layout,
@@ -159,21 +154,18 @@ impl Nbd {
     /// # Errors
     /// A program is missing or failed.
     pub fn run(&self) -> Result<()> {
-        let missing = ["fio", "nbdkit", "nbdcopy", "qemu-nbd"].into_iter().find(|program| !tools::has(program));
-        if let Some(program) = missing {
-            bail!("{program} is not installed; `cargo xtask test` says how to get it");
-        }
+        need(&["fio", "nbdkit", "nbdcopy", "qemu-nbd"])?;
         let seawall = match &self.program {
             Some(program) => program.canonicalize().with_context(|| format!("--program {}", program.display()))?,
             None => release_build()?,
         };
         let folder = Folder::make(&root().join("target/bench"))?;
         let data = folder.0.join("data");
-        make_data(&data, self.mib)?;
+        make_data(&data, self.data.mib)?;
         let raw = folder.0.join("raw");
         std::fs::copy(&data, &raw).with_context(|| raw.display().to_string())?;
-        println!("{} MiB of data that cannot be compressed; layout = {:?}", self.mib, self.layout_name());
-        println!("{} runs of {} s each, taking turns; medians", self.runs, self.seconds);
+        println!("{} MiB of data that cannot be compressed; layout = {:?}", self.data.mib, self.layout_name());
+        println!("{} runs of {} s each, taking turns; medians", self.turns.runs, self.turns.seconds);
         println!("load average at the start: {}", load_average()?);
         let (mut met, mut missed) = (0, 0);
         for game in MATCHES.iter().filter(|game| self.wants(game.table)) {
@@ -182,7 +174,8 @@ impl Nbd {
             missed += counts.1;
         }
         if self.wants(Table::Crowd) {
-            let counts = crowd::run(&seawall, &folder.0, &self.settings("direct"), self.runs, self.seconds)?;
+            let counts =
+                crowd::run(&seawall, &folder.0, &self.settings("direct"), self.turns.runs, self.turns.seconds)?;
             met += counts.0;
             missed += counts.1;
         }
@@ -214,18 +207,20 @@ impl Nbd {
         succeed(Command::new("nbdcopy").arg("--flush").arg(data).arg(ours.uri("lun1")))?;
         let theirs = Contender::rival(folder, game.rival, data)?;
         println!("  ours:   {}\n  theirs: {}", ours.line, theirs.line);
-        println!("  fio:    {}", line_of(&game.rows[0].load.command(&theirs.uri, self.seconds, folder)));
-        println!("  disk:   {}", line_of(&game.rows[0].load.on_disk(raw, !game.warm, self.seconds, folder)));
+        println!("  fio:    {}", line_of(&game.rows[0].load.command(&theirs.uri, self.turns.seconds, folder)));
+        println!("  disk:   {}", line_of(&game.rows[0].load.on_disk(raw, !game.warm, self.turns.seconds, folder)));
         let mut counts = (0, 0);
         for row in game.rows.iter().filter(|row| self.row.as_ref().is_none_or(|text| row.name.contains(text))) {
             let mut runs = Vec::new();
-            for run in 0..self.runs {
+            for run in 0..self.turns.runs {
                 let ours = self.ours(&ours, row, game, folder, run)?;
                 let theirs = self.theirs(&theirs, row, game, folder)?;
                 settle(game, None)?;
                 let disk = match row.load.once {
                     true => None,
-                    false => Some(row.load.run_command(row.load.on_disk(raw, !game.warm, self.seconds, folder))?),
+                    false => {
+                        Some(row.load.run_command(row.load.on_disk(raw, !game.warm, self.turns.seconds, folder))?)
+                    }
                 };
                 runs.push(row::Run { ours, theirs, disk });
             }
@@ -241,12 +236,12 @@ impl Nbd {
         if !row.load.once {
             let uri = ours.uri("lun1");
             settle(game, Some(&uri))?;
-            return Sample::take(&ours.served, &row.load, &uri, self.seconds, folder);
+            return Sample::take(&ours.served, &row.load, &uri, self.turns.seconds, folder);
         }
         let lun = format!("first{run}");
-        ours.make_lun(&lun, self.mib << 20)?;
+        ours.make_lun(&lun, self.data.mib << 20)?;
         settle(game, None)?;
-        let sample = Sample::take(&ours.served, &row.load, &ours.uri(&lun), self.seconds, folder);
+        let sample = Sample::take(&ours.served, &row.load, &ours.uri(&lun), self.turns.seconds, folder);
         ours.delete_lun(&lun)?;
         sample
     }
@@ -254,14 +249,14 @@ impl Nbd {
     fn theirs(&self, theirs: &Contender, row: &Row, game: &Match, folder: &Path) -> Result<Sample> {
         if !row.load.once {
             settle(game, Some(&theirs.uri))?;
-            return Sample::take(&theirs.served, &row.load, &theirs.uri, self.seconds, folder);
+            return Sample::take(&theirs.served, &row.load, &theirs.uri, self.turns.seconds, folder);
         }
         // A sparse file is what that server has for a thin volume.
         let sparse = folder.join("sparse");
-        File::create(&sparse)?.set_len(self.mib << 20)?;
+        File::create(&sparse)?.set_len(self.data.mib << 20)?;
         let fresh = Contender::rival(folder, game.rival, &sparse)?;
         settle(game, None)?;
-        let sample = Sample::take(&fresh.served, &row.load, &fresh.uri, self.seconds, folder);
+        let sample = Sample::take(&fresh.served, &row.load, &fresh.uri, self.turns.seconds, folder);
         drop(fresh);
         std::fs::remove_file(&sparse)?;
         sample
@@ -274,17 +269,4 @@ fn settle(game: &Match, uri: Option<&str>) -> Result<()> {
         Some(uri) if game.warm => succeed(Command::new("nbdcopy").arg(uri).arg("null:")),
         _ => succeed(&mut Command::new("sync")),
     }
-}
-
-fn load_average() -> Result<String> {
-    Ok(std::fs::read_to_string("/proc/loadavg").context("/proc/loadavg")?.trim().to_owned())
-}
-
-/// Writes so many MiB from the system's source of random bytes, and has them on the disk.
-pub(super) fn make_data(path: &Path, mib: u64) -> Result<()> {
-    let mut random = File::open("/dev/urandom").context("/dev/urandom")?.take(mib << 20);
-    let mut file = File::create(path).with_context(|| path.display().to_string())?;
-    std::io::copy(&mut random, &mut file).with_context(|| path.display().to_string())?;
-    file.flush()?;
-    file.sync_all().with_context(|| path.display().to_string())
 }

@@ -8,8 +8,9 @@
 //! Both fillings are timed by themselves, until all is durable: what a process takes to start is left out of both.
 
 use super::served::children_seconds;
-use super::{Folder, line_of, median, release_build, succeed};
-use crate::{root, tools};
+use super::turns::Turns;
+use super::{Folder, line_of, load_average, median, need, release_build, succeed};
+use crate::root;
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 use std::path::Path;
@@ -18,15 +19,11 @@ use std::process::{Command, Stdio};
 /// The options of this bench.
 #[derive(clap::Args)]
 pub struct Ramp {
-    /// Runs of each; they take turns
-    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=99))]
-    runs: u32,
+    #[command(flatten)]
+    turns: Turns<3, 20, 8>,
     /// MiB that are written to the disk in each run
     #[arg(long, default_value_t = 2048, value_parser = clap::value_parser!(u64).range(64..=1_048_576))]
     mib: u64,
-    /// Seconds of each run of the ramp
-    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(8..=600))]
-    seconds: u64,
 }
 
 /// What ours is to reach.
@@ -46,16 +43,14 @@ impl Ramp {
     /// # Errors
     /// A program is missing or failed.
     pub fn run(&self) -> Result<()> {
-        if let Some(program) = ["fio", "taskset"].into_iter().find(|program| !tools::has(program)) {
-            bail!("{program} is not installed; `cargo xtask test` says how to get it");
-        }
+        need(&["fio", "taskset"])?;
         let seawall = release_build()?;
         let folder = Folder::make(&root().join("target/bench-ramp"))?;
-        println!("{} runs of each, taking turns; medians", self.runs);
+        println!("{} runs of each, taking turns; medians", self.turns.runs);
         self.disk(&seawall, &folder.0)?;
         self.null(&seawall, &folder.0)?;
         self.pace(&seawall, &folder.0)?;
-        println!("\nload average at the end: {}", std::fs::read_to_string("/proc/loadavg")?.trim());
+        println!("\nload average at the end: {}", load_average()?);
         Ok(())
     }
 
@@ -77,7 +72,7 @@ impl Ramp {
         println!("\nfilling {} MiB of a disk\n  {}\n  {}", self.mib, line_of(&ours()), line_of(&theirs()));
         let (mut our_rates, mut their_rates) = (Vec::new(), Vec::new());
         let bytes = (self.mib << 20) as f64;
-        for _ in 0..self.runs {
+        for _ in 0..self.turns.runs {
             self.anew(&folder.join("ours"))?;
             let said = text_of(&mut ours())?;
             our_rates.push(bytes / seconds_of(&said).with_context(|| format!("dgen's time in {said:?}"))?);
@@ -112,7 +107,7 @@ impl Ramp {
         };
         println!("\nmaking data that goes nowhere\n  {}", line_of(&ours()));
         let mut rates = Vec::new();
-        for _ in 0..self.runs {
+        for _ in 0..self.turns.runs {
             let before = children_seconds()?;
             succeed(&mut ours())?;
             let after = children_seconds()?;
@@ -132,7 +127,7 @@ impl Ramp {
             let mut command = Command::new("taskset");
             command.current_dir(folder).args(["--cpu-list", "0"]).arg(seawall).args(["ramp", "--quiet"]);
             command.args(["--miniops", &IOPS.to_string(), "--maxiops", &IOPS.to_string(), "--numruns", "1"]);
-            command.args(["--runtime", &format!("{}s", self.seconds), "--cycle", &format!("{CYCLE}s")]);
+            command.args(["--runtime", &format!("{}s", self.turns.seconds), "--cycle", &format!("{CYCLE}s")]);
             command.args(["--disable-warmup", "--device", "null:64GiB", "--wijfile", "null:64GiB", "--output", "ramp"]);
             command
         };
@@ -140,13 +135,13 @@ impl Ramp {
             let mut command = Command::new("taskset");
             command.current_dir(folder).args(["--cpu-list", "0", "fio", "--name=bench", "--ioengine=null"]);
             command.args(["--rw=randread", "--bs=8k", "--size=64g", "--norandommap", "--iodepth=32", "--thread"]);
-            command.args(["--time_based", "--output-format=json"]).arg(format!("--runtime={}", self.seconds));
+            command.args(["--time_based", "--output-format=json"]).arg(format!("--runtime={}", self.turns.seconds));
             command.arg(format!("--rate_iops={IOPS}"));
             command
         };
         println!("\nkeeping {IOPS} IOPS on one core\n  {}\n  {}", line_of(&ours()), line_of(&theirs()));
         let (mut late, mut off, mut their_off) = (Vec::new(), Vec::new(), Vec::new());
-        for _ in 0..self.runs {
+        for _ in 0..self.turns.runs {
             let _ = std::fs::remove_dir_all(folder.join("ramp"));
             // Its verdict is not asked for: storage that takes no time passes, or the exit code says no.
             let status = ours().stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status()?;
@@ -156,7 +151,7 @@ impl Ramp {
             let summary = std::fs::read_to_string(folder.join("ramp/summary.csv"))?;
             let paced = Paced::of(&summary).context("summary.csv: its figures")?;
             late.push(paced.late_p99_us);
-            off.push((paced.iops() / expected(self.seconds) - 1.0).abs());
+            off.push((paced.iops() / expected(self.turns.seconds) - 1.0).abs());
             let job = fio(&mut theirs())?;
             let iops = job["read"]["iops"].as_f64().context("fio's rate")?;
             their_off.push((iops / IOPS as f64 - 1.0).abs());

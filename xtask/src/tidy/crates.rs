@@ -10,7 +10,7 @@ use std::process::Command;
 const PURE: [&str; 12] =
     ["array", "block", "fio", "map", "nbd", "nearest", "ontap", "qos", "ramp", "report", "stats", "workload"];
 /// Touches the world.
-const ADAPTERS: [&str; 8] = ["api", "engine", "psk", "record", "results", "server", "store", "uring"];
+const ADAPTERS: [&str; 9] = ["api", "cipher", "engine", "psk", "record", "results", "server", "store", "uring"];
 
 /// What a pure crate may use of ours: the words that all share, the word that was meant, and the rules of
 /// measuring.

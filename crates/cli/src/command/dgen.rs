@@ -293,7 +293,7 @@ pub fn with_dashes(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     if words.get(1).is_some_and(|command| command == "dgen") {
         for word in &mut words[2..] {
             let Some(text) = word.to_str() else { continue };
-            let name = text.trim_start_matches(['-', '–', '—']);
+            let name = text.trim_start_matches(ramp::DASHES);
             // A letter alone is an option of that kind, and a value may begin with a dash.
             if name.len() < text.len() && name.len() > 1 && name.starts_with(|first: char| first.is_ascii_lowercase()) {
                 *word = format!("--{name}").into();

@@ -1,5 +1,6 @@
 //! `seawall ramp`: the write-cycle test of a database, run by run, and its verdict.
 
+use crate::play::now_unix_ms;
 use crate::ramping::{
     Outputs, Standing, Storage, ask_to_stop, barrier, must_be_a_folder, must_be_free, recording, said,
 };
@@ -11,7 +12,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::channel;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 /// Ramp a database's load run by run and judge its write cycles
 ///
@@ -28,8 +29,7 @@ pub struct Ramp {
 
 impl Ramp {
     pub fn run(self) -> Result<Answer> {
-        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-        let invocation = Invocation::parse(&self.words, host.trim())?;
+        let invocation = Invocation::parse(&self.words, &machine::host_name())?;
         let folder = Path::new(&invocation.output);
         if invocation.status {
             terminal::line(&said(folder)?);
@@ -59,7 +59,7 @@ fn detach(words: &[String], folder: &Path) -> Result<()> {
     std::fs::create_dir_all(folder).with_context(|| format!("--output {}", folder.display()))?;
     let path = folder.join("ramp.log");
     let log = std::fs::File::create(&path).with_context(|| path.display().to_string())?;
-    let words = words.iter().filter(|word| word.trim_start_matches(['-', '–', '—']) != "background");
+    let words = words.iter().filter(|word| word.trim_start_matches(ramp::DASHES) != "background");
     let mut child = Command::new(std::env::current_exe().context("this program's own file")?)
         .arg("ramp")
         .args(words)
@@ -120,7 +120,7 @@ fn ramp_up(invocation: &Invocation, settings: &Settings) -> Result<Answer> {
         rows: Vec::new(),
         worst: None,
         backend: String::new(),
-        started_unix_ms: unix_ms(),
+        started_unix_ms: now_unix_ms(),
     };
     let result = ramp.all(&loads, &mut standing);
     drop(standing);
@@ -381,10 +381,4 @@ fn about(settings: &Settings, storage: &Storage) -> Vec<String> {
 fn not_comparable(settings: &Settings) -> Option<String> {
     let differences = settings.differences();
     (!differences.is_empty()).then(|| format!("not comparable with published figures: {}", differences.join(", ")))
-}
-
-#[allow(clippy::disallowed_methods, reason = "a run carries its date, read once")]
-fn unix_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

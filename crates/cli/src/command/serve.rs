@@ -1,7 +1,7 @@
 //! `seawall serve`: the storage server alone.
 
 use crate::fresh_pool::FreshPool;
-use crate::{Answer, interrupt, service_manager, terminal};
+use crate::{Answer, date, interrupt, service_manager, terminal};
 use anyhow::{Context as _, Result, anyhow, bail};
 use block::Bytes;
 use server::{
@@ -12,7 +12,6 @@ use std::io::IsTerminal as _;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::time::{SystemTime, UNIX_EPOCH};
 use store::{Named, Pool, StoreError};
 use uring::{Hangup, IoSettings};
 
@@ -151,7 +150,7 @@ impl Serve {
             terminal::line(&format!("listening on {address}"));
         }
         terminal::line(&format!("I/O: {}", shard.backend()));
-        let mut control = Control::open(pool, shard, registry)?.with_date(date);
+        let mut control = Control::open(pool, shard, registry)?.with_date(|| date::since_1970().as_secs());
         control.keep_trail(trail);
         Ok(Arc::new(Mutex::new(control)))
     }
@@ -238,12 +237,6 @@ fn make_pool(dir: &Path) -> Result<(Pool, Option<FreshPool>)> {
         }
     });
     Ok((pool.map_err(pool_error)?, Some(fresh)))
-}
-
-/// Seconds since the beginning of 1970; a clock before that is a clock that nobody set.
-#[allow(clippy::disallowed_methods, reason = "a server's snapshots are of the date on which they are made")]
-fn date() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 /// Refuses to lay a pool over something that is in use or looks like data.

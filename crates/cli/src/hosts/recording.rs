@@ -5,9 +5,7 @@ use super::{Half, Halves};
 use crate::demand;
 use block::{Bytes, Span};
 use ramp::{Experiment, experiment_verdict};
-use stats::{
-    Interval, LimitsInForce, ObjectRecord, Origin, Outcome, Phase, Recording, Scale, Tally, Verdict, WorkloadRecord,
-};
+use stats::{Interval, LimitsInForce, Origin, Outcome, Phase, Recording, Scale, Tally, Verdict, WorkloadRecord};
 use workload::plan::{HostsPlan, PlannedHost};
 
 /// The runs of both halves in the order of time.

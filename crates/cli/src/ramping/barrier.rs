@@ -9,9 +9,8 @@
 
 use anyhow::{Context as _, Result, bail};
 use std::io::BufRead as _;
-use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::terminal;
+use crate::{date, terminal};
 
 /// It is ready.
 pub const READY: &str = "barrier: ready";
@@ -43,7 +42,5 @@ pub fn wait() -> Result<()> {
 
 /// The date, in nanoseconds since 1970.
 pub fn unix_ns() -> u64 {
-    #[allow(clippy::disallowed_methods, reason = "dates of several hosts are compared")]
-    let now = SystemTime::now();
-    now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64)
+    date::since_1970().as_nanos() as u64
 }

@@ -34,23 +34,11 @@ impl BadDisk {
         command.args([format!("error-pwrite-file={}", file("no-writes")), "error-pread=EIO".into()]);
         command.args(["error-pread-rate=100%".into(), format!("error-pread-file={}", file("no-reads"))]);
         let mut nbdkit = Running::start(command);
-        while !folder.join("socket").exists() {
-            if let Some(said) = nbdkit.ended() {
-                skip(&format!("nbdkit has no filters log and error here: {said}"));
-                return None;
-            }
-            std::thread::yield_now();
-        }
+        comes(&folder.join("socket"), &mut nbdkit, "nbdkit has no filters log and error here")?;
         let mut command = Command::new(find("nbdfuse").unwrap_or_else(|| "nbdfuse".into()));
         command.arg(&shown).args(["--unix", &file("socket")]);
         let mut nbdfuse = Running::start(command);
-        while !shown.join("nbd").exists() {
-            if let Some(said) = nbdfuse.ended() {
-                skip(&format!("nbdfuse cannot mount here: {said}"));
-                return None;
-            }
-            std::thread::yield_now();
-        }
+        comes(&shown.join("nbd"), &mut nbdfuse, "nbdfuse cannot mount here")?;
         // Direct, so that an error comes with the request that met it.
         let made = run(tool("losetup").args(["--find", "--show", "--direct-io=on"]).arg(shown.join("nbd")));
         let device = PathBuf::from(made.out.trim());
@@ -117,4 +105,16 @@ fn tool(program: &str) -> Command {
     let mut command = Command::new("timeout");
     command.args(["--kill-after=5", "120"]).arg(found.or_else(|| find(program)).unwrap_or_else(|| program.into()));
     command
+}
+
+/// Waits for a file that a program makes. `None`, with its reason, where the program ends without it.
+fn comes(file: &Path, program: &mut Running, reason: &str) -> Option<()> {
+    while !file.exists() {
+        if let Some(said) = program.ended() {
+            skip(&format!("{reason}: {said}"));
+            return None;
+        }
+        std::thread::yield_now();
+    }
+    Some(())
 }

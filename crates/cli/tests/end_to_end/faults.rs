@@ -8,8 +8,8 @@
 
 use crate::bad_disk::BadDisk;
 use crate::raw_client::Client;
-use crate::requires::requires;
-use crate::running::{run, seawall};
+use crate::requires::{client as client_program, requires};
+use crate::running::{run, seawall, succeed_with};
 use crate::scratch::Scratch;
 use crate::server::Server;
 
@@ -125,6 +125,39 @@ fn reads_that_a_device_fails_are_told_and_hurt_nobody_else() {
     pool.server().tell(&[clone]);
     let old = pool.client("old").read(0, MIB as u32);
     assert!(old[131_072..].iter().all(|byte| *byte == 0xb1) && old[65536..69632].iter().all(|byte| *byte == 0xb3));
+    pool.ends_whole();
+}
+
+/// A read over both devices, of which one fails: libnbd gets the MiB of the good one as data, and an error that names the
+/// place where the bad one's part begins (1 MiB = 1048576). Each of its structured answers is the LUN's offset, the bytes,
+/// and what it is: 1 data, 3 an error.
+#[test]
+fn a_read_that_one_of_two_devices_fails_brings_the_others_part() {
+    requires!("nbdkit", "nbdfuse", "losetup", "nbdsh");
+    let Some(pool) = Pool::new("EIO") else { return };
+    pool.server().tell(&["lun create -vserver svm01 -path /vol/v/c -size 2MiB"]);
+    let mut client = pool.client("c");
+    assert_eq!(client.written(0, &vec![0xc1; 2 * MIB], false), Ok(()));
+    assert_eq!(client.flushed(), Ok(()));
+    let read = |script: &str| succeed_with(client_program("python3"), ["-c", script, &pool.server().uri("/vol/v/c")]);
+    let script = "
+import nbd, sys
+handle, seen = nbd.NBD(), []
+handle.connect_uri(sys.argv[1])
+def chunk(data, at, kind, error):
+    seen.append((at, len(data), kind, data == b'\\xc1' * len(data)))
+try:
+    handle.pread_structured(2 << 20, 0, chunk)
+    print('read', seen)
+except nbd.Error as failure:
+    print(failure.errno, seen)
+";
+    assert_eq!(read(script).trim(), "read [(0, 2097152, 1, True)]");
+    pool.bad.fail_reads(true);
+    assert_eq!(read(script).trim(), "EIO [(0, 1048576, 1, True), (1048576, 0, 3, True)]");
+    assert_eq!(client.try_read(0, 2 * MIB as u32), Err(EIO), "simple replies fail as a whole");
+    pool.bad.fail_reads(false);
+    assert!(client.read(0, 2 * MIB as u32).iter().all(|byte| *byte == 0xc1));
     pool.ends_whole();
 }
 

@@ -13,6 +13,7 @@ mod demo;
 mod devices;
 mod dgen;
 mod durability;
+mod encrypted;
 mod faults;
 mod fio;
 mod fio_checks;

@@ -102,7 +102,7 @@ fn papers(scratch: &Scratch) -> String {
         let key = KeyPair::generate().unwrap();
         let signed = CertificateParams::new(vec![name.to_owned()]).unwrap().signed_by(&key, &authority).unwrap();
         std::fs::write(folder.join(format!("{who}-cert.pem")), signed.pem()).unwrap();
-        std::fs::write(folder.join(format!("{who}-key.pem")), key.serialize_pem()).unwrap();
+        crate::scratch::secret(&folder.join(format!("{who}-key.pem")), &key.serialize_pem());
     }
     folder.display().to_string()
 }

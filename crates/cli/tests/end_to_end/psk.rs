@@ -1,15 +1,15 @@
 //! Exports that are encrypted with a pre-shared key, seen by libnbd's tools and QEMU's, whose TLS is GnuTLS'.
 
+use crate::encrypted::Encrypted;
 use crate::requires::{client, requires};
-use crate::running::{Running, run, seawall, succeed, succeed_with};
+use crate::running::{run, seawall, succeed, succeed_with};
 use crate::scratch::Scratch;
-use crate::server::{LUN, pattern, read};
-use std::path::PathBuf;
+use crate::server::LUN;
+use std::path::{Path, PathBuf};
 
-/// A server with keys, a LUN of 8 MiB, and a port that the system chose.
+/// A server with keys and a LUN of 8 MiB.
 struct Keyed {
-    running: Running,
-    port: String,
+    server: Encrypted,
     keys: PathBuf,
 }
 
@@ -21,23 +21,14 @@ fn line(name: &str, byte: &str) -> String {
 impl Keyed {
     fn start(scratch: &Scratch, arguments: &[&str]) -> Keyed {
         let keys = scratch.join("keys.psk");
-        std::fs::write(&keys, line("alice", "a1") + &line("backup", "b2")).unwrap();
-        let mut command = seawall(scratch.path());
-        command.arg("serve").args(arguments);
-        let mut running = Running::start(command);
-        let said = running.wait_for("listening on 127.0.0.1:");
-        let port = said.split([':', ' ']).nth(3).expect("a port").to_owned();
-        running.wait_for("commands: ");
-        let mut shell = seawall(scratch.path());
-        shell.args(["shell", "--pool", "pool", "-c", "vserver create -vserver svm01"]);
-        shell.args(["-c", "volume create -vserver svm01 -volume vol1 -size 64MiB"]);
-        succeed(shell.args(["-c", &format!("lun create -vserver svm01 -path {LUN} -size 8MiB")]));
-        Keyed { running, port, keys }
+        crate::scratch::secret(&keys, &(line("alice", "a1") + &line("backup", "b2")));
+        let server = Encrypted::start(scratch, arguments);
+        server.make_volume(scratch);
+        Keyed { server, keys }
     }
 
-    fn uri(&self, name: &str, keys: &std::path::Path) -> String {
-        let export = LUN.replacen('/', "%2F", 1);
-        format!("nbds://{name}@localhost:{}/{export}?tls-psk-file={}", self.port, keys.display())
+    fn uri(&self, name: &str, keys: &Path) -> String {
+        self.server.uri(&format!("{name}@"), LUN, &format!("tls-psk-file={}", keys.display()))
     }
 }
 
@@ -49,22 +40,13 @@ const REQUIRED: [&str; 9] =
 fn libnbd_copies_with_a_key_and_not_without() {
     requires!("nbdinfo", "nbdcopy");
     let scratch = Scratch::new();
-    let server = Keyed::start(&scratch, &REQUIRED);
-    let uri = server.uri("alice", &server.keys);
-    let (there, back) = (scratch.join("there"), scratch.join("back"));
-    std::fs::write(&there, pattern(8 << 20)).unwrap();
-    succeed(client("nbdcopy").args(["--connections=4", "--flush"]).arg(&there).arg(&uri));
-    succeed(client("nbdcopy").arg(&uri).arg(&back));
-    assert!(read(&there) == read(&back), "what came back is not what went there");
-    let told = succeed_with(client("nbdinfo"), [&uri]);
-    assert!(told.contains("newstyle-fixed with TLS"), "{told}");
+    let keyed = Keyed::start(&scratch, &REQUIRED);
+    keyed.server.is_copied_by_libnbd(&scratch, &keyed.uri("alice", &keyed.keys));
     let wrong = scratch.join("wrong.psk");
     std::fs::write(&wrong, line("alice", "a2") + &line("carol", "a1")).unwrap();
     for name in ["alice", "carol"] {
-        assert_eq!(run(client("nbdinfo").arg(server.uri(name, &wrong))).code, Some(1), "{name}");
+        assert_eq!(run(client("nbdinfo").arg(keyed.uri(name, &wrong))).code, Some(1), "{name}");
     }
-    let clear = format!("nbd://localhost:{}/{}", server.port, LUN.replacen('/', "%2F", 1));
-    assert_eq!(run(client("nbdinfo").arg(clear)).code, Some(1));
 }
 
 /// qemu-img writes an image with a key and finds it there.
@@ -72,23 +54,9 @@ fn libnbd_copies_with_a_key_and_not_without() {
 fn qemu_img_converts_and_compares_with_a_key() {
     requires!("qemu-img");
     let scratch = Scratch::new();
-    let server = Keyed::start(&scratch, &REQUIRED);
-    let image = scratch.join("image");
-    std::fs::write(&image, pattern(8 << 20)).unwrap();
+    let keyed = Keyed::start(&scratch, &REQUIRED);
     let credentials = format!("tls-creds-psk,id=tls,endpoint=client,username=alice,dir={}", scratch.path().display());
-    let target = format!(
-        "driver=raw,file.driver=nbd,file.host=localhost,file.port={},file.export={LUN},file.tls-creds=tls",
-        server.port
-    );
-    let source = format!("driver=raw,file.driver=file,file.filename={}", image.display());
-    let qemu_img = |verb: &str| {
-        let mut command = client("qemu-img");
-        command.args([verb, "--object", &credentials, "--image-opts"]);
-        command
-    };
-    succeed(qemu_img("convert").args(["-n", "--target-image-opts", &source, &target]));
-    let said = succeed(qemu_img("compare").args([&source, &target]));
-    assert!(said.contains("identical"), "{said}");
+    keyed.server.is_converted_by_qemu(&scratch, &credentials);
 }
 
 /// Our own load with a key, and a configuration whose rules go by the name of it: the backup reads and does not write. After
@@ -116,22 +84,22 @@ fn a_configuration_says_who_sees_what_by_key() {
         level = "info"
     "#;
     std::fs::write(scratch.join("server.toml"), text).unwrap();
-    let mut server = Keyed::start(&scratch, &["--config", "server.toml"]);
-    let read_only = |name: &str| succeed_with(client("nbdinfo"), [server.uri(name, &server.keys)]);
+    let mut keyed = Keyed::start(&scratch, &["--config", "server.toml"]);
+    let read_only = |name: &str| succeed_with(client("nbdinfo"), [keyed.uri(name, &keyed.keys)]);
     assert!(read_only("alice").contains("is_read_only: false"));
     assert!(read_only("backup").contains("is_read_only: true"));
     let mut fio = seawall(scratch.path());
     fio.args(["fio", "--name=a", "--ioengine=nbd", "--rw=randwrite", "--bs=4k", "--iodepth=8", "--number_ios=200"]);
-    let said = succeed(fio.arg(format!("--uri={}", server.uri("alice", &server.keys))));
+    let said = succeed(fio.arg(format!("--uri={}", keyed.uri("alice", &keyed.keys))));
     assert!(said.contains("err= 0"), "{said}");
-    std::fs::write(&server.keys, line("backup", "b2")).unwrap();
+    crate::scratch::secret(&keyed.keys, &line("backup", "b2"));
     let old = scratch.join("old.psk");
     std::fs::write(&old, line("alice", "a1")).unwrap();
-    server.running.signal("HUP");
-    server.running.wait_for("are read again");
-    assert_eq!(run(client("nbdinfo").arg(server.uri("alice", &old))).code, Some(1));
-    server.running.signal("TERM");
-    let (status, lines) = server.running.end();
+    keyed.server.running.signal("HUP");
+    keyed.server.running.wait_for("are read again");
+    assert_eq!(run(client("nbdinfo").arg(keyed.uri("alice", &old))).code, Some(1));
+    keyed.server.running.signal("TERM");
+    let (status, lines) = keyed.server.running.end();
     assert!(status.success());
     assert!(lines.iter().any(|line| line.contains("(PSK:backup)")), "{lines:?}");
 }

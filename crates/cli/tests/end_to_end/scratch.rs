@@ -40,3 +40,10 @@ fn list(root: &Path, folder: &Path, found: &mut Vec<String>) {
         }
     }
 }
+
+/// Writes a file that its owner alone may read, as a secret has to be.
+pub fn secret(path: &Path, text: &str) {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::write(path, text).unwrap();
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).unwrap();
+}

@@ -1,12 +1,12 @@
 //! Encrypted exports, seen by the clients that people have: libnbd's tools and QEMU's, which use GnuTLS.
 
+use crate::encrypted::Encrypted;
 use crate::requires::{client, requires};
-use crate::running::{Running, run, seawall, succeed, succeed_with};
+use crate::running::{run, seawall, succeed};
 use crate::scratch::Scratch;
-use crate::server::{LUN, read};
+use crate::server::LUN;
 use rcgen::{BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, SanType};
 use std::path::Path;
-use std::process::Command;
 
 /// Makes a folder of certificates as libnbd, nbdkit and QEMU have it: an authority's, the server's, and a client's with
 /// the common name `db1`; and a folder `NAME-anonymous` of a client without.
@@ -32,62 +32,27 @@ fn make_certificates(scratch: &Scratch, name: &str) {
         let key = KeyPair::generate().unwrap();
         let signed = params.signed_by(&key, &issuer).unwrap();
         std::fs::write(folder.join(format!("{role}-cert.pem")), signed.pem()).unwrap();
-        std::fs::write(folder.join(format!("{role}-key.pem")), key.serialize_pem()).unwrap();
+        crate::scratch::secret(&folder.join(format!("{role}-key.pem")), &key.serialize_pem());
     };
     sign("server", "localhost", ExtendedKeyUsagePurpose::ServerAuth);
     sign("client", "db1", ExtendedKeyUsagePurpose::ClientAuth);
 }
 
-/// A server with a LUN of 8 MiB on a port that the system chose.
-struct Encrypted {
-    running: Running,
-    port: String,
+/// The URI of an export for a client with the certificates in that folder.
+fn uri(server: &Encrypted, export: &str, certificates: &Path) -> String {
+    server.uri("", export, &format!("tls-certificates={}", certificates.display()))
 }
 
-impl Encrypted {
-    fn start(scratch: &Scratch, arguments: &[&str]) -> Encrypted {
-        let mut command = seawall(scratch.path());
-        command.arg("serve").args(arguments);
-        let mut running = Running::start(command);
-        let line = running.wait_for("listening on 127.0.0.1:");
-        let port = line.split([':', ' ']).nth(3).expect("a port").to_owned();
-        running.wait_for("commands: ");
-        Encrypted { running, port }
-    }
-
-    fn make_lun(&self, scratch: &Scratch, path: &str) {
-        let mut shell = seawall(scratch.path());
-        shell.args(["shell", "--pool", "pool", "-c", &format!("lun create -vserver svm01 -path {path} -size 8MiB")]);
-        succeed(&mut shell);
-    }
-
-    fn make_volume(&self, scratch: &Scratch) {
-        let mut shell = seawall(scratch.path());
-        shell.args(["shell", "--pool", "pool", "-c", "vserver create -vserver svm01"]);
-        succeed(shell.args(["-c", "volume create -vserver svm01 -volume vol1 -size 64MiB"]));
-        self.make_lun(scratch, LUN);
-    }
-
-    /// The URI of an export for a client with the certificates in that folder.
-    fn uri(&self, export: &str, certificates: &Path) -> String {
-        let export = export.replacen('/', "%2F", usize::from(export.starts_with('/')));
-        format!("nbds://localhost:{}/{export}?tls-certificates={}", self.port, certificates.display())
-    }
-
-    fn listed(&self, certificates: &Path) -> Vec<String> {
-        let ended = run(client("nbdinfo").args(["--list", "--json", &self.uri("", certificates)]));
-        let listed: serde_json::Value = serde_json::from_str(&ended.out).unwrap_or_default();
-        let exports = listed["exports"].as_array().cloned().unwrap_or_default();
-        exports.iter().filter_map(|export| export["export-name"].as_str().map(str::to_owned)).collect()
-    }
+/// The exports that are listed to it.
+fn listed(server: &Encrypted, certificates: &Path) -> Vec<String> {
+    let ended = run(client("nbdinfo").args(["--list", "--json", &uri(server, "", certificates)]));
+    let listed: serde_json::Value = serde_json::from_str(&ended.out).unwrap_or_default();
+    let exports = listed["exports"].as_array().cloned().unwrap_or_default();
+    exports.iter().filter_map(|export| export["export-name"].as_str().map(str::to_owned)).collect()
 }
 
 const REQUIRED: [&str; 9] =
     ["--pool", "pool", "--create", "--listen", "127.0.0.1:0", "--tls", "required", "--tls-certificates", "tls"];
-
-fn pattern(len: usize) -> Vec<u8> {
-    (0..len).map(|at| (at * 31 % 251) as u8).collect()
-}
 
 /// nbdcopy writes and reads back over four encrypted connections; in clear text there is nothing to be had.
 #[test]
@@ -97,16 +62,7 @@ fn libnbd_copies_over_tls_and_not_without() {
     make_certificates(&scratch, "tls");
     let server = Encrypted::start(&scratch, &REQUIRED);
     server.make_volume(&scratch);
-    let uri = server.uri(LUN, &scratch.join("tls"));
-    let (there, back) = (scratch.join("there"), scratch.join("back"));
-    std::fs::write(&there, pattern(8 << 20)).unwrap();
-    succeed(client("nbdcopy").args(["--connections=4", "--flush"]).arg(&there).arg(&uri));
-    succeed(client("nbdcopy").arg(&uri).arg(&back));
-    assert!(read(&there) == read(&back), "what came back is not what went there");
-    let told = succeed_with(client("nbdinfo"), [&uri]);
-    assert!(told.contains("newstyle-fixed with TLS"), "{told}");
-    let clear = format!("nbd://localhost:{}/{}", server.port, LUN.replacen('/', "%2F", 1));
-    assert_eq!(run(client("nbdinfo").arg(clear)).code, Some(1));
+    server.is_copied_by_libnbd(&scratch, &uri(&server, LUN, &scratch.join("tls")));
     assert_eq!(run(client("nbdinfo").args(["--list", &format!("nbd://localhost:{}", server.port)])).code, Some(1));
 }
 
@@ -118,22 +74,8 @@ fn qemu_img_converts_and_compares_over_tls() {
     make_certificates(&scratch, "tls");
     let server = Encrypted::start(&scratch, &[&REQUIRED[..], &["--tls-verify-clients"]].concat());
     server.make_volume(&scratch);
-    let image = scratch.join("image");
-    std::fs::write(&image, pattern(8 << 20)).unwrap();
     let credentials = format!("tls-creds-x509,id=tls,endpoint=client,dir={}", scratch.join("tls").display());
-    let target = format!(
-        "driver=raw,file.driver=nbd,file.host=localhost,file.port={},file.export={LUN},file.tls-creds=tls",
-        server.port
-    );
-    let source = format!("driver=raw,file.driver=file,file.filename={}", image.display());
-    let qemu_img = |verb: &str| -> Command {
-        let mut command = client("qemu-img");
-        command.args([verb, "--object", &credentials, "--image-opts"]);
-        command
-    };
-    succeed(qemu_img("convert").args(["-n", "--target-image-opts", &source, &target]));
-    let said = succeed(qemu_img("compare").args([&source, &target]));
-    assert!(said.contains("identical"), "{said}");
+    server.is_converted_by_qemu(&scratch, &credentials);
 }
 
 /// A configuration with rules: the client with a certificate sees its LUN, one without sees another, read only, and
@@ -177,9 +119,9 @@ fn a_configuration_says_who_sees_what() {
         names.sort_unstable();
         names
     };
-    assert_eq!(sorted(server.listed(&db1)), ["svm01:/vol/vol1/lun1", "svm01:/vol/vol1/public"]);
-    assert_eq!(server.listed(&anonymous), ["svm01:/vol/vol1/public"]);
-    let asked = |name: &str| run(client("nbdinfo").arg(server.uri(name, &anonymous)));
+    assert_eq!(sorted(listed(&server, &db1)), ["svm01:/vol/vol1/lun1", "svm01:/vol/vol1/public"]);
+    assert_eq!(listed(&server, &anonymous), ["svm01:/vol/vol1/public"]);
+    let asked = |name: &str| run(client("nbdinfo").arg(uri(&server, name, &anonymous)));
     let (hidden, missing) = (asked("svm01:/vol/vol1/lun1"), asked("svm01:/vol/vol1/none"));
     assert_eq!((hidden.code, missing.code), (Some(1), Some(1)));
     assert_eq!(hidden.err.replace("lun1", "none"), missing.err, "there is no telling them apart");
@@ -203,7 +145,7 @@ fn hangup_renews_certificates() {
     let mut server = Encrypted::start(&scratch, &REQUIRED);
     server.make_volume(&scratch);
     let size = |server: &Encrypted, certificates: &str| {
-        run(client("nbdinfo").args(["--size", &server.uri(LUN, &scratch.join(certificates))])).code
+        run(client("nbdinfo").args(["--size", &uri(server, LUN, &scratch.join(certificates))])).code
     };
     let copy = |file: &str| std::fs::copy(scratch.join("next").join(file), scratch.join("tls").join(file)).unwrap();
     assert_eq!(size(&server, "next"), Some(1));

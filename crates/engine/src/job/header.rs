@@ -8,8 +8,8 @@
 //! All little-endian. The offset tells a misplaced write, the generation (the number of the write in its job) a lost
 //! one, the seed another run's data; the sums tell damage from all of these.
 
-use super::crc32c::crc32c;
 use super::sums::sum_of;
+use crc32c::crc32c;
 use workload::job::{Hash, Pattern};
 
 const MAGIC: [u8; 4] = *b"SWv1";

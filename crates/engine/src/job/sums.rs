@@ -3,8 +3,9 @@
 //! A header has eight bytes for a sum. Of a digest that is longer its first eight stand there: damage passes unseen once
 //! in 2^64 blocks, as with a sum of 64 bits.
 
-use super::crc32c::crc32c;
 use super::xxhash::xxh64;
+use crc::{CRC_7_MMC, CRC_16_ARC, CRC_32_ISO_HDLC, CRC_64_XZ, Crc, Table};
+use crc32c::crc32c;
 use md5::Md5;
 use sha1::Sha1;
 use sha2::{Sha256, Sha512};
@@ -18,10 +19,10 @@ pub(crate) fn sum_of(data: &[u8], hash: &Hash) -> u64 {
         Hash::Header | Hash::Pattern(_) | Hash::HeaderPattern(_) => 0,
         Hash::Crc32c => crc32c(data).into(),
         Hash::Xxhash64 => xxh64(data, 0),
-        Hash::Crc7 => CRC7.sum(data) >> 57,
-        Hash::Crc16 => CRC16.sum(data),
-        Hash::Crc32 => CRC32.sum(data),
-        Hash::Crc64 => CRC64.sum(data),
+        Hash::Crc7 => CRC7.checksum(data).into(),
+        Hash::Crc16 => CRC16.checksum(data).into(),
+        Hash::Crc32 => CRC32.checksum(data).into(),
+        Hash::Crc64 => CRC64.checksum(data),
         Hash::Md5 => first_of::<Md5>(data),
         Hash::Sha1 => first_of::<Sha1>(data),
         Hash::Sha256 => first_of::<Sha256>(data),
@@ -39,60 +40,13 @@ fn first_of<D: Digest>(data: &[u8]) -> u64 {
     digest.iter().take(8).fold(0, |sum, &byte| sum << 8 | u64::from(byte))
 }
 
-/// A cyclic redundancy check, a byte a step. Reflected ones begin with the lowest bit; the other one here stands in the
-/// highest bits of the word.
-struct Crc {
-    table: [u64; 256],
-    reflected: bool,
-    /// What it begins with, and what the end is changed by.
-    start: u64,
-    end: u64,
-}
+/// Sixteen bytes a step, by tables.
+type Stepped = Table<16>;
 
-static CRC7: Crc = Crc::highest_first(0x09 << 57);
-static CRC16: Crc = Crc::reflected(0xa001, 0);
-static CRC32: Crc = Crc::reflected(0xedb8_8320, 0xffff_ffff);
-static CRC64: Crc = Crc::reflected(0xc96c_5795_d787_0f42, u64::MAX);
-
-impl Crc {
-    const fn reflected(polynomial: u64, ends: u64) -> Crc {
-        let mut table = [0; 256];
-        let mut i = 0;
-        while i < 256 {
-            let (mut sum, mut bit) = (i as u64, 0);
-            while bit < 8 {
-                sum = if sum & 1 == 1 { sum >> 1 ^ polynomial } else { sum >> 1 };
-                bit += 1;
-            }
-            table[i] = sum;
-            i += 1;
-        }
-        Crc { table, reflected: true, start: ends, end: ends }
-    }
-
-    const fn highest_first(polynomial: u64) -> Crc {
-        let mut table = [0; 256];
-        let mut i = 0;
-        while i < 256 {
-            let (mut sum, mut bit) = ((i as u64) << 56, 0);
-            while bit < 8 {
-                sum = if sum >> 63 == 1 { sum << 1 ^ polynomial } else { sum << 1 };
-                bit += 1;
-            }
-            table[i] = sum;
-            i += 1;
-        }
-        Crc { table, reflected: false, start: 0, end: 0 }
-    }
-
-    fn sum(&self, data: &[u8]) -> u64 {
-        let step = |sum: u64, &byte: &u8| match self.reflected {
-            true => sum >> 8 ^ self.table[(sum as u8 ^ byte) as usize],
-            false => sum << 8 ^ self.table[((sum >> 56) as u8 ^ byte) as usize],
-        };
-        data.iter().fold(self.start, step) ^ self.end
-    }
-}
+static CRC7: Crc<u8, Stepped> = Crc::<u8, Stepped>::new(&CRC_7_MMC);
+static CRC16: Crc<u16, Stepped> = Crc::<u16, Stepped>::new(&CRC_16_ARC);
+static CRC32: Crc<u32, Stepped> = Crc::<u32, Stepped>::new(&CRC_32_ISO_HDLC);
+static CRC64: Crc<u64, Stepped> = Crc::<u64, Stepped>::new(&CRC_64_XZ);
 
 #[cfg(test)]
 mod tests {
@@ -108,6 +62,18 @@ mod tests {
         assert_eq!(sum(Hash::Crc32), 0xcbf4_3926);
         assert_eq!(sum(Hash::Crc64), 0x995d_c9bb_df19_39fa);
         assert_eq!(sum(Hash::Header), 0);
+    }
+
+    /// RFC 3720, appendix B.4, and the usual check value with a rest of one byte.
+    #[test]
+    fn the_published_sums_of_crc32c() {
+        let sum = |data: &[u8]| sum_of(data, &Hash::Crc32c);
+        assert_eq!(sum(&[0; 32]), 0x8a91_36aa);
+        assert_eq!(sum(&[0xff; 32]), 0x62a8_ab43);
+        let rising: Vec<u8> = (0..32).collect();
+        assert_eq!(sum(&rising), 0x46dd_794e);
+        assert_eq!(sum(b"123456789"), 0xe306_9283);
+        assert_eq!(sum(b""), 0);
     }
 
     /// Of "abc": RFC 1321, FIPS 180-4 and FIPS 202 with their examples.

@@ -50,7 +50,7 @@ impl CallTarget {
             Op::Flush if request.fua => file.sync_all(),
             Op::Flush => file.sync_data(),
             Op::Trim => uring::space::punch(file, request.at, request.len),
-            Op::Zero { .. } | Op::Cache | Op::Status => {
+            Op::Zero { .. } | Op::Cache | Op::Status { .. } => {
                 completion.result = Err(Fault::Unsupported);
                 return completion;
             }

@@ -81,6 +81,7 @@ impl RingTarget {
             service: now.since(since),
             cause: Cause::Nothing,
             result: done.result.map(|_| ()).map_err(uring::Failure::fault),
+            failed_at: None,
             buf: done.buf,
             extents: Vec::new(),
         }
@@ -119,7 +120,7 @@ impl Target for RingTarget {
             Op::Flush => Job::Sync { file },
             Op::Trim => Job::Punch { file, at, len },
             Op::Zero { no_hole, .. } => Job::Zero { file, at, len, keep: no_hole },
-            Op::Cache | Op::Status => return self.refuse(request, now, Fault::Unsupported),
+            Op::Cache | Op::Status { .. } => return self.refuse(request, now, Fault::Unsupported),
         };
         let place = self.remember(Flying { tag, object, kind, len, due, since: now });
         match self.port.push(u64::from(place), job) {

@@ -1,8 +1,8 @@
 //! Making a connection: socket and handshake, blocking, before the ring takes it over.
 
 use super::export::Export;
-use super::records::Records;
 use super::tls::{Tls, TlsChoice, TlsError};
+use cipher::Records;
 use nbd::{ClientHandshake, ClientStep, HandshakeError, HandshakeLimits, Purpose, Rules, TlsWish, Wishes};
 use std::io::{Read, Write};
 use std::net::{TcpStream, ToSocketAddrs as _};
@@ -208,9 +208,9 @@ impl From<std::io::Error> for StepError {
     }
 }
 
-impl From<TlsError> for StepError {
-    fn from(error: TlsError) -> StepError {
-        StepError::Tls(error)
+impl From<cipher::Fault> for StepError {
+    fn from(fault: cipher::Fault) -> StepError {
+        StepError::Tls(fault.into())
     }
 }
 
@@ -234,7 +234,7 @@ impl<S: Read + Write> Wire<S> {
             }
             let mut came = &chunk[..got];
             while !came.is_empty() {
-                records.feed(&mut came)?;
+                came = &came[records.feed(came)?..];
                 if records.take_clear(into)? {
                     break;
                 }
@@ -263,15 +263,15 @@ impl<S: Read + Write> Wire<S> {
             }
             let got = undisturbed(|| self.stream.read(&mut chunk))?;
             if got == 0 {
-                return Err(TlsError::Ended.into());
+                return Err(StepError::Tls(TlsError::Ended));
             }
             let mut came = &chunk[..got];
             while !came.is_empty() {
-                let fed = records.feed(&mut came);
+                let fed = records.feed(came);
                 if fed.is_err() {
                     flush(&mut records, &mut self.stream)?;
                 }
-                fed?;
+                came = &came[fed?..];
             }
         }
         self.tls = Some(records);
@@ -281,7 +281,7 @@ impl<S: Read + Write> Wire<S> {
 
 fn flush(records: &mut Records, stream: &mut impl Write) -> std::io::Result<()> {
     let mut out = Vec::new();
-    records.seal(&mut out);
+    records.take(&mut out);
     stream.write_all(&out)
 }
 

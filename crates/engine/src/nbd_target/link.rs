@@ -216,10 +216,10 @@ impl Link {
             }
             Op::Cache => Command::Cache,
             // The answer's extents are not taken in here; a load has no use for them.
-            Op::Status => return Err(Fault::Unsupported),
+            Op::Status { .. } => return Err(Fault::Unsupported),
         };
         let payload = if command == Command::Write { request.len as u32 } else { 0 };
-        let wire = nbd::Request { cookie, command, flags, offset: request.at, length: request.len, payload };
+        let wire = nbd::Request { flags, payload, ..nbd::Request::new(cookie, command, request.at, request.len) };
         self.rules.check(&wire).map_err(fault_of)?;
         Ok(wire)
     }
@@ -325,6 +325,7 @@ pub(super) fn end(pending: Pending, buf: Option<Buf>, now: Time, result: Result<
         service: now.since(since),
         cause: Cause::Nothing,
         result,
+        failed_at: None,
         buf,
         extents: Vec::new(),
     }

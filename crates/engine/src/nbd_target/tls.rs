@@ -3,7 +3,7 @@
 //! The files of a folder are named as libnbd, nbdkit and QEMU name them: `ca-cert.pem` (who may vouch for the server), and
 //! `client-cert.pem` with `client-key.pem` where the server wants to know its clients.
 
-use super::records::Records;
+use cipher::{Fault, Records};
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::pki_types::pem::PemObject as _;
@@ -57,6 +57,15 @@ pub enum TlsError {
     Key(#[from] psk::PskError),
 }
 
+impl From<Fault> for TlsError {
+    fn from(fault: Fault) -> TlsError {
+        match fault {
+            Fault::Certificates(error) => error.into(),
+            Fault::Keys(error) => error.into(),
+        }
+    }
+}
+
 impl TlsChoice {
     /// A session that has not begun, with the server of that host name.
     ///
@@ -69,15 +78,13 @@ impl TlsChoice {
                 let config = config(folder, name.is_some())?;
                 let name = name.unwrap_or("localhost").to_owned();
                 let server = ServerName::try_from(name.clone()).map_err(|_| TlsError::Name(name))?;
-                let mut connection = ClientConnection::new(Arc::new(config), server)?;
                 // What is sent is bounded by the requests in flight.
-                connection.set_buffer_limit(None);
-                Ok(Records::Certificates(Box::new(connection)))
+                Ok(Records::of_certificates(ClientConnection::new(Arc::new(config), server)?))
             }
             TlsChoice::Key { file: path, name } => {
-                let text = std::fs::read_to_string(path).map_err(|error| file(path, &error))?;
+                let text = psk::secret::read(path).map_err(|error| file(path, &error))?;
                 let key = psk::Key::find(&text, name).map_err(|error| file(path, &error))?;
-                Ok(Records::Key(Box::new(psk::Session::connect(&key)?)))
+                Ok(Records::of_keys(psk::Session::connect(&key)?))
             }
         }
     }
@@ -100,7 +107,8 @@ fn config(folder: &Path, check_name: bool) -> Result<ClientConfig, TlsError> {
         return Ok(builder.with_no_client_auth());
     }
     let chain = certificates(&certificate)?;
-    let key = PrivateKeyDer::from_pem_file(&key).map_err(|error| file(&key, &error))?;
+    let text = psk::secret::read(&key).map_err(|error| file(&key, &error))?;
+    let key = PrivateKeyDer::from_pem_slice(text.as_bytes()).map_err(|error| file(&key, &error))?;
     Ok(builder.with_client_auth_cert(chain, key)?)
 }
 
@@ -189,7 +197,7 @@ impl Tls {
 
     /// Moves all records that are to be sent to the end of `out`.
     pub(super) fn seal(&mut self, out: &mut Vec<u8>) {
-        self.records.seal(out);
+        self.records.take(out);
     }
 
     /// Takes records that came; their clear text is in [`Tls::clear`] afterwards.
@@ -205,7 +213,7 @@ impl Tls {
             self.start = 0;
         }
         while !records.is_empty() && !self.closed {
-            self.records.feed(&mut records)?;
+            records = &records[self.records.feed(records)?..];
             self.closed |= self.records.take_clear(&mut self.clear)?;
         }
         Ok(())

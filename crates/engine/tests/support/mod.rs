@@ -174,6 +174,17 @@ impl Peer {
         Peer::start(command, socket)
     }
 
+    /// qemu-nbd with its socket and a disk of 8 MiB in `folder`; `credentials` are an object of the server's end with the
+    /// identifier `t`.
+    pub fn qemu_nbd(program: &Path, socket: &Path, folder: &Path, credentials: &str) -> Peer {
+        let disk = folder.join("disk");
+        std::fs::File::create(&disk).unwrap().set_len(8 << 20).unwrap();
+        let mut command = Command::new(program);
+        command.args(["--persistent", "--shared=0", "--format=raw", "--object", credentials, "--tls-creds=t"]);
+        command.arg("--socket").arg(socket).arg(&disk);
+        Peer::start(command, socket)
+    }
+
     /// Kills it as a power cut would, and takes its socket away.
     pub fn kill(mut self) {
         self.child.kill().unwrap();
@@ -182,9 +193,30 @@ impl Peer {
     }
 }
 
+/// A slow nbdkit is lost under a read and a write and comes back: the read is asked again, the write is not. `start` starts
+/// it on the same socket; returns who went on, and with whom.
+pub fn lose_nbdkit(backend: Choice, uri: &str, start: impl Fn(&[&str]) -> Peer) -> (Client, Peer) {
+    let peer = start(&["--filter=delay", "memory", "8M", "delay-read=600", "delay-write=600"]);
+    let mut client = Client::open(backend, uri);
+    let (read, write) = (client.read(0, 4096), client.write(0, &[1; 4096]));
+    client.hand_over();
+    peer.kill();
+    let peer = start(&["memory", "8M"]);
+    let ended = client.all(2);
+    assert_eq!((&ended[&read], &ended[&write]), (&Ok(vec![0; 4096]), &Err(Fault::Gone)));
+    (client, peer)
+}
+
 impl Drop for Peer {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Writes a file that its owner alone may read, as a secret has to be.
+pub fn secret(path: &Path, text: &str) {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::write(path, text).unwrap();
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).unwrap();
 }

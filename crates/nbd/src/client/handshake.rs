@@ -2,6 +2,7 @@
 
 use super::replies::{error_message, keep_context, keep_info, keep_listed};
 use super::{Agreed, ClientStep, Listed, Purpose, TlsWish, Wishes};
+use crate::contexts::{Context, Contexts};
 use crate::error::HandshakeError;
 use crate::export::TransmissionFlags;
 use crate::limits::HandshakeLimits;
@@ -9,8 +10,8 @@ use crate::option::{InfoQuery, MetaQuery, REPLY_HEADER_BYTES, ReplyHead, option_
 use crate::settings::{Framing, Settings};
 use crate::text::text;
 use crate::values::{
-    BASE_ALLOCATION, EXPORT_NAME_ZEROES, FLAG_C_FIXED_NEWSTYLE, FLAG_C_NO_ZEROES, FLAG_FIXED_NEWSTYLE, FLAG_NO_ZEROES,
-    INIT_PASSWD, OLDSTYLE_MAGIC, OPTION_MAGIC, OPTION_REPLY_MAGIC, info, opt, rep,
+    EXPORT_NAME_ZEROES, FLAG_C_FIXED_NEWSTYLE, FLAG_C_NO_ZEROES, FLAG_FIXED_NEWSTYLE, FLAG_NO_ZEROES, INIT_PASSWD,
+    OLDSTYLE_MAGIC, OPTION_MAGIC, OPTION_REPLY_MAGIC, info, opt, rep,
 };
 use crate::wire::{Cursor, Put};
 
@@ -25,7 +26,7 @@ pub struct ClientHandshake {
     no_zeroes: bool,
     encrypted: bool,
     framing: Framing,
-    allocation: Option<u32>,
+    contexts: Contexts,
     bytes: u64,
     /// What the replies to the option under way have told so far.
     gathered: Gathered,
@@ -36,7 +37,7 @@ pub struct ClientHandshake {
 pub(super) struct Gathered {
     pub described: bool,
     pub agreed: Agreed,
-    pub context: Option<u32>,
+    pub contexts: Contexts,
     pub listed: Vec<Listed>,
     pub listed_bytes: usize,
 }
@@ -69,7 +70,7 @@ impl ClientHandshake {
             no_zeroes: false,
             encrypted: false,
             framing: Framing::Simple,
-            allocation: None,
+            contexts: Contexts::NONE,
             bytes: 0,
             gathered: Gathered::default(),
         })
@@ -148,7 +149,7 @@ impl ClientHandshake {
             Stage::Extended => (Stage::Structured, framed && self.wishes.extended && !self.wishes.old_entry),
             Stage::Structured => (Stage::Meta, framed && self.wishes.structured && self.framing != Framing::Extended),
             // "This option MUST NOT be requested unless structured replies have been negotiated first".
-            Stage::Meta => (Stage::Purpose, framed && self.wishes.allocation && self.framing != Framing::Simple),
+            Stage::Meta => (Stage::Purpose, framed && !self.wished().is_empty() && self.framing != Framing::Simple),
             _ => (Stage::Over, true),
         };
         if !wanted {
@@ -160,7 +161,7 @@ impl ClientHandshake {
             Stage::Extended => put_option(out, opt::EXTENDED_HEADERS, |_| ()),
             Stage::Structured => put_option(out, opt::STRUCTURED_REPLY, |_| ()),
             Stage::Meta => put_option(out, opt::SET_META_CONTEXT, |out| {
-                MetaQuery::put(out, &self.wishes.export, &[BASE_ALLOCATION]);
+                MetaQuery::put(out, &self.wishes.export, &self.wished());
             }),
             Stage::Purpose => self.ask_purpose(out),
             _ => unreachable!("stage {stage:?} sends no option"),
@@ -262,7 +263,7 @@ impl ClientHandshake {
                 self.ask(Stage::Meta, out);
             }
             Stage::Meta => {
-                self.allocation = gathered.context;
+                self.contexts = gathered.contexts;
                 self.ask(Stage::Purpose, out);
             }
             _ => return self.concluded(gathered, out),
@@ -341,8 +342,17 @@ impl ClientHandshake {
         }))
     }
 
+    /// The names of the contexts that are wished for.
+    fn wished(&self) -> Vec<&'static str> {
+        let wished = |context: &Context| match context {
+            Context::Allocation => self.wishes.allocation,
+            Context::Sharing => self.wishes.sharing,
+        };
+        Context::ALL.into_iter().filter(wished).map(Context::name).collect()
+    }
+
     fn settings(&self, block_sizes: bool) -> Settings {
-        Settings { framing: self.framing, allocation: self.allocation, block_sizes, encrypted: self.encrypted }
+        Settings { framing: self.framing, contexts: self.contexts, block_sizes, encrypted: self.encrypted }
     }
 
     /// The soft disconnect: `ABORT`. Its reply need not be awaited: "the client SHOULD gracefully handle the server closing

@@ -55,6 +55,8 @@ pub struct Wishes {
     pub structured: bool,
     /// The metadata context `base:allocation`; needs one of the two above.
     pub allocation: bool,
+    /// The metadata context `seawall:sharing`; needs one of the same two.
+    pub sharing: bool,
     /// Ask for block sizes, and promise to keep to them.
     pub block_sizes: bool,
     /// Use `EXPORT_NAME` at once, as old clients do.
@@ -71,6 +73,7 @@ impl Wishes {
             extended: true,
             structured: true,
             allocation: true,
+            sharing: false,
             block_sizes: true,
             old_entry: false,
         }

@@ -2,10 +2,11 @@
 
 use super::Listed;
 use super::handshake::Gathered;
+use crate::contexts::Context;
 use crate::error::HandshakeError;
 use crate::export::{BlockSizes, TransmissionFlags};
 use crate::text::{lossy, text};
-use crate::values::{BASE_ALLOCATION, info, opt};
+use crate::values::{info, opt};
 use crate::wire::Cursor;
 
 /// Memory of one list entry beside its strings, bytes.
@@ -16,8 +17,8 @@ pub(super) fn keep_context(data: &[u8], gathered: &mut Gathered) -> Result<(), H
     let mut c = Cursor(data);
     let option = opt::SET_META_CONTEXT;
     let id = c.u32().ok_or(HandshakeError::Violation { option, rule: "a context must have an id" })?;
-    if c.0 == BASE_ALLOCATION.as_bytes() {
-        gathered.context = Some(id);
+    if let Some(context) = Context::ALL.into_iter().find(|context| context.is_named(c.0)) {
+        gathered.contexts = gathered.contexts.with(context, id);
     }
     Ok(())
 }

@@ -2,19 +2,17 @@
 
 use super::Admitted;
 use super::handshake::{Answered, ServerHandshake, export_name_error};
+use crate::contexts::{Context, Contexts};
 use crate::error::HandshakeError;
-use crate::export::{ExportInfo, Exports, Refusal};
+use crate::export::{ExportInfo, Exports, Refusal, TransmissionFlags};
 use crate::option::{
     InfoQuery, MetaQuery, option_name, put_ack, put_error, put_info_block_size, put_info_export, put_info_text,
     put_reply,
 };
 use crate::settings::Framing;
 use crate::text::{cut, text};
-use crate::values::{BASE_ALLOCATION, BASE_WILDCARD, EXPORT_NAME_ZEROES, info, opt, rep};
+use crate::values::{EXPORT_NAME_ZEROES, info, opt, rep};
 use crate::wire::Put;
-
-/// The id of `base:allocation` on every connection; the protocol lets a server choose, and there is only one context.
-pub(super) const ALLOCATION_ID: u32 = 1;
 
 /// An error reply: its code and words for people.
 type Answer<T> = Result<T, (u32, String)>;
@@ -70,7 +68,11 @@ impl ServerHandshake {
         let query = InfoQuery::parse(data).ok_or_else(malformed)?;
         let (name, export) = self.look_up(option, query.name, exports)?;
         let asked = query.wants(info::BLOCK_SIZE);
-        let admitted = self.admitted(name, export, asked);
+        let mut admitted = self.admitted(name, export, asked);
+        // Who only asks learns what it could have.
+        if option == opt::INFO && admitted.settings.framing == Framing::Extended {
+            admitted.flags = admitted.flags | TransmissionFlags::BLOCK_STATUS_PAYLOAD;
+        }
         let export = &admitted.export;
         // "the server MUST send at least one NBD_REP_INFO, with an NBD_INFO_EXPORT information type".
         put_info_export(out, option, export.size, admitted.flags.0);
@@ -136,13 +138,14 @@ impl ServerHandshake {
     /// `LIST_META_CONTEXT`.
     fn list_meta(&self, data: &[u8], exports: &dyn Exports, out: &mut Vec<u8>) -> Answer<()> {
         let query = self.meta_query(data)?;
-        self.look_up(opt::LIST_META_CONTEXT, query.name, exports)?;
+        let (_, export) = self.look_up(opt::LIST_META_CONTEXT, query.name, exports)?;
         // "If zero queries are sent, then the server MUST return all the metadata contexts"; "base:" is a wildcard here.
         // Other namespaces, and leaf names that are not known, are ignored.
-        let matches = |q: &[u8]| q == BASE_WILDCARD.as_bytes() || q == BASE_ALLOCATION.as_bytes();
-        if query.count == 0 || query.queries().any(matches) {
-            // "The metadata context ID in these replies is reserved and SHOULD be set to zero".
-            put_context(out, opt::LIST_META_CONTEXT, 0);
+        for context in Context::ALL.into_iter().filter(|context| export.tells(*context)) {
+            if query.count == 0 || query.queries().any(|q| context.is_named(q) || context.is_of_namespace(q)) {
+                // "The metadata context ID in these replies is reserved and SHOULD be set to zero".
+                put_context(out, opt::LIST_META_CONTEXT, 0, context);
+            }
         }
         put_ack(out, opt::LIST_META_CONTEXT);
         Ok(())
@@ -151,13 +154,19 @@ impl ServerHandshake {
     /// `SET_META_CONTEXT`.
     fn set_meta(&mut self, data: &[u8], exports: &dyn Exports, out: &mut Vec<u8>) -> Answer<()> {
         // "Issuing this command replaces all previously-set metadata contexts (including when this command fails)".
-        self.state.allocation_for = None;
+        self.state.selected = None;
         let query = self.meta_query(data)?;
-        let (name, _) = self.look_up(opt::SET_META_CONTEXT, query.name, exports)?;
-        // "base: - the server MUST ignore this form during NBD_OPT_SET_META_CONTEXT".
-        if query.queries().any(|q| q == BASE_ALLOCATION.as_bytes()) {
-            put_context(out, opt::SET_META_CONTEXT, ALLOCATION_ID);
-            self.state.allocation_for = Some(name.to_owned());
+        let (name, export) = self.look_up(opt::SET_META_CONTEXT, query.name, exports)?;
+        let mut selected = Contexts::NONE;
+        for context in Context::ALL.into_iter().filter(|context| export.tells(*context)) {
+            // "base: - the server MUST ignore this form during NBD_OPT_SET_META_CONTEXT".
+            if query.queries().any(|q| context.is_named(q)) {
+                put_context(out, opt::SET_META_CONTEXT, context.id(), context);
+                selected = selected.with(context, context.id());
+            }
+        }
+        if !selected.is_empty() {
+            self.state.selected = Some((name.to_owned(), selected));
         }
         put_ack(out, opt::SET_META_CONTEXT);
         Ok(())
@@ -197,14 +206,18 @@ impl ServerHandshake {
 
     fn admitted(&self, name: &str, export: ExportInfo, block_sizes: bool) -> Admitted {
         let settings = self.settings(name, block_sizes);
-        Admitted { requested: name.to_owned(), flags: export.flags(settings.framing), export, settings }
+        // "Servers MUST NOT advertise this bit unless the client successfully negotiates extended headers …, and SHOULD NOT
+        // advertise this bit … if the client does not negotiate metacontexts".
+        let filters = settings.framing == Framing::Extended && !settings.contexts.is_empty();
+        let flags = export.flags(settings.framing).with(TransmissionFlags::BLOCK_STATUS_PAYLOAD, filters);
+        Admitted { requested: name.to_owned(), flags, export, settings }
     }
 }
 
-fn put_context(out: &mut Vec<u8>, option: u32, id: u32) {
+fn put_context(out: &mut Vec<u8>, option: u32, id: u32, context: Context) {
     put_reply(out, option, rep::META_CONTEXT, |out| {
         out.put_u32(id);
-        out.extend_from_slice(BASE_ALLOCATION.as_bytes());
+        out.extend_from_slice(context.name().as_bytes());
     });
 }
 

@@ -1,6 +1,7 @@
 //! The server's state machine: takes one message at a time from the client and answers it.
 
 use super::{Admitted, ServerStep, TlsMode};
+use crate::contexts::Contexts;
 use crate::error::HandshakeError;
 use crate::export::Exports;
 use crate::limits::HandshakeLimits;
@@ -34,8 +35,8 @@ pub struct ServerHandshake {
 pub(super) struct Negotiation {
     pub encrypted: bool,
     pub framing: Framing,
-    /// The export for which `base:allocation` was selected.
-    pub allocation_for: Option<String>,
+    /// The export for which metadata contexts were selected, and which.
+    pub selected: Option<(String, Contexts)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,10 +127,10 @@ impl ServerHandshake {
     pub(super) fn settings(&self, name: &str, block_sizes: bool) -> Settings {
         // Protocol text, NBD_OPT_SET_META_CONTEXT: only where "it referred to the same export name that was ultimately
         // selected for transmission phase".
-        let selected = self.state.allocation_for.as_deref() == Some(name);
+        let selected = self.state.selected.as_ref().filter(|(export, _)| export == name);
         Settings {
             framing: self.state.framing,
-            allocation: selected.then_some(super::answer::ALLOCATION_ID),
+            contexts: selected.map_or(Contexts::NONE, |(_, contexts)| *contexts),
             block_sizes,
             encrypted: self.state.encrypted,
         }
@@ -166,7 +167,7 @@ impl ServerHandshake {
             *input = rest;
             if head.option == opt::SET_META_CONTEXT {
                 // It "replaces all previously-set metadata contexts (including when this command fails)".
-                self.state.allocation_for = None;
+                self.state.selected = None;
             }
             put_error(out, head.option, refusal.0, &refusal.1);
             return Ok(self.skip(input, head.len));

@@ -48,6 +48,7 @@ impl Exports for OneDisk {
                 size: 1 << 20,
                 features: T::SEND_FLUSH | T::SEND_FUA,
                 block: BlockSizes::new(512, 4096, 1 << 25).unwrap(),
+                sharing: false,
             }),
             "secret" => Err(Refusal::TlsRequired),
             "private" => Err(Refusal::Policy),

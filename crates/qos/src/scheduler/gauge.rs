@@ -59,32 +59,18 @@ impl Sums {
         }
     }
 
-    /// Adds a tick; what is older than `memory` seconds fades.
-    fn add(&mut self, tick: &Sums, memory: f64) {
-        let keep = (1.0 - tick.time / memory).max(0.0);
-        *self = self.faded(keep).plus(tick);
-    }
-
-    fn faded(self, keep: f64) -> Sums {
-        let Sums { time, ops, bytes, service, outstanding, idle } = self;
-        Sums {
-            time: time * keep,
-            ops: ops * keep,
-            bytes: bytes * keep,
-            service: service * keep,
-            outstanding: outstanding * keep,
-            idle: idle * keep,
-        }
-    }
-
-    fn plus(self, other: &Sums) -> Sums {
-        Sums {
-            time: self.time + other.time,
-            ops: self.ops + other.ops,
-            bytes: self.bytes + other.bytes,
-            service: self.service + other.service,
-            outstanding: self.outstanding + other.outstanding,
-            idle: self.idle + other.idle,
+    /// Adds a tick to as much as is kept of those before.
+    fn add(&mut self, tick: &Sums, keep: f64) {
+        let sums = [
+            (&mut self.time, tick.time),
+            (&mut self.ops, tick.ops),
+            (&mut self.bytes, tick.bytes),
+            (&mut self.service, tick.service),
+            (&mut self.outstanding, tick.outstanding),
+            (&mut self.idle, tick.idle),
+        ];
+        for (sum, new) in sums {
+            *sum = *sum * keep + new;
         }
     }
 
@@ -123,9 +109,8 @@ impl Gauge {
 
     /// Whether the owner wanted more in the tick that these are.
     pub fn note_wanting(&mut self, tick: &Sums, wants: bool) {
-        let keep = (1.0 - tick.time).max(0.0);
         let new = if wants { *tick } else { Sums::default() };
-        self.wanted = self.wanted.faded(keep).plus(&new);
+        self.wanted.add(&new, kept(tick.time, 1.0));
     }
 
     /// A tick is over. Gives what was in it.
@@ -136,8 +121,8 @@ impl Gauge {
         let most = f64::from(tick.outstanding_max);
         self.peak = most.max(self.peak - (self.peak - most) * time.min(1.0));
         let tick = Sums::of(time, &tick);
-        self.recent.add(&tick, memory);
-        self.second.add(&tick, 1.0);
+        self.recent.add(&tick, kept(time, memory));
+        self.second.add(&tick, kept(time, 1.0));
         tick
     }
 
@@ -157,4 +142,9 @@ impl Gauge {
     pub fn forget_second(&mut self) {
         self.second = Sums::default();
     }
+}
+
+/// How much is kept after a tick of so many seconds, if what is older than `memory` seconds is to fade.
+fn kept(time: f64, memory: f64) -> f64 {
+    (1.0 - time / memory).max(0.0)
 }

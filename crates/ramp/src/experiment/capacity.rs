@@ -8,6 +8,8 @@
 //! ```
 
 use crate::timeline::TimelineSecond;
+use block::Span;
+use std::ops::Range;
 
 /// Storage with work from everybody.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -23,6 +25,13 @@ impl Busy {
     /// is not told apart.
     const LEAST: f64 = 1.0;
 
+    /// All of these together; `None` where there are none.
+    pub fn together(of: impl Iterator<Item = Busy>) -> Option<Busy> {
+        let (blocks, seconds) =
+            of.fold((0.0, 0.0), |(b, s), busy| (b + busy.blocks_per_second * busy.seconds, s + busy.seconds));
+        (seconds > 0.0).then(|| Busy { blocks_per_second: blocks / seconds, seconds })
+    }
+
     /// Whether it lasted long enough to be believed.
     pub fn is_long(&self) -> bool {
         self.seconds >= Busy::LEAST
@@ -32,16 +41,31 @@ impl Busy {
 /// What `hosts`, each with its seconds, did together in a run, from 0. A second counts by the part of it in which all of
 /// them wrote, so that a burst is seen from its journal to its last block. `None` where they never did.
 pub fn busy(hosts: &[Vec<TimelineSecond>], run: u64) -> Option<Busy> {
-    let hosts: Vec<Vec<&TimelineSecond>> =
-        hosts.iter().map(|seconds| seconds.iter().filter(|second| second.run == run).collect()).collect();
-    let common = hosts.iter().map(Vec::len).min()?;
-    let (mut blocks, mut seconds) = (0.0, 0.0);
-    for at in 0..common {
+    let hosts = of_run(hosts, run);
+    busy_within(&hosts, 0..hosts.iter().map(Vec::len).min()?)
+}
+
+/// The same for each cycle's period, the first of which begins one period after the run does.
+pub fn busy_by_cycle(hosts: &[Vec<TimelineSecond>], run: u64, period: Span) -> Vec<Option<Busy>> {
+    let hosts = of_run(hosts, run);
+    let end = hosts.iter().map(Vec::len).min().unwrap_or(0);
+    let bound = |cycle: usize| ((period.as_secs_f64() * cycle as f64).round() as usize).min(end);
+    let cycles = (1..).take_while(|cycle| bound(*cycle) < bound(cycle + 1));
+    cycles.map(|cycle| busy_within(&hosts, bound(cycle)..bound(cycle + 1))).collect()
+}
+
+fn of_run(hosts: &[Vec<TimelineSecond>], run: u64) -> Vec<Vec<&TimelineSecond>> {
+    hosts.iter().map(|seconds| seconds.iter().filter(|second| second.run == run).collect()).collect()
+}
+
+fn busy_within(hosts: &[Vec<&TimelineSecond>], seconds: Range<usize>) -> Option<Busy> {
+    let (mut blocks, mut total) = (0.0, 0.0);
+    for at in seconds {
         let part = hosts.iter().map(|host| host[at].cycle).fold(1.0, f64::min);
         blocks += part * hosts.iter().map(|host| host[at].blocks()).sum::<u64>() as f64;
-        seconds += part;
+        total += part;
     }
-    (seconds > 0.0).then(|| Busy { blocks_per_second: blocks / seconds, seconds })
+    (total > 0.0).then(|| Busy { blocks_per_second: blocks / total, seconds: total })
 }
 
 #[cfg(test)]
@@ -69,6 +93,18 @@ mod tests {
             (host[2].reads, host[2].writes, host[2].journal) = (200, 20, 2);
         }
         assert_eq!(busy(&[one, other], 4), Some(Busy { blocks_per_second: 296.0, seconds: 1.5 }));
+    }
+
+    /// A period of 2 s: the first cycle is due in second 2, the next in second 4; the last period is cut short by the end.
+    #[test]
+    fn each_cycle_has_its_own() {
+        let mut one = host(1, &[0.0, 0.0, 1.0, 0.0, 1.0]);
+        one[4].reads = 300;
+        let found = busy_by_cycle(&[one.clone(), one], 1, Span::from_secs(2));
+        let busy = |blocks_per_second| Some(Busy { blocks_per_second, seconds: 1.0 });
+        assert_eq!(found, [busy(222.0), busy(622.0)]);
+        assert_eq!(Busy::together(found.into_iter().flatten()), Some(Busy { blocks_per_second: 422.0, seconds: 2.0 }));
+        assert_eq!(Busy::together(std::iter::empty()), None);
     }
 
     #[test]

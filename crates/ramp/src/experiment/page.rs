@@ -70,24 +70,32 @@ fn arm_part(experiment: &Experiment, arm: &Arm) -> String {
         limit: Some((limit.as_secs_f64(), format!("limit {limit}"))),
         room: longest,
     };
-    let tables: String = arm.hosts.iter().zip(&names).map(|(host, name)| host_table(host, name, limit)).collect();
+    let table =
+        |(host, name): (&super::HostRows, &String)| host_table(host, name, |run| experiment.mark(arm, host, run));
+    let tables: String = arm.hosts.iter().zip(&names).map(table).collect();
     let mut name = arm.name.clone();
     name.get_mut(..1).map(str::make_ascii_uppercase);
+    let left_out = if experiment.left_out(arm).0 > 0 { " ~ left out: the storage did too little." } else { "" };
     format!(
-        "<h2>{}</h2>\n{}\n<div class=abreast>\n{tables}</div>\n<p>Blocks a second while all hosts wrote, run by run: {}.</p>\n",
+        "<h2>{}</h2>\n{}\n<div class=abreast>\n{tables}</div>\n<p>Blocks a second while all hosts wrote, run by run: \
+         {}.{left_out}</p>\n",
         escape(&name),
         graph.svg(),
         capacities(arm).join(", ")
     )
 }
 
-fn host_table(host: &super::HostRows, name: &str, limit: block::Span) -> String {
+fn host_table(host: &super::HostRows, name: &str, mark: impl Fn(usize) -> char) -> String {
     let mut text =
         format!("<table><caption>{name}</caption><tr><th>Run<th>Total IOPS<th>WIJ s<th>Cycle s<th>Write ms</tr>\n");
-    for row in &host.rows {
-        let class = if row.cycles > 0 && row.longest_cycle < limit { "" } else { " class=fail" };
+    for (run, row) in host.rows.iter().enumerate() {
+        let (class, left_out) = match mark(run) {
+            ' ' if row.cycles > 0 => ("", ""),
+            '~' => ("", "~"),
+            _ => (" class=fail", ""),
+        };
         text += &format!(
-            "<tr><td>{}<td>{:.0}<td>{:.2}<td{class}>{:.2}<td>{}</tr>\n",
+            "<tr><td>{}<td>{:.0}<td>{:.2}<td{class}>{:.2}{left_out}<td>{}</tr>\n",
             row.run,
             row.total_iops().trunc(),
             row.longest_wij.as_secs_f64(),

@@ -17,7 +17,7 @@ const ABREAST: usize = (COLUMNS - RUN) / HOST;
 pub fn experiment_table(experiment: &Experiment) -> String {
     let mut text = String::new();
     for arm in &experiment.arms {
-        text += &arm_table(arm, experiment.limit());
+        text += &arm_table(experiment, arm);
         text += &hanging("Blocks/s while all write: ", &capacities(arm).join(", "));
         text.push('\n');
     }
@@ -35,10 +35,13 @@ pub fn experiment_table(experiment: &Experiment) -> String {
     text
 }
 
-/// The tables of a half. `*` marks a cycle that is not below the limit.
-fn arm_table(arm: &Arm, limit: Span) -> String {
-    let head = format!("{}; * cycle not below {:.2} s", capital(&arm.name), limit.as_secs_f64());
-    let mut text = format!("{head}\n");
+/// The tables of a half. `*` marks a cycle that is not below the limit, `~` one that says nothing.
+fn arm_table(experiment: &Experiment, arm: &Arm) -> String {
+    let mut text = format!("{}; * cycle not below {:.2} s", capital(&arm.name), experiment.limit().as_secs_f64());
+    if experiment.left_out(arm).0 > 0 {
+        text += ", ~ left out: the storage did too little";
+    }
+    text.push('\n');
     for hosts in arm.hosts.chunks(ABREAST) {
         let mut names = " ".repeat(RUN);
         let mut titles = format!("{:>RUN$}", "Run");
@@ -51,7 +54,8 @@ fn arm_table(arm: &Arm, limit: Span) -> String {
             let number = hosts.iter().find_map(|host| host.rows.get(index)).map_or(0, |row| row.run);
             let mut line = format!("{number:>RUN$}");
             for host in hosts {
-                line += &host.rows.get(index).map_or(" ".repeat(HOST), |row| cells(row, limit));
+                let cells = |row| cells(row, experiment.mark(arm, host, index));
+                line += &host.rows.get(index).map_or(" ".repeat(HOST), cells);
             }
             text += &format!("{}\n", line.trim_end());
         }
@@ -59,12 +63,11 @@ fn arm_table(arm: &Arm, limit: Span) -> String {
     text
 }
 
-fn cells(row: &Row, limit: Span) -> String {
+fn cells(row: &Row, mark: char) -> String {
     let total = row.total_iops().trunc();
     if row.cycles == 0 {
         return format!(" {total:>6} {:>5} {:>5}  {:>4}", "-", "-", "-");
     }
-    let mark = if row.longest_cycle < limit { ' ' } else { '*' };
     let seconds = |span: Span| format!("{:.2}", span.as_secs_f64());
     let latency = row.effective_write_ms.map_or("-".to_owned(), |ms| format!("{ms:.2}"));
     let (wij, cycle) = (seconds(row.longest_wij), seconds(row.longest_cycle));
@@ -73,23 +76,25 @@ fn cells(row: &Row, limit: Span) -> String {
 
 /// What the storage did in each run while all hosts wrote.
 pub(super) fn capacities(arm: &Arm) -> Vec<String> {
-    let said = |busy: &Option<Busy>| busy.map_or("-".to_owned(), |busy| format!("{:.0}", busy.blocks_per_second));
-    arm.busy.iter().map(said).collect()
+    let said = |busy: Busy| format!("{:.0}", busy.blocks_per_second);
+    let of_run = |cycles: &Vec<Option<Busy>>| Busy::together(cycles.iter().copied().flatten()).map_or("-".into(), said);
+    arm.busy.iter().map(of_run).collect()
 }
 
-/// The longest cycle of each host with floors and without.
+/// The longest cycle of each host with floors and without, of those that say something.
 fn difference(experiment: &Experiment) -> String {
     let mut text =
         format!("{:<26}{:>14}{:>16}{:>14}\n", "Longest cycle", "with floors", "without floors", "difference");
     let [with, without] = &experiment.arms;
     for (one, other) in with.hosts.iter().zip(&without.hosts) {
         let said = |longest: Option<Span>| longest.map_or("-".to_owned(), |s| format!("{:.2} s", s.as_secs_f64()));
-        let change = match (one.longest_cycle(), other.longest_cycle()) {
+        let name = cut(&host_name(one), 25);
+        let (one, other) = (experiment.longest(with, one), experiment.longest(without, other));
+        let change = match (one, other) {
             (Some(one), Some(other)) => format!("{:+.2} s", other.as_secs_f64() - one.as_secs_f64()),
             _ => "-".to_owned(),
         };
-        let (with, without) = (said(one.longest_cycle()), said(other.longest_cycle()));
-        text += &format!("{:<26}{with:>14}{without:>16}{change:>14}\n", cut(&host_name(one), 25));
+        text += &format!("{name:<26}{:>14}{:>16}{change:>14}\n", said(one), said(other));
     }
     text
 }
@@ -154,11 +159,22 @@ Run  Total WIJ s Cyc.s Wr.ms  Total WIJ s Cyc.s Wr.ms  Total WIJ s Cyc.s Wr.ms
         assert!(text.contains("\nverdict: pass\n") && text.contains("\nnote: not comparable"), "{text}");
     }
 
+    /// Nobody could have had more of storage that did less than the protected need: the mark is another one.
+    #[test]
+    fn what_says_nothing_is_marked() {
+        let mut shown = experiment();
+        shown.arms[0].busy[1] = vec![Some(Busy { blocks_per_second: 1000.0, seconds: 9.0 })];
+        let text = experiment_table(&shown);
+        assert!(text.starts_with("With floors; * cycle not below 45.00 s, ~ left out: the storage did too little\n"));
+        assert!(text.contains(" 46.32~ 0.12") && !text.contains(" 46.32* 0.12\n  12"), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= COLUMNS), "{text}");
+    }
+
     #[test]
     fn a_run_without_a_cycle_has_no_times() {
         let row = Row { read_iops: 1234.5, ..Row::default() };
-        assert_eq!(cells(&row, Span::SECOND), "   1234     -     -     -");
-        assert_eq!(cells(&row, Span::SECOND).chars().count(), HOST);
+        assert_eq!(cells(&row, ' '), "   1234     -     -     -");
+        assert_eq!(cells(&row, ' ').chars().count(), HOST);
     }
 
     #[test]

@@ -8,8 +8,6 @@ use nbd::{Admitted, Request, Rules};
 pub(super) struct Link {
     pub rules: Rules,
     pub object: ObjectId,
-    /// The id of `base:allocation`, if it was selected.
-    pub allocation: Option<u32>,
     /// What the store reads and writes in, in bytes.
     pub align: u32,
     /// What could not go on: it goes first.
@@ -44,7 +42,6 @@ impl Link {
         Link {
             rules: Rules::of_server(admitted),
             object: ObjectId(admitted.export.id as u32),
-            allocation: admitted.settings.allocation,
             align: admitted.export.block.minimum,
             held: None,
         }

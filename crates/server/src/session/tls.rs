@@ -6,9 +6,10 @@
 //! ```
 
 use super::inbox::Inbox;
-use super::records::{Fault, Pulled, Records};
 use crate::access::Caller;
+use crate::certificate;
 use block::Buf;
+use cipher::{Fault, Pulled, Records};
 use uring::{Io, Message, Part};
 
 /// Plaintext that is encrypted for one send at most: so much memory beside the slab's may a connection take, and a bit
@@ -50,9 +51,12 @@ impl TlsLink {
         Ok(!self.records.is_handshaking())
     }
 
-    /// Who the client has proved to be.
+    /// What the client has proved to be, and that nobody else hears it.
     pub(super) fn introduce(&self, caller: &mut Caller) {
-        self.records.introduce(caller);
+        caller.encrypted = true;
+        caller.names =
+            self.records.certificate().map(|certificate| certificate::names(certificate)).unwrap_or_default();
+        caller.key = self.records.key().map(str::to_owned);
     }
 
     /// What was agreed, for the log.

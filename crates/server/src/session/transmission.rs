@@ -5,7 +5,7 @@ use super::sender::Load;
 use super::{Around, Ending, Filling, Pending, Phase, Session, Wait};
 use crate::claims::{Claim, STATUS, claim_of};
 use block::{Buf, Completion, Fault, Op, OpKind, Submitted};
-use nbd::{Command, CommandFlags, Errno, Parsed, ReplyTo, Request};
+use nbd::{Command, CommandFlags, Context, Contexts, Errno, Parsed, ReplyTo, Request};
 use uring::Io;
 
 impl Session {
@@ -65,7 +65,7 @@ impl Session {
         }
         if request.command != Command::Write {
             self.take_on(claim, around);
-            let op = op_of(&request);
+            let op = op_of(self.link(), &request);
             return self.submit(&request, op, claim, around);
         }
         let Some(buf) = around.io.take(request.payload) else {
@@ -130,7 +130,7 @@ impl Session {
             return self.hold(Held::Payload(payload));
         }
         // All that was here is used up, so the kernel may put the rest where it belongs without a copy.
-        let own = if self.tls.is_none() { payload.buf.take() } else { None };
+        let own = if self.tls.is_none() && self.reads() { payload.buf.take() } else { None };
         let (at, rest) = (payload.filled, payload.request.payload - payload.filled);
         self.hold(Held::Payload(payload));
         match own {
@@ -217,7 +217,15 @@ impl Session {
         // Data and extents count as in flight until they are sent; otherwise what remains is the reply's head.
         let mut keep = claim_of(0);
         let mut data = None;
+        // What goes behind the data begins here.
+        let mut tail = None;
         match (completion.kind, completion.result, buf) {
+            (OpKind::Read, Err(fault), Some(buf)) => {
+                (data, tail) = cut_short(out, link, pending, (fault, completion.failed_at), buf, around.io);
+                if data.is_some() {
+                    keep = pending.claim;
+                }
+            }
             (kind, Err(fault), buf) => {
                 framing.error(out, to, errno_of(fault), &format!("{} failed: {fault:?}", word_of(kind)));
                 buf.into_iter().for_each(|buf| around.io.give(buf));
@@ -237,7 +245,11 @@ impl Session {
                 buf.into_iter().for_each(|buf| around.io.give(buf));
             }
         }
-        self.tx.reply(around.scratch, data, keep);
+        let (head, tail) = around.scratch.split_at(tail.unwrap_or(around.scratch.len()));
+        self.tx.reply(head, data, keep);
+        if !tail.is_empty() {
+            self.tx.say(tail);
+        }
         self.release(Load { requests: 0, bytes: pending.claim - keep }, around);
     }
 
@@ -250,41 +262,74 @@ impl Session {
         self.turn_down(request, errno, claim, around)
     }
 
-    /// Tells a client what becomes of the requests that are here and were not let in when nothing more is: they are not
-    /// carried out. Their number is bounded by the receive buffer, so no limit is asked.
-    pub(super) fn dismiss(&mut self, around: &mut Around<'_>) {
-        let Phase::Transmission(link) = &mut self.phase else { return };
-        let aside = match link.held.take() {
-            Some(Held::Parsed(request)) => {
-                if !self.dismiss_one(request, around) {
-                    return;
-                }
-                None
-            }
-            // In the middle of a write's data nothing else can be read.
-            Some(Held::Payload(payload)) => {
-                link.held = Some(Held::Payload(payload));
+    /// Takes on what the client had sent when the server stopped: a write that was let in is finished, and all else is
+    /// answered with an error. Goes on whenever something has ended, until what had come is read.
+    pub(super) fn work_overtime(&mut self, around: &mut Around<'_>) {
+        while self.overtime.is_some() {
+            self.dismiss(around);
+            let Some(left) = self.overtime else { return };
+            // Answers gather in one message beside the one on its way: a client that does not listen is not read.
+            if self.waits_for_the_gate() || left > 0 && self.tx.is_busy() && !self.tx.is_empty() {
                 return;
             }
-            held => held,
-        };
-        let rules = self.link().rules;
-        while let Some(Some(request)) = self.rx.unread(around.io, |bytes| match rules.parse(bytes) {
-            Ok(Parsed::Message(request, taken)) => (taken, Some(request)),
-            Ok(Parsed::NeedMore(_)) | Err(_) => (0, None),
-        }) {
-            if !self.dismiss_one(request, around) {
-                break;
+            // What only comes now is too late; what TLS has of before is here.
+            if left == 0 && (self.tls.is_none() || self.receiving.is_some()) {
+                self.overtime = None;
+                return;
             }
-        }
-        // What the gate was too full for was let in before, and no data of a write can be waited for behind it.
-        if aside.is_some() {
-            self.link().held = aside;
+            if !self.receive(around) {
+                if self.receiving.is_none() && self.waits.is_none() {
+                    self.overtime = None;
+                }
+                return;
+            }
         }
     }
 
+    /// Tells a client what becomes of the requests that are here and were not let in when nothing more is: they are not
+    /// carried out. Their number is bounded by the receive buffer, so no limit is asked.
+    fn dismiss(&mut self, around: &mut Around<'_>) {
+        loop {
+            let link = self.link();
+            let rules = link.rules;
+            let went_on = match link.held.take() {
+                Some(Held::Parsed(request)) => self.dismiss_one(request, around),
+                Some(Held::Payload(payload)) => self.fill(payload, around),
+                // What the gate was too full for was let in before, and is handed over first.
+                Some(Held::Refused(request)) => self.hold(Held::Refused(request)),
+                None => {
+                    let parsed = self.rx.unread(around.io, |bytes| match rules.parse(bytes) {
+                        Ok(Parsed::Message(request, taken)) => (taken, Ok(Some(request))),
+                        Ok(Parsed::NeedMore(_)) => (0, Ok(None)),
+                        Err(error) => (0, Err(error)),
+                    });
+                    match parsed {
+                        Some(Ok(Some(request))) => self.dismiss_one(request, around),
+                        Some(Err(_)) => {
+                            self.overtime = None;
+                            false
+                        }
+                        Some(Ok(None)) | None => false,
+                    }
+                }
+            };
+            if !went_on {
+                return;
+            }
+        }
+    }
+
+    /// Whether the gate was too full for a request.
+    fn waits_for_the_gate(&mut self) -> bool {
+        matches!(self.link().held, Some(Held::Refused(_)))
+    }
+
     fn dismiss_one(&mut self, request: Request, around: &mut Around<'_>) -> bool {
-        request.command != Command::Disconnect && self.turn_down(request, Errno::Shutdown, 0, around)
+        if request.command == Command::Disconnect {
+            self.overtime = None;
+            return false;
+        }
+        self.turn_down(request, Errno::Shutdown, 0, around)
     }
 
     /// Answers with an error; false when a payload that has to be taken off the stream is not here whole.
@@ -323,7 +368,7 @@ impl Link {
     }
 }
 
-fn op_of(request: &Request) -> Op {
+fn op_of(link: &Link, request: &Request) -> Op {
     match request.command {
         Command::Read => Op::Read,
         Command::Flush => Op::Flush,
@@ -333,7 +378,7 @@ fn op_of(request: &Request) -> Op {
             no_hole: request.flags.contains(CommandFlags::NO_HOLE),
             fast_only: request.flags.contains(CommandFlags::FAST_ZERO),
         },
-        Command::BlockStatus => Op::Status,
+        Command::BlockStatus => Op::Status { sharing: wanted(link, request).id(Context::Sharing).is_some() },
         // The rules let nothing else through.
         Command::Write | Command::Disconnect | Command::Other(_) => unreachable!("handled before"),
     }
@@ -377,21 +422,56 @@ fn read(
     Some(buf.window(start + first, data))
 }
 
+/// The answer to a read that failed: where it is known what came before, that goes as data, and an error that names the
+/// place behind it. Returns the data, and where in `out` begins what follows it.
+fn cut_short(
+    out: &mut Vec<u8>,
+    link: &Link,
+    pending: &Pending,
+    (fault, at): (Fault, Option<u64>),
+    buf: Buf,
+    io: &Io,
+) -> (Option<Buf>, Option<usize>) {
+    let (to, framing) = (ReplyTo::from(&pending.request), link.rules.framing);
+    let whole = pending.request.flags.contains(CommandFlags::DF);
+    let (Some(chunks), Some(at), false) = (framing.chunks(), at, whole) else {
+        io.give(buf);
+        framing.error(out, to, errno_of(fault), &format!("read failed: {fault:?}"));
+        return (None, None);
+    };
+    // "the client can use this offset to determine if request had any partial success".
+    chunks.data(out, to, to.offset, buf.len(), nbd::Last::No);
+    let head = out.len();
+    chunks.error_at(out, to, errno_of(fault), &format!("read failed at {at}: {fault:?}"), at, nbd::Last::Yes);
+    (Some(buf), Some(head))
+}
+
 /// A hole at an end of a read that is shorter than this, in bytes, is sent as zeroes: a chunk of its own costs 52 bytes at most,
 /// and the client has to take it apart.
 const HOLE_BYTES_MIN: u64 = 512;
 
-/// The answer to a block status, cut to what was asked.
+/// The answer to a block status, cut to what was asked: a chunk for each context.
 fn status(out: &mut Vec<u8>, link: &Link, pending: &Pending, extents: &[block::Extent]) {
-    let mut extents: Vec<nbd::Extent> =
-        extents.iter().map(|extent| nbd::Extent::allocation(extent.len, extent.hole, extent.zero)).collect();
-    nbd::fit_extents(&mut extents, &pending.request);
-    match (link.rules.framing.chunks(), link.allocation) {
-        (Some(chunks), Some(context)) if !extents.is_empty() => {
-            chunks.status(out, ReplyTo::from(&pending.request), context, &extents, nbd::Last::Yes);
-        }
-        _ => link.rules.framing.error(out, ReplyTo::from(&pending.request), Errno::Invalid, "no status to tell"),
+    let (to, contexts) = (ReplyTo::from(&pending.request), wanted(link, &pending.request));
+    let Some(chunks) = link.rules.framing.chunks().filter(|_| !contexts.is_empty() && !extents.is_empty()) else {
+        return link.rules.framing.error(out, to, Errno::Invalid, "no status to tell");
+    };
+    let count = contexts.len();
+    for (number, (context, id)) in contexts.iter().enumerate() {
+        let told = |extent: &block::Extent| match context {
+            Context::Allocation => nbd::Extent::allocation(extent.len, extent.hole, extent.zero),
+            Context::Sharing => nbd::Extent::sharing(extent.len, !extent.hole, extent.shared),
+        };
+        let mut extents: Vec<nbd::Extent> = extents.iter().map(told).collect();
+        nbd::fit_extents(&mut extents, &pending.request);
+        let last = if number + 1 == count { nbd::Last::Yes } else { nbd::Last::No };
+        chunks.status(out, to, id, &extents, last);
     }
+}
+
+/// The contexts that a block status is about.
+fn wanted(link: &Link, request: &Request) -> Contexts {
+    request.only.unwrap_or(link.rules.contexts)
 }
 
 fn errno_of(fault: Fault) -> Errno {

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
+pub mod by_hand;
+
 use block::{Bytes, Span};
 use nbd::{
     Body, ClientHandshake, ClientStep, Command, Errno, HandshakeLimits, Parsed, ReadAssembly, ReplyParser, Request,
@@ -338,4 +340,11 @@ impl Chance {
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         (z ^ (z >> 31)) % limit
     }
+}
+
+/// Writes a file that its owner alone may read, as a secret has to be.
+pub fn secret(path: &Path, text: &str) {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::write(path, text).unwrap();
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).unwrap();
 }

@@ -143,17 +143,29 @@ impl MappedVolumes {
                 }
             }
         }
-        self.end_read(now, reading, Ok(buf));
+        self.end_read(now, reading, buf);
     }
 
-    fn end_read(&mut self, now: Time, reading: Reading, result: Result<Buf, Fault>) {
+    fn end_read(&mut self, now: Time, reading: Reading, buf: Buf) {
         let Reading { queued, pin, skip, extents, .. } = reading;
         self.reads -= 1;
         self.core.unpin(pin);
         let len = queued.request.len as u32;
-        let mut completion = queued.end(now, result.as_ref().map(|_| ()).map_err(|fault| *fault));
-        completion.buf = result.ok().map(|buf| buf.window(skip, len));
+        let mut completion = queued.end(now, Ok(()));
+        completion.buf = Some(buf.window(skip, len));
         completion.extents = extents;
+        self.ready.push(completion);
+    }
+
+    /// Ends a read one of whose runs failed after `moved` bytes of it: what came before is here.
+    fn fail_read(&mut self, now: Time, reading: Reading, (fault, moved): (Fault, u32), part: Buf) {
+        let Reading { queued, pin, filled, skip, .. } = reading;
+        self.reads -= 1;
+        self.core.unpin(pin);
+        // When one run is all, `part` is the whole buffer.
+        let good = (filled - part.len() + moved).saturating_sub(skip);
+        let (completion, unused) = queued.end_in_the_middle(now, fault, part, (skip, good));
+        unused.into_iter().for_each(|buf| self.io.give(buf));
         self.ready.push(completion);
     }
 
@@ -347,10 +359,7 @@ impl MappedVolumes {
             }
             (Flight::Read(reading), Some(buf)) => match result {
                 Ok(()) => self.read_on(now, reading, buf),
-                Err(fault) => {
-                    self.io.give(buf);
-                    self.end_read(now, reading, Err(fault));
-                }
+                Err(fault) => self.fail_read(now, reading, (fault, done.moved), buf),
             },
             (Flight::Write { token, op, start, len }, Some(buf)) => {
                 // Its answer may end the op, which gives the data back to the client.
@@ -397,7 +406,7 @@ fn extents(runs: &[Run], skip: u64, len: u64) -> Vec<Extent> {
         let hole = run.at.is_none();
         match found.last_mut() {
             Some(last) if last.hole == hole => last.len += to - from,
-            _ => found.push(Extent { len: to - from, hole, zero: hole }),
+            _ => found.push(Extent { len: to - from, hole, zero: hole, shared: false }),
         }
     }
     if found.iter().any(|extent| extent.hole) { found } else { Vec::new() }

@@ -16,6 +16,7 @@
 use super::MapError;
 use super::files::REGIONS;
 use super::members::{Members, SEGMENT};
+use crc32c::crc32c;
 use map::{BLOCK, Region};
 use std::fs::{self, File, OpenOptions};
 use std::io::{Seek, SeekFrom};
@@ -297,7 +298,7 @@ impl Label {
             bytes[32..40].copy_from_slice(&self.room.unwrap_or(0).to_le_bytes());
             bytes[40..48].copy_from_slice(&SEGMENT.to_le_bytes());
         }
-        let crc = map::crc32c(&bytes[12..end]);
+        let crc = crc32c(&bytes[12..end]);
         bytes[8..12].copy_from_slice(&crc.to_le_bytes());
         bytes
     }
@@ -320,7 +321,7 @@ impl Label {
             2 => 48,
             newer => return Found::Newer(newer),
         };
-        if word(8) != map::crc32c(&bytes[12..end]) {
+        if word(8) != crc32c(&bytes[12..end]) {
             return Found::Damaged;
         }
         let (is_log, pool) = (word(12) == 1, long(16));

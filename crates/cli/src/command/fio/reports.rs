@@ -4,14 +4,14 @@
 //! in between stands in it, and a file that it goes to is written anew each time, so that at any moment it holds one
 //! whole document.
 
-use crate::terminal;
+use crate::play::now_unix_ms;
+use crate::{machine, terminal};
 use anyhow::{Context as _, Result};
 use block::Span;
 use fio::Invocation;
 use fio::render::{Interim, Moment, Report};
 use stats::job::JobOutcome;
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The most reports in between that a document holds. Beyond, every second one is left out: what stays still covers the
 /// whole run.
@@ -35,9 +35,17 @@ pub struct Reports<'i> {
 impl<'i> Reports<'i> {
     /// Of a run that begins now.
     pub fn new(invocation: &'i Invocation) -> Reports<'i> {
-        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned();
         let (interim, text) = Default::default();
-        Reports { invocation, host, started: moment(), interim, stride: 1, seen: 0, text, opened: false }
+        Reports {
+            invocation,
+            host: machine::host_name(),
+            started: moment(),
+            interim,
+            stride: 1,
+            seen: 0,
+            text,
+            opened: false,
+        }
     }
 
     /// What was done until now.
@@ -176,8 +184,6 @@ pub fn within(flags: &fio::Flags, path: &str) -> String {
 }
 
 /// Now, in UTC.
-#[allow(clippy::disallowed_methods, reason = "a report carries the date, read once for each")]
 fn moment() -> Moment {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Moment { unix_ms: u64::try_from(since.as_millis()).unwrap_or(u64::MAX), ahead_s: 0 }
+    Moment { unix_ms: now_unix_ms(), ahead_s: 0 }
 }

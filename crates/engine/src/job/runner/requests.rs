@@ -60,7 +60,7 @@ impl Runner {
                     }
                 }
             }
-            Err(fault) => self.count_fault(&slot, fault, now),
+            Err(fault) => self.count_fault(&slot, fault, completion.failed_at, now),
         }
         if let Some(buf) = buf {
             match slot.direction {
@@ -131,7 +131,7 @@ impl Runner {
     }
 
     #[cold]
-    fn count_fault(&mut self, slot: &Slot, fault: Fault, now: Time) {
+    fn count_fault(&mut self, slot: &Slot, fault: Fault, failed_at: Option<u64>, now: Time) {
         let beyond = self.paths.get(slot.file as usize).and_then(|path| std::fs::metadata(path).ok());
         let beyond = beyond.is_some_and(|about| about.is_file() && slot.at + u64::from(slot.len) > about.len());
         let (kind, number) = kind_of(fault, beyond && slot.direction == Direction::Read);
@@ -160,7 +160,8 @@ impl Runner {
         if !forgiven {
             let what = if slot.purpose == Purpose::Flush { "flush" } else { slot.direction.name() };
             let file = self.name_of(slot.file);
-            let words = words_of(kind);
+            let place = failed_at.map(|at| format!(", from {at} on")).unwrap_or_default();
+            let words = format!("{}{place}", words_of(kind));
             self.fail(number, format!("{file}: {what} of {} bytes at {}: {words}", slot.len, slot.at), now);
         }
     }

@@ -2,7 +2,7 @@
 
 use super::super::tls::TlsError;
 use super::{Link, RECEIVE, RECEIVE_TOKEN, end, fault_of};
-use block::{Buf, Op, OpKind, Time};
+use block::{Buf, Completion, Op, OpKind, Time};
 use nbd::{Body, Errno, Framing, Parsed, StreamError};
 use uring::Job;
 
@@ -58,7 +58,7 @@ impl Link {
             Parsed::Message(reply, taken) => {
                 let body = match reply.body {
                     Body::Success => Seen::Success,
-                    Body::Error { errno, .. } => Seen::Error(errno),
+                    Body::Error { errno, at, .. } => Seen::Error(errno, at),
                     Body::Data { offset, len } => Seen::Data { offset, len },
                     Body::Hole { offset, len } => Seen::Hole { offset, len },
                     Body::Status { .. } => Seen::Unexpected,
@@ -98,7 +98,7 @@ impl Link {
                 }
             }
             Seen::Success => {}
-            Seen::Error(errno) => flying.assembly.fail(errno),
+            Seen::Error(errno, at) => flying.assembly.fail(errno, at),
             Seen::Data { .. } | Seen::Hole { .. } | Seen::Unexpected => return Err(STRAY),
         }
         if done {
@@ -150,7 +150,16 @@ impl Link {
             let data = std::mem::replace(data, Buf::nothing(0));
             self.io.give(data);
         }
-        self.ready.push(end(flying.pending, flying.buf, now, result));
+        let (at, good) = (flying.pending.request.at, flying.assembly.good());
+        let (buf, mut failed_at) = (flying.buf, None);
+        let buf = match result {
+            Err(_) if good > 0 => {
+                failed_at = Some(at + u64::from(good));
+                buf.map(|buf| buf.window(buf.start(), good))
+            }
+            _ => buf,
+        };
+        self.ready.push(Completion { failed_at, ..end(flying.pending, buf, now, result) });
         Ok(())
     }
 
@@ -188,7 +197,7 @@ impl Link {
 /// A reply's body, free of the buffer it was read from.
 enum Seen {
     Success,
-    Error(Errno),
+    Error(Errno, Option<u64>),
     Data { offset: u64, len: u32 },
     Hole { offset: u64, len: u32 },
     Unexpected,

@@ -1,0 +1,139 @@
+//! The protocol's bytes, written and read by hand over any stream, so that a client can also misbehave.
+
+use super::{LUN, Server};
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+
+pub const OPT_EXPORT_NAME: u32 = 1;
+pub const OPT_ABORT: u32 = 2;
+pub const OPT_LIST: u32 = 3;
+pub const OPT_STARTTLS: u32 = 5;
+pub const OPT_INFO: u32 = 6;
+pub const OPT_GO: u32 = 7;
+pub const OPT_STRUCTURED: u32 = 8;
+pub const OPT_SET_META: u32 = 10;
+
+pub const ACK: u32 = 1;
+pub const REP_SERVER: u32 = 2;
+pub const REP_INFO: u32 = 3;
+pub const ERR_POLICY: u32 = 1 << 31 | 2;
+pub const ERR_INVALID: u32 = 1 << 31 | 3;
+pub const ERR_TLS_REQD: u32 = 1 << 31 | 5;
+pub const ERR_UNKNOWN: u32 = 1 << 31 | 6;
+
+pub const READ: u16 = 0;
+pub const WRITE: u16 = 1;
+pub const DISCONNECT: u16 = 2;
+pub const EPERM: u32 = 1;
+
+/// The client's flags: new style, and no padding.
+pub const FIXED_NO_ZEROES: [u8; 4] = [0, 0, 0, 3];
+
+/// An option's bytes.
+pub fn option(number: u32, data: &[u8]) -> Vec<u8> {
+    [b"IHAVEOPT".as_slice(), &number.to_be_bytes(), &(data.len() as u32).to_be_bytes(), data].concat()
+}
+
+/// GO or INFO for an export, with no information wished for.
+pub fn go(number: u32, name: &str) -> Vec<u8> {
+    option(number, &[&(name.len() as u32).to_be_bytes(), name.as_bytes(), &[0, 0]].concat())
+}
+
+/// A request's bytes.
+pub fn request(kind: u16, cookie: u64, at: u64, len: u32, payload: &[u8]) -> Vec<u8> {
+    let head = [&0x25609513_u32.to_be_bytes()[..], &[0, 0], &kind.to_be_bytes(), &cookie.to_be_bytes()].concat();
+    [&head[..], &at.to_be_bytes(), &len.to_be_bytes(), payload].concat()
+}
+
+/// The kind and data of an option's reply.
+pub fn reply(stream: &mut impl Read) -> std::io::Result<(u32, Vec<u8>)> {
+    let mut head = [0; 20];
+    stream.read_exact(&mut head)?;
+    assert_eq!(head[..8], 0x3e889045565a9_u64.to_be_bytes());
+    let number = |at: usize| u32::from_be_bytes(head[at..at + 4].try_into().unwrap());
+    let mut data = vec![0; number(16) as usize];
+    stream.read_exact(&mut data)?;
+    Ok((number(12), data))
+}
+
+/// A client that has heard the greeting and told its flags.
+pub fn greeted(server: &Server) -> UnixStream {
+    let mut stream = server.raw();
+    stream.read_exact(&mut [0; 18]).unwrap();
+    stream.write_all(&FIXED_NO_ZEROES).unwrap();
+    stream
+}
+
+/// A client that may begin with TLS.
+pub fn at_tls(server: &Server) -> UnixStream {
+    let mut stream = greeted(server);
+    assert_eq!(stream.ask(&option(OPT_STARTTLS, &[])), ACK);
+    stream
+}
+
+/// What a client says and hears, whatever carries it.
+pub trait Conversation: Read + Write + Sized {
+    /// The kind of the last reply to an option.
+    fn ask(&mut self, bytes: &[u8]) -> u32 {
+        self.send(bytes);
+        loop {
+            match self.heard().0 {
+                REP_INFO | REP_SERVER => {}
+                kind => return kind,
+            }
+        }
+    }
+
+    /// The names of all exports.
+    fn list(&mut self) -> Vec<String> {
+        self.send(&option(OPT_LIST, &[]));
+        let mut names = Vec::new();
+        while let (REP_SERVER, data) = self.heard() {
+            names.push(String::from_utf8(data[4..].to_vec()).unwrap());
+        }
+        names
+    }
+
+    /// The errors and data of one request after the other, which are all sent at once; simple replies.
+    fn requests(&mut self, requests: &[Vec<u8>], reads: &[usize]) -> Vec<(u32, Vec<u8>)> {
+        self.send(&requests.concat());
+        let mut answers = vec![None; requests.len()];
+        for _ in requests {
+            let mut head = [0; 16];
+            self.read_exact(&mut head).unwrap();
+            let errno = u32::from_be_bytes(head[4..8].try_into().unwrap());
+            let cookie = u64::from_be_bytes(head[8..].try_into().unwrap()) as usize;
+            let mut data = vec![0; if errno == 0 { reads[cookie] } else { 0 }];
+            self.read_exact(&mut data).unwrap();
+            answers[cookie] = Some((errno, data));
+        }
+        answers.into_iter().map(|answer| answer.expect("each is answered once")).collect()
+    }
+
+    /// One write: its error.
+    fn put(&mut self, at: u64, bytes: &[u8]) -> u32 {
+        self.requests(&[request(WRITE, 0, at, bytes.len() as u32, bytes)], &[0])[0].0
+    }
+
+    /// One read: its error and its data.
+    fn get(&mut self, at: u64, len: usize) -> (u32, Vec<u8>) {
+        self.requests(&[request(READ, 0, at, len as u32, &[])], &[len]).remove(0)
+    }
+
+    /// Into the LUN that every server here has.
+    fn enter(mut self) -> Self {
+        assert_eq!(self.ask(&go(OPT_GO, LUN)), ACK);
+        self
+    }
+
+    fn send(&mut self, bytes: &[u8]) {
+        self.write_all(bytes).unwrap();
+        self.flush().unwrap();
+    }
+
+    fn heard(&mut self) -> (u32, Vec<u8>) {
+        reply(self).unwrap()
+    }
+}
+
+impl<S: Read + Write> Conversation for S {}
