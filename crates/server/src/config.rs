@@ -570,7 +570,7 @@ mod tests {
             ("[pool]\nfoldr = 1", &["foldr: there is no such key; here it is one of folder, create"]),
             ("[pool]\nfolder = []", &["pool.folder: must be a text in quotes, got a list"]),
             ("[[access]]\n", &["line 1: exports: is missing"]),
-            ("listen = []\nx = = 1", &["line 2: x: "]),
+            ("listen = []\nx = = 1", &["line 2: extra `=`"]),
         ] {
             let error = read(text).unwrap_err();
             assert!(words.iter().all(|word| error.contains(word)) && !error.contains('\n'), "{text:?}: {error}");
