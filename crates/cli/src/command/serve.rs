@@ -170,9 +170,7 @@ fn front(config: &ServeConfig, tls: Option<Tls>) -> Front {
 /// Says what would be served.
 fn check(config: &ServeConfig, tls: Option<Tls>) -> Result<Answer> {
     let front = front(config, tls);
-    for line in front.check()? {
-        terminal::line(&format!("would listen on {line}"));
-    }
+    let listens = front.check()?;
     let dir = config.pool.as_deref().context(NO_POOL)?;
     must_not_be_a_file(dir)?;
     if !config.create && !dir.exists() {
@@ -184,6 +182,7 @@ fn check(config: &ServeConfig, tls: Option<Tls>) -> Result<Answer> {
             bail!("audit.file: {}: must be a file in a folder that is there", trail.display());
         }
     }
+    listens.iter().for_each(|line| terminal::line(&format!("would listen on {line}")));
     terminal::line(&format!("pool {}", dir.display()));
     terminal::line("the configuration is in order");
     Ok(Answer::Yes)
