@@ -387,5 +387,8 @@ fn a_key_that_others_can_read_is_refused() {
     let socket = dir.path().join("s");
     let uri = format!("nbds+unix://alice@/x?socket={}&tls-psk-file={}", socket.display(), keys.display());
     let said = Client::try_open(BACKENDS[0], &uri).err().expect("it is refused");
-    assert!(said.contains("keys.psk: everybody can read or change it (mode 0644), so it is no secret; chmod 600"), "{said}");
+    assert!(
+        said.contains("keys.psk: everybody can read or change it (mode 0644), so it is no secret; chmod 600"),
+        "{said}"
+    );
 }

@@ -25,6 +25,8 @@ mod listen;
 mod monitor;
 mod owner;
 mod persist;
+mod seat;
+mod seating;
 mod session;
 mod settings;
 mod shard;

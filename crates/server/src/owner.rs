@@ -14,7 +14,8 @@ use crate::claims::Claims;
 use crate::exports::Exports;
 use crate::limits::{REFUSALS, ServerLimits};
 use crate::listen::Listener;
-use crate::session::{Around, Arrival, Session, Wait, of_token};
+use crate::seating::Seating;
+use crate::session::{Around, Arrival, Direction, Session, Wait, of_token};
 use crate::shard::{Account, Doors, Order, trace_of};
 use crate::tls::Tls;
 use block::{Bytes, Completion, Driver, ObjectId, Span, Target, Time, Wakeup};
@@ -25,7 +26,7 @@ use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError};
 use store::{MappedVolumes, Served, Volumes, VolumesSettings};
-use uring::{Done, Failure, FileId, Io, Job, Port};
+use uring::{Backend, Done, Failure, FileId, Io, Job, Port};
 
 /// How long a stopping shard takes at most to bring everything to the disk.
 const SETTLE_TIME: Span = Span::from_secs(5);
@@ -80,6 +81,7 @@ pub(crate) struct Owner {
     /// Which of the sessions with replies is let go on first; another one each time.
     lead: usize,
     scratch: Vec<u8>,
+    seating: Seating,
     /// Who waits for a change of the maps, by its number.
     administered: HashMap<u64, Sender<Result<(), map::Refusal>>>,
     answers: Vec<map::Ended>,
@@ -129,6 +131,8 @@ impl Owner {
             cpu: uring::usage::thread_cpu(),
             stalled: Span::ZERO,
             turns: 0,
+            // The threads of the other backend are made when they are needed, and would be bound too.
+            seating: Seating::new(!doors.no_seat && matches!(io.backend(), Backend::Uring { .. })),
             io,
             done: Vec::new(),
             completions: Vec::new(),
@@ -297,15 +301,30 @@ impl Owner {
         let mut done = std::mem::take(&mut self.done);
         self.port.reap(&mut done);
         self.note_freed(!done.is_empty());
+        let (mut who, mut several) = (None, false);
         for event in done.drain(..) {
             if event.token & LISTENER != 0 {
                 self.accepted(now, event);
                 continue;
             }
             let (index, direction) = of_token(event.token);
+            if direction == Direction::Receive {
+                several |= who.replace(index).is_some();
+            }
             self.with_session(now, index, |session, around| session.done(direction, event, around));
         }
         self.done = done;
+        match who {
+            Some(index) if !several && self.is_all(index) => self.seating.asked(now, index),
+            Some(_) => self.seating.disturbed(now),
+            None => {}
+        }
+    }
+
+    /// Whether one request of this connection is all that is under way.
+    fn is_all(&self, index: u32) -> bool {
+        let session = self.sessions.get(index as usize).and_then(Option::as_ref);
+        session.and_then(Session::only_claim).is_some_and(|claim| claim == self.claims.claimed())
     }
 
     /// Moves requests through the gate and writes their replies, as far as it goes without waiting.

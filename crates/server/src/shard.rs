@@ -135,6 +135,8 @@ pub struct Front {
     pub access: Access,
     /// The export that a client gets who names none.
     pub default_export: Option<String>,
+    /// Leave it to the system on which processor the data thread runs, also for a client that asks one thing at a time.
+    pub no_seat: bool,
 }
 
 /// An open [`Front`].
@@ -143,6 +145,7 @@ pub(crate) struct Doors {
     pub tls: Option<Tls>,
     pub access: Access,
     pub default_export: Option<String>,
+    pub no_seat: bool,
 }
 
 impl Front {
@@ -158,8 +161,8 @@ impl Front {
     }
 
     /// Listens.
-    fn open(self) -> Result<Doors, ListenError> {
-        let inherited = self.inherited.into_iter().enumerate();
+    fn open(mut self) -> Result<Doors, ListenError> {
+        let inherited = std::mem::take(&mut self.inherited).into_iter().enumerate();
         let inherited = inherited.map(|(number, socket)| Listener::inherited(number + 3, socket));
         let listeners = inherited.chain(self.listen.iter().map(Listen::open)).map(|listener| {
             let listener = listener?;
@@ -167,7 +170,8 @@ impl Front {
             Ok((listener, mode))
         });
         let listeners = listeners.collect::<Result<Vec<_>, ListenError>>()?;
-        Ok(Doors { listeners, tls: self.tls, access: self.access, default_export: self.default_export })
+        let Front { tls, access, default_export, no_seat, .. } = self;
+        Ok(Doors { listeners, tls, access, default_export, no_seat })
     }
 }
 

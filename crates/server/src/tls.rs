@@ -225,9 +225,15 @@ mod tests {
         let key = rcgen::KeyPair::generate().unwrap();
         let certificate = rcgen::CertificateParams::new(vec!["localhost".into()]).unwrap().self_signed(&key).unwrap();
         std::fs::write(dir.path().join("server-cert.pem"), certificate.pem()).unwrap();
-        std::fs::write(dir.path().join("server-key.pem"), key.serialize_pem()).unwrap();
+        secret(&dir.path().join("server-key.pem"), &key.serialize_pem());
         std::fs::write(dir.path().join("ca-cert.pem"), certificate.pem()).unwrap();
         dir
+    }
+
+    fn secret(path: &Path, text: &str) {
+        use std::os::unix::fs::PermissionsExt as _;
+        std::fs::write(path, text).unwrap();
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).unwrap();
     }
 
     #[test]
@@ -247,7 +253,7 @@ mod tests {
         let path = dir.path().join("keys.psk");
         let load = || Tls::load(TlsSource::Keys(path.clone()));
         assert!(load().unwrap_err().to_string().contains("keys.psk: pre-shared keys: No such file"));
-        std::fs::write(&path, format!("alice:{}\n", "5a".repeat(32))).unwrap();
+        secret(&path, &format!("alice:{}\n", "5a".repeat(32)));
         let tls = load().unwrap();
         std::fs::write(&path, "alice:5a5a\n").unwrap();
         let said = tls.renew().unwrap_err().to_string();

@@ -154,8 +154,9 @@ fn a_second_context_tells_what_is_shared() {
     assert_eq!(client.write(2 * BLOCK, &[3; BLOCK as usize]), Ok(()));
     assert_eq!(client.call(Request::new(3, Command::Flush, 0, 0), &[]), Ok(Vec::new()));
     server.control.execute("volume file clone create /lun1 -destination-path /copy -volume vol1").unwrap();
+    drop(client);
     let both = Wishes { allocation: true, sharing: true, ..wishes(Framing::Extended) };
-    let mut client = Chunks::connect(&server.socket, both.clone());
+    let mut client = Chunks::connect(&server.socket, both);
     let contexts = client.client.rules.contexts;
     let (allocation, sharing) = (contexts.id(Context::Allocation).unwrap(), contexts.id(Context::Sharing).unwrap());
     // The clone has all three blocks, too.
@@ -243,7 +244,7 @@ fn a_block_status_is_answered_for_the_contexts_that_are_named() {
     for backend in BACKENDS {
         let server = Server::start(backend, limits());
         let both = Wishes { allocation: true, sharing: true, ..wishes(Framing::Extended) };
-        let mut client = Chunks::connect(&server.socket, both.clone());
+        let mut client = Chunks::connect(&server.socket, both);
         assert!(client.client.rules.flags.contains(TransmissionFlags::BLOCK_STATUS_PAYLOAD));
         let all = client.client.rules.contexts;
         let hole = Chunk::Status(1, vec![(LUN_BYTES, 3)]);

@@ -51,7 +51,10 @@ fn a_private_key_that_others_can_read_is_refused() {
     with_mode(&files.certificate, 0o644);
     with_mode(&files.key, 0o644);
     let said = refused(files.clone());
-    assert!(said.contains("server-key.pem: a private key in PEM: everybody can read or change it (mode 0644)"), "{said}");
+    assert!(
+        said.contains("server-key.pem: a private key in PEM: everybody can read or change it (mode 0644)"),
+        "{said}"
+    );
     with_mode(&files.key, 0o600);
     assert!(Tls::load(files).is_ok());
 }

@@ -45,6 +45,8 @@ pub(crate) struct Ring {
     clock: Clock,
     /// What did not fit into the submission queue.
     backlog: VecDeque<Entry>,
+    /// Receives: they go behind everything else, because a peer that waits for an answer has nothing to say before.
+    late: Vec<Entry>,
     /// Entries that were prepared, ever.
     prepared: u64,
     /// Sends that may end silently, if the kernel can do that.
@@ -96,6 +98,7 @@ impl Ring {
             absolute,
             clock,
             backlog,
+            late: Vec::new(),
             prepared: 0,
             attempts,
             cached: VecDeque::new(),
@@ -185,11 +188,24 @@ impl Ring {
                 None => *attempt = false,
             }
         }
-        self.push(entry(&operation).user_data(key.into()).flags(flags));
+        let prepared = entry(&operation).user_data(key.into()).flags(flags);
+        match operation {
+            Operation::Receive { .. } => self.late.push(prepared),
+            _ => self.push(prepared),
+        }
+    }
+
+    /// What was held back for the last place takes it.
+    fn push_late(&mut self) {
+        let mut late = std::mem::take(&mut self.late);
+        late.drain(..).for_each(|entry| self.push(entry));
+        self.late = late;
     }
 
     /// Asks the kernel to end an operation early.
     pub(crate) fn cancel(&mut self, key: Key) {
+        // What is not there yet cannot be cancelled.
+        self.push_late();
         self.push(opcode::AsyncCancel::new(key.into()).build().user_data(CANCELLATION));
     }
 
@@ -223,6 +239,7 @@ impl Ring {
 
     /// Submits all that is prepared, and neither waits nor looks.
     pub(crate) fn submit(&mut self) {
+        self.push_late();
         self.refill();
         let submission = self.ring.submission();
         let (prepared, asleep) = (submission.len() as u32, submission.need_wakeup());
@@ -239,6 +256,7 @@ impl Ring {
         if self.read_cached() {
             return;
         }
+        self.push_late();
         loop {
             self.refill();
             let submission = self.ring.submission();

@@ -79,6 +79,19 @@ pub fn pin(processors: &[u32]) -> std::io::Result<()> {
     if outcome == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
 }
 
+/// The processors that the calling thread may run on, in order.
+pub fn allowed() -> std::io::Result<Vec<u32>> {
+    // SAFETY: all-zero is an empty set.
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    // SAFETY: `set` is a valid place for a set and its size is given; 0 is the calling thread.
+    if unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set) } != 0 {
+        return Err(std::io::Error::last_os_error());
+    }
+    // SAFETY: the number is within the set.
+    let is_in = |processor: &u32| unsafe { libc::CPU_ISSET(*processor as usize, &set) };
+    Ok((0..libc::CPU_SETSIZE as u32).filter(is_in).collect())
+}
+
 /// Moves the calling thread to a processor, and lets it run wherever it might before: the system leaves it there as long
 /// as nobody else wants that processor.
 pub fn visit(processor: u32) -> std::io::Result<()> {
@@ -178,6 +191,16 @@ pub(crate) fn memory_lock_limit() -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Bound to one of its processors, a thread may run there alone; bound to all of them again, as before.
+    #[test]
+    fn a_thread_is_where_it_was_bound_to() {
+        let before = allowed().unwrap();
+        pin(&before[..1]).unwrap();
+        assert_eq!(allowed().unwrap(), before[..1]);
+        pin(&before).unwrap();
+        assert_eq!(allowed().unwrap(), before);
+    }
 
     #[test]
     fn work_uses_cpu_time_of_the_thread_and_the_process() {

@@ -48,8 +48,8 @@ pub fn experiment_page(experiment: &Experiment, facts: &str) -> String {
 fn arm_part(experiment: &Experiment, arm: &Arm) -> String {
     let limit = experiment.limit();
     // The halves are compared by eye: one scale for both.
-    let all = experiment.arms.iter().flat_map(|arm| &arm.hosts).filter_map(super::HostRows::longest_cycle);
-    let longest = all.max().unwrap_or_default().as_secs_f64();
+    let rows = experiment.arms.iter().flat_map(|arm| &arm.hosts).flat_map(|host| &host.rows);
+    let longest = rows.map(|row| row.longest_cycle).max().unwrap_or_default().as_secs_f64();
     let names: Vec<String> = arm.hosts.iter().map(|host| escape(&host_name(host))).collect();
     // Runs are told apart by what the hosts without protection ask for: that is what changes.
     let neighbours: Vec<_> = arm.hosts.iter().filter(|host| !host.protected).collect();
