@@ -290,6 +290,10 @@ impl Media for Folder {
         }
         Ok(done)
     }
+
+    fn settle(&mut self, region: Region) -> Result<(), Fault> {
+        self.files[index_of(region)].0.sync_data().map_err(|_| Fault::Io)
+    }
 }
 
 pub(super) fn index_of(region: Region) -> usize {
