@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
+use store::{Marks, Pool};
 
 /// Remembers how a place was before a pool was made there, and puts it back when it is dropped without [`keep`].
 ///
@@ -14,6 +15,8 @@ pub struct FreshPool {
     missing: Option<PathBuf>,
     /// What is in the folder: nothing, or the settings laid there for the pool.
     names: Vec<OsString>,
+    /// What the pool has laid elsewhere.
+    marks: Option<Marks>,
     kept: bool,
 }
 
@@ -22,7 +25,12 @@ impl FreshPool {
     pub fn before(dir: &Path) -> FreshPool {
         let is_missing = |path: &&Path| !path.as_os_str().is_empty() && !path.exists();
         let missing = dir.ancestors().take_while(is_missing).last().map(Path::to_owned);
-        FreshPool { dir: dir.into(), missing, names: names(dir).unwrap_or_default(), kept: false }
+        FreshPool { dir: dir.into(), missing, names: names(dir).unwrap_or_default(), marks: None, kept: false }
+    }
+
+    /// The pool is made.
+    pub fn made(&mut self, pool: &Pool) {
+        self.marks = pool.marks();
     }
 
     /// The pool stays.
@@ -31,6 +39,7 @@ impl FreshPool {
     }
 
     fn put_back(&self) -> io::Result<()> {
+        self.marks.iter().for_each(Marks::take_away);
         if let Some(missing) = &self.missing {
             return if missing.exists() { fs::remove_dir_all(missing) } else { Ok(()) };
         }

@@ -24,6 +24,12 @@ pub trait Media {
     /// # Errors
     /// The disk fails.
     fn read(&mut self, region: Region, at: u64, buf: &mut [u8]) -> Result<usize, Fault>;
+
+    /// Makes durable what a region reads as: when a server dies, what it wrote last may be in the system's memory alone.
+    ///
+    /// # Errors
+    /// The disk fails.
+    fn settle(&mut self, region: Region) -> Result<(), Fault>;
 }
 
 /// Why a pool cannot be opened.
@@ -43,6 +49,9 @@ pub enum RecoverError {
         /// How much beside.
         more: usize,
     },
+    /// What was read cannot be made durable.
+    #[error("what a server left behind cannot be made durable: the disk fails")]
+    Unsettled(Fault),
 }
 
 fn and_more(more: usize) -> String {
@@ -58,15 +67,23 @@ pub fn format(pool: u64, log_size: u64) -> Vec<u8> {
 
 /// Opens a pool.
 ///
+/// What is built upon must not go away again. A record that was read and then lost would take others with it: blocks that
+/// it freed are given out anew while the durable map still points at them, and the records after it prove that one is
+/// missing.
+///
 /// # Errors
-/// It is of a later format, or damaged; nothing is written in any case.
+/// It is of a later format, or damaged, or what was read cannot be made durable; nothing is written in any case.
 pub fn recover(media: &mut impl Media, settings: Settings) -> Result<Core, RecoverError> {
     let (core, mut damages) = load(media, settings)?;
     if !damages.is_empty() {
         let first = damages.remove(0);
         return Err(RecoverError::Damaged { first, more: damages.len() });
     }
-    core.ok_or(RecoverError::Damaged { first: Damage::NoTable, more: 0 })
+    let core = core.ok_or(RecoverError::Damaged { first: Damage::NoTable, more: 0 })?;
+    for region in [Region::Log, Region::Nodes, Region::Table(0), Region::Table(1)] {
+        media.settle(region).map_err(RecoverError::Unsettled)?;
+    }
+    Ok(core)
 }
 
 /// Reads all that there is, and says all that is wrong with it.

@@ -33,6 +33,10 @@ impl Media for &Files {
         buf[..len].copy_from_slice(&file[from..from + len]);
         Ok(len)
     }
+
+    fn settle(&mut self, _: Region) -> Result<(), Fault> {
+        Ok(())
+    }
 }
 
 struct Bench {

@@ -27,7 +27,7 @@ mod volumes;
 pub use catalogue::{Catalogue, CatalogueId, Contents, Kind, ObjectRow, PolicyRow, SnapshotLeafRow, SnapshotRow};
 pub use check::{Checked, Trouble, check};
 pub use error::StoreError;
-pub use mapped::{Counts, MapError, MapSettings, MappedPool, MappedVolumes, Named, check_maps};
+pub use mapped::{Counts, MapError, MapSettings, MappedPool, MappedVolumes, Marks, Named, check_maps};
 pub use pool::{CONTROL_SOCKET, Cache, DataFile, Layout, Pool, named};
 pub use repair::{Repaired, repair};
 pub use served::Served;

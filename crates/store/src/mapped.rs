@@ -29,7 +29,7 @@ use flight::{Flight, Syncing};
 use map::{Ask, Command, Core, Ended, Run, Slots, What};
 use members::Members;
 pub(crate) use places::MEMBERS_MAX;
-pub use places::Named;
+pub use places::{Marks, Named};
 pub(crate) use salvage::{MapRepair, salvage_maps};
 use std::collections::{HashSet, VecDeque};
 use std::fs::File;
@@ -210,7 +210,7 @@ impl MappedVolumes {
             bounces.into_iter().for_each(|buf| io.give(buf));
             return Err(Box::new(pool));
         }
-        let MappedPool { core, files, align, bases, locks, members, give_back } = pool;
+        let MappedPool { core, files, align, bases, locks, members, give_back, .. } = pool;
         Ok(MappedVolumes {
             settings,
             io: io.clone(),

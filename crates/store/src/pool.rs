@@ -2,7 +2,7 @@
 
 use crate::catalogue::{Catalogue, CatalogueId};
 use crate::error::StoreError;
-use crate::mapped::{MEMBERS_MAX, MapSettings, MappedPool, Named};
+use crate::mapped::{MEMBERS_MAX, MapSettings, MappedPool, Marks, Named};
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -121,12 +121,13 @@ impl Pool {
         }
         let settings = read_settings(&dir.join(SETTINGS))?;
         let lock = lock(dir)?;
+        let mut marks = None;
         if settings.layout.unwrap_or_default() == Layout::Maps {
             // Any number will do that another pool does not have.
             let number = RandomState::new().build_hasher().finish();
-            drop(MappedPool::create(dir, number, map_settings(dir, &settings)?)?);
+            marks = Some(MappedPool::create(dir, number, map_settings(dir, &settings)?)?.marks().clone());
         }
-        Pool::open_locked(dir, settings, lock)
+        Pool::open_locked(dir, settings, lock).inspect_err(|_| marks.iter().for_each(Marks::take_away))
     }
 
     /// Opens a pool.
@@ -155,6 +156,11 @@ impl Pool {
     /// Takes the maps out, for the thread that serves them; `None` from a pool with a sparse file a LUN.
     pub fn take_maps(&mut self) -> Option<MappedPool> {
         self.maps.take()
+    }
+
+    /// The labels on what is not in its folder, until the server takes the maps; `None` from a pool without maps.
+    pub fn marks(&self) -> Option<Marks> {
+        self.maps.as_ref().map(|maps| maps.marks().clone())
     }
 
     /// The pool's folder.

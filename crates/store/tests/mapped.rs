@@ -526,6 +526,18 @@ fn all_members_must_be_there() {
     drop(MappedPool::create(&path("three"), 9, on_members(dir.path(), &["g", "h"])).unwrap());
 }
 
+/// A pool that was laid and cannot be opened leaves its members to the next one.
+#[test]
+fn a_pool_that_cannot_be_opened_when_it_is_made_leaves_no_label() {
+    let dir = tempfile::tempdir().unwrap();
+    let busy = std::fs::File::create(dir.path().join("b")).unwrap();
+    busy.try_lock().unwrap();
+    let create = || MappedPool::create(&dir.path().join("pool"), 7, on_members(dir.path(), &["a", "b"]));
+    assert!(matches!(create(), Err(MapError::InUse(found)) if found == dir.path().join("b")));
+    drop(busy);
+    drop(create().unwrap());
+}
+
 /// What the file of the blocks takes of its file system, in bytes.
 fn taken(dir: &Path) -> u64 {
     use std::os::unix::fs::MetadataExt;

@@ -236,7 +236,9 @@ fn make_pool(dir: &Path) -> Result<(Pool, Option<FreshPool>)> {
             fresh.keep();
         }
     });
-    Ok((pool.map_err(pool_error)?, Some(fresh)))
+    let pool = pool.map_err(pool_error)?;
+    fresh.made(&pool);
+    Ok((pool, Some(fresh)))
 }
 
 /// Refuses to lay a pool over something that is in use or looks like data.

@@ -34,6 +34,21 @@ fn goes_on(scratch: &Scratch) {
     server.stop();
 }
 
+/// A server that made its pool and then cannot listen takes everything back, the labels on files elsewhere as well: the
+/// same command goes when it can.
+#[test]
+fn a_server_that_cannot_start_leaves_no_label() {
+    let scratch = Scratch::new();
+    let (data, log) = (scratch.join("data.img"), scratch.join("log.img"));
+    settings(&scratch, "pool", &format!("cache = \"page\"\n[pool]\ndata = {data:?}\nlog = {log:?}\n"));
+    let listen = ["serve", "--pool", "pool", "--create", "--listen", "unix:no/such/folder/sock"];
+    let refused = run(seawall(scratch.path()).args(listen));
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.err.contains("no/such/folder"), "{refused:?}");
+    assert!(!data.exists() && !log.exists() && !scratch.join("pool/maps").exists());
+    Server::start(&scratch).stop();
+}
+
 /// Data and log in files outside the folder. They carry the pool's label, so that another pool does not take them, and
 /// the pool does not take another's; a file with something in it is left alone.
 #[test]

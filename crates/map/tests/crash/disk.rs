@@ -1,10 +1,13 @@
-//! A disk that loses power.
+//! A disk that loses power, or whose server dies under it.
 //!
 //! The fault model: a sector of 512 bytes is written whole or not at all. A write that was not flushed, or had not even
 //! ended, leaves each of its sectors as it was or as it would be, in any mixture, and independently of all others: so
 //! writes are dropped, torn and reordered. A flush covers what had ended when it was made, in its own region. A durable
 //! write is safe when it ends, and makes nothing else safe. What was never written holds junk. A flush that fails may
 //! drop anything that it should have covered, and says so once.
+//!
+//! When only the server dies, what it wrote is read as it was written, and what was not flushed is not safer for that. What
+//! was on its way is there or not. Data counts as written then, as the model knows one value of a sector from there on.
 //!
 //! The data may lie on several members, segment after segment in turn; each loses power by itself, and a flush of the data
 //! is done when each has flushed. No command may reach over the end of a segment. A discard is a write of zeroes that is
@@ -296,6 +299,27 @@ impl Disk {
         self.now = Sectors(self.safe.0.each_ref().map(|sectors| sectors.iter().map(data).collect()));
     }
 
+    /// The server dies, and nothing else does.
+    pub fn orphan(&mut self, rng: &mut Xoshiro256PlusPlus) {
+        self.flushing.clear();
+        for (_, work) in std::mem::take(&mut self.work) {
+            let Work::Write { region, at, bytes, .. } = work else { continue };
+            if pick(rng, 2) == 0 {
+                for (index, data) in bytes.as_chunks::<512>().0.iter().enumerate() {
+                    self.put((region, at / SECTOR + index as u64), Rc::new(*data), false);
+                }
+            }
+        }
+        self.make_all_safe(|key| key.0 == Region::Data);
+    }
+
+    fn make_all_safe(&mut self, which: impl Fn(Key) -> bool) {
+        let (safe, loose) = std::mem::take(&mut self.loose).into_iter().partition(|entry| which(entry.key));
+        self.loose = loose;
+        let safe: Vec<Unsafe> = safe;
+        safe.into_iter().for_each(|entry| self.make_safe(entry.key, entry.data, entry.number));
+    }
+
     /// A sector as it reads now.
     pub fn sector(&self, region: Region, sector: u64) -> Rc<Sector> {
         self.now.get((region, sector)).cloned().unwrap_or_else(|| Rc::new(junk(region, sector)))
@@ -357,7 +381,7 @@ fn junk(region: Region, sector: u64) -> Sector {
     data
 }
 
-impl Media for &Disk {
+impl Media for Disk {
     fn read(&mut self, region: Region, at: u64, buf: &mut [u8]) -> Result<usize, Fault> {
         let last = self.now.of(region).len() as u64;
         let there = (last * SECTOR).saturating_sub(at).min(buf.len() as u64) as usize;
@@ -366,5 +390,10 @@ impl Media for &Disk {
             to.copy_from_slice(&data[..to.len()]);
         }
         Ok(there)
+    }
+
+    fn settle(&mut self, region: Region) -> Result<(), Fault> {
+        self.make_all_safe(|key| key.0 == region);
+        Ok(())
     }
 }

@@ -19,6 +19,7 @@ const DEPTH: usize = 12;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Totals {
     pub crashes: u64,
+    pub deaths: u64,
     pub writes: u64,
     pub trims: u64,
     pub zeroes: u64,
@@ -41,12 +42,13 @@ pub struct Totals {
 }
 
 impl Totals {
-    fn fields(&mut self) -> [&mut u64; 20] {
-        let Totals { crashes, writes, trims, zeroes, flushes, clones, groups, deletes, .. } = self;
+    fn fields(&mut self) -> [&mut u64; 21] {
+        let Totals { crashes, deaths, writes, trims, zeroes, flushes, clones, groups, deletes, .. } = self;
         let Totals { restores, resizes, reads, full, failed, checkpoints, replayed, .. } = self;
         let Totals { short_writes, slow, discards, unread, several_members, .. } = self;
         [
             crashes,
+            deaths,
             writes,
             trims,
             zeroes,
@@ -145,7 +147,7 @@ impl History {
             dirty_max: [3, 1000][pick(&mut rng, 2) as usize],
             segment,
         };
-        let core = recover(&mut &disk, settings).unwrap();
+        let core = recover(&mut disk, settings).unwrap();
         let (trees, under) = (BTreeMap::new(), BTreeMap::new());
         History {
             rng,
@@ -184,6 +186,14 @@ impl History {
             if self.below(4) == 0 {
                 self.settle();
                 self.look(Known::Ended(self.clock));
+            }
+            // After a flush that failed the system may show what it has lost: nothing helps against that but the pool's
+            // staying closed until the machine starts again.
+            if self.below(3) == 0 && !self.core.has_failed() {
+                self.die();
+                for _ in 0..self.below(200) {
+                    self.step();
+                }
             }
             self.crash();
         }
@@ -541,11 +551,23 @@ impl History {
         self.totals.crashes += 1;
         self.hand_over();
         self.disk.crash(&mut self.rng);
+        self.start_again();
+    }
+
+    /// The server dies, and another one opens the pool.
+    fn die(&mut self) {
+        self.totals.deaths += 1;
+        self.hand_over();
+        self.disk.orphan(&mut self.rng);
+        self.start_again();
+    }
+
+    fn start_again(&mut self) {
         self.disk.faults = Faults::default();
         self.readings.clear();
-        let report = check(&mut &self.disk, self.settings).unwrap();
+        let report = check(&mut self.disk, self.settings).unwrap();
         assert_eq!(report.damages, []);
-        self.core = recover(&mut &self.disk, self.settings).unwrap();
+        self.core = recover(&mut self.disk, self.settings).unwrap();
         assert_eq!(self.core.audit(), []);
         assert_eq!(self.core.usage().used, report.used);
         self.totals.replayed += u64::from(self.core.usage().log > 0);

@@ -11,7 +11,7 @@
 
 use super::MapError;
 use super::members::{Members, SEGMENT};
-use super::places::{Named, Places};
+use super::places::{Marks, Named, Places};
 use block::Fault;
 use map::{Core, Media, RecoverError, Region, Report, Settings};
 use std::fmt;
@@ -68,6 +68,7 @@ pub struct MappedPool {
     /// If there are several.
     pub(super) members: Option<Members>,
     pub(super) give_back: bool,
+    marks: Marks,
 }
 
 impl MappedPool {
@@ -84,8 +85,8 @@ impl MappedPool {
         }
         places.must_be_free()?;
         let made = MappedPool::make(dir, &places, number, settings.log);
-        made.inspect_err(|_| places.put_back(number))?;
-        MappedPool::open(dir, settings)
+        // One that cannot be opened is given up by whoever asked for it, too.
+        made.and_then(|()| MappedPool::open(dir, settings)).inspect_err(|_| places.put_back(number))
     }
 
     /// Makes all files, the first table last.
@@ -141,7 +142,7 @@ impl MappedPool {
         let segment = if several { SEGMENT } else { Settings::default().segment };
         let map_settings = Settings { capacity: capacity / map::BLOCK, align, segment, ..Settings::default() };
         let mut core = recover(&places, map_settings)?;
-        let locks = places.claim(core.pool())?;
+        let (locks, marks) = (places.claim(core.pool())?, places.marks(core.pool()));
         if settings.give_back && keeps_more(&data, core.usage().used) {
             let longest = data.iter().map(|disk| disk.size.0).max().unwrap_or(0);
             core.suspect(longest.saturating_mul(data.len() as u64));
@@ -150,12 +151,17 @@ impl MappedPool {
         bases.resize(opened.len(), places.base(Region::Data));
         let files = opened.into_iter().map(|disk| disk.file).collect();
         let members = several.then(|| places.members().clone());
-        Ok(MappedPool { core, files, align, bases, locks, members, give_back: settings.give_back })
+        Ok(MappedPool { core, files, align, bases, locks, members, give_back: settings.give_back, marks })
     }
 
     /// Offsets and lengths of its I/O are multiples of this many bytes.
     pub fn align(&self) -> u32 {
         self.align
+    }
+
+    /// The labels on what is not in its folder.
+    pub fn marks(&self) -> &Marks {
+        &self.marks
     }
 
     /// The maps as they are.
@@ -289,6 +295,10 @@ impl Media for Folder {
             }
         }
         Ok(done)
+    }
+
+    fn settle(&mut self, region: Region) -> Result<(), Fault> {
+        self.files[index_of(region)].0.sync_data().map_err(|_| Fault::Io)
     }
 }
 

@@ -47,6 +47,30 @@ impl Named {
     }
 }
 
+/// The labels of a pool that was made just now, for whoever gives it up before it held anything.
+#[derive(Clone, Debug)]
+pub struct Marks {
+    paths: Vec<PathBuf>,
+    pool: u64,
+}
+
+impl Marks {
+    /// Takes the labels away, and files that are nothing but one.
+    pub fn take_away(&self) {
+        for path in &self.paths {
+            let Ok(file) = OpenOptions::new().read(true).write(true).open(path) else { continue };
+            if !matches!(Label::read(&file), Ok(Found::Label(label)) if label.pool == self.pool) {
+                continue;
+            }
+            // There is no more to be done about a failure than to tell of the first one, as the caller does.
+            let _ = match file.metadata() {
+                Ok(about) if about.is_file() => fs::remove_file(path),
+                _ => file.write_all_at(&[0; LABEL], 0).and_then(|()| file.sync_all()),
+            };
+        }
+    }
+}
+
 /// Where everything is.
 #[derive(Clone, Debug)]
 pub(crate) struct Places {
@@ -156,19 +180,16 @@ impl Places {
         Ok(())
     }
 
-    /// Takes the labels of a pool away that could not be made, and files that are nothing but one.
+    /// The labels that a pool has.
+    pub(crate) fn marks(&self, pool: u64) -> Marks {
+        Marks { paths: self.named.paths().cloned().collect(), pool }
+    }
+
+    /// Takes away what says that a pool is here, after one could not be made.
     pub(crate) fn put_back(&self, pool: u64) {
-        for path in self.named.paths() {
-            let Ok(file) = OpenOptions::new().read(true).write(true).open(path) else { continue };
-            if !matches!(Label::read(&file), Ok(Found::Label(label)) if label.pool == pool) {
-                continue;
-            }
-            // There is no more to be done about a failure than to tell of the first one, as the caller does.
-            let _ = match file.metadata() {
-                Ok(about) if about.is_file() => fs::remove_file(path),
-                _ => file.write_all_at(&[0; LABEL], 0).and_then(|()| file.sync_all()),
-            };
-        }
+        self.marks(pool).take_away();
+        // One that is not there is what is wanted.
+        let _ = fs::remove_file(self.path(Region::Table(0)));
     }
 
     /// Opens what is to be written anew for a region, all members of the data, and marks as this pool's what is named. One
