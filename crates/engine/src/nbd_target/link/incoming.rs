@@ -155,7 +155,10 @@ impl Link {
         let buf = match result {
             Err(_) if good > 0 => {
                 failed_at = Some(at + u64::from(good));
-                buf.map(|buf| buf.window(buf.start(), good))
+                buf.map(|buf| {
+                    let start = buf.start();
+                    buf.window(start, good)
+                })
             }
             _ => buf,
         };
