@@ -11,7 +11,7 @@ fn with_mode(path: &Path, mode: u32) {
 }
 
 fn refused(source: impl Into<TlsSource>) -> String {
-    let said = Tls::load(source).err().expect("it is refused").to_string();
+    let said = Tls::load(source).expect_err("it is refused").to_string();
     assert!(!said.contains('\n') && !said.contains("a1a1"), "{said}");
     said
 }
