@@ -25,6 +25,8 @@ const PERIOD_SEATED: u32 = 4 * PERIOD;
 const SETTLING: u32 = 32;
 /// A longer turn is a client that paused, and tells nothing of places.
 const PAUSE: Span = Span::from_millis(1);
+/// With more pauses in a period the client does something else between its requests, for all we know on this processor.
+const PAUSES_MOST: u32 = 8;
 /// A place must be faster than none by one part in so many to be taken, and slower by as much to be left: less is noise.
 const DIFFERENCE: u64 = 16;
 /// The first rest after nothing was gained, or after something came between; the next one is twice as long, up to the most.
@@ -52,6 +54,8 @@ pub(crate) struct Seat {
     turns: u32,
     /// Time of those that count.
     spent: Span,
+    /// Pauses among them, which do not.
+    pauses: u32,
     /// The mean turn when free, and the best place of this round with its mean.
     free: Span,
     best: Option<(usize, Span)>,
@@ -78,15 +82,19 @@ impl Seat {
     /// A judge of so many places; with fewer than two there is nothing to choose.
     pub(crate) fn new(places: usize) -> Seat {
         let phase = Phase::Free;
-        let (turns, spent, free) = (0, Span::ZERO, Span::ZERO);
-        Seat { places, phase, turns, spent, free, best: None, kept: None, rest: REST_LEAST, term: TERM_LEAST }
+        let (turns, spent, pauses, free) = (0, Span::ZERO, 0, Span::ZERO);
+        Seat { places, phase, turns, spent, pauses, free, best: None, kept: None, rest: REST_LEAST, term: TERM_LEAST }
     }
 
     /// The one client asked again, `turn` after it asked before.
     #[inline]
     pub(crate) fn turn(&mut self, now: Time, turn: Span) -> Option<Move> {
-        if self.places < 2 || turn > PAUSE {
+        if self.places < 2 {
             return None;
+        }
+        if turn > PAUSE {
+            self.pauses = self.pauses.saturating_add(1);
+            return if self.pauses > PAUSES_MOST { self.disturb(now) } else { None };
         }
         if let Phase::Resting(until) = self.phase {
             if now < until {
@@ -103,7 +111,7 @@ impl Seat {
             return None;
         }
         let mean = Span::from_nanos(self.spent.as_nanos() / u64::from(period));
-        (self.turns, self.spent) = (0, Span::ZERO);
+        self.begin_period();
         self.judge(now, mean)
     }
 
@@ -190,7 +198,11 @@ impl Seat {
 
     fn enter(&mut self, phase: Phase) {
         self.phase = phase;
-        (self.turns, self.spent) = (0, Span::ZERO);
+        self.begin_period();
+    }
+
+    fn begin_period(&mut self) {
+        (self.turns, self.spent, self.pauses) = (0, Span::ZERO, 0);
     }
 }
 
@@ -308,6 +320,19 @@ mod tests {
         client.follow(to);
         client.ask(Span::from_millis(120));
         assert_eq!(client.at, Some(0));
+    }
+
+    /// Eight pauses are borne, the ninth frees it.
+    #[test]
+    fn a_client_that_pauses_again_and_again_gets_no_seat() {
+        let pauses = Time::ZERO + Span::from_millis(40);
+        let mut client = Client::new(2, |now, at| if now < pauses { at.map_or(20, |_| 10) } else { 5000 });
+        client.ask(Span::from_millis(40));
+        assert!(client.at.is_some());
+        client.ask(Span::from_millis(40));
+        assert!(client.at.is_some());
+        client.ask(Span::from_millis(5));
+        assert_eq!(client.at, None);
     }
 
     /// A disturbance in the free period begins it anew, so that periods are of one client alone.
