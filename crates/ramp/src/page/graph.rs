@@ -64,7 +64,7 @@ impl Graph<'_> {
             let at = y(*value);
             svg += &format!("<line class=limit x1={LEFT} x2={right:.1} y1={at:.1} y2={at:.1} />");
         }
-        self.draw_lines(&mut svg, x, &y);
+        self.draw_lines(&mut svg, x, y);
         if let Some((value, name)) = &self.limit {
             // Above all lines, as it is to be read where they cross it.
             svg += &text(LEFT + 6.0, y(*value) - 5.0, "start", "over", name);
