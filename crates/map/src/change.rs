@@ -150,6 +150,11 @@ impl Core {
             self.set_entry(piece.tree, piece.block(), entry::Entry::new(place, 0));
             self.ops.get_mut(piece.op).changed = true;
         }
+        if entry.mask() & touched(from, to) != touched(from, to) {
+            // Another write that is under way in this block may be the one that makes the pages valid: then this one changes
+            // nothing in the end, and still is not durable before that change is.
+            self.ops.get_mut(piece.op).changed = true;
+        }
         match alone {
             true => self.start_held(Alone { piece, place, is_copy: shared }, entry),
             false => self.extend(piece, place * BLOCK + from, open),

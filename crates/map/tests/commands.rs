@@ -155,6 +155,23 @@ fn fua_is_one_durable_write_in_place_and_a_commit_where_the_map_changes() {
     assert_eq!(bench.run(), words(&[]));
 }
 
+/// Two writes of the same new page at once: the one with FUA ends last and changes no map, but is not durable before the
+/// change of the other one is.
+#[test]
+fn fua_waits_for_the_map_of_a_write_beside_it() {
+    let mut bench = Bench::new();
+    bench.write(0, 4096, true);
+    bench.run();
+    bench.answers();
+    let (plain, fua) = (bench.write(4096, 4096, false), bench.write(4096, 4096, true));
+    let commands = bench.commands();
+    assert_eq!(commands.len(), 2);
+    commands.into_iter().for_each(|(_, command)| bench.end(command, Ok(())));
+    assert_eq!(bench.answers(), [(plain, Ok(()))]);
+    assert_eq!(bench.run(), ["flush Data", "store Log"]);
+    assert_eq!(bench.answers(), [(fua, Ok(()))]);
+}
+
 #[test]
 fn flushes_that_come_during_a_flush_share_the_next() {
     let mut bench = Bench::new();

@@ -114,6 +114,8 @@ pub struct Disk {
     flushing: BTreeMap<Token, (u64, Result<(), Fault>)>,
     members: u64,
     segment: u64,
+    /// A flush has failed since the power came: what reads as written may never be safe, whoever flushes again.
+    pub has_lost: bool,
     pub faults: Faults,
     pub seen: Seen,
 }
@@ -141,6 +143,7 @@ impl Disk {
             flushing: BTreeMap::new(),
             members,
             segment,
+            has_lost: false,
             faults: Faults::default(),
             seen: Seen::default(),
         }
@@ -272,6 +275,7 @@ impl Disk {
 
     /// The power goes, and comes again: what is safe stays, and of the rest something.
     pub fn crash(&mut self, rng: &mut Xoshiro256PlusPlus) {
+        self.has_lost = false;
         self.flushing.clear();
         let work = std::mem::take(&mut self.work);
         for (_, work) in work {
@@ -362,6 +366,7 @@ impl Disk {
 
     fn flush(&mut self, part: Part, until: u64, rng: &mut Xoshiro256PlusPlus) -> Result<(), Fault> {
         let fails = pick(rng, 1000) < self.faults.flushes;
+        self.has_lost |= fails;
         for entry in std::mem::take(&mut self.loose) {
             if self.part(entry.key) != part || entry.number > until {
                 self.loose.push(entry);

@@ -189,7 +189,7 @@ impl History {
             }
             // After a flush that failed the system may show what it has lost: nothing helps against that but the pool's
             // staying closed until the machine starts again.
-            if self.below(3) == 0 && !self.core.has_failed() {
+            if self.below(3) == 0 && !self.disk.has_lost {
                 self.die();
                 for _ in 0..self.below(200) {
                     self.step();
