@@ -135,13 +135,18 @@ fn data_files_that_are_gone_or_short_are_named_and_mended() {
         found[0].contains("LUN svm01:/vol/vol1/lun1: its file") && found[0].contains("has 131072 bytes"),
         "{found:?}"
     );
-    assert!(found[1].contains("LUN lun2: its file") && found[1].contains("is not there"), "{found:?}");
+    assert!(found[1].contains("LUN svm01:/vol/vol1/lun2: its file") && found[1].contains("is not there"), "{found:?}");
     assert_eq!(store::check(&pool).unwrap().leftovers.len(), 1);
     let before = fs::read(pool.join("catalogue.db")).unwrap();
     let copy = dir.path().join("copy");
     let repaired = store::repair(&pool, &copy).unwrap();
     assert!(repaired.after.is_clean(), "{repaired:?}");
-    assert!(repaired.done.iter().any(|line| line == "LUN lun2: its data is lost; all 67108864 bytes read as zeroes"));
+    assert!(
+        repaired
+            .done
+            .iter()
+            .any(|line| line == "LUN svm01:/vol/vol1/lun2: its data is lost; all 67108864 bytes read as zeroes")
+    );
     assert_eq!(fs::read(copy.join("catalogue.db")).unwrap(), before);
     assert_eq!(read(&dir, &pool), [vec![1, 1, 0, 0], vec![0; 4]]);
     assert!(matches!(store::repair(&pool, &copy), Err(StoreError::CopyThere(_))));
