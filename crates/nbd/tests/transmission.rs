@@ -300,7 +300,9 @@ fn a_read_is_put_together_from_chunks_in_any_order() {
 fn a_read_that_fails_in_the_middle_has_a_good_beginning() {
     let begun = |pieces: &[(u64, u32)], errors: &[Option<u64>]| {
         let mut read = ReadAssembly::new(0x1000, 0x300);
-        pieces.iter().for_each(|&(offset, len)| drop(read.place(offset, len).unwrap()));
+        for &(offset, len) in pieces {
+            read.place(offset, len).unwrap();
+        }
         errors.iter().for_each(|&at| read.fail(Errno::Io, at));
         (read.good(), read.finish().is_ok_and(|result| result.is_err()))
     };

@@ -47,9 +47,8 @@ impl Target for Steady {
         Submitted::Taken(Ticket(0))
     }
     fn poll(&mut self, now: Time, out: &mut Vec<Completion>) {
-        while let Some(ended) = self.flying.pop_front_if(|first| first.end <= now) {
-            out.push(ended);
-        }
+        let ended = self.flying.iter().take_while(|first| first.end <= now).count();
+        out.extend(self.flying.drain(..ended));
     }
     fn next_wakeup(&self) -> Wakeup {
         self.flying.front().map_or(Wakeup::Idle, |first| Wakeup::At(first.end))
