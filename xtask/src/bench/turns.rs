@@ -4,11 +4,16 @@
 #[derive(clap::Args)]
 pub struct Turns<const RUNS: u32, const SECONDS: u64, const SECONDS_LEAST: u64> {
     /// Runs of everything; those that are compared take turns
-    #[arg(long, default_value_t = RUNS, value_parser = clap::value_parser!(u32).range(1..=99))]
+    #[arg(long, default_value = shown(RUNS.into()), value_parser = clap::value_parser!(u32).range(1..=99))]
     pub runs: u32,
     /// Seconds of each run
-    #[arg(long, default_value_t = SECONDS, value_parser = clap::value_parser!(u64).range(SECONDS_LEAST..=600))]
+    #[arg(long, default_value = shown(SECONDS), value_parser = clap::value_parser!(u64).range(SECONDS_LEAST..=600))]
     pub seconds: u64,
+}
+
+/// A default as text. It lives as long as the program: what `default_value_t` keeps is one for all kinds of [`Turns`].
+fn shown(value: u64) -> &'static str {
+    value.to_string().leak()
 }
 
 /// Data that cannot be compressed.
