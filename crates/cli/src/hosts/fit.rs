@@ -1,11 +1,12 @@
 //! The one factor: bursts of all hosts at once, without floors, at rates that come closer until the storage moves as many
-//! blocks a second as the experiment is aimed at.
+//! blocks a second as the experiment is aimed at. Then a whole run at these rates says what it can do for longer: a disk
+//! that rested before does more.
 
-use super::load::{factor_max, one_burst, ramps, window};
+use super::load::{factor_max, last_runs, one_burst, ramps, window};
 use super::{Field, Left, Played};
 use anyhow::{Context as _, Result, bail};
 use block::Span;
-use ramp::{Busy, busy};
+use ramp::{Busy, Settings, busy};
 use workload::plan::HostsPlan;
 
 /// Bursts that are tried at most.
@@ -27,11 +28,7 @@ pub(super) fn fit(plan: &HostsPlan, field: &mut dyn Field, say: &mut dyn FnMut(&
     let mut measured: Vec<f64> = Vec::new();
     for number in 1..=TRIES {
         let bursts = one_burst(&ramps(plan, factor), cycle);
-        let begun = field.begin(&format!("fit-{number}"), &bursts).and_then(|()| field.run(0));
-        let Played { left, ended } = field.end(begun);
-        ended.context("while the storage was measured")?;
-        let seconds: Vec<_> = left.into_iter().flatten().map(|Left { seconds, .. }| seconds).collect();
-        let Some(busy) = busy(&seconds, 0).filter(Busy::is_long) else {
+        let Some(busy) = measured_by(field, &format!("fit-{number}"), &bursts)? else {
             say(&format!("fit {number}: {factor:.4} of the published rates is too little to keep the storage busy"));
             if factor >= most {
                 bail!("the storage is too fast for volumes of {}; make volume_size larger", plan.volume_size);
@@ -46,7 +43,7 @@ pub(super) fn fit(plan: &HostsPlan, field: &mut dyn Field, say: &mut dyn FnMut(&
             busy.blocks_per_second
         ));
         if (fits / factor - 1.0).abs() <= NEAR && fits <= most {
-            return Ok(fits);
+            return whole_run(plan, field, fits, say);
         }
         factor = published.factor(median(&measured));
         if factor > most {
@@ -63,6 +60,27 @@ pub(super) fn fit(plan: &HostsPlan, field: &mut dyn Field, say: &mut dyn FnMut(&
          {} bursts); is somebody else using this machine?",
         measured.len()
     )
+}
+
+/// What holds for a whole run, with everybody asking for most; never more than `factor`, at which it is measured.
+fn whole_run(plan: &HostsPlan, field: &mut dyn Field, factor: f64, say: &mut dyn FnMut(&str)) -> Result<f64> {
+    let runs = last_runs(&ramps(plan, factor));
+    let Some(busy) = measured_by(field, "fit-run", &runs)? else { return Ok(factor) };
+    let fits = window(plan, 1.0, plan.runs - 1).factor(busy.blocks_per_second).min(factor);
+    say(&format!(
+        "in a run of {} it moved {:.0} blocks/s, which fits {fits:.4}",
+        plan.run_length, busy.blocks_per_second
+    ));
+    Ok(fits)
+}
+
+/// What the storage did while all hosts wrote in the one run of these ramps; `None` where that was too short to tell.
+fn measured_by(field: &mut dyn Field, name: &str, ramps: &[Settings]) -> Result<Option<Busy>> {
+    let begun = field.begin(name, ramps).and_then(|()| field.run(0));
+    let Played { left, ended } = field.end(begun);
+    ended.context("while the storage was measured")?;
+    let seconds: Vec<_> = left.into_iter().flatten().map(|Left { seconds, .. }| seconds).collect();
+    Ok(busy(&seconds, 0).filter(Busy::is_long))
 }
 
 /// Of the last three, so that a stall of the machine in one of them moves nothing.

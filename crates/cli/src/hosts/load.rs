@@ -97,16 +97,21 @@ pub fn ramps(plan: &HostsPlan, factor: f64) -> Vec<Settings> {
     plan.hosts.iter().enumerate().map(ramp).collect()
 }
 
-/// The same ramps as one run each at their upper ends, `cycle` apart: long enough for one burst.
+/// The last runs of these ramps alone.
+pub fn last_runs(ramps: &[Settings]) -> Vec<Settings> {
+    let last =
+        |ramp: &Settings| Settings { ladder: Ladder { min: ramp.ladder.max, runs: 1, ..ramp.ladder }, ..ramp.clone() };
+    ramps.iter().map(last).collect()
+}
+
+/// The same with cycles `cycle` apart, long enough for one burst.
 pub fn one_burst(ramps: &[Settings], cycle: Span) -> Vec<Settings> {
-    let one = |ramp: &Settings| {
-        let mut ramp = ramp.clone();
-        (ramp.ladder.min, ramp.ladder.runs, ramp.constants.cycle) = (ramp.ladder.max, 1, cycle);
+    let mut runs = last_runs(ramps);
+    for ramp in &mut runs {
         // Reads go on for as long as the burst may last; the next cycle would begin just then.
-        ramp.runtime = cycle * 2;
-        ramp
-    };
-    ramps.iter().map(one).collect()
+        (ramp.constants.cycle, ramp.runtime) = (cycle, cycle * 2);
+    }
+    runs
 }
 
 /// Bytes of a host's journal: room for the largest burst that its data can hold.
