@@ -138,13 +138,14 @@ fn a_client_may_start_it_and_hand_it_the_socket() {
     assert!(size.lines().any(|line| line == "8388608"), "{size}");
     let script = format!(
         "
-import nbd
+import nbd, sys
 h = nbd.NBD()
 h.set_export_name('{LUN}')
 h.connect_systemd_socket_activation(['{program}', 'serve', '--pool', '{pool}'])
-print('size', h.get_size())
+sys.stdout.write('\\nsize %d\\n' % h.get_size())
 "
     );
+    // In one piece, as the server writes to the same pipe.
     let said = succeed_with(client("python3"), ["-c", &script]);
     assert!(said.lines().any(|line| line == "size 8388608"), "{said}");
 }
