@@ -163,13 +163,13 @@ fn outside_of_the_bounds_nothing_is_said() {
     assert!(slow.code == Some(2) && slow.err.contains("no floor could have held"), "{}", slow.err);
 }
 
-/// The second plan is read and played to its end, whichever its verdict: a journal on a volume of its own.
+/// The second plan comes to the published verdict too: a journal on a volume of its own.
 #[test]
-fn the_plan_with_journals_apart_plays() {
+fn the_plan_with_journals_apart_comes_to_the_same_verdict() {
     let scratch = Scratch::new();
     let plan = format!("{PLANS}/protected-production-journal.toml");
     let ended = run(seawall(scratch.path()).args(["simulate", &plan, "--quiet", "--scale", "0.0329"]));
-    assert!(ended.out.contains("\nverdict: ") && ended.out.contains("Without floors"), "{}\n{}", ended.out, ended.err);
+    assert!(ended.code == Some(0) && ended.out.contains("\nverdict: pass"), "{}\n{}", ended.out, ended.err);
     assert!(result(&ended).lines().all(|line| line.chars().count() <= 80), "{}", ended.out);
 }
 
