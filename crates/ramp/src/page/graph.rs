@@ -1,6 +1,8 @@
 //! A small graph: lines over a frame, each named at its end, and a limit across. Heights begin at zero; so does what lies
 //! across, unless all of it is far away from there.
 
+use std::ops::Range;
+
 const WIDTH: f64 = 860.0;
 const HEIGHT: f64 = 320.0;
 const LEFT: f64 = 70.0;
@@ -66,8 +68,10 @@ impl Graph<'_> {
         }
         self.draw_lines(&mut svg, x, y);
         if let Some((value, name)) = &self.limit {
-            // Above all lines, as it is to be read where they cross it.
-            svg += &text(LEFT + 6.0, y(*value) - 5.0, "start", "over", name);
+            let drawn: Vec<_> = self.lines.iter().map(|line| places(line, &x, &y)).collect();
+            let (left, baseline) = free_place(&drawn, LEFT..right, y(*value), 7.0 * name.chars().count() as f64);
+            // Above all lines, if it has to be read where one crosses it.
+            svg += &text(left, baseline, "start", "over", name);
         }
         svg + "</svg>"
     }
@@ -76,9 +80,8 @@ impl Graph<'_> {
         let mut names: Vec<(f64, usize, &str)> = Vec::new();
         for (number, line) in self.lines.iter().enumerate() {
             let Some(last) = line.points.last() else { continue };
-            let points = if line.dots { line.points.clone() } else { steps(&line.points) };
-            let places: Vec<String> =
-                points.iter().map(|point| format!("{:.1},{:.1}", x(point.0), y(point.1))).collect();
+            let places = places(line, &x, &y);
+            let places: Vec<String> = places.iter().map(|place| format!("{:.1},{:.1}", place.0, place.1)).collect();
             let dashes = if line.dots { " dots" } else { "" };
             *svg += &format!("<polyline class=\"l{number}{dashes}\" points=\"{}\" />", places.join(" "));
             if line.dots {
@@ -102,6 +105,41 @@ impl Graph<'_> {
 
 fn text(x: f64, y: f64, anchor: &str, class: &str, says: &str) -> String {
     format!("<text x={x:.1} y={y:.1} text-anchor={anchor} class=\"{class}\">{says}</text>")
+}
+
+/// Where a line goes in the drawing.
+fn places(line: &Line<'_>, x: impl Fn(f64) -> f64, y: impl Fn(f64) -> f64) -> Vec<(f64, f64)> {
+    let points = if line.dots { line.points.clone() } else { steps(&line.points) };
+    points.into_iter().map(|point| (x(point.0), y(point.1))).collect()
+}
+
+/// The left end and the baseline of a name `width` long for the height `at`: above or below it, at the left or the right end
+/// of `across`, the first of these where no line goes; above at the left if there is none.
+fn free_place(lines: &[Vec<(f64, f64)>], across: Range<f64>, at: f64, width: f64) -> (f64, f64) {
+    const GAP: f64 = 6.0;
+    let (left, right) = (across.start + GAP, across.end - GAP - width);
+    let (above, below) = (at - 5.0, at + TEXT);
+    let is_free = |place: &(f64, f64)| {
+        let mut pairs = lines.iter().flat_map(|line| line.windows(2));
+        pairs
+            .into_iter()
+            .all(|pair| !touches((pair[0], pair[1]), place.0..place.0 + width, place.1 - TEXT..place.1 + 3.0))
+    };
+    let found = [(left, above), (right, above), (left, below), (right, below)].into_iter().find(is_free);
+    found.unwrap_or((left, above))
+}
+
+/// Whether the straight line between two places, the first not right of the second, goes through a box.
+fn touches((from, to): ((f64, f64), (f64, f64)), x: Range<f64>, y: Range<f64>) -> bool {
+    if to.0 < x.start || from.0 > x.end {
+        return false;
+    }
+    let height = |at: f64| from.1 + (to.1 - from.1) * (at - from.0) / (to.0 - from.0);
+    let (first, last) = match to.0 > from.0 {
+        true => (height(from.0.max(x.start)), height(to.0.min(x.end))),
+        false => (from.1, to.1),
+    };
+    first.min(last) <= y.end && first.max(last) >= y.start
 }
 
 /// Each point as a level up to where the next begins.
@@ -156,6 +194,24 @@ fn number(value: f64, step: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A limit at height 100 across 0 to 400, its name 60 wide: above it at y 80 to 98, below at 100 to 118.
+    #[test]
+    fn a_limits_name_hides_no_line_if_it_can() {
+        let place = |lines: &[Vec<(f64, f64)>]| free_place(lines, 0.0..400.0, 100.0, 60.0);
+        let (above, below) = (95.0, 100.0 + TEXT);
+        let left_above = vec![(20.0, 90.0), (200.0, 50.0)];
+        let right_above = vec![(300.0, 50.0), (350.0, 50.0), (350.0, 120.0), (400.0, 120.0)];
+        assert_eq!(place(&[]), (6.0, above));
+        assert_eq!(place(&[vec![(0.0, 70.0), (400.0, 70.0)]]), (6.0, above), "a line above the name");
+        assert_eq!(place(std::slice::from_ref(&left_above)), (334.0, above));
+        assert_eq!(place(&[left_above.clone(), right_above.clone()]), (6.0, below));
+        assert_eq!(
+            place(&[left_above, right_above, vec![(0.0, 110.0), (100.0, 110.0)]]),
+            (6.0, above),
+            "nowhere is room"
+        );
+    }
 
     #[test]
     fn an_axis_holds_its_values_in_round_steps() {
