@@ -330,9 +330,7 @@ impl Guarantee {
 
     /// Whether nothing happened for longer than its memory.
     pub fn is_asleep(&self, memory: f64) -> bool {
-        self.outstanding == 0
-            && self.gauge.recent.idle >= self.gauge.recent.time
-            && self.gauge.recent.time > 0.5 * memory
+        self.outstanding == 0 && self.gauge.quiet > memory
     }
 }
 

@@ -20,6 +20,8 @@ pub(crate) struct Gauge {
     pub wanted: Sums,
     /// Most requests outstanding at once, fading within a second.
     pub peak: f64,
+    /// For how many seconds nothing has been outstanding, in whole ticks.
+    pub quiet: f64,
 }
 
 #[derive(Debug, Default)]
@@ -29,7 +31,6 @@ struct Tick {
     service: u64,
     outstanding_area: u64,
     outstanding_max: u32,
-    idle: u64,
 }
 
 /// Seconds, and what happened in them.
@@ -42,8 +43,6 @@ pub(crate) struct Sums {
     pub service: f64,
     /// Request-seconds outstanding.
     pub outstanding: f64,
-    /// Seconds without anything outstanding.
-    pub idle: f64,
 }
 
 impl Sums {
@@ -55,7 +54,6 @@ impl Sums {
             bytes: tick.bytes as f64,
             service: tick.service as f64 / 1e9,
             outstanding: tick.outstanding_area as f64 / 1e9,
-            idle: tick.idle as f64 / 1e9,
         }
     }
 
@@ -67,7 +65,6 @@ impl Sums {
             (&mut self.bytes, tick.bytes),
             (&mut self.service, tick.service),
             (&mut self.outstanding, tick.outstanding),
-            (&mut self.idle, tick.idle),
         ];
         for (sum, new) in sums {
             *sum = *sum * keep + new;
@@ -93,11 +90,7 @@ impl Gauge {
         self.tick.outstanding_max = self.tick.outstanding_max.max(outstanding);
         let area = span.as_nanos().saturating_mul(u64::from(outstanding));
         self.tick.outstanding_area = self.tick.outstanding_area.saturating_add(area);
-        if outstanding > 0 {
-            return Span::ZERO;
-        }
-        self.tick.idle = self.tick.idle.saturating_add(span.as_nanos());
-        span
+        if outstanding > 0 { Span::ZERO } else { span }
     }
 
     /// A request ended.
@@ -120,6 +113,7 @@ impl Gauge {
         self.began = now;
         let most = f64::from(tick.outstanding_max);
         self.peak = most.max(self.peak - (self.peak - most) * time.min(1.0));
+        self.quiet = if tick.outstanding_max == 0 { self.quiet + time } else { 0.0 };
         let tick = Sums::of(time, &tick);
         self.recent.add(&tick, kept(time, memory));
         self.second.add(&tick, kept(time, 1.0));
@@ -134,6 +128,7 @@ impl Gauge {
             second: self.second,
             wanted: self.wanted,
             peak: self.peak,
+            quiet: self.quiet,
             ..Gauge::default()
         };
     }

@@ -1,10 +1,10 @@
 //! Floors on devices of unknown speed: 99 % in every second from the second one on, and the device loses at most 2 %.
 
-use block::{ObjectId, Time};
+use block::{ObjectId, Span, Time};
 use simtest::{Client, Mix, Recording, Scene, Shape, Tree, ceiling, floor};
 
 use crate::criterion::{Limit, floor_held, never_above, reached};
-use crate::devices::{Bench, on_each, second};
+use crate::devices::{Bench, all, on_each, second};
 
 pub const SECONDS: u64 = 12;
 
@@ -104,6 +104,29 @@ fn an_idle_floor_costs_nothing_and_is_there_when_its_owner_is() {
         // A second to find out, then every second.
         floor_held(bench.name, &guarded.tracks[0], wanted, 7..SECONDS);
     });
+}
+
+/// One asks for one thing at a time, and its floor of 2300 is nearly all it can get like that (412 us each, 2427 a second):
+/// the others are held back to the last request. When it stops they have the device again, and not only when all that was
+/// measured of it has faded.
+#[test]
+fn one_that_stops_holds_nobody_back_any_longer() {
+    let bench = &all()[0];
+    let seconds = second(3)..second(5);
+    let shallow = Client::closed(ObjectId(1), 1).between(second(2), seconds.start);
+    let at_leisure = Client::open(ObjectId(0), 500);
+    let clients = vec![at_leisure, shallow, Client::closed(ObjectId(2), 128)];
+    let mut scene = Scene { device: bench.device.clone(), clients, edits: Vec::new(), until: seconds.end, seed: 1 };
+    let bare = scene.run_bare();
+    scene.edits = Tree::flat(3).floor(0, 1000).floor(1, 2300).edits();
+    let guarded = scene.run();
+    let half = |number| seconds.start + Span::from_millis(500) * number;
+    assert!(
+        guarded.tracks[1].rate(second(2) + Span::from_millis(500), seconds.start) > 2000.0,
+        "its floor cost nobody much"
+    );
+    let (with, without) = (guarded.total_rate(half(1), half(2)), bare.total_rate(half(1), half(2)));
+    assert!(with >= without * 0.95, "{with:.0} of {without:.0} half a second after the other stopped");
 }
 
 #[test]
