@@ -9,16 +9,27 @@
 //!        ◄─────────       ◄─────────────
 //!           give                 land
 //! ```
+//! A slot may stand for a part of a file whose bytes are still in the page cache ([`crate::view`]): then nobody can look
+//! at them here, and only a send can have them. [`Slab::fetch`] brings them into the slot's memory.
+//!
+//! ```text
+//!           view                    send
+//!   Out ─────────►  Standing  ◄─────────────►  Leaving
+//!       ◄─────────              land
+//!         fetch
+//! ```
 
 use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::ptr::NonNull;
 
 use block::{Buf, Bytes};
 
-use crate::IoError;
 use crate::buddy::{Buddy, ORDERS};
 use crate::operation::Memory;
 use crate::region::Region;
+use crate::view::View;
+use crate::{Failure, IoError};
 
 /// Bytes in a frame, the smallest slot.
 const FRAME: usize = 4096;
@@ -34,6 +45,8 @@ pub(crate) struct Slab {
     free: RefCell<Free>,
     /// By frame: the slot that starts there.
     slots: Vec<Cell<Slot>>,
+    /// By first frame: what slots stand for.
+    views: RefCell<HashMap<u32, View>>,
     /// Slots that are not free.
     out: Cell<usize>,
     /// Bytes from the start that are registered with the ring.
@@ -66,6 +79,17 @@ enum State {
     Written,
     /// The kernel's.
     Flying,
+    /// A holder's; its bytes are in a file.
+    Standing,
+    /// The kernel's, to be sent; its bytes are in a file.
+    Leaving,
+}
+
+/// Names what a buffer stands for, also after the buffer was given back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ViewId {
+    frame: u32,
+    number: u64,
 }
 
 impl Slab {
@@ -76,6 +100,7 @@ impl Slab {
         Slab {
             free: RefCell::new(Free { fixed: Buddy::new(0, border), plain: Buddy::new(border, frames) }),
             slots: vec![Cell::new(Slot { order: 0, state: State::Free }); frames as usize],
+            views: RefCell::default(),
             out: Cell::new(0),
             registered,
             region,
@@ -106,7 +131,14 @@ impl Slab {
         if buf.is_nothing() {
             return;
         }
-        let Slot { order, .. } = self.change(buf, State::Out(0), State::Free);
+        let from = match self.slot(buf).get().state {
+            State::Standing => State::Standing,
+            _ => State::Out(0),
+        };
+        let Slot { order, .. } = self.change(buf, from, State::Free);
+        if from == State::Standing {
+            self.views.borrow_mut().remove(&buf.slot());
+        }
         self.out.set(self.out.get() - 1);
         let Free { fixed, plain } = &mut *self.free.borrow_mut();
         let part = if (buf.slot() as usize) < self.registered / FRAME { fixed } else { plain };
@@ -152,15 +184,91 @@ impl Slab {
         self.change(buf, State::Out(0), State::Flying);
     }
 
-    /// Takes the bytes back from the kernel.
-    pub(crate) fn land(&self, buf: &Buf) {
-        self.change(buf, State::Flying, State::Out(0));
+    /// The same for bytes that the kernel only reads: they may be those that the slot stands for.
+    ///
+    /// # Panics
+    /// As [`Slab::fly`].
+    pub(crate) fn leave(&self, buf: &Buf) {
+        match self.slot(buf).get().state {
+            State::Standing => self.change(buf, State::Standing, State::Leaving),
+            _ => self.change(buf, State::Out(0), State::Flying),
+        };
     }
 
-    /// Where a flying buffer's bytes are, from byte `skip` of it on.
+    /// Takes the bytes back from the kernel.
+    pub(crate) fn land(&self, buf: &Buf) {
+        if self.slot(buf).get().state != State::Leaving {
+            self.change(buf, State::Flying, State::Out(0));
+            return;
+        }
+        let mut views = self.views.borrow_mut();
+        let to = if views[&buf.slot()].copied { State::Out(0) } else { State::Standing };
+        if to == State::Out(0) {
+            views.remove(&buf.slot());
+        }
+        self.change(buf, State::Leaving, to);
+    }
+
+    /// From here on the buffer stands for what `view` shows, which is as long.
+    ///
+    /// # Panics
+    /// As [`Slab::fly`].
+    pub(crate) fn stand(&self, buf: &Buf, view: View) {
+        self.change(buf, State::Out(0), State::Standing);
+        self.views.borrow_mut().insert(buf.slot(), view);
+    }
+
+    /// What the buffer stands for, if it does.
+    pub(crate) fn view(&self, buf: &Buf) -> Option<ViewId> {
+        if buf.is_nothing() || !matches!(self.slot(buf).get().state, State::Standing | State::Leaving) {
+            return None;
+        }
+        let views = self.views.borrow();
+        let number = views.get(&buf.slot()).filter(|view| !view.copied)?.number;
+        Some(ViewId { frame: buf.slot(), number })
+    }
+
+    /// Whether a buffer still stands for it.
+    pub(crate) fn shows(&self, id: ViewId) -> bool {
+        self.views.borrow().get(&id.frame).is_some_and(|view| view.number == id.number && !view.copied)
+    }
+
+    /// Copies what a buffer stands for into its slot, also while it is being sent: what the kernel was not told of yet
+    /// will come from there. Nothing to do if no buffer stands for it any more.
+    pub(crate) fn fetch(&self, id: ViewId) -> Result<(), Failure> {
+        if !self.shows(id) {
+            return Ok(());
+        }
+        let mut views = self.views.borrow_mut();
+        let view = views.get_mut(&id.frame).expect("it is shown");
+        let place = &self.slots[id.frame as usize];
+        let slot = place.get();
+        // SAFETY: `stand` got a buffer that `change` found inside its slot, and the view begins where that begins.
+        let to = unsafe { self.region.start().add(id.frame as usize * FRAME + view.start as usize) };
+        // SAFETY: a view is as long as the buffer that stands for it, which lies inside its slot. Nobody reads or writes
+        // the slot's memory in these two states: the table refuses everybody, and the kernel has the file's bytes.
+        unsafe { view.copy(to) }?;
+        match slot.state {
+            // The kernel may have been told of the file's bytes: the mapping stays until it is done.
+            State::Leaving => view.copied = true,
+            _ => {
+                views.remove(&id.frame);
+                place.set(Slot { state: State::Out(0), ..slot });
+            }
+        }
+        Ok(())
+    }
+
+    /// Where a flying buffer's bytes are, from byte `skip` of it on. Those of a leaving one may only be read.
     pub(crate) fn memory(&self, buf: &Buf, skip: u32) -> Memory {
-        debug_assert_eq!(self.slot(buf).get().state, State::Flying);
+        let state = self.slot(buf).get().state;
+        debug_assert!(matches!(state, State::Flying | State::Leaving));
         assert!(skip <= buf.len());
+        if state == State::Leaving
+            && let Some(view) = self.views.borrow().get(&buf.slot()).filter(|view| !view.copied)
+        {
+            return view.memory(buf.start() + skip, buf.len() - skip);
+        }
         let offset = self.offset(buf) + skip as usize;
         let fixed = (offset < self.registered).then_some((offset / REGISTERED_CHUNK) as u16);
         // SAFETY: `fly` checked that the buffer lies inside its slot, and `skip` lies inside the buffer.
