@@ -1,7 +1,8 @@
 //! What the kernel has: reads of clients, their data on its way, blocks put together, the maps' own writes.
 //!
 //! ```text
-//!   read     one run: straight into the client's buffer; several: one after the other into its parts
+//!   read     one run: straight into the client's buffer, or not at all (see `views.rs`); several: one after the other
+//!            into its parts
 //!   write    a part of the client's buffer, as it is; while the kernel has a part nobody else has the buffer
 //!   patch    a buffer of our own: read ─► clear ─► lay the client's bytes ─► write
 //!   store    a buffer of our own, a piece of 64 KiB at a time
@@ -115,7 +116,7 @@ impl MappedVolumes {
             let reading = Reading { queued, pin, runs: Vec::new(), filled: whole as u32, skip, extents: Vec::new() };
             let flight = self.flights.add(Flight::Read(reading));
             let (file, at) = self.data_at(at);
-            self.push(flight, Job::Read { file, at, buf });
+            self.push(flight, Job::View { file, at, buf });
             return Ok(());
         }
         let runs: Vec<Run> = self.runs.iter().rev().copied().collect();
@@ -149,7 +150,10 @@ impl MappedVolumes {
     fn end_read(&mut self, now: Time, reading: Reading, buf: Buf) {
         let Reading { queued, pin, skip, extents, .. } = reading;
         self.reads -= 1;
-        self.core.unpin(pin);
+        match self.io.view(&buf) {
+            Some(view) => self.views.show(now, view, pin),
+            None => self.core.unpin(pin),
+        }
         let len = queued.request.len as u32;
         let mut completion = queued.end(now, Ok(()));
         completion.buf = Some(buf.window(skip, len));
@@ -325,7 +329,11 @@ impl MappedVolumes {
 
     /// Hands a job to the kernel, or keeps it until there is room. Its offset is that of the region.
     fn push(&mut self, flight: u32, mut job: Job) {
-        if let Job::Read { file, at, .. } | Job::Write { file, at, .. } | Job::Punch { file, at, .. } = &mut job {
+        if let Job::Read { file, at, .. }
+        | Job::View { file, at, .. }
+        | Job::Write { file, at, .. }
+        | Job::Punch { file, at, .. } = &mut job
+        {
             // Blocks come first, and they are the many.
             let region = self.files.iter().position(|found| found == file).unwrap_or(0);
             *at += self.bases[region];
