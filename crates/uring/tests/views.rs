@@ -4,6 +4,7 @@ mod backends;
 
 use std::fs::File;
 use std::io::Read;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 
@@ -274,6 +275,44 @@ fn sends_that_fail_give_their_buffers_back() {
         io.close(socket);
         reader.join().unwrap().unwrap();
         io.close(id);
+    });
+}
+
+/// A peer may move what it was sent into a pipe without a copy, as proxies do, and look at it when the sender believes it
+/// read. It has bytes of its own: not the file's pages, and no buffer's.
+#[test]
+fn a_peer_that_keeps_pages_keeps_none_of_ours() {
+    on_rings(|io, port| {
+        let on_disk = file(1);
+        let id = io.register(on_disk.try_clone().unwrap());
+        let buf = view(io, port, id, 0, LEAST);
+        assert!(io.view(&buf).is_some());
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let socket = io.register(ours);
+        let mut message = Message::default();
+        message.data(buf);
+        let done = run(io, port, Job::Send { socket, message });
+        assert_eq!(done.result, Ok(LEAST));
+        give(io, done.message);
+        let (mut reader, writer) = std::io::pipe().unwrap();
+        let mut moved = 0;
+        while moved < LEAST as usize {
+            let (from, to, none) = (theirs.as_raw_fd(), writer.as_raw_fd(), std::ptr::null_mut());
+            // SAFETY: no memory is passed; both are open.
+            let got = unsafe { libc::splice(from, none, to, none, LEAST as usize - moved, 0) };
+            assert!(got > 0, "{}", std::io::Error::last_os_error());
+            moved += got as usize;
+        }
+        assert_eq!(io.outstanding(), 0);
+        on_disk.write_all_at(&bytes(2, 0, FILE), 0).unwrap();
+        let mut next = view(io, port, id, 0, LEAST);
+        io.fetch_buf(&next).unwrap();
+        io.with_mut(&mut next, |bytes| bytes.fill(0xEE));
+        let mut kept = vec![0; LEAST as usize];
+        reader.read_exact(&mut kept).unwrap();
+        assert!(kept == bytes(1, 0, LEAST as usize));
+        io.give(next);
+        [socket, id].into_iter().for_each(|id| io.close(id));
     });
 }
 
