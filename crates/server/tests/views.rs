@@ -54,6 +54,31 @@ fn lengths_about_the_threshold_and_odd_places_are_right() {
     }
 }
 
+/// Blocks that were written in no order lie in no order; reads of many of them are right from any byte, also where one
+/// was never written.
+#[test]
+fn scattered_blocks_are_put_together() {
+    for backend in BACKENDS {
+        let server = Server::start(backend, roomy());
+        let (mut client, block) = (server.connect(), 64 << 10);
+        let mut content = vec![0; 4 * MIB as usize];
+        // 37 and 64 have no common part: every block once, but for number 20.
+        for number in (0..64).map(|number| number * 37 % 64).filter(|number| *number != 20) {
+            let at = number * block;
+            content[at..at + block].fill(number as u8 + 1);
+            client.write(at as u64, &content[at..at + block]).unwrap();
+        }
+        for (at, len) in
+            [(0, MIB), (1, MIB), (MIB, MIB), (2 * MIB, 2 * MIB), (2 * MIB + 4095, MIB + 7), (21 << 16, MIB)]
+        {
+            let got = client.read(at, len).unwrap();
+            assert!(got == content[at as usize..(at + len) as usize], "{len} from {at}");
+        }
+        drop(client);
+        server.until_empty();
+    }
+}
+
 /// Holes beside data go as holes, and the data between them comes from the page cache.
 #[test]
 fn data_between_holes_is_right() {

@@ -220,20 +220,22 @@ impl Gather {
                 skip -= part.len();
                 continue;
             }
-            let (start, len) = match part {
+            match part {
                 Part::Header { start, len } => {
                     let range = *start as usize..*start as usize + *len as usize;
                     let bytes = message.headers.get(range).ok_or(Failure::Os(Errno(libc::EFAULT)))?;
-                    (bytes[skip as usize..].as_ptr().cast_mut(), len - skip)
+                    self.add(bytes[skip as usize..].as_ptr().cast_mut(), len - skip);
                 }
                 Part::Data(buf) => {
-                    let memory = slab.memory(buf, skip);
                     self.stands |= slab.view(buf).is_some();
-                    (memory.start.as_ptr(), memory.len)
+                    while skip < buf.len() && self.parts.len() < PARTS_LIMIT {
+                        let memory = slab.memory(buf, skip);
+                        self.add(memory.start.as_ptr(), memory.len);
+                        skip += memory.len;
+                    }
                 }
-            };
+            }
             skip = 0;
-            self.parts.push(libc::iovec { iov_base: start.cast(), iov_len: len as usize });
             if self.parts.len() == PARTS_LIMIT {
                 break;
             }
@@ -241,6 +243,10 @@ impl Gather {
         self.header.msg_iov = self.parts.as_mut_ptr();
         self.header.msg_iovlen = self.parts.len() as _;
         Ok(())
+    }
+
+    fn add(&mut self, start: *mut u8, len: u32) {
+        self.parts.push(libc::iovec { iov_base: start.cast(), iov_len: len as usize });
     }
 
     /// The bytes, if they are in one piece: a plain send costs less.

@@ -143,6 +143,16 @@ impl Io {
         self.0.slab.with_mut(buf, f)
     }
 
+    /// Has a window of a buffer stand for the bytes from `at` of a file on at once, as [`crate::Job::View`] does, beside
+    /// what other windows of it stand for; `whole` bytes are wanted together. False when they have to be read:
+    /// then what the others stand for must be fetched first. What no window stands for must not be shown.
+    ///
+    /// # Panics
+    /// When the buffer is not out of this slab, reaches beyond its slot, or is being used.
+    pub fn stand(&self, file: FileId, at: u64, window: &Buf, whole: u32) -> bool {
+        self.0.core.borrow_mut().stand(file, at, window, whole, &self.0.slab)
+    }
+
     /// What a buffer stands for, if it stands for a part of a file: see [`crate::Job::View`].
     pub fn view(&self, buf: &Buf) -> Option<ViewId> {
         self.0.slab.view(buf)
@@ -244,7 +254,7 @@ impl Shared {
             return Err(job);
         }
         let file = job.file();
-        let job = match core.stand(job, &self.slab) {
+        let job = match core.stand_or_read(job, &self.slab) {
             Ok(buf) => {
                 let len = buf.len();
                 let done = Done { token, result: Ok(len), moved: len, buf: Some(buf), message: None, accepted: None };
@@ -330,20 +340,20 @@ impl Core {
     /// Has a view's buffer stand for its bytes; otherwise it is a read.
     #[inline]
     #[allow(clippy::result_large_err, reason = "the job itself comes back, and copying it costs less than a box")]
-    fn stand(&mut self, job: Job, slab: &Slab) -> Result<Buf, Job> {
-        let Job::View { file, at, buf } = job else { return Err(job) };
-        let handle = self.files.open_handle(file).filter(|handle| handle.cached);
-        let is_tried = self.views.is_some_and(|least| buf.len() >= least) && !buf.is_nothing();
-        let view = handle
-            .filter(|_| is_tried)
-            .and_then(|handle| self.mappings.view((file, handle.fd), at, buf.len(), buf.start()));
-        match view {
-            Some(view) => {
-                slab.stand(&buf, view);
-                Ok(buf)
-            }
-            None => Err(Job::Read { file, at, buf }),
+    fn stand_or_read(&mut self, job: Job, slab: &Slab) -> Result<Buf, Job> {
+        match job {
+            Job::View { file, at, buf } if self.stand(file, at, &buf, buf.len(), slab) => Ok(buf),
+            Job::View { file, at, buf } => Err(Job::Read { file, at, buf }),
+            job => Err(job),
         }
+    }
+
+    /// Has a buffer, a part of `whole` bytes that are wanted together, stand for its bytes if it can.
+    fn stand(&mut self, file: FileId, at: u64, buf: &Buf, whole: u32, slab: &Slab) -> bool {
+        let is_tried = self.views.is_some_and(|least| whole >= least) && !buf.is_nothing();
+        let handle = self.files.open_handle(file).filter(|handle| is_tried && handle.cached);
+        let view = handle.and_then(|handle| self.mappings.view((file, handle.fd), at, buf.len(), buf.start()));
+        view.map(|view| slab.stand(buf, view)).is_some()
     }
 
     /// Hands the flight's next operation to the engine, or ends it.

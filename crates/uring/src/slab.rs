@@ -46,7 +46,7 @@ pub(crate) struct Slab {
     /// By frame: the slot that starts there.
     slots: Vec<Cell<Slot>>,
     /// By first frame: what slots stand for.
-    views: RefCell<HashMap<u32, View>>,
+    views: RefCell<HashMap<u32, Views>>,
     /// Slots that are not free.
     out: Cell<usize>,
     /// Bytes from the start that are registered with the ring.
@@ -79,10 +79,18 @@ enum State {
     Written,
     /// The kernel's.
     Flying,
-    /// A holder's; its bytes are in a file.
+    /// A holder's; its bytes, as far as it may show them, are in a file.
     Standing,
     /// The kernel's, to be sent; its bytes are in a file.
     Leaving,
+}
+
+/// What a slot stands for.
+struct Views {
+    /// At least one, in the order of the slot's bytes.
+    pieces: Vec<View>,
+    /// The slot's memory has them too, and is what counts from now on.
+    copied: bool,
 }
 
 /// Names what a buffer stands for, also after the buffer was given back.
@@ -209,13 +217,22 @@ impl Slab {
         self.change(buf, State::Leaving, to);
     }
 
-    /// From here on the buffer stands for what `view` shows, which is as long.
+    /// From here on the buffer stands for what `view` shows, which is as long, beside what its slot stands for already.
     ///
     /// # Panics
-    /// As [`Slab::fly`].
+    /// When the buffer is not out of this slab, reaches beyond its slot, or is being used.
     pub(crate) fn stand(&self, buf: &Buf, view: View) {
-        self.change(buf, State::Out(0), State::Standing);
-        self.views.borrow_mut().insert(buf.slot(), view);
+        let mut views = self.views.borrow_mut();
+        match self.slot(buf).get().state {
+            State::Standing => {
+                self.change(buf, State::Standing, State::Standing);
+                views.get_mut(&buf.slot()).expect("it stands for something").pieces.push(view);
+            }
+            _ => {
+                self.change(buf, State::Out(0), State::Standing);
+                views.insert(buf.slot(), Views { pieces: vec![view], copied: false });
+            }
+        }
     }
 
     /// What the buffer stands for, if it does.
@@ -224,13 +241,14 @@ impl Slab {
             return None;
         }
         let views = self.views.borrow();
-        let number = views.get(&buf.slot()).filter(|view| !view.copied)?.number;
+        let number = views.get(&buf.slot()).filter(|views| !views.copied)?.pieces[0].number;
         Some(ViewId { frame: buf.slot(), number })
     }
 
     /// Whether a buffer still stands for it.
     pub(crate) fn shows(&self, id: ViewId) -> bool {
-        self.views.borrow().get(&id.frame).is_some_and(|view| view.number == id.number && !view.copied)
+        let views = self.views.borrow();
+        views.get(&id.frame).is_some_and(|views| !views.copied && views.pieces[0].number == id.number)
     }
 
     /// Copies what a buffer stands for into its slot, also while it is being sent: what the kernel was not told of yet
@@ -240,17 +258,19 @@ impl Slab {
             return Ok(());
         }
         let mut views = self.views.borrow_mut();
-        let view = views.get_mut(&id.frame).expect("it is shown");
+        let shown = views.get_mut(&id.frame).expect("it is shown");
         let place = &self.slots[id.frame as usize];
         let slot = place.get();
-        // SAFETY: `stand` got a buffer that `change` found inside its slot, and the view begins where that begins.
-        let to = unsafe { self.region.start().add(id.frame as usize * FRAME + view.start as usize) };
-        // SAFETY: a view is as long as the buffer that stands for it, which lies inside its slot. Nobody reads or writes
-        // the slot's memory in these two states: the table refuses everybody, and the kernel has the file's bytes.
-        unsafe { view.copy(to) }?;
+        for view in &shown.pieces {
+            // SAFETY: `stand` got a buffer that `change` found inside its slot, and the view begins where that begins.
+            let to = unsafe { self.region.start().add(id.frame as usize * FRAME + view.start as usize) };
+            // SAFETY: a view is as long as the buffer that stands for it, which lies inside its slot. Nobody reads or
+            // writes the slot's memory in these two states: the table refuses everybody, and the kernel has the file's.
+            unsafe { view.copy(to) }?;
+        }
         match slot.state {
             // The kernel may have been told of the file's bytes: the mapping stays until it is done.
-            State::Leaving => view.copied = true,
+            State::Leaving => shown.copied = true,
             _ => {
                 views.remove(&id.frame);
                 place.set(Slot { state: State::Out(0), ..slot });
@@ -259,15 +279,20 @@ impl Slab {
         Ok(())
     }
 
-    /// Where a flying buffer's bytes are, from byte `skip` of it on. Those of a leaving one may only be read.
+    /// Where a flying buffer's bytes are, from byte `skip` of it on. Those of a leaving one may only be read, and may be in
+    /// several places: then it is the first of them.
+    ///
+    /// # Panics
+    /// When the buffer shows more than its slot stands for.
     pub(crate) fn memory(&self, buf: &Buf, skip: u32) -> Memory {
         let state = self.slot(buf).get().state;
         debug_assert!(matches!(state, State::Flying | State::Leaving));
         assert!(skip <= buf.len());
         if state == State::Leaving
-            && let Some(view) = self.views.borrow().get(&buf.slot()).filter(|view| !view.copied)
+            && let Some(views) = self.views.borrow().get(&buf.slot()).filter(|views| !views.copied)
         {
-            return view.memory(buf.start() + skip, buf.len() - skip);
+            let found = views.pieces.iter().find_map(|view| view.memory(buf.start() + skip, buf.len() - skip));
+            return found.unwrap_or_else(|| panic!("{buf:?} shows more than its slot stands for"));
         }
         let offset = self.offset(buf) + skip as usize;
         let fixed = (offset < self.registered).then_some((offset / REGISTERED_CHUNK) as u16);

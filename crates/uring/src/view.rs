@@ -36,8 +36,6 @@ pub(crate) struct View {
     pub(crate) start: u32,
     /// Tells it from all other views, earlier ones of the same slot included.
     pub(crate) number: u64,
-    /// The slot's memory has them too, and is what counts from now on.
-    pub(crate) copied: bool,
 }
 
 /// Some mappings of files, those used last at the end.
@@ -71,7 +69,7 @@ impl Mappings {
             return None;
         }
         self.views += 1;
-        Some(View { mapping, at, len, start, number: self.views, copied: false })
+        Some(View { mapping, at, len, start, number: self.views })
     }
 
     /// A file is closed: its mappings go with the last of their views.
@@ -97,14 +95,14 @@ impl Mappings {
 }
 
 impl View {
-    /// Where the kernel finds `len` bytes from byte `place` of the slot on.
-    pub(crate) fn memory(&self, place: u32, len: u32) -> Memory {
-        let skip = place.checked_sub(self.start).filter(|skip| u64::from(*skip) + u64::from(len) <= self.len.into());
-        let skip = skip.expect("a buffer that stands for a part of a file shows no more than that");
+    /// Where the kernel finds the bytes from byte `place` of the slot on, up to `most` and no more than there are; `None`
+    /// when that byte is not the view's.
+    pub(crate) fn memory(&self, place: u32, most: u32) -> Option<Memory> {
+        let skip = place.checked_sub(self.start).filter(|skip| *skip < self.len)?;
         // SAFETY: `at` and the view's length lie inside the mapping, as `Mappings::view` saw to it, and `skip` inside the
         // view.
         let start = unsafe { self.mapping.start.cast::<u8>().add(self.at + skip as usize) };
-        Memory { start, len, fixed: None }
+        Some(Memory { start, len: most.min(self.len - skip), fixed: None })
     }
 
     /// Copies all of it to where it would be in a slot's memory.

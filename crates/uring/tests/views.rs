@@ -109,6 +109,53 @@ fn what_a_buffer_stands_for_arrives() {
     });
 }
 
+/// A buffer may stand for several parts of files, which are sent in its order, whatever window of it is sent.
+#[test]
+fn a_buffer_may_stand_for_several_parts() {
+    on_rings(|io, port| {
+        let (one, two) = (io.register(file(1)), io.register(file(2)));
+        // 32 pieces of 32 KiB in turn from two files, the last ones first.
+        let (piece, count) = (32 << 10, 32);
+        let whole = piece * count;
+        let place =
+            |number: u32| (u64::from((count - number) * piece), if number % 2 == 0 { (one, 1) } else { (two, 2) });
+        let expected: Vec<u8> = (0..count)
+            .flat_map(|number| {
+                let (at, (_, seed)) = place(number);
+                bytes(seed, at as usize, piece as usize)
+            })
+            .collect();
+        for (start, len) in [(0, whole), (1, whole - 2), (piece - 1, 2), (5 * piece + 7, 3 * piece)] {
+            let mut buf = io.take(whole).unwrap();
+            for number in 0..count {
+                buf = buf.window(number * piece, piece);
+                let (at, (file, _)) = place(number);
+                assert!(io.stand(file, at, &buf, whole));
+            }
+            assert!(!io.stand(one, FILE as u64, &buf, whole), "nothing is there");
+            let (ours, mut theirs) = UnixStream::pair().unwrap();
+            let socket = io.register(ours);
+            let reader = std::thread::spawn(move || {
+                let mut got = Vec::new();
+                theirs.read_to_end(&mut got).unwrap();
+                got
+            });
+            let done = run(io, port, Job::Send { socket, message: message(buf.window(start, len)) });
+            assert_eq!(done.result, Ok(len + 8));
+            let window = start as usize..(start + len) as usize;
+            let mut sent = done.message.unwrap();
+            for buf in sent.unload() {
+                io.fetch_buf(&buf).unwrap();
+                io.with(&buf, |got| assert!(got == &expected[window.clone()]));
+                io.give(buf);
+            }
+            io.close(socket);
+            assert!(reader.join().unwrap() == framed(&expected[window]), "{len} from {start}");
+        }
+        [one, two].into_iter().for_each(|id| io.close(id));
+    });
+}
+
 /// A buffer shows the file as it is when it is sent, and as it was when it was fetched; so it holds no copy before.
 #[test]
 fn fetched_bytes_do_not_depend_on_the_file_any_more() {
