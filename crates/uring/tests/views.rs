@@ -117,8 +117,9 @@ fn a_buffer_may_stand_for_several_parts() {
         // 32 pieces of 32 KiB in turn from two files, the last ones first.
         let (piece, count) = (32 << 10, 32);
         let whole = piece * count;
-        let place =
-            |number: u32| (u64::from((count - number) * piece), if number % 2 == 0 { (one, 1) } else { (two, 2) });
+        let place = |number: u32| {
+            (u64::from((count - number) * piece), if number.is_multiple_of(2) { (one, 1) } else { (two, 2) })
+        };
         let expected: Vec<u8> = (0..count)
             .flat_map(|number| {
                 let (at, (_, seed)) = place(number);
