@@ -253,6 +253,9 @@ impl Slab {
 
     /// Copies what a buffer stands for into its slot, also while it is being sent: what the kernel was not told of yet
     /// will come from there. Nothing to do if no buffer stands for it any more.
+    ///
+    /// A send that was prepared before still takes the file's bytes, with the next enter and never later (it does not
+    /// wait), and before anything that is prepared from now on: so a write that makes the place another's comes behind it.
     pub(crate) fn fetch(&self, id: ViewId) -> Result<(), Failure> {
         if !self.shows(id) {
             return Ok(());
