@@ -223,6 +223,12 @@ impl Session {
             return completion.buf.take().into_iter().for_each(|buf| around.io.give(buf));
         };
         self.free.push(slot);
+        // What is encrypted has to be here; what is not goes from where it is.
+        if let (Some(_), Some(buf)) = (&self.tls, &completion.buf)
+            && let Err(failure) = around.io.fetch_buf(buf)
+        {
+            completion.result = Err(failure.fault());
+        }
         self.reply(&pending, completion, around);
     }
 

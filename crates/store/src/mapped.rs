@@ -16,6 +16,7 @@ mod flight;
 mod members;
 mod places;
 mod salvage;
+mod views;
 
 use crate::line::Line;
 use crate::queued::Queued;
@@ -153,6 +154,8 @@ pub struct MappedVolumes {
     line: Line<Queued>,
     ops: Slots<Changing>,
     reads: usize,
+    /// Reads that have ended and whose bytes are still in the file.
+    views: views::Views,
     flights: Slots<Flight>,
     /// Jobs that found no room in the ring.
     unpushed: VecDeque<(u32, Job)>,
@@ -226,6 +229,7 @@ impl MappedVolumes {
             line: Line::default(),
             ops: Slots::default(),
             reads: 0,
+            views: views::Views::default(),
             flights: Slots::default(),
             unpushed: VecDeque::new(),
             held: VecDeque::new(),
@@ -417,6 +421,7 @@ impl Target for MappedVolumes {
         }
         self.reaped = reaped;
         self.push_again();
+        self.end_views(now);
         loop {
             self.start(now);
             self.commit_in_time(now);
@@ -435,6 +440,7 @@ impl Target for MappedVolumes {
         let can_start = !self.line.is_empty() && self.has_room() && !self.lacks_memory;
         let later = |since: Option<Time>, span| since.map_or(Wakeup::Idle, |since| Wakeup::At(since + span));
         let commit = later(self.changed, COMMIT_TIME).sooner(later(self.stale, GIVE_BACK_TIME));
+        let commit = commit.sooner(self.views.next_wakeup());
         match self.is_busy() {
             _ if can_start || !self.ready.is_empty() || !self.answers.is_empty() => Wakeup::Now,
             true => Wakeup::External.sooner(commit),

@@ -351,7 +351,7 @@ impl Volumes {
         let from = at - at % lun.align;
         let whole = (at + len).next_multiple_of(lun.align) - from;
         let Some(buf) = self.io.take(whole as u32) else { return Err((queued, Stall::Memory)) };
-        if let Err(job) = self.port.push(u64::from(slot), Job::Read { file, at: from, buf }) {
+        if let Err(job) = self.port.push(u64::from(slot), Job::View { file, at: from, buf }) {
             self.give_buf_of(job);
             return Err((queued, Stall::Room));
         }
@@ -539,7 +539,7 @@ impl Volumes {
     }
 
     fn give_buf_of(&self, job: Job) {
-        if let Job::Read { buf, .. } = job {
+        if let Job::View { buf, .. } = job {
             self.io.give(buf);
         }
     }

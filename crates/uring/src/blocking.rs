@@ -17,7 +17,9 @@ pub(crate) fn is_for_disks(operation: &Operation) -> bool {
 /// What to poll for before a socket operation is tried again.
 pub(crate) fn readiness(operation: &Operation) -> (RawFd, i16) {
     match operation {
-        Operation::Send { file, .. } | Operation::SendMany { file, .. } => (file.fd, libc::POLLOUT),
+        Operation::Send { file, .. } | Operation::SendMany { file, .. } | Operation::PollOut { file } => {
+            (file.fd, libc::POLLOUT)
+        }
         Operation::Accept { file } | Operation::Receive { file, .. } | Operation::PollIn { file } => {
             (file.fd, libc::POLLIN)
         }
@@ -57,7 +59,8 @@ pub(crate) unsafe fn attempt(operation: &Operation) -> i32 {
                 outcome(libc::sendmsg(file.fd, header.as_ptr(), SEND_FLAGS | libc::MSG_DONTWAIT))
             }
             Operation::Shutdown { file, how } => outcome(libc::shutdown(file.fd, how) as isize),
-            Operation::PollIn { file } => poll_in(file.fd),
+            Operation::PollIn { file } => poll(file.fd, libc::POLLIN),
+            Operation::PollOut { file } => poll(file.fd, libc::POLLOUT),
         }
     }
 }
@@ -95,8 +98,8 @@ fn accept(fd: RawFd) -> i32 {
     }
 }
 
-fn poll_in(fd: RawFd) -> i32 {
-    let mut poll = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+fn poll(fd: RawFd, events: i16) -> i32 {
+    let mut poll = libc::pollfd { fd, events, revents: 0 };
     // SAFETY: one element, valid during the call.
     match unsafe { libc::poll(&raw mut poll, 1, 0) } {
         0 => -libc::EAGAIN,

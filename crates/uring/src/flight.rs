@@ -26,6 +26,8 @@ pub(crate) struct Flight {
     pub(crate) cancelled: bool,
     /// A send found the socket's buffer full: it waits for room from here on.
     waits: bool,
+    /// It has asked to be told when there is room.
+    polls: bool,
     /// The list of addresses of a send in many parts.
     gather: Option<Box<Gather>>,
 }
@@ -42,7 +44,7 @@ pub(crate) enum Next {
 impl Flight {
     #[inline]
     pub(crate) fn new(queue: Rc<Queue>, token: u64, job: Job) -> Flight {
-        Flight { queue, token, job, moved: 0, cancelled: false, waits: false, gather: None }
+        Flight { queue, token, job, moved: 0, cancelled: false, waits: false, polls: false, gather: None }
     }
 
     /// Marks all its buffers as the kernel's. If one has no memory nothing is marked.
@@ -50,7 +52,10 @@ impl Flight {
         if self.bufs().any(block::Buf::is_nothing) {
             return Err(Failure::Os(Errno(libc::EFAULT)));
         }
-        self.bufs().for_each(|buf| slab.fly(buf));
+        match self.job {
+            Job::Send { .. } => self.bufs().for_each(|buf| slab.leave(buf)),
+            _ => self.bufs().for_each(|buf| slab.fly(buf)),
+        }
         Ok(())
     }
 
@@ -105,23 +110,35 @@ impl Flight {
                 }
                 let gather = self.gather.get_or_insert_with(|| gathers.take());
                 gather.fill(message, self.moved, slab).map_err(Err)?;
+                // While the kernel waits for room it keeps the addresses, and what a buffer stands for may have to be
+                // copied meanwhile: so here we wait for room, and say anew where the bytes are.
+                let stays = gather.stands;
+                if stays && std::mem::take(&mut self.waits) {
+                    self.polls = true;
+                    return Ok(Operation::PollOut { file });
+                }
                 let attempt = !self.waits;
                 match gather.one() {
-                    Some(memory) => Operation::Send { file, memory, attempt },
-                    None => Operation::SendMany { file, header: gather.header(), len: gather.len(), attempt },
+                    Some(memory) => Operation::Send { file, memory, attempt, stays },
+                    None => Operation::SendMany { file, header: gather.header(), len: gather.len(), attempt, stays },
                 }
             }
             Job::Shutdown { side, .. } => Operation::Shutdown { file, how: how(*side) },
             Job::PollIn { .. } => Operation::PollIn { file },
+            Job::View { .. } => unreachable!("a view that is none is a read"),
         })
     }
 
     /// What follows the kernel's `result` of the last operation.
     #[inline]
     pub(crate) fn advance(&mut self, result: i32) -> Next {
+        let polled = std::mem::take(&mut self.polls);
         if result < 0 {
             self.waits = true;
             return self.refused(result);
+        }
+        if polled {
+            return if self.cancelled { Next::End(Err(Failure::Canceled)) } else { Next::Again };
         }
         let moved = result as u32;
         let (goal, nothing_moved) = match &self.job {
@@ -187,6 +204,8 @@ fn how(side: std::net::Shutdown) -> i32 {
 /// Addresses for one `sendmsg`, boxed so that the kernel can rely on where they are.
 pub(crate) struct Gather {
     parts: Vec<libc::iovec>,
+    /// Some of the bytes are in a file.
+    stands: bool,
     header: libc::msghdr,
 }
 
@@ -195,24 +214,28 @@ impl Gather {
     fn fill(&mut self, message: &Message, mut skip: u32, slab: &Slab) -> Result<(), Failure> {
         u32::try_from(message.len()).map_err(|_| Failure::Os(Errno(libc::EMSGSIZE)))?;
         self.parts.clear();
+        self.stands = false;
         for part in &message.parts {
             if part.len() <= skip {
                 skip -= part.len();
                 continue;
             }
-            let (start, len) = match part {
+            match part {
                 Part::Header { start, len } => {
                     let range = *start as usize..*start as usize + *len as usize;
                     let bytes = message.headers.get(range).ok_or(Failure::Os(Errno(libc::EFAULT)))?;
-                    (bytes[skip as usize..].as_ptr().cast_mut(), len - skip)
+                    self.add(bytes[skip as usize..].as_ptr().cast_mut(), len - skip);
                 }
                 Part::Data(buf) => {
-                    let memory = slab.memory(buf, skip);
-                    (memory.start.as_ptr(), memory.len)
+                    self.stands |= slab.view(buf).is_some();
+                    while skip < buf.len() && self.parts.len() < PARTS_LIMIT {
+                        let memory = slab.memory(buf, skip);
+                        self.add(memory.start.as_ptr(), memory.len);
+                        skip += memory.len;
+                    }
                 }
-            };
+            }
             skip = 0;
-            self.parts.push(libc::iovec { iov_base: start.cast(), iov_len: len as usize });
             if self.parts.len() == PARTS_LIMIT {
                 break;
             }
@@ -220,6 +243,10 @@ impl Gather {
         self.header.msg_iov = self.parts.as_mut_ptr();
         self.header.msg_iovlen = self.parts.len() as _;
         Ok(())
+    }
+
+    fn add(&mut self, start: *mut u8, len: u32) {
+        self.parts.push(libc::iovec { iov_base: start.cast(), iov_len: len as usize });
     }
 
     /// The bytes, if they are in one piece: a plain send costs less.
@@ -249,7 +276,7 @@ impl Gathers {
         self.0.pop().unwrap_or_else(|| {
             // SAFETY: all-zero is a valid msghdr: null pointers with lengths of zero.
             let header = unsafe { std::mem::zeroed() };
-            Box::new(Gather { parts: Vec::new(), header })
+            Box::new(Gather { parts: Vec::new(), stands: false, header })
         })
     }
 

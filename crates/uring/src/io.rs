@@ -12,7 +12,8 @@ use crate::flight::{Flight, Flights, Gathers, Next};
 use crate::job::{Done, Job};
 use crate::operation::{Key, Outcome, Wait};
 use crate::port::{Port, PortId, Queue};
-use crate::slab::Slab;
+use crate::slab::{Slab, ViewId};
+use crate::view::Mappings;
 use crate::{Backend, Clock, Failure, IoError, IoSettings, Waker};
 
 /// A worker's I/O. Cheap to clone; it stays on the thread that opened it. When the last handle and the last [`Port`] are
@@ -39,6 +40,9 @@ struct Core {
     flights: Flights,
     files: Files,
     gathers: Gathers,
+    mappings: Mappings,
+    /// Views of fewer bytes are reads.
+    views: Option<u32>,
     /// Kept for its memory.
     outcomes: Vec<Outcome>,
     /// Completions that lie in ports. A turn does not sleep on them: their owners have work to do.
@@ -65,6 +69,9 @@ impl Io {
             flights: Flights::new(settings.in_flight),
             files: Files::default(),
             gathers: Gathers::default(),
+            mappings: Mappings::default(),
+            // Threads keep an operation's addresses while they wait for room, so there nothing can stand for anything.
+            views: settings.views.filter(|_| matches!(backend, Backend::Uring { .. })),
             outcomes: Vec::with_capacity(settings.in_flight as usize),
             unreaped: 0,
             ready: Vec::new(),
@@ -136,6 +143,37 @@ impl Io {
         self.0.slab.with_mut(buf, f)
     }
 
+    /// Has a window of a buffer stand for the bytes from `at` of a file on at once, as [`crate::Job::View`] does, beside
+    /// what other windows of it stand for; `whole` bytes are wanted together. False when they have to be read:
+    /// then what the others stand for must be fetched first. What no window stands for must not be shown.
+    ///
+    /// # Panics
+    /// When the buffer is not out of this slab, reaches beyond its slot, or is being used.
+    pub fn stand(&self, file: FileId, at: u64, window: &Buf, whole: u32) -> bool {
+        self.0.core.borrow_mut().stand(file, at, window, whole, &self.0.slab)
+    }
+
+    /// What a buffer stands for, if it stands for a part of a file: see [`crate::Job::View`].
+    pub fn view(&self, buf: &Buf) -> Option<ViewId> {
+        self.0.slab.view(buf)
+    }
+
+    /// Whether a buffer still stands for this.
+    pub fn is_viewed(&self, view: ViewId) -> bool {
+        self.0.slab.shows(view)
+    }
+
+    /// Brings what a buffer stands for into its own memory, also while it is being sent; afterwards nothing depends on the
+    /// file any more. It reads the file at once, from the page cache as a rule. Nothing to do if no buffer stands for it.
+    pub fn fetch(&self, view: ViewId) -> Result<(), Failure> {
+        self.0.slab.fetch(view)
+    }
+
+    /// The same by the buffer.
+    pub fn fetch_buf(&self, buf: &Buf) -> Result<(), Failure> {
+        self.view(buf).map_or(Ok(()), |view| self.fetch(view))
+    }
+
     /// Hands what was pushed to the kernel now instead of in the next turn: a disk begins while the worker prepares more.
     /// A system call if there is anything. Threads take it in the next turn.
     pub fn submit(&self) {
@@ -177,7 +215,8 @@ impl Io {
     pub fn close(&self, file: FileId) {
         let closed = {
             let mut core = self.0.core.borrow_mut();
-            let Core { files, engine, .. } = &mut *core;
+            let Core { files, engine, mappings, .. } = &mut *core;
+            mappings.forget(file);
             files.close(file).map(|closed| engine.drop_file(&closed)).is_some()
         };
         if !closed {
@@ -220,6 +259,15 @@ impl Shared {
             return Err(job);
         }
         let file = job.file();
+        let job = match core.stand_or_read(job, &self.slab) {
+            Ok(buf) => {
+                let len = buf.len();
+                let done = Done { token, result: Ok(len), moved: len, buf: Some(buf), message: None, accepted: None };
+                core.deliver(queue, done);
+                return Ok(());
+            }
+            Err(job) => job,
+        };
         let flight = Flight::new(Rc::clone(queue), token, job);
         let ready = match core.files.open_handle(file) {
             Some(_) => flight.fly(&self.slab),
@@ -294,6 +342,25 @@ impl Drop for Shared {
 }
 
 impl Core {
+    /// Has a view's buffer stand for its bytes; otherwise it is a read.
+    #[inline]
+    #[allow(clippy::result_large_err, reason = "the job itself comes back, and copying it costs less than a box")]
+    fn stand_or_read(&mut self, job: Job, slab: &Slab) -> Result<Buf, Job> {
+        match job {
+            Job::View { file, at, buf } if self.stand(file, at, &buf, buf.len(), slab) => Ok(buf),
+            Job::View { file, at, buf } => Err(Job::Read { file, at, buf }),
+            job => Err(job),
+        }
+    }
+
+    /// Has a buffer, a part of `whole` bytes that are wanted together, stand for its bytes if it can.
+    fn stand(&mut self, file: FileId, at: u64, buf: &Buf, whole: u32, slab: &Slab) -> bool {
+        let is_tried = self.views.is_some_and(|least| whole >= least) && !buf.is_nothing();
+        let handle = self.files.open_handle(file).filter(|handle| is_tried && handle.cached);
+        let view = handle.and_then(|handle| self.mappings.view((file, handle.fd), at, buf.len(), buf.start()));
+        view.map(|view| slab.stand(buf, view)).is_some()
+    }
+
     /// Hands the flight's next operation to the engine, or ends it.
     #[inline]
     fn start(&mut self, key: Key, slab: &Slab) {

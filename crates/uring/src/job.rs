@@ -23,6 +23,18 @@ pub enum Job {
         /// Where to; its length is the request's.
         buf: Buf,
     },
+    /// As [`Job::Read`]; but if the bytes lie in the page cache and [`IoSettings::views`](crate::IoSettings::views) allows
+    /// it, they stay there, and the buffer stands for them ([`crate::Io::view`]): it can be sent or given back, and not
+    /// looked at before [`crate::Io::fetch_buf`]. It shows what the file has when it is sent or fetched, so who pushes this
+    /// sees to it that the bytes are still the right ones then.
+    View {
+        /// The file.
+        file: FileId,
+        /// First byte in the file.
+        at: u64,
+        /// What is to stand for the bytes; its length is the request's.
+        buf: Buf,
+    },
     /// Writes the whole buffer from byte `at` of the file.
     Write {
         /// The file.
@@ -102,6 +114,7 @@ impl Job {
     pub fn file(&self) -> FileId {
         match self {
             Job::Read { file, .. }
+            | Job::View { file, .. }
             | Job::Write { file, .. }
             | Job::Sync { file }
             | Job::SyncAll { file }

@@ -38,6 +38,7 @@ mod slab;
 pub mod socket;
 pub mod space;
 pub mod usage;
+mod view;
 mod wake;
 
 pub use clock::Clock;
@@ -48,4 +49,5 @@ pub use io::Io;
 pub use job::{Done, Job, Message, Part};
 pub use port::{Port, PortId};
 pub use settings::{Backend, Choice, IoError, IoSettings, Polling, TaskWork};
+pub use slab::ViewId;
 pub use wake::Waker;

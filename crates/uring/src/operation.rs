@@ -57,11 +57,13 @@ pub(crate) enum Operation {
         file: Handle,
         memory: Memory,
     },
-    /// `attempt`: it may end without having sent all, and is told so then.
+    /// `attempt`: it may end without having sent all, and is told so then. `stays`: an engine that can wait for room by
+    /// itself must not.
     Send {
         file: Handle,
         memory: Memory,
         attempt: bool,
+        stays: bool,
     },
     /// The same in several parts, of `len` bytes together.
     SendMany {
@@ -69,12 +71,17 @@ pub(crate) enum Operation {
         header: NonNull<libc::msghdr>,
         len: u32,
         attempt: bool,
+        stays: bool,
     },
     Shutdown {
         file: Handle,
         how: i32,
     },
     PollIn {
+        file: Handle,
+    },
+    /// Waits until a socket has room.
+    PollOut {
         file: Handle,
     },
 }

@@ -542,19 +542,20 @@ fn entry(operation: &Operation) -> Entry {
         Operation::Receive { file, memory } => {
             entry_on!(file, |fd| opcode::Recv::new(fd, memory.start.as_ptr(), memory.len))
         }
-        Operation::Send { file, memory, attempt } => {
-            let flags = send_flags(attempt);
+        Operation::Send { file, memory, attempt, stays } => {
+            let flags = send_flags(attempt || stays);
             entry_on!(file, |fd| opcode::Send::new(fd, memory.start.as_ptr(), memory.len).flags(flags))
         }
-        Operation::SendMany { file, header, attempt, .. } => {
-            let flags = send_flags(attempt) as u32;
+        Operation::SendMany { file, header, attempt, stays, .. } => {
+            let flags = send_flags(attempt || stays) as u32;
             entry_on!(file, |fd| opcode::SendMsg::new(fd, header.as_ptr()).flags(flags))
         }
         Operation::Shutdown { file, how } => entry_on!(file, |fd| opcode::Shutdown::new(fd, how)),
         Operation::PollIn { file } => entry_on!(file, |fd| opcode::PollAdd::new(fd, libc::POLLIN as u32)),
+        Operation::PollOut { file } => entry_on!(file, |fd| opcode::PollAdd::new(fd, libc::POLLOUT as u32)),
     }
 }
 
-fn send_flags(attempt: bool) -> i32 {
-    if attempt { SEND_FLAGS | libc::MSG_DONTWAIT } else { SEND_FLAGS }
+fn send_flags(at_once: bool) -> i32 {
+    if at_once { SEND_FLAGS | libc::MSG_DONTWAIT } else { SEND_FLAGS }
 }

@@ -56,6 +56,8 @@ pub struct IoSettings {
     pub threads: u32,
     /// What is read through the page cache is read in the turn itself if it lies there (`RWF_NOWAIT`), without the ring.
     pub cached_reads: bool,
+    /// [`Job::View`](crate::Job::View)s of at least so many bytes are tried; `None` makes all of them reads. Threads read.
+    pub views: Option<u32>,
 }
 
 /// How the kernel looks for requests.
@@ -78,6 +80,7 @@ impl Default for IoSettings {
             kernel_polls: None,
             threads: 4,
             cached_reads: false,
+            views: None,
         }
     }
 }

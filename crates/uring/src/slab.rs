@@ -9,16 +9,27 @@
 //!        ◄─────────       ◄─────────────
 //!           give                 land
 //! ```
+//! A slot may stand for a part of a file whose bytes are still in the page cache ([`crate::view`]): then nobody can look
+//! at them here, and only a send can have them. [`Slab::fetch`] brings them into the slot's memory.
+//!
+//! ```text
+//!           view                    send
+//!   Out ─────────►  Standing  ◄─────────────►  Leaving
+//!       ◄─────────              land
+//!         fetch
+//! ```
 
 use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::ptr::NonNull;
 
 use block::{Buf, Bytes};
 
-use crate::IoError;
 use crate::buddy::{Buddy, ORDERS};
 use crate::operation::Memory;
 use crate::region::Region;
+use crate::view::View;
+use crate::{Failure, IoError};
 
 /// Bytes in a frame, the smallest slot.
 const FRAME: usize = 4096;
@@ -34,6 +45,8 @@ pub(crate) struct Slab {
     free: RefCell<Free>,
     /// By frame: the slot that starts there.
     slots: Vec<Cell<Slot>>,
+    /// By first frame: what slots stand for.
+    views: RefCell<HashMap<u32, Views>>,
     /// Slots that are not free.
     out: Cell<usize>,
     /// Bytes from the start that are registered with the ring.
@@ -66,6 +79,25 @@ enum State {
     Written,
     /// The kernel's.
     Flying,
+    /// A holder's; its bytes, as far as it may show them, are in a file.
+    Standing,
+    /// The kernel's, to be sent; its bytes are in a file.
+    Leaving,
+}
+
+/// What a slot stands for.
+struct Views {
+    /// At least one, in the order of the slot's bytes.
+    pieces: Vec<View>,
+    /// The slot's memory has them too, and is what counts from now on.
+    copied: bool,
+}
+
+/// Names what a buffer stands for, also after the buffer was given back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ViewId {
+    frame: u32,
+    number: u64,
 }
 
 impl Slab {
@@ -76,6 +108,7 @@ impl Slab {
         Slab {
             free: RefCell::new(Free { fixed: Buddy::new(0, border), plain: Buddy::new(border, frames) }),
             slots: vec![Cell::new(Slot { order: 0, state: State::Free }); frames as usize],
+            views: RefCell::default(),
             out: Cell::new(0),
             registered,
             region,
@@ -106,7 +139,14 @@ impl Slab {
         if buf.is_nothing() {
             return;
         }
-        let Slot { order, .. } = self.change(buf, State::Out(0), State::Free);
+        let from = match self.slot(buf).get().state {
+            State::Standing => State::Standing,
+            _ => State::Out(0),
+        };
+        let Slot { order, .. } = self.change(buf, from, State::Free);
+        if from == State::Standing {
+            self.views.borrow_mut().remove(&buf.slot());
+        }
         self.out.set(self.out.get() - 1);
         let Free { fixed, plain } = &mut *self.free.borrow_mut();
         let part = if (buf.slot() as usize) < self.registered / FRAME { fixed } else { plain };
@@ -152,15 +192,111 @@ impl Slab {
         self.change(buf, State::Out(0), State::Flying);
     }
 
-    /// Takes the bytes back from the kernel.
-    pub(crate) fn land(&self, buf: &Buf) {
-        self.change(buf, State::Flying, State::Out(0));
+    /// The same for bytes that the kernel only reads: they may be those that the slot stands for.
+    ///
+    /// # Panics
+    /// As [`Slab::fly`].
+    pub(crate) fn leave(&self, buf: &Buf) {
+        match self.slot(buf).get().state {
+            State::Standing => self.change(buf, State::Standing, State::Leaving),
+            _ => self.change(buf, State::Out(0), State::Flying),
+        };
     }
 
-    /// Where a flying buffer's bytes are, from byte `skip` of it on.
+    /// Takes the bytes back from the kernel.
+    pub(crate) fn land(&self, buf: &Buf) {
+        if self.slot(buf).get().state != State::Leaving {
+            self.change(buf, State::Flying, State::Out(0));
+            return;
+        }
+        let mut views = self.views.borrow_mut();
+        let to = if views[&buf.slot()].copied { State::Out(0) } else { State::Standing };
+        if to == State::Out(0) {
+            views.remove(&buf.slot());
+        }
+        self.change(buf, State::Leaving, to);
+    }
+
+    /// From here on the buffer stands for what `view` shows, which is as long, beside what its slot stands for already.
+    ///
+    /// # Panics
+    /// When the buffer is not out of this slab, reaches beyond its slot, or is being used.
+    pub(crate) fn stand(&self, buf: &Buf, view: View) {
+        let mut views = self.views.borrow_mut();
+        match self.slot(buf).get().state {
+            State::Standing => {
+                self.change(buf, State::Standing, State::Standing);
+                views.get_mut(&buf.slot()).expect("it stands for something").pieces.push(view);
+            }
+            _ => {
+                self.change(buf, State::Out(0), State::Standing);
+                views.insert(buf.slot(), Views { pieces: vec![view], copied: false });
+            }
+        }
+    }
+
+    /// What the buffer stands for, if it does.
+    pub(crate) fn view(&self, buf: &Buf) -> Option<ViewId> {
+        if buf.is_nothing() || !matches!(self.slot(buf).get().state, State::Standing | State::Leaving) {
+            return None;
+        }
+        let views = self.views.borrow();
+        let number = views.get(&buf.slot()).filter(|views| !views.copied)?.pieces[0].number;
+        Some(ViewId { frame: buf.slot(), number })
+    }
+
+    /// Whether a buffer still stands for it.
+    pub(crate) fn shows(&self, id: ViewId) -> bool {
+        let views = self.views.borrow();
+        views.get(&id.frame).is_some_and(|views| !views.copied && views.pieces[0].number == id.number)
+    }
+
+    /// Copies what a buffer stands for into its slot, also while it is being sent: what the kernel was not told of yet
+    /// will come from there. Nothing to do if no buffer stands for it any more.
+    ///
+    /// A send that was prepared before still takes the file's bytes, with the next enter and never later (it does not
+    /// wait), and before anything that is prepared from now on: so a write that makes the place another's comes behind it.
+    pub(crate) fn fetch(&self, id: ViewId) -> Result<(), Failure> {
+        if !self.shows(id) {
+            return Ok(());
+        }
+        let mut views = self.views.borrow_mut();
+        let shown = views.get_mut(&id.frame).expect("it is shown");
+        let place = &self.slots[id.frame as usize];
+        let slot = place.get();
+        for view in &shown.pieces {
+            // SAFETY: `stand` got a buffer that `change` found inside its slot, and the view begins where that begins.
+            let to = unsafe { self.region.start().add(id.frame as usize * FRAME + view.start as usize) };
+            // SAFETY: a view is as long as the buffer that stands for it, which lies inside its slot. Nobody reads or
+            // writes the slot's memory in these two states: the table refuses everybody, and the kernel has the file's.
+            unsafe { view.copy(to) }?;
+        }
+        match slot.state {
+            // The kernel may have been told of the file's bytes: the mapping stays until it is done.
+            State::Leaving => shown.copied = true,
+            _ => {
+                views.remove(&id.frame);
+                place.set(Slot { state: State::Out(0), ..slot });
+            }
+        }
+        Ok(())
+    }
+
+    /// Where a flying buffer's bytes are, from byte `skip` of it on. Those of a leaving one may only be read, and may be in
+    /// several places: then it is the first of them.
+    ///
+    /// # Panics
+    /// When the buffer shows more than its slot stands for.
     pub(crate) fn memory(&self, buf: &Buf, skip: u32) -> Memory {
-        debug_assert_eq!(self.slot(buf).get().state, State::Flying);
+        let state = self.slot(buf).get().state;
+        debug_assert!(matches!(state, State::Flying | State::Leaving));
         assert!(skip <= buf.len());
+        if state == State::Leaving
+            && let Some(views) = self.views.borrow().get(&buf.slot()).filter(|views| !views.copied)
+        {
+            let found = views.pieces.iter().find_map(|view| view.memory(buf.start() + skip, buf.len() - skip));
+            return found.unwrap_or_else(|| panic!("{buf:?} shows more than its slot stands for"));
+        }
         let offset = self.offset(buf) + skip as usize;
         let fixed = (offset < self.registered).then_some((offset / REGISTERED_CHUNK) as u16);
         // SAFETY: `fly` checked that the buffer lies inside its slot, and `skip` lies inside the buffer.

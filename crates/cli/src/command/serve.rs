@@ -261,6 +261,10 @@ fn pool_error(error: StoreError) -> anyhow::Error {
     }
 }
 
+/// A read of at least so many bytes is sent from the page cache instead of through a buffer. For fewer the waits for room in
+/// the socket and the look whether they are there cost what the copy costs.
+const VIEW_BYTES_MIN: u32 = 128 << 10;
+
 /// The settings of a data thread's I/O with `memory` for its buffers. Little of it is pinned: small requests, which are
 /// the many, come from there.
 pub fn io_settings(no_io_uring: bool, memory: Bytes) -> IoSettings {
@@ -271,6 +275,7 @@ pub fn io_settings(no_io_uring: bool, memory: Bytes) -> IoSettings {
         slab: memory,
         registered: Bytes::mib(64),
         cached_reads: true,
+        views: Some(VIEW_BYTES_MIN),
         ..IoSettings::default()
     }
 }

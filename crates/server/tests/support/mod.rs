@@ -41,7 +41,8 @@ pub fn limits() -> ServerLimits {
 }
 
 pub fn settings(backend: Choice, limits: &ServerLimits) -> IoSettings {
-    IoSettings { backend, slab: limits.memory, registered: Bytes::mib(1), in_flight: 8192, ..IoSettings::default() }
+    let (registered, views) = (Bytes::mib(1), Some(128 << 10));
+    IoSettings { backend, slab: limits.memory, registered, in_flight: 8192, views, ..IoSettings::default() }
 }
 
 impl Server {

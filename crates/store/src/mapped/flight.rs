@@ -1,7 +1,8 @@
 //! What the kernel has: reads of clients, their data on its way, blocks put together, the maps' own writes.
 //!
 //! ```text
-//!   read     one run: straight into the client's buffer; several: one after the other into its parts
+//!   read     one run: straight into the client's buffer, or not at all (see `views.rs`); several: one after the other
+//!            into its parts
 //!   write    a part of the client's buffer, as it is; while the kernel has a part nobody else has the buffer
 //!   patch    a buffer of our own: read ─► clear ─► lay the client's bytes ─► write
 //!   store    a buffer of our own, a piece of 64 KiB at a time
@@ -61,6 +62,8 @@ pub(super) struct Reading {
     filled: u32,
     /// The request's bytes begin here in the buffer.
     skip: u32,
+    /// All of it is data, and none was read so far: its buffer may stand for it.
+    may_stand: bool,
     /// Where some of the request's bytes were never written: which, see [`extents`]. Else nothing is gathered.
     extents: Vec<Extent>,
 }
@@ -112,15 +115,17 @@ impl MappedVolumes {
         let skip = (at - from) as u32;
         self.reads += 1;
         if let [Run { at: Some(at), .. }] = self.runs[..] {
-            let reading = Reading { queued, pin, runs: Vec::new(), filled: whole as u32, skip, extents: Vec::new() };
+            let (runs, extents) = (Vec::new(), Vec::new());
+            let reading = Reading { queued, pin, runs, filled: whole as u32, skip, may_stand: true, extents };
             let flight = self.flights.add(Flight::Read(reading));
             let (file, at) = self.data_at(at);
-            self.push(flight, Job::Read { file, at, buf });
+            self.push(flight, Job::View { file, at, buf });
             return Ok(());
         }
         let runs: Vec<Run> = self.runs.iter().rev().copied().collect();
+        let may_stand = runs.iter().all(|run| run.at.is_some());
         let extents = extents(&self.runs, u64::from(skip), len);
-        self.read_on(now, Reading { queued, pin, runs, filled: 0, skip, extents }, buf);
+        self.read_on(now, Reading { queued, pin, runs, filled: 0, skip, may_stand, extents }, buf);
         Ok(())
     }
 
@@ -132,8 +137,17 @@ impl MappedVolumes {
             reading.filled += run.len as u32;
             match run.at {
                 Some(at) => {
-                    let flight = self.flights.add(Flight::Read(reading));
                     let (file, at) = self.data_at(at);
+                    if reading.may_stand && self.stand(file, at, &part, reading.queued.request.len) {
+                        buf = part;
+                        continue;
+                    }
+                    // One part is read, so all are: a buffer stands for all that it shows or for nothing.
+                    reading.may_stand = false;
+                    if let Err(failure) = self.io.fetch_buf(&part) {
+                        return self.give_up(now, reading, failure.fault(), part);
+                    }
+                    let flight = self.flights.add(Flight::Read(reading));
                     self.push(flight, Job::Read { file, at, buf: part });
                     return;
                 }
@@ -146,10 +160,27 @@ impl MappedVolumes {
         self.end_read(now, reading, buf);
     }
 
+    /// Ends a read none of whose bytes can be had.
+    fn give_up(&mut self, now: Time, reading: Reading, fault: Fault, buf: Buf) {
+        self.io.give(buf);
+        self.reads -= 1;
+        self.core.unpin(reading.pin);
+        self.ready.push(reading.queued.end(now, Err(fault)));
+    }
+
+    /// Has a part of a read's buffer stand for its bytes, if they lie in the page cache.
+    fn stand(&self, file: FileId, at: u64, part: &Buf, whole: u64) -> bool {
+        let region = self.files.iter().position(|found| *found == file).unwrap_or(0);
+        self.io.stand(file, at + self.bases[region], part, whole as u32)
+    }
+
     fn end_read(&mut self, now: Time, reading: Reading, buf: Buf) {
         let Reading { queued, pin, skip, extents, .. } = reading;
         self.reads -= 1;
-        self.core.unpin(pin);
+        match self.io.view(&buf) {
+            Some(view) => self.views.show(now, view, pin),
+            None => self.core.unpin(pin),
+        }
         let len = queued.request.len as u32;
         let mut completion = queued.end(now, Ok(()));
         completion.buf = Some(buf.window(skip, len));
@@ -325,7 +356,11 @@ impl MappedVolumes {
 
     /// Hands a job to the kernel, or keeps it until there is room. Its offset is that of the region.
     fn push(&mut self, flight: u32, mut job: Job) {
-        if let Job::Read { file, at, .. } | Job::Write { file, at, .. } | Job::Punch { file, at, .. } = &mut job {
+        if let Job::Read { file, at, .. }
+        | Job::View { file, at, .. }
+        | Job::Write { file, at, .. }
+        | Job::Punch { file, at, .. } = &mut job
+        {
             // Blocks come first, and they are the many.
             let region = self.files.iter().position(|found| found == file).unwrap_or(0);
             *at += self.bases[region];

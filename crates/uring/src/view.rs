@@ -1,0 +1,181 @@
+//! Bytes that stay in the page cache: a buffer may stand for a part of a file instead of holding it, and a send copies
+//! them from there to the socket, once instead of twice.
+//!
+//! ```text
+//!   file   ├────── 256 MiB ──────┼────── 256 MiB ──────┤      each mapped once for reading, the last few kept
+//!                ▲ at, len
+//!   slot ────────┘                                            its own memory is not touched
+//! ```
+//! Nobody but the kernel ever reads a mapping, and only within a call that copies out of it. So no reference to memory
+//! that others change exists here, and a page that cannot be had (a failing disk, a file that was cut) is `EFAULT` of
+//! that call instead of a signal.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::ptr::NonNull;
+use std::rc::Rc;
+
+use crate::operation::Memory;
+use crate::{Errno, Failure, FileId};
+
+/// Bytes of a file in one mapping. Large, because a page that was found once costs nothing the next time.
+const MAPPING: u64 = 256 << 20;
+/// Mappings that are kept: 4 GiB, for which the kernel's tables take 8 MiB at most.
+const MAPPINGS_MAX: usize = 16;
+/// A page of the page cache.
+const PAGE: usize = 4096;
+
+/// A part of a file that a buffer stands for.
+pub(crate) struct View {
+    mapping: Rc<Mapping>,
+    /// First byte in the mapping.
+    at: usize,
+    len: u32,
+    /// Where in the slot the bytes would be.
+    pub(crate) start: u32,
+    /// Tells it from all other views, earlier ones of the same slot included.
+    pub(crate) number: u64,
+}
+
+/// Some mappings of files, those used last at the end.
+#[derive(Default)]
+pub(crate) struct Mappings {
+    kept: VecDeque<Rc<Mapping>>,
+    views: u64,
+    /// Kept for its memory: a byte for each page that is asked about.
+    resident: Vec<u8>,
+}
+
+struct Mapping {
+    file: FileId,
+    /// Which of the file's parts.
+    part: u64,
+    start: NonNull<libc::c_void>,
+    /// The same file, open for as long as somebody stands for a part of it.
+    fd: OwnedFd,
+}
+
+impl Mappings {
+    /// A view of `len` bytes from `at` of a file on, for byte `start` of a slot on, if all of them lie in the page cache.
+    pub(crate) fn view(&mut self, file: (FileId, RawFd), at: u64, len: u32, start: u32) -> Option<View> {
+        let end = at.checked_add(len.into())?;
+        if len == 0 || at / MAPPING != (end - 1) / MAPPING || end > length(file.1)? {
+            return None;
+        }
+        let mapping = self.mapping(file, at / MAPPING)?;
+        let at = (at % MAPPING) as usize;
+        if !mapping.is_resident(at, len as usize, &mut self.resident) {
+            return None;
+        }
+        self.views += 1;
+        Some(View { mapping, at, len, start, number: self.views })
+    }
+
+    /// A file is closed: its mappings go with the last of their views.
+    pub(crate) fn forget(&mut self, file: FileId) {
+        self.kept.retain(|mapping| mapping.file != file);
+    }
+
+    fn mapping(&mut self, (file, fd): (FileId, RawFd), part: u64) -> Option<Rc<Mapping>> {
+        let found = self.kept.iter().rposition(|mapping| mapping.file == file && mapping.part == part);
+        let mapping = match found {
+            Some(last) if last + 1 == self.kept.len() => return self.kept.back().cloned(),
+            Some(place) => self.kept.remove(place)?,
+            None => {
+                if self.kept.len() == MAPPINGS_MAX {
+                    self.kept.pop_front();
+                }
+                Rc::new(Mapping::map(file, fd, part)?)
+            }
+        };
+        self.kept.push_back(Rc::clone(&mapping));
+        Some(mapping)
+    }
+}
+
+impl View {
+    /// Where the kernel finds the bytes from byte `place` of the slot on, up to `most` and no more than there are; `None`
+    /// when that byte is not the view's.
+    pub(crate) fn memory(&self, place: u32, most: u32) -> Option<Memory> {
+        let skip = place.checked_sub(self.start).filter(|skip| *skip < self.len)?;
+        // SAFETY: `at` and the view's length lie inside the mapping, as `Mappings::view` saw to it, and `skip` inside the
+        // view.
+        let start = unsafe { self.mapping.start.cast::<u8>().add(self.at + skip as usize) };
+        Some(Memory { start, len: most.min(self.len - skip), fixed: None })
+    }
+
+    /// Copies all of it to where it would be in a slot's memory.
+    ///
+    /// # Safety
+    /// `to` must be valid for the view's length and nobody else's during the call.
+    pub(crate) unsafe fn copy(&self, to: NonNull<u8>) -> Result<(), Failure> {
+        let (mut done, len) = (0, self.len as usize);
+        let at = self.mapping.part * MAPPING + self.at as u64;
+        while done < len {
+            // SAFETY: `done` < `len`, for which `to` is valid, as the caller promises.
+            let to = unsafe { to.add(done) };
+            // SAFETY: the same; the descriptor is open as long as the mapping.
+            let got = unsafe {
+                libc::pread64(self.mapping.fd.as_raw_fd(), to.as_ptr().cast(), len - done, (at + done as u64) as i64)
+            };
+            match got {
+                1.. => done += got as usize,
+                0 => return Err(Failure::UnexpectedEnd),
+                _ => match io::Error::last_os_error().raw_os_error() {
+                    Some(libc::EINTR) => {}
+                    error => return Err(Failure::Os(Errno(error.unwrap_or(libc::EIO)))),
+                },
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Mapping {
+    fn map(file: FileId, fd: RawFd, part: u64) -> Option<Mapping> {
+        let offset = i64::try_from(part.checked_mul(MAPPING)?).ok()?;
+        // SAFETY: no memory is passed; a descriptor that is none is an error.
+        let copy = unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 0) };
+        if copy < 0 {
+            return None;
+        }
+        // SAFETY: the call above just made this descriptor, and nobody else knows it.
+        let fd = unsafe { OwnedFd::from_raw_fd(copy) };
+        let (len, access, kind) = (MAPPING as usize, libc::PROT_READ, libc::MAP_SHARED | libc::MAP_NORESERVE);
+        // SAFETY: a fresh mapping at an address of the kernel's choice touches no memory of ours. What lies beyond the
+        // end of the file is never asked for.
+        let start = unsafe { libc::mmap64(std::ptr::null_mut(), len, access, kind, copy, offset) };
+        if start == libc::MAP_FAILED {
+            return None;
+        }
+        Some(Mapping { file, part, start: NonNull::new(start)?, fd })
+    }
+
+    /// Whether these bytes lie in the page cache. They may leave it later: whoever copies them then waits for the disk.
+    fn is_resident(&self, at: usize, len: usize, pages: &mut Vec<u8>) -> bool {
+        let from = at / PAGE * PAGE;
+        let count = (at + len - from).div_ceil(PAGE);
+        pages.clear();
+        pages.resize(count, 0);
+        // SAFETY: the range lies inside the mapping, and the kernel writes a byte for each of its pages to `pages`.
+        let outcome = unsafe { libc::mincore(self.start.byte_add(from).as_ptr(), at + len - from, pages.as_mut_ptr()) };
+        outcome == 0 && pages.iter().all(|page| page & 1 == 1)
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: exactly what `map` mapped. Nobody has a view of it any more, so no call of the kernel looks at it.
+        unsafe { libc::munmap(self.start.as_ptr(), MAPPING as usize) };
+    }
+}
+
+/// A regular file's length; `None` for everything else.
+fn length(fd: RawFd) -> Option<u64> {
+    // SAFETY: all-zero is a valid `stat64`: numbers only.
+    let mut about: libc::stat64 = unsafe { std::mem::zeroed() };
+    // SAFETY: the kernel writes to `about`; a descriptor that is none is an error.
+    let outcome = unsafe { libc::fstat64(fd, &raw mut about) };
+    (outcome == 0 && about.st_mode & libc::S_IFMT == libc::S_IFREG).then_some(about.st_size as u64)
+}
