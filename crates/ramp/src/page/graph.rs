@@ -68,7 +68,7 @@ impl Graph<'_> {
         }
         self.draw_lines(&mut svg, x, y);
         if let Some((value, name)) = &self.limit {
-            let drawn: Vec<_> = self.lines.iter().map(|line| places(line, &x, &y)).collect();
+            let drawn: Vec<_> = self.lines.iter().map(|line| places(line, x, y)).collect();
             let (left, baseline) = free_place(&drawn, LEFT..right, y(*value), 7.0 * name.chars().count() as f64);
             // Above all lines, if it has to be read where one crosses it.
             svg += &text(left, baseline, "start", "over", name);
@@ -120,10 +120,9 @@ fn free_place(lines: &[Vec<(f64, f64)>], across: Range<f64>, at: f64, width: f64
     let (left, right) = (across.start + GAP, across.end - GAP - width);
     let (above, below) = (at - 5.0, at + TEXT);
     let is_free = |place: &(f64, f64)| {
+        let (x, y) = (place.0..place.0 + width, place.1 - TEXT..place.1 + 3.0);
         let mut pairs = lines.iter().flat_map(|line| line.windows(2));
-        pairs
-            .into_iter()
-            .all(|pair| !touches((pair[0], pair[1]), place.0..place.0 + width, place.1 - TEXT..place.1 + 3.0))
+        !pairs.any(|pair| touches((pair[0], pair[1]), x.clone(), y.clone()))
     };
     let found = [(left, above), (right, above), (left, below), (right, below)].into_iter().find(is_free);
     found.unwrap_or((left, above))
