@@ -188,7 +188,7 @@ impl Checked {
             let of = damage.tree().and_then(|tree| names.get(&tree).cloned());
             Trouble::Maps { damage, of }
         };
-        self.troubles.extend(report.damages.into_iter().map(trouble));
+        self.troubles.extend(report.damages.into_iter().chain(report.spare).map(trouble));
         if is_whole && is_readable {
             self.compare(&report.sizes.into_iter().collect());
         }

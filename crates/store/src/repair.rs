@@ -63,6 +63,7 @@ pub fn repair(dir: &Path, copy: &Path) -> Result<Repaired, StoreError> {
     let damaged = before.troubles.iter().any(|trouble| matches!(trouble, Trouble::Maps { .. }));
     if damaged {
         mend_maps(dir, &named, &MapRepair { make: &[], grow: &[] }, &before.names(), &mut done)?;
+        done.push("maps: both tables are written anew".into());
     }
     // With whole maps it is known what else is missing.
     let now = if damaged { inspect(dir, &named)? } else { before };

@@ -16,7 +16,7 @@ use block::Fault;
 use map::{Core, Media, RecoverError, Region, Report, Settings};
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
-use std::io::{Seek, SeekFrom, Write};
+use std::io::{ErrorKind, Seek, SeekFrom, Write};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use uring::disk::{self, Cache, Disk, Opening};
@@ -266,16 +266,19 @@ fn write_zeroes(file: &mut File, len: u64) -> std::io::Result<()> {
 
 /// The files as they are read when a pool is opened: in order, through the page cache.
 pub(super) struct Folder {
-    /// In the order of [`REGIONS`], and where each region begins.
-    files: Vec<(File, u64)>,
+    /// In the order of [`REGIONS`], and where each region begins. A table that is not there is an empty one.
+    files: Vec<(Option<File>, u64)>,
 }
 
 impl Folder {
     pub(super) fn open(places: &Places) -> Result<Folder, MapError> {
-        let open = |region: &Region| {
+        let open = |region: &Region| -> Result<_, MapError> {
             let path = places.path(*region);
-            let file = File::open(&path).map_err(|cause| MapError::File { path, cause });
-            file.map(|file| (file, places.base(*region)))
+            let file = match File::open(&path) {
+                Err(error) if is_table(*region) && error.kind() == ErrorKind::NotFound => None,
+                opened => Some(opened.map_err(|cause| MapError::File { path, cause })?),
+            };
+            Ok((file, places.base(*region)))
         };
         Ok(Folder { files: REGIONS.iter().map(open).collect::<Result<_, _>>()? })
     }
@@ -283,14 +286,14 @@ impl Folder {
 
 impl Media for Folder {
     fn read(&mut self, region: Region, at: u64, buf: &mut [u8]) -> Result<usize, Fault> {
-        let (file, base) = &self.files[index_of(region)];
+        let (Some(file), base) = &self.files[index_of(region)] else { return Ok(0) };
         let at = at + base;
         let mut done = 0;
         while done < buf.len() {
             match file.read_at(&mut buf[done..], at + done as u64) {
                 Ok(0) => break,
                 Ok(read) => done += read,
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(_) => return Err(Fault::Io),
             }
         }
@@ -298,8 +301,13 @@ impl Media for Folder {
     }
 
     fn settle(&mut self, region: Region) -> Result<(), Fault> {
-        self.files[index_of(region)].0.sync_data().map_err(|_| Fault::Io)
+        self.files[index_of(region)].0.as_ref().map_or(Ok(()), |file| file.sync_data().map_err(|_| Fault::Io))
     }
+}
+
+/// One of the two that a repair makes anew.
+pub(super) fn is_table(region: Region) -> bool {
+    matches!(region, Region::Table(_))
 }
 
 pub(super) fn index_of(region: Region) -> usize {
