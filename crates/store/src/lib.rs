@@ -22,6 +22,7 @@ mod pool;
 mod queued;
 mod repair;
 mod served;
+mod unfinished;
 mod volumes;
 
 pub use catalogue::{Catalogue, CatalogueId, Contents, Kind, ObjectRow, PolicyRow, SnapshotLeafRow, SnapshotRow};
@@ -31,4 +32,5 @@ pub use mapped::{Counts, MapError, MapSettings, MappedPool, MappedVolumes, Marks
 pub use pool::{CONTROL_SOCKET, Cache, DataFile, Layout, Pool, named};
 pub use repair::{Repaired, repair};
 pub use served::Served;
+pub use unfinished::clear_unfinished;
 pub use volumes::{Volumes, VolumesSettings};

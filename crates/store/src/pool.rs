@@ -3,6 +3,7 @@
 use crate::catalogue::{Catalogue, CatalogueId};
 use crate::error::StoreError;
 use crate::mapped::{MEMBERS_MAX, MapSettings, MappedPool, Marks, Named};
+use crate::unfinished;
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -12,7 +13,7 @@ use uring::disk::{self, Opening};
 
 pub(crate) const CATALOGUE: &str = "catalogue.db";
 pub(crate) const SETTINGS: &str = "seawall.toml";
-const LOCK: &str = "lock";
+pub(crate) const LOCK: &str = "lock";
 pub(crate) const DATA: &str = "data";
 pub(crate) const MAPS: &str = "maps";
 /// The control socket's name in the pool's folder.
@@ -150,6 +151,8 @@ impl Pool {
                 None
             }
         };
+        // With its catalogue it is whole.
+        unfinished::finish(dir).map_err(StoreError::file(dir, "say that the pool is whole"))?;
         Ok(Pool { dir: dir.into(), settings, maps, catalogue, _lock: lock })
     }
 
@@ -271,6 +274,9 @@ impl Pool {
 pub(crate) fn must_be_a_pool(dir: &Path) -> Result<(), StoreError> {
     if dir.join(CATALOGUE).is_file() {
         return Ok(());
+    }
+    if unfinished::is_unfinished(dir) {
+        return Err(StoreError::Unfinished(dir.into()));
     }
     let other = holds_other_things(dir).unwrap_or(false);
     Err(if other { StoreError::NotAPool(dir.into()) } else { StoreError::Missing(dir.into()) })

@@ -96,7 +96,7 @@ impl MappedPool {
             let path = path.to_owned();
             move |cause| MapError::File { path, cause }
         };
-        fs::create_dir_all(maps).map_err(failed(maps))?;
+        fs::create_dir_all(maps).and_then(|()| places.begin(number)).map_err(failed(maps))?;
         for region in REGIONS.into_iter().filter(|region| *region != Region::Table(0)) {
             for (path, mut file) in places.make(region, number)? {
                 let written = match region {
