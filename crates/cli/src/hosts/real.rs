@@ -133,7 +133,9 @@ impl Field for Real {
     }
 
     fn run(&mut self, ramp: usize) -> Result<()> {
-        self.hosts.run(&mut self.ramps[ramp], &mut |clocks| self.clocks.push(clocks))
+        let ramp = &mut self.ramps[ramp];
+        self.clocks.push(ramp.let_go()?);
+        self.hosts.run(ramp)
     }
 
     fn end(&mut self, ended: Result<()>) -> Played {
