@@ -5,6 +5,7 @@
 
 use crate::catalogue::{Catalogue, Contents};
 use crate::check::{Checked, Trouble, behind, inspect};
+use crate::doubt;
 use crate::error::StoreError;
 use crate::mapped::{MapRepair, Named, salvage_maps};
 use crate::pool::{CATALOGUE, DATA, MAPS, lock, must_be_a_pool, named};
@@ -99,6 +100,10 @@ fn mend(dir: &Path, named: &Named, checked: Checked, done: &mut Vec<String>) -> 
             Trouble::ShortFile { kind, name, path, found, size } => {
                 done.push(format!("{kind} {name}: reads as zeroes from byte {found} to byte {size}"));
                 lengthen(&path, size, false)?;
+            }
+            Trouble::FlushFailed => {
+                done.push("the mark of the failed flush is taken away; the pool is what the disk has".into());
+                doubt::forget(dir)?;
             }
             Trouble::MapFile(error) => return Err(error.into()),
             Trouble::Maps { .. } | Trouble::Catalogue(_) | Trouble::Rule(_) => {}

@@ -79,7 +79,12 @@ impl Serve {
         let stop = interrupt::watch()?;
         log(self.verbose, &config.log);
         let dir = config.pool.as_deref().context(NO_POOL)?;
-        let (pool, mut fresh) = open_pool(dir, config.create)?;
+        let (mut pool, mut fresh) = open_pool(dir, config.create)?;
+        if pool.take_doubt().map_err(pool_error)? {
+            tracing::warn!(
+                "when the pool was served last a flush failed: writes since the last one that did not may be lost"
+            );
+        }
         let control = self.start(&config, pool, inherited, tls.clone())?;
         let socket = dir.join(store::CONTROL_SOCKET);
         let _commands = ControlSocket::open(&socket, Arc::clone(&control))

@@ -86,3 +86,27 @@ fn a_table_that_the_other_stands_in_for_is_missed() {
     Server::start(&scratch).stop();
     assert_eq!(check(&["pool"]).code, Some(0));
 }
+
+/// A flush that failed when the pool was served last is told by the check until the next start has told it, or a repair.
+#[test]
+fn a_failed_flush_is_told() {
+    let scratch = Scratch::new();
+    let check = |arguments: &[&str]| run(seawall(scratch.path()).arg("check").args(arguments));
+    std::fs::create_dir(scratch.join("pool")).unwrap();
+    std::fs::write(scratch.join("pool/seawall.toml"), "cache = \"page\"\n").unwrap();
+    Server::start(&scratch).stop();
+    let fail = || std::fs::write(scratch.join("pool/flush-failed"), "").unwrap();
+    fail();
+    let told = check(&["pool"]);
+    assert_eq!((told.code, told.err.as_str()), (Some(1), ""));
+    assert!(
+        told.out.starts_with("a flush failed: writes since the last one that did not may be lost\n"),
+        "{}",
+        told.out
+    );
+    let repaired = check(&["pool", "--repair", "--copy", "before"]);
+    assert_eq!(repaired.code, Some(0), "{}{}", repaired.out, repaired.err);
+    fail();
+    Server::start(&scratch).stop();
+    assert_eq!(check(&["pool"]).code, Some(0));
+}

@@ -12,6 +12,7 @@
 use super::MapError;
 use super::members::{Members, SEGMENT};
 use super::places::{Marks, Named, Places};
+use crate::doubt::Doubt;
 use block::Fault;
 use map::{Core, Media, RecoverError, Region, Report, Settings};
 use std::fmt;
@@ -68,6 +69,7 @@ pub struct MappedPool {
     /// If there are several.
     pub(super) members: Option<Members>,
     pub(super) give_back: bool,
+    pub(super) doubt: Doubt,
     marks: Marks,
 }
 
@@ -151,7 +153,8 @@ impl MappedPool {
         bases.resize(opened.len(), places.base(Region::Data));
         let files = opened.into_iter().map(|disk| disk.file).collect();
         let members = several.then(|| places.members().clone());
-        Ok(MappedPool { core, files, align, bases, locks, members, give_back: settings.give_back, marks })
+        let (give_back, doubt) = (settings.give_back, Doubt::of(dir));
+        Ok(MappedPool { core, files, align, bases, locks, members, give_back, doubt, marks })
     }
 
     /// Offsets and lengths of its I/O are multiples of this many bytes.
