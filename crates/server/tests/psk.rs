@@ -9,7 +9,8 @@ use server::{Access, AccessRule, Front, ServerLimits, Tls, TlsMode, TlsSource};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use support::by_hand::{
-    ACK, Conversation, EPERM, ERR_TLS_REQD, ERR_UNKNOWN, OPT_ABORT, OPT_GO, OPT_INFO, at_tls, go, greeted, option,
+    ACK, Conversation, EPERM, ERR_TLS_REQD, ERR_UNKNOWN, OPT_ABORT, OPT_GO, OPT_INFO, answers_at_its_stop, at_tls, go,
+    greeted, option,
 };
 use support::{BACKENDS, Chance, LUN, Server, is_closed, limits};
 use uring::Choice;
@@ -126,6 +127,17 @@ fn what_is_written_with_a_key_is_read_back() {
         // A stream that is cut without a goodbye would be an error here.
         assert_eq!(client.read(&mut [0; 1]).unwrap(), 0);
         keyed.server.until_empty();
+    }
+}
+
+/// A stop under requests in flight: all are answered, and TLS's own goodbye follows.
+#[test]
+fn a_stop_answers_what_was_sent_and_says_goodbye() {
+    let limits = ServerLimits { connection_requests: 1, receive: block::Bytes::kib(4), ..limits() };
+    for backend in BACKENDS {
+        let keyed = Keyed::start(backend, limits, TlsMode::Required, Access::default());
+        let client = keyed.connect("alice").enter();
+        answers_at_its_stop(keyed.server, client);
     }
 }
 
