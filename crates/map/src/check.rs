@@ -15,8 +15,8 @@ pub enum Damage {
     /// No table is whole.
     #[error("neither of the two tables is whole: no pool was made here, or both were damaged")]
     NoTable,
-    /// One table is of no use, and the other suffices. Nothing is lost by that, but a second damage may be one too many.
-    #[error("table.{turn} is damaged; table.{} and the log suffice, and are alone now", .turn ^ 1)]
+    /// One table, or a node that it names, is damaged, and the other table suffices. Nothing is lost by that, but a second damage may be one too many.
+    #[error("table.{turn} or one of its nodes is damaged; table.{} and the log still suffice", .turn ^ 1)]
     Table {
         /// Which of the two.
         turn: u8,

@@ -66,7 +66,8 @@ fn a_table_that_the_other_stands_in_for_is_missed() {
     let mut copies = 0;
     let mut is_named_and_mended = |turn: u8| {
         let other = 1 - turn;
-        let line = format!("maps: table.{turn} is damaged; table.{other} and the log suffice, and are alone now\n");
+        let line =
+            format!("maps: table.{turn} or one of its nodes is damaged; table.{other} and the log still suffice\n");
         let found = check(&["pool"]);
         assert_eq!((found.code, found.err.as_str()), (Some(1), ""));
         assert_eq!(found.out, format!("{line}pool: LUNs and files: 1, snapshots: 0, data: 0 B; 1 thing is wrong\n"));
