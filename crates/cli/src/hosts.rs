@@ -3,8 +3,8 @@
 //! ```text
 //!   published loads ──► window ──► fit: ramps of one run, until the storage lies where the window is aimed
 //!                                   │ factor
-//!      run 1  floors on, every host ─► floors off, every host
-//!      run 2  floors off, every host ─► floors on, every host         … ──► tables, page, verdict
+//!      run 0  floors on, every host ─► floors off, every host
+//!      run 1  floors off, every host ─► floors on, every host         … ──► tables, page, verdict
 //! ```
 //! The halves take turns run by run: what storage can do changes within minutes, and a change then meets both.
 

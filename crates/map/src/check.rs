@@ -2,7 +2,7 @@
 
 use crate::core::{Core, Settings};
 use crate::entry::{BLOCK, Entry, PAGE, hull};
-use crate::recover::{Media, RecoverError, load};
+use crate::recover::{Loaded, Media, RecoverError, load};
 use crate::tree::{Drop, FANOUT, Root};
 use std::collections::BTreeMap;
 
@@ -15,6 +15,12 @@ pub enum Damage {
     /// No table is whole.
     #[error("neither of the two tables is whole: no pool was made here, or both were damaged")]
     NoTable,
+    /// One table, or a node that it names, is damaged, and the other table suffices. Nothing is lost by that, but a second damage may be one too many.
+    #[error("table.{turn} or one of its nodes is damaged; table.{} and the log still suffice", .turn ^ 1)]
+    Table {
+        /// Which of the two.
+        turn: u8,
+    },
     /// A node cannot be read, or is not what was written.
     #[error("node {node} (page {page} of the nodes) cannot be read or has changed since it was written")]
     Node {
@@ -132,6 +138,9 @@ impl Damage {
 pub struct Report {
     /// What is wrong; empty if nothing is.
     pub damages: Vec<Damage>,
+    /// The table that is of no use where the other suffices, so that the pool can be opened without it. A loss of power
+    /// while a checkpoint wrote it leaves it so, too: the two cannot be told apart.
+    pub spare: Option<Damage>,
     /// Trees: the number of each, and its size in bytes.
     pub sizes: Vec<(u32, u64)>,
     /// Trees.
@@ -152,8 +161,9 @@ pub struct Report {
 /// # Errors
 /// The pool is of a later format.
 pub fn check(media: &mut impl Media, settings: Settings) -> Result<Report, RecoverError> {
-    let (core, mut damages) = load(media, settings)?;
+    let Loaded { core, mut damages, lame } = load(media, settings)?;
     let Some(core) = core else { return Ok(Report { damages, ..Report::default() }) };
+    let spare = lame.map(|turn| Damage::Table { turn });
     if damages.is_empty() {
         damages = core.audit();
     }
@@ -161,7 +171,7 @@ pub fn check(media: &mut impl Media, settings: Settings) -> Result<Report, Recov
     sizes.sort_unstable();
     let (trees, used) = (sizes.len() as u64, core.space.used() * BLOCK);
     let ends = if damages.is_empty() { core.data_ends() } else { Vec::new() };
-    Ok(Report { damages, sizes, trees, used, ends, sequence: core.sequence, log: core.ring.size })
+    Ok(Report { damages, spare, sizes, trees, used, ends, sequence: core.sequence, log: core.ring.size })
 }
 
 impl Core {

@@ -74,7 +74,7 @@ pub fn format(pool: u64, log_size: u64) -> Vec<u8> {
 /// # Errors
 /// It is of a later format, or damaged, or what was read cannot be made durable; nothing is written in any case.
 pub fn recover(media: &mut impl Media, settings: Settings) -> Result<Core, RecoverError> {
-    let (core, mut damages) = load(media, settings)?;
+    let Loaded { core, mut damages, .. } = load(media, settings)?;
     if !damages.is_empty() {
         let first = damages.remove(0);
         return Err(RecoverError::Damaged { first, more: damages.len() });
@@ -86,24 +86,42 @@ pub fn recover(media: &mut impl Media, settings: Settings) -> Result<Core, Recov
     Ok(core)
 }
 
+/// What was read of a pool.
+#[derive(Default)]
+pub(crate) struct Loaded {
+    /// `None` if no table is whole.
+    pub core: Option<Core>,
+    /// What keeps it from being opened.
+    pub damages: Vec<Damage>,
+    /// The table that is of no use, where the other suffices.
+    pub lame: Option<u8>,
+}
+
 /// Reads all that there is, and says all that is wrong with it.
 ///
 /// A table whose write failed may lie there whole, and the checkpoint after it may have written over its nodes. The other
 /// table is right then, and the log still goes from there at least as far.
-pub(crate) fn load(media: &mut impl Media, settings: Settings) -> Result<(Option<Core>, Vec<Damage>), RecoverError> {
+pub(crate) fn load(media: &mut impl Media, settings: Settings) -> Result<Loaded, RecoverError> {
     let tables = tables(media)?;
-    let newest = tables.first().map_or(0, |(_, table)| table.sequence);
-    let mut first = (None, vec![Damage::NoTable]);
+    let (count, newest) = (tables.len(), tables.first().map_or(0, |(_, table)| table.sequence));
+    let mut first = Loaded { damages: vec![Damage::NoTable], ..Loaded::default() };
     for (index, (turn, table)) in tables.into_iter().enumerate() {
         let (core, damages) = load_from(media, settings, turn, &table);
         if damages.is_empty() && core.sequence >= newest {
-            return Ok((Some(core), damages));
+            // An older one may name nodes that were written over since: that is how it should be.
+            let lame = index > 0 || count == 1 && !is_first(media, turn, &table);
+            return Ok(Loaded { core: Some(core), damages, lame: lame.then_some(turn ^ 1) });
         }
         if index == 0 {
-            first = (Some(core), damages);
+            first = Loaded { core: Some(core), damages, lame: None };
         }
     }
     Ok(first)
+}
+
+/// Whether a table is that of a new pool, whose other one was never written.
+fn is_first(media: &mut impl Media, turn: u8, table: &Table) -> bool {
+    table.sequence == 0 && media.read(Region::Table(turn ^ 1), 0, &mut [0; 1]) == Ok(0)
 }
 
 /// The whole tables, the newest first, and which of the two each is.

@@ -10,7 +10,7 @@
 use crate::check::{Damage, PLACE_MAX};
 use crate::core::{Core, Settings};
 use crate::entry::Entry;
-use crate::recover::{Media, RecoverError, core_of_nodes, load, newest_table, read_nodes, replay};
+use crate::recover::{Loaded, Media, RecoverError, core_of_nodes, load, newest_table, read_nodes, replay};
 use crate::tree::{Root, Words};
 
 /// What a salvage could not keep.
@@ -54,7 +54,7 @@ impl Lost {
 /// # Errors
 /// The pool is of a later format.
 pub fn salvage(media: &mut impl Media, settings: Settings) -> Result<Option<(Core, Vec<Lost>)>, RecoverError> {
-    if let (Some(core), damages) = load(media, settings)?
+    if let Loaded { core: Some(core), damages, .. } = load(media, settings)?
         && damages.is_empty()
     {
         return Ok(Some((core, Vec::new())));

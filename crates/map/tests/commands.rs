@@ -1,7 +1,9 @@
 //! What goes to the disk, and in which order: said by the commands themselves, ended one by one by the test.
 
 use block::Fault;
-use map::{Ask, Command, Core, Ended, Media, PAGE, Refusal, Region, Run, Settings, What, check, format, recover};
+use map::{
+    Ask, Command, Core, Damage, Ended, Media, PAGE, Refusal, Region, Run, Settings, What, check, format, recover,
+};
 use std::collections::BTreeMap;
 
 const LOG: u64 = 64 << 10;
@@ -292,6 +294,9 @@ fn damage_is_named_and_such_a_pool_is_not_opened() {
         let mut damaged = bench.files.clone();
         damaged.0.get_mut(&Region::Table(table)).unwrap()[20] ^= 1;
         assert_eq!(named(&damaged), Vec::<String>::new());
+        // It can be opened, and is not as it was.
+        let spare = |files: &Files| check(&mut &*files, Settings::default()).unwrap().spare;
+        assert_eq!((spare(&bench.files), spare(&damaged)), (None, Some(Damage::Table { turn: table })));
     }
     let both = |page: usize| {
         let mut damaged = lost.clone();

@@ -355,6 +355,22 @@ fn an_encrypted_client_that_never_reads_is_held_back() {
     }
 }
 
+/// A stop under requests in flight: all are answered, and TLS's own goodbye follows.
+#[test]
+fn a_stop_answers_what_was_sent_and_says_goodbye() {
+    let authority = Authority::new();
+    let limits = ServerLimits { connection_requests: 1, receive: Bytes::kib(4), ..limits() };
+    for backend in BACKENDS {
+        for version in [&version::TLS13, &version::TLS12] {
+            let server = authority.server(backend, limits, false);
+            let config = authority.config(None, &[version]);
+            let connection = ClientConnection::new(config, ServerName::try_from("localhost").unwrap()).unwrap();
+            let client = Secure::new(connection, at_tls(&server)).enter();
+            answers_at_its_stop(server, client);
+        }
+    }
+}
+
 /// Renewed certificates hold for those who connect from then on, without a new start.
 #[test]
 fn certificates_can_be_renewed() {

@@ -79,7 +79,12 @@ fn plain(io: &Io, dir: &Path, cache: Cache) -> Volumes {
     disk.file.set_len(SIZE).expect("set its length");
     let probe = disk.file.try_clone().expect("open it again");
     let mut volumes = Volumes::new(io, VolumesSettings::default());
-    volumes.open(Time::ZERO, ObjectId(1), DataFile { file: disk.file, probe, align: disk.align }, SIZE);
+    volumes.open(
+        Time::ZERO,
+        ObjectId(1),
+        DataFile { file: disk.file, probe, align: disk.align, doubt: store::Doubt::default() },
+        SIZE,
+    );
     fill(io, &mut volumes, 1);
     volumes
 }

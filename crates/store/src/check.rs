@@ -2,6 +2,7 @@
 //! Everything that says where data is gets read; the data itself has no checksum and is not. Nothing is written.
 
 use crate::catalogue::{Catalogue, Contents, Kind, ObjectRow};
+use crate::doubt;
 use crate::error::StoreError;
 use crate::mapped::{Length, MapError, Named, check_maps, lengths};
 use crate::pool::{CATALOGUE, DATA, MAPS, lock, must_be_a_pool, named};
@@ -12,6 +13,9 @@ use std::path::{Path, PathBuf};
 /// Something that is wrong with a pool.
 #[derive(Debug, thiserror::Error)]
 pub enum Trouble {
+    /// What was not flushed before may be lost.
+    #[error("a flush failed: writes since the last one that did not may be lost")]
+    FlushFailed,
     /// SQLite found it.
     #[error("catalogue: {0}")]
     Catalogue(String),
@@ -129,6 +133,11 @@ pub fn check(dir: &Path) -> Result<Checked, StoreError> {
 /// The same for who has the lock.
 pub(crate) fn inspect(dir: &Path, named: &Named) -> Result<Checked, StoreError> {
     let mut checked = Checked { has_maps: dir.join(MAPS).exists(), ..Checked::default() };
+    if doubt::is_marked(dir) {
+        // What the disk has is to be checked, and not what the system's memory has.
+        doubt::settle(dir, named)?;
+        checked.troubles.push(Trouble::FlushFailed);
+    }
     match Catalogue::inspect(&dir.join(CATALOGUE)) {
         Ok((contents, wrong)) => {
             checked.contents = contents;
@@ -139,7 +148,7 @@ pub(crate) fn inspect(dir: &Path, named: &Named) -> Result<Checked, StoreError> 
         Err(other) => return Err(other),
     }
     // What a catalogue that cannot be read does not name is no leftover.
-    let is_readable = checked.troubles.is_empty();
+    let is_readable = checked.troubles.iter().all(|trouble| matches!(trouble, Trouble::FlushFailed));
     match checked.has_maps {
         true => checked.maps(dir, named, is_readable)?,
         false => checked.files(dir, is_readable)?,
@@ -188,7 +197,7 @@ impl Checked {
             let of = damage.tree().and_then(|tree| names.get(&tree).cloned());
             Trouble::Maps { damage, of }
         };
-        self.troubles.extend(report.damages.into_iter().map(trouble));
+        self.troubles.extend(report.damages.into_iter().chain(report.spare).map(trouble));
         if is_whole && is_readable {
             self.compare(&report.sizes.into_iter().collect());
         }

@@ -13,6 +13,9 @@ pub enum StoreError {
     /// There is nothing.
     #[error("{}: no pool there; `seawall serve --pool DIR --create` makes one", .0.display())]
     Missing(PathBuf),
+    /// Its making was cut off.
+    #[error("{}: a pool was begun here and not finished; `seawall serve --pool DIR --create` makes it anew", .0.display())]
+    Unfinished(PathBuf),
     /// Somebody has it.
     #[error("{}: the pool is in use by another server (its file `lock` is held)", .0.display())]
     InUse(PathBuf),

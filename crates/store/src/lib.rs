@@ -15,6 +15,7 @@
 
 mod catalogue;
 mod check;
+mod doubt;
 mod error;
 mod line;
 mod mapped;
@@ -22,13 +23,16 @@ mod pool;
 mod queued;
 mod repair;
 mod served;
+mod unfinished;
 mod volumes;
 
 pub use catalogue::{Catalogue, CatalogueId, Contents, Kind, ObjectRow, PolicyRow, SnapshotLeafRow, SnapshotRow};
 pub use check::{Checked, Trouble, check};
+pub use doubt::Doubt;
 pub use error::StoreError;
 pub use mapped::{Counts, MapError, MapSettings, MappedPool, MappedVolumes, Marks, Named, check_maps};
 pub use pool::{CONTROL_SOCKET, Cache, DataFile, Layout, Pool, named};
 pub use repair::{Repaired, repair};
 pub use served::Served;
+pub use unfinished::clear_unfinished;
 pub use volumes::{Volumes, VolumesSettings};

@@ -18,6 +18,7 @@ mod places;
 mod salvage;
 mod views;
 
+use crate::doubt::Doubt;
 use crate::line::Line;
 use crate::queued::Queued;
 use crate::volumes::VolumesSettings;
@@ -148,6 +149,7 @@ pub struct MappedVolumes {
     /// Where bytes of the data are, if it has several members.
     members: Option<Members>,
     give_back: bool,
+    doubt: Doubt,
     /// Held for as long as it is open: what the settings name is this pool's alone.
     _locks: Vec<File>,
     objects: HashSet<ObjectId>,
@@ -213,7 +215,7 @@ impl MappedVolumes {
             bounces.into_iter().for_each(|buf| io.give(buf));
             return Err(Box::new(pool));
         }
-        let MappedPool { core, files, align, bases, locks, members, give_back, .. } = pool;
+        let MappedPool { core, files, align, bases, locks, members, give_back, doubt, .. } = pool;
         Ok(MappedVolumes {
             settings,
             io: io.clone(),
@@ -224,6 +226,7 @@ impl MappedVolumes {
             bases,
             members,
             give_back,
+            doubt,
             _locks: locks,
             objects: HashSet::new(),
             line: Line::default(),
@@ -433,6 +436,9 @@ impl Target for MappedVolumes {
                 break;
             }
         }
+        if self.core.has_failed() {
+            self.doubt.remember();
+        }
         out.append(&mut self.ready);
     }
 
@@ -460,5 +466,41 @@ impl Drop for MappedVolumes {
     fn drop(&mut self) {
         self.bounces.drain(..).for_each(|buf| self.io.give(buf));
         self.files.iter().for_each(|file| self.io.close(*file));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use block::Driver as _;
+    use uring::IoSettings;
+
+    /// The blocks' file is a pipe, which nothing can flush: the next start is told.
+    #[test]
+    fn a_flush_that_fails_is_remembered() {
+        let dir = tempfile::tempdir().unwrap();
+        let settings = MapSettings { cache: crate::Cache::Page, log: 64 << 10, ..MapSettings::default() };
+        let mut pool = MappedPool::create(dir.path(), 7, settings).unwrap();
+        let (reader, _writer) = std::io::pipe().unwrap();
+        pool.files[0] = std::os::fd::OwnedFd::from(reader).into();
+        let mut io = Io::open(&IoSettings { slab: Bytes::mib(4), ..IoSettings::default() }).unwrap();
+        let mut volumes = MappedVolumes::new(&io, pool, VolumesSettings::default()).expect("the slab is large enough");
+        let mut done = Vec::new();
+        for tree in [What::Create { size: 1 << 20 }, What::Flush] {
+            let ask = volumes.administer(ObjectId(1), tree);
+            let mut answers = Vec::new();
+            while answers.is_empty() {
+                let now = io.now();
+                volumes.poll(now, &mut done);
+                volumes.take_answers(&mut answers);
+                if answers.is_empty() {
+                    io.turn(Some(Time::ZERO));
+                }
+            }
+            assert!(answers[0].result.is_err() && answers[0].id == ask, "{answers:?}");
+        }
+        assert!(volumes.core.has_failed());
+        drop(volumes);
+        assert!(crate::doubt::is_marked(dir.path()));
     }
 }

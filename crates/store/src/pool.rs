@@ -1,8 +1,10 @@
 //! The pool's folder: made, opened, locked, and the files in it.
 
 use crate::catalogue::{Catalogue, CatalogueId};
+use crate::doubt::{self, Doubt};
 use crate::error::StoreError;
 use crate::mapped::{MEMBERS_MAX, MapSettings, MappedPool, Marks, Named};
+use crate::unfinished;
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -12,7 +14,7 @@ use uring::disk::{self, Opening};
 
 pub(crate) const CATALOGUE: &str = "catalogue.db";
 pub(crate) const SETTINGS: &str = "seawall.toml";
-const LOCK: &str = "lock";
+pub(crate) const LOCK: &str = "lock";
 pub(crate) const DATA: &str = "data";
 pub(crate) const MAPS: &str = "maps";
 /// The control socket's name in the pool's folder.
@@ -91,6 +93,8 @@ pub struct DataFile {
     /// Offsets, lengths and memory of its I/O must be multiples of this many bytes; a power of two, 1 through the page
     /// cache.
     pub align: u32,
+    /// Remembers a failed flush.
+    pub doubt: Doubt,
 }
 
 /// An open pool, locked against every other server.
@@ -141,6 +145,9 @@ impl Pool {
     }
 
     fn open_locked(dir: &Path, settings: Settings, lock: File) -> Result<Pool, StoreError> {
+        if doubt::is_marked(dir) {
+            doubt::settle(dir, &named_by(dir, &settings)?)?;
+        }
         let catalogue = Catalogue::open(&dir.join(CATALOGUE))?;
         let maps = match dir.join(MAPS).exists() {
             true => Some(MappedPool::open(dir, map_settings(dir, &settings)?)?),
@@ -150,12 +157,27 @@ impl Pool {
                 None
             }
         };
+        // With its catalogue it is whole.
+        unfinished::finish(dir).map_err(StoreError::file(dir, "say that the pool is whole"))?;
         Ok(Pool { dir: dir.into(), settings, maps, catalogue, _lock: lock })
     }
 
     /// Takes the maps out, for the thread that serves them; `None` from a pool with a sparse file a LUN.
     pub fn take_maps(&mut self) -> Option<MappedPool> {
         self.maps.take()
+    }
+
+    /// Whether a flush had failed when it was served last, so that what was written since the one before may be lost. It is
+    /// told once: the mark goes.
+    ///
+    /// # Errors
+    /// The mark cannot be taken away.
+    pub fn take_doubt(&mut self) -> Result<bool, StoreError> {
+        let is_marked = doubt::is_marked(&self.dir);
+        if is_marked {
+            doubt::forget(&self.dir)?;
+        }
+        Ok(is_marked)
     }
 
     /// The labels on what is not in its folder, until the server takes the maps; `None` from a pool without maps.
@@ -233,7 +255,7 @@ impl Pool {
         let path = self.data_file(lun);
         let disk = disk::open(&path, Opening { cache, write: true, ..Opening::default() })?;
         let probe = disk.file.try_clone().map_err(StoreError::file(&path, "open the LUN's file again"))?;
-        Ok(DataFile { file: disk.file, probe, align: disk.align })
+        Ok(DataFile { file: disk.file, probe, align: disk.align, doubt: Doubt::of(&self.dir) })
     }
 
     /// Removes a LUN's data file; it may be gone already.
@@ -271,6 +293,9 @@ impl Pool {
 pub(crate) fn must_be_a_pool(dir: &Path) -> Result<(), StoreError> {
     if dir.join(CATALOGUE).is_file() {
         return Ok(());
+    }
+    if unfinished::is_unfinished(dir) {
+        return Err(StoreError::Unfinished(dir.into()));
     }
     let other = holds_other_things(dir).unwrap_or(false);
     Err(if other { StoreError::NotAPool(dir.into()) } else { StoreError::Missing(dir.into()) })

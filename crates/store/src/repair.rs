@@ -5,6 +5,7 @@
 
 use crate::catalogue::{Catalogue, Contents};
 use crate::check::{Checked, Trouble, behind, inspect};
+use crate::doubt;
 use crate::error::StoreError;
 use crate::mapped::{MapRepair, Named, salvage_maps};
 use crate::pool::{CATALOGUE, DATA, MAPS, lock, must_be_a_pool, named};
@@ -63,6 +64,7 @@ pub fn repair(dir: &Path, copy: &Path) -> Result<Repaired, StoreError> {
     let damaged = before.troubles.iter().any(|trouble| matches!(trouble, Trouble::Maps { .. }));
     if damaged {
         mend_maps(dir, &named, &MapRepair { make: &[], grow: &[] }, &before.names(), &mut done)?;
+        done.push("maps: both tables are written anew".into());
     }
     // With whole maps it is known what else is missing.
     let now = if damaged { inspect(dir, &named)? } else { before };
@@ -98,6 +100,10 @@ fn mend(dir: &Path, named: &Named, checked: Checked, done: &mut Vec<String>) -> 
             Trouble::ShortFile { kind, name, path, found, size } => {
                 done.push(format!("{kind} {name}: reads as zeroes from byte {found} to byte {size}"));
                 lengthen(&path, size, false)?;
+            }
+            Trouble::FlushFailed => {
+                done.push("the mark of the failed flush is taken away; the pool is what the disk has".into());
+                doubt::forget(dir)?;
             }
             Trouble::MapFile(error) => return Err(error.into()),
             Trouble::Maps { .. } | Trouble::Catalogue(_) | Trouble::Rule(_) => {}

@@ -18,6 +18,7 @@
 
 mod patch;
 
+use crate::doubt::Doubt;
 use crate::line::Line;
 use crate::pool::DataFile;
 use crate::queued::Queued;
@@ -94,8 +95,18 @@ struct Lun {
     closing: bool,
     /// A sync failed.
     failed: bool,
+    doubt: Doubt,
     /// The file system has no call for zeroes (that may, that may not leave a hole): they are written.
     zeroes_by_hand: [bool; 2],
+}
+
+impl Lun {
+    fn fail_if(&mut self, lost: bool) {
+        if lost {
+            self.failed = true;
+            self.doubt.remember();
+        }
+    }
 }
 
 /// What a slot's work at the kernel is for.
@@ -148,7 +159,7 @@ impl Volumes {
     /// Serves `object` from `data`, `size` bytes of it. One that is served already is closed first.
     pub fn open(&mut self, now: Time, object: ObjectId, data: DataFile, size: u64) {
         self.close(now, object);
-        let DataFile { file, probe, align } = data;
+        let DataFile { file, probe, align, doubt } = data;
         let lun = Lun {
             file: self.io.register(file),
             probe,
@@ -162,6 +173,7 @@ impl Volumes {
             in_flight: 0,
             closing: false,
             failed: false,
+            doubt,
             zeroes_by_hand: [false; 2],
         };
         let key = self.free_luns.pop().unwrap_or_else(|| {
@@ -437,7 +449,7 @@ impl Volumes {
             None => debug_assert!(false, "the kernel ends a job once"),
             Some(Flight::Sync(key)) => {
                 let lun = self.lun(key);
-                lun.failed |= result.is_err();
+                lun.fail_if(result.is_err());
                 let answered = std::mem::take(&mut lun.syncing);
                 if !lun.flushes.is_empty() {
                     self.want_sync.push_back(key);
@@ -517,7 +529,7 @@ impl Volumes {
     fn end_change(&mut self, now: Time, queued: Queued, result: Result<(), Fault>) {
         // A durable write that fails may have lost what was written before it, like a sync.
         let lost = queued.request.fua && result == Err(Fault::Io);
-        self.lun(queued.lun).failed |= lost;
+        self.lun(queued.lun).fail_if(lost);
         self.ready.push(queued.end(now, result));
     }
 

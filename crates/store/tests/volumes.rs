@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::path::Path;
-use store::{DataFile, Volumes, VolumesSettings};
+use store::{DataFile, Doubt, Volumes, VolumesSettings};
 use uring::disk::{self, Cache, Create, Opening};
 use uring::{Choice, Io, IoSettings};
 
@@ -135,7 +135,7 @@ fn page_file(path: &Path, size: u64, align: u32) -> DataFile {
 
 fn of_file(file: File, align: u32) -> DataFile {
     let probe = file.try_clone().unwrap();
-    DataFile { file, probe, align }
+    DataFile { file, probe, align, doubt: Doubt::default() }
 }
 
 /// A file past the page cache, if the temporary folder's file system has that.

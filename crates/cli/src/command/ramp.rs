@@ -32,7 +32,9 @@ impl Ramp {
         let invocation = Invocation::parse(&self.words, &machine::host_name())?;
         let folder = Path::new(&invocation.output);
         if invocation.status {
-            terminal::line(&said(folder)?);
+            let (line, answer) = said(folder)?;
+            terminal::line(&line);
+            return Ok(answer);
         } else if invocation.stop {
             ask_to_stop(folder)?;
         } else if invocation.background {
@@ -122,18 +124,11 @@ fn ramp_up(invocation: &Invocation, settings: &Settings) -> Result<Answer> {
         backend: String::new(),
         started_unix_ms: now_unix_ms(),
     };
-    let result = ramp.all(&loads, &mut standing);
-    drop(standing);
-    if let Some(path) = &invocation.results {
-        ramp.save(Path::new(path))?;
-    }
-    result?;
-    ramp.ending();
-    match ramp.worst {
-        Some(Outcome::Pass) => Ok(Answer::Yes),
-        Some(Outcome::Fail) => Ok(Answer::No),
-        Some(Outcome::CannotSay) | None => bail!("cannot say: a run saw too little; see its line above"),
-    }
+    let played = ramp.all(&loads, &mut standing);
+    standing.clear();
+    let ended = ramp.ending(played, invocation.results.as_deref());
+    standing.end(&ended, &ramp.verdict());
+    ended
 }
 
 /// A ramp under way.
@@ -228,14 +223,28 @@ impl Ramping<'_> {
         self.outputs.page(&ramp::page(self.settings, &self.rows, &self.runs, &facts))
     }
 
-    /// The verdict on the whole, and where all of it is.
-    fn ending(&self) {
-        let (runs, passed) = (self.rows.len(), self.rows.iter().filter(|row| row.verdict == "pass").count());
-        let verdict = self.worst.map_or("cannot say".into(), |worst| worst.to_string());
-        terminal::line(&format!("\nverdict   {verdict}, {passed} of {runs} runs passed"));
+    /// Keeps what was played, and says the verdict on the whole and where all of it is.
+    fn ending(&self, played: Result<()>, results: Option<&str>) -> Result<Answer> {
+        if let Some(path) = results {
+            self.save(Path::new(path))?;
+        }
+        played?;
+        terminal::line(&format!("\nverdict   {}", self.verdict()));
         for (name, file) in [("summary", "summary.csv"), ("page", "page.html")] {
             terminal::line(&format!("{name:<9} {}", self.outputs.folder().join(file).display()));
         }
+        match self.worst {
+            Some(Outcome::Pass) => Ok(Answer::Yes),
+            Some(Outcome::Fail) => Ok(Answer::No),
+            Some(Outcome::CannotSay) | None => bail!("cannot say: a run saw too little; its line tells which and why"),
+        }
+    }
+
+    /// On all runs together.
+    fn verdict(&self) -> String {
+        let (runs, passed) = (self.rows.len(), self.rows.iter().filter(|row| row.verdict == "pass").count());
+        let verdict = self.worst.map_or("cannot say".into(), |worst| worst.to_string());
+        format!("{verdict}, {passed} of {runs} runs passed")
     }
 
     fn save(&self, path: &Path) -> Result<()> {

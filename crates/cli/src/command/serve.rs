@@ -79,7 +79,12 @@ impl Serve {
         let stop = interrupt::watch()?;
         log(self.verbose, &config.log);
         let dir = config.pool.as_deref().context(NO_POOL)?;
-        let (pool, mut fresh) = open_pool(dir, config.create)?;
+        let (mut pool, mut fresh) = open_pool(dir, config.create)?;
+        if pool.take_doubt().map_err(pool_error)? {
+            tracing::warn!(
+                "when the pool was served last a flush failed: writes since the last one that did not may be lost"
+            );
+        }
         let control = self.start(&config, pool, inherited, tls.clone())?;
         let socket = dir.join(store::CONTROL_SOCKET);
         let _commands = ControlSocket::open(&socket, Arc::clone(&control))
@@ -213,7 +218,7 @@ fn open_pool(dir: &Path, create: bool) -> Result<(Pool, Option<FreshPool>)> {
     must_not_be_a_file(dir)?;
     match Pool::open(dir) {
         // A folder with nothing but settings is not a pool yet, and may become one.
-        Err(StoreError::Missing(_) | StoreError::NotAPool(_)) if create => make_pool(dir),
+        Err(StoreError::Missing(_) | StoreError::NotAPool(_) | StoreError::Unfinished(_)) if create => make_pool(dir),
         opened => Ok((opened.map_err(pool_error)?, None)),
     }
 }
@@ -228,6 +233,9 @@ fn must_not_be_a_file(dir: &Path) -> Result<()> {
 }
 
 fn make_pool(dir: &Path) -> Result<(Pool, Option<FreshPool>)> {
+    if store::clear_unfinished(dir).map_err(pool_error)? {
+        terminal::line(&format!("{}: a pool was begun here and not finished; it is made anew", dir.display()));
+    }
     must_be_free(&store::named(dir)?)?;
     let mut fresh = FreshPool::before(dir);
     let pool = Pool::create(dir).inspect_err(|error| {
@@ -254,9 +262,9 @@ fn must_be_free(named: &Named) -> Result<()> {
 
 /// Names the option, where the error is about the folder that it gave.
 fn pool_error(error: StoreError) -> anyhow::Error {
-    use StoreError::{File, InUse, Missing, NotAPool};
+    use StoreError::{File, InUse, Missing, NotAPool, Unfinished};
     match error {
-        Missing(_) | NotAPool(_) | InUse(_) | File { .. } => anyhow!("--pool {error}"),
+        Missing(_) | NotAPool(_) | Unfinished(_) | InUse(_) | File { .. } => anyhow!("--pool {error}"),
         other => other.into(),
     }
 }

@@ -74,9 +74,8 @@ impl Hosts {
         Ok(ready)
     }
 
-    /// Plays the next run of hosts that are ready, to its end; how well they kept together goes to `begun` when it begins.
-    pub fn run(&self, ready: &mut Ready, begun: &mut dyn FnMut(Clocks)) -> Result<()> {
-        begun(together(&mut ready.hosts)?);
+    /// Plays the next run of hosts that were let go, to its end.
+    pub fn run(&self, ready: &mut Ready) -> Result<()> {
         ready.played += 1;
         let last = ready.played == ready.runs;
         let over = ready
@@ -130,6 +129,38 @@ pub struct Ready {
 }
 
 impl Ready {
+    /// Reads the hosts' clocks, then lets all go; how well they kept together.
+    pub fn let_go(&mut self) -> Result<Clocks> {
+        let mut clocks = Clocks::default();
+        for host in self.hosts.iter_mut() {
+            let asked = barrier::unix_ns();
+            host.say(barrier::CLOCK)?;
+            let said = loop {
+                match host.next(LOOK)? {
+                    Said::Line(line) => match line.strip_prefix(barrier::TIME) {
+                        Some(time) => {
+                            break time.trim().parse::<u64>().with_context(|| format!("{}: {line}", host.name))?;
+                        }
+                        None => continue,
+                    },
+                    Said::End => {
+                        return Err(host.end().err().unwrap_or_else(|| anyhow!("{}: ended too early", host.name)));
+                    }
+                    Said::Nothing => {}
+                }
+            };
+            let answered = barrier::unix_ns();
+            let half = answered.saturating_sub(asked) as f64 / 2.0;
+            let offset = said as f64 - (asked as f64 + half);
+            clocks.offset_us = clocks.offset_us.max(offset.abs() / 1e3);
+            clocks.error_us = clocks.error_us.max(half / 1e3);
+        }
+        let from = barrier::unix_ns();
+        self.hosts.iter_mut().try_for_each(|host| host.say(barrier::GO))?;
+        clocks.spread_us = barrier::unix_ns().saturating_sub(from) as f64 / 1e3;
+        Ok(clocks)
+    }
+
     /// The end of hosts that played all their runs.
     pub fn end(&mut self) -> Result<()> {
         self.hosts.iter_mut().try_for_each(Started::end)
@@ -157,36 +188,6 @@ impl Ready {
             }
         }
     }
-}
-
-/// Reads the hosts' clocks, then lets all go.
-fn together(hosts: &mut [Started]) -> Result<Clocks> {
-    let mut clocks = Clocks::default();
-    for host in hosts.iter_mut() {
-        let asked = barrier::unix_ns();
-        host.say(barrier::CLOCK)?;
-        let said = loop {
-            match host.next(LOOK)? {
-                Said::Line(line) => match line.strip_prefix(barrier::TIME) {
-                    Some(time) => {
-                        break time.trim().parse::<u64>().with_context(|| format!("{}: {line}", host.name))?;
-                    }
-                    None => continue,
-                },
-                Said::End => return Err(host.end().err().unwrap_or_else(|| anyhow!("{}: ended too early", host.name))),
-                Said::Nothing => {}
-            }
-        };
-        let answered = barrier::unix_ns();
-        let half = answered.saturating_sub(asked) as f64 / 2.0;
-        let offset = said as f64 - (asked as f64 + half);
-        clocks.offset_us = clocks.offset_us.max(offset.abs() / 1e3);
-        clocks.error_us = clocks.error_us.max(half / 1e3);
-    }
-    let from = barrier::unix_ns();
-    hosts.iter_mut().try_for_each(|host| host.say(barrier::GO))?;
-    clocks.spread_us = barrier::unix_ns().saturating_sub(from) as f64 / 1e3;
-    Ok(clocks)
 }
 
 /// The command line of a host's ramp.

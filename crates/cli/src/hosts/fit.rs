@@ -6,7 +6,7 @@ use super::load::{factor_max, last_runs, one_burst, ramps, window};
 use super::{Field, Left, Played};
 use anyhow::{Context as _, Result, bail};
 use block::Span;
-use ramp::{Busy, Settings, busy};
+use ramp::{Busy, Settings, Window, busy};
 use workload::plan::HostsPlan;
 
 /// Bursts that are tried at most.
@@ -43,7 +43,7 @@ pub(super) fn fit(plan: &HostsPlan, field: &mut dyn Field, say: &mut dyn FnMut(&
             busy.blocks_per_second
         ));
         if (fits / factor - 1.0).abs() <= NEAR && fits <= most {
-            return whole_run(plan, field, fits, say);
+            return whole_run(plan, field, &published, fits, say);
         }
         factor = published.factor(median(&measured));
         if factor > most {
@@ -63,10 +63,16 @@ pub(super) fn fit(plan: &HostsPlan, field: &mut dyn Field, say: &mut dyn FnMut(&
 }
 
 /// What holds for a whole run, with everybody asking for most; never more than `factor`, at which it is measured.
-fn whole_run(plan: &HostsPlan, field: &mut dyn Field, factor: f64, say: &mut dyn FnMut(&str)) -> Result<f64> {
+fn whole_run(
+    plan: &HostsPlan,
+    field: &mut dyn Field,
+    published: &Window,
+    factor: f64,
+    say: &mut dyn FnMut(&str),
+) -> Result<f64> {
     let runs = last_runs(&ramps(plan, factor));
     let Some(busy) = measured_by(field, "fit-run", &runs)? else { return Ok(factor) };
-    let fits = window(plan, 1.0, plan.runs - 1).factor(busy.blocks_per_second).min(factor);
+    let fits = published.factor(busy.blocks_per_second).min(factor);
     say(&format!(
         "in a run of {} it moved {:.0} blocks/s, which fits {fits:.4}",
         plan.run_length, busy.blocks_per_second

@@ -31,17 +31,35 @@ pub struct Real {
     workspace: Workspace,
 }
 
-/// The folder for what the hosts leave. It goes with what is in it where nothing was measured.
+/// The folder for what the hosts leave. Where nothing was measured it goes with what is in it, and so do those above it
+/// that were made for it.
 struct Folder {
     path: PathBuf,
+    /// Those above it, from below, that were not there.
+    above: Vec<PathBuf>,
     is_kept: bool,
+}
+
+impl Folder {
+    fn new(path: PathBuf) -> Folder {
+        let is_missing = |path: &&Path| !path.as_os_str().is_empty() && !path.exists();
+        let above = path.ancestors().skip(1).take_while(is_missing).map(Path::to_owned).collect();
+        Folder { path, above, is_kept: false }
+    }
+
+    fn make(&self) -> Result<()> {
+        std::fs::create_dir_all(&self.path).with_context(|| format!("--out {}", self.path.display()))
+    }
 }
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        if !self.is_kept {
-            let _ = std::fs::remove_dir_all(&self.path);
+        if self.is_kept {
+            return;
         }
+        let _ = std::fs::remove_dir_all(&self.path);
+        // One that somebody else has put something into stays.
+        let _ = self.above.iter().try_for_each(std::fs::remove_dir);
     }
 }
 
@@ -81,7 +99,7 @@ impl Real {
         let pool = real.dir.clone().unwrap_or_else(|| format!("seawall-pool-{started}").into());
         let workspace = Workspace::make(pool, Bytes(needed), real.keep)?;
         let name = free_name(&options.out, &started, "html");
-        let folder = Folder { path: options.out.join(name), is_kept: false };
+        let folder = Folder::new(options.out.join(name));
         let pool = Pool::create(workspace.path())?;
         let (nbd, control_socket) = (workspace.path().join("nbd.sock"), pool.control_socket());
         let limits = ServerLimits::default();
@@ -101,7 +119,7 @@ impl Real {
         let nbd = std::path::absolute(nbd).context("--dir")?;
         let hosts = Hosts { exports: exports(plan, &nbd), stop };
         say(options, &format!("filling {} in {}", Bytes(needed), workspace.path().display()));
-        std::fs::create_dir_all(&folder.path).with_context(|| format!("--out {}", folder.path.display()))?;
+        folder.make()?;
         hosts.fill(&folder.path, plan.seed)?;
         Ok(Real { control, _socket: socket, hosts, ramps: Vec::new(), folder, clocks: Vec::new(), workspace })
     }
@@ -133,7 +151,9 @@ impl Field for Real {
     }
 
     fn run(&mut self, ramp: usize) -> Result<()> {
-        self.hosts.run(&mut self.ramps[ramp], &mut |clocks| self.clocks.push(clocks))
+        let ramp = &mut self.ramps[ramp];
+        self.clocks.push(ramp.let_go()?);
+        self.hosts.run(ramp)
     }
 
     fn end(&mut self, ended: Result<()>) -> Played {
@@ -203,4 +223,33 @@ fn read(folder: &Path) -> Result<Left> {
     let seconds = read_seconds(&text("seconds.csv")?).with_context(|| within("seconds.csv"))?;
     let results = record::Results::open_existing(&folder.join(RESULTS))?;
     Ok(Left { rows, seconds, recording: results.load(1)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_goes_with_those_that_were_made_for_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        let folder = Folder::new(at("new/out/seawall-1"));
+        folder.make().unwrap();
+        std::fs::write(folder.path.join("fill.log"), "").unwrap();
+        drop(folder);
+        assert!(!at("new").exists() && dir.path().exists());
+        // Somebody else's results in it, and a folder that was there.
+        let folder = Folder::new(at("new/out/seawall-1"));
+        folder.make().unwrap();
+        std::fs::write(at("new/thesis"), "years of work").unwrap();
+        drop(folder);
+        assert!(at("new/thesis").exists() && !at("new/out").exists());
+        drop(Folder::new(at("new/seawall-1")));
+        assert!(at("new").exists());
+        let mut folder = Folder::new(at("new/out/seawall-1"));
+        folder.make().unwrap();
+        folder.is_kept = true;
+        drop(folder);
+        assert!(at("new/out/seawall-1").exists());
+    }
 }

@@ -1,7 +1,8 @@
 //! How a ramp stands, for whoever looks: a line on the terminal, and a file in the folder of outputs for `--status`. A
-//! file beside it asks the ramp to end.
+//! file beside it asks the ramp to end, and one that stays says how it ended.
 
 use crate::interrupt::Stop;
+use crate::{Answer, complaint};
 use anyhow::{Context as _, Result, bail};
 use block::Span;
 use ramp::{Constants, Load, Phase, Progress, Settings};
@@ -10,6 +11,8 @@ use std::path::{Path, PathBuf};
 
 const STATUS: &str = "ramp.status";
 const STOP: &str = "ramp.stop";
+/// The exit code and, behind a blank, what the ramp ended with.
+const ENDED: &str = "ramp.ended";
 
 /// How a ramp stands.
 pub struct Standing {
@@ -31,7 +34,9 @@ impl Standing {
     /// Another ramp is writing there.
     pub fn begin(folder: &Path, stop: Stop, settings: &Settings, quiet: bool) -> Result<Standing> {
         must_be_free(folder)?;
-        let _ = std::fs::remove_file(folder.join(STOP));
+        for name in [STOP, ENDED] {
+            let _ = std::fs::remove_file(folder.join(name));
+        }
         let runs = settings.loads().len();
         let stamp = if settings.differences().is_empty() { "" } else { ", not comparable" };
         let live = !quiet && std::io::stderr().is_terminal();
@@ -76,6 +81,17 @@ impl Standing {
         }
     }
 
+    /// The ramp has ended; `verdict` is on all of its runs, where they were played.
+    pub fn end(self, ended: &Result<Answer>, verdict: &str) {
+        let line = match ended {
+            Ok(Answer::Yes) => format!("0 {verdict}\n"),
+            Ok(Answer::No) => format!("1 {verdict}\n"),
+            Err(error) => format!("2 {}\n", complaint::of(error)),
+        };
+        // What cannot be kept was said where the ramp itself says it.
+        let _ = std::fs::write(self.folder.join(ENDED), line);
+    }
+
     fn keep(&self, line: &str) -> Result<()> {
         let path = self.folder.join(STATUS);
         let text = format!("{} {line}\n", std::process::id());
@@ -101,12 +117,22 @@ pub fn must_be_free(folder: &Path) -> Result<()> {
     }
 }
 
-/// How the ramp in `folder` stands.
-pub fn said(folder: &Path) -> Result<String> {
+/// How the ramp in `folder` stands, or how the last one there ended: an error where that could not say.
+pub fn said(folder: &Path) -> Result<(String, Answer)> {
     match read(folder)? {
-        Some((pid, line)) if is_alive(pid) => Ok(format!("process {pid}: {line}")),
+        Some((pid, line)) if is_alive(pid) => Ok((format!("process {pid}: {line}"), Answer::Yes)),
         Some((pid, line)) => bail!("the ramp of process {pid} is gone without an end; it stood at: {line}"),
-        None => bail!("--status: no ramp is running with its outputs in {}", folder.display()),
+        None => last_said(folder),
+    }
+}
+
+fn last_said(folder: &Path) -> Result<(String, Answer)> {
+    let text = std::fs::read_to_string(folder.join(ENDED)).unwrap_or_default();
+    match text.trim().split_once(' ') {
+        Some(("0", verdict)) => Ok((format!("over, verdict {verdict}"), Answer::Yes)),
+        Some(("1", verdict)) => Ok((format!("over, verdict {verdict}"), Answer::No)),
+        Some((_, complaint)) => bail!("--status: the ramp is over: {complaint}"),
+        None => bail!("--status: no ramp is running or has ended with its outputs in {}", folder.display()),
     }
 }
 

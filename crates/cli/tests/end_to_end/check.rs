@@ -48,3 +48,66 @@ fn a_pool_is_checked_and_mended() {
     assert!(scratch.join("before/catalogue.db").exists() && scratch.join("before/maps/log").exists());
     Server::start(&scratch).stop();
 }
+
+/// One of the two tables of the maps that is damaged, or gone, is named although the pool can be served without it, and a
+/// repair writes it anew.
+#[test]
+fn a_table_that_the_other_stands_in_for_is_missed() {
+    let scratch = Scratch::new();
+    let check = |arguments: &[&str]| run(seawall(scratch.path()).arg("check").args(arguments));
+    std::fs::create_dir(scratch.join("pool")).unwrap();
+    std::fs::write(scratch.join("pool/seawall.toml"), "cache = \"page\"\nlayout = \"maps\"\n").unwrap();
+    let server = Server::start(&scratch);
+    server.make_lun("8MiB");
+    server.stop();
+    assert_eq!(check(&["pool"]).code, Some(0));
+    let table = |turn: u8| scratch.join("pool/maps").join(format!("table.{turn}"));
+    let damage = |turn: u8| std::fs::write(table(turn), [0x5a; 4096]).unwrap();
+    let mut copies = 0;
+    let mut is_named_and_mended = |turn: u8| {
+        let other = 1 - turn;
+        let line =
+            format!("maps: table.{turn} or one of its nodes is damaged; table.{other} and the log still suffice\n");
+        let found = check(&["pool"]);
+        assert_eq!((found.code, found.err.as_str()), (Some(1), ""));
+        assert_eq!(found.out, format!("{line}pool: LUNs and files: 1, snapshots: 0, data: 0 B; 1 thing is wrong\n"));
+        copies += 1;
+        let repaired = check(&["pool", "--repair", "--copy", &format!("before{copies}")]);
+        assert_eq!(repaired.code, Some(0), "{}{}", repaired.out, repaired.err);
+        assert!(repaired.out.contains("repair: maps: both tables are written anew\n"), "{}", repaired.out);
+    };
+    damage(1);
+    is_named_and_mended(1);
+    damage(0);
+    is_named_and_mended(0);
+    std::fs::remove_file(table(1)).unwrap();
+    is_named_and_mended(1);
+    damage(1);
+    // It is no obstacle to serving, and the checkpoint at the end writes it anew.
+    Server::start(&scratch).stop();
+    assert_eq!(check(&["pool"]).code, Some(0));
+}
+
+/// A flush that failed when the pool was served last is told by the check until the next start has told it, or a repair.
+#[test]
+fn a_failed_flush_is_told() {
+    let scratch = Scratch::new();
+    let check = |arguments: &[&str]| run(seawall(scratch.path()).arg("check").args(arguments));
+    std::fs::create_dir(scratch.join("pool")).unwrap();
+    std::fs::write(scratch.join("pool/seawall.toml"), "cache = \"page\"\n").unwrap();
+    Server::start(&scratch).stop();
+    let fail = || std::fs::write(scratch.join("pool/flush-failed"), "").unwrap();
+    fail();
+    let told = check(&["pool"]);
+    assert_eq!((told.code, told.err.as_str()), (Some(1), ""));
+    assert!(
+        told.out.starts_with("a flush failed: writes since the last one that did not may be lost\n"),
+        "{}",
+        told.out
+    );
+    let repaired = check(&["pool", "--repair", "--copy", "before"]);
+    assert_eq!(repaired.code, Some(0), "{}{}", repaired.out, repaired.err);
+    fail();
+    Server::start(&scratch).stop();
+    assert_eq!(check(&["pool"]).code, Some(0));
+}

@@ -49,6 +49,23 @@ fn a_server_that_cannot_start_leaves_no_label() {
     Server::start(&scratch).stop();
 }
 
+/// A crash while a pool was made, after its labels were written and before its catalogue: the same command makes it.
+#[test]
+fn a_pool_that_was_begun_can_be_made_anew() {
+    let scratch = Scratch::new();
+    let (data, log) = (scratch.join("data.img"), scratch.join("log.img"));
+    settings(&scratch, "pool", &format!("cache = \"page\"\n[pool]\ndata = {data:?}\nlog = {log:?}\n"));
+    let named = store::Named { data: vec![data.clone()], log: Some(log.clone()) };
+    let begun = store::MapSettings { named, cache: store::Cache::Page, ..store::MapSettings::default() };
+    drop(store::MappedPool::create(&scratch.join("pool"), 7, begun).unwrap());
+    assert!(data.exists() && log.exists());
+    let words = ["serve", "--pool", "pool", "--listen", "unix:other.sock"];
+    let refused = run(seawall(scratch.path()).args(words));
+    let says = "a pool was begun here and not finished; `seawall serve --pool DIR --create` makes it anew";
+    assert_eq!((refused.code, refused.err), (Some(2), format!("seawall: --pool pool: {says}\n")));
+    goes_on(&scratch);
+}
+
 /// Data and log in files outside the folder. They carry the pool's label, so that another pool does not take them, and
 /// the pool does not take another's; a file with something in it is left alone.
 #[test]

@@ -251,9 +251,41 @@ fn a_ramp_in_the_background_answers_and_stops() {
     assert!(second.code == Some(2) && second.err.contains("is running in ../out"), "{}", second.err);
     assert_eq!(ramp(mount.point(), "--stop --output ../out").code, Some(0));
     let gone = (0..LOOKS_MAX).map(|_| stands()).find(|ended| ended.code == Some(2));
-    assert!(gone.is_some_and(|ended| ended.err.contains("no ramp is running")));
+    let stopped = "--status: the ramp is over: run 0: stopped before its end";
+    assert!(gone.is_some_and(|ended| ended.err.contains(stopped)));
+    // What it has open would keep the file system from being unmounted.
+    let process = begun.out.split_whitespace().nth(1).unwrap();
+    let has_files = || std::fs::read_dir(format!("/proc/{process}/fd")).is_ok_and(|mut files| files.next().is_some());
+    assert!((0..LOOKS_MAX).any(|_| stands().code == Some(2) && !has_files()), "it does not end");
     let log = std::fs::read_to_string(mount.beside().join("out/ramp.log")).unwrap();
     assert!(log.contains("run 0: stopped before its end"), "{log}");
+}
+
+/// After its end a ramp's verdict is told to whoever asks, with its exit code: pass, fail and too little to say.
+#[test]
+fn the_verdict_is_told_after_the_end() {
+    let Some(mount) = filled() else { return };
+    let line = |output: &str, words: &str| {
+        let fixed = "--miniops 100 --maxiops 100 --numruns 1 --cycle 1s --disable-warmup --wijfile W";
+        ramp(mount.point(), &format!("{fixed} --output {output} {words}"))
+    };
+    // No storage is as fast as the one, and any as the other.
+    for (name, bound) in [("strict", "0.000001"), ("mild", "1000000")] {
+        let text = format!("[[criterion]]\nfigure = \"effective-write-latency\"\nbelow = {bound}\n");
+        std::fs::write(mount.beside().join(name), text).unwrap();
+    }
+    let stands = || ramp(mount.point(), "--status --output ../told");
+    for (criteria, runtime, code) in [("../mild", "3s", 0), ("../strict", "3s", 1), ("2021", "1s", 2)] {
+        let ended = line("../told", &format!("--runtime {runtime} --criteria {criteria}"));
+        assert_eq!(ended.code, Some(code), "{}{}", ended.out, ended.err);
+        let told = stands();
+        assert_eq!(told.code, Some(code), "{}{}", told.out, told.err);
+        match code {
+            0 => assert_eq!(told.out, "over, verdict pass, 1 of 1 runs passed\n"),
+            1 => assert_eq!(told.out, "over, verdict fail, 0 of 1 runs passed\n"),
+            _ => assert!(told.err.contains("the ramp is over: cannot say: a run saw too little"), "{}", told.err),
+        }
+    }
 }
 
 /// What cannot be run is refused in a line, before anything is written.

@@ -7,6 +7,11 @@
 //!   svm01     a_volume_with_a_long_name
 //!                          aggr1
 //! ```
+//!
+//! Where a table fits a terminal, a cell that would pass its edge begins so far to the left that it ends there.
+
+/// Columns of the terminal that summaries are laid out for.
+pub(super) const TERMINAL: usize = 80;
 
 /// One column.
 #[derive(Clone, Debug)]
@@ -46,12 +51,16 @@ impl Column {
 /// A table that grows line by line.
 pub(super) struct Table {
     columns: Vec<Column>,
+    /// Where cells end at the latest; `None` where the columns themselves go on further.
+    edge: Option<usize>,
     text: String,
 }
 
 impl Table {
     pub fn new(columns: Vec<Column>) -> Table {
-        let mut table = Table { columns, text: String::new() };
+        let width: usize = columns.iter().map(|column| column.width + 1).sum();
+        let edge = (width <= TERMINAL + 1).then_some(TERMINAL);
+        let mut table = Table { columns, edge, text: String::new() };
         if table.columns.iter().any(|c| !c.header[0].is_empty()) {
             table.line(table.header(0));
         }
@@ -69,14 +78,15 @@ impl Table {
         let mut line = String::new();
         let mut start = 0;
         for (column, cell) in self.columns.iter().zip(cells) {
-            let filled = line.chars().count();
-            // A cell that fits leaves the blank before `start` free.
-            if start > 0 && filled >= start {
+            let latest = self.edge.map_or(start, |edge| edge.saturating_sub(cell.chars().count()));
+            let (at, filled) = (start.min(latest), line.chars().count());
+            // A cell that fits leaves the blank before `at` free.
+            if filled > 0 && filled >= at {
                 self.text += line.trim_end();
                 self.text.push('\n');
                 line.clear();
             }
-            let gap = start - line.chars().count();
+            let gap = at - line.chars().count();
             line += &" ".repeat(gap);
             line += &column.align(&cell);
             start += column.width + 1;

@@ -167,7 +167,42 @@ fn svms_luns_qtrees_and_workloads_are_listed() {
         volume: Some("vol1".to_owned()),
         ..WorkloadRow::default()
     };
-    assert_snapshot!("workload_summary", shown(&[workload], "qos workload show"));
+    let long = WorkloadRow {
+        workload: "a_lun_with_a_long_name-wid70123".to_owned(),
+        wid: 70_123,
+        policy_group: Some("a_policy_group_with_a_long_name".to_owned()),
+        vserver: Some("svm_of_the_hospital".to_owned()),
+        volume: Some("epic_rhel1_db1".to_owned()),
+        lun: Some("a_lun_with_a_long_name".to_owned()),
+        qtree: Some("qtree_of_q1".to_owned()),
+        file: Some("a_file_beside_it.img".to_owned()),
+        ..workload.clone()
+    };
+    let table = shown(&[workload, long], "qos workload show");
+    assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
+    assert_snapshot!("workload_summary", table);
+}
+
+/// No summary is wider than a terminal, whatever is in it.
+#[test]
+fn every_summary_fits_a_terminal() {
+    fn widest<R: Row>() -> usize {
+        let mut table = Table::new(R::SUMMARY.to_vec());
+        table.line(R::SUMMARY.iter().map(|_| "x".repeat(40)));
+        table.text().lines().map(str::len).max().unwrap_or(0)
+    }
+    let all = [
+        widest::<VserverRow>(),
+        widest::<VolumeRow>(),
+        widest::<LunRow>(),
+        widest::<QtreeRow>(),
+        widest::<FileRow>(),
+        widest::<SnapshotRow>(),
+        widest::<PolicyGroupRow>(),
+        widest::<AdaptiveRow>(),
+        widest::<WorkloadRow>(),
+    ];
+    assert_eq!(all, [80; 9]);
 }
 
 #[test]

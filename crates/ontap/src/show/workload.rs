@@ -36,14 +36,14 @@ impl Row for WorkloadRow {
     const COMMAND: &'static str = "qos workload show";
 
     const SUMMARY: &'static [Column] = &[
-        Column::left("workload", "Workload", 20),
-        Column::right("wid", "ID", 6),
-        Column::left("policy-group", "Policy Group", 20),
-        Column::left("vserver", "Vserver", 11),
-        Column::left("volume", "Volume", 12),
-        Column::left("lun", "LUN", 10),
-        Column::left("qtree", "Qtree", 10),
-        Column::left("file", "File", 10),
+        Column::left("workload", "Workload", 16),
+        Column::right("wid", "ID", 5),
+        Column::left("policy-group", "Policy Group", 14),
+        Column::left("vserver", "Vserver", 8),
+        Column::left("volume", "Volume", 9),
+        Column::left("lun", "LUN", 7),
+        Column::left("qtree", "Qtree", 7),
+        Column::left("file", "File", 7),
     ];
 
     const INSTANCE: &'static [(&'static str, &'static str)] = &[

@@ -25,6 +25,7 @@ pub const READ: u16 = 0;
 pub const WRITE: u16 = 1;
 pub const DISCONNECT: u16 = 2;
 pub const EPERM: u32 = 1;
+pub const ESHUTDOWN: u32 = 108;
 
 /// The client's flags: new style, and no padding.
 pub const FIXED_NO_ZEROES: [u8; 4] = [0, 0, 0, 3];
@@ -71,6 +72,31 @@ pub fn at_tls(server: &Server) -> UnixStream {
     stream
 }
 
+/// Stops a server when its client, which may have one request under way, has sent 1000 writes of 64 bytes: 92 KB with
+/// their headers. A ceiling holds the second back, and what is behind it lies in the receive buffer or in the socket. All
+/// are answered, carried out or ESHUTDOWN, and then the stream ends as its carrier wants it: one that is cut is an error.
+pub fn answers_at_its_stop(mut server: Server, mut client: impl Conversation) {
+    const WRITES: usize = 1000;
+    for line in [
+        "qos policy-group create slow -vserver svm01 -max-throughput 2IOPS",
+        "volume modify -volume vol1 -vserver svm01 -qos-policy-group slow",
+    ] {
+        server.control.execute(line).unwrap();
+    }
+    let writes: Vec<u8> = (0..WRITES as u64).flat_map(|n| request(WRITE, n, n * 64, 64, &[9; 64])).collect();
+    client.send(&writes);
+    server.until("held back", |account| account.gate.queued >= 1);
+    let Server { control, socket: _socket, dir } = server;
+    let stop = std::thread::spawn(move || drop(control));
+    let answers = client.answers(&[0; WRITES]);
+    let count = |errno| answers.iter().filter(|(found, _)| *found == errno).count();
+    let (done, dismissed) = (count(0), count(ESHUTDOWN));
+    assert!(done >= 1 && dismissed >= 1 && done + dismissed == WRITES, "{done} + {dismissed}");
+    assert_eq!(client.read(&mut [0; 1]).unwrap(), 0, "a goodbye");
+    stop.join().unwrap();
+    drop(dir);
+}
+
 /// What a client says and hears, whatever carries it.
 pub trait Conversation: Read + Write + Sized {
     /// The kind of the last reply to an option.
@@ -97,8 +123,13 @@ pub trait Conversation: Read + Write + Sized {
     /// The errors and data of one request after the other, which are all sent at once; simple replies.
     fn requests(&mut self, requests: &[Vec<u8>], reads: &[usize]) -> Vec<(u32, Vec<u8>)> {
         self.send(&requests.concat());
-        let mut answers = vec![None; requests.len()];
-        for _ in requests {
+        self.answers(reads)
+    }
+
+    /// The errors and data of requests that were sent, by cookie; of each the length if it is a read.
+    fn answers(&mut self, reads: &[usize]) -> Vec<(u32, Vec<u8>)> {
+        let mut answers = vec![None; reads.len()];
+        for _ in reads {
             let mut head = [0; 16];
             self.read_exact(&mut head).unwrap();
             let errno = u32::from_be_bytes(head[4..8].try_into().unwrap());

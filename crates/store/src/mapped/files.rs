@@ -12,11 +12,12 @@
 use super::MapError;
 use super::members::{Members, SEGMENT};
 use super::places::{Marks, Named, Places};
+use crate::doubt::Doubt;
 use block::Fault;
 use map::{Core, Media, RecoverError, Region, Report, Settings};
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
-use std::io::{Seek, SeekFrom, Write};
+use std::io::{ErrorKind, Seek, SeekFrom, Write};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use uring::disk::{self, Cache, Disk, Opening};
@@ -68,6 +69,7 @@ pub struct MappedPool {
     /// If there are several.
     pub(super) members: Option<Members>,
     pub(super) give_back: bool,
+    pub(super) doubt: Doubt,
     marks: Marks,
 }
 
@@ -96,7 +98,7 @@ impl MappedPool {
             let path = path.to_owned();
             move |cause| MapError::File { path, cause }
         };
-        fs::create_dir_all(maps).map_err(failed(maps))?;
+        fs::create_dir_all(maps).and_then(|()| places.begin(number)).map_err(failed(maps))?;
         for region in REGIONS.into_iter().filter(|region| *region != Region::Table(0)) {
             for (path, mut file) in places.make(region, number)? {
                 let written = match region {
@@ -151,7 +153,8 @@ impl MappedPool {
         bases.resize(opened.len(), places.base(Region::Data));
         let files = opened.into_iter().map(|disk| disk.file).collect();
         let members = several.then(|| places.members().clone());
-        Ok(MappedPool { core, files, align, bases, locks, members, give_back: settings.give_back, marks })
+        let (give_back, doubt) = (settings.give_back, Doubt::of(dir));
+        Ok(MappedPool { core, files, align, bases, locks, members, give_back, doubt, marks })
     }
 
     /// Offsets and lengths of its I/O are multiples of this many bytes.
@@ -266,16 +269,19 @@ fn write_zeroes(file: &mut File, len: u64) -> std::io::Result<()> {
 
 /// The files as they are read when a pool is opened: in order, through the page cache.
 pub(super) struct Folder {
-    /// In the order of [`REGIONS`], and where each region begins.
-    files: Vec<(File, u64)>,
+    /// In the order of [`REGIONS`], and where each region begins. A table that is not there is an empty one.
+    files: Vec<(Option<File>, u64)>,
 }
 
 impl Folder {
     pub(super) fn open(places: &Places) -> Result<Folder, MapError> {
-        let open = |region: &Region| {
+        let open = |region: &Region| -> Result<_, MapError> {
             let path = places.path(*region);
-            let file = File::open(&path).map_err(|cause| MapError::File { path, cause });
-            file.map(|file| (file, places.base(*region)))
+            let file = match File::open(&path) {
+                Err(error) if is_table(*region) && error.kind() == ErrorKind::NotFound => None,
+                opened => Some(opened.map_err(|cause| MapError::File { path, cause })?),
+            };
+            Ok((file, places.base(*region)))
         };
         Ok(Folder { files: REGIONS.iter().map(open).collect::<Result<_, _>>()? })
     }
@@ -283,14 +289,14 @@ impl Folder {
 
 impl Media for Folder {
     fn read(&mut self, region: Region, at: u64, buf: &mut [u8]) -> Result<usize, Fault> {
-        let (file, base) = &self.files[index_of(region)];
+        let (Some(file), base) = &self.files[index_of(region)] else { return Ok(0) };
         let at = at + base;
         let mut done = 0;
         while done < buf.len() {
             match file.read_at(&mut buf[done..], at + done as u64) {
                 Ok(0) => break,
                 Ok(read) => done += read,
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(_) => return Err(Fault::Io),
             }
         }
@@ -298,8 +304,13 @@ impl Media for Folder {
     }
 
     fn settle(&mut self, region: Region) -> Result<(), Fault> {
-        self.files[index_of(region)].0.sync_data().map_err(|_| Fault::Io)
+        self.files[index_of(region)].0.as_ref().map_or(Ok(()), |file| file.sync_data().map_err(|_| Fault::Io))
     }
+}
+
+/// One of the two that a repair makes anew.
+pub(super) fn is_table(region: Region) -> bool {
+    matches!(region, Region::Table(_))
 }
 
 pub(super) fn index_of(region: Region) -> usize {

@@ -55,6 +55,11 @@ pub struct Marks {
 }
 
 impl Marks {
+    /// Those of a pool with that number.
+    pub(crate) fn of(pool: u64, paths: Vec<PathBuf>) -> Marks {
+        Marks { paths, pool }
+    }
+
     /// Takes the labels away, and files that are nothing but one.
     pub fn take_away(&self) {
         for path in &self.paths {
@@ -169,6 +174,11 @@ impl Places {
         REGIONS.map(|region| self.base(region))
     }
 
+    /// Says, durably, that a pool is being made, and what gets its label.
+    pub(crate) fn begin(&self, pool: u64) -> std::io::Result<()> {
+        crate::unfinished::begin(&self.maps, pool, &self.named)
+    }
+
     /// Nothing that is named may carry a pool's label.
     pub(crate) fn must_be_free(&self) -> Result<(), MapError> {
         for path in self.named.paths().filter(|path| path.exists()) {
@@ -240,7 +250,8 @@ fn mark(path: &Path, label: &Label) -> Result<(PathBuf, File), MapError> {
     if Label::read(&file).map_err(failed)? != Found::Nothing {
         return Err(MapError::Labelled(path.into()));
     }
-    file.write_all_at(&label.encode(), 0).map_err(failed)?;
+    // What comes after it is known as this pool's, also after a power cut.
+    file.write_all_at(&label.encode(), 0).and_then(|()| file.sync_all()).map_err(failed)?;
     Ok((path.into(), file))
 }
 

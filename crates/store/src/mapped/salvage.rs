@@ -1,12 +1,12 @@
 //! The repair of damaged maps: what [`map::salvage`] could keep is written as a checkpoint, one command after the other.
 
 use super::MapError;
-use super::files::{Folder, REGIONS, index_of};
+use super::files::{Folder, REGIONS, index_of, is_table};
 use super::places::{Named, Places};
 use block::Fault;
 use map::{Ask, Command, Core, Ended, Refusal, Settings, What, salvage};
 use std::fs::{File, OpenOptions};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// Changes of trees that go with a repair.
@@ -29,7 +29,7 @@ pub(crate) fn salvage_maps(
     let Some((core, lost)) = recovered.map_err(failed)? else { return Ok(None) };
     let open = |region| {
         let path = places.path(region);
-        let file = OpenOptions::new().write(true).open(&path);
+        let file = OpenOptions::new().write(true).create(is_table(region)).truncate(false).mode(0o600).open(&path);
         file.map(|file| (path.clone(), file)).map_err(|cause| MapError::File { path, cause })
     };
     let files = REGIONS.into_iter().map(open).collect::<Result<Vec<_>, _>>()?;
@@ -43,6 +43,9 @@ pub(crate) fn salvage_maps(
     desk.ask(0, What::Checkpoint)?;
     // Twice, so that the other table is right too.
     desk.ask(0, What::Checkpoint)?;
+    let maps = places.maps();
+    let synced = File::open(maps).and_then(|folder| folder.sync_all());
+    synced.map_err(|cause| MapError::File { path: maps.into(), cause })?;
     Ok(Some(lost))
 }
 

@@ -64,9 +64,9 @@ const PLACES_MAX: u64 = 65_536;
 /// Most of a count that is a rate or a credit.
 const RATE_MAX: u64 = 1 << 50;
 
-const QUEUE: Key = key("queue_limit", Form::Count(PLACES_MAX));
-const FLUSH: Key = key("flush", Form::TimeOrNone);
-const TRIM: Key = key("trim", Form::TimeOrNone);
+/// What a device of any kind has, beside what its kind has.
+const EVERY: [Key; 3] =
+    [key("flush", Form::TimeOrNone), key("trim", Form::TimeOrNone), key("queue_limit", Form::Count(PLACES_MAX))];
 
 const KINDS: [(&str, &[Key]); 5] = [
     (
@@ -75,9 +75,6 @@ const KINDS: [(&str, &[Key]); 5] = [
             needed("servers", Form::Count(PLACES_MAX), "say how many requests it serves at a time"),
             needed("service", Form::Time, "say how long each takes, such as 1ms"),
             key("size_unit", Form::Size),
-            FLUSH,
-            TRIM,
-            QUEUE,
         ],
     ),
     (
@@ -89,9 +86,6 @@ const KINDS: [(&str, &[Key]); 5] = [
             key("track", Form::Size),
             key("window", Form::Count(PLACES_MAX)),
             key("patience", Form::Count(PLACES_MAX)),
-            FLUSH,
-            TRIM,
-            QUEUE,
         ],
     ),
     (
@@ -105,9 +99,6 @@ const KINDS: [(&str, &[Key]); 5] = [
             key("collect_stall", Form::TimeOrNone),
             key("pause_every", Form::Time),
             key("pause_length", Form::Time),
-            FLUSH,
-            TRIM,
-            QUEUE,
         ],
     ),
     (
@@ -122,9 +113,6 @@ const KINDS: [(&str, &[Key]); 5] = [
             key("io_unit", Form::Size),
             key("latency", Form::TimeOrNone),
             key("jitter", Form::TimeOrNone),
-            FLUSH,
-            TRIM,
-            QUEUE,
         ],
     ),
     (
@@ -135,9 +123,6 @@ const KINDS: [(&str, &[Key]); 5] = [
             key("size_unit", Form::Size),
             key("absent_every", Form::Time),
             key("absent_length", Form::TimeOrNone),
-            FLUSH,
-            TRIM,
-            QUEUE,
         ],
     ),
 ];
@@ -162,14 +147,15 @@ pub(super) fn read(table: &Table<'_>) -> Option<Device> {
     table.missing("kind", "choose one, such as parallel-servers");
     let words = KINDS.map(|(kind, keys)| (kind, (kind, keys)));
     let (kind, keys) = table.choice("kind", &words)?;
-    let names: Vec<&str> = ["kind"].into_iter().chain(keys.iter().map(|key| key.name)).chain(["changes"]).collect();
+    let keys = || keys.iter().chain(&EVERY);
+    let names: Vec<&str> = ["kind"].into_iter().chain(keys().map(|key| key.name)).chain(["changes"]).collect();
     table.only(&names);
-    for key in keys {
+    for key in keys() {
         if let Some(advice) = key.needed {
             table.missing(key.name, advice);
         }
     }
-    let said = keys.iter().filter_map(|key| Some((key.name, figure(table, key)?))).collect();
+    let said = keys().filter_map(|key| Some((key.name, figure(table, key)?))).collect();
     Some(Device { kind, said, changes: changes(table) })
 }
 

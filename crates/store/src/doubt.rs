@@ -1,0 +1,118 @@
+//! What a failed flush leaves behind: a mark in the pool's folder, for the next start and for the check.
+//!
+//! After a sync that failed the system calls its pages clean. They stay in its memory, so that whoever reads through it is
+//! shown what the disk does not have, and the next power cut takes it away. So a start that finds the mark has the system
+//! forget what it holds, after all that it still can write is durable: what is read from then on is the disk's.
+
+use crate::error::StoreError;
+use crate::mapped::Named;
+use crate::pool::{DATA, MAPS};
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
+use uring::space;
+
+/// The mark's name.
+const MARK: &str = "flush-failed";
+
+/// Remembers once, durably, that a flush of the pool has failed. The default remembers nothing.
+#[derive(Debug, Default)]
+pub struct Doubt {
+    /// The pool's folder.
+    dir: Option<PathBuf>,
+    marking: Option<JoinHandle<()>>,
+}
+
+impl Doubt {
+    /// Of the pool in `dir`.
+    pub(crate) fn of(dir: &Path) -> Doubt {
+        Doubt { dir: Some(dir.into()), marking: None }
+    }
+
+    /// A flush has failed. The mark is written beside whoever serves: such a disk may take its time.
+    pub(crate) fn remember(&mut self) {
+        if let Some(dir) = self.dir.take() {
+            // The failed flush is answered with its error in any case; there is nothing better to do without the mark.
+            let mark = move || drop(mark(&dir));
+            self.marking = std::thread::Builder::new().name("flush-failed".into()).spawn(mark).ok();
+        }
+    }
+}
+
+impl Drop for Doubt {
+    fn drop(&mut self) {
+        self.marking.take().map(JoinHandle::join);
+    }
+}
+
+fn mark(dir: &Path) -> io::Result<()> {
+    OpenOptions::new().write(true).create(true).truncate(false).open(dir.join(MARK))?.sync_all()?;
+    File::open(dir)?.sync_all()
+}
+
+/// Whether a flush had failed when the pool was served.
+pub(crate) fn is_marked(dir: &Path) -> bool {
+    dir.join(MARK).exists()
+}
+
+/// Takes the mark away, after whoever has to know of it was told.
+pub(crate) fn forget(dir: &Path) -> Result<(), StoreError> {
+    let path = dir.join(MARK);
+    let gone = fs::remove_file(&path).and_then(|()| File::open(dir)?.sync_all());
+    gone.map_err(StoreError::file(path, "take the mark of a failed flush away"))
+}
+
+/// Has the system forget what it holds of a pool's files and devices, once what it can still write is durable. `data`: those
+/// that the settings name.
+pub(crate) fn settle(dir: &Path, named: &Named) -> Result<(), StoreError> {
+    let mut paths: Vec<PathBuf> = named.paths().cloned().collect();
+    for folder in [MAPS, DATA].map(|name| dir.join(name)).iter().filter(|folder| folder.exists()) {
+        for entry in fs::read_dir(folder).map_err(StoreError::file(folder, "read the folder"))? {
+            paths.push(entry.map_err(StoreError::file(folder, "read the folder"))?.path());
+        }
+    }
+    for path in paths {
+        let settled = File::open(&path).and_then(|file| file.sync_all().and_then(|()| space::drop_cache(&file)));
+        settled.map_err(StoreError::file(&path, "settle it after a failed flush"))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pool::Pool;
+    use std::os::unix::fs::FileExt;
+
+    /// The mark outlives the server, is told by the check, settled at the next start and told once there.
+    #[test]
+    fn a_failed_flush_is_remembered_until_it_was_told() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("seawall.toml"), "cache = \"page\"\n").unwrap();
+        drop(Pool::create(dir.path()).unwrap());
+        assert!(crate::check(dir.path()).unwrap().is_clean());
+        let mut doubt = Doubt::of(dir.path());
+        doubt.remember();
+        doubt.remember();
+        drop(doubt);
+        let troubles = crate::check(dir.path()).unwrap().troubles;
+        assert!(matches!(troubles[..], [crate::Trouble::FlushFailed]), "{troubles:?}");
+        let mut pool = Pool::open(dir.path()).unwrap();
+        assert!(pool.take_doubt().unwrap() && !pool.take_doubt().unwrap());
+        drop(pool);
+        assert!(crate::check(dir.path()).unwrap().is_clean() && !Pool::open(dir.path()).unwrap().take_doubt().unwrap());
+    }
+
+    /// What the system holds and can still write is not lost by it.
+    #[test]
+    fn what_is_not_written_yet_is_written() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join(DATA)).unwrap();
+        let path = dir.path().join(DATA).join("00000003");
+        let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path).unwrap();
+        file.write_all_at(&[0x5a; 8192], 0).unwrap();
+        settle(dir.path(), &Named::default()).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), [0x5a; 8192]);
+    }
+}

@@ -1,0 +1,158 @@
+//! A pool whose making was cut off: it is told from one that holds something, and cleared away so that it can be made anew.
+//!
+//! ```text
+//!   maps/making, durable ──► labels ──► log, tables ──► catalogue ──► maps/making goes
+//! ```
+//! So where there is a catalogue the pool is whole, and where there is none nothing was ever kept in it: the labels that
+//! `maps/making` names bind nobody.
+
+use crate::error::StoreError;
+use crate::mapped::{Marks, Named};
+use crate::pool::{CATALOGUE, DATA, LOCK, MAPS, SETTINGS, lock};
+use std::ffi::OsStr;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// In the folder of the maps as long as the pool is being made: its number, then the paths of what gets its label, with a
+/// zero byte before each.
+const MAKING: &str = "making";
+
+/// Says in `maps`, durably, that a pool is being made.
+pub(crate) fn begin(maps: &Path, pool: u64, named: &Named) -> io::Result<()> {
+    let mut text = pool.to_string().into_bytes();
+    for path in named.paths() {
+        text.push(0);
+        text.extend(path.as_os_str().as_bytes());
+    }
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(maps.join(MAKING))?;
+    file.write_all(&text).and_then(|()| file.sync_all())?;
+    let folders = [Some(maps), maps.parent()];
+    folders.into_iter().flatten().try_for_each(|folder| File::open(folder)?.sync_all())
+}
+
+/// The pool in `dir` is whole.
+pub(crate) fn finish(dir: &Path) -> io::Result<()> {
+    let maps = dir.join(MAPS);
+    match fs::remove_file(maps.join(MAKING)) {
+        Ok(()) => File::open(maps)?.sync_all(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether a pool was begun in `dir` and is not whole, and nothing else is there.
+pub(crate) fn is_unfinished(dir: &Path) -> bool {
+    let Ok(entries) = fs::read_dir(dir).and_then(Iterator::collect::<Result<Vec<_>, _>>) else { return false };
+    let is_empty = |path: PathBuf| fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none());
+    let mut begun = false;
+    for entry in entries {
+        let (name, path) = (entry.file_name(), entry.path());
+        let is_ours = match name.to_str() {
+            Some(SETTINGS) => continue,
+            Some(LOCK) => entry.metadata().is_ok_and(|about| about.is_file() && about.len() == 0),
+            Some(MAPS) => path.join(MAKING).is_file() || is_empty(path),
+            Some(DATA) => is_empty(path),
+            _ => false,
+        };
+        if !is_ours {
+            return false;
+        }
+        begun = true;
+    }
+    begun && !dir.join(CATALOGUE).exists()
+}
+
+/// Takes away what the making of a pool left that was cut off, its labels on files and devices as well; whether there was
+/// such a thing. Nothing else is touched.
+///
+/// # Errors
+/// Somebody is making it just now, or the file system refuses.
+pub fn clear_unfinished(dir: &Path) -> Result<bool, StoreError> {
+    if !is_unfinished(dir) {
+        return Ok(false);
+    }
+    let _lock = lock(dir)?;
+    // Whoever had the lock may have come to the end.
+    if !is_unfinished(dir) {
+        return Ok(false);
+    }
+    // What is not whole was not durable, and then no label was written.
+    if let Some(marks) = fs::read(dir.join(MAPS).join(MAKING)).ok().and_then(|text| marks(&text)) {
+        marks.take_away();
+    }
+    // The file that names the labels goes after them, and the lock last.
+    for name in [MAPS, DATA].map(|name| dir.join(name)).iter().filter(|folder| folder.exists()) {
+        fs::remove_dir_all(name).map_err(StoreError::file(name, "remove what was begun"))?;
+    }
+    let path = dir.join(LOCK);
+    fs::remove_file(&path).map_err(StoreError::file(&path, "remove what was begun"))?;
+    Ok(true)
+}
+
+fn marks(text: &[u8]) -> Option<Marks> {
+    let mut parts = text.split(|byte| *byte == 0);
+    let pool = std::str::from_utf8(parts.next()?).ok()?.parse().ok()?;
+    Some(Marks::of(pool, parts.map(|path| PathBuf::from(OsStr::from_bytes(path))).collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mapped::{MapSettings, MappedPool};
+    use crate::pool::Pool;
+
+    /// A folder for a pool with data and log in files beside it, and those files.
+    fn place() -> (tempfile::TempDir, PathBuf, Named) {
+        let top = tempfile::tempdir().unwrap();
+        let (dir, data, log) = (top.path().join("pool"), top.path().join("data.img"), top.path().join("log.img"));
+        fs::create_dir(&dir).unwrap();
+        let text = format!("cache = \"page\"\n[pool]\ndata = {data:?}\nlog = {log:?}\n");
+        fs::write(dir.join(SETTINGS), text).unwrap();
+        (top, dir, Named { data: vec![data], log: Some(log) })
+    }
+
+    /// All is there but the catalogue, as after a power cut at the last moment: the labels are of no pool, and one can be
+    /// made there. Once it is whole nothing of it is cleared, also if the file that says otherwise came back.
+    #[test]
+    fn what_was_begun_can_be_begun_again() {
+        let (_top, dir, named) = place();
+        drop(lock(&dir).unwrap());
+        let settings = MapSettings { named: named.clone(), cache: crate::Cache::Page, ..MapSettings::default() };
+        drop(MappedPool::create(&dir, 7, settings).unwrap());
+        assert!(matches!(Pool::open(&dir), Err(StoreError::Unfinished(_))));
+        assert!(named.paths().all(|path| path.exists()));
+        assert!(clear_unfinished(&dir).unwrap());
+        assert!(named.paths().all(|path| !path.exists()));
+        assert_eq!(fs::read_dir(&dir).unwrap().count(), 1, "the settings");
+        drop(Pool::create(&dir).unwrap());
+        assert!(!dir.join(MAPS).join(MAKING).exists());
+        begin(&dir.join(MAPS), 7, &named).unwrap();
+        assert!(!clear_unfinished(&dir).unwrap());
+        drop(Pool::open(&dir).unwrap());
+        assert!(!dir.join(MAPS).join(MAKING).exists() && named.paths().all(|path| path.exists()));
+    }
+
+    /// A label of another pool, and a folder with something else, are left alone.
+    #[test]
+    fn nothing_of_others_is_cleared() {
+        let (top, dir, named) = place();
+        drop(Pool::create(&dir).unwrap());
+        let other = top.path().join("other");
+        fs::create_dir_all(other.join(MAPS)).unwrap();
+        begin(&other.join(MAPS), 7, &named).unwrap();
+        assert!(clear_unfinished(&other).unwrap());
+        drop(Pool::open(&dir).unwrap());
+        // A pool that lost its catalogue has its data still.
+        fs::remove_file(dir.join(CATALOGUE)).unwrap();
+        assert!(!clear_unfinished(&dir).unwrap());
+        assert!(matches!(Pool::open(&dir), Err(StoreError::NotAPool(_))));
+        let thesis = top.path().join("thesis");
+        fs::create_dir_all(thesis.join(MAPS)).unwrap();
+        fs::write(thesis.join("chapter"), "years of work").unwrap();
+        assert!(!clear_unfinished(&thesis).unwrap());
+        assert_eq!(fs::read_dir(&thesis).unwrap().count(), 2);
+    }
+}
