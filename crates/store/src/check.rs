@@ -197,7 +197,15 @@ impl Checked {
             let of = damage.tree().and_then(|tree| names.get(&tree).cloned());
             Trouble::Maps { damage, of }
         };
-        self.troubles.extend(report.damages.into_iter().chain(report.spare).map(trouble));
+        // A checkpoint that was writing a table when its server died left it so, and the next one writes it anew. Without
+        // the file none is begun.
+        let is_there = |turn: u8| dir.join(MAPS).join(format!("table.{turn}")).exists();
+        let (left, gone) = match report.spare {
+            Some(damage @ map::Damage::Table { turn }) if is_there(turn) => (Some(damage), None),
+            spare => (None, spare),
+        };
+        self.leftovers.extend(left.map(|damage| format!("maps: {damage}")));
+        self.troubles.extend(report.damages.into_iter().chain(gone).map(trouble));
         if is_whole && is_readable {
             self.compare(&report.sizes.into_iter().collect());
         }

@@ -49,8 +49,8 @@ fn a_pool_is_checked_and_mended() {
     Server::start(&scratch).stop();
 }
 
-/// One of the two tables of the maps that is damaged, or gone, is named although the pool can be served without it, and a
-/// repair writes it anew.
+/// One of the two tables of the maps that is damaged is named, although the pool is served without it: a checkpoint that was
+/// cut off leaves one so, and the next one writes it anew. One that is gone has to be made by a repair.
 #[test]
 fn a_table_that_the_other_stands_in_for_is_missed() {
     let scratch = Scratch::new();
@@ -60,32 +60,31 @@ fn a_table_that_the_other_stands_in_for_is_missed() {
     let server = Server::start(&scratch);
     server.make_lun("8MiB");
     server.stop();
-    assert_eq!(check(&["pool"]).code, Some(0));
+    let is_clean = || assert!(check(&["pool"]).out.starts_with("pool: "), "nothing is named");
     let table = |turn: u8| scratch.join("pool/maps").join(format!("table.{turn}"));
-    let damage = |turn: u8| std::fs::write(table(turn), [0x5a; 4096]).unwrap();
-    let mut copies = 0;
-    let mut is_named_and_mended = |turn: u8| {
+    let line = |turn: u8| {
         let other = 1 - turn;
-        let line =
-            format!("maps: table.{turn} or one of its nodes is damaged; table.{other} and the log still suffice\n");
-        let found = check(&["pool"]);
-        assert_eq!((found.code, found.err.as_str()), (Some(1), ""));
-        assert_eq!(found.out, format!("{line}pool: LUNs and files: 1, snapshots: 0, data: 0 B; 1 thing is wrong\n"));
-        copies += 1;
-        let repaired = check(&["pool", "--repair", "--copy", &format!("before{copies}")]);
-        assert_eq!(repaired.code, Some(0), "{}{}", repaired.out, repaired.err);
-        assert!(repaired.out.contains("repair: maps: both tables are written anew\n"), "{}", repaired.out);
+        format!("maps: table.{turn} or one of its nodes is damaged; table.{other} and the log still suffice")
     };
-    damage(1);
-    is_named_and_mended(1);
-    damage(0);
-    is_named_and_mended(0);
+    let counts = "pool: LUNs and files: 1, snapshots: 0, data: 0 B";
+    is_clean();
+    for turn in [1, 0] {
+        std::fs::write(table(turn), [0x5a; 4096]).unwrap();
+        let found = check(&["pool"]);
+        assert_eq!((found.code, found.err.as_str()), (Some(0), ""));
+        let told = format!("{}; it goes when the pool is served again\n{counts}; nothing is wrong\n", line(turn));
+        assert_eq!(found.out, told);
+        Server::start(&scratch).stop();
+        is_clean();
+    }
     std::fs::remove_file(table(1)).unwrap();
-    is_named_and_mended(1);
-    damage(1);
-    // It is no obstacle to serving, and the checkpoint at the end writes it anew.
+    let found = check(&["pool"]);
+    assert_eq!((found.code, found.out), (Some(1), format!("{}\n{counts}; 1 thing is wrong\n", line(1))));
+    let repaired = check(&["pool", "--repair", "--copy", "before"]);
+    assert_eq!(repaired.code, Some(0), "{}{}", repaired.out, repaired.err);
+    assert!(repaired.out.contains("repair: maps: both tables are written anew\n"), "{}", repaired.out);
     Server::start(&scratch).stop();
-    assert_eq!(check(&["pool"]).code, Some(0));
+    is_clean();
 }
 
 /// A flush that failed when the pool was served last is told by the check until the next start has told it, or a repair.
