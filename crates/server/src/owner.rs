@@ -34,11 +34,6 @@ const SETTLE_TIME: Span = Span::from_secs(5);
 /// How often deadlines of connections are looked at, and listeners that could not accept are tried again.
 const DEADLINE_LOOK: Span = Span::from_millis(500);
 
-/// How many requests that a disk has ended are answered before the answers go out. A disk tells of many at once; a client
-/// that has the first answers asks again while the others are made. (4 KiB reads at depth 32 beside all at once, medians of
-/// 16 in turns: 75 400 and 70 700 IOPS at the same cost; in fours 79 300 at 5 % more.)
-const ANSWERED_AT_ONCE: usize = 8;
-
 /// Ring tokens of listeners have this bit; the rest are sessions'.
 const LISTENER: u64 = 1 << 63;
 
@@ -339,7 +334,7 @@ impl Owner {
         self.gate.poll(now, &mut completions);
         self.note_freed(!completions.is_empty());
         let mut touched = std::mem::take(&mut self.touched);
-        for mut completion in completions.drain(..self.portion(completions.len())) {
+        for mut completion in completions.drain(..) {
             self.accounts.completed(&completion);
             let index = (completion.tag >> 32) as u32;
             if !self.sessions.get(index as usize).is_some_and(Option::is_some) {
@@ -369,14 +364,6 @@ impl Owner {
             self.gate.poll(now, &mut self.completions);
         }
         self.tell_administration();
-    }
-
-    /// How many of so many ends are answered now. From memory answers cost no waiting, and many at once cost less.
-    fn portion(&self, ends: usize) -> usize {
-        match ends > ANSWERED_AT_ONCE && !self.gate.inner().is_cached() {
-            true => ANSWERED_AT_ONCE,
-            false => ends,
-        }
     }
 
     fn tell_administration(&mut self) {

@@ -284,11 +284,6 @@ impl MappedVolumes {
         BOUNCES
     }
 
-    /// Whether data goes through the page cache.
-    pub fn is_cached(&self) -> bool {
-        self.io.is_cached(self.files[0])
-    }
-
     /// Whether work waits for memory: poll again when buffers were given back.
     pub fn lacks_memory(&self) -> bool {
         self.lacks_memory

@@ -40,14 +40,6 @@ impl Served {
         }
     }
 
-    /// Whether data goes through the page cache.
-    pub fn is_cached(&self) -> bool {
-        match self {
-            Served::Files(volumes) => volumes.is_cached(),
-            Served::Maps(volumes) => volumes.is_cached(),
-        }
-    }
-
     /// Whether work waits for memory: poll again when buffers were given back.
     pub fn lacks_memory(&self) -> bool {
         match self {

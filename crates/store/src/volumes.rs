@@ -206,11 +206,6 @@ impl Volumes {
         }
     }
 
-    /// Whether data goes through the page cache. All of a pool's does or none; where no LUN is open none.
-    pub fn is_cached(&self) -> bool {
-        self.luns.iter().flatten().next().is_some_and(|lun| self.io.is_cached(lun.file))
-    }
-
     /// Whether work waits for memory: poll again when buffers were given back.
     pub fn lacks_memory(&self) -> bool {
         self.stalled == Some(Stall::Memory)

@@ -199,11 +199,6 @@ impl Io {
         files.add(fd.into(), |index, fd| engine.add_file(index, fd))
     }
 
-    /// Whether a file is read through the page cache. Not one that was closed.
-    pub fn is_cached(&self, file: FileId) -> bool {
-        self.0.core.borrow().files.handle(file).is_some_and(|file| file.cached)
-    }
-
     /// Bytes that have come over a socket and were not received. A system call; not for the way of each I/O.
     pub fn unread(&self, socket: FileId) -> u64 {
         let core = self.0.core.borrow();
