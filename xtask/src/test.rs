@@ -33,6 +33,7 @@ pub fn run() -> Result<bool> {
     let steps = Steps { root: root(), skipped: root().join("target/xtask/skipped") };
     step::heading("what the tests need");
     tools::provide();
+    tools::provide_node_packages();
     let lines = [
         steps.check("format", cargo(&["fmt", "--all", "--check"]))?,
         steps.tidy()?,
@@ -91,14 +92,15 @@ impl Steps {
 
     fn tests(&self) -> Result<Line> {
         self.forget_skipped()?;
-        let nextest = answers(cargo(&["nextest", "--version"]));
-        let mut command = match nextest {
-            true => cargo(&["nextest", "run", "--workspace", "--no-fail-fast"]),
-            false => cargo(&["test", "--workspace", "--lib", "--bins", "--tests", "--examples", "--no-fail-fast"]),
-        };
-        // What people read is compared with what the repository holds, never renewed on the way.
-        command.env("INSTA_UPDATE", "no").env(SKIPPED_VARIABLE, &self.skipped);
-        let mut line = self.runner("tests", command)?;
+        let mut line = Line { name: "tests", tally: Tally::default(), took: Duration::ZERO, unused: None };
+        for arguments in test_runs(answers(cargo(&["nextest", "--version"]))) {
+            let mut command = cargo(arguments);
+            // What people read is compared with what the repository holds, never renewed on the way.
+            command.env("INSTA_UPDATE", "no").env(SKIPPED_VARIABLE, &self.skipped);
+            let run = self.runner("tests", command)?;
+            line.tally += run.tally;
+            line.took += run.took;
+        }
         let skipped = std::fs::read_to_string(&self.skipped).unwrap_or_default();
         for test in skipped.lines() {
             println!("skipped: {test}");
@@ -140,6 +142,28 @@ impl Steps {
         let folder = self.skipped.parent().unwrap_or(Path::new("."));
         std::fs::create_dir_all(folder).with_context(|| format!("make {}", folder.display()))?;
         std::fs::write(&self.skipped, "").with_context(|| format!("write {}", self.skipped.display()))
+    }
+}
+
+/// How all tests are run. Those in modules `alone` have the machine to themselves: nextest knows it from its configuration,
+/// without it they are a run of their own, one after the other.
+fn test_runs(nextest: bool) -> &'static [&'static [&'static str]] {
+    const TOGETHER: &[&str] = &[
+        "test",
+        "--workspace",
+        "--lib",
+        "--bins",
+        "--tests",
+        "--examples",
+        "--no-fail-fast",
+        "--",
+        "--skip",
+        "alone::",
+    ];
+    const ALONE: &[&str] = &["test", "--workspace", "--tests", "--no-fail-fast", "alone::", "--", "--test-threads=1"];
+    match nextest {
+        true => &[&["nextest", "run", "--workspace", "--no-fail-fast"]],
+        false => &[TOGETHER, ALONE],
     }
 }
 

@@ -21,8 +21,10 @@ const fn tool(program: &'static str, package: &'static str) -> Tool {
 }
 
 /// All of them: standard NBD clients, what makes file systems and volumes, and a browser for the page.
-pub const TOOLS: [Tool; 18] = [
+pub const TOOLS: [Tool; 21] = [
     tool("fio", "fio"),
+    // Its example job files, of which one stands for all.
+    tool("/usr/share/doc/fio/examples/flow.fio", "fio-examples"),
     tool("nbdkit", "nbdkit"),
     tool("nbdinfo", "libnbd-bin"),
     tool("nbdcopy", "libnbd-bin"),
@@ -41,7 +43,35 @@ pub const TOOLS: [Tool; 18] = [
     tool("debugfs", "e2fsprogs"),
     tool("losetup", "mount"),
     tool("chromium", "chromium"),
+    // What looks at the page in it.
+    tool("node", "nodejs"),
+    tool("npm", "npm"),
 ];
+
+/// Packages of npm that tests use, in exactly these versions; neither needs another.
+const NODE_PACKAGES: [&str; 2] = ["axe-core@4.14.1", "playwright-core@1.65.1"];
+
+/// Puts [`NODE_PACKAGES`] into `target/node`, where the test of the pages looks for them. Never fails: that test says
+/// itself that it has not what it needs.
+pub fn provide_node_packages() {
+    let folder = crate::root().join("target/node");
+    let line = || format!("npm install --prefix {} {}", folder.display(), NODE_PACKAGES.join(" "));
+    let stamp = folder.join("installed");
+    if std::fs::read_to_string(&stamp).is_ok_and(|there| there == NODE_PACKAGES.join(" ")) {
+        return println!("all there: {}", NODE_PACKAGES.join(" "));
+    } else if !has("npm") || !has("node") {
+        return println!("node and npm are not installed; the pages are not checked with axe-core");
+    }
+    println!("installing: {}", line());
+    let mut command = Command::new("npm");
+    command.args(["install", "--no-audit", "--no-fund", "--no-save", "--ignore-scripts", "--prefix"]);
+    command.arg(&folder).args(NODE_PACKAGES);
+    let good = std::fs::create_dir_all(&folder).is_ok() && crate::step::run(command).is_ok_and(|ended| ended.good);
+    match good && std::fs::write(&stamp, NODE_PACKAGES.join(" ")).is_ok() {
+        true => println!("installed: {}", NODE_PACKAGES.join(" ")),
+        false => println!("not installed: {}; the pages are not checked with axe-core", NODE_PACKAGES.join(" ")),
+    }
+}
 
 /// Whether a program of that name is on the path.
 pub fn has(program: &str) -> bool {

@@ -12,6 +12,7 @@
 
 mod buf;
 mod calendar;
+mod drive;
 mod rate;
 mod request;
 mod target;
@@ -19,6 +20,7 @@ mod time;
 
 pub use buf::Buf;
 pub use calendar::Calendar;
+pub use drive::{Actor, Wait, drive};
 pub use rate::{Bytes, BytesPerSecond, Iops, ParseBytesError};
 pub use request::{Cause, Completion, Extent, Fault, LimitKind, ObjectId, Op, OpKind, Request};
 pub use target::{Driver, Submitted, Target, Ticket, Traits, Wakeup};

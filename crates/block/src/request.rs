@@ -118,6 +118,8 @@ pub enum Cause {
     Turn,
     /// The device would not take more.
     Backend,
+    /// The one who lets requests go did not run, though a ceiling had opened.
+    Stalled,
 }
 
 /// How a request failed; each maps to one error of every protocol.

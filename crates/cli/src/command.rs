@@ -5,6 +5,7 @@ pub mod check;
 pub mod demo;
 pub mod dgen;
 pub mod fio;
+pub mod install_names;
 pub mod ramp;
 pub mod results;
 pub mod run;

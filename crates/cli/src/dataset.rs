@@ -5,19 +5,38 @@ mod device;
 mod fill;
 mod open;
 mod pipe;
-mod place;
 
 pub use check::{Checked, check, check_device};
-pub use device::{Ask, Device, Filler, fill_devices, objections, refuse};
+pub use device::{Ask, Device, Filler, fill_devices, wipe_edges};
 pub use fill::{Filling, fill};
 pub use open::{Found, find, find_above};
-pub use pipe::{Pipe, words};
-pub use place::Place;
+pub use pipe::Pipe;
+pub use storage::{Consent, Place, words};
 
 use crate::machine;
-use anyhow::{Context as _, Result};
-use ramp::{Recipe, Room};
+use crate::ramping::Header;
+use anyhow::{Context as _, Result, anyhow};
+use ramp::{Label, Recipe, Room};
 use std::path::Path;
+
+/// The place that was given to an option.
+///
+/// # Errors
+/// It is none.
+pub fn place(option: &str, given: &str) -> Result<Place> {
+    Place::parse(given).map_err(|line| anyhow!("--{option}: {line}"))
+}
+
+/// What `--destroy-data` and `--even-in-use` were given. Files that begin as a data set, a filled device or a journal does are
+/// ours, whoever copied them.
+pub fn consent(destroy: &[String], even_in_use: &[String]) -> Consent {
+    Consent::new(destroy, even_in_use).knowing(is_ours)
+}
+
+fn is_ours(beginning: &[u8]) -> bool {
+    let is_label = Label::read(beginning).is_ok_and(|label| label.is_some());
+    is_label || ramp::is_block(beginning) || Header::read(beginning).is_some()
+}
 
 /// The seed of what is filled there without one being given: its host's and its own.
 pub fn seed_of(place: &Place) -> u64 {

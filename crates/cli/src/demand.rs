@@ -76,7 +76,7 @@ fn folder(path: &Path, run: Option<u64>) -> Result<Recorded> {
 /// A run of a results database.
 fn database(path: &Path, run: Option<u64>, workloads: &[String]) -> Result<Recorded> {
     let within = || format!("--recording {}", path.display());
-    let results = record::Results::open_existing(path).with_context(within)?;
+    let results = results::Results::open_existing(path).with_context(within)?;
     let list = results.list().with_context(within)?;
     let last = list.iter().map(|line| line.id).max();
     let wanted = run.map(|run| run as i64).or(last);

@@ -1,5 +1,6 @@
 //! A pool that a command makes on the way to something else, and that goes again if the something fails.
 
+use crate::terminal;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -54,7 +55,7 @@ impl FreshPool {
 impl Drop for FreshPool {
     fn drop(&mut self) {
         if let Err(error) = if self.kept { Ok(()) } else { self.put_back() } {
-            eprintln!("seawall: {}: could not be removed: {error}", self.dir.display());
+            terminal::complain(&format!("{}: could not be removed: {error}", self.dir.display()));
         }
     }
 }

@@ -23,7 +23,8 @@ use fit::fit;
 use load::{Scaling, constants, fitted, window};
 use ramp::{Arm, Experiment, HostRows, Outcome, Row, Settings, TimelineSecond, experiment_page, experiment_table};
 use ramp::{busy_by_cycle, experiment_verdict};
-use record::Results;
+use report::Page;
+use results::Results;
 use stats::{LimitsInForce, Machine, Recording};
 use std::path::{Path, PathBuf};
 use workload::plan::{HostsPlan, PlannedHost};
@@ -274,8 +275,9 @@ fn shown(
             options.out.join(format!("{name}.html"))
         }
     };
-    let facts = record::text::facts(recording.origin.started_unix_ms, &recording.machine);
-    std::fs::write(&page, experiment_page(experiment, &facts)).with_context(|| page.display().to_string())?;
+    let facts = report::text::facts(recording.origin.started_unix_ms, &recording.machine);
+    let shown = Page { facts, version: env!("CARGO_PKG_VERSION").into(), ..experiment_page(experiment) };
+    std::fs::write(&page, shown.render()).with_context(|| page.display().to_string())?;
     terminal::line(&format!("\npage      {}", page.display()));
     if let Some(folder) = folder {
         terminal::line(&format!("hosts     {}", folder.display()));

@@ -52,11 +52,19 @@ pub fn watch() -> Result<Stop> {
         if seen.ask() && since > TWICE {
             // The second time: nothing more is cleaned up but the terminal, as whoever asks twice wants it.
             if std::io::stdout().is_terminal() {
-                terminal::print(record::live::SHOW_CURSOR);
+                terminal::print(report::live::SHOW_CURSOR);
             }
             std::process::exit(130);
         }
     })
     .context("watch for Ctrl-C")?;
     Ok(stop)
+}
+
+/// Calls `strike` at each of both signals from now on; the program goes on.
+///
+/// # Errors
+/// They are watched already.
+pub fn each(strike: impl Fn() + Send + 'static) -> Result<()> {
+    ctrlc::set_handler(strike).context("watch for Ctrl-C")
 }

@@ -1,7 +1,9 @@
 //! The program `seawall`. It connects the parts and decides nothing on its own: one file a command in `command`, what
 //! plays a plan in `stage`.
 //!
-//! Exit codes: 0 done, 1 the answer is no, 2 could not.
+//! Exit codes: 0 done, 1 the answer is no, 2 could not. Where a reader left it ends by SIGPIPE, when all is put away.
+
+#![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod command;
 mod complaint;
@@ -12,17 +14,20 @@ mod fresh_pool;
 mod hosts;
 mod interrupt;
 mod machine;
+mod names;
 mod play;
 mod ramping;
 mod scale;
 mod service_manager;
 mod stage;
+mod state;
 mod terminal;
 mod watch;
 mod workspace;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
+use report::Paint;
 use std::process::ExitCode;
 
 /// Measures what shared storage can carry and walls databases off from noisy neighbours.
@@ -49,6 +54,7 @@ enum Command {
     Ramp(command::ramp::Ramp),
     Advise(command::advise::Advise),
     Results(command::results::Results),
+    InstallNames(command::install_names::InstallNames),
 }
 
 /// The answer of a command that did what was asked.
@@ -59,7 +65,15 @@ enum Answer {
 }
 
 fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse_from(command::dgen::with_dashes(std::env::args_os())) {
+    let code = carry_out();
+    if terminal::reader_left() {
+        uring::signal::end_by_broken_pipe();
+    }
+    code
+}
+
+fn carry_out() -> ExitCode {
+    let arguments = match Arguments::try_parse_from(command::dgen::with_dashes(names::unfold(std::env::args_os()))) {
         Ok(arguments) => arguments,
         Err(error) => return without_command(&error),
     };
@@ -75,13 +89,14 @@ fn main() -> ExitCode {
         Command::Ramp(ramp) => ramp.run(),
         Command::Advise(advise) => advise.run(),
         Command::Results(results) => results.run(),
+        Command::InstallNames(names) => names.run(),
     };
     match result {
         Ok(Answer::Yes) => ExitCode::SUCCESS,
         Ok(Answer::No) => ExitCode::from(1),
         Err(error) => {
             // A plan's mistakes are several, a line each.
-            complaint::of(&error).lines().for_each(|line| eprintln!("seawall: {line}"));
+            complaint::of(&error).lines().for_each(terminal::complain);
             ExitCode::from(2)
         }
     }
@@ -91,9 +106,16 @@ fn main() -> ExitCode {
 fn without_command(error: &clap::Error) -> ExitCode {
     use ErrorKind::{DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion};
     if matches!(error.kind(), DisplayHelp | DisplayVersion | DisplayHelpOnMissingArgumentOrSubcommand) {
-        error.exit();
+        let text = error.render();
+        let text = if watch::paint() == Paint::Ansi { text.ansi().to_string() } else { text.to_string() };
+        if error.use_stderr() {
+            terminal::aside(&text);
+        } else {
+            terminal::print(&text);
+        }
+        return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
     }
-    eprintln!("seawall: {}", complaint::of_usage(error));
+    terminal::complain(&complaint::of_usage(error));
     ExitCode::from(2)
 }
 

@@ -8,7 +8,8 @@ use crate::{Answer, date, hosts, interrupt, machine, scale, terminal};
 use anyhow::{Context as _, Result, bail};
 use block::{Bytes, Span};
 use engine::{Conductor, Stage};
-use record::{Results, Standing, text};
+use report::{Standing, text};
+use results::Results;
 use stats::{Origin, Outcome, Recording, Scale};
 use std::fs::File;
 use std::io::{BufWriter, IsTerminal, Write};
@@ -161,14 +162,16 @@ fn measured(stage: &mut Real, plan: &Plan, given: Option<f64>, options: &Options
     let published = plan.published_iops.map_or(0.0, |iops| iops.0 as f64);
     let alone = plan.workloads.iter().enumerate().map(|(index, load)| {
         let connections = u32::from(index == 0);
-        workload::Spec { connections, arrival: workload::Arrival::Closed { depth: 1 }, ..load.spec.clone() }
+        workload::Spec { connections, arrival: workload::Arrival::Closed { depth: 1 }, pace: None, ..load.spec.clone() }
     });
     let (_, idle) = stage.measure(plan, &alone.collect::<Vec<_>>(), MEASURE_IDLE)?;
     let (factor, measured) = match given {
         Some(factor) => (factor, None),
         None => {
             say(options, "measuring what this machine can do …\n");
-            let (iops, _) = stage.measure(plan, &plan.phases[0].specs, MEASURE)?;
+            // What the clients leave of it by their own pace is not known yet: that is scaled with the rest.
+            let unbound = plan.phases[0].specs.iter().map(|spec| workload::Spec { pace: None, ..spec.clone() });
+            let (iops, _) = stage.measure(plan, &unbound.collect::<Vec<_>>(), MEASURE)?;
             if iops < 1.0 {
                 bail!("the storage did nothing for {} s; is the disk stuck?", MEASURE.as_secs_f64());
             }
@@ -226,21 +229,25 @@ fn play(
         played?;
         bail!("stopped before the first phase");
     }
-    terminal::print(&format!("\n{}", record::table::render(&recording, paint())));
+    terminal::print(&format!("\n{}", report::table::render(&recording, paint())));
     let files = keep(&recording, &options.out)?;
     terminal::line(&format!("\n{}", files.join("\n")));
     played.context("the run ended early; what was measured so far is kept")?;
     if recording.origin.cut_short {
         bail!("stopped by hand; what was measured so far is kept, marked as cut short");
     }
-    Ok(answer(&recording))
+    answer(&recording)
 }
 
-/// No means that something did not hold. What could not be said is no failure of the storage.
-fn answer(recording: &Recording) -> Answer {
+/// No means that something did not hold. What could not be said is no failure of the storage, and no pass either.
+fn answer(recording: &Recording) -> Result<Answer> {
     match Standing::of(&recording.verdicts).outcome() {
-        Some(Outcome::Fail) => Answer::No,
-        _ => Answer::Yes,
+        Some(Outcome::Fail) => Ok(Answer::No),
+        Some(Outcome::CannotSay) => {
+            let unsaid = recording.verdicts.iter().find(|verdict| verdict.outcome == Outcome::CannotSay);
+            bail!("cannot say: {}", unsaid.map_or("", |verdict| verdict.because.as_str()))
+        }
+        Some(Outcome::Pass) | None => Ok(Answer::Yes),
     }
 }
 
@@ -253,10 +260,10 @@ fn keep(recording: &Recording, out: &Path) -> Result<Vec<String>> {
     let mut results = Results::open(&database).with_context(|| format!("{}", database.display()))?;
     let run = results.save(recording)?;
     let mut csv = BufWriter::new(File::create(&figures).with_context(|| format!("{}", figures.display()))?);
-    record::csv::write(recording, &mut csv)?;
+    report::csv::write(recording, &mut csv)?;
     csv.flush()?;
-    std::fs::write(&page, record::page::render(recording)).with_context(|| format!("{}", page.display()))?;
-    std::fs::write(&picture, record::picture::render(recording)).with_context(|| format!("{}", picture.display()))?;
+    std::fs::write(&page, report::run_page(&[recording]).render()).with_context(|| format!("{}", page.display()))?;
+    std::fs::write(&picture, report::picture::render(recording)).with_context(|| format!("{}", picture.display()))?;
     Ok(vec![
         format!("page      {}", page.display()),
         format!("picture   {}", picture.display()),

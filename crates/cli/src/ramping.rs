@@ -10,6 +10,7 @@ mod sites;
 mod standing;
 mod storage;
 
+pub use buffers::Header;
 pub use outputs::{Outputs, must_be_a_folder};
 pub use recording::recording;
 pub use standing::{Standing, ask_to_stop, must_be_free, said};

@@ -1,6 +1,13 @@
-//! Printing that survives a reader who left: `seawall … | head` is no failure.
+//! Printing that survives a reader who left, for all commands: nothing of a run is lost for it, its folders are put away, and
+//! then the program ends as the system ends every program that writes to a pipe without a reader, by SIGPIPE.
+//!
+//! Nothing else in this program prints: `println!` and `eprintln!` panic where these go on.
 
-use std::io::{Write, stdout};
+use std::io::{ErrorKind, Result, Write, stderr, stdout};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Somebody who read left.
+static LEFT: AtomicBool = AtomicBool::new(false);
 
 /// Prints text as it is. When nobody reads any more there is nobody to tell.
 pub fn print(text: &str) {
@@ -9,11 +16,33 @@ pub fn print(text: &str) {
 
 /// Prints text, and tells whether somebody reads it, for what would go on for ever.
 pub fn is_read(text: &str) -> bool {
-    let mut out = stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_ok()
+    noted(stdout().lock(), text)
 }
 
 /// Prints a line.
 pub fn line(text: &str) {
     print(&format!("{text}\n"));
+}
+
+/// Prints text as it is on the standard error.
+pub fn aside(text: &str) {
+    noted(stderr().lock(), text);
+}
+
+/// Prints a line on the standard error, behind the program's name.
+pub fn complain(line: &str) {
+    aside(&format!("seawall: {line}\n"));
+}
+
+/// Whether a reader left; the program's end is [`uring::signal::end_by_broken_pipe`] then.
+pub fn reader_left() -> bool {
+    LEFT.load(Ordering::Relaxed)
+}
+
+fn noted(mut out: impl Write, text: &str) -> bool {
+    let written: Result<()> = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    if written.as_ref().is_err_and(|error| error.kind() == ErrorKind::BrokenPipe) {
+        LEFT.store(true, Ordering::Relaxed);
+    }
+    written.is_ok()
 }

@@ -4,9 +4,9 @@ use crate::interrupt::Stop;
 use crate::terminal;
 use block::Span;
 use engine::Pace;
-use record::Paint;
-use record::live::{LiveState, LiveWorkload, Screen, Size, lines, painted_frame};
-use record::text;
+use report::Paint;
+use report::live::{LiveState, LiveWorkload, Screen, Size, lines, painted_frame};
+use report::text;
 use stats::Recording;
 use std::io::{IsTerminal, Stdout, Write, stdout};
 
@@ -93,14 +93,14 @@ impl Pace for Seen<'_> {
         (state.phase, state.phases) = (phase + 1, self.phases);
         (state.name, state.about) = (now.name.clone(), now.about.clone());
         (state.elapsed, state.total) = (passed, whole);
-        state.in_force = record::in_force(recording, phase);
+        state.in_force = report::in_force(recording, phase);
         let of_phase = format!("phase {}: ", now.name);
         state.advice =
             recording.notes.iter().filter_map(|note| note.strip_prefix(&of_phase).map(String::from)).collect();
         for (workload, record) in state.workloads.iter_mut().zip(&recording.workloads) {
-            workload.held = record::held_back(recording, record);
+            workload.held = report::held_back(recording, record);
             workload.recent.extend(record.intervals.last());
-            while workload.recent.len() > record::live::RECENT {
+            while workload.recent.len() > report::live::RECENT {
                 workload.recent.pop_front();
             }
         }

@@ -1,5 +1,6 @@
 //! The folder that a run makes for its pool, and its end.
 
+use crate::terminal;
 use anyhow::{Context as _, Result, bail};
 use block::Bytes;
 use std::path::{Path, PathBuf};
@@ -56,7 +57,7 @@ impl Drop for Workspace {
             return;
         }
         if let Err(error) = std::fs::remove_dir_all(&self.path) {
-            eprintln!("seawall: {}: could not be removed: {error}", self.path.display());
+            terminal::complain(&format!("{}: could not be removed: {error}", self.path.display()));
         }
     }
 }

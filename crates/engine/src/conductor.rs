@@ -7,6 +7,7 @@ use stats::{
     WorkloadRecord,
 };
 use workload::plan::Plan;
+use workload::{Arrival, Spec};
 
 /// What plays a plan: the real server and its clients, or the simulator.
 pub trait Stage {
@@ -20,7 +21,7 @@ pub trait Stage {
     ///
     /// # Errors
     /// The stage lost its worker.
-    fn reshape(&mut self, workload: usize, spec: &workload::Spec) -> Result<(), StageError>;
+    fn reshape(&mut self, workload: usize, spec: &Spec) -> Result<(), StageError>;
 
     /// Lets time pass until `until` and tells what happened since the last call.
     ///
@@ -91,6 +92,9 @@ pub trait Pace {
 
 /// A processor this busy is taken to be what holds the work back.
 const BUSY_LIMIT: f64 = 0.93;
+
+/// From this part of what a client makes on it is that which bounds it: less may be chance of where a second ends.
+const PACE_KEPT: f64 = 0.98;
 
 /// Plays one plan.
 pub struct Conductor<'a> {
@@ -245,7 +249,7 @@ impl<'a> Conductor<'a> {
         }
         for (number, seen) in second.workloads.iter().enumerate() {
             let server = second.objects.iter().find(|object| object.path == self.paths[number]);
-            let held_by = self.held_by(seen, server, second);
+            let held_by = self.held_by(number, seen, server, second, length);
             let held_at = server.filter(|object| object.held_by == held_by && !object.held_at.is_empty());
             let held_at = held_at.map(|object| self.recording.object_number(&object.held_at) as u32);
             let record = &mut self.recording.workloads[number];
@@ -278,14 +282,26 @@ impl<'a> Conductor<'a> {
         }
     }
 
-    /// What held a workload back: the gate says so, or a processor was busy, or the device had a queue, or nobody
-    /// did and it simply did not ask for more.
-    fn held_by(&self, seen: &WorkloadSecond, server: Option<&ObjectSecond>, second: &Second) -> HeldBy {
+    /// What held a workload back: the gate says so, or it got all that its client makes, or a processor was busy, or the
+    /// device had a queue, or nobody did and it simply did not ask for more.
+    fn held_by(
+        &self,
+        workload: usize,
+        seen: &WorkloadSecond,
+        server: Option<&ObjectSecond>,
+        second: &Second,
+        length: Span,
+    ) -> HeldBy {
         if let Some(object) = server.filter(|object| object.held_by != HeldBy::Nothing) {
             return object.held_by;
         }
         if seen.counts.ops() == 0 && seen.outstanding == 0 {
             return HeldBy::Nothing;
+        }
+        let phase = self.recording.phases.len().saturating_sub(1);
+        let most = self.plan.phases.get(phase).and_then(|phase| most_asked(&phase.specs[workload]));
+        if most.is_some_and(|most| seen.counts.ops() as f64 >= PACE_KEPT * most * length.as_secs_f64()) {
+            return HeldBy::Pace;
         }
         if second.server_busy.max(second.client_busy) > BUSY_LIMIT {
             return HeldBy::Cpu;
@@ -298,6 +314,14 @@ impl<'a> Conductor<'a> {
             return HeldBy::Cpu;
         }
         if device > self.idle_service * 2 { HeldBy::Disk } else { HeldBy::Depth }
+    }
+}
+
+/// Requests a second that a workload makes at most, if its plan bounds them.
+fn most_asked(spec: &Spec) -> Option<f64> {
+    match spec.arrival {
+        Arrival::Open { rate, .. } => Some(rate.0 as f64),
+        Arrival::Closed { .. } => spec.pace.map(|pace| pace.0 as f64 * f64::from(spec.connections)),
     }
 }
 

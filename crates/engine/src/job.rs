@@ -9,16 +9,20 @@
 
 mod board;
 mod command;
+mod context;
 mod crew;
-pub(crate) mod disks;
+mod disks;
 mod fill;
 mod header;
-mod layout;
 mod placement;
 mod prepare;
+mod prepared;
 mod record;
+mod room;
 mod runner;
 mod search;
+mod simulated;
+mod site;
 mod slots;
 mod stage;
 mod steady;
@@ -28,4 +32,5 @@ mod xxhash;
 
 pub use board::JobProgress;
 pub use prepare::SetupError;
+pub use simulated::Simulation;
 pub use stage::{RunSettings, Watch, run};

@@ -14,18 +14,14 @@
 mod conductor;
 mod hub;
 pub mod job;
-pub mod local;
 mod memory;
-mod nbd_target;
 mod recorder;
 mod remote;
-pub mod safety;
 mod worker;
 
 pub use conductor::{Conductor, ObjectSecond, Pace, Second, Stage, StageError};
 pub use hub::{Hub, Socket};
 pub use memory::RandomMemory;
-pub use nbd_target::{Address, ConnectError, Connection, Export, NbdTarget, TlsChoice, TlsError};
 pub use recorder::{Recorder, WorkloadSecond};
 pub use remote::{Player, RemoteWorker, WorkerGone};
 pub use worker::{Lane, Memory, NoMemory, Worker};

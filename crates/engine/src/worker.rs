@@ -1,7 +1,9 @@
 //! One thread's share of a run: many lanes, each a stream and the target it is driven at, and one driver that waits.
 
 use crate::recorder::{Recorder, WorkloadSecond};
-use block::{Buf, Completion, Driver, ObjectId, Op, OpKind, Request, Submitted, Target, Time, Wakeup};
+use block::{
+    Actor, Buf, Completion, Driver, ObjectId, Op, OpKind, Request, Submitted, Target, Time, Wait, Wakeup, drive,
+};
 use workload::{Draft, Next, Spec, Stream};
 
 /// A stream and its target.
@@ -66,19 +68,10 @@ impl Worker {
         }
     }
 
-    /// Drives every lane until `until`.
+    /// Drives every lane until `until`; what ends exactly then belongs to the time before it.
     pub fn run(&mut self, driver: &mut dyn Driver, until: Time) {
-        let mut now = driver.now();
-        while now < until {
-            let wakeup = self.pass(now);
-            now = match wakeup {
-                Wakeup::Now => driver.turn(Some(now)),
-                Wakeup::At(at) => driver.turn(Some(at.min(until))),
-                Wakeup::External | Wakeup::Idle => driver.turn(Some(until)),
-            };
-        }
-        // What ended exactly at `until` belongs to the time before it.
-        self.pass(now);
+        let look = |now, _: &mut [Worker]| if now >= until { Wait::End } else { Wait::Until(until) };
+        drive(driver, std::slice::from_mut(self), look);
     }
 
     /// Changes what the lanes of a workload ask from now on: as many lanes as `spec` has connections, the rest idle.
@@ -99,9 +92,10 @@ impl Worker {
         };
         self.recorders.iter_mut().enumerate().map(|(i, recorder)| recorder.collect(outstanding(i))).collect()
     }
+}
 
-    /// One look at every lane: takes completions, makes what is due. Returns when to look again.
-    fn pass(&mut self, now: Time) -> Wakeup {
+impl Actor for Worker {
+    fn pass(&mut self, now: Time) {
         for running in &mut self.lanes {
             let recorder = &mut self.recorders[running.lane.workload];
             loop {
@@ -112,8 +106,14 @@ impl Worker {
                 }
             }
         }
-        // Only now: lanes may share a target, and one lane's poll may have brought another's completions.
+    }
+
+    fn next_wakeup(&self, _now: Time) -> Wakeup {
         self.lanes.iter().map(Running::next_wakeup).fold(Wakeup::Idle, Wakeup::sooner)
+    }
+
+    fn is_over(&self, _now: Time) -> bool {
+        false
     }
 }
 

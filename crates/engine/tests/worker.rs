@@ -82,6 +82,7 @@ fn spec(arrival: Arrival) -> Spec {
         range: Range::default(),
         arrival,
         flush_every: None,
+        pace: None,
         connections: 1,
         requests: None,
         seed: 7,

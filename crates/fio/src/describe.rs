@@ -64,7 +64,7 @@ impl Job {
     fn region(&self) -> String {
         let target = &self.options.target;
         let size = match (target.size, target.filesize) {
-            _ if target.layout.until_full => "all the space there is, in ".to_owned(),
+            (None, None) if target.layout.until_full => "all the space there is, in ".to_owned(),
             (Some(Amount::Bytes(bytes)), _) => format!("{bytes} of "),
             (Some(Amount::Percent(percent)), _) => format!("{percent} % of "),
             (None, Some((least, most))) if least == most => format!("{} each of ", Bytes(least)),
@@ -81,7 +81,7 @@ impl Job {
         match target.engine {
             Engine::Null => format!("{size}nothing at all (null)"),
             Engine::Nbd => format!("{size}{}{offset}", target.uri.as_deref().unwrap_or("an NBD export")),
-            Engine::Sync | Engine::Uring => {
+            Engine::Sync | Engine::Space | Engine::Uring => {
                 let paths = self.paths();
                 let names = match &paths[..] {
                     [] => "no file".to_owned(),
@@ -157,9 +157,7 @@ fn spread(options: &Options) -> Option<String> {
         Distribution::Uniform => None,
         Distribution::Zipf { theta, .. } => Some(format!("places by zipf {theta}")),
         Distribution::Pareto { h, .. } => Some(format!("places by pareto {h}")),
-        Distribution::Normal { deviation_percent, .. } => {
-            Some(format!("places around the middle, ±{deviation_percent} %"))
-        }
+        Distribution::Normal { width_percent, .. } => Some(format!("places around the middle, ±{width_percent} %")),
         Distribution::Zoned(zones) => Some(format!("places in {} zones", zones.len())),
     };
     let PerDirection { read, write, .. } = &options.pattern.distribution;
@@ -179,7 +177,7 @@ fn pieces(options: &Options) -> Option<String> {
 
 fn depth(options: &Options) -> String {
     let (target, clones) = (&options.target, options.course.numjobs);
-    let depth = if target.engine == Engine::Sync { 1 } else { options.pace.depth };
+    let depth = if target.engine.calls() { 1 } else { options.pace.depth };
     let all = match clones {
         1 => String::new(),
         _ => format!(" each, {} in all", u64::from(depth) * u64::from(clones)),

@@ -1,7 +1,7 @@
 //! Durations as fio writes them: `60`, `10m`, `500ms`, `(2*30s)`; a bare number is in the unit of its option.
 //!
 //! fio takes the units us, ms, s, m, h, d (also usec and msec), in either case, and drops what it does not know: `5min` for a
-//! latency is 5 µs. That is refused here; `--strict-fio` copies fio.
+//! latency is 5 µs. That is refused here. It drops fractions too; here `0.2` seconds are 200 ms. `--strict-fio` copies fio.
 
 use crate::dialect::Dialect;
 use crate::{expression, number};
@@ -44,12 +44,15 @@ pub fn span(text: &str, bare: Bare, dialect: Dialect) -> Result<Span, String> {
     if digits.is_empty() {
         return Err("is no duration; write a whole number with a unit, as in 60s, 500ms, 10m or 2h".into());
     }
+    if unit.starts_with('.') && !dialect.strict_fio {
+        return fraction(digits, &unit[1..], bare);
+    }
     let number: u64 = digits.parse().map_err(|_| "is more than 2^64 - 1".to_owned())?;
     let factor = match (unit, factor(unit)) {
         ("", _) => bare.nanos(),
         (_, Some(factor)) => factor,
         (_, None) if dialect.strict_fio => bare.nanos(),
-        _ => return Err(correction(given, number, unit, bare)),
+        _ => return Err(correction(number, unit, bare)),
     };
     number.checked_mul(factor).map(Span::from_nanos).ok_or_else(|| "is more than 584 years".to_owned())
 }
@@ -67,7 +70,7 @@ fn factor(unit: &str) -> Option<u64> {
     })
 }
 
-fn correction(given: &str, number: u64, unit: &str, bare: Bare) -> String {
+fn correction(number: u64, unit: &str, bare: Bare) -> String {
     let read = say(Span::from_nanos(number.saturating_mul(bare.nanos())));
     let meant = |unit: &str| format!("fio reads this as {read}; write {number}{unit} (--strict-fio copies fio)");
     match unit.to_ascii_lowercase().as_str() {
@@ -75,28 +78,24 @@ fn correction(given: &str, number: u64, unit: &str, bare: Bare) -> String {
         "min" | "mins" | "minute" | "minutes" => meant("m"),
         "hr" | "hrs" | "hour" | "hours" => meant("h"),
         "day" | "days" => meant("d"),
-        lower if lower.starts_with('.') => {
-            let instead = fraction(given, bare).unwrap_or_else(|| "a whole number with a smaller unit".into());
-            format!("fio reads this as {read}; write {instead} (--strict-fio copies fio)")
-        }
         _ => format!("unknown unit {unit:?}; durations take us, ms, s, m, h, d"),
     }
 }
 
-/// `1.5s` as `1500ms`.
-fn fraction(given: &str, bare: Bare) -> Option<String> {
-    let end = given.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(given.len());
-    let (number, unit) = given.split_at(end);
-    let unit = if unit.is_empty() { bare.nanos() } else { factor(unit)? };
-    let nanos = number.parse::<f64>().ok()? * unit as f64;
-    if nanos.fract() != 0.0 || nanos > 9e15 {
-        return None;
-    }
-    let nanos = nanos as u64;
-    let (name, unit) = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000)]
-        .into_iter()
-        .find(|(_, unit)| nanos.is_multiple_of(*unit))?;
-    Some(format!("{}{name}", nanos / unit))
+/// A number of `whole` and the digits of `rest` behind its point, and the unit behind those.
+fn fraction(whole: &str, rest: &str, bare: Bare) -> Result<Span, String> {
+    let (digits, unit) = number::split(rest);
+    let factor = if unit.is_empty() { Some(bare.nanos()) } else { factor(unit) };
+    let factor = factor.ok_or_else(|| format!("unknown unit {unit:?}; durations take us, ms, s, m, h, d"))?;
+    // 18 digits and the nanoseconds of a day are within 128 bits.
+    let places = digits.len() as u32;
+    let number: u128 = match (1..=18).contains(&places) {
+        true => format!("{whole}{digits}").parse().map_err(|_| "is more than 584 years".to_owned())?,
+        false => return Err("takes 1 to 18 digits behind the point".into()),
+    };
+    let nanos = number.checked_mul(u128::from(factor)).map(|nanos| nanos / 10u128.pow(places));
+    let nanos = nanos.and_then(|nanos| u64::try_from(nanos).ok());
+    nanos.map(Span::from_nanos).ok_or_else(|| "is more than 584 years".to_owned())
 }
 
 /// A duration as people say it, hours at most: `33 h 20 min`, `1 min 5 s`, `250 ms`.
@@ -139,6 +138,11 @@ mod tests {
             ("1d", Bare::Seconds, 86_400_000_000_000),
             ("(2*30s)", Bare::Seconds, 60_000_000_000),
             ("(500)", Bare::Seconds, 500_000),
+            ("0.2", Bare::Seconds, 200_000_000),
+            ("1.5s", Bare::Micros, 1_500_000_000),
+            ("0.5", Bare::Millis, 500_000),
+            ("1.25m", Bare::Seconds, 75_000_000_000),
+            ("0.0000000001", Bare::Seconds, 0),
         ] {
             assert_eq!(span(text, bare, Dialect::default()), Ok(Span::from_nanos(nanos)), "{text}");
         }
@@ -147,16 +151,17 @@ mod tests {
     #[test]
     fn surprises_are_refused_with_the_fix() {
         for (text, fix) in [
-            ("1.5s", "write 1500ms"),
-            ("0.5", "write 500us"),
+            ("1.5sec", "unknown unit"),
+            ("1.", "digits behind the point"),
+            ("1.1234567890123456789", "digits behind the point"),
+            ("99999999999999999999.5d", "584 years"),
             ("5sec", "write 5s"),
             ("5min", "write 5m"),
             ("5x", "unknown unit"),
             ("", "no duration"),
             ("-1", "no duration"),
         ] {
-            let bare = if text == "0.5" { Bare::Millis } else { Bare::Micros };
-            let said = span(text, bare, Dialect::default()).unwrap_err();
+            let said = span(text, Bare::Micros, Dialect::default()).unwrap_err();
             assert!(said.contains(fix), "{text}: {said}");
         }
     }

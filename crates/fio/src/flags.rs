@@ -36,8 +36,10 @@ pub struct Flags {
     pub aux_path: Option<String>,
     /// `--strict-fio`: copies fio where it surprises.
     pub strict_fio: bool,
-    /// `--destroy-data`: files and devices that may be overwritten whatever is on them.
+    /// `--destroy-data`: names, patterns and folders that may be overwritten whatever is there.
     pub destroy_data: Vec<String>,
+    /// `--even-in-use`: devices that may be written while somebody uses them.
+    pub even_in_use: Vec<String>,
     /// What the user should know of flags that do nothing here.
     pub notes: Vec<String>,
 }
@@ -113,6 +115,7 @@ impl Default for Flags {
             aux_path: None,
             strict_fio: false,
             destroy_data: Vec::new(),
+            even_in_use: Vec::new(),
             notes: Vec::new(),
         }
     }
@@ -246,10 +249,24 @@ pub const FLAGS: &[Flag] = &[
         f.strict_fio = true;
         Ok(())
     }),
-    flag("destroy-data", Some("NAME"), "this file or device may be overwritten, whatever it holds", |f, v| {
-        f.destroy_data.push(v.to_owned());
-        Ok(())
-    }),
+    flag(
+        "destroy-data",
+        Some("NAME"),
+        "this may be overwritten, whatever it holds: a file, device or export, a pattern, a folder of files, a job's name",
+        |f, v| {
+            f.destroy_data.push(v.to_owned());
+            Ok(())
+        },
+    ),
+    flag(
+        "even-in-use",
+        Some("NAME"),
+        "this device may be written even while it is mounted, swapped to or held",
+        |f, v| {
+            f.even_in_use.push(v.to_owned());
+            Ok(())
+        },
+    ),
 ];
 
 /// The flags that fio has and we do not, each with what to use in its place.

@@ -9,8 +9,8 @@ use crate::trace::Playing;
 use block::Span;
 use stats::{Direction, PerDirection};
 use workload::job::{
-    Amount, Content, Distribution, Ending, Ends, FileOrder, Flushes, Forgive, Hash, LatencySearch, Layout, Numa,
-    Pattern, Think, TrimChecks, WriteSync,
+    Amount, Content, Distribution, Ending, Ends, FileLock, FileOrder, Flushes, Forgive, Hash, LatencySearch, Layout,
+    Numa, Pattern, Think, TrimChecks, WriteSync,
 };
 
 /// One value for reads, writes and trims each, where one was given.
@@ -74,6 +74,8 @@ pub struct TargetOptions {
     pub direct: bool,
     /// `sync`.
     pub write_sync: WriteSync,
+    /// `lockfile`.
+    pub lock: FileLock,
     /// How files are made.
     pub layout: Layout,
     /// `size`.
@@ -94,6 +96,8 @@ pub enum Engine {
     /// Plain system calls.
     #[default]
     Sync,
+    /// Plain system calls that take space and give it back, and move nothing.
+    Space,
     /// io_uring.
     Uring,
     /// An NBD export.
@@ -378,6 +382,18 @@ pub struct LogOptions {
     pub interval: Span,
 }
 
+impl Engine {
+    /// Whether its requests are system calls, one at a time.
+    pub fn calls(self) -> bool {
+        matches!(self, Engine::Sync | Engine::Space)
+    }
+
+    /// Whether it works on files and devices.
+    pub fn has_files(self) -> bool {
+        matches!(self, Engine::Sync | Engine::Space | Engine::Uring)
+    }
+}
+
 impl Default for Options {
     fn default() -> Options {
         Options {
@@ -423,6 +439,7 @@ impl Default for TargetOptions {
             playing: Playing::default(),
             direct: false,
             write_sync: WriteSync::None,
+            lock: FileLock::None,
             layout: Layout::default(),
             size: None,
             filesize: None,

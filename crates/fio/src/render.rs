@@ -42,6 +42,8 @@ pub struct Report<'r> {
     pub pid: u32,
     /// What had been done at earlier times, oldest first.
     pub interim: &'r [Interim],
+    /// Somebody stopped the run before its end.
+    pub interrupted: bool,
 }
 
 /// What all jobs had done at some time of the run, as it will stand in the JSON: a few kilobytes for each entry, where the

@@ -7,8 +7,8 @@ use block::{Bytes, Iops, Span};
 use stats::{Direction, PerDirection};
 use workload::Spacing;
 use workload::job::{
-    Amount, BlockSizes, Command, Commands, Content, Coverage, Ending, Ends, EngineKind, FileSpec, Fill, Floor, Hash,
-    JobSpec, KernelPolling, Logs, Mix, Order, Pace, Pacing, Pattern, Place, Priority, Reach, SplitShare, Start,
+    Amount, BlockSizes, Calls, Command, Commands, Content, Coverage, Ending, Ends, EngineKind, FileSpec, Fill, Floor,
+    Hash, JobSpec, KernelPolling, Logs, Mix, Order, Pace, Pacing, Pattern, Place, Priority, Reach, SplitShare, Start,
     SteadyCheck, SteadyRule, Strides, Verify, WorkingSet,
 };
 
@@ -33,10 +33,11 @@ impl Job {
             place,
             engine: match options.target.engine {
                 Engine::Uring => EngineKind::Uring,
-                Engine::Sync | Engine::Nbd | Engine::Null => EngineKind::Sync,
+                _ => EngineKind::Sync,
             },
             direct: options.target.direct,
             write_sync: options.target.write_sync,
+            calls: Calls { space: options.target.engine == Engine::Space, lock: options.target.lock },
             layout: options.target.layout,
             file_order: options.target.order,
             replay: None,
@@ -158,7 +159,7 @@ impl Job {
                 let uri = target.uri.clone().unwrap_or_default();
                 Place::Nbd { uri, region: region("", target.size, None) }
             }
-            Engine::Sync | Engine::Uring => {
+            Engine::Sync | Engine::Space | Engine::Uring => {
                 let paths = self.paths();
                 let files = paths.len() as u64;
                 let file = |(index, path): (usize, &String)| {
@@ -198,7 +199,7 @@ impl Job {
     fn pacing(&self) -> Pacing {
         let (pace, engine) = (&self.options.pace, self.options.target.engine);
         // fio's system-call engines have one request in flight, whatever the depth says.
-        let depth = if engine == Engine::Sync { 1 } else { pace.depth };
+        let depth = if engine.calls() { 1 } else { pace.depth };
         let limited = |batch: u32| if batch == 0 { depth } else { batch.min(depth) };
         Pacing {
             depth,
@@ -273,9 +274,7 @@ impl Job {
             let (figure, check) = (steady.figure, steady.check);
             SteadyRule { figure, check, ramp: course.steady_ramp, round, duration: course.steady_duration }
         });
-        // With gaps one pass over the region moves less than its size; fio goes around until it has moved all of it.
-        let gaps = !self.options.pattern.kind.random && self.options.pattern.more.is_some_and(|gap| gap != 0);
-        let amount = course.ending.amount.or(self.size_beside_filesize()).or(gaps.then_some(Amount::Percent(100)));
+        let amount = course.ending.amount.or(self.size_beside_filesize());
         // fio: without a runtime time_based has no effect.
         let time_based = course.ending.time_based && course.ending.runtime.is_some();
         let ends = if course.exitall { course.exit_what } else { Ends::None };

@@ -4,8 +4,9 @@ use crate::catalogue::{self, Definition};
 use crate::command_line;
 use crate::dialect::Dialect;
 use crate::error::{Error, Problem};
-use crate::flags::Flags;
+use crate::flags::{Action, Flags};
 use crate::job::Job;
+use crate::naming;
 use crate::options::{Engine, Options, Ways};
 use crate::script::{Script, Section, Setting};
 use crate::value::Value;
@@ -106,6 +107,9 @@ impl Unfolding<'_> {
             given: own.given,
             place: section.place.clone(),
         };
+        self.waits_for_one(&job)
+            .and_then(|()| self.folders_are_there(&job))
+            .map_err(|rule| Error::at(&job.place, Problem::Rule(rule)))?;
         if let Some(why) = self.size_missing(&job)? {
             self.found.left_out.push(LeftOut { name: job.name, why });
             return Ok(());
@@ -162,18 +166,51 @@ impl Unfolding<'_> {
         Ok(())
     }
 
+    /// A job that waits waits for one that stands before it, so that none waits for ever.
+    fn waits_for_one(&self, job: &Job) -> Result<(), String> {
+        let Some(name) = &job.options.course.wait_for else { return Ok(()) };
+        let earlier = || self.found.jobs.iter().filter(|earlier| earlier.number == 0);
+        match earlier().filter(|earlier| earlier.name == *name).count() {
+            _ if *name == job.name => {
+                Err(format!("wait_for={name}: a job cannot wait for itself; name one that stands before it"))
+            }
+            0 => {
+                let meant = nearest::to(name, earlier().map(|earlier| earlier.name.as_str()));
+                let meant = meant.map_or(String::new(), |meant| format!("; did you mean {meant}?"));
+                Err(format!("wait_for={name}: no job of that name stands before this one{meant}"))
+            }
+            1 => Ok(()),
+            jobs => Err(format!("wait_for={name}: {jobs} jobs have that name; give each its own")),
+        }
+    }
+
+    /// Folders within `directory` are made, but not `directory` itself: its name may be mistyped.
+    fn folders_are_there(&self, job: &Job) -> Result<(), String> {
+        if self.flags.action != Action::Run || !job.options.target.engine.has_files() {
+            return Ok(());
+        }
+        let folders = naming::split(job.options.target.directory.as_deref().unwrap_or_default());
+        match folders.iter().find(|folder| !self.world.is_folder(folder)) {
+            Some(folder) => Err(format!("directory={folder}: there is no such folder; make it, or name another")),
+            None => Ok(()),
+        }
+    }
+
     /// Why a job has no size, where that holds up no other job; an error where it was probably forgotten.
     fn size_missing(&self, job: &Job) -> Result<Option<String>, Error> {
         let target = &job.options.target;
-        let is_there = |path: &String| self.world.size_of(path).is_some_and(|bytes| bytes > 0);
-        let known = target.size.is_some()
+        // What an earlier job lays out is there when this one begins.
+        let is_made = |path: &String| self.found.jobs.iter().any(|earlier| earlier.paths().contains(path));
+        let is_there = |path: &String| self.world.size_of(path).is_some_and(|bytes| bytes > 0) || is_made(path);
+        let known = self.flags.action == Action::ParseOnly
+            || target.size.is_some()
             || target.filesize.is_some()
             || target.read_iolog.is_some()
             || target.layout.until_full
             || match target.engine {
                 Engine::Nbd => true,
                 Engine::Null => false,
-                Engine::Sync | Engine::Uring => job.paths().iter().all(is_there),
+                Engine::Sync | Engine::Space | Engine::Uring => job.paths().iter().all(is_there),
             };
         if known {
             return Ok(None);
@@ -192,10 +229,15 @@ impl Unfolding<'_> {
             )));
         }
         let rule = match target.engine {
-            Engine::Null => "needs size=…, which the null engine has no file to take it from",
-            _ => "needs size=…, because not all of its files are there to take it from",
+            Engine::Null => "needs size=…, which the null engine has no file to take it from".into(),
+            // What size= would not mend is said as what it is.
+            _ => job
+                .paths()
+                .iter()
+                .find_map(|path| self.world.why_no_size(path))
+                .unwrap_or_else(|| "needs size=…, because not all of its files are there to take it from".into()),
         };
-        Err(Error::at(&job.place, Problem::Rule(rule.into())))
+        Err(Error::at(&job.place, Problem::Rule(rule)))
     }
 
     fn notes(&mut self, job: &Job) {
@@ -209,7 +251,7 @@ impl Unfolding<'_> {
             (None, true) => notes.push("time_based has no effect without runtime".into()),
             _ => {}
         }
-        if target.engine == Engine::Sync && job.options.pace.depth > 1 {
+        if target.engine.calls() && job.options.pace.depth > 1 {
             let (depth, engine) = (job.options.pace.depth, &target.engine_name);
             notes
                 .push(format!("iodepth={depth} has no effect with ioengine={engine}, which has one request in flight"));
@@ -286,10 +328,18 @@ fn check(job: &Job, flags: &Flags) -> Result<(), Problem> {
             }
         }
     }
-    if options.target.layout.until_full
-        && (options.pattern.kind.random || options.pattern.kind.ways != Ways::Only(Direction::Write))
-    {
-        return rule("fill_device writes block after block until there is no space left; it needs rw=write".into());
+    if options.target.engine == Engine::Space && options.data.verify.is_some() {
+        return rule("has verify with ioengine=falloc, which writes no data that could be checked".into());
+    }
+    let only_reads = options.pattern.kind.ways == Ways::Only(Direction::Read);
+    let has_size = options.target.size.is_some() || options.target.filesize.is_some();
+    let in_order = !options.pattern.kind.random && options.pattern.kind.ways == Ways::Only(Direction::Write);
+    if options.target.layout.until_full && !has_size && !only_reads && !in_order {
+        return rule(
+            "fill_device without size=… goes on until there is no space left, in order; it needs rw=write, or rw=read of \
+             what was filled before"
+                .into(),
+        );
     }
     if options.data.state_load && options.data.trims.percent > 0 {
         return rule(

@@ -16,6 +16,13 @@ pub trait World {
     fn variable(&self, name: &str) -> Option<String>;
     /// The size of a file or device that is there, in bytes; `None` where there is none.
     fn size_of(&self, path: &str) -> Option<u64>;
+    /// Why nothing with a size can be had there, in a line that names it, where that is more than that no file is there yet: a
+    /// device that is missing, one that may not be opened, a folder.
+    fn why_no_size(&self, _path: &str) -> Option<String> {
+        None
+    }
+    /// Whether a folder of that name is there.
+    fn is_folder(&self, path: &str) -> bool;
     /// Bytes of a memory page, for `$pagesize`.
     fn page_bytes(&self) -> u64;
     /// Processors online, for `$ncpus`.
@@ -35,6 +42,8 @@ pub struct Given {
     pub variables: BTreeMap<String, String>,
     /// Path and bytes of every data file that is there.
     pub sizes: BTreeMap<String, u64>,
+    /// Folders that are not there; all others are.
+    pub missing_folders: Vec<String>,
     /// See [`World::page_bytes`].
     pub page_bytes: u64,
     /// See [`World::cpus`].
@@ -52,6 +61,7 @@ impl Default for Given {
             texts: BTreeMap::new(),
             variables: BTreeMap::new(),
             sizes: BTreeMap::new(),
+            missing_folders: Vec::new(),
             page_bytes: 4096,
             cpus: 4,
             memory_mib: 8192,
@@ -94,6 +104,10 @@ impl World for Given {
 
     fn size_of(&self, path: &str) -> Option<u64> {
         self.sizes.get(path).copied()
+    }
+
+    fn is_folder(&self, path: &str) -> bool {
+        !self.missing_folders.iter().any(|missing| missing == path)
     }
 
     fn page_bytes(&self) -> u64 {

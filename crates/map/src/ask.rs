@@ -61,6 +61,8 @@ pub enum What {
     },
     /// Bring the tables up to date, so that opening need not read the log.
     Checkpoint,
+    /// Have the end say how far the log goes.
+    Anchor,
 }
 
 /// The answer to an [`Ask`].

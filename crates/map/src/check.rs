@@ -1,6 +1,7 @@
 //! The check: everything is counted again from the trees' tops and compared with what is kept.
 
 use crate::core::{Core, Settings};
+use crate::end::Agreed;
 use crate::entry::{BLOCK, Entry, PAGE, hull};
 use crate::recover::{Loaded, Media, RecoverError, load};
 use crate::tree::{Drop, FANOUT, Root};
@@ -109,6 +110,30 @@ pub enum Damage {
         /// Its sequence.
         sequence: u64,
     },
+    /// The log stops before a record that was durable.
+    #[error(
+        "the log ends with record {last}, and record {found} was there: its last records are damaged, or it is an older log"
+    )]
+    Short {
+        /// The last that was durable.
+        found: u64,
+        /// The last that is there.
+        last: u64,
+    },
+    /// Neither slot of the end is whole.
+    #[error("the end is not there or damaged, so nothing says how far the log went and which catalogue belongs to it")]
+    NoEnd,
+    /// The end is of another pool.
+    #[error("the end is another pool's")]
+    OthersEnd,
+    /// The end is older than what else there is.
+    #[error("the end is an older one: it was written {found} times, and the log and the tables have seen {least}")]
+    OldEnd {
+        /// Its count.
+        found: u64,
+        /// The least that it must be.
+        least: u64,
+    },
     /// The log holds more than follows the table.
     #[error("the log holds record {found}, but those after {last} are missing: the newer table or a record is damaged")]
     Ahead {
@@ -152,6 +177,14 @@ pub struct Report {
     pub ends: Vec<u64>,
     /// The last record.
     pub sequence: u64,
+    /// The last record that the end knows of: whether later ones were lost by the disk cannot be told.
+    pub anchored: u64,
+    /// Records are played at the next opening: the pool was not closed.
+    pub is_open: bool,
+    /// The pool's own number.
+    pub pool: u64,
+    /// What is known of the catalogue; the default if the end is damaged.
+    pub agreed: Agreed,
     /// Bytes of the log, all of it.
     pub log: u64,
 }
@@ -171,22 +204,44 @@ pub fn check(media: &mut impl Media, settings: Settings) -> Result<Report, Recov
     sizes.sort_unstable();
     let (trees, used) = (sizes.len() as u64, core.space.used() * BLOCK);
     let ends = if damages.is_empty() { core.data_ends() } else { Vec::new() };
-    Ok(Report { damages, spare, sizes, trees, used, ends, sequence: core.sequence, log: core.ring.size })
+    Ok(Report {
+        damages,
+        spare,
+        sizes,
+        trees,
+        used,
+        ends,
+        sequence: core.sequence,
+        anchored: core.anchor.end.sequence,
+        is_open: !core.ring.empty,
+        pool: core.pool,
+        agreed: core.anchor.end.agreed.clone(),
+        log: core.ring.size,
+    })
 }
 
 impl Core {
     /// The ends of the last pages that some map shows, segment by segment.
     fn data_ends(&self) -> Vec<u64> {
         let mut ends = BTreeMap::new();
+        self.each_end(&mut |last| {
+            let end = ends.entry((last - 1) / self.settings.segment).or_insert(last);
+            *end = last.max(*end);
+        });
+        ends.into_values().collect()
+    }
+
+    /// Calls `seen` with the byte of the data after the last page of each block that some map shows: so far the data must
+    /// go. What several trees share is looked at once.
+    pub fn each_end(&self, seen: &mut impl FnMut(u64)) {
+        let mut met = vec![false; self.nodes.numbers() as usize];
         for tree in self.trees.values() {
-            self.nodes.each(tree.root, &mut |_, entry| {
-                let Some(place) = entry.place().filter(|_| entry.mask() != 0) else { return };
-                let last = place * BLOCK + u64::from(hull(entry.mask()).1) * PAGE;
-                let end = ends.entry(place * BLOCK / self.settings.segment).or_insert(last);
-                *end = last.max(*end);
+            self.nodes.each_once(tree.root, &mut met, &mut |entry| {
+                if let Some(place) = entry.place().filter(|_| entry.mask() != 0) {
+                    seen(place * BLOCK + u64::from(hull(entry.mask()).1) * PAGE);
+                }
             });
         }
-        ends.into_values().collect()
     }
 
     /// Counts everything again and says what differs from what is kept. It walks all trees.

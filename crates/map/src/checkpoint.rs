@@ -96,6 +96,7 @@ impl Core {
             pool: self.pool,
             log_head: head,
             log_size: self.ring.size,
+            end: self.anchor.end.count,
             trees,
             homes: homes.iter().enumerate().map(lives).collect(),
         };

@@ -16,6 +16,8 @@ pub enum Region {
     Nodes,
     /// The two tables, by 0 and 1.
     Table(u8),
+    /// How far the log goes, and which catalogue it belongs to.
+    End,
 }
 
 /// What to do on the disk. Commands run side by side; each ends by [`crate::Core::done`]. None of the data reaches over a

@@ -144,14 +144,14 @@ impl Core {
 
     /// What is pending flies from here on, as it is now: all data it speaks of has been written.
     fn freeze(&mut self, place: Option<u64>) {
-        let (pool, sequence) = (self.pool, self.sequence + 1);
+        let (pool, sequence, end) = (self.pool, self.sequence + 1, self.anchor.end.count);
         let commit = &mut self.commit;
         commit.forced = false;
         commit.flying = std::mem::take(&mut commit.pending);
         commit.answering = std::mem::take(&mut commit.waiting);
         commit.sets.clear();
         commit.record = place.map(|at| {
-            let bytes = record::encode(pool, sequence, &commit.flying.actions);
+            let bytes = record::encode(pool, sequence, end, &commit.flying.actions);
             Record { at, len: bytes.len() as u64, bytes }
         });
         commit.phase = Phase::Flushing;

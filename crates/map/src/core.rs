@@ -13,6 +13,7 @@ use crate::change::{Alone, Lock, Piece};
 use crate::checkpoint::Checkpoint;
 use crate::command::{Command, Run, Token};
 use crate::commit::Commit;
+use crate::end::Anchor;
 use crate::entry::{BLOCK, Entry, PAGE, PAGES, SIZE_MAX};
 use crate::giving::Giving;
 use crate::group::Group;
@@ -120,6 +121,8 @@ pub(crate) enum Job {
     Alone(Alone),
     Commit,
     Checkpoint,
+    /// The end.
+    End,
     /// Free blocks before `end` given back.
     Discard {
         end: u64,
@@ -146,6 +149,7 @@ pub struct Core {
     pub(crate) starved: VecDeque<Piece>,
     pub(crate) commit: Commit,
     pub(crate) checkpoint: Checkpoint,
+    pub(crate) anchor: Anchor,
     pub(crate) giving: Giving,
     pub(crate) ring: Ring,
     /// The last durable record.
@@ -167,6 +171,7 @@ impl Core {
             None => match ask.what {
                 What::Flush => self.commit.waiting.push(op),
                 What::Checkpoint => self.checkpoint.asked.push(op),
+                What::Anchor => self.ask_anchor(op),
                 What::Create { size } => self.create(op, size),
                 _ => self.queue(op),
             },
@@ -198,6 +203,16 @@ impl Core {
         if !self.limbo.is_empty() {
             self.settle();
         }
+    }
+
+    /// Whether freed blocks wait for reads that are under way.
+    pub fn holds_back(&self) -> bool {
+        !self.limbo.is_empty()
+    }
+
+    /// Whether a write waits for blocks that are about to come free.
+    pub fn is_starved(&self) -> bool {
+        !self.starved.is_empty()
     }
 
     /// Which parts of a tree's bytes are allocated: at most `limit` runs, so perhaps not all of it. With `sharing` also
@@ -234,6 +249,7 @@ impl Core {
             Job::Alone(alone) => self.alone_done(alone, result),
             Job::Commit => self.commit_done(result),
             Job::Checkpoint => self.checkpoint_done(result),
+            Job::End => self.end_written(result),
             Job::Discard { end } => self.discard_done(end, result),
         }
         self.resume();
@@ -344,7 +360,7 @@ impl Core {
         };
         let fits = match ask.what {
             _ if self.failed => Err(Refusal::Failed),
-            What::Flush | What::Checkpoint => Ok(()),
+            What::Flush | What::Checkpoint | What::Anchor => Ok(()),
             What::Create { size } => size_fits(size).and_then(|()| is_free(ask.tree)),
             What::Share { from, .. } => exists(from).and_then(|_| is_free(ask.tree)),
             What::Delete => exists(ask.tree).map(|_| ()),
@@ -408,7 +424,9 @@ impl Core {
             What::Restore { from } => self.restore(ask.tree, from),
             What::Delete => self.delete(ask.tree),
             What::Resize { size } => self.resize(op, size),
-            What::Flush | What::Create { .. } | What::Checkpoint => unreachable!("not about a tree that is there"),
+            What::Flush | What::Create { .. } | What::Checkpoint | What::Anchor => {
+                unreachable!("not about a tree that is there")
+            }
         }
         self.piece_ended(op, None);
     }

@@ -1,8 +1,8 @@
 //! The redo log: what changed in the maps, as records in a ring.
 //!
 //! ```text
-//!   record   0        4        8                16               24       28       32          32 + 24 n     4 KiB ×
-//!           ├─ SWLG ──┼─ crc ──┼─ sequence ─────┼─ pool ─────────┼─ n ────┼─ 0 ────┼─ actions ─┼─ zeroes ────┤
+//!   record   0        4        8                16               24       28       32               40          40 + 24 n
+//!           ├─ SWLG ──┼─ crc ──┼─ sequence ─────┼─ pool ─────────┼─ n ────┼─ 0 ────┼─ end ──────────┼─ actions ─┼─ zeroes ─┤
 //!
 //!   action   0      1       2   4        8                16               24
 //!           ├ kind ─┼ flag ─┼ 0 ┼─ tree ─┼─ a ────────────┼─ b ────────────┤
@@ -14,7 +14,7 @@ use crate::entry::Entry;
 use crc32c::crc32c;
 
 const MAGIC: u32 = u32::from_le_bytes(*b"SWLG");
-const HEADER: usize = 32;
+const HEADER: usize = 40;
 const ACTION: usize = 24;
 /// Records begin and end at multiples of this many bytes.
 pub const RECORD_ALIGN: u64 = 4096;
@@ -115,8 +115,8 @@ pub fn record_len(actions: usize) -> u64 {
     ((HEADER + actions * ACTION) as u64).next_multiple_of(RECORD_ALIGN)
 }
 
-/// A record's bytes.
-pub fn encode(pool: u64, sequence: u64, actions: &[Action]) -> Vec<u8> {
+/// A record's bytes. `end`: the count of the end that is durable.
+pub fn encode(pool: u64, sequence: u64, end: u64, actions: &[Action]) -> Vec<u8> {
     let len = record_len(actions.len()) as usize;
     let mut bytes = Vec::with_capacity(len);
     bytes.extend(MAGIC.to_le_bytes());
@@ -125,6 +125,7 @@ pub fn encode(pool: u64, sequence: u64, actions: &[Action]) -> Vec<u8> {
     bytes.extend(pool.to_le_bytes());
     bytes.extend((actions.len() as u32).to_le_bytes());
     bytes.extend(0u32.to_le_bytes());
+    bytes.extend(end.to_le_bytes());
     actions.iter().for_each(|action| action.encode(&mut bytes));
     bytes.resize(len, 0);
     let crc = crc32c(&bytes[8..]);
@@ -139,12 +140,14 @@ pub struct Head {
     pub sequence: u64,
     /// Its length in the ring, in bytes.
     pub len: u64,
+    /// The count of the end that was durable before it.
+    pub end: u64,
 }
 
 /// The head of a record of that pool, if there seems to be one: only [`decode`] tells whether it is whole.
 pub fn head(pool: u64, page: &[u8]) -> Option<Head> {
     let ours = u32_at(page, 0) == MAGIC && u64_at(page, 16) == pool;
-    ours.then(|| Head { sequence: u64_at(page, 8), len: record_len(u32_at(page, 24) as usize) })
+    ours.then(|| Head { sequence: u64_at(page, 8), len: record_len(u32_at(page, 24) as usize), end: u64_at(page, 32) })
 }
 
 /// The actions of a whole record; `None` for a torn or damaged one.
@@ -249,9 +252,9 @@ mod tests {
 
     #[test]
     fn a_record_is_read_as_it_was_written_and_any_changed_bit_is_noticed() {
-        let bytes = encode(77, 5, &all());
+        let bytes = encode(77, 5, 3, &all());
         assert_eq!(bytes.len(), 4096);
-        assert_eq!(head(77, &bytes), Some(Head { sequence: 5, len: 4096 }));
+        assert_eq!(head(77, &bytes), Some(Head { sequence: 5, len: 4096, end: 3 }));
         assert_eq!(head(78, &bytes), None, "of another pool");
         assert_eq!(decode(&bytes), Some(all()));
         for bit in (4 * 8..bytes.len() * 8).step_by(13) {
@@ -263,7 +266,7 @@ mod tests {
 
     #[test]
     fn lengths_are_whole_pages() {
-        // 32 + 24 × 169 = 4088, and one more action does not fit.
+        // 40 + 24 × 169 = 4096, and one more action does not fit.
         assert_eq!((record_len(0), record_len(169), record_len(170)), (4096, 4096, 8192));
     }
 

@@ -5,10 +5,11 @@ use crate::checkpoint::Checkpoint;
 use crate::command::Region;
 use crate::commit::Commit;
 use crate::core::{Core, Settings, Tree};
+use crate::end::{Agreed, Anchor, END_FORMAT, END_SIZE, End};
 use crate::entry::{BLOCK, PAGE};
 use crate::giving::Giving;
 use crate::limbo::Limbo;
-use crate::record::{self, Action, RECORD_ALIGN, Ring};
+use crate::record::{self, Action, Head, RECORD_ALIGN, Ring};
 use crate::slots::{ByNumber, Slots};
 use crate::space::Space;
 use crate::table::{FORMAT, TABLE_HEADER, Table};
@@ -36,8 +37,16 @@ pub trait Media {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RecoverError {
     /// Written by a later program.
-    #[error("the maps have format {found}, this program knows up to {FORMAT}; use a newer seawall")]
+    #[error("the maps have format {found}, this program knows up to {known}; use a newer seawall")]
     TooNew {
+        /// Its format.
+        found: u32,
+        /// The latest that is known.
+        known: u32,
+    },
+    /// Written by an earlier program.
+    #[error("the maps have format {found}, this program needs {FORMAT}; copy the LUNs with the seawall that made them")]
+    TooOld {
         /// Its format.
         found: u32,
     },
@@ -58,11 +67,16 @@ fn and_more(more: usize) -> String {
     if more == 0 { String::new() } else { format!(" (and {more} more)") }
 }
 
-/// The first table of a new pool with its own number and a log of `log_size` bytes, a multiple of 4 KiB and at least
-/// 64 KiB. The log must be written with zeroes, and both made durable; the rest is empty.
+/// What both tables of a new pool are, with its own number and a log of `log_size` bytes, a multiple of 4 KiB and at least
+/// 64 KiB. The log must be written with zeroes and the end as [`format_end`] says, and all made durable; the rest is empty.
 pub fn format(pool: u64, log_size: u64) -> Vec<u8> {
     assert!(log_size.is_multiple_of(RECORD_ALIGN) && log_size >= 16 * RECORD_ALIGN, "a log of {log_size} bytes");
-    Table { sequence: 0, pool, log_head: 0, log_size, trees: Vec::new(), homes: Vec::new() }.encode()
+    Table { sequence: 0, pool, log_head: 0, log_size, end: 0, trees: Vec::new(), homes: Vec::new() }.encode()
+}
+
+/// The first bytes of the end of a new pool with that catalogue.
+pub fn format_end(pool: u64, agreed: Agreed) -> Vec<u8> {
+    End { count: 0, pool, sequence: 0, agreed }.encode()
 }
 
 /// Opens a pool.
@@ -80,7 +94,7 @@ pub fn recover(media: &mut impl Media, settings: Settings) -> Result<Core, Recov
         return Err(RecoverError::Damaged { first, more: damages.len() });
     }
     let core = core.ok_or(RecoverError::Damaged { first: Damage::NoTable, more: 0 })?;
-    for region in [Region::Log, Region::Nodes, Region::Table(0), Region::Table(1)] {
+    for region in [Region::Log, Region::Nodes, Region::Table(0), Region::Table(1), Region::End] {
         media.settle(region).map_err(RecoverError::Unsettled)?;
     }
     Ok(core)
@@ -102,14 +116,14 @@ pub(crate) struct Loaded {
 /// A table whose write failed may lie there whole, and the checkpoint after it may have written over its nodes. The other
 /// table is right then, and the log still goes from there at least as far.
 pub(crate) fn load(media: &mut impl Media, settings: Settings) -> Result<Loaded, RecoverError> {
-    let tables = tables(media)?;
+    let (tables, end) = (tables(media)?, read_end(media)?);
     let (count, newest) = (tables.len(), tables.first().map_or(0, |(_, table)| table.sequence));
     let mut first = Loaded { damages: vec![Damage::NoTable], ..Loaded::default() };
     for (index, (turn, table)) in tables.into_iter().enumerate() {
-        let (core, damages) = load_from(media, settings, turn, &table);
+        let (core, damages) = load_from(media, settings, (turn, &table), end.as_ref());
         if damages.is_empty() && core.sequence >= newest {
             // An older one may name nodes that were written over since: that is how it should be.
-            let lame = index > 0 || count == 1 && !is_first(media, turn, &table);
+            let lame = index > 0 || count == 1;
             return Ok(Loaded { core: Some(core), damages, lame: lame.then_some(turn ^ 1) });
         }
         if index == 0 {
@@ -117,11 +131,6 @@ pub(crate) fn load(media: &mut impl Media, settings: Settings) -> Result<Loaded,
         }
     }
     Ok(first)
-}
-
-/// Whether a table is that of a new pool, whose other one was never written.
-fn is_first(media: &mut impl Media, turn: u8, table: &Table) -> bool {
-    table.sequence == 0 && media.read(Region::Table(turn ^ 1), 0, &mut [0; 1]) == Ok(0)
 }
 
 /// The whole tables, the newest first, and which of the two each is.
@@ -139,14 +148,29 @@ pub(crate) fn newest_table(media: &mut impl Media) -> Result<Option<(u8, Table)>
     Ok(tables(media)?.into_iter().next())
 }
 
-fn load_from(media: &mut impl Media, settings: Settings, turn: u8, table: &Table) -> (Core, Vec<Damage>) {
+fn load_from(
+    media: &mut impl Media,
+    settings: Settings,
+    (turn, table): (u8, &Table),
+    end: Option<&End>,
+) -> (Core, Vec<Damage>) {
     let mut damages = Vec::new();
     let mut core = core_of(media, settings, table, &mut damages);
     core.next_table = turn ^ 1;
     if damages.is_empty() {
-        replay(media, &mut core, &mut damages);
+        let least = replay(media, &mut core, &mut damages).max(table.end);
+        if damages.is_empty() {
+            damages.extend(core.damage_of(end, least));
+        }
     }
+    core.anchor = end.cloned().map(Anchor::at).unwrap_or_default();
     (core, damages)
+}
+
+/// The newest whole end.
+pub(crate) fn read_end(media: &mut impl Media) -> Result<Option<End>, RecoverError> {
+    let bytes = read_most(media, Region::End, 0, END_SIZE);
+    End::newest(&bytes).map_err(|found| RecoverError::TooNew { found, known: END_FORMAT })
 }
 
 /// A table, if it is whole: one that was being written when the power went is not, and its sister is.
@@ -157,7 +181,10 @@ fn read_table(media: &mut impl Media, turn: u8) -> Result<Option<Table>, Recover
     }
     let Some((found, len)) = Table::measure(&header[..TABLE_HEADER]) else { return Ok(None) };
     if found > FORMAT {
-        return Err(RecoverError::TooNew { found });
+        return Err(RecoverError::TooNew { found, known: FORMAT });
+    }
+    if found < FORMAT {
+        return Err(RecoverError::TooOld { found });
     }
     let mut bytes = vec![0; len as usize];
     let read = read_whole(media, Region::Table(turn), 0, &mut bytes);
@@ -209,6 +236,7 @@ pub(crate) fn core_of_nodes(
         starved: VecDeque::new(),
         commit: Commit::default(),
         checkpoint: Checkpoint::default(),
+        anchor: Anchor::default(),
         giving: Giving::default(),
         ring: Ring::at(table.log_size, table.log_head),
         sequence: table.sequence,
@@ -265,18 +293,20 @@ fn read_most(media: &mut impl Media, region: Region, at: u64, len: u64) -> Vec<u
     bytes
 }
 
-/// Plays the records that follow the table.
-pub(crate) fn replay(media: &mut impl Media, core: &mut Core, damages: &mut Vec<Damage>) {
+/// Plays the records that follow the table. Returns the count of the end that was durable before the last of them.
+pub(crate) fn replay(media: &mut impl Media, core: &mut Core, damages: &mut Vec<Damage>) -> u64 {
     let log = read_most(media, Region::Log, 0, core.ring.size);
-    while let Some((at, len, actions)) = next_record(&log, core) {
+    let mut end = 0;
+    while let Some((at, head, actions)) = next_record(&log, core) {
         core.sequence += 1;
+        end = head.end;
         for action in actions {
             if core.replay(action).is_none() {
                 damages.push(Damage::Record { sequence: core.sequence });
-                return;
+                return end;
             }
         }
-        core.ring.push(at, len);
+        core.ring.push(at, head.len);
         let batch = std::mem::take(&mut core.commit).pending;
         core.nodes.release(batch.drops, &mut core.space);
     }
@@ -284,29 +314,43 @@ pub(crate) fn replay(media: &mut impl Media, core: &mut Core, damages: &mut Vec<
     // written only when the one before it is durable.
     let places = (0..core.ring.size).step_by(RECORD_ALIGN as usize);
     let ahead =
-        places.filter_map(|at| record_at(&log, core, at, core.sequence + 1).map(|(sequence, ..)| sequence)).max();
+        places.filter_map(|at| record_at(&log, core, at, core.sequence + 1).map(|(head, _)| head.sequence)).max();
     damages.extend(ahead.map(|found| Damage::Ahead { found, last: core.sequence }));
+    end
 }
 
 /// The record after the last one, where it would have been put.
-fn next_record(log: &[u8], core: &Core) -> Option<(u64, u64, Vec<Action>)> {
+fn next_record(log: &[u8], core: &Core) -> Option<(u64, Head, Vec<Action>)> {
     [core.ring.head, 0].into_iter().find_map(|at| {
-        let (sequence, len, actions) = record_at(log, core, at, core.sequence + 1)?;
-        (sequence == core.sequence + 1).then_some((at, len, actions))
+        let (head, actions) = record_at(log, core, at, core.sequence + 1)?;
+        (head.sequence == core.sequence + 1).then_some((at, head, actions))
     })
 }
 
 /// The whole record at a place of the ring, if its sequence is at least so much.
-fn record_at(log: &[u8], core: &Core, at: u64, least: u64) -> Option<(u64, u64, Vec<Action>)> {
+fn record_at(log: &[u8], core: &Core, at: u64, least: u64) -> Option<(Head, Vec<Action>)> {
     let from = log.get(at as usize..)?;
     let head = record::head(core.pool, from.get(..RECORD_ALIGN as usize)?)?;
     if head.sequence < least {
         return None;
     }
-    Some((head.sequence, head.len, record::decode(from.get(..head.len as usize)?)?))
+    Some((head, record::decode(from.get(..head.len as usize)?)?))
 }
 
 impl Core {
+    /// What is wrong with the end, or with the log that does not reach it. `least`: the count of an end that was durable.
+    fn damage_of(&self, end: Option<&End>, least: u64) -> Option<Damage> {
+        match end {
+            None => Some(Damage::NoEnd),
+            Some(end) if end.pool != self.pool => Some(Damage::OthersEnd),
+            Some(end) if end.count < least => Some(Damage::OldEnd { found: end.count, least }),
+            Some(end) if end.sequence > self.sequence => {
+                Some(Damage::Short { found: end.sequence, last: self.sequence })
+            }
+            Some(_) => None,
+        }
+    }
+
     /// Does what a record says; `None` if that is impossible.
     fn replay(&mut self, action: Action) -> Option<()> {
         match action {

@@ -9,8 +9,9 @@
 
 use crate::check::{Damage, PLACE_MAX};
 use crate::core::{Core, Settings};
+use crate::end::{Anchor, End};
 use crate::entry::Entry;
-use crate::recover::{Loaded, Media, RecoverError, core_of_nodes, load, newest_table, read_nodes, replay};
+use crate::recover::{Loaded, Media, RecoverError, core_of_nodes, load, newest_table, read_end, read_nodes, replay};
 use crate::tree::{Root, Words};
 
 /// What a salvage could not keep.
@@ -71,19 +72,26 @@ pub fn salvage(media: &mut impl Media, settings: Settings) -> Result<Option<(Cor
     let mut core = core_of_nodes(nodes, settings, &table, &mut damages);
     core.next_table = turn ^ 1;
     core.nodes.put_back_dirty(changed.into_iter());
-    replay(media, &mut core, &mut damages);
+    let least = replay(media, &mut core, &mut damages).max(table.end);
+    // What it says of the catalogue stays; without one the caller has to say it anew.
+    let end = read_end(media)?.filter(|end| end.pool == core.pool).unwrap_or_default();
     let last = core.sequence;
+    if !damages.iter().any(|damage| matches!(damage, Damage::Ahead { .. })) && end.sequence > last {
+        damages.push(Damage::Short { found: end.sequence, last });
+    }
     for damage in damages {
         match damage {
-            Damage::Ahead { found, .. } => {
+            Damage::Ahead { found, .. } | Damage::Short { found, .. } => {
+                let found = found.max(end.sequence);
                 lost.push(Lost::Records { last, found });
                 // What lies further on in the log must not be taken for what follows the next table.
-                core.sequence = found;
+                core.sequence = core.sequence.max(found);
             }
             Damage::Record { sequence } => lost.push(Lost::Records { last: sequence - 1, found: sequence }),
             _ => {}
         }
     }
+    core.anchor = Anchor::at(End { count: end.count.max(least), sequence: 0, ..end });
     Ok(Some((core, lost)))
 }
 

@@ -3,24 +3,25 @@
 //! ```text
 //!   header   0        4         8        12       16               24               32               40
 //!           ├─ SWTB ──┼ version ┼─ crc ──┼─ trees ┼─ sequence ─────┼─ pool ─────────┼─ log head ─────┼─ log size ──┤
-//!            48       52       56               64
-//!           ├─ nodes ─┼─ 0 ────┼─ length ───────┤
+//!            48       52       56               64               72
+//!           ├─ nodes ─┼─ 0 ────┼─ length ───────┼─ end ──────────┤
 //!   tree     0        4        8        12       16               24               32     (one after the other)
 //!           ├─ number ┼ height ┼ node+1 ┼ frozen ┼─ size ─────────┼─ blocks ───────┤
 //!   node     0        4        8     (by number)
 //!           ├─ slot ──┼─ crc ──┤     slot: 0 no such node, 1 and 2: at page 2 × number (+ 1) of the nodes
 //! ```
-//! The sequence is that of the last record whose changes the table holds; the log goes on at `log head`.
+//! The sequence is that of the last record whose changes the table holds; the log goes on at `log head`. `end` is the count
+//! of the end that was durable when the table was made.
 
 use crate::record::{u32_at, u64_at};
 use crate::tree::Root;
 use crc32c::crc32c;
 
 const MAGIC: u32 = u32::from_le_bytes(*b"SWTB");
-/// The format that this program writes. A newer one is refused.
-pub const FORMAT: u32 = 1;
+/// The format that this program writes, and the only one that it knows: 1 had no end.
+pub const FORMAT: u32 = 2;
 /// The header's bytes: the least that tells the whole length.
-pub const TABLE_HEADER: usize = 64;
+pub const TABLE_HEADER: usize = 72;
 const TREE: usize = 32;
 const NODE: usize = 8;
 /// The longest table that is believed: 4 GiB, for half a billion nodes.
@@ -73,6 +74,8 @@ pub struct Table {
     pub log_head: u64,
     /// Bytes of the log's ring.
     pub log_size: u64,
+    /// The count of the end that was durable when it was made.
+    pub end: u64,
     /// The trees.
     pub trees: Vec<TreeRow>,
     /// The nodes' homes by number.
@@ -93,6 +96,7 @@ impl Table {
         bytes.extend((self.homes.len() as u32).to_le_bytes());
         bytes.extend(0u32.to_le_bytes());
         bytes.extend((len as u64).to_le_bytes());
+        bytes.extend(self.end.to_le_bytes());
         for tree in &self.trees {
             for word in [tree.tree, u32::from(tree.root.height), tree.root.node, u32::from(tree.frozen)] {
                 bytes.extend(word.to_le_bytes());
@@ -138,6 +142,7 @@ impl Table {
             pool: u64_at(bytes, 24),
             log_head: u64_at(bytes, 32),
             log_size: u64_at(bytes, 40),
+            end: u64_at(bytes, 64),
             trees: trees.chunks(TREE).map(tree).collect(),
             homes: nodes.chunks(NODE).map(|row| Home { slot: u32_at(row, 0), crc: u32_at(row, 4) }).collect(),
         })
@@ -152,14 +157,14 @@ mod tests {
     fn a_table_is_read_as_it_was_written_and_damage_is_noticed() {
         let row = TreeRow { tree: 3, root: Root { node: 5, height: 2 }, frozen: true, size: 1 << 30, blocks: 17 };
         let homes = vec![Home::default(), Home { slot: 2, crc: 0xdead_beef }];
-        let table = Table { sequence: 9, pool: 7, log_head: 4096, log_size: 1 << 20, trees: vec![row], homes };
+        let table = Table { sequence: 9, pool: 7, log_head: 4096, log_size: 1 << 20, end: 4, trees: vec![row], homes };
         let bytes = table.encode();
         assert_eq!(bytes.len(), 4096);
-        // 64 + 32 + 2 × 8 bytes count; the rest is filling.
-        assert_eq!(Table::measure(&bytes), Some((FORMAT, 112)));
-        assert_eq!(Table::decode(&bytes[..112]), Some(table));
-        for byte in (8..112).filter(|byte| !(56..64).contains(byte)) {
-            let mut torn = bytes[..112].to_vec();
+        // 72 + 32 + 2 × 8 bytes count; the rest is filling.
+        assert_eq!(Table::measure(&bytes), Some((FORMAT, 120)));
+        assert_eq!(Table::decode(&bytes[..120]), Some(table));
+        for byte in (8..120).filter(|byte| !(56..64).contains(byte)) {
+            let mut torn = bytes[..120].to_vec();
             torn[byte] ^= 0x10;
             assert_eq!(Table::decode(&torn), None, "byte {byte}");
         }

@@ -229,6 +229,25 @@ impl Nodes {
         }
     }
 
+    /// Calls `seen` with every entry beneath the nodes that are not `met` yet, by number, and notes that they are.
+    pub fn each_once(&self, root: Root, met: &mut [bool], seen: &mut impl FnMut(Entry)) {
+        if let Some(number) = root.node.checked_sub(1) {
+            self.each_once_below(number, root.height, met, seen);
+        }
+    }
+
+    fn each_once_below(&self, number: u32, height: u8, met: &mut [bool], seen: &mut impl FnMut(Entry)) {
+        if std::mem::replace(&mut met[number as usize], true) {
+            return;
+        }
+        for word in self.node(number).words.iter().filter(|word| **word != 0) {
+            match height {
+                1 => seen(Entry::from_bits(*word)),
+                _ => self.each_once_below(*word as u32 - 1, height - 1, met, seen),
+            }
+        }
+    }
+
     /// Calls `seen` with every entry to which only this root leads: what stands beneath a shared node is passed over.
     pub fn each_own(&self, root: Root, seen: &mut impl FnMut(Entry)) {
         if let Some(number) = root.node.checked_sub(1) {

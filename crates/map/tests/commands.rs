@@ -2,7 +2,8 @@
 
 use block::Fault;
 use map::{
-    Ask, Command, Core, Damage, Ended, Media, PAGE, Refusal, Region, Run, Settings, What, check, format, recover,
+    Agreed, Ask, Command, Core, Damage, Ended, Media, PAGE, Refusal, Region, Run, Settings, What, check, format,
+    format_end, recover,
 };
 use std::collections::BTreeMap;
 
@@ -15,7 +16,13 @@ struct Files(BTreeMap<Region, Vec<u8>>);
 impl Files {
     fn new() -> Files {
         let log = (Region::Log, vec![0; LOG as usize]);
-        Files(BTreeMap::from([(Region::Table(0), format(1, LOG)), log]))
+        let tables = [0, 1].map(|turn| (Region::Table(turn), format(1, LOG)));
+        Files(BTreeMap::from([
+            tables[0].clone(),
+            tables[1].clone(),
+            (Region::End, format_end(1, Agreed::default())),
+            log,
+        ]))
     }
 
     fn write(&mut self, region: Region, at: u64, bytes: &[u8]) {

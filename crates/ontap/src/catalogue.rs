@@ -92,7 +92,7 @@ areas! {
 ///
 /// An entry reads: help, the words, the variant, the struct, and the parameters with their help, name, field and type.
 /// The first parameter may be given without its name. `Option` marks what may be left out, `= "…"` gives a default,
-/// `apart` lists pairs that exclude one another. A `shows` entry has no struct: behind `by` stand the keys that together
+/// `apart` lists pairs that exclude one another, `refused` names that are no parameters here, with what to write instead. A `shows` entry has no struct: behind `by` stand the keys that together
 /// name a single object, then the fields that can be shown and filtered by.
 macro_rules! commands {
     (
@@ -102,7 +102,7 @@ macro_rules! commands {
             $(#[doc = $help:literal])+
             $path:literal => $variant:ident($struct:ident) {
                 $( $(#[doc = $field_help:literal])+ $name:literal $field:ident: $type:ty $(= $default:literal)?, )*
-            } $(apart { $($one:literal $other:literal,)* })?
+            } $(apart { $($one:literal $other:literal,)* })? $(refused { $($odd:literal $instead:literal,)* })?
         )*
         $(shows
             $(#[doc = $show_help:literal])+
@@ -142,6 +142,7 @@ macro_rules! commands {
                         $crate::catalogue::commands!(@default $($default)?),
                     ), )*],
                     apart: &[$($( ($one, $other), )*)?],
+                    refused: &[$($( ($odd, $instead), )*)?],
                     keys: &[],
                     build: |arguments| Ok($crate::catalogue::Command::$area($enum::$variant($struct {
                         $( $field: arguments.read($name, $crate::catalogue::commands!(@default $($default)?))?, )*
@@ -158,6 +159,7 @@ macro_rules! commands {
                         $crate::catalogue::selection::INSTANCE,
                     ],
                     apart: &[("fields", "instance")],
+                    refused: &[],
                     keys: &[$($key),*],
                     build: |arguments| {
                         let selection = $crate::catalogue::Selection::read(arguments, &[$($column),*], &[$($key),*])?;

@@ -50,6 +50,7 @@ use limit::Limit;
 use meter::Meter;
 use node::{Entity, Group, Index, Node, Path, Place, ROOT};
 use pace::Pace;
+use report::Interval;
 use turn::{Desk, OPERATION};
 
 /// Whether a request may go.
@@ -103,6 +104,8 @@ pub(crate) struct Scheduler {
     /// Meters in use, and limits that something passed, since the last account.
     metered: Vec<u32>,
     passed: Vec<u32>,
+    /// What the next account is about.
+    interval: Interval,
     pace: Pace,
     jobs: Slab<Job>,
     objects: Index,
@@ -153,6 +156,7 @@ impl Scheduler {
             meters: Slab::default(),
             metered: Vec::new(),
             passed: Vec::new(),
+            interval: Interval::default(),
             pace: Pace::default(),
             jobs: Slab::default(),
             objects: Index::default(),
@@ -416,10 +420,20 @@ impl Scheduler {
         if limit.end_timer(at)
             && let Some(entity) = limit.entity()
         {
+            self.note_late(number, at);
             self.release(entity);
             self.call_parked(number);
         }
         true
+    }
+
+    /// A limit that opened at a time is looked at only now. What its tolerance makes up for is not worth telling.
+    #[inline]
+    pub(super) fn note_late(&mut self, limit: u32, opened: Time) {
+        if self.now.since(opened) > self.settings.tolerance {
+            let late = self.now.since(opened.max(self.interval.since));
+            self.limits[limit].note_late(&self.interval, late);
+        }
     }
 
     /// Lets an entity that was held go on to where it waits next; if its limit is still closed, that is here.

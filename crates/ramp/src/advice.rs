@@ -108,17 +108,17 @@ impl Policy {
         (floor, rate(self.peak).max(floor))
     }
 
-    /// The lines that create the policy and attach it.
-    pub fn commands(&self, name: &str, svm: &str, volume: &str) -> [String; 2] {
+    /// The lines that create the policy and, where a volume or a pattern is given, attach it.
+    pub fn commands(&self, name: &str, svm: &str, volume: Option<&str>) -> Vec<String> {
         let Policy { expected, peak, absolute_min } = self;
-        [
-            format!(
-                "qos adaptive-policy-group create -policy-group {name} -vserver {svm} -expected-iops {expected}IOPS/TB \
-                 -peak-iops {peak}IOPS/TB -absolute-min-iops {absolute_min}IOPS -expected-iops-allocation used-space \
-                 -peak-iops-allocation used-space"
-            ),
-            format!("volume modify -vserver {svm} -volume {volume} -qos-adaptive-policy-group {name}"),
-        ]
+        let create = format!(
+            "qos adaptive-policy-group create -policy-group {name} -vserver {svm} -expected-iops {expected}IOPS/TB \
+             -peak-iops {peak}IOPS/TB -absolute-min-iops {absolute_min}IOPS -expected-iops-allocation used-space \
+             -peak-iops-allocation used-space"
+        );
+        let attach =
+            |volume| format!("volume modify -vserver {svm} -volume {volume} -qos-adaptive-policy-group {name}");
+        std::iter::once(create).chain(volume.map(attach)).collect()
     }
 }
 

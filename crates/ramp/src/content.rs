@@ -53,6 +53,12 @@ pub struct Wrong {
     pub what: String,
 }
 
+/// Whether bytes begin with the header of a block, whatever is in it.
+pub fn is_block(bytes: &[u8]) -> bool {
+    let Some(header) = bytes.get(..HEADER).filter(|header| header[..4] == *MAGIC) else { return false };
+    header[40..] == sum(&header[..40]).to_le_bytes()
+}
+
 impl Default for Recipe {
     /// Half compressible, no duplicates.
     fn default() -> Recipe {

@@ -60,8 +60,8 @@ pub struct Criteria {
 /// What a run says about one criterion.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judgement {
-    /// The criterion, its limit scaled.
-    pub criterion: Criterion,
+    /// The figure that is bounded.
+    pub name: &'static str,
     /// How it ended.
     pub outcome: Outcome,
     /// What was measured against which bound, in a line.
@@ -239,13 +239,39 @@ impl Criteria {
         }
     }
 
-    /// What a row says about each, and about all of them. Limits of cycles scale with the period: 45 s at 80 s.
+    /// The part of the reads that were due and may be left unmade: with more of them missing, what was measured is not
+    /// the load that was asked for.
+    pub const NEVER_MADE_MOST: f64 = 0.01;
+
+    /// What a row says about each, about the load itself, and about all of them. Limits of cycles scale with the period:
+    /// 45 s at 80 s.
     pub fn judge(&self, row: &Row, constants: &Constants) -> (Outcome, Vec<Judgement>) {
         let factor = constants.cycle.as_secs_f64() / Constants::CYCLE.as_secs_f64();
-        let judgements: Vec<Judgement> = self.all.iter().map(|criterion| criterion.judge(row, factor)).collect();
+        let mut judgements: Vec<Judgement> = self.all.iter().map(|criterion| criterion.judge(row, factor)).collect();
+        let load = load(row);
+        if load.outcome == Outcome::CannotSay {
+            // What failed may have failed for want of this host alone.
+            judgements.iter_mut().for_each(|judgement| judgement.outcome = Outcome::CannotSay);
+        }
+        judgements.push(load);
         let worst = judgements.iter().map(|judgement| judgement.outcome).max();
         (worst.unwrap_or(Outcome::CannotSay), judgements)
     }
+}
+
+/// Whether the load was put on that was asked for. Where it was not, the other figures are those of another load: that is
+/// the storage's failure if it held the readers, and otherwise nobody can say what it would have done.
+fn load(row: &Row) -> Judgement {
+    let (missed, percent, most) = (row.reads_missed, 100.0 * row.never_made(), 100.0 * Criteria::NEVER_MADE_MOST);
+    let figures = format!("{missed} reads ({percent:.1} %) were due and never made");
+    let (outcome, because) = if row.never_made() <= Criteria::NEVER_MADE_MOST {
+        (Outcome::Pass, format!("{figures}, at most {most} %"))
+    } else if row.storage_held {
+        (Outcome::Fail, format!("{figures}, must be at most {most} %: all readers waited for the storage"))
+    } else {
+        (Outcome::CannotSay, format!("{figures}, more than {most} %: this host did not keep up, not the storage alone"))
+    };
+    Judgement { name: "reads-never-made", outcome, because }
 }
 
 impl Criterion {
@@ -260,7 +286,7 @@ impl Criterion {
             Ok(value) => (Outcome::Fail, format!("{name} {value:.2} {unit}, must be {word} {bound} {unit}")),
             Err(why) => (Outcome::CannotSay, format!("{name}: {why}")),
         };
-        Judgement { criterion: Criterion { limit, ..*self }, outcome, because }
+        Judgement { name, outcome, because }
     }
 }
 
@@ -353,6 +379,27 @@ mod tests {
         assert_eq!(judgements[4].because, "read-p9999: 9999 reads are too few, it takes 10000");
         let slow = Row { read_mean: Span::from_micros(2_001), ..Row { reads: 10_000, ..row } };
         assert_eq!(Criteria::preset("read-percentile").unwrap().judge(&slow, &USUAL()).0, Outcome::Fail);
+    }
+
+    /// A hundredth may be missing, and not one more.
+    #[test]
+    fn a_load_that_was_not_put_on_is_no_pass() {
+        let row = Row { cycles: 1, effective_write_ms: Some(0.5), reads: 990, reads_missed: 10, ..Row::default() };
+        let judged = |row: &Row| {
+            let (outcome, judgements) = Criteria::preset("2021").unwrap().judge(row, &USUAL());
+            (outcome, judgements[2].because.clone())
+        };
+        let said = "10 reads (1.0 %) were due and never made, at most 1 %";
+        assert_eq!(judged(&row), (Outcome::Pass, said.into()));
+        let short = Row { reads: 989, reads_missed: 11, ..row };
+        let said = "11 reads (1.1 %) were due and never made, more than 1 %: this host did not keep up, not the storage \
+                    alone";
+        assert_eq!(judged(&short), (Outcome::CannotSay, said.into()));
+        // That a cycle was too long is no failure of the storage then.
+        let slow = Row { longest_cycle: Span::from_secs(100), ..short.clone() };
+        assert_eq!(judged(&slow), (Outcome::CannotSay, said.into()));
+        let said = "11 reads (1.1 %) were due and never made, must be at most 1 %: all readers waited for the storage";
+        assert_eq!(judged(&Row { storage_held: true, ..short }), (Outcome::Fail, said.into()));
     }
 
     #[test]

@@ -18,7 +18,7 @@ const fn known(name: &'static str, value: Option<&'static str>, default: &'stati
 }
 
 /// Every option. The first nine are the published ones.
-const OPTIONS: [Known; 32] = [
+const OPTIONS: [Known; 33] = [
     known("miniops", Some("IOPS"), "", "Lower end of the ramp, in total IOPS"),
     known("maxiops", Some("IOPS"), "", "Target of the last run, in total IOPS"),
     known("numruns", Some("N"), "10", "How many runs"),
@@ -36,6 +36,7 @@ const OPTIONS: [Known; 32] = [
     ),
     known("device", Some("TARGET"), "", "A device or NBD export filled by seawall dgen; may be given again"),
     known("destroy-data", Some("NAME"), "", "This target may be overwritten, whatever it holds; may be given again"),
+    known("even-in-use", Some("NAME"), "", "This target may be written even while it is mounted, swapped to or held"),
     known("output", Some("DIR"), "./ramp", "Where summary.csv, cycles.csv and the page go"),
     known("results", Some("FILE"), "", "Keep the ramp in this results database, too"),
     known("criteria", Some("WHAT"), "2021", "2021, read-percentile, or a file of criteria"),
@@ -64,7 +65,7 @@ const OPTIONS: [Known; 32] = [
 ];
 
 /// Options that may be given again.
-const REPEATED: [&str; 3] = ["directory", "device", "destroy-data"];
+const REPEATED: [&str; 4] = ["directory", "device", "destroy-data", "even-in-use"];
 
 /// What was typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,6 +80,8 @@ pub struct Invocation {
     pub devices: Vec<String>,
     /// Targets that may be overwritten, whatever they hold.
     pub destroy: Vec<String>,
+    /// Targets that may be written even while somebody uses them.
+    pub even_in_use: Vec<String>,
     /// Where the transaction journal goes; `None` for beside the write image journal.
     pub journal_file: Option<String>,
     /// Where outputs go.
@@ -210,6 +213,7 @@ impl Invocation {
             directories: given.all("directory").map(str::to_owned).collect(),
             devices: given.all("device").map(str::to_owned).collect(),
             destroy: given.all("destroy-data").map(str::to_owned).collect(),
+            even_in_use: given.all("even-in-use").map(str::to_owned).collect(),
             journal_file: given.one("journal-file").map(str::to_owned),
             output: text("output", "ramp"),
             results: given.one("results").map(str::to_owned),

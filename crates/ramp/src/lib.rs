@@ -36,7 +36,7 @@ pub use advice::{
     iops_of_references, references_of, space,
 };
 pub use burst::Burst;
-pub use content::{Identity, Recipe, Wrong};
+pub use content::{Identity, Recipe, Wrong, is_block};
 pub use criteria::{Criteria, CriteriaError, Criterion, Figure, Judgement, Limit};
 pub use cycle::{Cycle, cycles_csv, cycles_header};
 pub use dataset::{Dataset, FillPlan, ManifestError, Room};

@@ -20,7 +20,9 @@ use crate::cycle::Cycle;
 use crate::ladder::Load;
 use crate::reads::Schedule;
 use crate::settings::{Constants, Settings};
-use block::{Completion, Driver, Fault, ObjectId, Op, OpKind, Request, Span, Submitted, Target, Time, Wakeup};
+use block::{
+    Actor, Completion, Driver, Fault, ObjectId, Op, OpKind, Request, Span, Submitted, Target, Time, Wait, Wakeup, drive,
+};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use stats::Histogram;
@@ -45,6 +47,13 @@ pub struct Outcome {
     pub reads: u64,
     /// Reads that were due but never made, since too many were in flight.
     pub reads_missed: u64,
+    /// For how long reads were overdue while every reader was at the storage, which gave none back.
+    pub waited: Span,
+    /// For how long reads were overdue while the storage had given readers back that this loop had not come to.
+    pub behind: Span,
+    /// Processor time of the thread that made the requests, and what it waited for a processor; whoever plays a run on a
+    /// wall clock says it, in virtual time it is nothing.
+    pub busy: Span,
     /// From due to end, of reads.
     pub response: Histogram,
     /// From hand-over to end, of reads.
@@ -69,6 +78,16 @@ pub struct Outcome {
     pub failure: Option<Failure>,
     /// It was stopped before its end.
     pub cut_short: bool,
+}
+
+impl Outcome {
+    /// Whether it was the storage that held overdue reads back: for at least half of the time in which some were overdue,
+    /// every reader was at the storage and this host was idle. All that the host was busy counts as if it had been then,
+    /// so the storage is never blamed for what a processor may have done.
+    pub fn storage_held(&self) -> bool {
+        let overdue = self.waited + self.behind;
+        overdue > Span::ZERO && self.waited.saturating_sub(self.busy) * 2 >= overdue
+    }
 }
 
 /// A second of a run, by when things ended.
@@ -133,7 +152,11 @@ pub struct Machine {
     runtime: Span,
     last_end: Time,
     held: Option<Request>,
+    /// Reads are overdue since then, and whether it is the storage that they wait for.
+    overdue: Option<(Time, bool)>,
     stopped: bool,
+    /// The writer has more to make at once.
+    more_writes: bool,
     outcome: Outcome,
     completions: Vec<Completion>,
 }
@@ -169,7 +192,9 @@ impl Machine {
             runtime,
             last_end: start,
             held: None,
+            overdue: None,
             stopped: false,
+            more_writes: false,
             outcome: Outcome { target: load.target, runtime, writers: constants.writers, ..Outcome::default() },
             completions: Vec::new(),
         })
@@ -184,63 +209,26 @@ impl Machine {
 
     /// Drives the run to its end; `watch` is shown how it stands about every `every`, and ends it by returning false.
     pub fn run(mut self, driver: &mut dyn Driver, every: Span, watch: &mut dyn FnMut(&Progress) -> bool) -> Outcome {
-        let mut now = driver.now();
-        let mut next_look = now + every;
-        loop {
-            let wakeup = self.pass(now);
-            if self.is_over(now) {
-                return self.finish(now);
-            }
+        let mut next_look = driver.now() + every;
+        let look = |now, machines: &mut [Machine]| {
             if now >= next_look {
                 next_look = now + every;
-                if !watch(&self.progress(now)) {
-                    self.stop();
+                for machine in machines {
+                    if !watch(&machine.progress(now)) {
+                        machine.stop();
+                    }
                 }
             }
-            now = match wakeup {
-                Wakeup::Now => driver.turn(Some(now)),
-                Wakeup::At(at) if at <= now + self.alert && at > now => driver.turn(Some(now)),
-                Wakeup::At(at) => driver.turn(Some(at.min(next_look))),
-                Wakeup::External | Wakeup::Idle => driver.turn(Some(next_look)),
-            };
-        }
-    }
-
-    /// Takes what ended, makes what is due, but no more writes than reads can wait for; returns when to look again.
-    pub fn pass(&mut self, now: Time) -> Wakeup {
-        self.take(now);
-        self.read(now);
-        if self.write(now) {
-            return Wakeup::Now;
-        }
-        let mut wakeup = self.target.next_wakeup();
-        let reads = !self.stopped && now < self.start + self.runtime;
-        if reads
-            && self.reading < self.readers
-            && self.held.is_none()
-            && let Some(due) = self.schedule.due()
-        {
-            wakeup = wakeup.sooner(Wakeup::At(due));
-        }
-        let stream = self.stream.as_ref().and_then(Stream::wakes_at).filter(|at| *at > now);
-        for wake in [self.writer.wakes_at(), stream].into_iter().flatten().filter(|_| !self.stopped) {
-            wakeup = wakeup.sooner(Wakeup::At(wake));
-        }
-        wakeup.sooner(Wakeup::At(self.start + self.runtime).filter_after(now))
+            Wait::Until(next_look)
+        };
+        let end = drive(driver, std::slice::from_mut(&mut self), look);
+        self.finish(end)
     }
 
     /// Begins nothing more; what is in flight still ends.
     pub fn stop(&mut self) {
         self.stopped = true;
         self.outcome.cut_short = true;
-    }
-
-    /// Whether all of it has ended.
-    pub fn is_over(&self, now: Time) -> bool {
-        let stream = self.stream.as_ref().is_some_and(Stream::is_flying);
-        let flying = self.reading > 0 || self.writer.flying() > 0 || self.held.is_some() || stream;
-        let ended = now >= self.start + self.runtime && self.writer.is_asleep();
-        !flying && (self.stopped || ended)
     }
 
     /// How it stands.
@@ -267,6 +255,28 @@ impl Machine {
         self.writer.finish(&mut *self.buffers);
         self.outcome.stream = self.stream.map(|stream| stream.finish(&mut *self.buffers));
         self.outcome
+    }
+
+    /// Whether reads that are due may be made.
+    fn reads(&self, now: Time) -> bool {
+        !self.stopped && now < self.start + self.runtime && self.reading < self.readers && self.held.is_none()
+    }
+
+    /// Counts the time since the last pass if reads were overdue then.
+    #[inline]
+    fn count_overdue(&mut self, now: Time) {
+        let Some((since, storage)) = self.overdue.take() else { return };
+        let passed = now.min(self.start + self.runtime).since(since);
+        *(if storage { &mut self.outcome.waited } else { &mut self.outcome.behind }) += passed;
+    }
+
+    /// Notes whether reads are overdue behind this pass, and whether anybody but the storage could let them go.
+    #[inline]
+    fn note_overdue(&mut self, now: Time) {
+        let due = self.held.is_some() || self.schedule.due().is_some_and(|due| due <= now);
+        if due && !self.stopped && now < self.start + self.runtime {
+            self.overdue = Some((now, !self.more_writes && self.target.next_wakeup() != Wakeup::Now));
+        }
     }
 
     fn take(&mut self, now: Time) {
@@ -405,6 +415,39 @@ impl Machine {
     }
 }
 
+impl Actor for Machine {
+    /// Takes what ended, makes what is due, but no more writes than reads can wait for.
+    fn pass(&mut self, now: Time) {
+        self.count_overdue(now);
+        self.take(now);
+        self.read(now);
+        self.more_writes = self.write(now);
+        self.note_overdue(now);
+    }
+
+    fn next_wakeup(&self, now: Time) -> Wakeup {
+        if self.more_writes {
+            return Wakeup::Now;
+        }
+        let read = self.schedule.due().filter(|_| self.reads(now));
+        let stream = self.stream.as_ref().and_then(Stream::wakes_at).filter(|at| *at > now);
+        let writes = [self.writer.wakes_at(), stream].into_iter().flatten().filter(|_| !self.stopped);
+        let end = Some(self.start + self.runtime).filter(|end| *end > now);
+        let times = read.into_iter().chain(writes).chain(end).map(Wakeup::At);
+        match times.fold(self.target.next_wakeup(), Wakeup::sooner) {
+            Wakeup::At(at) if at > now && at <= now + self.alert => Wakeup::Now,
+            other => other,
+        }
+    }
+
+    fn is_over(&self, now: Time) -> bool {
+        let stream = self.stream.as_ref().is_some_and(Stream::is_flying);
+        let flying = self.reading > 0 || self.writer.flying() > 0 || self.held.is_some() || stream;
+        let ended = now >= self.start + self.runtime && self.writer.is_asleep();
+        !flying && (self.stopped || ended)
+    }
+}
+
 /// What all runs of a ramp share, and the seed that tells one from another.
 #[derive(Clone, Copy, Debug)]
 pub struct RunSetup {
@@ -426,19 +469,5 @@ impl RunSetup {
     /// The load before the first run.
     pub fn warm_up(settings: &Settings) -> RunSetup {
         RunSetup { runtime: settings.warm_up_length(), ..RunSetup::of(settings, u64::MAX) }
-    }
-}
-
-/// A wake-up that has not passed yet.
-trait After {
-    fn filter_after(self, now: Time) -> Wakeup;
-}
-
-impl After for Wakeup {
-    fn filter_after(self, now: Time) -> Wakeup {
-        match self {
-            Wakeup::At(at) if at <= now => Wakeup::Idle,
-            other => other,
-        }
     }
 }

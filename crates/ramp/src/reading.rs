@@ -81,6 +81,8 @@ fn row(line: &Line<'_>) -> Result<Row, ReadingError> {
         cycles_missed: line.whole(17)?,
         overruns: line.whole(18)?,
         reads_missed: line.whole(19)?,
+        // Only the verdict tells.
+        storage_held: false,
         lateness_p99: Span::from_secs_f64(line.number(20)? / 1e6),
         elapsed: seconds(21)?,
         system: line.fields[22].clone(),

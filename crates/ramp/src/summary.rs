@@ -55,6 +55,8 @@ pub struct Row {
     pub overruns: u64,
     /// Reads that were due and never made.
     pub reads_missed: u64,
+    /// Whether it was the storage that kept them from being made, and not this host; not in the table.
+    pub storage_held: bool,
     /// 99 % of the reads were handed over at most this long after they were due.
     pub lateness_p99: Span,
     /// What counts were divided by.
@@ -100,6 +102,7 @@ impl Row {
             cycles_missed: outcome.cycles_missed,
             overruns: outcome.cycles.iter().filter(|cycle| cycle.overran(settings.constants.cycle)).count() as u64,
             reads_missed: outcome.reads_missed,
+            storage_held: outcome.storage_held(),
             lateness_p99: outcome.lateness.quantile(0.99),
             elapsed,
             system: settings.system.clone(),
@@ -114,6 +117,11 @@ impl Row {
     /// Reads and writes, before truncation.
     pub fn total_iops(&self) -> f64 {
         self.read_iops + self.write_iops
+    }
+
+    /// The part of the reads that were due and never made, from 0 to 1.
+    pub fn never_made(&self) -> f64 {
+        self.reads_missed as f64 / (self.reads + self.reads_missed).max(1) as f64
     }
 
     /// The row as a line of `summary.csv`.

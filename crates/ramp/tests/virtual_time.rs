@@ -215,6 +215,72 @@ fn storage_that_falls_behind_shows_in_the_response() {
     assert!(outcome.service.max() <= Span::from_millis(129), "in flight are 128 at most");
     // 45 000 were due, about 30 000 were served.
     assert!((14_500..15_500).contains(&outcome.reads_missed), "{}", outcome.reads_missed);
+    // From the first moments on all readers are at the storage, to the end.
+    assert!(
+        (29.0..=30.0).contains(&outcome.waited.as_secs_f64()) && outcome.behind == Span::ZERO,
+        "{}",
+        outcome.waited
+    );
+    assert_eq!(load_of(&outcome, &settings), Outcome::Fail);
+    // Had this host been busy for more than half of that, nobody could tell.
+    assert_eq!(load_of(&RunOutcome { busy: Span::from_secs(16), ..outcome }, &settings), Outcome::CannotSay);
+}
+
+/// What the verdict says of the load itself.
+fn load_of(outcome: &RunOutcome, settings: &Settings) -> Outcome {
+    let (_, judgements) = Criteria::preset("2021").unwrap().judge(&Row::of(0, outcome, settings), &settings.constants);
+    judgements.into_iter().find(|judgement| judgement.name == "reads-never-made").unwrap().outcome
+}
+
+/// A host on which a turn takes 1 µs.
+struct SlowHost(VirtualClock);
+
+impl Driver for SlowHost {
+    fn now(&self) -> Time {
+        self.0.now()
+    }
+    fn turn(&mut self, until: Option<Time>) -> Time {
+        let now = self.0.turn(until);
+        self.0.turn(Some(now + Span::from_micros(1)))
+    }
+}
+
+/// Storage that is done at once cannot be what holds one reader back: a host that needs 1 µs for each read makes half of
+/// two million a second, and says nothing of the storage.
+#[test]
+fn a_host_that_falls_behind_cannot_say() {
+    let constants = Constants { readers: 1, ..Constants::default() };
+    let settings = Settings { runtime: Span::SECOND, constants, ..settings(2_666_668) };
+    let files = vec![DataFile { object: ObjectId(0), at: 0, blocks: 1 << 30 }];
+    let layout = Layout::new(files, Spot { object: ObjectId(0), at: 1 << 43, bytes: 1 << 43 });
+    let (load, setup) = (settings.loads()[0], RunSetup::of(&settings, 0));
+    let target = Box::new(Instant::default());
+    let machine = Machine::new(target, Box::new(NoContents), layout, &load, &setup, Time::ZERO).unwrap();
+    let outcome = machine.run(&mut SlowHost(VirtualClock::new()), Span::SECOND, &mut |_| true);
+    assert!((990_000..1_010_000).contains(&outcome.reads_missed), "{}", outcome.reads_missed);
+    assert!(outcome.waited == Span::ZERO && outcome.behind > Span::from_millis(990), "{}", outcome.behind);
+    assert_eq!(load_of(&outcome, &settings), Outcome::CannotSay);
+}
+
+/// Storage that is done when it is asked.
+#[derive(Default)]
+struct Instant(Vec<Completion>);
+
+impl Target for Instant {
+    fn traits(&self) -> Traits {
+        Traits { size: Bytes(1 << 45), align: 1, longest: u32::MAX, carries_data: false, read_only: false }
+    }
+    fn submit(&mut self, now: Time, request: Request) -> Submitted {
+        self.0.push(Completion::of(&request, now, Ok(())));
+        Submitted::Taken(Ticket(0))
+    }
+    fn poll(&mut self, _: Time, out: &mut Vec<Completion>) {
+        out.append(&mut self.0);
+    }
+    fn next_wakeup(&self) -> Wakeup {
+        if self.0.is_empty() { Wakeup::Idle } else { Wakeup::Now }
+    }
+    fn cancel(&mut self, _: Time, _: Ticket) {}
 }
 
 /// Without a cycle in the run nothing is said, and the reads are still measured.

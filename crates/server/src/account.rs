@@ -40,7 +40,7 @@ impl ObjectAccount {
         *match completion.cause {
             Cause::Ceiling(..) | Cause::Shared(..) => &mut self.waited.ceiling,
             Cause::Floor => &mut self.waited.floors,
-            Cause::Nothing | Cause::Turn | Cause::Backend => &mut self.waited.turn,
+            Cause::Nothing | Cause::Turn | Cause::Backend | Cause::Stalled => &mut self.waited.turn,
         } += completion.queued;
     }
 
@@ -52,6 +52,24 @@ impl ObjectAccount {
     }
 }
 
+/// From this part of the waiting on the stalls are told and not the ceiling: one in this many.
+const STALLS_TOLD: u64 = 20;
+
+/// What requests waited for most. A ceiling that was missed by a twentieth and more because the server did not run is not
+/// what held its object back to less than it.
+pub(crate) fn main_cause(waited: impl Iterator<Item = (Cause, Span)>) -> Option<Cause> {
+    let (mut most, mut all, mut stalled) = (None, Span::ZERO, Span::ZERO);
+    for (cause, span) in waited {
+        all += span;
+        stalled += if cause == Cause::Stalled { span } else { Span::ZERO };
+        most = most.filter(|&(_, longest)| longest >= span).or(Some((cause, span)));
+    }
+    most.map(|(cause, _)| match cause {
+        Cause::Ceiling(..) | Cause::Shared(..) if stalled * STALLS_TOLD >= all => Cause::Stalled,
+        cause => cause,
+    })
+}
+
 /// What the gate held an object back by, as recordings have it: what its requests waited for most, those still waiting
 /// included, if they spent more time waiting than in the device; else the gate held nothing back. With it comes whose
 /// ceiling or budget it was.
@@ -60,7 +78,7 @@ pub fn held_by(said: &qos::ObjectAccount) -> (HeldBy, Option<HeldAt>) {
     if waited == Span::ZERO || waited < said.service.total {
         return (HeldBy::Nothing, None);
     }
-    match said.held_by {
+    match main_cause(said.waited.iter().copied()).unwrap_or_default() {
         Cause::Nothing => (HeldBy::Nothing, None),
         Cause::Ceiling(object, LimitKind::Iops) => (HeldBy::CeilingIops, Some(HeldAt::Object(object))),
         Cause::Ceiling(object, LimitKind::Throughput) => (HeldBy::CeilingThroughput, Some(HeldAt::Object(object))),
@@ -68,6 +86,7 @@ pub fn held_by(said: &qos::ObjectAccount) -> (HeldBy, Option<HeldAt>) {
         Cause::Shared(group, LimitKind::Throughput) => (HeldBy::SharedThroughput, Some(HeldAt::Group(GroupId(group)))),
         Cause::Floor => (HeldBy::Floors, None),
         Cause::Turn | Cause::Backend => (HeldBy::Disk, None),
+        Cause::Stalled => (HeldBy::Stalled, None),
     }
 }
 
@@ -118,5 +137,27 @@ impl Accounts {
     pub fn take(&mut self) -> Vec<(ObjectId, ObjectAccount)> {
         let taken = self.by_object.iter_mut().enumerate();
         taken.filter_map(|(index, account)| Some((ObjectId(index as u32), *account.take()?))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A ceiling of which a twentieth of the time was lost was not reached, and that is the server's doing. Floors and turns
+    /// are what they were: nobody was to get a certain rate by them.
+    #[test]
+    fn a_ceiling_that_a_stall_kept_from_being_reached_is_not_the_reason() {
+        let ceiling = Cause::Ceiling(ObjectId(1), LimitKind::Iops);
+        let said = |cause, stalled_ms: u64| {
+            let waited =
+                vec![(cause, Span::from_millis(1000 - stalled_ms)), (Cause::Stalled, Span::from_millis(stalled_ms))];
+            held_by(&qos::ObjectAccount { waited, ..qos::ObjectAccount::default() })
+        };
+        assert_eq!(said(ceiling, 49), (HeldBy::CeilingIops, Some(HeldAt::Object(ObjectId(1)))));
+        assert_eq!(said(ceiling, 50), (HeldBy::Stalled, None));
+        assert_eq!(said(Cause::Shared(3, LimitKind::Throughput), 336), (HeldBy::Stalled, None));
+        assert_eq!(said(Cause::Floor, 336), (HeldBy::Floors, None));
+        assert_eq!(said(Cause::Turn, 700), (HeldBy::Stalled, None), "it waited for nothing longer");
     }
 }

@@ -33,9 +33,6 @@ use std::sync::Arc;
 pub use snapshots::{Snapshot, SnapshotLeaf, Snapshots};
 pub use statistics::advice;
 
-/// Sizes of volumes, LUNs and files are rounded up to whole blocks of this many bytes: what a device never splits.
-const BLOCK: u64 = 4096;
-
 /// Why a command was not done. Nothing changed.
 #[derive(Debug, thiserror::Error)]
 pub enum AdminError {
@@ -331,14 +328,6 @@ impl<'a> Assigned<'a> {
     fn given(&self) -> Option<(&'a PolicyAssignment, bool)> {
         self.fixed.map(|group| (group, false)).or(self.adaptive.map(|group| (group, true)))
     }
-}
-
-/// A typed size in bytes, rounded up to whole blocks.
-fn bytes_of(size: ontap::value::Size, units: Units) -> Result<u64, AdminError> {
-    let bytes = size.bytes(units).and_then(|bytes| bytes.checked_next_multiple_of(BLOCK));
-    bytes
-        .filter(|bytes| (BLOCK..=1 << 62).contains(bytes))
-        .ok_or_else(|| AdminError::Command(format!("size {size}: must be from 1 byte to 4 EiB")))
 }
 
 fn whole(allocated: u64, used: u64) -> Size {

@@ -53,13 +53,22 @@ impl Claims {
 
     /// Whether a connection that holds `held` bytes may claim `more`.
     pub(crate) fn ask(&self, held: u64, more: u64) -> Claim {
-        let free = self.most - self.claimed;
-        let share = held == 0 || !self.starving && held + more <= free / SHARE;
-        match more <= free && share {
+        let stands_back = self.starving && held > 0;
+        match self.free() >= Claims::needed(held, more) && !stands_back {
             true => Claim::Granted,
             false if more > self.most => Claim::Never,
             false => Claim::Later,
         }
+    }
+
+    /// How much must be free for a connection that holds `held` bytes to claim `more`.
+    pub(crate) fn needed(held: u64, more: u64) -> u64 {
+        if held == 0 { more } else { (held + more) * SHARE }
+    }
+
+    /// Bytes that are not claimed.
+    pub(crate) fn free(&self) -> u64 {
+        self.most - self.claimed
     }
 
     /// Takes what was granted.

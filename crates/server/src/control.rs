@@ -11,7 +11,7 @@ use block::{Bytes, ObjectId};
 use map::What;
 use qos::{GroupId, Object, Refusal, Registry, RegistrySettings};
 use stats::LimitsInForce;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use store::{Contents, DataFile, MappedPool, Pool, StoreError};
 use uring::Clock;
@@ -54,6 +54,9 @@ pub struct Control {
     audit: Option<Audit>,
     /// The LUNs are in maps, whose I/O is aligned to so many bytes.
     maps_align: Option<u32>,
+    /// What changes have made or taken out of the catalogue and that may still be there: the pool knows it, and a start takes
+    /// it away.
+    loose: BTreeSet<u32>,
 }
 
 impl Control {
@@ -64,7 +67,7 @@ impl Control {
     /// The catalogue breaks a rule, or a data file cannot be opened.
     pub fn open(mut pool: Pool, shard: Shard, settings: RegistrySettings) -> Result<Control, ControlError> {
         let maps = pool.take_maps();
-        let contents = pool.catalogue.contents();
+        let contents = pool.contents();
         let used = used_by(contents, &|leaf| match &maps {
             None => pool.used(leaf).unwrap_or(0),
             Some(maps) => maps.core().tree(leaf).map_or(0, |(_, used)| used),
@@ -80,7 +83,8 @@ impl Control {
         let maps_align = maps.as_ref().map(MappedPool::align);
         let monitor = Arc::default();
         let (clock, date) = (Clock::new(), || 0);
-        let control = Control { pool, administration, shard, monitor, clock, date, audit: None, maps_align };
+        let loose = BTreeSet::new();
+        let mut control = Control { pool, administration, shard, monitor, clock, date, audit: None, maps_align, loose };
         if let Some(maps) = maps {
             control.serve_maps(maps)?;
         }
@@ -92,15 +96,17 @@ impl Control {
         Ok(control)
     }
 
-    /// Gives the shard the maps and takes trees out that the catalogue does not know: a server died between the two.
-    fn serve_maps(&self, maps: MappedPool) -> Result<(), ControlError> {
-        let contents = self.pool.catalogue.contents();
+    /// Gives the shard the maps and takes trees out that a change has left which was cut off, and that the catalogue does not
+    /// know. No others: whose they are is not known.
+    fn serve_maps(&mut self, maps: MappedPool) -> Result<(), ControlError> {
+        let contents = self.pool.contents();
+        let agreed = maps.core().agreed().clone();
         let of_snapshots: HashSet<u32> = contents.snapshots.values().flat_map(|s| &s.leaves).map(|l| l.tree).collect();
         let trees = maps.core().trees();
         let sizes: Vec<(u32, u64)> =
             trees.iter().filter_map(|(tree, _)| Some((*tree, maps.core().tree(*tree)?.0))).collect();
         self.shard.order(Order::Maps(Box::new(maps)))?;
-        for (tree, size) in sizes {
+        for (tree, size) in sizes.into_iter().filter(|(tree, _)| agreed.touches(*tree)) {
             match contents.objects.get(&tree) {
                 // A restore was not finished; what its answer would have said is not so.
                 Some(row) if row.size > size => self.change(ObjectId(tree), What::Resize { size: row.size })?,
@@ -108,7 +114,15 @@ impl Control {
                 _ => {}
             }
         }
+        if agreed != map::Agreed::on(self.pool.edition()) {
+            self.confirm()?;
+        }
         Ok(())
+    }
+
+    /// Tells the pool, durably, that the catalogue as it is now is the one.
+    fn confirm(&mut self) -> Result<(), ControlError> {
+        Ok(self.pool.confirm(&self.loose, &mut |agreed| keep_in(&self.shard, agreed))?)
     }
 
     /// Changes a tree of the maps, durably.
@@ -162,7 +176,7 @@ impl Control {
     /// As [`Control::execute`].
     pub fn execute_for(&mut self, who: Option<&Actor>, line: &str) -> Result<String, ControlError> {
         let changes = self.audit.is_some() && changes_something(line);
-        let before = changes.then(|| self.pool.catalogue.contents().clone());
+        let before = changes.then(|| self.pool.contents().clone());
         let result = self.done(line);
         match &result {
             Ok(_) => tracing::info!(command = line, "done"),
@@ -170,7 +184,7 @@ impl Control {
         }
         let (Some(before), Some(audit)) = (before, &mut self.audit) else { return result };
         let reason = result.as_ref().err().map(ToString::to_string);
-        let after = self.pool.catalogue.contents();
+        let after = self.pool.contents();
         let added = audit.add(&Ended { who, command: line, reason, before: &before, after });
         match (result, added) {
             (Ok(_), Err(error)) => {
@@ -262,13 +276,23 @@ impl Control {
             }
         };
         // From here on it is so, whatever becomes of what follows.
-        self.carry_out(&effects, edits, made).map_err(|error| ControlError::Afterwards(Box::new(error)))?;
+        let confirmed = if made.is_some() { self.confirm() } else { Ok(()) };
+        let carried = self.carry_out(&effects, edits, made.unwrap_or_default(), confirmed.is_ok());
+        confirmed.and(carried).map_err(|error| ControlError::Afterwards(Box::new(error)))?;
+        let settled = touched(&effects);
+        self.loose.retain(|tree| !settled.contains(tree));
         Ok(answer)
     }
 
     /// Has the pool hold what the registry says, or leaves it as it was. Returns the data files of those that are new, in
-    /// the order of their effects.
-    fn make_durable(&mut self, effects: &[Effect]) -> Result<Vec<Option<DataFile>>, ControlError> {
+    /// the order of their effects; `None` if nothing has changed.
+    fn make_durable(&mut self, effects: &[Effect]) -> Result<Option<Vec<Option<DataFile>>>, ControlError> {
+        let wanted = rows_of(&self.administration.registry.catalogue(), &self.administration.snapshots);
+        if effects.is_empty() && wanted == *self.pool.contents() {
+            return Ok(None);
+        }
+        self.loose.append(&mut touched(effects));
+        self.pool.announce(&self.loose, &mut |agreed| keep_in(&self.shard, agreed))?;
         let mut made = Vec::new();
         for (index, effect) in effects.iter().enumerate() {
             if let Err(error) = self.prepare(effect, &mut made) {
@@ -281,17 +305,20 @@ impl Control {
             self.undo(effects);
             return Err(error);
         }
-        let snapshots = &self.administration.snapshots;
-        let kept = self.pool.catalogue.keep(rows_of(&self.administration.registry.catalogue(), snapshots));
-        if kept.is_err() {
+        if let Err(error) = self.pool.keep(wanted) {
             let _ = self.share(together.back);
             self.undo(effects);
+            self.forget(&together.before);
+            return Err(error.into());
         }
-        for before in together.before {
-            // One that stays is taken out when the pool is opened again: the catalogue does not know it.
-            let _ = self.change(before, What::Delete);
+        Ok(Some(made))
+    }
+
+    /// Removes trees that hold what was there before a restore. One that stays is taken out when the pool is opened again.
+    fn forget(&self, before: &[ObjectId]) {
+        for tree in before {
+            let _ = self.change(*tree, What::Delete);
         }
-        Ok(kept.map(|()| made)?)
     }
 
     /// Does what must be there before the catalogue names it; nothing is left when it fails.
@@ -363,12 +390,14 @@ impl Control {
         }
     }
 
-    /// Does what follows once the catalogue has it. All of it is tried; the first failure is told.
+    /// Does what follows once the catalogue has it. All of it is tried; the first failure is told. What the catalogue does
+    /// not name any more goes only where that is confirmed: else the catalogue before may come back.
     fn carry_out(
         &self,
         effects: &[Effect],
         edits: Vec<qos::Edit>,
         made: Vec<Option<DataFile>>,
+        is_confirmed: bool,
     ) -> Result<(), ControlError> {
         let mut made = made.into_iter();
         // The shard stops serving an object before the scheduler forgets it, and the other way round for a new one.
@@ -388,9 +417,14 @@ impl Control {
             Effect::Share { frozen: true, .. } => Ok(()),
             Effect::Share { object, size, .. } => self.serve(object, size, None),
             Effect::Restore { object, size, .. } => Ok(self.shard.order(Order::Resize { object, size })?),
-            Effect::Remove { object } => self.remove(object),
+            Effect::Remove { object } if is_confirmed => self.remove(object),
+            Effect::Remove { .. } => Ok(()),
         };
-        effects.iter().map(follow).fold(Ok(()), Result::and)
+        let followed = effects.iter().map(follow).fold(Ok(()), Result::and);
+        if is_confirmed {
+            self.forget(&Together::of(effects).before);
+        }
+        followed
     }
 
     /// The names that hosts know a LUN or file by: its SVM's, and its path there.
@@ -411,6 +445,26 @@ impl Control {
         self.shard.order(Order::Open { export, data })?;
         Ok(())
     }
+}
+
+/// Has the maps keep what is known of the catalogue.
+fn keep_in(shard: &Shard, agreed: map::Agreed) -> Result<(), StoreError> {
+    let gone = |ShardGone| StoreError::Gone;
+    Ok(shard.agree(agreed).map_err(gone)??)
+}
+
+/// The trees, or data files, that effects make, remove or change.
+fn touched(effects: &[Effect]) -> BTreeSet<u32> {
+    let of = |effect: &Effect| match *effect {
+        Effect::Make { object, .. }
+        | Effect::Resize { object, .. }
+        | Effect::Share { object, .. }
+        | Effect::Restore { object, .. }
+        | Effect::Remove { object } => Some(object.0),
+        Effect::Rename { .. } => None,
+    };
+    let before = Together::of(effects).before.into_iter().map(|tree| tree.0);
+    effects.iter().filter_map(of).chain(before).collect()
 }
 
 /// Whether it is a command, and one that may change something.

@@ -32,6 +32,7 @@ mod settings;
 mod shard;
 mod socket;
 mod tls;
+mod waiting;
 
 pub use access::{Access, AccessRule, Network, NetworkError, Pattern};
 pub use account::{Accounts, HeldAt, ObjectAccount, fared, held_by};

@@ -6,7 +6,9 @@
 //! ```
 //!
 //! A session is let go on when something of its own ends. One that waits for what others hold (memory, room in the gate
-//! or the ring) is in the list `waiting`, and is tried again after every round in which anything ended.
+//! or the ring) or for its turn is in `waiting`, and goes on when that is there (see `turns`).
+
+mod turns;
 
 use crate::access::{Access, Caller};
 use crate::account::Accounts;
@@ -15,9 +17,10 @@ use crate::exports::Exports;
 use crate::limits::{REFUSALS, ServerLimits};
 use crate::listen::Listener;
 use crate::seating::Seating;
-use crate::session::{Around, Arrival, Direction, Session, Wait, of_token};
+use crate::session::{Around, Arrival, Direction, Session, of_token};
 use crate::shard::{Account, Doors, Order, trace_of};
 use crate::tls::Tls;
+use crate::waiting::Waiting;
 use block::{Bytes, Completion, Driver, ObjectId, Span, Target, Time, Wakeup};
 use nbd::TlsMode;
 use qos::Gate;
@@ -33,6 +36,10 @@ const SETTLE_TIME: Span = Span::from_secs(5);
 
 /// How often deadlines of connections are looked at, and listeners that could not accept are tried again.
 const DEADLINE_LOOK: Span = Span::from_millis(500);
+
+/// Memory that is given back to the system at a look, if nobody used it for ten of them: a fraction of a millisecond's
+/// work.
+const GIVEN_BACK: Bytes = Bytes::mib(64);
 
 /// Ring tokens of listeners have this bit; the rest are sessions'.
 const LISTENER: u64 = 1 << 63;
@@ -58,10 +65,14 @@ pub(crate) struct Owner {
     refused: u32,
     /// Connections from each address, those that are told to go not counted.
     callers: HashMap<IpAddr, u32>,
-    /// Sessions that wait for what others hold, the longest wait first.
-    waiting: Vec<u32>,
-    /// Sessions that go on when their sends have ended.
-    restless: u32,
+    /// Sessions that wait for what others hold, or for their turns.
+    waiting: Waiting,
+    /// Requests that may still come in before the next look.
+    room: u32,
+    /// What messages claim that were handed to the kernel since the last turn, in bytes.
+    leaving: u64,
+    /// Somebody goes on when one of them is sent.
+    send_awaited: bool,
     /// Something was given back since the waiting sessions were tried.
     freed_for_sessions: bool,
     /// The same for the store, which was polled.
@@ -120,8 +131,10 @@ impl Owner {
             free: Vec::new(),
             refused: 0,
             callers: HashMap::new(),
-            waiting: Vec::new(),
-            restless: 0,
+            waiting: Waiting::default(),
+            room: 0,
+            leaving: 0,
+            send_awaited: false,
             freed_for_sessions: false,
             freed_for_store: false,
             orders,
@@ -147,6 +160,7 @@ impl Owner {
     pub(crate) fn run(mut self) {
         let mut now = self.io.now();
         loop {
+            self.open_round();
             self.take_events(now);
             self.take_orders(now);
             self.move_requests(now);
@@ -163,17 +177,18 @@ impl Owner {
     fn turn(&mut self, now: Time) -> Time {
         self.turns += 1;
         let next_look = now + DEADLINE_LOOK;
+        let is_send_awaited = self.is_send_awaited();
+        (self.leaving, self.send_awaited) = (0, false);
         // Somebody gave back what others wait for, after those were asked: they must not sleep on it.
-        let again = self.freed_for_sessions && !self.waiting.is_empty()
-            || self.freed_for_store && self.gate.inner().lacks_memory();
-        let wakeup = if again || !self.completions.is_empty() { Wakeup::Now } else { self.gate.next_wakeup() };
+        let again = self.has_work() || !self.completions.is_empty();
+        let wakeup = if again { Wakeup::Now } else { self.gate.next_wakeup() };
         let until = match wakeup {
             Wakeup::Now => return self.io.turn(Some(now)),
             Wakeup::At(at) => at.min(next_look),
             Wakeup::External | Wakeup::Idle if self.has_deadlines() => next_look,
             Wakeup::External | Wakeup::Idle => return self.io.rest(None),
         };
-        let now = match self.is_send_awaited() {
+        let now = match is_send_awaited {
             true => self.io.turn(Some(until)),
             false => self.io.rest(Some(until)),
         };
@@ -181,15 +196,11 @@ impl Owner {
         now
     }
 
-    /// Whether somebody goes on when a reply is on its way: otherwise its end may be told with whatever comes next.
-    fn is_send_awaited(&self) -> bool {
-        self.restless > 0 || !self.waiting.is_empty() || self.gate.inner().lacks_memory() || self.stopping.is_some()
-    }
-
     /// Whether there is something to look at from time to time.
     fn has_deadlines(&self) -> bool {
         self.stopping.is_some()
             || self.connections() > 0
+            || self.io.holds_idle()
             || self.is_open && self.listeners.iter().any(|accepting| !accepting.armed)
     }
 
@@ -231,16 +242,7 @@ impl Owner {
                 // The slab was made large enough; without maps every LUN of theirs is gone to clients.
                 Err(_) => tracing::error!("no memory for the maps' own buffers"),
             },
-            Order::Administer { object, what, answer } => match self.gate.inner_mut().administer(object, what) {
-                Some(number) => drop(self.administered.insert(number, answer)),
-                None => tracing::error!(?what, "a pool without maps was asked to change one"),
-            },
-            Order::Together { changes, answer } => match self.gate.inner_mut().administer_together(&changes) {
-                Some(numbers) => {
-                    self.administered.extend(numbers.into_iter().map(|number| (number, answer.clone())));
-                }
-                None => tracing::error!(?changes, "a pool without maps was asked to change some"),
-            },
+            Order::Administer { .. } | Order::Together { .. } | Order::Agree { .. } => self.administer(order),
             Order::Own { object, answer } => {
                 let _ = answer.send(self.gate.inner().own(object).unwrap_or(0));
             }
@@ -270,6 +272,28 @@ impl Owner {
                 let account = self.account(now);
                 let _ = sender.send(account);
             }
+        }
+    }
+
+    /// What changes trees: the maps answer later.
+    fn administer(&mut self, order: Order) {
+        let volumes = self.gate.inner_mut();
+        let (numbers, answer) = match order {
+            Order::Administer { object, what, answer } => {
+                (volumes.administer(object, what).map(|number| vec![number]), answer)
+            }
+            Order::Together { changes, answer } => (volumes.administer_together(&changes), answer),
+            Order::Agree { agreed, answer } => (volumes.agree(agreed).map(|number| vec![number]), answer),
+            _ => return,
+        };
+        self.answer_later(numbers, &answer);
+    }
+
+    /// Whoever asked is told when the maps have answered under these numbers; `None`: there are no maps.
+    fn answer_later(&mut self, numbers: Option<Vec<u64>>, answer: &Sender<Result<(), map::Refusal>>) {
+        match numbers {
+            Some(numbers) => self.administered.extend(numbers.into_iter().map(|number| (number, answer.clone()))),
+            None => tracing::error!("a pool without maps was asked to change some"),
         }
     }
 
@@ -356,9 +380,10 @@ impl Owner {
             touched.rotate_left(self.lead);
         }
         for index in touched.drain(..) {
-            self.with_session(now, index, |session, around| session.go_on(around));
+            self.with_session(now, index, Session::go_on);
         }
         self.touched = touched;
+        self.take_turns(now);
         // What the sessions just asked goes on its way before the ring waits.
         if self.gate.next_wakeup() == Wakeup::Now {
             self.gate.poll(now, &mut self.completions);
@@ -378,40 +403,31 @@ impl Owner {
     /// Brings what clients wrote and did not flush to the disk, and the maps' tables up to date.
     fn settle(&mut self, mut now: Time) {
         let until = now + SETTLE_TIME;
-        let Some(number) = self.gate.inner_mut().administer(ObjectId(0), map::What::Checkpoint) else { return };
+        for what in [map::What::Checkpoint, map::What::Anchor] {
+            let Some(number) = self.gate.inner_mut().administer(ObjectId(0), what) else { return };
+            now = self.settle_until(now, until, number);
+        }
+    }
+
+    /// Goes on until the answer of that number, or until that time.
+    fn settle_until(&mut self, mut now: Time, until: Time, number: u64) -> Time {
         while now < until {
             self.gate.inner_mut().poll(now, &mut self.completions);
             self.gate.inner_mut().take_answers(&mut self.answers);
             if self.answers.iter().any(|ended| ended.id == number) {
-                return;
+                break;
             }
             now = self.io.turn(Some(until));
             // Nobody is left to hear of anything else.
             self.port.reap(&mut self.done);
             self.done.clear();
         }
+        now
     }
 
     fn note_freed(&mut self, freed: bool) {
         self.freed_for_sessions |= freed;
         self.freed_for_store |= freed;
-    }
-
-    /// Lets those go on who wait for what others hold, the longest wait first, if something was given back since.
-    fn try_those_who_wait(&mut self, now: Time) {
-        while self.freed_for_sessions && !self.waiting.is_empty() {
-            self.freed_for_sessions = false;
-            for index in std::mem::take(&mut self.waiting) {
-                let Some(Some(session)) = self.sessions.get_mut(index as usize) else { continue };
-                session.is_listed = false;
-                self.with_session(now, index, |session, around| session.go_on(around));
-            }
-            let session = |index: &u32| self.sessions[*index as usize].as_ref();
-            let mut waits = self.waiting.iter().filter_map(session).map(Session::waits);
-            let starving = waits.any(|wait| wait == Some(Wait::Starving));
-            // Those who stood back for the starving may go on when nobody starves any more.
-            self.freed_for_sessions |= std::mem::replace(&mut self.claims.starving, starving) && !starving;
-        }
     }
 
     fn each_session(&mut self, now: Time, mut work: impl FnMut(&mut Session, &mut Around<'_>)) {
@@ -432,24 +448,28 @@ impl Owner {
             tls: self.tls.as_ref(),
             limits: &self.limits,
             claims: &mut self.claims,
+            room: &mut self.room,
             scratch: &mut self.scratch,
         };
         work(session, &mut around);
-        let is_restless = session.awaits_its_send();
-        if std::mem::replace(&mut session.is_restless, is_restless) != is_restless {
-            self.restless = self.restless.wrapping_add_signed(if is_restless { 1 } else { -1 });
+        if let Some(claimed) = session.handed_over(now) {
+            self.leaving += claimed;
+            self.send_awaited |= session.awaits_its_send();
         }
         if session.is_over() && session.finish(&mut around) {
             if let Some(session) = self.sessions[index as usize].take() {
+                self.waiting.change(index, session.listed, None);
+                self.claims.starving = self.waiting.is_starving();
                 self.forget(&session);
             }
             self.free.push(index);
             self.note_freed(true);
             return;
         }
-        if session.waits().is_some() && !std::mem::replace(&mut session.is_listed, true) {
-            self.claims.starving |= session.waits() == Some(Wait::Starving);
-            self.waiting.push(index);
+        let waits = session.waits();
+        if session.listed != waits {
+            self.waiting.change(index, std::mem::replace(&mut session.listed, waits), waits);
+            self.claims.starving = self.waiting.is_starving();
         }
     }
 
@@ -509,6 +529,7 @@ impl Owner {
             tls: self.tls.as_ref(),
             limits: &self.limits,
             claims: &mut self.claims,
+            room: &mut self.room,
             scratch: &mut self.scratch,
         };
         match Session::begin(index, Arrival { socket, caller, tls, refused_for }, &mut around) {
@@ -564,6 +585,7 @@ impl Owner {
             return;
         }
         self.looked = now;
+        self.io.give_back(GIVEN_BACK);
         let (limits, starving) = (self.limits, self.claims.starving || self.gate.inner().lacks_memory());
         self.each_session(now, |session, around| {
             let limit = match () {
@@ -572,7 +594,7 @@ impl Owner {
                 () if session.is_idle(now, limits.idle_time) => "idle_time",
                 () => return,
             };
-            tracing::info!(client = %session.caller(), "connection closed: the limit `{limit}` is met");
+            tracing::warn!(client = %session.caller(), "connection closed: the limit `{limit}` is met");
             session.abandon(around);
         });
         if self.stopping.is_none() {

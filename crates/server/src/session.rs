@@ -11,7 +11,10 @@
 //! At most one receive and one send are at the kernel. While a send is under way, further replies gather in the next
 //! message, so a busy connection answers many requests with one call. When a limit is met nothing more is parsed and
 //! nothing received: the client's own socket buffer fills and it waits. What ends that wait is an end of its own (a
-//! send, a request), or others must give something back first; then [`Session::waits`] says so and the shard asks again.
+//! send, a request), or others must give something back first, or it is not its turn; then [`Session::waits`] says so and
+//! the shard lets it go on.
+//!
+//! Nothing is read for a client who does not take what was read for it: see [`WINDOW`].
 
 mod handshake;
 mod inbox;
@@ -25,6 +28,7 @@ use crate::claims::Claims;
 use crate::exports::Exports;
 use crate::limits::ServerLimits;
 use crate::tls::Tls;
+use crate::waiting::Wait;
 use block::{Buf, Completion, ObjectId, Span, Target, Ticket, Time};
 use cipher::Pulled;
 use inbox::Inbox;
@@ -45,6 +49,8 @@ pub(crate) struct Around<'a> {
     pub tls: Option<&'a Tls>,
     pub limits: &'a ServerLimits,
     pub claims: &'a mut Claims,
+    /// Requests that may still come in.
+    pub room: &'a mut u32,
     /// Kept for its memory.
     pub scratch: &'a mut Vec<u8>,
 }
@@ -82,11 +88,13 @@ pub(crate) struct Session {
     free: Vec<u32>,
     /// What its requests take of the limits until their replies are sent.
     load: Load,
+    /// What its requests may take of the memory until their replies are sent, in bytes.
+    window: u64,
+    /// Requests that it may still let in before it is others' turn.
+    portion: u32,
     waits: Option<Wait>,
-    /// It is in the shard's list of those who wait.
-    pub(crate) is_listed: bool,
-    /// It is among those whose sends the shard counts as waited for.
-    pub(crate) is_restless: bool,
+    /// What the shard knows it to wait for.
+    pub(crate) listed: Option<Wait>,
     /// It is only there to be told to go.
     pub(crate) is_refused: bool,
 }
@@ -101,15 +109,6 @@ struct Shaking {
     handshake: ServerHandshake,
     /// The client may encrypt: TLS begins when the answer to its `STARTTLS` is on its way.
     upgrades: bool,
-}
-
-/// What only others can end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wait {
-    /// Room in the gate or the ring, or its share of memory.
-    Room,
-    /// Memory for its only request.
-    Starving,
 }
 
 /// What a receive brings bytes into.
@@ -155,6 +154,15 @@ pub(crate) struct Arrival {
 /// (`tcp_rmem` ends at 6 MiB). It must have come before, so that a client that goes on asking cannot hold the server up.
 const OVERTIME_BYTES_MAX: u64 = 8 << 20;
 
+/// What a new connection's requests may take of the memory until their replies are sent, in bytes; one request always fits.
+/// It may take as much more as replies of it were sent before, up to the limit `connection_in_flight`: so what is read for a
+/// client who then does not take it is never much more than what it took.
+const WINDOW: u64 = 256 << 10;
+
+/// Requests that a connection lets in before it is others' turn. It is what a client who asks one thing at a time waits for
+/// with each of the others, and costs each of them one look.
+const PORTION: u32 = 4;
+
 /// How long a connection that is told to go may take to hear it.
 const REFUSAL_TIME: Span = Span::from_millis(1000);
 
@@ -196,9 +204,10 @@ impl Session {
             pending: Vec::new(),
             free: Vec::new(),
             load: Load::default(),
+            window: WINDOW,
+            portion: 0,
             waits: None,
-            is_listed: false,
-            is_restless: false,
+            listed: None,
             is_refused: new.refused_for.is_some(),
         };
         session.tx.say(around.scratch);
@@ -232,9 +241,18 @@ impl Session {
         self.reply(&pending, completion, around);
     }
 
-    /// Parses what is here, receives more, sends what is ready.
+    /// Parses what is here, receives more, sends what is ready. Who waits for its turn only sends.
     pub(crate) fn go_on(&mut self, around: &mut Around<'_>) {
+        match self.ending {
+            Ending::No if self.waits == Some(Wait::Turn) => self.send(around),
+            _ => self.take_turn(around),
+        }
+    }
+
+    /// The same, and it is its turn.
+    pub(crate) fn take_turn(&mut self, around: &mut Around<'_>) {
         self.waits = None;
+        self.portion = PORTION;
         match self.ending {
             Ending::No => self.parse(around),
             Ending::Draining => {
@@ -249,6 +267,11 @@ impl Session {
     /// What it waits for that nobody will tell it about: the shard lets it go on when others have given something back.
     pub(crate) fn waits(&self) -> Option<Wait> {
         self.waits
+    }
+
+    /// What its message claims that was handed to the kernel at that time, in bytes, if one was.
+    pub(crate) fn handed_over(&self, at: Time) -> Option<u64> {
+        self.tx.handed_over(at)
     }
 
     /// Whether it goes on when its send has ended: more is to be sent, or it could not ask for more before.
@@ -360,6 +383,7 @@ impl Session {
     fn release(&mut self, load: Load, around: &mut Around<'_>) {
         self.load.requests -= load.requests;
         self.load.bytes -= load.bytes;
+        self.load.asked -= load.asked;
         around.claims.give(load.bytes);
     }
 
@@ -389,8 +413,9 @@ impl Session {
     fn sent(&mut self, done: Done, around: &mut Around<'_>) {
         let load = self.tx.sent(done.message, around.io);
         self.release(load, around);
-        if done.result.is_err() {
-            self.abandon(around);
+        match done.result {
+            Ok(_) => self.window = self.window.saturating_add(load.asked),
+            Err(_) => self.abandon(around),
         }
     }
 
@@ -401,7 +426,7 @@ impl Session {
         }
         self.say_goodbye();
         if !self.tx.send(self.index, self.socket, self.tls.as_deref_mut(), around) {
-            self.waits.get_or_insert(Wait::Room);
+            self.waits.get_or_insert(Wait::Room { starving: false });
         }
     }
 
@@ -474,7 +499,7 @@ impl Session {
         match around.port.push(token(self.index, Direction::Receive), Job::Receive { socket: self.socket, buf }) {
             Ok(()) => self.receiving = Some(filling),
             Err(Job::Receive { buf, .. }) => {
-                self.waits.get_or_insert(Wait::Room);
+                self.waits.get_or_insert(Wait::Room { starving: false });
                 self.came(filling, buf, 0);
             }
             Err(_) => unreachable!("the job that was pushed comes back"),

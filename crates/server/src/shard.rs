@@ -93,6 +93,11 @@ pub(crate) enum Order {
         changes: Vec<(ObjectId, What)>,
         answer: Sender<Result<(), map::Refusal>>,
     },
+    /// Have the maps keep what is known of the catalogue.
+    Agree {
+        agreed: map::Agreed,
+        answer: Sender<Result<(), map::Refusal>>,
+    },
     /// Bytes that would come free with a tree of the maps.
     Own {
         object: ObjectId,
@@ -278,6 +283,13 @@ impl Shard {
             result = result.and(receiver.recv().map_err(|_| ShardGone)?);
         }
         Ok(result)
+    }
+
+    /// Has the maps keep what is known of the catalogue, durably.
+    pub(crate) fn agree(&self, agreed: map::Agreed) -> Result<Result<(), map::Refusal>, ShardGone> {
+        let (answer, receiver) = channel();
+        self.order(Order::Agree { agreed, answer })?;
+        receiver.recv().map_err(|_| ShardGone)
     }
 
     /// Bytes that would come free with a tree of the maps.

@@ -223,6 +223,14 @@ impl ControlClient {
         Ok(ControlClient { reader: BufReader::new(UnixStream::connect(path)?) })
     }
 
+    /// Another handle of the connection: whoever shuts it down ends the line that is waited for.
+    ///
+    /// # Errors
+    /// The system has no more of them.
+    pub fn connection(&self) -> std::io::Result<UnixStream> {
+        self.reader.get_ref().try_clone()
+    }
+
     /// Has the server run a line: its answer, or its refusal. Several answers come as one.
     ///
     /// # Errors

@@ -3,86 +3,11 @@
 
 mod support;
 
-use nbd::{Command, Request, Wishes};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use store::{Pool, StoreError};
-use support::{BACKENDS, Client, LUN, Server, limits, settings};
-use tempfile::TempDir;
-
-const BLOCK: usize = 64 << 10;
-
-/// A pool that was served: two LUNs of which the first four blocks of each are written, and a snapshot. Beside it, as
-/// `killed`, is the same as it was before the server stopped, which makes a checkpoint.
-fn served(server: Server) -> (TempDir, PathBuf) {
-    let Server { mut control, socket, dir } = server;
-    control.execute("lun create /vol/vol1/lun2 -size 64MiB").unwrap();
-    for (export, byte) in [(LUN, 1), ("/vol/vol1/lun2", 2)] {
-        let mut client = Client::connect(&socket, Wishes::plain(export));
-        client.write(0, &[byte; 4 * BLOCK]).unwrap();
-        client.call(Request::new(9, Command::Flush, 0, 0), &[]).unwrap();
-    }
-    copy(&dir.path().join("pool"), &dir.path().join("killed"));
-    drop(control);
-    let pool = dir.path().join("pool");
-    (dir, pool)
-}
-
-/// A folder as it is at a moment in which nothing is written.
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir(to).unwrap();
-    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
-        let (from, to) = (entry.path(), to.join(entry.file_name()));
-        match entry.file_type().unwrap() {
-            kind if kind.is_dir() => copy(&from, &to),
-            kind if kind.is_file() => drop(fs::copy(from, to).unwrap()),
-            _ => {}
-        }
-    }
-}
-
-fn with_maps() -> (TempDir, PathBuf) {
-    let mut server = Server::start(BACKENDS[0], limits());
-    server.control.execute("volume snapshot create vol1 -snapshot s").unwrap();
-    served(server)
-}
-
-fn troubles(pool: &Path) -> Vec<String> {
-    store::check(pool).unwrap().troubles.iter().map(ToString::to_string).collect()
-}
-
-/// The first bytes of both LUNs' first blocks, served anew.
-fn read(dir: &TempDir, pool: &Path) -> [Vec<u8>; 2] {
-    let socket = dir.path().join("again");
-    let control = support::open(Pool::open(pool).unwrap(), &socket, limits(), settings(BACKENDS[0], &limits()));
-    let read = [LUN, "/vol/vol1/lun2"].map(|export| {
-        let mut client = Client::connect(&socket, Wishes::plain(export));
-        (0..4).map(|block| client.read(block * BLOCK as u64, 1).unwrap()[0]).collect()
-    });
-    drop(control);
-    read
-}
-
-fn change(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
-    let mut bytes = fs::read(path).unwrap();
-    change(&mut bytes);
-    fs::write(path, bytes).unwrap();
-}
-
-/// All files of a folder and their bytes, so that a change is noticed.
-fn everything(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(dir).unwrap().map(Result::unwrap) {
-        match entry.path().is_dir() {
-            true => found.extend(everything(&entry.path())),
-            // SQLite's shared memory is written by readers too.
-            false if entry.path().extension().is_some_and(|e| e == "db-shm") => {}
-            false => found.push((entry.path(), fs::read(entry.path()).unwrap())),
-        }
-    }
-    found.sort();
-    found
-}
+use support::pools::{BLOCK, change, everything, mend, read, served, troubles, with_maps};
+use support::{Server, limits};
 
 #[test]
 fn a_pool_that_is_whole_is_said_to_be_and_nothing_is_written() {
@@ -108,7 +33,7 @@ fn what_cannot_be_checked_is_said() {
     let (dir, pool) = with_maps();
     let held = Pool::open(&pool).unwrap();
     assert!(matches!(store::check(&pool), Err(StoreError::InUse(_))));
-    assert!(matches!(store::repair(&pool, &dir.path().join("copy")), Err(StoreError::InUse(_))));
+    assert!(matches!(mend(&pool, &dir.path().join("copy"), &[]), Err(StoreError::InUse(_))));
     drop(held);
     assert!(matches!(store::check(&dir.path().join("nowhere")), Err(StoreError::Missing(_))));
     assert!(matches!(store::check(dir.path()), Err(StoreError::NotAPool(_))));
@@ -128,7 +53,7 @@ fn data_files_that_are_gone_or_short_are_named_and_mended() {
     files.sort();
     fs::OpenOptions::new().write(true).open(&files[0]).unwrap().set_len(2 * BLOCK as u64).unwrap();
     fs::remove_file(&files[1]).unwrap();
-    fs::write(pool.join("data/99"), "left over").unwrap();
+    fs::write(pool.join("data/99"), "somebody's").unwrap();
     let found = troubles(&pool);
     assert_eq!(found.len(), 2, "{found:?}");
     assert!(
@@ -136,10 +61,13 @@ fn data_files_that_are_gone_or_short_are_named_and_mended() {
         "{found:?}"
     );
     assert!(found[1].contains("LUN svm01:/vol/vol1/lun2: its file") && found[1].contains("is not there"), "{found:?}");
-    assert_eq!(store::check(&pool).unwrap().leftovers.len(), 1);
+    assert_eq!(store::check(&pool).unwrap().limits.len(), 1, "what is not the pool's is left alone");
     let before = fs::read(pool.join("catalogue.db")).unwrap();
+    let kept = mend(&pool, &dir.path().join("first"), &[]).unwrap();
+    let left = "svm01:/vol/vol1/lun2: is left as it is; --give-up svm01:/vol/vol1/lun2 gives it up";
+    assert!(!kept.after.is_clean() && kept.done.iter().any(|line| line == left), "{kept:?}");
     let copy = dir.path().join("copy");
-    let repaired = store::repair(&pool, &copy).unwrap();
+    let repaired = mend(&pool, &copy, &["svm01:/vol/vol1/lun2"]).unwrap();
     assert!(repaired.after.is_clean(), "{repaired:?}");
     assert!(
         repaired
@@ -149,7 +77,8 @@ fn data_files_that_are_gone_or_short_are_named_and_mended() {
     );
     assert_eq!(fs::read(copy.join("catalogue.db")).unwrap(), before);
     assert_eq!(read(&dir, &pool), [vec![1, 1, 0, 0], vec![0; 4]]);
-    assert!(matches!(store::repair(&pool, &copy), Err(StoreError::CopyThere(_))));
+    assert!(matches!(mend(&pool, &copy, &[]), Err(StoreError::CopyThere(_))));
+    assert!(pool.join("data/99").exists());
 }
 
 /// The only node of one LUN is damaged, and the log that could help is too. The LUN reads as zeroes, the other one keeps
@@ -176,7 +105,7 @@ fn a_damaged_node_loses_only_what_it_showed() {
     let found = troubles(&pool);
     assert!(found[0].starts_with("maps: node ") && found[0].contains("has changed since it was written"), "{found:?}");
     assert!(found[1].starts_with("maps: tree 3 ") && found[1].ends_with(" (LUN svm01:/vol/vol1/lun1)"), "{found:?}");
-    let repaired = store::repair(&pool, &dir.path().join("copy")).unwrap();
+    let repaired = mend(&pool, &dir.path().join("copy"), &[]).unwrap();
     assert!(repaired.after.is_clean(), "{repaired:?}");
     // 8 MiB are blocks 0 to 127.
     let lost = "maps: tree 3: blocks 0 to 127 of 64 KiB read as zeroes now: the map of them is gone (LUN svm01:/vol/vol1/lun1)";
@@ -194,7 +123,7 @@ fn blocks_that_were_cut_off_are_named() {
     blocks.set_len(7 * BLOCK as u64).unwrap();
     let found = troubles(&pool);
     assert!(found.len() == 1 && found[0].ends_with("has 458752 bytes, and blocks up to byte 524288 are in use"));
-    let repaired = store::repair(&pool, &dir.path().join("copy")).unwrap();
+    let repaired = mend(&pool, &dir.path().join("copy"), &[]).unwrap();
     assert!(repaired.after.is_clean(), "{repaired:?}");
     assert_eq!(read(&dir, &pool), [vec![1; 4], vec![2, 2, 2, 0]]);
 }
@@ -220,7 +149,7 @@ fn a_damaged_log_is_played_as_far_as_it_goes() {
     assert!(found.len() == 1 && found[0].starts_with("maps: the log holds record "), "{found:?}");
     let error = Pool::open(&pool).unwrap_err().to_string();
     assert!(error.contains("the log holds record"), "a damaged pool is not served: {error}");
-    let repaired = store::repair(&pool, &dir.path().join("copy")).unwrap();
+    let repaired = mend(&pool, &dir.path().join("copy"), &[]).unwrap();
     assert!(repaired.after.is_clean(), "{repaired:?}");
     assert!(repaired.done.iter().any(|line| line.contains("changes of the maps after record")), "{repaired:?}");
     // The records are of three changes of structure, then what each LUN was written: the fourth is damaged.
@@ -241,33 +170,9 @@ fn without_a_table_nothing_is_touched() {
     let found = troubles(&pool);
     assert!(found.len() == 1 && found[0].starts_with("maps: neither of the two tables is whole"), "{found:?}");
     let before = everything(&pool);
-    let error = store::repair(&pool, &dir.path().join("copy")).unwrap_err().to_string();
+    let error = mend(&pool, &dir.path().join("copy"), &[]).unwrap_err().to_string();
     assert!(error.contains("nothing says which block is whose; nothing was changed"), "{error}");
     assert!(everything(&pool) == before);
-}
-
-/// The catalogue names what the maps do not have: after somebody put an older catalogue, or older maps, in place.
-#[test]
-fn a_catalogue_and_maps_that_do_not_belong_together_are_named() {
-    let (dir, pool) = with_maps();
-    let other = with_maps();
-    for name in ["blocks", "log", "nodes", "table.0", "table.1"] {
-        fs::copy(other.1.join("maps").join(name), pool.join("maps").join(name)).unwrap();
-    }
-    assert_eq!(troubles(&pool), Vec::<String>::new(), "the same commands, the same numbers");
-    let fresh = tempfile::tempdir().unwrap();
-    fs::write(fresh.path().join("seawall.toml"), "cache = \"page\"\nlayout = \"maps\"\n").unwrap();
-    drop(Pool::create(fresh.path()).unwrap());
-    for name in ["blocks", "log", "nodes", "table.0", "table.1"] {
-        fs::copy(fresh.path().join("maps").join(name), pool.join("maps").join(name)).unwrap();
-    }
-    let found = troubles(&pool);
-    assert_eq!(found.len(), 3, "{found:?}");
-    assert!(found[0].starts_with("LUN svm01:/vol/vol1/lun1 (number 3): the maps have nothing of it"), "{found:?}");
-    assert!(found[2].starts_with("snapshot svm01:/vol/vol1/.snapshot/s/lun1 (number "), "{found:?}");
-    let repaired = store::repair(&pool, &dir.path().join("copy")).unwrap();
-    assert!(repaired.after.is_clean() && repaired.after.contents.snapshots.is_empty(), "{repaired:?}");
-    assert_eq!(read(&dir, &pool), [vec![0; 4], vec![0; 4]]);
 }
 
 /// A catalogue that is no database, or whose rows point nowhere, is named; only a copy helps.
@@ -278,7 +183,7 @@ fn a_damaged_catalogue_is_named() {
     change(&db, |bytes| bytes[4096..].iter_mut().for_each(|byte| *byte = 0xa5));
     let found = troubles(&pool);
     assert!(!found.is_empty() && found.iter().all(|line| line.starts_with("catalogue: ")), "{found:?}");
-    let error = store::repair(&pool, &dir.path().join("copy")).unwrap_err().to_string();
+    let error = mend(&pool, &dir.path().join("copy"), &[]).unwrap_err().to_string();
     assert!(error.contains("the catalogue itself is damaged"), "{error}");
     fs::write(&db, "no database at all").unwrap();
     assert!(troubles(&pool)[0].contains("not a database"), "{:?}", troubles(&pool));

@@ -127,6 +127,8 @@ fn a_late_reader_sees_no_other_luns_bytes() {
         let other = "/vol/vol1/lun2";
         server.control.execute(&format!("lun create -path {other} -size {LUN_BYTES}")).unwrap();
         let mut late = server.connect();
+        // It may have as much under way as it took before.
+        (0..4).for_each(|at| assert!(late.read(at * MIB, MIB).is_ok()));
         let mut own = server.connect();
         let mut others = Client::connect(&server.socket, Wishes::plain(other));
         for round in 0..6u8 {

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use array::{DeviceSpec, VirtualClock};
-use block::{Completion, Driver, Request, Submitted, Target, Time, Wakeup};
+use block::{Actor, Completion, Request, Submitted, Target, Time, Wait, Wakeup, drive};
 use qos::{Edit, EditError, Gate, Settings};
 
 use crate::client::{Client, Worker};
@@ -60,7 +60,8 @@ impl Scene {
         let device = self.device.build(self.seed).unwrap_or_else(|error| panic!("seed {}: {error}", self.seed));
         let (probe, seen) = Probe::on(device);
         let mut stage = Stage::new(self, shield(probe));
-        stage.play();
+        let until = self.until;
+        drive(&mut VirtualClock::new(), std::slice::from_mut(&mut stage), |_, _| Wait::Until(until));
         let dispatches = seen.take();
         Recording { dispatches, tracks: stage.tracks, until: self.until }
     }
@@ -70,7 +71,9 @@ impl Scene {
 struct Stage<'a, S> {
     scene: &'a Scene,
     target: S,
-    clock: VirtualClock,
+    /// The instant of the last pass, and how many there were at it.
+    now: Time,
+    spins: u32,
     workers: Vec<Worker>,
     tracks: Vec<Track>,
     /// When which client's thread asks next; `None` is the next arrival of an open loop.
@@ -88,7 +91,8 @@ impl<'a, S: Shield> Stage<'a, S> {
         let mut stage = Stage {
             scene,
             target,
-            clock: VirtualClock::new(),
+            now: Time::ZERO,
+            spins: 0,
             workers: workers.collect(),
             tracks: vec![Track::default(); scene.clients.len()],
             asks: BinaryHeap::new(),
@@ -105,22 +109,8 @@ impl<'a, S: Shield> Stage<'a, S> {
         stage
     }
 
-    fn play(&mut self) {
-        let mut turns = 0;
-        while let Some(next) = self.next_instant().filter(|&at| at < self.scene.until) {
-            turns = if next > self.clock.now() { 0 } else { turns + 1 };
-            assert!(turns < SPINS, "seed {}: the target asks for polls at {next:?} for ever", self.scene.seed);
-            let now = self.clock.turn(Some(next));
-            self.edit(now);
-            self.ask(now);
-            self.target.poll(now, &mut self.ended);
-            self.answer(now);
-        }
-    }
-
     /// When something happens next.
-    fn next_instant(&self) -> Option<Time> {
-        let now = self.clock.now();
+    fn next_instant(&self, now: Time) -> Option<Time> {
         let wake = match self.target.next_wakeup() {
             Wakeup::Now => return Some(now),
             Wakeup::At(at) => at.max(now),
@@ -214,6 +204,26 @@ impl<'a, S: Shield> Stage<'a, S> {
             }
             self.refused.push_back(number);
         }
+    }
+}
+
+impl<S: Shield> Actor for Stage<'_, S> {
+    fn pass(&mut self, now: Time) {
+        self.spins = if now > self.now { 0 } else { self.spins + 1 };
+        assert!(self.spins < SPINS, "seed {}: the target asks for polls at {now:?} for ever", self.scene.seed);
+        self.now = now;
+        self.edit(now);
+        self.ask(now);
+        self.target.poll(now, &mut self.ended);
+        self.answer(now);
+    }
+
+    fn next_wakeup(&self, now: Time) -> Wakeup {
+        self.next_instant(now).map_or(Wakeup::Idle, Wakeup::At)
+    }
+
+    fn is_over(&self, now: Time) -> bool {
+        self.next_instant(now).is_none_or(|at| at >= self.scene.until)
     }
 }
 

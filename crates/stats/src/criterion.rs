@@ -27,7 +27,8 @@ pub enum Criterion {
         /// Part of the baseline IOPS.
         part: f64,
     },
-    /// Workloads reach at least `part` of what each had in the phase `baseline`.
+    /// Workloads have again what each had in the phase `baseline`: at least `part` of it, and at most `most`. More is
+    /// not what they had: something else than they themselves held them back then.
     Restored {
         /// Which workloads.
         workloads: Vec<String>,
@@ -37,6 +38,8 @@ pub enum Criterion {
         baseline: String,
         /// Part of the baseline IOPS.
         part: f64,
+        /// Part of the baseline IOPS; `None` asks for no bound.
+        most: Option<f64>,
     },
     /// Workloads are served at least `part` of their floor in every second of a phase but its first, in which the
     /// backend completed at least the sum of floors.

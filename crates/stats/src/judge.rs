@@ -32,17 +32,21 @@ impl Criterion {
                 format!("{} below {} of {baseline} in {phase}", names(workloads), percent(*part)),
                 starved(recording, workloads, phase, baseline, *part),
             ),
-            Criterion::Restored { workloads, phase, baseline, part } => (
-                format!("{} at {} of {baseline} or more in {phase}", names(workloads), percent(*part)),
-                restored(recording, workloads, phase, baseline, *part),
-            ),
-            Criterion::FloorHeld { workloads, phase, part } => (
-                match &workloads[..] {
-                    [one] => format!("{one} gets {} of its floor in every second of {phase}", percent(*part)),
-                    all => format!("{} get {} of their floor in every second of {phase}", names(all), percent(*part)),
-                },
-                floor_held(recording, workloads, phase, *part),
-            ),
+            Criterion::Restored { workloads, phase, baseline, part, most } => {
+                let (names, part_of) = (names(workloads), percent(*part));
+                let asked = match most {
+                    Some(most) => format!("{names} at {part_of} to {} of {baseline} in {phase}", percent(*most)),
+                    None => format!("{names} at {part_of} of {baseline} or more in {phase}"),
+                };
+                (asked, restored(recording, workloads, [phase, baseline], *part, *most))
+            }
+            Criterion::FloorHeld { workloads, phase, part } => {
+                let (get, whose) = if workloads.len() == 1 { ("gets", "its") } else { ("get", "their") };
+                let (names, part_of) = (names(workloads), percent(*part));
+                let asked =
+                    format!("{names} {get} {part_of} of {whose} floor in every second of {phase} but its first");
+                (asked, floor_held(recording, workloads, phase, *part))
+            }
         };
         let (outcome, because) = answer.unwrap_or_else(|why| (Outcome::CannotSay, why));
         Verdict { question, outcome, because }
@@ -131,7 +135,7 @@ fn shared_sum(recording: &Recording, phase: &str, tolerance: f64) -> Answer {
     }
     if part < 1.0 {
         let mut held = recording.workloads.iter().flat_map(|w| intervals(w, phase)).map(|interval| interval.held_by);
-        if !held.any(|by| matches!(by, HeldBy::SharedIops | HeldBy::SharedThroughput)) {
+        if !held.any(|by| matches!(by, HeldBy::SharedIops | HeldBy::SharedThroughput | HeldBy::Stalled)) {
             return Err(format!("{because}; its members did not ask for more"));
         }
         let missing = (1.0 - tolerance - part) * phase.end.saturating_sub(from).as_secs_f64();
@@ -149,14 +153,25 @@ fn starved(recording: &Recording, workloads: &[String], phase: &str, baseline: &
     }
 }
 
-fn restored(recording: &Recording, workloads: &[String], phase: &str, baseline: &str, part: f64) -> Answer {
+fn restored(
+    recording: &Recording,
+    workloads: &[String],
+    [phase, baseline]: [&str; 2],
+    part: f64,
+    most: Option<f64>,
+) -> Answer {
     let shares = shares(recording, workloads, phase, baseline)?;
     let because = share_text(&shares, baseline);
     let least = shares.iter().map(|share| share.part).fold(f64::INFINITY, f64::min);
-    if least >= part {
-        return Ok((Outcome::Pass, because));
-    }
     let doubt = |why: String| Err(format!("{because}; but {why}"));
+    if least >= part {
+        let greatest = shares.iter().map(|share| share.part).fold(0.0, f64::max);
+        let Some(most) = most.filter(|&most| greatest > most) else { return Ok((Outcome::Pass, because)) };
+        return match was_less(recording, workloads, baseline, greatest / most - 1.0)? {
+            Some(why) => doubt(why),
+            None => Ok((Outcome::Fail, because)),
+        };
+    }
     let phase_ran = phase_named(recording, phase)?.1;
     if let Some(why) = stalled_for(phase_ran, (part - least) * phase_ran.length().as_secs_f64()) {
         return doubt(why);
@@ -172,6 +187,21 @@ fn restored(recording: &Recording, workloads: &[String], phase: &str, baseline: 
         return doubt("a processor was busy, so it is not the storage that is measured".into());
     }
     Ok((Outcome::Fail, because))
+}
+
+/// Why workloads may have had less than they asked for in a baseline, by this part of it, without anybody's doing.
+fn was_less(recording: &Recording, workloads: &[String], baseline: &str, part: f64) -> Result<Option<String>, String> {
+    let ran = phase_named(recording, baseline)?.1;
+    if let Some(why) = stalled_for(ran, part * ran.length().as_secs_f64()) {
+        return Ok(Some(format!("in {baseline} {why}")));
+    }
+    let (all, measured) = (total_iops(recording, baseline)?, recording.scale.and_then(|scale| scale.measured_iops));
+    if let Some(measured) = measured.filter(|measured| all < BACKEND_STEADY * measured) {
+        let percent = 100.0 * all / measured;
+        return Ok(Some(format!("{baseline} itself was slow: {percent:.0} % of what was measured before the run")));
+    }
+    let busy = mostly_held_by_cpu(recording, workloads, baseline)?;
+    Ok(busy.then(|| format!("in {baseline} a processor was busy, so it is not the storage that is measured")))
 }
 
 fn floor_held(recording: &Recording, workloads: &[String], phase: &str, part: f64) -> Answer {
@@ -277,7 +307,7 @@ fn mostly_held_by_cpu(recording: &Recording, workloads: &[String], phase: &str) 
     let phase = phase_named(recording, phase)?.1;
     let records = find_all(recording, workloads)?;
     let held: Vec<_> = records.iter().flat_map(|record| intervals(record, phase)).map(|i| i.held_by).collect();
-    Ok(2 * held.iter().filter(|&&by| by == HeldBy::Cpu).count() > held.len())
+    Ok(2 * held.iter().filter(|&&by| matches!(by, HeldBy::Cpu | HeldBy::Stalled)).count() > held.len())
 }
 
 fn phase_named<'a>(recording: &'a Recording, name: &str) -> Result<(usize, &'a Phase), String> {

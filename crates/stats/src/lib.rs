@@ -6,7 +6,7 @@
 //!                                     └─► Tally (a phase) ──────┴──► Recording ──► Criterion ──► Verdict
 //! ```
 //!
-//! Formatting for people is the business of `record`; nothing here reads a clock.
+//! Formatting for people is the business of `report`; nothing here reads a clock.
 
 mod criterion;
 mod direction;

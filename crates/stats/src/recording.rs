@@ -3,6 +3,9 @@
 //!
 //! Times in a recording are spans from the run's first phase on.
 
+mod floor;
+mod held_by;
+
 use crate::{DispatchTrace, Histogram, Summary, Verdict};
 use block::{Bytes, Span};
 
@@ -251,7 +254,7 @@ pub struct Waits {
     pub ceiling: Span,
     /// In the QoS gate, for others' floors.
     pub floors: Span,
-    /// In the QoS gate, for its turn or for the device to take more.
+    /// In the QoS gate, for its turn, for the device to take more, or for a server that did not run.
     pub turn: Span,
     /// In the device.
     pub device: Span,
@@ -279,6 +282,10 @@ pub enum HeldBy {
     Cpu,
     /// Its own depth: it did not ask for more.
     Depth,
+    /// Its own pace: it made as many requests as its client can, or as its plan asks for.
+    Pace,
+    /// The server did not run: its processor was away while requests waited that might have gone.
+    Stalled,
 }
 
 /// How a floor fared over an interval.
@@ -367,6 +374,8 @@ impl std::fmt::Display for HeldBy {
             HeldBy::Disk => "the disk",
             HeldBy::Cpu => "the CPU",
             HeldBy::Depth => "its depth",
+            HeldBy::Pace => "its own pace",
+            HeldBy::Stalled => "server stalled",
         })
     }
 }

@@ -1,19 +1,25 @@
 //! The catalogue: names, sizes, policies and attachments in SQLite. It is on no request's way.
 //!
-//! A change is durable when its call returns (`synchronous = FULL`), so a server may acknowledge it.
+//! A change is durable when its call returns (`synchronous = FULL`), so a server may acknowledge it. It goes to SQLite's log
+//! (`catalogue.db-wal`) and from there to the file at once, so that the log holds something only while a change is made.
 //!
-//! One of an earlier format is brought to the current one when it is opened; a copy of it as it was stays beside it
-//! (`catalogue.format-2`).
+//! Each change makes another *edition* of it: a number that rises, and a checksum of everything in it. The maps know which
+//! edition they belong to (see [`map::Agreed`]), so that one that is older, another pool's, or has lost something is noticed.
 //!
 //! On a full file system nothing could be deleted, because that too has to be written first. So a little room is kept in
 //! a file beside the catalogue, which goes when a change that frees space finds none, and is made anew later.
 
+mod rows;
+
 use crate::StoreError;
-use rusqlite::{Connection, OpenFlags, Row, Transaction, params};
+use crate::settings::Layout;
+use map::Edition;
+use rusqlite::{Connection, OpenFlags, params};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The number of an object or of a policy group; whoever makes them gives the numbers.
 pub type CatalogueId = u32;
@@ -137,22 +143,23 @@ impl Contents {
 #[derive(Debug)]
 pub struct Catalogue {
     db: Connection,
-    contents: Contents,
+    reading: Reading,
     ballast: PathBuf,
 }
 
 /// What is kept of the file system for a deletion: some pages of 4 KiB each in the log and in the file itself.
 const BALLAST_BYTES: usize = 256 << 10;
 
+/// How long a change waits for somebody else's to end: an administrator's who has the file open.
+const BUSY_TIME: Duration = Duration::from_secs(5);
+
 /// `application_id` of our files ("SEAW"), so that another program's database is not taken for a pool.
 const APPLICATION_ID: i64 = 0x5345_4157;
 
-/// The format that this program writes: 1 had no maps, 2 no snapshots.
-const FORMAT: u32 = MIGRATIONS.len() as u32;
+/// The format that this program writes, and the only one that it knows.
+const FORMAT: u32 = 4;
 
-/// The steps from each format to the next.
-const MIGRATIONS: [&str; 3] = [
-    "
+const SCHEMA: &str = "
     CREATE TABLE object (
         id        INTEGER PRIMARY KEY,
         kind      TEXT NOT NULL CHECK (kind IN ('svm', 'volume', 'qtree', 'lun', 'file')),
@@ -170,12 +177,6 @@ const MIGRATIONS: [&str; 3] = [
         uuid      TEXT NOT NULL,
         settings  TEXT NOT NULL
     ) STRICT;
-    CREATE TABLE pool (fair INTEGER NOT NULL) STRICT;
-    INSERT INTO pool (fair) VALUES (0);
-    ",
-    // The tables are the same; a program that knows only sparse files must refuse a pool with maps.
-    "",
-    "
     CREATE TABLE snapshot (
         id        INTEGER PRIMARY KEY,
         volume    INTEGER NOT NULL REFERENCES object (id) DEFERRABLE INITIALLY DEFERRED,
@@ -190,88 +191,115 @@ const MIGRATIONS: [&str; 3] = [
         name      TEXT NOT NULL,
         size      INTEGER NOT NULL
     ) STRICT;
-    ",
-];
+    CREATE TABLE pool (
+        number      INTEGER NOT NULL,
+        layout      TEXT NOT NULL CHECK (layout IN ('maps', 'files')),
+        generation  INTEGER NOT NULL,
+        digest      INTEGER NOT NULL,
+        fair        INTEGER NOT NULL
+    ) STRICT;
+    ";
+
+/// What a catalogue says, and of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Reading {
+    pub contents: Contents,
+    /// The pool's own number.
+    pub pool: u64,
+    pub layout: Layout,
+    /// Its generation, and the checksum of what was read.
+    pub edition: Edition,
+    /// The checksum is the one that was written with it.
+    pub is_whole: bool,
+}
+
+/// The edition of the catalogue of a new pool.
+pub(crate) fn first_edition(pool: u64) -> Edition {
+    Edition { generation: 0, digest: rows::digest(pool, 0, &Contents::default()) }
+}
 
 impl Catalogue {
-    /// Opens the catalogue in that file and brings it to the current format; an empty or missing file becomes a new one.
+    /// Makes the catalogue of a new pool in that file, which must not be there; it is whole and durable, or not there, also
+    /// after a power cut.
     ///
     /// # Errors
-    /// The file is no catalogue, or of a later format.
-    pub fn open(path: &Path) -> Result<Catalogue, StoreError> {
-        let mut db = Connection::open(path)?;
-        let application: i64 = db.pragma_query_value(None, "application_id", |row| row.get(0))?;
-        let found: u32 = db.pragma_query_value(None, "user_version", |row| row.get(0))?;
-        if application != APPLICATION_ID && (application, found) != (0, 0) {
-            return Err(StoreError::NotAPool(path.into()));
+    /// The file system refuses.
+    pub(crate) fn create(path: &Path, pool: u64, layout: Layout) -> Result<(), StoreError> {
+        let making = path.with_extension("new");
+        let failed = StoreError::file(path, "make the catalogue");
+        match fs::remove_file(&making) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(failed(error)),
+            _ => {}
         }
-        if found > FORMAT {
-            return Err(StoreError::TooNew { path: path.into(), found, known: FORMAT });
-        }
-        if (1..FORMAT).contains(&found) {
-            back_up(&db, &path.with_extension(format!("format-{found}")))?;
-        }
-        db.pragma_update(None, "journal_mode", "WAL")?;
+        let mut db = Connection::open(&making)?;
         db.pragma_update(None, "synchronous", "FULL")?;
-        db.pragma_update(None, "foreign_keys", true)?;
         let change = db.transaction()?;
-        for step in MIGRATIONS.iter().skip(found as usize) {
-            change.execute_batch(step)?;
-        }
+        change.execute_batch(SCHEMA)?;
+        let digest = first_edition(pool).digest;
+        let sql = "INSERT INTO pool (number, layout, generation, digest, fair) VALUES (?1, ?2, 0, ?3, 0)";
+        change.execute(sql, params![pool as i64, layout.word(), digest])?;
         change.pragma_update(None, "application_id", APPLICATION_ID)?;
         change.pragma_update(None, "user_version", FORMAT)?;
         change.commit()?;
-        let contents = read(&db)?;
-        let catalogue = Catalogue { db, contents, ballast: path.with_extension("ballast") };
+        db.close().map_err(|(_, error)| error)?;
+        let folder = path.parent().unwrap_or(Path::new("."));
+        let synced = fs::File::open(&making).and_then(|file| file.sync_all());
+        synced
+            .and_then(|()| fs::rename(&making, path))
+            .and_then(|()| fs::File::open(folder)?.sync_all())
+            .map_err(failed)
+    }
+
+    /// Reads a catalogue that nobody has open, and changes nothing: neither what is in it nor, where its log lost
+    /// something, the log.
+    ///
+    /// # Errors
+    /// It is none, or of another format.
+    pub(crate) fn read(path: &Path) -> Result<Reading, StoreError> {
+        without_traces(path, reading_of)
+    }
+
+    /// The same, with everything that SQLite finds wrong in it.
+    ///
+    /// # Errors
+    /// It is none, or of another format.
+    pub(crate) fn inspect(path: &Path) -> Result<(Reading, Vec<String>), StoreError> {
+        without_traces(path, |db| Ok((reading_of(db)?, faults(db)?)))
+    }
+
+    /// Opens a catalogue that was read and is right.
+    ///
+    /// # Errors
+    /// The file cannot be opened.
+    pub(crate) fn open(path: &Path, reading: Reading) -> Result<Catalogue, StoreError> {
+        // What a server wrote that died may be in the system's memory alone, and is built upon from here on.
+        for file in [path.to_owned(), path.with_extension("db-wal")].iter().filter(|file| file.exists()) {
+            let synced = fs::File::open(file).and_then(|file| file.sync_all());
+            synced.map_err(StoreError::file(file, "make the catalogue durable"))?;
+        }
+        let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        db.pragma_update(None, "journal_mode", "WAL")?;
+        db.pragma_update(None, "synchronous", "FULL")?;
+        db.pragma_update(None, "foreign_keys", true)?;
+        let catalogue = Catalogue { db, reading, ballast: path.with_extension("ballast") };
+        catalogue.fold();
         catalogue.keep_room();
         Ok(catalogue)
     }
 
-    /// Reads a catalogue that nobody has open, without changing it, and says what is wrong with it.
-    ///
-    /// # Errors
-    /// It is none, or of a later format.
-    pub(crate) fn inspect(path: &Path) -> Result<(Contents, Vec<String>), StoreError> {
-        // A reader makes these two where there are none, and leaves them.
-        let beside = ["db-wal", "db-shm"].map(|extension| path.with_extension(extension));
-        let new: Vec<&PathBuf> = beside.iter().filter(|path| !path.exists()).collect();
-        let read = Catalogue::inspect_with(path);
-        // One that stays is empty.
-        new.into_iter().for_each(|path| drop(fs::remove_file(path)));
-        read
+    /// The pool's own number.
+    pub fn pool(&self) -> u64 {
+        self.reading.pool
     }
 
-    fn inspect_with(path: &Path) -> Result<(Contents, Vec<String>), StoreError> {
-        let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-        let application: i64 = db.pragma_query_value(None, "application_id", |row| row.get(0))?;
-        let found: u32 = db.pragma_query_value(None, "user_version", |row| row.get(0))?;
-        if application != APPLICATION_ID {
-            return Err(StoreError::NotAPool(path.into()));
-        }
-        if found > FORMAT {
-            return Err(StoreError::TooNew { path: path.into(), found, known: FORMAT });
-        }
-        let mut wrong = Vec::new();
-        let mut query = db.prepare("PRAGMA integrity_check")?;
-        for line in query.query_map([], |row| row.get::<_, String>(0))? {
-            wrong.extend(Some(line?).filter(|line| line != "ok").map(|line| line.replace('\n', " ")));
-        }
-        let mut query = db.prepare("PRAGMA foreign_key_check")?;
-        let orphans = query.query_map([], |row| {
-            let (table, row, of): (String, i64, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
-            Ok(format!("row {row} of table {table} names a row of table {of} that is not there"))
-        })?;
-        for orphan in orphans {
-            wrong.push(orphan?);
-        }
-        // The first formats had no snapshots.
-        let contents = if found < FORMAT { read_objects(&db)? } else { read(&db)? };
-        Ok((contents, wrong))
+    /// Which state of it this is.
+    pub fn edition(&self) -> Edition {
+        self.reading.edition
     }
 
     /// What is in it.
     pub fn contents(&self) -> &Contents {
-        &self.contents
+        &self.reading.contents
     }
 
     /// Makes the catalogue hold exactly `wanted`. Only what differs is written, as one change: all of it is durable
@@ -281,18 +309,31 @@ impl Catalogue {
     /// The file cannot be written, or a parent or owner is missing.
     pub fn keep(&mut self, wanted: Contents) -> Result<(), StoreError> {
         self.keep_room();
-        let frees = gone(&self.contents.objects, &wanted.objects).next().is_some()
-            || gone(&self.contents.snapshots, &wanted.snapshots).next().is_some();
-        match self.write(&wanted) {
+        let before = &self.reading.contents;
+        let frees = gone(&before.objects, &wanted.objects).next().is_some()
+            || gone(&before.snapshots, &wanted.snapshots).next().is_some();
+        let generation = self.reading.edition.generation + 1;
+        let edition = Edition { generation, digest: rows::digest(self.reading.pool, generation, &wanted) };
+        match self.write(&wanted, edition) {
             Err(error) if frees && is_for_want_of_room(&error) => {
                 // It may be gone already; then the second attempt fails as the first one did.
                 let _ = fs::remove_file(&self.ballast);
-                self.write(&wanted)?;
+                self.write(&wanted, edition)?;
             }
             written => written?,
         }
-        self.contents = wanted;
+        (self.reading.contents, self.reading.edition) = (wanted, edition);
+        self.fold();
         Ok(())
+    }
+
+    /// Brings what is in SQLite's log into the file itself, so that all is there as long as nothing is changed. Where that
+    /// fails, all is in the log still.
+    fn fold(&self) {
+        // Whoever reads the catalogue beside us is not waited for.
+        let _ = self.db.busy_timeout(Duration::ZERO);
+        let _ = self.db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+        let _ = self.db.busy_timeout(BUSY_TIME);
     }
 
     /// Has the ballast be there, where there is room for it.
@@ -308,28 +349,31 @@ impl Catalogue {
         }
     }
 
-    fn write(&mut self, wanted: &Contents) -> rusqlite::Result<()> {
+    fn write(&mut self, wanted: &Contents, edition: Edition) -> rusqlite::Result<()> {
         let change = self.db.transaction()?;
-        for id in gone(&self.contents.objects, &wanted.objects) {
+        let before = &self.reading.contents;
+        for id in gone(&before.objects, &wanted.objects) {
             change.execute("DELETE FROM object WHERE id = ?1", [id])?;
         }
-        for id in gone(&self.contents.policies, &wanted.policies) {
+        for id in gone(&before.policies, &wanted.policies) {
             change.execute("DELETE FROM policy_group WHERE id = ?1", [id])?;
         }
-        for id in gone(&self.contents.snapshots, &wanted.snapshots) {
+        for id in gone(&before.snapshots, &wanted.snapshots) {
             change.execute("DELETE FROM snapshot_leaf WHERE snapshot = ?1", [id])?;
             change.execute("DELETE FROM snapshot WHERE id = ?1", [id])?;
         }
-        for row in new_or_changed(&self.contents.objects, &wanted.objects) {
-            write_object(&change, row)?;
+        for row in new_or_changed(&before.objects, &wanted.objects) {
+            rows::write_object(&change, row)?;
         }
-        for row in new_or_changed(&self.contents.policies, &wanted.policies) {
-            write_policy(&change, row)?;
+        for row in new_or_changed(&before.policies, &wanted.policies) {
+            rows::write_policy(&change, row)?;
         }
-        for row in new_or_changed(&self.contents.snapshots, &wanted.snapshots) {
-            write_snapshot(&change, row)?;
+        for row in new_or_changed(&before.snapshots, &wanted.snapshots) {
+            rows::write_snapshot(&change, row)?;
         }
-        change.execute("UPDATE pool SET fair = ?1 WHERE fair <> ?1", [wanted.fair])?;
+        let sql = "UPDATE pool SET fair = ?1, generation = ?2, digest = ?3";
+        change.execute(sql, params![wanted.fair, edition.generation as i64, edition.digest])?;
+        debug_assert_eq!(rows::read(&change).as_ref(), Ok(wanted), "what is not read back is lost");
         change.commit()
     }
 }
@@ -340,17 +384,65 @@ fn is_for_want_of_room(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(DiskFull | SystemIoFailure))
 }
 
-/// A copy of a catalogue as it is, durable when it returns. One that an upgrade left which did not get further goes.
-fn back_up(db: &Connection, to: &Path) -> Result<(), StoreError> {
-    let making = to.with_added_extension("new");
-    let failed = |error| StoreError::file(to, "keep a copy of the catalogue before its upgrade")(error);
-    match fs::remove_file(&making) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(failed(error)),
-        _ => {}
+/// Does something with a catalogue that is only read. SQLite makes two files beside it for that, and deletes a log beside an
+/// empty file: neither must be.
+fn without_traces<T>(path: &Path, read: impl Fn(&Connection) -> Result<T, StoreError>) -> Result<T, StoreError> {
+    let lost = |what| Err(StoreError::NoCatalogue { path: path.into(), what });
+    match fs::metadata(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return lost("is not there"),
+        Err(error) => return Err(StoreError::file(path, "look at the catalogue")(error)),
+        Ok(about) if about.len() == 0 => return lost("is empty"),
+        Ok(_) => {}
     }
-    db.execute("VACUUM INTO ?1", [making.to_string_lossy()])?;
-    let synced = fs::File::open(&making).and_then(|file| file.sync_all());
-    synced.and_then(|()| fs::rename(&making, to)).map_err(failed)
+    let beside = ["db-wal", "db-shm"].map(|extension| path.with_extension(extension));
+    let new: Vec<&PathBuf> = beside.iter().filter(|path| !path.exists()).collect();
+    let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    let result = read(&db);
+    drop(db);
+    // One that stays is empty.
+    new.into_iter().for_each(|path| drop(fs::remove_file(path)));
+    result
+}
+
+fn reading_of(db: &Connection) -> Result<Reading, StoreError> {
+    let path = || PathBuf::from(db.path().unwrap_or_default());
+    let application: i64 = db.pragma_query_value(None, "application_id", |row| row.get(0))?;
+    let found: u32 = db.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    if application != APPLICATION_ID {
+        return Err(StoreError::NoCatalogue { path: path(), what: "is another program's" });
+    }
+    if found > FORMAT {
+        return Err(StoreError::TooNew { path: path(), found, known: FORMAT });
+    }
+    if found < FORMAT {
+        return Err(StoreError::TooOld { path: path(), found, needed: FORMAT });
+    }
+    let contents = rows::read(db)?;
+    let sql = "SELECT number, layout, generation, digest FROM pool";
+    let (number, layout, generation, written): (i64, String, i64, u32) =
+        db.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?;
+    let (pool, generation) = (number as u64, generation as u64);
+    let layout = if layout == Layout::Files.word() { Layout::Files } else { Layout::Maps };
+    let digest = rows::digest(pool, generation, &contents);
+    Ok(Reading { contents, pool, layout, edition: Edition { generation, digest }, is_whole: digest == written })
+}
+
+/// What SQLite finds wrong.
+fn faults(db: &Connection) -> Result<Vec<String>, StoreError> {
+    let mut wrong = Vec::new();
+    let mut query = db.prepare("PRAGMA integrity_check")?;
+    for line in query.query_map([], |row| row.get::<_, String>(0))? {
+        wrong.extend(Some(line?).filter(|line| line != "ok").map(|line| line.replace('\n', " ")));
+    }
+    let mut query = db.prepare("PRAGMA foreign_key_check")?;
+    let orphans = query.query_map([], |row| {
+        let (table, row, of): (String, i64, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        Ok(format!("row {row} of table {table} names a row of table {of} that is not there"))
+    })?;
+    for orphan in orphans {
+        wrong.push(orphan?);
+    }
+    Ok(wrong)
 }
 
 fn gone<'a, T>(
@@ -367,268 +459,5 @@ fn new_or_changed<'a, T: PartialEq>(
     wanted.iter().filter(|(id, row)| before.get(id) != Some(row)).map(|(_, row)| row)
 }
 
-fn read(db: &Connection) -> Result<Contents, StoreError> {
-    Ok(Contents { snapshots: read_snapshots(db)?, ..read_objects(db)? })
-}
-
-/// All but the snapshots.
-fn read_objects(db: &Connection) -> Result<Contents, StoreError> {
-    let mut query = db.prepare("SELECT id, kind, parent, name, size, policy, template, fair FROM object")?;
-    let objects =
-        query.query_map([], |row| object_of(row).map(|object| (object.id, object)))?.collect::<Result<_, _>>()?;
-    let mut query = db.prepare("SELECT id, svm, name, uuid, settings FROM policy_group")?;
-    let policies =
-        query.query_map([], |row| policy_of(row).map(|policy| (policy.id, policy)))?.collect::<Result<_, _>>()?;
-    let fair = db.query_row("SELECT fair FROM pool", [], |row| row.get(0))?;
-    Ok(Contents { objects, policies, snapshots: BTreeMap::new(), fair })
-}
-
-fn read_snapshots(db: &Connection) -> Result<BTreeMap<CatalogueId, SnapshotRow>, StoreError> {
-    let mut query = db.prepare("SELECT id, volume, name, created FROM snapshot")?;
-    let mut snapshots: BTreeMap<CatalogueId, SnapshotRow> = query
-        .query_map([], |row| snapshot_of(row).map(|snapshot| (snapshot.id, snapshot)))?
-        .collect::<Result<_, _>>()?;
-    let mut query = db.prepare("SELECT snapshot, tree, kind, qtree, name, size FROM snapshot_leaf ORDER BY tree")?;
-    let leaves = query.query_map([], |row| Ok((row.get::<_, u32>(0)?, leaf_of(row)?)))?;
-    for leaf in leaves {
-        let (snapshot, leaf) = leaf?;
-        if let Some(snapshot) = snapshots.get_mut(&snapshot) {
-            snapshot.leaves.push(leaf);
-        }
-    }
-    Ok(snapshots)
-}
-
-fn write_snapshot(change: &Transaction<'_>, row: &SnapshotRow) -> rusqlite::Result<()> {
-    let SnapshotRow { id, volume, name, created, leaves } = row;
-    let sql = "INSERT INTO snapshot (id, volume, name, created) VALUES (?1, ?2, ?3, ?4)
-               ON CONFLICT (id) DO UPDATE SET name = excluded.name";
-    change.execute(sql, params![id, volume, name, *created as i64])?;
-    change.execute("DELETE FROM snapshot_leaf WHERE snapshot = ?1", [id])?;
-    let sql = "INSERT INTO snapshot_leaf (tree, snapshot, kind, qtree, name, size) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
-    for SnapshotLeafRow { tree, kind, qtree, name, size } in leaves {
-        change.execute(sql, params![tree, id, kind.word(), qtree, name, *size as i64])?;
-    }
-    Ok(())
-}
-
-fn write_object(change: &Transaction<'_>, row: &ObjectRow) -> rusqlite::Result<usize> {
-    let sql = "INSERT INTO object (id, kind, parent, name, size, policy, template, fair)
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
-               ON CONFLICT (id) DO UPDATE SET name = excluded.name, size = excluded.size, policy = excluded.policy,
-               template = excluded.template, fair = excluded.fair";
-    let ObjectRow { id, kind, parent, name, size, policy, template, fair } = row;
-    change.execute(sql, params![id, kind.word(), parent, name, *size as i64, policy, template, fair])
-}
-
-fn write_policy(change: &Transaction<'_>, row: &PolicyRow) -> rusqlite::Result<usize> {
-    let sql = "INSERT INTO policy_group (id, svm, name, uuid, settings) VALUES (?1, ?2, ?3, ?4, ?5)
-               ON CONFLICT (id) DO UPDATE SET name = excluded.name, settings = excluded.settings";
-    let PolicyRow { id, svm, name, uuid, settings } = row;
-    change.execute(sql, params![id, svm, name, uuid, settings])
-}
-
-impl Kind {
-    /// The word in the catalogue.
-    const fn word(self) -> &'static str {
-        match self {
-            Kind::Svm => "svm",
-            Kind::Volume => "volume",
-            Kind::Qtree => "qtree",
-            Kind::Lun => "lun",
-            Kind::File => "file",
-        }
-    }
-
-    fn of_word(word: &str) -> Option<Kind> {
-        [Kind::Svm, Kind::Volume, Kind::Qtree, Kind::Lun, Kind::File].into_iter().find(|kind| kind.word() == word)
-    }
-}
-
-/// The kind in a column.
-fn kind_of(row: &Row<'_>, column: usize) -> rusqlite::Result<Kind> {
-    let word: String = row.get(column)?;
-    Kind::of_word(&word).ok_or(rusqlite::Error::InvalidColumnName(word))
-}
-
-fn snapshot_of(row: &Row<'_>) -> rusqlite::Result<SnapshotRow> {
-    let created: i64 = row.get(3)?;
-    Ok(SnapshotRow {
-        id: row.get(0)?,
-        volume: row.get(1)?,
-        name: row.get(2)?,
-        created: created as u64,
-        leaves: Vec::new(),
-    })
-}
-
-fn leaf_of(row: &Row<'_>) -> rusqlite::Result<SnapshotLeafRow> {
-    let size: i64 = row.get(5)?;
-    Ok(SnapshotLeafRow {
-        tree: row.get(1)?,
-        kind: kind_of(row, 2)?,
-        qtree: row.get(3)?,
-        name: row.get(4)?,
-        size: size as u64,
-    })
-}
-
-fn object_of(row: &Row<'_>) -> rusqlite::Result<ObjectRow> {
-    let kind = kind_of(row, 1)?;
-    let size: i64 = row.get(4)?;
-    Ok(ObjectRow {
-        id: row.get(0)?,
-        kind,
-        parent: row.get(2)?,
-        name: row.get(3)?,
-        size: size as u64,
-        policy: row.get(5)?,
-        template: row.get(6)?,
-        fair: row.get(7)?,
-    })
-}
-
-fn policy_of(row: &Row<'_>) -> rusqlite::Result<PolicyRow> {
-    Ok(PolicyRow { id: row.get(0)?, svm: row.get(1)?, name: row.get(2)?, uuid: row.get(3)?, settings: row.get(4)? })
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn object(id: CatalogueId, kind: Kind, parent: Option<CatalogueId>, name: &str) -> ObjectRow {
-        ObjectRow { id, kind, parent, name: name.into(), size: 0, policy: None, template: None, fair: false }
-    }
-
-    fn snapshot() -> SnapshotRow {
-        let leaf = |tree: u32, qtree: Option<&str>, name: &str| SnapshotLeafRow {
-            tree,
-            kind: Kind::Lun,
-            qtree: qtree.map(str::to_owned),
-            name: name.into(),
-            size: 1 << 20,
-        };
-        let leaves = vec![leaf(1 << 31, None, "lun1"), leaf((1 << 31) + 1, Some("q1"), "lun1")];
-        SnapshotRow { id: 1, volume: 2, name: "nightly".into(), created: 1_795_314_659, leaves }
-    }
-
-    fn small() -> Contents {
-        let svm = object(1, Kind::Svm, None, "svm01");
-        let volume = ObjectRow { size: 1 << 40, policy: Some(4), ..object(2, Kind::Volume, Some(1), "vol1") };
-        let lun = ObjectRow { fair: true, ..object(3, Kind::Lun, Some(2), "lun1") };
-        let policy = PolicyRow { id: 4, svm: 1, name: "policy1".into(), uuid: "u".into(), settings: "{}".into() };
-        Contents {
-            objects: [svm, volume, lun].into_iter().map(|row| (row.id, row)).collect(),
-            policies: [(4, policy)].into(),
-            snapshots: [(1, snapshot())].into(),
-            fair: false,
-        }
-    }
-
-    #[test]
-    fn what_was_kept_is_there_after_reopening() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("catalogue.db");
-        let mut catalogue = Catalogue::open(&path).unwrap();
-        catalogue.keep(small()).unwrap();
-        let mut changed = small();
-        changed.objects.remove(&3);
-        changed.fair = true;
-        changed.objects.get_mut(&2).unwrap().size = 5;
-        changed.snapshots.get_mut(&1).unwrap().name = "weekly".into();
-        changed.snapshots.insert(2, SnapshotRow { id: 2, leaves: Vec::new(), ..snapshot() });
-        changed.policies.get_mut(&4).unwrap().settings = "{\"max_iops\":1000}".into();
-        catalogue.keep(changed.clone()).unwrap();
-        drop(catalogue);
-        assert_eq!(*Catalogue::open(&path).unwrap().contents(), changed);
-    }
-
-    #[test]
-    fn a_refused_change_leaves_everything_as_it_was() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("c");
-        let mut catalogue = Catalogue::open(&path).unwrap();
-        catalogue.keep(small()).unwrap();
-        let mut orphaned = small();
-        orphaned.objects.get_mut(&3).unwrap().size = 9;
-        orphaned.objects.insert(7, object(7, Kind::Volume, Some(99), "nowhere"));
-        assert!(catalogue.keep(orphaned).is_err(), "its parent does not exist");
-        assert_eq!(*catalogue.contents(), small());
-        drop(catalogue);
-        assert_eq!(*Catalogue::open(&path).unwrap().contents(), small());
-    }
-
-    /// A catalogue that may not grow by a page stands in for a full file system: a new object is refused, and the ballast
-    /// stays for a deletion. That takes it away, and it is laid anew when there is room again.
-    #[test]
-    fn the_room_that_is_kept_is_for_deletions() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("catalogue.db");
-        let ballast = dir.path().join("catalogue.ballast");
-        let mut catalogue = Catalogue::open(&path).unwrap();
-        catalogue.keep(small()).unwrap();
-        assert_eq!(fs::metadata(&ballast).unwrap().len(), BALLAST_BYTES as u64);
-        let pages: i64 = catalogue.db.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
-        catalogue.db.pragma_update(None, "max_page_count", pages).unwrap();
-        let mut more = small();
-        more.objects.insert(9, object(9, Kind::Volume, Some(1), &"v".repeat(8192)));
-        assert!(catalogue.keep(more.clone()).is_err());
-        assert!(ballast.exists(), "a creation must not take it");
-        more.objects.remove(&3);
-        assert!(catalogue.keep(more).is_err(), "no room even so");
-        assert!(!ballast.exists(), "a deletion may take it");
-        assert_eq!(*catalogue.contents(), small());
-        let mut less = small();
-        less.objects.remove(&3);
-        catalogue.keep(less.clone()).unwrap();
-        assert!(ballast.exists());
-        drop(catalogue);
-        assert_eq!(*Catalogue::open(&path).unwrap().contents(), less);
-    }
-
-    #[test]
-    fn a_later_format_is_refused_and_left_alone() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("c");
-        drop(Catalogue::open(&path).unwrap());
-        Connection::open(&path).unwrap().pragma_update(None, "user_version", 99).unwrap();
-        let error = Catalogue::open(&path).unwrap_err();
-        assert!(matches!(error, StoreError::TooNew { found: 99, known: FORMAT, .. }), "{error}");
-    }
-
-    /// A catalogue as the first format had it: it is upgraded, and a copy stays as it was.
-    #[test]
-    fn an_earlier_format_is_upgraded_beside_a_copy() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("catalogue.db");
-        for found in [1, 2] {
-            let db = Connection::open(&path).unwrap();
-            db.execute_batch(MIGRATIONS[0]).unwrap();
-            db.execute_batch("INSERT INTO object VALUES (1, 'svm', NULL, 'svm01', 0, NULL, NULL, 0)").unwrap();
-            db.pragma_update(None, "application_id", APPLICATION_ID).unwrap();
-            db.pragma_update(None, "user_version", found).unwrap();
-            drop(db);
-            let mut catalogue = Catalogue::open(&path).unwrap();
-            assert_eq!(catalogue.contents().objects[&1].name, "svm01");
-            let mut wanted = small();
-            wanted.objects.get_mut(&1).unwrap().name = "svm02".into();
-            catalogue.keep(wanted).unwrap();
-            drop(catalogue);
-            let copy = Connection::open(dir.path().join(format!("catalogue.format-{found}"))).unwrap();
-            let version: u32 = copy.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
-            let name: String = copy.query_row("SELECT name FROM object", [], |row| row.get(0)).unwrap();
-            assert_eq!((version, name.as_str()), (found, "svm01"));
-            for name in ["catalogue.db", "catalogue.db-wal", "catalogue.db-shm"] {
-                let _ = fs::remove_file(dir.path().join(name));
-            }
-        }
-    }
-
-    #[test]
-    fn another_programs_database_is_not_taken_for_ours() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("c");
-        Connection::open(&path).unwrap().pragma_update(None, "user_version", 1).unwrap();
-        assert!(matches!(Catalogue::open(&path), Err(StoreError::NotAPool(_))));
-    }
-}
+mod tests;

@@ -1,13 +1,18 @@
 //! The check of a pool that nobody serves: its settings, its catalogue, its maps or data files, and whether they agree.
 //! Everything that says where data is gets read; the data itself has no checksum and is not. Nothing is written.
 
-use crate::catalogue::{Catalogue, Contents, Kind, ObjectRow};
+use crate::agreement::{self, Compared, Held, leaves};
+use crate::catalogue::{Catalogue, Contents, Kind, Reading};
 use crate::doubt;
+use crate::end_file::END;
 use crate::error::StoreError;
 use crate::mapped::{Length, MapError, Named, check_maps, lengths};
-use crate::pool::{CATALOGUE, DATA, MAPS, lock, must_be_a_pool, named};
-use std::collections::{BTreeMap, BTreeSet};
+use crate::pool::{CATALOGUE, DATA, MAPS, lock, must_be_a_pool};
+use crate::settings::{Layout, named};
+use map::RecoverError::{TooNew, TooOld};
+use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Something that is wrong with a pool.
@@ -42,6 +47,47 @@ pub enum Trouble {
         found: u64,
         /// What it must have.
         needed: u64,
+    },
+    /// What says which catalogue the data files belong to is gone.
+    #[error("{}: is not there or damaged, so nothing says which catalogue belongs to the data", .0.display())]
+    NoEnd(PathBuf),
+    /// The folder with the data is gone.
+    #[error("{}: is not there, and the catalogue says that the pool's data is in it", .0.display())]
+    Gone(PathBuf),
+    /// What is in the catalogue is not what was written.
+    #[error("catalogue: what is in it is not what was written: its checksum is wrong")]
+    Changed,
+    /// It is another pool's.
+    #[error("catalogue: is of pool {found:016x}, and the {of} are of pool {held:016x}")]
+    OtherPool {
+        /// `maps`, `files`.
+        of: &'static str,
+        /// The catalogue's pool.
+        found: u64,
+        /// The data's pool.
+        held: u64,
+    },
+    /// It is not the one that belongs to the data.
+    #[error("catalogue: is edition {found}, and the data belongs to edition {confirmed}: {}", why(*standing))]
+    Edition {
+        /// How it stands to what is known of it.
+        standing: map::Standing,
+        /// Its generation.
+        found: u64,
+        /// That which is known.
+        confirmed: u64,
+    },
+    /// There is data that the catalogue does not know.
+    #[error(
+        "{what} ({size} bytes): the catalogue does not name it; it is kept until it is given up: --give-up {number}"
+    )]
+    Unknown {
+        /// `tree 7 of the maps`, or a file.
+        what: String,
+        /// Its number.
+        number: u32,
+        /// Its size in bytes.
+        size: u64,
     },
     /// The catalogue has something that the maps do not know.
     #[error("{kind} {name} (number {tree}): the maps have nothing of it")]
@@ -97,6 +143,14 @@ pub enum Trouble {
     },
 }
 
+fn why(standing: map::Standing) -> &'static str {
+    match standing {
+        map::Standing::Older => "it is older, or has lost its last changes",
+        map::Standing::Newer => "the data is older",
+        _ => "it was changed, or is from a copy of the pool",
+    }
+}
+
 /// Whose tree something is in, in brackets behind it.
 pub(crate) fn behind(of: &Option<String>) -> String {
     of.as_ref().map_or(String::new(), |of| format!(" ({of})"))
@@ -109,12 +163,16 @@ pub struct Checked {
     pub troubles: Vec<Trouble>,
     /// What is left over from a server that died, and goes by itself when the pool is served again.
     pub leftovers: Vec<String>,
+    /// What cannot be told, though nothing is wrong.
+    pub limits: Vec<String>,
     /// What the catalogue has.
     pub contents: Contents,
-    /// Whether it has maps.
-    pub has_maps: bool,
+    /// The catalogue, if it can be read.
+    pub(crate) reading: Option<Reading>,
     /// Bytes of data that are taken.
     pub used: u64,
+    /// What the data knows of the catalogue.
+    pub(crate) agreed: map::Agreed,
     /// Bytes of the maps' log; 0 if it is not known.
     pub(crate) log: u64,
 }
@@ -132,37 +190,36 @@ pub fn check(dir: &Path) -> Result<Checked, StoreError> {
 
 /// The same for who has the lock.
 pub(crate) fn inspect(dir: &Path, named: &Named) -> Result<Checked, StoreError> {
-    let mut checked = Checked { has_maps: dir.join(MAPS).exists(), ..Checked::default() };
+    let mut checked = Checked::default();
     if doubt::is_marked(dir) {
         // What the disk has is to be checked, and not what the system's memory has.
         doubt::settle(dir, named)?;
         checked.troubles.push(Trouble::FlushFailed);
     }
     match Catalogue::inspect(&dir.join(CATALOGUE)) {
-        Ok((contents, wrong)) => {
-            checked.contents = contents;
+        Ok((reading, wrong)) => {
             checked.troubles.extend(wrong.into_iter().map(Trouble::Catalogue));
-            checked.troubles.extend(broken_rules(&checked.contents).into_iter().map(Trouble::Rule));
+            checked.troubles.extend(broken_rules(&reading.contents).into_iter().map(Trouble::Rule));
+            checked.contents = reading.contents.clone();
+            checked.reading = Some(reading);
         }
         Err(StoreError::Catalogue(error)) => checked.troubles.push(Trouble::Catalogue(error.to_string())),
+        Err(lost @ StoreError::NoCatalogue { .. }) => checked.troubles.push(Trouble::Catalogue(lost.to_string())),
         Err(other) => return Err(other),
     }
-    // What a catalogue that cannot be read does not name is no leftover.
-    let is_readable = checked.troubles.iter().all(|trouble| matches!(trouble, Trouble::FlushFailed));
-    match checked.has_maps {
-        true => checked.maps(dir, named, is_readable)?,
-        false => checked.files(dir, is_readable)?,
+    let layout = checked.reading.as_ref().map_or_else(|| layout_of(dir), |reading| reading.layout);
+    let folder = agreement::folder(dir, layout);
+    match (folder.is_dir(), layout) {
+        (false, _) => checked.troubles.push(Trouble::Gone(folder)),
+        (true, Layout::Maps) => checked.maps(dir, named)?,
+        (true, Layout::Files) => checked.files(dir)?,
     }
     Ok(checked)
 }
 
-/// The LUNs and files.
-fn leaves(contents: &Contents) -> impl Iterator<Item = (&ObjectRow, &'static str)> {
-    contents.objects.values().filter_map(|row| match row.kind {
-        Kind::Lun => Some((row, "LUN")),
-        Kind::File => Some((row, "file")),
-        Kind::Svm | Kind::Volume | Kind::Qtree => None,
-    })
+/// By what is there, where the catalogue cannot tell.
+fn layout_of(dir: &Path) -> Layout {
+    if dir.join(MAPS).exists() { Layout::Maps } else { Layout::Files }
 }
 
 impl Checked {
@@ -176,10 +233,12 @@ impl Checked {
         leaves(&self.contents).count()
     }
 
-    fn maps(&mut self, dir: &Path, named: &Named, is_readable: bool) -> Result<(), StoreError> {
+    fn maps(&mut self, dir: &Path, named: &Named) -> Result<(), StoreError> {
         let report = match check_maps(dir, named) {
             Ok(report) => report,
-            Err(error @ MapError::Recover { cause: map::RecoverError::TooNew { .. }, .. }) => return Err(error.into()),
+            Err(MapError::Recover { cause: cause @ (TooNew { .. } | TooOld { .. }), path }) => {
+                return Err(MapError::Recover { path, cause }.into());
+            }
             Err(error) => {
                 self.troubles.push(Trouble::MapFile(error));
                 return Ok(());
@@ -191,10 +250,14 @@ impl Checked {
                 self.troubles.push(Trouble::Blocks { path, found, needed });
             }
         }
-        let is_whole = report.damages.is_empty();
-        let names = self.names();
+        if report.damages.is_empty() {
+            let held = Held::by_report(&report);
+            self.compare(dir, &held);
+            self.limits.extend(report.is_open.then(|| limit_of(&report)));
+        }
+        let owners = agreement::owners(&self.contents);
         let trouble = |damage: map::Damage| {
-            let of = damage.tree().and_then(|tree| names.get(&tree).cloned());
+            let of = damage.tree().and_then(|tree| owners.get(&tree).cloned());
             Trouble::Maps { damage, of }
         };
         // A checkpoint that was writing a table when its server died left it so, and the next one writes it anew. Without
@@ -206,71 +269,41 @@ impl Checked {
         };
         self.leftovers.extend(left.map(|damage| format!("maps: {damage}")));
         self.troubles.extend(report.damages.into_iter().chain(gone).map(trouble));
-        if is_whole && is_readable {
-            self.compare(&report.sizes.into_iter().collect());
-        }
         Ok(())
     }
 
-    /// Whose each tree is: `LUN svm01:/vol/vol1/lun1`.
-    pub(crate) fn names(&self) -> BTreeMap<u32, String> {
-        self.named().into_iter().map(|(kind, name, tree, _)| (tree, format!("{kind} {name}"))).collect()
-    }
-
-    /// What the catalogue has trees of: kind, name, tree and size.
-    fn named(&self) -> Vec<(&'static str, String, u32, u64)> {
-        let contents = &self.contents;
-        let of_snapshots = contents.snapshots.values().flat_map(|snapshot| {
-            let volume = contents.objects.get(&snapshot.volume).map_or(String::new(), |row| contents.path(row));
-            let name = format!("{volume}/.snapshot/{}", snapshot.name);
-            snapshot.leaves.iter().map(move |leaf| ("snapshot", format!("{name}/{}", leaf.name), leaf.tree, leaf.size))
-        });
-        leaves(contents).map(|(row, kind)| (kind, contents.path(row), row.id, row.size)).chain(of_snapshots).collect()
-    }
-
-    /// What the catalogue names must be in the maps, at least as large.
-    fn compare(&mut self, trees: &BTreeMap<u32, u64>) {
-        let named = self.named();
-        let known: BTreeSet<u32> = named.iter().map(|(_, _, tree, _)| *tree).collect();
-        for (kind, name, tree, size) in named {
-            match trees.get(&tree) {
-                None => self.troubles.push(Trouble::NoTree { kind, name, tree, size }),
-                Some(&found) if found < size => {
-                    self.troubles.push(Trouble::Size { kind, name, tree, found, size });
-                }
-                Some(_) => {}
-            }
+    fn compare(&mut self, dir: &Path, held: &Held) {
+        self.agreed = held.agreed().clone();
+        if let Some(reading) = &self.reading {
+            let Compared { mut troubles, leftovers } = agreement::compare(dir, reading, held);
+            self.troubles.append(&mut troubles);
+            self.leftovers.extend(leftovers);
         }
-        let unknown = trees.keys().filter(|tree| !known.contains(tree));
-        self.leftovers.extend(unknown.map(|tree| format!("tree {tree} of the maps belongs to nothing")));
     }
 
-    fn files(&mut self, dir: &Path, is_readable: bool) -> Result<(), StoreError> {
-        use std::os::unix::fs::MetadataExt;
+    fn files(&mut self, dir: &Path) -> Result<(), StoreError> {
         let data = dir.join(DATA);
-        let mut found = BTreeMap::new();
-        for entry in fs::read_dir(&data).map_err(StoreError::file(&data, "read the folder"))? {
-            let entry = entry.map_err(StoreError::file(&data, "read the folder"))?;
-            let meta = entry.metadata().map_err(StoreError::file(entry.path(), "look at it"))?;
-            found.insert(entry.path(), (meta.len(), meta.blocks() * 512));
-        }
-        self.used = found.values().map(|(_, used)| used).sum();
-        for (row, kind) in leaves(&self.contents) {
-            let (path, name, size) = (data.join(format!("{:08}", row.id)), self.contents.path(row), row.size);
-            match found.remove(&path) {
-                None => self.troubles.push(Trouble::NoFile { kind, name, path, size }),
-                Some((found, _)) if found < size => {
-                    self.troubles.push(Trouble::ShortFile { kind, name, path, found, size });
-                }
-                Some(_) => {}
+        for path in agreement::files(&data)?.into_keys() {
+            self.used += fs::metadata(&path).map_err(StoreError::file(&path, "look at it"))?.blocks() * 512;
+            if agreement::number(&path).is_none() {
+                self.limits.push(format!("{}: is not the pool's; it is left alone", path.display()));
             }
         }
-        if is_readable {
-            let unknown = found.into_keys();
-            self.leftovers.extend(unknown.map(|path| format!("{}: belongs to nothing", path.display())));
+        match Held::by_files(dir)? {
+            Some(held) => self.compare(dir, &held),
+            None => self.troubles.push(Trouble::NoEnd(data.join(END))),
         }
         Ok(())
     }
+}
+
+/// What the end of the log cannot tell.
+fn limit_of(report: &map::Report) -> String {
+    format!(
+        "the log goes to record {}, and is known to go to {} at least; whether a server that died had made later ones, in its \
+         last tenth of a second, cannot be told",
+        report.sequence, report.anchored
+    )
 }
 
 /// What hangs where it cannot hang, and names that occur twice.

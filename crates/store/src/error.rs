@@ -1,7 +1,8 @@
 //! What can go wrong with a pool.
 
+use crate::check::Trouble;
 use crate::mapped::MapError;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use uring::disk::OpenError;
 
 /// Why a pool could not do what was asked; nothing was changed.
@@ -29,6 +30,47 @@ pub enum StoreError {
         /// The latest that is known.
         known: u32,
     },
+    /// Written by an earlier program.
+    #[error(
+        "{}: the pool has format {found}, this program needs {needed}; copy its LUNs with the seawall that made it",
+        .path.display()
+    )]
+    TooOld {
+        /// The pool.
+        path: PathBuf,
+        /// Its format.
+        found: u32,
+        /// The only one that is known.
+        needed: u32,
+    },
+    /// The catalogue is lost, and what it named may be there.
+    #[error("{}: the pool's catalogue {what}; put the right one back; nothing was changed", .path.display())]
+    NoCatalogue {
+        /// The file.
+        path: PathBuf,
+        /// `is not there`.
+        what: &'static str,
+    },
+    /// The catalogue and what holds the data do not belong together.
+    #[error("{}: {first}{more}; nothing was changed, and `seawall check` tells all", .path.display())]
+    Disagree {
+        /// The pool.
+        path: PathBuf,
+        /// What was found first.
+        first: Box<Trouble>,
+        /// How much beside, in words.
+        more: String,
+    },
+    /// A repair would go on with another catalogue than the data belongs to.
+    #[error(
+        "{}: the catalogue is not the one that the data belongs to; put the right one back, or go on with this one by \
+         --take-catalogue; nothing was changed",
+        .0.display()
+    )]
+    NotTaken(PathBuf),
+    /// What is given up is there.
+    #[error("--give-up {0}: nothing of that name is missing or unknown; nothing was changed")]
+    NotMissing(String),
     /// A setting in `seawall.toml` is wrong.
     #[error("{}: {reason}", .path.display())]
     Settings {
@@ -99,6 +141,9 @@ pub enum StoreError {
         /// Why.
         what: &'static str,
     },
+    /// The thread that serves the pool has ended.
+    #[error("the thread that serves the pool has ended")]
+    Gone,
     /// The maps refused a change.
     #[error(transparent)]
     Refused(#[from] map::Refusal),
@@ -126,6 +171,12 @@ impl From<MapError> for StoreError {
 }
 
 impl StoreError {
+    /// The pool cannot be served, for that reason and others.
+    pub(crate) fn disagree(dir: &Path, first: Trouble, others: usize) -> StoreError {
+        let more = if others == 0 { String::new() } else { format!(" (and {others} more)") };
+        StoreError::Disagree { path: dir.into(), first: Box::new(first), more }
+    }
+
     /// For `map_err`: `what` was tried on `path`.
     pub fn file(path: impl Into<PathBuf>, what: &'static str) -> impl FnOnce(std::io::Error) -> StoreError {
         let path = path.into();

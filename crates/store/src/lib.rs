@@ -6,6 +6,7 @@
 //!   DIR/lock             held while a server has the pool
 //!   DIR/control.sock     the running server's control socket (mode 0600)
 //!   DIR/data/00000003    layout "files": a LUN's bytes, a sparse file named by the LUN's number ([`Volumes`])
+//!   DIR/data/end         and which edition of the catalogue they belong to
 //!   DIR/maps/            layout "maps": the blocks of all LUNs, and the maps of them ([`MappedVolumes`])
 //! ```
 //!
@@ -13,9 +14,11 @@
 //! system's: a flush is an `fdatasync`, coalesced for all who wait on one LUN. With maps it is [`map::Core`]'s, for all
 //! LUNs of the pool together. Quality of service is not known here.
 
+mod agreement;
 mod catalogue;
 mod check;
 mod doubt;
+mod end_file;
 mod error;
 mod line;
 mod mapped;
@@ -23,6 +26,7 @@ mod pool;
 mod queued;
 mod repair;
 mod served;
+mod settings;
 mod unfinished;
 mod volumes;
 
@@ -31,8 +35,9 @@ pub use check::{Checked, Trouble, check};
 pub use doubt::Doubt;
 pub use error::StoreError;
 pub use mapped::{Counts, MapError, MapSettings, MappedPool, MappedVolumes, Marks, Named, check_maps};
-pub use pool::{CONTROL_SOCKET, Cache, DataFile, Layout, Pool, named};
-pub use repair::{Repaired, repair};
+pub use pool::{CONTROL_SOCKET, DataFile, Keeper, Pool};
+pub use repair::{RepairSettings, Repaired, repair};
 pub use served::Served;
+pub use settings::{Cache, Layout, named};
 pub use unfinished::clear_unfinished;
 pub use volumes::{Volumes, VolumesSettings};

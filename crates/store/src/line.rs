@@ -34,6 +34,10 @@ impl<T: Waits> Line<T> {
         self.filled == 0
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.filled
+    }
+
     pub(crate) fn push_back(&mut self, queued: T) {
         debug_assert!(self.places.back().is_none_or(|last| last.ticket.0 < queued.ticket().0), "in order of arrival");
         self.filled += 1;

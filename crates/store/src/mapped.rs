@@ -98,6 +98,16 @@ pub enum MapError {
     /// There is no room on a device.
     #[error("{}: is too small for a part of a pool's data; a device needs at least 2 MiB", .0.display())]
     TooSmall(PathBuf),
+    /// A file or device of the data ends before what the maps show of it.
+    #[error("{}: has {found} bytes, and blocks up to byte {needed} are in use; it was cut off", .path.display())]
+    Short {
+        /// The file or device.
+        path: PathBuf,
+        /// Its length.
+        found: u64,
+        /// What it must have.
+        needed: u64,
+    },
     /// A file cannot be opened for I/O.
     #[error(transparent)]
     Open(#[from] uring::disk::OpenError),
@@ -129,6 +139,9 @@ const EXTENTS_MAX: usize = 256;
 /// Changes of the maps become durable after this time even if nobody asks for it, as file systems do it: a client that
 /// never flushes loses no more than the last seconds.
 const COMMIT_TIME: Span = Span::from_secs(5);
+/// The end says how far the log goes this long after a record that it does not know: what comes in one storm of flushes is
+/// one write, and what a damaged log can lose unnoticed is no more than that.
+const ANCHOR_TIME: Span = Span::from_millis(100);
 /// Free space is given back to the file system or the device this long after a first block came free, all at once: what
 /// is written again meanwhile is spared.
 const GIVE_BACK_TIME: Span = Span::from_secs(1);
@@ -170,6 +183,8 @@ pub struct MappedVolumes {
     lacks_memory: bool,
     /// When changes that are not durable were seen first.
     changed: Option<Time>,
+    /// When a record was seen first that the end does not know.
+    unanchored: Option<Time>,
     /// When free blocks were seen first for which the disk keeps bytes.
     stale: Option<Time>,
     /// Flushes of the data that are under way, member by member.
@@ -242,6 +257,7 @@ impl MappedVolumes {
             next_ticket: 0,
             lacks_memory: false,
             changed: None,
+            unanchored: None,
             stale: None,
             syncing: Slots::default(),
             counts: Counts::default(),
@@ -282,6 +298,11 @@ impl MappedVolumes {
     /// Buffers of our own: out of the slab as long as this lives.
     pub fn own_buffers(&self) -> usize {
         BOUNCES
+    }
+
+    /// Requests that were taken and have not begun.
+    pub fn backlog(&self) -> usize {
+        self.line.len()
     }
 
     /// Whether work waits for memory: poll again when buffers were given back.
@@ -363,6 +384,15 @@ impl MappedVolumes {
         }
     }
 
+    fn anchor_in_time(&mut self, now: Time) {
+        if self.core.is_anchored() {
+            self.unanchored = None;
+        } else if now.since(*self.unanchored.get_or_insert(now)) >= ANCHOR_TIME {
+            self.unanchored = Some(now);
+            self.core.anchor();
+        }
+    }
+
     fn give_back_in_time(&mut self, now: Time) {
         if !self.give_back || self.core.stale() == 0 || self.core.has_failed() {
             self.stale = None;
@@ -423,6 +453,7 @@ impl Target for MappedVolumes {
         loop {
             self.start(now);
             self.commit_in_time(now);
+            self.anchor_in_time(now);
             self.give_back_in_time(now);
             self.core.advance();
             self.carry_out();
@@ -441,7 +472,7 @@ impl Target for MappedVolumes {
         let can_start = !self.line.is_empty() && self.has_room() && !self.lacks_memory;
         let later = |since: Option<Time>, span| since.map_or(Wakeup::Idle, |since| Wakeup::At(since + span));
         let commit = later(self.changed, COMMIT_TIME).sooner(later(self.stale, GIVE_BACK_TIME));
-        let commit = commit.sooner(self.views.next_wakeup());
+        let commit = commit.sooner(later(self.unanchored, ANCHOR_TIME)).sooner(self.next_look());
         match self.is_busy() {
             _ if can_start || !self.ready.is_empty() || !self.answers.is_empty() => Wakeup::Now,
             true => Wakeup::External.sooner(commit),
@@ -465,37 +496,4 @@ impl Drop for MappedVolumes {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use block::Driver as _;
-    use uring::IoSettings;
-
-    /// The blocks' file is a pipe, which nothing can flush: the next start is told.
-    #[test]
-    fn a_flush_that_fails_is_remembered() {
-        let dir = tempfile::tempdir().unwrap();
-        let settings = MapSettings { cache: crate::Cache::Page, log: 64 << 10, ..MapSettings::default() };
-        let mut pool = MappedPool::create(dir.path(), 7, settings).unwrap();
-        let (reader, _writer) = std::io::pipe().unwrap();
-        pool.files[0] = std::os::fd::OwnedFd::from(reader).into();
-        let mut io = Io::open(&IoSettings { slab: Bytes::mib(4), ..IoSettings::default() }).unwrap();
-        let mut volumes = MappedVolumes::new(&io, pool, VolumesSettings::default()).expect("the slab is large enough");
-        let mut done = Vec::new();
-        for tree in [What::Create { size: 1 << 20 }, What::Flush] {
-            let ask = volumes.administer(ObjectId(1), tree);
-            let mut answers = Vec::new();
-            while answers.is_empty() {
-                let now = io.now();
-                volumes.poll(now, &mut done);
-                volumes.take_answers(&mut answers);
-                if answers.is_empty() {
-                    io.turn(Some(Time::ZERO));
-                }
-            }
-            assert!(answers[0].result.is_err() && answers[0].id == ask, "{answers:?}");
-        }
-        assert!(volumes.core.has_failed());
-        drop(volumes);
-        assert!(crate::doubt::is_marked(dir.path()));
-    }
-}
+mod tests;

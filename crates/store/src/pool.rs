@@ -1,10 +1,15 @@
 //! The pool's folder: made, opened, locked, and the files in it.
 
-use crate::catalogue::{Catalogue, CatalogueId};
+use crate::agreement::{self, Held};
+use crate::catalogue::{Catalogue, CatalogueId, Contents, Reading, first_edition};
+use crate::check::Trouble;
 use crate::doubt::{self, Doubt};
+use crate::end_file::{END, EndFile};
 use crate::error::StoreError;
-use crate::mapped::{MEMBERS_MAX, MapSettings, MappedPool, Marks, Named};
+use crate::mapped::{MappedPool, Marks};
+use crate::settings::{Cache, Layout, SETTINGS, Settings, map_settings, named_by, read_settings};
 use crate::unfinished;
+use map::{Agreed, Edition};
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -13,75 +18,14 @@ use std::path::{Path, PathBuf};
 use uring::disk::{self, Opening};
 
 pub(crate) const CATALOGUE: &str = "catalogue.db";
-pub(crate) const SETTINGS: &str = "seawall.toml";
 pub(crate) const LOCK: &str = "lock";
 pub(crate) const DATA: &str = "data";
 pub(crate) const MAPS: &str = "maps";
 /// The control socket's name in the pool's folder.
 pub const CONTROL_SOCKET: &str = "control.sock";
 
-/// Whether data goes through the page cache.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Cache {
-    /// Past it (`O_DIRECT`): what is measured is the disk.
-    #[default]
-    Direct,
-    /// Through it.
-    Page,
-}
-
-/// How a pool keeps the bytes of its LUNs. It stays so for the pool's life.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Layout {
-    /// Blocks that LUNs share, and maps of them.
-    #[default]
-    Maps,
-    /// A sparse file a LUN.
-    Files,
-}
-
-/// What `seawall.toml` in the pool's folder may say.
-#[derive(Clone, Debug, Default, PartialEq, serde::Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct Settings {
-    cache: Cache,
-    /// For a pool that is made; one that is there has its layout.
-    layout: Option<Layout>,
-    pool: NamedSettings,
-    /// For whoever keeps policies; the pool only hands it over.
-    qos: toml::Table,
-}
-
-/// The table `[pool]`: where a pool with maps has what is not in its folder, and what becomes of free space.
-#[derive(Clone, Debug, Default, PartialEq, serde::Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct NamedSettings {
-    /// A file or block device for the blocks, or several.
-    data: Option<OneOrMore>,
-    /// One for the log.
-    log: Option<PathBuf>,
-    /// Whether free blocks are given back to the file system or the device; they are by default.
-    give_back: Option<bool>,
-}
-
-/// A path, or a list of them.
-#[derive(Clone, Debug, PartialEq, serde::Deserialize)]
-#[serde(untagged, expecting = "a path, or a list of paths")]
-enum OneOrMore {
-    One(PathBuf),
-    More(Vec<PathBuf>),
-}
-
-impl OneOrMore {
-    fn paths(&self) -> &[PathBuf] {
-        match self {
-            OneOrMore::One(path) => std::slice::from_ref(path),
-            OneOrMore::More(paths) => paths,
-        }
-    }
-}
+/// Has the maps keep what is known of the catalogue, durably.
+pub type Keeper<'k> = &'k mut dyn FnMut(Agreed) -> Result<(), StoreError>;
 
 /// A LUN's open data file.
 #[derive(Debug)]
@@ -105,7 +49,9 @@ pub struct Pool {
     /// The maps, until the server takes them.
     maps: Option<MappedPool>,
     /// Names, sizes, policies.
-    pub catalogue: Catalogue,
+    catalogue: Catalogue,
+    /// Of a pool with a sparse file a LUN: which catalogue they belong to.
+    end: Option<EndFile>,
     _lock: File,
 }
 
@@ -126,18 +72,29 @@ impl Pool {
         let settings = read_settings(&dir.join(SETTINGS))?;
         let lock = lock(dir)?;
         let mut marks = None;
-        if settings.layout.unwrap_or_default() == Layout::Maps {
-            // Any number will do that another pool does not have.
-            let number = RandomState::new().build_hasher().finish();
-            marks = Some(MappedPool::create(dir, number, map_settings(dir, &settings)?)?.marks().clone());
+        // Any number will do that another pool does not have.
+        let number = RandomState::new().build_hasher().finish();
+        let layout = settings.layout.unwrap_or_default();
+        match layout {
+            Layout::Maps => {
+                marks = Some(MappedPool::create(dir, number, map_settings(dir, &settings)?)?.marks().clone());
+            }
+            Layout::Files => {
+                let data = dir.join(DATA);
+                fs::create_dir_all(&data).map_err(StoreError::file(&data, "make the folder"))?;
+                EndFile::create(&data, number, Agreed::on(first_edition(number)))?;
+            }
         }
-        Pool::open_locked(dir, settings, lock).inspect_err(|_| marks.iter().for_each(Marks::take_away))
+        let made = Catalogue::create(&dir.join(CATALOGUE), number, layout);
+        made.and_then(|()| Pool::open_locked(dir, settings, lock))
+            .inspect_err(|_| marks.iter().for_each(Marks::take_away))
     }
 
     /// Opens a pool.
     ///
     /// # Errors
-    /// There is none, it is in use, it is of a later format, or its settings are wrong.
+    /// There is none, it is in use, it is of another format, its settings are wrong, or its catalogue and its data do not
+    /// belong together. Nothing is written then.
     pub fn open(dir: &Path) -> Result<Pool, StoreError> {
         must_be_a_pool(dir)?;
         let settings = read_settings(&dir.join(SETTINGS))?;
@@ -148,18 +105,70 @@ impl Pool {
         if doubt::is_marked(dir) {
             doubt::settle(dir, &named_by(dir, &settings)?)?;
         }
-        let catalogue = Catalogue::open(&dir.join(CATALOGUE))?;
-        let maps = match dir.join(MAPS).exists() {
-            true => Some(MappedPool::open(dir, map_settings(dir, &settings)?)?),
-            false => {
-                let data = dir.join(DATA);
-                fs::create_dir_all(&data).map_err(StoreError::file(&data, "make the folder"))?;
-                None
+        let reading = Catalogue::read(&dir.join(CATALOGUE))?;
+        let folder = agreement::folder(dir, reading.layout);
+        if !folder.is_dir() {
+            return Err(StoreError::disagree(dir, Trouble::Gone(folder), 0));
+        }
+        let (mut maps, mut end) = (None, None);
+        match reading.layout {
+            Layout::Maps => {
+                let opened = MappedPool::open(dir, map_settings(dir, &settings)?)?;
+                agreement::must_agree(dir, &reading, &Held::by_maps(opened.core()))?;
+                maps = Some(opened);
             }
-        };
+            Layout::Files => end = Some(open_files(dir, &reading)?),
+        }
+        let catalogue = Catalogue::open(&dir.join(CATALOGUE), reading)?;
         // With its catalogue it is whole.
         unfinished::finish(dir).map_err(StoreError::file(dir, "say that the pool is whole"))?;
-        Ok(Pool { dir: dir.into(), settings, maps, catalogue, _lock: lock })
+        Ok(Pool { dir: dir.into(), settings, maps, catalogue, end, _lock: lock })
+    }
+
+    /// What is in it.
+    pub fn contents(&self) -> &Contents {
+        self.catalogue.contents()
+    }
+
+    /// Which state of the catalogue this is.
+    pub fn edition(&self) -> Edition {
+        self.catalogue.edition()
+    }
+
+    /// Says, durably, that the catalogue is going to change, before anything is made that only the next one names.
+    /// `touched`: the trees, or data files, that the change makes, removes or changes.
+    ///
+    /// # Errors
+    /// It cannot be kept; nothing was changed.
+    pub fn announce(&mut self, touched: &BTreeSet<CatalogueId>, maps: Keeper<'_>) -> Result<(), StoreError> {
+        let edition = self.catalogue.edition();
+        let touched = touched.iter().copied().collect();
+        self.know(Agreed { announced: edition.generation + 1, touched, ..Agreed::on(edition) }, maps)
+    }
+
+    /// Makes the catalogue hold exactly `wanted`, after that was announced: see [`Catalogue::keep`].
+    ///
+    /// # Errors
+    /// The catalogue cannot be written; it is as it was.
+    pub fn keep(&mut self, wanted: Contents) -> Result<(), StoreError> {
+        self.catalogue.keep(wanted)
+    }
+
+    /// Says, durably, that the catalogue as it is now is the one: an older one is not taken any more. `touched`: what may
+    /// still be there though the catalogue does not name it.
+    ///
+    /// # Errors
+    /// It cannot be kept; the catalogue has changed.
+    pub fn confirm(&mut self, touched: &BTreeSet<CatalogueId>, maps: Keeper<'_>) -> Result<(), StoreError> {
+        let touched = touched.iter().copied().collect();
+        self.know(Agreed { touched, ..Agreed::on(self.catalogue.edition()) }, maps)
+    }
+
+    fn know(&mut self, agreed: Agreed, maps: Keeper<'_>) -> Result<(), StoreError> {
+        match &mut self.end {
+            Some(end) => end.keep(agreed),
+            None => maps(agreed),
+        }
     }
 
     /// Takes the maps out, for the thread that serves them; `None` from a pool with a sparse file a LUN.
@@ -213,17 +222,18 @@ impl Pool {
 
     /// Where a LUN's bytes are.
     pub fn data_file(&self, lun: CatalogueId) -> PathBuf {
-        self.dir.join(DATA).join(format!("{lun:08}"))
+        agreement::data_file(&self.dir, lun)
     }
 
-    /// Makes a LUN's data file, sparse, of that size in bytes; durable when it returns. One of that number that the
-    /// catalogue does not know was left by a server that died between the two, or of a LUN that was deleted: it goes.
+    /// Makes a LUN's data file, sparse, of that size in bytes; durable when it returns. One of that number that is there was
+    /// left by a change that failed, if that is known of it: it goes.
     ///
     /// # Errors
     /// The LUN exists or the file system refuses.
     pub fn make_data_file(&self, lun: CatalogueId, size: u64) -> Result<(), StoreError> {
         let path = self.data_file(lun);
-        if !self.catalogue.contents().objects.contains_key(&lun) && path.exists() {
+        let is_left = self.end.as_ref().is_some_and(|end| end.agreed().touches(lun));
+        if is_left && !self.contents().objects.contains_key(&lun) && path.exists() {
             self.remove_data_file(lun)?;
         }
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
@@ -289,6 +299,23 @@ impl Pool {
     }
 }
 
+/// Opens the end of a pool with a sparse file a LUN, and takes away what a server left that died in the middle of a change.
+fn open_files(dir: &Path, reading: &Reading) -> Result<EndFile, StoreError> {
+    let data = dir.join(DATA);
+    let no_end = || StoreError::disagree(dir, Trouble::NoEnd(data.join(END)), 0);
+    let held = Held::by_files(dir)?.ok_or_else(no_end)?;
+    agreement::must_agree(dir, reading, &held)?;
+    for number in held.leftovers(&reading.contents) {
+        let path = agreement::data_file(dir, number);
+        fs::remove_file(&path).map_err(StoreError::file(&path, "remove what a server left"))?;
+    }
+    let mut end = EndFile::open(&data, EndFile::read(&data)?.ok_or_else(no_end)?)?;
+    if *end.agreed() != Agreed::on(reading.edition) {
+        end.keep(Agreed::on(reading.edition))?;
+    }
+    Ok(end)
+}
+
 /// Whether there is a catalogue, whatever is in it.
 pub(crate) fn must_be_a_pool(dir: &Path) -> Result<(), StoreError> {
     if dir.join(CATALOGUE).is_file() {
@@ -296,6 +323,9 @@ pub(crate) fn must_be_a_pool(dir: &Path) -> Result<(), StoreError> {
     }
     if unfinished::is_unfinished(dir) {
         return Err(StoreError::Unfinished(dir.into()));
+    }
+    if dir.join(MAPS).join("log").exists() || dir.join(MAPS).join("end").exists() || dir.join(DATA).join(END).exists() {
+        return Err(StoreError::NoCatalogue { path: dir.join(CATALOGUE), what: "is not there" });
     }
     let other = holds_other_things(dir).unwrap_or(false);
     Err(if other { StoreError::NotAPool(dir.into()) } else { StoreError::Missing(dir.into()) })
@@ -305,64 +335,6 @@ pub(crate) fn must_be_a_pool(dir: &Path) -> Result<(), StoreError> {
 /// choose the cache for a new pool.
 fn holds_other_things(dir: &Path) -> std::io::Result<bool> {
     Ok(fs::read_dir(dir)?.any(|entry| entry.is_ok_and(|entry| entry.file_name() != SETTINGS)))
-}
-
-/// The log takes at most a 64th of a small file system.
-fn map_settings(dir: &Path, settings: &Settings) -> Result<MapSettings, StoreError> {
-    let space = uring::space::space(dir).map_err(StoreError::file(dir, "ask for its space"))?;
-    let most = MapSettings::default();
-    let log = (space.available.0 / 64).clamp(256 << 10, most.log) / 4096 * 4096;
-    let give_back = settings.pool.give_back.unwrap_or(most.give_back);
-    Ok(MapSettings { named: named_by(dir, settings)?, cache: settings.cache, log, give_back, ..most })
-}
-
-/// The files and devices that the settings of a pool's folder name.
-///
-/// # Errors
-/// The settings are wrong.
-pub fn named(dir: &Path) -> Result<Named, StoreError> {
-    named_by(dir, &read_settings(&dir.join(SETTINGS))?)
-}
-
-fn named_by(dir: &Path, settings: &Settings) -> Result<Named, StoreError> {
-    let wrong = |reason: String| StoreError::Settings { path: dir.join(SETTINGS), reason };
-    let absolute = |key: &str, path: &PathBuf| match path.is_absolute() {
-        true => Ok(path.clone()),
-        false => Err(wrong(format!(
-            "[pool] {key} = {path:?}: must be an absolute path; what is in the pool's folder needs no name"
-        ))),
-    };
-    let data = settings.pool.data.as_ref().map_or(&[][..], OneOrMore::paths);
-    if settings.pool.data.is_some() && !(1..=MEMBERS_MAX).contains(&data.len()) {
-        let count = data.len();
-        return Err(wrong(format!("[pool] data: must name 1 to {MEMBERS_MAX} files or devices, got {count}")));
-    }
-    let data = data.iter().map(|path| absolute("data", path)).collect::<Result<Vec<_>, _>>()?;
-    let log = settings.pool.log.as_ref().map(|path| absolute("log", path)).transpose()?;
-    let named = Named { data, log };
-    if named != Named::default() && settings.layout == Some(Layout::Files) {
-        return Err(wrong("[pool]: files and devices of their own need layout = \"maps\"".into()));
-    }
-    if named.data.iter().any(|path| named.log.as_ref() == Some(path)) {
-        return Err(wrong("[pool]: data and log must not be the same file or device".into()));
-    }
-    let mut seen = BTreeSet::new();
-    if let Some(twice) = named.data.iter().find(|path| !seen.insert(*path)) {
-        return Err(wrong(format!("[pool] data: {} is named twice", twice.display())));
-    }
-    Ok(named)
-}
-
-pub(crate) fn read_settings(path: &Path) -> Result<Settings, StoreError> {
-    let text = match fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Settings::default()),
-        Err(error) => return Err(StoreError::file(path, "read the settings")(error)),
-    };
-    toml::from_str(&text).map_err(|error| {
-        let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
-        StoreError::Settings { path: path.into(), reason: format!("line {line}: {}", error.message()) }
-    })
 }
 
 pub(crate) fn lock(dir: &Path) -> Result<File, StoreError> {
@@ -377,93 +349,4 @@ pub(crate) fn lock(dir: &Path) -> Result<File, StoreError> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A pool with a sparse file a LUN.
-    fn of_files(dir: &Path) -> Pool {
-        fs::write(dir.join(SETTINGS), "cache = \"page\"\nlayout = \"files\"\n").unwrap();
-        Pool::create(dir).unwrap()
-    }
-
-    #[test]
-    fn a_pool_keeps_the_layout_that_it_was_made_with() {
-        let dir = tempfile::tempdir().unwrap();
-        let settings = |text: &str| fs::write(dir.path().join(SETTINGS), text).unwrap();
-        settings("cache = \"page\"\nlayout = \"maps\"\n");
-        assert!(Pool::create(dir.path()).unwrap().take_maps().is_some());
-        settings("cache = \"page\"\nlayout = \"files\"\n");
-        assert!(Pool::open(dir.path()).unwrap().take_maps().is_some());
-        let other = tempfile::tempdir().unwrap();
-        assert!(of_files(other.path()).take_maps().is_none());
-        fs::remove_file(other.path().join(SETTINGS)).unwrap();
-        assert!(Pool::open(other.path()).unwrap().take_maps().is_none());
-    }
-
-    #[test]
-    fn a_folder_with_other_things_is_left_alone() {
-        let dir = tempfile::tempdir().unwrap();
-        fs::write(dir.path().join("thesis.txt"), "years of work").unwrap();
-        assert!(matches!(Pool::create(dir.path()), Err(StoreError::NotAPool(_))));
-        assert!(matches!(Pool::open(dir.path()), Err(StoreError::NotAPool(_))));
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
-    }
-
-    #[test]
-    fn a_pool_is_opened_by_one_server_at_a_time() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("pool");
-        assert!(matches!(Pool::open(&path), Err(StoreError::Missing(_))));
-        fs::create_dir(&path).unwrap();
-        fs::write(path.join(SETTINGS), "cache = \"page\"\n").unwrap();
-        let pool = Pool::create(&path).unwrap();
-        assert!(matches!(Pool::open(&path), Err(StoreError::InUse(_))));
-        drop(pool);
-        Pool::open(&path).unwrap();
-    }
-
-    #[test]
-    fn a_lun_is_thin_and_its_file_goes_with_it() {
-        let dir = tempfile::tempdir().unwrap();
-        let pool = of_files(dir.path());
-        pool.make_data_file(7, 1 << 30).unwrap();
-        assert_eq!(fs::metadata(pool.data_file(7)).unwrap().len(), 1 << 30);
-        assert_eq!(pool.used(7).unwrap(), 0);
-        pool.remove_data_file(7).unwrap();
-        pool.remove_data_file(7).unwrap();
-        assert!(pool.used(7).is_err());
-    }
-
-    #[test]
-    fn what_an_interrupted_change_left_is_no_obstacle_and_a_lun_is_never_overwritten() {
-        let dir = tempfile::tempdir().unwrap();
-        let mut pool = of_files(dir.path());
-        fs::write(pool.data_file(7), "of a LUN that the catalogue does not know").unwrap();
-        pool.make_data_file(7, 4096).unwrap();
-        assert_eq!(fs::read(pool.data_file(7)).unwrap(), [0; 4096]);
-        let lun = crate::ObjectRow {
-            id: 7,
-            kind: crate::Kind::Lun,
-            parent: None,
-            name: "lun".into(),
-            size: 4096,
-            policy: None,
-            template: None,
-            fair: false,
-        };
-        pool.catalogue.keep(crate::Contents { objects: [(7, lun)].into(), ..Default::default() }).unwrap();
-        assert!(pool.make_data_file(7, 4096).is_err(), "its number is taken");
-    }
-
-    #[test]
-    fn the_cache_is_chosen_in_the_pools_settings() {
-        let dir = tempfile::tempdir().unwrap();
-        let settings = dir.path().join(SETTINGS);
-        fs::write(&settings, "cache = \"page\"\n").unwrap();
-        assert!(matches!(Pool::open(dir.path()), Err(StoreError::Missing(_))), "settings alone are no pool");
-        assert_eq!(Pool::create(dir.path()).unwrap().cache(), Cache::Page);
-        fs::write(&settings, "\ncash = \"page\"\n").unwrap();
-        let error = Pool::open(dir.path()).unwrap_err().to_string();
-        assert!(error.contains("line 2") && error.contains("cash"), "{error}");
-    }
-}
+mod tests;

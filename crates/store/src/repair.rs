@@ -3,13 +3,16 @@
 //!
 //! A log on a file or device of its own is copied with its label to `maps/log` in the copy, so that `dd` puts it back.
 
-use crate::catalogue::{Catalogue, Contents};
+use crate::agreement;
+use crate::catalogue::{Catalogue, Reading};
 use crate::check::{Checked, Trouble, behind, inspect};
 use crate::doubt;
+use crate::end_file::EndFile;
 use crate::error::StoreError;
 use crate::mapped::{MapRepair, Named, salvage_maps};
-use crate::pool::{CATALOGUE, DATA, MAPS, lock, must_be_a_pool, named};
-use map::BLOCK;
+use crate::pool::{CATALOGUE, DATA, MAPS, lock, must_be_a_pool};
+use crate::settings::{Layout, named};
+use map::{Agreed, BLOCK, Damage, Edition};
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::Read;
@@ -25,8 +28,20 @@ pub struct Repaired {
     pub after: Checked,
 }
 
+/// How a pool is repaired.
+#[derive(Clone, Debug, Default)]
+pub struct RepairSettings {
+    /// Becomes a folder with the pool's metadata as it was.
+    pub copy: PathBuf,
+    /// What may be lost, as the check names it: a LUN of which nothing is left (then it is made anew, all zeroes), or the
+    /// number of a tree or file that the catalogue does not name (then it goes).
+    pub give_up: Vec<String>,
+    /// Go on with the catalogue that is there, though the data belongs to another one.
+    pub take_catalogue: bool,
+}
+
 /// What a repair may write over: all but the data itself, which it only makes longer.
-const COPIED: [&str; 9] = [
+const COPIED: [&str; 11] = [
     "seawall.toml",
     CATALOGUE,
     "catalogue.db-wal",
@@ -35,109 +50,244 @@ const COPIED: [&str; 9] = [
     "maps/nodes",
     "maps/table.0",
     "maps/table.1",
+    "maps/end",
+    "data/end",
     "lock",
 ];
 
-/// Mends what a check finds wrong, as far as that is possible. `copy` becomes a folder with the pool's metadata as it was.
+/// Mends what a check finds wrong, as far as that is possible. A LUN of which nothing is left, and data that the catalogue
+/// does not name, stay as they are unless they are given up by name.
 ///
 /// # Errors
 /// The copy cannot be made, or what is wrong cannot be mended: then nothing was changed.
-pub fn repair(dir: &Path, copy: &Path) -> Result<Repaired, StoreError> {
+pub fn repair(dir: &Path, settings: &RepairSettings) -> Result<Repaired, StoreError> {
     must_be_a_pool(dir)?;
     let named = named(dir)?;
     let _lock = lock(dir)?;
     let before = inspect(dir, &named)?;
-    if before.troubles.iter().any(|trouble| matches!(trouble, Trouble::Catalogue(_) | Trouble::Rule(_))) {
-        let what = "the catalogue itself is damaged, and only a copy of it from before helps";
-        return Err(StoreError::BeyondRepair { path: dir.into(), what });
-    }
-    let short = |trouble: &Trouble| matches!(trouble, Trouble::Blocks { path, .. } if is_device(path));
-    if before.troubles.iter().any(short) {
-        let what = "a device of its data is smaller than it was, and cannot be made longer";
-        return Err(StoreError::BeyondRepair { path: dir.into(), what });
-    }
-    keep_copy(dir, copy)?;
+    must_be_possible(dir, &before, settings)?;
+    keep_copy(dir, &settings.copy)?;
     if let Some(log) = &named.log {
-        copy_named(log, BLOCK + before.log, &copy.join(MAPS).join("log"))?;
+        copy_named(log, BLOCK + before.log, &settings.copy.join(MAPS).join("log"))?;
     }
-    let mut done = vec![format!("the metadata as it was is in {}", copy.display())];
+    let done = vec![format!("the metadata as it was is in {}", settings.copy.display())];
+    let mut bench = Bench { dir, named: &named, settings, done };
     let damaged = before.troubles.iter().any(|trouble| matches!(trouble, Trouble::Maps { .. }));
     if damaged {
-        mend_maps(dir, &named, &MapRepair { make: &[], grow: &[] }, &before.names(), &mut done)?;
-        done.push("maps: both tables are written anew".into());
+        bench.mend_damage(&before)?;
     }
     // With whole maps it is known what else is missing.
     let now = if damaged { inspect(dir, &named)? } else { before };
-    mend(dir, &named, now, &mut done)?;
-    Ok(Repaired { done, after: inspect(dir, &named)? })
+    if damaged && let Err(error) = must_be_possible(dir, &now, settings) {
+        bench.done.push(format!("no more than that: {error}"));
+        return Ok(Repaired { done: bench.done, after: now });
+    }
+    bench.mend(now)?;
+    Ok(Repaired { done: bench.done, after: inspect(dir, &named)? })
 }
 
-fn mend(dir: &Path, named: &Named, checked: Checked, done: &mut Vec<String>) -> Result<(), StoreError> {
-    let (mut make, mut grow, mut gone) = (Vec::new(), Vec::new(), Vec::new());
-    let names = checked.names();
-    for trouble in checked.troubles {
-        match trouble {
+fn must_be_possible(dir: &Path, found: &Checked, settings: &RepairSettings) -> Result<(), StoreError> {
+    let beyond = |what| Err(StoreError::BeyondRepair { path: dir.into(), what });
+    let has = |is: &dyn Fn(&Trouble) -> bool| found.troubles.iter().any(is);
+    if has(&|trouble| matches!(trouble, Trouble::Catalogue(_) | Trouble::Rule(_))) {
+        return beyond("the catalogue itself is damaged, and only a copy of it from before helps");
+    }
+    if has(&|trouble| matches!(trouble, Trouble::OtherPool { .. })) {
+        return beyond("the catalogue is another pool's, and only its own one helps");
+    }
+    if has(&|trouble| matches!(trouble, Trouble::Gone(_))) {
+        return beyond("the folder with the pool's data is not there, and only that helps");
+    }
+    if has(&|trouble| matches!(trouble, Trouble::Blocks { path, .. } if is_device(path))) {
+        return beyond("a device of its data is smaller than it was, and cannot be made longer");
+    }
+    if !settings.take_catalogue && has(&is_of_another_edition) {
+        return Err(StoreError::NotTaken(dir.into()));
+    }
+    // What is damaged may hide what is missing.
+    if has(&|trouble| matches!(trouble, Trouble::Maps { .. })) {
+        return Ok(());
+    }
+    let names: Vec<String> = found.troubles.iter().filter_map(name_of).collect();
+    let unknown = settings.give_up.iter().find(|name| !names.contains(name));
+    unknown.map_or(Ok(()), |name| Err(StoreError::NotMissing(name.clone())))
+}
+
+fn is_of_another_edition(trouble: &Trouble) -> bool {
+    matches!(trouble, Trouble::Edition { .. } | Trouble::Changed)
+}
+
+/// The name by which something is given up that would be lost.
+fn name_of(trouble: &Trouble) -> Option<String> {
+    match trouble {
+        Trouble::NoTree { name, .. } | Trouble::NoFile { name, .. } => Some(name.clone()),
+        Trouble::Unknown { number, .. } => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+/// What a repair does to the maps and the catalogue, all at once.
+#[derive(Default)]
+struct Plan {
+    /// Trees to be made, and their sizes in bytes.
+    make: Vec<(u32, u64)>,
+    /// Trees to be made longer.
+    grow: Vec<(u32, u64)>,
+    /// Trees that snapshots name and that are gone.
+    lost: Vec<u32>,
+    /// What goes.
+    give_up: Vec<u32>,
+}
+
+/// A repair under way.
+struct Bench<'r> {
+    dir: &'r Path,
+    named: &'r Named,
+    settings: &'r RepairSettings,
+    done: Vec<String>,
+}
+
+impl Bench<'_> {
+    /// Brings the maps into a state that can be opened.
+    fn mend_damage(&mut self, before: &Checked) -> Result<(), StoreError> {
+        let no_end =
+            |trouble: &Trouble| matches!(trouble, Trouble::Maps { damage: Damage::NoEnd | Damage::OthersEnd, .. });
+        let lost = before.troubles.iter().any(no_end);
+        let reading = before.reading.as_ref().filter(|_| lost);
+        let agreed = reading.map(|reading| Agreed::on(reading.edition));
+        self.mend_maps(&MapRepair { agreed, ..MapRepair::default() }, &agreement::owners(&before.contents))?;
+        self.done.push("maps: both tables are written anew".into());
+        if reading.is_some() {
+            self.done.push("maps: the end is written anew; the catalogue that is there is taken for theirs".into());
+        }
+        Ok(())
+    }
+
+    fn mend(&mut self, checked: Checked) -> Result<(), StoreError> {
+        let Some(reading) = checked.reading else { return Ok(()) };
+        let is_other = checked.troubles.iter().any(is_of_another_edition);
+        let mut plan = Plan::default();
+        for trouble in checked.troubles {
+            match name_of(&trouble).filter(|name| !self.settings.give_up.contains(name)) {
+                Some(name) => self.done.push(format!("{name}: is left as it is; --give-up {name} gives it up")),
+                None => self.mend_one(trouble, &reading, &mut plan)?,
+            }
+        }
+        let Plan { make, grow, lost, give_up } = plan;
+        let owners = agreement::owners(&reading.contents);
+        self.give_up(reading.layout, &give_up)?;
+        if !(make.is_empty() && grow.is_empty() && (give_up.is_empty() || reading.layout == Layout::Files)) {
+            let repair = MapRepair { make: &make, grow: &grow, give_up: &give_up, agreed: None };
+            self.mend_maps(&repair, &owners)?;
+        }
+        let mut before = checked.agreed;
+        if is_other {
+            let edition = reading.edition.generation;
+            self.done.push(format!("catalogue: edition {edition} is taken; what was changed after it is lost"));
+            before.touched.clear();
+        }
+        if is_other || !lost.is_empty() { self.renew(reading, before, &lost) } else { Ok(()) }
+    }
+
+    /// Mends what can be mended by itself, and notes in the plan what goes with others.
+    fn mend_one(&mut self, trouble: Trouble, reading: &Reading, plan: &mut Plan) -> Result<(), StoreError> {
+        let told = match trouble {
             Trouble::NoTree { kind: "snapshot", name, tree, .. } => {
-                done.push(format!("snapshot {name}: taken out of the catalogue, as nothing of it is left"));
-                gone.push(tree);
+                plan.lost.push(tree);
+                format!("snapshot {name}: taken out of the catalogue, as nothing of it is left")
             }
             Trouble::NoTree { kind, name, tree, size } => {
-                done.push(format!("{kind} {name}: its data is lost; all {size} bytes read as zeroes"));
-                make.push((tree, size));
+                plan.make.push((tree, size));
+                format!("{kind} {name}: its data is lost; all {size} bytes read as zeroes")
+            }
+            Trouble::Unknown { what, number, .. } => {
+                plan.give_up.push(number);
+                format!("{what}: given up")
             }
             Trouble::Size { kind, name, tree, found, size } => {
-                done.push(format!("{kind} {name}: reads as zeroes from byte {found} to byte {size}"));
-                grow.push((tree, size));
+                plan.grow.push((tree, size));
+                format!("{kind} {name}: reads as zeroes from byte {found} to byte {size}")
             }
             Trouble::Blocks { path, found, needed } => {
-                done.push(format!("{}: made longer; what lay beyond byte {found} is lost", path.display()));
                 lengthen(&path, needed, false)?;
+                format!("{}: made longer; what lay beyond byte {found} is lost", path.display())
             }
             Trouble::NoFile { kind, name, path, size } => {
-                done.push(format!("{kind} {name}: its data is lost; all {size} bytes read as zeroes"));
                 lengthen(&path, size, true)?;
+                format!("{kind} {name}: its data is lost; all {size} bytes read as zeroes")
             }
             Trouble::ShortFile { kind, name, path, found, size } => {
-                done.push(format!("{kind} {name}: reads as zeroes from byte {found} to byte {size}"));
                 lengthen(&path, size, false)?;
+                format!("{kind} {name}: reads as zeroes from byte {found} to byte {size}")
+            }
+            Trouble::NoEnd(path) => {
+                EndFile::create(&self.dir.join(DATA), reading.pool, Agreed::on(reading.edition))?;
+                format!("{}: written anew; the catalogue that is there is taken for the data's", path.display())
             }
             Trouble::FlushFailed => {
-                done.push("the mark of the failed flush is taken away; the pool is what the disk has".into());
-                doubt::forget(dir)?;
+                doubt::forget(self.dir)?;
+                "the mark of the failed flush is taken away; the pool is what the disk has".into()
             }
             Trouble::MapFile(error) => return Err(error.into()),
-            Trouble::Maps { .. } | Trouble::Catalogue(_) | Trouble::Rule(_) => {}
+            Trouble::Maps { .. } | Trouble::Catalogue(_) | Trouble::Rule(_) | Trouble::Gone(_) => return Ok(()),
+            Trouble::Changed | Trouble::Edition { .. } | Trouble::OtherPool { .. } => return Ok(()),
+        };
+        self.done.push(told);
+        Ok(())
+    }
+
+    /// Takes data files away that nobody knows.
+    fn give_up(&self, layout: Layout, numbers: &[u32]) -> Result<(), StoreError> {
+        for number in numbers.iter().filter(|_| layout == Layout::Files) {
+            let path = agreement::data_file(self.dir, *number);
+            fs::remove_file(&path).map_err(StoreError::file(&path, "give it up"))?;
+        }
+        Ok(())
+    }
+
+    fn mend_maps(&mut self, repair: &MapRepair<'_>, owners: &BTreeMap<u32, String>) -> Result<(), StoreError> {
+        let Some(lost) = salvage_maps(self.dir, self.named, repair)? else {
+            let what = "neither of the two tables of the maps is whole, so nothing says which block is whose";
+            return Err(StoreError::BeyondRepair { path: self.dir.into(), what });
+        };
+        let of = |lost: &map::Lost| lost.tree().and_then(|tree| owners.get(&tree).cloned());
+        self.done.extend(lost.into_iter().map(|lost| format!("maps: {lost}{}", behind(&of(&lost)))));
+        Ok(())
+    }
+
+    /// Makes the next edition of a catalogue the one that the data belongs to, without what is `lost`: trees of snapshots, and
+    /// snapshots of which nothing is left.
+    fn renew(&mut self, reading: Reading, before: Agreed, lost: &[u32]) -> Result<(), StoreError> {
+        let layout = reading.layout;
+        // Above all that there were, so that none of those is taken for it.
+        let generations = [before.announced, before.confirmed.generation, reading.edition.generation];
+        let last = generations.into_iter().max().unwrap_or_default();
+        let touched = before.touched;
+        self.know(layout, Agreed { announced: last + 1, touched: touched.clone(), ..Agreed::on(reading.edition) })?;
+        let mut contents = reading.contents.clone();
+        contents.snapshots.retain(|_, snapshot| {
+            let count = snapshot.leaves.len();
+            snapshot.leaves.retain(|leaf| !lost.contains(&leaf.tree));
+            count == snapshot.leaves.len() || !snapshot.leaves.is_empty()
+        });
+        let edition = Edition { generation: last, ..reading.edition };
+        let mut catalogue = Catalogue::open(&self.dir.join(CATALOGUE), Reading { edition, ..reading })?;
+        catalogue.keep(contents)?;
+        self.know(layout, Agreed { touched, ..Agreed::on(catalogue.edition()) })
+    }
+
+    fn know(&mut self, layout: Layout, agreed: Agreed) -> Result<(), StoreError> {
+        match layout {
+            Layout::Maps => {
+                self.mend_maps(&MapRepair { agreed: Some(agreed), ..MapRepair::default() }, &BTreeMap::new())
+            }
+            Layout::Files => {
+                let data = self.dir.join(DATA);
+                let Some(end) = EndFile::read(&data)? else { return Ok(()) };
+                EndFile::open(&data, end)?.keep(agreed)
+            }
         }
     }
-    if !(make.is_empty() && grow.is_empty()) {
-        mend_maps(dir, named, &MapRepair { make: &make, grow: &grow }, &names, done)?;
-    }
-    if gone.is_empty() { Ok(()) } else { forget(dir, checked.contents, &gone) }
-}
-
-fn mend_maps(
-    dir: &Path,
-    named: &Named,
-    repair: &MapRepair<'_>,
-    names: &BTreeMap<u32, String>,
-    done: &mut Vec<String>,
-) -> Result<(), StoreError> {
-    let Some(lost) = salvage_maps(dir, named, repair)? else {
-        let what = "neither of the two tables of the maps is whole, so nothing says which block is whose";
-        return Err(StoreError::BeyondRepair { path: dir.into(), what });
-    };
-    let of = |lost: &map::Lost| lost.tree().and_then(|tree| names.get(&tree).cloned());
-    done.extend(lost.into_iter().map(|lost| format!("maps: {lost}{}", behind(&of(&lost)))));
-    Ok(())
-}
-
-/// Takes trees out of the snapshots that name them, and snapshots of which nothing is left.
-fn forget(dir: &Path, mut contents: Contents, gone: &[u32]) -> Result<(), StoreError> {
-    for snapshot in contents.snapshots.values_mut() {
-        snapshot.leaves.retain(|leaf| !gone.contains(&leaf.tree));
-    }
-    contents.snapshots.retain(|_, snapshot| !snapshot.leaves.is_empty());
-    Catalogue::open(&dir.join(CATALOGUE))?.keep(contents)
 }
 
 /// Makes a file at least so long, with zeroes that take no space.

@@ -2,7 +2,7 @@
 
 use crate::{DataFile, MappedVolumes, Volumes};
 use block::{Completion, ObjectId, Request, Submitted, Target, Ticket, Time, Traits, Wakeup};
-use map::{Ended, What};
+use map::{Agreed, Ended, What};
 
 /// The LUNs of a pool.
 pub enum Served {
@@ -48,6 +48,14 @@ impl Served {
         }
     }
 
+    /// Requests that were taken and have not begun.
+    pub fn backlog(&self) -> usize {
+        match self {
+            Served::Files(volumes) => volumes.backlog(),
+            Served::Maps(volumes) => volumes.backlog(),
+        }
+    }
+
     /// Buffers that are out of the slab as long as this lives.
     pub fn own_buffers(&self) -> usize {
         match self {
@@ -69,6 +77,14 @@ impl Served {
         match self {
             Served::Files(_) => None,
             Served::Maps(volumes) => Some(volumes.administer_together(changes)),
+        }
+    }
+
+    /// Has the maps keep what is known of the catalogue; `None` where there are no maps.
+    pub fn agree(&mut self, agreed: Agreed) -> Option<u64> {
+        match self {
+            Served::Files(_) => None,
+            Served::Maps(volumes) => Some(volumes.agree(agreed)),
         }
     }
 

@@ -6,9 +6,11 @@
 //! So where there is a catalogue the pool is whole, and where there is none nothing was ever kept in it: the labels that
 //! `maps/making` names bind nobody.
 
+use crate::end_file::{END, EndFile};
 use crate::error::StoreError;
 use crate::mapped::{Marks, Named};
-use crate::pool::{CATALOGUE, DATA, LOCK, MAPS, SETTINGS, lock};
+use crate::pool::{CATALOGUE, DATA, LOCK, MAPS, lock};
+use crate::settings::SETTINGS;
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -19,6 +21,8 @@ use std::path::{Path, PathBuf};
 /// In the folder of the maps as long as the pool is being made: its number, then the paths of what gets its label, with a
 /// zero byte before each.
 const MAKING: &str = "making";
+/// The catalogue of a pool that is being made.
+const MAKING_CATALOGUE: &str = "catalogue.new";
 
 /// Says in `maps`, durably, that a pool is being made.
 pub(crate) fn begin(maps: &Path, pool: u64, named: &Named) -> io::Result<()> {
@@ -54,7 +58,8 @@ pub(crate) fn is_unfinished(dir: &Path) -> bool {
             Some(SETTINGS) => continue,
             Some(LOCK) => entry.metadata().is_ok_and(|about| about.is_file() && about.len() == 0),
             Some(MAPS) => path.join(MAKING).is_file() || is_empty(path),
-            Some(DATA) => is_empty(path),
+            Some(DATA) => is_new(&path),
+            Some(name) if name.starts_with(MAKING_CATALOGUE) => continue,
             _ => false,
         };
         if !is_ours {
@@ -63,6 +68,13 @@ pub(crate) fn is_unfinished(dir: &Path) -> bool {
         begun = true;
     }
     begun && !dir.join(CATALOGUE).exists()
+}
+
+/// Whether a folder of data files is as it was made: without any, and without a change of the catalogue.
+fn is_new(data: &Path) -> bool {
+    let is_bare = fs::read_dir(data).is_ok_and(|entries| entries.flatten().all(|entry| entry.file_name() == END));
+    let is_changed = |end: map::End| end.agreed.announced > 0;
+    is_bare && EndFile::read(data).is_ok_and(|end| !end.is_some_and(is_changed))
 }
 
 /// Takes away what the making of a pool left that was cut off, its labels on files and devices as well; whether there was
@@ -86,6 +98,11 @@ pub fn clear_unfinished(dir: &Path) -> Result<bool, StoreError> {
     // The file that names the labels goes after them, and the lock last.
     for name in [MAPS, DATA].map(|name| dir.join(name)).iter().filter(|folder| folder.exists()) {
         fs::remove_dir_all(name).map_err(StoreError::file(name, "remove what was begun"))?;
+    }
+    for name in
+        ["", "-journal"].map(|end| dir.join(format!("{MAKING_CATALOGUE}{end}"))).iter().filter(|file| file.exists())
+    {
+        fs::remove_file(name).map_err(StoreError::file(name, "remove what was begun"))?;
     }
     let path = dir.join(LOCK);
     fs::remove_file(&path).map_err(StoreError::file(&path, "remove what was begun"))?;
@@ -148,7 +165,7 @@ mod tests {
         // A pool that lost its catalogue has its data still.
         fs::remove_file(dir.join(CATALOGUE)).unwrap();
         assert!(!clear_unfinished(&dir).unwrap());
-        assert!(matches!(Pool::open(&dir), Err(StoreError::NotAPool(_))));
+        assert!(matches!(Pool::open(&dir), Err(StoreError::NoCatalogue { .. })));
         let thesis = top.path().join("thesis");
         fs::create_dir_all(thesis.join(MAPS)).unwrap();
         fs::write(thesis.join("chapter"), "years of work").unwrap();

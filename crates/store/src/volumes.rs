@@ -206,6 +206,11 @@ impl Volumes {
         }
     }
 
+    /// Requests that were taken and have not begun.
+    pub fn backlog(&self) -> usize {
+        self.line.len()
+    }
+
     /// Whether work waits for memory: poll again when buffers were given back.
     pub fn lacks_memory(&self) -> bool {
         self.stalled == Some(Stall::Memory)

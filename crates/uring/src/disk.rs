@@ -114,6 +114,30 @@ pub fn open(path: &Path, opening: Opening) -> Result<Disk, OpenError> {
     Ok(Disk { file, size, align, is_device })
 }
 
+/// Whether something on this machine holds a block device for itself: a mount in whichever namespace, swap, RAID, LVM, the
+/// device mapper, or a program that said so. Asked by claiming it for a moment, for reading alone.
+pub fn is_held(device: &Path) -> io::Result<bool> {
+    /// Whoever asks at the same moment claims it, too, and lets go at once.
+    const TRIES: u32 = 200;
+    for _ in 0..TRIES {
+        match OpenOptions::new().read(true).custom_flags(libc::O_EXCL).open(device) {
+            Ok(_) => return Ok(false),
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) => std::thread::yield_now(),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(true)
+}
+
+/// What direct I/O to files in a folder must be aligned to, by a file without a name that is gone again; `None` where the
+/// file system has no such files or no direct I/O, so that only a file itself can tell.
+pub fn alignment_in(folder: &Path) -> Option<u32> {
+    let mut options = OpenOptions::new();
+    let file = options.read(true).write(true).custom_flags(libc::O_TMPFILE).mode(0o600).open(folder).ok()?;
+    let block = file.metadata().ok()?.blksize();
+    if go_direct(&file) { direct_alignment(&file, false, block) } else { None }
+}
+
 /// Opens through the page cache; whether it made the file, which only an exclusive creation tells for certain.
 fn open_or_make(path: &Path, opening: Opening) -> io::Result<(File, bool)> {
     let mut options = OpenOptions::new();
@@ -218,6 +242,15 @@ mod tests {
             Err(OpenError::NoDirect(_)) => assert!(!path.exists()),
             Err(other) => panic!("{other}"),
         }
+    }
+
+    #[test]
+    fn a_folder_tells_what_a_file_in_it_tells() {
+        let folder = tempfile::tempdir().unwrap();
+        let made = open(&folder.path().join("file"), Opening { create: Create::New, ..Opening::default() });
+        let Some(align) = alignment_in(folder.path()) else { return };
+        assert_eq!(made.unwrap().align, align);
+        assert_eq!(alignment_in(&folder.path().join("missing")), None);
     }
 
     #[test]

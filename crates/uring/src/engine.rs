@@ -91,6 +91,14 @@ impl Engine {
         }
     }
 
+    /// Reads of cached files that were not tried yet.
+    pub(crate) fn untried(&self) -> usize {
+        match self {
+            Engine::Ring(ring) => ring.untried(),
+            Engine::Pool(_) => 0,
+        }
+    }
+
     /// Starts all that is prepared, and goes on at once. Threads begin at the next enter.
     pub(crate) fn submit(&mut self) {
         if let Engine::Ring(ring) = self {

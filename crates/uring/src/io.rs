@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::rc::Rc;
 
-use block::{Buf, Driver, Span, Time};
+use block::{Buf, Bytes, Driver, Span, Time};
 
 use crate::engine::{Engine, Opened};
 use crate::files::{FileId, Files};
@@ -174,6 +174,11 @@ impl Io {
         self.view(buf).map_or(Ok(()), |view| self.fetch(view))
     }
 
+    /// Reads that wait for their turn to be looked up in the page cache; see [`IoSettings::cached_reads`].
+    pub fn untried(&self) -> usize {
+        self.0.core.borrow().engine.untried()
+    }
+
     /// Hands what was pushed to the kernel now instead of in the next turn: a disk begins while the worker prepares more.
     /// A system call if there is anything. Threads take it in the next turn.
     pub fn submit(&self) {
@@ -184,6 +189,18 @@ impl Io {
     /// once need not end the turn. Its [`Done`] may come only with the next turn; what it holds is held as long.
     pub fn rest(&mut self, until: Option<Time>) -> Time {
         self.0.turn(until, true)
+    }
+
+    /// Gives memory of the slab back to the system that nobody used since ten calls ago, at most so much at a time: to be
+    /// called from time to time, with the time that is to pass. What is registered with the ring stays. A system call for
+    /// each 2 MiB that are given back; how much that was.
+    pub fn give_back(&self, most: Bytes) -> Bytes {
+        self.0.slab.give_back(most)
+    }
+
+    /// Whether [`Io::give_back`] may have something to do, now or later.
+    pub fn holds_idle(&self) -> bool {
+        self.0.slab.holds_idle()
     }
 
     /// Buffers that are out or in flight: zero when nothing leaks.

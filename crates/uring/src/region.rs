@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 use crate::IoError;
 
 /// Huge pages are 2 MiB on the machines we know; alignment to it costs address space only.
-const ALIGN: usize = 2 << 20;
+pub(crate) const ALIGN: usize = 2 << 20;
 
 /// Mapped memory. It owns the address range and knows nothing of who uses which byte: `Slab` does.
 pub(crate) struct Region {
@@ -54,6 +54,22 @@ impl Region {
     fn advise(&self, advice: libc::c_int) {
         // SAFETY: the range is ours, page-aligned, and neither advice changes its contents for this process.
         unsafe { libc::madvise(self.start.as_ptr().cast(), self.len, advice) };
+    }
+}
+
+impl Region {
+    /// Gives the memory of a part back to the system: it reads as zeroes from now on, and takes memory again when it is
+    /// written.
+    ///
+    /// # Safety
+    /// Nobody may have a reference to the part or use it meanwhile, the kernel included. Both ends must be aligned to 4 KiB.
+    pub(crate) unsafe fn give_back(&self, from: usize, len: usize) {
+        assert!(from <= self.len && len <= self.len - from, "a part of the region");
+        // SAFETY: checked above.
+        let start = unsafe { self.start.add(from) };
+        // SAFETY: the part is ours and nobody's, as the caller promises; private and anonymous, so that it reads as zeroes
+        // afterwards. Where the kernel refuses (locked memory), it keeps what it has.
+        unsafe { libc::madvise(start.as_ptr().cast(), len, libc::MADV_DONTNEED) };
     }
 }
 

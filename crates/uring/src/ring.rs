@@ -53,8 +53,8 @@ pub(crate) struct Ring {
     attempts: Option<Attempts>,
     /// Reads of cached files that are tried before the kernel is asked to wait for them.
     cached: VecDeque<(Key, Operation)>,
-    /// The last turn left some of them.
-    held_over: bool,
+    /// The last turn read some of them and did not call the kernel.
+    silent: bool,
     /// What ended without the ring.
     ended: Vec<Outcome>,
     /// Whether such reads are tried.
@@ -102,7 +102,7 @@ impl Ring {
             prepared: 0,
             attempts,
             cached: VecDeque::new(),
-            held_over: false,
+            silent: false,
             ended: Vec::new(),
             tries_cache: settings.cached_reads,
             waker,
@@ -209,15 +209,21 @@ impl Ring {
         self.push(opcode::AsyncCancel::new(key.into()).build().user_data(CANCELLATION));
     }
 
+    /// Reads of cached files that were not tried yet.
+    pub(crate) fn untried(&self) -> usize {
+        self.cached.len()
+    }
+
     /// Reads what lies in the page cache, up to [`CACHED_BYTES_MAX`]; whether anything ended. What does not lie there goes to
     /// the kernel as any other read.
     fn read_cached(&mut self) -> bool {
         if self.cached.is_empty() {
             return false;
         }
-        if self.held_over {
-            // Otherwise answers would wait for the reads behind them.
-            self.submit();
+        if std::mem::take(&mut self.silent) {
+            // Otherwise answers would wait for the reads behind them, and who says something is not heard while others have
+            // something to be read.
+            self.look();
         }
         let mut bytes = 0;
         while bytes < CACHED_BYTES_MAX
@@ -233,8 +239,16 @@ impl Ring {
             bytes += memory.len;
             self.ended.push(Outcome { key, result });
         }
-        self.held_over = !self.cached.is_empty();
-        !self.ended.is_empty()
+        self.silent = !self.ended.is_empty();
+        self.silent
+    }
+
+    /// Submits all that is prepared and has the kernel hand over what has ended; does not wait.
+    fn look(&mut self) {
+        self.push_late();
+        self.refill();
+        let prepared = self.ring.submission().len() as u32;
+        self.call(prepared, 0, EnterFlags::GETEVENTS, None);
     }
 
     /// Submits all that is prepared, and neither waits nor looks.
@@ -256,6 +270,7 @@ impl Ring {
         if self.read_cached() {
             return;
         }
+        self.silent = false;
         self.push_late();
         loop {
             self.refill();

@@ -26,6 +26,7 @@ use std::ptr::NonNull;
 use block::{Buf, Bytes};
 
 use crate::buddy::{Buddy, ORDERS};
+use crate::idle::Idle;
 use crate::operation::Memory;
 use crate::region::Region;
 use crate::view::View;
@@ -49,6 +50,8 @@ pub(crate) struct Slab {
     views: RefCell<HashMap<u32, Views>>,
     /// Slots that are not free.
     out: Cell<usize>,
+    /// Which parts of the memory nobody uses, and for how long.
+    idle: RefCell<Idle>,
     /// Bytes from the start that are registered with the ring.
     registered: usize,
     region: Region,
@@ -110,6 +113,8 @@ impl Slab {
             slots: vec![Cell::new(Slot { order: 0, state: State::Free }); frames as usize],
             views: RefCell::default(),
             out: Cell::new(0),
+            // What is registered is pinned.
+            idle: RefCell::new(Idle::new(registered..region.len())),
             registered,
             region,
         }
@@ -130,6 +135,7 @@ impl Slab {
         let frame = first.take(order).or_else(|| second.take(order))?;
         self.slots[frame as usize].set(Slot { order, state: State::Out(0) });
         self.out.set(self.out.get() + 1);
+        self.idle.borrow_mut().take(frame as usize * FRAME, FRAME << order);
         Some(Buf::new(frame, 0, len))
     }
 
@@ -148,9 +154,32 @@ impl Slab {
             self.views.borrow_mut().remove(&buf.slot());
         }
         self.out.set(self.out.get() - 1);
+        self.idle.borrow_mut().give(buf.slot() as usize * FRAME, FRAME << order);
         let Free { fixed, plain } = &mut *self.free.borrow_mut();
         let part = if (buf.slot() as usize) < self.registered / FRAME { fixed } else { plain };
         part.give(buf.slot(), order);
+    }
+
+    /// Gives memory back to the system that nobody used for the last few calls; see [`crate::Io::give_back`].
+    pub(crate) fn give_back(&self, most: Bytes) -> Bytes {
+        let mut given = 0;
+        let mut idle = self.idle.borrow_mut();
+        idle.look();
+        while given < most.0 as usize
+            && let Some(part) = idle.next()
+        {
+            given += part.len();
+            // SAFETY: `idle` knows of every slot that is out, and gives only parts with none: no slice of them exists,
+            // nothing of them is at the kernel, and the next owner of a slot is told that its bytes are unspecified. The
+            // part is of whole frames.
+            unsafe { self.region.give_back(part.start, part.len()) };
+        }
+        Bytes(given as u64)
+    }
+
+    /// Whether there may be something to give back, now or later.
+    pub(crate) fn holds_idle(&self) -> bool {
+        self.idle.borrow().holds_some()
     }
 
     pub(crate) fn outstanding(&self) -> usize {
@@ -422,6 +451,35 @@ mod tests {
         assert_eq!(sum, 8192);
         slab.with_mut(&buf, |bytes| bytes[0] = 1);
         slab.give(&buf);
+    }
+
+    /// 16 MiB were used and came back; a slot of another 2 MiB is still out. By `mincore` its pages and no others are the
+    /// process's in the end, and what is taken then is zero or what was there, never another mapping's.
+    #[test]
+    fn memory_that_nobody_uses_any_more_goes_back_to_the_system() {
+        let slab = slab((64 << 20) / FRAME, 0);
+        let resident = || {
+            let mut pages = vec![0_u8; slab.region.len() / FRAME];
+            // SAFETY: the range is the whole region, and the kernel writes a byte for each of its pages.
+            let outcome =
+                unsafe { libc::mincore(slab.region.start().as_ptr().cast(), slab.region.len(), pages.as_mut_ptr()) };
+            assert_eq!(outcome, 0);
+            pages.iter().filter(|page| **page & 1 == 1).count() * FRAME
+        };
+        let large: Vec<Buf> = (0..8).map(|_| slab.take(2 << 20).unwrap()).collect();
+        let kept = slab.take(2 << 20).unwrap();
+        large.iter().chain([&kept]).for_each(|buf| slab.with_mut(buf, |bytes| bytes.fill(7)));
+        assert_eq!(resident(), 18 << 20);
+        large.iter().for_each(|buf| slab.give(buf));
+        let given = |most| (0..20).map(|_| slab.give_back(most).0).collect::<Vec<_>>();
+        // Ten looks for nothing, and then 4 MiB each.
+        assert_eq!(given(Bytes::mib(4))[9..], [[0, 4, 4, 4, 4].map(|mib| mib << 20).to_vec(), vec![0; 6]].concat());
+        assert_eq!(resident(), 2 << 20);
+        assert!(slab.with(&kept, |bytes| bytes.iter().all(|byte| *byte == 7)));
+        let again = slab.take(16 << 20).unwrap();
+        slab.with_mut(&again, |bytes| bytes.fill(8));
+        slab.give(&again);
+        slab.give(&kept);
     }
 
     /// Forged claims must not reach memory that somebody else holds.

@@ -43,6 +43,18 @@ pub fn allocate(file: &File, at: u64, len: u64) -> io::Result<()> {
     }
 }
 
+/// Asks the system to read no more of a file than what is asked for, by whoever has it open so.
+pub fn read_no_further(file: &File) -> io::Result<()> {
+    // SAFETY: no memory is passed; the descriptor is open. Length 0 is the whole file.
+    let error = unsafe { libc::posix_fadvise64(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_RANDOM) };
+    if error == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(error)) }
+}
+
+/// Takes the space of a range ahead without making the file longer: what lies beyond its end waits there for it.
+pub fn reserve(file: &File, at: u64, len: u64) -> io::Result<()> {
+    change_space(file, libc::FALLOC_FL_KEEP_SIZE, at, len)
+}
+
 /// Asks the system to forget what it holds of a file in the page cache; what is not yet on the disk stays.
 pub fn drop_cache(file: &File) -> io::Result<()> {
     // SAFETY: no memory is passed; the descriptor is open. Length 0 is the whole file.

@@ -9,6 +9,15 @@ pub fn thread_cpu() -> Span {
     Span::from_nanos(read(libc::CLOCK_THREAD_CPUTIME_ID))
 }
 
+/// CPU time of the calling thread so far, and for how long it waited for a CPU, where the kernel tells that: all the time
+/// in which it had work.
+pub fn thread_busy() -> Span {
+    // The second number is what it waited, in nanoseconds; sched-stats of the kernel's documentation.
+    let told = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let waited = told.split_whitespace().nth(1).and_then(|number| number.parse().ok()).unwrap_or(0);
+    thread_cpu() + Span::from_nanos(waited)
+}
+
 /// CPU time of all threads of the process so far, ended ones included.
 pub fn process_cpu() -> Span {
     Span::from_nanos(read(libc::CLOCK_PROCESS_CPUTIME_ID))

@@ -3,12 +3,14 @@
 mod backends;
 
 use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 
 use backends::{on_each, reap, run};
 use block::Driver;
 use uring::disk::{self, Cache, Create, OpenError, Opening};
-use uring::{Errno, Failure, Io, Job};
+use uring::{Backend, Errno, Failure, Io, Job};
 
 fn temporary(size: u64) -> File {
     let file = tempfile::tempfile().unwrap();
@@ -244,5 +246,36 @@ fn cancelled_disk_requests_end_once() {
             io.give(done.buf.unwrap());
         }
         assert_eq!(port.in_flight(), 0);
+    });
+}
+
+/// What has not begun, or waits without end, is ended by its cancellation and by nothing else. With threads that is what no
+/// thread has taken yet. A ring has a file that takes nothing more: a full pipe, which is emptied behind the cancellation, so
+/// that a write that was not cancelled would end well.
+#[test]
+fn a_disk_request_that_waits_is_cancelled() {
+    on_each(|io| {
+        let (mut reader, mut writer) = std::io::pipe().unwrap();
+        // SAFETY: it concerns this pipe's descriptor alone.
+        let room = unsafe { libc::fcntl(writer.as_raw_fd(), libc::F_GETPIPE_SZ) };
+        writer.write_all(&vec![0; room as usize]).unwrap();
+        let port = io.port();
+        let file = io.register(File::from(OwnedFd::from(writer)));
+        for token in 0..3 {
+            port.push(token, Job::Write { file, at: 0, buf: filled(io, 4096, 1), durable: false }).unwrap();
+        }
+        let threads = matches!(io.backend(), Backend::Threads { .. });
+        if !threads {
+            io.turn(Some(io.now()));
+            assert_eq!(port.in_flight(), 3, "they wait");
+        }
+        (0..3).for_each(|token| port.cancel(token));
+        io.turn(Some(io.now()));
+        reader.read_exact(&mut vec![0; room as usize]).unwrap();
+        for done in reap(io, &port, 3) {
+            assert_eq!(done.result, Err(Failure::Canceled), "on {}", io.backend());
+            io.give(done.buf.unwrap());
+        }
+        io.close(file);
     });
 }

@@ -45,6 +45,53 @@ fn another_thread_wakes_a_worker_that_waits_without_end() {
     });
 }
 
+/// In every turn there is something to be read from the page cache. What a peer says is heard all the same and it gets its
+/// answer: each with the second turn, as every other one looks.
+#[test]
+fn a_peer_is_heard_while_others_read_without_end() {
+    use std::io::{Read as _, Write as _};
+    let mut io = Io::open(&IoSettings { cached_reads: true, ..settings() }).unwrap();
+    if matches!(io.backend(), Backend::Threads { .. }) {
+        return println!("skipped: no io_uring here");
+    }
+    let content = tempfile::tempfile().unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&content, &[7; 4096], 0).unwrap();
+    let file = io.register(content);
+    let (ours, mut theirs) = UnixStream::pair().unwrap();
+    theirs.set_nonblocking(true).unwrap();
+    let (reads, peer, socket) = (io.port(), io.port(), io.register(ours));
+    let mut done = Vec::new();
+    let mut two_turns = |io: &mut Io| {
+        for _ in 0..2 {
+            reads.push(2, Job::Read { file, at: 0, buf: io.take(4096).unwrap() }).unwrap();
+            io.turn(Some(block::Time::ZERO));
+            reads.reap(&mut done);
+            assert_eq!(done.len(), 1, "a turn reads");
+            done.drain(..).for_each(|done| io.give(done.buf.unwrap()));
+        }
+    };
+    for _ in 0..20 {
+        peer.push(1, Job::Receive { socket, buf: io.take(4096).unwrap() }).unwrap();
+        two_turns(&mut io);
+        theirs.write_all(b"ask").unwrap();
+        two_turns(&mut io);
+        let mut heard = Vec::new();
+        peer.reap(&mut heard);
+        assert_eq!(heard.len(), 1, "it was heard");
+        heard.drain(..).for_each(|done| io.give(done.buf.unwrap()));
+        let mut message = Message::default();
+        message.header(b"answer");
+        peer.push(3, Job::Send { socket, message }).unwrap();
+        two_turns(&mut io);
+        let mut answer = [0; 6];
+        theirs.read_exact(&mut answer).expect("it got its answer");
+        two_turns(&mut io);
+        peer.reap(&mut heard);
+        assert_eq!(heard.len(), 1, "and that it was sent is known");
+    }
+    assert_eq!(io.outstanding(), 0);
+}
+
 /// The peer gets the bytes although the worker never turns; before the call they had not left.
 #[test]
 fn what_is_submitted_is_carried_out_without_a_turn() {

@@ -21,7 +21,7 @@ mod walk;
 pub use content::{Content, Fill, Hash, Pattern, TrimChecks, Verify, WorkingSet};
 pub use ending::{Ending, Ends, SteadyCheck, SteadyFigure, SteadyLimit, SteadyRule};
 pub use pacing::{Floor, LatencySearch, Pace, Pacing, Think};
-pub use place::{Amount, EngineKind, FileOrder, FileSpec, Layout, Place, Turns, WriteSync};
+pub use place::{Amount, Calls, EngineKind, FileLock, FileOrder, FileSpec, Layout, Place, Turns, WriteSync};
 pub use reach::{BlockSizes, Coverage, Distribution, Mix, Order, Reach, SplitShare, Strides, Zone};
 pub use replay::{Replay, ReplayAsk, ReplayRow};
 pub use stream::{JobDraft, JobNext, JobStream};
@@ -49,6 +49,8 @@ pub struct JobSpec {
     pub direct: bool,
     /// Whether each write is durable before it ends.
     pub write_sync: WriteSync,
+    /// How plain system calls are made, where it makes such.
+    pub calls: Calls,
     /// How files that are missing or too short are made, and what becomes of them.
     pub layout: Layout,
     /// How the next of several files is chosen.

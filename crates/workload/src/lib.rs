@@ -12,6 +12,7 @@
 mod arrival;
 mod chance;
 pub mod job;
+mod pace;
 pub mod plan;
 
 mod spec;

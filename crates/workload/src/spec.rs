@@ -34,6 +34,9 @@ pub struct Spec {
     /// After so many writes a connection asks for a flush, as a database's journal does; `None` never flushes. A flush is
     /// a request like the others: it counts as outstanding and takes its place in the schedule.
     pub flush_every: Option<u32>,
+    /// Requests a second that each connection of a closed loop makes at most, however soon the storage answers: its host's
+    /// own limit. `None` has none.
+    pub pace: Option<Iops>,
     /// How many connections share the load, each with its own stream. None at all is a silent workload.
     pub connections: u32,
     /// Ends after so many requests; `None` goes on until stopped.
@@ -161,6 +164,10 @@ pub enum SpecError {
     #[error("rate: must be from 1 to {rate_max}, got {given}; it counts requests a second of the whole workload",
         rate_max = RATE_MAX.0, given = .0.0)]
     Rate(Iops),
+    /// The pace is zero or too large.
+    #[error("pace: must be from 1 to {rate_max}, got {given}; it counts requests a second of each connection",
+        rate_max = RATE_MAX.0, given = .0.0)]
+    Pace(Iops),
     /// The cap is zero or too large.
     #[error("outstanding: must be from 1 to {DEPTH_MAX}, got {0}; it caps requests in flight on each connection")]
     Outstanding(u32),
@@ -190,6 +197,9 @@ impl Spec {
         unless(self.flush_every != Some(0), SpecError::FlushEvery);
         unless(self.connections <= CONNECTIONS_MAX, SpecError::Connections(self.connections));
         unless(self.requests != Some(0), SpecError::Requests);
+        if let Some(pace) = self.pace {
+            unless((1..=RATE_MAX.0).contains(&pace.0), SpecError::Pace(pace));
+        }
         let depths = 1..=DEPTH_MAX;
         match self.arrival {
             Arrival::Closed { depth } => unless(depths.contains(&depth), SpecError::Depth(depth)),
@@ -235,6 +245,7 @@ impl SpecError {
             SpecError::SizeUnaligned(_) | SpecError::SizeBeyond { .. } => "size",
             SpecError::Depth(_) => "depth",
             SpecError::Rate(_) => "rate",
+            SpecError::Pace(_) => "pace",
             SpecError::Outstanding(_) => "outstanding",
             SpecError::Connections(_) => "connections",
             SpecError::Requests => "requests",

@@ -15,6 +15,7 @@
 
 use crate::arrival::{Schedule, Share};
 use crate::chance::Chance;
+use crate::pace::Pace;
 use crate::spec::{Arrival, Pattern, Spec, SpecError};
 use block::{Bytes, OpKind, Span, Time};
 
@@ -69,6 +70,8 @@ pub struct Stream {
     /// Its part of an open loop, and the schedule made from it.
     share: Option<Share>,
     schedule: Option<Schedule>,
+    /// A closed loop's own limit.
+    pace: Option<Pace>,
     /// Most requests in flight: the depth of a closed loop, the cap of an open one.
     most: u32,
     outstanding: u32,
@@ -119,6 +122,7 @@ impl Stream {
             target,
             share: None,
             schedule: None,
+            pace: None,
             most: 0,
             outstanding: 0,
             made: 0,
@@ -148,7 +152,15 @@ impl Stream {
         let full = self.outstanding >= self.most;
         let due = match &mut self.schedule {
             None if full => return Next::WaitForCompletion,
-            None => now,
+            None => {
+                if let Some(pace) = &mut self.pace {
+                    if pace.free() > now {
+                        return Next::NotBefore(pace.free());
+                    }
+                    pace.take(now);
+                }
+                now
+            }
             Some(schedule) => {
                 let due = schedule.due();
                 if due > now {
@@ -235,6 +247,10 @@ impl Stream {
             Arrival::Closed { depth } => depth,
             Arrival::Open { outstanding, .. } => outstanding,
         };
+        let pace = spec.pace.filter(|_| matches!(spec.arrival, Arrival::Closed { .. }));
+        if pace != self.pace.map(|pace| pace.rate()) {
+            self.pace = pace.map(|rate| Pace::new(now, rate));
+        }
         let share = share(spec, self.lane);
         if share == self.share {
             return;

@@ -22,6 +22,8 @@ fn three_hosts_have_the_published_load() {
         assert_eq!((spec.pattern, spec.read_percent), (Pattern::Random, 50));
         assert_eq!(spec.blocks.shares()[0].size, Bytes::kib(4));
         assert_eq!((spec.connections, spec.arrival), (2, Arrival::Closed { depth: 256 }));
+        // Two jobs came back to 7 000 with 20 000 free.
+        assert_eq!(spec.pace, Some(Iops(7_000 / 2)));
     }
     assert_eq!(plan.workloads.len(), 3);
 }
@@ -77,6 +79,7 @@ fn the_criteria_ask_for_walls_noise_recovery_and_floors() {
         phase: phase.into(),
         baseline: "even".into(),
         part: 0.95,
+        most: Some(1.10),
     };
     let expected = [
         Criterion::CeilingHeld { tolerance: 0.01 },
@@ -113,6 +116,8 @@ fn scaling_multiplies_depths_and_leaves_connections() {
     let scaled = plan().scaled(factor);
     for phase in &scaled.phases {
         assert!(phase.specs.iter().all(|spec| spec.arrival == Arrival::Closed { depth: 43 }));
+        // 3500 × 3500 / 21 000 = 583.3.
+        assert!(phase.specs.iter().all(|spec| spec.pace == Some(Iops(583))));
     }
     assert_eq!(scaled.phases[1].specs[0].connections, 32);
     assert_eq!(scaled.workloads[0].spec.arrival, Arrival::Closed { depth: 43 });
@@ -124,12 +129,16 @@ fn scaling_multiplies_depths_and_leaves_connections() {
 fn it_describes_itself_in_plain_language() {
     let lines = plan().describe();
     assert_eq!(lines[0], "A noisy neighbour, measured and walled off: 3 workloads, 8 phases, 1 min 4 s in all, seed 1");
-    assert_eq!(lines[1], "server1 on svm01:/vol/vol1/lun1: 4 KiB random, 50 % reads, 2 connections × 256 in flight");
+    assert_eq!(
+        lines[1],
+        "server1 on svm01:/vol/vol1/lun1: 4 KiB random, 50 % reads, 2 connections × 256 in flight, \
+                          at most 3500 requests/s each"
+    );
     assert_eq!(lines[4], "phase 1, even (8 s): three hosts ask for the same");
     assert_eq!(
         lines[5],
         "phase 2, bully (8 s): server1 sends sixteen times as much; server1 now 4 KiB random, 50 % reads, \
-         32 connections × 256 in flight"
+         32 connections × 256 in flight, at most 3500 requests/s each"
     );
     assert_eq!(
         lines[7],

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use workload::Spacing;
 use workload::job::*;
 
-const REGION: Region = Region { start: 4096, len: 1 << 20 };
+const REGION: Region = Region { start: 4096, len: 1 << 20, beyond: 0 };
 
 fn spec(change: impl FnOnce(&mut JobSpec)) -> JobSpec {
     let mut spec = JobSpec { seed: 11, ..JobSpec::default() };
@@ -35,11 +35,36 @@ fn a_hole_is_left_out_and_a_negative_one_goes_backwards() {
     let ahead = spec(|spec| spec.reach.order = Order::Sequential { hole: 4096 });
     let places: Vec<u64> = all(&ahead, &[REGION], 3).iter().map(|draft| draft.at - 4096).collect();
     assert_eq!(places, [0, 8192, 16384]);
-    // 4 KiB forward by the request, 8 KiB back: each lies before the one before it, from the last block on.
+    // 4 KiB forward by the request, 8 KiB back: each lies before the one before it. The first is at the start, as in fio.
     let back = spec(|spec| spec.reach.order = Order::Sequential { hole: -8192 });
     let places: Vec<u64> = all(&back, &[REGION], 1000).iter().map(|draft| draft.at - 4096).collect();
     assert_eq!(places.len(), 256);
-    assert_eq!((places[0], places[1], places[255]), ((1 << 20) - 4096, (1 << 20) - 8192, 0));
+    assert_eq!((places[0], places[1], places[2], places[255]), (0, (1 << 20) - 8192, (1 << 20) - 12288, 0));
+}
+
+/// The file's size, the region's start and length, the hole (all in KiB), and where fio 3.33 read with blocks of 4 KiB: a
+/// hole that leads over the file's end goes around until as many bytes were read as the region has; the end itself, or the
+/// end of a region before it, ends the job.
+#[test]
+fn holes_go_around_the_end_as_in_fio() {
+    let again = |places: &[u64], requests: usize| places.iter().copied().cycle().take(requests).collect::<Vec<u64>>();
+    for (file, start, len, hole, expected) in [
+        (64, 0, 64, 8, vec![0, 12, 24, 36, 48, 60]),
+        (64, 0, 60, 8, vec![0, 12, 24, 36, 48]),
+        (64, 16, 48, 8, vec![16, 28, 40, 52]),
+        (128, 0, 64, 8, vec![0, 12, 24, 36, 48, 60]),
+        (64, 0, 64, 12, again(&[0, 16, 32, 48], 16)),
+        (64, 0, 64, 20, again(&[0, 24, 48], 16)),
+        (64, 0, 60, 12, again(&[0, 16, 32, 48], 15)),
+        (64, 0, 64, 4, again(&[0, 8, 16, 24, 32, 40, 48, 56], 16)),
+        (64, 0, 32, -12, vec![0, 20, 12, 4, 20, 12, 4, 20]),
+        (64, 32, 32, -8, vec![32, 56, 52, 48, 44, 40, 36, 32]),
+    ] {
+        let spec = spec(|spec| spec.reach.order = Order::Sequential { hole: hole * 1024 });
+        let region = Region { start: start << 10, len: len << 10, beyond: (file - start - len) << 10 };
+        let places: Vec<u64> = all(&spec, &[region], 100).iter().map(|draft| draft.at >> 10).collect();
+        assert_eq!(places, expected, "file {file}, {len} from {start}, hole {hole}");
+    }
 }
 
 #[test]
@@ -120,7 +145,7 @@ fn a_trim_is_followed_by_a_write_of_the_same_place() {
 
 #[test]
 fn files_take_turns_by_their_rule() {
-    let regions = [Region { start: 0, len: 16384 }; 3];
+    let regions = [Region { start: 0, len: 16384, beyond: 0 }; 3];
     let files = |turns, requests_each| {
         let spec = spec(|spec| spec.file_order = FileOrder { turns, requests_each });
         all(&spec, &regions, 100).iter().map(|draft| draft.file).collect::<Vec<_>>()
@@ -206,7 +231,7 @@ proptest! {
             },
             ..JobSpec::default()
         };
-        let regions: Vec<Region> = (0..files as u64).map(|file| Region { start: file * 4096, len: len + file }).collect();
+        let regions: Vec<Region> = (0..files as u64).map(|file| Region { start: file * 4096, len: len + file, beyond: 0 }).collect();
         let drafts = all(&spec, &regions, 1 << 20);
         let mut covered: Vec<Vec<(u64, u64)>> = vec![Vec::new(); files];
         for draft in &drafts {
@@ -231,7 +256,7 @@ proptest! {
             Distribution::Zipf { theta: 1.2, center: None },
             Distribution::Zipf { theta: 0.9, center: Some(0.7) },
             Distribution::Pareto { h: 0.9, center: None },
-            Distribution::Normal { deviation_percent: 20.0, center: None },
+            Distribution::Normal { width_percent: 20.0, center: None },
             Distribution::Zoned(vec![zone(60, 10), zone(30, 20), zone(10, 70)]),
             Distribution::Uniform,
         ][which].clone();
@@ -246,7 +271,7 @@ proptest! {
             },
             ..JobSpec::default()
         };
-        for draft in all(&spec, &[Region { start: 0, len }], 500) {
+        for draft in all(&spec, &[Region { start: 0, len, beyond: 0 }], 500) {
             prop_assert!(draft.at % 4096 == 0 && draft.at + u64::from(draft.len) <= len, "{:?}", draft);
         }
     }

@@ -100,7 +100,7 @@ fn unknown_keys_name_the_nearest_known_one() {
             "connections = 2",
             "colour = 2",
             "p.toml:18: colour: no such key in [[workload]]; known here: name, host, lun, seed, pattern, read_percent, \
-             flush_every, block, offset, size, connections, depth, rate, spacing, outstanding, requests",
+             flush_every, block, offset, size, connections, depth, pace, rate, spacing, outstanding, requests",
         ),
         (
             "published_iops = 21000",
@@ -118,7 +118,7 @@ fn unknown_keys_name_the_nearest_known_one() {
             "server1 = { connections = 32 }",
             "server1.seed = 3",
             "p.toml:29: server1.seed: no such key in [[phase]]; known here: pattern, read_percent, flush_every, block, \
-             offset, size, connections, depth, rate, spacing, outstanding, requests",
+             offset, size, connections, depth, pace, rate, spacing, outstanding, requests",
         ),
     ]);
 }

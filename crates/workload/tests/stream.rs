@@ -12,6 +12,7 @@ fn closed() -> Spec {
         pattern: Pattern::Random,
         read_percent: 50,
         flush_every: None,
+        pace: None,
         blocks: Blocks::of(Bytes::kib(4)),
         range: Range::default(),
         arrival: Arrival::Closed { depth: 4 },
@@ -337,6 +338,7 @@ fn any_spec() -> impl Strategy<Value = Spec> {
             pattern: if random { Pattern::Random } else { Pattern::Sequential },
             read_percent,
             flush_every: None,
+            pace: None,
             blocks,
             range,
             arrival,
@@ -414,4 +416,28 @@ proptest! {
         let expected = (u128::from(rate) * u128::from(end.as_nanos()) / 1_000_000_000) as u64;
         prop_assert_eq!(made, expected);
     }
+}
+
+/// A client that makes 1000 a second at most keeps to it though its requests end at once, one millisecond apart; a phase
+/// that says another pace begins it anew, and an open loop has its rate.
+#[test]
+fn a_paced_client_makes_no_more_than_it_can() {
+    let at = |us: u64| Time::ZERO + Span::from_micros(us);
+    let paced = |pace: u64| Spec { pace: Some(Iops(pace)), ..closed() };
+    let mut stream = Stream::new(&paced(1000), Bytes::gib(1), 0, at(0)).unwrap();
+    for ms in 0..50 {
+        assert!(matches!(stream.next(at(ms * 1000)), Next::Issue(_)), "{ms} ms");
+        stream.completed(at(ms * 1000));
+        assert_eq!(stream.next(at(ms * 1000)), Next::NotBefore(at(ms * 1000 + 1000)));
+    }
+    stream.reshape(at(50_000), &paced(10)).unwrap();
+    assert!(matches!(stream.next(at(50_000)), Next::Issue(_)));
+    assert_eq!(stream.next(at(50_000)), Next::NotBefore(at(150_000)));
+    stream.reshape(at(50_000), &closed()).unwrap();
+    assert!(matches!(stream.next(at(50_000)), Next::Issue(_)), "no pace, no wait");
+    let errors = Spec { pace: Some(Iops(0)), ..closed() }.check(Bytes::gib(1)).unwrap_err();
+    assert_eq!(
+        errors.to_string(),
+        "pace: must be from 1 to 100000000, got 0; it counts requests a second of each connection"
+    );
 }

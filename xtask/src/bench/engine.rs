@@ -43,6 +43,8 @@ struct Row {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Figure {
     Iops,
+    /// Mean of the whole latency.
+    Mean,
     /// Of the whole latency: what of it counts as submission differs between the tools.
     P50,
     P99,
@@ -64,13 +66,15 @@ enum Bound {
     AtLeast(f64),
     /// Of fio's.
     AtMost(f64),
+    /// Off fio's, either way: both measure the same thing.
+    Within(f64),
     /// By itself.
     Below(f64),
     /// By itself.
     Above(f64),
 }
 
-use Bound::{Above, AtLeast, AtMost, Below};
+use Bound::{Above, AtLeast, AtMost, Below, Within};
 
 /// The rate of the load that has one.
 const RATE: f64 = 300_000.0;
@@ -113,6 +117,28 @@ const ROWS: &[Row] = &[
         warm: false,
         stall: false,
         bounds: &[(Figure::Iops, AtLeast(1.0)), (Figure::P50, AtMost(1.0))],
+    },
+    Row {
+        name: "direct 4 KiB random read, system calls",
+        arguments: &["FILE", "--direct=1", "--ioengine=psync", "--rw=randread", "--bs=4k", "--norandommap"],
+        warm: false,
+        stall: false,
+        bounds: &[(Figure::Mean, Within(0.05))],
+    },
+    Row {
+        name: "4 KiB random write, checked in rounds of 128",
+        arguments: &[
+            "OWN",
+            "--rw=randwrite",
+            "--bs=4k",
+            "--size=16m",
+            "--verify=crc32c",
+            "--verify_backlog=128",
+            "ONCE",
+        ],
+        warm: false,
+        stall: false,
+        bounds: &[(Figure::Wall, AtMost(1.0))],
     },
     Row {
         name: "1 MiB sequential write, depth 16",
@@ -311,6 +337,7 @@ fn resident_most_kib(pid: u32) -> f64 {
 #[derive(Clone, Copy, Debug)]
 struct Sample {
     iops: f64,
+    mean_s: f64,
     p50_s: f64,
     p99_s: f64,
     cpu_each_s: f64,
@@ -331,6 +358,7 @@ impl Sample {
         let percentile = |key: &str| sides[0]["lat_ns"]["percentile"][key].as_f64().unwrap_or(0.0) / 1e9;
         Some(Sample {
             iops: sum("iops"),
+            mean_s: sides[0]["lat_ns"]["mean"].as_f64()? / 1e9,
             p50_s: percentile("50.000000"),
             p99_s: percentile("99.000000"),
             cpu_each_s: cpu_s / sum("total_ios"),
@@ -343,6 +371,7 @@ impl Sample {
     fn figure(&self, figure: Figure) -> f64 {
         match figure {
             Figure::Iops => self.iops,
+            Figure::Mean => self.mean_s,
             Figure::P50 => self.p50_s,
             Figure::P99 => self.p99_s,
             Figure::Cpu => self.cpu_each_s,
@@ -357,6 +386,7 @@ impl Sample {
 fn verdict(figure: Figure, bound: Bound, ours: f64, theirs: f64) -> String {
     let (name, scale, unit) = match figure {
         Figure::Iops => ("IOPS", 1.0, ""),
+        Figure::Mean => ("mean", 1e6, " µs"),
         Figure::P50 => ("p50", 1e6, " µs"),
         Figure::P99 => ("p99", 1e3, " ms"),
         Figure::Cpu => ("CPU a request", 1e6, " µs"),
@@ -369,6 +399,7 @@ fn verdict(figure: Figure, bound: Bound, ours: f64, theirs: f64) -> String {
     let (wanted, held) = match bound {
         AtLeast(least) => (format!("at least {least} ×"), ratio >= least),
         AtMost(most) => (format!("at most {most} ×"), ratio <= most),
+        Within(part) => (format!("within {} %", part * 100.0), (ratio - 1.0).abs() <= part),
         Below(most) => (format!("at most {}{unit}", most * scale), ours <= most),
         Above(least) => (format!("at least {}{unit}", least * scale), ours >= least),
     };
@@ -388,18 +419,20 @@ mod tests {
     fn figures_are_taken_from_all_jobs() {
         let side = |ios: u64| {
             serde_json::json!({"total_ios": ios, "iops": ios as f64, "io_bytes": ios * 1048576,
-            "lat_ns": {"percentile": {"50.000000": 25000, "99.000000": 99000}}})
+            "lat_ns": {"mean": 31000, "percentile": {"50.000000": 25000, "99.000000": 99000}}})
         };
         let json = serde_json::json!({"jobs": [{"read": side(10), "write": {}}, {"read": {"total_ios": 0}, "write": side(30)}]});
         let sample = Sample::of(&json, 1.0, 4.0, 2.0, 24.0).unwrap();
         assert_eq!((sample.iops, sample.cpu_each_s, sample.user_each_mib_s), (40.0, 0.1, 0.05));
-        assert_eq!((sample.p50_s, sample.p99_s), (25e-6, 99e-6));
+        assert_eq!((sample.mean_s, sample.p50_s, sample.p99_s), (31e-6, 25e-6, 99e-6));
     }
 
     #[test]
     fn a_verdict_says_what_was_wanted() {
         let line = verdict(Figure::Cpu, AtMost(0.65), 2.0e-6, 4.0e-6);
         assert!(line.contains("ratio   0.50") && line.ends_with("at most 0.65 ×: held"), "{line}");
+        assert!(verdict(Figure::Mean, Within(0.05), 94e-6, 100e-6).ends_with("within 5 %: missed"));
+        assert!(verdict(Figure::Mean, Within(0.05), 104e-6, 100e-6).ends_with("within 5 %: held"));
         assert!(verdict(Figure::Wall, Below(0.02), 0.03, 0.3).ends_with("at most 20 ms: missed"));
         assert!(verdict(Figure::P99, Above(0.4), 0.45, 0.0001).ends_with("at least 400 ms: held"));
     }

@@ -7,6 +7,7 @@
 
 mod contender;
 mod crowd;
+mod hostile;
 mod row;
 
 use super::fio::Load;
@@ -59,6 +60,8 @@ enum Table {
     Direct,
     /// 64 connections to 16 exports: memory and fairness
     Crowd,
+    /// A client beside others that do not read, or ask without end
+    Hostile,
 }
 
 /// A rival and the conditions of its comparison.
@@ -176,6 +179,12 @@ impl Nbd {
         if self.wants(Table::Crowd) {
             let counts =
                 crowd::run(&seawall, &folder.0, &self.settings("direct"), self.turns.runs, self.turns.seconds)?;
+            met += counts.0;
+            missed += counts.1;
+        }
+        if self.wants(Table::Hostile) {
+            let counts =
+                hostile::run(&seawall, &folder.0, &self.settings("page"), self.turns.runs, self.turns.seconds)?;
             met += counts.0;
             missed += counts.1;
         }

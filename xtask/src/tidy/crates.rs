@@ -10,18 +10,27 @@ use std::process::Command;
 const PURE: [&str; 12] =
     ["array", "block", "fio", "map", "nbd", "nearest", "ontap", "qos", "ramp", "report", "stats", "workload"];
 /// Touches the world.
-const ADAPTERS: [&str; 9] = ["api", "cipher", "engine", "psk", "record", "results", "server", "store", "uring"];
+const ADAPTERS: [&str; 9] = ["api", "cipher", "engine", "psk", "results", "server", "storage", "store", "uring"];
 
 /// What a pure crate may use of ours: the words that all share, the word that was meant, and the rules of
 /// measuring.
 const SHARED: [&str; 3] = ["block", "nearest", "stats"];
 
-/// Front ends, and the crate whose words they unfold into.
-const FRONTS: [(&str, &str); 1] = [("fio", "workload")];
+/// Front ends: the crate whose words they unfold into, and the one whose sections their pages are built of.
+const FRONTS: [(&str, &str); 2] = [("fio", "workload"), ("ramp", "report")];
+
+/// Which adapters an adapter may use; one that is not here uses none.
+const BENEATH: [(&str, &[&str]); 5] = [
+    ("cipher", &["psk"]),
+    ("storage", &["cipher", "psk", "uring"]),
+    ("store", &["uring"]),
+    ("engine", &["storage", "uring"]),
+    ("server", &["cipher", "psk", "store", "uring"]),
+];
 
 /// Libraries that only these crates may use.
 const RESERVED: [(&str, &[&str]); 6] = [
-    ("rusqlite", &["record", "results", "store"]),
+    ("rusqlite", &["results", "store"]),
     ("io-uring", &["uring"]),
     ("libc", &["uring"]),
     ("axum", &["api"]),
@@ -107,6 +116,10 @@ fn refusal(user: &str, used: &str) -> Option<String> {
     if pure && ours(used) && !SHARED.contains(&used) && !FRONTS.contains(&(user, used)) {
         return Some(format!("pure crates share only {} and are joined by the application", SHARED.join(" and ")));
     }
+    let beneath = |user| BENEATH.iter().find(|(name, _)| *name == user).map_or(&[][..], |(_, beneath)| beneath);
+    if ADAPTERS.contains(&user) && ADAPTERS.contains(&used) && !beneath(user).contains(&used) {
+        return Some("among the adapters, arrows point from engine to storage to uring, and none back".into());
+    }
     if ADAPTERS.contains(&user) && used == "seawall" {
         return Some("nothing uses the program".into());
     }
@@ -160,6 +173,9 @@ mod tests {
             ("store", "io-uring"),
             ("cli", "libc"),
             ("server", "seawall"),
+            ("storage", "engine"),
+            ("uring", "storage"),
+            ("engine", "store"),
         ] {
             assert_eq!(check(&[manifest(user, &[used])]).len(), 1, "{user} uses {used}");
         }

@@ -7,15 +7,16 @@ use block::{Bytes, Span};
 use ramp::{
     Advice, Demand, Need, TB, advice_chart, advice_page, advice_text, advice_warnings, iops_of_references, space,
 };
-use record::text::wrap;
+use report::Page;
+use report::text::wrap;
 use std::path::{Path, PathBuf};
 
 /// Work out the adaptive policy that protects a database
 ///
 /// From the IOPS that it needs and the space that it uses, or from a recording of it: the published rule, and the one
 /// that leaves every burst of writes time to be written, with the command lines that create the policy and attach it, and
-/// what its floor and ceiling are as the used space grows. Exit code 1 when the limit of a write cycle would be missed
-/// under the published rule.
+/// what its floor and ceiling are as the used space grows. Exit code 0: the policy does what is asked; 1: a warning says
+/// why it may not; 2: there is nothing to go by.
 #[derive(clap::Args)]
 #[command(group(clap::ArgGroup::new("from").args(["iops", "global_references", "recording"]).required(true)))]
 #[command(override_usage = "\
@@ -24,10 +25,12 @@ seawall advise --global-references N --used-space SPACE [OPTIONS]\n       \
 seawall advise --recording PATH [OPTIONS]")]
 pub struct Advise {
     /// Total IOPS that the database needs, as a ramp asks them
-    #[arg(long, value_name = "N")]
+    ///
+    /// 75000, or 75k; 1.5M is a million and a half.
+    #[arg(long, value_name = "N", value_parser = count_given)]
     iops: Option<u64>,
     /// Size by the database's own measure instead: global references a second
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count_given)]
     global_references: Option<u64>,
     /// Size by a recording instead: a ramp's folder of outputs, or a results database
     #[arg(long, value_name = "PATH")]
@@ -57,9 +60,9 @@ pub struct Advise {
     /// The SVM
     #[arg(long, value_name = "NAME", default_value = "svm01")]
     vserver: String,
-    /// The volumes' name; may be a pattern
-    #[arg(long, value_name = "NAME", default_value = "*")]
-    volume: String,
+    /// The volumes to attach it to, by name or pattern; without, no line attaches it
+    #[arg(long, value_name = "NAME")]
+    volume: Option<String>,
     /// Write the advice with its chart as an HTML page
     #[arg(long, value_name = "FILE")]
     page: Option<PathBuf>,
@@ -69,11 +72,12 @@ impl Advise {
     pub fn run(self) -> Result<Answer> {
         let (need, about, mut warnings, volumes) = self.need()?;
         let advice = Advice::on(need)?;
-        let commands = advice.safe.commands(&self.policy_group, &self.vserver, &self.volume);
+        let commands = advice.safe.commands(&self.policy_group, &self.vserver, self.volume.as_deref());
         for line in &commands {
             ontap::parse(line).with_context(|| format!("the advised line {line:?}"))?;
         }
         warnings.extend(advice_warnings(&advice, self.volumes.or(volumes).unwrap_or(1)));
+        let answer = if warnings.is_empty() { Answer::Yes } else { Answer::No };
         wrapped(&about);
         terminal::print(&advice_text(&advice));
         for warning in &warnings {
@@ -81,13 +85,19 @@ impl Advise {
         }
         terminal::line("");
         commands.iter().for_each(|line| terminal::line(line));
+        if self.volume.is_none() {
+            wrapped("It is attached to no volume yet; --volume NAME, or a pattern, prints the line that does it.");
+        }
         terminal::print(&format!("\n{}", advice_chart(&advice)));
         if let Some(path) = &self.page {
-            let page = advice_page(&advice, &about, &warnings, &commands);
-            std::fs::write(path, page).with_context(|| format!("--page {}", path.display()))?;
+            let page = Page {
+                version: env!("CARGO_PKG_VERSION").into(),
+                ..advice_page(&advice, &about, &warnings, &commands)
+            };
+            std::fs::write(path, page.render()).with_context(|| format!("--page {}", path.display()))?;
             terminal::line(&format!("\npage {}", path.display()));
         }
-        Ok(if advice.published_misses() { Answer::No } else { Answer::Yes })
+        Ok(answer)
     }
 
     /// What has to be protected, where that is from, what is doubtful about it, and on how many volumes it is.
@@ -164,6 +174,26 @@ fn space_given(given: &str) -> Result<Bytes, String> {
     }
 }
 
+/// A count as people give it: `75000`, `75k`, `1.5M`, each also with `IOPS` behind it. Of operations a k is a thousand.
+fn count_given(given: &str) -> Result<u64, String> {
+    let text = given.trim().to_ascii_lowercase();
+    let text = text.strip_suffix("iops").unwrap_or(&text).trim_end();
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let factor = match unit.trim_start() {
+        "" => 1.0,
+        "k" => 1e3,
+        "m" => 1e6,
+        "g" => 1e9,
+        _ => 0.0,
+    };
+    let count = number.parse::<f64>().unwrap_or(0.0) * factor;
+    match (1.0..=1e15).contains(&count) && count.fract() == 0.0 {
+        true => Ok(count as u64),
+        false => Err("must be a whole number above 0, such as 75000, 75k or 1.5M".into()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -180,6 +210,17 @@ mod tests {
         }
     }
 
+    #[test]
+    fn counts_are_read() {
+        let given = [("75000", 75_000), ("75k", 75_000), ("75KIOPS", 75_000), ("1.5M", 1_500_000), ("20 iops", 20)];
+        for (text, count) in given {
+            assert_eq!(count_given(text), Ok(count), "{text}");
+        }
+        for text in ["0", "", "k", "-5", "75kk", "75ki", "0.5", "1.0005k", "inf", "1e5", "9999999999M"] {
+            assert!(count_given(text).is_err(), "{text}");
+        }
+    }
+
     /// The lines are taken by the server's own administration, and the floor that follows is the advised one: 17 917
     /// IOPS/TB on 5 TB, 89 585.
     #[test]
@@ -192,7 +233,7 @@ mod tests {
         run("vserver create -vserver epic");
         run("volume create -vserver epic -volume epic_rhel1_db1 -size 6TB");
         run("lun create -vserver epic -path /vol/epic_rhel1_db1/lun1 -size 6TB");
-        advice.safe.commands("AqosEpicProd", "epic", "epic_rhel1_*").iter().for_each(|line| run(line));
+        advice.safe.commands("AqosEpicProd", "epic", Some("epic_rhel1_*")).iter().for_each(|line| run(line));
         let limits = administration.limits();
         let (_, limits) = limits.iter().find(|(path, _)| path == "epic:/vol/epic_rhel1_db1").unwrap();
         assert_eq!((limits.floor_iops, limits.ceiling_iops), (Some(89_585), Some(179_170)));

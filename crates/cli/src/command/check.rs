@@ -3,7 +3,7 @@
 use crate::{Answer, terminal};
 use anyhow::{Result, bail};
 use std::path::PathBuf;
-use store::Checked;
+use store::{Checked, RepairSettings};
 
 /// Check a pool that nobody serves
 ///
@@ -20,6 +20,13 @@ pub struct Check {
     /// Where a repair first puts a copy of all it may write over: a folder that does not exist yet
     #[arg(long, value_name = "DIR", requires = "repair")]
     copy: Option<PathBuf>,
+    /// Let a repair lose this, by the name that the check gives it: a LUN of which nothing is left is made anew, all zeroes,
+    /// and data that the catalogue does not name goes, by its number; may be given several times
+    #[arg(long, value_name = "NAME", requires = "repair")]
+    give_up: Vec<String>,
+    /// Let a repair go on with the catalogue that is there, though the data belongs to another edition of it
+    #[arg(long, requires = "repair")]
+    take_catalogue: bool,
 }
 
 impl Check {
@@ -30,7 +37,9 @@ impl Check {
         let checked = store::check(&self.pool)?;
         let mut answer = self.tell(&checked);
         if let Some(copy) = self.copy.as_ref().filter(|_| self.repair && answer == Answer::No) {
-            let repaired = store::repair(&self.pool, copy)?;
+            let (give_up, take_catalogue) = (self.give_up.clone(), self.take_catalogue);
+            let settings = RepairSettings { copy: copy.clone(), give_up, take_catalogue };
+            let repaired = store::repair(&self.pool, &settings)?;
             repaired.done.iter().for_each(|line| terminal::line(&format!("repair: {line}")));
             answer = self.tell(&repaired.after);
         }
@@ -48,6 +57,7 @@ impl Check {
         for leftover in &checked.leftovers {
             terminal::line(&format!("{leftover}; it goes when the pool is served again"));
         }
+        checked.limits.iter().for_each(|line| terminal::line(line));
         let (leaves, snapshots) = (checked.leaves(), checked.contents.snapshots.len());
         let has = format!("LUNs and files: {leaves}, snapshots: {snapshots}, data: {}", block::Bytes(checked.used));
         let verdict = match wrong.len() {

@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, bail};
 use block::Bytes;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use ramp::{Dataset, Recipe};
-use record::text::wrap;
+use report::text::wrap;
 use std::ffi::OsString;
 use std::ops::RangeInclusive;
 use std::os::unix::fs::MetadataExt as _;
@@ -30,9 +30,12 @@ pub struct Dgen {
     /// Device to fill, or an NBD export (nbd://HOST/NAME, nbd+unix:///NAME?socket=PATH); may be given again
     #[arg(long, value_name = "TARGET")]
     device: Vec<String>,
-    /// This device may be overwritten, whatever it holds; may be given again
+    /// This device may be overwritten, whatever it holds: a name, a pattern, or the folder of a file; may be given again
     #[arg(long, value_name = "NAME")]
     destroy_data: Vec<String>,
+    /// This device may be written even while it is mounted, swapped to or held; may be given again
+    #[arg(long, value_name = "NAME")]
+    even_in_use: Vec<String>,
     /// Generators, each with a sub-directory of its own (dir01, dir02 …) [default: as the data has, or 2]; of several
     /// devices, how many are filled at the same time [default: all]
     #[arg(long, value_name = "N", value_parser = jobs)]
@@ -63,7 +66,7 @@ pub struct Dgen {
 
 impl Dgen {
     pub fn run(self) -> Result<Answer> {
-        let place = |given: &String| Place::parse("device", given);
+        let place = |given: &String| dataset::place("device", given);
         let places: Vec<Place> = self.device.iter().map(place).collect::<Result<_>>()?;
         if let Some((place, _)) = places
             .iter()
@@ -77,6 +80,7 @@ impl Dgen {
         }
         // Everything is looked at before anything is written.
         let ask = self.ask();
+        ask.consent.idle(&places, &[]).iter().for_each(|line| terminal::complain(&format!("note: {line}")));
         let prepare = |(at, place)| Filler::prepare(place, at as u32 + 1, &ask);
         let fillers: Vec<Filler> = places.iter().enumerate().map(prepare).collect::<Result<_>>()?;
         let stop = interrupt::watch()?;
@@ -93,7 +97,7 @@ impl Dgen {
             compress: self.compress,
             duplicates: self.duplicates,
             percent: self.pctfull,
-            destroy: self.destroy_data.clone(),
+            consent: dataset::consent(&self.destroy_data, &self.even_in_use),
         }
     }
 
@@ -103,7 +107,7 @@ impl Dgen {
         }
         for filler in fillers.iter().filter(|filler| !filler.lost.is_empty()) {
             let Device { place, size, .. } = &filler.device;
-            eprintln!("seawall: note: overwriting {place} ({}): {}", Bytes(*size), filler.lost.join("; "));
+            terminal::complain(&format!("note: overwriting {place} ({}): {}", Bytes(*size), filler.lost.join("; ")));
         }
         let missing = fillers.iter().map(Filler::missing).sum();
         let watch = Watch { bar: self.bar(missing), stop: stop.clone() };
@@ -154,18 +158,18 @@ impl Dgen {
         }
         if room.total - room.free > plan.used_at_most {
             // A journal beside the data is enough for that. What is there stays.
-            eprintln!(
-                "seawall: note: {:.1} % of {} are in use already; nothing was written, and nothing taken away",
+            terminal::complain(&format!(
+                "note: {:.1} % of {} are in use already; nothing was written, and nothing taken away",
                 100.0 * (room.total - room.free) as f64 / room.total as f64,
                 folder.display()
-            );
+            ));
             return Ok(());
         }
         if plan.reserve_in_the_way {
-            eprintln!(
-                "seawall: note: {} % would reach into the space kept for root; filling what is left",
+            terminal::complain(&format!(
+                "note: {} % would reach into the space kept for root; filling what is left",
                 self.pctfull
-            );
+            ));
         }
         if found.is_none() {
             let manifest = folder.join(Dataset::MANIFEST);
@@ -288,8 +292,7 @@ fn classic(word: &str) -> Result<String, String> {
 }
 
 /// The classic options with one dash or a typographer's, as people copy them.
-pub fn with_dashes(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
-    let mut words: Vec<OsString> = words.collect();
+pub fn with_dashes(mut words: Vec<OsString>) -> Vec<OsString> {
     if words.get(1).is_some_and(|command| command == "dgen") {
         for word in &mut words[2..] {
             let Some(text) = word.to_str() else { continue };

@@ -9,14 +9,17 @@ mod reports;
 mod status;
 mod world;
 
+use crate::stage::device::spec_of;
 use crate::{Answer, interrupt, terminal};
 use anyhow::{Context as _, Result, anyhow, bail};
-use engine::job::RunSettings;
+use array::VirtualClock;
+use engine::job::{RunSettings, Simulation};
 use fio::{Action, Invocation};
 use reports::Reports;
 use stats::job::JobOutcome;
 use status::Status;
 use workload::job::JobSpec;
+use workload::plan::Device;
 use world::Machine;
 
 /// Run fio command lines and job files
@@ -33,39 +36,75 @@ pub struct Fio {
 
 impl Fio {
     pub fn run(self) -> Result<Answer> {
-        let invocation = Invocation::parse(&self.arguments, &Machine).map_err(|error| anyhow!("{error}"))?;
-        match &invocation.flags.action {
-            Action::Version => terminal::line(fio::render::VERSION),
-            Action::Help => terminal::print(&ask::summary()),
-            Action::EngineHelp => terminal::print(&ask::engines()),
-            Action::CommandHelp(option) => terminal::print(&ask::options(option.as_deref())?),
-            Action::ShowCommand => terminal::print(&invocation.command()),
-            Action::ParseOnly => {
-                specs(&invocation)?;
-                say_plan(&invocation);
-            }
-            Action::Run => return carry_out(&invocation),
-        }
-        Ok(Answer::Yes)
+        answered(&self.arguments, &Storage::Real)
     }
 }
 
-fn carry_out(invocation: &Invocation) -> Result<Answer> {
+/// What the jobs load.
+enum Storage<'a> {
+    /// What they name.
+    Real,
+    /// One device, in virtual time.
+    Simulated(&'a Device),
+}
+
+/// `seawall simulate fio`: the same jobs in virtual time.
+///
+/// # Errors
+/// As for `seawall fio`.
+pub fn simulate(arguments: &[String], device: &Device) -> Result<Answer> {
+    answered(arguments, &Storage::Simulated(device))
+}
+
+fn answered(arguments: &[String], storage: &Storage<'_>) -> Result<Answer> {
+    let invocation = Invocation::parse(arguments, &Machine).map_err(|error| anyhow!("{error}"))?;
+    match &invocation.flags.action {
+        Action::Version => terminal::line(fio::render::VERSION),
+        Action::Help => terminal::print(&ask::summary()),
+        Action::EngineHelp => terminal::print(&ask::engines()),
+        Action::CommandHelp(option) => terminal::print(&ask::options(option.as_deref())?),
+        Action::ShowCommand => terminal::print(&invocation.command()),
+        Action::ParseOnly => {
+            // Whether its files are there, and what a recording holds, is not asked.
+            invocation.jobs.iter().try_for_each(|job| job.spec().map(drop)).map_err(|error| anyhow!("{error}"))?;
+            say_plan(&invocation);
+        }
+        Action::Run => return carry_out(&invocation, storage),
+    }
+    Ok(Answer::Yes)
+}
+
+fn carry_out(invocation: &Invocation, storage: &Storage<'_>) -> Result<Answer> {
     let flags = &invocation.flags;
     let specs = specs(invocation)?;
     let stop = interrupt::watch()?;
     say_plan(invocation);
-    let settings = RunSettings {
-        destroy: flags.destroy_data.clone(),
-        read_only: flags.readonly,
-        progress_every: flags.eta_interval,
-        threads_most: None,
-        interim_every: flags.status_interval,
-    };
     let mut reports = Reports::new(invocation);
-    let mut status = Status::new(stop.clone(), flags, &specs, &mut reports);
-    let outcomes = engine::job::run(&specs, &settings, &mut status);
-    status.finish()?;
+    let outcomes = match storage {
+        Storage::Real => {
+            let settings = RunSettings {
+                destroy: flags.destroy_data.clone(),
+                even_in_use: flags.even_in_use.clone(),
+                read_only: flags.readonly,
+                progress_every: flags.eta_interval,
+                threads_most: None,
+                interim_every: flags.status_interval,
+            };
+            let mut status = Status::new(stop.clone(), flags, &specs, &mut reports);
+            let outcomes = engine::job::run(&specs, &settings, &mut status);
+            status.finish()?;
+            outcomes
+        }
+        Storage::Simulated(device) => match Simulation::of(&specs) {
+            Ok(simulation) => {
+                terminal::complain(&format!("in virtual time, on: {device}"));
+                let seed = specs.first().map_or(1, |spec| spec.seed);
+                let target = spec_of(device, simulation.size())?.build(seed).context("[device]")?;
+                Ok(simulation.run(target, &VirtualClock::new(), &mut || stop.is_asked()))
+            }
+            Err(error) => Err(error),
+        },
+    };
     let outcomes = match outcomes {
         Ok(outcomes) => outcomes,
         Err(error) => {
@@ -73,7 +112,7 @@ fn carry_out(invocation: &Invocation) -> Result<Answer> {
             return Err(error.into());
         }
     };
-    reports.at_the_end(&outcomes)?;
+    reports.at_the_end(&outcomes, stop.is_asked())?;
     if stop.is_asked() {
         bail!("stopped before the end; the report has what was done until then");
     }
@@ -103,11 +142,11 @@ fn state_of(job: &fio::Job, mut spec: JobSpec, flags: &fio::Flags) -> Result<Job
 /// The plan in plain language, and what the user should know of it.
 fn say_plan(invocation: &Invocation) {
     let say = |line: &str| match status::columns() {
-        Some(columns) => eprintln!("{}", wrapped(line, columns)),
-        None => eprintln!("{line}"),
+        Some(columns) => terminal::aside(&(wrapped(&format!("seawall: {line}"), columns) + "\n")),
+        None => terminal::complain(line),
     };
-    invocation.describe().iter().for_each(|line| say(&format!("seawall: {line}")));
-    invocation.notes.iter().for_each(|note| say(&format!("seawall: note: {note}")));
+    invocation.describe().iter().for_each(|line| say(line));
+    invocation.notes.iter().for_each(|note| say(&format!("note: {note}")));
 }
 
 /// A line that goes on below itself between words where a terminal is narrower.
@@ -134,11 +173,11 @@ fn answer(invocation: &Invocation, outcomes: &[JobOutcome]) -> Answer {
     let mut good = invocation.left_out.is_empty() || !invocation.flags.strict_fio;
     for outcome in outcomes {
         if let Some(error) = &outcome.error {
-            eprintln!("seawall: {}: {}", outcome.name, error.text);
+            terminal::complain(&format!("{}: {}", outcome.name, error.text));
         } else if outcome.errors.total() > 0 {
             let kinds: Vec<String> =
                 outcome.errors.occurred().map(|(kind, count)| format!("{count} × {}", kind.name())).collect();
-            eprintln!("seawall: {}: went on after failures: {}", outcome.name, kinds.join(", "));
+            terminal::complain(&format!("{}: went on after failures: {}", outcome.name, kinds.join(", ")));
         }
         good &= outcome.error.is_none();
     }

@@ -8,6 +8,7 @@ use crate::{Answer, demand, interrupt, machine, terminal};
 use anyhow::{Context as _, Result, anyhow, bail};
 use block::{OpKind, Span};
 use ramp::{Accounting, Criteria, Invocation, Load, Outcome, Row, RunOutcome, RunSetup, Settings};
+use report::Page;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -111,7 +112,9 @@ fn ramp_up(invocation: &Invocation, settings: &Settings) -> Result<Answer> {
     outputs.about(&about_it.collect::<Vec<_>>())?;
     let loads = settings.loads();
     let mut standing = Standing::begin(outputs.folder(), stop, settings, invocation.quiet)?;
-    notes(settings, &storage, invocation.page_cache).iter().for_each(|note| eprintln!("seawall: note: {note}"));
+    notes(settings, &storage, invocation.page_cache)
+        .iter()
+        .for_each(|note| terminal::complain(&format!("note: {note}")));
     let mut ramp = Ramping {
         settings,
         barrier: invocation.barrier,
@@ -219,8 +222,9 @@ impl Ramping<'_> {
         remarks(&row).iter().for_each(|remark| terminal::line(&format!("  {remark}")));
         self.runs.push(outcome);
         self.rows.push(row);
-        let facts = record::text::facts(self.started_unix_ms, &machine::look(self.storage.folder(), &self.backend));
-        self.outputs.page(&ramp::page(self.settings, &self.rows, &self.runs, &facts))
+        let facts = report::text::facts(self.started_unix_ms, &machine::look(self.storage.folder(), &self.backend));
+        let page = ramp::page(self.settings, &self.rows, &self.runs);
+        self.outputs.page(&Page { facts, version: env!("CARGO_PKG_VERSION").into(), ..page }.render())
     }
 
     /// Keeps what was played, and says the verdict on the whole and where all of it is.
@@ -236,7 +240,9 @@ impl Ramping<'_> {
         match self.worst {
             Some(Outcome::Pass) => Ok(Answer::Yes),
             Some(Outcome::Fail) => Ok(Answer::No),
-            Some(Outcome::CannotSay) | None => bail!("cannot say: a run saw too little; its line tells which and why"),
+            Some(Outcome::CannotSay) | None => {
+                bail!("cannot say: a run saw too little or was not the load that was asked; its line tells why")
+            }
         }
     }
 
@@ -266,13 +272,13 @@ impl Ramping<'_> {
             let row = Row::of(self.outputs.first_run + index as u64, run, settings);
             for judgement in self.criteria.judge(&row, &settings.constants).1 {
                 recording.verdicts.push(stats::Verdict {
-                    question: format!("run {} at {} IOPS: {}", row.run, row.target, judgement.criterion.figure.name()),
+                    question: format!("run {} at {} IOPS: {}", row.run, row.target, judgement.name),
                     outcome: judgement.outcome,
                     because: judgement.because,
                 });
             }
         }
-        record::Results::open(path)?.save(&recording)?;
+        results::Results::open(path)?.save(&recording)?;
         Ok(())
     }
 }
@@ -318,9 +324,12 @@ fn four(value: f64) -> String {
 /// What a reader of the row should know beside it.
 fn remarks(row: &Row) -> Vec<String> {
     let mut found = Vec::new();
-    if row.reads_missed > 0 {
-        let missed = row.reads_missed;
-        found.push(format!("{missed} reads were due and never made: storage or this host could not keep up"));
+    // More of them are in the verdict.
+    if row.reads_missed > 0 && row.never_made() <= Criteria::NEVER_MADE_MOST {
+        found.push(format!(
+            "{} reads were due and never made: storage or this host could not keep up",
+            row.reads_missed
+        ));
     }
     if row.overruns > 0 {
         let (overruns, missed) = (row.overruns, row.cycles_missed);
@@ -339,7 +348,7 @@ fn can_keep(path: &Path) -> Result<()> {
         bail!("--results: {} is no folder; make it first, or name another place", folder.display());
     }
     if path.exists() {
-        record::Results::open_existing(path).with_context(|| format!("--results {}", path.display()))?;
+        results::Results::open_existing(path).with_context(|| format!("--results {}", path.display()))?;
     }
     Ok(())
 }

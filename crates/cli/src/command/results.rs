@@ -5,7 +5,8 @@ use crate::play::DATABASE;
 use crate::terminal;
 use crate::watch::{REPORT_COLUMNS, paint};
 use anyhow::{Result, bail};
-use record::{Results as Database, RunLine, Standing, text};
+use report::{Standing, text};
+use results::{Results as Database, RunLine};
 use stats::Outcome;
 use std::path::PathBuf;
 
@@ -43,9 +44,9 @@ impl Results {
                 bail!("--plan: run {run} had none; its command was: {}", recording.origin.command);
             }
             _ if self.plan => terminal::print(&recording.origin.plan),
-            Some("cycles") => written(|out| record::csv::write_cycles(&recording, out))?,
-            Some(_) => written(|out| record::csv::write(&recording, out))?,
-            None => terminal::print(&record::table::render(&recording, paint())),
+            Some("cycles") => written(|out| report::csv::write_cycles(&recording, out))?,
+            Some(_) => written(|out| report::csv::write(&recording, out))?,
+            None => terminal::print(&report::table::render(&recording, paint())),
         }
         Ok(Answer::Yes)
     }

@@ -12,6 +12,7 @@ use std::io::IsTerminal as _;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use storage::{Consent, Intent, OpenError, Permit, Place, Refusal};
 use store::{Named, Pool, StoreError};
 use uring::{Hangup, IoSettings};
 
@@ -252,9 +253,12 @@ fn make_pool(dir: &Path) -> Result<(Pool, Option<FreshPool>)> {
 /// Refuses to lay a pool over something that is in use or looks like data.
 fn must_be_free(named: &Named) -> Result<()> {
     for path in named.paths() {
-        let objections = engine::safety::objections(path).with_context(|| format!("[pool] {}", path.display()))?;
-        if !objections.is_empty() {
-            bail!("[pool] {}: {}; nothing was changed", path.display(), objections.join(", "));
+        match Permit::ask(&Place::Path(path.clone()), Intent::Write(&Consent::default())) {
+            Ok(_) => {}
+            Err(OpenError::Refused(Refusal { place, found, .. })) => {
+                bail!("[pool] {place}: {}; nothing was changed", found.join(", "));
+            }
+            Err(error) => bail!("[pool] {error}; nothing was changed"),
         }
     }
     Ok(())
@@ -309,6 +313,8 @@ fn log(verbose: u8, settings: &LogSettings) {
     // Colours are for people; a file or a pipe gets plain lines.
     let colours = std::io::stderr().is_terminal();
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colours);
+    // A log that nobody reads any more is told to nobody: to say so there would end the thread.
+    let log = log.log_internal_errors(false);
     match settings.format {
         LogFormat::Text => log.with_target(false).init(),
         LogFormat::Json => log.json().flatten_event(true).init(),

@@ -1,26 +1,77 @@
-//! `seawall simulate`: a plan in virtual time.
+//! `seawall simulate`: a plan, or fio's jobs, in virtual time.
 
+use super::fio;
 use crate::Answer;
 use crate::play::{self, Options};
-use anyhow::{Context as _, Result};
-use std::path::PathBuf;
+use anyhow::{Context as _, Result, anyhow, bail};
+use std::path::{Path, PathBuf};
+use workload::plan::Device;
 
-/// Run a plan in virtual time over the simulated device that it names
+/// Run a plan, or fio's jobs, in virtual time over a simulated device
 ///
 /// The same workloads, commands and QoS gate as in `seawall run`, over the device that the plan's table `device`
-/// describes. The same plan gives the same result, to the last digit, in seconds.
+/// describes. The same plan gives the same result, to the last digit, in seconds. `seawall simulate fio` does so with
+/// fio's command lines and job files.
 #[derive(clap::Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct Simulate {
     /// The plan file
-    plan: PathBuf,
+    #[arg(required = true)]
+    plan: Option<PathBuf>,
     #[command(flatten)]
     options: Options,
+    #[command(subcommand)]
+    tool: Option<Tool>,
+}
+
+#[derive(clap::Subcommand)]
+enum Tool {
+    Fio(Jobs),
+}
+
+/// fio's command line or job files in virtual time
+///
+/// Every file, device or export that a job names is a range of one simulated device. What needs data (verify) or other
+/// programs (exec_prerun) is refused; all else, and the outputs, are as with `seawall fio`.
+#[derive(clap::Args)]
+struct Jobs {
+    /// The device: one of cloud-volume, disk, flash, host with its usual figures, or a TOML file with a table `device`
+    /// as plans have it, such as a plan
+    #[arg(long, value_name = "KIND|FILE", default_value = "flash")]
+    device: String,
+    /// fio's options and job files
+    #[arg(value_name = "OPTION|JOBFILE", trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+    arguments: Vec<String>,
 }
 
 impl Simulate {
     pub fn run(self) -> Result<Answer> {
-        let name = self.plan.display().to_string();
-        let text = std::fs::read_to_string(&self.plan).with_context(|| format!("PLAN {name}: cannot be read"))?;
-        play::simulated(&text, &name, &self.options)
+        match (self.tool, self.plan) {
+            (Some(Tool::Fio(Jobs { device, arguments })), _) => fio::simulate(&arguments, &named(&device)?),
+            (None, Some(plan)) => {
+                let text = read("PLAN", &plan)?;
+                play::simulated(&text, &plan.display().to_string(), &self.options)
+            }
+            (None, None) => bail!("PLAN: name a plan file, or a tool: seawall simulate fio …"),
+        }
     }
+}
+
+fn read(what: &str, path: &Path) -> Result<String> {
+    std::fs::read_to_string(path).with_context(|| format!("{what} {}: cannot be read", path.display()))
+}
+
+/// The device of that kind, or the one that a file describes.
+fn named(word: &str) -> Result<Device> {
+    let kind = Device::kinds().any(|kind| kind == word);
+    let path = Path::new(word);
+    if !kind && !path.is_file() {
+        let kinds = Device::kinds().collect::<Vec<_>>().join(", ");
+        bail!("--device: must be one of {kinds}, or a file with a table [device], got {word:?}");
+    }
+    let (text, file) = match kind {
+        true => (format!("[device]\nkind = \"{word}\"\n"), "--device"),
+        false => (read("--device", path)?, word),
+    };
+    Device::read(&text, file).map_err(|errors| anyhow!("{errors}"))
 }

@@ -1,8 +1,8 @@
 //! Checking data: every block of every file must be what its place says.
 
 use super::device::Device;
-use super::pipe::{Pipe, words};
-use super::{Found, Place};
+use super::pipe::Pipe;
+use super::{Found, Place, words};
 use anyhow::{Result, anyhow};
 use ramp::{BLOCK, Dataset, Label, Recipe};
 
@@ -63,7 +63,7 @@ impl Checked {
         if self.stopped || row.blocks == 0 {
             return Ok(());
         }
-        let mut pipe = Pipe::open(place, false)?;
+        let mut pipe = Pipe::reading(place)?;
         let seen = |at: u64, bytes: &[u8]| {
             for (number, block) in bytes.chunks_exact(BLOCK as usize).enumerate() {
                 let number = row.first + (at - row.at) / BLOCK + number as u64;

@@ -1,20 +1,17 @@
 //! Devices and exports full of data: found by the label in their first block, filled behind it, in order, one thread each.
 
-use super::pipe::{Pipe, words};
-use super::place::Place;
-use super::{Filling, seed_of};
+use super::pipe::Pipe;
+use super::{Consent, Filling, Place, seed_of, words};
 use anyhow::{Context as _, Result, anyhow, bail};
 use block::{Bytes, Fault};
-use engine::safety::Window;
 use ramp::{BLOCK, Label, Recipe};
 use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use storage::{EDGE, Intent, Permit};
 
 /// Blocks after which the label is written anew: what a power cut costs at most, 1 GiB.
 const CHECKPOINT: u64 = (1 << 30) / BLOCK;
-/// Bytes at the beginning and at the end in which signatures are: what is looked at, and wiped where data is destroyed.
-const SIGNED: u64 = 256 << 10;
 
 /// A device that was filled.
 #[derive(Clone, Debug)]
@@ -38,8 +35,8 @@ pub struct Ask {
     pub duplicates: Option<u32>,
     /// Percent of the device.
     pub percent: u32,
-    /// Targets that may be overwritten, whatever they hold.
-    pub destroy: Vec<String>,
+    /// What may be overwritten, whatever it holds.
+    pub consent: Consent,
 }
 
 /// A device that is to be filled; everything that can be checked was.
@@ -49,6 +46,7 @@ pub struct Filler {
     pub device: Device,
     /// What it holds that is going to be lost.
     pub lost: Vec<String>,
+    permit: Permit,
     is_new: bool,
 }
 
@@ -63,7 +61,7 @@ impl Device {
             let label = Label { recipe: Recipe::default(), job: 1, blocks, filled: blocks };
             return Ok(Some(Device { place: place.clone(), label, size: size.0 }));
         }
-        let mut pipe = Pipe::open(place, false)?;
+        let mut pipe = Pipe::reading(place)?;
         let size = pipe.size();
         if size < BLOCK {
             bail!("{place}: has {}, not even a block of 8 KiB", Bytes(size));
@@ -89,11 +87,9 @@ impl Filler {
         let blocks = |size| Label::blocks_of(size, ask.percent);
         if let Some(mut device) = found {
             agrees(&device, ask)?;
-            if place.is_block_device() && !place.is_among(&ask.destroy) {
-                refuse(place, &objections(place)?)?;
-            }
+            let permit = Permit::ask(place, Intent::Write(&ask.consent))?;
             device.label.blocks = blocks(device.size).max(device.label.filled);
-            return Ok(Filler { device, lost: Vec::new(), is_new: false });
+            return Ok(Filler { device, lost: Vec::new(), permit, is_new: false });
         }
         let usual = Recipe::default();
         let recipe = Recipe {
@@ -101,11 +97,9 @@ impl Filler {
             compress_percent: ask.compress.unwrap_or(usual.compress_percent),
             duplicate_percent: ask.duplicates.unwrap_or(usual.duplicate_percent),
         };
-        let lost = objections(place)?;
-        if !place.is_among(&ask.destroy) {
-            refuse(place, &lost)?;
-        }
-        let size = Pipe::open(place, true)?.size();
+        let permit = Permit::ask(place, Intent::Write(&ask.consent))?;
+        let lost = permit.holds(&ask.consent)?;
+        let size = permit.size().0;
         let label = Label { recipe, job: number, blocks: blocks(size), filled: 0 };
         if label.blocks == 0 {
             bail!(
@@ -114,7 +108,7 @@ impl Filler {
                 Bytes(size)
             );
         }
-        Ok(Filler { device: Device { place: place.clone(), label, size }, lost, is_new: true })
+        Ok(Filler { device: Device { place: place.clone(), label, size }, lost, permit, is_new: true })
     }
 
     /// Bytes that are still to be written.
@@ -124,7 +118,7 @@ impl Filler {
 
     /// Fills it up; `wrote` hears of every byte that was written, and ends it early by returning false.
     fn fill(mut self, wrote: &dyn Fn(u64) -> bool) -> Result<()> {
-        let mut pipe = Pipe::open(&self.device.place, true)?;
+        let mut pipe = Pipe::open(&self.permit)?;
         self.fill_by(&mut pipe, wrote).map_err(|fault| {
             let why =
                 if fault == Fault::NoSpace { "no space is left behind it; make room there" } else { words(fault) };
@@ -171,16 +165,8 @@ impl Filler {
         if !self.is_new {
             return Ok(());
         }
-        let size = self.device.size / BLOCK * BLOCK;
-        let edge = SIGNED.min(size);
         if !self.lost.is_empty() {
-            let piece = pipe.piece();
-            for (from, to) in [(0, edge), (size - edge, size)] {
-                for at in (from..to).step_by(piece as usize) {
-                    pipe.write(at, piece.min(to - at), |bytes| bytes.fill(0))?;
-                }
-            }
-            pipe.finish()?;
+            wipe_edges(pipe)?;
         }
         self.write_label(pipe, 0)?;
         pipe.finish()
@@ -227,38 +213,19 @@ pub fn fill_devices(fillers: Vec<Filler>, at_once: usize, watch: &dyn Filling) -
     Ok(written.into_inner())
 }
 
-/// What speaks against overwriting a place.
-pub fn objections(place: &Place) -> Result<Vec<String>> {
-    match place {
-        Place::Path(path) => {
-            if !path.exists() {
-                bail!("{place}: is not there; name a device, an existing file or an NBD URI");
-            }
-            engine::safety::objections(path).with_context(|| place.to_string())
+/// Overwrites what tells what a device holds, at its beginning and at its end.
+///
+/// # Errors
+/// A write failed.
+pub fn wipe_edges(pipe: &mut Pipe) -> Result<(), Fault> {
+    let (piece, size) = (pipe.piece(), pipe.size() / BLOCK * BLOCK);
+    let edge = EDGE.min(size);
+    for (from, to) in [(0, edge), (size - edge, size)] {
+        for at in (from..to).step_by(piece as usize) {
+            pipe.write(at, piece.min(to - at), |bytes| bytes.fill(0))?;
         }
-        Place::Nbd { .. } => {
-            let mut pipe = Pipe::open(place, false)?;
-            let size = pipe.size();
-            let edge = SIGNED.min(size);
-            let mut read = |at| pipe.bytes(at, edge).map_err(|fault| anyhow!("{place}: {}", words(fault)));
-            let (head, tail) = (read(0)?, read(size - edge)?);
-            let (head, tail) = (Window { at: 0, bytes: &head }, Window { at: size - edge, bytes: &tail });
-            let found = engine::safety::signatures(head, tail, size);
-            Ok(found.into_iter().map(|what| format!("it carries {what}")).collect())
-        }
-        Place::Nothing(_) => Ok(Vec::new()),
     }
-}
-
-/// An error that says what speaks against it, if anything does.
-pub fn refuse(place: &Place, objections: &[String]) -> Result<()> {
-    match objections {
-        [] => Ok(()),
-        found => bail!(
-            "{place}: will not be written: {}; --destroy-data={place} overwrites it all the same",
-            found.join("; ")
-        ),
-    }
+    pipe.finish()
 }
 
 /// What is asked must not contradict what is there.

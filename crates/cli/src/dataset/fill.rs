@@ -1,14 +1,15 @@
 //! Filling a directory: a few threads, each a job after the other, in order, so that a stop leaves whole jobs and
 //! beginnings of jobs, and nothing in between.
 
-use super::pipe::{DEPTH, Pipe, words};
-use super::room;
+use super::pipe::{DEPTH, Pipe};
+use super::{Place, consent, room, words};
 use anyhow::{Context as _, Result, anyhow, bail};
 use block::Fault;
 use ramp::{BLOCK, Dataset};
 use std::fs::File;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use storage::{Intent, Permit};
 use uring::disk::Create;
 
 /// What a filling is told on its way.
@@ -70,7 +71,8 @@ fn jobs(shared: &Shared<'_>) -> Result<()> {
 /// Brings one file to its length, from where it ends.
 fn file(shared: &Shared<'_>, job: u32, first: u64, blocks: u64) -> Result<()> {
     let path = shared.folder.join(Dataset::folder(job)).join(Dataset::file(first / Dataset::FILE_BLOCKS));
-    let mut pipe = Pipe::of_file(&path, true, Create::IfMissing)?;
+    let permit = Permit::ask(&Place::Path(path.clone()), Intent::Write(&consent(&[], &[])))?;
+    let mut pipe = Pipe::open_or_make(&permit, Create::IfMissing)?;
     uring::mark::set(&File::open(&path)?).with_context(|| path.display().to_string())?;
     if pipe.size() >= blocks * BLOCK {
         return Ok(());

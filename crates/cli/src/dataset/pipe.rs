@@ -5,16 +5,14 @@
 //! ```
 //! So when writing ends anywhere, everything but the last DEPTH pieces is there.
 
-use super::place::Place;
-use anyhow::{Context as _, Result, bail};
-use block::{Bytes, Driver as _, Fault, ObjectId, Op, Request, Submitted, Target, Wakeup};
-use engine::local::{LocalFile, NullTarget, RingTarget};
-use engine::{Export, NbdTarget};
+use super::Place;
+use anyhow::{Result, bail};
+use block::{Actor, Bytes, Driver as _, Fault, ObjectId, Op, Request, Submitted, Target, Time, Wait, Wakeup, drive};
 use ramp::BLOCK;
 use std::cell::Cell;
 use std::collections::VecDeque;
-use std::path::Path;
-use uring::disk::{Cache, Create, OpenError, Opening};
+use storage::{How, Intent, Opened, Permit};
+use uring::disk::Create;
 use uring::{Io, IoSettings};
 
 /// Pieces on their way at most.
@@ -36,53 +34,39 @@ pub struct Pipe {
 }
 
 impl Pipe {
-    /// Opens a place, for writing too with `write`.
+    /// Opens a place for reading.
     ///
     /// # Errors
-    /// It is not there, or is none that blocks of 8 KiB can be written to.
-    pub fn open(place: &Place, write: bool) -> Result<Pipe> {
-        match place {
-            Place::Path(path) => Pipe::of_file(path, write, Create::Never),
-            Place::Nbd { export, .. } => {
-                // The pieces go one after the other: more connections would not make them faster.
-                let export = Export { connections: 1, ..(**export).clone() };
-                let io = worker()?;
-                let target = NbdTarget::open(&io, &export, true)?;
-                let (flushes, traits) = (target.flushes(), target.traits());
-                if write && traits.read_only {
-                    bail!("{place}: is exported read-only; make it writable at its server");
-                }
-                Pipe::on(io, Box::new(target), traits.size.0, traits.align, flushes).with_context(|| place.to_string())
-            }
-            Place::Nothing(size) => Pipe::on(worker()?, Box::new(NullTarget::new(*size)), size.0, 1, true),
-        }
+    /// It is not there, or is none that blocks of 8 KiB can be read from.
+    pub fn reading(place: &Place) -> Result<Pipe> {
+        Pipe::open(&Permit::ask(place, Intent::Read)?)
     }
 
-    /// Opens a file or a device past the page cache, or through it where the file system has no other way.
-    pub fn of_file(path: &Path, write: bool, create: Create) -> Result<Pipe> {
-        let opening = |cache| Opening { cache, write, create, mode: 0o644 };
-        let disk = match uring::disk::open(path, opening(Cache::Direct)) {
-            Err(OpenError::NoDirect(_)) => uring::disk::open(path, opening(Cache::Page)),
-            Ok(disk) if u64::from(disk.align) > BLOCK && !disk.is_device => {
-                uring::disk::open(path, opening(Cache::Page))
-            }
-            opened => opened,
-        }?;
-        let io = worker()?;
-        let (size, align) = (disk.size, disk.align);
-        let target = RingTarget::new(&io, vec![LocalFile { file: disk.file, size, align }]);
-        Pipe::on(io, Box::new(target), size.0, align, true).with_context(|| path.display().to_string())
+    /// Opens what leave was given for.
+    ///
+    /// # Errors
+    /// It is none that blocks of 8 KiB can be written to, or cannot be opened.
+    pub fn open(permit: &Permit) -> Result<Pipe> {
+        Pipe::open_or_make(permit, Create::Never)
     }
 
-    fn on(io: Io, target: Box<dyn Target>, size: u64, align: u32, flushes: bool) -> Result<Pipe> {
+    /// The same, and may make a file. Files are opened past the page cache, or through it where the file system has no
+    /// other way.
+    pub fn open_or_make(permit: &Permit, create: Create) -> Result<Pipe> {
+        let slab = Bytes(PIECE * (DEPTH as u64 + 2) + (1 << 20));
+        let io = Io::open(&IoSettings { slab, in_flight: 64, entries: 64, files: 8, ..IoSettings::default() })?;
+        // The pieces go one after the other: more connections would not make them faster.
+        let how = How { create, fallback: Some(BLOCK as u32), ..How::default() };
+        let Opened { target, sizes, align, flushes, .. } = permit.clone().over_one_connection().open(&io, how)?;
+        let (place, longest) = (permit.place(), target.traits().longest);
         if u64::from(align) > BLOCK {
-            bail!("it takes pieces of {align} bytes, the database writes 8 KiB");
+            bail!("{place}: it takes pieces of {align} bytes, the database writes 8 KiB");
         }
-        let piece = u64::from(target.traits().longest).min(PIECE) / BLOCK * BLOCK;
+        let piece = u64::from(longest).min(PIECE) / BLOCK * BLOCK;
         if piece == 0 {
-            bail!("it takes {} bytes at once, the database writes 8 KiB", target.traits().longest);
+            bail!("{place}: it takes {longest} bytes at once, the database writes 8 KiB");
         }
-        Ok(Pipe { io, target, size, piece, flushes, flying: VecDeque::new(), failed: None })
+        Ok(Pipe { io, target, size: sizes[0].0, piece, flushes, flying: VecDeque::new(), failed: None })
     }
 
     /// Its size in bytes when it was opened.
@@ -103,7 +87,7 @@ impl Pipe {
         let mut buf = loop {
             match self.io.take(len as u32) {
                 Some(buf) => break buf,
-                None => self.turn(&mut |_, _| ())?,
+                None => self.wait(Until::Event, &mut |_, _| ())?,
             }
         };
         self.io.with_mut(&mut buf, fill);
@@ -115,10 +99,7 @@ impl Pipe {
     /// # Errors
     /// One failed.
     pub fn finish(&mut self) -> Result<(), Fault> {
-        while !self.flying.is_empty() {
-            self.turn(&mut |_, _| ())?;
-        }
-        self.failed.map_or(Ok(()), Err)
+        self.wait(Until::Flying(0), &mut |_, _| ())
     }
 
     /// Makes all that was written durable.
@@ -146,10 +127,7 @@ impl Pipe {
             self.submit(at, len, Op::Read, &mut see)?;
             at += len;
         }
-        while !self.flying.is_empty() {
-            self.turn(&mut see)?;
-        }
-        self.failed.map_or(Ok(()), Err)
+        self.wait(Until::Flying(0), &mut see)
     }
 
     /// The `len` bytes at `at`.
@@ -176,40 +154,27 @@ impl Pipe {
                 Submitted::Taken(_) => break,
                 Submitted::Full(back) => {
                     request = back;
-                    self.turn(see)?;
+                    self.wait(Until::Event, see)?;
                 }
             }
         }
         self.flying.push_back((at, false));
-        self.reap(see);
+        self.reap(now, see);
         self.io.turn(Some(now));
-        while self.flying.len() >= DEPTH {
-            self.turn(see)?;
-        }
-        Ok(())
+        self.wait(Until::Flying(DEPTH - 1), see)
     }
 
-    /// Waits for something to end.
-    fn turn(&mut self, see: &mut dyn FnMut(u64, &[u8])) -> Result<(), Fault> {
-        if !self.reap(see) {
-            let until = match self.target.next_wakeup() {
-                Wakeup::Now => Some(self.io.now()),
-                Wakeup::At(at) => Some(at),
-                Wakeup::External | Wakeup::Idle => None,
-            };
-            if until.is_some() || !self.flying.is_empty() {
-                self.io.turn(until);
-            }
-            self.reap(see);
-        }
+    fn wait(&mut self, until: Until, see: &mut dyn FnMut(u64, &[u8])) -> Result<(), Fault> {
+        let mut driver = self.io.clone();
+        let mut waiting = Waiting { pipe: self, until, see, passes: 0 };
+        drive(&mut driver, std::slice::from_mut(&mut waiting), |_, _| Wait::Unbounded);
         self.failed.map_or(Ok(()), Err)
     }
 
-    /// Takes in what has ended; whether anything had.
-    fn reap(&mut self, see: &mut dyn FnMut(u64, &[u8])) -> bool {
+    /// Takes in what has ended.
+    fn reap(&mut self, now: Time, see: &mut dyn FnMut(u64, &[u8])) {
         let mut ended = Vec::new();
-        self.target.poll(self.io.now(), &mut ended);
-        let any = !ended.is_empty();
+        self.target.poll(now, &mut ended);
         for completion in ended {
             if let Err(fault) = completion.result {
                 self.failed.get_or_insert(fault);
@@ -227,25 +192,43 @@ impl Pipe {
         while self.flying.front().is_some_and(|(_, done)| *done) {
             self.flying.pop_front();
         }
-        any
     }
 }
 
-fn worker() -> Result<Io> {
-    let slab = Bytes(PIECE * (DEPTH as u64 + 2) + (1 << 20));
-    Ok(Io::open(&IoSettings { slab, in_flight: 64, entries: 64, files: 8, ..IoSettings::default() })?)
+/// What a pipe waits for.
+#[derive(Clone, Copy, PartialEq)]
+enum Until {
+    /// At most so many pieces are on their way.
+    Flying(usize),
+    /// Something has happened: a piece ended, or a lost connection is back.
+    Event,
 }
 
-/// A fault in words.
-pub fn words(fault: Fault) -> &'static str {
-    match fault {
-        Fault::Invalid => "the request was not valid there",
-        Fault::ReadOnly => "it may not be written",
-        Fault::NoSpace => "no space is left",
-        Fault::Io => "the storage failed (I/O error)",
-        Fault::Unsupported => "it cannot do that",
-        Fault::NoMemory => "there is no memory for it",
-        Fault::Gone => "it went away",
+/// A pipe that waits.
+struct Waiting<'a> {
+    pipe: &'a mut Pipe,
+    until: Until,
+    see: &'a mut dyn FnMut(u64, &[u8]),
+    passes: u32,
+}
+
+impl Actor for Waiting<'_> {
+    fn pass(&mut self, now: Time) {
+        self.pipe.reap(now, self.see);
+        self.passes += 1;
+    }
+
+    fn next_wakeup(&self, _now: Time) -> Wakeup {
+        self.pipe.target.next_wakeup()
+    }
+
+    fn is_over(&self, _now: Time) -> bool {
+        match self.until {
+            // A failure is told at once; what is on its way then ends with the pipe.
+            _ if self.pipe.failed.is_some() => true,
+            Until::Flying(most) => self.pipe.flying.len() <= most,
+            Until::Event => self.passes > 1,
+        }
     }
 }
 
@@ -258,13 +241,15 @@ mod tests {
     fn a_file_is_written_and_read_in_pieces() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
-        let mut pipe = Pipe::of_file(&path, true, Create::New).unwrap();
+        let place = Place::Path(path);
+        let permit = Permit::ask(&place, Intent::Write(&Default::default())).unwrap();
+        let mut pipe = Pipe::open_or_make(&permit, Create::New).unwrap();
         for piece in 0..20u64 {
             pipe.write(piece * PIECE, PIECE, |bytes| bytes.fill(piece as u8)).unwrap();
             assert!(pipe.flying.len() < DEPTH);
         }
         pipe.sync().unwrap();
-        let mut pipe = Pipe::open(&Place::Path(path), false).unwrap();
+        let mut pipe = Pipe::reading(&place).unwrap();
         assert_eq!(pipe.size(), 20 * PIECE);
         let mut seen = 0;
         pipe.read(PIECE / 2, 20 * PIECE, |at, bytes| {
@@ -283,8 +268,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         std::fs::write(&path, vec![0; 8192]).unwrap();
-        let mut pipe = Pipe::open(&Place::Path(path), false).unwrap();
+        let mut pipe = Pipe::reading(&Place::Path(path)).unwrap();
         assert!(pipe.read(0, 4 * PIECE, |_, _| true).is_err());
-        assert!(Pipe::open(&Place::Path("/nowhere".into()), false).is_err());
+        assert!(Pipe::reading(&Place::Path("/nowhere".into())).is_err());
     }
 }

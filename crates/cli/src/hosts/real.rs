@@ -221,7 +221,7 @@ fn read(folder: &Path) -> Result<Left> {
     let within = |name: &str| format!("{}", folder.join(name).display());
     let rows = read_summary(&text("summary.csv")?).with_context(|| within("summary.csv"))?;
     let seconds = read_seconds(&text("seconds.csv")?).with_context(|| within("seconds.csv"))?;
-    let results = record::Results::open_existing(&folder.join(RESULTS))?;
+    let results = results::Results::open_existing(&folder.join(RESULTS))?;
     Ok(Left { rows, seconds, recording: results.load(1)? })
 }
 

@@ -15,7 +15,10 @@ use crate::ramping::recording;
 use crate::stage::device::spec_of;
 use anyhow::{Context as _, Result, bail};
 use array::VirtualClock;
-use block::{Bytes, Completion, Driver as _, ObjectId, Request, Span, Submitted, Target, Ticket, Time, Traits, Wakeup};
+use block::{
+    Bytes, Completion, Driver as _, ObjectId, Request, Span, Submitted, Target, Ticket, Time, Traits, Wait, Wakeup,
+    drive,
+};
 use qos::{Gate, RegistrySettings};
 use ramp::{BLOCK, DataFile, Layout, Machine, NoContents, Row, RunOutcome, RunSetup, Settings, Spot, TimelineSecond};
 use server::Administration;
@@ -121,22 +124,14 @@ impl Simulated {
             *journal = (*journal).max(Layout::wij_need(load.burst));
             machines.push(Machine::new(target, Box::new(NoContents), layout.clone(), &load, &setup, start)?);
         }
-        let mut now = start;
-        while machines.iter().any(|machine| !machine.is_over(now)) {
-            if self.stop.is_asked() {
-                bail!("stopped by hand");
-            }
-            let mut wakeup = Wakeup::Idle;
-            for machine in &mut machines {
-                wakeup = wakeup.sooner(machine.pass(now));
-            }
-            // What one machine's look at the gate brought for another is taken at the same instant.
-            now = match wakeup {
-                _ if self.server.borrow().ports.iter().any(|port| !port.is_empty()) => now,
-                Wakeup::At(at) => self.clock.turn(Some(at)),
-                Wakeup::Now => self.clock.turn(Some(now)),
-                Wakeup::External | Wakeup::Idle => self.clock.turn(Some(now + Span::from_millis(1))),
-            };
+        let stop = &self.stop;
+        let mut stopped = false;
+        let now = drive(&mut self.clock, &mut machines, |now, _| {
+            stopped = stop.is_asked();
+            if stopped { Wait::End } else { Wait::Until(now + Span::SECOND) }
+        });
+        if stopped {
+            bail!("stopped by hand");
         }
         Ok(machines.into_iter().map(|machine| machine.finish(now)).collect())
     }

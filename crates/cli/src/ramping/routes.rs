@@ -88,7 +88,7 @@ impl Target for Routes {
 mod tests {
     use super::*;
     use block::Op;
-    use engine::local::NullTarget;
+    use storage::local::NullTarget;
 
     /// Three objects on two kinds of storage: each completion comes back with the number that it was asked under, and what
     /// cannot be flushed is flushed at once.

@@ -2,15 +2,16 @@
 
 use super::buffers::Owner;
 use super::journal::{self, Part};
-use crate::dataset::{Device, Found, Place, objections, refuse};
-use anyhow::{Result, bail};
+use crate::dataset::{self, Consent, Device, Found, Place};
+use anyhow::{Context as _, Result, bail};
 use block::{Bytes, ObjectId};
 use ramp::{BLOCK, DataFile, Dataset, Label, Spot};
 use std::path::Path;
+use storage::{Intent, Kind, Permit};
 
 /// Something with blocks.
 struct Site {
-    place: Place,
+    permit: Permit,
     size: u64,
     /// The first byte that holds neither data nor a journal.
     free: u64,
@@ -27,42 +28,45 @@ pub struct Sites {
 
 impl Sites {
     /// Adds the files of a directory.
-    pub fn add_directory(&mut self, found: &Found) {
+    ///
+    /// # Errors
+    /// One of them may not be written, or is not what dgen put there.
+    pub fn add_directory(&mut self, found: &Found, consent: &Consent) -> Result<()> {
         self.names.push(found.folder.display().to_string());
         for (job, index, path, blocks) in found.files.iter().filter(|(.., blocks)| *blocks > 0) {
-            let object = self.add(Place::Path(path.clone()), blocks * BLOCK, blocks * BLOCK);
+            let permit = Permit::ask(&Place::Path(path.clone()), Intent::Write(consent))?;
+            let object = self.add(permit, blocks * BLOCK, blocks * BLOCK);
             self.data.push(DataFile { object, at: 0, blocks: *blocks });
             let first = index * Dataset::FILE_BLOCKS;
             self.owners.push(Owner { recipe: found.dataset.recipe, job: u64::from(*job), first });
         }
+        Ok(())
     }
 
     /// Adds a device that was filled.
     ///
     /// # Errors
     /// It was not, or it is used by something else.
-    pub fn add_device(&mut self, given: &str, destroy: &[String]) -> Result<()> {
-        let place = Place::parse("device", given)?;
-        if self.all.iter().any(|site| site.place.is_same(&place)) {
+    pub fn add_device(&mut self, given: &str, consent: &Consent) -> Result<()> {
+        let place = dataset::place("device", given)?;
+        if self.is_known(&place) {
             bail!("--device: {place} is named twice; name each once");
         }
         let Some(Device { label, size, .. }) = Device::find(&place)? else {
             bail!("--device: {place} was not filled by seawall dgen; fill it first, or name another");
         };
-        if place.is_block_device() && !place.is_among(destroy) {
-            refuse(&place, &objections(&place)?)?;
-        }
+        let permit = Permit::ask(&place, Intent::Write(consent))?;
         self.names.push(place.to_string());
         let free = if matches!(place, Place::Nothing(_)) { 0 } else { Label::place(label.blocks) };
         let at = if matches!(place, Place::Nothing(_)) { 0 } else { Label::place(0) };
-        let object = self.add(place, size, free);
+        let object = self.add(permit, size, free);
         self.data.push(DataFile { object, at, blocks: label.filled });
         self.owners.push(Owner { recipe: label.recipe, job: u64::from(label.job), first: 0 });
         Ok(())
     }
 
-    fn add(&mut self, place: Place, size: u64, free: u64) -> ObjectId {
-        self.all.push(Site { place, size, free });
+    fn add(&mut self, permit: Permit, size: u64, free: u64) -> ObjectId {
+        self.all.push(Site { permit, size, free });
         ObjectId(self.all.len() as u32 - 1)
     }
 
@@ -70,8 +74,8 @@ impl Sites {
     ///
     /// # Errors
     /// There is too little, or it holds something else.
-    pub fn room(&mut self, option: &str, given: &str, need: u64, destroy: &[String]) -> Result<Spot> {
-        let place = Place::parse(option, given)?;
+    pub fn room(&mut self, option: &str, given: &str, need: u64, consent: &Consent) -> Result<Spot> {
+        let place = dataset::place(option, given)?;
         if Path::new(given).is_dir() {
             bail!("--{option}: {given} is a directory; name a file in it");
         }
@@ -80,15 +84,16 @@ impl Sites {
             && !self.is_known(&place)
             && !is_labelled_file(path)
         {
-            let object = self.add(place, need, need);
+            let object = self.add(asked(option, &place, consent)?, need, need);
             return Ok(Spot { object, at: 0, bytes: need });
         }
-        let known = self.all.iter().position(|site| site.place.is_same(&place));
+        let known = self.all.iter().position(|site| site.permit.place().is_same(&place));
         let index = match known {
             Some(index) => index,
-            None => self.add_journal_device(option, place, destroy)?.0 as usize,
+            None => self.add_journal_device(option, &place, consent)?.0 as usize,
         };
-        let Site { place, size, free } = &mut self.all[index];
+        let Site { permit, size, free } = &mut self.all[index];
+        let place = permit.place();
         let is_nothing = matches!(place, Place::Nothing(_));
         let rest = size.saturating_sub(*free);
         if need > rest {
@@ -104,39 +109,34 @@ impl Sites {
         Ok(spot)
     }
 
-    fn add_journal_device(&mut self, option: &str, place: Place, destroy: &[String]) -> Result<ObjectId> {
-        if let Place::Nothing(size) = place {
-            return Ok(self.add(place, size.0, 0));
-        }
-        if let Some(Device { label, size, .. }) = Device::find(&place)? {
-            if place.is_block_device() && !place.is_among(destroy) {
-                refuse(&place, &objections(&place)?)?;
-            }
-            return Ok(self.add(place, size, Label::place(label.blocks)));
-        }
-        journal::may_overwrite(&place, destroy).map_err(|error| error.context(format!("--{option}")))?;
-        let size = crate::dataset::Pipe::open(&place, true)?.size();
-        Ok(self.add(place, size, 0))
+    fn add_journal_device(&mut self, option: &str, place: &Place, consent: &Consent) -> Result<ObjectId> {
+        let found = match place {
+            Place::Nothing(_) => None,
+            _ => Device::find(place)?,
+        };
+        let permit = asked(option, place, consent)?;
+        let size = permit.size().0;
+        Ok(self.add(permit, size, found.map_or(0, |device| Label::place(device.label.blocks))))
     }
 
     /// Makes a journal's place ready to be written.
-    pub fn prepare(&self, option: &str, spot: Spot) -> Result<()> {
-        let site = &self.all[spot.object.0 as usize];
-        match &site.place {
-            Place::Path(path) if !site.place.is_block_device() && spot.at == 0 => {
-                journal::prepare_file(option, path, spot.bytes)
+    pub fn prepare(&self, option: &str, spot: Spot, consent: &Consent) -> Result<()> {
+        let Site { permit, .. } = &self.all[spot.object.0 as usize];
+        match permit.path() {
+            Some(path) if permit.kind() != Kind::Device && spot.at == 0 => {
+                journal::prepare_file(option, permit, path, spot.bytes)
             }
-            place => journal::prepare_part(place, Part { at: spot.at, bytes: spot.bytes }),
+            _ => journal::prepare_part(permit, Part { at: spot.at, bytes: spot.bytes }, consent),
         }
     }
 
     fn is_known(&self, place: &Place) -> bool {
-        self.all.iter().any(|site| site.place.is_same(place))
+        self.all.iter().any(|site| site.permit.place().is_same(place))
     }
 
-    /// Where each object is, in order.
-    pub fn places(&self) -> impl Iterator<Item = &Place> {
-        self.all.iter().map(|site| &site.place)
+    /// Leave to load each object, in order.
+    pub fn permits(&self) -> impl Iterator<Item = &Permit> {
+        self.all.iter().map(|site| &site.permit)
     }
 
     /// The data.
@@ -161,8 +161,13 @@ impl Sites {
 
     /// The object's place in words.
     pub fn name_of(&self, object: ObjectId) -> String {
-        self.all.get(object.0 as usize).map_or_else(String::new, |site| site.place.to_string())
+        self.all.get(object.0 as usize).map_or_else(String::new, |site| site.permit.place().to_string())
     }
+}
+
+/// Leave to write a journal to `place`.
+fn asked(option: &str, place: &Place, consent: &Consent) -> Result<Permit> {
+    Permit::ask(place, Intent::Write(consent)).with_context(|| format!("--{option}"))
 }
 
 /// Whether a file is used as a device: it has a label.

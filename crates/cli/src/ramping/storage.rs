@@ -4,13 +4,13 @@ use super::buffers::SlabBuffers;
 use super::routes::{Road, Routes};
 use super::sites::Sites;
 use crate::dataset::{self, Found, Place};
-use anyhow::{Context as _, Result, bail};
+use crate::terminal;
+use anyhow::{Result, anyhow, bail};
 use block::{Bytes, Driver as _, ObjectId, Span, Target as _};
-use engine::NbdTarget;
-use engine::local::{LocalFile, NullTarget, RingTarget};
 use ramp::{BLOCK, Invocation, Layout, Load, Machine, Progress, RunOutcome, RunSetup, Settings, Spot};
 use std::path::{Path, PathBuf};
-use uring::disk::{Cache, Create, Opening};
+use storage::{How, NbdTarget, OpenError, Opened, Permit};
+use uring::disk::{self, Cache};
 use uring::{Io, IoSettings};
 
 /// How often a run is looked at.
@@ -33,32 +33,35 @@ pub struct Storage {
 impl Storage {
     /// Finds the data and makes the journals.
     pub fn open(invocation: &Invocation, settings: &Settings) -> Result<Storage> {
-        let (mut sites, destroy) = (Sites::default(), &invocation.destroy);
+        let mut sites = Sites::default();
+        let consent = dataset::consent(&invocation.destroy, &invocation.even_in_use);
         let mut found: Vec<Found> =
             invocation.directories.iter().map(|folder| named_data(folder)).collect::<Result<_>>()?;
         if found.is_empty() && invocation.devices.is_empty() {
-            match Place::parse("wijfile", &settings.wij_file)? {
+            match dataset::place("wijfile", &settings.wij_file)? {
                 Place::Path(path) => found.push(dataset::find_above(&path)?),
                 _ => bail!("--device: is needed where the journal is no file; name what seawall dgen filled"),
             }
         }
-        found.iter().for_each(|found| sites.add_directory(found));
+        found.iter().try_for_each(|found| sites.add_directory(found, &consent))?;
         for device in &invocation.devices {
-            sites.add_device(device, destroy)?;
+            sites.add_device(device, &consent)?;
         }
         let burst = settings.loads().iter().map(|load| load.burst).max().unwrap_or(0);
         enough(&sites, burst)?;
-        let wij = sites.room("wijfile", &settings.wij_file, Layout::wij_need(burst), destroy)?;
+        let wij = sites.room("wijfile", &settings.wij_file, Layout::wij_need(burst), &consent)?;
         let stream = match settings.constants.journal.0 {
             0 => None,
             _ => {
                 let given = journal_file(invocation, settings)?;
-                Some(sites.room("journal-file", &given, Layout::stream_need(), destroy)?)
+                Some(sites.room("journal-file", &given, Layout::stream_need(), &consent)?)
             }
         };
-        sites.prepare("wijfile", wij)?;
+        let places: Vec<Place> = sites.permits().map(|permit| permit.place().clone()).collect();
+        consent.idle(&places, &[]).iter().for_each(|line| terminal::complain(&format!("note: {line}")));
+        sites.prepare("wijfile", wij, &consent)?;
         if let Some(stream) = stream {
-            sites.prepare("journal-file", stream)?;
+            sites.prepare("journal-file", stream, &consent)?;
         }
         let cache = if invocation.page_cache { Cache::Page } else { Cache::Direct };
         let folder = found.first().map(|found| found.folder.clone());
@@ -111,75 +114,61 @@ impl Storage {
         let buffers = Box::new(SlabBuffers::new(&io, self.sites.owners().to_vec(), self.wij.bytes, run));
         let machine = Machine::new(target, buffers, layout, load, setup, io.now())?.alert(self.alert);
         let mut driver = io.clone();
+        let before = uring::usage::thread_busy();
         let outcome = machine.run(&mut driver, LOOK, watch);
+        let busy = uring::usage::thread_busy().saturating_sub(before);
         let backend = io.backend().to_string();
-        Ok((outcome, backend))
+        Ok((RunOutcome { busy, ..outcome }, backend))
     }
 
     /// A ring with memory for all that can be in flight.
     fn worker(&self, settings: &Settings) -> Result<Io> {
         let constants = &settings.constants;
         // What each connection receives into, and as much again, as memory comes in powers of two.
-        let connections = |place: &Place| match place {
+        let connections = |permit: &Permit| match permit.place() {
             Place::Nbd { export, .. } => u64::from(export.connections),
             _ => 0,
         };
-        let connections: u64 = self.sites.places().map(connections).sum();
+        let connections: u64 = self.sites.permits().map(connections).sum();
         let blocks = u64::from(constants.readers + constants.writers + 32);
         let buffers = blocks * BLOCK * 2 + constants.wij_write.0 * 6 + connections * NbdTarget::MEMORY.0 * 2;
         let in_flight =
-            constants.readers + constants.writers + 32 + 4 * (self.sites.places().count() as u32 + connections as u32);
+            constants.readers + constants.writers + 32 + 4 * (self.sites.permits().count() as u32 + connections as u32);
         Ok(Io::open(&IoSettings { slab: Bytes(buffers.max(4 << 20)), in_flight, ..IoSettings::default() })?)
     }
 
     /// Opens everything: files and devices as one, every export by itself.
     fn routes(&self, io: &Io) -> Result<Routes> {
         let (mut roads, mut files, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
-        for (number, place) in self.sites.places().enumerate() {
+        let how = How { cache: self.cache, keep_data: false, ..How::default() };
+        for (number, permit) in self.sites.permits().enumerate() {
             let object = ObjectId(number as u32);
-            match place {
-                Place::Path(path) => {
-                    files.push(self.open_file(path)?);
-                    numbers.push(object);
-                }
-                Place::Nbd { .. } => roads.push(export(io, place, object)?),
-                Place::Nothing(size) => {
-                    let target = Box::new(NullTarget::new(*size));
-                    roads.push(Road { target, objects: vec![object], flushes: true });
-                }
+            if permit.path().is_some() {
+                files.push(permit.clone());
+                numbers.push(object);
+            } else {
+                roads.push(road(permit.open(io, how)?, &permit.place().to_string(), vec![object])?);
             }
         }
         if !files.is_empty() {
-            let target = Box::new(RingTarget::new(io, files));
-            roads.push(Road { target, objects: numbers, flushes: true });
+            let opened = storage::open_files(io, &files, how);
+            let opened = opened.map_err(|error| match error {
+                OpenError::Disk(disk::OpenError::NoDirect(_)) => {
+                    anyhow!(error).context("where there is no direct I/O, --page-cache measures memory")
+                }
+                other => other.into(),
+            })?;
+            roads.push(road(opened, "a file or device", numbers)?);
         }
         Ok(Routes::new(roads))
     }
-
-    fn open_file(&self, path: &Path) -> Result<LocalFile> {
-        let opening = Opening { cache: self.cache, write: true, create: Create::Never, mode: 0o600 };
-        let disk = uring::disk::open(path, opening).with_context(|| match self.cache {
-            Cache::Direct => "where there is no direct I/O, --page-cache measures memory".to_owned(),
-            Cache::Page => path.display().to_string(),
-        })?;
-        if u64::from(disk.align) > BLOCK {
-            bail!("{}: its device needs pieces of {} bytes, the database writes 8 KiB", path.display(), disk.align);
-        }
-        Ok(LocalFile { file: disk.file, size: disk.size, align: disk.align })
-    }
 }
 
-fn export(io: &Io, place: &Place, object: ObjectId) -> Result<Road> {
-    let Place::Nbd { export, .. } = place else { bail!("{place}: is no NBD export") };
-    let target = NbdTarget::open(io, export, false)?;
-    let (flushes, traits) = (target.flushes(), target.traits());
-    if traits.read_only {
-        bail!("{place}: is exported read-only; make it writable at its server");
+fn road(opened: Opened, name: &str, objects: Vec<ObjectId>) -> Result<Road> {
+    if u64::from(opened.align) > BLOCK {
+        bail!("{name}: it takes pieces of {} bytes, the database writes 8 KiB", opened.align);
     }
-    if u64::from(traits.align) > BLOCK {
-        bail!("{place}: it takes pieces of {} bytes, the database writes 8 KiB", traits.align);
-    }
-    Ok(Road { target: Box::new(target), objects: vec![object], flushes })
+    Ok(Road { target: opened.target, objects, flushes: opened.flushes })
 }
 
 /// A burst writes each block once, so there must be as many.
@@ -199,7 +188,7 @@ fn journal_file(invocation: &Invocation, settings: &Settings) -> Result<String> 
     if let Some(given) = &invocation.journal_file {
         return Ok(given.clone());
     }
-    let wij = Place::parse("wijfile", &settings.wij_file)?;
+    let wij = dataset::place("wijfile", &settings.wij_file)?;
     Ok(match &wij {
         Place::Path(path) if !wij.is_block_device() => format!("{}.journal", path.display()),
         _ => settings.wij_file.clone(),

@@ -5,12 +5,12 @@ use super::{connections, paths, registry_settings, seen, set_up, silent};
 use crate::command::serve::io_settings;
 use anyhow::{Context as _, Result};
 use block::{Bytes, Span, Time};
-use engine::{Address, Connection, Lane, NbdTarget, Player, RandomMemory, RemoteWorker, Second, Stage};
-use engine::{StageError, Worker, WorkloadSecond};
+use engine::{Lane, Player, RandomMemory, RemoteWorker, Second, Stage, StageError, Worker, WorkloadSecond};
 use server::{Control, ControlSocket, Listen, ServerLimits, Shard};
 use stats::LimitsInForce;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use storage::{Address, Connection};
 use store::Pool;
 use uring::{Clock, Io, IoSettings, usage};
 use workload::{Plan, Spec, Stream};
@@ -167,7 +167,7 @@ fn hosts(plan: &Plan, address: &Address, no_io_uring: bool) -> Result<RemoteWork
                     workload,
                     object: block::ObjectId(0),
                     stream: Stream::new(&spec, size, lane, now)?,
-                    target: Box::new(NbdTarget::new(&io, connection, false)?),
+                    target: Box::new(storage::own_connection(&io, connection, false)?),
                     memory: Box::new(RandomMemory::new(&io, seed.wrapping_add(u64::from(lane)))),
                 });
             }
@@ -200,6 +200,7 @@ fn fill(plan: &Plan, address: &Address, no_io_uring: bool, filled: &mut dyn FnMu
                 pattern: workload::Pattern::Sequential,
                 read_percent: 0,
                 flush_every: None,
+                pace: None,
                 blocks: workload::Blocks::of(block),
                 range: workload::Range::default(),
                 arrival: workload::Arrival::Closed { depth: 4 },
@@ -212,7 +213,7 @@ fn fill(plan: &Plan, address: &Address, no_io_uring: bool, filled: &mut dyn FnMu
                 workload,
                 object: block::ObjectId(0),
                 stream: Stream::new(&spec, Bytes(size), 0, now)?,
-                target: Box::new(NbdTarget::new(&io, connection, false)?),
+                target: Box::new(storage::own_connection(&io, connection, false)?),
                 memory: Box::new(RandomMemory::new(&io, seed.wrapping_add(workload as u64))),
             });
         }

@@ -1,10 +1,10 @@
 //! What a server or the simulator saw of its objects in a second, in the recorder's words.
 
-use block::ObjectId;
+use block::{Cause, ObjectId, Span};
 use engine::ObjectSecond;
 use qos::GroupId;
 use server::{Administration, Control, HeldAt, ObjectAccount, fared, held_by, trace_of};
-use stats::DispatchTrace;
+use stats::{DispatchTrace, Waits};
 
 /// Knows what people call objects and groups.
 pub trait Names {
@@ -53,6 +53,7 @@ pub fn objects(
             seconds.len() - 1
         });
         let second = &mut seconds[place].1;
+        part_stalls(&mut second.waits, said);
         let (held_by, held_at) = held_by(said);
         second.held_by = held_by;
         second.held_at = match held_at {
@@ -64,6 +65,20 @@ pub fn objects(
         second.trace = said.passed.as_ref().map_or_else(DispatchTrace::default, trace_of);
     }
     seconds.into_iter().map(|(_, second)| second).collect()
+}
+
+/// A request tells one cause for all of its wait. Of what it gives a ceiling, the part that the server stalled is not the
+/// ceiling's.
+fn part_stalls(waits: &mut Waits, said: &qos::ObjectAccount) {
+    let sum = |of: fn(Cause) -> bool| {
+        said.waited.iter().filter(|(cause, _)| of(*cause)).map(|(_, span)| span.as_secs_f64()).sum::<f64>()
+    };
+    let stalled = sum(|cause| cause == Cause::Stalled);
+    let limits = sum(|cause| matches!(cause, Cause::Ceiling(..) | Cause::Shared(..)));
+    if stalled > 0.0 {
+        let part = Span::from_secs_f64(waits.ceiling.as_secs_f64() * stalled / (stalled + limits));
+        (waits.ceiling, waits.turn) = (waits.ceiling.saturating_sub(part), waits.turn + part);
+    }
 }
 
 /// A shared group: what its members dispatched together.

@@ -139,6 +139,7 @@ pub fn idle_service(plan: &Plan) -> Result<Span> {
     let alone = plan.workloads.first().map(|load| Spec {
         connections: 1,
         arrival: workload::Arrival::Closed { depth: 1 },
+        pace: None,
         requests: None,
         ..load.spec.clone()
     });

@@ -3,9 +3,9 @@
 use crate::scratch::Scratch;
 use crate::server::Server;
 use block::{Bytes, Completion, Driver as _, ObjectId, Op, Request, Submitted, Target as _};
-use engine::{Export, NbdTarget};
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
+use storage::{Export, NbdTarget};
 use uring::{Io, IoSettings};
 
 const EXPORTS: usize = 16;
@@ -30,7 +30,7 @@ struct Loop {
 impl Loop {
     fn start(io: &Io, server: &Server, export: &str, length: u64, depth: usize) -> Loop {
         let uri = format!("{}&connections={CONNECTIONS}", server.uri(export));
-        let target = NbdTarget::open(io, &Export::parse(&uri).unwrap(), false).unwrap();
+        let target = storage::own_export(io, &Export::parse(&uri).unwrap(), false).unwrap();
         let size = target.traits().size.0;
         let mut made = Loop { target, size, length, done: 0, next: 0 };
         (0..depth).for_each(|_| made.ask(io));
@@ -87,46 +87,52 @@ fn never_reads(server: &Server, export: &str) -> UnixStream {
     stream
 }
 
-/// Sixteen exports with four connections and 32 requests each, driven by one thread that serves all alike, so that the
-/// shares are the server's doing alone and not the processor's: of 64 000 answers each export gets its sixteenth, ±5 %.
-/// Beside them two clients never read what they ask for, one half of a handshake stands open, one sent garbage, and
-/// another export is asked for 64 KiB at a time by a client eight times as deep.
-#[test]
-fn sixteen_exports_get_equal_shares_beside_strangers() {
-    let scratch = Scratch::new();
-    let server = Server::start(&scratch);
-    server.tell(&["vserver create -vserver svm01", "volume create -vserver svm01 -volume vol1 -size 64MiB"]);
-    for export in 0..=EXPORTS {
-        server.tell(&[&format!("lun create -vserver svm01 -path /vol/vol1/lun{export} -size 1MiB")]);
-    }
-    let _silent = [never_reads(&server, "/vol/vol1/lun0"), never_reads(&server, "/vol/vol1/lun16")];
-    let _half = UnixStream::connect(server.socket()).unwrap();
-    let mut garbage = UnixStream::connect(server.socket()).unwrap();
-    let _ = garbage.write_all(&[0xff; 4096]);
+/// Judged by the machine's time, so nothing runs beside them: see CONTRIBUTING.md.
+mod alone {
+    use super::*;
 
-    let settings = IoSettings { slab: Bytes::mib(32), in_flight: 4096, ..IoSettings::default() };
-    let mut io = Io::open(&settings).unwrap();
-    let mut loops: Vec<Loop> =
-        (0..EXPORTS).map(|export| Loop::start(&io, &server, &format!("/vol/vol1/lun{export}"), 4096, DEPTH)).collect();
-    let mut greedy = Loop::start(&io, &server, "/vol/vol1/lun16", 65_536, 8 * DEPTH);
-    let mut play = |loops: &mut [Loop], count: u64| {
-        let (mut ended, mut first) = (Vec::new(), 0);
-        loops.iter_mut().for_each(|each| each.done = 0);
-        while loops.iter().map(|each| each.done).sum::<u64>() < count {
-            // Whoever is looked at first asks first: another one each time.
-            first = (first + 1) % EXPORTS;
-            let (later, sooner) = loops.split_at_mut(first);
-            sooner.iter_mut().chain(later).chain([&mut greedy]).for_each(|each| each.go_on(&io, &mut ended));
-            io.turn(None);
+    /// Sixteen exports with four connections and 32 requests each, driven by one thread that serves all alike, so that the
+    /// shares are the server's doing alone and not the processor's: of 64 000 answers each export gets its sixteenth, ±5 %.
+    /// Beside them two clients never read what they ask for, one half of a handshake stands open, one sent garbage, and
+    /// another export is asked for 64 KiB at a time by a client eight times as deep.
+    #[test]
+    fn sixteen_exports_get_equal_shares_beside_strangers() {
+        let scratch = Scratch::new();
+        let server = Server::start(&scratch);
+        server.tell(&["vserver create -vserver svm01", "volume create -vserver svm01 -volume vol1 -size 64MiB"]);
+        for export in 0..=EXPORTS {
+            server.tell(&[&format!("lun create -vserver svm01 -path /vol/vol1/lun{export} -size 1MiB")]);
         }
-    };
-    play(&mut loops, WARM_UP);
-    play(&mut loops, COUNTED);
-    let (share, allowed) = (COUNTED / EXPORTS as u64, COUNTED / EXPORTS as u64 / 20);
-    let all: Vec<u64> = loops.iter().map(|each| each.done).collect();
-    for (export, done) in all.iter().enumerate() {
-        assert!(done.abs_diff(share) <= allowed, "lun{export}: {all:?}, greedy: {}", greedy.done);
+        let _silent = [never_reads(&server, "/vol/vol1/lun0"), never_reads(&server, "/vol/vol1/lun16")];
+        let _half = UnixStream::connect(server.socket()).unwrap();
+        let mut garbage = UnixStream::connect(server.socket()).unwrap();
+        let _ = garbage.write_all(&[0xff; 4096]);
+
+        let settings = IoSettings { slab: Bytes::mib(32), in_flight: 4096, ..IoSettings::default() };
+        let mut io = Io::open(&settings).unwrap();
+        let mut loops: Vec<Loop> = (0..EXPORTS)
+            .map(|export| Loop::start(&io, &server, &format!("/vol/vol1/lun{export}"), 4096, DEPTH))
+            .collect();
+        let mut greedy = Loop::start(&io, &server, "/vol/vol1/lun16", 65_536, 8 * DEPTH);
+        let mut play = |loops: &mut [Loop], count: u64| {
+            let (mut ended, mut first) = (Vec::new(), 0);
+            loops.iter_mut().for_each(|each| each.done = 0);
+            while loops.iter().map(|each| each.done).sum::<u64>() < count {
+                // Whoever is looked at first asks first: another one each time.
+                first = (first + 1) % EXPORTS;
+                let (later, sooner) = loops.split_at_mut(first);
+                sooner.iter_mut().chain(later).chain([&mut greedy]).for_each(|each| each.go_on(&io, &mut ended));
+                io.turn(None);
+            }
+        };
+        play(&mut loops, WARM_UP);
+        play(&mut loops, COUNTED);
+        let (share, allowed) = (COUNTED / EXPORTS as u64, COUNTED / EXPORTS as u64 / 20);
+        let all: Vec<u64> = loops.iter().map(|each| each.done).collect();
+        for (export, done) in all.iter().enumerate() {
+            assert!(done.abs_diff(share) <= allowed, "lun{export}: {all:?}, greedy: {}", greedy.done);
+        }
+        // Its share is served as well, only not at the cost of others.
+        assert!(greedy.done > 0);
     }
-    // Its share is served as well, only not at the cost of others.
-    assert!(greedy.done > 0);
 }

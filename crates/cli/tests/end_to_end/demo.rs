@@ -13,14 +13,15 @@ fn bundled() -> Plan {
 
 /// A demo of 16 MiB a volume and two seconds a phase plays every phase and leaves the run in a database, a row for each
 /// second and workload in a CSV, a page that loads nothing from elsewhere, and a picture; its pool is gone. Whether
-/// every criterion holds in so short a time depends on the machine, so both answers are right.
+/// every criterion holds in so short a time depends on the machine, so all three answers are right.
 #[test]
 fn a_short_demo_leaves_its_results_and_nothing_else() {
     let scratch = Scratch::new();
     let arguments = ["demo", "--size", "16MiB", "--phase-seconds", "2", "--out", "results"];
     let ended = run(seawall(scratch.path()).args(arguments));
-    assert!(matches!(ended.code, Some(0 | 1)), "{ended:?}");
-    assert_eq!(ended.err, "");
+    assert!(ended.has_verdict(), "{ended:?}");
+    // One line says that nothing can be said, if that is so.
+    assert_eq!(ended.err.lines().count(), usize::from(ended.code == Some(2)), "{}", ended.err);
     let results = scratch.join("results");
     // `results` and the four files in it.
     assert_eq!(scratch.listing().len(), 5, "{:?}", scratch.listing());
@@ -78,7 +79,7 @@ fn the_published_figures_run_as_they_are_and_the_pool_can_be_kept() {
     let scratch = Scratch::new();
     let arguments = ["demo", "--size", "16MiB", "--phase-seconds", "2", "--scale", "1", "--dir", "kept", "--keep"];
     let ended = run(seawall(scratch.path()).args(arguments).arg("--no-io-uring"));
-    assert!(matches!(ended.code, Some(0 | 1)), "{ended:?}");
+    assert!(ended.has_verdict(), "{ended:?}");
     let recording = recording(scratch.path());
     let scale = recording.scale.expect("the plan has published figures");
     assert_eq!((scale.factor, scale.measured_iops), (1.0, None));

@@ -239,23 +239,23 @@ fn a_pool_on_several_files_is_served_checked_and_mended() {
     let mut log = whole.clone();
     log[64 << 10..].fill(0);
     std::fs::write(scratch.join("log"), &log).unwrap();
-    for table in ["table.0", "table.1"] {
-        std::fs::copy(scratch.join("pool/maps").join(table), scratch.join(table)).unwrap();
-    }
+    // No checkpoint was made: nothing but the log knew of the LUN.
     let broken = check(&[]);
-    if broken.out.contains("the maps have nothing of it") {
-        // No checkpoint was made: nothing but the log knew of the LUN.
-        let repaired = check(&["--repair", "--copy", "before"]);
-        assert_eq!(repaired.code, Some(0), "{repaired:?}");
-        assert!(repaired.out.contains("its data is lost"), "{repaired:?}");
-        assert!(std::fs::read(scratch.join("before/maps/log")).unwrap() == log, "label and records");
-    } else {
-        panic!("{broken:?}");
-    }
+    assert!(broken.out.starts_with("maps: the log ends with record 0, and record "), "{broken:?}");
+    let refused = serve(&scratch, "pool");
+    assert_eq!((refused.code, refused.err.lines().count()), (Some(2), 1), "{refused:?}");
+    let repaired = check(&["--repair", "--copy", "before"]);
+    assert_eq!(repaired.code, Some(1), "a LUN of zeroes is made only where it is given up: {repaired:?}");
+    assert!(repaired.out.contains("svm01:/vol/vol1/lun1: is left as it is"), "{repaired:?}");
+    assert!(std::fs::read(scratch.join("before/maps/log")).unwrap() == log, "label and records");
+    let given = check(&["--repair", "--copy", "second", "--give-up", "svm01:/vol/vol1/lun1"]);
+    assert_eq!(given.code, Some(0), "{given:?}");
+    assert!(given.out.contains("LUN svm01:/vol/vol1/lun1: its data is lost"), "{given:?}");
     Server::start(&scratch).stop();
     // The copy is all that is needed to be where it was: with it and the old log the data is there again.
     std::fs::write(scratch.join("log"), &whole).unwrap();
-    for file in ["nodes", "table.0", "table.1"] {
+    std::fs::File::options().write(true).open(scratch.join("three")).unwrap().set_len((2 << 20) + (64 << 10)).unwrap();
+    for file in ["nodes", "table.0", "table.1", "end"] {
         std::fs::copy(scratch.join("before/maps").join(file), scratch.join("pool/maps").join(file)).unwrap();
     }
     for file in ["catalogue.db", "catalogue.db-wal"].iter().filter(|file| scratch.join("before").join(file).exists()) {

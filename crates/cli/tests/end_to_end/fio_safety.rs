@@ -59,12 +59,12 @@ impl Drop for Loop {
 }
 
 /// A program that may stand where only an administrator looks.
-fn tool(name: &str) -> Command {
+pub fn tool(name: &str) -> Command {
     let found = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"].iter().map(|folder| Path::new(folder).join(name));
     Command::new(found.clone().find(|path| path.is_file()).unwrap_or_else(|| name.into()))
 }
 
-fn is_there(name: &str) -> bool {
+pub fn is_there(name: &str) -> bool {
     Path::new(tool(name).get_program()).is_file()
 }
 

@@ -46,6 +46,25 @@ fn a_stop_in_a_phase_keeps_what_was_measured() {
     assert_eq!(pools, [""; 0]);
 }
 
+/// Ctrl-C in a load job, whose output is a document: it says that it was cut short, for the run and for the job, and has
+/// what was done until then.
+#[test]
+fn a_stop_in_a_load_job_is_in_its_document() {
+    let scratch = Scratch::new();
+    let mut command = seawall(scratch.path());
+    command.args(["fio", "--name=j", "--ioengine=null", "--size=1g", "--time_based", "--runtime=600"]);
+    command.args(["--output-format=json", "--output=report", "--eta=always"]);
+    let mut job = Running::start(command);
+    job.wait_for("1 job (1 running)");
+    job.signal("INT");
+    let (status, lines) = job.end();
+    assert_eq!(status.code(), Some(2), "{lines:?}");
+    let report: serde_json::Value = serde_json::from_slice(&std::fs::read(scratch.join("report")).unwrap()).unwrap();
+    assert_eq!(report["seawall"]["interrupted"], true, "{report}");
+    assert_eq!(report["jobs"][0]["seawall"]["interrupted"], true, "{report}");
+    assert!(report["jobs"][0]["read"]["total_ios"].as_u64() > Some(0), "{report}");
+}
+
 /// Ctrl-C while the machine is measured, before any phase: exit code 2 and nothing is left.
 #[test]
 fn a_stop_before_the_first_phase_leaves_nothing() {

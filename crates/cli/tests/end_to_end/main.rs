@@ -4,6 +4,7 @@
 //! time, and ends what it started. One that needs a program which is not there skips with its reason ([`requires`]).
 
 mod advise;
+mod axe;
 mod bad_disk;
 mod bad_input;
 mod ceiling;
@@ -18,6 +19,7 @@ mod faults;
 mod fio;
 mod fio_checks;
 mod fio_command;
+mod fio_likeness;
 mod fio_nbd;
 mod fio_options;
 mod fio_recording;
@@ -29,6 +31,7 @@ mod kill;
 mod libnbd;
 mod loop_device;
 mod loop_mount;
+mod names;
 mod nbd_client;
 mod nbdfuse;
 mod nbdkit;
@@ -38,9 +41,11 @@ mod psk;
 mod qemu;
 mod ramp;
 mod raw_client;
+mod reader;
 mod requires;
 mod results;
 mod running;
+mod safety_table;
 mod scratch;
 mod serve;
 mod server;

@@ -1,6 +1,6 @@
 //! What a run left in its folder of results.
 
-use record::Results;
+use results::Results;
 use stats::Recording;
 use std::path::{Path, PathBuf};
 

@@ -28,6 +28,13 @@ pub struct Ended {
     pub err: String,
 }
 
+impl Ended {
+    /// Whether it came to its end with a verdict, whichever: what a busy machine can show may be too little to say.
+    pub fn has_verdict(&self) -> bool {
+        matches!(self.code, Some(0 | 1)) || self.code == Some(2) && self.err.contains("seawall: cannot say: ")
+    }
+}
+
 /// Runs a command to its end.
 pub fn run(command: &mut Command) -> Ended {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
@@ -86,6 +93,23 @@ impl Running {
                 }
                 Err(RecvTimeoutError::Disconnected) => panic!("it ended without {text:?}:\n{}", self.seen.join("\n")),
                 Err(RecvTimeoutError::Timeout) => panic!("no {text:?} came:\n{}", self.seen.join("\n")),
+            }
+        }
+    }
+
+    /// Waits until it says that it listens, or ends; whether it listens.
+    pub fn listens(&mut self) -> bool {
+        loop {
+            match self.lines.recv_timeout(PATIENCE) {
+                Ok(line) => {
+                    let listens = line.contains("commands: seawall shell");
+                    self.seen.push(line);
+                    if listens {
+                        return true;
+                    }
+                }
+                Err(RecvTimeoutError::Disconnected) => return false,
+                Err(RecvTimeoutError::Timeout) => panic!("neither listening nor ended:\n{}", self.seen.join("\n")),
             }
         }
     }

@@ -7,6 +7,7 @@ use crate::server::{LUN, Server, read_text};
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 /// A client in libnbd's shell that asks for `count` reads at once, says so when the first is answered, and says at the
@@ -120,6 +121,42 @@ fn strangers_do_not_disturb_a_client() {
     let size = succeed_with(client("nbdinfo"), ["--size", &server.tcp_uri(LUN)]);
     assert_eq!(size.trim(), "8388608");
     drop(silent);
+}
+
+/// A connection that says nothing, one with too many options, and one that leaves without taking its answer: each is closed
+/// for a limit, and a server that was not asked to say more than usual says which.
+#[test]
+fn what_is_closed_is_in_the_log() {
+    let scratch = Scratch::new();
+    let limits = "[limits]\nhandshake_time = \"300ms\"\nhandshake_options = 2\npatience = \"100ms\"\n";
+    std::fs::write(scratch.path().join("limits.toml"), limits).expect("a file can be written");
+    let mut server = Server::start_with(&scratch, &["--config", "limits.toml"]);
+    server.make_lun("8MiB");
+    let call = |bytes: &[u8]| {
+        let mut stream = UnixStream::connect(server.socket()).expect("it listens");
+        stream.write_all(bytes).expect("it takes what is said");
+        stream
+    };
+    let option = |number: u32, data: &[u8]| {
+        [&b"IHAVEOPT"[..], &number.to_be_bytes(), &(data.len() as u32).to_be_bytes(), data].concat()
+    };
+    // Fixed newstyle and no padding. LIST is 3, EXPORT_NAME 1; a read of 1 MiB is more than a socket takes, 2 is the goodbye.
+    let flags = 3_u32.to_be_bytes();
+    let head = |kind: u16, len: u32| {
+        [&0x2560_9513_u32.to_be_bytes()[..], &[0; 2], &kind.to_be_bytes(), &[0; 16], &len.to_be_bytes()].concat()
+    };
+    let rude = [&flags[..], &option(1, LUN.as_bytes()), &head(0, 1 << 20), &head(2, 0)].concat();
+    let rude = call(&rude);
+    let long = call(&[&flags[..], &option(3, &[]).repeat(3)].concat());
+    let silent = call(&[]);
+    let mut missing = vec!["patience", "handshake_options", "handshake_time"];
+    while !missing.is_empty() {
+        let line = server.running().wait_for("connection closed: the limit");
+        let found = missing.iter().position(|limit| line.contains(&format!("the limit `{limit}` is met")));
+        missing.remove(found.unwrap_or_else(|| panic!("{line}: none of {missing:?}")));
+        assert!(line.contains("WARN"), "{line}");
+    }
+    drop((rude, long, silent));
 }
 
 /// libnbd starts the server itself and hands it the socket (`LISTEN_FDS`): its tools' `[ … ]` form, and its own call.

@@ -1,5 +1,6 @@
 //! `seawall shell`: an administrator's lines to a running server, and its answers.
 
+use crate::requires::{client, requires};
 use crate::running::{Ended, run, seawall};
 use crate::scratch::Scratch;
 use crate::server::{LUN, Server};
@@ -216,4 +217,37 @@ fn a_pool_that_nobody_serves_gives_one_line() {
     assert_eq!(ended.err.lines().count(), 1, "{}", ended.err);
     assert!(ended.err.contains("--pool nowhere") && ended.err.contains("seawall serve"), "{}", ended.err);
     assert_eq!(scratch.listing(), [""; 0]);
+}
+
+/// At a terminal: Tab completes, `?` lists at once what could follow and leaves the line, Ctrl-C drops a line and ends
+/// what would go on for ever, and none of them ends the shell; the next shell remembers the lines.
+#[test]
+fn a_terminal_edits_completes_asks_and_survives_interrupts() {
+    requires!("python3");
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch);
+    server.tell(&["vserver create svm01", "volume create vol1 -size 1GB"]);
+    let terminal = |steps: &[(&str, &str)]| {
+        let steps = serde_json::to_string(steps).unwrap();
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/end_to_end/terminal.py");
+        let mut command = client("python3");
+        command.current_dir(scratch.path()).env("XDG_STATE_HOME", scratch.join("state")).arg(script).arg(steps);
+        let ended = run(command.arg(env!("CARGO_BIN_EXE_seawall")).args(["shell", "--pool", "pool"]));
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        ended.out
+    };
+    let shown = terminal(&[
+        ("::> ", "vol sh\t"),
+        ("show ", "?"),
+        ("  -vserver  ", "-volume vol1\r"),
+        ("svm01     vol1", ""),
+        ("::> ", "this is dropped\x03"),
+        ("::> ", "qos statistics volume performance show\r"),
+        ("vol1-wid", "\x03"),
+        ("::> ", "qos fairness show\r"),
+        ("::> ", "exit\r"),
+    ]);
+    assert!(!shown.contains("Error: this"), "{shown}");
+    let remembered = terminal(&[("::> ", "\x1b[A\x1b[A"), ("qos fairness show", "\x03"), ("::> ", "\x04")]);
+    assert!(remembered.contains("qos fairness show"), "{remembered}");
 }

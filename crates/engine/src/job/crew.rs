@@ -8,9 +8,10 @@
 
 use super::board::Board;
 use super::placement::{self, Near};
-use super::prepare::{OpenError, Prepared};
+use super::prepare::OpenError;
+use super::prepared::Prepared;
 use super::runner::Runner;
-use block::{Driver, Span, Time, Wakeup};
+use block::{Driver as _, Span, Time, Wait, drive};
 use stats::job::{JobOutcome, JobUsage};
 use std::sync::Arc;
 use uring::Io;
@@ -55,62 +56,49 @@ pub(crate) fn run(
         uring::usage::prioritise(priority.nice, priority.io)
             .map_err(|error| OpenError(format!("nice, prio and prioclass: {error}")))?;
     }
-    let io = Io::open(&super::prepare::io_settings(jobs)).map_err(|error| OpenError(error.to_string()))?;
+    let io = Io::open(&super::prepared::io_settings(jobs)).map_err(|error| OpenError(error.to_string()))?;
     board.join(io.waker());
     let mut runners = Vec::with_capacity(jobs.len());
     for job in jobs {
         runners.push(job.open(&io, near, board, stage_start)?);
     }
     let before = usage(Who::Thread);
-    drive(&io, &mut runners, board, &before, near);
+    run_all(&io, &mut runners, board, &before, near);
     let used = used_since(&before);
     let all: u64 = runners.iter().map(Runner::ops).sum();
     let share = |runner: Runner| JobOutcome { usage: share_of(&used, runner.ops(), all), ..runner.finish() };
     Ok(runners.into_iter().map(share).collect())
 }
 
-fn drive(io: &Io, runners: &mut [Runner], board: &Board, before: &Usage, near: Option<&Near>) {
+fn run_all(io: &Io, runners: &mut [Runner], board: &Board, before: &Usage, near: Option<&Near>) {
     let mut io = io.clone();
-    let clock = io.clock();
-    let mut now = io.now();
     let (mut heeded, mut shown) = (0, 0);
-    let mut visit = now + VISIT;
-    loop {
-        let signals = board.signals();
-        if signals != heeded {
-            heeded = signals;
-            runners.iter_mut().filter(|runner| board.is_told_to_stop(runner.index())).for_each(|one| one.stop(now));
-            if board.asked() != shown {
-                shown = board.asked();
-                show(runners, board, before, now);
-            }
+    let mut visit = io.now() + VISIT;
+    drive(&mut io, runners, |now, runners: &mut [Runner]| {
+        if heed(board, runners, now, &mut heeded) && board.asked() != shown {
+            shown = board.asked();
+            show(runners, board, before, now);
         }
         if let Some(near) = near.filter(|_| now >= visit) {
             visit = now + VISIT;
             // It was there before; where that is forbidden meanwhile it stays where it is.
             let _ = uring::usage::visit(near.processor);
         }
-        let mut wakeup = Wakeup::Idle;
-        let (mut fresh, mut over) = (false, true);
-        for runner in runners.iter_mut() {
-            wakeup = wakeup.sooner(runner.pass(now, clock));
-            fresh |= runner.has_fresh();
-            over &= runner.is_ended();
-        }
-        if over {
-            return;
-        }
-        if fresh {
-            let handed = io.now();
-            runners.iter_mut().for_each(|runner| runner.hand_over(handed));
-        }
-        now = match wakeup {
-            Wakeup::Now => io.turn(Some(now)),
-            // What is further away than a tick is seen in time without a timer.
-            Wakeup::At(at) if at < now + Board::TICK * 2 => io.turn(Some(at)),
-            Wakeup::At(_) | Wakeup::External | Wakeup::Idle => io.turn(None),
-        };
+        // Whoever watches the run wakes every worker with each tick.
+        Wait::Woken { tick: Board::TICK }
+    });
+}
+
+/// Stops the jobs that are to end, if there is anything new to heed; whether there was.
+#[inline]
+pub(super) fn heed(board: &Board, runners: &mut [Runner], now: Time, heeded: &mut u32) -> bool {
+    let signals = board.signals();
+    let news = signals != *heeded;
+    if news {
+        *heeded = signals;
+        runners.iter_mut().filter(|runner| board.is_told_to_stop(runner.index())).for_each(|one| one.stop(now));
     }
+    news
 }
 
 fn used_since(before: &Usage) -> JobUsage {

@@ -4,6 +4,7 @@ use block::{Span, Time};
 use stats::job::DiskUse;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::PathBuf;
+use storage::major_minor;
 
 /// The devices behind some files, as they stood at the start.
 pub(crate) struct Disks {
@@ -49,12 +50,7 @@ impl Disks {
 fn device_of(path: &std::path::Path) -> Option<(u64, u64)> {
     let about = std::fs::metadata(path).ok().or_else(|| std::fs::metadata(path.parent()?).ok())?;
     let device = if about.file_type().is_block_device() { about.rdev() } else { about.dev() };
-    Some(split(device))
-}
-
-/// Major and minor number, as the C library packs them.
-pub(crate) fn split(device: u64) -> (u64, u64) {
-    ((device >> 8 & 0xfff) | (device >> 32 & 0xffff_f000), (device & 0xff) | (device >> 12 & 0xffff_ff00))
+    Some(major_minor(device))
 }
 
 /// Reads a line of `/proc/diskstats` (the kernel's `Documentation/admin-guide/iostats.rst`) if it is the wanted device.

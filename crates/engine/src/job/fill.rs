@@ -3,11 +3,11 @@
 //! A block's random bytes come from a seed of its own. A copy of an earlier block is made by using that block's seed
 //! again, so nothing but seeds is remembered.
 
+use super::context::Context;
 use super::header::fill_pattern;
 use block::Buf;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use uring::Io;
 use workload::job::{Content, Fill};
 
 /// Seeds that copies are made of at most: enough that a copy is rarely near its original, 512 KiB.
@@ -15,7 +15,7 @@ const SEEDS_MAX: usize = 65_536;
 
 /// One job's buffers for writes.
 pub(crate) struct Filler {
-    io: Io,
+    context: Context,
     content: Content,
     /// Length of every buffer: the longest write.
     size: u32,
@@ -29,9 +29,9 @@ pub(crate) struct Filler {
 
 impl Filler {
     /// Buffers of up to `size` bytes from this worker's slab, their bytes drawn from `seed`.
-    pub(crate) fn new(io: &Io, content: &Content, size: u32, seed: u64) -> Filler {
+    pub(crate) fn new(context: &Context, content: &Content, size: u32, seed: u64) -> Filler {
         Filler {
-            io: io.clone(),
+            context: context.clone(),
             size,
             chance: Xoshiro256PlusPlus::seed_from_u64(seed),
             pool: Vec::new(),
@@ -48,24 +48,24 @@ impl Filler {
     pub(crate) fn take(&mut self, len: u32, at: u64) -> Option<Buf> {
         let (mut buf, fresh) = match self.pool.pop() {
             Some(buf) => (buf, false),
-            None => (self.io.take(self.size)?, true),
+            None => (self.context.take(self.size)?, true),
         };
-        let io = self.io.clone();
+        let context = self.context.clone();
         if fresh {
-            io.with_mut(&mut buf, |bytes| self.fill(bytes, at));
+            context.with_mut(&mut buf, |bytes| self.fill(bytes, at));
         }
         let mut buf = buf.window(0, len);
         self.writes += 1;
         if self.content.fill == Fill::Random || self.anew {
             if self.anew {
-                io.with_mut(&mut buf, |bytes| self.fill(bytes, at));
+                context.with_mut(&mut buf, |bytes| self.fill(bytes, at));
             } else if self.content.scramble {
-                io.with_mut(&mut buf, |bytes| scramble(bytes, at, self.writes));
+                context.with_mut(&mut buf, |bytes| scramble(bytes, at, self.writes));
             }
         } else if let Fill::Pattern(pattern) = &self.content.fill
             && !pattern.offsets_at.is_empty()
         {
-            io.with_mut(&mut buf, |bytes| fill_pattern(bytes, pattern, at));
+            context.with_mut(&mut buf, |bytes| fill_pattern(bytes, pattern, at));
         }
         Some(buf)
     }
@@ -134,7 +134,7 @@ impl Filler {
 
 impl Drop for Filler {
     fn drop(&mut self) {
-        self.pool.drain(..).for_each(|buf| self.io.give(buf));
+        self.pool.drain(..).for_each(|buf| self.context.give(buf));
     }
 }
 
@@ -151,13 +151,13 @@ fn scramble(bytes: &mut [u8], at: u64, number: u64) {
 mod tests {
     use super::*;
     use std::collections::HashSet;
-    use uring::{Choice, IoSettings};
+    use uring::{Choice, Io, IoSettings};
     use workload::job::WorkingSet;
 
     fn blocks(content: &Content, count: usize) -> Vec<Vec<u8>> {
         let settings = IoSettings { backend: Choice::Threads, threads: 1, ..IoSettings::default() };
         let io = Io::open(&settings).unwrap();
-        let mut filler = Filler::new(&io, content, 4096, 5);
+        let mut filler = Filler::new(&Context::Wall(io.clone()), content, 4096, 5);
         (0..count as u64)
             .map(|number| {
                 let buf = filler.take(4096, number * 4096).unwrap();

@@ -5,9 +5,9 @@
 //! fifth more requests a second at depth 1. Disks with a queue for each processor answer where they are asked, so there is
 //! nothing to choose.
 
-use super::disks::split;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use storage::major_minor;
 use uring::usage;
 use workload::job::{MemoryPolicy, Numa};
 
@@ -63,7 +63,7 @@ fn device_of(path: &Path) -> Option<u64> {
 
 impl Kernel {
     fn near(&self, device: u64) -> Option<Near> {
-        let (major, minor) = split(device);
+        let (major, minor) = major_minor(device);
         let folder = std::fs::canonicalize(self.sys.join(format!("dev/block/{major}:{minor}"))).ok()?;
         let disk = if folder.join("partition").exists() { folder.parent()?.to_owned() } else { folder };
         if std::fs::read_dir(disk.join("mq")).ok()?.count() != 1 {

@@ -111,9 +111,10 @@ impl Record {
         outcome.short += u64::from(short);
     }
 
-    /// Counts a flush that took `lat`.
-    pub(crate) fn flushed(&mut self, lat: Span) {
+    /// Counts a flush that took `lat`; `whole` with all that describes the file.
+    pub(crate) fn flushed(&mut self, lat: Span, whole: bool) {
         self.sync.ops += 1;
+        self.sync.whole += u64::from(whole);
         self.sync.lat.record(lat);
     }
 
@@ -166,7 +167,9 @@ impl Record {
             // Reads that only check what was written began when the load was over.
             let checks = tally.first_made.is_some_and(|made| made >= loaded);
             let from = if checks { tally.first_made.unwrap_or(self.start) } else { self.start };
-            outcome.directions[direction].measured = tally.last_end.max(loaded).since(from);
+            let measured = tally.last_end.max(loaded).since(from);
+            let used = outcome.directions[direction].ops + outcome.directions[direction].failed > 0;
+            outcome.directions[direction].measured = if used { measured } else { Span::ZERO };
         }
         outcome.sync = self.sync;
         outcome.log = self.log;

@@ -12,6 +12,7 @@ mod stages;
 #[cfg(test)]
 mod tests;
 
+use super::context::Context;
 use super::fill::Filler;
 use super::record::Record;
 use super::search::Search;
@@ -20,13 +21,12 @@ use super::steady::Steadiness;
 use super::written::Checker;
 use crate::job::board::Board;
 use crate::job::prepare::OpenError;
-use block::{Completion, Target, Time, Wakeup};
+use block::{Actor, Completion, Target, Time, Wakeup};
 use stats::job::{AskedRow, DepthShares, Errors, JobError, JobOutcome, LatencyFinding, Losses, Punctuality};
 use std::cell::RefCell;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
-use uring::{Clock, Io};
 use workload::job::{Ends, EngineKind, JobDraft, JobSpec, JobStream, Place, Region};
 
 /// A job on its worker.
@@ -36,11 +36,13 @@ pub(crate) struct Runner {
     index: usize,
     board: Arc<Board>,
     target: Box<dyn Target>,
-    io: Io,
+    context: Context,
     paths: Vec<PathBuf>,
     regions: Vec<Region>,
     stream: JobStream,
     stage: Stage,
+    /// The last pass began another stage.
+    is_new_stage: bool,
     /// What comes when nothing is in flight any more.
     after: After,
     slots: Slots,
@@ -56,12 +58,14 @@ pub(crate) struct Runner {
     depth: u32,
     /// Requests that are handed over as soon as so many are made.
     burst: Option<usize>,
-    /// The clock as it was read last: at the start of a pass, and then at each burst.
+    /// The latest time that is known: the start of a pass, the end of a request that a target waited for, and each burst.
     latest: Time,
     /// Places that must be free, and ends that must have come, before new requests are made.
     refilling: bool,
     ended_since_refill: u32,
     writes_since_sync: u32,
+    /// A flush of this file is to come before the next request; `true` with all that describes the file.
+    flush_due: Option<(u32, bool)>,
     requests_since_think: u32,
     thinking_until: Option<Time>,
     working_since: Time,
@@ -145,12 +149,13 @@ struct FloorWatch {
     direction: workload::job::Direction,
     floor: workload::job::Floor,
     window_end: Time,
-    before: (u64, u64),
+    /// Requests and bytes when the window began; `None` before the first.
+    before: Option<(u64, u64)>,
 }
 
 impl Runner {
     /// A job that waits for its start.
-    pub(crate) fn new(io: &Io, parts: Parts) -> Runner {
+    pub(crate) fn new(context: &Context, parts: Parts) -> Runner {
         let Parts { spec, index, board, target, paths, regions, notes, backend, losses, start, renew } = parts;
         let checker = spec.verify.as_ref().map(|verify| match spec.reach.mix.changes_data() {
             true => Checker::new(verify, spec.seed),
@@ -159,14 +164,15 @@ impl Runner {
         Runner {
             stream: JobStream::new(&spec, &regions, start),
             record: Record::new(&spec, start),
-            filler: Filler::new(io, &spec.content, spec.reach.most_block(), spec.seed),
+            filler: Filler::new(context, &spec.content, spec.reach.most_block(), spec.seed),
             search: spec.pacing.latency_search.map(|rule| Search::new(rule, spec.pacing.depth)),
             steadiness: None,
             depth: spec.pacing.depth.max(1),
             burst: burst_of(&spec),
             latest: start,
-            io: io.clone(),
+            context: context.clone(),
             stage: Stage::Waiting,
+            is_new_stage: false,
             after: After::End,
             slots: Slots::default(),
             completions: Vec::new(),
@@ -176,6 +182,7 @@ impl Runner {
             refilling: true,
             ended_since_refill: 0,
             writes_since_sync: 0,
+            flush_due: None,
             requests_since_think: 0,
             thinking_until: None,
             working_since: start,
@@ -207,48 +214,6 @@ impl Runner {
     /// Its number in the run.
     pub(crate) fn index(&self) -> usize {
         self.index
-    }
-
-    /// One look: takes ends, ends intervals, makes what is due. When to look again.
-    pub(crate) fn pass(&mut self, now: Time, clock: Clock) -> Wakeup {
-        match self.stage {
-            Stage::Ended => return Wakeup::Idle,
-            Stage::Waiting => {
-                if let Some(wait) = self.wait(now) {
-                    return wait;
-                }
-            }
-            _ => {}
-        }
-        self.latest = now;
-        self.take(now, clock);
-        self.look(now);
-        self.issue(now, clock);
-        self.advance_stage(now);
-        self.next_wakeup(now)
-    }
-
-    /// The requests that were made since the last call go to the kernel now: at once where the job hands over in bursts,
-    /// in the worker's next turn otherwise.
-    pub(crate) fn hand_over(&mut self, now: Time) {
-        let count = self.slots.hand_over(now);
-        if count == 0 {
-            return;
-        }
-        self.submitted.count(count as u32, count as u64);
-        if self.burst.is_some() {
-            self.io.submit();
-        }
-    }
-
-    /// Whether some were made since the last hand-over.
-    pub(crate) fn has_fresh(&self) -> bool {
-        self.slots.fresh() > 0
-    }
-
-    /// Whether it is over.
-    pub(crate) fn is_ended(&self) -> bool {
-        self.stage == Stage::Ended
     }
 
     /// Ends early, as a job that was interrupted.
@@ -285,27 +250,6 @@ impl Runner {
         finish::so_far(self, now)
     }
 
-    /// When it must be looked at again.
-    fn next_wakeup(&self, now: Time) -> Wakeup {
-        if self.stage == Stage::Ended {
-            return Wakeup::Idle;
-        }
-        let mut next = Time::MAX;
-        let ends = [self.times.ramp_end, self.times.runtime_end.filter(|_| self.stage == Stage::Loading)];
-        for time in ends.into_iter().flatten().chain(self.not_before).chain(self.thinking_until) {
-            next = next.min(time);
-        }
-        if let Some(steadiness) = &self.steadiness {
-            next = next.min(steadiness.next_look());
-        }
-        let own = match next {
-            Time::MAX => Wakeup::Idle,
-            next if next <= now => Wakeup::Now,
-            next => Wakeup::At(next),
-        };
-        self.target.next_wakeup().sooner(own)
-    }
-
     /// The first failure stays.
     fn fail(&mut self, number: i32, text: String, now: Time) {
         self.error.get_or_insert(JobError { number, text });
@@ -321,6 +265,69 @@ impl Runner {
         self.after = after;
         self.not_before = None;
         self.thinking_until = None;
+    }
+}
+
+impl Actor for Runner {
+    /// One look: takes ends, ends intervals, makes what is due.
+    fn pass(&mut self, now: Time) {
+        if self.stage == Stage::Ended || (self.stage == Stage::Waiting && !self.may_start(now)) {
+            return;
+        }
+        self.latest = now;
+        self.take(now);
+        // Behind a call that blocked it is later than when the worker looked.
+        let now = self.latest;
+        self.look(now);
+        self.issue(now);
+        let stage = self.stage;
+        self.advance_stage(now);
+        self.is_new_stage = self.stage != stage;
+    }
+
+    fn next_wakeup(&self, now: Time) -> Wakeup {
+        let mut next = match self.stage {
+            Stage::Ended => return Wakeup::Idle,
+            Stage::Waiting => return Wakeup::At(self.waits_until(now)),
+            // What the next stage has to make is made at once: no end would wake the worker for it.
+            _ if self.is_new_stage => return Wakeup::Now,
+            _ => Time::MAX,
+        };
+        let ends = [self.times.ramp_end, self.times.runtime_end.filter(|_| self.stage == Stage::Loading)];
+        for time in ends.into_iter().flatten().chain(self.not_before).chain(self.thinking_until) {
+            next = next.min(time);
+        }
+        if let Some(steadiness) = &self.steadiness {
+            next = next.min(steadiness.next_look());
+        }
+        let own = match next {
+            Time::MAX => Wakeup::Idle,
+            next if next <= self.latest => Wakeup::Now,
+            next => Wakeup::At(next),
+        };
+        self.target.next_wakeup().sooner(own)
+    }
+
+    /// Whether some were made since the last hand-over.
+    fn has_fresh(&self) -> bool {
+        self.slots.fresh() > 0
+    }
+
+    /// The requests that were made since the last call go to the kernel now: at once where the job hands over in bursts,
+    /// in the worker's next turn otherwise.
+    fn hand_over(&mut self, now: Time) {
+        let count = self.slots.hand_over(now);
+        if count == 0 {
+            return;
+        }
+        self.submitted.count(count as u32, count as u64);
+        if self.burst.is_some() {
+            self.context.submit();
+        }
+    }
+
+    fn is_over(&self, _now: Time) -> bool {
+        self.stage == Stage::Ended
     }
 }
 

@@ -4,7 +4,8 @@ use super::board::{Board, JobProgress};
 use super::crew;
 use super::disks::Disks;
 use super::placement::Near;
-use super::prepare::{OpenError, Prepared, SetupError, prepare};
+use super::prepare::{OpenError, SetupError, prepare};
+use super::prepared::Prepared;
 use block::{Span, Time};
 use stats::job::{JobError, JobOutcome};
 use std::path::Path;
@@ -17,8 +18,10 @@ use workload::job::{Ends, EngineKind, JobSpec, Place};
 /// What is the same for all jobs.
 #[derive(Clone, Debug)]
 pub struct RunSettings {
-    /// Paths (or job names) whose data may be destroyed although seawall did not put it there.
+    /// Names, patterns and folders (or job names) whose data may be destroyed although seawall did not put it there.
     pub destroy: Vec<String>,
+    /// Devices and files that may be written even while somebody uses them, each by its name.
+    pub even_in_use: Vec<String>,
     /// Refuses every job that would write.
     pub read_only: bool,
     /// How often [`Watch::progress`] is called; above zero.
@@ -33,6 +36,7 @@ impl Default for RunSettings {
     fn default() -> RunSettings {
         RunSettings {
             destroy: Vec::new(),
+            even_in_use: Vec::new(),
             read_only: false,
             progress_every: Span::SECOND,
             threads_most: None,
@@ -45,6 +49,9 @@ impl Default for RunSettings {
 pub trait Watch {
     /// A file is about to be laid out to `bytes`.
     fn laying_out(&mut self, path: &Path, bytes: u64);
+
+    /// Something the user should know before it begins.
+    fn note(&mut self, _line: &str) {}
 
     /// How far all jobs are, in the order they were given, `passed` after the start.
     fn progress(&mut self, passed: Span, jobs: &[JobProgress]);

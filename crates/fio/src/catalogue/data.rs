@@ -177,11 +177,11 @@ pub(super) const OPTIONS: &[Definition] = &[
         Ok(())
     }),
     option("ignore_error", Form::Text("EIO:ENOSPC"), "error numbers a job goes on after: reads,writes,checks", ignored),
-    option("error_dump", Form::Bool, "tells failures that a job goes on after; here always", |_, v| {
-        match v.flag()? {
-            true => Ok(()),
-            false => Err("failures are told by kind in every report".into()),
+    option("error_dump", Form::Bool, "tells failures that a job goes on after; here always", |o, v| {
+        if !v.flag()? {
+            o.note("error_dump=0 has no effect: failures are told by kind in every report, once");
         }
+        Ok(())
     }),
 ];
 

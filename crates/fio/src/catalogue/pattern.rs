@@ -231,9 +231,7 @@ fn distribution(v: Value<'_>) -> Result<Distribution, String> {
         "random" => Ok(Distribution::Uniform),
         "zipf" => Ok(Distribution::Zipf { theta: theta(number.unwrap_or(1.1))?, center }),
         "pareto" => Ok(Distribution::Pareto { h: share(number.unwrap_or(0.2))?, center }),
-        "normal" | "gauss" => {
-            Ok(Distribution::Normal { deviation_percent: deviation(number.unwrap_or(50.0))?, center })
-        }
+        "normal" | "gauss" => Ok(Distribution::Normal { width_percent: deviation(number.unwrap_or(0.0))?, center }),
         _ => Err("must be one of random, zipf:T, pareto:H, normal:D, zoned:…, zoned_abs:…".into()),
     }
 }
@@ -250,10 +248,10 @@ pub(super) fn share(h: f64) -> Result<f64, String> {
 
 /// The deviation of a normal distribution.
 pub(super) fn deviation(percent: f64) -> Result<f64, String> {
-    if percent > 0.0 && percent <= 100.0 {
+    if (0.0..=100.0).contains(&percent) {
         Ok(percent)
     } else {
-        Err("normal takes a deviation in percent, above 0 and at most 100".into())
+        Err("normal takes a deviation in percent, from 0 to 100".into())
     }
 }
 

@@ -4,7 +4,7 @@ use super::{Definition, Form, option};
 use crate::options::{Engine, Options};
 use crate::trace::Skip;
 use crate::value::Value;
-use workload::job::{FileOrder, Turns, WriteSync};
+use workload::job::{Amount, FileLock, FileOrder, Turns, WriteSync};
 
 pub(super) const OPTIONS: &[Definition] = &[
     option(
@@ -118,11 +118,11 @@ pub(super) const OPTIONS: &[Definition] = &[
         Ok(())
     }),
     option("size", Form::Size, "bytes of a job's region over all of its files, and what it moves once", |o, v| {
-        o.target.size = Some(v.amount()?);
+        o.target.size = Some(without_sign(o, v, "size")?);
         Ok(())
     }),
     option("io_size", Form::Size, "bytes to move, where that is not the size of the region", |o, v| {
-        o.course.ending.amount = Some(v.amount()?);
+        o.course.ending.amount = Some(without_sign(o, v, "io_size")?);
         Ok(())
     })
     .also(&["io_limit"]),
@@ -211,13 +211,11 @@ pub(super) const OPTIONS: &[Definition] = &[
         o.target.layout.renew = v.flag()?;
         Ok(())
     }),
-    option("lockfile", Form::Text("none"), "locks files around each request", |_, v| {
-        match v.choice(&[("none", true), ("exclusive", false), ("readwrite", false)])? {
-            true => Ok(()),
-            false => Err("requests of many jobs are in flight at once here, and a lock would let one by one through; \
-                          write none"
-                .into()),
-        }
+    option("lockfile", Form::Text("exclusive"), "system calls on a file wait for those of other jobs on it", |o, v| {
+        let words =
+            [("none", FileLock::None), ("exclusive", FileLock::Exclusive), ("readwrite", FileLock::SharedByReads)];
+        o.target.lock = v.choice(&words)?;
+        Ok(())
     }),
     option("unique_filename", Form::Bool, "tells apart the files of fio's network clients", |_, v| v.flag().map(drop)),
     option("fadvise_hint", Form::Text("1"), "tells the kernel the pattern", |o, v| {
@@ -226,6 +224,17 @@ pub(super) const OPTIONS: &[Definition] = &[
         Ok(())
     }),
 ];
+
+/// fio reads a negative size as the same one without its sign.
+fn without_sign(o: &mut Options, v: Value<'_>, option: &str) -> Result<Amount, String> {
+    match v.text().strip_prefix('-') {
+        Some(rest) => {
+            o.note(format!("{option}={}: the sign has no effect, as in fio", v.text()));
+            v.part(rest).amount()
+        }
+        None => v.amount(),
+    }
+}
 
 fn order(o: &mut Options, v: Value<'_>) -> Result<(), String> {
     let mut parts = v.text().split(':');
@@ -241,9 +250,7 @@ fn order(o: &mut Options, v: Value<'_>) -> Result<(), String> {
         "random" => Turns::Random,
         "zipf" => Turns::Zipf { theta: super::pattern::theta(parameter.unwrap_or(1.1))? },
         "pareto" => Turns::Pareto { h: super::pattern::share(parameter.unwrap_or(0.2))? },
-        "normal" | "gauss" => {
-            Turns::Normal { deviation_percent: super::pattern::deviation(parameter.unwrap_or(50.0))? }
-        }
+        "normal" | "gauss" => Turns::Normal { width_percent: super::pattern::deviation(parameter.unwrap_or(0.0))? },
         _ => return Err("must be one of roundrobin, sequential, random, zipf:T, pareto:H, normal:D".into()),
     };
     o.target.order = FileOrder { turns, requests_each };
@@ -251,12 +258,14 @@ fn order(o: &mut Options, v: Value<'_>) -> Result<(), String> {
 }
 
 /// fio's engines, what each becomes here, and what the user should know of it.
-const ENGINES: [(&str, Engine, &str); 11] = [
+const ENGINES: [(&str, Engine, &str); 13] = [
     ("psync", Engine::Sync, ""),
     ("sync", Engine::Sync, ""),
     ("pvsync", Engine::Sync, "one system call a request, without a vector"),
     ("pvsync2", Engine::Sync, "one system call a request, without a vector"),
     ("vsync", Engine::Sync, "one system call a request; neighbouring requests are not joined"),
+    ("mmap", Engine::Sync, "system calls on the page cache in its place; a mapping's page faults are not measured"),
+    ("falloc", Engine::Space, ""),
     ("io_uring", Engine::Uring, ""),
     ("libaio", Engine::Uring, "io_uring in its place, with the same depth"),
     ("posixaio", Engine::Uring, "io_uring in its place, with the same depth"),
@@ -267,7 +276,7 @@ const ENGINES: [(&str, Engine, &str); 11] = [
 
 /// fio's engines that are not here, and what is nearest to each.
 const ENGINES_MISSING: &[(&[&str], &str)] = &[
-    (&["mmap", "splice", "falloc", "ftruncate", "e4defrag"], "the nearest is psync"),
+    (&["splice", "ftruncate", "e4defrag"], "the nearest is psync"),
     (
         &["rbd", "rados", "http", "nfs", "libiscsi", "libhdfs", "gfapi", "gfapi_async"],
         "the nearest is nbd, on an export of it",

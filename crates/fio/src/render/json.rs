@@ -75,6 +75,7 @@ impl Report<'_> {
             ("host", Json::text(self.host)),
             ("plan", texts(&self.invocation.describe())),
             ("notes", texts(&self.invocation.notes)),
+            ("interrupted", Json::Bool(self.interrupted)),
         ]);
         if self.invocation.flags.status_interval.is_some() {
             added.insert("interim", Json::List(self.interim.iter().map(|Interim(json)| json.clone()).collect()));
@@ -110,7 +111,8 @@ fn job(entry: &Entry<'_>, bins: Bins, group_kib: &dyn Fn(&str) -> f64) -> Json {
     for (name, figures) in each {
         found.insert(name, direction(figures, &job.options.report, bins, group_kib(name)));
     }
-    let mut sync = Json::object([("total_ios", Json::from(outcome.sync.ops))]);
+    // fio counts fsync alone here, and times fdatasync too.
+    let mut sync = Json::object([("total_ios", Json::from(outcome.sync.whole))]);
     let percentiles = job.options.report.lat_percentiles || job.options.report.clat_percentiles;
     sync.insert("lat_ns", latency(&outcome.sync.lat, &job.options.report, percentiles, bins));
     found.insert("sync", sync);

@@ -68,7 +68,8 @@ impl Report<'_> {
                 let same = all.iter().filter(|other| other.job.group == job.group);
                 let bytes = same.flat_map(Entry::directions).filter(|(other, _)| *other == name);
                 let group_bw = bytes.map(|(_, figures)| figures.bytes_per_second()).sum();
-                direction(lines, name, figures, &job.options, group_bw);
+                let scheduled = outcome.punctuality.scheduled;
+                direction(lines, name, figures, &Way { options: &job.options, scheduled, group_bw });
             }
         }
         coarse(lines, entry);
@@ -143,7 +144,17 @@ fn rates(bytes_per_second: f64, options: &Options) -> (String, String) {
     (short(number as u64, digits, own, unit), short(number as u64, digits, other, unit))
 }
 
-fn direction(lines: &mut Vec<String>, name: &str, figures: &DirectionOutcome, options: &Options, group_bw: f64) {
+/// What the lines of all directions of an entry have in common.
+struct Way<'e> {
+    options: &'e Options,
+    /// Requests were due by a schedule.
+    scheduled: bool,
+    /// Bytes a second of the group.
+    group_bw: f64,
+}
+
+fn direction(lines: &mut Vec<String>, name: &str, figures: &DirectionOutcome, way: &Way<'_>) {
+    let Way { options, scheduled, group_bw } = *way;
     let digits = options.report.figures as usize;
     let (own, _) = prefixes(options);
     let (rate, other_rate) = rates(figures.bytes_per_second(), options);
@@ -164,10 +175,13 @@ fn direction(lines: &mut Vec<String>, name: &str, figures: &DirectionOutcome, op
             latency(lines, name, latencies);
         }
     }
+    let (clat, lat) = (report.clat_percentiles && !report.no_clat, report.lat_percentiles && !report.no_lat);
     for (name, latencies, shown) in [
         ("slat", &figures.slat, report.slat_percentiles && !report.no_slat),
-        ("clat", &figures.clat, report.clat_percentiles && !report.no_clat),
-        ("lat", &figures.lat, report.lat_percentiles && !report.no_lat),
+        ("clat", &figures.clat, clat && !scheduled),
+        ("lat", &figures.lat, lat && !scheduled),
+        // With a schedule service time hides a pause: what waited meanwhile is not in it.
+        ("response", &figures.lat, scheduled && (clat || lat)),
     ] {
         if shown && latencies.count() > 0 {
             percentiles(lines, name, latencies, &report.percentiles);
@@ -293,7 +307,7 @@ fn course(lines: &mut Vec<String>, entry: &Entry<'_>) {
     let d = &outcome.directions;
     lines.push(format!(
         "     issued rwts: total={},{},{},{} short={},{},{},0 dropped=0,0,0,0",
-        d.read.ops, d.write.ops, d.trim.ops, outcome.sync.ops, d.read.short, d.write.short, d.trim.short
+        d.read.ops, d.write.ops, d.trim.ops, outcome.sync.whole, d.read.short, d.write.short, d.trim.short
     ));
     if let Some(first) = outcome.errors.first.filter(|_| outcome.error.is_none()) {
         lines.push(format!("     errors    : total={}, first_error={first}", outcome.errors.total()));

@@ -4,7 +4,7 @@ use crate::outcome::words;
 use fio::{Given, Invocation};
 
 fn said(file: &str) -> String {
-    let world = Given::default().with_text("jobs/a.fio", file);
+    let world = Given { missing_folders: vec!["/dta".into()], ..Given::default() }.with_text("jobs/a.fio", file);
     Invocation::parse(&words("jobs/a.fio"), &world).unwrap_err().to_string()
 }
 
@@ -40,7 +40,8 @@ fn job_files() {
         ),
         (
             "[a]\nrw=randwrite\nfill_device=1\n",
-            "jobs/a.fio:1 [a]: fill_device writes block after block until there is no space left; it needs rw=write",
+            "jobs/a.fio:1 [a]: fill_device without size=… goes on until there is no space left, in order; it needs \
+             rw=write, or rw=read of what was filled before",
         ),
         (
             "[a]\nsize=1m\nignore_error=EI0\n",
@@ -67,7 +68,7 @@ fn job_files() {
         ),
         (
             "[a]\nsize=1m\nioengine=nul\n",
-            "jobs/a.fio:3 [a]: ioengine=nul: must be one of psync, sync, pvsync, pvsync2, vsync, io_uring, libaio, posixaio, aio, null, nbd; did you mean null?",
+            "jobs/a.fio:3 [a]: ioengine=nul: must be one of psync, sync, pvsync, pvsync2, vsync, mmap, falloc, io_uring, libaio, posixaio, aio, null, nbd; did you mean null?",
         ),
         (
             "[a]\nsize=1m\nnuma_mem_policy=prefer:0,1\n",
@@ -77,6 +78,30 @@ fn job_files() {
         (
             "[a]\nsize=1m\nlatency_target=1ms\n",
             "jobs/a.fio:1 [a]: latency_target needs latency_window=…, the time for which each depth is tried",
+        ),
+        (
+            "[global]\nsize=1m\n[a]\n[b]\nwait_for=b\n",
+            "jobs/a.fio:4 [b]: wait_for=b: a job cannot wait for itself; name one that stands before it",
+        ),
+        (
+            "[global]\nsize=1m\n[reader]\nwait_for=writer\n[writer]\nwait_for=reader\n",
+            "jobs/a.fio:3 [reader]: wait_for=writer: no job of that name stands before this one",
+        ),
+        (
+            "[global]\nsize=1m\n[writer]\n[b]\nwait_for=writter\n",
+            "jobs/a.fio:4 [b]: wait_for=writter: no job of that name stands before this one; did you mean writer?",
+        ),
+        (
+            "[global]\nsize=1m\n[a]\nnumjobs=3\n[a]\n[b]\nwait_for=a\n",
+            "jobs/a.fio:6 [b]: wait_for=a: 2 jobs have that name; give each its own",
+        ),
+        (
+            "[a]\nsize=1m\ndirectory=/data:/dta\n",
+            "jobs/a.fio:1 [a]: directory=/dta: there is no such folder; make it, or name another",
+        ),
+        (
+            "[a]\nsize=1m\nioengine=falloc\nverify=md5\n",
+            "jobs/a.fio:1 [a]: has verify with ioengine=falloc, which writes no data that could be checked",
         ),
         ("[a]\nioengine=null\n", "jobs/a.fio:1 [a]: needs size=…, which the null engine has no file to take it from"),
         ("rw=read\n", "jobs/a.fio:1: \"rw=read\" stands before the first [section]; put [global] or [a-name] above it"),

@@ -21,6 +21,7 @@ fn report<'r>(invocation: &'r Invocation, outcomes: &'r [stats::job::JobOutcome]
         host: "a-host",
         pid: 7,
         interim: &[],
+        interrupted: false,
     }
 }
 

@@ -35,11 +35,11 @@ struct Unsafe {
 
 /// Something for each sector of each region.
 #[derive(Clone)]
-struct Sectors<T>([Vec<Option<T>>; 5]);
+struct Sectors<T>([Vec<Option<T>>; 6]);
 
 impl<T> Sectors<T> {
     fn new() -> Sectors<T> {
-        Sectors([const { Vec::new() }; 5])
+        Sectors([const { Vec::new() }; 6])
     }
 
     fn of(&self, region: Region) -> &[Option<T>] {
@@ -64,6 +64,7 @@ impl<T> Sectors<T> {
             Region::Log => 1,
             Region::Nodes => 2,
             Region::Table(turn) => 3 + usize::from(turn),
+            Region::End => 5,
         }
     }
 }
@@ -151,7 +152,8 @@ impl Disk {
 
     /// All that lose power by themselves.
     pub fn parts(&self) -> Vec<Part> {
-        let others = [Region::Log, Region::Nodes, Region::Table(0), Region::Table(1)].map(|region| (region, 0));
+        let others = [Region::Log, Region::Nodes, Region::Table(0), Region::Table(1), Region::End];
+        let others = others.map(|region| (region, 0));
         (0..self.members).map(|member| (Region::Data, member)).chain(others).collect()
     }
 

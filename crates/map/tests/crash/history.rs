@@ -1,9 +1,13 @@
 //! One seed: rounds of random asks, each ended by a power loss (or a quiet close), recovery and a look at everything.
 
+use crate::catalogue::{Catalogue, Damaged};
 use crate::disk::{Disk, Faults, Outcome, SECTOR, pick};
 use crate::model::{Content, Known, Times};
-use map::{Ask, BLOCK, Core, Ended, PAGE, Pin, Refusal, Region, Run, Settings, What, check, format, recover};
-use rand_core::SeedableRng;
+use map::{
+    Agreed, Ask, BLOCK, Core, Ended, PAGE, Pin, Refusal, Region, Run, Settings, What, check, format, format_end,
+    recover,
+};
+use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -12,6 +16,8 @@ use std::rc::Rc;
 /// The log: small, so that it goes round and checkpoints come often.
 const LOG: u64 = 128 << 10;
 const POOL: u64 = 0x5eed;
+/// Added to the numbers of what the catalogue asks.
+const OF_CATALOGUE: u64 = 1 << 62;
 /// Asks under way at once.
 const DEPTH: usize = 12;
 
@@ -39,13 +45,17 @@ pub struct Totals {
     pub discards: u64,
     pub unread: u64,
     pub several_members: u64,
+    pub editions: u64,
+    pub editions_cut_off: u64,
+    pub damaged_logs: u64,
 }
 
 impl Totals {
-    fn fields(&mut self) -> [&mut u64; 21] {
+    fn fields(&mut self) -> [&mut u64; 24] {
         let Totals { crashes, deaths, writes, trims, zeroes, flushes, clones, groups, deletes, .. } = self;
         let Totals { restores, resizes, reads, full, failed, checkpoints, replayed, .. } = self;
         let Totals { short_writes, slow, discards, unread, several_members, .. } = self;
+        let Totals { editions, editions_cut_off, damaged_logs, .. } = self;
         [
             crashes,
             deaths,
@@ -68,6 +78,9 @@ impl Totals {
             discards,
             unread,
             several_members,
+            editions,
+            editions_cut_off,
+            damaged_logs,
         ]
     }
 
@@ -120,6 +133,7 @@ pub struct History {
     settings: Settings,
     trees: BTreeMap<u32, Model>,
     under: BTreeMap<u64, Under>,
+    catalogue: Catalogue,
     readings: Vec<Reading>,
     /// The asks of each group that were made together, and the trees that they make.
     groups: Vec<Vec<(u64, u32)>>,
@@ -139,6 +153,8 @@ impl History {
         let segment = BLOCK << pick(&mut rng, 3);
         let mut disk = Disk::new(members, segment);
         disk.plant(Region::Table(0), &format(POOL, LOG));
+        disk.plant(Region::Table(1), &format(POOL, LOG));
+        disk.plant(Region::End, &format_end(POOL, Agreed::default()));
         disk.plant(Region::Log, &vec![0; LOG as usize]);
         let settings = Settings {
             capacity: [24, 60, 400][pick(&mut rng, 3) as usize],
@@ -156,6 +172,7 @@ impl History {
             settings,
             trees,
             under,
+            catalogue: Catalogue::new(),
             readings: Vec::new(),
             groups: Vec::new(),
             clock: 0,
@@ -210,7 +227,8 @@ impl History {
 
     fn step(&mut self) {
         self.clock += 1;
-        match self.below(10) {
+        match self.below(11) {
+            10 => self.step_catalogue(),
             0..=3 if self.under.len() < DEPTH => self.ask_something(),
             4 if self.readings.len() < 4 => self.begin_reading(),
             5 if !self.readings.is_empty() => self.end_reading(),
@@ -224,6 +242,20 @@ impl History {
             _ => self.work(),
         }
         self.take_events();
+    }
+
+    /// The catalogue's change goes on, or the end is told how far the log goes.
+    fn step_catalogue(&mut self) {
+        match self.below(6) {
+            0 => return self.core.anchor(),
+            1 => return self.submit(0, 0, 0, What::Anchor, false),
+            _ => {}
+        }
+        let chance = self.rng.next_u64();
+        if let Some(agreed) = self.catalogue.step(chance) {
+            self.next += 1;
+            self.core.agree(self.next | OF_CATALOGUE, agreed);
+        }
     }
 
     /// The disk gets on, and everything that follows.
@@ -406,6 +438,13 @@ impl History {
         let mut events = Vec::new();
         self.core.take_events(&mut events);
         for Ended { id, result } in events {
+            if id & OF_CATALOGUE != 0 {
+                let Faults { flushes, .. } = self.disk.faults;
+                assert!(result.is_ok() || flushes > 0, "{result:?}");
+                self.catalogue.kept(result.is_ok());
+                self.totals.editions += u64::from(result.is_ok());
+                continue;
+            }
             let under = self.under.remove(&id).expect("an answer to something asked");
             match result {
                 Ok(()) => self.succeeded(under),
@@ -427,6 +466,7 @@ impl History {
                 self.floor = self.floor.max(times.begun - 1);
             }
             What::Checkpoint => self.totals.checkpoints += 1,
+            What::Anchor => {}
             What::Delete => {
                 self.totals.deletes += 1;
                 self.trees.remove(&ask.tree);
@@ -567,6 +607,11 @@ impl History {
         self.readings.clear();
         let report = check(&mut self.disk, self.settings).unwrap();
         assert_eq!(report.damages, []);
+        self.totals.editions_cut_off += u64::from(self.catalogue.look(&report.agreed));
+        if let Some(mut damaged) = Damaged::last_record(&mut self.disk, &report) {
+            self.totals.damaged_logs += 1;
+            assert!(recover(&mut damaged, self.settings).is_err(), "record {} is gone unnoticed", report.sequence);
+        }
         self.core = recover(&mut self.disk, self.settings).unwrap();
         assert_eq!(self.core.audit(), []);
         assert_eq!(self.core.usage().used, report.used);

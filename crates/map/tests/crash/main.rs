@@ -7,6 +7,7 @@
 //! `SEAWALL_CRASH_SEEDS` sets how many seeds are run, `SEAWALL_CRASH_FIRST` the first. A seed that fails is printed with
 //! the command that repeats it.
 
+mod catalogue;
 mod disk;
 mod history;
 mod model;

@@ -69,6 +69,7 @@ macro_rules! row {
             help: $help,
             parameters: &[$($own,)* NODE, ITERATIONS, REFRESH, ROWS],
             apart: &[$($apart),*],
+            refused: &[],
             keys: &[],
             build: |arguments| build(arguments, StatisticsScope::$scope, StatisticsFigures::$figures),
         }

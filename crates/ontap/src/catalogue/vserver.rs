@@ -15,6 +15,8 @@ commands! {
         "aggregate" aggregate: Option<ObjectName>,
         /// Policy group that limits the whole SVM
         "qos-policy-group" qos_policy_group: Option<PolicyAssignment>,
+    } refused {
+        "qos-adaptive-policy-group" "an SVM takes no adaptive policy group; the one that new volumes get is set by `vserver modify -qos-adaptive-policy-group-template`",
     }
 
     /// Change a storage virtual machine
@@ -25,7 +27,9 @@ commands! {
         "qos-policy-group" qos_policy_group: Option<PolicyAssignment>,
         /// Adaptive policy group that volumes made or moved here from now on get
         "qos-adaptive-policy-group-template" qos_adaptive_policy_group_template: Option<PolicyAssignment>,
-    } apart { "qos-policy-group" "qos-adaptive-policy-group-template", }
+    } apart { "qos-policy-group" "qos-adaptive-policy-group-template", } refused {
+        "qos-adaptive-policy-group" "an SVM takes no adaptive policy group; the one that new volumes get is \"-qos-adaptive-policy-group-template\"",
+    }
 
     /// Rename a storage virtual machine
     "vserver rename" => Rename(VserverRename) {

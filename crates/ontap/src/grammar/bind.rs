@@ -86,8 +86,25 @@ impl<'a> Binder<'a> {
         self.named(word).is_some_and(|p| self.spec.parameters.first().is_some_and(|first| first.name == p.name))
     }
 
+    /// What to write instead of a word that is a name refused here, or begins one and at most one of the command's own.
+    fn refused(&self, typed: &str) -> Option<&'static str> {
+        if let Pick::Several(_) = pick(typed, &self.names()) {
+            return None;
+        }
+        let typed = typed.to_ascii_lowercase();
+        let means = |name: &str| !typed.is_empty() && name.starts_with(&typed);
+        self.spec.refused.iter().find(|(name, _)| means(name)).map(|(_, instead)| *instead)
+    }
+
     /// A word with a hyphen: find its parameter, then its value.
     fn parameter(&mut self, word: &Word, typed: &str) {
+        if let Some(instead) = self.refused(typed) {
+            let (path, word) = (self.spec.path, word.text.clone());
+            self.problems.push(Problem::RefusedParameter { path, word, instead });
+            self.mended = None;
+            self.next_value();
+            return;
+        }
         if let Pick::Several(choices) = pick(typed, &self.names()) {
             let choices = choices.iter().map(|c| format!("-{c}")).collect();
             self.problems.push(Problem::AmbiguousParameter { word: word.text.clone(), choices });

@@ -71,6 +71,16 @@ pub enum Problem {
         /// All that it has.
         choices: Vec<String>,
     },
+    /// A parameter of other commands that this one refuses by name.
+    #[error("{path:?} has no parameter {word:?}: {instead}")]
+    RefusedParameter {
+        /// The command.
+        path: &'static str,
+        /// The parameter as typed.
+        word: String,
+        /// Why, and what to write.
+        instead: &'static str,
+    },
     /// An abbreviated parameter with several meanings.
     #[error("the parameter {word:?} is ambiguous; it could be {}", or(choices))]
     AmbiguousParameter {

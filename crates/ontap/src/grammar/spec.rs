@@ -15,6 +15,9 @@ pub struct CommandSpec {
     pub parameters: &'static [Parameter],
     /// Pairs of parameters that exclude one another.
     pub apart: &'static [(&'static str, &'static str)],
+    /// Names that other commands have and this one must not take for the beginning of one of its own, each with what to
+    /// write instead.
+    pub refused: &'static [(&'static str, &'static str)],
     /// For a `show` command: the fields that together name a single object.
     pub keys: &'static [&'static str],
     pub(crate) build: fn(&Arguments) -> Result<Command, Vec<Problem>>,

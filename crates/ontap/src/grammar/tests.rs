@@ -247,6 +247,32 @@ fn what_could_follow_is_offered() {
     assert_eq!(complete("").candidates.len(), 4);
 }
 
+/// The template's name begins as the group of volumes and LUNs is called: cut short to that, it would set the group of all
+/// volumes to come. Neither it nor what begins it is taken; what says more is the template's, cut short.
+#[test]
+fn an_svm_takes_no_adaptive_policy_group() {
+    for typed in ["-qos-adaptive-policy-group", "-QOS-adaptive-policy-group", "-qos-adaptive", "-qos-a"] {
+        let error = parse(&format!("vserver modify s {typed} g")).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            format!(
+                "\"vserver modify\" has no parameter {typed:?}: an SVM takes no adaptive policy group; the one that new \
+                 volumes get is \"-qos-adaptive-policy-group-template\""
+            )
+        );
+    }
+    assert!(matches!(parse("vserver modify s -qos g").unwrap_err().problems[..], [Problem::AmbiguousParameter { .. }]));
+    for typed in ["-qos-adaptive-policy-group-template", "-qos-adaptive-policy-group-t"] {
+        let Command::Vserver(VserverCommand::Modify(modify)) = parse(&format!("vserver modify s {typed} g")).unwrap()
+        else {
+            panic!("{typed}");
+        };
+        assert!(modify.qos_adaptive_policy_group_template.is_some() && modify.qos_policy_group.is_none());
+    }
+    let created = parse("vserver create s -qos-adaptive-policy-group g").unwrap_err().to_string();
+    assert!(created.contains("set by `vserver modify -qos-adaptive-policy-group-template`"), "{created}");
+}
+
 #[test]
 fn the_tables_are_consistent() {
     let mut paths = BTreeSet::new();
@@ -257,6 +283,8 @@ fn the_tables_are_consistent() {
         assert_eq!(names.len(), spec.parameters.len(), "{}: a parameter twice", spec.path);
         assert!(spec.apart.iter().all(|(a, b)| names.contains(a) && names.contains(b)), "{}", spec.path);
         assert!(spec.keys.iter().all(|k| names.contains(k)), "{}", spec.path);
+        let elsewhere = |name: &str| specs().any(|other| other.path != spec.path && other.parameter(name).is_some());
+        assert!(spec.refused.iter().all(|(name, _)| !names.contains(name) && elsewhere(name)), "{}", spec.path);
         for parameter in spec.parameters {
             let name = parameter.name;
             assert!(!parameter.help().is_empty(), "{} -{name}", spec.path);

@@ -4,14 +4,18 @@ use super::{ValueError, plain_value};
 use std::fmt;
 use std::str::FromStr;
 
-/// Longest name, in characters (ONTAP's rule for policy groups; ours for every object).
-pub const NAME_CHARS_MAX: usize = 127;
+/// Longest name of a policy group, in characters.
+pub const POLICY_NAME_CHARS_MAX: usize = 127;
+
+/// Longest name of an SVM, volume, qtree, LUN or snapshot, in characters.
+pub const OBJECT_NAME_CHARS_MAX: usize = 203;
 
 /// The name of a policy group: 1–127 letters, digits, `_` and `-`, the first a letter or digit.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PolicyName(String);
 
-/// The name of an SVM, volume, qtree or LUN: as a policy group's, and it may also begin with `_` and hold dots.
+/// The name of an SVM, volume, qtree, LUN or snapshot: 1–203 letters, digits, `_`, `-` and dots, the first a letter, digit
+/// or `_`.
 /// Slashes and colons never occur, so that export names stay unambiguous.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectName(String);
@@ -43,7 +47,7 @@ impl FromStr for PolicyName {
             chars.next().is_some_and(|c| c.is_ascii_alphanumeric())
                 && chars.all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
         };
-        check(text, rule, fits).map(PolicyName)
+        check(text, rule, POLICY_NAME_CHARS_MAX, fits).map(PolicyName)
     }
 }
 
@@ -51,21 +55,21 @@ impl FromStr for ObjectName {
     type Err = ValueError;
 
     fn from_str(text: &str) -> Result<ObjectName, ValueError> {
-        let rule = "is not a name: 1 to 127 letters, digits, _, - and dots, the first a letter, digit or _";
+        let rule = "is not a name: 1 to 203 letters, digits, _, - and dots, the first a letter, digit or _";
         let fits = |s: &str| {
             let mut chars = s.chars();
             chars.next().is_some_and(|c| c.is_ascii_alphanumeric() || c == '_')
                 && chars.all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c))
         };
-        check(text, rule, fits).map(ObjectName)
+        check(text, rule, OBJECT_NAME_CHARS_MAX, fits).map(ObjectName)
     }
 }
 
 /// Proposes the name without hyphens and printed quotes around it and with `_` for odd signs inside, if that keeps the
 /// rule.
-fn check(text: &str, rule: &str, fits: impl Fn(&str) -> bool) -> Result<String, ValueError> {
+fn check(text: &str, rule: &str, chars_max: usize, fits: impl Fn(&str) -> bool) -> Result<String, ValueError> {
     let length = text.chars().count();
-    if length > NAME_CHARS_MAX {
+    if length > chars_max {
         return Err(ValueError::new(text, format!("{rule}; this one has {length} characters")));
     }
     if fits(text) {

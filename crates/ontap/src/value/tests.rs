@@ -92,6 +92,8 @@ fn sizes_leave_decimal_or_binary_to_the_caller() {
 fn names_keep_their_rule() {
     assert!("a".repeat(127).parse::<PolicyName>().is_ok());
     assert!("a".repeat(128).parse::<PolicyName>().unwrap_err().rule.ends_with("has 128 characters"));
+    assert!("a".repeat(203).parse::<ObjectName>().is_ok());
+    assert!("a".repeat(204).parse::<ObjectName>().unwrap_err().rule.ends_with("has 204 characters"));
     for text in ["policy1", "1-shared_x", "A"] {
         assert!(text.parse::<PolicyName>().is_ok(), "{text}");
     }

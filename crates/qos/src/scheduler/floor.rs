@@ -354,24 +354,25 @@ impl Scheduler {
     /// The next request that a floor sends, if one is due: its queue, and the floor's node.
     pub(super) fn pick_floor(&mut self) -> Option<(u32, u32)> {
         let entry = self.due_floors.peek().filter(|e| e.key <= self.now.as_nanos())?;
-        let next_seq = self.next_seq();
-        let guarantee = &mut self.guarantees[entry.id];
+        let guarantee = &self.guarantees[entry.id];
         let (node, due) = (guarantee.node, guarantee.due().as_nanos());
         if guarantee.seq != entry.seq || guarantee.spot != Spot::Listed {
             self.due_floors.pop();
             return None;
         }
-        if due != entry.key {
-            guarantee.seq = next_seq;
-            self.due_floors.postpone(due, next_seq);
-            if due > self.now.as_nanos() {
-                return None;
-            }
-        }
         if !self.has_work(Entity::Node(node)) {
             self.guarantees[entry.id].spot = Spot::Out;
             self.due_floors.pop();
             return None;
+        }
+        if due != entry.key {
+            let seq = self.next_seq();
+            self.guarantees[entry.id].seq = seq;
+            self.due_floors.postpone(due, seq);
+            // From here on the first may be another's.
+            if due > self.now.as_nanos() || self.due_floors.peek().is_none_or(|first| first.seq != seq) {
+                return None;
+            }
         }
         let closed = self.closed_above(node);
         if closed != NONE {

@@ -3,6 +3,7 @@
 use block::{LimitKind, Span, Time};
 
 use super::node::{Entity, Waiter};
+use super::report::Interval;
 use super::trace::Trace;
 use super::turn::Price;
 use crate::account::{Bin, Passed, Tally};
@@ -51,6 +52,10 @@ struct Rest {
     flying: u32,
     /// Requests taken on before this are not counted in `flying`.
     since: u32,
+    /// For how long it was open in an account's interval, with work behind it that nobody let go, and which interval that
+    /// is.
+    late: Span,
+    interval: u32,
     /// It is among those that something passed lately, and stays for so many accounts more.
     listed: u8,
     bytes: Clock,
@@ -69,6 +74,8 @@ impl Default for Rest {
             depth_max: u32::MAX,
             flying: 0,
             since: 0,
+            late: Span::ZERO,
+            interval: 0,
             listed: 0,
             bytes: Clock::default(),
             ops_peak: Clock::default(),
@@ -244,6 +251,22 @@ impl Limit {
             }
             _ => false,
         }
+    }
+
+    /// It was open for so long, with work behind it, while nobody looked.
+    #[cold]
+    pub fn note_late(&mut self, interval: &Interval, span: Span) {
+        let rest = self.rest();
+        let before = if rest.interval == interval.number { rest.late } else { Span::ZERO };
+        (rest.late, rest.interval) = (before + span, interval.number);
+    }
+
+    /// For how long it was so in an interval that ends now; what is not over yet included.
+    pub fn late(&self, interval: &Interval, now: Time, tolerance: Span) -> Span {
+        let Some(rest) = &self.rest else { return Span::ZERO };
+        let noted = if rest.interval == interval.number { rest.late } else { Span::ZERO };
+        let is_late = rest.timer_at < now && now.since(rest.timer_at) > tolerance;
+        noted + if is_late { now.since(rest.timer_at.max(interval.since)) } else { Span::ZERO }
     }
 
     /// Whose it is; nobody's if its slot is free.

@@ -115,6 +115,11 @@ impl Meter {
         self.service.add(service);
     }
 
+    /// When this interval began.
+    pub fn since(&self) -> Time {
+        self.since
+    }
+
     /// Whether nothing happened in this interval and nothing is outstanding.
     pub fn is_idle(&self) -> bool {
         self.outstanding_max == 0 && self.completed == 0

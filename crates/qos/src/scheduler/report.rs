@@ -1,12 +1,19 @@
 //! Accounts and status.
 
-use block::{Bytes, Cause, LimitKind};
+use block::{Bytes, Cause, LimitKind, Span, Time};
 
 use super::Scheduler;
 use super::floor::Guarantee;
 use super::node::Entity;
 use crate::account::{FloorState, GateStatus, GroupAccount, ObjectAccount, Shortage};
 use crate::slab::NONE;
+
+/// From one account to the next.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Interval {
+    pub number: u32,
+    pub since: Time,
+}
 
 impl Scheduler {
     /// What each object did since the last call, for objects with requests, and for others with something passed or
@@ -24,6 +31,7 @@ impl Scheduler {
                 out.push(ObjectAccount { object, floor, ..ObjectAccount::default() });
             }
         }
+        self.interval = Interval { number: self.interval.number.wrapping_add(1), since: self.now };
     }
 
     /// One object with requests. False if it had none for a whole interval: its meter is free.
@@ -38,7 +46,9 @@ impl Scheduler {
             return false;
         }
         let held = if record.queued > 0 { self.what_holds(node) } else { Cause::Nothing };
+        let length = self.now.since(self.meters[meter].since());
         let mut account = self.meters[meter].take(self.now, held);
+        self.part_stalls(&mut account, length);
         account.object = self.nodes[node].id;
         account.floor = self.account_floor(self.nodes[node].floor);
         let limit = self.nodes[node].limit;
@@ -47,6 +57,34 @@ impl Scheduler {
         }
         out.push(account);
         true
+    }
+
+    /// Of what an object waited for a ceiling, the part of the time in which that was open and nobody let go what waited is
+    /// the server's doing. Those who wait for a ceiling do so evenly: as many at the end as at the beginning.
+    fn part_stalls(&self, account: &mut ObjectAccount, length: Span) {
+        let mut stalled = Span::ZERO;
+        for (cause, waited) in &mut account.waited {
+            let limit = match *cause {
+                Cause::Ceiling(object, _) => self.nodes.get(self.objects.get(object.0)).map_or(NONE, |node| node.limit),
+                Cause::Shared(group, _) => {
+                    self.groups.get(self.group_index.get(group)).map_or(NONE, |group| group.limit)
+                }
+                _ => NONE,
+            };
+            let Some(limit) = self.limits.get(limit) else { continue };
+            let late = limit.late(&self.interval, self.now, self.settings.tolerance).min(length);
+            let part =
+                u128::from(waited.as_nanos()) * u128::from(late.as_nanos()) / u128::from(length.as_nanos().max(1));
+            // Late is at most the length.
+            let part = Span::from_nanos(part as u64);
+            *waited = waited.saturating_sub(part);
+            stalled += part;
+        }
+        if stalled > Span::ZERO {
+            account.waited.push((Cause::Stalled, stalled));
+            account.waited.sort_by_key(|(_, span)| std::cmp::Reverse(*span));
+            account.held_by = account.waited[0].0;
+        }
     }
 
     /// One limit that something passed lately. False if nothing did for a whole interval.

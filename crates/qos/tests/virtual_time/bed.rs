@@ -216,6 +216,8 @@ pub struct Bed {
     pub queued_ns: Vec<u64>,
     /// Changes to be made: when, which.
     edits: VecDeque<(u64, Edit)>,
+    /// When nobody runs: neither gate nor clients, in the order of time.
+    pub stalls: VecDeque<std::ops::Range<u64>>,
     /// Device changes: when, service time.
     pub service_changes: VecDeque<(u64, u64)>,
 }
@@ -244,6 +246,7 @@ impl Bed {
             made: 0,
             outstanding: BTreeMap::new(),
             edits: VecDeque::new(),
+            stalls: VecDeque::new(),
             service_changes: VecDeque::new(),
         }
     }
@@ -347,6 +350,9 @@ impl Bed {
                 Wakeup::Idle | Wakeup::External => {}
             }
             self.now = next.max(self.now);
+            while self.stalls.front().is_some_and(|stall| stall.start <= self.now) {
+                self.now = self.stalls.pop_front().unwrap().end.max(self.now);
+            }
         }
     }
 

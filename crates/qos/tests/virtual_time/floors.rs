@@ -279,3 +279,19 @@ fn a_group_with_a_floor_and_one_member_holds_it() {
     assert!(bed.completed[0][4] < 2_000, "{:?}", bed.completed[0]);
     assert_eq!(bed.gate.status().window_milli, None);
 }
+
+/// Two floors are overdue when the device comes back after 400 ms. The first sends its one request and has nothing more;
+/// its clock is then behind the other's no longer, and leaving the list it must not take the other with it: that one would
+/// have its turns and nothing else from then on. One of ten that take turns gets 10 000 of 100 000.
+#[test]
+fn a_floor_with_nothing_more_to_send_leaves_the_other_listed() {
+    let mut device = Device::new(1, 400 * MS);
+    device.room = 1;
+    let bullies = (3..12).map(|object| Client::new(object, 64));
+    let few = [Client::new(3, 1), Client::new(1, 1).think(60 * SECOND), Client::new(2, 8)];
+    let mut bed = Bed::new(device, few.into_iter().chain(bullies).collect());
+    bed.flat(1..12).edit(limit(1, floor(20_000))).edit(limit(2, floor(20_000)));
+    bed.service_changes.push_back((1, 10_000));
+    bed.run(3 * SECOND);
+    held(&bed, 2, 20_000);
+}

@@ -8,3 +8,4 @@ mod edits;
 mod floors;
 mod properties;
 mod sharing;
+mod stalls;

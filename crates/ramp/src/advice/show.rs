@@ -1,9 +1,10 @@
 //! An advice as text of at most 80 columns (but for the command lines, which are to be copied), and as a page.
 
 use super::{Advice, Need, Policy, TB, references_of};
-use crate::page::graph::{Graph, Line};
-use crate::page::{STYLE, escape};
 use block::{Bytes, Span};
+use report::Page;
+use report::chart::{Axis, Chart, Level, LevelKind, Look, Mark};
+use report::section::{Cell, Charts, Figure, Group, Notes, Preformatted, Row, Table, Tables};
 
 /// Columns of the bars of the chart.
 const BAR: u64 = 40;
@@ -25,6 +26,13 @@ pub fn advice_text(advice: &Advice) -> String {
     text += &rule("published", &advice.published, advice.published_cycle, used);
     let safe = format!("cycle-safe, {:.3} x", advice.factor);
     text += &rule(&safe, &advice.safe, advice.safe_cycle, used);
+    if advice.published_misses() {
+        let limit = advice.need.cycle_limit.as_secs_f64();
+        text += &format!(
+            "\nAt the floor of the published rule a burst takes longer than {limit:.0} s; the lines\nbelow are of the \
+             cycle-safe one.\n"
+        );
+    }
     text
 }
 
@@ -34,15 +42,9 @@ fn rule(name: &str, policy: &Policy, cycle: Span, used: Bytes) -> String {
     format!("{name:<21}{expected:>12}{peak:>11}{absolute_min:>10}{:>12}{takes:>14}\n", policy.at(used).0)
 }
 
-/// What to beware of.
+/// What speaks against the advice as it is.
 pub fn advice_warnings(advice: &Advice, volumes: u64) -> Vec<String> {
     let mut found = Vec::new();
-    let limit = advice.need.cycle_limit.as_secs_f64();
-    if advice.published_misses() {
-        found.push(format!(
-            "at the floor of the published rule a burst takes longer than {limit:.0} s; use the cycle-safe one"
-        ));
-    }
     let minima = advice.safe.absolute_min.saturating_mul(volumes);
     let floor = advice.safe.at(advice.need.used).0;
     if volumes > 1 && minima > floor {
@@ -68,46 +70,88 @@ pub fn advice_chart(advice: &Advice) -> String {
     text
 }
 
-/// The table keeps its columns and the commands wrap.
-const WIDE: &str = "pre{overflow-x:auto}.lines{white-space:pre-wrap}@media(max-width:640px){pre{font-size:11.5px}}";
-
 /// The advice as a page with the chart of floor and ceiling; `about` says where the need is from.
-pub fn advice_page(advice: &Advice, about: &str, warnings: &[String], commands: &[String]) -> String {
+pub fn advice_page(advice: &Advice, about: &str, warnings: &[String], commands: &[String]) -> Page {
     let Need { iops, used, .. } = advice.need;
+    let mut page = Page::new(format!("A policy for {iops} IOPS on {}", space(used)), "");
+    let (reads, burst) = (iops as f64 * 0.75, iops * 20);
+    let need = format!(
+        "{iops} IOPS ({:.0} global references/s): {reads:.0} reads/s, and a burst of {burst} blocks every 80 s.",
+        references_of(iops)
+    );
+    page.about = [about, &need].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" ");
+    page.add(Notes { lines: warnings.to_vec() });
+    page.add(rules(advice));
+    page.add(growth(advice));
+    let lead = "They create the policy and attach it.";
+    page.add(Preformatted {
+        heading: "The commands".into(),
+        lead: lead.into(),
+        text: commands.join("\n"),
+        wraps: true,
+    });
+    page
+}
+
+fn rules(advice: &Advice) -> Tables {
+    let used = advice.need.used;
+    let row = |name: String, policy: &Policy, cycle: Span| {
+        let takes = format!("{:.1} s", cycle.as_secs_f64());
+        let rates = [policy.expected, policy.peak, policy.absolute_min, policy.at(used).0].map(|rate| rate.to_string());
+        Row { name, remarks: Vec::new(), cells: rates.into_iter().chain([takes]).map(Cell::from).collect() }
+    };
+    let columns = ["Rule", "Expected/TB", "Peak/TB", "Absolute minimum", "Floor IOPS", "A burst takes"];
+    let rows = vec![
+        row("published".into(), &advice.published, advice.published_cycle),
+        row(format!("cycle-safe, {:.3} times", advice.factor), &advice.safe, advice.safe_cycle),
+    ];
+    let groups = vec![Group { rows, ..Group::default() }];
+    let limit = advice.need.cycle_limit.as_secs_f64();
+    let misses = format!(
+        "At the floor of the published rule a burst takes longer than {limit:.0} s; the commands below are of the cycle-safe one."
+    );
+    Tables {
+        heading: "The rules".into(),
+        tables: vec![Table { columns: columns.map(String::from).to_vec(), groups, ..Table::default() }],
+        note: if advice.published_misses() { misses } else { String::new() },
+        ..Tables::default()
+    }
+}
+
+fn growth(advice: &Advice) -> Charts {
+    let Need { iops, used, cycle_limit } = advice.need;
     let growth = advice.growth();
     // In the unit that the space is said in.
     let (unit, name) = unit(used);
-    let at = |of: fn(&(Bytes, u64, u64)) -> u64| {
-        growth.iter().map(|point| (point.0.0 as f64 / unit as f64, of(point) as f64)).collect::<Vec<_>>()
+    let line = |index, name: &str, of: &dyn Fn(&(Bytes, u64, u64)) -> u64| Mark::Line {
+        name: name.into(),
+        points: growth.iter().map(|point| (point.0.0 as f64 / unit as f64, of(point) as f64)).collect(),
+        look: Look::Alone(index),
+        dots: true,
+        on_right: false,
     };
-    let published = growth.iter().map(|point| (point.0.0 as f64 / unit as f64, advice.published.at(point.0).0 as f64));
     let need = iops as f64 * advice.factor;
-    let graph = Graph {
-        x: &format!("used space in {name}"),
-        y: "IOPS",
-        lines: vec![
-            Line { name: "ceiling", points: at(|point| point.2), dots: true },
-            Line { name: "floor", points: at(|point| point.1), dots: true },
-            Line { name: "published floor", points: published.collect(), dots: true },
-        ],
-        limit: Some((need, format!("needed to write a burst within {:.0} s", advice.need.cycle_limit.as_secs_f64()))),
-        room: 0.0,
-    };
-    let list = |items: &[String], tag: &str| -> String {
-        items.iter().map(|item| format!("<p class=stamp><{tag}>{}</{tag}></p>\n", escape(item))).collect()
-    };
-    format!(
-        "<!doctype html>\n<html lang=en><meta charset=utf-8><meta name=viewport content=\"width=device-width\">\
-         <title>A policy for {iops} IOPS</title><style>{STYLE}{WIDE}</style>\n\
-         <h1>A policy for {iops} IOPS on {}</h1>\n<p>{}</p>\n<pre>{}</pre>\n{}\
-         <h2>Floor and ceiling as the used space grows</h2>\n{}\n<h2>Commands</h2>\n<pre class=lines>{}</pre>\n</html>\n",
-        space(used),
-        escape(about),
-        escape(&advice_text(advice)),
-        list(warnings, "span"),
-        graph.svg(),
-        escape(&commands.join("\n")),
-    )
+    let most = growth.iter().map(|point| point.2 as f64).fold(need, f64::max);
+    let end = growth.iter().map(|point| point.0.0 as f64 / unit as f64).fold(0.0, f64::max);
+    let x = Axis::around(0.0, end).unit(format!("used space in {name}"));
+    let mut chart = Chart::new("Floor and ceiling by used space", x, Axis::from_zero(most).unit("IOPS"));
+    chart.description = growth
+        .iter()
+        .map(|(used, floor, ceiling)| format!("{}: floor {floor}, ceiling {ceiling} IOPS.", space(*used)))
+        .collect::<Vec<_>>()
+        .join(" ");
+    chart.marks = vec![
+        line(0, "ceiling", &|point| point.2),
+        line(1, "floor", &|point| point.1),
+        line(2, "published floor", &|point| advice.published.at(point.0).0),
+    ];
+    let says = vec![format!("needed to write a burst within {:.0} s", cycle_limit.as_secs_f64())];
+    chart.marks.push(Mark::Level(Level { from: 0.0, to: chart.x.high(), figure: need, says, kind: LevelKind::Limit }));
+    Charts {
+        heading: "Floor and ceiling as the used space grows".into(),
+        figures: vec![Figure::of(chart)],
+        ..Charts::default()
+    }
 }
 
 /// Used space as policies count it: `5.000 TB`, `16.777 MB`.
@@ -139,6 +183,9 @@ mod tests {
 rule                  expected/TB    peak/TB  abs. min  floor IOPS a burst takes
 published                   15000      30000      7500       75000        80.0 s
 cycle-safe, 1.194 x         17917      35834      8959       89585        45.0 s
+
+At the floor of the published rule a burst takes longer than 45 s; the lines
+below are of the cycle-safe one.
 ";
         assert_eq!(advice_text(&advice()), wanted);
     }
@@ -162,16 +209,19 @@ cycle-safe, 1.194 x         17917      35834      8959       89585        45.0 s
     /// 16 volumes of 8 959 are 143 344, more than the floor of 89 585; four are less.
     #[test]
     fn an_absolute_minimum_counts_for_each_volume() {
-        assert_eq!(advice_warnings(&advice(), 4).len(), 1);
+        assert!(advice_warnings(&advice(), 4).is_empty());
         let warnings = advice_warnings(&advice(), 16);
-        assert!(warnings[1].contains("143344 IOPS together, more than the floor of 89585"), "{warnings:?}");
+        assert!(warnings[0].contains("143344 IOPS together, more than the floor of 89585"), "{warnings:?}");
     }
 
     #[test]
     fn a_page_has_the_chart_and_the_commands() {
         let page = advice_page(&advice(), "a & b", &["careful".into()], &["volume modify -volume <v>".into()]);
-        assert_eq!((page.matches("<svg").count(), page.matches("<polyline").count()), (1, 3));
-        assert!(page.contains("a &amp; b") && page.contains("&lt;v&gt;") && page.contains("careful"));
-        assert!(page.contains("needed to write a burst within 45 s") && !page.contains("NaN"));
+        let html = page.render();
+        // The one chart, wide and narrow.
+        assert_eq!((html.matches("<svg").count(), html.matches(">published floor</text>").count()), (2, 2));
+        assert!(html.contains("a &amp; b") && html.contains("&lt;v&gt;") && html.contains("careful"));
+        assert!(html.contains("needed to write a burst within 45 s") && !html.contains("NaN"));
+        assert!(html.contains("<td>89585</td><td>45.0 s</td>") || html.contains("<td>89585</td>\n<td>45.0 s</td>"));
     }
 }

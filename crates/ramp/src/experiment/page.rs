@@ -1,109 +1,139 @@
 //! The experiment as a page: for each half the hosts' cycles run by run with the line of the limit, and the tables.
 
 use super::table::{capacities, host_name};
-use super::{Arm, Experiment, experiment_verdict};
-use crate::page::graph::{Graph, Line};
-use crate::page::{STYLE, escape};
-use stats::Outcome;
+use super::{Arm, Experiment, HostRows, experiment_verdict};
+use crate::page::limit_of;
+use report::Page;
+use report::chart::{Axis, Chart, Look, Mark};
+use report::section::{Answer, Cell, Charts, Figure, Group, Notes, Row, Table, Tables, Tone, Verdict};
 
-/// Beside the style of a ramp's page: tables next to each other where there is room.
-const ABREAST: &str = "\
-.abreast{display:flex;flex-wrap:wrap;gap:.8rem 1.6rem}.abreast table{font-size:.8rem}caption{text-align:left;font-weight:600;\
-padding:.3rem 0}.verdict td{text-align:left;vertical-align:top}.abreast th,.abreast td{padding:.15rem .3rem}.abreast th{vertical-align:bottom}\
-.abreast :is(th,td):first-child{padding-left:0}@media(max-width:640px){.abreast{flex-direction:column}\
-.abreast table{width:100%;font-size:.9rem}}";
-
-/// The page; `facts` says when and on what it was played.
-pub fn experiment_page(experiment: &Experiment, facts: &str) -> String {
-    let (outcome, answers) = experiment_verdict(experiment);
-    let verdict: String = answers
-        .iter()
-        .map(|answer| {
-            let class = if answer.outcome == Outcome::Pass { "" } else { " class=fail" };
-            let (question, because) = (escape(answer.question), escape(&answer.because));
-            format!("<tr><td{class}>{}<td>{question}<td>{because}</tr>\n", answer.outcome)
-        })
-        .collect();
-    let notes: String = experiment.notes.iter().map(|note| format!("<p class=stamp>{}</p>\n", escape(note))).collect();
-    let arms: String = experiment.arms.iter().map(|arm| arm_part(experiment, arm)).collect();
+/// The page; its facts and version are for whoever knows them.
+pub fn experiment_page(experiment: &Experiment) -> Page {
     let window = experiment.window();
-    format!(
-        "<!doctype html>\n<html lang=en><meta charset=utf-8><meta name=viewport content=\"width=device-width\">\
-         <title>{title}</title><style>{STYLE}{ABREAST}</style>\n<h1>{title}</h1>\n<p class=facts>{facts}</p>\n<p>{about}</p>\n{notes}\
-         <h2>Verdict: {outcome}</h2>\n<table class=verdict>{verdict}</table>\n\
-         <p>Scaled to this machine by {factor:.4}. Blocks of 8 KiB a second while all hosts write: the protected hosts \
-         need {low:.0} to write a burst within {drain} beside the others' reads, all hosts {high:.0} within {limit}.</p>\n\
-         {arms}</html>\n",
-        title = escape(&experiment.title),
-        facts = escape(facts),
-        about = escape(&experiment.about),
-        factor = experiment.factor,
-        low = window.low,
-        high = window.high,
-        drain = window.drain,
-        limit = window.limit,
-    )
+    let mut page = Page::new(experiment.title.clone(), "");
+    page.about = format!(
+        "{} Scaled to this machine by {:.4}. Blocks of 8 KiB a second while all hosts write: the protected hosts need {:.0} to \
+         write a burst within {} beside the others' reads, all hosts {:.0} within {}.",
+        sentence(&experiment.about),
+        experiment.factor,
+        window.low,
+        window.drain,
+        window.high,
+        window.limit,
+    );
+    page.add(verdict(experiment));
+    page.add(Notes { lines: experiment.notes.clone() });
+    page.add(cycles(experiment));
+    experiment.arms.iter().for_each(|arm| page.add(tables(experiment, arm)));
+    page
 }
 
-fn arm_part(experiment: &Experiment, arm: &Arm) -> String {
-    let limit = experiment.limit();
-    // The halves are compared by eye: one scale for both.
-    let rows = experiment.arms.iter().flat_map(|arm| &arm.hosts).flat_map(|host| &host.rows);
-    let longest = rows.map(|row| row.longest_cycle).max().unwrap_or_default().as_secs_f64();
-    let names: Vec<String> = arm.hosts.iter().map(|host| escape(&host_name(host))).collect();
-    // Runs are told apart by what the hosts without protection ask for: that is what changes.
-    let neighbours: Vec<_> = arm.hosts.iter().filter(|host| !host.protected).collect();
-    let runs = arm.hosts.iter().map(|host| host.rows.len()).max().unwrap_or(0);
-    let target =
-        |run: usize| neighbours.iter().filter_map(|host| host.rows.get(run)).map(|row| row.target).sum::<u64>();
-    let asked: Vec<u64> = (0..runs).map(target).collect();
-    let points = |host: &super::HostRows| {
-        let seen = host.rows.iter().zip(&asked).filter(|(row, _)| row.cycles > 0);
-        seen.map(|(row, asked)| (*asked as f64, row.longest_cycle.as_secs_f64())).collect()
-    };
-    // The graph has three colours; further hosts stand in the tables.
-    let lines = arm.hosts.iter().take(3);
-    let graph = Graph {
-        x: "IOPS asked by the unprotected",
-        y: "longest write cycle in seconds",
-        lines: lines.map(|host| Line { name: &host.name, points: points(host), dots: true }).collect(),
-        limit: Some((limit.as_secs_f64(), format!("limit {limit}"))),
-        room: longest,
-    };
-    let table =
-        |(host, name): (&super::HostRows, &String)| host_table(host, name, |run| experiment.mark(arm, host, run));
-    let tables: String = arm.hosts.iter().zip(&names).map(table).collect();
-    let mut name = arm.name.clone();
-    name.get_mut(..1).map(str::make_ascii_uppercase);
-    let left_out = if experiment.left_out(arm).0 > 0 { " ~ left out: the storage did too little." } else { "" };
-    format!(
-        "<h2>{}</h2>\n{}\n<div class=abreast>\n{tables}</div>\n<p>Blocks a second while all hosts wrote, run by run: \
-         {}.{left_out}</p>\n",
-        escape(&name),
-        graph.svg(),
-        capacities(arm).join(", ")
-    )
+fn verdict(experiment: &Experiment) -> Verdict {
+    let (outcome, answers) = experiment_verdict(experiment);
+    let answers = answers.into_iter().map(|answer| Answer {
+        outcome: answer.outcome,
+        question: answer.question.into(),
+        because: answer.because,
+    });
+    Verdict { outcome: Some(outcome), sentence: format!("Verdict: {outcome}"), answers: answers.collect() }
 }
 
-fn host_table(host: &super::HostRows, name: &str, mark: impl Fn(usize) -> char) -> String {
-    let mut text =
-        format!("<table><caption>{name}</caption><tr><th>Run<th>Total IOPS<th>WIJ s<th>Cycle s<th>Write ms</tr>\n");
-    for (run, row) in host.rows.iter().enumerate() {
-        let (class, left_out) = match mark(run) {
-            ' ' if row.cycles > 0 => ("", ""),
-            '~' => ("", "~"),
-            _ => (" class=fail", ""),
-        };
-        text += &format!(
-            "<tr><td>{}<td>{:.0}<td>{:.2}<td{class}>{:.2}{left_out}<td>{}</tr>\n",
-            row.run,
-            row.total_iops().trunc(),
-            row.longest_wij.as_secs_f64(),
-            row.longest_cycle.as_secs_f64(),
-            row.effective_write_ms.map_or("–".to_owned(), |ms| format!("{ms:.2}")),
-        );
+/// Both halves with the same axes: they are compared by eye.
+fn cycles(experiment: &Experiment) -> Charts {
+    let limit = experiment.limit().as_secs_f64();
+    let hosts = || experiment.arms.iter().flat_map(|arm| &arm.hosts);
+    let longest = hosts().flat_map(|host| &host.rows).map(|row| row.longest_cycle).max().unwrap_or_default();
+    let asked = || experiment.arms.iter().flat_map(asked);
+    let x = Axis::around(asked().fold(f64::INFINITY, f64::min), asked().fold(0.0, f64::max));
+    let x = x.unit("IOPS asked by the unprotected");
+    let y = Axis::from_zero(longest.as_secs_f64().max(limit * 1.05)).unit("seconds");
+    let figure = |arm: &Arm| {
+        let title = format!("Longest write cycle of each run, {}", arm.name);
+        let mut chart = Chart::new(title, x.clone(), y.clone());
+        chart.description = describe(experiment, arm);
+        chart.marks = arm.hosts.iter().enumerate().map(|(index, host)| line(arm, host, index)).collect();
+        chart.marks.push(limit_of(limit, &x));
+        Figure::of(chart).headed(capital(&arm.name))
+    };
+    let lead = "The longest cycle of each run by what the hosts without protection asked for: that is what changes from run \
+                to run.";
+    Charts {
+        heading: "Longest write cycle".into(),
+        lead: lead.into(),
+        figures: experiment.arms.iter().map(figure).collect(),
+        small: false,
     }
-    text + "</table>\n"
+}
+
+fn line(arm: &Arm, host: &HostRows, index: usize) -> Mark {
+    let seen = host.rows.iter().zip(asked(arm)).filter(|(row, _)| row.cycles > 0);
+    Mark::Line {
+        name: host.name.clone(),
+        points: seen.map(|(row, asked)| (asked, row.longest_cycle.as_secs_f64())).collect(),
+        look: Look::Alone(index),
+        dots: true,
+        on_right: false,
+    }
+}
+
+/// What the hosts without protection asked for together, run by run.
+fn asked(arm: &Arm) -> Vec<f64> {
+    let runs = arm.hosts.iter().map(|host| host.rows.len()).max().unwrap_or(0);
+    let neighbours = || arm.hosts.iter().filter(|host| !host.protected);
+    (0..runs).map(|run| neighbours().filter_map(|host| host.rows.get(run)).map(|row| row.target as f64).sum()).collect()
+}
+
+fn describe(experiment: &Experiment, arm: &Arm) -> String {
+    let host = |host: &HostRows| {
+        Some(format!("{}: longest cycle {:.2} s.", host_name(host), experiment.longest(arm, host)?.as_secs_f64()))
+    };
+    arm.hosts.iter().filter_map(host).collect::<Vec<_>>().join(" ")
+}
+
+fn tables(experiment: &Experiment, arm: &Arm) -> Tables {
+    let table = |host: &HostRows| {
+        let rows = host.rows.iter().enumerate().map(|(run, row)| table_row(row, experiment.mark(arm, host, run)));
+        Table {
+            caption: host_name(host),
+            columns: ["Run", "Total IOPS", "WIJ s", "Cycle s", "Write ms"].map(String::from).to_vec(),
+            groups: vec![Group { rows: rows.collect(), ..Group::default() }],
+            words: false,
+        }
+    };
+    let left_out = if experiment.left_out(arm).0 > 0 { " ~ left out: the storage did too little." } else { "" };
+    let capacities = capacities(arm).join(", ");
+    Tables {
+        heading: format!("The runs {}", arm.name),
+        lead: String::new(),
+        tables: arm.hosts.iter().map(table).collect(),
+        note: format!("Blocks a second while all hosts wrote, run by run: {capacities}.{left_out}"),
+    }
+}
+
+fn table_row(row: &crate::summary::Row, mark: char) -> Row {
+    let (tone, left_out) = match mark {
+        ' ' if row.cycles > 0 => (Tone::Plain, ""),
+        '~' => (Tone::Plain, "~"),
+        _ => (Tone::Bad, ""),
+    };
+    let cells: Vec<Cell> = vec![
+        format!("{:.0}", row.total_iops().trunc()).into(),
+        format!("{:.2}", row.longest_wij.as_secs_f64()).into(),
+        Cell { says: format!("{:.2}{left_out}", row.longest_cycle.as_secs_f64()), tone },
+        row.effective_write_ms.map_or("–".to_owned(), |ms| format!("{ms:.2}")).into(),
+    ];
+    Row { name: row.run.to_string(), remarks: Vec::new(), cells }
+}
+
+/// With a full stop, if it says something.
+fn sentence(text: &str) -> String {
+    let text = text.trim();
+    if text.is_empty() || text.ends_with(['.', '!', '?']) { text.into() } else { format!("{text}.") }
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
 #[cfg(test)]
@@ -111,24 +141,23 @@ mod tests {
     use super::super::verdict::tests::experiment;
     use super::*;
 
-    /// Two graphs of three hosts each with their limit, six tables; the neighbour's nine cycles over the line are marked
-    /// in both halves, and the one of a protected host without floors.
+    /// A chart for each half, wide and narrow, of three hosts with their limit; six tables; the neighbour's nine cycles over
+    /// the line are marked in both halves, and the one of a protected host without floors.
     #[test]
     fn a_page_has_both_halves() {
         let mut shown = experiment();
         shown.title = "a<b".into();
         shown.arms[0].hosts[2].rows[9].longest_cycle = block::Span::from_secs(95);
-        let page = experiment_page(&shown, "2026-11-22 09:08:27 UTC · vm");
-        assert!(page.contains("<p class=facts>2026-11-22 09:08:27 UTC · vm</p>"));
-        assert_eq!((page.matches("<svg").count(), page.matches("<polyline").count()), (2, 6));
-        assert_eq!(page.matches("<caption>").count(), 6);
-        assert_eq!(page.matches("<td class=fail>").count(), 2 * 9 + 1);
-        assert_eq!(page.matches("limit 45.0 s").count(), 2);
+        let html = experiment_page(&shown).render();
+        assert_eq!((html.matches("<svg").count(), html.matches(">epic_rhel3</text>").count()), (4, 4));
+        assert_eq!(html.matches("<caption>").count(), 6);
+        assert_eq!(html.matches("<td class=\"bad\">").count(), 2 * 9 + 1);
+        assert_eq!(html.matches(">limit 45 s</text>").count(), 4);
         // One scale for both, whichever half has the longest cycle: the limit lies at the same height.
         let heights: Vec<&str> =
-            page.split("<line class=limit").skip(1).filter_map(|rest| rest.split(" />").next()).collect();
-        assert!(heights.len() == 2 && heights[0] == heights[1], "{heights:?}");
-        assert!(page.contains("Verdict: pass") && page.contains("With floors") && !page.contains("a<b"));
-        assert!(!page.contains("NaN") && !page.contains("inf"));
+            html.split("class=\"limit\"").skip(1).filter_map(|rest| rest.split("/>").next()).collect();
+        assert!(heights.len() == 4 && heights[0] == heights[2] && heights[1] == heights[3], "{heights:?}");
+        assert!(html.contains("Verdict: pass") && html.contains("With floors") && !html.contains("a<b"));
+        assert!(!html.contains("NaN") && !html.contains("inf"));
     }
 }

@@ -1,6 +1,7 @@
 //! `volume file`: files of a fixed size, offered to hosts by their path as LUNs are.
 
-use super::{AdminError, Assigned, Errand, bytes_of, uuid_of, whole};
+use super::{AdminError, Assigned, Errand, uuid_of, whole};
+use crate::administration::size::leaf_bytes;
 use block::ObjectId;
 use ontap::catalogue::{FileCommand, FileCreate, FileDelete, FileModify, FileRename};
 use ontap::show::{FileRow, answer};
@@ -25,7 +26,7 @@ impl Errand<'_> {
     fn create_file(&mut self, create: &FileCreate) -> Result<String, AdminError> {
         let svm = self.svm(create.vserver.as_ref())?;
         let volume = self.known_volume(svm, create.volume.as_str())?;
-        let size = bytes_of(create.size, self.units)?;
+        let size = leaf_bytes(create.size, self.units)?;
         self.check_room(volume, size, 0)?;
         let (file, change) = self.registry.add_file(volume, create.file.as_str(), whole(size, 0))?;
         self.take(change);
@@ -36,7 +37,7 @@ impl Errand<'_> {
 
     fn modify_file(&mut self, modify: &FileModify) -> Result<String, AdminError> {
         let file = self.known_file(modify.vserver.as_ref(), &modify.volume, &modify.file)?;
-        let size = modify.size.map(|size| bytes_of(size, self.units)).transpose()?;
+        let size = modify.size.map(|size| leaf_bytes(size, self.units)).transpose()?;
         let (fixed, adaptive) = (modify.qos_policy_group.as_ref(), modify.qos_adaptive_policy_group.as_ref());
         self.modify_leaf(file, size, &Assigned { fixed, adaptive })?;
         Ok(String::new())

@@ -1,6 +1,7 @@
 //! `lun`: block devices inside volumes.
 
-use super::{AdminError, Assigned, Errand, bytes_of, path_of, uuid_of, whole};
+use super::{AdminError, Assigned, Errand, path_of, uuid_of, whole};
+use crate::administration::size::leaf_bytes;
 use block::ObjectId;
 use ontap::catalogue::{LunCommand, LunCreate, LunDelete, LunModify, LunMove};
 use ontap::show::{LunRow, answer, lun_created};
@@ -25,7 +26,7 @@ impl Errand<'_> {
     fn create_lun(&mut self, create: &LunCreate) -> Result<String, AdminError> {
         let svm = self.svm(create.vserver.as_ref())?;
         let volume = self.known_volume(svm, create.path.volume.as_str())?;
-        let size = bytes_of(create.size, self.units)?;
+        let size = leaf_bytes(create.size, self.units)?;
         self.check_room(volume, size, 0)?;
         let (lun, change) = self.registry.add_lun(svm, &create.path.to_string(), whole(size, 0))?;
         self.take(change);
@@ -36,7 +37,7 @@ impl Errand<'_> {
 
     fn modify_lun(&mut self, modify: &LunModify) -> Result<String, AdminError> {
         let lun = self.known_lun(modify.vserver.as_ref(), &modify.path)?;
-        let size = modify.size.map(|size| bytes_of(size, self.units)).transpose()?;
+        let size = modify.size.map(|size| leaf_bytes(size, self.units)).transpose()?;
         let (fixed, adaptive) = (modify.qos_policy_group.as_ref(), modify.qos_adaptive_policy_group.as_ref());
         self.modify_leaf(lun, size, &Assigned { fixed, adaptive })?;
         Ok(String::new())

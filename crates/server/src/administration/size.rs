@@ -1,8 +1,33 @@
 //! Sizes as adaptive policies see them: what is allocated is known here, what is used is asked of the pool.
 
-use super::{Administration, Errand, whole};
+use super::{AdminError, Administration, Errand, whole};
 use block::{Bytes, ObjectId, Time};
+use ontap::value::Units;
 use qos::{Edit, Object, ObjectKind, Registry};
+
+/// Sizes of volumes, LUNs and files are rounded up to whole blocks of this many bytes: what a device never splits.
+const BLOCK: u64 = 4096;
+
+/// The largest volume: 300 TiB, as the largest of ONTAP's (a FlexVol since 9.12.1).
+const VOLUME_MAX: u64 = 300 << 40;
+
+/// The size of a volume as typed, in bytes.
+pub(super) fn volume_bytes(size: ontap::value::Size, units: Units) -> Result<u64, AdminError> {
+    bytes_of(size, units, VOLUME_MAX, "a volume has")
+}
+
+/// The size of a LUN or file as typed, in bytes.
+pub(super) fn leaf_bytes(size: ontap::value::Size, units: Units) -> Result<u64, AdminError> {
+    bytes_of(size, units, map::SIZE_MAX, "a LUN or file has")
+}
+
+/// A typed size in bytes, rounded up to whole blocks.
+fn bytes_of(size: ontap::value::Size, units: Units, max: u64, who: &str) -> Result<u64, AdminError> {
+    let bytes = size.bytes(units).and_then(|bytes| bytes.checked_next_multiple_of(BLOCK));
+    bytes.filter(|bytes| (BLOCK..=max).contains(bytes)).ok_or_else(|| {
+        AdminError::Command(format!("size {size}: {who} from 1 byte up to {} TiB ({max} bytes)", max >> 40))
+    })
+}
 
 impl Administration {
     /// Takes in what every object under an adaptive policy uses now, and evaluates the policies that are due. To be
@@ -132,10 +157,26 @@ mod tests {
     #[test]
     fn a_size_that_is_none_is_refused() {
         let mut administration = administration(Units::Decimal);
-        let mut told = |line: &str| administration.execute(line, Time::ZERO, &|_| 0).unwrap_err().to_string();
-        // 5 × 10^18 is more than 2^62 = 4.6 × 10^18.
-        assert_eq!(told("volume create v -size 5000PB"), "size 5000PB: must be from 1 byte to 4 EiB");
-        assert!(told("volume create v -size 18447PB").contains("18447PB"), "more than 2^64");
+        let mut told = |line: &str| administration.execute(line, Time::ZERO, &|_| 0).map_err(|error| error.to_string());
+        // 300 TiB are 329 853 488 332 800 bytes, so 329 TB are a volume and 330 TB are none; of a LUN 140 and 141 TB.
+        assert!(told("volume create v -size 329TB").is_ok());
+        assert!(told("volume create v2 -size 300TiB").is_ok());
+        for size in ["330TB", "999999TB", "5000PB"] {
+            let wanted = format!("size {size}: a volume has from 1 byte up to 300 TiB (329853488332800 bytes)");
+            assert_eq!(told(&format!("volume create w -size {size}")).unwrap_err(), wanted);
+            assert_eq!(told(&format!("volume modify v -size {size}")).unwrap_err(), wanted);
+        }
+        assert!(told("lun create /vol/v/l -size 140TB").is_ok());
+        for line in [
+            "lun create /vol/v/m -size 141TB",
+            "volume file create /f -volume v -size 141TB",
+            "lun modify /vol/v/l -size 141TB",
+        ] {
+            let wanted = "size 141TB: a LUN or file has from 1 byte up to 128 TiB (140737488355328 bytes)";
+            assert_eq!(told(line).unwrap_err(), wanted);
+        }
+        assert!(told("volume create w -size 0").is_err());
+        assert!(told("volume create w -size 18447PB").unwrap_err().contains("18447PB"), "more than 2^64");
     }
 
     /// What LUNs and files use is their volume's, wherever they are in it; an empty volume uses nothing.

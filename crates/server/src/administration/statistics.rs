@@ -5,6 +5,7 @@
 
 use super::workload::workload_name;
 use super::{AdminError, Errand, path_of};
+use crate::account::main_cause;
 use crate::monitor::Seen;
 use block::{Cause, LimitKind, ObjectId, Span};
 use ontap::catalogue::{StatisticsFigures, StatisticsScope, StatisticsShow};
@@ -135,7 +136,7 @@ impl Errand<'_> {
         if seen.ops() == 0 && waited == Span::ZERO {
             return String::new();
         }
-        let most = seen.waited.iter().max_by_key(|(_, span)| **span).map(|(cause, _)| *cause);
+        let most = main_cause(seen.waited.iter().map(|(&cause, &span)| (cause, span)));
         if let Some(cause) = most.filter(|_| waited >= seen.service) {
             return self.cause(object, cause);
         }
@@ -156,6 +157,7 @@ impl Errand<'_> {
             Cause::Floor => "others' floors".into(),
             Cause::Turn => "its turn".into(),
             Cause::Backend => "the backend".into(),
+            Cause::Stalled => "a stalled server".into(),
             Cause::Nothing => String::new(),
         }
     }

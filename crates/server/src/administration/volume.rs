@@ -1,6 +1,7 @@
 //! `volume`: volumes. A volume bounds the sizes of its LUNs and files together.
 
-use super::{AdminError, Assigned, Errand, bytes_of, list, path_of, uuid_of, whole};
+use super::{AdminError, Assigned, Errand, list, path_of, uuid_of, whole};
+use crate::administration::size::volume_bytes;
 use block::ObjectId;
 use ontap::catalogue::{VolumeCommand, VolumeCreate, VolumeDelete, VolumeModify, VolumeRename};
 use ontap::show::{VolumeRow, answer, entries};
@@ -26,7 +27,7 @@ impl Errand<'_> {
 
     fn create_volume(&mut self, create: &VolumeCreate) -> Result<String, AdminError> {
         let svm = self.svm(create.vserver.as_ref())?;
-        let size = create.size.map_or(Ok(DEFAULT_SIZE), |size| bytes_of(size, self.units))?;
+        let size = create.size.map_or(Ok(DEFAULT_SIZE), |size| volume_bytes(size, self.units))?;
         let (volume, change) = self.registry.add_volume(svm, create.volume.as_str(), whole(size, 0))?;
         self.take(change);
         let (fixed, adaptive) = (create.qos_policy_group.as_ref(), create.qos_adaptive_policy_group.as_ref());
@@ -50,7 +51,7 @@ impl Errand<'_> {
                 list(&known)
             )));
         }
-        let size = modify.size.map(|size| bytes_of(size, self.units)).transpose()?;
+        let size = modify.size.map(|size| volume_bytes(size, self.units)).transpose()?;
         if let Some(size) = size {
             volumes.iter().try_for_each(|volume| self.check_volume_holds(*volume, size))?;
         }
@@ -146,5 +147,27 @@ mod tests {
         assert!(matches!(run("lun delete /vol/v/l").unwrap().effects[..], [Effect::Remove { .. }]));
         let _ = run("volume delete v").unwrap();
         assert!(run("lun show").unwrap().answer.contains("currently empty"));
+    }
+
+    /// The grammar and the registry each have the rule; the longest name that one takes is the longest of the other.
+    #[test]
+    fn the_longest_names_are_taken() {
+        let mut administration = Administration::new(qos::RegistrySettings::default());
+        let mut run =
+            |line: String| administration.execute(&line, Time::ZERO, &|_| 0).map_err(|error| error.to_string());
+        let (name, group) = ("n".repeat(203), "g".repeat(127));
+        for line in [
+            format!("vserver create {name}"),
+            format!("volume create {name} -size 10MB"),
+            format!("volume qtree create {name} -volume {name}"),
+            format!("lun create /vol/{name}/{name}/{name} -size 1MB"),
+            format!("volume snapshot create {name} -snapshot {name}"),
+            format!("qos policy-group create {group} -max-throughput 5IOPS"),
+        ] {
+            let _ = run(line).unwrap();
+        }
+        assert!(run(format!("volume create {name}n -size 1MB")).unwrap_err().contains("1 to 203 letters"));
+        let refused = run(format!("qos policy-group create {group}g -max-throughput 5IOPS")).unwrap_err();
+        assert!(refused.contains("1 to 127 letters"), "{refused}");
     }
 }

@@ -3,7 +3,7 @@
 use super::link::Link;
 use super::tls::TlsLink;
 use super::{Around, Ending, Phase, Session};
-use nbd::ServerStep;
+use nbd::{HandshakeError, ServerStep};
 
 impl Session {
     /// Handles the options that are here, then asks for more. True when the handshake is over and transmission has begun.
@@ -52,7 +52,13 @@ impl Session {
                     return false;
                 }
                 Err(error) => {
-                    tracing::info!(session = self.index, client = %self.caller, %error, "handshake refused");
+                    let client = &self.caller;
+                    match error {
+                        HandshakeError::TooManyOptions(_) => {
+                            tracing::warn!(%client, "connection closed: the limit `handshake_options` is met");
+                        }
+                        error => tracing::info!(session = self.index, %client, %error, "handshake refused"),
+                    }
                     self.ending = Ending::Draining;
                     return false;
                 }

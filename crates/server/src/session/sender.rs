@@ -11,6 +11,8 @@ pub(super) struct Load {
     pub requests: u32,
     /// What they claim of the shard's memory.
     pub bytes: u64,
+    /// What they claimed when they were let in.
+    pub asked: u64,
 }
 
 /// The replies of a session.
@@ -43,12 +45,14 @@ impl Sender {
         self.next.header(bytes);
     }
 
-    /// Adds a reply; when it is sent, one request less is unanswered and `claim` bytes are free.
-    pub(super) fn reply(&mut self, head: &[u8], data: Option<Buf>, claim: u64) {
+    /// Adds a reply to a request that claimed `asked` bytes; when it is sent, one request less is unanswered and `claim`
+    /// bytes are free.
+    pub(super) fn reply(&mut self, head: &[u8], data: Option<Buf>, claim: u64, asked: u64) {
         self.next.header(head);
         data.into_iter().for_each(|buf| self.next.data(buf));
         self.next_load.requests += 1;
         self.next_load.bytes += claim;
+        self.next_load.asked += asked;
     }
 
     /// Hands what has gathered to the kernel, if nothing is there; false when the ring is full.
@@ -134,6 +138,7 @@ impl Sender {
             message.unload().for_each(|buf| io.give(buf));
             ended.requests += load.requests;
             ended.bytes += load.bytes;
+            ended.asked += load.asked;
         }
         ended
     }
@@ -146,6 +151,11 @@ impl Sender {
     /// Nothing waits to be sent.
     pub(super) fn is_empty(&self) -> bool {
         self.next.is_empty() && self.sealing.is_none() && self.refused.is_none()
+    }
+
+    /// What the message claims that was handed to the kernel at that time, in bytes, if one was.
+    pub(super) fn handed_over(&self, at: Time) -> Option<u64> {
+        self.at_kernel.as_ref().filter(|sent| sent.since == at).map(|sent| sent.load.bytes)
     }
 
     /// Since when a message is at the kernel, and its length in bytes.

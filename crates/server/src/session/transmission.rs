@@ -2,8 +2,9 @@
 
 use super::link::{Held, Link, Payload};
 use super::sender::Load;
-use super::{Around, Ending, Filling, Pending, Phase, Session, Wait};
-use crate::claims::{Claim, STATUS, claim_of};
+use super::{Around, Ending, Filling, Pending, Phase, Session};
+use crate::claims::{Claim, Claims, STATUS, claim_of};
+use crate::waiting::Wait;
 use block::{Buf, Completion, Fault, Op, OpKind, Submitted};
 use nbd::{Command, CommandFlags, Context, Contexts, Errno, Parsed, ReplyTo, Request};
 use uring::Io;
@@ -15,6 +16,10 @@ impl Session {
             return;
         }
         loop {
+            if (self.portion == 0 || *around.room == 0) && self.has_request(around) {
+                self.waits = Some(Wait::Turn);
+                return;
+            }
             let Phase::Transmission(link) = &mut self.phase else { return };
             let went_on = match link.held.take() {
                 None => self.parse_one(around),
@@ -24,6 +29,20 @@ impl Session {
             };
             if !went_on || self.ending != Ending::No {
                 return;
+            }
+        }
+    }
+
+    /// Whether a request is here that was not let in.
+    fn has_request(&mut self, around: &Around<'_>) -> bool {
+        let link = self.link();
+        let rules = link.rules;
+        match &link.held {
+            Some(Held::Parsed(_)) => true,
+            Some(Held::Refused(_) | Held::Payload(_)) => false,
+            None => {
+                let is_here = |bytes: &[u8]| (0, !matches!(rules.parse(bytes), Ok(Parsed::NeedMore(_))));
+                self.rx.unread(around.io, is_here) == Some(true)
             }
         }
     }
@@ -50,6 +69,8 @@ impl Session {
 
     /// Lets a request in if the limits allow it now; false when it has to wait.
     fn admit(&mut self, request: Request, around: &mut Around<'_>) -> bool {
+        self.portion = self.portion.saturating_sub(1);
+        *around.room = around.room.saturating_sub(1);
         if request.command == Command::Disconnect {
             self.ending = Ending::Draining;
             return false;
@@ -70,7 +91,7 @@ impl Session {
         }
         let Some(buf) = around.io.take(request.payload) else {
             // There is enough, but not in one piece.
-            self.wait_for_others();
+            self.waits = Some(Wait::Room { starving: self.load.requests == 0 });
             return self.hold(Held::Parsed(request));
         };
         self.take_on(claim, around);
@@ -82,29 +103,27 @@ impl Session {
     fn ask(&mut self, claim: u64, around: &Around<'_>) -> Claim {
         let (limits, load) = (around.limits, self.load);
         if load.requests >= limits.connection_requests
-            || load.requests > 0 && load.bytes + claim > limits.connection_in_flight.0
+            || load.requests > 0 && load.bytes + claim > limits.connection_in_flight.0.min(self.window)
         {
             return Claim::Later;
         }
         let answer = around.claims.ask(load.bytes, claim);
         if answer == Claim::Later {
-            self.wait_for_others();
+            let free = Claims::needed(load.bytes, claim);
+            self.waits = Some(Wait::Memory { free, starving: load.requests == 0 });
         }
         answer
-    }
-
-    fn wait_for_others(&mut self) {
-        self.waits = Some(if self.load.requests == 0 { Wait::Starving } else { Wait::Room });
     }
 
     fn take_on(&mut self, claim: u64, around: &mut Around<'_>) {
         self.load.requests += 1;
         self.load.bytes += claim;
+        self.load.asked += claim;
         around.claims.take(claim);
     }
 
     pub(super) fn release_request(&mut self, claim: u64, around: &mut Around<'_>) {
-        self.release(Load { requests: 1, bytes: claim }, around);
+        self.release(Load { requests: 1, bytes: claim, asked: claim }, around);
     }
 
     /// Moves a write's bytes to where they belong; false when more have to come.
@@ -181,7 +200,7 @@ impl Session {
                 true
             }
             Submitted::Full(request) => {
-                self.waits = Some(Wait::Room);
+                self.waits = Some(Wait::Room { starving: false });
                 self.hold(Held::Refused(request))
             }
         }
@@ -246,11 +265,11 @@ impl Session {
             }
         }
         let (head, tail) = around.scratch.split_at(tail.unwrap_or(around.scratch.len()));
-        self.tx.reply(head, data, keep);
+        self.tx.reply(head, data, keep, pending.claim);
         if !tail.is_empty() {
             self.tx.say(tail);
         }
-        self.release(Load { requests: 0, bytes: pending.claim - keep }, around);
+        self.release(Load { bytes: pending.claim - keep, ..Load::default() }, around);
     }
 
     /// Answers a request that is not carried out, and takes its payload off the stream.
@@ -338,7 +357,7 @@ impl Session {
         around.scratch.clear();
         let message = format!("{:?} at {} of {} bytes: {errno}", request.command, request.offset, request.length);
         self.link().rules.framing.error(around.scratch, ReplyTo::from(&request), errno, &message);
-        self.tx.reply(around.scratch, None, claim);
+        self.tx.reply(around.scratch, None, claim, claim);
         let thrown_away = Payload { request, buf: None, filled: 0, claim: 0, since: around.now };
         request.payload == 0 || self.fill(thrown_away, around)
     }

@@ -10,6 +10,7 @@ mod criterion;
 mod devices;
 mod edits;
 mod floors;
+mod late_floors;
 mod neighbours;
 mod properties;
 mod shared;

@@ -129,11 +129,13 @@ impl SliceMost {
     }
 }
 
-/// Flushes, timed from when they were asked to their end.
+/// Flushes within the load, timed from when they were asked to their end. Those at a job's end are not counted.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SyncOutcome {
     /// How many ended well.
     pub ops: u64,
+    /// How many of them with all that describes the file (`fsync`, not `fdatasync`).
+    pub whole: u64,
     /// How long they took.
     pub lat: Histogram,
 }
@@ -350,6 +352,7 @@ impl JobOutcome {
             self.directions[direction].absorb(&other.directions[direction]);
         }
         self.sync.ops += other.sync.ops;
+        self.sync.whole += other.sync.whole;
         self.sync.lat.merge(&other.sync.lat);
         self.depth.add(&other.depth);
         self.submitted.add(&other.submitted);

@@ -1,7 +1,7 @@
 //! Every way in which a criterion can end, on runs of two phases of five seconds.
 
 use super::*;
-use crate::{Counts, Tally};
+use crate::{Counts, Scale, Tally};
 
 /// Two phases of five seconds; per phase the IOPS of two workloads, `a` limited and `b`.
 fn run(iops: [[u64; 2]; 2]) -> Recording {
@@ -108,6 +108,7 @@ fn what_is_not_restored_fails_unless_the_machine_itself_was_slower() {
         phase: "after".into(),
         baseline: "before".into(),
         part: 0.95,
+        most: None,
     };
     assert_eq!(criterion.judge(&run([[7000, 7000], [1000, 6700]])).outcome, Outcome::Pass);
     // 6000 of 7000 is 86 %, with 13 000 of 14 000 in all (93 %): the disk was there, b did not get it.
@@ -205,6 +206,7 @@ fn a_share_that_the_processor_cut_short_cannot_be_judged() {
         phase: "after".into(),
         baseline: "before".into(),
         part: 0.95,
+        most: None,
     };
     let judge = |stalled_ms: u64| {
         let mut recording = run([[7000, 7000], [7000, 6300]]);
@@ -254,6 +256,7 @@ fn less_in_all_is_the_machines_fault_only_if_its_device_was_slower() {
         phase: "after".into(),
         baseline: "before".into(),
         part: 0.95,
+        most: None,
     };
     let outcome = |before_us: u64, after_us: u64| {
         // 7000 of 14 000 in all, and b at 86 %.
@@ -267,6 +270,38 @@ fn less_in_all_is_the_machines_fault_only_if_its_device_was_slower() {
     assert_eq!(outcome(100, 50), Outcome::Fail, "the device had time for b and did not get its requests");
 }
 
+/// Who comes back to more than it had did not have what it asked for then: that is another thing than its share restored.
+#[test]
+fn more_than_before_is_not_what_was_before() {
+    let criterion = Criterion::Restored {
+        workloads: vec!["a".into(), "b".into()],
+        phase: "after".into(),
+        baseline: "before".into(),
+        part: 0.95,
+        most: Some(1.10),
+    };
+    let judge = |after: u64| criterion.judge(&run([[7000, 7000], [7000, after]]));
+    assert_eq!(judge(7700).outcome, Outcome::Pass, "110 %");
+    assert_eq!(judge(7710).outcome, Outcome::Fail);
+    assert_eq!(judge(10_080).because, "a 100 %, b 144 % of before");
+    assert_eq!(judge(10_080).question, "a and b at 95 % to 110 % of before in after");
+    assert_eq!(judge(6640).outcome, Outcome::Fail, "94.9 %");
+    // The machine had done more before the run: 16 000, of which 14 000 are 87 %.
+    let mut recording = run([[7000, 7000], [7000, 10_080]]);
+    let scale = Scale { factor: 1.0, published_iops: 16_000.0, measured_iops: Some(16_000.0) };
+    recording.scale = Some(scale);
+    assert_eq!(criterion.judge(&recording).outcome, Outcome::CannotSay);
+    recording.scale = Some(Scale { measured_iops: Some(15_000.0), ..scale });
+    assert_eq!(criterion.judge(&recording).outcome, Outcome::Fail);
+    // 144 / 110 is 31 % too much: 31 % of the baseline's 5 s are 1.55 s.
+    let stalled = |ms: u64| {
+        let mut recording = run([[7000, 7000], [7000, 10_080]]);
+        recording.phases[0].stalled = Span::from_millis(ms);
+        criterion.judge(&recording).outcome
+    };
+    assert_eq!((stalled(1_500), stalled(1_600)), (Outcome::Fail, Outcome::CannotSay));
+}
+
 #[test]
 fn a_busy_processor_is_no_verdict_on_storage() {
     let criterion = Criterion::Restored {
@@ -274,6 +309,7 @@ fn a_busy_processor_is_no_verdict_on_storage() {
         phase: "after".into(),
         baseline: "before".into(),
         part: 0.95,
+        most: None,
     };
     let mut recording = run([[7000, 7000], [7000, 6000]]);
     let held = |recording: &mut Recording, seconds: std::ops::Range<usize>| {

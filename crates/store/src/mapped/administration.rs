@@ -3,7 +3,7 @@
 
 use super::{ADMINISTRATION, MappedVolumes};
 use block::ObjectId;
-use map::{Ask, Ended, What};
+use map::{Agreed, Ask, Ended, What};
 
 impl MappedVolumes {
     /// Asks for a change of an object's tree. Its answer comes by [`MappedVolumes::take_answers`] after a poll, with the
@@ -30,6 +30,14 @@ impl MappedVolumes {
         self.core.submit_together(asks);
         self.sort_answers();
         numbers
+    }
+
+    /// Has the maps keep what is known of the catalogue, durably. Returns the number of its answer.
+    pub fn agree(&mut self, agreed: Agreed) -> u64 {
+        self.next_ticket += 1;
+        let id = self.next_ticket & (ADMINISTRATION - 1);
+        self.core.agree(id | ADMINISTRATION, agreed);
+        id
     }
 
     /// What was refused on its face is answered already.

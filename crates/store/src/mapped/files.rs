@@ -6,15 +6,17 @@
 //!   DIR/maps/nodes      the trees' nodes, two pages each
 //!   DIR/maps/table.0    the tables of the checkpoints, by turns
 //!   DIR/maps/table.1
+//!   DIR/maps/end        how far the log goes, and which edition of the catalogue belongs to it
 //! ```
 //! Blocks and log may be elsewhere: see [`super::places`].
 
 use super::MapError;
 use super::members::{Members, SEGMENT};
 use super::places::{Marks, Named, Places};
+use crate::catalogue::first_edition;
 use crate::doubt::Doubt;
 use block::Fault;
-use map::{Core, Media, RecoverError, Region, Report, Settings};
+use map::{Agreed, Core, Media, RecoverError, Region, Report, Settings};
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Seek, SeekFrom, Write};
@@ -24,7 +26,8 @@ use uring::disk::{self, Cache, Disk, Opening};
 use uring::space;
 
 /// The regions in the order of their files.
-pub(super) const REGIONS: [Region; 5] = [Region::Data, Region::Log, Region::Nodes, Region::Table(0), Region::Table(1)];
+pub(super) const REGIONS: [Region; 6] =
+    [Region::Data, Region::Log, Region::Nodes, Region::Table(0), Region::Table(1), Region::End];
 
 /// Bytes of the file system that are not for data, at most.
 const RESERVE_MAX: u64 = 256 << 20;
@@ -94,6 +97,8 @@ impl MappedPool {
     /// Makes all files, the first table last.
     fn make(dir: &Path, places: &Places, number: u64, log: u64) -> Result<(), MapError> {
         let (maps, last) = (places.maps(), places.path(Region::Table(0)));
+        let table = map::format(number, log);
+        let end = map::format_end(number, Agreed::on(first_edition(number)));
         let failed = |path: &Path| {
             let path = path.to_owned();
             move |cause| MapError::File { path, cause }
@@ -106,14 +111,15 @@ impl MappedPool {
                         write_zeroes(&mut file, log)?;
                         file.sync_all()
                     }),
-                    _ => file.sync_all(),
+                    Region::Table(_) => file.write_all(&table).and_then(|()| file.sync_all()),
+                    Region::End => file.write_all(&end).and_then(|()| file.sync_all()),
+                    Region::Data | Region::Nodes => file.sync_all(),
                 };
                 written.map_err(failed(&path))?;
             }
         }
         let making = maps.join("table.new");
         let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&making);
-        let table = map::format(number, log);
         let written = file.and_then(|mut file| file.write_all(&table).and_then(|()| file.sync_all()));
         written.and_then(|()| fs::rename(&making, &last)).map_err(failed(&making))?;
         let synced = [maps, dir].into_iter().try_for_each(|path| File::open(path)?.sync_all());
@@ -144,6 +150,7 @@ impl MappedPool {
         let segment = if several { SEGMENT } else { Settings::default().segment };
         let map_settings = Settings { capacity: capacity / map::BLOCK, align, segment, ..Settings::default() };
         let mut core = recover(&places, map_settings)?;
+        must_be_long_enough(&places, &data, &core)?;
         let (locks, marks) = (places.claim(core.pool())?, places.marks(core.pool()));
         if settings.give_back && keeps_more(&data, core.usage().used) {
             let longest = data.iter().map(|disk| disk.size.0).max().unwrap_or(0);
@@ -217,6 +224,21 @@ pub(crate) fn lengths(dir: &Path, named: &Named, report: &Report) -> Result<Vec<
     Ok(lengths)
 }
 
+/// What the maps show must lie within the members: one that was cut off is not served, since what is lost would read as
+/// zeroes once it grows again.
+fn must_be_long_enough(places: &Places, members: &[&Disk], core: &Core) -> Result<(), MapError> {
+    let (base, mut needed) = (places.base(Region::Data), vec![0; members.len()]);
+    core.each_end(&mut |end| {
+        let (member, last) = places.members().place(end - 1);
+        needed[member] = needed[member].max(base + last + 1);
+    });
+    let lengths = members.iter().map(|disk| disk.size.0).zip(needed);
+    match lengths.enumerate().find(|(_, (found, needed))| found < needed) {
+        None => Ok(()),
+        Some((number, (found, needed))) => Err(MapError::Short { path: places.member(number), found, needed }),
+    }
+}
+
 fn recover(places: &Places, settings: Settings) -> Result<Core, MapError> {
     let mut media = Folder::open(places)?;
     let recovered: Result<Core, RecoverError> = map::recover(&mut media, settings);
@@ -269,7 +291,7 @@ fn write_zeroes(file: &mut File, len: u64) -> std::io::Result<()> {
 
 /// The files as they are read when a pool is opened: in order, through the page cache.
 pub(super) struct Folder {
-    /// In the order of [`REGIONS`], and where each region begins. A table that is not there is an empty one.
+    /// In the order of [`REGIONS`], and where each region begins. A table or an end that is not there is an empty one.
     files: Vec<(Option<File>, u64)>,
 }
 
@@ -278,7 +300,7 @@ impl Folder {
         let open = |region: &Region| -> Result<_, MapError> {
             let path = places.path(*region);
             let file = match File::open(&path) {
-                Err(error) if is_table(*region) && error.kind() == ErrorKind::NotFound => None,
+                Err(error) if is_made_anew(*region) && error.kind() == ErrorKind::NotFound => None,
                 opened => Some(opened.map_err(|cause| MapError::File { path, cause })?),
             };
             Ok((file, places.base(*region)))
@@ -308,9 +330,9 @@ impl Media for Folder {
     }
 }
 
-/// One of the two that a repair makes anew.
-pub(super) fn is_table(region: Region) -> bool {
-    matches!(region, Region::Table(_))
+/// Whether a repair makes it anew where it is not there.
+pub(super) fn is_made_anew(region: Region) -> bool {
+    matches!(region, Region::Table(_) | Region::End)
 }
 
 pub(super) fn index_of(region: Region) -> usize {
@@ -319,5 +341,6 @@ pub(super) fn index_of(region: Region) -> usize {
         Region::Log => 1,
         Region::Nodes => 2,
         Region::Table(turn) => 3 + usize::from(turn),
+        Region::End => 5,
     }
 }

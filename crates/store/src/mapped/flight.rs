@@ -175,10 +175,10 @@ impl MappedVolumes {
     }
 
     fn end_read(&mut self, now: Time, reading: Reading, buf: Buf) {
-        let Reading { queued, pin, skip, extents, .. } = reading;
+        let Reading { queued, pin, skip, filled, extents, .. } = reading;
         self.reads -= 1;
         match self.io.view(&buf) {
-            Some(view) => self.views.show(now, view, pin),
+            Some(view) => self.views.show(now, (view, filled), pin),
             None => self.core.unpin(pin),
         }
         let len = queued.request.len as u32;

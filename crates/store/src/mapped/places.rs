@@ -156,6 +156,7 @@ impl Places {
             (Region::Nodes, _) => self.maps.join("nodes"),
             (Region::Table(0), _) => self.maps.join("table.0"),
             (Region::Table(_), _) => self.maps.join("table.1"),
+            (Region::End, _) => self.maps.join("end"),
         }
     }
 
@@ -164,13 +165,13 @@ impl Places {
         let is_named = match region {
             Region::Data => !self.named.data.is_empty(),
             Region::Log => self.named.log.is_some(),
-            Region::Nodes | Region::Table(_) => false,
+            Region::Nodes | Region::Table(_) | Region::End => false,
         };
         if is_named { BLOCK } else { 0 }
     }
 
     /// The bases in the order of [`REGIONS`].
-    pub(crate) fn bases(&self) -> [u64; 5] {
+    pub(crate) fn bases(&self) -> [u64; 6] {
         REGIONS.map(|region| self.base(region))
     }
 
@@ -229,7 +230,7 @@ impl Places {
         let paths: &[PathBuf] = match region {
             Region::Data => &self.named.data,
             Region::Log => self.named.log.as_slice(),
-            Region::Nodes | Region::Table(_) => &[],
+            Region::Nodes | Region::Table(_) | Region::End => &[],
         };
         let label = |number: usize| Label {
             is_log: region == Region::Log,

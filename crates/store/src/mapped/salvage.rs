@@ -1,20 +1,25 @@
 //! The repair of damaged maps: what [`map::salvage`] could keep is written as a checkpoint, one command after the other.
 
 use super::MapError;
-use super::files::{Folder, REGIONS, index_of, is_table};
+use super::files::{Folder, REGIONS, index_of, is_made_anew};
 use super::places::{Named, Places};
 use block::Fault;
-use map::{Ask, Command, Core, Ended, Refusal, Settings, What, salvage};
+use map::{Agreed, Ask, Command, Core, Ended, Refusal, Settings, What, salvage};
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Changes of trees that go with a repair.
+/// Changes that go with a repair.
+#[derive(Default)]
 pub(crate) struct MapRepair<'a> {
     /// Trees to be made, with their sizes in bytes.
     pub make: &'a [(u32, u64)],
     /// Trees to be made longer.
     pub grow: &'a [(u32, u64)],
+    /// Trees that are given up.
+    pub give_up: &'a [u32],
+    /// What is known of the catalogue from then on, if that changes.
+    pub agreed: Option<Agreed>,
 }
 
 /// Brings damaged maps into a state that can be opened, and returns what was lost. `None` if nothing can be done.
@@ -29,7 +34,7 @@ pub(crate) fn salvage_maps(
     let Some((core, lost)) = recovered.map_err(failed)? else { return Ok(None) };
     let open = |region| {
         let path = places.path(region);
-        let file = OpenOptions::new().write(true).create(is_table(region)).truncate(false).mode(0o600).open(&path);
+        let file = OpenOptions::new().write(true).create(is_made_anew(region)).truncate(false).mode(0o600).open(&path);
         file.map(|file| (path.clone(), file)).map_err(|cause| MapError::File { path, cause })
     };
     let files = REGIONS.into_iter().map(open).collect::<Result<Vec<_>, _>>()?;
@@ -40,9 +45,17 @@ pub(crate) fn salvage_maps(
     for (tree, size) in repair.grow {
         desk.ask(*tree, What::Resize { size: *size })?;
     }
+    for tree in repair.give_up {
+        desk.ask(*tree, What::Delete)?;
+    }
+    if let Some(agreed) = &repair.agreed {
+        desk.core.agree(1, agreed.clone());
+        desk.carry_on()?;
+    }
     desk.ask(0, What::Checkpoint)?;
     // Twice, so that the other table is right too.
     desk.ask(0, What::Checkpoint)?;
+    desk.ask(0, What::Anchor)?;
     let maps = places.maps();
     let synced = File::open(maps).and_then(|folder| folder.sync_all());
     synced.map_err(|cause| MapError::File { path: maps.into(), cause })?;
@@ -54,13 +67,18 @@ struct Desk {
     core: Core,
     /// In the order of [`REGIONS`].
     files: Vec<(PathBuf, File)>,
-    bases: [u64; 5],
+    bases: [u64; 6],
     failure: Option<MapError>,
 }
 
 impl Desk {
     fn ask(&mut self, tree: u32, what: What) -> Result<(), MapError> {
         self.core.submit(Ask { id: 1, tree, at: 0, len: 0, what, fua: true, aligned: true });
+        self.carry_on()
+    }
+
+    /// Until what was asked is answered.
+    fn carry_on(&mut self) -> Result<(), MapError> {
         let mut answers = Vec::new();
         while answers.is_empty() {
             self.core.advance();

@@ -93,15 +93,15 @@ pub enum Turns {
         /// Above 0, not 1.
         theta: f64,
     },
-    /// The first files mostly: `h` of the requests go to `1 − h` of the files.
+    /// The first files mostly: `1 − h` of the requests go to `h` of the files.
     Pareto {
         /// Between 0 and 1.
         h: f64,
     },
     /// The middle files mostly.
     Normal {
-        /// Standard deviation in percent of the number of files.
-        deviation_percent: f64,
+        /// How far an even draw moves the mean of twelve of all files, in percent of their number.
+        width_percent: f64,
     },
 }
 
@@ -119,6 +119,27 @@ pub enum EngineKind {
     Sync,
     /// io_uring, or threads where the kernel does not have it (which is noted in the outcome).
     Uring,
+}
+
+/// How plain system calls are made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Calls {
+    /// They move nothing: a write takes space and makes the file longer, a read takes space alone, a trim gives it back.
+    pub space: bool,
+    /// Which other calls on the same file one waits for.
+    pub lock: FileLock,
+}
+
+/// Which calls of this program's jobs on a file a call waits for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FileLock {
+    /// None.
+    #[default]
+    None,
+    /// All others with a lock.
+    Exclusive,
+    /// Reads for the others that write, the others for all with a lock.
+    SharedByReads,
 }
 
 /// Whether a write is durable before it ends.
@@ -154,7 +175,8 @@ pub struct Layout {
     pub renew: bool,
     /// The part that is used begins behind what a file holds already.
     pub append: bool,
-    /// Writes until there is no space left, which is then no failure; the size that is given does not count.
+    /// Where no space is left, that is no failure: it ends there. Without a size files are written until then, by the job or,
+    /// where it only reads, by the lay-out before it.
     pub until_full: bool,
 }
 

@@ -116,25 +116,25 @@ impl Order {
 pub enum Distribution {
     /// Each as likely as any other.
     Uniform,
-    /// The block of rank `k` with a weight of `1 / k^theta`; ranks are scattered over the region unless `center` is set.
+    /// The block of rank `k` with a weight of `1 / k^theta`; ranks are scattered over the region.
     Zipf {
         /// Above 0; not 1.
         theta: f64,
         /// Where the most asked block is, as a part (0 to 1) of the region.
         center: Option<f64>,
     },
-    /// `h` of the requests go to `1 − h` of the blocks, and so on within each part; scattered like zipf.
+    /// `1 − h` of the requests go to `h` of the blocks, and so on within each part; scattered like zipf.
     Pareto {
         /// Between 0 and 1, both excluded.
         h: f64,
         /// Where the most asked block is, as a part (0 to 1) of the region.
         center: Option<f64>,
     },
-    /// Around the middle of the region.
+    /// Middle ranks mostly; scattered like zipf.
     Normal {
-        /// Standard deviation in percent of the region.
-        deviation_percent: f64,
-        /// Where the middle is, as a part (0 to 1) of the region; 0.5 when `None`.
+        /// How far an even draw moves the mean of twelve of all ranks, in percent of their number.
+        width_percent: f64,
+        /// Moves all places by its distance from one half of the region.
         center: Option<f64>,
     },
     /// Each zone with its share, uniform within. Shares add up to 100.

@@ -344,7 +344,7 @@ impl Chooser {
         let ranks = match order.turns {
             Turns::Zipf { theta } => Some(Ranks::zipf(n, theta)),
             Turns::Pareto { h } => Some(Ranks::pareto(n, h)),
-            Turns::Normal { deviation_percent } => Some(Ranks::normal(n, 0.5, deviation_percent)),
+            Turns::Normal { width_percent } => Some(Ranks::normal(n, width_percent)),
             _ => None,
         };
         let each = order.requests_each.max(1);

@@ -7,12 +7,14 @@ use crate::chance::Chance;
 use block::Bytes;
 
 /// The part of a file that a job uses, in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Region {
     /// Its first byte in the file.
     pub start: u64,
     /// Its length.
     pub len: u64,
+    /// Bytes of the file behind it.
+    pub beyond: u64,
 }
 
 /// One job's way through one file. Offsets are counted from the region's start.
@@ -27,7 +29,7 @@ pub(crate) struct Walk {
     align: PerDirection<u64>,
     least: u64,
     once: Option<Once>,
-    /// Where each direction goes on.
+    /// Where the last request of each direction ended.
     cursor: PerDirection<u64>,
     /// Requests that still belong to the run from the last random place.
     run_left: u32,
@@ -71,7 +73,10 @@ impl Walk {
     /// A way through `region` as `reach` has it.
     pub(crate) fn new(whole: Region, reach: &Reach, chance: &mut Chance) -> Walk {
         let strides = reach.strides.map(|strides| Pieces { whole, strides, moved: 0 });
-        let region = Region { len: reach.strides.map_or(whole.len, |strides| strides.range.min(whole.len)), ..whole };
+        let region = match reach.strides {
+            Some(strides) => Region { len: strides.range.min(whole.len), beyond: 0, ..whole },
+            None => whole,
+        };
         let least = u64::from(reach.least_block()).max(1);
         let align = PerDirection::from_fn(|direction| {
             let own = u64::from(reach.blocks[direction].least());
@@ -120,9 +125,7 @@ impl Walk {
 
     fn rewind(&mut self) {
         self.run_left = 0;
-        let backwards = matches!(self.order, Order::Sequential { hole } if hole < 0);
-        let start = if backwards { self.region.len.saturating_sub(self.least) / self.least * self.least } else { 0 };
-        self.cursor = PerDirection::all(start);
+        self.cursor = PerDirection::default();
     }
 
     /// The next request of `len` bytes: its offset in the file and its length, which may be shorter where less is left.
@@ -171,17 +174,34 @@ impl Walk {
         Some((self.region.start + at, len as u32))
     }
 
+    /// As fio goes: the end of the file is the end of the way, a step over it goes around, and so does a step backwards
+    /// over the region's start, to its end. The very first request is at the start.
+    ///
+    /// ```text
+    ///   blocks of 4, holes of 8, a file of 64:  0 12 24 36 48 60 end     holes of 12:  0 16 32 48 0 16 …
+    /// ```
     fn follow(&mut self, direction: Direction, wanted: u64, hole: i64) -> Option<(u64, u64)> {
-        let at = self.cursor[direction];
+        let last = self.cursor[direction];
+        let rest = self.region.len.saturating_add(self.region.beyond);
+        if last >= rest {
+            return None;
+        }
+        let mut at = Some(last);
+        if hole != 0 && last > 0 {
+            // fio holds a place within the region against the size of the file.
+            at = last.checked_add_signed(hole).filter(|&at| at < rest.saturating_add(self.region.start));
+            if at.is_none() {
+                at = if hole > 0 { Some(0) } else { self.region.len.checked_add_signed(hole) };
+            }
+        }
+        let at = at?;
         let left = self.region.len.saturating_sub(at);
         // What does not fit any more is cut to whole smallest blocks.
         let len = if left >= wanted { wanted } else { left / self.least * self.least };
         if len == 0 {
             return None;
         }
-        // Behind the first byte lies the end of a way backwards.
-        let next = at.saturating_add(len).checked_add_signed(hole).unwrap_or(u64::MAX);
-        self.cursor[direction] = next;
+        self.cursor[direction] = at + len;
         Some((at, len))
     }
 
@@ -236,16 +256,17 @@ impl Walk {
 impl Spread {
     fn of(distribution: &Distribution, len: u64, align: u64) -> Spread {
         let n = (len / align).max(1);
-        let ranked = |ranks, center: Option<f64>| match center {
-            Some(center) => Spread::Ranked { ranks, n, first: (center * n as f64) as u64 % n, step: 1 },
-            None => Spread::Ranked { ranks, n, first: 0, step: scattering_step(n) },
+        // Ranks are scattered; a centre is the place of the first, or moves the middle there.
+        let ranked = |ranks, first: f64| {
+            let first = (first.rem_euclid(1.0) * n as f64) as u64 % n;
+            Spread::Ranked { ranks, n, first, step: scattering_step(n) }
         };
         match distribution {
             Distribution::Uniform => Spread::Even,
-            Distribution::Zipf { theta, center } => ranked(Ranks::zipf(n, *theta), *center),
-            Distribution::Pareto { h, center } => ranked(Ranks::pareto(n, *h), *center),
-            Distribution::Normal { deviation_percent, center } => {
-                ranked(Ranks::normal(n, center.unwrap_or(0.5), *deviation_percent), Some(0.0))
+            Distribution::Zipf { theta, center } => ranked(Ranks::zipf(n, *theta), center.unwrap_or(0.0)),
+            Distribution::Pareto { h, center } => ranked(Ranks::pareto(n, *h), center.unwrap_or(0.0)),
+            Distribution::Normal { width_percent, center } => {
+                ranked(Ranks::normal(n, *width_percent), center.map_or(0.0, |center| center - 0.5))
             }
             Distribution::Zoned(zones) => {
                 let (mut share, mut start) = (0, 0);

@@ -39,13 +39,14 @@ fn shared_sum(table: &Table<'_>, names: &Names<'_>) -> Option<Criterion> {
 }
 
 fn starved(table: &Table<'_>, names: &Names<'_>) -> Option<Criterion> {
-    let Compared { workloads, phase, baseline, part } = compared(table, names)?;
+    let Compared { workloads, phase, baseline, part } = compared(table, names, &[])?;
     Some(Criterion::Starved { workloads, phase, baseline, part })
 }
 
 fn restored(table: &Table<'_>, names: &Names<'_>) -> Option<Criterion> {
-    let Compared { workloads, phase, baseline, part } = compared(table, names)?;
-    Some(Criterion::Restored { workloads, phase, baseline, part })
+    let most = table.number("most", 1.0, 100.0);
+    let Compared { workloads, phase, baseline, part } = compared(table, names, &["most"])?;
+    Some(Criterion::Restored { workloads, phase, baseline, part, most })
 }
 
 fn floor_held(table: &Table<'_>, names: &Names<'_>) -> Option<Criterion> {
@@ -62,8 +63,8 @@ struct Compared {
     part: f64,
 }
 
-fn compared(table: &Table<'_>, names: &Names<'_>) -> Option<Compared> {
-    table.only(&["kind", "workloads", "phase", "baseline", "part"]);
+fn compared(table: &Table<'_>, names: &Names<'_>, more: &[&str]) -> Option<Compared> {
+    table.only(&[&["kind", "workloads", "phase", "baseline", "part"], more].concat());
     let (workloads, part) = (workloads(table, names), part(table));
     let (phase, baseline) = (phase(table, "phase", names), phase(table, "baseline", names));
     let compared = Compared { workloads: workloads?, phase: phase?, baseline: baseline?, part: part? };

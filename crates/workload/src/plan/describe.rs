@@ -62,7 +62,10 @@ fn load(spec: &Spec) -> String {
     }
     let connections = plural(u64::from(spec.connections), "connection");
     text += &match spec.arrival {
-        Arrival::Closed { depth } => format!(", {connections} × {depth} in flight"),
+        Arrival::Closed { depth } => {
+            let pace = spec.pace.map_or(String::new(), |pace| format!(", at most {} requests/s each", pace.0));
+            format!(", {connections} × {depth} in flight{pace}")
+        }
         Arrival::Open { rate, spacing, outstanding } => {
             let spacing = match spacing {
                 Spacing::Uniform => "evenly",

@@ -3,7 +3,9 @@
 //! Each kind is a row of [`KINDS`], each of its keys a row within: what can be said of a device is data, and the
 //! simulator, which knows what it means, takes it by the same names.
 
-use super::table::Table;
+use super::error::PlanErrors;
+use super::read::document;
+use super::table::{Report, Table};
 use block::{Bytes, Span};
 use std::fmt;
 
@@ -128,6 +130,28 @@ const KINDS: [(&str, &[Key]); 5] = [
 ];
 
 impl Device {
+    /// Reads the table `[device]` of a file, whatever else stands in it: a plan has one, and a file may hold nothing else.
+    /// `file` is its name in messages.
+    ///
+    /// # Errors
+    /// Every mistake, a line each.
+    pub fn read(text: &str, file: &str) -> Result<Device, PlanErrors> {
+        let report = Report::new(text, file);
+        let Some(document) = document(text, &report) else { return Err(report.into_errors()) };
+        let root = Table::root(&report, document.get_ref());
+        root.missing("device", "begin it with a line [device] and choose its kind");
+        let device = root.table("device", "[device]").and_then(|table| read(&table));
+        match device.filter(|_| report.is_clean()) {
+            Some(device) => Ok(device),
+            None => Err(report.into_errors()),
+        }
+    }
+
+    /// The names of the kinds.
+    pub fn kinds() -> impl Iterator<Item = &'static str> {
+        KINDS.into_iter().map(|(kind, _)| kind)
+    }
+
     /// The figure under a key, if the plan says it.
     pub fn figure(&self, key: &str) -> Option<Figure> {
         self.said.iter().find(|(name, _)| *name == key).map(|(_, figure)| *figure)

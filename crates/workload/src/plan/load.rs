@@ -6,7 +6,7 @@ use crate::spec::{Arrival, BlockShare, Blocks, Pattern, Range, Spacing, Spec, Sp
 use block::{Bytes, Iops, ParseBytesError};
 
 /// The keys, as in [`Spec`].
-pub(super) const KEYS: [&str; 12] = [
+pub(super) const KEYS: [&str; 13] = [
     "pattern",
     "read_percent",
     "flush_every",
@@ -15,6 +15,7 @@ pub(super) const KEYS: [&str; 12] = [
     "size",
     "connections",
     "depth",
+    "pace",
     "rate",
     "spacing",
     "outstanding",
@@ -30,6 +31,7 @@ pub(super) fn unsaid(seed: u64) -> Spec {
         pattern: Pattern::Random,
         read_percent: 100,
         flush_every: None,
+        pace: None,
         blocks: Blocks::of(Bytes::kib(4)),
         range: Range::default(),
         arrival: Arrival::Closed { depth: 1 },
@@ -42,6 +44,7 @@ pub(super) fn unsaid(seed: u64) -> Spec {
 /// `base` with what `table` says laid over it.
 pub(super) fn over(table: &Table<'_>, base: &Spec) -> Spec {
     let range = base.range;
+    let arrival = arrival(table, base.arrival);
     Spec {
         pattern: table
             .choice("pattern", &[("random", Pattern::Random), ("sequential", Pattern::Sequential)])
@@ -53,7 +56,8 @@ pub(super) fn over(table: &Table<'_>, base: &Spec) -> Spec {
             offset: table.space("offset").unwrap_or(range.offset),
             size: table.space("size").or(range.size),
         },
-        arrival: arrival(table, base.arrival),
+        arrival,
+        pace: pace(table, base.pace, arrival),
         connections: table.count("connections").unwrap_or(base.connections),
         requests: table.whole("requests").or(base.requests),
         seed: base.seed,
@@ -103,6 +107,18 @@ fn arrival(table: &Table<'_>, base: Arrival) -> Arrival {
         alone(table);
     }
     arrival
+}
+
+/// The own limit of a closed loop; an open one makes its requests at its rate.
+fn pace(table: &Table<'_>, base: Option<Iops>, arrival: Arrival) -> Option<Iops> {
+    if let Arrival::Closed { .. } = arrival {
+        return table.whole("pace").map(Iops).or(base);
+    }
+    if table.has("pace") {
+        let advice = "a load with a rate makes a request when it is due; say a depth, or leave this out";
+        table.note(table.line_of("pace"), Problem::Alone { key: table.full("pace"), other: "depth", advice });
+    }
+    None
 }
 
 /// Notes the keys of an open loop in a closed one.

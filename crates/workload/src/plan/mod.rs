@@ -14,8 +14,8 @@
 //!
 //! A load: `pattern` (`random` or `sequential`), `read_percent` (100), `flush_every` so many writes (never), `block`
 //! (`"4k"`, or sizes with percentages `{ 4k = 60, 64k = 40 }`), `offset` and `size` of the part that is used (all),
-//! `connections` (1), `requests` (no end), and either `depth` on each connection or `rate` in requests a second with
-//! `spacing` (`uniform` or `poisson`) and `outstanding` (256), the most in flight on each connection. A phase that names
+//! `connections` (1), `requests` (no end), and either `depth` on each connection with `pace` in requests a second of each
+//! (no limit of its own) or `rate` in requests a second with `spacing` (`uniform` or `poisson`) and `outstanding` (256), the most in flight on each connection. A phase that names
 //! `depth` or `rate` makes the load a closed or an open one; `connections = 0` keeps it silent.
 //!
 //! What a phase says about a workload, and what its commands set, stays in force in the phases after it.
@@ -153,13 +153,14 @@ impl Plan {
         if errors.is_empty() { Ok(self) } else { Err(PlanErrors(errors)) }
     }
 
-    /// The plan with depths, rates and caps on outstanding requests multiplied by `factor`, rounded, at least 1.
+    /// The plan with depths, paces, rates and caps on outstanding requests multiplied by `factor`, rounded, at least 1.
     /// Connections stay. Figures within commands are the caller's to scale.
     pub fn scaled(&self, factor: f64) -> Plan {
         let mut plan = self.clone();
         let base = plan.workloads.iter_mut().map(|workload| &mut workload.spec);
         for spec in base.chain(plan.phases.iter_mut().flat_map(|phase| &mut phase.specs)) {
             spec.arrival = scaled(spec.arrival, factor);
+            spec.pace = spec.pace.map(|pace| times(pace, factor));
         }
         plan
     }
@@ -177,14 +178,17 @@ impl Volume {
     }
 }
 
+fn times(rate: Iops, factor: f64) -> Iops {
+    Iops(((rate.0 as f64 * factor).round() as u64).clamp(1, RATE_MAX.0))
+}
+
 fn scaled(arrival: Arrival, factor: f64) -> Arrival {
     // Rounded to the nearest; conversions from f64 saturate, so that no factor can overflow.
     let depth = |depth: u32| ((f64::from(depth) * factor).round() as u32).clamp(1, DEPTH_MAX);
     match arrival {
         Arrival::Closed { depth: d } => Arrival::Closed { depth: depth(d) },
         Arrival::Open { rate, spacing, outstanding } => {
-            let rate = Iops(((rate.0 as f64 * factor).round() as u64).clamp(1, RATE_MAX.0));
-            Arrival::Open { rate, spacing, outstanding: depth(outstanding) }
+            Arrival::Open { rate: times(rate, factor), spacing, outstanding: depth(outstanding) }
         }
     }
 }

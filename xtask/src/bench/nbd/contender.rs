@@ -80,8 +80,13 @@ impl Ours {
     }
 
     pub(super) fn uri(&self, lun: &str) -> String {
-        let socket = self.pool.join("nbd.sock");
+        let socket = self.socket();
         format!("nbd+unix:///svm01:%2Fvol%2Fvol1%2F{lun}?socket={}", socket.display())
+    }
+
+    /// Where it listens.
+    pub(super) fn socket(&self) -> PathBuf {
+        self.pool.join("nbd.sock")
     }
 
     /// Gives the server an administrator's command.

@@ -30,6 +30,8 @@ pub struct Reports<'i> {
     text: String,
     /// Something was printed.
     opened: bool,
+    /// Somebody stopped the run.
+    interrupted: bool,
 }
 
 impl<'i> Reports<'i> {
@@ -45,6 +47,7 @@ impl<'i> Reports<'i> {
             seen: 0,
             text,
             opened: false,
+            interrupted: false,
         }
     }
 
@@ -86,11 +89,12 @@ impl<'i> Reports<'i> {
         }
     }
 
-    /// What was done in all, and the logs.
+    /// What was done in all, and the logs; `interrupted` where somebody stopped the run.
     ///
     /// # Errors
     /// A file cannot be written.
-    pub fn at_the_end(&mut self, outcomes: &[JobOutcome]) -> Result<()> {
+    pub fn at_the_end(&mut self, outcomes: &[JobOutcome], interrupted: bool) -> Result<()> {
+        self.interrupted = interrupted;
         let report = self.report(outcomes);
         match self.path() {
             Some(path) => self.replace(&path, &self.whole(outcomes))?,
@@ -138,6 +142,7 @@ impl<'i> Reports<'i> {
             host: &self.host,
             pid,
             interim: &self.interim,
+            interrupted: self.interrupted,
         }
     }
 

@@ -7,11 +7,12 @@
 
 use super::reports::Reports;
 use crate::interrupt::Stop;
+use crate::terminal;
 use block::{Bytes, Span};
 use engine::job::{JobProgress, Watch};
 use fio::{Eta, Flags};
 use stats::job::JobOutcome;
-use std::io::{IsTerminal as _, Write as _, stderr};
+use std::io::{IsTerminal as _, stderr};
 use std::path::Path;
 use workload::job::{Amount, Direction, JobSpec, PerDirection, Place};
 
@@ -122,7 +123,7 @@ impl<'r, 'i> Status<'r, 'i> {
     /// A report in between could not be written.
     pub fn finish(self) -> anyhow::Result<()> {
         if self.drawn && self.terminal {
-            eprintln!();
+            terminal::aside("\n");
         }
         self.lost.map_or(Ok(()), Err)
     }
@@ -230,8 +231,12 @@ fn bytes_of(spec: &JobSpec) -> Option<u64> {
 }
 
 impl Watch for Status<'_, '_> {
+    fn note(&mut self, line: &str) {
+        terminal::complain(&format!("note: {line}"));
+    }
+
     fn laying_out(&mut self, path: &Path, bytes: u64) {
-        eprintln!("seawall: laying out {} ({})", path.display(), Bytes(bytes));
+        terminal::complain(&format!("laying out {} ({})", path.display(), Bytes(bytes)));
     }
 
     fn progress(&mut self, passed: Span, jobs: &[JobProgress]) {
@@ -245,21 +250,18 @@ impl Watch for Status<'_, '_> {
         if newline {
             self.next_newline = passed + self.newline.unwrap_or_default();
         }
-        let mut out = stderr().lock();
-        // A terminal that is gone is no reason to lose the run.
-        let _ = match (self.terminal, newline) {
-            (true, false) => write!(out, "\r\x1b[K{line}"),
-            (true, true) => writeln!(out, "\r\x1b[K{line}"),
-            (false, true) => writeln!(out, "{line}"),
-            (false, false) if self.newline.is_none() => writeln!(out, "{line}"),
-            (false, false) => Ok(()),
-        };
-        let _ = out.flush();
+        match (self.terminal, newline) {
+            (true, false) => terminal::aside(&format!("\r\x1b[K{line}")),
+            (true, true) => terminal::aside(&format!("\r\x1b[K{line}\n")),
+            (false, true) => terminal::aside(&format!("{line}\n")),
+            (false, false) if self.newline.is_none() => terminal::aside(&format!("{line}\n")),
+            (false, false) => {}
+        }
     }
 
     fn interim(&mut self, passed: Span, outcomes: Vec<JobOutcome>) {
         if self.drawn && self.terminal {
-            eprint!("\r\x1b[K");
+            terminal::aside("\r\x1b[K");
         }
         if let Err(error) = self.reports.in_between(passed, &outcomes) {
             self.lost.get_or_insert(error);

@@ -2,9 +2,8 @@
 
 use block::Bytes;
 use std::io::{self, Read as _};
-use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use uring::disk::{Cache, Opening, open};
+use storage::{Intent, OpenError, Permit, Place};
 
 /// This machine.
 pub struct Machine;
@@ -23,8 +22,19 @@ impl fio::World for Machine {
     }
 
     fn size_of(&self, path: &str) -> Option<u64> {
-        let opening = Opening { cache: Cache::Page, ..Opening::default() };
-        open(Path::new(path), opening).ok().map(|disk| disk.size.0)
+        Some(Permit::ask(&Place::Path(path.into()), Intent::Read).ok()?.size().0)
+    }
+
+    fn why_no_size(&self, path: &str) -> Option<String> {
+        match Permit::ask(&Place::Path(path.into()), Intent::Read) {
+            Ok(_) => None,
+            Err(OpenError::Missing { .. }) if !path.starts_with("/dev/") => None,
+            Err(error) => Some(error.to_string()),
+        }
+    }
+
+    fn is_folder(&self, path: &str) -> bool {
+        std::path::Path::new(path).is_dir()
     }
 
     fn page_bytes(&self) -> u64 {

@@ -3,9 +3,8 @@
 use super::{After, Runner, Stage};
 use crate::job::record::Ended;
 use crate::job::slots::{Purpose, Slot};
-use block::{Buf, Completion, Fault, ObjectId, Op, Request, Submitted, Time};
+use block::{Actor as _, Buf, Completion, Fault, ObjectId, Op, Request, Submitted, Time};
 use stats::job::{Asked, AskedRow, ErrorKind, Mismatch, Punctuality};
-use uring::Clock;
 use workload::job::{Direction, JobDraft, JobNext, Place, WriteSync};
 
 /// ETIME: a request took longer than allowed.
@@ -16,7 +15,7 @@ const WRONG_DATA: i32 = 84;
 impl Runner {
     /// Takes all that has ended. Where requests go in bursts the first of them go while the others' ends are still being
     /// counted: the storage has nothing to do until then.
-    pub(super) fn take(&mut self, now: Time, clock: Clock) {
+    pub(super) fn take(&mut self, now: Time) {
         let mut completions = std::mem::take(&mut self.completions);
         self.target.poll(now, &mut completions);
         if !completions.is_empty() {
@@ -25,10 +24,11 @@ impl Runner {
             let over = |end: Option<Time>| end.is_some_and(|end| now >= end);
             let goes_on = self.burst.is_some() && !over(self.times.runtime_end) && !over(self.times.ramp_end);
             for completion in completions.drain(..) {
-                self.end(completion, now);
+                self.latest = self.latest.max(completion.end);
+                self.end(completion, self.latest);
                 self.ended_since_refill += 1;
                 if goes_on && self.stage == Stage::Loading {
-                    self.load(clock);
+                    self.load();
                 }
             }
         }
@@ -45,7 +45,9 @@ impl Runner {
                 // A target that knows when the storage began (a system call) tells it better than the batch does.
                 let handed = slot.handed.max(end - completion.service);
                 match slot.purpose {
-                    Purpose::Flush => self.record.flushed(end.since(slot.made)),
+                    // As in fio those at the end are not counted.
+                    Purpose::Flush if self.stage == Stage::Flushing => {}
+                    Purpose::Flush => self.record.flushed(end.since(slot.made), slot.generation == 0),
                     Purpose::Load | Purpose::Check => {
                         self.record.ended(&Ended {
                             direction: slot.direction,
@@ -65,7 +67,7 @@ impl Runner {
         if let Some(buf) = buf {
             match slot.direction {
                 Direction::Write => self.filler.give(buf),
-                _ => self.io.give(buf),
+                _ => self.context.give(buf),
             }
         }
     }
@@ -101,7 +103,8 @@ impl Runner {
         if !reads_only {
             return;
         }
-        let Err((at, wrong)) = self.io.with(buf, |bytes| checker.check(bytes, slot.at, slot.generation)) else {
+        let checked = self.context.with(buf, |bytes| checker.check(bytes, slot.at, slot.generation));
+        let Some(Err((at, wrong))) = checked else {
             return;
         };
         self.errors.count(ErrorKind::Verify, Some(WRONG_DATA));
@@ -167,17 +170,17 @@ impl Runner {
     }
 
     /// Makes what is due and has room.
-    pub(super) fn issue(&mut self, now: Time, clock: Clock) {
+    pub(super) fn issue(&mut self, now: Time) {
         match self.stage {
-            Stage::Loading => self.load(clock),
+            Stage::Loading => self.load(),
             Stage::Checking => self.read_back(now),
             _ => {}
         }
     }
 
-    fn load(&mut self, clock: Clock) {
+    fn load(&mut self) {
         let mut now = self.latest;
-        if self.thinks(now, clock) || !self.may_refill() {
+        if self.thinks(now) || !self.may_refill() {
             return;
         }
         if self.not_before.is_some_and(|at| at > now) {
@@ -205,11 +208,19 @@ impl Runner {
                     JobNext::Done => return self.drain(After::End, now),
                 },
             };
+            if let Some((file, whole)) = self.flush_due {
+                self.held = Some(draft);
+                if !self.flush(now, file, whole) {
+                    return;
+                }
+                self.flush_due = None;
+                continue;
+            }
             if !self.make(now, draft) {
                 return;
             }
             if self.burst.is_some_and(|burst| self.slots.fresh() >= burst) {
-                now = clock.now();
+                now = self.context.now();
                 self.latest = now;
                 self.hand_over(now);
             }
@@ -278,7 +289,7 @@ impl Runner {
         }
         if direction == Direction::Write {
             self.writes_since_sync += 1;
-            self.flush_if_due(now, file);
+            self.note_flush(file);
         }
         true
     }
@@ -293,7 +304,7 @@ impl Runner {
         let mut buf = self.filler.take(len, at)?;
         let Some(checker) = &mut self.checker else { return Some((buf, 0)) };
         let generation = checker.note(draft);
-        self.io.with_mut(&mut buf, |bytes| checker.stamp(bytes, at, generation));
+        self.context.with_mut(&mut buf, |bytes| checker.stamp(bytes, at, generation));
         Some((buf, generation))
     }
 
@@ -331,12 +342,13 @@ impl Runner {
         punctuality.held += u64::from(self.cap_met);
     }
 
-    fn flush_if_due(&mut self, now: Time, file: u32) {
+    /// A flush that is due comes before the next request, as in fio: behind the last write comes none.
+    fn note_flush(&mut self, file: u32) {
         let flushes = self.spec.flushes;
         let due = |every: u32| every > 0 && self.writes_since_sync.is_multiple_of(every);
         let (whole, data) = (due(flushes.fsync_every), due(flushes.fdatasync_every));
         if whole || data {
-            self.flush(now, file, whole);
+            self.flush_due = Some((file, whole));
         }
     }
 

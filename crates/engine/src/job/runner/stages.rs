@@ -6,30 +6,34 @@ use crate::job::record::Record;
 use crate::job::search::Step;
 use crate::job::steady::Steadiness;
 use crate::job::written::Round;
-use block::{Span, Time, Wakeup};
-use uring::Clock;
+use block::{Span, Time};
 use workload::job::{Direction, Ends, JobStream, Pace};
 
 /// ETIME, which fio has for a rate that was not reached.
 const TOO_SLOW: i32 = 62;
+/// A rate that must be reached is not looked at before; fio gives a job the same time to come to its pace.
+const SETTLED_AFTER: Span = Span::from_secs(2);
 /// ECANCELED: a program that was to run around the job failed.
 const BAD_COMMAND: i32 = 125;
 
 impl Runner {
-    /// Starts it if it is time; otherwise when to look again.
-    pub(super) fn wait(&mut self, now: Time) -> Option<Wakeup> {
-        let again = now + super::Board::TICK;
-        if let Some(name) = &self.spec.start.after
-            && !self.board.has_ended(name)
-        {
+    /// Starts it if it is time; whether it was.
+    pub(super) fn may_start(&mut self, now: Time) -> bool {
+        if self.spec.start.after.as_ref().is_some_and(|name| !self.board.has_ended(name)) {
             self.times.start = now;
-            return Some(Wakeup::At(again));
+            return false;
         }
-        if now < self.times.start {
-            return Some(Wakeup::At(self.times.start.min(again)));
+        let due = now >= self.times.start;
+        if due {
+            self.start(now);
         }
-        self.start(now);
-        None
+        due
+    }
+
+    /// When a job that waits for its start looks again: then, and with each tick, since another may end meanwhile.
+    pub(super) fn waits_until(&self, now: Time) -> Time {
+        let again = now + super::Board::TICK;
+        if self.times.start > now { self.times.start.min(again) } else { again }
     }
 
     fn start(&mut self, now: Time) {
@@ -62,7 +66,7 @@ impl Runner {
     fn carry_out(&self, command: Option<workload::job::Command>, now: Time) -> (Result<(), String>, Time) {
         match command {
             None => (Ok(()), now),
-            Some(command) => (crate::job::command::run(&command), self.io.clock().now()),
+            Some(command) => (crate::job::command::run(&command), self.context.now()),
         }
     }
 
@@ -77,8 +81,8 @@ impl Runner {
         self.punctuality = stats::job::Punctuality { scheduled, ..Default::default() };
         self.steadiness = self.spec.ending.steady.map(|rule| Steadiness::new(rule, now));
         let watch = |direction: Direction| {
-            let floor = self.spec.pacing.floor[direction]?;
-            Some(FloorWatch { direction, floor, window_end: now + floor.window, before: (0, 0) })
+            let floor = self.spec.pacing.floor[direction].filter(|_| self.spec.reach.mix.has(direction))?;
+            Some(FloorWatch { direction, floor, window_end: now + SETTLED_AFTER, before: None })
         };
         self.floors = Direction::ALL.into_iter().filter_map(watch).collect();
     }
@@ -129,16 +133,23 @@ impl Runner {
                 continue;
             }
             let (ops, bytes) = counts[watch.direction];
-            let seconds = (now.since(watch.window_end) + watch.floor.window).as_secs_f64();
-            let (found, least, unit) = match watch.floor.pace {
-                Pace::Iops(iops) => ((ops - watch.before.0) as f64 / seconds, iops.0, "operations a second"),
-                Pace::Throughput(rate) => ((bytes - watch.before.1) as f64 / seconds, rate.0, "bytes a second"),
+            let Some(before) = watch.before.replace((ops, bytes)) else {
+                watch.window_end = now + watch.floor.window;
+                continue;
             };
+            let seconds = (now.since(watch.window_end) + watch.floor.window).as_secs_f64();
+            watch.window_end = now + watch.floor.window;
+            // The ends of a window may cut one request off: of 100 a second each second has 99 at least.
+            let block = u64::from(self.spec.reach.blocks[watch.direction].most());
+            let (found, least, unit) = match watch.floor.pace {
+                Pace::Iops(iops) => (ops - before.0 + 1, iops.0, "operations a second"),
+                Pace::Throughput(rate) => (bytes - before.1 + block, rate.0, "bytes a second"),
+            };
+            let found = found as f64 / seconds;
             if found < least as f64 {
                 let name = watch.direction.name();
                 missed = Some(format!("{name}: {found:.0} {unit}, below the least that must be reached: {least}"));
             }
-            (watch.before, watch.window_end) = ((ops, bytes), now + watch.floor.window);
         }
         if let Some(text) = missed {
             self.fail(TOO_SLOW, text, now);
@@ -146,12 +157,12 @@ impl Runner {
     }
 
     /// Whether it pauses now.
-    pub(super) fn thinks(&mut self, now: Time, clock: Clock) -> bool {
+    pub(super) fn thinks(&mut self, now: Time) -> bool {
         let (Some(until), Some(think)) = (self.thinking_until, self.spec.pacing.think) else { return false };
         // The part that burns processor time comes first.
         let spin_end = until - think.time + think.spin.min(think.time);
-        while think.spin > Span::ZERO && clock.now() < spin_end {
-            std::hint::spin_loop();
+        if think.spin > Span::ZERO {
+            self.context.spin_until(spin_end);
         }
         if now < until {
             return true;
@@ -214,7 +225,7 @@ impl Runner {
                 self.stage = Stage::Loading;
                 if let Some(renew) = &mut self.renew {
                     // The old files are closed first: a ring has places for each file once.
-                    self.target = Box::new(crate::local::NullTarget::new(block::Bytes(0)));
+                    self.target = Box::new(storage::local::NullTarget::new(block::Bytes(0)));
                     match renew() {
                         Ok(target) => self.target = target,
                         Err(OpenError(text)) => self.fail(BAD_COMMAND, text, now),

@@ -1,9 +1,10 @@
 //! A job in virtual time, on a device that stalls.
 
 use super::*;
-use block::{Bytes, Fault, Iops, Op, Request, Span, Submitted, Ticket, Traits};
-use uring::{Choice, IoSettings};
-use workload::job::{Direction, Ending, Mix, Pace, Place};
+use block::{Bytes, Driver, Fault, Iops, Op, Request, Span, Submitted, Ticket, Traits, Wait, drive};
+use std::cell::Cell;
+use std::collections::VecDeque;
+use workload::job::{Direction, Ending, Mix, Pace, Place, Verify};
 
 /// Serves each request in 100 µs, side by side; what comes or is on its way in a stall ends after it.
 struct Staller {
@@ -45,32 +46,48 @@ fn play(spec: &JobSpec, stall_ms: std::ops::Range<u64>) -> JobOutcome {
 }
 
 fn play_on(spec: &JobSpec, target: Box<dyn Target>) -> JobOutcome {
-    let settings = IoSettings { backend: Choice::Threads, threads: 1, ..IoSettings::default() };
-    let io = Io::open(&settings).unwrap();
+    play_by(spec, target, &Rc::default()).0
+}
+
+/// Runs a job by a clock that its target may move on; its outcome, and how often its worker waited although nothing was
+/// in flight and nothing was due, to be woken by the tick.
+fn play_by(spec: &JobSpec, target: Box<dyn Target>, clock: &Rc<Cell<Time>>) -> (JobOutcome, u32) {
     let parts = Parts {
         spec: spec.clone(),
         index: 0,
         board: Arc::new(Board::new(std::slice::from_ref(spec), Time::ZERO)),
         target,
         paths: Vec::new(),
-        regions: vec![Region { start: 0, len: 1 << 30 }],
+        regions: vec![Region { start: 0, len: 1 << 30, beyond: 0 }],
         notes: Vec::new(),
         backend: String::new(),
         losses: None,
         start: Time::ZERO,
         renew: None,
     };
-    let (mut runner, mut now) = (Runner::new(&io, parts), Time::ZERO);
-    while !runner.is_ended() {
-        let wakeup = runner.pass(now, io.clock());
-        runner.hand_over(now);
-        now = match wakeup {
-            Wakeup::At(at) => at.max(now),
-            Wakeup::Now => now,
-            Wakeup::External | Wakeup::Idle => now + Board::TICK,
-        };
+    let mut clock = Hand { time: Rc::clone(clock), idle: 0 };
+    let context = Context::Virtual(Rc::new(Hand { time: Rc::clone(&clock.time), idle: 0 }));
+    let mut runner = Runner::new(&context, parts);
+    drive(&mut clock, std::slice::from_mut(&mut runner), |_, _| Wait::Woken { tick: Board::TICK });
+    (runner.finish(), clock.idle)
+}
+
+/// A clock that jumps, or ticks when nothing is due; it counts those waits.
+struct Hand {
+    time: Rc<Cell<Time>>,
+    idle: u32,
+}
+
+impl Driver for Hand {
+    fn now(&self) -> Time {
+        self.time.get()
     }
-    runner.finish()
+    fn turn(&mut self, until: Option<Time>) -> Time {
+        let now = self.time.get();
+        self.idle += u32::from(until.is_none());
+        self.time.set(until.unwrap_or(now + Board::TICK).max(now));
+        self.time.get()
+    }
 }
 
 fn six_seconds() -> JobSpec {
@@ -242,4 +259,98 @@ fn pauses_come_after_so_many_requests() {
     // Ten requests of 100 µs and a pause of 1 ms: ten every 2 ms.
     let ops = play(&spec, 0..0).directions.read.ops;
     assert!((29_900..=30_100).contains(&ops), "{ops}");
+}
+
+/// Takes 100 µs for each request, one after the other, in which its caller waits: so a system call is.
+struct Blocking {
+    clock: Rc<Cell<Time>>,
+    waiting: VecDeque<Request>,
+}
+
+impl Target for Blocking {
+    fn traits(&self) -> Traits {
+        Traits { size: Bytes::gib(1), align: 1, longest: 1 << 20, carries_data: false, read_only: false }
+    }
+    fn submit(&mut self, _now: Time, request: Request) -> Submitted {
+        let ticket = Ticket(request.tag);
+        self.waiting.push_back(request);
+        Submitted::Taken(ticket)
+    }
+    fn poll(&mut self, _now: Time, out: &mut Vec<Completion>) {
+        if let Some(request) = self.waiting.pop_front() {
+            let service = Span::from_micros(100);
+            self.clock.set(self.clock.get() + service);
+            out.push(Completion { service, ..Completion::of(&request, self.clock.get(), Ok(())) });
+        }
+    }
+    fn next_wakeup(&self) -> Wakeup {
+        if self.waiting.is_empty() { Wakeup::Idle } else { Wakeup::Now }
+    }
+    fn cancel(&mut self, _now: Time, _ticket: Ticket) {}
+}
+
+fn play_blocking(spec: &JobSpec) -> JobOutcome {
+    let clock = Rc::default();
+    play_by(spec, Box::new(Blocking { clock: Rc::clone(&clock), waiting: VecDeque::new() }), &clock).0
+}
+
+/// A request is dated by when it is made, which behind a call that blocked is later than when the worker looked last: one
+/// that was made by the older time would seem to have taken the call before it as well.
+#[test]
+fn behind_a_call_that_blocks_a_request_begins_when_it_is_made() {
+    let mut spec = six_seconds();
+    let think = workload::job::Think {
+        time: Span::from_millis(1),
+        spin: Span::ZERO,
+        every: 1,
+        work_time: Span::ZERO,
+        by_issue: false,
+        forgets_rate: false,
+    };
+    for think in [None, Some(think)] {
+        spec.pacing.think = think;
+        let outcome = play_blocking(&spec);
+        let reads = &outcome.directions.read;
+        // 6 s in steps of 100 µs, or of 1.1 ms.
+        assert_eq!(reads.ops, if think.is_some() { 5455 } else { 60_000 });
+        let took = Span::from_micros(100);
+        assert_eq!((reads.clat.min(), reads.clat.max()), (took, took), "{think:?}");
+        assert_eq!((reads.lat.min(), reads.lat.max()), (took, took), "{think:?}");
+        assert_eq!(reads.slat.sum() + reads.clat.sum(), reads.lat.sum());
+        assert_eq!(outcome.elapsed.as_millis_f64().round(), 6000.0);
+    }
+}
+
+/// By a schedule that such a target keeps up with, too: a request that is due while a call blocks waits for the rest of
+/// that call and no longer.
+#[test]
+fn behind_a_call_that_blocks_the_schedule_counts() {
+    let mut spec = six_seconds();
+    // Due every 50 µs, one and two for each call of 100 µs: the queue grows by one each 100 µs, to 3 s of it.
+    spec.pacing.rate.read = Some(Pace::Iops(Iops(20_000)));
+    let reads = play_blocking(&spec).directions.read;
+    assert_eq!((reads.ops, reads.clat.max()), (60_000, Span::from_micros(100)));
+    // The last begins at 5999.9 ms and was due at 59 999 × 50 µs.
+    assert_eq!(reads.lat.max(), Span::from_micros(6_000_000 - 59_999 * 50));
+}
+
+/// What follows a stage is made when the stage is over. Nobody is in flight then whose end would wake the worker, so a
+/// job that waited would wait for the tick, twice a round.
+#[test]
+fn rounds_of_checking_follow_one_another_without_a_wait() {
+    let mut spec = six_seconds();
+    spec.reach.mix = Mix::Only(Direction::Write);
+    let backlog = Verify { backlog: 16, ..Verify::default() };
+    let each_pass = Verify { ..Verify::default() };
+    for (verify, requests, loops) in [(backlog, 160, 1), (each_pass, 16, 10)] {
+        spec.verify = Some(verify);
+        spec.ending = Ending { requests: Some(requests), loops, ..Ending::default() };
+        let target = Staller { stall: Time::ZERO..Time::ZERO, waiting: Vec::new() };
+        let (outcome, idle) = play_by(&spec, Box::new(target), &Rc::default());
+        assert_eq!(outcome.error, None);
+        assert_eq!((outcome.directions.write.ops, outcome.directions.read.ops), (160, 160));
+        assert_eq!(idle, 0);
+        // One after the other, 100 µs each.
+        assert_eq!(outcome.elapsed, Span::from_micros(320 * 100));
+    }
 }

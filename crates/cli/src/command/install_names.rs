@@ -1,0 +1,48 @@
+//! `seawall install-names`: links by which the program is the classic tools.
+
+use crate::names::NAMES;
+use crate::{Answer, terminal};
+use anyhow::{Context as _, Result, bail};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+/// Link the names of the classic tools to this program
+///
+/// Makes the links fio, dgen.pl, dgen, RampRun.pl and RampRun in a folder, such as one on the path. Called by such a name,
+/// the program is that tool. A link to this program stays as it is; anything else of such a name is left alone, and then
+/// no link is made.
+#[derive(clap::Args)]
+pub struct InstallNames {
+    /// The folder for the links
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+}
+
+impl InstallNames {
+    pub fn run(self) -> Result<Answer> {
+        let program = std::env::current_exe().context("this program's own file")?;
+        let links = NAMES.map(|(name, command)| (self.folder.join(name), command));
+        let mut missing = Vec::new();
+        // Everything is looked at before the first link is made.
+        for (link, command) in &links {
+            if !is_there(link, &program)? {
+                missing.push((link, command));
+            }
+        }
+        for (link, command) in missing {
+            std::os::unix::fs::symlink(&program, link).with_context(|| link.display().to_string())?;
+            terminal::line(&format!("{} is seawall {command}", link.display()));
+        }
+        Ok(Answer::Yes)
+    }
+}
+
+/// Whether it is a link to the program already.
+fn is_there(link: &Path, program: &Path) -> Result<bool> {
+    match std::fs::symlink_metadata(link) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error).with_context(|| link.display().to_string()),
+        Ok(_) if std::fs::read_link(link).is_ok_and(|to| to == program) => Ok(true),
+        Ok(_) => bail!("{}: is something else already; remove it, or choose another folder", link.display()),
+    }
+}

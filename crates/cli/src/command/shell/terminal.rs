@@ -1,0 +1,142 @@
+//! The shell at a terminal: lines are edited, completed and remembered; `?` lists at once what could follow; Ctrl-C ends
+//! what runs, or drops the line, and never the shell.
+
+use super::{Session, run_line};
+use crate::{Answer, state, terminal};
+use anyhow::{Context as _, Result};
+use rustyline::completion::{Completer, Pair};
+use rustyline::error::ReadlineError;
+use rustyline::highlight::Highlighter;
+use rustyline::hint::Hinter;
+use rustyline::history::FileHistory;
+use rustyline::validate::Validator;
+use rustyline::{
+    Cmd, CompletionType, ConditionalEventHandler, Config, Context, Editor, Event, EventContext, EventHandler, Helper,
+    KeyEvent, RepeatCount,
+};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+/// What a line begins with.
+const PROMPT: &str = "seawall::> ";
+/// Lines that are remembered.
+const HISTORY_MAX: usize = 1000;
+
+/// Answers lines until the input ends or one says `exit`.
+///
+/// # Errors
+/// The terminal cannot be read, or the server went away for good.
+pub fn converse(session: &mut Session) -> Result<Answer> {
+    let asked = Arc::new(AtomicBool::new(false));
+    let mut editor = editor(&asked).context("the terminal")?;
+    let history = history();
+    // There is none before the first time, and none where it may not be kept.
+    let _ = history.as_ref().map(|path| editor.load_history(path));
+    let mut begun = (String::new(), String::new());
+    loop {
+        let typed = std::mem::take(&mut begun);
+        let line = match editor.readline_with_initial(PROMPT, (&typed.0, &typed.1)) {
+            Ok(line) => line,
+            Err(ReadlineError::Interrupted) => continue,
+            Err(ReadlineError::Eof) => return Ok(Answer::Yes),
+            Err(error) => return Err(error).context("the terminal"),
+        };
+        if asked.swap(false, Relaxed) {
+            terminal::print(&ways_on(&line));
+            begun.0 = line;
+            continue;
+        }
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        // A line that is not remembered is no reason to stop.
+        let _ = editor.add_history_entry(line);
+        let _ = history.as_ref().map(|path| editor.append_history(path));
+        if matches!(line, "exit" | "quit") {
+            return Ok(Answer::Yes);
+        }
+        run_line(session, line)?;
+    }
+}
+
+fn editor(asked: &Arc<AtomicBool>) -> rustyline::Result<Editor<Words, FileHistory>> {
+    let config = Config::builder()
+        .completion_type(CompletionType::List)
+        .max_history_size(HISTORY_MAX)?
+        .history_ignore_dups(true)?
+        .auto_add_history(false)
+        .build();
+    let mut editor = Editor::with_config(config)?;
+    editor.set_helper(Some(Words));
+    let questions = EventHandler::Conditional(Box::new(Questions(Arc::clone(asked))));
+    editor.bind_sequence(Event::from(KeyEvent::from('?')), questions);
+    Ok(editor)
+}
+
+/// The file of remembered lines, in a folder that only its owner reads.
+fn history() -> Option<PathBuf> {
+    let folder = state::folder()?;
+    state::make(&folder).ok()?;
+    Some(folder.join("shell_history"))
+}
+
+/// What could stand at the end of a line, each with what it is.
+fn ways_on(line: &str) -> String {
+    let candidates = ontap::complete(line).candidates;
+    if candidates.is_empty() {
+        return "  a value, or the end of the line\n".into();
+    }
+    let width = candidates.iter().map(|candidate| candidate.word.len()).max().unwrap_or(0);
+    let row = |word: &str, help: &str| format!("  {word:width$}  {help}").trim_end().to_owned() + "\n";
+    candidates.iter().map(|candidate| row(&candidate.word, candidate.help)).collect()
+}
+
+/// `?` asks for help, but within quotes it is a letter.
+struct Questions(Arc<AtomicBool>);
+
+impl ConditionalEventHandler for Questions {
+    fn handle(&self, _event: &Event, _times: RepeatCount, _positive: bool, at: &EventContext<'_>) -> Option<Cmd> {
+        let before = &at.line()[..at.pos()];
+        let is_quoted = !before.matches('"').count().is_multiple_of(2);
+        // What stands behind the cursor would be lost: there it is a letter too.
+        if is_quoted || at.pos() < at.line().len() {
+            return None;
+        }
+        self.0.store(true, Relaxed);
+        Some(Cmd::AcceptLine)
+    }
+}
+
+/// Completion by the tables of the grammar.
+struct Words;
+
+impl Completer for Words {
+    type Candidate = Pair;
+
+    fn complete(&self, line: &str, at: usize, _context: &Context<'_>) -> rustyline::Result<(usize, Vec<Pair>)> {
+        let completion = ontap::complete(&line[..at]);
+        let pair = |word: String| Pair { replacement: format!("{word} "), display: word };
+        Ok((completion.start, completion.candidates.into_iter().map(|candidate| pair(candidate.word)).collect()))
+    }
+}
+
+impl Hinter for Words {
+    type Hint = String;
+}
+impl Highlighter for Words {}
+impl Validator for Words {}
+impl Helper for Words {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_lists_what_could_follow() {
+        let shown = ways_on("qos policy-group ");
+        assert!(shown.starts_with("  create  ") && shown.lines().all(|line| line.starts_with("  ")), "{shown}");
+        assert_eq!(ways_on("volume create -volume v -size "), "  a value, or the end of the line\n");
+    }
+}

@@ -1,0 +1,302 @@
+//! What fio does and a reader of its manual would not guess, beside fio itself where both can be compared.
+
+use crate::fio_command::{ours, report};
+use crate::fio_options::both;
+use crate::requires::{client, requires};
+use crate::running::{run, succeed};
+use crate::scratch::Scratch;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt as _;
+
+/// fio's JSON of these arguments.
+fn theirs(scratch: &Scratch, arguments: &[&str]) -> Value {
+    let said = succeed(client("fio").current_dir(scratch.path()).arg("--output-format=json").args(arguments));
+    serde_json::from_str(&said[said.find('{').unwrap_or_default()..]).unwrap()
+}
+
+/// A least rate for all directions holds for those that the job has. One that is not reached fails the job.
+#[test]
+fn a_least_rate_is_judged_by_what_the_job_does() {
+    let scratch = Scratch::new();
+    let job = ["--name=r", "--ioengine=null", "--size=1m", "--rw=randread", "--time_based", "--runtime=4"];
+    for least in ["--rate_min=4k", "--rate_iops_min=1", "--rate_iops=200 --rate_iops_min=10"] {
+        report(&scratch, &[&job[..], &least.split(' ').collect::<Vec<_>>()].concat());
+    }
+    // A pause of 100 ms behind each request leaves ten a second.
+    let slow = ["--thinktime=100ms", "--rate_iops_min=1000", "--output-format=json"];
+    let ended = ours(&scratch, &[&job[..], &slow].concat());
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.err.contains("operations a second, below the least that must be reached: 1000"), "{}", ended.err);
+    let json: Value = serde_json::from_str(&ended.out).unwrap();
+    assert_eq!(json["jobs"][0]["error"].as_i64(), Some(62));
+}
+
+/// Percent of the requests that the most asked block has, and the most asked tenth of 4096 blocks.
+fn hottest(places: &[String]) -> [f64; 2] {
+    let mut counts = BTreeMap::<&str, u32>::new();
+    places.iter().for_each(|place| *counts.entry(place.as_str()).or_default() += 1);
+    let mut sorted: Vec<u32> = counts.into_values().collect();
+    sorted.sort_unstable_by(|a, b| b.cmp(a));
+    [1, 410].map(|blocks| sorted.iter().take(blocks).sum::<u32>() as f64 * 100.0 / places.len() as f64)
+}
+
+/// What is asked most is asked as often as with fio's own generators. Shares of 51 200 draws deviate by 0.22 percent
+/// points at most, and fio's zipf is an approximation whose first tenth has a point more.
+#[test]
+fn chance_is_spread_as_by_fio() {
+    requires!("fio");
+    let scratch = Scratch::new();
+    let shapes = ["pareto:0.2", "pareto:0.9", "zipf:0.8", "zipf:1.2", "normal:5", "normal:20", "normal:60"];
+    for shape in shapes.into_iter().chain(["zoned:60/10:30/20:10/70", "zoned_abs:80/1m:20/15m", "random"]) {
+        let shape = format!("--random_distribution={shape}");
+        let options =
+            ["--ioengine=null", "--rw=randread", "--bs=4k", "--size=16m", "--io_size=200m", "--norandommap", &shape];
+        let [fio, own] = both(&scratch, &options).map(|places| hottest(&places));
+        for (fio, own) in fio.into_iter().zip(own) {
+            assert!((fio - own).abs() < 2.0, "{shape}: fio {fio:.2} %, ours {own:.2} %");
+        }
+        std::fs::remove_file(scratch.join("theirs.log")).unwrap();
+    }
+}
+
+/// Holes go around the end where they lead over it, and end the job where they meet it.
+#[test]
+fn holes_go_around_as_in_fio() {
+    requires!("fio");
+    let scratch = Scratch::new();
+    for options in [
+        ["--rw=read:8k", "--size=64k", "--loops=1"],
+        ["--rw=read:12k", "--size=64k", "--loops=1"],
+        ["--rw=write:20k", "--size=64k", "--loops=1"],
+        ["--rw=read:8k", "--size=64k", "--io_size=100k"],
+        ["--rw=read:-8k", "--size=64k", "--loops=1"],
+        ["--rw=read:-12k", "--size=32k", "--loops=1"],
+        ["--rw=read:4k", "--offset=16k", "--size=48k"],
+    ] {
+        let [fio, own] = both(&scratch, &[&options[..], &["--bs=4k"]].concat());
+        assert_eq!(own, fio, "{options:?}");
+        std::fs::remove_file(scratch.join("theirs.log")).unwrap();
+    }
+}
+
+/// fio refuses to wait for nobody, for itself, for one that comes later, and for one of several; so do we.
+#[test]
+fn who_waits_waits_for_an_earlier_job() {
+    requires!("fio");
+    let scratch = Scratch::new();
+    for (jobs, good) in [
+        ("[a]\n[b]\nwait_for=a\n[c]\nwait_for=b\n", true),
+        ("[a]\nnumjobs=2\n[b]\nwait_for=a\n", true),
+        ("[a]\n[b]\nwait_for=b\n", false),
+        ("[a]\n[b]\nwait_for=nobody\n", false),
+        ("[a]\nwait_for=b\n[b]\nwait_for=a\n", false),
+        ("[a]\n[a]\n[b]\nwait_for=a\n", false),
+    ] {
+        std::fs::write(scratch.join("w.fio"), format!("[global]\nioengine=null\nsize=1m\n{jobs}")).unwrap();
+        let fio = run(client("fio").current_dir(scratch.path()).args(["w.fio", "--minimal"]));
+        assert_eq!((fio.code == Some(0), ours(&scratch, &["w.fio"]).code == Some(0)), (good, good), "{jobs}{fio:?}");
+    }
+}
+
+/// Folders within a name are made, whatever the name comes from; `directory` itself must be there.
+#[test]
+fn folders_within_names_are_made() {
+    requires!("fio");
+    let mut seen = Vec::new();
+    for fio in [true, false] {
+        let scratch = Scratch::new();
+        let start = |arguments: &[&str]| match fio {
+            true => run(client("fio").current_dir(scratch.path()).arg("--minimal").args(arguments)).code == Some(0),
+            false => ours(&scratch, arguments).code == Some(0),
+        };
+        let job = ["--size=64k", "--rw=write"];
+        assert!(start(&[&job[..], &["--name=a/b"]].concat()));
+        assert!(start(&[&job[..], &["--name=c", "--filename=new/f"]].concat()));
+        assert!(start(&[&job[..], &["--name=d", "--filename_format=by/$jobname/$filenum", "--nrfiles=2"]].concat()));
+        std::fs::create_dir(scratch.join("there")).unwrap();
+        assert!(start(&[&job[..], &["--name=e", "--directory=there", "--filename=in/it"]].concat()));
+        assert!(!start(&[&job[..], &["--name=g", "--directory=nowhere"]].concat()));
+        let is_there = |name: &&str| scratch.join(name).exists();
+        let names = ["a/b.0.0", "new/f", "by/d/0", "by/d/1", "there/in/it", "nowhere", "nowhere/g.0.0"];
+        seen.push(names.into_iter().filter(is_there).collect::<Vec<_>>());
+    }
+    assert_eq!(seen[0], seen[1]);
+    assert_eq!(seen[1].len(), 5, "{seen:?}");
+}
+
+/// A job whose file another lays out takes its size from there.
+#[test]
+fn a_size_comes_from_an_earlier_job() {
+    let scratch = Scratch::new();
+    let file = "[w]\nrw=write\nfilename=f\nsize=256k\nbs=16k\n[r]\nstonewall\nrw=read\nfilename=f\nbs=4k\n";
+    std::fs::write(scratch.join("j.fio"), file).unwrap();
+    let json = report(&scratch, &["j.fio"]);
+    assert_eq!(json["jobs"][1]["read"]["io_bytes"].as_u64(), Some(256 << 10));
+    // The other way round nobody has made it.
+    std::fs::write(scratch.join("j.fio"), "[r]\nfilename=g\n[w]\nstonewall\nrw=write\nfilename=g\nsize=256k\n")
+        .unwrap();
+    let ended = ours(&scratch, &["j.fio"]);
+    assert!(ended.code == Some(2) && ended.err.contains("[r]: needs size="), "{ended:?}");
+}
+
+/// Values that fio takes: a fraction of a second, a size with a sign, and engines that are near to ours.
+#[test]
+fn what_fio_takes_is_taken() {
+    let scratch = Scratch::new();
+    let job = ["--name=t", "--size=1m", "--rw=write", "--bs=64k"];
+    let bytes = |more: &[&str]| report(&scratch, &[&job[..], more].concat())["jobs"][0]["write"]["io_bytes"].as_u64();
+    for more in [&["--startdelay=0.2"][..], &["--size=-1m"], &["--ioengine=mmap"], &["--lockfile=readwrite"]] {
+        assert_eq!(bytes(more), Some(1 << 20), "{more:?}");
+    }
+    let json = report(&scratch, &[&job[..], &["--lockfile=exclusive", "--numjobs=4", "--filename=one"]].concat());
+    let all = (0..4).map(|clone| json["jobs"][clone]["write"]["io_bytes"].as_u64().unwrap()).sum::<u64>();
+    assert_eq!(all, 4 << 20);
+    let said = ours(&scratch, &[&job[..], &["--startdelay=0.25", "--parse-only"]].concat());
+    assert!(said.err.contains("250 ms"), "{}", said.err);
+}
+
+/// The falloc engine takes space with writes and reads and gives it back with trims; nothing is moved. The file has as
+/// much space as fio leaves it.
+#[test]
+fn space_is_taken_and_given_back() {
+    requires!("fio");
+    let scratch = Scratch::new();
+    let job = ["--name=s", "--ioengine=falloc", "--fallocate=none", "--size=1m", "--bs=64k", "--rw=write"];
+    let both = |more: &[&str]| {
+        theirs(&scratch, &[&job[..], &["--filename=theirs"], more].concat());
+        report(&scratch, &[&job[..], &["--filename=own"], more].concat());
+        ["theirs", "own"].map(|name| {
+            let about = std::fs::metadata(scratch.join(name)).unwrap();
+            (about.len(), about.blocks())
+        })
+    };
+    // The list of its parts, and our mark, may take a block of the file system each: 8 of 512 bytes.
+    let same = |[fio, own]: [(u64, u64); 2]| {
+        assert!(own.0 == fio.0 && own.1.abs_diff(fio.1) <= 16, "{own:?} against {fio:?}");
+        own
+    };
+    let (len, blocks) = same(both(&[]));
+    assert!(len == 1 << 20 && blocks >= 2048, "{len} {blocks}");
+    assert!(std::fs::read(scratch.join("own")).unwrap().iter().all(|&byte| byte == 0));
+    let (len, blocks) = same(both(&["--rw=trim"]));
+    assert!(len == 1 << 20 && blocks <= 16, "{len} {blocks}");
+}
+
+/// A direction without requests has no time, and flushes are counted as fio counts them: each before the request behind it,
+/// `fdatasync` timed and not counted, those at the end neither.
+#[test]
+fn times_and_flushes_are_counted_as_in_fio() {
+    requires!("fio");
+    let scratch = Scratch::new();
+    let job = ["--name=s", "--size=64k", "--bs=4k"];
+    for more in [
+        &["--rw=read"][..],
+        &["--rw=write", "--fsync=1"],
+        &["--rw=write", "--fdatasync=1"],
+        &["--rw=write", "--fsync=3"],
+        &["--rw=write", "--end_fsync=1"],
+        &["--rw=write", "--fsync_on_close=1"],
+        &["--rw=randwrite", "--fsync=4", "--end_fsync=1"],
+        &["--rw=write", "--fsync=4", "--number_ios=8"],
+    ] {
+        let figures = |json: Value| {
+            let job = &json["jobs"][0];
+            let unused = if more == ["--rw=read"] { "write" } else { "read" };
+            let runtimes = ["trim", unused].map(|way| job[way]["runtime"].as_u64());
+            (runtimes, job["sync"]["total_ios"].as_u64(), job["sync"]["lat_ns"]["N"].as_u64())
+        };
+        let fio = figures(theirs(&scratch, &[&job[..], &["--filename=theirs"], more].concat()));
+        let own = figures(report(&scratch, &[&job[..], &["--filename=own"], more].concat()));
+        assert_eq!(own, fio, "{more:?}");
+    }
+}
+
+/// With a rate the printed percentiles are of response times, so that a pause shows in them: of 40 requests at 200 a second
+/// all behind a pause of half a second waited for it.
+#[test]
+fn with_a_rate_percentiles_tell_a_pause() {
+    let scratch = Scratch::new();
+    let job = ["--name=p", "--ioengine=null", "--size=160k", "--rw=read", "--rate_iops=200"];
+    let pause = ["--thinktime=500ms", "--thinktime_blocks=20", "--percentile_list=40:99"];
+    let said = ours(&scratch, &[&job[..], &pause].concat());
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(!said.out.contains("clat percentiles"), "{}", said.out);
+    let line = said.out.lines().skip_while(|line| !line.contains("response percentiles (")).nth(1).unwrap_or_default();
+    let percentile = line.split("99th=[").nth(1).and_then(|rest| rest.split(']').next()).unwrap_or_default();
+    // In whatever unit: the 99th is at least 400 ms, the first of a pause of 500 ms being due 5 ms into it.
+    let unit = said.out.lines().find(|line| line.contains("response percentiles")).unwrap();
+    let nanos = [("(nsec)", 1), ("(usec)", 1_000), ("(msec)", 1_000_000)];
+    let scale = nanos.into_iter().find(|(name, _)| unit.contains(name)).unwrap().1;
+    let percentile: u64 = percentile.trim().parse::<u64>().unwrap() * scale;
+    assert!(percentile >= 400_000_000, "{}", said.out);
+    // Without a rate they are of service times, as in fio.
+    let said = ours(&scratch, &job[..4]);
+    assert!(said.out.contains("clat percentiles") && !said.out.contains("response"), "{}", said.out);
+}
+
+/// fio's own example job files, where its package is: all that need no engine of other kinds of storage, no zoned device
+/// and no priorities are read. Devices need not be there, nor sizes be known.
+#[test]
+fn fios_own_examples_are_read() {
+    let Some(folder) = examples() else {
+        return crate::requires::skip("fio's example job files are not here; SEAWALL_FIO_EXAMPLES names their folder");
+    };
+    let scratch = Scratch::new();
+    let absent = [
+        "ime_psync",
+        "cpp_null",
+        "cpuio",
+        "net",
+        "rdma",
+        "librpma",
+        "http",
+        "nfs",
+        "gfapi",
+        "libhdfs",
+        "libiscsi",
+        "rados",
+        "rbd",
+        "dfs",
+        "dev-dax",
+        "libpmem",
+        "pmemblk",
+        "mtd",
+        "e4defrag",
+        "ftruncate",
+        "filecreate",
+        "filedelete",
+        "filestat",
+        "exec",
+        "sg",
+        "libcufile",
+        "libzbc",
+        "xnvme",
+        "io_uring_cmd",
+        "cuda",
+    ];
+    let mut read = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        let needs =
+            |engine: &str| text.lines().any(|line| line.replace(' ', "").starts_with(&format!("ioengine={engine}")));
+        let beyond =
+            ["zonemode=zbd", "cmdprio", "pool=", "gpu", "xnvme", "flow="].iter().any(|word| text.contains(word));
+        if path.extension().is_none_or(|kind| kind != "fio") || beyond || absent.iter().any(|engine| needs(engine)) {
+            continue;
+        }
+        let ended = ours(&scratch, &["--parse-only", &path.display().to_string()]);
+        assert_eq!(ended.code, Some(0), "{}: {}", path.display(), ended.err);
+        read += 1;
+    }
+    assert!(read >= 25, "only {read} of the examples need nothing special");
+    assert_eq!(scratch.listing(), Vec::<String>::new(), "nothing is made");
+}
+
+/// Where fio's example job files are: where a package puts them, or where the environment says.
+fn examples() -> Option<std::path::PathBuf> {
+    let named = std::env::var_os("SEAWALL_FIO_EXAMPLES").map(std::path::PathBuf::from);
+    let packaged = ["/usr/share/doc/fio/examples", "/usr/local/share/doc/fio/examples"].map(std::path::PathBuf::from);
+    named.into_iter().chain(packaged).find(|folder| folder.is_dir())
+}

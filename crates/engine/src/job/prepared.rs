@@ -1,0 +1,180 @@
+//! A job that is ready to run, and how its storage is opened on a worker.
+
+use super::board::Board;
+use super::context::Context;
+use super::placement::Near;
+use super::prepare::OpenError;
+use super::runner::{Parts, Renew, Runner};
+use super::site::{Site, writes};
+use block::{Bytes, Span, Target, Time};
+use std::path::PathBuf;
+use std::sync::Arc;
+use storage::{Calls, Exclusion, How, NbdTarget, Opened, Permit};
+use uring::disk::{Cache, Create};
+use uring::{Choice, Io, IoSettings, Polling};
+use workload::job::{Direction, EngineKind, FileLock, JobSpec, Place};
+
+/// A job that is ready to run.
+#[derive(Clone, Debug)]
+pub(crate) struct Prepared {
+    pub(crate) spec: JobSpec,
+    pub(crate) index: usize,
+    /// Where it is and what of it is used; one of an export or of nothing, as many as there are files.
+    pub(crate) sites: Vec<Site>,
+    pub(crate) notes: Vec<String>,
+}
+
+impl Prepared {
+    /// The files.
+    pub(crate) fn paths(&self) -> Vec<PathBuf> {
+        self.sites.iter().filter_map(|site| site.permit.path().cloned()).collect()
+    }
+
+    /// Opens its storage on the worker that `io` is of.
+    pub(crate) fn open(
+        &self,
+        io: &Io,
+        near: Option<&Near>,
+        board: &Arc<Board>,
+        stage_start: Time,
+    ) -> Result<Runner, OpenError> {
+        let spec = self.spec.clone();
+        let Opened { target, sizes, losses, .. } = self.open_storage(io)?;
+        let mut regions: Vec<_> = self.sites.iter().map(|site| site.region).collect();
+        let backend = match (&spec.place, spec.engine, near) {
+            (Place::Null { .. }, ..) => "nothing".into(),
+            (Place::Nbd { .. }, ..) => {
+                // It may have grown since it was asked about.
+                let region = self.sites[0].region_in(&spec, sizes[0]);
+                regions = vec![region.map_err(|line| OpenError(format!("{}: {line}", spec.name)))?];
+                format!("NBD over {}", io.backend())
+            }
+            (Place::Files(_), EngineKind::Uring, Some(Near { processor, disk })) => {
+                format!("{}, near processor {processor}, which takes the interrupts of {disk}", io.backend())
+            }
+            (Place::Files(_), EngineKind::Uring, None) => io.backend().to_string(),
+            (Place::Files(_), EngineKind::Sync, _) => "system calls".into(),
+        };
+        let (paths, notes) = (self.paths(), self.notes.clone());
+        let start = stage_start + delay(&self.spec);
+        let (index, board) = (self.index, Arc::clone(board));
+        let renew = spec.layout.renew.then(|| self.renewal(io));
+        let parts = Parts { spec, index, board, target, paths, regions, notes, backend, losses, start, renew };
+        Ok(Runner::new(&Context::Wall(io.clone()), parts))
+    }
+
+    /// Removes the job's files, makes them anew, and opens them.
+    fn renewal(&self, io: &Io) -> Renew {
+        let (job, io) = (self.clone(), io.clone());
+        Box::new(move || {
+            job.sites.iter().try_for_each(|site| site.renew(&job.spec)).map_err(OpenError)?;
+            job.open_storage(&io).map(|opened| opened.target as Box<dyn Target>)
+        })
+    }
+
+    fn open_storage(&self, io: &Io) -> Result<Opened, OpenError> {
+        let spec = &self.spec;
+        let failed = |error: storage::OpenError| OpenError(format!("{}: {error}", spec.name));
+        let how = How {
+            cache: if spec.direct { Cache::Direct } else { Cache::Page },
+            fallback: None,
+            create: Create::Never,
+            calls: (spec.engine == EngineKind::Sync).then(|| calls(spec)),
+            keep_data: spec.verify.is_some(),
+        };
+        let leave = |site: &Site| if writes(spec) { site.permit.clone() } else { site.permit.clone().reading() };
+        let permits: Vec<Permit> = self.sites.iter().map(leave).collect();
+        let opened = match (&spec.place, &permits[..]) {
+            (Place::Files(_), permits) => storage::open_files(io, permits, how),
+            (_, [permit]) => permit.open(io, how),
+            (..) => return Err(OpenError(format!("{}: has no storage", spec.name))),
+        };
+        let opened = opened.map_err(failed)?;
+        self.warm().map_err(OpenError)?;
+        Ok(opened)
+    }
+
+    /// Puts the files into the page cache, or out of it, as asked.
+    fn warm(&self) -> Result<(), String> {
+        let layout = &self.spec.layout;
+        if !layout.read_ahead && !layout.invalidate {
+            return Ok(());
+        }
+        for path in self.paths() {
+            if layout.read_ahead {
+                storage::read_ahead(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+            } else {
+                // Only an advice: a file in memory alone has no other place.
+                let _ = std::fs::File::open(&path).and_then(|file| uring::space::drop_cache(&file));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How a job's plain system calls are made.
+fn calls(spec: &JobSpec) -> Calls {
+    let lock = match spec.calls.lock {
+        FileLock::None => None,
+        FileLock::Exclusive => Some(Exclusion::All),
+        FileLock::SharedByReads => Some(Exclusion::Writers),
+    };
+    Calls { space: spec.calls.space, lock }
+}
+
+/// When it starts within its stage: drawn from its seed.
+pub(super) fn delay(spec: &JobSpec) -> Span {
+    let start = &spec.start;
+    let range = start.delay_most.saturating_sub(start.delay_least).as_nanos();
+    let drawn = spec.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ u64::from(spec.number).rotate_left(17);
+    let part = (u128::from(drawn.wrapping_mul(0xd6e8_feb8_6659_fd93)) * u128::from(range)) >> 64;
+    start.delay_least + Span::from_nanos(part as u64)
+}
+
+/// A worker's ring for these jobs: room for all that can be in flight, and no more memory than that.
+pub(crate) fn io_settings(jobs: &[Prepared]) -> IoSettings {
+    let (mut slab, mut in_flight, mut files, mut ring) = (0u64, 0u64, 0u32, 0u64);
+    for Prepared { spec, sites, .. } in jobs {
+        let depth = u64::from(spec.pacing.depth.max(1));
+        let own = sites.iter().filter(|site| site.permit.path().is_some()).count() as u64;
+        let connections = sites.iter().find_map(|site| match site.permit.place() {
+            storage::Place::Nbd { export, .. } => Some(u64::from(export.connections)),
+            _ => None,
+        });
+        let connections = connections.unwrap_or(1);
+        let block = u64::from(spec.reach.most_block()).next_power_of_two().max(4096);
+        // A slot is out for each request in flight; a job that reads and writes keeps its buffers for writes meanwhile.
+        let keeps = if spec.reach.mix.has(Direction::Read) || spec.verify.is_some() { 1 } else { 0 };
+        let sides = keeps + u64::from(spec.reach.mix.has(Direction::Write));
+        let (bytes, extra) = match spec.place {
+            Place::Null { .. } => (if spec.reach.mix.has(Direction::Write) { depth * block } else { 0 }, 0),
+            // What is received, and headers.
+            Place::Nbd { .. } => (depth * block * sides.max(1), connections * 2 * NbdTarget::MEMORY.0),
+            Place::Files(_) => (depth * block * sides.max(1), 0),
+        };
+        slab += bytes + extra;
+        in_flight += depth + 4 * connections + own;
+        files += (own + connections) as u32;
+        if spec.engine == EngineKind::Uring && matches!(spec.place, Place::Files(_)) {
+            ring += bytes;
+        }
+    }
+    IoSettings {
+        backend: Choice::Auto,
+        entries: in_flight.next_power_of_two().clamp(8, 4096) as u32,
+        in_flight: in_flight.clamp(1, 1 << 20) as u32,
+        slab: Bytes(slab.max(4096)),
+        // Pinning costs half a millisecond a MiB at the start, and helps small requests only.
+        registered: Bytes(ring.min(REGISTERED_MOST)),
+        files: files.min(32768),
+        kernel_polls: jobs
+            .iter()
+            .find_map(|job| job.spec.kernel_polls)
+            .map(|polls| Polling { processor: polls.processor }),
+        threads: 16,
+        ..IoSettings::default()
+    }
+}
+
+/// At most so much of a worker's buffers is registered.
+const REGISTERED_MOST: u64 = 16 << 20;

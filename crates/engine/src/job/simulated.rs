@@ -1,0 +1,226 @@
+//! Load jobs in virtual time: the same runners, over one simulated device.
+//!
+//! Every file, device or export that a job names is a range of the device, one behind the other in the order in which they
+//! are first named, as long as the jobs together use of it.
+
+use super::board::Board;
+use super::context::Context;
+use super::crew;
+use super::prepare::{SetupError, adjusted};
+use super::prepared::delay;
+use super::runner::{Parts, Runner};
+use super::site::region;
+use crate::hub::{Hub, Socket};
+use block::{Bytes, Completion, Driver, Request, Span, Submitted, Target, Ticket, Time, Traits, Wait, Wakeup, drive};
+use stats::job::JobOutcome;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+use workload::job::{FileSpec, JobSpec, Place, Region};
+
+/// Jobs that are ready to run in virtual time.
+#[derive(Clone, Debug)]
+pub struct Simulation {
+    jobs: Vec<Job>,
+    size: Bytes,
+}
+
+#[derive(Clone, Debug)]
+struct Job {
+    spec: JobSpec,
+    notes: Vec<String>,
+    /// What of each of its files is used, and where on the device the file begins.
+    regions: Vec<Region>,
+    bases: Vec<u64>,
+    paths: Vec<PathBuf>,
+}
+
+impl Simulation {
+    /// Checks the jobs and lays their files out on a device.
+    ///
+    /// # Errors
+    /// A job needs what a simulated device has not: data that is kept, a file whose size nothing says, programs that run
+    /// beside it.
+    pub fn of(specs: &[JobSpec]) -> Result<Simulation, SetupError> {
+        let mut wrong = Vec::new();
+        let mut space = Space::default();
+        for spec in specs {
+            wrong.extend(objections(spec).map(|line| format!("{}: {line}", spec.name)));
+            for file in files(spec) {
+                space.note(&file, spec).unwrap_or_else(|line| wrong.push(format!("{}: {line}", spec.name)));
+            }
+        }
+        if !wrong.is_empty() {
+            return Err(SetupError(wrong));
+        }
+        let bases = space.bases();
+        let mut jobs = Vec::with_capacity(specs.len());
+        for spec in specs {
+            let named = |line| SetupError(vec![format!("{}: {line}", spec.name)]);
+            let (spec, notes) = adjusted(spec);
+            let mut job = Job { notes, regions: Vec::new(), bases: Vec::new(), paths: Vec::new(), spec };
+            for file in files(&job.spec) {
+                let (base, length) = bases[&file.path];
+                job.regions.push(region(&file, &job.spec, Bytes(length)).map_err(named)?);
+                job.bases.push(base);
+                job.paths.push(file.path);
+            }
+            jobs.push(job);
+        }
+        Ok(Simulation { jobs, size: Bytes(space.lengths.iter().map(|(_, length)| length).sum()) })
+    }
+
+    /// How large the device must be.
+    pub fn size(&self) -> Bytes {
+        self.size
+    }
+
+    /// Runs all jobs over `device` by `clock`; their outcomes in the same order. `stop` is asked before each pass whether
+    /// all is to end.
+    pub fn run<D: Driver + Clone + 'static>(
+        self,
+        device: Box<dyn Target>,
+        clock: &D,
+        stop: &mut dyn FnMut() -> bool,
+    ) -> Vec<JobOutcome> {
+        let specs: Vec<JobSpec> = self.jobs.iter().map(|job| job.spec.clone()).collect();
+        let start = clock.now();
+        let (board, hub) = (Arc::new(Board::new(&specs, start)), Hub::new(device));
+        let mut outcomes = Vec::with_capacity(self.jobs.len());
+        let mut rest = self.jobs.into_iter().enumerate().peekable();
+        while rest.peek().is_some() {
+            let began = clock.now();
+            let context = Context::Virtual(Rc::new(clock.clone()));
+            let mut runners = Vec::new();
+            while let Some((index, job)) = rest.next_if(|(_, job)| runners.is_empty() || !job.spec.start.after_earlier)
+            {
+                runners.push(job.runner(index, &context, &hub, &board, began));
+            }
+            let mut heeded = 0;
+            drive(&mut clock.clone(), &mut runners, |now, runners: &mut [Runner]| {
+                if !board.is_stopped() && stop() {
+                    board.stop();
+                }
+                crew::heed(&board, runners, now, &mut heeded);
+                Wait::Until(now + Span::SECOND)
+            });
+            outcomes.extend(runners.into_iter().map(Runner::finish));
+        }
+        outcomes
+    }
+}
+
+impl Job {
+    fn runner(
+        self,
+        index: usize,
+        context: &Context,
+        hub: &Hub<Box<dyn Target>>,
+        board: &Arc<Board>,
+        began: Time,
+    ) -> Runner {
+        let Job { spec, notes, regions, bases, paths } = self;
+        let start = began + delay(&spec);
+        let target = Box::new(Ranges { socket: hub.socket(), bases });
+        let (board, backend) = (Arc::clone(board), "virtual time".to_owned());
+        let parts =
+            Parts { spec, index, board, target, paths, regions, notes, backend, losses: None, start, renew: None };
+        Runner::new(context, parts)
+    }
+}
+
+/// What a job asks that a simulated device cannot give.
+fn objections(spec: &JobSpec) -> impl Iterator<Item = &'static str> {
+    let found = [
+        (spec.verify.is_some(), "verify: a simulated device keeps no data; leave it out"),
+        (
+            spec.commands != Default::default(),
+            "exec_prerun and exec_postrun: no program runs in virtual time; leave them out",
+        ),
+        (spec.layout.until_full, "fill_device: a simulated device is as large as what is asked of it; set size="),
+        (spec.layout.append, "file_append: no file is there whose end could be found; leave it out"),
+    ];
+    found.into_iter().filter(|(asked, _)| *asked).map(|(_, line)| line)
+}
+
+/// The files of a job; an export or nothing counts as one.
+fn files(spec: &JobSpec) -> Vec<FileSpec> {
+    match &spec.place {
+        Place::Files(files) => files.clone(),
+        Place::Nbd { uri, region } => vec![FileSpec { path: uri.into(), ..region.clone() }],
+        Place::Null { size } => {
+            let path = PathBuf::from(format!("{} (null)", spec.name));
+            vec![FileSpec { path, file_size: Some(*size), ..FileSpec::default() }]
+        }
+    }
+}
+
+/// How long each file is, in the order in which they are named.
+#[derive(Default)]
+struct Space {
+    lengths: Vec<(PathBuf, u64)>,
+}
+
+impl Space {
+    fn note(&mut self, file: &FileSpec, spec: &JobSpec) -> Result<(), String> {
+        let known = self.lengths.iter_mut().find(|(path, _)| *path == file.path);
+        let whole = file.file_size.or(known.as_ref().map(|(_, length)| Bytes(*length))).unwrap_or_default();
+        let offset = file.offset.of(whole).0 + file.offset_more.of(whole).0;
+        let length = file.size.map_or(whole.0, |size| offset + size.of(whole).0).max(whole.0);
+        if length == 0 {
+            return Err(format!("{}: set size=, as no file is there in virtual time", file.path.display()));
+        }
+        if length > i64::MAX as u64 / 1024 {
+            return Err(format!("{}: size: must be below 8 PiB, got {}; lower it", spec.name, Bytes(length)));
+        }
+        match known {
+            Some((_, known)) => *known = length.max(*known),
+            None => self.lengths.push((file.path.clone(), length)),
+        }
+        Ok(())
+    }
+
+    fn bases(&self) -> HashMap<PathBuf, (u64, u64)> {
+        let mut at = 0;
+        let place = |(path, length): &(PathBuf, u64)| {
+            let base = at;
+            at += length;
+            (path.clone(), (base, *length))
+        };
+        self.lengths.iter().map(place).collect()
+    }
+}
+
+/// A job's files as ranges of the device.
+struct Ranges {
+    socket: Socket<Box<dyn Target>>,
+    bases: Vec<u64>,
+}
+
+impl Target for Ranges {
+    fn traits(&self) -> Traits {
+        self.socket.traits()
+    }
+
+    fn submit(&mut self, now: Time, request: Request) -> Submitted {
+        let at = request.at;
+        let base = self.bases[request.object.0 as usize];
+        match self.socket.submit(now, Request { at: at + base, ..request }) {
+            Submitted::Full(request) => Submitted::Full(Request { at, ..request }),
+            taken => taken,
+        }
+    }
+
+    fn poll(&mut self, now: Time, out: &mut Vec<Completion>) {
+        self.socket.poll(now, out);
+    }
+
+    fn next_wakeup(&self) -> Wakeup {
+        self.socket.next_wakeup()
+    }
+
+    fn cancel(&mut self, now: Time, ticket: Ticket) {
+        self.socket.cancel(now, ticket);
+    }
+}

@@ -1,0 +1,260 @@
+//! A file, device or export of a job: leave to use it, the part of it that is used, and how it is to be made.
+
+use super::room::Room;
+use block::Bytes;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use storage::{Consent, Contents, Intent, Kind, OpenError, Permit, Place, Plan};
+use uring::disk::Cache;
+use workload::job::{Amount, Direction, FileSpec, JobSpec, Region};
+
+/// No file grows larger than this: a job that writes until there is no space left has it for its end, 4 EiB.
+const FULL_MOST: u64 = 1 << 62;
+
+/// One of a job's places.
+#[derive(Clone, Debug)]
+pub(crate) struct Site {
+    /// What is asked of it; where the part begins is settled.
+    file: FileSpec,
+    pub(crate) permit: Permit,
+    pub(crate) region: Region,
+    plan: Option<Plan>,
+}
+
+/// What there will be when all jobs of a run are laid out, as far as it was looked at.
+#[derive(Default)]
+pub(crate) struct Ahead {
+    /// Bytes of the files that are going to be made.
+    sizes: BTreeMap<PathBuf, u64>,
+    /// What direct I/O in a folder must be aligned to.
+    alignments: BTreeMap<PathBuf, u32>,
+    pub(crate) room: Room,
+}
+
+/// Whether a job changes what is there.
+pub(crate) fn writes(spec: &JobSpec) -> bool {
+    let takes = spec.reach.mix.changes_data() && spec.verify.as_ref().is_none_or(|verify| !verify.only);
+    // Calls that only take space make a file longer, whatever they are called.
+    takes || spec.calls.space
+}
+
+/// Looks at all places of a job; nothing is changed.
+pub(crate) fn survey(spec: &JobSpec, consent: &Consent, ahead: &mut Ahead) -> Result<Vec<Site>, Vec<String>> {
+    match &spec.place {
+        workload::job::Place::Null { size } => {
+            let permit = Permit::ask(&Place::Nothing(*size), Intent::Read).map_err(|error| vec![error.to_string()])?;
+            let region = Region { len: size.0, ..Region::default() };
+            Ok(vec![Site { file: FileSpec::default(), permit, region, plan: None }])
+        }
+        workload::job::Place::Nbd { uri, region } => {
+            Site::survey_export(uri, region, spec, consent, ahead).map(|site| vec![site]).map_err(|line| vec![line])
+        }
+        workload::job::Place::Files(files) => {
+            let (mut sites, mut wrong) = (Vec::with_capacity(files.len()), Vec::new());
+            for file in files {
+                match Site::survey(file, spec, consent, ahead) {
+                    Ok(site) => sites.push(site),
+                    Err(line) => wrong.push(line),
+                }
+            }
+            if wrong.is_empty() { Ok(sites) } else { Err(wrong) }
+        }
+    }
+}
+
+impl Site {
+    fn survey_export(
+        uri: &str,
+        file: &FileSpec,
+        spec: &JobSpec,
+        consent: &Consent,
+        ahead: &mut Ahead,
+    ) -> Result<Site, String> {
+        let place = Place::nbd(uri).map_err(|line| format!("uri: {line}"))?;
+        let intent = if writes(spec) { Intent::Write(consent) } else { Intent::Read };
+        let permit = Permit::ask(&place, intent).map_err(|error| error.to_string())?;
+        let region = region(file, spec, permit.size())?;
+        let site = Site { file: file.clone(), permit, region, plan: None };
+        site.check_alignment(spec, ahead)?;
+        Ok(site)
+    }
+
+    fn survey(file: &FileSpec, spec: &JobSpec, consent: &Consent, ahead: &mut Ahead) -> Result<Site, String> {
+        let path = &file.path;
+        let at = |line: &dyn std::fmt::Display| format!("{}: {line}", path.display());
+        let about = std::fs::metadata(path).ok();
+        let is_special = about.as_ref().is_some_and(|about| !about.is_file());
+        let is_planned = ahead.sizes.contains_key(path);
+        let there = match ahead.sizes.get(path) {
+            Some(size) => Some(*size),
+            None => about.filter(|about| about.is_file()).map(|about| about.len()),
+        };
+        let file = placed(file, spec, there);
+        let plan = if is_special { None } else { plan(&file, spec, there) };
+        let intent = if writes(spec) {
+            Intent::Write(consent)
+        } else if plan.is_some() || is_planned || spec.layout.unlink || spec.layout.renew {
+            Intent::Remove(consent)
+        } else {
+            Intent::Read
+        };
+        let permit = Permit::ask(&Place::Path(path.clone()), intent).map_err(|error| match (&error, plan, there) {
+            (OpenError::Refused(_), Some(plan), Some(there)) if !writes(spec) => at(&format!(
+                "has {}, the job reads {}, and seawall did not lay it out, so it is not extended; lower size=",
+                Bytes(there),
+                Bytes(plan.len)
+            )),
+            _ => error.to_string(),
+        })?;
+        if permit.kind() == Kind::Missing && !is_planned {
+            may_be_made(&file, spec).map_err(|line| at(&line))?;
+        }
+        let whole = match permit.kind() {
+            Kind::Device => permit.size(),
+            _ => Bytes(there.unwrap_or(0).max(plan.map_or(0, |plan| plan.len))),
+        };
+        let region = region(&file, spec, whole).map_err(|line| at(&line))?;
+        let site = Site { file, permit, region, plan };
+        site.check_alignment(spec, ahead)?;
+        if let Some(plan) = plan {
+            ahead.sizes.insert(path.clone(), plan.len);
+            ahead.room.add(path, plan);
+        }
+        Ok(site)
+    }
+
+    fn check_alignment(&self, spec: &JobSpec, ahead: &mut Ahead) -> Result<(), String> {
+        let cache = if spec.direct { Cache::Direct } else { Cache::Page };
+        let folder = self.permit.path().and_then(|path| path.parent()).map(Path::to_owned).unwrap_or_default();
+        let known = ahead.alignments.get(&folder).filter(|_| spec.direct && self.permit.kind() == Kind::Missing);
+        let align = match known {
+            Some(align) => *align,
+            None => self.permit.alignment(cache).map_err(|error| error.to_string())?,
+        };
+        if spec.direct && self.permit.kind() == Kind::Missing {
+            ahead.alignments.insert(folder, align);
+        }
+        let (block, align) = (u64::from(spec.reach.least_block()), u64::from(align.max(1)));
+        if block.is_multiple_of(align) && self.region.start.is_multiple_of(align) {
+            return Ok(());
+        }
+        let how = if matches!(self.permit.place(), Place::Nbd { .. }) { "requests to" } else { "direct I/O on" };
+        Err(format!(
+            "bs and offset: must be multiples of {align} for {how} {}, got {block} from {} on",
+            self.permit.place(),
+            self.region.start
+        ))
+    }
+
+    /// Makes it, or makes it longer, where that was found to be needed; `told` is shown what is going to be made.
+    pub(crate) fn lay_out(&mut self, spec: &JobSpec, told: &mut dyn FnMut(&Path, u64)) -> Result<(), String> {
+        let Some(plan) = self.plan else { return Ok(()) };
+        self.make(plan, told)?;
+        if plan.until_full {
+            // How much that was is known only now.
+            let path = &self.file.path;
+            let size = std::fs::metadata(path).map_err(|error| format!("{}: {error}", path.display()))?.len();
+            self.region =
+                region(&self.file, spec, Bytes(size)).map_err(|line| format!("{}: {line}", path.display()))?;
+        }
+        Ok(())
+    }
+
+    /// Removes the file and makes it anew; a device or export stays.
+    pub(crate) fn renew(&self, spec: &JobSpec) -> Result<(), String> {
+        let path = &self.file.path;
+        if !path.is_file() {
+            return Ok(());
+        }
+        std::fs::remove_file(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        plan(&self.file, spec, None).map_or(Ok(()), |plan| self.make(plan, &mut |_, _| ()))
+    }
+
+    fn make(&self, plan: Plan, told: &mut dyn FnMut(&Path, u64)) -> Result<(), String> {
+        let path = &self.file.path;
+        let free = || uring::space::space(path.parent().unwrap_or(Path::new("."))).map_or(0, |space| space.available.0);
+        told(path, if plan.len == FULL_MOST { free() } else { plan.len });
+        self.permit.lay_out(plan).map_err(|error| format!("{}: {error}", path.display()))
+    }
+
+    /// The part of it that is used, now that it is `size` bytes.
+    pub(crate) fn region_in(&self, spec: &JobSpec, size: Bytes) -> Result<Region, String> {
+        region(&self.file, spec, size)
+    }
+}
+
+/// Where the part that is used begins and ends, as far as a file decides it: behind its end, or nowhere.
+fn placed(file: &FileSpec, spec: &JobSpec, there: Option<u64>) -> FileSpec {
+    let mut file = file.clone();
+    if let Some(len) = there.filter(|_| spec.layout.append) {
+        (file.offset, file.offset_more) = (Amount::Bytes(Bytes(len)), Amount::default());
+        // A size in percent would count what is there already.
+        file.file_size = None;
+    }
+    file
+}
+
+/// Whether a file that is not there says how it is to be made.
+fn may_be_made(file: &FileSpec, spec: &JobSpec) -> Result<(), &'static str> {
+    if file.size.is_none() && file.file_size.is_none() && !spec.layout.until_full {
+        return Err("is not there, and no size= says how large it should be; set size=");
+    }
+    if !spec.layout.create {
+        return Err("is not there, and the job is told to make none; make it first");
+    }
+    Ok(())
+}
+
+/// Whether a job goes on until there is no space left, wherever that is.
+fn is_endless(file: &FileSpec, spec: &JobSpec) -> bool {
+    spec.layout.until_full && file.size.is_none()
+}
+
+/// How a file of `there` bytes is to be made or made longer; `None` where it is long enough.
+fn plan(file: &FileSpec, spec: &JobSpec, there: Option<u64>) -> Option<Plan> {
+    let only_writes = !spec.reach.mix.has(Direction::Read) && !spec.reach.mix.has(Direction::Trim);
+    let filled = !only_writes || spec.layout.overwrite;
+    let whole = file.file_size.unwrap_or(Bytes(there.unwrap_or(0)));
+    let offset = file.offset.of(whole).0 + file.offset_more.of(whole).0;
+    let used = file.size.map_or(0, |size| offset + size.of(whole).0);
+    let asked = used.max(file.file_size.unwrap_or_default().0);
+    let len = if filled && is_endless(file, spec) { FULL_MOST } else { asked };
+    if there.is_some_and(|there| there >= len) {
+        return None;
+    }
+    let seed = spec.seed ^ u64::from(spec.number).rotate_left(32);
+    let contents = match (filled, spec.layout.allocate) {
+        (true, _) => Contents::Random(seed),
+        (false, true) => Contents::Space,
+        (false, false) => Contents::Holes,
+    };
+    Some(Plan { len, contents, until_full: spec.layout.until_full && filled })
+}
+
+/// The part of something of `whole` bytes that a job uses.
+pub(super) fn region(file: &FileSpec, spec: &JobSpec, whole: Bytes) -> Result<Region, String> {
+    let align = if file.offset_align > 0 { file.offset_align } else { u64::from(spec.reach.least_block()).max(1) };
+    let aligned = |amount: Amount| match amount {
+        Amount::Bytes(bytes) => bytes.0,
+        percent => percent.of(whole).0 / align * align,
+    };
+    let start = aligned(file.offset) + aligned(file.offset_more);
+    let is_file = !file.path.as_os_str().is_empty() && !Place::Path(file.path.clone()).is_block_device();
+    let endless = is_endless(file, spec) && is_file && !spec.reach.mix.has(Direction::Read);
+    let whole = if endless { Bytes(start.saturating_add(FULL_MOST)) } else { whole };
+    let rest = whole
+        .0
+        .checked_sub(start)
+        .ok_or_else(|| format!("offset: must lie before the end at {whole}, got {}; lower it", Bytes(start)))?;
+    let len = file.size.map_or(rest, |size| size.of(whole).0);
+    // Where the space ended before the file was as long as asked, what is there is used.
+    let len = if spec.layout.until_full && is_file { len.min(rest) } else { len };
+    if len > rest {
+        return Err(format!("size: must end before the end at {whole}, got {} from {} on", Bytes(len), Bytes(start)));
+    }
+    let most = u64::from(spec.reach.most_block());
+    if len < most {
+        return Err(format!("bs: must fit into the {} that are used, got {}; lower it", Bytes(len), Bytes(most)));
+    }
+    Ok(Region { start, len, beyond: rest - len })
+}

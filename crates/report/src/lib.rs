@@ -1,0 +1,37 @@
+//! How people see a run: the figures as CSV, the table at the end of a run, the HTML page, the picture, and the live view
+//! while it runs.
+//!
+//! ```text
+//!                    ┌─► csv        a row for every second and workload
+//!   Recording ───────┼─► table      80 columns for the terminal
+//!                    ├─► picture    the IOPS over time as SVG
+//!                    └─► run_page ──┐
+//!   a ramp, an advice, what else ───┴─► Page of Sections ──► one self-contained HTML file
+//!   LiveState ─────────► live       a frame for the terminal, or plain lines
+//! ```
+//!
+//! Data goes in and text comes out. Nothing here touches a file or reads a clock; what is kept is the business of
+//! `results`.
+
+pub mod chart;
+pub mod csv;
+pub mod live;
+mod markup;
+mod page;
+mod paint;
+mod palette;
+pub mod picture;
+mod relation;
+mod run;
+pub mod section;
+mod sheet;
+mod standing;
+pub mod table;
+pub mod text;
+mod words;
+
+pub use page::{Page, Second, Seconds};
+pub use paint::Paint;
+pub use relation::{held_back, in_force};
+pub use run::run_page;
+pub use standing::Standing;

@@ -1,0 +1,349 @@
+//! The view of a run in progress: a frame that is redrawn in place on a terminal, and plain lines for everything else.
+//!
+//! ```text
+//!   A noisy neighbour, measured and walled off                 0:19 / 0:56
+//!   3/7 ceiling  a policy group caps vol1, and the others breathe again
+//!       policy1: vol1 at most 5,000 IOPS or 150 MB/s
+//!   ━━━━━━━━━━━━━━━━━━━━━━━─────────────────────────────────────────  34 %
+//!
+//!   times in ms      IOPS   MB/s   mean    p99 in disk  held back by
+//!   server1  vol1   5,000   20.5    819    963     819  ceiling (IOPS)  ▁▁████▄▄▄
+//! ```
+//!
+//! Formatting is pure: [`frame`] and [`lines()`] turn a [`LiveState`] into text. Only [`Screen`] moves a cursor.
+
+mod screen;
+
+pub use screen::{SHOW_CURSOR, Screen, Size};
+
+use crate::{Paint, relation, text, words};
+use block::Span;
+use stats::Interval;
+use std::collections::VecDeque;
+
+/// How many seconds are remembered for the sparkline.
+pub const RECENT: usize = 60;
+
+/// Where a run is.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LiveState {
+    /// The plan's title.
+    pub title: String,
+    /// The phase under way, counted from 1; 0 before the first.
+    pub phase: usize,
+    /// How many there are.
+    pub phases: usize,
+    /// Its name.
+    pub name: String,
+    /// What it shows, one line.
+    pub about: String,
+    /// The limits in force, a line each.
+    pub in_force: Vec<String>,
+    /// What the server has to say about them, a line each.
+    pub advice: Vec<String>,
+    /// How long the run has gone on.
+    pub elapsed: Span,
+    /// How long it will take.
+    pub total: Span,
+    /// The workloads, in the plan's order.
+    pub workloads: Vec<LiveWorkload>,
+}
+
+/// A workload under way.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LiveWorkload {
+    /// Its name.
+    pub name: String,
+    /// The volume it uses, short.
+    pub volume: String,
+    /// What held it back in the last second, in a few words; see [`crate::held_back`].
+    pub held: String,
+    /// The last seconds, oldest first; see [`LiveWorkload::push`].
+    pub recent: VecDeque<Interval>,
+}
+
+impl LiveWorkload {
+    /// A workload that has not been measured yet.
+    pub fn new(name: impl Into<String>, volume: impl Into<String>) -> LiveWorkload {
+        LiveWorkload { name: name.into(), volume: volume.into(), held: String::new(), recent: VecDeque::new() }
+    }
+
+    /// Takes in a second and forgets the one [`RECENT`] seconds before it.
+    pub fn push(&mut self, second: Interval) {
+        if self.recent.len() == RECENT {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(second);
+    }
+}
+
+/// The frame in plain text, no line longer than `width`.
+pub fn frame(width: usize, state: &LiveState) -> Vec<String> {
+    painted_frame(width, state, Paint::Plain)
+}
+
+/// The frame, with or without colour, no line longer than `width`.
+pub fn painted_frame(width: usize, state: &LiveState, paint: Paint) -> Vec<String> {
+    let mut lines = heading(width, state);
+    lines.push(progress(width, state));
+    lines.push(Line::default());
+    lines.extend(table(width, state));
+    lines.into_iter().map(|line| line.finish(width, paint)).collect()
+}
+
+/// What the newest second says, a line for each workload, no longer than `width`; each stands for itself, for logs and
+/// pipes: ` 0:19  server1 vol1    5,000 IOPS   20.5 MB/s    819 ms  p99    963  ceiling (IOPS)`. A floor that was missed
+/// has a line of its own below.
+pub fn lines(width: usize, state: &LiveState) -> Vec<String> {
+    let when = format!("{:>5}  ", text::clock(state.elapsed));
+    let names: Vec<String> = state.workloads.iter().map(|w| label(w).replace("  ", " ")).collect();
+    // The figures and what holds it back take 57 columns; a long name takes what is left of the line.
+    let most = width.saturating_sub(57 + when.len()).max(8);
+    let name_width = names.iter().map(|name| text::width(name)).max().unwrap_or(0).min(most);
+    let mut lines = Vec::new();
+    for (workload, name) in state.workloads.iter().zip(&names) {
+        let start = format!("{when}{:<name_width$}", text::fit(name, name_width));
+        let Some(last) = workload.recent.back() else {
+            lines.push(format!("{start}  starting"));
+            continue;
+        };
+        let rates = format!("{:>8} IOPS {:>6} MB/s", text::iops(last.iops()), text::megabytes(last.bytes_per_second()));
+        let [mean, p99] = [last.response.mean, last.response.p99].map(text::millis);
+        let held = text::printable(&workload.held);
+        let line = format!("{start}{rates} {mean:>6} ms p99 {p99:>6}  {held}");
+        lines.push(text::fit(line.trim_end(), width));
+        let below = failed(last).map(|failed| format!("{failed} in this second")).into_iter().chain(missed(last));
+        lines.extend(below.map(|words| text::fit(&format!("{}{words}", " ".repeat(when.len() + 2)), width)));
+    }
+    lines
+}
+
+fn heading(width: usize, state: &LiveState) -> Vec<Line> {
+    let clock = format!("{} / {}", text::clock(state.elapsed), text::clock(state.total));
+    let room = width.saturating_sub(text::width(&clock) + 2);
+    let mut title = Line::default();
+    title.push(Style::Bold, format!("{:<room$}", text::fit(&text::printable(&state.title), room)));
+    title.push(Style::Dim, format!("  {clock}"));
+    let mut lines = vec![title];
+    let (number, name) = (format!("{}/{} ", state.phase, state.phases), text::printable(&state.name));
+    let room = width.saturating_sub(number.len() + text::width(&name) + 2).max(width / 2);
+    for (index, about) in text::wrap(&text::printable(&state.about), room).into_iter().enumerate() {
+        let mut line = Line::default();
+        let shown = |text: &str| if index == 0 { text.into() } else { " ".repeat(text::width(text)) };
+        line.push(Style::Dim, shown(&number));
+        line.push(Style::Bold, shown(&name));
+        line.push(Style::Plain, format!("  {about}"));
+        lines.push(line);
+    }
+    let indent = " ".repeat(number.len());
+    let room = width.saturating_sub(indent.len()).max(1);
+    for (style, said) in
+        state.in_force.iter().map(|limit| (Style::Dim, limit)).chain(state.advice.iter().map(|a| (Style::Doubtful, a)))
+    {
+        for part in text::wrap(&text::printable(said), room) {
+            let mut line = Line::default();
+            line.push(style, format!("{indent}{part}"));
+            lines.push(line);
+        }
+    }
+    lines
+}
+
+fn progress(width: usize, state: &LiveState) -> Line {
+    let part = if state.total == Span::ZERO { 0.0 } else { state.elapsed.as_secs_f64() / state.total.as_secs_f64() };
+    let part = part.clamp(0.0, 1.0);
+    let bar = width.saturating_sub(6);
+    let full = (bar as f64 * part) as usize;
+    let mut line = Line::default();
+    line.push(Style::Good, "━".repeat(full));
+    line.push(Style::Dim, "─".repeat(bar - full));
+    // Rounded down: 100 % is the end and nothing before it.
+    line.push(Style::Plain, format!("{:>4} %", (part * 100.0) as u32));
+    line
+}
+
+/// A column: its heading, its width, and what it says of a second. Those that are needed least go first where there is
+/// no room; `keep` is lowest for them.
+struct Column {
+    heading: &'static str,
+    width: usize,
+    keep: u8,
+    say: fn(&Interval, &LiveWorkload) -> String,
+}
+
+const COLUMNS: [Column; 6] = [
+    Column { heading: words::IOPS, width: 8, keep: 6, say: |second, _| text::iops(second.iops()) },
+    Column {
+        heading: words::MEGABYTES,
+        width: 7,
+        keep: 3,
+        say: |second, _| text::megabytes(second.bytes_per_second()),
+    },
+    Column { heading: words::MEAN, width: 7, keep: 4, say: |second, _| text::millis(second.response.mean) },
+    Column { heading: words::P99, width: 7, keep: 2, say: |second, _| text::millis(second.response.p99) },
+    Column { heading: words::IN_DISK, width: 8, keep: 1, say: |second, _| text::millis(relation::in_disk(second)) },
+    Column { heading: words::HELD_BACK_BY, width: HELD, keep: 5, say: |_, workload| held_cell(&workload.held) },
+];
+/// Two columns apart from the figures.
+const HELD: usize = 16;
+const NAME_MOST: usize = 24;
+const SPARK_LEAST: usize = 6;
+const SPARK_GAP: usize = 2;
+
+fn table(width: usize, state: &LiveState) -> Vec<Line> {
+    let names: Vec<String> = state.workloads.iter().map(label).collect();
+    let name_width = names.iter().map(|name| text::width(name)).max().unwrap_or(0).clamp(11, NAME_MOST);
+    let columns = columns(width.saturating_sub(name_width));
+    let used = name_width + columns.iter().map(|column| column.width).sum::<usize>();
+    let room = width.saturating_sub(used + SPARK_GAP).min(RECENT);
+    let spark_width = if room < SPARK_LEAST { 0 } else { room };
+
+    let mut headings = Line::default();
+    headings.push(Style::Dim, format!("{:name_width$}", "times in ms"));
+    columns.iter().for_each(|column| headings.push(Style::Dim, column.head()));
+    if spark_width >= 12 {
+        headings.push(Style::Dim, format!("  IOPS, {spark_width} s"));
+    }
+    let highest = state.workloads.iter().flat_map(|workload| &workload.recent).map(Interval::iops).fold(0.0, f64::max);
+    let mut lines = vec![headings];
+    for (index, (workload, name)) in state.workloads.iter().zip(&names).enumerate() {
+        let mut line = Line::default();
+        line.push(Style::Series(index), format!("{:name_width$}", text::fit(name, name_width)));
+        for column in &columns {
+            line.push(Style::Plain, column.cell(workload));
+        }
+        if spark_width > 0 {
+            line.push(Style::Series(index), format!("  {}", sparkline(&workload.recent, spark_width, highest)));
+        }
+        lines.push(line);
+        if let Some(failed) = workload.recent.back().and_then(failed) {
+            let mut line = Line::default();
+            line.push(Style::Bad, format!("  {failed} in this second"));
+            lines.push(line);
+        }
+        if let Some(missed) = workload.recent.back().and_then(missed) {
+            let mut line = Line::default();
+            line.push(Style::Bad, format!("  {missed}"));
+            lines.push(line);
+        }
+    }
+    lines
+}
+
+/// The columns that fit into `room`, in their order.
+fn columns(room: usize) -> Vec<Column> {
+    let mut columns = Vec::from(COLUMNS);
+    while columns.len() > 1 && columns.iter().map(|column| column.width).sum::<usize>() > room {
+        let least = columns.iter().enumerate().min_by_key(|(_, column)| column.keep).map_or(0, |(index, _)| index);
+        columns.remove(least);
+    }
+    columns
+}
+
+impl Column {
+    fn head(&self) -> String {
+        if self.is_text() {
+            format!("  {:<width$}", self.heading, width = self.width - 2)
+        } else {
+            self.right(self.heading)
+        }
+    }
+
+    fn cell(&self, workload: &LiveWorkload) -> String {
+        match workload.recent.back() {
+            Some(second) => self.right(&(self.say)(second, workload)),
+            None if self.is_text() => format!("  {:<width$}", "starting", width = self.width - 2),
+            None => self.right("–"),
+        }
+    }
+
+    fn is_text(&self) -> bool {
+        self.width == HELD
+    }
+
+    fn right(&self, text: &str) -> String {
+        format!("{text:>width$}", width = self.width)
+    }
+}
+
+fn label(workload: &LiveWorkload) -> String {
+    let label = format!("{}  {}", workload.name, workload.volume);
+    text::printable(label.trim_end())
+}
+
+fn held_cell(held: &str) -> String {
+    format!("  {:14}", text::fit(&text::printable(held), HELD - 2))
+}
+
+/// A floor that was missed, and why.
+fn missed(second: &Interval) -> Option<String> {
+    second.floor.is_short().then(|| format!("floor missed: {}", second.floor))
+}
+
+fn failed(second: &Interval) -> Option<String> {
+    let faults = second.counts.faults;
+    (faults > 0).then(|| text::count(faults as usize, "operation", "operations") + " failed")
+}
+
+/// The IOPS of the last `width` seconds, the newest at the right, as eighths of `highest`. Zero is a blank, so that a
+/// pause is seen; anything above has at least the lowest block. All workloads share one scale, so that one that starves
+/// looks it.
+fn sparkline(recent: &VecDeque<Interval>, width: usize, highest: f64) -> String {
+    const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let block = |second: &Interval| {
+        let eighths = if highest > 0.0 { (second.iops() / highest * 8.0).ceil() } else { 0.0 };
+        BLOCKS[(eighths as usize).min(8)]
+    };
+    let shown: String = recent.iter().skip(recent.len().saturating_sub(width)).map(block).collect();
+    format!("{shown:>width$}")
+}
+
+/// How a piece of a line looks.
+#[derive(Clone, Copy)]
+enum Style {
+    Plain,
+    Bold,
+    Dim,
+    Good,
+    Doubtful,
+    Bad,
+    Series(usize),
+}
+
+/// A line in pieces, so that it can be cut to a width before colour is added.
+#[derive(Default)]
+struct Line(Vec<(Style, String)>);
+
+impl Line {
+    fn push(&mut self, style: Style, text: impl Into<String>) {
+        self.0.push((style, text.into()));
+    }
+
+    fn finish(mut self, width: usize, paint: Paint) -> String {
+        while let Some((_, last)) = self.0.last_mut() {
+            last.truncate(last.trim_end().len());
+            if !last.is_empty() {
+                break;
+            }
+            self.0.pop();
+        }
+        let (mut out, mut room) = (String::new(), width);
+        for (style, text) in self.0 {
+            let text = text::fit(&text, room);
+            room -= text::width(&text);
+            if text.is_empty() {
+                continue;
+            }
+            out.push_str(&match style {
+                Style::Plain => text,
+                Style::Bold => paint.bold(&text),
+                Style::Dim => paint.dim(&text),
+                Style::Good => paint.good(&text),
+                Style::Doubtful => paint.doubtful(&text),
+                Style::Bad => paint.bad(&text),
+                Style::Series(index) => paint.series(index, &text),
+            });
+        }
+        out
+    }
+}

@@ -1,0 +1,537 @@
+//! Who belongs to whom in a recording: an interval to a phase, a workload to its volume, a ceiling to the workloads
+//! under it. The table, the page and the picture all ask here, so that they tell the same story.
+
+use crate::text;
+use block::Span;
+use stats::{FloorFared, HeldBy, Interval, ObjectRecord, Phase, Recording, SETTLE, Tally, WorkloadRecord};
+use std::borrow::Cow;
+
+/// A ceiling counts as binding where the workloads under it reach this part of it together.
+const BINDING_PART: f64 = 0.95;
+
+/// The number of the phase that holds an interval's middle; `None` between phases.
+pub(crate) fn phase_of(phases: &[Phase], interval: &Interval) -> Option<usize> {
+    let middle = interval.start + interval.length / 2;
+    phases.iter().position(|phase| phase.start <= middle && middle < phase.end)
+}
+
+/// The interval of a workload that holds a moment.
+pub(crate) fn interval_at(workload: &WorkloadRecord, moment: Span) -> Option<&Interval> {
+    let before = workload.intervals.partition_point(|interval| interval.start <= moment);
+    let interval = workload.intervals.get(before.checked_sub(1)?)?;
+    (moment < interval.start + interval.length).then_some(interval)
+}
+
+/// The mean wait in the QoS gate, whatever for.
+pub(crate) fn in_gate(interval: &Interval) -> Span {
+    interval.waits.ceiling + interval.waits.floors + interval.waits.turn
+}
+
+/// The mean time in the disk, as the server tells it; where no server does, from hand-over to end.
+pub(crate) fn in_disk(interval: &Interval) -> Span {
+    interval.service.mean
+}
+
+/// The volume a workload uses, as short as it can be told: `vol1` of `svm01:/vol/vol1/lun1`; else the whole path. Of
+/// several how many they are.
+pub(crate) fn volume_of(workload: &WorkloadRecord) -> Cow<'_, str> {
+    let mut volumes = Vec::new();
+    add_once(&mut volumes, used(workload).map(volume));
+    match volumes[..] {
+        [one] => one.into(),
+        _ => text::count(volumes.len(), "volume", "volumes").into(),
+    }
+}
+
+/// The objects that a workload uses: one, or several behind one another, as a host of an experiment has them.
+fn used(workload: &WorkloadRecord) -> impl Iterator<Item = &str> {
+    workload.object.split(", ")
+}
+
+fn volume(path: &str) -> &str {
+    let name = path.split_once("/vol/").and_then(|(_, rest)| rest.split('/').next());
+    name.filter(|name| !name.is_empty()).unwrap_or(path)
+}
+
+fn add_once<T: PartialEq>(to: &mut Vec<T>, more: impl IntoIterator<Item = T>) {
+    for one in more {
+        if !to.contains(&one) {
+            to.push(one);
+        }
+    }
+}
+
+/// The path of the object, or the name of the group, whose ceiling held a workload back.
+pub(crate) fn held_at<'r>(recording: &'r Recording, interval: &Interval) -> Option<&'r str> {
+    recording.objects.get(interval.held_at? as usize).map(|object| object.path.as_str())
+}
+
+/// What held a workload back, in words, with whose ceiling it was: `ceiling of vol1 (IOPS)`, `others' floors`.
+pub(crate) fn held(recording: &Recording, interval: &Interval) -> String {
+    let Some(unit) = unit(interval.held_by) else { return interval.held_by.to_string() };
+    match (held_at(recording, interval), interval.held_by) {
+        (None, held_by) => held_by.to_string(),
+        (Some(group), HeldBy::SharedIops | HeldBy::SharedThroughput) => format!("shared {group} ({unit})"),
+        (Some(path), _) => format!("ceiling of {} ({unit})", short(path)),
+    }
+}
+
+/// What held a workload back in its last second, in 14 characters at most: where the ceiling is its own or its
+/// volume's, in which unit; else whose it is.
+pub fn held_back(recording: &Recording, workload: &WorkloadRecord) -> String {
+    let Some(last) = workload.intervals.last() else { return String::new() };
+    let words = match (held_at(recording, last), last.held_by) {
+        (Some(path), HeldBy::CeilingIops | HeldBy::CeilingThroughput) if short(path) != volume_of(workload) => {
+            format!("ceiling {}", short(path))
+        }
+        (Some(group), HeldBy::SharedIops | HeldBy::SharedThroughput) => format!("shared {group}"),
+        _ => last.held_by.to_string(),
+    };
+    // Half a name says less than the unit.
+    if text::width(&words) > HELD_MOST { last.held_by.to_string() } else { words }
+}
+
+/// What the live view has room for.
+const HELD_MOST: usize = 14;
+
+fn unit(held_by: HeldBy) -> Option<&'static str> {
+    match held_by {
+        HeldBy::CeilingIops | HeldBy::SharedIops => Some("IOPS"),
+        HeldBy::CeilingThroughput | HeldBy::SharedThroughput => Some("MB/s"),
+        _ => None,
+    }
+}
+
+/// In how many of a phase's seconds the floor that a workload is under was missed, and why most often; the first second,
+/// in which queues settle, is left out as it is from all figures.
+pub(crate) fn floor_remark(recording: &Recording, workload: &WorkloadRecord, phase: usize) -> Option<String> {
+    let start = recording.phases.get(phase)?.start;
+    let within = |interval: &&Interval| {
+        phase_of(&recording.phases, interval) == Some(phase) && interval.start >= start + SETTLE.min(Span::SECOND)
+    };
+    let floors: Vec<FloorFared> = workload.intervals.iter().filter(within).map(|interval| interval.floor).collect();
+    let kind = |floor: &FloorFared| std::mem::discriminant(floor);
+    let count = |of: &FloorFared| floors.iter().filter(|floor| kind(floor) == kind(of)).count();
+    let missed = floors.iter().filter(|floor| floor.is_short()).count();
+    // Of a reason's numbers the last stands for all.
+    let why = floors.iter().filter(|floor| floor.is_short()).max_by_key(|floor| count(floor))?;
+    Some(format!("floor missed in {missed} of {} seconds: {why}", floors.len()))
+}
+
+/// The last part of a path: `vol1` of `svm01:/vol/vol1`, `svm01` of itself.
+fn short(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// The end of the last phase or interval, whichever is later.
+pub(crate) fn end_of(recording: &Recording) -> Span {
+    let phases = recording.phases.iter().map(|phase| phase.end);
+    let intervals = recording.workloads.iter().filter_map(|workload| workload.intervals.last());
+    phases.chain(intervals.map(|last| last.start + last.length)).max().unwrap_or(Span::ZERO)
+}
+
+/// What must not go unseen in a workload's phase.
+pub(crate) fn remarks(tally: &Tally) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if tally.counts.faults > 0 {
+        remarks.push(format!("{} failed", text::count(tally.counts.faults as usize, "operation", "operations")));
+    }
+    if tally.late > 0 {
+        let late = text::count(tally.late as usize, "request was made late", "requests were made late");
+        remarks.push(format!("{late}, by up to {}", tally.late_max));
+    }
+    remarks
+}
+
+/// The write cycles of a workload in a phase, in a line; `None` where it made none.
+pub(crate) fn cycles(workload: &WorkloadRecord, phase: usize) -> Option<String> {
+    let cycles = || workload.cycles.iter().filter(|cycle| cycle.phase as usize == phase);
+    let longest = cycles().map(|cycle| cycle.cycle).max()?;
+    let wij = cycles().map(|cycle| cycle.wij).max().unwrap_or_default();
+    let number = text::count(cycles().count(), "write cycle", "write cycles");
+    let seconds = |span: Span| text::significant(span.as_secs_f64());
+    Some(format!("{number}, the longest {} s; longest journal {} s", seconds(longest), seconds(wij)))
+}
+
+/// A ceiling in force in a phase.
+#[derive(Debug)]
+pub(crate) struct Ceiling<'r> {
+    /// The number of the phase.
+    pub phase: usize,
+    /// The policy group's name; may be empty.
+    pub policy: &'r str,
+    /// The numbers of the workloads under it.
+    pub workloads: Vec<usize>,
+    /// The names of their volumes under it.
+    pub volumes: Vec<&'r str>,
+    /// Whether it is one budget for all of them together.
+    pub shared: bool,
+    /// Most operations per second, and whether they reached it.
+    pub iops: Option<Bound>,
+    /// Most bytes per second, and whether they reached it.
+    pub bytes: Option<Bound>,
+}
+
+/// A number that may not be exceeded.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Bound {
+    /// The number, per second.
+    pub limit: f64,
+    /// Whether the workloads under it reached it together.
+    pub binds: bool,
+}
+
+/// Every ceiling of every phase that has a workload under it. What a shared group's members carry is the group's; equal
+/// ceilings of one policy group on several objects are one here, over the workloads of all.
+pub(crate) fn ceilings(recording: &Recording) -> Vec<Ceiling<'_>> {
+    let mut all: Vec<Ceiling<'_>> = Vec::new();
+    for phase in 0..recording.phases.len() {
+        for ceiling in recording.objects.iter().filter_map(|object| ceiling(recording, object, phase)) {
+            match all.iter_mut().find(|other| other.equals(&ceiling)) {
+                Some(other) => other.join(&ceiling),
+                None => all.push(ceiling),
+            }
+        }
+    }
+    all
+}
+
+impl<'r> Ceiling<'r> {
+    /// As people say it: `policy1: vol1 and vol2 each at most 1,000 IOPS or 100 MB/s`.
+    pub(crate) fn sentence(&self) -> String {
+        let how = match (self.volumes.len(), self.shared) {
+            (..=1, _) => "",
+            (_, true) => " together",
+            (_, false) => " each",
+        };
+        let numbers = numbers(self.iops.map(|bound| bound.limit), self.bytes.map(|bound| bound.limit), " or ");
+        format!("{}{}{how} at most {numbers}", prefix(self.policy), listed(&self.volumes, " and "))
+    }
+
+    /// Operations and bytes per second of the workloads under it together, over its phase.
+    pub(crate) fn together(&self, recording: &Recording) -> (f64, f64) {
+        let tallies = self.workloads.iter().filter_map(|&index| recording.workloads[index].tallies.get(self.phase));
+        tallies.fold((0.0, 0.0), |sum, tally| (sum.0 + tally.iops(), sum.1 + tally.bytes_per_second()))
+    }
+
+    fn equals(&self, other: &Ceiling<'_>) -> bool {
+        let numbers = |ceiling: &Ceiling<'_>| [ceiling.iops, ceiling.bytes].map(|bound| bound.map(|bound| bound.limit));
+        let same = self.phase == other.phase && self.policy == other.policy && numbers(self) == numbers(other);
+        same && !self.shared && !other.shared
+    }
+
+    /// Takes in an equal one; it binds where either does.
+    fn join(&mut self, other: &Ceiling<'r>) {
+        add_once(&mut self.workloads, other.workloads.iter().copied());
+        add_once(&mut self.volumes, other.volumes.iter().copied());
+        for (mine, theirs) in [(&mut self.iops, other.iops), (&mut self.bytes, other.bytes)] {
+            if let (Some(mine), Some(theirs)) = (mine, theirs) {
+                mine.binds |= theirs.binds;
+            }
+        }
+    }
+}
+
+/// The limits in force in a phase (counted from 0), a sentence each: the table's words, for the live view.
+pub fn in_force(recording: &Recording, phase: usize) -> Vec<String> {
+    limits_in_force(recording, &ceilings(recording), phase)
+}
+
+/// Everything in force in a phase, a sentence each: ceilings, then floors.
+pub(crate) fn limits_in_force(recording: &Recording, ceilings: &[Ceiling<'_>], phase: usize) -> Vec<String> {
+    let ceilings = ceilings.iter().filter(|ceiling| ceiling.phase == phase).map(Ceiling::sentence);
+    let floors = floors(recording).into_iter().filter(|floor| floor.phase == phase);
+    let idle = recording.objects.iter().filter(|object| under(recording, object, phase).workloads.is_empty());
+    let floors: Vec<String> = floors.map(|floor| floor.sentence()).collect();
+    ceilings.chain(floors).chain(idle.filter_map(|object| idle_floor(object, phase))).collect()
+}
+
+/// A floor in force in a phase.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Floor<'r> {
+    /// The number of the phase.
+    pub phase: usize,
+    /// The names of the volumes that it is for.
+    pub volumes: Vec<&'r str>,
+    /// Least operations per second.
+    pub iops: Option<f64>,
+    /// Least bytes per second.
+    pub bytes: Option<f64>,
+    policy: &'r str,
+}
+
+/// Every floor of every phase that has a workload under it; equal ones of one policy group are one here, each for its
+/// own workloads.
+pub(crate) fn floors(recording: &Recording) -> Vec<Floor<'_>> {
+    let mut all: Vec<Floor<'_>> = Vec::new();
+    for phase in 0..recording.phases.len() {
+        for object in &recording.objects {
+            let Some(limits) = object.limits.get(phase) else { continue };
+            let Under { workloads, volumes, .. } = under(recording, object, phase);
+            if limits.floor_iops.or(limits.floor_bytes).is_none() || workloads.is_empty() {
+                continue;
+            }
+            let [iops, bytes] = [limits.floor_iops, limits.floor_bytes].map(|number| number.map(|n| n as f64));
+            let found = Floor { phase, volumes, iops, bytes, policy: &limits.policy };
+            let same = |other: &&mut Floor<'_>| {
+                (other.phase, other.iops, other.bytes) == (phase, iops, bytes) && other.policy == found.policy
+            };
+            match all.iter_mut().find(same) {
+                Some(other) => add_once(&mut other.volumes, found.volumes),
+                None => all.push(found),
+            }
+        }
+    }
+    all
+}
+
+impl Floor<'_> {
+    /// As people say it: `gold: vol2 and vol3 each at least 2,000 IOPS`.
+    fn sentence(&self) -> String {
+        let each = if self.volumes.len() > 1 { " each" } else { "" };
+        let numbers = numbers(self.iops, self.bytes, " and ");
+        format!("{}{}{each} at least {numbers}", prefix(self.policy), listed(&self.volumes, " and "))
+    }
+}
+
+/// The floor of an object that no workload uses: `gold: svm01:/vol/vol3 at least 2,000 IOPS`.
+fn idle_floor(object: &ObjectRecord, phase: usize) -> Option<String> {
+    let limits = object.limits.get(phase)?;
+    limits.floor_iops.or(limits.floor_bytes)?;
+    let numbers = numbers(limits.floor_iops.map(|n| n as f64), limits.floor_bytes.map(|n| n as f64), " and ");
+    Some(format!("{}{} at least {numbers}", prefix(&limits.policy), object.path))
+}
+
+fn numbers(iops: Option<f64>, bytes: Option<f64>, between: &str) -> String {
+    let iops = iops.map(|limit| text::iops(limit) + " IOPS");
+    let bytes = bytes.map(|limit| text::short(limit / 1e6) + " MB/s");
+    iops.into_iter().chain(bytes).collect::<Vec<_>>().join(between)
+}
+
+fn prefix(policy: &str) -> String {
+    if policy.is_empty() { String::new() } else { format!("{policy}: ") }
+}
+
+/// Names behind one another; of three and more that are numbered through, the first and the last number: `db1–4`.
+pub(crate) fn listed(names: &[&str], between: &str) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    let mut rest = names;
+    while let [first, behind @ ..] = rest {
+        let follows = |(ahead, name): (usize, &&str)| {
+            let (stem, number) = numbered(first)?;
+            (numbered(name)? == (stem, number.checked_add(ahead as u64 + 1)?)).then_some(number + ahead as u64 + 1)
+        };
+        let run: Vec<u64> = behind.iter().enumerate().map_while(follows).collect();
+        match run[..] {
+            [_, .., last] => parts.push(format!("{first}–{last}")),
+            _ => parts.push((*first).into()),
+        }
+        rest = if run.len() > 1 { &behind[run.len()..] } else { behind };
+    }
+    parts.join(between)
+}
+
+/// A name's stem and the number at its end, where it is written without a zero before it.
+fn numbered(name: &str) -> Option<(&str, u64)> {
+    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let digits = &name[stem.len()..];
+    let plain = !digits.starts_with('0') && !stem.is_empty();
+    Some((stem, digits.parse().ok().filter(|_| plain)?))
+}
+
+fn ceiling<'r>(recording: &'r Recording, object: &'r ObjectRecord, phase: usize) -> Option<Ceiling<'r>> {
+    let limits = object.limits.get(phase)?;
+    let in_group = |group: &ObjectRecord| is_member(object, group, phase) && has_ceiling(group, phase);
+    if recording.objects.iter().any(in_group) {
+        return None;
+    }
+    let Under { workloads, volumes, whole } = under(recording, object, phase);
+    let bound = |limit: Option<u64>, rate: fn(&Tally) -> f64| {
+        let reached: f64 =
+            workloads.iter().filter_map(|&index| recording.workloads[index].tallies.get(phase)).map(rate).sum();
+        limit.map(|limit| Bound { limit: limit as f64, binds: whole && reached >= limit as f64 * BINDING_PART })
+    };
+    let (iops, bytes) = (bound(limits.ceiling_iops, Tally::iops), bound(limits.ceiling_bytes, Tally::bytes_per_second));
+    if workloads.is_empty() || (iops.is_none() && bytes.is_none()) {
+        return None;
+    }
+    let policy = if object.is_group { &object.path } else { &limits.policy };
+    Some(Ceiling { phase, policy, workloads, volumes, shared: object.is_group, iops, bytes })
+}
+
+/// What is under an object's policy in a phase.
+struct Under<'r> {
+    /// The numbers of the workloads.
+    workloads: Vec<usize>,
+    /// The names of the volumes by which they are under it.
+    volumes: Vec<&'r str>,
+    /// Whether all that these workloads use is under it: what they did all was done under it.
+    whole: bool,
+}
+
+/// What is under an object, or under the members of a shared group, in a phase.
+fn under<'r>(recording: &'r Recording, object: &ObjectRecord, phase: usize) -> Under<'r> {
+    let mut holders = recording.objects.iter().filter(|holder| is_member(holder, object, phase)).collect::<Vec<_>>();
+    if !object.is_group {
+        holders.push(object);
+    }
+    let mut found = Under { workloads: Vec::new(), volumes: Vec::new(), whole: true };
+    for (index, workload) in recording.workloads.iter().enumerate() {
+        let is_held = |path: &&str| holders.iter().any(|holder| is_under(path, holder));
+        let held: Vec<&str> = used(workload).filter(is_held).map(volume).collect();
+        if !held.is_empty() {
+            found.workloads.push(index);
+            found.whole &= held.len() == used(workload).count();
+            add_once(&mut found.volumes, held);
+        }
+    }
+    found
+}
+
+/// Whether an object is under a shared group's policy in a phase. A group may carry its SVM before its name.
+fn is_member(object: &ObjectRecord, group: &ObjectRecord, phase: usize) -> bool {
+    let named = |policy: &str| group.path == policy || group.path.rsplit(':').next() == Some(policy);
+    group.is_group && !object.is_group && object.limits.get(phase).is_some_and(|limits| named(&limits.policy))
+}
+
+fn has_ceiling(object: &ObjectRecord, phase: usize) -> bool {
+    object.limits.get(phase).is_some_and(|limits| limits.ceiling_iops.or(limits.ceiling_bytes).is_some())
+}
+
+/// Whether what a workload uses is this object or lies below it.
+fn is_under(used: &str, object: &ObjectRecord) -> bool {
+    let rest = used.strip_prefix(object.path.as_str());
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || rest.starts_with(":/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stats::{Counts, LimitsInForce};
+
+    fn workload(object: &str, iops: u64) -> WorkloadRecord {
+        let counts = Counts { reads: iops, read_bytes: iops * 4096, ..Counts::default() };
+        let tally = Tally { length: Span::SECOND, counts, ..Tally::default() };
+        WorkloadRecord { object: object.into(), tallies: vec![tally], ..WorkloadRecord::default() }
+    }
+
+    fn object(path: &str, is_group: bool, policy: &str, ceiling_iops: Option<u64>) -> ObjectRecord {
+        let limits = vec![LimitsInForce { policy: policy.into(), ceiling_iops, ..LimitsInForce::default() }];
+        ObjectRecord { path: path.into(), is_group, limits, ..ObjectRecord::default() }
+    }
+
+    fn recording(workloads: Vec<WorkloadRecord>, objects: Vec<ObjectRecord>) -> Recording {
+        Recording { phases: vec![Phase::default()], workloads, objects, ..Recording::default() }
+    }
+
+    #[test]
+    fn a_ceiling_is_over_the_workloads_below_its_object_and_no_others() {
+        let workloads = vec![workload("svm01:/vol/vol1/lun1", 94), workload("svm01:/vol/vol11/lun1", 500)];
+        let recording = recording(workloads, vec![object("svm01:/vol/vol1", false, "gold", Some(100))]);
+        let found = ceilings(&recording);
+        assert_eq!((found.len(), &found[0].workloads[..], found[0].policy), (1, &[0][..], "gold"));
+        // 94 of 100 is below 95 %.
+        assert_eq!(found[0].iops, Some(Bound { limit: 100.0, binds: false }));
+        assert_eq!(found[0].bytes, None);
+    }
+
+    #[test]
+    fn members_of_a_shared_group_reach_its_ceiling_together() {
+        let workloads =
+            vec![workload("svm01:/vol/vol1", 40), workload("svm01:/vol/vol2", 55), workload("svm01:/vol/vol3", 9)];
+        let objects = vec![
+            object("svm01:/vol/vol1", false, "both", Some(100)),
+            object("svm01:/vol/vol2", false, "both", None),
+            object("svm01:/vol/vol3", false, "", None),
+            object("both", true, "both", Some(100)),
+        ];
+        let recording = recording(workloads, objects);
+        let found = ceilings(&recording);
+        // 40 + 55 is 95 % of 100.
+        assert_eq!((found.len(), &found[0].workloads[..], found[0].shared), (1, &[0, 1][..], true));
+        assert_eq!(found[0].iops, Some(Bound { limit: 100.0, binds: true }));
+    }
+
+    #[test]
+    fn what_is_in_force_is_said_in_sentences() {
+        let workloads =
+            vec![workload("svm01:/vol/vol1", 1), workload("svm01:/vol/vol2", 1), workload("svm01:/vol/vol3", 1)];
+        let mut floor = object("svm01:/vol/vol3", false, "gold", None);
+        (floor.limits[0].floor_iops, floor.limits[0].floor_bytes) = (Some(2000), Some(8_000_000));
+        let objects = vec![
+            object("svm01:/vol/vol1", false, "own", Some(1000)),
+            object("svm01:/vol/vol2", false, "own", Some(1000)),
+            floor,
+        ];
+        let recording = recording(workloads, objects);
+        let sentences = limits_in_force(&recording, &ceilings(&recording), 0);
+        assert_eq!(
+            sentences,
+            ["own: vol1 and vol2 each at most 1,000 IOPS", "gold: vol3 at least 2,000 IOPS and 8 MB/s"]
+        );
+    }
+
+    /// Two hosts of four volumes each, the first of a host bigger than the others: a sentence for each number, with every
+    /// volume that has it, and no ceiling binds because of what a host did on its other volumes.
+    #[test]
+    fn a_host_of_several_volumes_is_under_what_is_on_any_of_them() {
+        let paths = |host: u32| (1..=4).map(move |n| format!("svm01:/vol/h{host}_db{n}"));
+        let on_all = |host| workload(&paths(host).map(|path| path + "/lun1").collect::<Vec<_>>().join(", "), 5000);
+        let object = |path: String| {
+            let mut object = object(&path, false, "gold", Some(if path.ends_with('1') { 800 } else { 600 }));
+            object.limits[0].floor_iops = object.limits[0].ceiling_iops.map(|ceiling| ceiling / 2);
+            object
+        };
+        let recording = recording(vec![on_all(1), on_all(2)], paths(1).chain(paths(2)).map(object).collect());
+        let ceilings = ceilings(&recording);
+        let sentences = [
+            "gold: h1_db1 and h2_db1 each at most 800 IOPS",
+            "gold: h1_db2–4 and h2_db2–4 each at most 600 IOPS",
+            "gold: h1_db1 and h2_db1 each at least 400 IOPS",
+            "gold: h1_db2–4 and h2_db2–4 each at least 300 IOPS",
+        ];
+        assert_eq!(limits_in_force(&recording, &ceilings, 0), sentences);
+        assert_eq!((&ceilings[1].workloads[..], volume_of(&recording.workloads[0])), (&[0, 1][..], "4 volumes".into()));
+        assert!(ceilings.iter().all(|ceiling| ceiling.iops.is_some_and(|bound| !bound.binds)));
+    }
+
+    #[test]
+    fn names_that_are_numbered_through_are_told_short() {
+        let told = |names: &[&str]| listed(names, ", ");
+        assert_eq!(told(&["a9", "a10", "a11", "b", "c1", "c2", "c4"]), "a9–11, b, c1, c2, c4");
+        assert_eq!(told(&["a01", "a02", "a03", "1", "2", "3"]), "a01, a02, a03, 1, 2, 3");
+        assert_eq!(
+            (told(&[]), told(&["a18446744073709551615", "a"])),
+            (String::new(), "a18446744073709551615, a".into())
+        );
+    }
+
+    #[test]
+    fn a_moment_has_its_interval_and_a_gap_none() {
+        let at = |ms| Interval { start: Span::from_millis(ms), length: Span::SECOND, ..Interval::default() };
+        let workload = WorkloadRecord { intervals: vec![at(0), at(1500)], ..WorkloadRecord::default() };
+        let found = [0, 999, 1000, 1500, 2500].map(|ms| interval_at(&workload, Span::from_millis(ms)).map(|i| i.start));
+        assert_eq!(found, [Some(Span::ZERO), Some(Span::ZERO), None, Some(Span::from_millis(1500)), None]);
+    }
+
+    #[test]
+    fn a_volume_is_named_by_its_path() {
+        assert_eq!(volume_of(&workload("svm01:/vol/vol1/lun1", 0)), "vol1");
+        assert_eq!(volume_of(&workload("/dev/sdb", 0)), "/dev/sdb");
+    }
+
+    #[test]
+    fn an_interval_belongs_to_the_phase_of_its_middle() {
+        let span = Span::from_millis;
+        let phases = [(0, 8000), (8100, 16_000)].map(|(start, end)| Phase {
+            start: span(start),
+            end: span(end),
+            ..Phase::default()
+        });
+        let at = |start| Interval { start: span(start), length: Span::SECOND, ..Interval::default() };
+        assert_eq!(
+            [0, 7499, 7550, 7600, 15_500].map(|ms| phase_of(&phases, &at(ms))),
+            [Some(0), Some(0), None, Some(1), None]
+        );
+    }
+}

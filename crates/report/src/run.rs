@@ -1,0 +1,256 @@
+//! The page of a run of a plan, or of several runs beside each other: which sections it has and what is in them.
+//!
+//! The verdict comes first, then what the reader must know, then the picture. Several runs have the same axes.
+
+mod figures;
+mod held;
+mod seconds;
+mod tables;
+
+pub(crate) use figures::label;
+
+use crate::chart::{Chart, Look};
+use crate::page::Page;
+use crate::relation;
+use crate::section::{
+    Charts, CycleChart, CycleParts, CycleRun, Cycles, Fact, Facts, Figure, Notes, PercentileChart, Percentiles,
+    PhaseLine, Phases, Preformatted, Verdict, curve,
+};
+use crate::text;
+use figures::Scales;
+use stats::{Phase, Recording, WorkloadRecord};
+
+/// A run among those of a page.
+struct Run<'r> {
+    /// Its name; empty where it is the only one.
+    name: String,
+    recording: &'r Recording,
+}
+
+impl Run<'_> {
+    /// What a heading says of this run: `Throughput` for one alone, `Throughput: with floors` among several.
+    fn headed(&self, heading: &str) -> String {
+        if self.name.is_empty() { heading.into() } else { format!("{heading}: {}", self.name) }
+    }
+}
+
+/// The page of these runs; of the first are its version and its colours' order.
+pub fn run_page(recordings: &[&Recording]) -> Page {
+    let runs = named(recordings);
+    let scales = Scales::of(recordings);
+    let mut page = Page::new(title(recordings), recordings.first().map_or("", |first| &first.origin.version));
+    page.facts = recordings.iter().map(|recording| facts(recording)).collect::<Vec<_>>().join(" | ");
+    page.banners = runs.iter().flat_map(banners).collect();
+    for run in &runs {
+        let mut verdict = Verdict::of(&run.recording.verdicts);
+        if !run.name.is_empty() {
+            verdict.sentence = format!("{}: {}", run.name, verdict.sentence);
+        }
+        page.add(verdict);
+    }
+    page.add(Notes { lines: runs.iter().flat_map(notes).collect() });
+    page.add(over_time(&runs, &scales));
+    runs.iter().for_each(|run| page.add(phases(run)));
+    page.add(latency(&runs, &scales));
+    page.add(percentiles(&runs));
+    page.add(throughput(&runs, &scales));
+    page.add(cycles(&runs));
+    page.add(tables::figures(&runs));
+    runs.iter().filter(|run| run.recording.scale.is_some()).for_each(|run| page.add(tables::commands(run)));
+    for run in &runs {
+        page.add(Facts { heading: run.headed("Where it comes from"), facts: origin(run.recording) });
+        let command = run.recording.origin.command.clone();
+        page.add(Preformatted {
+            heading: run.headed("Repeat it with"),
+            text: command,
+            wraps: true,
+            ..Preformatted::default()
+        });
+        let plan = run.recording.origin.plan.clone();
+        page.add(Preformatted { heading: run.headed("The plan, as run"), text: plan, ..Preformatted::default() });
+    }
+    // Where the cursor is, is one second of one run.
+    page.seconds = if let [run] = &runs[..] { Some(seconds::of(run.recording)) } else { None };
+    page
+}
+
+/// The IOPS of a run over time, as a chart that stands alone.
+pub(crate) fn picture(recording: &Recording) -> Chart {
+    Chart { height: 420.0, ..figures::iops(recording, &Scales::of(&[recording])) }
+}
+
+/// The runs with names that tell them apart.
+fn named<'r>(recordings: &[&'r Recording]) -> Vec<Run<'r>> {
+    let title = |recording: &Recording| recording.origin.title.clone();
+    let same = |name: &str| recordings.iter().filter(|other| title(other) == name).count() > 1;
+    let name = |(index, recording): (usize, &&'r Recording)| {
+        let name = match title(recording) {
+            _ if recordings.len() == 1 => String::new(),
+            title if same(&title) || title.is_empty() => {
+                format!("run {} of {}", index + 1, text::date(recording.origin.started_unix_ms))
+            }
+            title => title,
+        };
+        Run { name, recording }
+    };
+    recordings.iter().enumerate().map(name).collect()
+}
+
+fn title(recordings: &[&Recording]) -> String {
+    let mut titles: Vec<&str> = recordings.iter().map(|recording| &*recording.origin.title).collect();
+    titles.retain(|title| !title.is_empty());
+    titles.dedup();
+    if titles.is_empty() { "A run without a title".into() } else { titles.join(" beside ") }
+}
+
+fn facts(recording: &Recording) -> String {
+    let (origin, machine) = (&recording.origin, &recording.machine);
+    let length = format!("{} s", text::seconds(relation::end_of(recording)));
+    let phases = text::count(recording.phases.len(), "phase", "phases");
+    let facts = [text::date(origin.started_unix_ms), machine.host.clone(), machine.backend.clone(), phases, length];
+    facts.into_iter().filter(|fact| !fact.is_empty()).collect::<Vec<_>>().join(" · ")
+}
+
+fn banners(run: &Run<'_>) -> Vec<String> {
+    let origin = &run.recording.origin;
+    let cut = origin.cut_short.then_some("Cut short: stopped before its end, figures are up to there");
+    let simulated = origin.simulated.then_some("Simulated: no real device, virtual time");
+    cut.into_iter().chain(simulated).map(|banner| prefixed(run, banner)).collect()
+}
+
+fn notes(run: &Run<'_>) -> Vec<String> {
+    run.recording.notes.iter().map(|note| prefixed(run, note)).collect()
+}
+
+fn prefixed(run: &Run<'_>, text: &str) -> String {
+    if run.name.is_empty() { text.into() } else { format!("{}: {text}", run.name) }
+}
+
+fn over_time(runs: &[Run<'_>], scales: &Scales) -> Charts {
+    let mut figures = Vec::new();
+    for run in runs {
+        let has_floors = !relation::floors(run.recording).is_empty();
+        let dots = if has_floors { " Dots are floors." } else { "" };
+        let caption = format!(
+            "Operations per second that the clients saw, {}. Dashes are ceilings in force, pale where they did not bind; a \
+             thin line under the dashes of a shared ceiling is the sum of its volumes.{dots}",
+            scales.said(run.recording)
+        );
+        figures.push(Figure::of(figures::iops(run.recording, scales)).headed(&run.name).captioned(caption));
+        let mut strips = Figure::of_strips(held::strips(run.recording, scales));
+        strips.heading = run.headed("What held each workload back");
+        strips.key = held::key(has_floors);
+        figures.push(strips);
+    }
+    Charts { heading: "IOPS over time".into(), figures, ..Charts::default() }
+}
+
+fn throughput(runs: &[Run<'_>], scales: &Scales) -> Charts {
+    let caption = "MB/s, reads and writes together; a megabyte is 1,000,000 bytes.";
+    let figure =
+        |run: &Run<'_>| Figure::of(figures::throughput(run.recording, scales)).headed(&run.name).captioned(caption);
+    Charts { heading: "Throughput over time".into(), figures: runs.iter().map(figure).collect(), ..Charts::default() }
+}
+
+fn latency(runs: &[Run<'_>], scales: &Scales) -> Charts {
+    let mut found = Vec::new();
+    for run in runs {
+        for (index, workload) in run.recording.workloads.iter().enumerate() {
+            let mut figure = Figure::of(figures::latency(run.recording, index, scales));
+            figure.heading = run.headed(&label(workload));
+            figure.look = Some(Look::Series(index));
+            found.push(figure);
+        }
+    }
+    Charts {
+        heading: "Response time, and where it was spent".into(),
+        lead: "Response time counts from when a request was due until its end; the shaded stretch reaches from the median to \
+               the 99th percentile. The dotted line is the mean wait in the QoS gate, the grey one the mean time in the disk \
+               below it, both as the server tells them. The axis is logarithmic."
+            .into(),
+        figures: found,
+        small: false,
+    }
+}
+
+fn percentiles(runs: &[Run<'_>]) -> Percentiles {
+    let chart = |run: &Run<'_>, (index, phase): (usize, &Phase)| {
+        let curve = |(number, workload): (usize, &WorkloadRecord)| crate::section::Curve {
+            name: label(workload),
+            look: Look::Alone(number),
+            points: workload.tallies.get(index).map_or(Vec::new(), |tally| curve(&tally.response)),
+        };
+        let curves = run.recording.workloads.iter().enumerate().map(curve);
+        let name = run.headed(&format!("{} {}", index + 1, phase.name));
+        PercentileChart { name, curves: curves.filter(|curve| !curve.points.is_empty()).collect() }
+    };
+    let phases =
+        |run: &Run<'_>| run.recording.phases.iter().enumerate().map(|phase| chart(run, phase)).collect::<Vec<_>>();
+    let charts = runs.iter().flat_map(phases).filter(|chart| !chart.curves.is_empty()).collect();
+    Percentiles {
+        heading: "Response time by percentile".into(),
+        lead: "How long so many of the requests of a phase took at most, from due to end. Each further nine is as wide as the \
+               one before; both axes are logarithmic."
+            .into(),
+        charts,
+    }
+}
+
+/// Write cycles, a chart for each workload that makes them.
+fn cycles(runs: &[Run<'_>]) -> Cycles {
+    let chart = |run: &Run<'_>, workload: &WorkloadRecord| {
+        let phase = |(number, phase): (usize, &Phase)| CycleRun {
+            name: phase.name.clone(),
+            number: number + 1,
+            cycles: workload
+                .cycles
+                .iter()
+                .filter(|cycle| cycle.phase as usize == number)
+                .map(|cycle| CycleParts { journal: cycle.wij.as_secs_f64(), whole: cycle.cycle.as_secs_f64() })
+                .collect(),
+        };
+        CycleChart {
+            name: run.headed(&label(workload)),
+            runs: run.recording.phases.iter().enumerate().map(phase).collect(),
+        }
+    };
+    let of_run = |run: &Run<'_>| {
+        let writing = run.recording.workloads.iter().filter(|workload| !workload.cycles.is_empty());
+        writing.map(|workload| chart(run, workload)).collect::<Vec<_>>()
+    };
+    Cycles {
+        heading: "Write cycles".into(),
+        lead: "How long each cycle took, from its start until its journal was cleared.".into(),
+        limit: None,
+        charts: runs.iter().flat_map(of_run).collect(),
+    }
+}
+
+fn phases(run: &Run<'_>) -> Phases {
+    let line = |phase: &Phase| PhaseLine {
+        name: phase.name.clone(),
+        when: format!("{}–{} s", text::seconds(phase.start), text::seconds(phase.end)),
+        about: phase.about.clone(),
+        commands: phase.commands.clone(),
+    };
+    Phases { heading: run.headed("The phases"), phases: run.recording.phases.iter().map(line).collect() }
+}
+
+fn origin(recording: &Recording) -> Vec<Fact> {
+    let (origin, machine) = (&recording.origin, &recording.machine);
+    let cores = if machine.cores == 0 { String::new() } else { text::count(machine.cores as usize, "core", "cores") };
+    let processor: Vec<String> = [machine.cpu.clone(), cores].into_iter().filter(|part| !part.is_empty()).collect();
+    let memory = if machine.memory.0 == 0 { String::new() } else { machine.memory.to_string() };
+    vec![
+        Fact::of("Seed", origin.seed.to_string()),
+        Fact::of("Started", text::date(origin.started_unix_ms)),
+        Fact::of("Seawall", &origin.version),
+        Fact::of("Host", &machine.host),
+        Fact::of("System", &machine.kernel),
+        Fact::of("Processor", processor.join(", ")),
+        Fact::of("Memory", memory),
+        Fact::of("Storage", &machine.storage),
+        Fact::of("I/O through", &machine.backend),
+        Fact::of("Scale", text::scale(recording.scale).unwrap_or_else(|| "not scaled".into())),
+    ]
+}

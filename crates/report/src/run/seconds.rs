@@ -1,0 +1,59 @@
+//! What the page's script shows of every second.
+
+use super::figures;
+use crate::page::{Second, Seconds};
+use crate::{relation, text, words};
+use stats::{FloorFared, Interval, Recording, WorkloadRecord};
+
+/// Seconds at most: a longer run has the figures of so many of them, each some seconds after the one before.
+const SECONDS_MOST: usize = 3600;
+
+pub(super) fn of(recording: &Recording) -> Seconds {
+    let mut starts: Vec<&Interval> = recording.workloads.iter().flat_map(|workload| &workload.intervals).collect();
+    starts.sort_by_key(|interval| interval.start);
+    starts.dedup_by_key(|interval| interval.start);
+    let step = starts.len().div_ceil(SECONDS_MOST).max(1);
+    let second = |first: &&Interval| {
+        let phase = relation::phase_of(&recording.phases, first);
+        let phase = phase.map_or(String::new(), |phase| format!(" · {} {}", phase + 1, recording.phases[phase].name));
+        let row = |(index, workload): (usize, &WorkloadRecord)| {
+            let interval = relation::interval_at(workload, first.start + first.length / 2)?;
+            Some((index, figures::label(workload), cells(recording, interval)))
+        };
+        Second {
+            at: format!("second {}{phase}", text::seconds(first.start)),
+            middle: (first.start + first.length / 2).as_secs_f64(),
+            rows: recording.workloads.iter().enumerate().filter_map(row).collect(),
+        }
+    };
+    Seconds {
+        headings: vec![
+            words::IOPS,
+            words::MEGABYTES,
+            words::P50,
+            words::P99,
+            words::IN_QOS,
+            words::IN_DISK,
+            words::HELD_BACK_BY,
+            words::FLOOR,
+        ],
+        seconds: starts.iter().step_by(step).map(second).collect(),
+    }
+}
+
+fn cells(recording: &Recording, interval: &Interval) -> Vec<String> {
+    let floor = match interval.floor {
+        FloorFared::NotSet => "–".into(),
+        fared => fared.to_string(),
+    };
+    vec![
+        text::iops(interval.iops()),
+        text::megabytes(interval.bytes_per_second()),
+        text::millis(interval.response.p50),
+        text::millis(interval.response.p99),
+        text::millis(relation::in_gate(interval)),
+        text::millis(relation::in_disk(interval)),
+        relation::held(recording, interval),
+        floor,
+    ]
+}

@@ -1,0 +1,99 @@
+//! The figures of every phase and workload, and the commands of a run that was scaled.
+
+use super::{Run, figures};
+use crate::relation::{self, Ceiling};
+use crate::section::{Cell, Group, Row, Table, Tables, Tone};
+use crate::{text, words};
+use stats::{Histogram, Phase, Tally, WorkloadRecord};
+
+/// The figures of a workload in a phase.
+const HEADINGS: [&str; 9] = [
+    words::IOPS,
+    words::MEGABYTES,
+    words::MEAN,
+    words::P50,
+    words::P99,
+    words::P999,
+    words::LONGEST,
+    words::IN_QOS,
+    words::IN_DISK,
+];
+
+pub(super) fn figures(runs: &[Run<'_>]) -> Tables {
+    let table = |run: &Run<'_>| {
+        let ceilings = relation::ceilings(run.recording);
+        let phases = run.recording.phases.iter().enumerate();
+        let columns = ["Workload"].into_iter().chain(HEADINGS).map(String::from).collect();
+        let groups = phases.map(|(index, phase)| group(run, index, phase, &ceilings)).collect();
+        Table { caption: run.name.clone(), columns, groups, words: false }
+    };
+    Tables {
+        heading: "The figures".into(),
+        lead: "Every phase and workload. Response times in ms from due to end; the wait in QoS and the time in the disk are \
+               means in ms."
+            .into(),
+        tables: runs.iter().map(table).collect(),
+        note: String::new(),
+    }
+}
+
+fn group(run: &Run<'_>, index: usize, phase: &Phase, ceilings: &[Ceiling<'_>]) -> Group {
+    let recording = run.recording;
+    let row = |workload: &WorkloadRecord| {
+        let mut row = row(workload, workload.tallies.get(index)?);
+        row.remarks.extend(relation::floor_remark(recording, workload, index));
+        Some(row)
+    };
+    let shared = ceilings.iter().filter(|ceiling| ceiling.phase == index && ceiling.shared);
+    let together = shared.map(|ceiling| {
+        // What the workloads under a shared ceiling did together.
+        let (iops, bytes) = ceiling.together(recording);
+        let mut cells: Vec<Cell> = vec![text::iops(iops).into(), text::megabytes(bytes).into()];
+        cells.resize(HEADINGS.len(), Cell::default());
+        Row { name: format!("{} together", relation::listed(&ceiling.volumes, " and ")), remarks: Vec::new(), cells }
+    });
+    Group {
+        name: format!("{} {}", index + 1, phase.name),
+        remarks: relation::limits_in_force(recording, ceilings, index),
+        rows: recording.workloads.iter().filter_map(row).chain(together).collect(),
+    }
+}
+
+fn row(workload: &WorkloadRecord, tally: &Tally) -> Row {
+    let response = tally.response.summary();
+    let times = [response.mean, response.p50, response.p99, response.p999, response.max];
+    let said = |span| if response.count == 0 { "–".into() } else { text::millis(span) };
+    let mut cells: Vec<Cell> = vec![text::iops(tally.iops()).into(), text::megabytes(tally.bytes_per_second()).into()];
+    cells.extend(times.map(said).map(Cell::from));
+    cells.extend([&tally.queued, &tally.device].map(|histogram| Cell::from(mean(histogram))));
+    Row { name: figures::label(workload), remarks: relation::remarks(tally), cells }
+}
+
+fn mean(histogram: &Histogram) -> String {
+    if histogram.count() == 0 { "–".into() } else { text::millis(histogram.mean()) }
+}
+
+/// The commands of each phase in both forms; where one has more lines, the other is empty.
+pub(super) fn commands(run: &Run<'_>) -> Tables {
+    let line =
+        |lines: &[String], at: usize| Cell { says: lines.get(at).cloned().unwrap_or_default(), tone: Tone::Code };
+    let rows = |(index, phase): (usize, &Phase)| {
+        let count = phase.commands.len().max(phase.commands_published.len());
+        let name = format!("{} {}", index + 1, phase.name);
+        let row = |at| {
+            let cells = vec![line(&phase.commands, at), line(&phase.commands_published, at)];
+            Row { name: name.clone(), remarks: Vec::new(), cells }
+        };
+        (0..count).map(row).collect::<Vec<_>>()
+    };
+    let rows = run.recording.phases.iter().enumerate().flat_map(rows).collect();
+    let columns = ["Phase", "As run on this machine", "As published"].map(String::from).to_vec();
+    let groups = vec![Group { rows, ..Group::default() }];
+    let scale = text::scale(run.recording.scale).unwrap_or_default();
+    Tables {
+        heading: run.headed("The commands, as run and as published"),
+        lead: format!("{scale}."),
+        tables: vec![Table { columns, groups, words: true, ..Table::default() }],
+        note: String::new(),
+    }
+}

@@ -1,0 +1,164 @@
+//! Figures in rows and columns, one table or several beside each other.
+
+use crate::sheet::Sheet;
+
+/// A section of tables.
+#[derive(Clone, Debug, Default)]
+pub struct Tables {
+    /// The heading.
+    pub heading: String,
+    /// What to know when reading them.
+    pub lead: String,
+    /// The tables; several stand beside each other where there is room.
+    pub tables: Vec<Table>,
+    /// What stands below them.
+    pub note: String,
+}
+
+/// A table.
+#[derive(Clone, Debug, Default)]
+pub struct Table {
+    /// What it is; none if empty.
+    pub caption: String,
+    /// The headings of the columns; the first is that of the rows' names.
+    pub columns: Vec<String>,
+    /// Rows that belong together.
+    pub groups: Vec<Group>,
+    /// Whether its cells are words rather than figures, and begin at the left.
+    pub words: bool,
+}
+
+/// Rows that belong together.
+#[derive(Clone, Debug, Default)]
+pub struct Group {
+    /// What they are; none if empty.
+    pub name: String,
+    /// What to know about all of them.
+    pub remarks: Vec<String>,
+    /// The rows.
+    pub rows: Vec<Row>,
+}
+
+/// A row.
+#[derive(Clone, Debug, Default)]
+pub struct Row {
+    /// Its name.
+    pub name: String,
+    /// What must not go unseen in it.
+    pub remarks: Vec<String>,
+    /// Its cells.
+    pub cells: Vec<Cell>,
+}
+
+/// A cell.
+#[derive(Clone, Debug, Default)]
+pub struct Cell {
+    /// What it says.
+    pub says: String,
+    /// How.
+    pub tone: Tone,
+}
+
+/// How a cell says it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tone {
+    /// As it is.
+    #[default]
+    Plain,
+    /// Something did not hold.
+    Bad,
+    /// Something held.
+    Good,
+    /// Something that a computer reads.
+    Code,
+}
+
+impl<T: Into<String>> From<T> for Cell {
+    fn from(says: T) -> Cell {
+        Cell { says: says.into(), tone: Tone::Plain }
+    }
+}
+
+impl Tables {
+    pub(super) fn draw(&self, sheet: &mut Sheet) {
+        sheet.section("", &self.heading, |sheet| {
+            sheet.paragraph("lead", &self.lead);
+            if self.tables.len() > 1 {
+                sheet.out.open("div", &[("class", "abreast")]);
+            }
+            for table in &self.tables {
+                let says = if table.caption.is_empty() { &self.heading } else { &table.caption };
+                sheet.wide(says, |sheet| table.draw(sheet));
+            }
+            if self.tables.len() > 1 {
+                sheet.out.close("div");
+            }
+            sheet.paragraph("lead", &self.note);
+        });
+    }
+}
+
+impl Table {
+    fn draw(&self, sheet: &mut Sheet) {
+        sheet.out.open("table", &[("class", if self.words { "words" } else { "figures" })]);
+        if !self.caption.is_empty() {
+            sheet.out.text("caption", &[], &self.caption);
+        }
+        sheet.out.open("thead", &[]);
+        sheet.out.open("tr", &[]);
+        for (index, column) in self.columns.iter().enumerate() {
+            let class = if index == 0 || self.words { "l" } else { "" };
+            // A table cell without words is no heading.
+            let name = if column.is_empty() { "td" } else { "th" };
+            let scope = [("scope", "col"), ("class", class)];
+            sheet.out.text(name, if column.is_empty() { &[] } else { &scope }, column);
+        }
+        sheet.out.close("tr");
+        sheet.out.close("thead");
+        for group in &self.groups {
+            sheet.out.open("tbody", &[]);
+            self.group(sheet, group);
+            sheet.out.close("tbody");
+        }
+        sheet.out.close("table");
+    }
+
+    fn group(&self, sheet: &mut Sheet, group: &Group) {
+        if !group.name.is_empty() {
+            sheet.out.open("tr", &[("class", "group")]);
+            let across = self.columns.len().to_string();
+            sheet.out.open("th", &[("scope", "rowgroup"), ("colspan", &across)]);
+            sheet.out.open("span", &[("class", "stay")]);
+            sheet.out.content(&group.name);
+            for remark in &group.remarks {
+                sheet.out.text("span", &[("class", "limit")], remark);
+            }
+            sheet.out.close("span");
+            sheet.out.close("th");
+            sheet.out.close("tr");
+        }
+        for row in &group.rows {
+            sheet.out.open("tr", &[]);
+            sheet.out.open("th", &[("scope", "row"), ("class", "l")]);
+            sheet.out.content(&row.name);
+            for remark in &row.remarks {
+                sheet.out.content(" ");
+                sheet.out.text("em", &[], remark);
+            }
+            sheet.out.close("th");
+            for cell in &row.cells {
+                match cell.tone {
+                    Tone::Plain => sheet.out.text("td", &[], &cell.says),
+                    Tone::Bad => sheet.out.text("td", &[("class", "bad")], &cell.says),
+                    Tone::Good => sheet.out.text("td", &[("class", "good")], &cell.says),
+                    Tone::Code => {
+                        sheet.out.open("td", &[]);
+                        sheet.out.text("code", &[], &cell.says);
+                        sheet.out.close("td");
+                    }
+                }
+            }
+            sheet.out.close("tr");
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Whether what was asked of a run held, and the figures that this rests on.
+
+use crate::sheet::Sheet;
+use crate::{Standing, standing};
+use stats::Outcome;
+
+/// The verdict on a run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Verdict {
+    /// On the whole; `None` where nothing was asked.
+    pub outcome: Option<Outcome>,
+    /// The same in a sentence.
+    pub sentence: String,
+    /// What was asked, with its answers.
+    pub answers: Vec<Answer>,
+}
+
+/// A question and its answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    /// The answer.
+    pub outcome: Outcome,
+    /// What was asked.
+    pub question: String,
+    /// The figures that the answer rests on.
+    pub because: String,
+}
+
+impl Verdict {
+    /// The verdict that these give together.
+    pub fn of(verdicts: &[stats::Verdict]) -> Verdict {
+        let standing = Standing::of(verdicts);
+        let answer = |verdict: &stats::Verdict| Answer {
+            outcome: verdict.outcome,
+            question: verdict.question.clone(),
+            because: verdict.because.clone(),
+        };
+        Verdict {
+            outcome: standing.outcome(),
+            sentence: standing.sentence(),
+            answers: verdicts.iter().map(answer).collect(),
+        }
+    }
+
+    pub(super) fn draw(&self, sheet: &mut Sheet) {
+        let mark = self.outcome.map_or(String::new(), |outcome| format!("{} ", standing::mark(outcome)));
+        sheet.section(&format!("verdict {}", class(self.outcome)), &format!("{mark}{}", self.sentence), |sheet| {
+            if self.answers.is_empty() {
+                return;
+            }
+            sheet.out.open("ul", &[]);
+            for answer in &self.answers {
+                sheet.out.open("li", &[("class", class(Some(answer.outcome)))]);
+                let badge = format!("{} {}", standing::mark(answer.outcome), standing::words(answer.outcome));
+                sheet.out.text("span", &[("class", "badge")], &badge);
+                sheet.out.open("div", &[]);
+                sheet.out.text("strong", &[], &answer.question);
+                sheet.out.text("p", &[], &answer.because);
+                sheet.out.close("div");
+                sheet.out.close("li");
+            }
+            sheet.out.close("ul");
+        });
+    }
+}
+
+fn class(outcome: Option<Outcome>) -> &'static str {
+    match outcome {
+        Some(Outcome::Pass) => "pass",
+        Some(Outcome::CannotSay) => "cannot",
+        Some(Outcome::Fail) => "fail",
+        None => "none",
+    }
+}

@@ -1,0 +1,141 @@
+//! Sections of words: what to know when reading, the phases, facts, and what is kept as it was typed.
+
+use crate::sheet::Sheet;
+
+/// What a reader must know.
+#[derive(Clone, Debug, Default)]
+pub struct Notes {
+    /// A line each.
+    pub lines: Vec<String>,
+}
+
+/// The phases of a run, by the numbers that charts call them by.
+#[derive(Clone, Debug, Default)]
+pub struct Phases {
+    /// The heading.
+    pub heading: String,
+    /// The phases.
+    pub phases: Vec<PhaseLine>,
+}
+
+/// A phase.
+#[derive(Clone, Debug, Default)]
+pub struct PhaseLine {
+    /// Its name.
+    pub name: String,
+    /// From when to when.
+    pub when: String,
+    /// What it shows.
+    pub about: String,
+    /// What was done at its start, as it was typed.
+    pub commands: Vec<String>,
+}
+
+/// Facts with their names: the machine, and where a run comes from.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    /// The heading.
+    pub heading: String,
+    /// The facts; those that say nothing are left out.
+    pub facts: Vec<Fact>,
+}
+
+/// A fact.
+#[derive(Clone, Debug, Default)]
+pub struct Fact {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub value: String,
+}
+
+/// Text as it was typed: a plan, or the command that repeats a run.
+#[derive(Clone, Debug, Default)]
+pub struct Preformatted {
+    /// The heading.
+    pub heading: String,
+    /// What to know about it.
+    pub lead: String,
+    /// The text.
+    pub text: String,
+    /// Whether its lines may be broken: they are to be copied and not to be aligned.
+    pub wraps: bool,
+}
+
+impl Fact {
+    /// A fact.
+    pub fn of(name: impl Into<String>, value: impl Into<String>) -> Fact {
+        Fact { name: name.into(), value: value.into() }
+    }
+}
+
+impl Notes {
+    pub(super) fn draw(&self, sheet: &mut Sheet) {
+        if self.lines.is_empty() {
+            return;
+        }
+        sheet.section("notes", "What to know when reading this", |sheet| {
+            sheet.out.open("ul", &[]);
+            self.lines.iter().for_each(|line| sheet.out.text("li", &[], line));
+            sheet.out.close("ul");
+        });
+    }
+}
+
+impl Phases {
+    pub(super) fn draw(&self, sheet: &mut Sheet) {
+        if self.phases.is_empty() {
+            return;
+        }
+        sheet.section("", &self.heading, |sheet| {
+            sheet.out.open("ol", &[("class", "phases")]);
+            for phase in &self.phases {
+                sheet.out.open("li", &[]);
+                sheet.out.open("div", &[]);
+                sheet.out.text("strong", &[], &phase.name);
+                sheet.out.text("span", &[("class", "when")], &phase.when);
+                if !phase.about.is_empty() {
+                    sheet.out.text("span", &[("class", "about")], &phase.about);
+                }
+                sheet.out.close("div");
+                phase.commands.iter().for_each(|line| sheet.out.text("code", &[("class", "command")], line));
+                sheet.out.close("li");
+            }
+            sheet.out.close("ol");
+        });
+    }
+}
+
+impl Facts {
+    pub(super) fn draw(&self, sheet: &mut Sheet) {
+        let told = || self.facts.iter().filter(|fact| !fact.value.is_empty());
+        if told().next().is_none() {
+            return;
+        }
+        sheet.section("", &self.heading, |sheet| {
+            sheet.out.open("dl", &[]);
+            for fact in told() {
+                sheet.out.open("div", &[]);
+                sheet.out.text("dt", &[], &fact.name);
+                sheet.out.text("dd", &[], &fact.value);
+                sheet.out.close("div");
+            }
+            sheet.out.close("dl");
+        });
+    }
+}
+
+impl Preformatted {
+    pub(super) fn draw(&self, sheet: &mut Sheet) {
+        if self.text.is_empty() {
+            return;
+        }
+        sheet.section("", &self.heading, |sheet| {
+            sheet.paragraph("lead", &self.lead);
+            let class = if self.wraps { "wraps" } else { "" };
+            sheet.out.open("pre", &[("tabindex", "0"), ("class", class)]);
+            sheet.out.lines(&self.text);
+            sheet.out.close("pre");
+        });
+    }
+}

@@ -1,0 +1,183 @@
+//! Sessions that wait for what others hold or for their turn, and who of them goes on next.
+//!
+//! Clients who do not read may wait here for as long as they like, many of them. So nobody is asked whether it can go on
+//! now: each says beforehand what it waits for.
+//!
+//! ```text
+//!   turns    more of its requests lie here: in a circle, a portion each
+//!   memory   so much of the claims must be free: the longest wait first, among those for whom it is
+//!   room     in the gate, the ring, or the slab in one piece: in a circle, a few when something was given back
+//! ```
+
+use std::collections::VecDeque;
+
+/// What a session waits for that nobody will tell it about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// Its turn: more of its requests are here.
+    Turn,
+    /// Room in the gate or the ring, or memory in one piece.
+    Room {
+        /// It holds nothing.
+        starving: bool,
+    },
+    /// So many bytes of the shard's memory, unclaimed.
+    Memory {
+        /// How many.
+        free: u64,
+        /// It holds nothing.
+        starving: bool,
+    },
+}
+
+impl Wait {
+    fn is_starving(self) -> bool {
+        matches!(self, Wait::Room { starving: true } | Wait::Memory { starving: true, .. })
+    }
+}
+
+/// All that wait, by their numbers; each once.
+#[derive(Default)]
+pub(crate) struct Waiting {
+    turns: VecDeque<u32>,
+    room: VecDeque<(u32, bool)>,
+    memory: VecDeque<Claimant>,
+    /// Nobody who waits for memory can go on with less.
+    least: u64,
+    starving: u32,
+}
+
+struct Claimant {
+    index: u32,
+    free: u64,
+    starving: bool,
+}
+
+impl Waiting {
+    /// A session waits for something else from now on, or for nothing; who waits for memory still keeps its place.
+    pub(crate) fn change(&mut self, index: u32, from: Option<Wait>, to: Option<Wait>) {
+        self.starving -= u32::from(from.is_some_and(Wait::is_starving));
+        self.starving += u32::from(to.is_some_and(Wait::is_starving));
+        match (from, to) {
+            (Some(Wait::Memory { .. }), Some(Wait::Memory { free, starving })) => {
+                let place = self.memory.iter_mut().find(|claimant| claimant.index == index);
+                place.into_iter().for_each(|place| (place.free, place.starving) = (free, starving));
+                self.least = self.least.min(free);
+                return;
+            }
+            (Some(Wait::Memory { .. }), _) => self.memory.retain(|claimant| claimant.index != index),
+            (Some(Wait::Room { .. }), _) => self.room.retain(|(other, _)| *other != index),
+            (Some(Wait::Turn), _) => self.turns.retain(|other| *other != index),
+            (None, _) => {}
+        }
+        match to {
+            Some(Wait::Turn) => self.turns.push_back(index),
+            Some(Wait::Room { starving }) => self.room.push_back((index, starving)),
+            Some(Wait::Memory { free, starving }) => {
+                self.least = if self.memory.is_empty() { free } else { self.least.min(free) };
+                self.memory.push_back(Claimant { index, free, starving });
+            }
+            None => {}
+        }
+    }
+
+    /// Takes out the one whose turn it is.
+    pub(crate) fn next_turn(&mut self) -> Option<u32> {
+        self.turns.pop_front()
+    }
+
+    /// Takes out who has waited for room longest, or was asked longest ago.
+    pub(crate) fn next_for_room(&mut self) -> Option<u32> {
+        let (index, starving) = self.room.pop_front()?;
+        self.starving -= u32::from(starving);
+        Some(index)
+    }
+
+    /// Takes out who has waited longest of those for whom `free` bytes are enough. Who holds something stands back while
+    /// somebody starves.
+    pub(crate) fn next_for_memory(&mut self, free: u64) -> Option<u32> {
+        if !self.may_claim(free) {
+            return None;
+        }
+        let only_starving = self.is_starving();
+        let may_go = |claimant: &Claimant| claimant.free <= free && (claimant.starving || !only_starving);
+        let Some(place) = self.memory.iter().position(may_go) else {
+            self.least = self.memory.iter().map(|claimant| claimant.free).min().unwrap_or(u64::MAX);
+            return None;
+        };
+        let claimant = self.memory.remove(place)?;
+        self.starving -= u32::from(claimant.starving);
+        Some(claimant.index)
+    }
+
+    /// Whether somebody may go on with so much memory free. It may say yes in vain.
+    pub(crate) fn may_claim(&self, free: u64) -> bool {
+        !self.memory.is_empty() && self.least <= free
+    }
+
+    /// How many wait for room.
+    pub(crate) fn for_room(&self) -> usize {
+        self.room.len()
+    }
+
+    /// Whether somebody waits for its turn.
+    pub(crate) fn has_turns(&self) -> bool {
+        !self.turns.is_empty()
+    }
+
+    /// Whether somebody who holds nothing waits.
+    pub(crate) fn is_starving(&self) -> bool {
+        self.starving > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn memory(free: u64) -> Option<Wait> {
+        Some(Wait::Memory { free, starving: false })
+    }
+
+    #[test]
+    fn turns_go_round_and_who_ended_is_left_out() {
+        let mut waiting = Waiting::default();
+        (1..=3).for_each(|index| waiting.change(index, None, Some(Wait::Turn)));
+        assert_eq!(waiting.next_turn(), Some(1));
+        waiting.change(1, None, Some(Wait::Turn));
+        waiting.change(2, Some(Wait::Turn), None);
+        assert_eq!([(); 3].map(|()| waiting.next_turn()), [Some(3), Some(1), None]);
+        assert!(!waiting.has_turns());
+    }
+
+    /// Only those go on for whom it is enough, the longest wait first, and nobody is asked when it is enough for none.
+    #[test]
+    fn memory_goes_to_the_longest_wait_for_which_it_is_enough() {
+        let mut waiting = Waiting::default();
+        [(1, 900), (2, 500), (3, 400)].into_iter().for_each(|(index, free)| waiting.change(index, None, memory(free)));
+        assert!(!waiting.may_claim(399));
+        assert_eq!(waiting.next_for_memory(399), None);
+        // Its own answers went out meanwhile, so it needs less: it keeps its place.
+        waiting.change(1, memory(900), memory(450));
+        assert_eq!(waiting.next_for_memory(450), Some(1));
+        assert_eq!(waiting.next_for_memory(450), Some(3));
+        assert_eq!(waiting.next_for_memory(450), None);
+        assert!(!waiting.may_claim(450), "it was looked at once");
+        assert_eq!(waiting.next_for_memory(500), Some(2));
+        assert!(!waiting.may_claim(u64::MAX));
+    }
+
+    #[test]
+    fn who_holds_something_stands_back_while_somebody_starves() {
+        let mut waiting = Waiting::default();
+        waiting.change(1, None, memory(10));
+        waiting.change(2, None, Some(Wait::Room { starving: true }));
+        waiting.change(3, None, Some(Wait::Memory { free: 50, starving: true }));
+        assert_eq!(waiting.next_for_memory(40), None);
+        assert_eq!(waiting.next_for_memory(50), Some(3));
+        assert_eq!(waiting.next_for_memory(50), None);
+        assert_eq!((waiting.for_room(), waiting.next_for_room()), (1, Some(2)));
+        assert!(!waiting.is_starving());
+        assert_eq!(waiting.next_for_memory(50), Some(1));
+    }
+}

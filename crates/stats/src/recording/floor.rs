@@ -1,0 +1,54 @@
+//! The names and numbers under which the database and the CSV keep how a floor fared. They are part of both formats, as
+//! those in `held_by` are.
+
+use super::FloorFared;
+
+impl FloorFared {
+    /// Its name in files, and the number that goes with it.
+    pub fn key(self) -> (&'static str, Option<u64>) {
+        match self {
+            FloorFared::NotSet => ("not_set", None),
+            FloorFared::Met => ("met", None),
+            FloorFared::NeedsOutstanding(number) => ("needs_outstanding", Some(number)),
+            FloorFared::Overcommitted(thousandths) => ("overcommitted", Some(thousandths.into())),
+            FloorFared::CeilingAbove => ("ceiling_above", None),
+            FloorFared::Adjusting => ("adjusting", None),
+        }
+    }
+
+    /// What has that name and number in files.
+    pub fn from_key(name: &str, number: Option<u64>) -> Option<FloorFared> {
+        Some(match (name, number) {
+            ("not_set", None) => FloorFared::NotSet,
+            ("met", None) => FloorFared::Met,
+            ("needs_outstanding", Some(number)) => FloorFared::NeedsOutstanding(number),
+            ("overcommitted", Some(thousandths)) => FloorFared::Overcommitted(u32::try_from(thousandths).ok()?),
+            ("ceiling_above", None) => FloorFared::CeilingAbove,
+            ("adjusting", None) => FloorFared::Adjusting,
+            _ => return None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_leads_back() {
+        let all = [
+            FloorFared::NotSet,
+            FloorFared::Met,
+            FloorFared::NeedsOutstanding(12),
+            FloorFared::Overcommitted(640),
+            FloorFared::CeilingAbove,
+            FloorFared::Adjusting,
+        ];
+        for fared in all {
+            let (name, number) = fared.key();
+            assert_eq!(FloorFared::from_key(name, number), Some(fared));
+        }
+        assert_eq!(FloorFared::from_key("met", Some(1)), None);
+        assert_eq!(FloorFared::from_key("overcommitted", Some(1 << 40)), None);
+    }
+}

@@ -1,0 +1,55 @@
+//! The names under which the database and the CSV keep what held a workload back. They are part of both formats:
+//! unlike the words people read, they never change.
+
+use super::HeldBy;
+
+const ALL: [HeldBy; 11] = [
+    HeldBy::Nothing,
+    HeldBy::CeilingIops,
+    HeldBy::CeilingThroughput,
+    HeldBy::SharedIops,
+    HeldBy::SharedThroughput,
+    HeldBy::Floors,
+    HeldBy::Disk,
+    HeldBy::Cpu,
+    HeldBy::Depth,
+    HeldBy::Pace,
+    HeldBy::Stalled,
+];
+
+impl HeldBy {
+    /// Its name in files.
+    pub fn key(self) -> &'static str {
+        match self {
+            HeldBy::Nothing => "nothing",
+            HeldBy::CeilingIops => "ceiling_iops",
+            HeldBy::CeilingThroughput => "ceiling_throughput",
+            HeldBy::SharedIops => "shared_iops",
+            HeldBy::SharedThroughput => "shared_throughput",
+            HeldBy::Floors => "floors",
+            HeldBy::Disk => "disk",
+            HeldBy::Cpu => "cpu",
+            HeldBy::Depth => "depth",
+            HeldBy::Pace => "pace",
+            HeldBy::Stalled => "stalled",
+        }
+    }
+
+    /// What has that name in files.
+    pub fn from_key(wanted: &str) -> Option<HeldBy> {
+        ALL.into_iter().find(|held_by| held_by.key() == wanted)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_leads_back() {
+        for held_by in ALL {
+            assert_eq!(HeldBy::from_key(held_by.key()), Some(held_by));
+        }
+        assert_eq!(HeldBy::from_key("the moon"), None);
+    }
+}

@@ -1,0 +1,30 @@
+//! Storage that a load can be put on: names, sizes, whether it may be written, and targets.
+//!
+//! ```text
+//!   "…" ──► Place ──ask(intent)──► Permit ──open──► block::Target: files and devices by the ring or by system calls,
+//!                     │                             an NBD export, nothing at all
+//!                     └ safety: who uses it, what it carries, what the user said may go (Consent)
+//! ```
+//! There is no other way to a target that may be written, so nobody can forget to ask.
+
+mod consent;
+mod device_number;
+mod error;
+mod layout;
+pub mod local;
+mod nbd_target;
+mod open;
+mod peek;
+mod permit;
+mod place;
+mod safety;
+
+pub use consent::Consent;
+pub use device_number::major_minor;
+pub use error::{OpenError, Refusal, words};
+pub use layout::{Contents, Plan, read_ahead};
+pub use nbd_target::{Address, ConnectError, Connection, Export, NbdTarget, TlsChoice, TlsError};
+pub use open::{Calls, Exclusion, How, Opened, open, open_files, own_connection, own_export};
+pub use permit::{Intent, Kind, Permit};
+pub use place::Place;
+pub use safety::EDGE;

@@ -1,0 +1,27 @@
+//! Storage of this machine as [`block::Target`]s: files and devices by io_uring, the same by plain system calls, and
+//! nothing at all.
+//!
+//! A target serves several files: a request's object is the number of the file, in the order they were given.
+
+mod calls;
+mod lock;
+mod nothing;
+mod ring;
+
+pub(crate) use calls::CallTarget;
+pub(crate) use lock::Lock;
+pub use nothing::NullTarget;
+pub(crate) use ring::RingTarget;
+
+use block::Bytes;
+
+/// A file or block device that a local target serves.
+#[derive(Debug)]
+pub(crate) struct LocalFile {
+    /// Open for what is going to be asked.
+    pub(crate) file: std::fs::File,
+    /// Its size.
+    pub(crate) size: Bytes,
+    /// Offsets and lengths must be multiples of this.
+    pub(crate) align: u32,
+}

@@ -1,0 +1,182 @@
+//! Files and block devices over the worker's ring.
+
+use super::LocalFile;
+use block::{
+    Bytes, Cause, Completion, Fault, ObjectId, Op, OpKind, Request, Span, Submitted, Target, Ticket, Time, Traits,
+    Wakeup,
+};
+use uring::{Done, FileId, Io, Job, Port};
+
+/// Files by asynchronous requests. The worker's [`Io`] is the driver that carries them to the kernel: all that were
+/// submitted since the last turn go in one system call, which also waits. A flush with force unit access is an `fsync`,
+/// one without an `fdatasync`.
+pub struct RingTarget {
+    io: Io,
+    port: Port,
+    files: Vec<FileId>,
+    traits: Traits,
+    flying: Vec<Flying>,
+    free: Vec<u32>,
+    refused: Vec<Completion>,
+    reaped: Vec<Done>,
+}
+
+/// What of a request the kernel does not give back.
+#[derive(Clone, Copy)]
+struct Flying {
+    tag: u64,
+    object: ObjectId,
+    kind: OpKind,
+    len: u64,
+    due: Time,
+    since: Time,
+}
+
+impl RingTarget {
+    /// Requests on these files, carried by this worker's ring.
+    pub(crate) fn new(io: &Io, files: Vec<LocalFile>) -> RingTarget {
+        let traits = traits_of(&files);
+        let files = files.into_iter().map(|file| io.register(file.file)).collect();
+        RingTarget {
+            io: io.clone(),
+            port: io.port(),
+            files,
+            traits,
+            flying: Vec::new(),
+            free: Vec::new(),
+            refused: Vec::new(),
+            reaped: Vec::new(),
+        }
+    }
+
+    fn refuse(&mut self, request: Request, now: Time, fault: Fault) -> Submitted {
+        let ticket = Ticket(request.tag);
+        self.refused.push(Completion::refuse(request, now, fault));
+        Submitted::Taken(ticket)
+    }
+
+    fn remember(&mut self, flying: Flying) -> u32 {
+        match self.free.pop() {
+            Some(place) => {
+                self.flying[place as usize] = flying;
+                place
+            }
+            None => {
+                self.flying.push(flying);
+                self.flying.len() as u32 - 1
+            }
+        }
+    }
+
+    fn end(&self, done: Done, now: Time) -> Completion {
+        let Flying { tag, object, kind, len, due, since } = self.flying[done.token as usize];
+        Completion {
+            tag,
+            object,
+            kind,
+            len,
+            due,
+            end: now,
+            queued: Span::ZERO,
+            service: now.since(since),
+            cause: Cause::Nothing,
+            result: done.result.map(|_| ()).map_err(uring::Failure::fault),
+            failed_at: None,
+            buf: done.buf,
+            extents: Vec::new(),
+        }
+    }
+}
+
+/// What several files are together.
+pub(super) fn traits_of(files: &[LocalFile]) -> Traits {
+    Traits {
+        size: files.iter().map(|file| file.size).max().unwrap_or(Bytes(0)),
+        align: files.iter().map(|file| file.align).max().unwrap_or(1),
+        longest: 64 << 20,
+        carries_data: true,
+        read_only: false,
+    }
+}
+
+impl Target for RingTarget {
+    fn traits(&self) -> Traits {
+        self.traits
+    }
+
+    fn submit(&mut self, now: Time, request: Request) -> Submitted {
+        let Some(&file) = self.files.get(request.object.0 as usize) else {
+            return self.refuse(request, now, Fault::Invalid);
+        };
+        let Request { tag, object, at, len, fua, due, .. } = request;
+        let kind = request.op.kind();
+        let job = match request.op {
+            Op::Read => match self.io.take(len as u32) {
+                Some(buf) => Job::Read { file, at, buf },
+                None => return Submitted::Full(request),
+            },
+            Op::Write(buf) => Job::Write { file, at, buf, durable: fua },
+            Op::Flush if fua => Job::SyncAll { file },
+            Op::Flush => Job::Sync { file },
+            Op::Trim => Job::Punch { file, at, len },
+            Op::Zero { no_hole, .. } => Job::Zero { file, at, len, keep: no_hole },
+            Op::Cache | Op::Status { .. } => return self.refuse(request, now, Fault::Unsupported),
+        };
+        let place = self.remember(Flying { tag, object, kind, len, due, since: now });
+        match self.port.push(u64::from(place), job) {
+            Ok(()) => Submitted::Taken(Ticket(u64::from(place))),
+            Err(job) => {
+                self.free.push(place);
+                let op = match job {
+                    Job::Read { buf, .. } => {
+                        self.io.give(buf);
+                        Op::Read
+                    }
+                    Job::Write { buf, .. } => Op::Write(buf),
+                    Job::Sync { .. } | Job::SyncAll { .. } => Op::Flush,
+                    Job::Punch { .. } => Op::Trim,
+                    _ => Op::Zero { no_hole: false, fast_only: false },
+                };
+                Submitted::Full(Request { tag, object, at, len, op, fua, due })
+            }
+        }
+    }
+
+    fn poll(&mut self, now: Time, out: &mut Vec<Completion>) {
+        out.append(&mut self.refused);
+        if !self.port.is_ready() {
+            return;
+        }
+        let mut reaped = std::mem::take(&mut self.reaped);
+        self.port.reap(&mut reaped);
+        for done in reaped.drain(..) {
+            let place = done.token as u32;
+            out.push(self.end(done, now));
+            self.free.push(place);
+        }
+        self.reaped = reaped;
+    }
+
+    fn next_wakeup(&self) -> Wakeup {
+        if !self.refused.is_empty() || self.port.is_ready() {
+            Wakeup::Now
+        } else if self.port.in_flight() > 0 {
+            Wakeup::External
+        } else {
+            Wakeup::Idle
+        }
+    }
+
+    fn cancel(&mut self, _now: Time, ticket: Ticket) {
+        self.port.cancel(ticket.0);
+    }
+}
+
+impl Drop for RingTarget {
+    fn drop(&mut self) {
+        self.files.iter().for_each(|&file| self.io.close(file));
+        for completion in &mut self.refused {
+            completion.buf.take().into_iter().for_each(|buf| self.io.give(buf));
+        }
+    }
+}

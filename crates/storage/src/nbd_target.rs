@@ -1,0 +1,377 @@
+//! An NBD export as a [`Target`]: our own client, over one connection or several.
+//!
+//! ```text
+//!   submit ──► Link with the least under way ──► message ──► Send ──► server
+//!   poll   ◄── Link ◄── replies, read data ◄── Receive
+//!                │ lost                                  no reconnect: all that was under way fails
+//!                └──► Search (its own thread) ──► new Link ──► what was not sent, reads; writes only if asked
+//! ```
+//!
+//! A server that goes away leaves requests whose effect is not known. Reads are asked again over the next connection. A
+//! write, a trim or zeroes may have taken effect or not: it ends as [`Fault::Gone`], unless the export's
+//! `repeat-writes` says that sending it twice does no harm. A flush always ends so: asked again, it would promise for
+//! writes that a new server may never have seen. Everything is counted in [`Losses`].
+
+mod connect;
+mod export;
+mod link;
+mod search;
+mod tls;
+
+pub use connect::{Address, ConnectError, Connection};
+pub use export::Export;
+pub use tls::{TlsChoice, TlsError};
+
+use block::{Bytes, Completion, Fault, Op, OpKind, Request, Span, Submitted, Target, Ticket, Time, Traits, Wakeup};
+use link::{Keep, Link, Orphan, Pending};
+use nbd::Rules;
+use search::Search;
+use stats::job::Losses;
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+use uring::Io;
+
+/// How long a request waits for memory before it is tried again.
+const RETRY: Span = Span::from_millis(1);
+
+/// An export in use.
+pub struct NbdTarget {
+    io: Io,
+    places: Vec<Place>,
+    keep: Keep,
+    /// How to find the server again; `None` gives up at the first loss.
+    again: Option<Export>,
+    rules: Rules,
+    /// Taken while no connection was there, and what a lost one left to be sent again; in order.
+    waiting: VecDeque<Pending>,
+    ready: Vec<Completion>,
+    /// When to look at `waiting` again, which had no memory.
+    retry: Option<Time>,
+    /// Writes, trims and zeroes that were answered, and how many of them a flush has covered.
+    written: u64,
+    covered: u64,
+    losses: Rc<RefCell<Losses>>,
+}
+
+/// Where a connection is, or was.
+enum Place {
+    Up(Box<Link>),
+    /// Lost at a time, and looked for until another.
+    Down {
+        since: Time,
+        until: Time,
+        search: Search,
+    },
+    Gone,
+}
+
+impl NbdTarget {
+    /// Bytes of a worker's slab that each connection needs for itself.
+    pub const MEMORY: Bytes = Bytes(link::RECEIVE as u64);
+
+    /// Requests on one `connection`, carried by this worker's ring, until it is lost. With `keep_data` a read's completion
+    /// has its bytes; without, they are taken off the stream and forgotten, as a load that nobody looks at wants it.
+    ///
+    /// # Errors
+    /// The slab has no room for the receive buffer; the connection is closed.
+    pub(crate) fn new(io: &Io, connection: Connection, keep_data: bool) -> Result<NbdTarget, ConnectError> {
+        let keep = Keep { reads: keep_data, writes: false };
+        NbdTarget::over(io, vec![connection], keep, None)
+    }
+
+    /// Connects to `export` as it says, and blocks until that is done; later losses are mended as it says.
+    ///
+    /// # Errors
+    /// There is no connection to be had, or the slab has no room for the receive buffers.
+    pub(crate) fn open(io: &Io, export: &Export, keep_data: bool) -> Result<NbdTarget, ConnectError> {
+        let again = (export.reconnect > Span::ZERO).then(|| export.clone());
+        let keep = Keep { reads: keep_data, writes: export.repeat_writes && again.is_some() };
+        NbdTarget::over(io, Connection::all(export)?, keep, again)
+    }
+
+    fn over(io: &Io, all: Vec<Connection>, keep: Keep, again: Option<Export>) -> Result<NbdTarget, ConnectError> {
+        let rules = all.first().ok_or(ConnectError::NoMemory)?.rules;
+        let up = |connection| Link::new(io, connection, keep).map(|link| Place::Up(Box::new(link)));
+        let places: Option<Vec<Place>> = all.into_iter().map(up).collect();
+        Ok(NbdTarget {
+            io: io.clone(),
+            places: places.ok_or(ConnectError::NoMemory)?,
+            keep,
+            again,
+            rules,
+            waiting: VecDeque::new(),
+            ready: Vec::new(),
+            retry: None,
+            written: 0,
+            covered: 0,
+            losses: Rc::default(),
+        })
+    }
+
+    /// What was lost so far; it goes on counting.
+    pub fn losses(&self) -> Rc<RefCell<Losses>> {
+        Rc::clone(&self.losses)
+    }
+
+    /// Whether the export can be told to make its writes durable. One that cannot holds nothing back.
+    pub fn flushes(&self) -> bool {
+        self.rules.flags.contains(nbd::TransmissionFlags::SEND_FLUSH)
+    }
+
+    /// How messages are framed.
+    pub fn framing(&self) -> nbd::Framing {
+        self.rules.framing
+    }
+
+    fn links(&self) -> impl Iterator<Item = &Link> {
+        self.places.iter().filter_map(|place| match place {
+            Place::Up(link) => Some(&**link),
+            _ => None,
+        })
+    }
+
+    fn links_mut(&mut self) -> impl Iterator<Item = &mut Link> {
+        self.places.iter_mut().filter_map(|place| match place {
+            Place::Up(link) => Some(&mut **link),
+            _ => None,
+        })
+    }
+
+    /// Hands a request to the connection with the least under way; back without memory or connection.
+    fn dispatch(&mut self, now: Time, pending: Pending) -> Result<(), Pending> {
+        let covers = self.written;
+        let usable = self.links_mut().filter(|link| !link.is_lost());
+        match usable.min_by_key(|link| link.outstanding()) {
+            Some(link) => link.submit(now, pending, covers),
+            None => Err(pending),
+        }
+    }
+
+    fn is_up(&self) -> bool {
+        self.links().any(|link| !link.is_lost())
+    }
+
+    fn is_gone(&self) -> bool {
+        self.places.iter().all(|place| matches!(place, Place::Gone))
+    }
+
+    /// Takes what links have finished.
+    fn gather(&mut self, now: Time) {
+        let NbdTarget { places, ready, written, covered, .. } = self;
+        for place in places {
+            let Place::Up(link) = place else { continue };
+            link.take(now);
+            ready.append(&mut link.ready);
+            *written += std::mem::take(&mut link.written);
+            *covered = link.covered.max(*covered);
+        }
+    }
+
+    /// Sees to lost connections, and to those that are being looked for.
+    fn mend(&mut self, now: Time) {
+        for place in 0..self.places.len() {
+            match &mut self.places[place] {
+                Place::Up(link) if link.is_over() => self.bury(place, now),
+                Place::Down { since, until, search } => {
+                    let (since, is_late) = (*since, now >= *until);
+                    match search.take() {
+                        Some(connection) => self.regain(place, connection, now.since(since)),
+                        None if is_late => {
+                            let why = search.last.take().unwrap_or_else(|| "no answer".into());
+                            self.give_up(place, why, now.since(since));
+                        }
+                        None => {}
+                    }
+                }
+                Place::Up(_) | Place::Gone => {}
+            }
+        }
+        if self.is_gone() {
+            self.ready.extend(self.waiting.drain(..).map(|pending| fail(pending, now)));
+        }
+    }
+
+    /// Counts what a lost connection leaves, and decides for each request what becomes of it.
+    fn bury(&mut self, place: usize, now: Time) {
+        let search = self.again.as_ref().and_then(|export| {
+            let search = Search::start(export, self.io.waker())?;
+            Some(Place::Down { since: now, until: now + export.reconnect, search })
+        });
+        let lost = std::mem::replace(&mut self.places[place], search.unwrap_or(Place::Gone));
+        let Place::Up(link) = lost else { return };
+        {
+            let mut losses = self.losses.borrow_mut();
+            losses.lost += 1;
+            // Counted once, however many connections the server took with it.
+            losses.not_flushed += self.written - self.covered;
+            self.covered = self.written;
+        }
+        let (orphans, ready) = link.leave();
+        self.ready.extend(ready);
+        // Ahead of what came later, in their own order.
+        let mut repeated = VecDeque::new();
+        for orphan in orphans {
+            match self.settle(orphan, now) {
+                Ok(pending) => repeated.push_back(pending),
+                Err(completion) => self.ready.push(completion),
+            }
+        }
+        repeated.append(&mut self.waiting);
+        self.waiting = repeated;
+    }
+
+    /// Whether a request may be sent again, or how it ends.
+    fn settle(&self, orphan: Orphan, now: Time) -> Result<Pending, Completion> {
+        let Orphan { pending, sent } = orphan;
+        let kind = pending.request.op.kind();
+        let mut losses = self.losses.borrow_mut();
+        losses.under_way.count(kind);
+        // Another connection may still be there where no new one is wanted.
+        let elsewhere = self.again.is_some() || self.is_up();
+        let harmless = match kind {
+            OpKind::Read | OpKind::Cache | OpKind::Status => self.again.is_some(),
+            OpKind::Write | OpKind::Trim | OpKind::Zero => self.keep.writes,
+            OpKind::Flush => false,
+        };
+        if !sent && elsewhere {
+            losses.unsent += 1;
+            Ok(pending)
+        } else if sent && harmless {
+            losses.repeated.count(kind);
+            Ok(pending)
+        } else {
+            losses.unknown.count(kind);
+            Err(fail(pending, now))
+        }
+    }
+
+    fn regain(&mut self, place: usize, connection: Connection, away: Span) {
+        let rules = connection.rules;
+        if rules.size != self.rules.size || rules.flags != self.rules.flags || rules.payload < self.rules.payload {
+            let why = format!(
+                "the export that came back is another: {} instead of {}, flags {:#06x} instead of {:#06x}",
+                Bytes(rules.size),
+                Bytes(self.rules.size),
+                rules.flags.0,
+                self.rules.flags.0
+            );
+            return self.give_up(place, why, away);
+        }
+        match Link::new(&self.io, connection, self.keep) {
+            Some(link) => {
+                self.places[place] = Place::Up(Box::new(link));
+                let mut losses = self.losses.borrow_mut();
+                losses.regained += 1;
+                losses.away += away;
+            }
+            None => self.give_up(place, ConnectError::NoMemory.to_string(), away),
+        }
+    }
+
+    fn give_up(&mut self, place: usize, why: String, away: Span) {
+        self.places[place] = Place::Gone;
+        let mut losses = self.losses.borrow_mut();
+        losses.away += away;
+        losses.given_up = Some(why);
+    }
+
+    /// Sends what waited, as far as there is memory.
+    fn resume(&mut self, now: Time) {
+        self.retry = None;
+        if !self.is_up() {
+            return;
+        }
+        while let Some(pending) = self.waiting.pop_front() {
+            if let Err(pending) = self.dispatch(now, pending) {
+                self.waiting.push_front(pending);
+                self.retry = Some(now + RETRY);
+                return;
+            }
+        }
+    }
+}
+
+/// Ends a request that a lost server had, or never got.
+fn fail(pending: Pending, now: Time) -> Completion {
+    let service = now.since(pending.since);
+    Completion { service, ..Completion::refuse(pending.request, now, Fault::Gone) }
+}
+
+impl Target for NbdTarget {
+    fn traits(&self) -> Traits {
+        Traits {
+            size: Bytes(self.rules.size),
+            align: self.rules.minimum,
+            longest: self.rules.payload,
+            carries_data: true,
+            read_only: self.rules.flags.contains(nbd::TransmissionFlags::READ_ONLY),
+        }
+    }
+
+    fn submit(&mut self, now: Time, request: Request) -> Submitted {
+        let ticket = Ticket(request.tag);
+        if self.is_gone() {
+            self.ready.push(Completion::refuse(request, now, Fault::Gone));
+            return Submitted::Taken(ticket);
+        }
+        let pending = Pending { request, since: now };
+        // Whatever came first goes first.
+        if !self.waiting.is_empty() || !self.is_up() {
+            self.waiting.push_back(pending);
+            return Submitted::Taken(ticket);
+        }
+        match self.dispatch(now, pending) {
+            Ok(()) => Submitted::Taken(ticket),
+            Err(pending) => Submitted::Full(pending.request),
+        }
+    }
+
+    fn poll(&mut self, now: Time, out: &mut Vec<Completion>) {
+        self.gather(now);
+        if self.places.iter().any(|place| !matches!(place, Place::Up(link) if !link.is_lost())) {
+            self.mend(now);
+        }
+        if !self.waiting.is_empty() {
+            self.resume(now);
+        }
+        self.links_mut().for_each(Link::go);
+        self.ready.iter_mut().for_each(without_nothing);
+        out.append(&mut self.ready);
+    }
+
+    fn next_wakeup(&self) -> Wakeup {
+        if !self.ready.is_empty() || self.links().any(Link::has_news) {
+            return Wakeup::Now;
+        }
+        let busy = !self.waiting.is_empty() || self.links().any(|link| link.outstanding() > 0 || link.is_lost());
+        let own = if busy { Wakeup::External } else { Wakeup::Idle };
+        let ends = self.places.iter().filter_map(|place| match place {
+            Place::Down { until, .. } => Some(*until),
+            _ => None,
+        });
+        ends.chain(self.retry).fold(own, |wakeup, end| wakeup.sooner(Wakeup::At(end)))
+    }
+
+    /// NBD cannot take a request back: its reply comes as usual.
+    fn cancel(&mut self, _now: Time, _ticket: Ticket) {}
+}
+
+/// A write whose data went with its connection has none to give back.
+fn without_nothing(completion: &mut Completion) {
+    completion.buf = completion.buf.take().filter(|buf| !buf.is_nothing());
+}
+
+impl Drop for NbdTarget {
+    /// Gives its memory back; the server sees the connections end.
+    fn drop(&mut self) {
+        for completion in &mut self.ready {
+            completion.buf.take().into_iter().for_each(|buf| self.io.give(buf));
+        }
+        for Pending { request, .. } in self.waiting.drain(..) {
+            if let Op::Write(buf) = request.op {
+                self.io.give(buf);
+            }
+        }
+    }
+}

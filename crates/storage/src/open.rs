@@ -1,0 +1,171 @@
+//! From a permit to a target.
+
+use crate::error::OpenError;
+use crate::error::of_system;
+use crate::local::{CallTarget, LocalFile, Lock, NullTarget, RingTarget};
+use crate::nbd_target::{ConnectError, Connection, Export, NbdTarget};
+use crate::permit::{Intent, Kind, Permit, of_disk};
+use crate::place::Place;
+use block::{Bytes, Target};
+use stats::job::Losses;
+use std::cell::RefCell;
+use std::rc::Rc;
+use uring::Io;
+use uring::disk::{self, Cache, Create, Disk, Opening};
+
+/// How files and devices are opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct How {
+    /// Past the page cache or through it.
+    pub cache: Cache,
+    /// Through the page cache all the same where the file system has no other way, or needs larger pieces than this many
+    /// bytes.
+    pub fallback: Option<u32>,
+    /// Whether a file is made.
+    pub create: Create,
+    /// By one system call after the other instead of the worker's ring.
+    pub calls: Option<Calls>,
+    /// An export's reads bring their bytes; without, they are taken off the stream and forgotten.
+    pub keep_data: bool,
+}
+
+impl Default for How {
+    /// Past the page cache, by the ring, what is there; reads bring their bytes.
+    fn default() -> How {
+        How { cache: Cache::Direct, fallback: None, create: Create::Never, calls: None, keep_data: true }
+    }
+}
+
+/// How plain system calls are made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Calls {
+    /// They move nothing: a write takes space and makes the file longer, a read takes space alone, a trim gives it back.
+    pub space: bool,
+    /// Which other calls of this program on the same file one waits for.
+    pub lock: Option<Exclusion>,
+}
+
+/// Which calls exclude each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exclusion {
+    /// All.
+    All,
+    /// Those that write exclude all others; those that read go together.
+    Writers,
+}
+
+/// Storage that is open.
+pub struct Opened {
+    /// It; what was opened as number n is its object n.
+    pub target: Box<dyn Target>,
+    /// The size of each object.
+    pub sizes: Vec<Bytes>,
+    /// What offsets and lengths must be multiples of.
+    pub align: u32,
+    /// Whether it can be told to make writes durable. What cannot holds nothing back.
+    pub flushes: bool,
+    /// What of its connections is lost; it goes on counting.
+    pub losses: Option<Rc<RefCell<Losses>>>,
+}
+
+/// Asks for leave and opens, where one place is all that is asked about.
+///
+/// # Errors
+/// As [`Permit::ask`] and [`Permit::open`].
+pub fn open(io: &Io, place: &Place, intent: Intent<'_>, how: How) -> Result<Opened, OpenError> {
+    Permit::ask(place, intent)?.open(io, how)
+}
+
+/// Several files and devices as one target, in this order.
+///
+/// # Errors
+/// As [`Permit::open`].
+///
+/// # Panics
+/// One of them is no path.
+pub fn open_files(io: &Io, permits: &[Permit], how: How) -> Result<Opened, OpenError> {
+    let files = permits.iter().map(|permit| permit.open_file(how)).collect::<Result<Vec<_>, _>>()?;
+    let sizes = files.iter().map(|file| file.size).collect();
+    let target: Box<dyn Target> = match how.calls {
+        None => Box::new(RingTarget::new(io, files)),
+        Some(calls) => Box::new(by_calls(io, files, calls).map_err(|error| of_system("lockfile", error))?),
+    };
+    Ok(Opened { align: target.traits().align, target, sizes, flushes: true, losses: None })
+}
+
+fn by_calls(io: &Io, files: Vec<LocalFile>, calls: Calls) -> std::io::Result<CallTarget> {
+    let lock = |exclusion| files.iter().map(|file| Lock::of(&file.file, exclusion == Exclusion::Writers)).collect();
+    let locks = calls.lock.map_or(Ok(Vec::new()), lock)?;
+    let target = CallTarget::new(io, files).locked(locks);
+    Ok(if calls.space { target.for_space() } else { target })
+}
+
+/// An export of a server that the caller runs, whose volumes hold what the caller put there, so that nothing is asked. Every
+/// other export is opened by a [`Permit`].
+///
+/// # Errors
+/// As [`Permit::open`].
+pub fn own_export(io: &Io, export: &Export, keep_data: bool) -> Result<NbdTarget, ConnectError> {
+    NbdTarget::open(io, export, keep_data)
+}
+
+/// The same over a connection that is there already, which is not made again when it is lost.
+///
+/// # Errors
+/// The slab has no room for the receive buffer; the connection is closed.
+pub fn own_connection(io: &Io, connection: Connection, keep_data: bool) -> Result<NbdTarget, ConnectError> {
+    NbdTarget::new(io, connection, keep_data)
+}
+
+impl Permit {
+    /// Opens what leave was given for, on the worker that `io` is of. An export is connected to as it says, and later
+    /// losses are mended as it says.
+    ///
+    /// # Errors
+    /// It became something else meanwhile, the system or the server refuses, or there is no memory for it.
+    pub fn open(&self, io: &Io, how: How) -> Result<Opened, OpenError> {
+        match self.place() {
+            Place::Path(_) => open_files(io, std::slice::from_ref(self), how),
+            Place::Nbd { export, .. } => {
+                let target = NbdTarget::open(io, export, how.keep_data)?;
+                let (traits, flushes, losses) = (target.traits(), target.flushes(), target.losses());
+                if self.writes() && traits.read_only {
+                    return Err(OpenError::ReadOnly(self.place().to_string()));
+                }
+                Ok(Opened {
+                    target: Box::new(target),
+                    sizes: vec![traits.size],
+                    align: traits.align,
+                    flushes,
+                    losses: Some(losses),
+                })
+            }
+            Place::Nothing(size) => Ok(Opened {
+                target: Box::new(NullTarget::new(*size)),
+                sizes: vec![*size],
+                align: 1,
+                flushes: true,
+                losses: None,
+            }),
+        }
+    }
+
+    fn open_file(&self, how: How) -> Result<LocalFile, OpenError> {
+        let path = self.path().expect("files and devices are paths");
+        let name = self.place().to_string();
+        let with = |cache| {
+            let opening = Opening { cache, write: self.writes(), create: how.create, mode: 0o644 };
+            disk::open(path, opening)
+        };
+        let opened = match with(how.cache) {
+            Err(disk::OpenError::NoDirect(_)) if how.fallback.is_some() => with(Cache::Page),
+            Ok(disk) if !disk.is_device && how.fallback.is_some_and(|most| disk.align > most) => with(Cache::Page),
+            opened => opened,
+        };
+        let Disk { file, size, align, is_device } = opened.map_err(|error| of_disk(&name, error))?;
+        if is_device != (self.kind() == Kind::Device) {
+            return Err(OpenError::Changed(name));
+        }
+        Ok(LocalFile { file, size, align })
+    }
+}

@@ -1,0 +1,76 @@
+//! The beginning and the end of an export, read once, to see what it carries.
+
+use crate::error::OpenError;
+use crate::nbd_target::{Export, NbdTarget};
+use block::{
+    Actor, Bytes, Completion, Driver as _, Fault, ObjectId, Op, Request, Submitted, Target, Time, Wait, Wakeup, drive,
+};
+use uring::{Io, IoSettings};
+
+/// Bytes that are asked for at once.
+const PIECE: u64 = 128 << 10;
+
+/// Bytes of an export: where they begin, and they.
+pub(crate) type Edge = (u64, Vec<u8>);
+
+/// Its first and its last `edge` bytes, each from a multiple of what the server wants, and its size.
+pub(crate) fn edges(uri: &str, export: &Export, edge: u64) -> Result<(Edge, Edge, u64), OpenError> {
+    let settings = IoSettings { slab: Bytes::mib(2), in_flight: 16, entries: 8, files: 2, ..IoSettings::default() };
+    let mut io = Io::open(&settings).map_err(|error| OpenError::Ring(std::io::Error::other(error.to_string())))?;
+    let export = Export { connections: 1, reconnect: block::Span::ZERO, ..export.clone() };
+    let mut target = NbdTarget::open(&io, &export, true)?;
+    let traits = target.traits();
+    let align = u64::from(traits.align.max(1));
+    let size = traits.size.0 / align * align;
+    let edge = edge.next_multiple_of(align).min(size);
+    let mut read = |at: u64| -> Result<Edge, OpenError> {
+        let mut bytes = Vec::with_capacity(edge as usize);
+        let piece = PIECE.min(u64::from(traits.longest)) / align * align;
+        while (bytes.len() as u64) < edge {
+            let from = at + bytes.len() as u64;
+            let len = piece.max(align).min(at + edge - from);
+            let got = read_once(&mut io, &mut target, from, len);
+            bytes.extend(got.map_err(|fault| OpenError::Unread { place: uri.into(), fault })?);
+        }
+        Ok((at, bytes))
+    };
+    let (head, tail) = (read(0)?, read(size - edge)?);
+    Ok((head, tail, traits.size.0))
+}
+
+fn read_once(io: &mut Io, target: &mut NbdTarget, at: u64, len: u64) -> Result<Vec<u8>, Fault> {
+    let now = io.now();
+    let request = Request { tag: 0, object: ObjectId(0), at, len, op: Op::Read, fua: false, due: now };
+    if let Submitted::Full(_) = target.submit(now, request) {
+        return Err(Fault::NoMemory);
+    }
+    let mut reading = Reading { target, ended: Vec::new() };
+    drive(io, std::slice::from_mut(&mut reading), |_, _| Wait::Unbounded);
+    let completion = reading.ended.pop().ok_or(Fault::Gone)?;
+    let bytes = completion.buf.map(|buf| {
+        let bytes = io.with(&buf, <[u8]>::to_vec);
+        io.give(buf);
+        bytes
+    });
+    completion.result.map(|()| bytes.unwrap_or_default())
+}
+
+/// One request that is waited for.
+struct Reading<'a> {
+    target: &'a mut NbdTarget,
+    ended: Vec<Completion>,
+}
+
+impl Actor for Reading<'_> {
+    fn pass(&mut self, now: Time) {
+        self.target.poll(now, &mut self.ended);
+    }
+
+    fn next_wakeup(&self, _now: Time) -> Wakeup {
+        self.target.next_wakeup()
+    }
+
+    fn is_over(&self, _now: Time) -> bool {
+        !self.ended.is_empty()
+    }
+}

@@ -1,0 +1,120 @@
+//! Where data can be, as it is written on the command line.
+
+use crate::nbd_target::Export;
+use block::Bytes;
+use std::os::unix::fs::FileTypeExt as _;
+use std::path::{Path, PathBuf};
+
+/// A place for blocks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A block device, or a file, which need not be there yet.
+    Path(PathBuf),
+    /// An NBD export.
+    Nbd {
+        /// As it was typed.
+        uri: String,
+        /// What that says.
+        export: Box<Export>,
+    },
+    /// No storage at all, so many bytes of it: what is left is the cost of asking.
+    Nothing(Bytes),
+}
+
+impl Place {
+    /// Reads what was typed: a path, `nbd://HOST[:PORT]/NAME`, `nbd+unix:///NAME?socket=PATH` and what else a URI of an
+    /// export can say, `null:SIZE`.
+    ///
+    /// # Errors
+    /// One line: which rule it breaks.
+    pub fn parse(given: &str) -> Result<Place, String> {
+        if let Some(size) = given.strip_prefix("null:") {
+            let size = size.parse().map_err(|error| format!("{given}: {error}"))?;
+            return Ok(Place::Nothing(size));
+        }
+        if given.starts_with("nbd") && given.contains("://") {
+            return Place::nbd(given);
+        }
+        if given.is_empty() {
+            return Err("names nothing; give a device, a file or an NBD URI".into());
+        }
+        Ok(Place::Path(given.into()))
+    }
+
+    /// The export that a URI names.
+    ///
+    /// # Errors
+    /// One line: which rule it breaks.
+    pub fn nbd(uri: &str) -> Result<Place, String> {
+        let export = Export::parse(uri).map_err(|line| line.trim_start_matches("uri: ").to_owned())?;
+        Ok(Place::Nbd { uri: uri.into(), export: Box::new(export) })
+    }
+
+    /// Whether both are the same storage.
+    pub fn is_same(&self, other: &Place) -> bool {
+        match (self, other) {
+            (Place::Path(one), Place::Path(other)) => same(one, other),
+            (Place::Nbd { export: one, .. }, Place::Nbd { export: other, .. }) => {
+                (&one.address, &one.name) == (&other.address, &other.name)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether it is a path of a block device.
+    pub fn is_block_device(&self) -> bool {
+        let kind = |path: &PathBuf| std::fs::metadata(path).is_ok_and(|about| about.file_type().is_block_device());
+        matches!(self, Place::Path(path) if kind(path))
+    }
+
+    /// Whether it is one of `names`, each of which is one place and no pattern: a path by whichever links, a URI as it was
+    /// typed, or an export's name.
+    pub(crate) fn is_called(&self, name: &str) -> bool {
+        match self {
+            Place::Path(path) => same(path, Path::new(name)),
+            Place::Nbd { uri, export } => name == uri || (!name.is_empty() && name == export.name),
+            Place::Nothing(_) => false,
+        }
+    }
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Place::Path(path) => write!(f, "{}", path.display()),
+            Place::Nbd { uri, .. } => f.write_str(uri),
+            Place::Nothing(size) => write!(f, "null:{}", size.0),
+        }
+    }
+}
+
+/// Whether two paths lead to the same file, by whichever links.
+fn same(one: &Path, other: &Path) -> bool {
+    whole(one) == whole(other)
+}
+
+/// A path without links; what is not there has none that count.
+pub(crate) fn whole(path: &Path) -> PathBuf {
+    path.canonicalize().or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_told_apart_by_how_they_are_written() {
+        assert_eq!(Place::parse("/dev/vdb"), Ok(Place::Path("/dev/vdb".into())));
+        assert_eq!(Place::parse("null:1GiB"), Ok(Place::Nothing(Bytes::gib(1))));
+        let uri = "nbd+unix:///a?socket=s";
+        let nbd = Place::parse(uri).unwrap();
+        let Place::Nbd { export, .. } = &nbd else { panic!("{nbd:?}") };
+        assert_eq!((&export.address, export.name.as_str()), (&crate::Address::Unix("s".into()), "a"));
+        assert!(Place::parse("nbd+unix:///a").unwrap_err().starts_with("must name its socket, got"));
+        assert!(Place::parse("null:much").unwrap_err().starts_with("null:much"));
+        assert!(Place::parse("").unwrap_err().starts_with("names nothing"));
+        assert!(nbd.is_called(uri) && nbd.is_called("a") && !nbd.is_called("b"));
+        let here = Place::Path(".".into());
+        assert!(here.is_called("./") && here.is_same(&Place::Path("./.".into())) && !here.is_same(&nbd));
+    }
+}

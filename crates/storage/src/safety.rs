@@ -1,0 +1,116 @@
+//! Whether a load may write somewhere: a load tool must not destroy data.
+//!
+//! A file may be overwritten when this program made it (it carries a mark), when it begins as the caller's own does, or
+//! when it is empty; and nothing may be in it that looks like data of another kind. A block device or an export may be
+//! when nothing on it looks like data: no partitions, no signature of a file system, a volume manager or a partition
+//! table. Nothing may be written while somebody uses it: no mount, no swap, no RAID or LVM above it, nobody who holds it
+//! for himself. Everything that speaks against it is said at once.
+
+mod devices;
+mod signature;
+
+use crate::consent::Consent;
+use crate::error::{OpenError, of_system};
+use crate::peek;
+use crate::place::Place;
+use devices::{Kernel, Use};
+use signature::Window;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::{FileExt as _, FileTypeExt as _, MetadataExt as _};
+use std::path::Path;
+
+/// Bytes at the beginning and at the end of a device within which signatures are.
+pub const EDGE: u64 = 256 << 10;
+
+/// Who uses a place, and how each use is ended.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    pub(crate) in_use: Vec<String>,
+    pub(crate) advice: Vec<String>,
+}
+
+/// Who uses a place now. Nobody is known to use what is not there, or what a server has.
+pub(crate) fn uses(place: &Place) -> io::Result<Findings> {
+    let Place::Path(path) = place else { return Ok(Findings::default()) };
+    let about = std::fs::metadata(path)?;
+    let kernel = Kernel::here();
+    let mut found: Vec<Use> = Vec::new();
+    if about.file_type().is_block_device() {
+        found.extend(kernel.uses(about.rdev()));
+    } else if kernel.is_swap(path) {
+        found.push(Use::swap("it", &path.display().to_string()));
+    }
+    found.extend(kernel.loops_on(path).map(|device| Use::behind(&device)));
+    if found.is_empty() && about.file_type().is_block_device() && uring::disk::is_held(path)? {
+        found.push(Use::held());
+    }
+    let mut findings = Findings::default();
+    for Use { what, advice } in found {
+        findings.in_use.push(what);
+        if !findings.advice.contains(&advice) {
+            findings.advice.push(advice);
+        }
+    }
+    Ok(findings)
+}
+
+/// What would be lost at a place, in words; empty if nothing would.
+pub(crate) fn holds(place: &Place, consent: &Consent) -> Result<Vec<String>, OpenError> {
+    let carried = |what: &'static str| format!("it carries {what}");
+    match place {
+        Place::Nothing(_) => Ok(Vec::new()),
+        Place::Nbd { uri, export } => {
+            let (head, tail, size) = peek::edges(uri, export, EDGE)?;
+            let window = |edge: &(u64, Vec<u8>)| (edge.0, edge.1.clone());
+            let ((head_at, head), (tail_at, tail)) = (window(&head), window(&tail));
+            let (head, tail) = (Window { at: head_at, bytes: &head }, Window { at: tail_at, bytes: &tail });
+            Ok(signature::signatures(head, tail, size).into_iter().map(carried).collect())
+        }
+        Place::Path(path) => {
+            let found = if place.is_block_device() { on_device(path) } else { in_file(path, consent) };
+            found.map_err(|error| of_system(&place.to_string(), error))
+        }
+    }
+}
+
+fn on_device(path: &Path) -> io::Result<Vec<String>> {
+    let device = File::open(path)?;
+    let parts = Kernel::here().partitions(device.metadata()?.rdev());
+    let mut found: Vec<String> = parts.into_iter().map(|name| format!("it has the partition {name}")).collect();
+    found.extend(signature::of_device(&device, EDGE)?.into_iter().map(|what| format!("it carries {what}")));
+    Ok(found)
+}
+
+/// Of a file so many bytes are looked at, and the place where Btrfs and GFS2 have theirs: there may be thousands of files,
+/// and what is read of them is counted by whoever measures the disk.
+const BEGINNING: u64 = 8 << 10;
+const SECOND_LOOK: (u64, u64) = (0x10000, 4096);
+
+/// A file is ours by its mark, or by how it begins.
+fn in_file(path: &Path, consent: &Consent) -> io::Result<Vec<String>> {
+    let file = match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        file => file?,
+    };
+    let size = file.metadata()?.len();
+    if size == 0 {
+        return Ok(Vec::new());
+    }
+    // Only an advice.
+    let _ = uring::space::read_no_further(&file);
+    let read = |at: u64, most: u64| {
+        let mut bytes = vec![0; size.saturating_sub(at).min(most) as usize];
+        file.read_exact_at(&mut bytes, at).map(|()| bytes)
+    };
+    let (head, more) = (read(0, BEGINNING)?, read(SECOND_LOOK.0, SECOND_LOOK.1)?);
+    let ours = uring::mark::is_set(&file)? || consent.knows(&head);
+    let mut found = Vec::new();
+    if !ours {
+        found.push(format!("it is a file of {} that seawall did not lay out", block::Bytes(size)));
+    }
+    let (head, more) = (Window { at: 0, bytes: &head }, Window { at: SECOND_LOOK.0, bytes: &more });
+    let carried = signature::signatures(head, more, size);
+    found.extend(carried.into_iter().map(|what| format!("it carries {what}")));
+    Ok(found)
+}

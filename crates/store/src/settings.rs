@@ -1,0 +1,140 @@
+//! The pool's settings: what `seawall.toml` in its folder may say.
+
+use crate::error::StoreError;
+use crate::mapped::{MEMBERS_MAX, MapSettings, Named};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+pub(crate) const SETTINGS: &str = "seawall.toml";
+
+/// Whether data goes through the page cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Cache {
+    /// Past it (`O_DIRECT`): what is measured is the disk.
+    #[default]
+    Direct,
+    /// Through it.
+    Page,
+}
+
+/// How a pool keeps the bytes of its LUNs. It stays so for the pool's life.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Layout {
+    /// Blocks that LUNs share, and maps of them.
+    #[default]
+    Maps,
+    /// A sparse file a LUN.
+    Files,
+}
+
+impl Layout {
+    /// The word in settings and catalogues.
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Layout::Maps => "maps",
+            Layout::Files => "files",
+        }
+    }
+}
+
+/// What `seawall.toml` in the pool's folder may say.
+#[derive(Clone, Debug, Default, PartialEq, serde::Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Settings {
+    pub(crate) cache: Cache,
+    /// For a pool that is made; one that is there has its layout.
+    pub(crate) layout: Option<Layout>,
+    pool: NamedSettings,
+    /// For whoever keeps policies; the pool only hands it over.
+    pub(crate) qos: toml::Table,
+}
+
+/// The table `[pool]`: where a pool with maps has what is not in its folder, and what becomes of free space.
+#[derive(Clone, Debug, Default, PartialEq, serde::Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct NamedSettings {
+    /// A file or block device for the blocks, or several.
+    data: Option<OneOrMore>,
+    /// One for the log.
+    log: Option<PathBuf>,
+    /// Whether free blocks are given back to the file system or the device; they are by default.
+    give_back: Option<bool>,
+}
+
+/// A path, or a list of them.
+#[derive(Clone, Debug, PartialEq, serde::Deserialize)]
+#[serde(untagged, expecting = "a path, or a list of paths")]
+enum OneOrMore {
+    One(PathBuf),
+    More(Vec<PathBuf>),
+}
+
+impl OneOrMore {
+    fn paths(&self) -> &[PathBuf] {
+        match self {
+            OneOrMore::One(path) => std::slice::from_ref(path),
+            OneOrMore::More(paths) => paths,
+        }
+    }
+}
+
+/// The log takes at most a 64th of a small file system.
+pub(crate) fn map_settings(dir: &Path, settings: &Settings) -> Result<MapSettings, StoreError> {
+    let space = uring::space::space(dir).map_err(StoreError::file(dir, "ask for its space"))?;
+    let most = MapSettings::default();
+    let log = (space.available.0 / 64).clamp(256 << 10, most.log) / 4096 * 4096;
+    let give_back = settings.pool.give_back.unwrap_or(most.give_back);
+    Ok(MapSettings { named: named_by(dir, settings)?, cache: settings.cache, log, give_back, ..most })
+}
+
+/// The files and devices that the settings of a pool's folder name.
+///
+/// # Errors
+/// The settings are wrong.
+pub fn named(dir: &Path) -> Result<Named, StoreError> {
+    named_by(dir, &read_settings(&dir.join(SETTINGS))?)
+}
+
+pub(crate) fn named_by(dir: &Path, settings: &Settings) -> Result<Named, StoreError> {
+    let wrong = |reason: String| StoreError::Settings { path: dir.join(SETTINGS), reason };
+    let absolute = |key: &str, path: &PathBuf| match path.is_absolute() {
+        true => Ok(path.clone()),
+        false => Err(wrong(format!(
+            "[pool] {key} = {path:?}: must be an absolute path; what is in the pool's folder needs no name"
+        ))),
+    };
+    let data = settings.pool.data.as_ref().map_or(&[][..], OneOrMore::paths);
+    if settings.pool.data.is_some() && !(1..=MEMBERS_MAX).contains(&data.len()) {
+        let count = data.len();
+        return Err(wrong(format!("[pool] data: must name 1 to {MEMBERS_MAX} files or devices, got {count}")));
+    }
+    let data = data.iter().map(|path| absolute("data", path)).collect::<Result<Vec<_>, _>>()?;
+    let log = settings.pool.log.as_ref().map(|path| absolute("log", path)).transpose()?;
+    let named = Named { data, log };
+    if named != Named::default() && settings.layout == Some(Layout::Files) {
+        return Err(wrong("[pool]: files and devices of their own need layout = \"maps\"".into()));
+    }
+    if named.data.iter().any(|path| named.log.as_ref() == Some(path)) {
+        return Err(wrong("[pool]: data and log must not be the same file or device".into()));
+    }
+    let mut seen = BTreeSet::new();
+    if let Some(twice) = named.data.iter().find(|path| !seen.insert(*path)) {
+        return Err(wrong(format!("[pool] data: {} is named twice", twice.display())));
+    }
+    Ok(named)
+}
+
+pub(crate) fn read_settings(path: &Path) -> Result<Settings, StoreError> {
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Settings::default()),
+        Err(error) => return Err(StoreError::file(path, "read the settings")(error)),
+    };
+    toml::from_str(&text).map_err(|error| {
+        let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
+        StoreError::Settings { path: path.into(), reason: format!("line {line}: {}", error.message()) }
+    })
+}
