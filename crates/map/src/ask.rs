@@ -65,6 +65,13 @@ pub enum What {
     Anchor,
 }
 
+impl What {
+    /// Whether it changes which trees there are, or one as a whole.
+    pub(crate) const fn is_structure(self) -> bool {
+        !matches!(self, What::Write | What::Trim | What::Zero { .. })
+    }
+}
+
 /// The answer to an [`Ask`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {

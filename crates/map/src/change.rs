@@ -177,9 +177,9 @@ impl Core {
     fn starve(&mut self, piece: Piece, alone: bool) {
         self.unlock(piece.key(), alone);
         let has_drops = self.commit.has_drops();
-        if has_drops || !self.limbo.is_empty() || self.space.has_lent() {
-            // A commit works the drops off; what is in limbo comes free with the read that holds it, what is lent with its
-            // discard.
+        if has_drops || !self.limbo.is_empty() || !self.releasing.is_empty() || self.space.has_lent() {
+            // A commit takes the drops; what is in limbo comes free with the read that holds it, what is being given back in
+            // some steps, what is lent with its discard.
             self.commit.forced |= has_drops;
             self.starved.push_back(piece);
         } else {

@@ -251,7 +251,7 @@ impl Core {
         for (number, tree) in &self.trees {
             walk.root(*number, tree.root, tree.size, tree.blocks, &words);
         }
-        for drop in self.commit.drops().chain(self.limbo.drops()) {
+        for drop in self.commit.drops().chain(self.limbo.drops()).chain(&self.releasing) {
             match *drop {
                 Drop::Block(place) => walk.point_at(place),
                 Drop::Node(node, height) => {

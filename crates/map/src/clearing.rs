@@ -12,6 +12,19 @@ use crate::core::Core;
 use crate::entry::{BLOCK, Entry, PAGE, PAGES, pages};
 use crate::record::Action;
 use crate::refusal::Refusal;
+use crate::steps::Steps;
+use crate::tree::{FANOUT, Which};
+
+/// A tree that becomes smaller. It is held alone meanwhile.
+pub(crate) struct Cut {
+    op: u32,
+    /// Its new size.
+    size: u64,
+    /// The block at which it goes on.
+    next: u64,
+    /// Nothing is lost: what is still allocated beyond the new end is given back.
+    looked: bool,
+}
 
 impl Core {
     /// Clears an op's whole pages and, if asked, lays zeroes over the parts of pages at its ends. A trim leaves those.
@@ -22,34 +35,76 @@ impl Core {
         self.clear_range(op, ask.tree, (ask.at, ask.at + ask.len), size, lay_zeroes, keep);
     }
 
-    /// Gives a tree another size. Nothing but holes and zero pages may lie beyond it.
+    /// Gives a tree another size. Nothing but holes and zero pages may lie beyond it: where it becomes smaller, that is
+    /// looked at in steps.
     pub(crate) fn resize(&mut self, op: u32, size: u64) {
         let number = self.ops.get(op).ask.tree;
         let tree = self.trees.get_mut(&number).expect("checked");
-        let old = tree.size;
-        if size < old && self.holds_data(number, size) {
-            self.ops.get_mut(op).refusal = Some(Refusal::HoldsData(size));
-            return;
+        if size < tree.size {
+            self.ops.get_mut(op).left += 1;
+            return self.cuts.push_back(Cut { op, size, next: size / BLOCK, looked: false });
         }
-        let tree = self.trees.get_mut(&number).expect("checked");
         tree.size = size;
         self.nodes.raise(&mut tree.root, size.div_ceil(BLOCK));
         self.commit.note_structure(Action::Resize { tree: number, size });
-        if size < old {
-            // Blocks without a valid page may still be allocated.
-            let first = size.div_ceil(BLOCK);
-            self.clear_blocks(op, number, first, old.div_ceil(BLOCK).max(first));
+    }
+
+    /// Goes on with trees that become smaller.
+    pub(crate) fn step_cuts(&mut self, steps: &mut Steps) {
+        while !steps.are_spent()
+            && let Some(mut cut) = self.cuts.pop_front()
+        {
+            let tree = self.ops.get(cut.op).ask.tree;
+            let ended = match cut.looked {
+                false => self.look_beyond(tree, &mut cut, steps),
+                true => self.clear_beyond(tree, &mut cut, steps),
+            };
+            match ended {
+                Some(refusal) => self.piece_ended(cut.op, refusal),
+                None => self.cuts.push_front(cut),
+            }
         }
     }
 
-    /// Whether a page that reaches beyond byte `at` of a tree is valid.
-    fn holds_data(&self, number: u32, at: u64) -> bool {
-        let mut holds = false;
-        self.nodes.each(self.trees[&number].root, &mut |block, entry| {
+    /// Looks whether a page that reaches beyond the new end is valid; if one is, that is the end of it.
+    fn look_beyond(&self, tree: u32, cut: &mut Cut, steps: &mut Steps) -> Option<Option<Refusal>> {
+        let (root, at, mut holds) = (self.trees[&tree].root, cut.size, false);
+        let next = self.nodes.each_from(root, (cut.next, Which::All), steps, &mut |block, entry| {
             let first = (at.max(block * BLOCK) - block * BLOCK).min(BLOCK) / PAGE;
             holds |= entry.mask() & pages(first as u32, PAGES) != 0;
         });
-        holds
+        cut.looked = next.is_none();
+        cut.next = next.unwrap_or(at.div_ceil(BLOCK));
+        // As one step, so that it ends where there is nothing to look at.
+        steps.spend(1);
+        holds.then_some(Some(Refusal::HoldsData(at)))
+    }
+
+    /// Gives back what is allocated beyond the new end, without a valid page, a leaf's blocks at a time; at last the tree
+    /// has its size. In this order: a tree never has blocks beyond its end, not after a power loss either.
+    fn clear_beyond(&mut self, number: u32, cut: &mut Cut, steps: &mut Steps) -> Option<Option<Refusal>> {
+        let root = self.trees[&number].root;
+        let mut first = None;
+        let mut look = Steps::new(FANOUT as u32);
+        let next = self.nodes.each_from(root, (cut.next, Which::All), &mut look, &mut |block, _| {
+            first = first.or(Some(block));
+        });
+        steps.spend(look.spent());
+        if let Some(first) = first {
+            let end = (first / FANOUT as u64 + 1) * FANOUT as u64;
+            self.clear_blocks(cut.op, number, first, end);
+            cut.next = end;
+            steps.spend(FANOUT as u32);
+            return None;
+        }
+        if let Some(next) = next {
+            cut.next = next;
+            return None;
+        }
+        let tree = self.trees.get_mut(&number).expect("a tree stays while a change is under way");
+        tree.size = cut.size;
+        self.commit.note_structure(Action::Resize { tree: number, size: cut.size });
+        Some(None)
     }
 
     fn clear_range(&mut self, op: u32, number: u32, range: (u64, u64), size: u64, lay_zeroes: bool, keep: bool) {

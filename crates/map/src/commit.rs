@@ -116,6 +116,10 @@ impl Core {
             self.refuse_waiting();
             return;
         }
+        if self.is_grouping() {
+            // All of a group stands in one record.
+            return;
+        }
         let commit = &self.commit;
         let due = commit.forced
             || !commit.waiting.is_empty()

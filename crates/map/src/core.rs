@@ -11,17 +11,19 @@
 use crate::ask::{Ask, Ended, What};
 use crate::change::{Alone, Lock, Piece};
 use crate::checkpoint::Checkpoint;
+use crate::clearing::Cut;
 use crate::command::{Command, Run, Token};
 use crate::commit::Commit;
 use crate::end::Anchor;
 use crate::entry::{BLOCK, Entry, PAGE, PAGES, SIZE_MAX};
 use crate::giving::Giving;
-use crate::group::Group;
+use crate::group::Groups;
 use crate::limbo::{Limbo, Pin};
 use crate::record::{Action, Ring};
 use crate::refusal::Refusal;
 use crate::slots::{ByNumber, Slots};
 use crate::space::Space;
+use crate::steps::{Owned, Steps};
 use crate::table::Home;
 use crate::tree::{Drop, Nodes, Root};
 use block::{Extent, Fault};
@@ -136,10 +138,14 @@ pub struct Core {
     pub(crate) nodes: Nodes,
     pub(crate) space: Space,
     pub(crate) limbo: Limbo,
+    /// References that nobody can see any more, given back in steps.
+    pub(crate) releasing: Vec<Drop>,
     pub(crate) trees: ByNumber<u32, Tree>,
     pub(crate) locks: ByNumber<u64, Lock>,
     pub(crate) ops: Slots<Op>,
-    pub(crate) groups: Slots<Group>,
+    pub(crate) groups: Groups,
+    /// Trees that become smaller, in steps.
+    pub(crate) cuts: VecDeque<Cut>,
     pub(crate) jobs: Slots<Job>,
     pub(crate) commands: VecDeque<Command>,
     pub(crate) events: Vec<Ended>,
@@ -172,6 +178,7 @@ impl Core {
                 What::Flush => self.commit.waiting.push(op),
                 What::Checkpoint => self.checkpoint.asked.push(op),
                 What::Anchor => self.ask_anchor(op),
+                What::Create { .. } if self.is_grouping() => self.put_off(op),
                 What::Create { size } => self.create(op, size),
                 _ => self.queue(op),
             },
@@ -326,14 +333,11 @@ impl Core {
         self.trees.get(&tree).map(|tree| (tree.size, tree.blocks * BLOCK))
     }
 
-    /// Bytes that would come free with a tree: blocks that it alone points at. It walks what the tree does not share.
+    /// Bytes that would come free with a tree: blocks that it alone points at. It walks all that the tree does not share;
+    /// beside requests that is [`Owned`]'s to do.
     pub fn own(&self, tree: u32) -> u64 {
-        let Some(found) = self.trees.get(&tree) else { return 0 };
-        let mut blocks = 0;
-        self.nodes.each_own(found.root, &mut |entry| {
-            blocks += u64::from(entry.place().is_some_and(|place| self.space.refs(place) == 1));
-        });
-        blocks * BLOCK
+        let mut owned = Owned::of(tree);
+        std::iter::repeat_with(|| owned.step(self, &mut Steps::new(u32::MAX))).find_map(|found| found).unwrap_or(0)
     }
 
     /// The trees' numbers, in order, and whether each is a snapshot.
@@ -397,12 +401,18 @@ impl Core {
         }
         tree.running += 1;
         tree.alone = alone;
+        if ask.what.is_structure() && self.ops.get(op).group.is_none() && self.is_grouping() {
+            return self.put_off(op);
+        }
         self.begin(op, ask);
     }
 
     /// Begins an op that has waited, perhaps for a change that makes it impossible.
-    fn begin_late(&mut self, op: u32) {
+    pub(crate) fn begin_late(&mut self, op: u32) {
         let ask = self.ops.get(op).ask;
+        if ask.what.is_structure() && self.ops.get(op).group.is_none() && self.is_grouping() {
+            return self.put_off(op);
+        }
         if let Some(refusal) = self.refuse(&ask).filter(|_| self.ops.get(op).group.is_none()) {
             self.ops.get_mut(op).refusal = Some(refusal);
             return self.piece_ended(op, None);
@@ -447,8 +457,7 @@ impl Core {
     /// An op has done what it does: it is answered, or waits for a commit.
     pub(crate) fn settle_op(&mut self, number: u32, refusal: Option<Refusal>) {
         let op = self.ops.get(number);
-        let is_structure = !matches!(op.ask.what, What::Write | What::Trim | What::Zero { .. });
-        let wants_commit = is_structure || op.ask.fua && (op.changed || !op.durable);
+        let wants_commit = op.ask.what.is_structure() || op.ask.fua && (op.changed || !op.durable);
         match refusal {
             Some(refusal) => self.end(number, Err(refusal)),
             None if self.failed && wants_commit => self.end(number, Err(Refusal::Failed)),
@@ -458,7 +467,7 @@ impl Core {
     }
 
     /// A change of a tree has ended; those that waited for it go on.
-    fn leave(&mut self, number: u32) {
+    pub(crate) fn leave(&mut self, number: u32) {
         let Some(tree) = self.trees.get_mut(&number) else { return };
         tree.running -= 1;
         tree.alone = false;
@@ -484,7 +493,7 @@ impl Core {
         self.events.push(Ended { id: op.ask.id, result });
     }
 
-    fn create(&mut self, op: u32, size: u64) {
+    pub(crate) fn create(&mut self, op: u32, size: u64) {
         let number = self.ops.get(op).ask.tree;
         let root = Root { node: 0, height: Root::height_for(size.div_ceil(BLOCK)) };
         self.trees.insert(number, Tree::new(root, size, false, 0));
@@ -524,11 +533,13 @@ impl Core {
         }
     }
 
-    /// Gives back what nobody can see any more, and feeds those who wait for it.
+    /// What nobody can see any more comes back, in steps.
     pub(crate) fn settle(&mut self) {
-        let drops = self.limbo.settle();
-        self.nodes.release(drops, &mut self.space);
-        self.feed();
+        self.releasing.append(&mut self.limbo.settle());
+        if self.releasing.is_empty() {
+            // Who waited for blocks may have waited in vain.
+            self.feed();
+        }
     }
 
     fn drop_root(&mut self, root: Root) {

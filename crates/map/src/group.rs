@@ -5,93 +5,230 @@
 //!   tree B   write ─────────┤ all are held: shared ─┤               waited for the other, so does the snapshot
 //!   tree C   (idle) ────────┘                       └─ write
 //! ```
-//! Each tree that is changed or shared is held as for one change that must be alone. All are asked for at once, and trees
-//! give way in order of asking, so two groups never wait for each other. The actions stand in one record of the log:
-//! after a crash all are there, or none.
+//! Each tree that is changed or shared is held as for one change that must be alone. One group after the other asks for its
+//! trees, and trees give way in order of asking, so two groups never wait for each other. The actions stand in one record
+//! of the log: after a crash all are there, or none.
+//!
+//! A volume may have ten thousand LUNs, so all of this goes in steps (see [`crate::steps`]): *asking* for trees, *checking*
+//! again what was put off meanwhile, *doing* it, and *leaving* the trees. From checking to doing no other change of
+//! structure and no commit begins, which makes it one moment. Reads pass: one beside a restore may find one tree restored
+//! and the next one not yet.
 
 use crate::ask::{Ask, What};
-use crate::core::{Core, Op};
+use crate::core::{Core, Op, TREES_MAX};
 use crate::refusal::Refusal;
+use crate::slots::{Mix, Slots};
+use crate::steps::Steps;
+use std::collections::{HashSet, VecDeque};
+use std::hash::BuildHasherDefault;
+
+/// Steps that a change of one tree counts as: a few look-ups of things that are far apart.
+const STEPS_EACH: u32 = 8;
 
 /// A group on its way.
 pub(crate) struct Group {
-    /// Those that hold a tree.
-    holders: Vec<u32>,
-    /// Those whose tree another of the group holds.
-    others: Vec<u32>,
+    /// Answered for all of it.
+    op: u32,
     /// In order.
     asks: Vec<Ask>,
-    /// Holders that wait for their tree.
+    /// Those that hold a tree, or wait for it.
+    holders: Vec<u32>,
+    /// Their trees.
+    trees: HashSet<u32, BuildHasherDefault<Mix>>,
+    /// Holders that wait.
     missing: usize,
     refusal: Option<Refusal>,
+    phase: Phase,
+    /// How far it is in this phase.
+    at: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Asking,
+    /// Some trees are still missing.
+    Waiting,
+    Checking,
+    Doing,
+    Leaving,
+}
+
+/// All of them.
+#[derive(Default)]
+pub(crate) struct Groups {
+    all: Slots<Group>,
+    /// Those that ask, the first of them now.
+    asking: VecDeque<u32>,
+    /// Those that hold all their trees.
+    ready: VecDeque<u32>,
+    /// The one that checks, or does.
+    acting: Option<u32>,
+    leaving: VecDeque<u32>,
+    /// Other changes of structure that come meanwhile.
+    put_off: VecDeque<u32>,
 }
 
 impl Core {
-    /// Takes asks for [`What::Share`], [`What::Restore`] and [`What::Delete`] that are done at one moment, in this order, or
-    /// none of them. Each gets its answer; those of a group that cannot be done get the same. Trees that are deleted
-    /// must not be shared or restored in the same group.
+    /// Takes changes of trees (share, restore, delete) that are done at one moment, in this order, or none of them. One
+    /// answer with the number `id` is for all of them. Trees that are deleted must not be shared or restored in the same
+    /// group, and none be made twice. It goes in steps: see [`Core::step`].
     ///
     /// # Panics
-    /// With an ask for something else.
-    pub fn submit_together(&mut self, asks: Vec<Ask>) {
-        let fits = |ask: &Ask| matches!(ask.what, What::Share { .. } | What::Restore { .. } | What::Delete);
-        assert!(asks.iter().all(fits), "only changes of structure go together");
-        let refusal = self.refuse_group(&asks);
-        let number = self.groups.add(Group { holders: vec![], others: vec![], asks: vec![], missing: 0, refusal });
-        let mut trees = Vec::new();
-        let (mut holders, mut others) = (Vec::new(), Vec::new());
-        for ask in &asks {
-            let op = self.ops.add(Op { group: Some(number), ..Op::new(*ask) });
-            let tree = Core::tree_of(ask);
-            let holds = refusal.is_none() && !trees.contains(&tree);
-            if holds { &mut holders } else { &mut others }.push(op);
-            trees.push(tree);
-        }
-        let group = self.groups.get_mut(number);
-        (group.missing, group.asks, group.others) = (holders.len(), asks, others);
-        group.holders.clone_from(&holders);
-        if holders.is_empty() {
-            return self.complete(number);
-        }
-        holders.into_iter().for_each(|op| self.queue(op));
+    /// With a change of something else, or with none.
+    pub fn submit_together(&mut self, id: u64, changes: &[(u32, What)]) {
+        let fits = |(_, what): &(u32, What)| matches!(what, What::Share { .. } | What::Restore { .. } | What::Delete);
+        assert!(!changes.is_empty() && changes.iter().all(fits), "only changes of structure go together");
+        let ask = |&(tree, what): &(u32, What)| Ask { id, tree, at: 0, len: 0, what, fua: true, aligned: true };
+        let asks: Vec<Ask> = changes.iter().map(ask).collect();
+        let op = self.ops.add(Op::new(asks[0]));
+        let (holders, trees) = (Vec::with_capacity(asks.len()), HashSet::default());
+        let phase = Phase::Asking;
+        let group = Group { op, asks, holders, trees, missing: 0, refusal: None, phase, at: 0 };
+        let number = self.groups.all.add(group);
+        self.groups.asking.push_back(number);
+    }
+
+    /// Whether a group is being done: no commit and no other change of structure begins.
+    pub(crate) fn is_grouping(&self) -> bool {
+        self.groups.acting.is_some()
+    }
+
+    pub(crate) fn has_groups_to_do(&self) -> bool {
+        let Groups { asking, ready, acting, leaving, .. } = &self.groups;
+        acting.is_some() || !asking.is_empty() || !ready.is_empty() || !leaving.is_empty()
+    }
+
+    /// A change of structure begins when the group is done.
+    pub(crate) fn put_off(&mut self, op: u32) {
+        self.groups.put_off.push_back(op);
     }
 
     /// A holder has its tree.
     pub(crate) fn arrive(&mut self, number: u32) {
-        let group = self.groups.get_mut(number);
+        let group = self.groups.all.get_mut(number);
         group.missing -= 1;
-        if group.missing == 0 {
-            self.complete(number);
+        if group.missing == 0 && group.phase == Phase::Waiting {
+            self.groups.ready.push_back(number);
         }
     }
 
     /// The tree of a holder is gone before its turn came.
     pub(crate) fn miss(&mut self, number: u32, op: u32, refusal: Refusal) {
-        let group = self.groups.get_mut(number);
+        self.ops.take(op);
+        let group = self.groups.all.get_mut(number);
         group.holders.retain(|holder| *holder != op);
-        group.others.push(op);
         group.refusal = Some(refusal);
         self.arrive(number);
     }
 
-    /// All trees are held: does what was asked, or nothing.
-    fn complete(&mut self, number: u32) {
-        let Group { holders, others, asks, refusal, .. } = self.groups.take(number);
-        let refusal = refusal.or_else(|| self.refuse_group(&asks));
-        if refusal.is_none() {
-            for ask in &asks {
-                match ask.what {
-                    What::Share { from, frozen } => self.share(ask.tree, from, frozen),
-                    What::Restore { from } => self.restore(ask.tree, from),
-                    _ => self.delete(ask.tree),
-                }
+    pub(crate) fn step_groups(&mut self, steps: &mut Steps) {
+        while !steps.are_spent() {
+            let Groups { asking, ready, acting, leaving, .. } = &mut self.groups;
+            if acting.is_none() {
+                *acting = ready.pop_front();
+            }
+            let Some(number) = acting.or(leaving.front().copied()).or(asking.front().copied()) else { return };
+            steps.spend(STEPS_EACH);
+            match self.groups.all.get(number).phase {
+                Phase::Asking => self.ask_next(number),
+                Phase::Waiting => self.begin_check(number),
+                Phase::Checking => self.check_next(number),
+                Phase::Doing => self.do_next(number),
+                Phase::Leaving => self.leave_next(number),
             }
         }
-        others.into_iter().for_each(|op| self.settle_op(op, refusal));
-        holders.into_iter().for_each(|op| self.piece_ended(op, refusal));
     }
 
-    fn refuse_group(&self, asks: &[Ask]) -> Option<Refusal> {
-        asks.iter().find_map(|ask| self.refuse(ask))
+    /// Asks for the next tree.
+    fn ask_next(&mut self, number: u32) {
+        let group = self.groups.all.get_mut(number);
+        let ask = group.asks.get(group.at).copied().filter(|_| group.refusal.is_none());
+        let Some(ask) = ask else {
+            group.phase = Phase::Waiting;
+            let is_whole = group.missing == 0;
+            self.groups.asking.pop_front();
+            self.groups.ready.extend(is_whole.then_some(number));
+            return;
+        };
+        group.at += 1;
+        if let Some(refusal) = self.refuse(&ask) {
+            self.groups.all.get_mut(number).refusal = Some(refusal);
+            return;
+        }
+        let group = self.groups.all.get_mut(number);
+        if group.trees.insert(Core::tree_of(&ask)) {
+            let holder = self.ops.add(Op { group: Some(number), ..Op::new(ask) });
+            group.holders.push(holder);
+            group.missing += 1;
+            self.queue(holder);
+        }
+    }
+
+    fn begin_check(&mut self, number: u32) {
+        let group = self.groups.all.get_mut(number);
+        let new = group.asks.iter().filter(|ask| matches!(ask.what, What::Share { .. })).count();
+        if self.trees.len() + new > TREES_MAX {
+            group.refusal = group.refusal.or(Some(Refusal::TooMany(TREES_MAX)));
+        }
+        (group.phase, group.at) = (Phase::Checking, 0);
+    }
+
+    fn check_next(&mut self, number: u32) {
+        let group = self.groups.all.get(number);
+        let (at, refusal) = (group.at, group.refusal);
+        match group.asks.get(at).copied().filter(|_| refusal.is_none()) {
+            Some(ask) => {
+                let refusal = self.refuse(&ask);
+                let group = self.groups.all.get_mut(number);
+                (group.at, group.refusal) = (at + 1, refusal);
+            }
+            None if refusal.is_some() => self.end_group(number),
+            None => {
+                let group = self.groups.all.get_mut(number);
+                (group.phase, group.at) = (Phase::Doing, 0);
+            }
+        }
+    }
+
+    fn do_next(&mut self, number: u32) {
+        let group = self.groups.all.get_mut(number);
+        let Some(ask) = group.asks.get(group.at).copied() else { return self.end_group(number) };
+        group.at += 1;
+        match ask.what {
+            What::Share { from, frozen } => self.share(ask.tree, from, frozen),
+            What::Restore { from } => self.restore(ask.tree, from),
+            _ => self.delete(ask.tree),
+        }
+    }
+
+    /// All is done, or nothing: what was put off goes on, and the trees are left.
+    fn end_group(&mut self, number: u32) {
+        let group = self.groups.all.get_mut(number);
+        group.phase = Phase::Leaving;
+        let (op, refusal) = (group.op, group.refusal);
+        self.groups.acting = None;
+        self.groups.leaving.push_back(number);
+        self.settle_op(op, refusal);
+        for op in std::mem::take(&mut self.groups.put_off) {
+            let ask = self.ops.get(op).ask;
+            match (ask.what, self.refuse(&ask)) {
+                (What::Create { size }, None) => self.create(op, size),
+                (What::Create { .. }, Some(refusal)) => self.end(op, Err(refusal)),
+                _ => self.begin_late(op),
+            }
+        }
+    }
+
+    fn leave_next(&mut self, number: u32) {
+        match self.groups.all.get_mut(number).holders.pop() {
+            Some(holder) => {
+                let Op { ask, .. } = self.ops.take(holder);
+                self.leave(Core::tree_of(&ask));
+            }
+            None => {
+                self.groups.leaving.pop_front();
+                self.groups.all.take(number);
+            }
+        }
     }
 }

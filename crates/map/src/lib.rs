@@ -12,6 +12,7 @@
 //!                      ├ change      writes, copies of what is shared, trims, zeroes
 //!                      ├ group       snapshots of several trees at one moment
 //!                      ├ giving      free blocks go back to the disk's owner
+//!                      ├ steps       what grows with what there is goes on a little at a time
 //!                      ├ commit      data, then log: group commit of what changed in the maps
 //!                      ├ checkpoint  changed nodes and a table to the disk, so that the log stays short
 //!                      ├ recover     table, nodes, log; and the check that names what is wrong
@@ -42,6 +43,7 @@ mod refusal;
 mod salvage;
 mod slots;
 mod space;
+mod steps;
 mod table;
 mod tree;
 
@@ -56,4 +58,5 @@ pub use crate::recover::{Media, RecoverError, format, format_end, recover};
 pub use crate::refusal::Refusal;
 pub use crate::salvage::{Lost, salvage};
 pub use crate::slots::Slots;
+pub use crate::steps::{Owned, Steps};
 pub use crate::table::FORMAT;

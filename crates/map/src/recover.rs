@@ -8,6 +8,7 @@ use crate::core::{Core, Settings, Tree};
 use crate::end::{Agreed, Anchor, END_FORMAT, END_SIZE, End};
 use crate::entry::{BLOCK, PAGE};
 use crate::giving::Giving;
+use crate::group::Groups;
 use crate::limbo::Limbo;
 use crate::record::{self, Action, Head, RECORD_ALIGN, Ring};
 use crate::slots::{ByNumber, Slots};
@@ -225,10 +226,12 @@ pub(crate) fn core_of_nodes(
         nodes: Nodes::load(counted.collect()),
         space,
         limbo: Limbo::default(),
+        releasing: Vec::new(),
         trees: trees.collect(),
         locks: ByNumber::default(),
         ops: Slots::default(),
-        groups: Slots::default(),
+        groups: Groups::default(),
+        cuts: VecDeque::new(),
         jobs: Slots::default(),
         commands: VecDeque::new(),
         events: Vec::new(),

@@ -15,6 +15,7 @@
 
 use crate::entry::Entry;
 use crate::space::Space;
+use crate::steps::Steps;
 
 /// Words in a node of 4 KiB.
 pub const FANOUT: usize = 512;
@@ -39,6 +40,14 @@ pub enum Drop {
     Block(u64),
     /// To a node, of this height (a leaf's is 1).
     Node(u32, u8),
+}
+
+/// Which of a tree's blocks are meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    All,
+    /// Those to which only this root leads: what stands beneath a shared node is passed over.
+    Own,
 }
 
 struct Node {
@@ -186,47 +195,36 @@ impl Nodes {
     }
 
     /// Takes references away, and with the last to a node all that it points at.
-    pub fn release(&mut self, drops: Vec<Drop>, space: &mut Space) {
-        let mut work = drops;
-        while let Some(drop) = work.pop() {
-            let (number, height) = match drop {
-                Drop::Block(place) => {
-                    space.release(place);
-                    continue;
-                }
-                Drop::Node(number, height) => (number, height),
-            };
-            let node = self.node_mut(number);
-            node.refs -= 1;
-            if node.refs > 0 {
-                continue;
-            }
-            let node = self.nodes[number as usize].take().expect("it was just here");
-            self.free.push(number);
-            for word in node.words.iter().filter(|word| **word != 0) {
-                match height {
-                    1 => Entry::from_bits(*word).place().into_iter().for_each(|place| space.release(place)),
-                    _ => work.push(Drop::Node(*word as u32 - 1, height - 1)),
-                }
-            }
+    pub fn release(&mut self, mut drops: Vec<Drop>, space: &mut Space) {
+        while let Some(drop) = drops.pop() {
+            self.release_one(drop, space, &mut drops);
         }
     }
 
-    /// Calls `seen` with every block that is not a hole, in order.
-    pub fn each(&self, root: Root, seen: &mut impl FnMut(u64, Entry)) {
-        if let Some(number) = root.node.checked_sub(1) {
-            self.each_below(number, root.height, 0, seen);
+    /// Takes one reference away. With the last to a node that goes, and what it pointed at: blocks at once, nodes are
+    /// appended to `drops`. Returns the steps that it took.
+    pub fn release_one(&mut self, drop: Drop, space: &mut Space, drops: &mut Vec<Drop>) -> u32 {
+        let (number, height) = match drop {
+            Drop::Block(place) => {
+                space.release(place);
+                return 1;
+            }
+            Drop::Node(number, height) => (number, height),
+        };
+        let node = self.node_mut(number);
+        node.refs -= 1;
+        if node.refs > 0 {
+            return 1;
         }
-    }
-
-    fn each_below(&self, number: u32, height: u8, base: u64, seen: &mut impl FnMut(u64, Entry)) {
-        for (at, word) in self.node(number).words.iter().enumerate().filter(|(_, word)| **word != 0) {
-            let first = base + at as u64 * Root::reach(height - 1);
+        let node = self.nodes[number as usize].take().expect("it was just here");
+        self.free.push(number);
+        for word in node.words.iter().filter(|word| **word != 0) {
             match height {
-                1 => seen(first, Entry::from_bits(*word)),
-                _ => self.each_below(*word as u32 - 1, height - 1, first, seen),
+                1 => Entry::from_bits(*word).place().into_iter().for_each(|place| space.release(place)),
+                _ => drops.push(Drop::Node(*word as u32 - 1, height - 1)),
             }
         }
+        FANOUT as u32
     }
 
     /// Calls `seen` with every entry beneath the nodes that are not `met` yet, by number, and notes that they are.
@@ -248,30 +246,53 @@ impl Nodes {
         }
     }
 
-    /// Calls `seen` with every entry to which only this root leads: what stands beneath a shared node is passed over.
-    pub fn each_own(&self, root: Root, seen: &mut impl FnMut(Entry)) {
-        if let Some(number) = root.node.checked_sub(1) {
-            self.each_own_below(number, root.height, seen);
-        }
+    /// Calls `seen` with every block from `from` on that is not a hole, in order, until `steps` are spent. Returns where to
+    /// go on; `None`: that was all.
+    pub fn each_from(
+        &self,
+        root: Root,
+        (from, which): (u64, Which),
+        steps: &mut Steps,
+        seen: &mut impl FnMut(u64, Entry),
+    ) -> Option<u64> {
+        let top = (root.node.checked_sub(1)?, root.height, 0);
+        self.each_from_below(top, (from, which), steps, seen).err()
     }
 
-    fn each_own_below(&self, number: u32, height: u8, seen: &mut impl FnMut(Entry)) {
+    /// `Err`: where to go on. Only what is passed counts as a step, so each call gets on, and the way down to where it goes
+    /// on, which is a node for each level, is not counted.
+    fn each_from_below(
+        &self,
+        (number, height, base): (u32, u8, u64),
+        (from, which): (u64, Which),
+        steps: &mut Steps,
+        seen: &mut impl FnMut(u64, Entry),
+    ) -> Result<(), u64> {
         let node = self.node(number);
-        if node.refs > 1 {
-            return;
+        if which == Which::Own && node.refs > 1 {
+            return Ok(());
         }
-        for word in node.words.iter().filter(|word| **word != 0) {
-            match height {
-                1 => seen(Entry::from_bits(*word)),
-                _ => self.each_own_below(*word as u32 - 1, height - 1, seen),
+        let reach = Root::reach(height - 1);
+        let first = (from.saturating_sub(base) / reach) as usize;
+        for (at, word) in node.words.iter().enumerate().skip(first) {
+            let here = base + at as u64 * reach;
+            if steps.are_spent() {
+                return Err(here.max(from));
             }
+            match (word, height) {
+                (0, _) => {}
+                (_, 1) => seen(here, Entry::from_bits(*word)),
+                _ => self.each_from_below((*word as u32 - 1, height - 1, here), (from, which), steps, seen)?,
+            }
+            steps.spend(1);
         }
+        Ok(())
     }
 
     /// Blocks beneath a node.
     fn count(&self, number: u32, height: u8) -> u64 {
-        let mut blocks = 0;
-        self.each_below(number, height, 0, &mut |_, _| blocks += 1);
+        let (mut blocks, root) = (0, Root { node: number + 1, height });
+        self.each_from(root, (0, Which::All), &mut Steps::new(u32::MAX), &mut |_, _| blocks += 1);
         blocks
     }
 
@@ -394,7 +415,11 @@ mod tests {
 
     fn listed(nodes: &Nodes, root: Root) -> Vec<u64> {
         let mut found = Vec::new();
-        nodes.each(root, &mut |block, _| found.push(block));
+        // A few steps at a time, as well as all at once.
+        let (mut from, most) = (Some(0), if root.node.is_multiple_of(2) { 1 } else { u32::MAX });
+        while let Some(next) = from {
+            from = nodes.each_from(root, (next, Which::All), &mut Steps::new(most), &mut |block, _| found.push(block));
+        }
         found
     }
 

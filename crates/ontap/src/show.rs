@@ -55,6 +55,9 @@ pub trait Row {
     /// Labels and fields of the instance form, in order.
     const INSTANCE: &'static [(&'static str, &'static str)];
 
+    /// Fields that have to be measured: they cost something to know, and are asked for only where they are needed.
+    const MEASURED: &'static [&'static str] = &[];
+
     /// The value of a field; `None` for a field that rows of this kind do not have.
     fn cell(&self, field: &str) -> Option<Cell>;
 }
@@ -76,6 +79,35 @@ pub fn answer<R: Row>(rows: &[R], selection: &Selection, units: Units) -> String
     // A single entry is not counted.
     let count = if rows.len() > 1 { format!("{} entries were displayed.\n", rows.len()) } else { String::new() };
     body + &count
+}
+
+/// The same for rows whose measured fields are not known yet: `measure` fills them in, with what a row is about, for the
+/// rows that all other fields pick, and only if the query asks for such a field.
+pub fn answer_measured<K, R: Row>(
+    rows: impl IntoIterator<Item = (K, R)>,
+    selection: &Selection,
+    units: Units,
+    mut measure: impl FnMut(K, &mut R),
+) -> String {
+    let is_measured = |field: &str| R::MEASURED.contains(&field);
+    let filters = selection.filters.iter().filter(|filter| !is_measured(filter.field)).cloned().collect();
+    let known = Selection { filters, ..selection.clone() };
+    let shows = match &selection.form {
+        Form::Summary => R::SUMMARY.iter().any(|column| is_measured(column.field)),
+        Form::Instance => R::INSTANCE.iter().any(|(_, field)| is_measured(field)),
+        Form::Fields(fields) => fields.iter().any(|field| is_measured(field)),
+    };
+    let is_needed = shows || known.filters.len() < selection.filters.len();
+    let mut picked_rows = Vec::new();
+    for (about, mut row) in rows {
+        if picked(&row, &known, units) {
+            if is_needed {
+                measure(about, &mut row);
+            }
+            picked_rows.push(row);
+        }
+    }
+    answer(&picked_rows, selection, units)
 }
 
 /// True if a row is asked for. A field that the row does not have matches nothing.

@@ -59,14 +59,27 @@ impl<T: Target> Gate<T> {
 
     /// Appends what happened to each object since the last call; objects without requests are left out.
     pub fn account(&mut self, now: Time, out: &mut Vec<ObjectAccount>) {
+        while !self.account_some(now, usize::MAX, out) {}
+    }
+
+    /// Appends what happened to `most` objects since each was last told of; those that are left come by further calls, true
+    /// says that none is. So an account of many objects need not keep requests waiting.
+    pub fn account_some(&mut self, now: Time, most: usize, out: &mut Vec<ObjectAccount>) -> bool {
         self.scheduler.advance(now);
-        self.scheduler.account(out);
+        self.scheduler.account(most, out)
     }
 
     /// Appends what passed each shared group since the last call.
     pub fn groups(&mut self, now: Time, out: &mut Vec<GroupAccount>) {
         self.scheduler.advance(now);
-        self.scheduler.account_groups(out);
+        self.scheduler.account_groups(0, usize::MAX, out);
+    }
+
+    /// Appends what passed `most` shared groups since each was last told of, from the number `from` on: at first 0, then
+    /// what the call before returned.
+    pub fn groups_some(&mut self, now: Time, from: u32, most: usize, out: &mut Vec<GroupAccount>) -> Option<u32> {
+        self.scheduler.advance(now);
+        self.scheduler.account_groups(from, most, out)
     }
 
     /// The gate as a whole, at this moment.

@@ -50,7 +50,7 @@ use limit::Limit;
 use meter::Meter;
 use node::{Entity, Group, Index, Node, Path, Place, ROOT};
 use pace::Pace;
-use report::Interval;
+use report::{Interval, Round};
 use turn::{Desk, OPERATION};
 
 /// Whether a request may go.
@@ -106,6 +106,7 @@ pub(crate) struct Scheduler {
     passed: Vec<u32>,
     /// What the next account is about.
     interval: Interval,
+    round: Option<Round>,
     pace: Pace,
     jobs: Slab<Job>,
     objects: Index,
@@ -157,6 +158,7 @@ impl Scheduler {
             metered: Vec::new(),
             passed: Vec::new(),
             interval: Interval::default(),
+            round: None,
             pace: Pace::default(),
             jobs: Slab::default(),
             objects: Index::default(),

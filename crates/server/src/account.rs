@@ -113,16 +113,29 @@ pub fn fared(floor: FloorState) -> FloorFared {
     }
 }
 
-/// The accounts of all objects, by number.
+/// The accounts of all objects, by number; none as long as nobody records them, which `serve` never does.
 #[derive(Debug, Default)]
 pub struct Accounts {
+    records: bool,
     by_object: Vec<Option<Box<ObjectAccount>>>,
 }
 
 impl Accounts {
-    /// Counts a completion for the object it names.
+    /// None yet, and somebody reads them.
+    pub fn recording() -> Accounts {
+        Accounts { records: true, by_object: Vec::new() }
+    }
+
+    /// Somebody reads them from now on.
+    pub fn record(&mut self) {
+        self.records = true;
+    }
+
+    /// Counts a completion for the object it names, if somebody reads it.
     pub fn completed(&mut self, completion: &Completion) {
-        self.of(completion.object).completed(completion);
+        if self.records {
+            self.of(completion.object).completed(completion);
+        }
     }
 
     fn of(&mut self, object: ObjectId) -> &mut ObjectAccount {
@@ -143,6 +156,28 @@ impl Accounts {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Two histograms for each active object every second are for those who read them.
+    #[test]
+    fn nothing_is_kept_for_nobody() {
+        let request = block::Request {
+            tag: 0,
+            object: ObjectId(3),
+            at: 0,
+            len: 4096,
+            op: block::Op::Read,
+            fua: false,
+            due: block::Time::ZERO,
+        };
+        let completion = Completion::of(&request, block::Time::ZERO, Ok(()));
+        let mut accounts = Accounts::default();
+        accounts.completed(&completion);
+        assert!(accounts.take().is_empty() && accounts.by_object.is_empty());
+        accounts.record();
+        accounts.completed(&completion);
+        let taken = accounts.take();
+        assert_eq!((taken.len(), taken[0].0, taken[0].1.counts.reads), (1, ObjectId(3), 1));
+    }
 
     /// A ceiling of which a twentieth of the time was lost was not reached, and that is the server's doing. Floors and turns
     /// are what they were: nobody was to get a certain rate by them.

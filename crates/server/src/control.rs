@@ -1,17 +1,18 @@
 //! A pool, its commands and its shard joined. A change is checked by the registry, made durable in the catalogue, and
 //! only then ordered of the shard, so that what was answered survives whatever comes.
 
-use crate::administration::{AdminError, Administration, Effect, Outcome, Snapshots};
+use crate::administration::{AdminError, Administration, Effect, Outcome, Sizes as _};
 use crate::audit::{Actor, Audit, AuditError, Ended};
 use crate::exports::Export;
+use crate::measuring::Measuring;
 use crate::monitor::Monitor;
 use crate::persist::{UnreadablePolicy, records_of, rows_of, snapshots_of};
 use crate::shard::{Account, Order, Shard, ShardGone};
 use block::{Bytes, ObjectId};
 use map::What;
-use qos::{GroupId, Object, Refusal, Registry, RegistrySettings};
+use qos::{GroupId, Refusal, Registry, RegistrySettings};
 use stats::LimitsInForce;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 use store::{Contents, DataFile, MappedPool, Pool, StoreError};
 use uring::Clock;
@@ -88,7 +89,7 @@ impl Control {
         if let Some(maps) = maps {
             control.serve_maps(maps)?;
         }
-        control.shard.order(Order::Edit(change.edits))?;
+        control.shard.order(Order::Edit(change.edits.into_iter()))?;
         for object in control.administration.registry.objects().filter(|object| object.kind().is_leaf()) {
             control.serve(object.id(), object.size().allocated.0, control.data_of(object.id())?)?;
         }
@@ -138,15 +139,9 @@ impl Control {
         }
     }
 
-    /// Bytes that each LUN and file takes now.
-    fn used(&self) -> Result<HashMap<ObjectId, u64>, ShardGone> {
-        let leaves = self.administration.registry.objects().filter(|object| object.kind().is_leaf());
-        let leaves: Vec<ObjectId> = leaves.map(Object::id).collect();
-        let used = match self.maps_align {
-            Some(_) => self.shard.used(leaves.clone())?,
-            None => leaves.iter().map(|leaf| self.pool.used(leaf.0).unwrap_or(0)).collect(),
-        };
-        Ok(leaves.into_iter().zip(used).collect())
+    /// What each LUN and file takes now.
+    fn measuring(&self) -> Measuring<'_> {
+        Measuring::new(&self.shard, &self.pool, self.maps_align.is_some(), &self.administration.registry)
     }
 
     /// From now on every change is written down there before it is answered.
@@ -211,16 +206,26 @@ impl Control {
         Ok(account)
     }
 
+    /// From now on [`Account::objects`] has what each object saw, with histograms; before, nothing of that is counted.
+    ///
+    /// # Errors
+    /// The shard is gone.
+    pub fn record(&self) -> Result<(), ShardGone> {
+        self.shard.order(Order::Record)
+    }
+
     /// Looks at how much space everything takes, and has the adaptive policies that are due follow.
     ///
     /// # Errors
     /// The shard is gone.
     pub fn follow_sizes(&mut self) -> Result<(), ShardGone> {
-        let all_used = self.used()?;
-        let used = |leaf: ObjectId| all_used.get(&leaf).copied().unwrap_or(0);
-        match self.administration.follow_sizes(self.clock.now(), &used) {
+        let measuring =
+            Measuring::new(&self.shard, &self.pool, self.maps_align.is_some(), &self.administration.registry);
+        let edits = self.administration.follow_sizes(self.clock.now(), &|leaf| measuring.used(leaf));
+        measuring.is_whole()?;
+        match edits {
             edits if edits.is_empty() => Ok(()),
-            edits => self.shard.order(Order::Edit(edits)),
+            edits => self.shard.order(Order::Edit(edits.into_iter())),
         }
     }
 
@@ -254,20 +259,23 @@ impl Control {
     /// # Errors
     /// The shard is gone.
     pub fn used_by_volume(&self) -> Result<Vec<(String, Bytes)>, ShardGone> {
-        let all_used = self.used()?;
-        Ok(self.administration.used_by_volume(&|leaf| all_used.get(&leaf).copied().unwrap_or(0)))
+        let measuring = self.measuring();
+        let used = self.administration.used_by_volume(&|leaf| measuring.used(leaf));
+        measuring.is_whole().map(|()| used)
     }
 
     fn done(&mut self, line: &str) -> Result<String, ControlError> {
-        let all_used = self.used()?;
-        let used = |leaf: ObjectId| match Snapshots::is_tree(leaf) {
-            true => self.shard.own(leaf).unwrap_or(0),
-            false => all_used.get(&leaf).copied().unwrap_or(0),
-        };
         self.administration.sample = self.monitor.latest();
         self.administration.wall_seconds = (self.date)();
         let before = self.administration.clone();
-        let Outcome { answer, edits, effects } = self.administration.execute(line, self.clock.now(), &used)?;
+        let measuring =
+            Measuring::new(&self.shard, &self.pool, self.maps_align.is_some(), &self.administration.registry);
+        let outcome = self.administration.execute_with(line, self.clock.now(), &measuring)?;
+        if let Err(gone) = measuring.is_whole() {
+            self.administration = before;
+            return Err(gone.into());
+        }
+        let Outcome { answer, edits, effects } = outcome;
         let made = match self.make_durable(&effects) {
             Ok(made) => made,
             Err(error) => {
@@ -314,11 +322,9 @@ impl Control {
         Ok(Some(made))
     }
 
-    /// Removes trees that hold what was there before a restore. One that stays is taken out when the pool is opened again.
+    /// Removes trees that hold what was there before a restore. Those that stay are taken out when the pool is opened again.
     fn forget(&self, before: &[ObjectId]) {
-        for tree in before {
-            let _ = self.change(*tree, What::Delete);
-        }
+        let _ = self.share(before.iter().map(|tree| (*tree, What::Delete)).collect());
     }
 
     /// Does what must be there before the catalogue names it; nothing is left when it fails.
@@ -390,6 +396,14 @@ impl Control {
         }
     }
 
+    /// Removes what LUNs and files hold: of maps all at once, in one record.
+    fn remove_all(&self, objects: &[ObjectId]) -> Result<(), ControlError> {
+        match self.maps_align {
+            Some(_) => self.share(objects.iter().map(|object| (*object, What::Delete)).collect()),
+            None => objects.iter().map(|object| self.remove(*object)).fold(Ok(()), Result::and),
+        }
+    }
+
     /// Does what follows once the catalogue has it. All of it is tried; the first failure is told. What the catalogue does
     /// not name any more goes only where that is confirmed: else the catalogue before may come back.
     fn carry_out(
@@ -399,6 +413,9 @@ impl Control {
         made: Vec<Option<DataFile>>,
         is_confirmed: bool,
     ) -> Result<(), ControlError> {
+        if effects.is_empty() && edits.is_empty() {
+            return Ok(());
+        }
         let mut made = made.into_iter();
         // The shard stops serving an object before the scheduler forgets it, and the other way round for a new one.
         for effect in effects {
@@ -406,7 +423,7 @@ impl Control {
                 self.shard.order(Order::Close { object })?;
             }
         }
-        self.shard.order(Order::Edit(edits))?;
+        self.shard.order(Order::Edit(edits.into_iter()))?;
         let follow = |effect: &Effect| match *effect {
             Effect::Make { object, size } => made.next().map_or(Ok(()), |data| self.serve(object, size, data)),
             Effect::Resize { object, size, .. } => Ok(self.shard.order(Order::Resize { object, size })?),
@@ -417,14 +434,16 @@ impl Control {
             Effect::Share { frozen: true, .. } => Ok(()),
             Effect::Share { object, size, .. } => self.serve(object, size, None),
             Effect::Restore { object, size, .. } => Ok(self.shard.order(Order::Resize { object, size })?),
-            Effect::Remove { object } if is_confirmed => self.remove(object),
             Effect::Remove { .. } => Ok(()),
         };
-        let followed = effects.iter().map(follow).fold(Ok(()), Result::and);
+        let mut followed = effects.iter().map(follow).fold(Ok(()), Result::and);
         if is_confirmed {
+            let removed = |effect: &Effect| if let Effect::Remove { object } = *effect { Some(object) } else { None };
+            followed = followed.and(self.remove_all(&effects.iter().filter_map(removed).collect::<Vec<_>>()));
             self.forget(&Together::of(effects).before);
         }
-        followed
+        // Many take several turns of the data thread. Whoever is answered finds them done.
+        followed.and(Ok(self.shard.reach()?))
     }
 
     /// The names that hosts know a LUN or file by: its SVM's, and its path there.

@@ -22,6 +22,7 @@ mod exports;
 mod housekeeping;
 mod limits;
 mod listen;
+mod measuring;
 mod monitor;
 mod owner;
 mod persist;
@@ -36,7 +37,7 @@ mod waiting;
 
 pub use access::{Access, AccessRule, Network, NetworkError, Pattern};
 pub use account::{Accounts, HeldAt, ObjectAccount, fared, held_by};
-pub use administration::{AdminError, Administration, Effect, Outcome, advice};
+pub use administration::{AdminError, Administration, Effect, Outcome, Sizes, advice};
 pub use audit::{Actor, Audit, AuditError};
 pub use config::{ConfigError, LogFormat, LogLevel, LogSettings, ServeConfig};
 pub use control::{Control, ControlError};

@@ -8,6 +8,7 @@
 //! A session is let go on when something of its own ends. One that waits for what others hold (memory, room in the gate
 //! or the ring) or for its turn is in `waiting`, and goes on when that is there (see `turns`).
 
+mod orders;
 mod turns;
 
 use crate::access::{Access, Caller};
@@ -18,7 +19,7 @@ use crate::limits::{REFUSALS, ServerLimits};
 use crate::listen::Listener;
 use crate::seating::Seating;
 use crate::session::{Around, Arrival, Direction, Session, of_token};
-use crate::shard::{Account, Doors, Order, trace_of};
+use crate::shard::{Doors, Order};
 use crate::tls::Tls;
 use crate::waiting::Waiting;
 use block::{Bytes, Completion, Driver, ObjectId, Span, Target, Time, Wakeup};
@@ -27,8 +28,8 @@ use qos::Gate;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
-use std::sync::mpsc::{Receiver, Sender, TryRecvError};
-use store::{MappedVolumes, Served, Volumes, VolumesSettings};
+use std::sync::mpsc::{Receiver, Sender};
+use store::{Served, Volumes, VolumesSettings};
 use uring::{Backend, Done, Failure, FileId, Io, Job, Port};
 
 /// How long a stopping shard takes at most to bring everything to the disk.
@@ -78,6 +79,10 @@ pub(crate) struct Owner {
     /// The same for the store, which was polled.
     freed_for_store: bool,
     orders: Receiver<Order>,
+    /// What is left of the order under way.
+    order: Option<Order>,
+    /// The last turn had no more steps for orders: some may wait.
+    ordered: bool,
     /// No orders come any more: the server stops, at the latest then.
     stopping: Option<Time>,
     /// How far the gate lets a limit run behind: a turn that ends later than this after its time costs rate.
@@ -86,6 +91,10 @@ pub(crate) struct Owner {
     cpu: Span,
     stalled: Span,
     turns: u64,
+    /// Processor time of the longest turn in which something of the administration went on, since it was last told.
+    longest_turn: Span,
+    /// Processor time from which this turn is measured, if something goes on in it.
+    measured_from: Option<Span>,
     done: Vec<Done>,
     completions: Vec<Completion>,
     touched: Vec<u32>,
@@ -138,12 +147,16 @@ impl Owner {
             freed_for_sessions: false,
             freed_for_store: false,
             orders,
+            order: None,
+            ordered: false,
             stopping: None,
             tolerance: settings.tolerance,
             looked: io.now(),
             cpu: uring::usage::thread_cpu(),
             stalled: Span::ZERO,
             turns: 0,
+            longest_turn: Span::ZERO,
+            measured_from: None,
             // The threads of the other backend are made when they are needed, and would be bound too.
             seating: Seating::new(!doors.no_seat && matches!(io.backend(), Backend::Uring { .. })),
             io,
@@ -165,6 +178,7 @@ impl Owner {
             self.take_orders(now);
             self.move_requests(now);
             self.look_at_deadlines(now);
+            self.end_measure();
             if self.is_over(now) {
                 self.settle(now);
                 return;
@@ -206,118 +220,6 @@ impl Owner {
 
     fn connections(&self) -> u32 {
         (self.sessions.len() - self.free.len()) as u32
-    }
-
-    fn take_orders(&mut self, now: Time) {
-        loop {
-            match self.orders.try_recv() {
-                Ok(order) => self.obey(now, order),
-                Err(TryRecvError::Empty) => return,
-                Err(TryRecvError::Disconnected) => {
-                    if self.stopping.is_none() {
-                        self.stop(now);
-                    }
-                    return;
-                }
-            }
-        }
-    }
-
-    fn obey(&mut self, now: Time, order: Order) {
-        match order {
-            Order::LetIn => {
-                self.is_open = true;
-                self.accept();
-            }
-            Order::Edit(edits) => {
-                for edit in edits {
-                    if let Err(error) = self.gate.edit(now, &edit) {
-                        // The registry checked it, so this is a fault of ours: say so and go on with what is in force.
-                        tracing::error!(?edit, %error, "the gate refused an edit");
-                    }
-                }
-            }
-            Order::Maps(pool) => match MappedVolumes::new(&self.io, *pool, VolumesSettings::default()) {
-                Ok(volumes) => *self.gate.inner_mut() = Served::Maps(Box::new(volumes)),
-                // The slab was made large enough; without maps every LUN of theirs is gone to clients.
-                Err(_) => tracing::error!("no memory for the maps' own buffers"),
-            },
-            Order::Administer { .. } | Order::Together { .. } | Order::Agree { .. } => self.administer(order),
-            Order::Own { object, answer } => {
-                let _ = answer.send(self.gate.inner().own(object).unwrap_or(0));
-            }
-            Order::Used { objects, answer } => {
-                let used = |object: &ObjectId| self.gate.inner().used(*object).unwrap_or(0);
-                let _ = answer.send(objects.iter().map(used).collect());
-            }
-            Order::Open { export, data } => {
-                self.gate.inner_mut().open(now, export.object, data, export.size);
-                self.exports.add(export);
-            }
-            Order::Resize { object, size } => {
-                self.gate.inner_mut().resize(object, size);
-                self.exports.resize(object, size);
-            }
-            Order::Rename { object, svm, path } => self.exports.rename(object, svm, path),
-            Order::Close { object } => {
-                self.exports.remove(object);
-                self.gate.inner_mut().close(now, object);
-                self.each_session(now, |session, around| {
-                    if session.object() == Some(object) {
-                        session.drain(around);
-                    }
-                });
-            }
-            Order::Account(sender) => {
-                let account = self.account(now);
-                let _ = sender.send(account);
-            }
-        }
-    }
-
-    /// What changes trees: the maps answer later.
-    fn administer(&mut self, order: Order) {
-        let volumes = self.gate.inner_mut();
-        let (numbers, answer) = match order {
-            Order::Administer { object, what, answer } => {
-                (volumes.administer(object, what).map(|number| vec![number]), answer)
-            }
-            Order::Together { changes, answer } => (volumes.administer_together(&changes), answer),
-            Order::Agree { agreed, answer } => (volumes.agree(agreed).map(|number| vec![number]), answer),
-            _ => return,
-        };
-        self.answer_later(numbers, &answer);
-    }
-
-    /// Whoever asked is told when the maps have answered under these numbers; `None`: there are no maps.
-    fn answer_later(&mut self, numbers: Option<Vec<u64>>, answer: &Sender<Result<(), map::Refusal>>) {
-        match numbers {
-            Some(numbers) => self.administered.extend(numbers.into_iter().map(|number| (number, answer.clone()))),
-            None => tracing::error!("a pool without maps was asked to change some"),
-        }
-    }
-
-    fn account(&mut self, now: Time) -> Account {
-        let (mut objects, mut groups) = (Vec::new(), Vec::new());
-        self.gate.account(now, &mut objects);
-        self.gate.groups(now, &mut groups);
-        let ceilings = objects.iter().filter_map(|o| Some((o.object, trace_of(o.passed.as_ref()?)))).collect();
-        let cpu = uring::usage::thread_cpu();
-        let used = cpu.saturating_sub(std::mem::replace(&mut self.cpu, cpu));
-        Account {
-            objects: self.accounts.take(),
-            said: objects,
-            ceilings,
-            groups: groups.iter().map(|g| (g.group, trace_of(&g.passed))).collect(),
-            gate: self.gate.status(),
-            cpu: used,
-            stalled: std::mem::take(&mut self.stalled),
-            turns: std::mem::take(&mut self.turns),
-            connections: self.connections(),
-            claimed: Bytes(self.claims.claimed()),
-            buffers: self.io.outstanding() - self.gate.inner().own_buffers(),
-            now,
-        }
     }
 
     /// Takes what the ring brought: connections, bytes that came, messages that went.
@@ -389,15 +291,6 @@ impl Owner {
             self.gate.poll(now, &mut self.completions);
         }
         self.tell_administration();
-    }
-
-    fn tell_administration(&mut self) {
-        self.gate.inner_mut().take_answers(&mut self.answers);
-        for ended in self.answers.drain(..) {
-            if let Some(answer) = self.administered.remove(&ended.id) {
-                let _ = answer.send(ended.result);
-            }
-        }
     }
 
     /// Brings what clients wrote and did not flush to the disk, and the maps' tables up to date.

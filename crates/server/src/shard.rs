@@ -8,13 +8,14 @@ use crate::listen::{Listen, ListenError, Listener};
 use crate::owner::Owner;
 use crate::tls::Tls;
 use block::{Bytes, ObjectId, Span, Time};
-use map::What;
+use map::{Owned, What};
 use nbd::TlsMode;
 use qos::{Edit, GateStatus, GroupId, Passed};
 use stats::DispatchTrace;
 use std::os::fd::OwnedFd;
 use std::sync::mpsc::{Sender, channel, sync_channel};
 use std::thread::JoinHandle;
+use std::vec::IntoIter;
 use store::{DataFile, MappedPool, MappedVolumes};
 use uring::{Backend, Io, IoSettings, Waker};
 
@@ -43,14 +44,12 @@ pub struct ShardGone;
 /// What the shard did since it was last asked.
 #[derive(Debug, Default)]
 pub struct Account {
-    /// Every object that was active.
+    /// Every object that was active, once [`crate::Control::record`] was called; before, nothing is counted here.
     pub objects: Vec<(ObjectId, ObjectAccount)>,
-    /// The same objects and those with floors, as the gate tells of them.
+    /// Every object that was active and those with floors, as the gate tells of them.
     pub said: Vec<qos::ObjectAccount>,
-    /// What passed each object with a ceiling of its own, from it and everything beneath it.
-    pub ceilings: Vec<(ObjectId, DispatchTrace)>,
-    /// What passed each shared group.
-    pub groups: Vec<(GroupId, DispatchTrace)>,
+    /// What passed each shared group, as the gate tells of it.
+    pub passed: Vec<qos::GroupAccount>,
     /// The gate as a whole.
     pub gate: GateStatus,
     /// Processor time that the thread used.
@@ -60,6 +59,8 @@ pub struct Account {
     pub stalled: Span,
     /// How often the thread looked for work: once a system call, or less.
     pub turns: u64,
+    /// Processor time of the longest turn in which something of the administration went on.
+    pub longest_turn: Span,
     /// Connections that are open now.
     pub connections: u32,
     /// Bytes that clients claim now of the limit `memory`.
@@ -70,11 +71,35 @@ pub struct Account {
     pub now: Time,
 }
 
-/// What the control asks of the shard.
+impl Account {
+    /// What passed each object with a ceiling of its own, from it and everything beneath it.
+    pub fn ceilings(&self) -> impl Iterator<Item = (ObjectId, DispatchTrace)> {
+        self.said.iter().filter_map(|said| Some((said.object, trace_of(said.passed.as_ref()?))))
+    }
+
+    /// What passed each shared group.
+    pub fn groups(&self) -> impl Iterator<Item = (GroupId, DispatchTrace)> {
+        self.passed.iter().map(|group| (group.group, trace_of(&group.passed)))
+    }
+}
+
+/// An account on its way.
+pub(crate) struct Accounting {
+    pub objects: Vec<qos::ObjectAccount>,
+    pub objects_told: bool,
+    pub groups: Vec<qos::GroupAccount>,
+    /// The shared group that is told next.
+    pub next_group: Option<u32>,
+    pub answer: Sender<Account>,
+}
+
+/// What the control asks of the shard; or what is left of it, where it takes several turns.
 pub(crate) enum Order {
     /// All exports are known: let clients in.
     LetIn,
-    Edit(Vec<Edit>),
+    Edit(IntoIter<Edit>),
+    /// Count what each object sees, for whoever records it.
+    Record,
     /// The pool's LUNs are in maps.
     Maps(Box<MappedPool>),
     /// `data`: the LUN's file, if the pool has one for each.
@@ -88,7 +113,7 @@ pub(crate) enum Order {
         what: What,
         answer: Sender<Result<(), map::Refusal>>,
     },
-    /// Change several trees at one moment, or none; each answers for itself.
+    /// Change several trees at one moment, or none.
     Together {
         changes: Vec<(ObjectId, What)>,
         answer: Sender<Result<(), map::Refusal>>,
@@ -98,14 +123,20 @@ pub(crate) enum Order {
         agreed: map::Agreed,
         answer: Sender<Result<(), map::Refusal>>,
     },
-    /// Bytes that would come free with a tree of the maps.
-    Own {
-        object: ObjectId,
+    /// Bytes that would come free with each of some trees of the maps, together.
+    Owned {
+        trees: IntoIter<ObjectId>,
+        /// The one that is counted.
+        owned: Option<Owned>,
+        /// What was counted.
+        bytes: u64,
         answer: Sender<u64>,
     },
     /// Bytes that objects take in the maps.
     Used {
-        objects: Vec<ObjectId>,
+        objects: IntoIter<ObjectId>,
+        /// Those of the objects before.
+        used: Vec<u64>,
         answer: Sender<Vec<u64>>,
     },
     Resize {
@@ -121,7 +152,9 @@ pub(crate) enum Order {
     Close {
         object: ObjectId,
     },
-    Account(Sender<Account>),
+    /// Tell when all orders before are done.
+    Reach(Sender<()>),
+    Account(Box<Accounting>),
 }
 
 /// How clients come in, and who they must be.
@@ -261,8 +294,10 @@ impl Shard {
     /// # Errors
     /// The thread is gone.
     pub fn account(&self) -> Result<Account, ShardGone> {
-        let (sender, receiver) = channel();
-        self.order(Order::Account(sender))?;
+        let (answer, receiver) = channel();
+        let (objects, groups) = (Vec::new(), Vec::new());
+        let accounting = Accounting { objects, objects_told: false, groups, next_group: Some(0), answer };
+        self.order(Order::Account(Box::new(accounting)))?;
         receiver.recv().map_err(|_| ShardGone)
     }
 
@@ -276,13 +311,8 @@ impl Shard {
     /// Changes several trees of the maps at one moment, durably, or none of them.
     pub(crate) fn together(&self, changes: Vec<(ObjectId, What)>) -> Result<Result<(), map::Refusal>, ShardGone> {
         let (answer, receiver) = channel();
-        let count = changes.len();
         self.order(Order::Together { changes, answer })?;
-        let mut result = Ok(());
-        for _ in 0..count {
-            result = result.and(receiver.recv().map_err(|_| ShardGone)?);
-        }
-        Ok(result)
+        receiver.recv().map_err(|_| ShardGone)
     }
 
     /// Has the maps keep what is known of the catalogue, durably.
@@ -292,17 +322,25 @@ impl Shard {
         receiver.recv().map_err(|_| ShardGone)
     }
 
-    /// Bytes that would come free with a tree of the maps.
-    pub(crate) fn own(&self, object: ObjectId) -> Result<u64, ShardGone> {
+    /// Bytes that would come free with each of some trees of the maps, together.
+    pub(crate) fn owned(&self, trees: Vec<ObjectId>) -> Result<u64, ShardGone> {
         let (answer, receiver) = channel();
-        self.order(Order::Own { object, answer })?;
+        self.order(Order::Owned { trees: trees.into_iter(), owned: None, bytes: 0, answer })?;
         receiver.recv().map_err(|_| ShardGone)
     }
 
     /// Bytes that each of the objects takes in the maps.
     pub(crate) fn used(&self, objects: Vec<ObjectId>) -> Result<Vec<u64>, ShardGone> {
         let (answer, receiver) = channel();
-        self.order(Order::Used { objects, answer })?;
+        let used = Vec::with_capacity(objects.len());
+        self.order(Order::Used { objects: objects.into_iter(), used, answer })?;
+        receiver.recv().map_err(|_| ShardGone)
+    }
+
+    /// Waits until all that was ordered is done.
+    pub(crate) fn reach(&self) -> Result<(), ShardGone> {
+        let (answer, receiver) = channel();
+        self.order(Order::Reach(answer))?;
         receiver.recv().map_err(|_| ShardGone)
     }
 

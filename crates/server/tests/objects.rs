@@ -192,9 +192,9 @@ mod alone {
         let mut load = Load::default();
         let take = |load: &mut Load, account: &Account| {
             (load.ended, load.stalled) = (account.now, load.stalled + account.stalled);
-            for (object, passed) in &account.ceilings {
-                if server.control.path_of(*object).as_deref() == Some(path) {
-                    load.trace.merge(passed);
+            for (object, passed) in account.ceilings() {
+                if server.control.path_of(object).as_deref() == Some(path) {
+                    load.trace.merge(&passed);
                 }
             }
         };

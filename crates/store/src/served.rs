@@ -2,7 +2,7 @@
 
 use crate::{DataFile, MappedVolumes, Volumes};
 use block::{Completion, ObjectId, Request, Submitted, Target, Ticket, Time, Traits, Wakeup};
-use map::{Agreed, Ended, What};
+use map::{Agreed, Ended, Owned, Steps, What};
 
 /// The LUNs of a pool.
 pub enum Served {
@@ -73,7 +73,7 @@ impl Served {
     }
 
     /// Asks for changes of several trees at one moment; `None` where there are no maps.
-    pub fn administer_together(&mut self, changes: &[(ObjectId, What)]) -> Option<Vec<u64>> {
+    pub fn administer_together(&mut self, changes: &[(ObjectId, What)]) -> Option<u64> {
         match self {
             Served::Files(_) => None,
             Served::Maps(volumes) => Some(volumes.administer_together(changes)),
@@ -85,6 +85,14 @@ impl Served {
         match self {
             Served::Files(_) => None,
             Served::Maps(volumes) => Some(volumes.agree(agreed)),
+        }
+    }
+
+    /// Whether something goes on in steps.
+    pub fn has_work(&self) -> bool {
+        match self {
+            Served::Files(_) => false,
+            Served::Maps(volumes) => volumes.core().has_work(),
         }
     }
 
@@ -105,11 +113,11 @@ impl Served {
 }
 
 impl Served {
-    /// Bytes that would come free with an object's tree; `None` where there are no maps.
-    pub fn own(&self, object: ObjectId) -> Option<u64> {
+    /// Goes on counting what would come free with a tree; the bytes when all is counted. Nothing where there are no maps.
+    pub fn count_owned(&self, owned: &mut Owned, steps: &mut Steps) -> Option<u64> {
         match self {
-            Served::Files(_) => None,
-            Served::Maps(volumes) => Some(volumes.core().own(object.0)),
+            Served::Files(_) => Some(0),
+            Served::Maps(volumes) => owned.step(volumes.core(), steps),
         }
     }
 }

@@ -113,10 +113,11 @@ impl Bench {
         self.result()
     }
 
-    /// Lets the blocks come free that replies held back: it is looked every 20 ms which of those were taken.
+    /// Lets the blocks come free that replies held back, where it is looked every 20 ms which of those were taken, and those
+    /// that come back in steps.
     fn release(&mut self) {
         let mut out = Vec::new();
-        while self.volumes.core().holds_back() {
+        while self.volumes.core().holds_back() || self.volumes.core().has_work() {
             self.turn(&mut out);
         }
         assert!(out.is_empty(), "nothing was asked for");
@@ -640,7 +641,8 @@ fn taken(dir: &Path) -> u64 {
 /// Runs until nothing is left to give back, whatever the time.
 fn give_back(bench: &mut Bench) {
     let mut out = Vec::new();
-    while bench.volumes.core().stale() > 0 || bench.volumes.core().is_busy() {
+    let is_at_work = |core: &map::Core| core.stale() > 0 || core.is_busy() || core.has_work();
+    while is_at_work(bench.volumes.core()) {
         // The store knows no clock: it is always later.
         let Wakeup::At(due) = bench.volumes.next_wakeup() else {
             bench.turn(&mut out);

@@ -50,6 +50,7 @@ impl Real {
         for line in set_up(plan) {
             control.execute(&line).with_context(|| format!("plan: {line}"))?;
         }
+        control.record()?;
         let control = Arc::new(Mutex::new(control));
         let commands = ControlSocket::open(&control_socket, Arc::clone(&control)).context("control socket")?;
         let address = Address::Unix(socket);
@@ -114,8 +115,9 @@ impl Stage for Real {
         fail_when_lost(&workloads)?;
         let control = self.control();
         let account = control.account().map_err(|error| StageError(error.to_string()))?;
+        let groups: Vec<_> = account.groups().map(|(group, trace)| seen::group(&*control, group, trace)).collect();
         let mut objects = seen::objects(&*control, account.objects, &account.said);
-        objects.extend(account.groups.into_iter().map(|(group, trace)| seen::group(&*control, group, trace)));
+        objects.extend(groups);
         drop(control);
         let now = self.clock.now();
         let length = now.since(self.last).as_secs_f64().max(1e-3);

@@ -40,7 +40,7 @@ impl Simulated {
         let size: u64 = plan.volumes.iter().map(|volume| volume.size.map_or(0, |size| size.0)).max().unwrap_or(0);
         let device = spec_of(device, Bytes(size))?.build(plan.seed).context("[device]")?;
         let gate = Gate::new(device, qos::Settings::default());
-        let hub = Hub::new(Backend { gate, accounts: Accounts::default() });
+        let hub = Hub::new(Backend { gate, accounts: Accounts::recording() });
         let administration = Administration::new(registry_settings(plan));
         let worker = Worker::new(0, Vec::new());
         let clock = VirtualClock::new();

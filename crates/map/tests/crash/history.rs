@@ -4,7 +4,7 @@ use crate::catalogue::{Catalogue, Damaged};
 use crate::disk::{Disk, Faults, Outcome, SECTOR, pick};
 use crate::model::{Content, Known, Times};
 use map::{
-    Agreed, Ask, BLOCK, Core, Ended, PAGE, Pin, Refusal, Region, Run, Settings, What, check, format, format_end,
+    Agreed, Ask, BLOCK, Core, Ended, PAGE, Pin, Refusal, Region, Run, Settings, Steps, What, check, format, format_end,
     recover,
 };
 use rand_core::{Rng, SeedableRng};
@@ -135,7 +135,7 @@ pub struct History {
     under: BTreeMap<u64, Under>,
     catalogue: Catalogue,
     readings: Vec<Reading>,
-    /// The asks of each group that were made together, and the trees that they make.
+    /// The asks of each group that were made together, and the trees that they make. The first one's number is the group's.
     groups: Vec<Vec<(u64, u32)>>,
     clock: u64,
     next: u64,
@@ -233,6 +233,9 @@ impl History {
             4 if self.readings.len() < 4 => self.begin_reading(),
             5 if !self.readings.is_empty() => self.end_reading(),
             6 => {
+                // A turn of few steps, now and then of many: what goes in steps meets all else in between.
+                let most = [0, 1, 1, 7, 2000][self.below(5) as usize];
+                self.core.step(&mut Steps::new(most));
                 self.core.advance();
                 // Rarely, so that there is something.
                 if self.below(8) == 0 {
@@ -283,13 +286,14 @@ impl History {
         for round in 0.. {
             assert!(round < 100_000, "it never ends: {} under way", self.under.len());
             self.clock += 1;
+            self.core.step(&mut Steps::new(100));
             self.core.advance();
             self.work();
             self.take_events();
             if !self.readings.is_empty() {
                 self.end_reading();
             }
-            if self.disk.is_idle() && !self.core.is_busy() {
+            if self.disk.is_idle() && !self.core.is_busy() && !self.core.has_work() {
                 break;
             }
         }
@@ -313,6 +317,8 @@ impl History {
             _ if busy => {}
             11..=13 if many < 8 => self.share(tree),
             14..=15 if many < 8 => self.share_together(),
+            // What a group copies that has not asked for the tree yet would be another's.
+            16..=25 if self.is_in_a_group(tree) => {}
             16..=18 => self.submit(tree, 0, 0, What::Delete, false),
             19..=21 => self.restore(tree),
             22..=25 => {
@@ -374,9 +380,11 @@ impl History {
                 self.prepare(self.next_tree, 0, 0, What::Share { from, frozen: true }, false)
             })
             .collect();
+        let Some(first) = asks.first() else { return };
+        let changes: Vec<(u32, What)> = asks.iter().map(|ask| (ask.tree, ask.what)).collect();
+        self.core.submit_together(first.id, &changes);
         self.groups.push(asks.iter().map(|ask| (ask.id, ask.tree)).collect());
         self.totals.groups += 1;
-        self.core.submit_together(asks);
     }
 
     fn restore(&mut self, tree: u32) {
@@ -432,6 +440,27 @@ impl History {
     fn note(&mut self, tree: u32, (from, to): (u64, u64), value: u64, times: &Rc<Times>) {
         let known = self.trees.get_mut(&tree).expect("asked of a tree that is there");
         (from / SECTOR..to / SECTOR).for_each(|sector| known.content.write(sector, value, times));
+        // The copy of a group that has not asked for this tree yet may have this change, or not.
+        let perhaps = Rc::new(Times { begun: self.clock, ended: Cell::new(None), durable: Cell::new(false) });
+        for id in self.in_groups(tree) {
+            let Some(Under { copy: Some(copy), .. }) = self.under.get_mut(&id) else { continue };
+            (from / SECTOR..to / SECTOR).for_each(|sector| copy.content.write(sector, value, &perhaps));
+        }
+    }
+
+    /// The asks of groups under way that share a tree, and may not have asked for it yet.
+    fn in_groups(&self, tree: u32) -> Vec<u64> {
+        if !self.core.has_work() {
+            return Vec::new();
+        }
+        let shares = |id: &u64| {
+            self.under.get(id).is_some_and(|under| matches!(under.ask.what, What::Share { from, .. } if from == tree))
+        };
+        self.groups.iter().flatten().map(|(id, _)| *id).filter(shares).collect()
+    }
+
+    fn is_in_a_group(&self, tree: u32) -> bool {
+        !self.in_groups(tree).is_empty()
     }
 
     fn take_events(&mut self) {
@@ -445,10 +474,15 @@ impl History {
                 self.totals.editions += u64::from(result.is_ok());
                 continue;
             }
-            let under = self.under.remove(&id).expect("an answer to something asked");
-            match result {
-                Ok(()) => self.succeeded(under),
-                Err(refusal) => self.refused(&under, refusal),
+            // The answer to a group is for all of it.
+            let group = self.groups.iter().find(|group| group.first().is_some_and(|(first, _)| *first == id));
+            let answered = group.map_or(vec![id], |group| group.iter().map(|(id, _)| *id).collect());
+            for id in answered {
+                let under = self.under.remove(&id).expect("an answer to something asked");
+                match result {
+                    Ok(()) => self.succeeded(under),
+                    Err(refusal) => self.refused(&under, refusal),
+                }
             }
         }
     }

@@ -48,6 +48,8 @@ impl Row for FileRow {
         ("QoS Adaptive Policy Group", "qos-adaptive-policy-group"),
     ];
 
+    const MEASURED: &'static [&'static str] = &["used"];
+
     fn cell(&self, field: &str) -> Option<Cell> {
         Some(match field {
             "vserver" => Cell::Text(self.vserver.clone()),

@@ -40,6 +40,8 @@ impl Row for SnapshotRow {
         ("Percentage of Total Blocks", "total-percent"),
     ];
 
+    const MEASURED: &'static [&'static str] = &["size", "total-percent"];
+
     fn cell(&self, field: &str) -> Option<Cell> {
         Some(match field {
             "vserver" => Cell::Text(self.vserver.clone()),

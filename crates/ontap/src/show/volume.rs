@@ -61,6 +61,8 @@ impl Row for VolumeRow {
         ("QoS Adaptive Policy Group Name", "qos-adaptive-policy-group"),
     ];
 
+    const MEASURED: &'static [&'static str] = &["used", "available", "percent-used"];
+
     fn cell(&self, field: &str) -> Option<Cell> {
         Some(match field {
             "vserver" => Cell::Text(self.vserver.clone()),

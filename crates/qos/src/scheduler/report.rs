@@ -15,23 +15,57 @@ pub(crate) struct Interval {
     pub since: Time,
 }
 
+/// An account under way: what it has still to tell of. It may take several turns, in which requests come and end; each
+/// object's account goes to the moment at which it was told.
+#[derive(Debug)]
+pub(crate) struct Round {
+    began: Time,
+    metered: Vec<u32>,
+    passed: Vec<u32>,
+    active: Vec<u32>,
+}
+
 impl Scheduler {
-    /// What each object did since the last call, for objects with requests, and for others with something passed or
-    /// promised beneath them. The work is in proportion to those, not to all objects.
-    pub fn account(&mut self, out: &mut Vec<ObjectAccount>) {
-        let metered = std::mem::take(&mut self.metered);
-        self.metered = metered.into_iter().filter(|&meter| self.account_meter(meter, out)).collect();
-        let passed = std::mem::take(&mut self.passed);
-        self.passed = passed.into_iter().filter(|&limit| self.account_limit(limit, out)).collect();
-        for at in 0..self.floors.active.len() {
-            let floor = self.floors.active[at];
-            if self.guarantees[floor].account.since < self.now && self.guarantees[floor].node != NONE {
-                let object = self.nodes[self.guarantees[floor].node].id;
-                let floor = self.account_floor(floor);
-                out.push(ObjectAccount { object, floor, ..ObjectAccount::default() });
+    /// What each object did since it was last told of, for objects with requests, and for others with something passed or
+    /// promised beneath them: `most` of them, and the rest by further calls. True when all were told. The work is in
+    /// proportion to those, not to all objects.
+    pub fn account(&mut self, most: usize, out: &mut Vec<ObjectAccount>) -> bool {
+        if self.round.is_none() {
+            let (mut metered, mut passed) = (std::mem::take(&mut self.metered), std::mem::take(&mut self.passed));
+            let mut active = self.floors.active.clone();
+            // They are taken from the end.
+            [&mut metered, &mut passed, &mut active].into_iter().for_each(|list| list.reverse());
+            self.round = Some(Round { began: self.now, metered, passed, active });
+        }
+        let mut round = self.round.take().expect("one is under way");
+        for _ in 0..most {
+            if let Some(meter) = round.metered.pop() {
+                if self.account_meter(meter, out) {
+                    self.metered.push(meter);
+                }
+            } else if let Some(limit) = round.passed.pop() {
+                if self.account_limit(limit, out) {
+                    self.passed.push(limit);
+                }
+            } else if let Some(floor) = round.active.pop() {
+                self.account_silent(floor, round.began, out);
+            } else {
+                self.interval = Interval { number: self.interval.number.wrapping_add(1), since: self.now };
+                return true;
             }
         }
-        self.interval = Interval { number: self.interval.number.wrapping_add(1), since: self.now };
+        self.round = Some(round);
+        false
+    }
+
+    /// A floor that nothing was told of in this round.
+    fn account_silent(&mut self, floor: u32, began: Time, out: &mut Vec<ObjectAccount>) {
+        let Some(guarantee) = self.guarantees.get(floor) else { return };
+        if guarantee.account.since < began && guarantee.node != NONE {
+            let object = self.nodes[guarantee.node].id;
+            let floor = self.account_floor(floor);
+            out.push(ObjectAccount { object, floor, ..ObjectAccount::default() });
+        }
     }
 
     /// One object with requests. False if it had none for a whole interval: its meter is free.
@@ -114,15 +148,18 @@ impl Scheduler {
         state
     }
 
-    /// What each shared group passed since the last call.
-    pub fn account_groups(&mut self, out: &mut Vec<GroupAccount>) {
-        for slot in self.groups.numbers() {
+    /// What each shared group passed since it was last told: `most` of them from `from` on. Returns where to go on.
+    pub fn account_groups(&mut self, from: u32, most: usize, out: &mut Vec<GroupAccount>) -> Option<u32> {
+        let end = self.groups.numbers().end;
+        let last = from.saturating_add(u32::try_from(most).unwrap_or(u32::MAX)).min(end);
+        for slot in from..last {
             let group = &self.groups[slot];
             if !group.dead {
                 let passed = self.limits[group.limit].take_passed();
                 out.push(GroupAccount { group: group.id, members: group.members, passed });
             }
         }
+        (last < end).then_some(last)
     }
 
     /// The state of the whole.

@@ -4,7 +4,7 @@ use super::{AdminError, Assigned, Errand, uuid_of, whole};
 use crate::administration::size::leaf_bytes;
 use block::ObjectId;
 use ontap::catalogue::{FileCommand, FileCreate, FileDelete, FileModify, FileRename};
-use ontap::show::{FileRow, answer};
+use ontap::show::{FileRow, answer_measured};
 use ontap::value::{FilePath, ObjectName};
 use qos::{Object, ObjectKind};
 
@@ -17,8 +17,8 @@ impl Errand<'_> {
             FileCommand::Delete(delete) => self.delete_file(&delete),
             FileCommand::Show(selection) => {
                 let files = self.registry.objects().filter(|object| object.kind() == ObjectKind::File);
-                let rows: Vec<FileRow> = files.map(|file| self.file_row(file)).collect();
-                Ok(answer(&rows, &selection, self.units))
+                let rows = files.map(|file| (file.id(), self.file_row(file)));
+                Ok(answer_measured(rows, &selection, self.units, |file, row| row.used = self.sizes.used(file)))
             }
         }
     }
@@ -78,7 +78,7 @@ impl Errand<'_> {
             qtree,
             file: format!("{folder}/{}", file.name()),
             size: file.size().allocated.0,
-            used: (self.used)(file.id()),
+            used: 0,
             uuid: uuid_of(file.id()),
             qos_policy_group,
             qos_adaptive_policy_group,

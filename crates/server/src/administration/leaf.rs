@@ -45,7 +45,8 @@ impl Errand<'_> {
     /// A size from now on. The adaptive policies that it moves follow at once, and so do those that wait for another
     /// reason: a resize is rare, and sooner is within the five minutes too.
     pub(super) fn resize(&mut self, object: ObjectId, size: u64) -> Result<(), AdminError> {
-        let used = self.used_in(object);
+        let known = self.registry.object(object).map_or(0, |object| object.size().used.0);
+        let used = if self.follows_size(object) { self.used_in(object) } else { known };
         self.registry.set_size(object, whole(size, used), self.now)?;
         let change = self.registry.evaluate(self.now + self.registry.settings().evaluation_interval);
         self.take(change);

@@ -29,6 +29,28 @@ fn bytes_of(size: ontap::value::Size, units: Units, max: u64, who: &str) -> Resu
     })
 }
 
+/// What LUNs and files take. Where it has to be measured, that costs something.
+pub trait Sizes {
+    /// Bytes that a LUN or file takes now.
+    fn used(&self, leaf: ObjectId) -> u64;
+
+    /// Bytes that would come free with each of some snapshots' trees, together.
+    fn owned(&self, trees: &mut dyn Iterator<Item = ObjectId>) -> u64;
+}
+
+/// A function that tells both.
+pub(super) struct Told<'a>(pub &'a dyn Fn(ObjectId) -> u64);
+
+impl Sizes for Told<'_> {
+    fn used(&self, leaf: ObjectId) -> u64 {
+        self.0(leaf)
+    }
+
+    fn owned(&self, trees: &mut dyn Iterator<Item = ObjectId>) -> u64 {
+        trees.map(self.0).sum()
+    }
+}
+
 impl Administration {
     /// Takes in what every object under an adaptive policy uses now, and evaluates the policies that are due. To be
     /// called from time to time; the edits are for the scheduler.
@@ -60,12 +82,18 @@ impl Administration {
 impl Errand<'_> {
     /// Bytes that an object takes, with all that is in it.
     pub(super) fn used_in(&self, object: ObjectId) -> u64 {
-        used_in(self.registry, object, self.used)
+        used_in(self.registry, object, &|leaf| self.sizes.used(leaf))
     }
 
     /// Has the registry know what an object uses now, so that a policy attached or changed now goes by it.
     pub(super) fn measure(&mut self, object: ObjectId) {
-        take_in(self.registry, object, self.now, self.used);
+        let sizes = self.sizes;
+        take_in(self.registry, object, self.now, &|leaf| sizes.used(leaf));
+    }
+
+    /// Whether an object's own policy goes by its sizes.
+    pub(super) fn follows_size(&self, object: ObjectId) -> bool {
+        self.registry.object(object).is_some_and(|object| is_adaptive(self.registry, object))
     }
 }
 
@@ -90,6 +118,7 @@ fn is_adaptive(registry: &Registry, object: &Object) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::Sizes;
     use crate::Administration;
     use block::{Bytes, ObjectId, Time};
     use qos::{RegistrySettings, Units};
@@ -194,6 +223,70 @@ mod tests {
         }
         let used = administration.used_by_volume(&|_| 1000);
         assert_eq!(used, [("s:/vol/v".to_owned(), Bytes(2000)), ("s:/vol/w".to_owned(), Bytes(0))]);
+    }
+
+    /// What was asked of the store.
+    #[derive(Default)]
+    struct Asked(std::cell::RefCell<(u32, u32)>);
+
+    impl Sizes for Asked {
+        fn used(&self, _: ObjectId) -> u64 {
+            self.0.borrow_mut().0 += 1;
+            1 << 20
+        }
+
+        fn owned(&self, trees: &mut dyn Iterator<Item = ObjectId>) -> u64 {
+            self.0.borrow_mut().1 += 1;
+            trees.count() as u64 * (1 << 20)
+        }
+    }
+
+    /// Two volumes, of two LUNs and of one, and a snapshot of each. Counted are the LUNs that are asked for what they use, and
+    /// the snapshots for what is theirs alone.
+    #[test]
+    fn sizes_are_measured_only_for_rows_and_rules_that_need_them() {
+        let mut administration = administration(Units::Decimal);
+        for line in [
+            "volume create v -size 1TB",
+            "lun create /vol/v/l -size 1GB",
+            "lun create /vol/v/m -size 1GB",
+            "volume create w -size 1TB",
+            "lun create /vol/w/l -size 1GB",
+            "volume snapshot create v -snapshot s",
+            "volume snapshot create w -snapshot s",
+        ] {
+            run(&mut administration, line);
+        }
+        let mut asked = |line: &str| {
+            let asked = Asked::default();
+            let outcome = administration.execute_with(line, Time::ZERO, &asked);
+            let (used, owned) = asked.0.take();
+            (outcome.unwrap_or_else(|error| panic!("{line}: {error}")).answer, used, owned)
+        };
+        for (line, used, owned) in [
+            ("help", 0, 0),
+            ("lun show", 0, 0),
+            ("volume show", 3, 0),
+            ("volume show v", 2, 0),
+            ("volume show -fields size,uuid", 0, 0),
+            ("volume show -used >1GB -volume w", 1, 0),
+            ("volume show x", 0, 0),
+            ("volume snapshot show", 0, 2),
+            ("volume snapshot show -volume w", 0, 1),
+            ("volume snapshot show -fields create-time", 0, 0),
+            ("volume snapshot show -size <1GB -snapshot t", 0, 0),
+            ("volume modify v -size 2TB", 0, 0),
+            ("qos policy-group create f -max-throughput 5iops", 0, 0),
+            ("volume modify v -qos-policy-group f", 0, 0),
+            ("volume modify w -qos-adaptive-policy-group a", 1, 0),
+            ("volume modify w -size 2TB", 1, 0),
+        ] {
+            let (answer, found_used, found_owned) = asked(line);
+            assert_eq!((found_used, found_owned), (used, owned), "{line}\n{answer}");
+        }
+        let (answer, ..) = asked("volume snapshot show -volume v -instance");
+        // 2 MiB are 2 097 152 bytes.
+        assert!(answer.contains("Snapshot Size: 2.10MB"), "{answer}");
     }
 
     /// Growth of what is used is followed after four minutes and not before, and less than 10 IOPS is no growth.

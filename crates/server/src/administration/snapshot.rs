@@ -6,7 +6,7 @@ use block::ObjectId;
 use ontap::catalogue::{
     SnapshotCommand, SnapshotCreate, SnapshotDelete, SnapshotRename, SnapshotRestore, SnapshotRestoreFile,
 };
-use ontap::show::{SnapshotRow, answer, moment};
+use ontap::show::{SnapshotRow, answer_measured, moment};
 use ontap::value::ObjectName;
 use qos::{Object, ObjectKind};
 
@@ -19,8 +19,8 @@ impl Errand<'_> {
             SnapshotCommand::RestoreFile(restore) => self.restore_file(&restore),
             SnapshotCommand::Delete(delete) => self.delete_snapshot(&delete),
             SnapshotCommand::Show(selection) => {
-                let rows: Vec<SnapshotRow> = self.snapshots.all().map(|snapshot| self.snapshot_row(snapshot)).collect();
-                Ok(answer(&rows, &selection, self.units))
+                let rows = self.snapshots.all().map(|snapshot| (snapshot, self.snapshot_row(snapshot)));
+                Ok(answer_measured(rows, &selection, self.units, |snapshot, row| self.measure_snapshot(snapshot, row)))
             }
         }
     }
@@ -209,16 +209,21 @@ impl Errand<'_> {
     }
 
     fn snapshot_row(&self, snapshot: &Snapshot) -> SnapshotRow {
-        let size: u64 = snapshot.leaves.iter().map(|leaf| (self.used)(leaf.tree)).sum();
-        let all = self.registry.object(snapshot.volume).map_or(0, |object| object.size().allocated.0);
         SnapshotRow {
             vserver: self.svm_name(snapshot.volume),
             volume: self.place_of(snapshot.volume).0,
             snapshot: snapshot.name.clone(),
             create_time: moment(snapshot.created),
-            size,
-            total_percent: if all == 0 { 0 } else { (u128::from(size) * 100 / u128::from(all)) as u64 },
+            size: 0,
+            total_percent: 0,
         }
+    }
+
+    fn measure_snapshot(&self, snapshot: &Snapshot, row: &mut SnapshotRow) {
+        let size = self.sizes.owned(&mut snapshot.leaves.iter().map(|leaf| leaf.tree));
+        let all = self.registry.object(snapshot.volume).map_or(0, |object| object.size().allocated.0);
+        row.size = size;
+        row.total_percent = if all == 0 { 0 } else { (u128::from(size) * 100 / u128::from(all)) as u64 };
     }
 }
 

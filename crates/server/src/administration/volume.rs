@@ -4,7 +4,7 @@ use super::{AdminError, Assigned, Errand, list, path_of, uuid_of, whole};
 use crate::administration::size::volume_bytes;
 use block::ObjectId;
 use ontap::catalogue::{VolumeCommand, VolumeCreate, VolumeDelete, VolumeModify, VolumeRename};
-use ontap::show::{VolumeRow, answer, entries};
+use ontap::show::{VolumeRow, answer_measured, entries};
 use qos::{Object, ObjectKind};
 
 /// The size of a volume that is made without one: ONTAP's own default.
@@ -19,8 +19,11 @@ impl Errand<'_> {
             VolumeCommand::Delete(delete) => self.delete_volume(&delete),
             VolumeCommand::Show(selection) => {
                 let volumes = self.registry.objects().filter(|object| object.kind() == ObjectKind::Volume);
-                let rows: Vec<VolumeRow> = volumes.map(|volume| self.volume_row(volume)).collect();
-                Ok(answer(&rows, &selection, self.units))
+                let rows = volumes.map(|volume| (volume.id(), self.volume_row(volume)));
+                Ok(answer_measured(rows, &selection, self.units, |volume, row| {
+                    row.used = self.used_in(volume);
+                    row.available = row.size.saturating_sub(row.used);
+                }))
             }
         }
     }
@@ -110,7 +113,6 @@ impl Errand<'_> {
 
     fn volume_row(&self, volume: &Object) -> VolumeRow {
         let (qos_policy_group, qos_adaptive_policy_group) = self.attached(volume.id());
-        let used = self.used_in(volume.id());
         let size = volume.size().allocated.0;
         VolumeRow {
             vserver: self.svm_name(volume.id()),
@@ -120,8 +122,8 @@ impl Errand<'_> {
             state: "online".into(),
             kind: "RW".into(),
             size,
-            available: size.saturating_sub(used),
-            used,
+            available: size,
+            used: 0,
             junction_path: None,
             qos_policy_group,
             qos_adaptive_policy_group,

@@ -53,7 +53,9 @@ impl Owner {
 
     /// Whether somebody may go on who was not asked since.
     pub(super) fn has_work(&self) -> bool {
-        self.freed_for_sessions && self.waiting.for_room() > 0
+        self.order.is_some()
+            || self.ordered
+            || self.freed_for_sessions && self.waiting.for_room() > 0
             || self.waiting.may_claim(self.claims.free())
             || self.waiting.has_turns() && self.room() > 0
             || self.freed_for_store && self.gate.inner().lacks_memory()

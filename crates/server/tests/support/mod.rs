@@ -91,6 +91,7 @@ impl Server {
             control.execute(line).unwrap();
         }
         control.execute(&format!("lun create -path {LUN} -size {LUN_BYTES}")).unwrap();
+        control.record().unwrap();
         Server { control, socket, dir }
     }
 

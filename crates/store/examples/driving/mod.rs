@@ -1,6 +1,6 @@
 //! A program's own volumes, driven by hand: what the examples share.
 
-use block::{Driver, ObjectId, Op, Request, Submitted, Target};
+use block::{Driver, ObjectId, Op, Request, Submitted, Target, Wakeup};
 use map::What;
 use store::{MappedPool, MappedVolumes, VolumesSettings};
 use uring::Io;
@@ -22,7 +22,12 @@ pub fn administer(io: &Io, volumes: &mut MappedVolumes, tree: u32, what: What) {
         volumes.poll(now, &mut out);
         volumes.take_answers(&mut answers);
         if answers.is_empty() {
-            io.turn(None);
+            let until = match volumes.next_wakeup() {
+                Wakeup::Now => Some(now),
+                Wakeup::At(at) => Some(at),
+                Wakeup::External | Wakeup::Idle => None,
+            };
+            io.turn(until);
         }
     }
     assert_eq!(answers[0].result, Ok(()), "{what:?}");

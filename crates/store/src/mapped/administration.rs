@@ -18,18 +18,13 @@ impl MappedVolumes {
     }
 
     /// Asks for changes of several objects' trees that are done at one moment, or none of them; see
-    /// [`map::Core::submit_together`]. Returns the numbers of their answers.
-    pub fn administer_together(&mut self, changes: &[(ObjectId, What)]) -> Vec<u64> {
-        let ask = |(object, what): &(ObjectId, What)| {
-            self.next_ticket += 1;
-            let id = self.next_ticket & (ADMINISTRATION - 1) | ADMINISTRATION;
-            Ask { id, tree: object.0, at: 0, len: 0, what: *what, fua: true, aligned: true }
-        };
-        let asks: Vec<Ask> = changes.iter().map(ask).collect();
-        let numbers = asks.iter().map(|ask| ask.id & !ADMINISTRATION).collect();
-        self.core.submit_together(asks);
-        self.sort_answers();
-        numbers
+    /// [`map::Core::submit_together`]. Returns the number of the one answer.
+    pub fn administer_together(&mut self, changes: &[(ObjectId, What)]) -> u64 {
+        self.next_ticket += 1;
+        let id = self.next_ticket & (ADMINISTRATION - 1);
+        let changes: Vec<(u32, What)> = changes.iter().map(|(object, what)| (object.0, *what)).collect();
+        self.core.submit_together(id | ADMINISTRATION, &changes);
+        id
     }
 
     /// Has the maps keep what is known of the catalogue, durably. Returns the number of its answer.

@@ -4,7 +4,7 @@ use super::MapError;
 use super::files::{Folder, REGIONS, index_of, is_made_anew};
 use super::places::{Named, Places};
 use block::Fault;
-use map::{Agreed, Ask, Command, Core, Ended, Refusal, Settings, What, salvage};
+use map::{Agreed, Ask, Command, Core, Ended, Refusal, Settings, Steps, What, salvage};
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -81,6 +81,7 @@ impl Desk {
     fn carry_on(&mut self) -> Result<(), MapError> {
         let mut answers = Vec::new();
         while answers.is_empty() {
+            self.core.step(&mut Steps::new(u32::MAX));
             self.core.advance();
             while let Some(command) = self.core.next_command() {
                 self.carry_out(command);

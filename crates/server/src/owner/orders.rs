@@ -1,0 +1,394 @@
+//! Orders of the administration, a few steps a turn, so that none of them, whatever it asks, keeps requests waiting.
+//!
+//! ```text
+//!   orders (in order) ──► obey ──┬─► done
+//!                                └─► what is left of it: an order again, gone on with in the next turn
+//! ```
+//! Requests move between the turns. What an order finds is so at the moment at which it looks: of an order that takes
+//! several turns, each part at its own.
+
+use super::Owner;
+use crate::shard::{Account, Accounting, Order};
+use block::{Bytes, ObjectId, Time};
+use map::{Owned, Steps};
+use std::sync::mpsc::{Sender, TryRecvError};
+use store::{MappedVolumes, Served, VolumesSettings};
+
+/// Steps of a turn for orders: those of [`Steps`], up to 150 ns each where memory is far, so 0.3 ms.
+const STEPS: u32 = 2048;
+/// What other work counts as, in steps: an order at all, a change of the gate, an object's or group's account.
+const ORDER: u32 = 16;
+const EDIT: u32 = 16;
+const ACCOUNT: u32 = 16;
+/// One look-up of a tree.
+const LOOK_UP: u32 = 2;
+/// Sessions that are looked at in the time of a step.
+const SESSIONS: u32 = 4;
+
+impl Owner {
+    /// A turn is over. What it took is measured where something of the administration went on in it.
+    pub(super) fn end_measure(&mut self) {
+        if let Some(began) = self.measured_from.take() {
+            self.longest_turn = self.longest_turn.max(uring::usage::thread_cpu().saturating_sub(began));
+        }
+    }
+
+    pub(super) fn take_orders(&mut self, now: Time) {
+        self.measured_from = self.gate.inner().has_work().then(uring::usage::thread_cpu);
+        let mut steps = Steps::new(STEPS);
+        while !steps.are_spent() {
+            let order = self.order.take().map_or_else(|| self.orders.try_recv(), Ok);
+            match order {
+                Ok(order) => {
+                    self.measured_from.get_or_insert_with(uring::usage::thread_cpu);
+                    steps.spend(ORDER);
+                    self.order = self.obey(now, order, &mut steps);
+                }
+                Err(TryRecvError::Empty) => {
+                    self.ordered = false;
+                    return;
+                }
+                Err(TryRecvError::Disconnected) => {
+                    self.ordered = false;
+                    if self.stopping.is_none() {
+                        self.stop(now);
+                    }
+                    return;
+                }
+            }
+        }
+        self.ordered = true;
+    }
+
+    /// Does what is ordered, as far as the steps go; returns what is left of it.
+    fn obey(&mut self, now: Time, order: Order, steps: &mut Steps) -> Option<Order> {
+        match order {
+            Order::Edit(edits) => return self.edit(now, edits, steps),
+            Order::Owned { trees, owned, bytes, answer } => {
+                return self.count_owned(trees, (owned, bytes), answer, steps);
+            }
+            Order::Used { objects, used, answer } => return self.tell_used(objects, used, answer, steps),
+            Order::Account(accounting) => return self.account(now, accounting, steps),
+            Order::Administer { .. } | Order::Together { .. } | Order::Agree { .. } => self.administer(order, steps),
+            Order::LetIn => {
+                self.is_open = true;
+                self.accept();
+            }
+            Order::Record => self.accounts.record(),
+            Order::Reach(answer) => drop(answer.send(())),
+            Order::Maps(pool) => match MappedVolumes::new(&self.io, *pool, VolumesSettings::default()) {
+                Ok(volumes) => *self.gate.inner_mut() = Served::Maps(Box::new(volumes)),
+                // The slab was made large enough; without maps every LUN of theirs is gone to clients.
+                Err(_) => tracing::error!("no memory for the maps' own buffers"),
+            },
+            Order::Open { export, data } => {
+                self.gate.inner_mut().open(now, export.object, data, export.size);
+                self.exports.add(export);
+            }
+            Order::Resize { object, size } => {
+                self.gate.inner_mut().resize(object, size);
+                self.exports.resize(object, size);
+            }
+            Order::Rename { object, svm, path } => self.exports.rename(object, svm, path),
+            Order::Close { object } => {
+                steps.spend(self.sessions.len() as u32 / SESSIONS);
+                self.exports.remove(object);
+                self.gate.inner_mut().close(now, object);
+                self.each_session(now, |session, around| {
+                    if session.object() == Some(object) {
+                        session.drain(around);
+                    }
+                });
+            }
+        }
+        None
+    }
+
+    fn edit(&mut self, now: Time, mut edits: std::vec::IntoIter<qos::Edit>, steps: &mut Steps) -> Option<Order> {
+        while !steps.are_spent() {
+            let edit = edits.next()?;
+            steps.spend(EDIT);
+            if let Err(error) = self.gate.edit(now, &edit) {
+                // The registry checked it, so this is a fault of ours: say so and go on with what is in force.
+                tracing::error!(?edit, %error, "the gate refused an edit");
+            }
+        }
+        Some(Order::Edit(edits))
+    }
+
+    /// What would come free with trees, one after the other.
+    fn count_owned(
+        &mut self,
+        mut trees: std::vec::IntoIter<ObjectId>,
+        (mut owned, mut bytes): (Option<Owned>, u64),
+        answer: Sender<u64>,
+        steps: &mut Steps,
+    ) -> Option<Order> {
+        while !steps.are_spent() {
+            steps.spend(LOOK_UP);
+            let next = owned.take().or_else(|| trees.next().map(|tree| Owned::of(tree.0)));
+            let Some(mut counting) = next else {
+                let _ = answer.send(bytes);
+                return None;
+            };
+            match self.gate.inner().count_owned(&mut counting, steps) {
+                Some(found) => bytes += found,
+                None => owned = Some(counting),
+            }
+        }
+        Some(Order::Owned { trees, owned, bytes, answer })
+    }
+
+    fn tell_used(
+        &mut self,
+        mut objects: std::vec::IntoIter<ObjectId>,
+        mut used: Vec<u64>,
+        answer: Sender<Vec<u64>>,
+        steps: &mut Steps,
+    ) -> Option<Order> {
+        while !steps.are_spent() {
+            let Some(object) = objects.next() else {
+                let _ = answer.send(used);
+                return None;
+            };
+            steps.spend(LOOK_UP);
+            used.push(self.gate.inner().used(object).unwrap_or(0));
+        }
+        Some(Order::Used { objects, used, answer })
+    }
+
+    /// What changes trees: the maps answer later.
+    fn administer(&mut self, order: Order, steps: &mut Steps) {
+        let volumes = self.gate.inner_mut();
+        let (number, answer) = match order {
+            Order::Administer { object, what, answer } => (volumes.administer(object, what), answer),
+            Order::Together { changes, answer } => {
+                // They are taken now, and done in steps of the maps.
+                steps.spend(changes.len() as u32 / 8);
+                (volumes.administer_together(&changes), answer)
+            }
+            Order::Agree { agreed, answer } => (volumes.agree(agreed), answer),
+            _ => return,
+        };
+        match number {
+            Some(number) => drop(self.administered.insert(number, answer)),
+            None => tracing::error!("a pool without maps was asked to change some"),
+        }
+    }
+
+    /// Whoever asked for a change of the maps is told how it ended.
+    pub(super) fn tell_administration(&mut self) {
+        self.gate.inner_mut().take_answers(&mut self.answers);
+        for ended in self.answers.drain(..) {
+            if let Some(answer) = self.administered.remove(&ended.id) {
+                let _ = answer.send(ended.result);
+            }
+        }
+    }
+
+    fn account(&mut self, now: Time, mut accounting: Box<Accounting>, steps: &mut Steps) -> Option<Order> {
+        const AT_ONCE: usize = 8;
+        while !steps.are_spent() && !accounting.objects_told {
+            steps.spend(ACCOUNT * AT_ONCE as u32);
+            accounting.objects_told = self.gate.account_some(now, AT_ONCE, &mut accounting.objects);
+        }
+        while !steps.are_spent()
+            && let Some(from) = accounting.next_group
+        {
+            steps.spend(ACCOUNT * AT_ONCE as u32);
+            accounting.next_group = self.gate.groups_some(now, from, AT_ONCE, &mut accounting.groups);
+        }
+        if !accounting.objects_told || accounting.next_group.is_some() {
+            return Some(Order::Account(accounting));
+        }
+        let Accounting { objects, groups, answer, .. } = *accounting;
+        let cpu = uring::usage::thread_cpu();
+        let used = cpu.saturating_sub(std::mem::replace(&mut self.cpu, cpu));
+        let _ = answer.send(Account {
+            objects: self.accounts.take(),
+            said: objects,
+            passed: groups,
+            gate: self.gate.status(),
+            cpu: used,
+            stalled: std::mem::take(&mut self.stalled),
+            turns: std::mem::take(&mut self.turns),
+            longest_turn: std::mem::take(&mut self.longest_turn),
+            connections: self.connections(),
+            claimed: Bytes(self.claims.claimed()),
+            buffers: self.io.outstanding() - self.gate.inner().own_buffers(),
+            now,
+        });
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::Access;
+    use crate::limits::ServerLimits;
+    use crate::shard::Doors;
+    use block::{Driver, Op, Request, Span, Submitted, Target};
+    use map::What;
+    use qos::Edit;
+    use std::sync::mpsc::channel;
+    use store::{MapSettings, MappedPool};
+    use uring::{Io, IoSettings};
+
+    /// LUNs.
+    const MANY: u32 = 10_000;
+    /// Objects whose accounts or changes a turn does at most, of 16 steps each, and what is taken at once.
+    const A_TURN: usize = STEPS as usize / 16 + 8;
+
+    struct Bench {
+        owner: Owner,
+        orders: Sender<Order>,
+        now: Time,
+    }
+
+    impl Bench {
+        fn new() -> Bench {
+            let settings = IoSettings { slab: Bytes::mib(4), registered: Bytes(0), ..IoSettings::default() };
+            let (orders, inbox) = channel();
+            let (tls, access, default_export) = (None, Access::default(), None);
+            let doors = Doors { listeners: Vec::new(), tls, access, default_export, no_seat: true };
+            let owner = Owner::new(Io::open(&settings).unwrap(), doors, ServerLimits::default(), inbox);
+            Bench { owner, orders, now: Time::ZERO }
+        }
+
+        fn order(&self, order: Order) {
+            assert!(self.orders.send(order).is_ok());
+        }
+
+        /// A turn of the orders alone; time is what we say.
+        fn turn(&mut self) {
+            self.now += Span::from_micros(100);
+            self.owner.take_orders(self.now);
+        }
+
+        /// As many objects as there are LUNs; returns the turns that this took, and the most changes in one.
+        fn add_objects(&mut self) -> (u32, u64) {
+            let add = |number| Edit::AddObject { object: ObjectId(number), parent: None };
+            self.order(Order::Edit((1..=MANY).map(add).collect::<Vec<_>>().into_iter()));
+            let (mut turns, mut most) = (0, 0);
+            while self.owner.gate.status().objects < u64::from(MANY) {
+                let before = self.owner.gate.status().objects;
+                self.turn();
+                (turns, most) = (turns + 1, most.max(self.owner.gate.status().objects - before));
+            }
+            (turns, most)
+        }
+    }
+
+    /// 10 000 changes of the gate, as when a policy group with that many members changes: some 127 a turn, so 79 turns. What
+    /// is ordered after them comes after them.
+    #[test]
+    fn many_changes_of_the_gate_are_made_over_many_turns() {
+        let mut bench = Bench::new();
+        let (turns, most) = bench.add_objects();
+        assert!((70..=90).contains(&turns) && most <= A_TURN as u64, "{turns} turns, {most} in one");
+        let limits = qos::Limits {
+            ceiling: qos::Ceiling { iops: Some(block::Iops(5)), ..Default::default() },
+            ..Default::default()
+        };
+        let limit = |number| Edit::SetLimits { object: ObjectId(number), limits };
+        bench.order(Order::Edit((1..=MANY).map(limit).collect::<Vec<_>>().into_iter()));
+        let (answer, after) = channel();
+        bench.order(Order::Used { objects: vec![ObjectId(1)].into_iter(), used: Vec::new(), answer });
+        let mut turns = 0;
+        while after.try_recv().is_err() {
+            bench.turn();
+            turns += 1;
+        }
+        assert!((70..=90).contains(&turns), "{turns}");
+    }
+
+    /// All LUNs had requests; the account of the second is told over 79 turns and more, whole, and the next one is empty but
+    /// for what the gate still keeps.
+    #[test]
+    fn the_account_of_many_luns_is_made_over_many_turns() {
+        let mut bench = Bench::new();
+        bench.add_objects();
+        let mut ended = Vec::new();
+        for number in 1..=MANY {
+            let (object, op) = (ObjectId(number), Op::Flush);
+            let request = Request { tag: 0, object, at: 0, len: 0, op, fua: false, due: bench.now };
+            assert!(matches!(bench.owner.gate.submit(bench.now, request), Submitted::Taken(_)));
+            bench.owner.gate.poll(bench.now, &mut ended);
+        }
+        assert_eq!(ended.len(), MANY as usize, "nothing is served, so each is told so");
+        let mut account = || {
+            let (answer, told) = channel();
+            let (objects, groups) = (Vec::new(), Vec::new());
+            let accounting = Accounting { objects, objects_told: false, groups, next_group: Some(0), answer };
+            bench.order(Order::Account(Box::new(accounting)));
+            let (mut turns, mut before) = (0, 0);
+            loop {
+                bench.turn();
+                turns += 1;
+                if let Ok(account) = told.try_recv() {
+                    return (turns, account);
+                }
+                let Some(Order::Account(accounting)) = &bench.owner.order else { panic!("it is under way") };
+                assert!(accounting.objects.len() - before <= A_TURN, "{} of {before}", accounting.objects.len());
+                before = accounting.objects.len();
+            }
+        };
+        let (turns, first) = account();
+        assert!((70..=100).contains(&turns), "{turns}");
+        let mut told: Vec<u32> = first.said.iter().map(|said| said.object.0).collect();
+        told.sort_unstable();
+        assert_eq!(told, (1..=MANY).collect::<Vec<_>>());
+        assert!(first.said.iter().all(|said| said.completed == 1) && first.objects.is_empty(), "nobody records them");
+        let (_, second) = account();
+        assert!(second.said.iter().all(|said| said.completed == 0));
+    }
+
+    /// LUNs in maps: made by as many orders, at most 128 a turn; then what they take, two steps each; then a snapshot of all
+    /// of them, whose trees nobody else has as soon as the LUNs are deleted.
+    #[test]
+    fn many_luns_are_made_measured_and_shared_over_many_turns() {
+        let dir = tempfile::tempdir().unwrap();
+        let settings = MapSettings { cache: store::Cache::Page, log: 1 << 20, ..MapSettings::default() };
+        let mut bench = Bench::new();
+        bench.order(Order::Maps(Box::new(MappedPool::create(dir.path(), 7, settings).unwrap())));
+        let run = |bench: &mut Bench, done: &mut dyn FnMut() -> bool| {
+            let mut turns = 0;
+            while !done() {
+                bench.turn();
+                bench.owner.move_requests(bench.now);
+                bench.owner.io.turn(Some(Time::ZERO));
+                turns += 1;
+            }
+            turns
+        };
+        let (answer, made) = channel();
+        for number in 1..=MANY {
+            let (object, what, answer) = (ObjectId(number), What::Create { size: 1 << 20 }, answer.clone());
+            bench.order(Order::Administer { object, what, answer });
+        }
+        let mut count = 0;
+        let turns = run(&mut bench, &mut || {
+            count += made.try_iter().map(Result::unwrap).count();
+            count == MANY as usize
+        });
+        assert!(turns >= MANY as usize / A_TURN, "{turns}");
+        let (answer, told) = channel();
+        let objects: Vec<ObjectId> = (1..=MANY).map(ObjectId).collect();
+        bench.order(Order::Used { objects: objects.clone().into_iter(), used: Vec::new(), answer });
+        let mut used = Vec::new();
+        let turns = run(&mut bench, &mut || told.try_recv().map(|told| used = told).is_ok());
+        assert!((10..=12).contains(&turns) && used == vec![0; MANY as usize], "{turns}");
+        let share = |object: &ObjectId| (ObjectId(object.0 + MANY), What::Share { from: object.0, frozen: true });
+        let (answer, shared) = channel();
+        bench.order(Order::Together { changes: objects.iter().map(share).collect(), answer });
+        // 256 trees a poll of the maps, which a turn does once or twice, four times each.
+        let turns = run(&mut bench, &mut || shared.try_recv().is_ok_and(|shared| shared.is_ok()));
+        assert!(turns >= MANY as usize * 3 / 256 / 2, "{turns}");
+        let (answer, owned) = channel();
+        let trees: Vec<ObjectId> = objects.iter().map(|object| ObjectId(object.0 + MANY)).collect();
+        bench.order(Order::Owned { trees: trees.into_iter(), owned: None, bytes: 0, answer });
+        let turns = run(&mut bench, &mut || owned.try_recv() == Ok(0));
+        assert!((10..=20).contains(&turns), "{turns}");
+    }
+}
