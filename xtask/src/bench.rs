@@ -7,6 +7,7 @@ mod demo;
 mod engine;
 mod fio;
 mod nbd;
+mod orders;
 mod qos;
 mod ramp;
 mod served;
@@ -34,6 +35,8 @@ pub enum Bench {
     Ramp(ramp::Ramp),
     /// What maps cost beside a sparse file, through clones, for a first write, and when a pool is opened
     Store(store::Store),
+    /// For how long administrators' orders keep the data thread, with 10 000 LUNs and one of 1 TiB
+    Orders(orders::Orders),
     /// How long `seawall demo` takes from its start to its first measured second
     Demo(demo::Demo),
 }
@@ -50,6 +53,7 @@ impl Bench {
             Bench::Qos(qos) => qos.run(),
             Bench::Ramp(ramp) => ramp.run(),
             Bench::Store(store) => store.run(),
+            Bench::Orders(orders) => orders.run(),
             Bench::Demo(demo) => demo.run(),
         }
     }
