@@ -7,8 +7,9 @@ use std::path::Path;
 use std::process::Command;
 
 /// Decides and computes; time, chance and bytes are given to it.
-const PURE: [&str; 12] =
-    ["array", "block", "fio", "map", "nbd", "nearest", "ontap", "qos", "ramp", "report", "stats", "workload"];
+const PURE: [&str; 13] = [
+    "array", "block", "fio", "map", "nbd", "nearest", "ontap", "qos", "ramp", "ranread", "report", "stats", "workload",
+];
 /// Touches the world.
 const ADAPTERS: [&str; 9] = ["api", "cipher", "engine", "psk", "results", "server", "storage", "store", "uring"];
 
@@ -17,7 +18,8 @@ const ADAPTERS: [&str; 9] = ["api", "cipher", "engine", "psk", "results", "serve
 const SHARED: [&str; 3] = ["block", "nearest", "stats"];
 
 /// Front ends: the crate whose words they unfold into, and the one whose sections their pages are built of.
-const FRONTS: [(&str, &str); 2] = [("fio", "workload"), ("ramp", "report")];
+const FRONTS: [(&str, &str); 4] =
+    [("fio", "workload"), ("ramp", "report"), ("ranread", "report"), ("ranread", "workload")];
 
 /// Which adapters an adapter may use; one that is not here uses none.
 const BENEATH: [(&str, &[&str]); 5] = [

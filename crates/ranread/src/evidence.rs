@@ -1,0 +1,123 @@
+//! What limited a load: said only as far as something shows it.
+
+use std::fmt;
+
+/// What was seen of the machine during a batch; `None` where it cannot be seen from here.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Evidence {
+    /// The part of the time, 0 to 1, in which the busiest device had requests in flight.
+    pub device_busy: Option<f64>,
+    /// The busiest device's name.
+    pub device: String,
+    /// The part of all processors' time that was used, 0 to 1.
+    pub cpu_busy: Option<f64>,
+    /// Bytes that were asked to be read past the page cache or through it.
+    pub bytes_asked: u64,
+    /// Bytes that storage gave, by the kernel's count.
+    pub bytes_fetched: Option<u64>,
+    /// How far IOPS varied from one half second to the next: deviation as a part of the mean.
+    pub iops_variation: Option<f64>,
+}
+
+/// What limited.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Limiter {
+    /// What was read came from the host's page cache, this part of it.
+    HostCache(f64),
+    /// The processors were this busy.
+    Cpu(f64),
+    /// The device was busy this part of the time.
+    Device(String, f64),
+    /// IOPS stood still, to this part of their mean, while neither was busy: as behind a ceiling.
+    Ceiling(f64),
+    /// IOPS no longer grew, while neither was busy: a queue below this host.
+    Queue,
+    /// IOPS still grew.
+    NothingYet,
+    /// Nothing of the machine could be seen.
+    Unseen,
+}
+
+/// Below this part of what was asked, the rest came from a cache.
+const FETCHED_LEAST: f64 = 0.9;
+/// From here on a device or a processor counts as busy.
+const BUSY: f64 = 0.95;
+const CPU_BUSY: f64 = 0.9;
+/// A ceiling holds IOPS within this part of their mean.
+const STILL: f64 = 0.01;
+
+impl Evidence {
+    /// The part of what was read that did not come from storage; `None` where the kernel does not tell.
+    pub fn cached(&self) -> Option<f64> {
+        let fetched = self.bytes_fetched.filter(|_| self.bytes_asked > 0)?;
+        Some((1.0 - fetched as f64 / self.bytes_asked as f64).clamp(0.0, 1.0))
+    }
+
+    /// What limited, where IOPS had stopped growing or not.
+    pub fn limiter(&self, still_grew: bool) -> Limiter {
+        if let Some(cached) = self.cached().filter(|cached| *cached > 1.0 - FETCHED_LEAST) {
+            return Limiter::HostCache(cached);
+        }
+        if let Some(busy) = self.cpu_busy.filter(|busy| *busy >= CPU_BUSY) {
+            return Limiter::Cpu(busy);
+        }
+        if still_grew {
+            return Limiter::NothingYet;
+        }
+        if let Some(busy) = self.device_busy.filter(|busy| *busy >= BUSY) {
+            return Limiter::Device(self.device.clone(), busy);
+        }
+        if let Some(variation) = self.iops_variation.filter(|variation| *variation <= STILL) {
+            return Limiter::Ceiling(variation);
+        }
+        if self.device_busy.is_none() && self.cpu_busy.is_none() { Limiter::Unseen } else { Limiter::Queue }
+    }
+}
+
+impl fmt::Display for Limiter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let percent = |part: &f64| format!("{:.0} %", part * 100.0);
+        match self {
+            Limiter::HostCache(part) => {
+                write!(f, "the host's page cache: {} of what was read did not come from storage", percent(part))
+            }
+            Limiter::Cpu(busy) => write!(f, "this host's processors: {} busy", percent(busy)),
+            Limiter::Device(name, busy) => {
+                write!(f, "the device: {name} had requests in flight {} of the time", percent(busy))
+            }
+            Limiter::Ceiling(variation) => write!(
+                f,
+                "a ceiling, as of QoS: IOPS stood still within {:.1} % while this host was not busy",
+                variation * 100.0
+            ),
+            Limiter::Queue => f.write_str("a queue below this host: neither its processors nor its device were busy"),
+            Limiter::NothingYet => f.write_str("nothing yet: IOPS still grew at the highest load"),
+            Limiter::Unseen => f.write_str("cannot say: nothing of the storage can be seen from here"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_limiter_has_its_sign() {
+        let seen = Evidence {
+            device_busy: Some(0.5),
+            device: "vda".into(),
+            cpu_busy: Some(0.3),
+            bytes_asked: 1000,
+            bytes_fetched: Some(1000),
+            iops_variation: Some(0.05),
+        };
+        assert_eq!(seen.limiter(true), Limiter::NothingYet);
+        assert_eq!(seen.limiter(false), Limiter::Queue);
+        let of = |evidence: Evidence| evidence.limiter(false);
+        assert_eq!(of(Evidence { device_busy: Some(0.97), ..seen.clone() }), Limiter::Device("vda".into(), 0.97));
+        assert_eq!(of(Evidence { cpu_busy: Some(0.92), ..seen.clone() }), Limiter::Cpu(0.92));
+        assert_eq!(of(Evidence { iops_variation: Some(0.004), ..seen.clone() }), Limiter::Ceiling(0.004));
+        assert_eq!(of(Evidence { bytes_fetched: Some(400), ..seen }), Limiter::HostCache(0.6));
+        assert_eq!(of(Evidence::default()), Limiter::Unseen);
+    }
+}

@@ -1,0 +1,208 @@
+//! A batch as jobs: each process is one at depth 1 that asks at random, without end or as often as was said.
+
+use crate::grammar::{Effort, Load};
+use crate::{BLOCK, Manifest};
+use block::{Bytes, Span};
+use std::path::Path;
+use workload::job::{
+    Amount, BlockSizes, Coverage, Direction, Ending, EngineKind, FileSpec, Hash, JobSpec, Mix, Order, Pacing,
+    PerDirection, Place, Reach, Verify,
+};
+
+/// What a process loads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Aim {
+    /// The database file of a directory that setup made. Its first request's worth of blocks is left out, as later versions
+    /// of the original leave out block 0.
+    Database {
+        /// The file.
+        path: String,
+    },
+    /// A device.
+    Device {
+        /// Its node.
+        path: String,
+    },
+    /// An NBD export.
+    Export {
+        /// Its URI.
+        uri: String,
+    },
+    /// No storage.
+    Nothing {
+        /// How much of it.
+        size: Bytes,
+    },
+    /// A file of a simulated device.
+    Simulated {
+        /// Its name.
+        name: String,
+        /// Its size.
+        size: Bytes,
+    },
+}
+
+/// Makes neighbouring processes ask different requests of one seed: 2^64 over the golden ratio.
+const APART: u64 = 0x9E37_79B9_7F4A_7C15;
+
+/// The jobs of a batch of `processes`, of which process `k` loads target `k mod n`; `repeat` tells batches of one sweep apart.
+pub fn jobs(load: &Load, aims: &[Aim], processes: u32, repeat: u64) -> Vec<JobSpec> {
+    let job = |process: u32| {
+        let aim = &aims[process as usize % aims.len()];
+        let seed = load.seed ^ ((repeat << 32) | (u64::from(process) + 1)).wrapping_mul(APART);
+        JobSpec {
+            name: format!("process {}", process + 1),
+            number: process,
+            place: place(aim, load.block),
+            engine: EngineKind::Sync,
+            direct: !load.page_cache && matches!(aim, Aim::Database { .. } | Aim::Device { .. }),
+            reach: reach(load),
+            pacing: Pacing::default(),
+            ending: ending(load),
+            // Blocks keep the headers that say what they are.
+            verify: (load.read_percent < 100).then(headers),
+            seed,
+            ..JobSpec::default()
+        }
+    };
+    (0..processes).map(job).collect()
+}
+
+fn place(aim: &Aim, block: u32) -> Place {
+    match aim {
+        Aim::Database { path } => {
+            let offset = Amount::Bytes(Bytes(u64::from(block)));
+            Place::Files(vec![FileSpec { path: path.into(), offset, ..FileSpec::default() }])
+        }
+        Aim::Device { path } => Place::Files(vec![FileSpec { path: path.into(), ..FileSpec::default() }]),
+        Aim::Export { uri } => Place::Nbd { uri: uri.clone(), region: FileSpec::default() },
+        Aim::Nothing { size } => Place::Null { size: *size },
+        Aim::Simulated { name, size } => {
+            Place::Files(vec![FileSpec { path: name.into(), file_size: Some(*size), ..FileSpec::default() }])
+        }
+    }
+}
+
+fn reach(load: &Load) -> Reach {
+    let mix = match load.read_percent {
+        100 => Mix::Only(Direction::Read),
+        0 => Mix::Only(Direction::Write),
+        read_percent => Mix::ReadWrite { read_percent },
+    };
+    Reach {
+        mix,
+        order: Order::RANDOM,
+        // Each draw is independent of those before, as in the original.
+        coverage: Coverage::Free,
+        blocks: PerDirection::all(BlockSizes::Fixed(load.block)),
+        ..Reach::default()
+    }
+}
+
+fn ending(load: &Load) -> Ending {
+    match load.effort {
+        Some(Effort::Seconds(seconds)) => {
+            Ending { runtime: Some(Span::from_secs(seconds)), time_based: true, ..Ending::default() }
+        }
+        Some(Effort::Iterations(iterations)) => {
+            let bytes = iterations.saturating_mul(u64::from(load.block));
+            Ending { requests: Some(iterations), amount: Some(Amount::Bytes(Bytes(bytes))), ..Ending::default() }
+        }
+        None => Ending { requests: Some(0), ..Ending::default() },
+    }
+}
+
+/// A header in front of each block, which nobody reads back during a load.
+fn headers() -> Verify {
+    Verify { hash: Hash::Header, interval: BLOCK, reads_back: false, ..Verify::default() }
+}
+
+/// Bytes of setup's writes.
+const SETUP_PIECE: u32 = 1 << 20;
+/// How many of them are under way.
+const SETUP_DEPTH: u32 = 8;
+
+/// The job that fills a database in `directory`: random data, a header in front of each block. A sparse file, or one that
+/// an array can compress or store once, would be read without the medium.
+pub fn setup_job(path: &Path, manifest: &Manifest) -> JobSpec {
+    let size = Some(Amount::Bytes(Bytes(manifest.bytes)));
+    let (piece, rest) = (u64::from(SETUP_PIECE), manifest.bytes % u64::from(SETUP_PIECE));
+    let mut spec = JobSpec {
+        name: manifest.name.clone(),
+        place: Place::Files(vec![FileSpec { path: path.into(), size, ..FileSpec::default() }]),
+        engine: EngineKind::Uring,
+        direct: true,
+        reach: Reach {
+            mix: Mix::Only(Direction::Write),
+            order: Order::Sequential { hole: 0 },
+            blocks: PerDirection::all(BlockSizes::Fixed(if rest == 0 { piece as u32 } else { BLOCK })),
+            ..Reach::default()
+        },
+        pacing: Pacing { depth: SETUP_DEPTH, ..Pacing::default() },
+        verify: Some(headers()),
+        seed: manifest.seed,
+        ..JobSpec::default()
+    };
+    spec.content.refill = true;
+    spec.flushes.at_end = true;
+    spec
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use block::Time;
+    use std::collections::HashSet;
+    use workload::job::{JobNext, JobStream, Region};
+
+    fn load(effort: Effort, read_percent: u32, block: u32) -> Load {
+        Load {
+            targets: Vec::new(),
+            effort: Some(effort),
+            block,
+            read_percent,
+            seed: 1,
+            page_cache: false,
+            destroy: Vec::new(),
+            even_in_use: Vec::new(),
+        }
+    }
+
+    fn places(spec: &JobSpec, region: Region) -> Vec<u64> {
+        let mut stream = JobStream::new(spec, &[region], Time::ZERO);
+        let mut found = Vec::new();
+        while let JobNext::Issue(draft) = stream.next(Time::ZERO) {
+            assert_eq!(draft.len, spec.reach.most_block());
+            found.push(draft.at);
+        }
+        found
+    }
+
+    /// A database of 65 blocks of which the first is left out: 1000 draws with replacement end after 1000 and not after 64,
+    /// are blocks 1 to 64, and reach all of them (that one is missed has a chance of 64 × (63/64)^1000 = 10^-5).
+    #[test]
+    fn a_process_draws_blocks_independently_and_never_block_zero() {
+        let aim = Aim::Database { path: "f".into() };
+        let jobs = jobs(&load(Effort::Iterations(1000), 100, BLOCK), &[aim], 2, 0);
+        let region = Region { start: 8192, len: 64 * 8192, ..Region::default() };
+        let drawn = places(&jobs[0], region);
+        assert_eq!(drawn.len(), 1000);
+        let distinct: HashSet<u64> = drawn.iter().copied().collect();
+        assert_eq!(distinct.len(), 64);
+        assert!(drawn.iter().all(|at| (8192..65 * 8192).contains(at) && at.is_multiple_of(8192)));
+        assert_ne!(drawn, places(&jobs[1], region), "processes differ");
+    }
+
+    #[test]
+    fn processes_take_turns_at_targets() {
+        let aims = ["a", "b"].map(|path| Aim::Device { path: path.into() });
+        let jobs = jobs(&load(Effort::Seconds(5), 70, 65_536), &aims, 3, 0);
+        let path = |spec: &JobSpec| match &spec.place {
+            Place::Files(files) => files[0].path.display().to_string(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(jobs.iter().map(path).collect::<Vec<_>>(), ["a", "b", "a"]);
+        assert_eq!(jobs[0].reach.mix, Mix::ReadWrite { read_percent: 70 });
+        assert!(jobs[0].verify.is_some() && jobs[0].direct && jobs[0].ending.time_based);
+    }
+}

@@ -1,0 +1,47 @@
+//! RanRead: the random-read test of a database's storage, as people know it from InterSystems, and its sweep to a knee.
+//!
+//! ```text
+//!   words ──► Command ──► jobs of `workload` (a process is a job at depth 1) ──► engine
+//!                                                                                  │
+//!      console, export file, CSV  ◄── Batch ◄── Row (one a process) ◄── JobOutcome ┘
+//!                                       │
+//!      Sweep: which load is next ◄──────┘──► Point ──► knee, target, what limited ──► table, page
+//! ```
+//! The classic text is the original's to the byte; what the original could not tell (maxima, percentiles, how many reads)
+//! stands beside it. Nothing here touches a file, reads a clock or starts a thread.
+
+mod advice;
+mod batch;
+mod console;
+mod evidence;
+mod export;
+mod grammar;
+mod jobs;
+mod judge;
+mod manifest;
+mod page;
+mod point;
+mod row;
+mod sweep;
+mod table;
+
+pub use advice::setup_advice;
+pub use batch::{Batch, batches};
+pub use console::{EXPORT_DONE, exporting, run_begins, run_ends};
+pub use console::{Installation, help, setup_begins, setup_ends, usage};
+pub use evidence::{Evidence, Limiter};
+pub use export::{csv, export, export_name};
+pub use grammar::{
+    Command, Effort, ExportAsk, GrammarError, Load, PurgeAsk, RunAsk, Settings, SetupAsk, SweepAsk, parse,
+};
+pub use jobs::{Aim, jobs, setup_job};
+pub use judge::{Finding, judge, judge_batch, knee, limiter};
+pub use manifest::{DATABASE_FILE, MANIFEST_FILE, Manifest, ManifestError};
+pub use page::page;
+pub use point::{Measured, Point};
+pub use row::{Row, RowError, State};
+pub use sweep::{Ended, Limits, Series, Sweep, SweepPlan, Target};
+pub use table::{sweep_heads, sweep_line};
+
+/// A block of the database, in bytes.
+pub const BLOCK: u32 = 8192;

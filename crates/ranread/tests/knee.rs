@@ -1,0 +1,103 @@
+//! Sweeps in virtual time on devices whose knee theory knows.
+//!
+//! `c` servers that hold each request for `s` milliseconds do at most `c / s` requests a millisecond. With `P` processes at
+//! depth 1 there are `P` requests in the system at all times, so by Little's law their mean response time is `s` up to
+//! `P = c` and `P × s / c` beyond. A limit of `R` ms on the mean is kept up to `P = R × c / s`. What a request holds its
+//! server for may be drawn: then this is so of its mean.
+
+use array::{DeviceSpec, Flash, Model, ParallelServers, VirtualClock};
+use block::{Bytes, Span};
+use engine::job::Simulation;
+use ranread::{
+    Aim, Batch, Effort, Evidence, Limits, Load, Measured, Row, Series, State, Sweep, SweepPlan, batches, jobs, knee,
+};
+
+const SIZE: Bytes = Bytes::gib(10);
+
+fn batch(spec: &DeviceSpec, processes: u32, seconds: u64, seed: u64) -> Batch {
+    let load = Load {
+        targets: vec!["db".into()],
+        effort: Some(Effort::Seconds(seconds)),
+        block: ranread::BLOCK,
+        read_percent: 100,
+        seed,
+        page_cache: false,
+        destroy: Vec::new(),
+        even_in_use: Vec::new(),
+    };
+    let aims = [Aim::Simulated { name: "db".into(), size: SIZE }];
+    let simulation = Simulation::of(&jobs(&load, &aims, processes, seed)).expect("it can be simulated");
+    let device = spec.build(seed).expect("it is a device");
+    let outcomes = simulation.run(device, &VirtualClock::new(), &mut || false);
+    let blank = Row::blank(1, 0, "db".into(), processes, &load);
+    let rows: Vec<Row> = (1..).zip(&outcomes).map(|(job, outcome)| blank.of(job, State::Whole, outcome)).collect();
+    batches(&rows).remove(0)
+}
+
+fn swept(spec: &DeviceSpec, plan: &SweepPlan, seconds: u64, seed: u64) -> Sweep {
+    let mut sweep = Sweep::new(plan.clone());
+    let mut number = seed << 16;
+    while let Some(load) = sweep.next_load() {
+        let batch = batch(spec, load, seconds, number);
+        sweep.record(load, Measured::of(&batch, Evidence::default()));
+        number += 1;
+    }
+    sweep
+}
+
+fn plan(average_ms: f64) -> SweepPlan {
+    SweepPlan {
+        loads: Series::Published.loads(1, 200),
+        stop_ms: 10.0,
+        limits: Limits { average_ms, most_ms: None },
+        target: None,
+        precision: 0.02,
+        repeats: 8,
+    }
+}
+
+/// 16 servers of 1 ms each: 2 ms are kept up to 32 processes, to the process.
+#[test]
+fn the_knee_of_fixed_servers_is_found_to_the_process() {
+    let servers = ParallelServers { servers: 16, service: Span::from_millis(1), ..ParallelServers::default() };
+    let model = Model::ParallelServers(ParallelServers { size_unit: None, ..servers });
+    let spec = DeviceSpec { size: SIZE, ..DeviceSpec::of(model) };
+    let sweep = swept(&spec, &plan(2.0), 1, 1);
+    let points = sweep.points();
+    let found = knee(&points, plan(2.0).limits).expect("a load is inside");
+    assert_eq!(found.processes, 32, "{:?}", points.iter().map(|point| point.processes).collect::<Vec<_>>());
+    // 16 requests a millisecond; those under way when the second is over end up to 2 ms later.
+    assert!((found.iops().mean / 16_000.0 - 1.0).abs() < 0.003, "{:?}", found.iops());
+}
+
+/// Eight channels of flash, of which each request draws one at random, as its place does: those that meet wait. The closed
+/// network of P requests over c equal channels with fixed service has a throughput between `c P / (P + c − 1)` a service
+/// time, which exponential service would have, and `min(P, c)`. Its knee for a seed is compared with that of a long run,
+/// in which 15 times as many requests leave hardly any chance.
+#[test]
+fn the_knee_is_found_within_five_percent_in_95_of_100_seeds() {
+    let flash = Flash {
+        channels: 8,
+        page: Bytes::kib(8),
+        read: Span::from_millis(5),
+        collection: None,
+        pause: None,
+        ..Flash::default()
+    };
+    let spec = DeviceSpec { size: SIZE, ..DeviceSpec::of(Model::Flash(flash)) };
+    let limit = 40.0;
+    let long = |processes| batch(&spec, processes, 30, 7).response_ms().unwrap_or(f64::MAX);
+    let theory = (50..70).take_while(|&processes| long(processes) <= limit).last().expect("some load is inside");
+    // 40 ms are eight service times of 5 ms: with exponential service P + 7 = 64, without any waiting P = 64.
+    assert!((57..=64).contains(&theory), "{theory}");
+    let near_knee =
+        SweepPlan { loads: Series::Every(20).loads(40, 100), stop_ms: 45.0, precision: 0.05, ..plan(limit) };
+    let near = |seed| {
+        let sweep = swept(&spec, &near_knee, 2, seed);
+        let points = sweep.points();
+        let found = knee(&points, plan(limit).limits).map_or(0, |knee| knee.processes);
+        (f64::from(found) / f64::from(theory) - 1.0).abs() <= 0.05
+    };
+    let hits = (1..=100).filter(|&seed| near(seed)).count();
+    assert!(hits >= 95, "{hits} of 100 around {theory}");
+}
