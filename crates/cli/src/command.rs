@@ -7,6 +7,7 @@ pub mod dgen;
 pub mod fio;
 pub mod install_names;
 pub mod ramp;
+pub mod ranread;
 pub mod results;
 pub mod run;
 pub mod serve;

@@ -5,6 +5,7 @@
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
+mod classic;
 mod command;
 mod complaint;
 mod dataset;
@@ -52,6 +53,7 @@ enum Command {
     Check(command::check::Check),
     Dgen(command::dgen::Dgen),
     Ramp(command::ramp::Ramp),
+    Ranread(command::ranread::Ranread),
     Advise(command::advise::Advise),
     Results(command::results::Results),
     InstallNames(command::install_names::InstallNames),
@@ -87,6 +89,7 @@ fn carry_out() -> ExitCode {
         Command::Check(check) => check.run(),
         Command::Dgen(dgen) => dgen.run(),
         Command::Ramp(ramp) => ramp.run(),
+        Command::Ranread(ranread) => ranread.run(),
         Command::Advise(advise) => advise.run(),
         Command::Results(results) => results.run(),
         Command::InstallNames(names) => names.run(),

@@ -4,8 +4,14 @@ use std::ffi::OsString;
 use std::path::Path;
 
 /// A tool's name, and the command that it is here.
-pub const NAMES: [(&str, &str); 5] =
-    [("fio", "fio"), ("dgen.pl", "dgen"), ("dgen", "dgen"), ("RampRun.pl", "ramp"), ("RampRun", "ramp")];
+pub const NAMES: [(&str, &str); 6] = [
+    ("fio", "fio"),
+    ("dgen.pl", "dgen"),
+    ("dgen", "dgen"),
+    ("RampRun.pl", "ramp"),
+    ("RampRun", "ramp"),
+    ("ranread", "ranread"),
+];
 
 /// The words as `seawall` itself takes them: behind a classic name stands its command.
 pub fn unfold(words: impl Iterator<Item = OsString>) -> Vec<OsString> {

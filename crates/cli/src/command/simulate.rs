@@ -1,6 +1,6 @@
 //! `seawall simulate`: a plan, or fio's jobs, in virtual time.
 
-use super::fio;
+use super::{fio, ranread};
 use crate::Answer;
 use crate::play::{self, Options};
 use anyhow::{Context as _, Result, anyhow, bail};
@@ -27,6 +27,7 @@ pub struct Simulate {
 #[derive(clap::Subcommand)]
 enum Tool {
     Fio(Jobs),
+    Ranread(Reads),
 }
 
 /// fio's command line or job files in virtual time
@@ -44,10 +45,26 @@ struct Jobs {
     arguments: Vec<String>,
 }
 
+/// Random reads of a database in virtual time
+///
+/// Takes run and sweep as `seawall ranread` does; each target that is named is a file of 100 GiB on one simulated device. No
+/// rows are kept.
+#[derive(clap::Args)]
+struct Reads {
+    /// The device: one of cloud-volume, disk, flash, host with its usual figures, or a TOML file with a table `device`
+    /// as plans have it, such as a plan
+    #[arg(long, value_name = "KIND|FILE", default_value = "flash")]
+    device: String,
+    /// What seawall ranread takes
+    #[arg(value_name = "WORD", trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+    words: Vec<String>,
+}
+
 impl Simulate {
     pub fn run(self) -> Result<Answer> {
         match (self.tool, self.plan) {
             (Some(Tool::Fio(Jobs { device, arguments })), _) => fio::simulate(&arguments, &named(&device)?),
+            (Some(Tool::Ranread(Reads { device, words })), _) => ranread::simulate(&words, &named(&device)?),
             (None, Some(plan)) => {
                 let text = read("PLAN", &plan)?;
                 play::simulated(&text, &plan.display().to_string(), &self.options)

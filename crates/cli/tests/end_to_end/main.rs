@@ -40,6 +40,7 @@ mod plan;
 mod psk;
 mod qemu;
 mod ramp;
+mod ranread;
 mod raw_client;
 mod reader;
 mod requires;

@@ -1,0 +1,7 @@
+//! What the front ends of the classic tools share: what they load, and what the kernel counts meanwhile.
+
+mod aim;
+mod counters;
+
+pub use aim::{aim, on_flash};
+pub use counters::Counters;

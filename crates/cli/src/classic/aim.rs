@@ -1,0 +1,39 @@
+//! What was named as a target, looked at.
+
+use anyhow::{Result, anyhow};
+use block::Bytes;
+use std::fs;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::path::Path;
+use storage::{Intent, Permit, Place, major_minor};
+
+/// A target that can be read.
+#[derive(Clone, Debug)]
+pub struct Aimed {
+    /// Where.
+    pub place: Place,
+    /// How large.
+    pub size: Bytes,
+}
+
+/// What was named, if it is there and may be read.
+///
+/// # Errors
+/// It is not, in one line.
+pub fn aim(named: &str) -> Result<Aimed> {
+    let place = Place::parse(named).map_err(|line| anyhow!("{line}"))?;
+    let permit = Permit::ask(&place, Intent::Read).map_err(|error| anyhow!("{error}"))?;
+    Ok(Aimed { size: permit.size(), place })
+}
+
+/// Whether a path is on a device that does not turn, as far as the system tells.
+pub fn on_flash(path: &Path) -> bool {
+    let Ok(about) = fs::metadata(path) else { return false };
+    let device = if about.file_type().is_block_device() { about.rdev() } else { about.dev() };
+    let (major, minor) = major_minor(device);
+    // A partition's queue is its device's.
+    let folder = Path::new("/sys/dev/block").join(format!("{major}:{minor}"));
+    let turns =
+        ["queue/rotational", "../queue/rotational"].iter().find_map(|at| fs::read_to_string(folder.join(at)).ok());
+    turns.is_some_and(|turns| turns.trim() == "0")
+}

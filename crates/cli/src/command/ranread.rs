@@ -1,0 +1,156 @@
+//! `seawall ranread`: the random-read test of a database's storage, and its sweep to a knee.
+//!
+//! The standard output has the classic text to the byte; what the original does not say goes to the standard error.
+
+mod batch;
+mod database;
+mod history;
+mod sweep;
+
+use crate::stage::device::spec_of;
+use crate::{Answer, date, interrupt, machine, terminal};
+use anyhow::{Context as _, Result, bail};
+use block::Bytes;
+use history::History;
+use ranread::{Command, ExportAsk, Finding, RunAsk};
+use stats::Outcome;
+use std::path::Path;
+use workload::plan::Device;
+
+/// Read a database's storage at random, as RanRead does
+///
+/// Takes help, setup, run, stop, reset, export and purge with the original's values, or the published call as one word, and
+/// sweep, which looks for the highest load inside the limits. `seawall ranread help` lists all options; docs/ranread.md says
+/// what is measured.
+#[derive(clap::Args)]
+#[command(disable_help_flag = true)]
+pub struct Ranread {
+    /// The command and its values, as help lists them
+    #[arg(value_name = "WORD", trailing_var_arg = true, allow_hyphen_values = true)]
+    words: Vec<String>,
+}
+
+/// What processes load.
+#[derive(Clone, Copy)]
+enum Storage<'a> {
+    /// What was named.
+    Real,
+    /// One device, in virtual time.
+    Simulated(&'a Device),
+}
+
+impl Ranread {
+    pub fn run(self) -> Result<Answer> {
+        match ranread::parse(&self.words)? {
+            Command::Help => {
+                terminal::print(&(ranread::help() + ranread::usage()));
+                Ok(Answer::Yes)
+            }
+            Command::Setup(setup) => database::set_up(&setup),
+            Command::Purge(purge) => database::purge(&purge),
+            Command::Run(run) => run_once(run, Storage::Real),
+            Command::Sweep(sweep) => sweep::run(sweep, Storage::Real),
+            Command::Stop => History::open()?.stop(),
+            Command::Reset => History::open()?.reset(),
+            Command::Export(ask) => export(&ask),
+        }
+    }
+}
+
+/// `seawall simulate ranread`: the same loads in virtual time.
+///
+/// # Errors
+/// As for `seawall ranread`, and where nothing is loaded.
+pub fn simulate(words: &[String], device: &Device) -> Result<Answer> {
+    terminal::complain(&format!("in virtual time, on: {device}"));
+    match ranread::parse(words)? {
+        Command::Run(run) => run_once(run, Storage::Simulated(device)),
+        Command::Sweep(sweep) => sweep::run(sweep, Storage::Simulated(device)),
+        _ => bail!("simulate ranread: takes run and sweep; the others have nothing to simulate"),
+    }
+}
+
+fn run_once(ask: RunAsk, storage: Storage<'_>) -> Result<Answer> {
+    let stop = interrupt::watch()?;
+    let mut field = batch::Field::open(ask.load, storage)?;
+    field.must_suffice(ask.processes)?;
+    field.notes().iter().for_each(|note| terminal::complain(&format!("note: {note}")));
+    terminal::print(&ranread::run_begins(ask.processes));
+    let played = field.play(ask.processes, 0, &stop, true);
+    let (batch, measured) = match played {
+        Ok(played) => played,
+        Err(error) => {
+            terminal::print("\n");
+            return Err(error);
+        }
+    };
+    terminal::print(&ranread::run_ends(&batch));
+    terminal::complain(&batch::said(&batch, &measured));
+    if stop.is_asked() {
+        bail!("stopped before the end; the rows of what was done are kept");
+    }
+    let failed = field.failed();
+    if let Some(why) = field.cannot_say() {
+        bail!("verdict: cannot say: {why}");
+    }
+    if failed {
+        return Ok(Answer::No);
+    }
+    match ask.limits {
+        Some(limits) => verdict(&ranread::judge_batch(&measured, ask.processes, limits)),
+        None => Ok(Answer::Yes),
+    }
+}
+
+/// Says the answers, a line each, and the worst of them.
+fn verdict(findings: &[Finding]) -> Result<Answer> {
+    for Finding { question, outcome, because } in findings {
+        terminal::line(&format!("{outcome}: {question}"));
+        terminal::line(&format!("      {because}"));
+    }
+    match findings.iter().map(|finding| finding.outcome).max() {
+        Some(Outcome::Fail) => Ok(Answer::No),
+        Some(Outcome::CannotSay) => bail!("verdict: cannot say: of something that was asked nothing is known"),
+        Some(Outcome::Pass) | None => Ok(Answer::Yes),
+    }
+}
+
+fn export(ask: &ExportAsk) -> Result<Answer> {
+    let folder = Path::new(&ask.directory);
+    if !folder.is_dir() {
+        bail!("export: {} is no directory; name one that is there", folder.display());
+    }
+    let batches = ranread::batches(&History::open()?.rows()?);
+    if batches.is_empty() {
+        bail!("export: no rows are kept; run something first");
+    }
+    let name = ranread::export_name(date::since_1970().as_secs());
+    let (name, text) = match ask.csv {
+        true => (name.replace(".txt", ".csv"), ranread::csv(&batches)),
+        false => (name, ranread::export(&batches)),
+    };
+    let path = folder.join(name);
+    terminal::print(&ranread::exporting(&path.display().to_string()));
+    std::fs::write(&path, text).with_context(|| path.display().to_string())?;
+    terminal::print(ranread::EXPORT_DONE);
+    Ok(Answer::Yes)
+}
+
+/// Why storage of this size measures a cache on this machine; `None` where it need not.
+fn smaller_than_memory(size: Bytes) -> Option<String> {
+    let memory = machine::look(None, "").memory;
+    (size < memory).then(|| {
+        format!(
+            "what was loaded has {size} and this machine {memory} of memory, so a cache on the way may hold it all; \
+             the rule is twice the memory"
+        )
+    })
+}
+
+/// How large a file of a simulated device is.
+const SIMULATED: Bytes = Bytes::gib(100);
+
+/// The device that stands in for all of them.
+fn built(device: &Device, size: Bytes, seed: u64) -> Result<Box<dyn block::Target>> {
+    spec_of(device, size)?.build(seed).context("[device]")
+}

@@ -1,0 +1,258 @@
+//! One batch: its jobs run, watched, and turned into rows.
+
+use super::history::{History, Running};
+use super::{SIMULATED, Storage, built, database, smaller_than_memory};
+use crate::classic::{Counters, aim, on_flash};
+use crate::interrupt::Stop;
+use crate::{date, terminal};
+use anyhow::{Result, bail};
+use array::VirtualClock;
+use block::{Bytes, Span};
+use engine::job::{JobProgress, RunSettings, Simulation, Watch};
+use ranread::{Aim, Batch, Effort, Evidence, Load, Measured, Row, State};
+use report::text;
+use stats::job::{DirectionOutcome, JobOutcome};
+use std::path::Path;
+use storage::Place;
+
+/// Requests of a process where nothing else was said, and on flash.
+const ITERATIONS: u64 = 10_000;
+const ITERATIONS_ON_FLASH: u64 = 100_000;
+
+/// What batches load, looked at once.
+pub struct Field<'a> {
+    load: Load,
+    aims: Vec<Aim>,
+    storage: Storage<'a>,
+    /// How the targets are called in rows.
+    name: String,
+    /// Bytes of all targets; `None` where it does not matter.
+    size: Option<Bytes>,
+    history: Option<History>,
+    failed: bool,
+}
+
+impl<'a> Field<'a> {
+    /// Looks at all targets.
+    ///
+    /// # Errors
+    /// One of them is none.
+    pub fn open(mut load: Load, storage: Storage<'a>) -> Result<Field<'a>> {
+        let (mut aims, mut names, mut size, mut flash) = (Vec::new(), Vec::new(), Bytes(0), true);
+        for target in &load.targets {
+            let (found, bytes, on_flash) = match storage {
+                Storage::Simulated(_) => (Aim::Simulated { name: target.clone(), size: SIMULATED }, SIMULATED, false),
+                Storage::Real => real(target)?,
+            };
+            names.push(if let Aim::Database { .. } = found { database::with_slash(target) } else { target.clone() });
+            size = Bytes(size.0.saturating_add(bytes.0));
+            flash &= on_flash;
+            aims.push(found);
+        }
+        let usual = if flash { ITERATIONS_ON_FLASH } else { ITERATIONS };
+        load.effort.get_or_insert(Effort::Iterations(usual));
+        let is_real = matches!(storage, Storage::Real) && !aims.iter().all(|aim| matches!(aim, Aim::Nothing { .. }));
+        let history = matches!(storage, Storage::Real).then(History::open).transpose()?;
+        let size = is_real.then_some(size);
+        Ok(Field { load, aims, storage, name: names.join(","), size, history, failed: false })
+    }
+
+    /// An error where some target would have no process.
+    pub fn must_suffice(&self, processes: u32) -> Result<()> {
+        let targets = self.aims.len();
+        if (processes as usize) < targets {
+            bail!("PROCESSES: must be at least one for each of {targets} targets, got {processes}");
+        }
+        Ok(())
+    }
+
+    /// What to know before anything runs.
+    pub fn notes(&self) -> Vec<String> {
+        let cache = self.cannot_say().map(|why| format!("this will measure the cache: {why}"));
+        let direct = (self.load.page_cache).then(|| "through the page cache: figures are not the storage's".to_owned());
+        cache.into_iter().chain(direct).collect()
+    }
+
+    /// Why no verdict on the storage is possible; `None` where one is.
+    pub fn cannot_say(&self) -> Option<String> {
+        self.size.and_then(smaller_than_memory)
+    }
+
+    /// Whether some process failed.
+    pub fn failed(&self) -> bool {
+        self.failed
+    }
+
+    /// The name and size of what is loaded, and how.
+    pub fn sheet(&self) -> Vec<(String, String)> {
+        let size = self.size.map_or(String::new(), |size| size.to_string());
+        let kind = match self.load.read_percent {
+            100 => "random reads".to_owned(),
+            0 => "random writes".to_owned(),
+            percent => format!("{percent} % random reads, the rest random writes"),
+        };
+        let effort = match self.load.effort {
+            Some(Effort::Seconds(seconds)) => format!("{seconds} s a batch"),
+            Some(Effort::Iterations(n)) => format!("{} requests a process", text::thousands(n)),
+            None => String::new(),
+        };
+        let sheet = [
+            ("Database", self.name.clone()),
+            ("Database size", size),
+            ("Load", format!("{kind} of {}, {effort}", Bytes(u64::from(self.load.block)))),
+        ];
+        sheet.map(|(name, value)| (name.to_owned(), value)).to_vec()
+    }
+
+    /// Runs a batch of so many processes; its rows are kept. With `dots` each second has one.
+    ///
+    /// # Errors
+    /// Nothing was run, or rows cannot be kept.
+    pub fn play(&mut self, processes: u32, repeat: u64, stop: &Stop, dots: bool) -> Result<(Batch, Measured)> {
+        let specs = ranread::jobs(&self.load, &self.aims, processes, repeat);
+        let running = self.history.as_ref().map(History::begin).transpose()?;
+        let number = running.as_ref().map_or(repeat + 1, |running| running.batch);
+        let blank = Row::blank(number, date::since_1970().as_secs(), self.name.clone(), processes, &self.load);
+        let before = Counters::now();
+        let outcomes = match self.storage {
+            Storage::Real => {
+                let settings = RunSettings {
+                    destroy: self.load.destroy.clone(),
+                    even_in_use: self.load.even_in_use.clone(),
+                    interim_every: Some(Span::SECOND),
+                    ..RunSettings::default()
+                };
+                let mut watch = Watching { stop, running: running.as_ref(), blank: &blank, dots, lost: None };
+                let outcomes = engine::job::run(&specs, &settings, &mut watch)?;
+                watch.lost.map_or(Ok(()), Err)?;
+                outcomes
+            }
+            Storage::Simulated(device) => {
+                let simulation = Simulation::of(&specs)?;
+                let target = built(device, simulation.size(), self.load.seed ^ repeat)?;
+                simulation.run(target, &VirtualClock::new(), &mut || stop.is_asked())
+            }
+        };
+        let after = Counters::now();
+        self.complain(&outcomes);
+        let rows: Vec<Row> = (1..).zip(&outcomes).map(|(job, outcome)| blank.of(job, State::Whole, outcome)).collect();
+        if let Some(running) = running {
+            running.end(&rows)?;
+        }
+        let evidence = self.evidence(&outcomes, &before, &after);
+        let batch = Batch { rows };
+        let measured = Measured::of(&batch, evidence);
+        Ok((batch, measured))
+    }
+
+    fn complain(&mut self, outcomes: &[JobOutcome]) {
+        let mut told = Vec::new();
+        for error in outcomes.iter().filter_map(|outcome| outcome.error.as_ref()) {
+            self.failed = true;
+            if !told.contains(&&error.text) {
+                terminal::complain(&error.text);
+                told.push(&error.text);
+            }
+        }
+    }
+
+    /// What was seen of the machine meanwhile; of a simulated device nothing of this machine counts.
+    fn evidence(&self, outcomes: &[JobOutcome], before: &Counters, after: &Counters) -> Evidence {
+        let Storage::Real = self.storage else { return Evidence::default() };
+        let mut reads = DirectionOutcome::default();
+        outcomes.iter().for_each(|outcome| reads.absorb(&outcome.directions.read));
+        let spread = reads.iops_spread();
+        let iops_variation = (spread.samples > 2 && spread.mean > 0.0).then(|| spread.deviation / spread.mean);
+        let disks = outcomes.first().map_or(&[][..], |outcome| &outcome.disks);
+        let busy = |disk: &stats::job::DiskUse| disk.busy.as_secs_f64() / disk.over.as_secs_f64().max(1e-9);
+        let busiest = disks.iter().max_by(|one, other| busy(one).total_cmp(&busy(other)));
+        let counted = self.aims.iter().all(|aim| matches!(aim, Aim::Database { .. } | Aim::Device { .. }));
+        Evidence {
+            device_busy: busiest.map(|disk| busy(disk).min(1.0)),
+            device: busiest.map_or(String::new(), |disk| disk.name.clone()),
+            cpu_busy: after.cpu_busy_since(before),
+            bytes_asked: reads.bytes,
+            bytes_fetched: after.fetched_since(before).filter(|_| counted),
+            iops_variation,
+        }
+    }
+}
+
+/// A target of this machine, its size, and whether it is on flash.
+fn real(target: &str) -> Result<(Aim, Bytes, bool)> {
+    if Path::new(target).is_dir() || target.ends_with('/') || !is_special(target) {
+        let (manifest, path) = database::find(target)?;
+        let on_flash = on_flash(&path);
+        return Ok((Aim::Database { path: path.display().to_string() }, Bytes(manifest.bytes), on_flash));
+    }
+    let found = aim(target)?;
+    let aim = match found.place {
+        Place::Nbd { uri, .. } => Aim::Export { uri },
+        Place::Nothing(size) => Aim::Nothing { size },
+        Place::Path(_) => Aim::Device { path: target.to_owned() },
+    };
+    Ok((aim, found.size, on_flash(Path::new(target))))
+}
+
+/// Whether it is a device, an export or nothing, and not a directory.
+fn is_special(target: &str) -> bool {
+    match Place::parse(target) {
+        Ok(Place::Path(path)) => path.starts_with("/dev") || Place::Path(path).is_block_device(),
+        Ok(_) | Err(_) => true,
+    }
+}
+
+/// Keeps rows and prints dots.
+struct Watching<'w> {
+    stop: &'w Stop,
+    running: Option<&'w Running>,
+    blank: &'w Row,
+    dots: bool,
+    /// Why rows could not be kept.
+    lost: Option<anyhow::Error>,
+}
+
+impl Watch for Watching<'_> {
+    fn laying_out(&mut self, _path: &Path, _bytes: u64) {}
+
+    fn note(&mut self, line: &str) {
+        terminal::complain(&format!("note: {line}"));
+    }
+
+    fn progress(&mut self, _passed: Span, _jobs: &[JobProgress]) {
+        if self.dots {
+            terminal::print(".");
+        }
+    }
+
+    fn interim(&mut self, _passed: Span, outcomes: Vec<JobOutcome>) {
+        let Some(running) = self.running else { return };
+        let rows: Vec<Row> =
+            (1..).zip(&outcomes).map(|(job, outcome)| self.blank.of(job, State::Running, outcome)).collect();
+        if let Err(error) = running.so_far(&rows) {
+            self.lost.get_or_insert(error);
+        }
+    }
+
+    fn wants_stop(&mut self) -> bool {
+        self.stop.is_asked() || self.lost.is_some() || self.running.is_some_and(Running::is_stopped)
+    }
+}
+
+/// What the classic lines do not say, in one.
+pub fn said(batch: &Batch, measured: &Measured) -> String {
+    let lat = batch.lat();
+    let ms = |part| text::millis(lat.quantile(part));
+    let cached = measured.evidence.cached().filter(|cached| *cached >= 0.1);
+    let cached =
+        cached.map_or(String::new(), |cached| format!("; {:.0} % of it came from this host's cache", cached * 100.0));
+    format!(
+        "{} requests, p50 {} ms, p99 {}, p99.9 {}, max {}; {} IOPS by the clock{cached}",
+        text::thousands(batch.done()),
+        ms(0.5),
+        ms(0.99),
+        ms(0.999),
+        text::millis(lat.max()),
+        text::iops(batch.measured_iops())
+    )
+}

@@ -1,0 +1,183 @@
+//! `seawall ranread`: databases made and removed, batches as the original prints them, rows that stay, sweeps.
+
+use crate::running::{Ended, Running, run, seawall};
+use crate::scratch::Scratch;
+use std::process::Command;
+
+/// The program with rows of its own.
+fn program(scratch: &Scratch, words: &[&str]) -> Command {
+    let mut command = seawall(scratch.path());
+    command.env("XDG_STATE_HOME", scratch.join("state")).arg("ranread").args(words);
+    command
+}
+
+fn ranread(scratch: &Scratch, words: &[&str]) -> Ended {
+    run(&mut program(scratch, words))
+}
+
+/// A database of 16 MiB: every machine has more memory, so no verdict on its storage is possible.
+fn set_up(scratch: &Scratch) {
+    let ended = ranread(scratch, &["setup", "db", "zr", "16MiB"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+}
+
+fn rows(scratch: &Scratch) -> Vec<String> {
+    let text = std::fs::read_to_string(scratch.join("state/seawall/ranread/rows")).unwrap_or_default();
+    text.lines().map(str::to_owned).collect()
+}
+
+/// Setup says what it makes in the original's words and what it advises beside them; blocks have headers; it is refused
+/// where one is, and purge takes it away.
+#[test]
+fn a_database_is_made_refused_twice_and_removed() {
+    let scratch = Scratch::new();
+    let made = ranread(&scratch, &["setup", "db", "zr", "16MiB"]);
+    assert_eq!(made.code, Some(0), "{made:?}");
+    assert!(made.out.starts_with("\u{a0}\nCreating 16MiB database in db/\nDatabase created in db/\n"), "{}", made.out);
+    assert!(made.out.ends_with("do ##class(PerfTools.RanRead).Run(\"db/\",1,10000)\n"), "{}", made.out);
+    assert!(made.err.contains("this machine has") && made.err.contains("--array-cache"), "{}", made.err);
+    let data = std::fs::read(scratch.join("db/RANREAD.DAT")).unwrap();
+    assert_eq!(data.len(), 16 << 20);
+    for (index, block) in data.chunks(8192).enumerate() {
+        // The mark of a block, and its offset.
+        assert_eq!(&block[..4], b"SWv1", "block {index}");
+        assert_eq!(block[16..24], (index as u64 * 8192).to_le_bytes(), "block {index}");
+    }
+    let again = ranread(&scratch, &["setup", "db", "zr", "16MiB"]);
+    assert!(again.code == Some(2) && again.err.contains("has a database already"), "{again:?}");
+    let other = ranread(&scratch, &["purge", "db", "other"]);
+    assert!(other.code == Some(2) && other.err.contains("has the database ZR and not OTHER"), "{other:?}");
+    assert_eq!(ranread(&scratch, &["purge", "db"]).code, Some(0));
+    assert!(!scratch.join("db").exists());
+}
+
+/// Reads that were published one way ask the same; the console is the original's; figures that averages hide stand on the
+/// standard error; and a database smaller than memory has no verdict.
+#[test]
+fn a_batch_is_told_as_the_original_tells_it() {
+    let scratch = Scratch::new();
+    set_up(&scratch);
+    let ended = ranread(&scratch, &["do ##class(PerfTools.RanRead).Run(\"db\",3,200)"]);
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    let lines: Vec<&str> = ended.out.lines().collect();
+    assert_eq!(lines[3], "Starting 3 jobs in the background.");
+    assert!(lines[5].starts_with("Waiting for jobs to finish"), "{}", ended.out);
+    assert_eq!(lines[6], "Random read background jobs finished.");
+    assert!(lines[7].starts_with("3 processes (200 iterations) average response time = "), "{}", lines[7]);
+    assert!(ended.err.contains("600 requests, p50 "), "{}", ended.err);
+    assert!(ended.err.contains("seawall: verdict: cannot say: what was loaded has 16 MiB"), "{}", ended.err);
+    assert_eq!(rows(&scratch).len(), 3);
+    // 64 KiB, half of them writes: each process asks as often.
+    let mixed = ranread(&scratch, &["run", "db", "2", "100", "--block", "64k", "--read-percent", "50"]);
+    assert!(mixed.err.contains("200 requests, p50 "), "{mixed:?}");
+    let data = std::fs::read(scratch.join("db/RANREAD.DAT")).unwrap();
+    assert!(data.chunks(8192).all(|block| &block[..4] == b"SWv1"), "what is written keeps its headers");
+    let exported = ranread(&scratch, &["export", "."]);
+    assert!(exported.code == Some(0) && exported.out.ends_with("Done.\n"), "{exported:?}");
+    let name = scratch.listing().into_iter().find(|name| name.starts_with("PerfToolsRanRead_")).unwrap();
+    let text = std::fs::read_to_string(scratch.join(&name)).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[0], "RunDate\tRunTime\tDatabase\tIterations\tProcesses\tResponseTime\tIOPS\t");
+    assert!(lines[1].contains("\tdb/\t200\t3\t") && lines[2].contains("\tdb/\t100\t2\t"), "{text}");
+    assert_eq!((ranread(&scratch, &["reset"]).code, rows(&scratch).len()), (Some(0), 0));
+    assert_eq!(ranread(&scratch, &["export", "."]).code, Some(2));
+}
+
+/// Another shell ends a batch, which tells what was done; without one there is nothing to stop.
+#[test]
+fn stop_ends_a_batch_of_another_shell() {
+    let scratch = Scratch::new();
+    set_up(&scratch);
+    let nothing = ranread(&scratch, &["stop"]);
+    assert!(nothing.code == Some(2) && nothing.err.contains("no batch is running"), "{nothing:?}");
+    let mut running = Running::start(program(&scratch, &["run", "db", "2", "--seconds", "600"]));
+    wait_for_rows(&scratch, &mut running);
+    assert_eq!(ranread(&scratch, &["stop"]).code, Some(0));
+    let (_, lines) = running.end();
+    assert!(lines.iter().any(|line| line.starts_with("2 processes (600 seconds) average")), "{lines:?}");
+    assert!(rows(&scratch).iter().all(|row| row.contains("\tstopped\t")));
+    assert_eq!(rows(&scratch).len(), 2);
+}
+
+/// The system kills it in the middle: the rows of what was done until the last second are there for whoever looks next.
+#[test]
+fn a_killed_batch_leaves_its_rows() {
+    let scratch = Scratch::new();
+    set_up(&scratch);
+    let mut running = Running::start(program(&scratch, &["run", "db", "2", "--seconds", "600"]));
+    wait_for_rows(&scratch, &mut running);
+    running.signal("KILL");
+    running.end();
+    assert_eq!(ranread(&scratch, &["export", ".", "--csv"]).code, Some(0));
+    let name = scratch.listing().into_iter().find(|name| name.starts_with("PerfToolsRanRead_")).unwrap();
+    let text = std::fs::read_to_string(scratch.join(&name)).unwrap();
+    assert!(text.lines().nth(1).is_some_and(|line| line.ends_with(",cut off")), "{text}");
+}
+
+/// Waits until the rows of a batch under way are kept.
+fn wait_for_rows(scratch: &Scratch, running: &mut Running) {
+    let path = scratch.join(&format!("state/seawall/ranread/running-{}", running.id()));
+    while !path.exists() {
+        assert_eq!(running.ended(), None);
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn what_cannot_be_loaded_is_said_in_one_line() {
+    let scratch = Scratch::new();
+    std::fs::create_dir(scratch.join("plain")).unwrap();
+    set_up(&scratch);
+    for (words, part) in [
+        (&["run", "plain"][..], "plain: has no database of setup; make one with: seawall ranread setup"),
+        (&["run", "nowhere"], "nowhere: is no directory"),
+        (&["run", "db,db", "1"], "PROCESSES: must be at least one for each of 2 targets, got 1"),
+        (&["run", "/dev/null"], "/dev/null"),
+        (&["purge", "plain"], "plain: has no database of setup"),
+        (&["export", "nowhere"], "export: nowhere is no directory"),
+    ] {
+        let ended = ranread(&scratch, words);
+        assert_eq!(ended.code, Some(2), "{words:?}: {ended:?}");
+        let errors = ended.err.lines().count();
+        assert!(ended.err.contains(part) && errors == 1, "{words:?}: {}", ended.err);
+    }
+    std::fs::OpenOptions::new().write(true).open(scratch.join("db/RANREAD.DAT")).unwrap().set_len(8 << 20).unwrap();
+    let short = ranread(&scratch, &["run", "db"]);
+    assert!(short.code == Some(2) && short.err.contains("has 8 MiB and setup made 16 MiB"), "{short:?}");
+}
+
+/// In virtual time on 16 servers of 1 ms: 32 processes are the highest load at 2 ms. The
+/// same again is the same text.
+#[test]
+fn a_simulated_sweep_finds_its_knee() {
+    let scratch = Scratch::new();
+    let device = "[device]\nkind = \"parallel-servers\"\nservers = 16\nservice = \"1ms\"\n";
+    std::fs::write(scratch.join("device.toml"), device).unwrap();
+    let sweep = || {
+        let mut command = seawall(scratch.path());
+        command.args(["simulate", "ranread", "--device", "device.toml", "sweep", "/db", "--iterations", "500"]);
+        command.args([
+            "--max-ms",
+            "off",
+            "--target-iops",
+            "15000",
+            "--page",
+            "page.html",
+            "--sheet",
+            "array=simulated",
+        ]);
+        run(&mut command)
+    };
+    let ended = sweep();
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.out.contains("pass: the highest load with an average of at most 2 ms\n"), "{}", ended.out);
+    assert!(ended.out.contains("32 processes, 2.00 ms, 16,000 IOPS\n"), "{}", ended.out);
+    assert!(ended.out.contains("pass: 15,000 IOPS at an average of at most 5 ms\n"), "{}", ended.out);
+    assert!(ended.out.lines().all(|line| line.chars().count() <= 80), "{}", ended.out);
+    let page = std::fs::read_to_string(scratch.join("page.html")).unwrap();
+    assert!(
+        page.contains("Random Read IO Performance Results") && page.contains("simulated"),
+        "the sheet travels with it"
+    );
+    assert_eq!(sweep().out, ended.out);
+}
