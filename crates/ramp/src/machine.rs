@@ -29,8 +29,8 @@ use stats::Histogram;
 use stream::Stream;
 use writer::{Step, Writer};
 
-/// Tag of every read; the writer's tags are smaller.
-const READ: u64 = 1 << 63;
+/// Tag of every read; the writer's tags are smaller. Several machines may share a target, which leaves them 48 bits.
+const READ: u64 = 1 << 47;
 /// Pieces of writes that are made before reads are looked after again.
 const STEPS_MAX: u32 = 4;
 

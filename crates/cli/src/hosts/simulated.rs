@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!   Machine ─┐
-//!   Machine ─┼─ Port ─► Gate ─► simulated device      completions go to the port whose LUN they are of
-//!   Machine ─┘            ▲ administrators' lines
+//!   Machine ─┼─ Hub ─► Gate ─► simulated device
+//!   Machine ─┘           ▲ administrators' lines
 //! ```
 
 use super::load::journal_bytes;
@@ -15,24 +15,20 @@ use crate::ramping::recording;
 use crate::stage::device::spec_of;
 use anyhow::{Context as _, Result, bail};
 use array::VirtualClock;
-use block::{
-    Bytes, Completion, Driver as _, ObjectId, Request, Span, Submitted, Target, Ticket, Time, Traits, Wait, Wakeup,
-    drive,
-};
+use block::{Bytes, Driver as _, ObjectId, Span, Target, Wait, drive};
+use engine::Hub;
 use qos::{Gate, RegistrySettings};
 use ramp::{BLOCK, DataFile, Layout, Machine, NoContents, Row, RunOutcome, RunSetup, Settings, Spot, TimelineSecond};
 use server::Administration;
 use stats::{LimitsInForce, Origin};
-use std::cell::RefCell;
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::rc::Rc;
 use workload::plan::{HostsPlan, Units};
 
 /// The server and its hosts.
 pub struct Simulated {
     clock: VirtualClock,
-    server: Rc<RefCell<Server>>,
+    server: Hub<Gate<Box<dyn Target>>>,
     administration: Administration,
     /// What each LUN takes: data all of it, as after a fill, journals as much as the largest burst wrote.
     used: HashMap<ObjectId, u64>,
@@ -71,7 +67,7 @@ impl Simulated {
         };
         let mut simulated = Simulated {
             clock: VirtualClock::new(),
-            server: Rc::new(RefCell::new(Server { gate, ports: Vec::new(), owner: HashMap::new(), ended: Vec::new() })),
+            server: Hub::new(gate),
             administration: Administration::new(RegistrySettings { units, ..RegistrySettings::default() }),
             used: HashMap::new(),
             layouts: Vec::new(),
@@ -94,19 +90,15 @@ impl Simulated {
             let object = registry.find_svm(&plan.svm).and_then(|svm| registry.find_lun(svm, path));
             object.with_context(|| format!("{path}: no such LUN"))
         };
-        let mut server = self.server.borrow_mut();
-        for (number, host) in plan.hosts.iter().enumerate() {
+        for host in &plan.hosts {
             let wij_bytes = journal_bytes(plan, host);
             let mut files = Vec::new();
             for path in host.data_paths() {
                 let object = lun(&path)?;
                 files.push(DataFile { object, at: 0, blocks: plan.volume_size.0 / BLOCK });
                 self.used.insert(object, plan.volume_size.0);
-                server.owner.insert(object, number);
             }
             let journal = lun(&host.journal_path())?;
-            server.owner.insert(journal, number);
-            server.ports.push(Vec::new());
             self.journals.push(journal);
             self.layouts.push(Layout::new(files, Spot { object: journal, at: 0, bytes: wij_bytes }));
         }
@@ -118,7 +110,7 @@ impl Simulated {
         let start = self.clock.now();
         let mut machines = Vec::new();
         for (host, (ramp, layout)) in ramps.iter().zip(&self.layouts).enumerate() {
-            let target = Box::new(Port { server: Rc::clone(&self.server), host });
+            let target = Box::new(self.server.socket());
             let (load, setup) = (ramp.loads()[number as usize], RunSetup::of(ramp, number));
             let journal = self.used.entry(self.journals[host]).or_default();
             *journal = (*journal).max(Layout::wij_need(load.burst));
@@ -144,7 +136,7 @@ impl Field for Simulated {
         let now = self.clock.now();
         let outcome = self.administration.execute(line, now, &used)?;
         for edit in &outcome.edits {
-            self.server.borrow_mut().gate.edit(now, edit)?;
+            self.server.with(|gate| gate.edit(now, edit))?;
         }
         Ok(())
     }
@@ -198,53 +190,5 @@ fn left(ramp: &Settings, paths: &str, outcomes: &[RunOutcome]) -> Left {
         rows: runs().map(|(number, outcome)| Row::of(number, outcome, ramp)).collect(),
         seconds: runs().flat_map(|(number, outcome)| TimelineSecond::of(number, outcome)).collect(),
         recording: recording(Origin::default(), stats::Machine::default(), &ramp.system, paths, outcomes),
-    }
-}
-
-/// The gate around the device, and completions by the host that they are for.
-struct Server {
-    gate: Gate<Box<dyn Target>>,
-    ports: Vec<Vec<Completion>>,
-    owner: HashMap<ObjectId, usize>,
-    ended: Vec<Completion>,
-}
-
-impl Server {
-    fn poll(&mut self, now: Time) {
-        self.gate.poll(now, &mut self.ended);
-        for completion in self.ended.drain(..) {
-            self.ports[self.owner[&completion.object]].push(completion);
-        }
-    }
-}
-
-/// A host's way to the server.
-struct Port {
-    server: Rc<RefCell<Server>>,
-    host: usize,
-}
-
-impl Target for Port {
-    fn traits(&self) -> Traits {
-        self.server.borrow().gate.traits()
-    }
-
-    fn submit(&mut self, now: Time, request: Request) -> Submitted {
-        self.server.borrow_mut().gate.submit(now, request)
-    }
-
-    fn poll(&mut self, now: Time, out: &mut Vec<Completion>) {
-        let mut server = self.server.borrow_mut();
-        server.poll(now);
-        out.append(&mut server.ports[self.host]);
-    }
-
-    fn next_wakeup(&self) -> Wakeup {
-        let server = self.server.borrow();
-        if server.ports[self.host].is_empty() { server.gate.next_wakeup() } else { Wakeup::Now }
-    }
-
-    fn cancel(&mut self, now: Time, ticket: Ticket) {
-        self.server.borrow_mut().gate.cancel(now, ticket);
     }
 }

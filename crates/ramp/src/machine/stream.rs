@@ -43,7 +43,7 @@ impl Stream {
     /// Bytes of its place: what it takes before it begins again.
     pub(super) const PLACE: u64 = 256 << 20;
     /// Tag of its requests.
-    pub(super) const TAG: u64 = 1 << 62;
+    pub(super) const TAG: u64 = 1 << 46;
 
     pub(super) fn new(spot: Spot, rate: u64, start: Time, runtime: Span) -> Stream {
         let figures = StreamFigures::default();
