@@ -94,6 +94,27 @@ impl Span {
     pub const fn saturating_sub(self, other: Span) -> Span {
         Span(self.0.saturating_sub(other.0))
     }
+
+    /// A duration as people say it, hours at most: `33 h 20 min`, `1 min 5 s`, `250 ms`.
+    pub fn spoken(self) -> String {
+        const UNITS: [(u64, &str); 6] = [
+            (3_600_000_000_000, "h"),
+            (60_000_000_000, "min"),
+            (1_000_000_000, "s"),
+            (1_000_000, "ms"),
+            (1_000, "µs"),
+            (1, "ns"),
+        ];
+        let mut rest = self.0;
+        let mut said = Vec::new();
+        for (unit, name) in UNITS {
+            if rest >= unit {
+                said.push(format!("{} {name}", rest / unit));
+                rest %= unit;
+            }
+        }
+        if said.is_empty() { "0 s".into() } else { said.join(" ") }
+    }
 }
 
 impl Add<Span> for Time {
@@ -168,6 +189,14 @@ impl fmt::Display for Span {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn durations_are_said_in_words() {
+        // 120 000 s = 33 · 3600 + 20 · 60, the runtime of a published command line.
+        assert_eq!(Span::from_secs(120_000).spoken(), "33 h 20 min");
+        assert_eq!(Span::from_millis(65_250).spoken(), "1 min 5 s 250 ms");
+        assert_eq!(Span::ZERO.spoken(), "0 s");
+    }
 
     #[test]
     fn a_span_prints_three_digits_in_the_unit_that_suits() {

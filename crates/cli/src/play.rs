@@ -363,7 +363,7 @@ fn factor(given: &str) -> Result<f64, String> {
 }
 
 /// As administrators' commands read sizes, and plans: `1GB` is 10^9 bytes, rounded up to whole blocks.
-fn size(given: &str) -> Result<Bytes, String> {
+pub fn size(given: &str) -> Result<Bytes, String> {
     let size = parse_space(given, Units::Decimal).ok();
     let blocks = size.and_then(|size| size.0.checked_next_multiple_of(4096).map(Bytes));
     blocks.filter(|size| *size >= Bytes::mib(1)).ok_or_else(|| "must be a size such as 64MiB, at least 1 MiB".into())

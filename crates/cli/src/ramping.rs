@@ -1,4 +1,4 @@
-//! A ramp on this machine's files: opening them, running the machine, keeping what it leaves.
+//! A ramp on this machine's files or a simulated device: opening it, running the machine, keeping what it leaves.
 
 pub mod barrier;
 mod buffers;
@@ -6,6 +6,7 @@ mod journal;
 mod outputs;
 mod recording;
 mod routes;
+mod simulated;
 mod sites;
 mod standing;
 mod storage;
@@ -13,5 +14,45 @@ mod storage;
 pub use buffers::Header;
 pub use outputs::{Outputs, must_be_a_folder};
 pub use recording::recording;
+pub use simulated::SimulatedStorage;
 pub use standing::{Standing, ask_to_stop, must_be_free, said};
-pub use storage::Storage;
+pub use storage::OpenedStorage;
+
+use anyhow::Result;
+use block::{Bytes, ObjectId};
+use ramp::{Load, Progress, RunOutcome, RunSetup, Settings};
+use std::path::Path;
+
+/// What a ramp works on.
+pub trait Storage {
+    /// What its data lies on, by name.
+    fn names(&self) -> String;
+
+    /// The first directory, for what the machine's storage is; `None` where there is none.
+    fn folder(&self) -> Option<&Path>;
+
+    /// All of its data.
+    fn size(&self) -> Bytes;
+
+    /// What a request's object stands for.
+    fn name_of(&self, object: ObjectId) -> String;
+
+    /// Whether its time is a virtual one.
+    fn is_simulated(&self) -> bool;
+
+    /// What a reader of the figures must know of it.
+    fn notes(&self) -> Vec<String>;
+
+    /// Plays one run; `watch` is shown how it stands and ends it by returning false. What it left, and what I/O ran on.
+    ///
+    /// # Errors
+    /// The storage cannot be opened, or cannot take the load.
+    fn play(
+        &mut self,
+        settings: &Settings,
+        load: &Load,
+        setup: &RunSetup,
+        run: u64,
+        watch: &mut dyn FnMut(&Progress) -> bool,
+    ) -> Result<(RunOutcome, String)>;
+}

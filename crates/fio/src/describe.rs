@@ -1,6 +1,5 @@
 //! The plan in plain language, before anything runs: what each job will do, with what was typed read back in words.
 
-use crate::duration::say;
 use crate::invocation::Invocation;
 use crate::job::Job;
 use crate::options::{Blocks, Engine, Options, Ways};
@@ -202,14 +201,18 @@ fn pace(options: &Options) -> Vec<String> {
     rate(&pace.rate, &|bytes| format!("{}/s", Bytes(bytes)));
     rate(&pace.rate_iops, &|iops| format!("{iops} IOPS"));
     if pace.think.time > Span::ZERO {
-        said.push(format!("a pause of {} after every {}", say(pace.think.time), requests(u64::from(pace.think.every))));
+        said.push(format!(
+            "a pause of {} after every {}",
+            pace.think.time.spoken(),
+            requests(u64::from(pace.think.every))
+        ));
     }
     if pace.search.target > Span::ZERO {
-        let (target, percent) = (say(pace.search.target), pace.search.percent);
+        let (target, percent) = (pace.search.target.spoken(), pace.search.percent);
         said.push(format!("looks for the highest depth with {percent} % within {target}"));
     }
     if let Some(most) = pace.latency_most {
-        said.push(format!("stops at a request above {}", say(most)));
+        said.push(format!("stops at a request above {}", most.spoken()));
     }
     said
 }
@@ -287,8 +290,8 @@ fn ending(options: &Options) -> String {
     let ending = &options.course.ending;
     let mut said = Vec::new();
     match (ending.runtime, ending.time_based) {
-        (Some(runtime), true) => said.push(format!("runtime {}", say(runtime))),
-        (Some(runtime), false) => said.push(format!("until its size is done, at most {}", say(runtime))),
+        (Some(runtime), true) => said.push(format!("runtime {}", runtime.spoken())),
+        (Some(runtime), false) => said.push(format!("until its size is done, at most {}", runtime.spoken())),
         (None, _) => said.push("until its size is done".to_owned()),
     }
     match ending.amount {
@@ -304,14 +307,14 @@ fn ending(options: &Options) -> String {
         said.push(format!("{} times{anew}", ending.loops));
     }
     if ending.ramp > Span::ZERO {
-        said.push(format!("the first {} not measured", say(ending.ramp)));
+        said.push(format!("the first {} not measured", ending.ramp.spoken()));
     }
     if options.course.steady.is_some() {
-        said.push(format!("or until steady over {}", say(options.course.steady_duration)));
+        said.push(format!("or until steady over {}", options.course.steady_duration.spoken()));
     }
     let (least, most) = options.course.delay;
     if most > Span::ZERO {
-        let delay = if least == most { say(least) } else { format!("{} to {}", say(least), say(most)) };
+        let delay = if least == most { least.spoken() } else { format!("{} to {}", least.spoken(), most.spoken()) };
         said.push(format!("starts after {delay}"));
     }
     said.join(", ")

@@ -71,7 +71,7 @@ fn factor(unit: &str) -> Option<u64> {
 }
 
 fn correction(number: u64, unit: &str, bare: Bare) -> String {
-    let read = say(Span::from_nanos(number.saturating_mul(bare.nanos())));
+    let read = Span::from_nanos(number.saturating_mul(bare.nanos())).spoken();
     let meant = |unit: &str| format!("fio reads this as {read}; write {number}{unit} (--strict-fio copies fio)");
     match unit.to_ascii_lowercase().as_str() {
         "sec" | "secs" | "second" | "seconds" => meant("s"),
@@ -96,28 +96,6 @@ fn fraction(whole: &str, rest: &str, bare: Bare) -> Result<Span, String> {
     let nanos = number.checked_mul(u128::from(factor)).map(|nanos| nanos / 10u128.pow(places));
     let nanos = nanos.and_then(|nanos| u64::try_from(nanos).ok());
     nanos.map(Span::from_nanos).ok_or_else(|| "is more than 584 years".to_owned())
-}
-
-/// A duration as people say it, hours at most: `33 h 20 min`, `1 min 5 s`, `250 ms`.
-pub fn say(span: Span) -> String {
-    let nanos = span.as_nanos();
-    const UNITS: [(u64, &str); 6] = [
-        (3_600_000_000_000, "h"),
-        (60_000_000_000, "min"),
-        (1_000_000_000, "s"),
-        (1_000_000, "ms"),
-        (1_000, "µs"),
-        (1, "ns"),
-    ];
-    let mut rest = nanos;
-    let mut said = Vec::new();
-    for (unit, name) in UNITS {
-        if rest >= unit {
-            said.push(format!("{} {name}", rest / unit));
-            rest %= unit;
-        }
-    }
-    if said.is_empty() { "0 s".into() } else { said.join(" ") }
 }
 
 #[cfg(test)]
@@ -173,13 +151,5 @@ mod tests {
         for (text, nanos) in [("5x", 5_000), ("1.5s", 1_000), ("5sec", 5_000), ("5 s", 5_000), ("5min", 5_000)] {
             assert_eq!(span(text, Bare::Micros, strict), Ok(Span::from_nanos(nanos)), "{text}");
         }
-    }
-
-    #[test]
-    fn durations_are_said_in_words() {
-        // 120 000 s = 33 · 3600 + 20 · 60, the runtime of a published command line.
-        assert_eq!(say(Span::from_secs(120_000)), "33 h 20 min");
-        assert_eq!(say(Span::from_millis(65_250)), "1 min 5 s 250 ms");
-        assert_eq!(say(Span::ZERO), "0 s");
     }
 }

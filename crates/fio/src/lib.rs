@@ -35,7 +35,6 @@ mod value;
 mod world;
 
 pub use dialect::{Dialect, KbBase};
-pub use duration::say as say_span;
 pub use error::{Error, Place, Problem};
 pub use flags::{Action, Eta, Flags, Format};
 pub use invocation::Invocation;

@@ -188,6 +188,12 @@ impl Settings {
         self.constants.warmup.max(self.constants.cycle + Span::from_nanos(1))
     }
 
+    /// How long all runs take, the warm-up with them.
+    pub fn total(&self) -> Span {
+        let warm_up = if self.warm_up { self.warm_up_length() } else { Span::ZERO };
+        warm_up + self.runtime * u64::from(self.ladder.runs)
+    }
+
     /// Why the figures cannot be compared with published ones; empty when they can.
     pub fn differences(&self) -> Vec<String> {
         let (now, usual) = (&self.constants, Constants::default());

@@ -2,11 +2,12 @@
 
 use crate::play::now_unix_ms;
 use crate::ramping::{
-    Outputs, Standing, Storage, ask_to_stop, barrier, must_be_a_folder, must_be_free, recording, said,
+    OpenedStorage, Outputs, SimulatedStorage, Standing, Storage, ask_to_stop, barrier, must_be_a_folder, must_be_free,
+    recording, said,
 };
 use crate::{Answer, demand, interrupt, machine, terminal};
 use anyhow::{Context as _, Result, anyhow, bail};
-use block::{OpKind, Span};
+use block::{Bytes, OpKind, Span};
 use ramp::{Accounting, Criteria, Invocation, Load, Outcome, Row, RunOutcome, RunSetup, Settings};
 use report::Page;
 use std::os::unix::process::CommandExt as _;
@@ -14,6 +15,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::channel;
 use std::time::Duration;
+use workload::plan::Device;
 
 /// Ramp a database's load run by run and judge its write cycles
 ///
@@ -42,12 +44,44 @@ impl Ramp {
             detach(&self.words, folder)?;
         }
         match &invocation.settings {
-            Some(settings) if !invocation.background => ramp_up(&invocation, settings),
+            Some(settings) if !invocation.background => {
+                ramp_up(&invocation, settings, &|| Ok(Box::new(OpenedStorage::open(&invocation, settings)?)))
+            }
             None if invocation.help => {
                 terminal::print(&ramp::help());
                 Ok(Answer::Yes)
             }
             _ => Ok(Answer::Yes),
+        }
+    }
+}
+
+/// Runs a ramp in virtual time over a simulated device that holds `data`; its directories and devices are places on it.
+///
+/// # Errors
+/// As for `seawall ramp`, and where something is asked that has no sense in virtual time.
+pub fn simulate(words: &[String], device: &Device, data: Bytes) -> Result<Answer> {
+    let invocation = Invocation::parse(words, &machine::host_name())?;
+    let senseless = [
+        ("--background", invocation.background),
+        ("--status", invocation.status),
+        ("--stop", invocation.stop),
+        ("--barrier", invocation.barrier),
+        ("--page-cache", invocation.page_cache),
+    ];
+    if let Some((option, _)) = senseless.iter().find(|(_, asked)| *asked) {
+        bail!("{option}: has no sense in virtual time; leave it out");
+    }
+    match &invocation.settings {
+        Some(settings) => {
+            // Every row says it, wherever it is copied to.
+            let system = format!("{} (simulated)", settings.system);
+            let settings = &Settings { system, ..settings.clone() };
+            ramp_up(&invocation, settings, &|| Ok(Box::new(SimulatedStorage::new(device, data, settings)?)))
+        }
+        None => {
+            terminal::print(&ramp::help());
+            Ok(Answer::Yes)
         }
     }
 }
@@ -97,7 +131,11 @@ fn detach(words: &[String], folder: &Path) -> Result<()> {
     Ok(())
 }
 
-fn ramp_up(invocation: &Invocation, settings: &Settings) -> Result<Answer> {
+fn ramp_up(
+    invocation: &Invocation,
+    settings: &Settings,
+    open: &dyn Fn() -> Result<Box<dyn Storage>>,
+) -> Result<Answer> {
     let criteria = criteria(&invocation.criteria)?;
     let folder = Path::new(&invocation.output);
     must_be_a_folder(folder)?;
@@ -106,15 +144,13 @@ fn ramp_up(invocation: &Invocation, settings: &Settings) -> Result<Answer> {
         can_keep(Path::new(path))?;
     }
     let stop = interrupt::watch()?;
-    let storage = Storage::open(invocation, settings)?;
+    let storage = open()?;
     let outputs = Outputs::open(&invocation.output)?;
-    let about_it = about(settings, &storage).into_iter().chain(not_comparable(settings));
+    let about_it = about(settings, &*storage).into_iter().chain(not_comparable(settings));
     outputs.about(&about_it.collect::<Vec<_>>())?;
     let loads = settings.loads();
     let mut standing = Standing::begin(outputs.folder(), stop, settings, invocation.quiet)?;
-    notes(settings, &storage, invocation.page_cache)
-        .iter()
-        .for_each(|note| terminal::complain(&format!("note: {note}")));
+    notes(settings, &*storage).iter().for_each(|note| terminal::complain(&format!("note: {note}")));
     let mut ramp = Ramping {
         settings,
         barrier: invocation.barrier,
@@ -140,7 +176,7 @@ struct Ramping<'a> {
     /// Whether it waits for the word before each run.
     barrier: bool,
     criteria: Criteria,
-    storage: Storage,
+    storage: Box<dyn Storage>,
     outputs: Outputs,
     runs: Vec<RunOutcome>,
     rows: Vec<Row>,
@@ -262,12 +298,13 @@ impl Ramping<'_> {
             version: env!("CARGO_PKG_VERSION").into(),
             seed: settings.seed,
             started_unix_ms: self.started_unix_ms,
+            simulated: self.storage.is_simulated(),
             ..stats::Origin::default()
         };
         let machine = machine::look(self.storage.folder(), &self.backend);
         let mut recording = recording(origin, machine, &settings.system, &self.storage.names(), &self.runs);
         recording.notes.extend(not_comparable(settings));
-        recording.notes.extend(about(settings, &self.storage));
+        recording.notes.extend(about(settings, &*self.storage));
         for (index, run) in self.runs.iter().enumerate() {
             let row = Row::of(self.outputs.first_run + index as u64, run, settings);
             for judgement in self.criteria.judge(&row, &settings.constants).1 {
@@ -365,15 +402,10 @@ fn criteria(given: &str) -> Result<Criteria> {
 }
 
 /// What the reader must know.
-fn notes(settings: &Settings, storage: &Storage, page_cache: bool) -> Vec<String> {
-    let mut notes: Vec<String> = not_comparable(settings).into_iter().collect();
-    let memory = machine::look(None, "").memory;
-    if storage.size() < memory {
-        notes.push(format!(
-            "{} of data are less than this machine's memory ({memory}); caches of storage like them",
-            storage.size()
-        ));
-    }
+fn notes(settings: &Settings, storage: &dyn Storage) -> Vec<String> {
+    let mut notes = vec![length(settings)];
+    notes.extend(not_comparable(settings));
+    notes.extend(storage.notes());
     if settings.runtime <= settings.constants.cycle {
         notes.push(format!(
             "runs of {} end before their first write cycle, which begins after {}: nothing can be said of them; make \
@@ -381,17 +413,25 @@ fn notes(settings: &Settings, storage: &Storage, page_cache: bool) -> Vec<String
             settings.runtime, settings.constants.cycle
         ));
     }
-    if page_cache {
-        notes.push("through the page cache: the figures are this machine's memory's, not the storage's".into());
-    }
     if settings.accounting == Accounting::Published {
         notes.push("published accounting: rates are divided by 20 s more than the runs took".into());
     }
     notes
 }
 
+/// How long it will take. Whoever comes from fio takes the number for seconds.
+fn length(settings: &Settings) -> String {
+    // The warm-up is a nanosecond longer than a cycle.
+    let said = |span: Span| Span::from_millis(span.as_nanos() / 1_000_000).spoken();
+    let runs = settings.ladder.runs;
+    let runs = format!("{runs} {} of {}", if runs == 1 { "run" } else { "runs" }, said(settings.runtime));
+    let warm_up = format!(" and a warm-up of {}", said(settings.warm_up_length()));
+    let warm_up = if settings.warm_up { &warm_up } else { "" };
+    format!("{runs}{warm_up}, {} in all; a number without a unit at --runtime is minutes", said(settings.total()))
+}
+
 /// What an advice from this ramp needs to know.
-fn about(settings: &Settings, storage: &Storage) -> Vec<String> {
+fn about(settings: &Settings, storage: &dyn Storage) -> Vec<String> {
     let cycle = settings.constants.cycle.as_nanos() / 1_000_000;
     vec![format!("{}{}", demand::USED, storage.size().0), format!("{}{cycle}", demand::CYCLE)]
 }

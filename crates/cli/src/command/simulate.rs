@@ -1,17 +1,18 @@
-//! `seawall simulate`: a plan, or fio's jobs, in virtual time.
+//! `seawall simulate`: a plan, fio's jobs, a ramp or random reads in virtual time.
 
-use super::{fio, ranread};
+use super::{fio, ramp, ranread};
 use crate::Answer;
 use crate::play::{self, Options};
 use anyhow::{Context as _, Result, anyhow, bail};
+use block::Bytes;
 use std::path::{Path, PathBuf};
 use workload::plan::Device;
 
-/// Run a plan, or fio's jobs, in virtual time over a simulated device
+/// Run a plan, fio's jobs or a ramp in virtual time over a simulated device
 ///
 /// The same workloads, commands and QoS gate as in `seawall run`, over the device that the plan's table `device`
 /// describes. The same plan gives the same result, to the last digit, in seconds. `seawall simulate fio` does so with
-/// fio's command lines and job files.
+/// fio's command lines and job files, `seawall simulate ramp` with the command lines of a database's write cycles.
 #[derive(clap::Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct Simulate {
@@ -27,6 +28,7 @@ pub struct Simulate {
 #[derive(clap::Subcommand)]
 enum Tool {
     Fio(Jobs),
+    Ramp(Ramp),
     Ranread(Reads),
 }
 
@@ -60,16 +62,35 @@ struct Reads {
     words: Vec<String>,
 }
 
+/// A ramp's command line in virtual time
+///
+/// Data and journals lie on one simulated device, whatever directories and devices the line names; rows, tables, page and
+/// verdict are as with `seawall ramp`.
+#[derive(clap::Args)]
+struct Ramp {
+    /// The device: one of cloud-volume, disk, flash, host with its usual figures, or a TOML file with a table `device`
+    /// as plans have it, such as a plan
+    #[arg(long, value_name = "KIND|FILE", default_value = "flash")]
+    device: String,
+    /// How much data the database has
+    #[arg(long, value_name = "SIZE", default_value = "100GiB", value_parser = play::size)]
+    data: Bytes,
+    /// The ramp's options
+    #[arg(value_name = "OPTION", trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+    words: Vec<String>,
+}
+
 impl Simulate {
     pub fn run(self) -> Result<Answer> {
         match (self.tool, self.plan) {
             (Some(Tool::Fio(Jobs { device, arguments })), _) => fio::simulate(&arguments, &named(&device)?),
+            (Some(Tool::Ramp(Ramp { device, data, words })), _) => ramp::simulate(&words, &named(&device)?, data),
             (Some(Tool::Ranread(Reads { device, words })), _) => ranread::simulate(&words, &named(&device)?),
             (None, Some(plan)) => {
                 let text = read("PLAN", &plan)?;
                 play::simulated(&text, &plan.display().to_string(), &self.options)
             }
-            (None, None) => bail!("PLAN: name a plan file, or a tool: seawall simulate fio …"),
+            (None, None) => bail!("PLAN: name a plan file, or a tool: seawall simulate fio …, seawall simulate ramp …"),
         }
     }
 }

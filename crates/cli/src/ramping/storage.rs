@@ -1,10 +1,11 @@
 //! What a ramp works on: files, devices and exports, opened anew for each run, as one target.
 
+use super::Storage;
 use super::buffers::SlabBuffers;
 use super::routes::{Road, Routes};
 use super::sites::Sites;
 use crate::dataset::{self, Found, Place};
-use crate::terminal;
+use crate::{machine, terminal};
 use anyhow::{Result, anyhow, bail};
 use block::{Bytes, Driver as _, ObjectId, Span, Target as _};
 use ramp::{BLOCK, Invocation, Layout, Load, Machine, Progress, RunOutcome, RunSetup, Settings, Spot};
@@ -19,8 +20,8 @@ const LOOK: Span = Span::from_millis(200);
 /// Not where other hosts share the machine: it would be their processor, and the storage's.
 const ALERT: Span = Span::from_micros(50);
 
-/// What a ramp works on.
-pub struct Storage {
+/// What a ramp works on, once it was found.
+pub struct OpenedStorage {
     sites: Sites,
     /// The first directory, for what the machine's storage is.
     folder: Option<PathBuf>,
@@ -30,9 +31,9 @@ pub struct Storage {
     alert: Span,
 }
 
-impl Storage {
+impl OpenedStorage {
     /// Finds the data and makes the journals.
-    pub fn open(invocation: &Invocation, settings: &Settings) -> Result<Storage> {
+    pub fn open(invocation: &Invocation, settings: &Settings) -> Result<OpenedStorage> {
         let mut sites = Sites::default();
         let consent = dataset::consent(&invocation.destroy, &invocation.even_in_use);
         let mut found: Vec<Found> =
@@ -66,59 +67,7 @@ impl Storage {
         let cache = if invocation.page_cache { Cache::Page } else { Cache::Direct };
         let folder = found.first().map(|found| found.folder.clone());
         let alert = if invocation.barrier { Span::ZERO } else { ALERT };
-        Ok(Storage { sites, folder, wij, stream, cache, alert })
-    }
-
-    /// The directories and devices of its data.
-    pub fn names(&self) -> String {
-        self.sites.names()
-    }
-
-    /// The first directory; `None` when there are devices alone.
-    pub fn folder(&self) -> Option<&Path> {
-        self.folder.as_deref()
-    }
-
-    /// All of its data.
-    pub fn size(&self) -> Bytes {
-        Bytes(self.sites.data().iter().map(|file| file.blocks * BLOCK).sum())
-    }
-
-    /// What a request's object stands for.
-    pub fn name_of(&self, object: ObjectId) -> String {
-        self.sites.name_of(object)
-    }
-
-    /// Plays one run; `watch` is shown how it stands and ends it by returning false. What it left, and what I/O ran on.
-    pub fn play(
-        &self,
-        settings: &Settings,
-        load: &Load,
-        setup: &RunSetup,
-        run: u64,
-        watch: &mut dyn FnMut(&Progress) -> bool,
-    ) -> Result<(RunOutcome, String)> {
-        let io = self.worker(settings)?;
-        let mut layout = Layout::new(self.sites.data().to_vec(), self.wij);
-        if let Some(stream) = self.stream {
-            layout = layout.with_stream(stream);
-        }
-        let target = Box::new(self.routes(&io)?);
-        if u64::from(target.traits().longest) < settings.constants.wij_write.0 {
-            bail!(
-                "--wij-write: must be at most {} here, got {}",
-                target.traits().longest,
-                settings.constants.wij_write.0
-            );
-        }
-        let buffers = Box::new(SlabBuffers::new(&io, self.sites.owners().to_vec(), self.wij.bytes, run));
-        let machine = Machine::new(target, buffers, layout, load, setup, io.now())?.alert(self.alert);
-        let mut driver = io.clone();
-        let before = uring::usage::thread_busy();
-        let outcome = machine.run(&mut driver, LOOK, watch);
-        let busy = uring::usage::thread_busy().saturating_sub(before);
-        let backend = io.backend().to_string();
-        Ok((RunOutcome { busy, ..outcome }, backend))
+        Ok(OpenedStorage { sites, folder, wij, stream, cache, alert })
     }
 
     /// A ring with memory for all that can be in flight.
@@ -161,6 +110,74 @@ impl Storage {
             roads.push(road(opened, "a file or device", numbers)?);
         }
         Ok(Routes::new(roads))
+    }
+}
+
+impl Storage for OpenedStorage {
+    fn names(&self) -> String {
+        self.sites.names()
+    }
+
+    fn folder(&self) -> Option<&Path> {
+        self.folder.as_deref()
+    }
+
+    fn size(&self) -> Bytes {
+        Bytes(self.sites.data().iter().map(|file| file.blocks * BLOCK).sum())
+    }
+
+    fn name_of(&self, object: ObjectId) -> String {
+        self.sites.name_of(object)
+    }
+
+    fn is_simulated(&self) -> bool {
+        false
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        let memory = machine::look(None, "").memory;
+        if self.size() < memory {
+            notes.push(format!(
+                "{} of data are less than this machine's memory ({memory}); caches of storage like them",
+                self.size()
+            ));
+        }
+        if self.cache == Cache::Page {
+            notes.push("through the page cache: the figures are this machine's memory's, not the storage's".into());
+        }
+        notes
+    }
+
+    fn play(
+        &mut self,
+        settings: &Settings,
+        load: &Load,
+        setup: &RunSetup,
+        run: u64,
+        watch: &mut dyn FnMut(&Progress) -> bool,
+    ) -> Result<(RunOutcome, String)> {
+        let io = self.worker(settings)?;
+        let mut layout = Layout::new(self.sites.data().to_vec(), self.wij);
+        if let Some(stream) = self.stream {
+            layout = layout.with_stream(stream);
+        }
+        let target = Box::new(self.routes(&io)?);
+        if u64::from(target.traits().longest) < settings.constants.wij_write.0 {
+            bail!(
+                "--wij-write: must be at most {} here, got {}",
+                target.traits().longest,
+                settings.constants.wij_write.0
+            );
+        }
+        let buffers = Box::new(SlabBuffers::new(&io, self.sites.owners().to_vec(), self.wij.bytes, run));
+        let machine = Machine::new(target, buffers, layout, load, setup, io.now())?.alert(self.alert);
+        let mut driver = io.clone();
+        let before = uring::usage::thread_busy();
+        let outcome = machine.run(&mut driver, LOOK, watch);
+        let busy = uring::usage::thread_busy().saturating_sub(before);
+        let backend = io.backend().to_string();
+        Ok((RunOutcome { busy, ..outcome }, backend))
     }
 }
 

@@ -49,6 +49,7 @@ fn a_short_ramp_leaves_what_the_block_layer_counted() {
     assert!(first.out.lines().filter(|line| line.ends_with("not comparable")).count() == 2, "{}", first.out);
     assert!(first.out.lines().all(|line| line.chars().count() <= 80 || line.contains(": ")), "{}", first.out);
     assert!(first.err.contains("not comparable with published figures"), "{}", first.err);
+    assert!(first.err.contains("2 runs of 4 s, 8 s in all; a number without a unit at --runtime is minutes"));
 
     let before = sectors(mount.point());
     ramp(mount.point(), line);

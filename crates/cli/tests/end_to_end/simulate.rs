@@ -241,3 +241,35 @@ fn jobs_that_need_what_a_simulated_device_has_not_are_refused() {
     let ended = run(seawall(scratch.path()).args(["simulate", "fio", "--device=disc", "--name=j"]));
     assert!(ended.code == Some(2) && ended.err.contains("--device: must be one of"), "{ended:?}");
 }
+
+/// A ramp's command line as it is typed for a real database, half an hour a run: the same rows twice. A flash device ends
+/// its cycles in time; a disk that does some hundred operations a second does not, and that is a "no".
+#[test]
+fn a_ramp_in_virtual_time_gives_the_same_rows_and_a_verdict() {
+    let scratch = Scratch::new();
+    let ramp = |device: &str, out: &str| {
+        let line = format!(
+            "simulate ramp --device {device} --data 20GiB -miniops 500 --maxiops 1000 --numruns 1 --runtime 30 --wijfile \
+             /epic/GENIO.WIJ --disable-warmup --output {out}"
+        );
+        run(seawall(scratch.path()).args(line.split_whitespace()))
+    };
+    let rows = ["one", "two"].map(|out| {
+        let ended = ramp("flash", out);
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        assert!(ended.err.contains("1 run of 30 min, 30 min in all"), "{}", ended.err);
+        assert!(ended.err.contains("in virtual time, 20 GiB of data on: flash"), "{}", ended.err);
+        ["summary.csv", "cycles.csv", "seconds.csv"].map(|name| read_text(&scratch.join(out).join(name)))
+    });
+    assert_eq!(rows[0], rows[1], "to the last digit");
+    assert!(rows[0][0].lines().skip(1).all(|row| row.contains(" (simulated),")), "{}", rows[0][0]);
+    // 22 cycles begin in 30 minutes, one every 80 s from the 80th second on; and the header.
+    assert_eq!(rows[0][1].lines().count(), 22 + 1);
+    let slow = ramp("disk", "slow");
+    assert_eq!(slow.code, Some(1), "{slow:?}");
+    assert!(slow.out.contains("verdict   fail, 0 of 1 runs passed"), "{}", slow.out);
+    let line = "simulate ramp --barrier --wijfile w --miniops 1 --maxiops 2";
+    let refused = run(seawall(scratch.path()).args(line.split_whitespace()));
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.err.contains("--barrier: has no sense in virtual time; leave it out"), "{}", refused.err);
+}

@@ -6,7 +6,6 @@ use super::figure::{Prefix, short};
 use super::shares::{self, LatencyShares};
 use super::{Report, VERSION};
 use crate::dialect::KbBase;
-use crate::duration;
 use crate::job::Job;
 use crate::options::{Options, Ways};
 use crate::percentile::PercentileList;
@@ -336,7 +335,7 @@ fn added(lines: &mut Vec<String>, outcome: &JobOutcome) {
         lines.push(format!(
             "  seawall      : late={}, latest by {}, held by depth={}, never sent={}",
             kept.late,
-            duration::say(kept.late_most),
+            kept.late_most.spoken(),
             kept.held,
             kept.never_sent
         ));

@@ -2,8 +2,8 @@
 
 use crate::outcome::{outcomes, parsed};
 use block::Span;
+use fio::Invocation;
 use fio::render::{Moment, Report};
-use fio::{Invocation, say_span};
 use stats::job::DirectionOutcome;
 
 /// A mixed job at a rate and a flushed writer after it.
@@ -83,7 +83,7 @@ fn plans_of_many_kinds() {
     ];
     let plans: Vec<String> = lines.iter().flat_map(|line| parsed(line).describe()).collect();
     insta::assert_snapshot!(plans.join("\n"));
-    assert_eq!(say_span(Span::from_secs(90)), "1 min 30 s");
+    assert_eq!(Span::from_secs(90).spoken(), "1 min 30 s");
 }
 
 /// What fio-plot 1.2 looks up in a report, and a script that reads percentiles. (fio-plot itself draws our reports and logs;

@@ -1,0 +1,91 @@
+//! A ramp in virtual time: the same machine, over one simulated device that holds the data and the journals.
+//!
+//! ```text
+//!   │ data … │ write image journal │ transaction journal │
+//! ```
+
+use super::Storage;
+use crate::stage::device::spec_of;
+use anyhow::{Context as _, Result};
+use array::VirtualClock;
+use block::{Bytes, ObjectId, Span, Target};
+use engine::Hub;
+use ramp::{BLOCK, DataFile, Layout, Load, Machine, NoContents, Progress, RunOutcome, RunSetup, Settings, Spot};
+use std::path::Path;
+use workload::plan::Device;
+
+/// The whole device.
+const DEVICE: ObjectId = ObjectId(0);
+/// How often a run is looked at, in its own time.
+const LOOK: Span = Span::from_secs(10);
+
+/// A device, and what is where on it. It goes on from run to run, as a real one does.
+pub struct SimulatedStorage {
+    clock: VirtualClock,
+    hub: Hub<Box<dyn Target>>,
+    layout: Layout,
+    data: Bytes,
+    about: String,
+}
+
+impl SimulatedStorage {
+    /// A device as large as `data` and the journals of these runs.
+    ///
+    /// # Errors
+    /// Two figures of the device contradict each other.
+    pub fn new(device: &Device, data: Bytes, settings: &Settings) -> Result<SimulatedStorage> {
+        let data = Bytes(data.0 / BLOCK * BLOCK);
+        let burst = settings.loads().iter().map(|load| load.burst).max().unwrap_or(0);
+        let wij = Spot { object: DEVICE, at: data.0, bytes: Layout::wij_need(burst) };
+        let stream = Spot { object: DEVICE, at: wij.at + wij.bytes, bytes: Layout::stream_need() };
+        let files = vec![DataFile { object: DEVICE, at: 0, blocks: data.0 / BLOCK }];
+        let target = spec_of(device, Bytes(stream.at + stream.bytes))?.build(settings.seed).context("[device]")?;
+        Ok(SimulatedStorage {
+            clock: VirtualClock::new(),
+            hub: Hub::new(target),
+            layout: Layout::new(files, wij).with_stream(stream),
+            data,
+            about: device.to_string(),
+        })
+    }
+}
+
+impl Storage for SimulatedStorage {
+    fn names(&self) -> String {
+        format!("simulated: {}", self.about)
+    }
+
+    fn folder(&self) -> Option<&Path> {
+        None
+    }
+
+    fn size(&self) -> Bytes {
+        self.data
+    }
+
+    fn name_of(&self, _object: ObjectId) -> String {
+        "the simulated device".into()
+    }
+
+    fn is_simulated(&self) -> bool {
+        true
+    }
+
+    fn notes(&self) -> Vec<String> {
+        vec![format!("in virtual time, {} of data on: {}", self.data, self.about)]
+    }
+
+    fn play(
+        &mut self,
+        _settings: &Settings,
+        load: &Load,
+        setup: &RunSetup,
+        _run: u64,
+        watch: &mut dyn FnMut(&Progress) -> bool,
+    ) -> Result<(RunOutcome, String)> {
+        let target = Box::new(self.hub.socket());
+        let start = block::Driver::now(&self.clock);
+        let machine = Machine::new(target, Box::new(NoContents), self.layout.clone(), load, setup, start)?;
+        Ok((machine.run(&mut self.clock, LOOK, watch), "virtual time".into()))
+    }
+}
