@@ -29,6 +29,9 @@ pub enum Refusal {
     /// It is served over TLS only and the connection is in clear text. Taken as [`Refusal::Policy`] once it is encrypted.
     #[error("the export is served over TLS only")]
     TlsRequired,
+    /// An administrator took it away from clients, for now.
+    #[error("it is offline; an administrator of the server can bring it online")]
+    Offline,
     /// The server is going away.
     #[error("the server is shutting down")]
     Shutdown,

@@ -44,6 +44,7 @@ impl Exports for Catalogue {
             }),
             "policy" => Err(Refusal::Policy),
             "tls" => Err(Refusal::TlsRequired),
+            "offline" => Err(Refusal::Offline),
             "late" => Err(Refusal::Shutdown),
             _ => Err(Refusal::Unknown),
         }

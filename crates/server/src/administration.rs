@@ -28,6 +28,7 @@ use ontap::value::{ObjectName, PolicyAssignment, Units};
 use ontap::{Command, CommandError};
 use qos::{Change, Edit, GroupId, ObjectKind, Refusal, Registry, RegistrySettings, Size};
 use stats::LimitsInForce;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 pub use size::Sizes;
@@ -98,6 +99,26 @@ pub enum Effect {
         /// Which.
         object: ObjectId,
     },
+    /// Clients lose it, or may have it again; its data stays.
+    Offer {
+        /// Which.
+        object: ObjectId,
+        /// They may have it.
+        online: bool,
+    },
+}
+
+impl Effect {
+    /// The LUN or file that it takes away from clients who are connected, whole or in part: the one rule on that is
+    /// [`Outcome::forced`]'s.
+    pub fn taken_from_clients(&self) -> Option<ObjectId> {
+        match *self {
+            Effect::Remove { object } => (!Snapshots::is_tree(object)).then_some(object),
+            Effect::Restore { object, .. } | Effect::Offer { object, online: false } => Some(object),
+            Effect::Resize { object, size, was } => (size < was).then_some(object),
+            Effect::Make { .. } | Effect::Share { .. } | Effect::Rename { .. } | Effect::Offer { .. } => None,
+        }
+    }
 }
 
 /// What a command did.
@@ -110,6 +131,9 @@ pub struct Outcome {
     pub edits: Vec<Edit>,
     /// For the store, in this order.
     pub effects: Vec<Effect>,
+    /// What it takes away from clients goes although they are connected. Without, the command must be refused where one
+    /// is connected to what [`Effect::taken_from_clients`] names.
+    pub forced: bool,
 }
 
 /// A registry that understands commands.
@@ -123,6 +147,10 @@ pub struct Administration {
     pub snapshots: Snapshots,
     /// Seconds since the beginning of 1970, for what is made from now on.
     pub wall_seconds: u64,
+    /// The LUNs that no client may have for now.
+    pub offline: BTreeSet<ObjectId>,
+    /// Connections that clients have to LUNs and files, for what shows them.
+    pub connected: BTreeMap<ObjectId, u64>,
     units: Units,
 }
 
@@ -138,6 +166,8 @@ impl Administration {
             sample: Arc::default(),
             snapshots: Snapshots::default(),
             wall_seconds: 0,
+            offline: BTreeSet::new(),
+            connected: BTreeMap::new(),
             units,
         }
     }
@@ -157,26 +187,29 @@ impl Administration {
     /// The line is refused, and nothing changed.
     pub fn execute_with(&mut self, line: &str, now: Time, sizes: &dyn Sizes) -> Result<Outcome, AdminError> {
         let command = ontap::parse(line).map_err(|error| AdminError::Grammar(Box::new(error)))?;
-        let before = (self.registry.clone(), self.snapshots.clone());
+        let before = (self.registry.clone(), self.snapshots.clone(), self.offline.clone());
         let mut errand = Errand {
             registry: &mut self.registry,
             sample: &self.sample,
             snapshots: &mut self.snapshots,
             wall_seconds: self.wall_seconds,
+            offline: &mut self.offline,
+            connected: &self.connected,
             units: self.units,
             now,
             sizes,
             edits: Vec::new(),
             effects: Vec::new(),
             notes: Vec::new(),
+            forced: false,
         };
         match errand.run(command) {
             Ok(answer) => {
-                let Errand { edits, effects, notes, .. } = errand;
-                Ok(Outcome { answer: answer + &notes.concat(), edits, effects })
+                let Errand { edits, effects, notes, forced, .. } = errand;
+                Ok(Outcome { answer: answer + &notes.concat(), edits, effects, forced })
             }
             Err(error) => {
-                (self.registry, self.snapshots) = before;
+                (self.registry, self.snapshots, self.offline) = before;
                 Err(error)
             }
         }
@@ -229,12 +262,15 @@ struct Errand<'a> {
     sample: &'a Sample,
     snapshots: &'a mut Snapshots,
     wall_seconds: u64,
+    offline: &'a mut BTreeSet<ObjectId>,
+    connected: &'a BTreeMap<ObjectId, u64>,
     units: Units,
     now: Time,
     sizes: &'a dyn Sizes,
     edits: Vec<Edit>,
     effects: Vec<Effect>,
     notes: Vec<String>,
+    forced: bool,
 }
 
 impl Errand<'_> {

@@ -173,6 +173,9 @@ fn described(contents: &Contents) -> BTreeMap<(&'static str, u32), (String, Valu
         if let Some(template) = policy(row.template) {
             value["policy_for_new"] = template.into();
         }
+        if row.offline {
+            value["state"] = "offline".into();
+        }
         if row.kind == Kind::Svm {
             value = json!({ "name": name, "policy": policy(row.policy), "policy_for_new": policy(row.template), "fair": row.fair });
         }
@@ -234,7 +237,17 @@ mod tests {
     use std::time::Duration;
 
     fn row(id: u32, kind: Kind, parent: Option<u32>, name: &str, size: u64) -> ObjectRow {
-        ObjectRow { id, kind, parent, name: name.into(), size, policy: None, template: None, fair: false }
+        ObjectRow {
+            id,
+            kind,
+            parent,
+            name: name.into(),
+            size,
+            policy: None,
+            template: None,
+            fair: false,
+            offline: false,
+        }
     }
 
     #[test]

@@ -1,12 +1,14 @@
 //! A pool, its commands and its shard joined. A change is checked by the registry, made durable in the catalogue, and
 //! only then ordered of the shard, so that what was answered survives whatever comes.
 
+mod clients;
+
 use crate::administration::{AdminError, Administration, Effect, Outcome, Sizes as _};
 use crate::audit::{Actor, Audit, AuditError, Ended};
 use crate::exports::Export;
 use crate::measuring::Measuring;
 use crate::monitor::Monitor;
-use crate::persist::{UnreadablePolicy, records_of, rows_of, snapshots_of};
+use crate::persist::{UnreadablePolicy, offline_of, records_of, rows_of, snapshots_of};
 use crate::shard::{Account, Order, Shard, ShardGone};
 use block::{Bytes, ObjectId};
 use map::What;
@@ -81,6 +83,7 @@ impl Control {
         let mut administration = Administration::new(settings);
         administration.registry = registry;
         administration.snapshots = snapshots_of(contents);
+        administration.offline = offline_of(contents);
         let maps_align = maps.as_ref().map(MappedPool::align);
         let monitor = Arc::default();
         let (clock, date) = (Clock::new(), || 0);
@@ -267,6 +270,9 @@ impl Control {
     fn done(&mut self, line: &str) -> Result<String, ControlError> {
         self.administration.sample = self.monitor.latest();
         self.administration.wall_seconds = (self.date)();
+        if clients::shows_connections(line) {
+            self.administration.connected = self.shard.connected()?;
+        }
         let before = self.administration.clone();
         let measuring =
             Measuring::new(&self.shard, &self.pool, self.maps_align.is_some(), &self.administration.registry);
@@ -275,11 +281,14 @@ impl Control {
             self.administration = before;
             return Err(gone.into());
         }
-        let Outcome { answer, edits, effects } = outcome;
-        let made = match self.make_durable(&effects) {
-            Ok(made) => made,
+        let Outcome { answer, edits, effects, forced } = outcome;
+        let withdrawn = self.withdraw(&before, &effects, forced);
+        let done = withdrawn.and_then(|ended| Ok((ended, self.make_durable(&effects)?)));
+        let (ended, made) = match done {
+            Ok(done) => done,
             Err(error) => {
                 self.administration = before;
+                self.offer(&effects)?;
                 return Err(error);
             }
         };
@@ -289,13 +298,13 @@ impl Control {
         confirmed.and(carried).map_err(|error| ControlError::Afterwards(Box::new(error)))?;
         let settled = touched(&effects);
         self.loose.retain(|tree| !settled.contains(tree));
-        Ok(answer)
+        Ok(answer + &ended)
     }
 
     /// Has the pool hold what the registry says, or leaves it as it was. Returns the data files of those that are new, in
     /// the order of their effects; `None` if nothing has changed.
     fn make_durable(&mut self, effects: &[Effect]) -> Result<Option<Vec<Option<DataFile>>>, ControlError> {
-        let wanted = rows_of(&self.administration.registry.catalogue(), &self.administration.snapshots);
+        let wanted = rows_of(&self.administration);
         if effects.is_empty() && wanted == *self.pool.contents() {
             return Ok(None);
         }
@@ -351,7 +360,7 @@ impl Control {
             }
             // These are done at one moment, when all else is prepared.
             (Effect::Share { .. } | Effect::Restore { .. }, Some(_))
-            | (Effect::Rename { .. } | Effect::Remove { .. }, _) => {}
+            | (Effect::Rename { .. } | Effect::Remove { .. } | Effect::Offer { .. }, _) => {}
         }
         Ok(())
     }
@@ -434,9 +443,10 @@ impl Control {
             Effect::Share { frozen: true, .. } => Ok(()),
             Effect::Share { object, size, .. } => self.serve(object, size, None),
             Effect::Restore { object, size, .. } => Ok(self.shard.order(Order::Resize { object, size })?),
-            Effect::Remove { .. } => Ok(()),
+            Effect::Remove { .. } | Effect::Offer { .. } => Ok(()),
         };
         let mut followed = effects.iter().map(follow).fold(Ok(()), Result::and);
+        self.offer(effects)?;
         if is_confirmed {
             let removed = |effect: &Effect| if let Effect::Remove { object } = *effect { Some(object) } else { None };
             followed = followed.and(self.remove_all(&effects.iter().filter_map(removed).collect::<Vec<_>>()));
@@ -460,7 +470,8 @@ impl Control {
         let longest = self.shard.longest();
         // Only maps know of clones.
         let sharing = data.is_none();
-        let export = Export { object, svm, path, size, align, longest, sharing };
+        let online = !self.administration.offline.contains(&object);
+        let export = Export { object, svm, path, size, align, longest, sharing, online };
         self.shard.order(Order::Open { export, data })?;
         Ok(())
     }
@@ -480,7 +491,7 @@ fn touched(effects: &[Effect]) -> BTreeSet<u32> {
         | Effect::Share { object, .. }
         | Effect::Restore { object, .. }
         | Effect::Remove { object } => Some(object.0),
-        Effect::Rename { .. } => None,
+        Effect::Rename { .. } | Effect::Offer { .. } => None,
     };
     let before = Together::of(effects).before.into_iter().map(|tree| tree.0);
     effects.iter().filter_map(of).chain(before).collect()
@@ -517,7 +528,11 @@ impl Together {
                     all.before.push(before);
                     all.back.push((object, What::Restore { from: before.0 }));
                 }
-                Effect::Make { .. } | Effect::Resize { .. } | Effect::Rename { .. } | Effect::Remove { .. } => {}
+                Effect::Make { .. }
+                | Effect::Resize { .. }
+                | Effect::Rename { .. }
+                | Effect::Remove { .. }
+                | Effect::Offer { .. } => {}
             }
         }
         all

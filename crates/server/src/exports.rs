@@ -20,6 +20,8 @@ pub(crate) struct Export {
     pub longest: u32,
     /// Its pool knows which of its blocks others have, too.
     pub sharing: bool,
+    /// Clients may have it now.
+    pub online: bool,
 }
 
 /// All that is offered.
@@ -47,6 +49,13 @@ impl Exports {
     pub(crate) fn resize(&mut self, object: ObjectId, size: u64) {
         if let Some(export) = self.by_object.get_mut(&object) {
             export.size = size;
+        }
+    }
+
+    /// From now on clients may have it, or no new one may.
+    pub(crate) fn offer(&mut self, object: ObjectId, online: bool) {
+        if let Some(export) = self.by_object.get_mut(&object) {
+            export.online = online;
         }
     }
 
@@ -117,7 +126,8 @@ impl<'a> Seen<'a> {
 
 impl nbd::Exports for Seen<'_> {
     fn list(&self, each: &mut dyn FnMut(&str, Option<&str>)) {
-        for export in self.exports.by_object.values().filter(|export| self.grant(export) != Grant::Nothing) {
+        let online = self.exports.by_object.values().filter(|export| export.online);
+        for export in online.filter(|export| self.grant(export) != Grant::Nothing) {
             let full = export.full_name();
             let alone = self.named(&export.path).is_some();
             each(if alone { &export.path } else { &full }, None);
@@ -126,6 +136,9 @@ impl nbd::Exports for Seen<'_> {
 
     fn find(&self, name: &str) -> Result<ExportInfo, Refusal> {
         let (export, grant) = self.named(name).ok_or(Refusal::Unknown)?;
+        if !export.online {
+            return Err(Refusal::Offline);
+        }
         let mut info = export.info();
         if grant == Grant::Read {
             info.features = info.features | TransmissionFlags::READ_ONLY;
@@ -149,6 +162,7 @@ mod tests {
             align: 512,
             longest: 1 << 25,
             sharing: false,
+            online: true,
         }
     }
 
@@ -183,6 +197,21 @@ mod tests {
         assert_eq!(seen.find("b:/vol/v/l"), Err(Refusal::Unknown));
         let found = seen.find("/vol/v/l").unwrap();
         assert_eq!((found.id, found.features.contains(TransmissionFlags::READ_ONLY)), (1, true));
+    }
+
+    /// One that is offline keeps its name, is not listed, and who asks for it hears why; who may not see it hears nothing.
+    #[test]
+    fn what_is_offline_is_refused_by_name() {
+        let mut exports = Exports::default();
+        exports.add(export(1, "a", "/vol/v/l"));
+        exports.offer(ObjectId(1), false);
+        let mut listed = 0;
+        seen(&exports).list(&mut |_, _| listed += 1);
+        assert_eq!((listed, seen(&exports).find("/vol/v/l")), (0, Err(Refusal::Offline)));
+        let (nothing, anybody) = (Access::by_rules(Vec::new()), Caller::default());
+        assert_eq!(exports.seen_by(&anybody, &nothing).find("/vol/v/l"), Err(Refusal::Unknown));
+        exports.offer(ObjectId(1), true);
+        assert_eq!(seen(&exports).find("/vol/v/l").unwrap().id, 1);
     }
 
     #[test]

@@ -8,8 +8,11 @@
 //! A session is let go on when something of its own ends. One that waits for what others hold (memory, room in the gate
 //! or the ring) or for its turn is in `waiting`, and goes on when that is there (see `turns`).
 
+mod clients;
 mod orders;
 mod turns;
+
+pub(crate) use clients::Connected;
 
 use crate::access::{Access, Caller};
 use crate::account::Accounts;

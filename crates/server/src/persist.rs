@@ -1,13 +1,14 @@
 //! The registry's records as the catalogue's rows, and back. The settings of a policy group are JSON there: this file's
 //! own types, because types of the core do not know how they are stored.
 
-use crate::administration::{Snapshot, SnapshotLeaf, Snapshots};
+use crate::administration::{Administration, Snapshot, SnapshotLeaf, Snapshots};
 use block::{Bytes, BytesPerSecond, Iops, ObjectId, Span};
 use qos::{
     AdaptivePolicy, Allocation, BlockSize, BurstKnobs, Catalogue, Density, FixedPolicy, GroupId, GroupRecord,
     ObjectKind, ObjectRecord, PeakMode, Per, Policy, Rates, Registry, RegistrySettings, Size,
 };
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use store::{Contents, Kind, ObjectRow, PolicyRow, SnapshotLeafRow, SnapshotRow};
 
 /// A row that cannot be read back.
@@ -18,10 +19,13 @@ pub struct UnreadablePolicy {
     reason: String,
 }
 
-/// The rows to keep for what the registry and the snapshots hold.
-pub(crate) fn rows_of(catalogue: &Catalogue, snapshots: &Snapshots) -> Contents {
+/// The rows to keep for all that an administration knows.
+pub(crate) fn rows_of(administration: &Administration) -> Contents {
+    let Administration { registry, snapshots, offline, .. } = administration;
+    let catalogue = registry.catalogue();
+    let kept = |record: &ObjectRecord| (record.id.0, object_row(record, offline.contains(&record.id)));
     Contents {
-        objects: catalogue.objects.iter().map(object_row).map(|row| (row.id, row)).collect(),
+        objects: catalogue.objects.iter().map(kept).collect(),
         policies: catalogue.groups.iter().map(policy_row).map(|row| (row.id, row)).collect(),
         snapshots: snapshots.all().map(snapshot_row).map(|row| (row.id, row)).collect(),
         fair: catalogue.fair,
@@ -50,6 +54,11 @@ pub fn check_catalogue(contents: &Contents) -> Result<(), String> {
 /// The snapshots that were kept.
 pub(crate) fn snapshots_of(contents: &Contents) -> Snapshots {
     Snapshots::new(contents.snapshots.values().map(snapshot))
+}
+
+/// The LUNs that are offline.
+pub(crate) fn offline_of(contents: &Contents) -> BTreeSet<ObjectId> {
+    contents.objects.values().filter(|row| row.offline).map(|row| ObjectId(row.id)).collect()
 }
 
 fn snapshot_row(snapshot: &Snapshot) -> SnapshotRow {
@@ -86,7 +95,7 @@ fn snapshot(row: &SnapshotRow) -> Snapshot {
     }
 }
 
-fn object_row(record: &ObjectRecord) -> ObjectRow {
+fn object_row(record: &ObjectRecord, offline: bool) -> ObjectRow {
     let kind = match record.kind {
         ObjectKind::Svm => Kind::Svm,
         ObjectKind::Volume => Kind::Volume,
@@ -103,6 +112,7 @@ fn object_row(record: &ObjectRecord) -> ObjectRow {
         policy: record.group.map(|group| group.0),
         template: record.template.map(|group| group.0),
         fair: record.fair,
+        offline,
     }
 }
 
@@ -337,9 +347,27 @@ mod tests {
     #[test]
     fn whether_svms_take_turns_is_kept() {
         for fair in [false, true] {
-            let catalogue = Catalogue { fair, ..Catalogue::default() };
-            assert_eq!(records_of(&rows_of(&catalogue, &Snapshots::default()), |_| 0).unwrap().fair, fair);
+            let mut administration = Administration::new(RegistrySettings::default());
+            let line = format!("qos fairness modify -enable {fair}");
+            let _ = administration.execute(&line, block::Time::ZERO, &|_| 0).unwrap();
+            assert_eq!(records_of(&rows_of(&administration), |_| 0).unwrap().fair, fair);
         }
+    }
+
+    #[test]
+    fn which_luns_are_offline_is_kept() {
+        let mut administration = Administration::new(RegistrySettings::default());
+        for line in [
+            "vserver create s",
+            "volume create v -size 1GB",
+            "lun create /vol/v/a -size 1MB",
+            "lun create /vol/v/b -size 1MB",
+            "lun offline /vol/v/b",
+        ] {
+            let _ = administration.execute(line, block::Time::ZERO, &|_| 0).unwrap();
+        }
+        assert_eq!(administration.offline.len(), 1);
+        assert_eq!(offline_of(&rows_of(&administration)), administration.offline);
     }
 
     #[test]

@@ -97,6 +97,8 @@ pub(crate) struct Session {
     pub(crate) listed: Option<Wait>,
     /// It is only there to be told to go.
     pub(crate) is_refused: bool,
+    /// What it uses was taken away: nothing of it reaches the gate any more.
+    is_cut: bool,
 }
 
 enum Phase {
@@ -209,6 +211,7 @@ impl Session {
             waits: None,
             listed: None,
             is_refused: new.refused_for.is_some(),
+            is_cut: false,
         };
         session.tx.say(around.scratch);
         session.go_on(around);
@@ -292,6 +295,11 @@ impl Session {
         }
     }
 
+    /// The same, unless the connection is ending.
+    pub(crate) fn uses(&self) -> Option<ObjectId> {
+        self.object().filter(|_| self.ending == Ending::No)
+    }
+
     /// Whether the handshake takes too long.
     pub(crate) fn is_overdue(&self, now: Time) -> bool {
         matches!(self.phase, Phase::Handshake(_)) && now > self.deadline
@@ -332,6 +340,16 @@ impl Session {
             }
             self.go_on(around);
         }
+    }
+
+    /// As [`Session::drain`], for a LUN that is taken away: also what waits in the gate or the store is not carried out, but
+    /// answered with an error. Only what the disk has ends as usual.
+    pub(crate) fn cut(&mut self, around: &mut Around<'_>) {
+        self.is_cut = true;
+        for pending in self.pending.iter().flatten() {
+            around.gate.cancel(around.now, pending.ticket);
+        }
+        self.drain(around);
     }
 
     /// Gives the connection up: what it has in the gate is cancelled.

@@ -5,7 +5,7 @@ use crate::account::ObjectAccount;
 use crate::exports::Export;
 use crate::limits::ServerLimits;
 use crate::listen::{Listen, ListenError, Listener};
-use crate::owner::Owner;
+use crate::owner::{Connected, Owner};
 use crate::tls::Tls;
 use block::{Bytes, ObjectId, Span, Time};
 use map::{Owned, What};
@@ -154,6 +154,18 @@ pub(crate) enum Order {
     },
     /// Tell when all orders before are done.
     Reach(Sender<()>),
+    /// Tell who is connected.
+    Connected(Sender<Connected>),
+    /// Take them away from clients: with `force` from all, else from nobody if one is connected. Told is who was.
+    Withdraw {
+        objects: Vec<ObjectId>,
+        force: bool,
+        answer: Sender<Result<Connected, Connected>>,
+    },
+    /// Clients may have them again.
+    Offer {
+        objects: Vec<ObjectId>,
+    },
     Account(Box<Accounting>),
 }
 
@@ -341,6 +353,25 @@ impl Shard {
     pub(crate) fn reach(&self) -> Result<(), ShardGone> {
         let (answer, receiver) = channel();
         self.order(Order::Reach(answer))?;
+        receiver.recv().map_err(|_| ShardGone)
+    }
+
+    /// The connections that clients have to LUNs and files.
+    pub(crate) fn connected(&self) -> Result<Connected, ShardGone> {
+        let (answer, receiver) = channel();
+        self.order(Order::Connected(answer))?;
+        receiver.recv().map_err(|_| ShardGone)
+    }
+
+    /// Takes LUNs and files away from clients, or refuses, as somebody is connected and it is not forced; either way it
+    /// tells who is or was.
+    pub(crate) fn withdraw(
+        &self,
+        objects: Vec<ObjectId>,
+        force: bool,
+    ) -> Result<Result<Connected, Connected>, ShardGone> {
+        let (answer, receiver) = channel();
+        self.order(Order::Withdraw { objects, force, answer })?;
         receiver.recv().map_err(|_| ShardGone)
     }
 

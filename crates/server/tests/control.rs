@@ -126,11 +126,14 @@ fn what_was_answered_is_there_after_a_restart() {
     }
     let mut client = Client::connect(&socket, nbd::Wishes::plain(LUN));
     client.write(4096, b"kept").unwrap();
+    drop(client);
+    // Else the LUN is mapped before and not after.
+    support::wait("gone", || control.account().unwrap().connections == 0);
     let show = ["volume show", "lun show", "qos policy-group show"];
     let before: Vec<String> = show.iter().map(|line| control.execute(line).unwrap()).collect();
     let in_force = control.limits();
     assert!(in_force.iter().any(|(_, limits)| limits.ceiling_iops == Some(900)), "{in_force:?}");
-    drop((control, client));
+    drop(control);
     let pool = Pool::open(&dir.path().join("pool")).unwrap();
     let mut control = open(pool, &socket, limits(), settings(BACKENDS[0], &limits()));
     let after: Vec<String> = show.iter().map(|line| control.execute(line).unwrap()).collect();
@@ -178,28 +181,37 @@ fn space_is_told_exactly_and_comes_back() {
     let used = |server: &mut Server| server.control.execute("volume show -volume vol1 -fields used").unwrap();
     assert!(used(&mut server).contains("131.1KB"), "{}", used(&mut server));
     drop(client);
+    server.until_empty();
     server.control.execute(&format!("lun delete -path {LUN}")).unwrap();
     assert!(used(&mut server).contains("0B"), "{}", used(&mut server));
 }
 
-/// A LUN grows and shrinks; what lies beyond a smaller end forbids that until it is trimmed. A volume goes as far as its LUNs
-/// let it. All of it holds after a restart, too.
+/// A LUN grows and shrinks; what lies beyond a smaller end forbids that until it is trimmed, and so does a client until he is
+/// gone or it is forced. A volume goes as far as its LUNs let it. All of it holds after a restart, too.
 #[test]
 fn sizes_go_both_ways_and_lose_nothing() {
     let mut server = Server::start(BACKENDS[0], limits());
     server.control.execute("lun create -path /vol/vol1/l2 -size 1MiB").unwrap();
-    let mut client = Client::connect(&server.socket, nbd::Wishes::plain("/vol/vol1/l2"));
-    client.write(1 << 19, &[7; 4096]).unwrap();
+    let mut first = Client::connect(&server.socket, nbd::Wishes::plain("/vol/vol1/l2"));
+    first.write(1 << 19, &[7; 4096]).unwrap();
     server.control.execute("lun modify -path /vol/vol1/l2 -size 8MiB").unwrap();
     // A client knows the size from when it came.
     let mut client = Client::connect(&server.socket, nbd::Wishes::plain("/vol/vol1/l2"));
     client.write(6 << 20, &[8; 4096]).unwrap();
+    let refused = server.control.execute("lun modify -path /vol/vol1/l2 -size 2MiB").unwrap_err().to_string();
+    assert!(refused.starts_with("svm01:/vol/vol1/l2: is mapped (2 connections); "), "{refused}");
+    drop((first, client));
+    server.until_empty();
     let before = server.control.execute("lun show").unwrap();
     let refused = server.control.execute("lun modify -path /vol/vol1/l2 -size 2MiB").unwrap_err().to_string();
     assert_eq!(refused, "svm01:/vol/vol1/l2: there is data beyond byte 2097152; discard it first");
-    assert_eq!((server.control.execute("lun show").unwrap(), client.read(6 << 20, 1)), (before, Ok(vec![8])));
+    assert_eq!(server.control.execute("lun show").unwrap(), before);
+    let mut client = Client::connect(&server.socket, nbd::Wishes::plain("/vol/vol1/l2"));
+    assert_eq!(client.read(6 << 20, 1), Ok(vec![8]));
     client.call(nbd::Request::new(9, nbd::Command::Trim, 6 << 20, 4096), &[]).unwrap();
-    server.control.execute("lun modify -path /vol/vol1/l2 -size 2MiB").unwrap();
+    server.control.execute("lun modify -path /vol/vol1/l2 -size 2MiB -force").unwrap();
+    assert!(is_closed(&mut client.stream));
+    let mut client = Client::connect(&server.socket, nbd::Wishes::plain("/vol/vol1/l2"));
     assert_eq!(client.read(1 << 19, 1), Ok(vec![7]));
     assert!(client.read(6 << 20, 1).is_err() && client.write(2 << 20, &[1; 512]).is_err());
     let volume = server.control.execute("volume modify -volume vol1 -size 1MiB").unwrap_err().to_string();

@@ -71,6 +71,7 @@ fn every_lun_and_file_is_an_export_of_its_own() {
         let error = server.control.execute(line).unwrap_err().to_string();
         assert!(error.contains("still holds") && error.contains("disk.img"), "{error}");
     }
+    server.until_empty();
     run(
         &mut server.control,
         &[

@@ -13,7 +13,7 @@ use std::fs::OpenOptions;
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command as Program, Stdio};
-use support::{BACKENDS, Client, LUN, LUN_BYTES, Server, limits};
+use support::{BACKENDS, Client, LUN, LUN_BYTES, Server, is_closed, limits};
 
 const MIB: u64 = 1 << 20;
 const BLOCK: u64 = 64 << 10;
@@ -268,8 +268,8 @@ fn a_block_status_is_answered_for_the_contexts_that_are_named() {
     }
 }
 
-/// A LUN that grows and shrinks under its connections: what a connection was told stays its size, requests past a new end get
-/// the errors of the protocol, and the next connection sees the new size.
+/// A LUN that grows under its connections: what a connection was told stays its size, and the next one sees the new size. One
+/// that shrinks by force ends them. Requests past an end get the errors of the protocol.
 #[test]
 fn a_size_that_changes_is_met_by_the_next_connection() {
     let mut server = Server::start(BACKENDS[0], limits());
@@ -287,19 +287,19 @@ fn a_size_that_changes_is_met_by_the_next_connection() {
     for at in [LUN_BYTES - 4096, 2 * LUN_BYTES - 4096] {
         assert_eq!(grown.call(Request::new(3, Command::Trim, at, 4096), &[]), Ok(Vec::new()));
     }
-    server.control.execute(&format!("lun modify -path {LUN} -size {MIB}")).unwrap();
-    assert_eq!(server.connect().rules.size, MIB);
-    for client in [&mut old, &mut grown] {
-        assert_eq!(client.read(MIB, 512), Err(Errno::Invalid));
-        assert_eq!(client.read(MIB - 512, 1024), Err(Errno::Invalid), "across the new end");
-        assert_eq!(client.write(MIB, &[7; 512]), Err(Errno::NoSpace));
-        assert_eq!(client.call(Request::new(3, Command::WriteZeroes, MIB, 512), &[]), Err(Errno::NoSpace));
-        for command in [Command::Trim, Command::Cache] {
-            assert_eq!(client.call(Request::new(3, command, MIB, 512), &[]), Err(Errno::Invalid), "{command:?}");
-        }
-        assert_eq!(client.write(MIB - 512, &[8; 512]), Ok(()), "up to the new end all is as before");
-        assert_eq!(client.call(Request::new(3, Command::Flush, 0, 0), &[]), Ok(Vec::new()));
+    server.control.execute(&format!("lun modify -path {LUN} -size {MIB} -force")).unwrap();
+    assert!(is_closed(&mut old.stream) && is_closed(&mut grown.stream));
+    let mut client = server.connect();
+    assert_eq!(client.rules.size, MIB);
+    assert_eq!(client.read(MIB, 512), Err(Errno::Invalid));
+    assert_eq!(client.read(MIB - 512, 1024), Err(Errno::Invalid), "across the new end");
+    assert_eq!(client.write(MIB, &[7; 512]), Err(Errno::NoSpace));
+    assert_eq!(client.call(Request::new(3, Command::WriteZeroes, MIB, 512), &[]), Err(Errno::NoSpace));
+    for command in [Command::Trim, Command::Cache] {
+        assert_eq!(client.call(Request::new(3, command, MIB, 512), &[]), Err(Errno::Invalid), "{command:?}");
     }
+    assert_eq!(client.write(MIB - 512, &[8; 512]), Ok(()), "up to the new end all is as before");
+    assert_eq!(client.call(Request::new(3, Command::Flush, 0, 0), &[]), Ok(Vec::new()));
 }
 
 /// The client has sent 1000 writes of 64 bytes (92 KB with their headers) when the server stops: 1 of them is under way, as a

@@ -134,7 +134,10 @@ fn the_connections_of_a_deleted_lun_end_and_others_do_not() {
     let mut gone = server.connect();
     let mut other = Client::connect(&server.socket, Wishes::plain("/vol/vol1/other"));
     assert_eq!(gone.write(0, &[1; 4096]), Ok(()));
-    server.control.execute(&format!("lun delete -path {LUN}")).unwrap();
+    let refused = server.control.execute(&format!("lun delete -path {LUN}")).unwrap_err().to_string();
+    assert!(refused.starts_with("svm01:/vol/vol1/lun1: is mapped (1 connection); "), "{refused}");
+    assert_eq!(gone.read(0, 4096), Ok(vec![1; 4096]));
+    server.control.execute(&format!("lun delete -path {LUN} -force")).unwrap();
     assert!(is_closed(&mut gone.stream));
     assert_eq!(other.write(0, &[2; 4096]), Ok(()));
     // A LUN of the same name is a new one.

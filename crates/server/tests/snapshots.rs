@@ -7,7 +7,7 @@ use nbd::{Command, Request, Wishes};
 use server::Control;
 use std::io::Write;
 use store::Pool;
-use support::{BACKENDS, Chance, Client, LUN, Server, limits, settings};
+use support::{BACKENDS, Chance, Client, LUN, Server, is_closed, limits, settings};
 
 const BLOCK: u64 = 64 << 10;
 
@@ -26,15 +26,15 @@ fn connect(server: &Server, export: &str) -> Client {
 }
 
 fn blocks(server: &Server, export: &str) -> Vec<u8> {
-    (0..4).map(|block| connect(server, export).read(block * BLOCK, 1).unwrap()[0]).collect()
+    server.with(export, |client| (0..4).map(|block| client.read(block * BLOCK, 1).unwrap()[0]).collect())
 }
 
 fn write(server: &Server, export: &str, block: u64, byte: u8) {
-    connect(server, export).write(block * BLOCK, &[byte; BLOCK as usize]).unwrap();
+    server.with(export, |client| client.write(block * BLOCK, &[byte; BLOCK as usize])).unwrap();
 }
 
 fn flush(server: &Server, export: &str) {
-    connect(server, export).call(Request::new(9, Command::Flush, 0, 0), &[]).unwrap();
+    server.with(export, |client| client.call(Request::new(9, Command::Flush, 0, 0), &[])).unwrap();
 }
 
 fn restart(server: Server) -> Server {
@@ -99,8 +99,8 @@ fn a_snapshot_keeps_what_was_there_and_takes_what_only_it_has() {
 }
 
 /// A volume of two LUNs, one in a qtree, and a file. After the snapshot one LUN is written, the other deleted, the file
-/// longer and written, a LUN is new. The restore brings back what was, at its size, and takes away what was not; a client of
-/// the LUN that stays goes on. A file is restored alone in the same way.
+/// longer and written, a LUN is new. The restore brings back what was, at its size, and takes away what was not; not beneath
+/// a client unless it is forced, and then the client hears it. A file is restored alone in the same way.
 #[test]
 fn a_volume_is_restored_as_a_whole() {
     let mut server = server();
@@ -129,8 +129,14 @@ fn a_volume_is_restored_as_a_whole() {
     );
     let mut client = connect(&server, "/vol/vol2/a");
     assert_eq!(client.read(0, 1).unwrap(), [11]);
-    run(&mut server.control, &["volume snapshot restore vol2 -snapshot s"]);
-    assert_eq!(client.read(0, 1).unwrap(), [1], "the same connection");
+    let refused = server.control.execute("volume snapshot restore vol2 -snapshot s").unwrap_err().to_string();
+    let told = "svm01:/vol/vol2/a: is mapped (1 connection); have clients disconnect, end them with `lun offline`, or \
+                give -force";
+    assert_eq!((refused.as_str(), client.read(0, 1)), (told, Ok(vec![11])));
+    let forced = server.control.execute("volume snapshot restore vol2 -snapshot s -force").unwrap();
+    assert_eq!(forced, "Note: svm01:/vol/vol2/a: 1 connection ended with an error.\n");
+    assert!(is_closed(&mut client.stream));
+    assert_eq!(connect(&server, "/vol/vol2/a").read(0, 1).unwrap(), [1], "who comes again sees what was");
     let mut server = restart(server);
     for (export, byte) in exports.iter().zip(1..) {
         assert_eq!(blocks(&server, export), [byte, 0, 0, 0], "{export}");

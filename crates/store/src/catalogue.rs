@@ -58,6 +58,8 @@ pub struct ObjectRow {
     pub template: Option<CatalogueId>,
     /// Whether its children take turns where no limit binds.
     pub fair: bool,
+    /// A LUN that an administrator took offline: it is kept, and no client reaches it.
+    pub offline: bool,
 }
 
 /// A policy group.
@@ -157,7 +159,7 @@ const BUSY_TIME: Duration = Duration::from_secs(5);
 const APPLICATION_ID: i64 = 0x5345_4157;
 
 /// The format that this program writes, and the only one that it knows.
-const FORMAT: u32 = 4;
+const FORMAT: u32 = 5;
 
 const SCHEMA: &str = "
     CREATE TABLE object (
@@ -168,7 +170,8 @@ const SCHEMA: &str = "
         size      INTEGER NOT NULL,
         policy    INTEGER,
         template  INTEGER,
-        fair      INTEGER NOT NULL
+        fair      INTEGER NOT NULL,
+        offline   INTEGER NOT NULL
     ) STRICT;
     CREATE TABLE policy_group (
         id        INTEGER PRIMARY KEY,

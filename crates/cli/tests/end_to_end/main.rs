@@ -35,6 +35,7 @@ mod names;
 mod nbd_client;
 mod nbdfuse;
 mod nbdkit;
+mod offline;
 mod page;
 mod plan;
 mod psk;

@@ -196,7 +196,8 @@ impl ServerHandshake {
                 Refusal::Unknown => rep::ERR_UNKNOWN,
                 Refusal::Policy => rep::ERR_POLICY,
                 Refusal::TlsRequired if may_ask_for_tls => rep::ERR_TLS_REQD,
-                Refusal::TlsRequired => rep::ERR_POLICY,
+                // It is known and will be there again: neither "unknown" nor a server that goes says so.
+                Refusal::TlsRequired | Refusal::Offline => rep::ERR_POLICY,
                 Refusal::Shutdown => rep::ERR_SHUTDOWN,
             };
             (code, format!("export {name:?}: {refusal}"))

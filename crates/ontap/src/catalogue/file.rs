@@ -2,7 +2,7 @@
 //! and that may carry a policy of their own.
 
 use super::commands;
-use crate::value::{FilePath, ObjectName, PolicyAssignment, Size};
+use crate::value::{FilePath, ObjectName, PolicyAssignment, Size, Switch};
 
 commands! {
     /// Everything that begins with `volume file`.
@@ -34,6 +34,8 @@ commands! {
         "vserver" vserver: Option<ObjectName>,
         /// New size
         "size" size: Option<Size>,
+        /// Make it smaller although clients are connected: their connections end
+        "force" force: Switch,
         /// Fixed policy group
         "qos-policy-group" qos_policy_group: Option<PolicyAssignment>,
         /// Adaptive policy group
@@ -60,6 +62,8 @@ commands! {
         "volume" volume: ObjectName,
         /// SVM that owns the volume; may be left out where there is only one
         "vserver" vserver: Option<ObjectName>,
+        /// Delete it although clients are connected: their connections end
+        "force" force: Switch,
     }
 
     shows
@@ -77,6 +81,8 @@ commands! {
         "size",
         /// Used space
         "used",
+        /// Connections of clients
+        "connections",
         /// Identifier
         "uuid",
         /// Fixed policy group

@@ -1,7 +1,7 @@
 //! `lun`: block devices inside volumes.
 
 use super::commands;
-use crate::value::{LunPath, ObjectName, OsType, PolicyAssignment, Size};
+use crate::value::{LunPath, ObjectName, OsType, PolicyAssignment, Query, Size, Switch};
 
 commands! {
     /// Everything that begins with `lun`.
@@ -31,6 +31,8 @@ commands! {
         "vserver" vserver: Option<ObjectName>,
         /// New size
         "size" size: Option<Size>,
+        /// Make it smaller although clients are connected: their connections end
+        "force" force: Switch,
         /// Fixed policy group
         "qos-policy-group" qos_policy_group: Option<PolicyAssignment>,
         /// Adaptive policy group
@@ -47,12 +49,30 @@ commands! {
         "new-path" new_path: LunPath,
     }
 
+    /// Take LUNs away from clients and keep them
+    "lun offline" => Offline(LunOffline) {
+        /// LUN, or a pattern such as /vol/vol1/*
+        "path" path: Query,
+        /// SVM that owns the volume; may be left out where there is only one
+        "vserver" vserver: Option<ObjectName>,
+    }
+
+    /// Let clients have LUNs again
+    "lun online" => Online(LunOnline) {
+        /// LUN, or a pattern such as /vol/vol1/*
+        "path" path: Query,
+        /// SVM that owns the volume; may be left out where there is only one
+        "vserver" vserver: Option<ObjectName>,
+    }
+
     /// Delete a LUN
     "lun delete" => Delete(LunDelete) {
         /// LUN
         "path" path: LunPath,
         /// SVM that owns the volume; may be left out where there is only one
         "vserver" vserver: Option<ObjectName>,
+        /// Delete it although clients are connected: their connections end
+        "force" force: Switch,
     }
 
     shows
@@ -74,8 +94,10 @@ commands! {
         "ostype",
         /// State
         "state",
-        /// Mapped to hosts or not
+        /// Whether clients are connected: mapped, unmapped
         "mapped",
+        /// Connections of clients
+        "connections",
         /// Identifier
         "uuid",
         /// Fixed policy group

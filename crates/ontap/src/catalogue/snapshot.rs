@@ -1,7 +1,7 @@
 //! `volume snapshot`: a volume as it was at one moment.
 
 use super::commands;
-use crate::value::{FilePath, ObjectName};
+use crate::value::{FilePath, ObjectName, Switch};
 
 commands! {
     /// Everything that begins with `volume snapshot`.
@@ -37,6 +37,8 @@ commands! {
         "vserver" vserver: Option<ObjectName>,
         /// Snapshot
         "snapshot" snapshot: ObjectName,
+        /// Restore although clients are connected: their connections end
+        "force" force: Switch,
     }
 
     /// Restore one LUN or file
@@ -49,6 +51,8 @@ commands! {
         "snapshot" snapshot: ObjectName,
         /// Path of the LUN or file, from the root of the volume
         "path" path: FilePath,
+        /// Restore although clients are connected: their connections end
+        "force" force: Switch,
     }
 
     /// Delete a snapshot

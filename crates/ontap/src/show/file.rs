@@ -17,6 +17,8 @@ pub struct FileRow {
     pub size: u64,
     /// The space it takes, in bytes.
     pub used: u64,
+    /// Connections that clients have to it.
+    pub connections: u64,
     /// Its identifier.
     pub uuid: String,
     /// Its fixed policy group.
@@ -43,6 +45,7 @@ impl Row for FileRow {
         ("File Path", "file"),
         ("File Size", "size"),
         ("Used Size", "used"),
+        ("Connections", "connections"),
         ("File UUID", "uuid"),
         ("QoS Policy Group", "qos-policy-group"),
         ("QoS Adaptive Policy Group", "qos-adaptive-policy-group"),
@@ -58,6 +61,7 @@ impl Row for FileRow {
             "file" => Cell::Text(self.file.clone()),
             "size" => Cell::Bytes(self.size),
             "used" => Cell::Bytes(self.used),
+            "connections" => Cell::Count(self.connections),
             "uuid" => Cell::Text(self.uuid.clone()),
             "qos-policy-group" => Cell::maybe(self.qos_policy_group.as_ref()),
             "qos-adaptive-policy-group" => Cell::maybe(self.qos_adaptive_policy_group.as_ref()),

@@ -21,8 +21,8 @@ pub struct LunRow {
     pub ostype: String,
     /// `online`, `offline`.
     pub state: String,
-    /// True if a host can reach it.
-    pub mapped: bool,
+    /// Connections that clients have to it.
+    pub connections: u64,
     /// Its identifier.
     pub uuid: String,
     /// Its fixed policy group.
@@ -53,6 +53,7 @@ impl Row for LunRow {
         ("OS Type", "ostype"),
         ("State", "state"),
         ("Mapped", "mapped"),
+        ("Connections", "connections"),
         ("LUN UUID", "uuid"),
         ("QoS Policy Group", "qos-policy-group"),
         ("QoS Adaptive Policy Group", "qos-adaptive-policy-group"),
@@ -68,7 +69,9 @@ impl Row for LunRow {
             "size" => Cell::Bytes(self.size),
             "ostype" => Cell::Text(self.ostype.clone()),
             "state" => Cell::Text(self.state.clone()),
-            "mapped" => Cell::Text(if self.mapped { "mapped" } else { "unmapped" }.to_owned()),
+            // There are no initiator groups: what stands for a mapping is that a client has it.
+            "mapped" => Cell::Text(if self.connections > 0 { "mapped" } else { "unmapped" }.to_owned()),
+            "connections" => Cell::Count(self.connections),
             "uuid" => Cell::Text(self.uuid.clone()),
             "qos-policy-group" => Cell::maybe(self.qos_policy_group.as_ref()),
             "qos-adaptive-policy-group" => Cell::maybe(self.qos_adaptive_policy_group.as_ref()),

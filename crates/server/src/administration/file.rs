@@ -37,6 +37,7 @@ impl Errand<'_> {
 
     fn modify_file(&mut self, modify: &FileModify) -> Result<String, AdminError> {
         let file = self.known_file(modify.vserver.as_ref(), &modify.volume, &modify.file)?;
+        self.forced = modify.force.0;
         let size = modify.size.map(|size| leaf_bytes(size, self.units)).transpose()?;
         let (fixed, adaptive) = (modify.qos_policy_group.as_ref(), modify.qos_adaptive_policy_group.as_ref());
         self.modify_leaf(file, size, &Assigned { fixed, adaptive })?;
@@ -50,6 +51,7 @@ impl Errand<'_> {
 
     fn delete_file(&mut self, delete: &FileDelete) -> Result<String, AdminError> {
         let file = self.known_file(delete.vserver.as_ref(), &delete.volume, &delete.file)?;
+        self.forced = delete.force.0;
         self.delete_leaf(file)?;
         Ok(String::new())
     }
@@ -79,6 +81,7 @@ impl Errand<'_> {
             file: format!("{folder}/{}", file.name()),
             size: file.size().allocated.0,
             used: 0,
+            connections: self.connected.get(&file.id()).copied().unwrap_or(0),
             uuid: uuid_of(file.id()),
             qos_policy_group,
             qos_adaptive_policy_group,

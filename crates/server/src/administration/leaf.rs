@@ -38,6 +38,7 @@ impl Errand<'_> {
     pub(super) fn delete_leaf(&mut self, leaf: ObjectId) -> Result<(), AdminError> {
         let change = self.registry.remove_object(leaf)?;
         self.take(change);
+        self.offline.remove(&leaf);
         self.effects.push(Effect::Remove { object: leaf });
         Ok(())
     }
@@ -97,5 +98,52 @@ impl Errand<'_> {
         }
         let path = path_of(self.registry, object).unwrap_or_default();
         Err(AdminError::Command(format!("{path}: still holds {}; delete what is in it first", held.join(", "))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Administration, Effect};
+    use block::Time;
+
+    /// Each command says what it takes away from clients, and whether it was told to. Growing, renaming and what only
+    /// snapshots have take nothing.
+    #[test]
+    fn commands_say_what_they_take_away_from_clients() {
+        let mut administration = Administration::new(qos::RegistrySettings::default());
+        for line in [
+            "vserver create s",
+            "volume create v -size 1GB",
+            "lun create /vol/v/l -size 2MiB",
+            "volume file create /f -volume v -size 2MiB",
+            "volume snapshot create v -snapshot one",
+            "lun create /vol/v/later -size 2MiB",
+        ] {
+            let _ = administration.execute(line, Time::ZERO, &|_| 0).unwrap();
+        }
+        let lines = [
+            ("lun modify /vol/v/l -size 3MiB", 0, false),
+            ("lun modify /vol/v/l -size 1MiB", 1, false),
+            ("lun modify /vol/v/l -size 1MiB -force", 1, true),
+            ("volume file modify /f -volume v -size 1MiB -force true", 1, true),
+            ("lun delete /vol/v/l", 1, false),
+            ("lun delete /vol/v/l -force", 1, true),
+            ("volume file delete /f -volume v", 1, false),
+            ("volume file delete /f -volume v -force", 1, true),
+            // The LUN and the file are restored, the later LUN is deleted.
+            ("volume snapshot restore v -snapshot one", 3, false),
+            ("volume snapshot restore v -snapshot one -force", 3, true),
+            ("volume snapshot restore-file v -snapshot one -path /l -force", 1, true),
+            ("volume snapshot delete v -snapshot one", 0, false),
+            ("lun move-in-volume /vol/v/l -new-path /vol/v/m", 0, false),
+            ("lun offline /vol/v/l*", 2, true),
+            ("lun online /vol/v/l", 0, false),
+            ("lun create /vol/v/n -size 1MiB", 0, false),
+        ];
+        for (line, taken, forced) in lines {
+            let outcome = administration.clone().execute(line, Time::ZERO, &|_| 0).unwrap();
+            let found = outcome.effects.iter().filter_map(Effect::taken_from_clients).count();
+            assert_eq!((found, outcome.forced), (taken, forced), "{line}");
+        }
     }
 }

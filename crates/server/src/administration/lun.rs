@@ -1,11 +1,11 @@
 //! `lun`: block devices inside volumes.
 
-use super::{AdminError, Assigned, Errand, path_of, uuid_of, whole};
+use super::{AdminError, Assigned, Effect, Errand, path_of, uuid_of, whole};
 use crate::administration::size::leaf_bytes;
 use block::ObjectId;
 use ontap::catalogue::{LunCommand, LunCreate, LunDelete, LunModify, LunMove};
-use ontap::show::{LunRow, answer, lun_created};
-use ontap::value::{LunPath, ObjectName};
+use ontap::show::{LunRow, answer, entries, lun_created};
+use ontap::value::{LunPath, ObjectName, Query};
 use qos::{Object, ObjectKind};
 
 impl Errand<'_> {
@@ -14,6 +14,8 @@ impl Errand<'_> {
             LunCommand::Create(create) => self.create_lun(&create),
             LunCommand::Modify(modify) => self.modify_lun(&modify),
             LunCommand::Move(rename) => self.rename_lun(&rename),
+            LunCommand::Offline(offline) => self.offer(offline.vserver.as_ref(), &offline.path, false),
+            LunCommand::Online(online) => self.offer(online.vserver.as_ref(), &online.path, true),
             LunCommand::Delete(delete) => self.delete_lun(&delete),
             LunCommand::Show(selection) => {
                 let luns = self.registry.objects().filter(|object| object.kind() == ObjectKind::Lun);
@@ -37,6 +39,7 @@ impl Errand<'_> {
 
     fn modify_lun(&mut self, modify: &LunModify) -> Result<String, AdminError> {
         let lun = self.known_lun(modify.vserver.as_ref(), &modify.path)?;
+        self.forced = modify.force.0;
         let size = modify.size.map(|size| leaf_bytes(size, self.units)).transpose()?;
         let (fixed, adaptive) = (modify.qos_policy_group.as_ref(), modify.qos_adaptive_policy_group.as_ref());
         self.modify_leaf(lun, size, &Assigned { fixed, adaptive })?;
@@ -50,33 +53,63 @@ impl Errand<'_> {
 
     fn delete_lun(&mut self, delete: &LunDelete) -> Result<String, AdminError> {
         let lun = self.known_lun(delete.vserver.as_ref(), &delete.path)?;
+        self.forced = delete.force.0;
         self.delete_leaf(lun)?;
         Ok(String::new())
+    }
+
+    /// Takes all LUNs of that path away from clients, or gives them back. One that is so already stays so.
+    fn offer(&mut self, vserver: Option<&ObjectName>, path: &Query, online: bool) -> Result<String, AdminError> {
+        let svm = self.svm(vserver)?;
+        let is_meant = |lun: &&Object| {
+            lun.kind() == ObjectKind::Lun
+                && self.registry.svm_of(lun.id()) == Some(svm)
+                && path.matches(&self.path_in_svm(lun.id()))
+        };
+        let luns: Vec<ObjectId> = self.registry.objects().filter(is_meant).map(Object::id).collect();
+        if luns.is_empty() {
+            return Err(self.no_lun(svm, path));
+        }
+        // Whoever is connected is what it is for.
+        self.forced = !online;
+        for &object in &luns {
+            let changed = if online { self.offline.remove(&object) } else { self.offline.insert(object) };
+            if changed {
+                self.effects.push(Effect::Offer { object, online });
+            }
+        }
+        Ok(if path.literal().is_some() { String::new() } else { entries(luns.len(), "acted on") })
+    }
+
+    fn path_in_svm(&self, lun: ObjectId) -> String {
+        let path = path_of(self.registry, lun).unwrap_or_default();
+        path.split_once(':').map_or(String::new(), |(_, path)| path.to_owned())
+    }
+
+    fn no_lun(&self, svm: ObjectId, path: impl std::fmt::Display) -> AdminError {
+        let svm = self.svm_name(svm);
+        AdminError::Command(format!("SVM {svm} has no LUN {path}; `lun show` lists what there is"))
     }
 
     fn known_lun(&self, vserver: Option<&ObjectName>, path: &LunPath) -> Result<ObjectId, AdminError> {
         let svm = self.svm(vserver)?;
         let found = self.registry.find_lun(svm, &path.to_string());
-        found.ok_or_else(|| {
-            let svm = self.svm_name(svm);
-            AdminError::Command(format!("SVM {svm} has no LUN {path}; `lun show` lists what there is"))
-        })
+        found.ok_or_else(|| self.no_lun(svm, path))
     }
 
     fn lun_row(&self, lun: &Object) -> LunRow {
         let (qos_policy_group, qos_adaptive_policy_group) = self.attached(lun.id());
-        let path = path_of(self.registry, lun.id()).unwrap_or_default();
         let (volume, qtree) = self.place_of(lun.id());
         LunRow {
             vserver: self.svm_name(lun.id()),
-            path: path.split_once(':').map_or(String::new(), |(_, path)| path.to_owned()),
+            path: self.path_in_svm(lun.id()),
             volume,
             qtree,
             lun: lun.name().into(),
             size: lun.size().allocated.0,
             ostype: "linux".into(),
-            state: "online".into(),
-            mapped: true,
+            state: if self.offline.contains(&lun.id()) { "offline" } else { "online" }.into(),
+            connections: self.connected.get(&lun.id()).copied().unwrap_or(0),
             uuid: uuid_of(lun.id()),
             qos_policy_group,
             qos_adaptive_policy_group,

@@ -64,6 +64,7 @@ impl Errand<'_> {
     /// snapshots stay.
     fn restore_snapshot(&mut self, restore: &SnapshotRestore) -> Result<String, AdminError> {
         let snapshot = self.known_snapshot(restore.vserver.as_ref(), &restore.volume, &restore.snapshot)?;
+        self.forced = restore.force.0;
         let volume = snapshot.volume;
         self.check_fits(volume, snapshot.leaves.iter().map(|leaf| leaf.size).sum())?;
         let live = self.leaves_in(volume);
@@ -89,6 +90,7 @@ impl Errand<'_> {
                 AdminError::Command(format!("snapshot {name} has no LUN or file {path}; it has: {}", list(&known)))
             })?
             .clone();
+        self.forced = restore.force.0;
         let live = self.leaves_in(snapshot.volume);
         match live.iter().find(|live| is_same(&leaf, live)) {
             Some(live) => {

@@ -94,11 +94,19 @@ impl Owner {
                 steps.spend(self.sessions.len() as u32 / SESSIONS);
                 self.exports.remove(object);
                 self.gate.inner_mut().close(now, object);
-                self.each_session(now, |session, around| {
-                    if session.object() == Some(object) {
-                        session.drain(around);
-                    }
-                });
+                self.cut(now, |other| other == object);
+            }
+            Order::Connected(answer) => {
+                steps.spend(self.sessions.len() as u32 / SESSIONS);
+                let _ = answer.send(self.connected());
+            }
+            Order::Withdraw { objects, force, answer } => {
+                steps.spend(self.sessions.len() as u32 / SESSIONS + LOOK_UP * objects.len() as u32);
+                let _ = answer.send(self.withdraw(now, &objects, force));
+            }
+            Order::Offer { objects } => {
+                steps.spend(LOOK_UP * objects.len() as u32);
+                objects.iter().for_each(|object| self.exports.offer(*object, true));
             }
         }
         None

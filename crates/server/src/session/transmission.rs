@@ -192,6 +192,10 @@ impl Session {
 
     fn hand_over(&mut self, request: block::Request, around: &mut Around<'_>) -> bool {
         let slot = request.tag as u32;
+        if self.is_cut {
+            self.completed(Completion::refuse(request, around.now, Fault::Gone), around);
+            return true;
+        }
         match around.gate.submit(around.now, request) {
             Submitted::Taken(ticket) => {
                 if let Some(pending) = &mut self.pending[slot as usize] {
@@ -246,7 +250,7 @@ impl Session {
                 }
             }
             (kind, Err(fault), buf) => {
-                framing.error(out, to, errno_of(fault), &format!("{} failed: {fault:?}", word_of(kind)));
+                framing.error(out, to, errno_of(fault), &format!("{} failed: {}", word_of(kind), words_of(fault)));
                 buf.into_iter().for_each(|buf| around.io.give(buf));
             }
             (OpKind::Read, Ok(()), Some(buf)) => {
@@ -455,7 +459,7 @@ fn cut_short(
     let whole = pending.request.flags.contains(CommandFlags::DF);
     let (Some(chunks), Some(at), false) = (framing.chunks(), at, whole) else {
         io.give(buf);
-        framing.error(out, to, errno_of(fault), &format!("read failed: {fault:?}"));
+        framing.error(out, to, errno_of(fault), &format!("read failed: {}", words_of(fault)));
         return (None, None);
     };
     // "the client can use this offset to determine if request had any partial success".
@@ -502,6 +506,14 @@ fn errno_of(fault: Fault) -> Errno {
         Fault::Unsupported => Errno::NotSupported,
         Fault::NoMemory => Errno::NoMemory,
         Fault::Gone => Errno::Shutdown,
+    }
+}
+
+/// What a client may tell its user.
+fn words_of(fault: Fault) -> String {
+    match fault {
+        Fault::Gone => "the export was taken offline, changed or deleted on the server".into(),
+        fault => format!("{fault:?}"),
     }
 }
 

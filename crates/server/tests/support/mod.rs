@@ -7,8 +7,8 @@ pub mod pools;
 
 use block::{Bytes, Span};
 use nbd::{
-    Body, ClientHandshake, ClientStep, Command, Errno, HandshakeLimits, Parsed, ReadAssembly, ReplyParser, Request,
-    Rules, Wishes,
+    Body, ClientHandshake, ClientStep, Command, Errno, HandshakeError, HandshakeLimits, Parsed, ReadAssembly,
+    ReplyParser, Request, Rules, Wishes,
 };
 use qos::RegistrySettings;
 use server::{Account, Control, Front, Listen, ServerLimits, Shard};
@@ -122,6 +122,22 @@ impl Server {
         Client::connect(&self.socket, Wishes::plain(LUN))
     }
 
+    /// Does something as a client of an export, and waits until the server has seen it go.
+    pub fn with<T>(&self, export: &str, work: impl FnOnce(&mut Client) -> T) -> T {
+        let before = self.account().connections;
+        let result = work(&mut Client::connect(&self.socket, Wishes::plain(export)));
+        self.until("gone", |account| account.connections <= before);
+        result
+    }
+
+    /// Stops it and starts it again on the same pool.
+    pub fn restart(self, limits: ServerLimits, settings: IoSettings) -> Server {
+        let Server { control, socket, dir } = self;
+        drop(control);
+        let control = open(Pool::open(&dir.path().join("pool")).unwrap(), &socket, limits, settings);
+        Server { control, socket, dir }
+    }
+
     pub fn raw(&self) -> UnixStream {
         stream(&self.socket)
     }
@@ -176,12 +192,17 @@ pub type Answer = (u64, Result<Vec<u8>, Errno>);
 
 impl Client {
     pub fn connect(path: &Path, wishes: Wishes) -> Client {
+        Client::try_connect(path, wishes).unwrap()
+    }
+
+    /// Connects, or says how the handshake was refused.
+    pub fn try_connect(path: &Path, wishes: Wishes) -> Result<Client, HandshakeError> {
         let mut stream = stream(path);
         let mut handshake = ClientHandshake::new(wishes, HandshakeLimits::CLIENT).unwrap();
         let (mut received, mut out, mut chunk) = (Vec::new(), Vec::new(), [0; 4096]);
         loop {
             let mut rest = &received[..];
-            let step = handshake.receive(&mut rest, &mut out).unwrap();
+            let step = handshake.receive(&mut rest, &mut out)?;
             let taken = received.len() - rest.len();
             received.drain(..taken);
             stream.write_all(&out).unwrap();
@@ -190,7 +211,7 @@ impl Client {
                 ClientStep::Continue => {}
                 ClientStep::Transmission(agreed) => {
                     let rules = Rules::of_client(&agreed);
-                    return Client { stream, rules, other_answers: 0, holes: 0, received };
+                    return Ok(Client { stream, rules, other_answers: 0, holes: 0, received });
                 }
                 ClientStep::NeedMore(_) => {
                     let got = stream.read(&mut chunk).unwrap();

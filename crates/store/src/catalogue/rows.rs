@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 /// All of them.
 pub(super) fn read(db: &Connection) -> rusqlite::Result<Contents> {
-    let mut query = db.prepare("SELECT id, kind, parent, name, size, policy, template, fair FROM object")?;
+    let mut query = db.prepare("SELECT id, kind, parent, name, size, policy, template, fair, offline FROM object")?;
     let objects =
         query.query_map([], |row| object_of(row).map(|object| (object.id, object)))?.collect::<Result<_, _>>()?;
     let mut query = db.prepare("SELECT id, svm, name, uuid, settings FROM policy_group")?;
@@ -48,12 +48,13 @@ pub(super) fn write_snapshot(change: &Transaction<'_>, row: &SnapshotRow) -> rus
 }
 
 pub(super) fn write_object(change: &Transaction<'_>, row: &ObjectRow) -> rusqlite::Result<usize> {
-    let sql = "INSERT INTO object (id, kind, parent, name, size, policy, template, fair)
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+    let sql = "INSERT INTO object (id, kind, parent, name, size, policy, template, fair, offline)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
                ON CONFLICT (id) DO UPDATE SET kind = excluded.kind, parent = excluded.parent, name = excluded.name,
-               size = excluded.size, policy = excluded.policy, template = excluded.template, fair = excluded.fair";
-    let ObjectRow { id, kind, parent, name, size, policy, template, fair } = row;
-    change.execute(sql, params![id, kind.word(), parent, name, *size as i64, policy, template, fair])
+               size = excluded.size, policy = excluded.policy, template = excluded.template, fair = excluded.fair,
+               offline = excluded.offline";
+    let ObjectRow { id, kind, parent, name, size, policy, template, fair, offline } = row;
+    change.execute(sql, params![id, kind.word(), parent, name, *size as i64, policy, template, fair, offline])
 }
 
 pub(super) fn write_policy(change: &Transaction<'_>, row: &PolicyRow) -> rusqlite::Result<usize> {
@@ -121,6 +122,7 @@ fn object_of(row: &Row<'_>) -> rusqlite::Result<ObjectRow> {
         policy: row.get(5)?,
         template: row.get(6)?,
         fair: row.get(7)?,
+        offline: row.get(8)?,
     })
 }
 
@@ -134,8 +136,8 @@ pub(crate) fn digest(pool: u64, generation: u64, contents: &Contents) -> u32 {
     let Contents { objects, policies, snapshots, fair } = contents;
     sum.numbers(&[pool, generation, objects.len() as u64, policies.len() as u64, snapshots.len() as u64]);
     sum.numbers(&[u64::from(*fair)]);
-    for ObjectRow { id, kind, parent, name, size, policy, template, fair } in objects.values() {
-        sum.numbers(&[u64::from(*id), *size, u64::from(*fair)]);
+    for ObjectRow { id, kind, parent, name, size, policy, template, fair, offline } in objects.values() {
+        sum.numbers(&[u64::from(*id), *size, u64::from(*fair), u64::from(*offline)]);
         [parent, policy, template].into_iter().for_each(|other| sum.maybe(*other));
         sum.texts(&[kind.word(), name]);
     }

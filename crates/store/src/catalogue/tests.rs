@@ -16,7 +16,17 @@ fn open(path: &Path) -> Catalogue {
 }
 
 fn object(id: CatalogueId, kind: Kind, parent: Option<CatalogueId>, name: &str) -> ObjectRow {
-    ObjectRow { id, kind, parent, name: name.into(), size: 0, policy: None, template: None, fair: false }
+    ObjectRow {
+        id,
+        kind,
+        parent,
+        name: name.into(),
+        size: 0,
+        policy: None,
+        template: None,
+        fair: false,
+        offline: false,
+    }
 }
 
 fn snapshot() -> SnapshotRow {
@@ -34,7 +44,7 @@ fn snapshot() -> SnapshotRow {
 fn small() -> Contents {
     let svm = object(1, Kind::Svm, None, "svm01");
     let volume = ObjectRow { size: 1 << 40, policy: Some(4), ..object(2, Kind::Volume, Some(1), "vol1") };
-    let lun = ObjectRow { fair: true, ..object(3, Kind::Lun, Some(2), "lun1") };
+    let lun = ObjectRow { fair: true, offline: true, ..object(3, Kind::Lun, Some(2), "lun1") };
     let policy = PolicyRow { id: 4, svm: 1, name: "policy1".into(), uuid: "u".into(), settings: "{}".into() };
     Contents {
         objects: [svm, volume, lun].into_iter().map(|row| (row.id, row)).collect(),
@@ -129,9 +139,26 @@ fn an_earlier_format_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("c");
     drop(fresh(&path));
-    Connection::open(&path).unwrap().pragma_update(None, "user_version", 3).unwrap();
+    Connection::open(&path).unwrap().pragma_update(None, "user_version", FORMAT - 1).unwrap();
     let error = Catalogue::read(&path).unwrap_err();
-    assert!(matches!(error, StoreError::TooOld { found: 3, needed: FORMAT, .. }), "{error}");
+    assert!(matches!(error, StoreError::TooOld { found, needed: FORMAT, .. } if found == FORMAT - 1), "{error}");
+}
+
+/// A LUN that is brought online behind the server's back is another catalogue: the checksum covers the state.
+#[test]
+fn whether_a_lun_is_offline_is_kept_and_covered_by_the_checksum() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("catalogue.db");
+    let mut catalogue = fresh(&path);
+    catalogue.keep(small()).unwrap();
+    let mut online = small();
+    online.objects.get_mut(&3).unwrap().offline = false;
+    assert_ne!(rows::digest(POOL, 1, &online), rows::digest(POOL, 1, &small()));
+    catalogue.keep(online.clone()).unwrap();
+    drop(catalogue);
+    assert_eq!(*open(&path).contents(), online);
+    let changed = Connection::open(&path).unwrap().execute("UPDATE object SET offline = 1 WHERE id = 3", []).unwrap();
+    assert_eq!((changed, Catalogue::read(&path).unwrap().is_whole), (1, false));
 }
 
 /// Between changes all is in the file itself: without the log nothing is lost.

@@ -60,7 +60,7 @@ fn a_lun_is_thin_and_its_file_goes_with_it() {
 fn with_lun(id: CatalogueId, size: u64) -> Contents {
     let row = |id: CatalogueId, kind: Kind, parent: Option<CatalogueId>, size: u64| {
         let name = format!("{kind:?}");
-        (id, ObjectRow { id, kind, parent, name, size, policy: None, template: None, fair: false })
+        (id, ObjectRow { id, kind, parent, name, size, policy: None, template: None, fair: false, offline: false })
     };
     let (svm, volume) = (row(1, Kind::Svm, None, 0), row(2, Kind::Volume, Some(1), 1 << 20));
     Contents { objects: [svm, volume, row(id, Kind::Lun, Some(2), size)].into(), ..Contents::default() }
