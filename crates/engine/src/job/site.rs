@@ -210,6 +210,13 @@ fn is_endless(file: &FileSpec, spec: &JobSpec) -> bool {
     spec.layout.until_full && file.size.is_none()
 }
 
+/// Whether a job's file becomes as long as it is written, and no longer: where the space may end before it.
+fn grows(spec: &JobSpec) -> bool {
+    let mix = spec.reach.mix;
+    let only_writes = !mix.has(Direction::Read) && !mix.has(Direction::Trim);
+    spec.layout.until_full && only_writes && !spec.layout.overwrite
+}
+
 /// How a file of `there` bytes is to be made or made longer; `None` where it is long enough.
 fn plan(file: &FileSpec, spec: &JobSpec, there: Option<u64>) -> Option<Plan> {
     let only_writes = !spec.reach.mix.has(Direction::Read) && !spec.reach.mix.has(Direction::Trim);
@@ -218,7 +225,11 @@ fn plan(file: &FileSpec, spec: &JobSpec, there: Option<u64>) -> Option<Plan> {
     let offset = file.offset.of(whole).0 + file.offset_more.of(whole).0;
     let used = file.size.map_or(0, |size| offset + size.of(whole).0);
     let asked = used.max(file.file_size.unwrap_or_default().0);
-    let len = if filled && is_endless(file, spec) { FULL_MOST } else { asked };
+    let len = match filled && is_endless(file, spec) {
+        _ if grows(spec) => 0,
+        true => FULL_MOST,
+        false => asked,
+    };
     if there.is_some_and(|there| there >= len) {
         return None;
     }
@@ -240,7 +251,9 @@ pub(super) fn region(file: &FileSpec, spec: &JobSpec, whole: Bytes) -> Result<Re
     };
     let start = aligned(file.offset) + aligned(file.offset_more);
     let is_file = !file.path.as_os_str().is_empty() && !Place::Path(file.path.clone()).is_block_device();
-    let endless = is_endless(file, spec) && is_file && !spec.reach.mix.has(Direction::Read);
+    let unbound = is_endless(file, spec) && !spec.reach.mix.has(Direction::Read);
+    let sized = grows(spec) && matches!(file.size, Some(Amount::Bytes(_)));
+    let endless = is_file && (unbound || sized);
     let whole = if endless { Bytes(start.saturating_add(FULL_MOST)) } else { whole };
     let rest = whole
         .0
