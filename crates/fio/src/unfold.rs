@@ -137,7 +137,10 @@ impl Unfolding<'_> {
                 Error::at(&setting.place, Problem::Value { option, value, rule })
             })?;
             template.given.retain(|(name, _)| name != definition.name);
-            template.given.push((definition.name.to_owned(), value.to_owned()));
+            // As in fio: what stands alone in a job file is not repeated, what stands alone on a command line is.
+            if setting.value.is_some() || setting.place.file.is_none() {
+                template.given.push((definition.name.to_owned(), value.to_owned()));
+            }
         }
         Ok(())
     }

@@ -12,6 +12,8 @@ use stats::{Direction, Histogram};
 pub struct Entry<'r> {
     /// The first of its jobs, which gives name and options.
     pub job: &'r Job,
+    /// What the section of its last job set: fio shows those of a group.
+    pub given: &'r [(String, String)],
     /// How many jobs it is made of.
     pub jobs: usize,
     /// Their figures as one.
@@ -38,8 +40,10 @@ impl<'r> Entry<'r> {
             outcome.absorb(other);
             run_time += other.measured;
         }
+        let given =
+            indices.last().and_then(|last| report.invocation.jobs.get(*last)).map_or(&job.given, |last| &last.given);
         let mixed = (job.options.report.unified != Unified::None).then(|| mixed(&outcome));
-        Some(Entry { job, jobs: indices.len(), outcome, run_time, mixed })
+        Some(Entry { job, given, jobs: indices.len(), outcome, run_time, mixed })
     }
 
     /// The directions to show, with fio's names for them.

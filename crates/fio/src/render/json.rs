@@ -4,7 +4,7 @@ use super::entry::{self, Entry};
 use super::json_text::Json;
 use super::shares::{self, LatencyShares};
 use super::{Interim, Report, VERSION};
-use crate::options::ReportOptions;
+use crate::options::{ReportOptions, Unified};
 use block::Span;
 use stats::Histogram;
 use stats::job::{DirectionOutcome, DiskUse, JobOutcome, KindCounts, Losses, Slice, SteadyReport};
@@ -97,35 +97,42 @@ fn options(given: &[(String, String)]) -> Json {
 
 fn job(entry: &Entry<'_>, bins: Bins, group_kib: &dyn Fn(&str) -> f64) -> Json {
     let (job, outcome) = (entry.job, &entry.outcome);
-    let mut found = Json::object([("jobname", Json::text(&job.name))]);
-    if let Some(description) = &job.options.description {
-        found.insert("desc", Json::text(description));
-    }
-    found.insert("groupid", Json::from(job.group));
+    let mut found = Json::object([("jobname", Json::text(&job.name)), ("groupid", Json::from(job.group))]);
     found.insert("error", Json::Whole(i128::from(entry.error())));
     found.insert("eta", Json::from(0u64));
     found.insert("elapsed", Json::from(outcome.elapsed.as_nanos().div_ceil(1_000_000_000)));
-    found.insert("job options", options(&job.given));
+    found.insert("job options", options(entry.given));
     let directions = entry.directions();
     let (each, mixed): (Vec<_>, Vec<_>) = directions.into_iter().partition(|(name, _)| *name != "mixed");
     for (name, figures) in each {
         found.insert(name, direction(figures, &job.options.report, bins, group_kib(name)));
     }
-    // fio counts fsync alone here, and times fdatasync too.
-    let mut sync = Json::object([("total_ios", Json::from(outcome.sync.whole))]);
-    let percentiles = job.options.report.lat_percentiles || job.options.report.clat_percentiles;
-    sync.insert("lat_ns", latency(&outcome.sync.lat, &job.options.report, percentiles, bins));
-    found.insert("sync", sync);
+    // As in fio flushes have no place beside all directions as one.
+    if job.options.report.unified != Unified::Mixed {
+        found.insert("sync", flushes(entry, bins));
+    }
     for (name, figures) in mixed {
         found.insert(name, direction(figures, &job.options.report, bins, group_kib(name)));
     }
     usage(&mut found, entry);
     spread(&mut found, entry);
     searched(&mut found, entry);
+    if let Some(description) = &job.options.description {
+        found.insert("desc", Json::text(description));
+    }
     if let Some(steady) = &outcome.steady {
         found.insert("steadystate", steadystate(steady, entry));
     }
     found.insert("seawall", added(entry));
+    found
+}
+
+/// fio counts fsync alone here, and times fdatasync too.
+fn flushes(entry: &Entry<'_>, bins: Bins) -> Json {
+    let (sync, report) = (&entry.outcome.sync, &entry.job.options.report);
+    let mut found = Json::object([("total_ios", Json::from(sync.whole))]);
+    let percentiles = report.lat_percentiles || report.clat_percentiles;
+    found.insert("lat_ns", latency(&sync.lat, report, percentiles, bins));
     found
 }
 
