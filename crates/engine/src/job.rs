@@ -13,6 +13,7 @@ mod context;
 mod crew;
 mod disks;
 mod fill;
+mod flow;
 mod header;
 mod placement;
 mod prepare;
@@ -32,5 +33,5 @@ mod xxhash;
 
 pub use board::JobProgress;
 pub use prepare::SetupError;
-pub use simulated::Simulation;
+pub use simulated::{Completing, Simulation};
 pub use stage::{RunSettings, Watch, run};

@@ -211,6 +211,9 @@ fn pace(options: &Options) -> Vec<String> {
         let (target, percent) = (pace.search.target.spoken(), pace.search.percent);
         said.push(format!("looks for the highest depth with {percent} % within {target}"));
     }
+    if pace.flow > 0 {
+        said.push(format!("weight {} in flow {}", pace.flow, pace.flow_id));
+    }
     if let Some(most) = pace.latency_most {
         said.push(format!("stops at a request above {}", most.spoken()));
     }

@@ -33,6 +33,12 @@ impl Job {
         names.into_iter().nth(turn)
     }
 
+    /// Where its own recording goes, if it makes one: of clones each has a file.
+    pub fn recorded_to(&self) -> Option<String> {
+        let given = self.options.target.write_iolog.as_ref()?;
+        Some(if self.number == 0 { given.clone() } else { format!("{given}.{}", self.number) })
+    }
+
     /// The paths of its files.
     pub fn paths(&self) -> Vec<String> {
         Namer { target: &self.options.target, job: &self.name, number: self.number }.paths()

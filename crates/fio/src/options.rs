@@ -203,6 +203,12 @@ pub struct PaceOptions {
     pub search: LatencySearch,
     /// `max_latency`.
     pub latency_most: Option<Span>,
+    /// `flow`; 0 is none.
+    pub flow: u32,
+    /// `flow_id`.
+    pub flow_id: u32,
+    /// `flow_sleep`.
+    pub flow_sleep: Span,
 }
 
 /// Buffers, verification, flushes.
@@ -497,6 +503,9 @@ impl Default for PaceOptions {
             },
             search: LatencySearch { target: Span::ZERO, window: Span::ZERO, percent: 100.0, goes_on: false },
             latency_most: None,
+            flow: 0,
+            flow_id: 0,
+            flow_sleep: Span::ZERO,
         }
     }
 }

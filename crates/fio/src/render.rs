@@ -16,6 +16,7 @@ mod terse;
 
 mod shares;
 
+pub use iolog::recording;
 pub use json_text::Json;
 pub use log::LogFile;
 

@@ -8,8 +8,8 @@ use stats::{Direction, PerDirection};
 use workload::Spacing;
 use workload::job::{
     Amount, BlockSizes, Calls, Command, Commands, Content, Coverage, Ending, Ends, EngineKind, FileSpec, Fill, Floor,
-    Hash, JobSpec, KernelPolling, Logs, Mix, Order, Pace, Pacing, Pattern, Place, Priority, Reach, SplitShare, Start,
-    SteadyCheck, SteadyRule, Strides, Verify, WorkingSet,
+    FlowShare, Hash, JobSpec, KernelPolling, Logs, Mix, Order, Pace, Pacing, Pattern, Place, Priority, Reach,
+    SplitShare, Start, SteadyCheck, SteadyRule, Strides, Verify, WorkingSet,
 };
 
 /// fio's block size where none is given.
@@ -187,13 +187,15 @@ impl Job {
         }
     }
 
-    /// The size of a file of `filesize`, drawn from its range by the job's seed.
+    /// The size of a file of `filesize`, drawn from its range by the job's seed; as in fio a multiple of the least block.
     fn drawn_file_size(&self, index: u64) -> Option<u64> {
         let (least, most) = self.options.target.filesize?;
         let width = u128::from(most - least) + 1;
         let chance = self.options.pattern.seed ^ (index + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let chance = (chance ^ (chance >> 31)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        Some(least + ((u128::from(chance) * width) >> 64) as u64)
+        let drawn = least + ((u128::from(chance) * width) >> 64) as u64;
+        let block = Direction::ALL.map(|direction| u64::from(self.block_sizes(direction).least())).into_iter().min();
+        Some(if least == most { least } else { (drawn - drawn % block.unwrap_or(1).max(1)).max(least) })
     }
 
     fn pacing(&self) -> Pacing {
@@ -215,6 +217,7 @@ impl Job {
             think: (pace.think.time > Span::ZERO).then_some(pace.think),
             latency_search: (pace.search.target > Span::ZERO).then_some(pace.search),
             latency_most: pace.latency_most,
+            flow: (pace.flow > 0).then_some(FlowShare { id: pace.flow_id, weight: pace.flow, sleep: pace.flow_sleep }),
         }
     }
 

@@ -28,7 +28,7 @@ fn batch(spec: &DeviceSpec, processes: u32, seconds: u64, seed: u64) -> Batch {
     let aims = [Aim::Simulated { name: "db".into(), size: SIZE }];
     let simulation = Simulation::of(&jobs(&load, &aims, processes, seed)).expect("it can be simulated");
     let device = spec.build(seed).expect("it is a device");
-    let outcomes = simulation.run(device, &VirtualClock::new(), &mut || false);
+    let outcomes = simulation.run(device, &VirtualClock::new(), &mut || false, &mut |_, _| Ok(None));
     let blank = Row::blank(1, 0, "db".into(), processes, &load);
     let rows: Vec<Row> = (1..).zip(&outcomes).map(|(job, outcome)| blank.of(job, State::Whole, outcome)).collect();
     batches(&rows).remove(0)

@@ -100,7 +100,8 @@ fn carry_out(invocation: &Invocation, storage: &Storage<'_>) -> Result<Answer> {
                 terminal::complain(&format!("in virtual time, on: {device}"));
                 let seed = specs.first().map_or(1, |spec| spec.seed);
                 let target = spec_of(device, simulation.size())?.build(seed).context("[device]")?;
-                Ok(simulation.run(target, &VirtualClock::new(), &mut || stop.is_asked()))
+                let mut complete = |job: usize, done: &[JobOutcome]| recording::complete(invocation, job, done);
+                Ok(simulation.run(target, &VirtualClock::new(), &mut || stop.is_asked(), &mut complete))
             }
             Err(error) => Err(error),
         },
@@ -120,11 +121,16 @@ fn carry_out(invocation: &Invocation, storage: &Storage<'_>) -> Result<Answer> {
 }
 
 fn specs(invocation: &Invocation) -> Result<Vec<JobSpec>> {
-    let spec = |job: &fio::Job| {
+    let mut specs = Vec::<JobSpec>::with_capacity(invocation.jobs.len());
+    for (index, job) in invocation.jobs.iter().enumerate() {
         let spec = job.spec().map_err(|error| anyhow!("{error}"))?;
-        recording::take_in(job, state_of(job, spec, &invocation.flags)?)
-    };
-    invocation.jobs.iter().map(spec).collect()
+        let spec = state_of(job, spec, &invocation.flags)?;
+        specs.push(match recording::maker_of(invocation, index) {
+            Some(maker) => recording::awaiting(job, spec, &specs[maker]),
+            None => recording::take_in(job, spec)?,
+        });
+    }
+    Ok(specs)
 }
 
 /// Lets `spec` expect what its file says of the earlier run, where that is asked.

@@ -235,6 +235,83 @@ fn with_a_rate_percentiles_tell_a_pause() {
     assert!(said.out.contains("clat percentiles") && !said.out.contains("response"), "{}", said.out);
 }
 
+/// Jobs of a flow make requests by their weights, in fio and here. Pauses of 1 ms keep them slow beside what one makes
+/// alone between the other's end and its own.
+#[test]
+fn jobs_share_by_flow_as_in_fio() {
+    requires!("fio");
+    let scratch = Scratch::new();
+    let load = ["--ioengine=null", "--size=1g", "--time_based", "--runtime=2", "--thinktime=1000"];
+    let jobs = [
+        &["--name=a", "--flow=8", "--name=b", "--flow=1"][..],
+        &["--name=c", "--flow=1", "--flow_id=5", "--name=d", "--flow=2", "--flow_id=5", "--flow_sleep=500"],
+    ];
+    let line = [&load[..], jobs[0], jobs[1]].concat();
+    for json in [theirs(&scratch, &line), report(&scratch, &line)] {
+        let made = |job: usize| json["jobs"][job]["read"]["total_ios"].as_u64().unwrap() as f64;
+        for (job, other, share) in [(0, 1, 8.0 / 9.0), (2, 3, 1.0 / 3.0)] {
+            let (found, all) = (made(job), made(job) + made(other));
+            // A request each way, and what is made alone at the ends.
+            assert!((found - all * share).abs() < 3.0 + all * 0.03, "{job}: {found} of {all}, not {share:.3}");
+        }
+    }
+    // A job that waits for one behind a stonewall would wait for ever.
+    let apart = ["--ioengine=null", "--size=1m", "--name=a", "--flow=1", "--name=b", "--stonewall", "--flow=9"];
+    let json = report(&scratch, &apart);
+    assert_eq!([0, 1].map(|job| json["jobs"][job]["read"]["total_ios"].as_u64()), [Some(256); 2]);
+    // What checks counts too, and system calls on threads of their own wake each other.
+    let checked = ["--size=256k", "--rw=write", "--verify=crc32c", "--name=a", "--flow=1", "--name=b", "--flow=3"];
+    let json = report(&scratch, &checked);
+    assert_eq!([0, 1].map(|job| json["jobs"][job]["read"]["total_ios"].as_u64()), [Some(64); 2]);
+}
+
+/// Reports have fio's keys in fio's order, and fio's options: a group those of its last job, none that stand alone in a
+/// file; drawn sizes of files are whole blocks.
+#[test]
+fn reports_have_fios_keys_and_options() {
+    requires!("fio");
+    let scratch = Scratch::new();
+    for (index, text) in [
+        "[global]\ngroup_reporting\n[a]\nrw=write\nbs=8k\n[b]\nnumjobs=2\nrw=randread\ntime_based=0\n",
+        "[a]\ndescription=of one\nrw=read\n[b]\nstonewall\nunified_rw_reporting=1\nrw=rw\nrefill_buffers\n",
+        "[a]\nrw=randwrite\ncontinue_on_error=all\nss=iops:90%\npercentile_list=10:99.999\nlat_percentiles=1\n",
+        "[a]\nnrfiles=9\nfilesize=4k-16k\nrw=write\nbs=4k\nfsync=2\ngroup_reporting=0\n",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let name = format!("{index}.fio");
+        std::fs::write(scratch.join(&name), format!("[global]\nsize=36k\nioengine=libaio\n{text}")).unwrap();
+        let said = succeed(client("fio").current_dir(scratch.path()).args(["--output-format=json", &name]));
+        let ended = ours(&scratch, &["--output-format=json", &name, "--destroy-data=[ab].*"]);
+        assert_eq!(keys(&ended.out), keys(&said), "{text}{}", ended.err);
+        let [fio, own]: [Value; 2] = [&said, &ended.out].map(|text| serde_json::from_str(text).unwrap());
+        assert_eq!(own["global options"], fio["global options"], "{text}");
+        for (own, fio) in own["jobs"].as_array().unwrap().iter().zip(fio["jobs"].as_array().unwrap()) {
+            assert_eq!(own["job options"], fio["job options"], "{text}");
+        }
+        let sizes = (0..9).filter_map(|file| std::fs::metadata(scratch.join(&format!("a.0.{file}"))).ok());
+        assert!(sizes.into_iter().all(|about| about.len().is_multiple_of(4096)), "{text}");
+    }
+}
+
+/// The keys of a report in their order, without ours and without the devices, which may be others.
+fn keys(text: &str) -> Vec<&str> {
+    let mut skipped = None;
+    let lines =
+        text.lines().skip_while(|line| !line.starts_with('{')).take_while(|line| !line.contains("\"disk_util\""));
+    let kept = lines.filter(|line| {
+        let indent = line.len() - line.trim_start().len();
+        let is_inside = skipped.is_some_and(|outer| indent > outer);
+        if !is_inside {
+            skipped = line.trim_start().starts_with("\"seawall\"").then_some(indent);
+        }
+        // The line that closes what is ours has its indent, and no key.
+        !is_inside && skipped.is_none()
+    });
+    kept.filter_map(|line| line.split_once("\" :").map(|(key, _)| key)).collect()
+}
+
 /// fio's own example job files, where its package is: all that need no engine of other kinds of storage, no zoned device
 /// and no priorities are read. Devices need not be there, nor sizes be known.
 #[test]
@@ -281,8 +358,7 @@ fn fios_own_examples_are_read() {
         let text = std::fs::read_to_string(&path).unwrap_or_default();
         let needs =
             |engine: &str| text.lines().any(|line| line.replace(' ', "").starts_with(&format!("ioengine={engine}")));
-        let beyond =
-            ["zonemode=zbd", "cmdprio", "pool=", "gpu", "xnvme", "flow="].iter().any(|word| text.contains(word));
+        let beyond = ["zonemode=zbd", "cmdprio", "pool=", "gpu", "xnvme"].iter().any(|word| text.contains(word));
         if path.extension().is_none_or(|kind| kind != "fio") || beyond || absent.iter().any(|engine| needs(engine)) {
             continue;
         }
@@ -290,7 +366,7 @@ fn fios_own_examples_are_read() {
         assert_eq!(ended.code, Some(0), "{}: {}", path.display(), ended.err);
         read += 1;
     }
-    assert!(read >= 25, "only {read} of the examples need nothing special");
+    assert!(read >= 35, "only {read} of the examples need nothing special");
     assert_eq!(scratch.listing(), Vec::<String>::new(), "nothing is made");
 }
 

@@ -3,7 +3,7 @@
 
 use crate::fio_command::{ours, report};
 use crate::requires::{client, requires};
-use crate::running::succeed;
+use crate::running::{seawall, succeed};
 use crate::scratch::Scratch;
 use serde_json::Value;
 use std::path::Path;
@@ -110,6 +110,48 @@ fn a_recording_runs_faster_and_tells_its_drift() {
         // How late they were is the machine's; that it is told is ours.
         assert!(schedule["late"].is_u64() && schedule["late_max_ns"].is_u64(), "{schedule}");
     }
+}
+
+/// What an earlier stage records a later one runs again, in the same run as in fio: the same requests, on the same file or
+/// elsewhere, without those that are skipped, and in virtual time too. An older file of that name is not what runs.
+#[test]
+fn what_an_earlier_stage_records_runs_again() {
+    requires!("fio");
+    let scratch = Scratch::new();
+    let file = |name: &str, more: &str| {
+        format!(
+            "[rec]\nrw=randwrite\nsize=256k\nbs=4k\nio_size=128k\nfilename={name}\nwrite_iolog={name}.log\n\
+             [play]\nstonewall\nread_iolog={name}.log\nreplay_no_stall=1\n{more}\n"
+        )
+    };
+    for more in ["", "numjobs=2", "replay_redirect=elsewhere", "ioengine=null"] {
+        let mut told = Vec::new();
+        for name in ["theirs", "own"] {
+            std::fs::write(scratch.join("j.fio"), file(name, more)).unwrap();
+            let json = if name == "own" { report(&scratch, &["j.fio"]) } else { fio(scratch.path(), &["j.fio"]) };
+            let jobs = json["jobs"].as_array().unwrap().iter();
+            let ios = |job: &Value| ["read", "write"].map(|way| job[way]["total_ios"].as_u64());
+            told.push(jobs.map(ios).collect::<Vec<_>>());
+            // fio puts its requests behind those of an earlier run.
+            let asked = requests(&scratch.join(&format!("{name}.log")));
+            assert_eq!(asked.len(), 32, "{name}");
+            std::fs::remove_file(scratch.join(&format!("{name}.log"))).unwrap();
+            let _ = std::fs::remove_file(scratch.join("elsewhere"));
+        }
+        assert_eq!(told[1], told[0], "{more}");
+        assert_eq!(told[1][1], [Some(0), Some(32)]);
+    }
+    // Of the older recording's one request nothing is run.
+    std::fs::write(scratch.join("own.log"), "fio version 3 iolog\n0 f add\n0 f open\n1 f read 0 4096\n").unwrap();
+    std::fs::write(scratch.join("j.fio"), file("own", "")).unwrap();
+    assert_eq!(report(&scratch, &["j.fio"])["jobs"][1]["write"]["total_ios"].as_u64(), Some(32));
+    let virtually = ["simulate", "fio", "--device=disk", "j.fio", "--output-format=json"];
+    let json: Value = serde_json::from_str(&succeed(seawall(scratch.path()).args(virtually))).unwrap();
+    assert_eq!(json["jobs"][1]["write"]["total_ios"].as_u64(), Some(32));
+    // Where all of it is skipped nothing is left to run, and that fails the job, not the run.
+    std::fs::write(scratch.join("j.fio"), file("own", "replay_skip=write")).unwrap();
+    let ended = ours(&scratch, &["j.fio"]);
+    assert!(ended.code == Some(1) && ended.err.contains("play: read_iolog=own.log: it has no requests"), "{ended:?}");
 }
 
 /// A record of blktrace's dump: `struct blk_io_trace` of the kernel's `include/uapi/linux/blktrace_api.h`.

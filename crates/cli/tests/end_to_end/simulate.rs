@@ -225,6 +225,32 @@ fn jobs_of_fio_run_in_virtual_time() {
     assert!(!scratch.join("one").exists(), "nothing is laid out");
 }
 
+/// Three jobs of a flow have 3 : 2 : 1 of the requests in virtual time, but for the one that each may be ahead and what is
+/// made after the first has ended; two whose depths differ a hundredfold too.
+#[test]
+fn jobs_share_by_flow_in_virtual_time() {
+    let scratch = Scratch::new();
+    let made = |arguments: &[&str]| -> Vec<u64> {
+        let line = ["simulate", "fio", "--device=disk", "--output-format=json", "--size=1g", "--rw=randread"];
+        let load = ["--ioengine=io_uring", "--time_based", "--runtime=60"];
+        let ended = run(seawall(scratch.path()).args(line).args(load).args(arguments));
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        let json: serde_json::Value = serde_json::from_str(&ended.out).unwrap();
+        json["jobs"].as_array().unwrap().iter().map(|job| job["read"]["total_ios"].as_u64().unwrap()).collect()
+    };
+    let shared = ["--iodepth=8", "--name=a", "--flow=3", "--name=b", "--flow=2", "--name=c", "--flow=1"];
+    let uneven = ["--name=a", "--iodepth=100", "--flow=1", "--name=b", "--iodepth=1", "--flow=2", "--flow_sleep=1ms"];
+    for (arguments, weights) in [(&shared[..], &[3, 2, 1][..]), (&uneven, &[1, 2])] {
+        let made = made(arguments);
+        let (all, sum) = (made.iter().sum::<u64>(), weights.iter().sum::<u64>());
+        assert!(all > 1000, "{made:?}");
+        // What is in flight at the end comes home: the depths.
+        for (made, weight) in made.iter().zip(weights) {
+            assert!((made * sum).abs_diff(weight * all) <= sum * 16, "{made} of {all}, weight {weight} of {sum}");
+        }
+    }
+}
+
 /// What virtual time has not is refused before anything runs.
 #[test]
 fn jobs_that_need_what_a_simulated_device_has_not_are_refused() {

@@ -1,5 +1,6 @@
 //! Where the workers tell how far they are and, when somebody asks, all that they did; and hear that they are to stop.
 
+use super::flow::Flows;
 use block::{Span, Time};
 use stats::job::JobOutcome;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -17,6 +18,7 @@ pub(crate) struct Board {
     /// How often outcomes were asked for.
     asked: AtomicU32,
     wakers: Mutex<Vec<Waker>>,
+    flows: Flows,
 }
 
 struct Entry {
@@ -78,6 +80,7 @@ impl Board {
             signals: AtomicU32::new(0),
             asked: AtomicU32::new(0),
             wakers: Mutex::default(),
+            flows: Flows::new(specs),
         }
     }
 
@@ -145,8 +148,21 @@ impl Board {
         self.signals.fetch_add(1, Relaxed);
     }
 
+    /// The shares of jobs that share.
+    pub(crate) fn flows(&self) -> &Flows {
+        &self.flows
+    }
+
+    /// A stage with these jobs begins. Those that wait for nobody count in their flows from here on, though they may start
+    /// later: they surely will.
+    pub(crate) fn begin_stage<'s>(&self, jobs: impl IntoIterator<Item = (usize, &'s JobSpec)>) {
+        let unawaited = jobs.into_iter().filter(|(_, spec)| spec.start.after.is_none());
+        unawaited.for_each(|(job, _)| self.flows.join(job));
+    }
+
     /// A job begins.
     pub(crate) fn begin(&self, job: usize, now: Time) {
+        self.flows.join(job);
         self.jobs[job].began.store(now.since(self.start).as_nanos() + 1, Relaxed);
     }
 
@@ -154,6 +170,9 @@ impl Board {
     pub(crate) fn end(&self, job: usize, ends: Ends) {
         let Entry { group, stage, ended, .. } = &self.jobs[job];
         ended.store(true, Relaxed);
+        if self.flows.leave(job) {
+            self.wake_all();
+        }
         match ends {
             Ends::None => {}
             Ends::Group => self.stop_those(|entry| entry.group == *group),

@@ -29,13 +29,9 @@ pub(super) fn prepare(
     let consent = Consent::new(&settings.destroy, &settings.even_in_use);
     let (mut ahead, mut jobs) = (Ahead::default(), Vec::with_capacity(specs.len()));
     for (index, spec) in specs.iter().enumerate() {
-        let (spec, notes) = adjusted(spec);
-        // A job may be named instead of all of its files.
-        let is_named = settings.destroy.contains(&spec.name);
-        let consent = if is_named { consent.clone().to_all() } else { consent.clone() };
-        match survey(&spec, &consent, &mut ahead) {
-            Ok(sites) => jobs.push(Prepared { spec, index, sites, notes }),
-            Err(lines) => wrong.extend(lines.into_iter().map(|line| format!("{}: {line}", spec.name))),
+        match surveyed(spec, index, &consent, settings, &mut ahead) {
+            Ok(job) => jobs.push(job),
+            Err(lines) => wrong.extend(lines),
         }
     }
     wrong.extend(ahead.room.lacks());
@@ -44,13 +40,55 @@ pub(super) fn prepare(
         return Err(SetupError(wrong));
     }
     idle(&consent, specs).iter().for_each(|line| watch.note(line));
-    for Prepared { spec, sites, .. } in &mut jobs {
-        for site in sites {
-            let made = site.lay_out(spec, &mut |path, bytes| watch.laying_out(path, bytes));
-            made.map_err(|line| SetupError(vec![format!("{}: {line}", spec.name)]))?;
-        }
+    for job in &mut jobs {
+        lay_out(job, watch).map_err(|line| SetupError(vec![line]))?;
     }
     Ok(jobs)
+}
+
+/// The same for one job whose requests became known in the course of the run. One line says what is wrong.
+pub(super) fn prepare_late(
+    spec: &JobSpec,
+    index: usize,
+    settings: &RunSettings,
+    watch: &mut dyn Watch,
+) -> Result<Prepared, String> {
+    let consent = Consent::new(&settings.destroy, &settings.even_in_use);
+    let mut ahead = Ahead::default();
+    let mut wrong = objections(spec, settings);
+    let job = surveyed(spec, index, &consent, settings, &mut ahead);
+    wrong.extend(ahead.room.lacks());
+    match job {
+        Ok(mut job) if wrong.is_empty() => lay_out(&mut job, watch).map(|()| job),
+        Ok(_) => Err(wrong.join("; ")),
+        Err(lines) => Err([wrong, lines].concat().join("; ")),
+    }
+}
+
+/// Looks at a job's places; a line for each thing that is wrong.
+fn surveyed(
+    spec: &JobSpec,
+    index: usize,
+    consent: &Consent,
+    settings: &RunSettings,
+    ahead: &mut Ahead,
+) -> Result<Prepared, Vec<String>> {
+    let (spec, notes) = adjusted(spec);
+    // A job may be named instead of all of its files.
+    let is_named = settings.destroy.contains(&spec.name);
+    let consent = if is_named { consent.clone().to_all() } else { consent.clone() };
+    match survey(&spec, &consent, ahead) {
+        Ok(sites) => Ok(Prepared { spec, index, sites, notes, trouble: None }),
+        Err(lines) => Err(lines.into_iter().map(|line| format!("{}: {line}", spec.name)).collect()),
+    }
+}
+
+fn lay_out(job: &mut Prepared, watch: &mut dyn Watch) -> Result<(), String> {
+    let Prepared { spec, sites, .. } = job;
+    sites.iter_mut().try_for_each(|site| {
+        let made = site.lay_out(spec, &mut |path, bytes| watch.laying_out(path, bytes));
+        made.map_err(|line| format!("{}: {line}", spec.name))
+    })
 }
 
 /// What was said that may be destroyed, and is not written by any job.

@@ -22,6 +22,8 @@ pub(crate) struct Prepared {
     /// Where it is and what of it is used; one of an export or of nothing, as many as there are files.
     pub(crate) sites: Vec<Site>,
     pub(crate) notes: Vec<String>,
+    /// Why it cannot run after all.
+    pub(crate) trouble: Option<OpenError>,
 }
 
 impl Prepared {
@@ -38,6 +40,9 @@ impl Prepared {
         board: &Arc<Board>,
         stage_start: Time,
     ) -> Result<Runner, OpenError> {
+        if let Some(trouble) = &self.trouble {
+            return Err(trouble.clone());
+        }
         let spec = self.spec.clone();
         let Opened { target, sizes, losses, .. } = self.open_storage(io)?;
         let mut regions: Vec<_> = self.sites.iter().map(|site| site.region).collect();

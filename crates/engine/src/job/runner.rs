@@ -68,6 +68,7 @@ pub(crate) struct Runner {
     flush_due: Option<(u32, bool)>,
     requests_since_think: u32,
     thinking_until: Option<Time>,
+    held_back: HeldBack,
     working_since: Time,
     floors: Vec<FloorWatch>,
     times: Times,
@@ -131,6 +132,16 @@ enum After {
     Failure,
 }
 
+/// Whether its flow holds it back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum HeldBack {
+    No,
+    /// Until the others have caught up.
+    Others,
+    /// It looks again then.
+    Until(Time),
+}
+
 /// When things happen, or happened.
 #[derive(Clone, Copy, Debug, Default)]
 struct Times {
@@ -185,6 +196,7 @@ impl Runner {
             flush_due: None,
             requests_since_think: 0,
             thinking_until: None,
+            held_back: HeldBack::No,
             working_since: start,
             floors: Vec::new(),
             times: Times { start, ..Times::default() },
@@ -250,6 +262,15 @@ impl Runner {
         finish::so_far(self, now)
     }
 
+    /// Fails before its start: it cannot run after all.
+    pub(crate) fn refuse(&mut self, text: &str, now: Time) {
+        /// EINVAL: nothing was asked of the storage.
+        const REFUSED: i32 = 22;
+        self.times.measured_from = now;
+        let text = text.strip_prefix(&format!("{}: ", self.spec.name)).unwrap_or(text).to_owned();
+        self.fail(REFUSED, text, now);
+    }
+
     /// The first failure stays.
     fn fail(&mut self, number: i32, text: String, now: Time) {
         self.error.get_or_insert(JobError { number, text });
@@ -265,6 +286,7 @@ impl Runner {
         self.after = after;
         self.not_before = None;
         self.thinking_until = None;
+        self.held_back = HeldBack::No;
     }
 }
 
@@ -293,6 +315,13 @@ impl Actor for Runner {
             _ if self.is_new_stage => return Wakeup::Now,
             _ => Time::MAX,
         };
+        match self.held_back {
+            HeldBack::No => {}
+            HeldBack::Others if self.board.flows().may_go(self.index) => return Wakeup::Now,
+            // Whoever lets it go wakes it.
+            HeldBack::Others => {}
+            HeldBack::Until(time) => next = next.min(time),
+        }
         let ends = [self.times.ramp_end, self.times.runtime_end.filter(|_| self.stage == Stage::Loading)];
         for time in ends.into_iter().flatten().chain(self.not_before).chain(self.thinking_until) {
             next = next.min(time);

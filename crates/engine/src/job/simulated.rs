@@ -19,10 +19,15 @@ use std::rc::Rc;
 use std::sync::Arc;
 use workload::job::{FileSpec, JobSpec, Place, Region};
 
+/// [`Watch::complete`](super::Watch::complete) as a function.
+pub type Completing<'a> = dyn FnMut(usize, &[JobOutcome]) -> Result<Option<JobSpec>, String> + 'a;
+
 /// Jobs that are ready to run in virtual time.
 #[derive(Clone, Debug)]
 pub struct Simulation {
     jobs: Vec<Job>,
+    /// Where each file begins on the device, and its length.
+    bases: HashMap<PathBuf, (u64, u64)>,
     size: Bytes,
 }
 
@@ -55,20 +60,9 @@ impl Simulation {
             return Err(SetupError(wrong));
         }
         let bases = space.bases();
-        let mut jobs = Vec::with_capacity(specs.len());
-        for spec in specs {
-            let named = |line| SetupError(vec![format!("{}: {line}", spec.name)]);
-            let (spec, notes) = adjusted(spec);
-            let mut job = Job { notes, regions: Vec::new(), bases: Vec::new(), paths: Vec::new(), spec };
-            for file in files(&job.spec) {
-                let (base, length) = bases[&file.path];
-                job.regions.push(region(&file, &job.spec, Bytes(length)).map_err(named)?);
-                job.bases.push(base);
-                job.paths.push(file.path);
-            }
-            jobs.push(job);
-        }
-        Ok(Simulation { jobs, size: Bytes(space.lengths.iter().map(|(_, length)| length).sum()) })
+        let jobs = specs.iter().map(|spec| Job::of(spec, &bases).map_err(|line| SetupError(vec![line])));
+        let jobs = jobs.collect::<Result<_, _>>()?;
+        Ok(Simulation { jobs, bases, size: Bytes(space.lengths.iter().map(|(_, length)| length).sum()) })
     }
 
     /// How large the device must be.
@@ -77,26 +71,37 @@ impl Simulation {
     }
 
     /// Runs all jobs over `device` by `clock`; their outcomes in the same order. `stop` is asked before each pass whether
-    /// all is to end.
+    /// all is to end; `complete` is [`Watch::complete`](super::Watch::complete).
     pub fn run<D: Driver + Clone + 'static>(
         self,
         device: Box<dyn Target>,
         clock: &D,
         stop: &mut dyn FnMut() -> bool,
+        complete: &mut Completing<'_>,
     ) -> Vec<JobOutcome> {
-        let specs: Vec<JobSpec> = self.jobs.iter().map(|job| job.spec.clone()).collect();
+        let Simulation { jobs, bases, .. } = self;
+        let specs: Vec<JobSpec> = jobs.iter().map(|job| job.spec.clone()).collect();
         let start = clock.now();
         let (board, hub) = (Arc::new(Board::new(&specs, start)), Hub::new(device));
-        let mut outcomes = Vec::with_capacity(self.jobs.len());
-        let mut rest = self.jobs.into_iter().enumerate().peekable();
+        let mut outcomes = Vec::with_capacity(jobs.len());
+        let mut rest = jobs.into_iter().enumerate().peekable();
         while rest.peek().is_some() {
             let began = clock.now();
             let context = Context::Virtual(Rc::new(clock.clone()));
             let mut runners = Vec::new();
             while let Some((index, job)) = rest.next_if(|(_, job)| runners.is_empty() || !job.spec.start.after_earlier)
             {
-                runners.push(job.runner(index, &context, &hub, &board, began));
+                let late =
+                    complete(index, &outcomes).and_then(|spec| spec.map(|spec| Job::of(&spec, &bases)).transpose());
+                let (job, trouble) = match late {
+                    Ok(late) => (late.unwrap_or(job), None),
+                    Err(line) => (job, Some(line)),
+                };
+                let mut runner = job.runner(index, &context, &hub, &board, began);
+                trouble.into_iter().for_each(|line| runner.refuse(&line, began));
+                runners.push(runner);
             }
+            board.begin_stage(runners.iter().map(|runner| (runner.index(), &specs[runner.index()])));
             let mut heeded = 0;
             drive(&mut clock.clone(), &mut runners, |now, runners: &mut [Runner]| {
                 if !board.is_stopped() && stop() {
@@ -112,6 +117,21 @@ impl Simulation {
 }
 
 impl Job {
+    /// A job whose files are there in `bases`. One line says what is wrong.
+    fn of(spec: &JobSpec, bases: &HashMap<PathBuf, (u64, u64)>) -> Result<Job, String> {
+        let (spec, notes) = adjusted(spec);
+        let mut job = Job { notes, regions: Vec::new(), bases: Vec::new(), paths: Vec::new(), spec };
+        for file in files(&job.spec) {
+            let named = |line: &dyn std::fmt::Display| format!("{}: {}: {line}", job.spec.name, file.path.display());
+            let (base, length) = *bases.get(&file.path).ok_or_else(|| named(&"is no range of the device"))?;
+            let used = region(&file, &job.spec, Bytes(length)).map_err(|line| named(&line))?;
+            job.regions.push(used);
+            job.bases.push(base);
+            job.paths.push(file.path);
+        }
+        Ok(job)
+    }
+
     fn runner(
         self,
         index: usize,

@@ -4,7 +4,7 @@ use super::board::{Board, JobProgress};
 use super::crew;
 use super::disks::Disks;
 use super::placement::Near;
-use super::prepare::{OpenError, SetupError, prepare};
+use super::prepare::{OpenError, SetupError, prepare, prepare_late};
 use super::prepared::Prepared;
 use block::{Span, Time};
 use stats::job::{JobError, JobOutcome};
@@ -60,6 +60,15 @@ pub trait Watch {
     /// a job that did not begin has figures of zero.
     fn interim(&mut self, _passed: Span, _outcomes: Vec<JobOutcome>) {}
 
+    /// A job of a later stage as it is known now that all before its stage have ended and `done` is what they did; `None`
+    /// where it is what it was. Every job is asked for, right before its stage.
+    ///
+    /// # Errors
+    /// It cannot run, in a line; the others do.
+    fn complete(&mut self, _job: usize, _done: &[JobOutcome]) -> Result<Option<JobSpec>, String> {
+        Ok(None)
+    }
+
     /// Whether all is to stop; asked about ten times a second.
     fn wants_stop(&mut self) -> bool;
 }
@@ -80,10 +89,21 @@ pub fn run(specs: &[JobSpec], settings: &RunSettings, watch: &mut dyn Watch) -> 
     while !rest.is_empty() {
         let later = rest.iter().skip(1).position(|job| job.spec.start.after_earlier).map_or(rest.len(), |at| at + 1);
         let next = rest.split_off(later);
-        outcomes.extend(run_stage(rest, settings, &board, clock, watch));
+        let stage = rest.into_iter().map(|job| completed(job, &outcomes, settings, watch)).collect();
+        outcomes.extend(run_stage(stage, settings, &board, clock, watch));
         rest = next;
     }
     Ok(outcomes)
+}
+
+/// A job as it is known now.
+fn completed(job: Prepared, done: &[JobOutcome], settings: &RunSettings, watch: &mut dyn Watch) -> Prepared {
+    let late = match watch.complete(job.index, done) {
+        Ok(None) => return job,
+        Ok(Some(spec)) => prepare_late(&spec, job.index, settings, watch),
+        Err(line) => Err(line),
+    };
+    late.unwrap_or_else(|line| Prepared { trouble: Some(OpenError(line)), ..job })
 }
 
 /// Runs jobs that start together.
@@ -99,6 +119,7 @@ fn run_stage(
         return jobs.iter().map(never_run).collect();
     }
     let began = clock.now();
+    board.begin_stage(jobs.iter().map(|job| (job.index, &job.spec)));
     let disks = Disks::watch(&jobs.iter().flat_map(|job| job.paths()).collect::<Vec<_>>(), began);
     let removed: Vec<_> = jobs.iter().filter(|job| job.spec.layout.unlink).flat_map(|job| job.paths()).collect();
     let mut interim = Interim::new(settings, board, clock);
@@ -241,7 +262,8 @@ fn assign(jobs: Vec<Prepared>, settings: &RunSettings) -> Vec<Vec<Prepared>> {
         let runs_others = spec.commands != Default::default() || spec.layout.renew;
         blocks || spins || apart || runs_others
     };
-    let (own, shared): (Vec<Prepared>, Vec<Prepared>) = jobs.into_iter().partition(|job| wants_own(&job.spec));
+    let (own, shared): (Vec<Prepared>, Vec<Prepared>) =
+        jobs.into_iter().partition(|job| wants_own(&job.spec) || job.trouble.is_some());
     let mut crews: Vec<Vec<Prepared>> = own.into_iter().map(|job| vec![job]).collect();
     let threads = most.min(shared.len());
     let mut together: Vec<Vec<Prepared>> = (0..threads).map(|_| Vec::new()).collect();
@@ -267,6 +289,8 @@ fn never_run(job: &Prepared) -> JobOutcome {
 fn failed(job: &Prepared, board: &Board, error: &OpenError) -> JobOutcome {
     let ending = &job.spec.ending;
     board.end(job.index, if ending.ends_all_on_error { Ends::All } else { ending.ends });
-    let error = JobError { number: 5, text: error.0.clone() };
+    // Whoever prints it names the job.
+    let text = error.0.strip_prefix(&format!("{}: ", job.spec.name)).unwrap_or(&error.0).to_owned();
+    let error = JobError { number: 5, text };
     JobOutcome { interrupted: false, error: Some(error), ..never_run(job) }
 }

@@ -53,7 +53,6 @@ pub(super) const OPTIONS: &[(&[&str], &str)] = &[
     (&["profile"], "write the job out"),
     (&["rwmixcycle"], "fio dropped it too: each request of a mix is drawn, so leave it out"),
     (&["cgroup", "cgroup_weight", "cgroup_nodelete", "uid", "gid"], "start seawall in that group or as that user"),
-    (&["flow", "flow_id", "flow_watermark", "flow_sleep"], "the nearest is rate_iops, which holds a share exactly"),
     (
         &["hipri", "uncached", "nowait", "force_async", "cmd_type"],
         "the nearest is sqthread_poll; without it the ring is set up as the kernel serves it best",

@@ -130,10 +130,35 @@ pub(super) const OPTIONS: &[Definition] = &[
         o.pace.latency_most = (most > block::Span::ZERO).then_some(most);
         Ok(())
     }),
+    option("flow", Form::Whole, "the job's share of the requests of all jobs with its flow_id; 0 is none", |o, v| {
+        o.pace.flow = v.whole(0, FLOW_WEIGHT_MAX)? as u32;
+        Ok(())
+    }),
+    option("flow_id", Form::Whole, "which jobs share by flow", |o, v| {
+        o.pace.flow_id = v.whole(0, u64::from(u32::MAX))? as u32;
+        Ok(())
+    }),
+    option(
+        "flow_sleep",
+        Form::Time,
+        "a job ahead of its flow looks again after so long; a bare number is microseconds",
+        |o, v| {
+            o.pace.flow_sleep = v.span(Bare::Micros)?;
+            Ok(())
+        },
+    ),
+    option("flow_watermark", Form::Whole, "fio dropped it: how far a flow's jobs may be from their shares", |o, v| {
+        v.whole(0, u64::from(u32::MAX))?;
+        o.note("flow_watermark has no effect: shares are kept to a request, and fio dropped it too");
+        Ok(())
+    }),
 ];
 
 /// The most requests in flight of one job: two rings of the kernel's largest size.
 const DEPTH_MAX: u64 = 65_536;
+
+/// The largest weight of a flow, as in fio.
+const FLOW_WEIGHT_MAX: u64 = 1000;
 
 /// Rates; 0 is none, as in fio.
 fn rates(v: Value<'_>) -> Result<Triple<u64>, String> {

@@ -7,9 +7,8 @@ use stats::job::{Asked, JobOutcome};
 use std::fmt::Write as _;
 
 /// The recording that a job asked for.
-pub(super) fn of_job(job: &Job, outcome: &JobOutcome) -> Option<LogFile> {
-    let given = job.options.target.write_iolog.as_ref()?;
-    let path = if job.number == 0 { given.clone() } else { format!("{given}.{}", job.number) };
+pub fn recording(job: &Job, outcome: &JobOutcome) -> Option<LogFile> {
+    let path = job.recorded_to()?;
     // A place without files has one name all the same.
     let unnamed = [format!("{}.{}.0", job.name, job.number)];
     let files = if outcome.files.is_empty() { &unnamed[..] } else { &outcome.files };

@@ -34,7 +34,7 @@ impl Report<'_> {
                     None => files.push(LogFile { path, text }),
                 }
             }
-            files.extend(iolog::of_job(job, outcome));
+            files.extend(iolog::recording(job, outcome));
             if let Some(verify) = outcome.verify.as_ref().filter(|_| job.options.data.state_save) {
                 files.push(LogFile { path: job.state_path(), text: job.state(verify) });
             }

@@ -30,6 +30,8 @@ pub struct Pacing {
     pub latency_search: Option<LatencySearch>,
     /// A request that takes longer ends the job as failed.
     pub latency_most: Option<Span>,
+    /// Its share of what several jobs make together.
+    pub flow: Option<FlowShare>,
 }
 
 impl Default for Pacing {
@@ -45,6 +47,7 @@ impl Default for Pacing {
             think: None,
             latency_search: None,
             latency_most: None,
+            flow: None,
         }
     }
 }
@@ -82,6 +85,17 @@ pub struct Think {
     pub by_issue: bool,
     /// What a rate missed in a pause is not made up for.
     pub forgets_rate: bool,
+}
+
+/// A job's part in a flow: jobs that make requests in proportion to their weights.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowShare {
+    /// Jobs with the same number share.
+    pub id: u32,
+    /// Its part of the sum of all weights; above zero.
+    pub weight: u32,
+    /// A job that is ahead of its share looks again after so long; zero looks as soon as the others have caught up.
+    pub sleep: Span,
 }
 
 /// A search for the highest depth, from 1 to [`Pacing::depth`], that keeps a latency.

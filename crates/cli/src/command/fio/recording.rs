@@ -1,9 +1,15 @@
-//! Jobs that run a recording again: `read_iolog`.
+//! Jobs that run a recording again: `read_iolog`, of a file that is there or of what an earlier stage of this run asks.
+//!
+//! Of the latter only the shape is known beforehand: the files are those of the job that makes the recording, and it asks
+//! nothing that this job does not ask. So all is looked at, and laid out, before anything runs; the requests come when its
+//! stage begins.
 
+use super::reports::within;
 use anyhow::{Context as _, Result, bail};
 use block::{Bytes, Span, Time};
-use fio::Job;
 use fio::trace::{Action, Event, Trace};
+use fio::{Invocation, Job};
+use stats::job::JobOutcome;
 use std::path::PathBuf;
 use std::sync::Arc;
 use workload::job::{
@@ -15,15 +21,98 @@ use workload::job::{
 /// # Errors
 /// The recording cannot be read, or has no requests.
 pub fn take_in(job: &Job, spec: JobSpec) -> Result<JobSpec> {
-    let target = &job.options.target;
     let Some(path) = job.recording() else { return Ok(spec) };
-    let about = || format!("{}: read_iolog={path}", job.name);
-    let bytes = std::fs::read(&path).with_context(about)?;
-    let trace = Trace::read(&bytes).with_context(about)?;
-    let redirected = target.replay_redirect.is_some();
+    let bytes = std::fs::read(&path).with_context(|| about(job))?;
+    played(job, spec, &bytes)
+}
+
+/// The job of an earlier stage that makes the recording which job `index` runs again; the last, if several do.
+pub fn maker_of(invocation: &Invocation, index: usize) -> Option<usize> {
+    let job = &invocation.jobs[index];
+    let wanted = std::path::absolute(job.recording()?).ok()?;
+    let makes = |earlier: &Job| {
+        let path = earlier.recorded_to().and_then(|path| std::path::absolute(within(&invocation.flags, &path)).ok());
+        earlier.stage < job.stage && path.as_ref() == Some(&wanted)
+    };
+    invocation.jobs[..index].iter().rposition(makes)
+}
+
+/// A job as far as it is known before `maker`, which makes its recording, has run.
+pub fn awaiting(job: &Job, spec: JobSpec, maker: &JobSpec) -> JobSpec {
+    let target = &job.options.target;
+    let files = match &maker.place {
+        Place::Files(files) => files.clone(),
+        Place::Nbd { region, .. } => vec![FileSpec { path: unnamed(maker), ..region.clone() }],
+        Place::Null { size } => {
+            vec![FileSpec { path: unnamed(maker), size: Some(Amount::Bytes(*size)), ..FileSpec::default() }]
+        }
+    };
+    let longest = files.iter().filter_map(end_of).max();
+    let place = match (&spec.place, &target.replay_redirect) {
+        (Place::Null { .. }, _) => Place::Null { size: longest.unwrap_or(NULL_BYTES) },
+        (Place::Nbd { .. }, _) => spec.place.clone(),
+        (Place::Files(_), None) => Place::Files(files),
+        (Place::Files(_), Some(one)) => {
+            let size = longest.map(Amount::Bytes);
+            Place::Files(vec![FileSpec { path: one.into(), size, ..FileSpec::default() }])
+        }
+    };
+    let mut awaiting = JobSpec { place, ..spec };
+    let skips = target.playing.skip;
+    awaiting.reach.mix = match maker.reach.mix {
+        mix if mix.has(Direction::Read) && skips.has(Action::Write) => Mix::Only(Direction::Read),
+        mix if mix.has(Direction::Write) && skips.has(Action::Read) => Mix::Only(Direction::Write),
+        mix => mix,
+    };
+    awaiting.reach.blocks = maker.reach.blocks.clone();
+    (awaiting.ending.amount, awaiting.ending.requests) = (None, None);
+    awaiting
+}
+
+/// How large nothing is where that is not known.
+const NULL_BYTES: Bytes = Bytes(1 << 50);
+
+/// Where the part of a file that is used ends, if that is known without the file.
+fn end_of(file: &FileSpec) -> Option<Bytes> {
+    match (file.offset, file.offset_more, file.size.or(file.file_size.map(Amount::Bytes))) {
+        (Amount::Bytes(from), Amount::Bytes(more), Some(Amount::Bytes(len))) => Some(Bytes(from.0 + more.0 + len.0)),
+        _ => None,
+    }
+}
+
+/// What a recording calls a place that is no file.
+fn unnamed(spec: &JobSpec) -> PathBuf {
+    format!("{}.{}.0", spec.name, spec.number).into()
+}
+
+/// What is known of a job now that `done` is what all before its stage did: its requests, if another job recorded them.
+///
+/// # Errors
+/// Nothing was recorded; a line says so.
+pub fn complete(invocation: &Invocation, index: usize, done: &[JobOutcome]) -> Result<Option<JobSpec>, String> {
+    let Some(maker) = maker_of(invocation, index) else { return Ok(None) };
+    let job = &invocation.jobs[index];
+    let recorded = done.get(maker).and_then(|outcome| fio::render::recording(&invocation.jobs[maker], outcome));
+    let text = recorded.map(|recorded| recorded.text).unwrap_or_default();
+    let spec = job.spec().map_err(|error| error.to_string())?;
+    let known = played(job, spec, text.as_bytes()).map(Some);
+    // Whoever prints it names the job.
+    known.map_err(|error| format!("{error:#}").trim_start_matches(&format!("{}: ", job.name)).to_owned())
+}
+
+fn about(job: &Job) -> String {
+    format!("{}: read_iolog={}", job.name, job.recording().unwrap_or_default())
+}
+
+/// Makes `spec` run this recording.
+fn played(job: &Job, spec: JobSpec, bytes: &[u8]) -> Result<JobSpec> {
+    let target = &job.options.target;
+    let trace = Trace::read(bytes).with_context(|| about(job))?;
+    // An export or nothing is one place, whatever the recording's files are called.
+    let redirected = target.replay_redirect.is_some() || !matches!(spec.place, Place::Files(_));
     let rows: Arc<[ReplayRow]> = trace.played(target.playing).map(|event| row(event, redirected)).collect();
     if rows.is_empty() {
-        bail!("{}: it has no requests", about());
+        bail!("{}: it has no requests", about(job));
     }
     let replay = Replay { rows, at_once: target.playing.no_stall };
     let names = match &target.replay_redirect {
@@ -34,7 +123,12 @@ pub fn take_in(job: &Job, spec: JobSpec) -> Result<JobSpec> {
         let extent = replay.extent(index as u32);
         FileSpec { path: PathBuf::from(name), size: Some(Amount::Bytes(Bytes(extent))), ..FileSpec::default() }
     };
-    Ok(with_shape(JobSpec { place: Place::Files(names.into_iter().enumerate().map(file).collect()), ..spec }, replay))
+    let place = match spec.place {
+        Place::Files(_) => Place::Files(names.into_iter().enumerate().map(file).collect()),
+        Place::Null { .. } => Place::Null { size: Bytes(replay.extent(0)) },
+        export => export,
+    };
+    Ok(with_shape(JobSpec { place, ..spec }, replay))
 }
 
 fn row(event: Event, redirected: bool) -> ReplayRow {

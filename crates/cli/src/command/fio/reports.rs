@@ -51,6 +51,11 @@ impl<'i> Reports<'i> {
         }
     }
 
+    /// What was to run.
+    pub fn invocation(&self) -> &'i Invocation {
+        self.invocation
+    }
+
     /// What was done until now.
     ///
     /// # Errors

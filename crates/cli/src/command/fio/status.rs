@@ -5,7 +5,7 @@
 //! ```
 //! In a terminal it is redrawn in place on the standard error; in a pipe there is none unless `--eta=always` asks for it.
 
-use super::reports::Reports;
+use super::{recording, reports::Reports};
 use crate::interrupt::Stop;
 use crate::terminal;
 use block::{Bytes, Span};
@@ -266,6 +266,10 @@ impl Watch for Status<'_, '_> {
         if let Err(error) = self.reports.in_between(passed, &outcomes) {
             self.lost.get_or_insert(error);
         }
+    }
+
+    fn complete(&mut self, job: usize, done: &[JobOutcome]) -> Result<Option<JobSpec>, String> {
+        recording::complete(self.reports.invocation(), job, done)
     }
 
     fn wants_stop(&mut self) -> bool {

@@ -130,7 +130,8 @@ impl<'a> Field<'a> {
             Storage::Simulated(device) => {
                 let simulation = Simulation::of(&specs)?;
                 let target = built(device, simulation.size(), self.load.seed ^ repeat)?;
-                simulation.run(target, &VirtualClock::new(), &mut || stop.is_asked())
+                // The processes of a batch run at once: none waits for what an earlier one leaves.
+                simulation.run(target, &VirtualClock::new(), &mut || stop.is_asked(), &mut |_, _| Ok(None))
             }
         };
         let after = Counters::now();

@@ -1,9 +1,9 @@
 //! Making requests and taking their ends: the way of every I/O.
 
-use super::{After, Runner, Stage};
+use super::{After, HeldBack, Runner, Stage};
 use crate::job::record::Ended;
 use crate::job::slots::{Purpose, Slot};
-use block::{Actor as _, Buf, Completion, Fault, ObjectId, Op, Request, Submitted, Time};
+use block::{Actor as _, Buf, Completion, Fault, ObjectId, Op, Request, Span, Submitted, Time};
 use stats::job::{Asked, AskedRow, ErrorKind, Mismatch, Punctuality};
 use workload::job::{Direction, JobDraft, JobNext, Place, WriteSync};
 
@@ -193,8 +193,12 @@ impl Runner {
             }
             let draft = match self.held.take() {
                 Some(draft) => draft,
+                None if self.is_held_back(now) => return,
                 None => match self.stream.next(now) {
-                    JobNext::Issue(draft) => draft,
+                    JobNext::Issue(draft) => {
+                        self.count_in_flow();
+                        draft
+                    }
                     JobNext::Flush { file, whole } => {
                         self.flush(now, file, whole);
                         continue;
@@ -231,6 +235,28 @@ impl Runner {
         self.refilling = false;
         self.ended_since_refill = 0;
         self.cap_met = self.punctuality.scheduled;
+    }
+
+    /// Whether it is ahead of its share of a flow.
+    #[inline]
+    fn is_held_back(&mut self, now: Time) -> bool {
+        let Some(share) = self.spec.pacing.flow else { return false };
+        if matches!(self.held_back, HeldBack::Until(time) if now < time) {
+            return true;
+        }
+        self.held_back = match self.board.flows().ask(self.index) {
+            true => HeldBack::No,
+            false if share.sleep > Span::ZERO => HeldBack::Until(now + share.sleep),
+            false => HeldBack::Others,
+        };
+        self.held_back != HeldBack::No
+    }
+
+    #[inline]
+    fn count_in_flow(&self) {
+        if self.spec.pacing.flow.is_some() && self.board.flows().made(self.index) {
+            self.board.wake_all();
+        }
     }
 
     /// Whether enough room is there to make requests again after the depth was reached.
@@ -382,6 +408,9 @@ impl Runner {
     /// Reads back what was written, after what is to be given back of it was.
     fn read_back(&mut self, now: Time) {
         while self.slots.in_flight() < self.spec.pacing.depth.max(1) {
+            if self.is_held_back(now) {
+                return;
+            }
             let in_flight = self.slots.in_flight();
             let Some((direction, written)) = self.checker.as_mut().and_then(|checker| checker.next(in_flight)) else {
                 return;
@@ -405,6 +434,7 @@ impl Runner {
                 }
                 return;
             }
+            self.count_in_flow();
         }
     }
 }
