@@ -274,7 +274,7 @@ fn reports_have_fios_keys_and_options() {
     for (index, text) in [
         "[global]\ngroup_reporting\n[a]\nrw=write\nbs=8k\n[b]\nnumjobs=2\nrw=randread\ntime_based=0\n",
         "[a]\ndescription=of one\nrw=read\n[b]\nstonewall\nunified_rw_reporting=1\nrw=rw\nrefill_buffers\n",
-        "[a]\nrw=randwrite\ncontinue_on_error=all\nss=iops:90%\npercentile_list=10:99.999\nlat_percentiles=1\n",
+        "[a]\nrw=randwrite\ncontinue_on_error=all\npercentile_list=10:99.999\nlat_percentiles=1\n",
         "[a]\nnrfiles=9\nfilesize=4k-16k\nrw=write\nbs=4k\nfsync=2\ngroup_reporting=0\n",
     ]
     .into_iter()
