@@ -8,6 +8,7 @@ pub mod fio;
 pub mod install_names;
 pub mod ramp;
 pub mod ranread;
+pub mod report;
 pub mod results;
 pub mod run;
 pub mod serve;

@@ -77,7 +77,7 @@ fn folder(path: &Path, run: Option<u64>) -> Result<Recorded> {
 fn database(path: &Path, run: Option<u64>, workloads: &[String]) -> Result<Recorded> {
     let within = || format!("--recording {}", path.display());
     let results = results::Results::open_existing(path).with_context(within)?;
-    let list = results.list().with_context(within)?;
+    let list = results.list(&results::Filter::default()).with_context(within)?;
     let last = list.iter().map(|line| line.id).max();
     let wanted = run.map(|run| run as i64).or(last);
     let Some(wanted) = wanted.filter(|wanted| list.iter().any(|line| line.id == *wanted)) else {
@@ -86,7 +86,7 @@ fn database(path: &Path, run: Option<u64>, workloads: &[String]) -> Result<Recor
             None => bail!("--recording {}: holds no run", path.display()),
         }
     };
-    let recording = results.load(wanted).with_context(within)?;
+    let recording = results.load(wanted).with_context(within)?.recording();
     for name in workloads {
         if !recording.workloads.iter().any(|workload| workload.name == *name) {
             let known: Vec<&str> = recording.workloads.iter().map(|workload| workload.name.as_str()).collect();

@@ -15,7 +15,7 @@ mod real;
 mod recording;
 mod simulated;
 
-use crate::play::{DATABASE, Options, RealOptions, check_out, free_name, now_unix_ms, say, stamp};
+use crate::play::{Options, RealOptions, check_out, free_name, in_memory, now_unix_ms, say, stamp};
 use crate::{Answer, terminal};
 use anyhow::{Context as _, Result, anyhow, bail};
 use block::{Bytes, Span};
@@ -24,7 +24,7 @@ use load::{Scaling, constants, fitted, window};
 use ramp::{Arm, Experiment, HostRows, Outcome, Row, Settings, TimelineSecond, experiment_page, experiment_table};
 use ramp::{busy_by_cycle, experiment_verdict};
 use report::Page;
-use results::Results;
+use stats::run::Run;
 use stats::{LimitsInForce, Machine, Recording};
 use std::path::{Path, PathBuf};
 use workload::plan::{HostsPlan, PlannedHost};
@@ -282,9 +282,8 @@ fn shown(
     if let Some(folder) = folder {
         terminal::line(&format!("hosts     {}", folder.display()));
     }
-    let database = options.out.join(DATABASE);
-    let run = Results::open(&database)?.save(recording)?;
-    terminal::line(&format!("database  {} (run {run})", database.display()));
+    let run = Run::of_recording(recording, options.keeping.0);
+    in_memory(options.keeping.1.begin(run.clone()).end(run)).iter().for_each(|line| terminal::line(line));
     Ok(match experiment_verdict(experiment) {
         (Outcome::Pass, _) => Ok(Answer::Yes),
         (Outcome::Fail, _) => Ok(Answer::No),

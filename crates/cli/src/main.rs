@@ -15,6 +15,7 @@ mod fresh_pool;
 mod hosts;
 mod interrupt;
 mod machine;
+mod memory;
 mod names;
 mod play;
 mod ramping;
@@ -39,6 +40,8 @@ use std::process::ExitCode;
 struct Arguments {
     #[command(subcommand)]
     command: Command,
+    #[command(flatten)]
+    memory: memory::Memory,
 }
 
 /// What each does is said where its options are.
@@ -56,6 +59,7 @@ enum Command {
     Ranread(command::ranread::Ranread),
     Advise(command::advise::Advise),
     Results(command::results::Results),
+    Report(command::report::Report),
     InstallNames(command::install_names::InstallNames),
 }
 
@@ -79,19 +83,21 @@ fn carry_out() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return without_command(&error),
     };
+    let memory = &arguments.memory;
     let result = match arguments.command {
-        Command::Demo(demo) => demo.run(),
-        Command::Run(run) => run.run(),
-        Command::Simulate(simulate) => simulate.run(),
-        Command::Fio(fio) => fio.run(),
+        Command::Demo(demo) => demo.run(memory),
+        Command::Run(run) => run.run(memory),
+        Command::Simulate(simulate) => simulate.run(memory),
+        Command::Fio(fio) => fio.run(memory),
         Command::Serve(serve) => serve.run(),
         Command::Shell(shell) => shell.run(),
         Command::Check(check) => check.run(),
         Command::Dgen(dgen) => dgen.run(),
-        Command::Ramp(ramp) => ramp.run(),
+        Command::Ramp(ramp) => ramp.run(memory),
         Command::Ranread(ranread) => ranread.run(),
         Command::Advise(advise) => advise.run(),
-        Command::Results(results) => results.run(),
+        Command::Results(results) => results.run(memory),
+        Command::Report(report) => report.run(memory),
         Command::InstallNames(names) => names.run(),
     };
     match result {

@@ -1,15 +1,16 @@
 //! From a plan to a verdict: what `demo`, `run` and `simulate` have in common.
 
+use crate::memory::{Keeping, Kept, Memory};
 use crate::stage::simulated::{Simulated, idle_service};
 use crate::stage::{paths, real::Real};
 use crate::watch::{REPORT_COLUMNS, Seen, Watch, paint};
 use crate::workspace::Workspace;
-use crate::{Answer, date, hosts, interrupt, machine, scale, terminal};
+use crate::{Answer, date, hosts, interrupt, machine, memory, scale, terminal};
 use anyhow::{Context as _, Result, bail};
 use block::{Bytes, Span};
 use engine::{Conductor, Stage};
 use report::{Standing, text};
-use results::Results;
+use stats::run::Run;
 use stats::{Origin, Outcome, Recording, Scale};
 use std::fs::File;
 use std::io::{BufWriter, IsTerminal, Write};
@@ -27,7 +28,7 @@ pub struct Options {
     /// measured before the run, 1 in a simulation]
     #[arg(long, value_name = "FACTOR", value_parser = factor)]
     pub(crate) scale: Option<f64>,
-    /// Where the results go: a SQLite file that gathers runs; a page, a picture and a CSV file for each
+    /// Where the files of the run go: a page, a picture and a CSV file
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) out: PathBuf,
     /// Size of every volume that has none in the plan
@@ -36,6 +37,16 @@ pub struct Options {
     /// No live view, only the result
     #[arg(short, long)]
     quiet: bool,
+    /// Which command it is, and where the run is kept.
+    #[arg(skip)]
+    pub(crate) keeping: (&'static str, Memory),
+}
+
+impl Options {
+    /// The same for the command `tool`, whose runs `memory` keeps.
+    pub(crate) fn kept_by(self, tool: &'static str, memory: &Memory) -> Options {
+        Options { keeping: (tool, memory.clone()), ..self }
+    }
 }
 
 /// What a run on real storage needs besides.
@@ -56,9 +67,6 @@ pub struct RealOptions {
 const MEASURE: Span = Span::from_secs(3);
 /// How long a single request at a time is measured, to know the idle device.
 const MEASURE_IDLE: Span = Span::from_millis(500);
-
-/// The file that gathers runs, in the folder of results.
-pub(crate) const DATABASE: &str = "seawall-results.sqlite";
 
 /// A moment in milliseconds since 1970, read once a run.
 pub(crate) fn now_unix_ms() -> u64 {
@@ -221,16 +229,21 @@ fn play(
     let workloads: Vec<(String, String)> =
         plan.workloads.iter().map(|load| (load.name.clone(), plan.volumes[load.volume].name.clone())).collect();
     let mut watch = Watch::new(stop, &plan.title, &workloads, options.quiet);
+    let (tool, ref keeper) = options.keeping;
+    let mut kept = keeper.begin(Run::of_recording(&recording, tool));
     let conductor = Conductor::new(plan, commands, paths(plan), idle, recording);
-    let (mut recording, played) = conductor.play(stage, &mut Seen { watch: &mut watch, phases: plan.phases.len() });
+    let seen = Seen { watch: &mut watch, phases: plan.phases.len() };
+    let mut keeping = Keeping { watch: seen, kept: &mut kept, tool, next: memory::EVERY };
+    let (mut recording, played) = conductor.play(stage, &mut keeping);
     watch.finish();
     recording.verdicts = plan.criteria.iter().map(|criterion| criterion.judge(&recording)).collect();
     if recording.phases.is_empty() {
+        kept.forget();
         played?;
         bail!("stopped before the first phase");
     }
     terminal::print(&format!("\n{}", report::table::render(&recording, paint())));
-    let files = keep(&recording, &options.out)?;
+    let files = keep(&recording, kept, options)?;
     terminal::line(&format!("\n{}", files.join("\n")));
     played.context("the run ended early; what was measured so far is kept")?;
     if recording.origin.cut_short {
@@ -252,24 +265,30 @@ fn answer(recording: &Recording) -> Result<Answer> {
 }
 
 /// Writes the results; returns a line for each file.
-fn keep(recording: &Recording, out: &Path) -> Result<Vec<String>> {
+fn keep(recording: &Recording, kept: Kept, options: &Options) -> Result<Vec<String>> {
+    let database = in_memory(kept.end(Run::of_recording(recording, options.keeping.0)));
+    let out = &options.out;
     std::fs::create_dir_all(out).with_context(|| format!("--out {}: make the folder", out.display()))?;
     let name = free_name(out, &stamp(recording.origin.started_unix_ms), "csv");
-    let (database, figures) = (out.join(DATABASE), out.join(format!("{name}.csv")));
+    let figures = out.join(format!("{name}.csv"));
     let (page, picture) = (out.join(format!("{name}.html")), out.join(format!("{name}.svg")));
-    let mut results = Results::open(&database).with_context(|| format!("{}", database.display()))?;
-    let run = results.save(recording)?;
     let mut csv = BufWriter::new(File::create(&figures).with_context(|| format!("{}", figures.display()))?);
     report::csv::write(recording, &mut csv)?;
     csv.flush()?;
     std::fs::write(&page, report::run_page(&[recording]).render()).with_context(|| format!("{}", page.display()))?;
     std::fs::write(&picture, report::picture::render(recording)).with_context(|| format!("{}", picture.display()))?;
-    Ok(vec![
+    let mut lines = vec![
         format!("page      {}", page.display()),
         format!("picture   {}", picture.display()),
         format!("figures   {}", figures.display()),
-        format!("database  {} (run {run})", database.display()),
-    ])
+    ];
+    lines.extend(database);
+    Ok(lines)
+}
+
+/// The line that says where a run is kept.
+pub(crate) fn in_memory(kept: Option<(PathBuf, i64)>) -> Option<String> {
+    kept.map(|(file, number)| format!("database  {} (run {number})", file.display()))
 }
 
 /// A name that no results have yet: runs may start in the same second.

@@ -347,6 +347,20 @@ fn add_second(tally: &mut Tally, seen: &WorkloadSecond, server: Option<&ObjectSe
     tally.service.merge(&seen.service);
     tally.late += seen.late;
     tally.late_max = tally.late_max.max(seen.late_max);
+    for part in &seen.parts {
+        match tally.parts.iter_mut().find(|known| known.class == part.class) {
+            Some(known) => {
+                known.response.merge(&part.response);
+                known.service.merge(&part.service);
+            }
+            None => tally.parts.push(part.clone()),
+        }
+    }
+    if let Some(schedule) = seen.schedule {
+        tally.held = Some(tally.held.unwrap_or(0) + schedule.held);
+        // What is overdue at the phase's end was never sent in it.
+        tally.never_sent = Some(schedule.overdue);
+    }
     match server {
         Some(object) => {
             tally.queued.merge(&object.queued);

@@ -22,6 +22,6 @@ mod worker;
 pub use conductor::{Conductor, ObjectSecond, Pace, Second, Stage, StageError};
 pub use hub::{Hub, Socket};
 pub use memory::RandomMemory;
-pub use recorder::{Recorder, WorkloadSecond};
+pub use recorder::{Backlog, Recorder, WorkloadSecond};
 pub use remote::{Player, RemoteWorker, WorkerGone};
 pub use worker::{Lane, Memory, NoMemory, Worker};

@@ -1,7 +1,8 @@
 //! What a workload's completions add up to, second by second.
 
 use block::{Completion, OpKind, Span, Time};
-use stats::{Counts, Histogram};
+use stats::run::Class;
+use stats::{Counts, Histogram, Part};
 use workload::LATE_AFTER;
 
 /// One workload over the time since it was last collected.
@@ -21,13 +22,38 @@ pub struct WorkloadSecond {
     pub late: u64,
     /// The longest delay between due and made.
     pub late_max: Span,
+    /// The times of reads, writes and the rest apart; those above are their sum.
+    pub parts: Vec<Part>,
+    /// How its schedule stands; `None` of a closed loop.
+    pub schedule: Option<Backlog>,
+}
+
+/// What an open loop could not make.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backlog {
+    /// Requests that were due while as many as allowed were outstanding, in the time that was collected.
+    pub held: u64,
+    /// Requests that are due by now and were not handed over.
+    pub overdue: u64,
 }
 
 /// Collects the completions of one workload.
 #[derive(Debug, Default)]
 pub struct Recorder {
     second: WorkloadSecond,
+    /// Each request is recorded with its class alone: the whole is added up once a second.
+    classes: [Times; CLASSES.len()],
 }
+
+/// The times of a class.
+#[derive(Debug, Default)]
+struct Times {
+    response: Histogram,
+    service: Histogram,
+}
+
+/// In the order of [`Recorder::classes`].
+const CLASSES: [Class; 3] = [Class::READ, Class::WRITE, Class::OTHER];
 
 impl Recorder {
     /// Counts a request that is handed over at `now`.
@@ -45,22 +71,40 @@ impl Recorder {
             counts.faults += 1;
             return;
         }
-        match completion.kind {
-            OpKind::Read => (counts.reads, counts.read_bytes) = (counts.reads + 1, counts.read_bytes + completion.len),
+        let class = match completion.kind {
+            OpKind::Read => {
+                (counts.reads, counts.read_bytes) = (counts.reads + 1, counts.read_bytes + completion.len);
+                0
+            }
             OpKind::Write => {
                 (counts.writes, counts.write_bytes) = (counts.writes + 1, counts.write_bytes + completion.len);
+                1
             }
-            _ => counts.other += 1,
-        }
-        second.response.record(completion.response());
-        second.service.record(completion.service);
+            _ => {
+                counts.other += 1;
+                2
+            }
+        };
+        let times = &mut self.classes[class];
+        times.response.record(completion.response());
+        times.service.record(completion.service);
         second.queued.record(completion.queued);
     }
 
     /// Hands out what was collected and starts anew.
-    pub fn collect(&mut self, outstanding: u32) -> WorkloadSecond {
+    pub fn collect(&mut self, outstanding: u32, schedule: Option<Backlog>) -> WorkloadSecond {
         let mut second = std::mem::take(&mut self.second);
         second.outstanding = outstanding;
+        second.schedule = schedule;
+        for (class, times) in CLASSES.into_iter().zip(&mut self.classes) {
+            if times.response.count() == 0 {
+                continue;
+            }
+            let Times { response, service } = std::mem::take(times);
+            second.response.merge(&response);
+            second.service.merge(&service);
+            second.parts.push(Part { class, response, service });
+        }
         second
     }
 }

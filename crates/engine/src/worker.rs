@@ -1,6 +1,6 @@
 //! One thread's share of a run: many lanes, each a stream and the target it is driven at, and one driver that waits.
 
-use crate::recorder::{Recorder, WorkloadSecond};
+use crate::recorder::{Backlog, Recorder, WorkloadSecond};
 use block::{
     Actor, Buf, Completion, Driver, ObjectId, Op, OpKind, Request, Submitted, Target, Time, Wait, Wakeup, drive,
 };
@@ -44,6 +44,8 @@ pub struct Worker {
     lanes: Vec<Running>,
     recorders: Vec<Recorder>,
     completions: Vec<Completion>,
+    /// The time of the last pass.
+    now: Time,
 }
 
 struct Running {
@@ -65,6 +67,7 @@ impl Worker {
             lanes: lanes.into_iter().map(running).collect(),
             recorders: (0..workloads).map(|_| Recorder::default()).collect(),
             completions: Vec::new(),
+            now: Time::ZERO,
         }
     }
 
@@ -86,16 +89,26 @@ impl Worker {
 
     /// What each workload did since the last call.
     pub fn collect(&mut self) -> Vec<WorkloadSecond> {
-        let lanes = &self.lanes;
-        let outstanding = |workload| {
-            lanes.iter().filter(|running| running.lane.workload == workload).map(|running| running.outstanding).sum()
-        };
-        self.recorders.iter_mut().enumerate().map(|(i, recorder)| recorder.collect(outstanding(i))).collect()
+        let mut seconds = Vec::with_capacity(self.recorders.len());
+        for (workload, recorder) in self.recorders.iter_mut().enumerate() {
+            let (mut outstanding, mut schedule) = (0, None::<Backlog>);
+            for running in self.lanes.iter_mut().filter(|running| running.lane.workload == workload) {
+                outstanding += running.outstanding;
+                let held = running.lane.stream.take_lateness().held;
+                if let Some(overdue) = running.overdue(self.now) {
+                    let sum = schedule.get_or_insert_default();
+                    (sum.held, sum.overdue) = (sum.held + held, sum.overdue + overdue);
+                }
+            }
+            seconds.push(recorder.collect(outstanding, schedule));
+        }
+        seconds
     }
 }
 
 impl Actor for Worker {
     fn pass(&mut self, now: Time) {
+        self.now = now;
         for running in &mut self.lanes {
             let recorder = &mut self.recorders[running.lane.workload];
             loop {
@@ -118,6 +131,12 @@ impl Actor for Worker {
 }
 
 impl Running {
+    /// Requests of an open loop that are due and were not handed over; `None` of a closed one.
+    fn overdue(&self, now: Time) -> Option<u64> {
+        let waiting = u64::from(self.held.is_some()) + u64::from(self.starved.is_some());
+        self.lane.stream.is_scheduled().then(|| self.lane.stream.overdue(now) + waiting)
+    }
+
     fn take(&mut self, now: Time, completions: &mut Vec<Completion>, recorder: &mut Recorder) {
         for mut completion in completions.drain(..) {
             recorder.completed(&completion);

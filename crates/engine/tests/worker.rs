@@ -137,6 +137,38 @@ fn a_device_that_takes_nothing_while_it_stands_still_cannot_hide_either() {
     assert!((Span::from_millis(498)..=Span::from_millis(501)).contains(&seen.late_max), "{}", seen.late_max);
 }
 
+/// Requests that were due and never made do not vanish: 1000 a second for 20 s over a device that takes one at a time and
+/// needs 5 ms. 20 000 were due, 200 a second make 4000, and 16 000 were not sent; of a closed loop nothing is said.
+#[test]
+fn what_was_due_and_never_sent_is_told() {
+    let rate = Arrival::Open { rate: Iops(1000), spacing: Spacing::Uniform, outstanding: 1 };
+    let device = Device::new(Span::from_millis(5), 1);
+    let mut worker = Worker::new(1, vec![lane(0, &spec(rate), Box::new(device))]);
+    worker.run(&mut Clock(Time::ZERO), seconds(20));
+    let seen = worker.collect().remove(0);
+    let schedule = seen.schedule.expect("an open loop has a schedule");
+    assert!((3_995..=4_000).contains(&seen.counts.reads), "{:?}", seen.counts);
+    assert_eq!(seen.counts.reads + u64::from(seen.outstanding) + schedule.overdue, 20_000);
+    assert!((3_990..=4_001).contains(&schedule.held), "each but the first met the cap: {schedule:?}");
+    let closed =
+        Worker::new(1, vec![lane(0, &spec(Arrival::Closed { depth: 1 }), Box::new(Device::new(Span::SECOND, 1)))]);
+    assert_eq!({ closed }.collect()[0].schedule, None);
+}
+
+/// Reads and writes have their own times, and the whole is their sum.
+#[test]
+fn classes_are_told_apart() {
+    let device = Device::new(Span::from_millis(2), usize::MAX);
+    let mixed = Spec { read_percent: 50, ..spec(Arrival::Closed { depth: 4 }) };
+    let mut worker = Worker::new(1, vec![lane(0, &mixed, Box::new(device))]);
+    worker.run(&mut Clock(Time::ZERO), seconds(5));
+    let seen = worker.collect().remove(0);
+    let counts: Vec<(&str, u64)> = seen.parts.iter().map(|part| (part.class.name(), part.response.count())).collect();
+    assert_eq!(counts, [("read", seen.counts.reads), ("write", seen.counts.writes)]);
+    assert!(seen.counts.reads.min(seen.counts.writes) > 4_000, "{:?}", seen.counts);
+    assert_eq!(seen.response.count(), seen.counts.ops());
+}
+
 #[test]
 fn a_closed_loop_keeps_its_depth_and_no_more() {
     // Depth 4 at 2 ms is 2000 a second.

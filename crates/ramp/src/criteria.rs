@@ -6,7 +6,7 @@ use crate::settings::Constants;
 use crate::summary::Row;
 use block::Span;
 use serde::Deserialize;
-use stats::Outcome;
+use stats::{Measured, Outcome};
 
 /// A figure of a row that can be bounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -66,6 +66,8 @@ pub struct Judgement {
     pub outcome: Outcome,
     /// What was measured against which bound, in a line.
     pub because: String,
+    /// The same as figures; `None` where nothing could be measured.
+    pub measured: Option<Measured>,
 }
 
 /// What is wrong with a file of criteria.
@@ -271,7 +273,8 @@ fn load(row: &Row) -> Judgement {
     } else {
         (Outcome::CannotSay, format!("{figures}, more than {most} %: this host did not keep up, not the storage alone"))
     };
-    Judgement { name: "reads-never-made", outcome, because }
+    let measured = Some(Measured { value: percent, bound: most, unit: "%".into() });
+    Judgement { name: "reads-never-made", outcome, because, measured }
 }
 
 impl Criterion {
@@ -279,14 +282,16 @@ impl Criterion {
         let limit = if self.figure.is_cycle() { self.limit.times(factor) } else { self.limit };
         let (name, unit, bound) = (self.figure.name(), self.figure.unit(), limit.value());
         let word = if matches!(limit, Limit::Below(_)) { "below" } else { "at most" };
-        let (outcome, because) = match self.figure.of(row) {
+        let figure = self.figure.of(row);
+        let measured = figure.as_ref().ok().map(|value| Measured { value: *value, bound, unit: unit.into() });
+        let (outcome, because) = match figure {
             Ok(value) if limit.holds(value) => {
                 (Outcome::Pass, format!("{name} {value:.2} {unit}, {word} {bound} {unit}"))
             }
             Ok(value) => (Outcome::Fail, format!("{name} {value:.2} {unit}, must be {word} {bound} {unit}")),
             Err(why) => (Outcome::CannotSay, format!("{name}: {why}")),
         };
-        Judgement { name, outcome, because }
+        Judgement { name, outcome, because, measured }
     }
 }
 

@@ -21,6 +21,7 @@ mod cycle;
 mod dataset;
 mod experiment;
 mod grammar;
+mod kept;
 mod label;
 mod ladder;
 mod machine;
@@ -45,6 +46,7 @@ pub use experiment::{
     experiment_table, experiment_verdict,
 };
 pub use grammar::{DASHES, GrammarError, Invocation, help};
+pub use kept::kept;
 pub use label::Label;
 pub use ladder::{Ladder, Load};
 pub use machine::{

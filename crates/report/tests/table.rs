@@ -81,6 +81,7 @@ fn awkward() -> Recording {
         question: question.into(),
         outcome,
         because: "because_a_word_may_be_longer_than_the_line_is_wide_and_must_be_cut_somewhere_all_the_same".into(),
+        measured: None,
     };
     let mut recording = Recording {
         phases: vec![

@@ -1,54 +1,39 @@
 //! The results database: one SQLite file with any number of runs, each of them whole. All SQL for results is here.
 //!
-//! A run is written in one transaction, so a file never holds part of one. The file keeps to SQLite's rollback journal:
-//! while nobody writes, it is a single file that can be copied or sent.
+//! A run has a row from its beginning on and is written in transactions, so that whatever ends it early leaves what was
+//! measured until then. While a run is written nothing is synchronised: the write-ahead log is brought into the file when
+//! the last program closes it, and then the file is a single one that can be copied or sent.
 
+mod block;
+mod cells;
+mod earlier;
+mod edit;
+mod functions;
+mod import;
+mod list;
 mod load;
 mod packed;
+mod query;
 mod save;
 mod schema;
 
+pub use import::Imported;
+pub use list::{Filter, RunLine};
+pub use query::{Answer, Cell, ROWS_MAX};
+
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
-use stats::Recording;
+use stats::run::Run;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How long to wait for another process that is writing to the same file.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// The histograms of a tally as the database names them, in the order of the fields of [`stats::Tally`].
-const HISTOGRAM_KINDS: [&str; 4] = ["response", "service", "queued", "device"];
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// An open file of results.
 #[derive(Debug)]
 pub struct Results {
     connection: Connection,
     path: PathBuf,
-}
-
-/// One run of a file, in a line.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RunLine {
-    /// Its number in the file; never given twice.
-    pub id: i64,
-    /// The plan's title.
-    pub title: String,
-    /// When it started, in milliseconds since 1970 (UTC).
-    pub started_unix_ms: u64,
-    /// The version of Seawall that made it.
-    pub version: String,
-    /// The host it ran on.
-    pub host: String,
-    /// Whether time was virtual.
-    pub simulated: bool,
-    /// Whether it was stopped before its end.
-    pub cut_short: bool,
-    /// Criteria that held.
-    pub passed: usize,
-    /// Criteria of which the run cannot say.
-    pub cannot_say: usize,
-    /// Criteria that did not hold.
-    pub failed: usize,
 }
 
 /// Why results could not be kept or read.
@@ -94,6 +79,29 @@ pub enum Error {
         /// The number asked for.
         run: i64,
     },
+    /// No run or several are called so.
+    #[error("{}: {} called {name:?}; give its number, `last`, `last~1` or eight characters of its uuid", path.display(),
+        if *found == 0 { "no run is" } else { "several runs are" })]
+    NotNamed {
+        /// The file.
+        path: PathBuf,
+        /// The name.
+        name: String,
+        /// How many were found.
+        found: usize,
+    },
+    /// A query is wrong.
+    #[error("the query is wrong: {why}")]
+    Query {
+        /// SQLite's words.
+        why: String,
+    },
+    /// A query took longer than it may.
+    #[error("the query took too long and was ended; ask less, or give it more time")]
+    TooLong,
+    /// A statement is no query.
+    #[error("only queries are answered here; nothing is changed by SQL, see results delete and label")]
+    NotAQuery,
     /// A run's rows hold something that is never written.
     #[error("{}: run {run} is damaged: {what} cannot be read", path.display())]
     Damaged {
@@ -114,7 +122,43 @@ pub enum Error {
     },
 }
 
+/// Whether a file could be read and not be changed.
+fn is_read_only(error: &rusqlite::Error) -> bool {
+    use rusqlite::ErrorCode::{CannotOpen, DatabaseBusy, ReadOnly};
+    matches!(error.sqlite_error_code(), Some(ReadOnly | CannotOpen | DatabaseBusy))
+}
+
+/// Why rows could not be read.
+#[derive(Debug)]
+enum Failure {
+    /// SQLite said so.
+    Sqlite(rusqlite::Error),
+    /// The rows are there, but one holds what is never written.
+    Damaged(&'static str),
+}
+
+impl From<rusqlite::Error> for Failure {
+    fn from(error: rusqlite::Error) -> Failure {
+        Failure::Sqlite(error)
+    }
+}
+
+impl Failure {
+    /// Of a run of the file at `path`.
+    fn of(self, path: &Path, run: i64) -> Error {
+        match self {
+            Failure::Sqlite(source) => Error::sqlite(path, source),
+            Failure::Damaged(what) => Error::Damaged { path: path.into(), run, what },
+        }
+    }
+}
+
 impl Error {
+    /// Whether another program was writing, so that it may be tried again.
+    pub fn is_busy(&self) -> bool {
+        matches!(self, Error::Sqlite { source, .. } if source.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy))
+    }
+
     fn sqlite(path: &Path, source: rusqlite::Error) -> Error {
         Error::Sqlite { path: path.into(), source }
     }
@@ -145,42 +189,45 @@ impl Results {
     ///
     /// # Errors
     /// When the file cannot be written, above all because the disk is full.
-    pub fn save(&mut self, recording: &Recording) -> Result<i64, Error> {
-        let path = &self.path;
-        let write = |connection: &mut Connection| {
-            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            let run = save::save(&transaction, recording)?;
-            transaction.commit()?;
-            Ok(run)
-        };
-        write(&mut self.connection).map_err(|source| Error::sqlite(path, source))
+    pub fn save(&mut self, run: &Run) -> Result<i64, Error> {
+        self.write(|connection| save::save(connection, run, None, None))
+    }
+
+    /// Writes a run in the place of the one of that number, of which it is the same and more: what goes on has more to tell
+    /// each time. Minutes that are over are not written again.
+    ///
+    /// # Errors
+    /// When the file cannot be written, or the run was deleted meanwhile.
+    pub fn replace(&mut self, number: i64, run: &Run) -> Result<(), Error> {
+        self.write(|connection| save::replace(connection, number, run))
     }
 
     /// Reads a whole run, equal to what was saved.
     ///
     /// # Errors
     /// When there is no such run, or its rows cannot be read.
-    pub fn load(&self, run: i64) -> Result<Recording, Error> {
-        let path = || self.path.clone();
+    pub fn load(&self, run: i64) -> Result<Run, Error> {
         // One transaction, so that all rows are of the same moment.
         let found = match self.connection.unchecked_transaction() {
             Ok(transaction) => load::load(&transaction, run),
-            Err(source) => return Err(Error::Sqlite { path: path(), source }),
+            Err(source) => Err(Failure::Sqlite(source)),
         };
         match found {
-            Ok(Some(recording)) => Ok(recording),
-            Ok(None) => Err(Error::NoRun { path: path(), run }),
-            Err(load::Failure::Damaged(what)) => Err(Error::Damaged { path: path(), run, what }),
-            Err(load::Failure::Sqlite(source)) => Err(Error::Sqlite { path: path(), source }),
+            Ok(Some(found)) => Ok(found),
+            Ok(None) => Err(Error::NoRun { path: self.path.clone(), run }),
+            Err(failure) => Err(failure.of(&self.path, run)),
         }
     }
 
-    /// All runs, oldest first.
-    ///
-    /// # Errors
-    /// When the file cannot be read.
-    pub fn list(&self) -> Result<Vec<RunLine>, Error> {
-        load::list(&self.connection).map_err(|source| Error::sqlite(&self.path, source))
+    fn write<T>(&mut self, write: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, Error> {
+        let path = &self.path;
+        let carry_out = |connection: &mut Connection| {
+            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let answer = write(&transaction)?;
+            transaction.commit()?;
+            Ok(answer)
+        };
+        carry_out(&mut self.connection).map_err(|source| Error::sqlite(path, source))
     }
 
     fn with(path: &Path, create: OpenFlags) -> Result<Results, Error> {
@@ -191,6 +238,14 @@ impl Results {
         connection.busy_timeout(BUSY_TIMEOUT).map_err(sqlite)?;
         connection.pragma_update(None, "foreign_keys", true).map_err(sqlite)?;
         schema::prepare(&mut connection, path, schema::STEPS)?;
+        functions::register(&connection).map_err(sqlite)?;
+        // With a write-ahead log that no commit brings into the file, nothing is synchronised while a run goes on; the log
+        // is brought in when the last program closes the file. What a file system refuses is done without.
+        connection
+            .pragma_update(None, "journal_mode", "wal")
+            .or_else(|source| if is_read_only(&source) { Ok(()) } else { Err(sqlite(source)) })?;
+        connection.pragma_update(None, "synchronous", "normal").map_err(sqlite)?;
+        connection.pragma_update(None, "wal_autocheckpoint", 0).map_err(sqlite)?;
         Ok(Results { connection, path: path.into() })
     }
 }

@@ -1,81 +1,57 @@
-//! Reading a recording back, in the order in which its rows were written.
+//! Reading a run back, in the order in which its rows were written.
 
-use super::{HISTOGRAM_KINDS, RunLine, packed};
+use super::block::{unpack_gate, unpack_slices};
+use super::cells::{Cells, rows};
+use super::{Failure, packed};
 use block::{Bytes, Span};
-use rusqlite::types::FromSql;
-use rusqlite::{Connection, OptionalExtension, Params, Result, Row};
-use stats::{
-    Counts, CycleRecord, DispatchTrace, FloorFared, HeldBy, Histogram, Interval, LimitsInForce, Machine, ObjectRecord,
-    Origin, Outcome, Phase, Recording, Scale, Summary, Tally, Verdict, Waits, WorkloadRecord,
+use rusqlite::{Connection, OptionalExtension as _, Params, Result, Row};
+use stats::run::{
+    Actor, Cell, Class, Event, GateSeries, Identity, Kind, Place, Point, Run, Series, Setting, State, Value,
 };
-
-/// Why a run could not be read.
-pub(super) enum Failure {
-    /// SQLite said so.
-    Sqlite(rusqlite::Error),
-    /// The rows are there, but one holds what is never written.
-    Damaged(&'static str),
-}
-
-impl From<rusqlite::Error> for Failure {
-    fn from(error: rusqlite::Error) -> Failure {
-        Failure::Sqlite(error)
-    }
-}
-
-/// All runs, oldest first.
-pub(super) fn list(connection: &Connection) -> Result<Vec<RunLine>> {
-    let sql = "SELECT id, title, started_unix_ms, version, host, simulated, cut_short,
-            (SELECT count(*) FROM verdict WHERE run = id AND outcome = 'pass'),
-            (SELECT count(*) FROM verdict WHERE run = id AND outcome = 'cannot_say'),
-            (SELECT count(*) FROM verdict WHERE run = id AND outcome = 'fail')
-        FROM run ORDER BY id";
-    rows(connection, sql, [], |cells| {
-        Ok(RunLine {
-            id: cells.next()?,
-            title: cells.next()?,
-            started_unix_ms: cells.number()?,
-            version: cells.next()?,
-            host: cells.next()?,
-            simulated: cells.next()?,
-            cut_short: cells.next()?,
-            passed: cells.count()?,
-            cannot_say: cells.count()?,
-            failed: cells.count()?,
-        })
-    })
-}
+use stats::{CycleRecord, Histogram, LimitsInForce, Machine, Measured, ObjectRecord, Outcome, Scale, Verdict};
 
 /// The whole run; `None` when there is none of that number.
-pub(super) fn load(connection: &Connection, run: i64) -> Result<Option<Recording>, Failure> {
-    let Some(mut recording) = load_run(connection, run)? else { return Ok(None) };
-    let loader = Loader { connection, run };
-    recording.phases = loader.phases()?;
-    recording.workloads = loader.workloads()?;
-    recording.objects = loader.objects()?;
-    recording.verdicts = loader.verdicts()?;
-    recording.notes = loader.lines("SELECT line FROM note WHERE run = ?1 ORDER BY position", [run])?;
-    Ok(Some(recording))
+pub(super) fn load(connection: &Connection, number: i64) -> Result<Option<Run>, Failure> {
+    let Some(mut run) = load_run(connection, number)? else { return Ok(None) };
+    let loader = Loader { connection, run: number };
+    loader.about(&mut run)?;
+    run.points = loader.points()?;
+    run.settings = loader.settings()?;
+    run.cells = loader.cells()?;
+    run.series = loader.series()?;
+    run.gates = loader.gates()?;
+    run.events = loader.events()?;
+    run.cycles = loader.cycles()?;
+    run.objects = loader.objects()?;
+    run.verdicts = loader.verdicts()?;
+    run.notes = loader.lines("SELECT line FROM note WHERE run = ?1 ORDER BY n", [number])?;
+    Ok(Some(run))
 }
 
-fn load_run(connection: &Connection, run: i64) -> Result<Option<Recording>> {
+fn load_run(connection: &Connection, number: i64) -> Result<Option<Run>, Failure> {
     let mut statement = connection.prepare(
-        "SELECT title, plan, command, version, seed, started_unix_ms, simulated, cut_short,
+        "SELECT tool, title, command, text, version, seed, started_unix_ms, clock, state,
             host, kernel, cpu, cores, memory_bytes, storage, backend,
             scale_factor, scale_published_iops, scale_measured_iops
-        FROM run WHERE id = ?1",
+        FROM run JOIN machine ON machine.id = run.machine WHERE run.id = ?1",
     )?;
     let read = |row: &Row<'_>| {
         let mut cells = Cells::of(row);
-        let origin = Origin {
+        let mut identity = Identity {
+            tool: cells.next()?,
             title: cells.next()?,
-            plan: cells.next()?,
             command: cells.next()?,
+            text: cells.next()?,
             version: cells.next()?,
             seed: cells.number()?,
             started_unix_ms: cells.number()?,
-            simulated: cells.next()?,
-            cut_short: cells.next()?,
+            ..Identity::default()
+        };
+        identity.simulated = cells.next::<String>()? == "virtual";
+        identity.state = match cells.next::<String>()?.as_str() {
+            "running" => State::Running,
+            "ended" => State::Ended,
+            _ => State::CutShort,
         };
         let machine = Machine {
             host: cells.next()?,
@@ -92,9 +68,9 @@ fn load_run(connection: &Connection, run: i64) -> Result<Option<Recording>> {
             published_iops,
             measured_iops,
         });
-        Ok(Recording { origin, machine, scale, ..Recording::default() })
+        Ok(Run { identity, machine, scale, ..Run::default() })
     };
-    statement.query_row([run], read).optional()
+    Ok(statement.query_row([number], read).optional()?)
 }
 
 /// Reads the rows that belong to one run.
@@ -104,93 +80,140 @@ struct Loader<'c> {
 }
 
 impl Loader<'_> {
-    fn phases(&self) -> Result<Vec<Phase>> {
-        let sql = "SELECT name, about, start_ns, end_ns, stalled_ns FROM phase WHERE run = ?1 ORDER BY position";
-        let read = |cells: &mut Cells<'_>| {
+    fn about(&self, run: &mut Run) -> Result<()> {
+        let sql = "SELECT key, word FROM label WHERE run = ?1 ORDER BY key";
+        run.labels = self.rows(sql, |cells| Ok((cells.next()?, cells.next()?)))?;
+        let sql = "SELECT kind, name, size_bytes FROM place WHERE run = ?1 ORDER BY n";
+        run.places =
+            self.rows(sql, |cells| Ok(Place { kind: cells.next()?, name: cells.next()?, size: cells.optional()? }))?;
+        let sql = "SELECT name, host, grp, place FROM actor WHERE run = ?1 ORDER BY n";
+        run.actors = self.rows(sql, |cells| {
+            Ok(Actor { name: cells.next()?, host: cells.next()?, group: cells.next()?, place: cells.next()? })
+        })?;
+        Ok(())
+    }
+
+    fn points(&self) -> Result<Vec<Point>> {
+        let sql = "SELECT name, about, start_ns, end_ns, stalled_ns FROM point WHERE run = ?1 ORDER BY n";
+        let mut points = self.rows(sql, |cells| {
             let (name, about) = (cells.next()?, cells.next()?);
-            let (start, end, stalled) = (cells.span()?, cells.span()?, cells.span()?);
-            Ok(Phase { name, about, start, end, stalled, ..Phase::default() })
-        };
-        let mut phases = rows(self.connection, sql, [self.run], read)?;
-        let sql = "SELECT line FROM phase_command WHERE run = ?1 AND phase = ?2 AND form = ?3 ORDER BY position";
-        for (position, phase) in phases.iter_mut().enumerate() {
-            phase.commands = self.lines(sql, (self.run, position as i64, "run"))?;
-            phase.commands_published = self.lines(sql, (self.run, position as i64, "published"))?;
+            let (start, end, stalled) = (cells.span()?, cells.span()?, cells.optional()?.map(Span::from_nanos));
+            Ok(Point { name, about, start, end, stalled, ..Point::default() })
+        })?;
+        let sql = "SELECT line FROM point_command WHERE run = ?1 AND point = ?2 AND form = ?3 ORDER BY n";
+        for (n, point) in points.iter_mut().enumerate() {
+            point.commands = self.lines(sql, (self.run, n as i64, "run"))?;
+            point.commands_published = self.lines(sql, (self.run, n as i64, "published"))?;
         }
-        Ok(phases)
+        Ok(points)
     }
 
-    fn workloads(&self) -> Result<Vec<WorkloadRecord>, Failure> {
-        let sql = "SELECT name, host, object FROM workload WHERE run = ?1 ORDER BY position";
-        let read = |cells: &mut Cells<'_>| {
-            let (name, host, object) = (cells.next()?, cells.next()?, cells.next()?);
-            Ok(WorkloadRecord { name, host, object, ..WorkloadRecord::default() })
-        };
-        let mut workloads = rows(self.connection, sql, [self.run], read)?;
-        for (position, workload) in workloads.iter_mut().enumerate() {
-            workload.intervals = self.intervals(position)?;
-            workload.tallies = self.tallies(position)?;
-            workload.cycles = self.cycles(position)?;
-        }
-        Ok(workloads)
-    }
-
-    fn intervals(&self, workload: usize) -> Result<Vec<Interval>, Failure> {
-        let sql = "SELECT start_ns, length_ns, reads, writes, other, read_bytes, write_bytes, faults,
-                response_count, response_mean_ns, response_p50_ns, response_p99_ns, response_p999_ns, response_max_ns,
-                service_count, service_mean_ns, service_p50_ns, service_p99_ns, service_p999_ns, service_max_ns,
-                outstanding, wait_ceiling_ns, wait_floors_ns, wait_turn_ns, device_ns, held_by, held_at, floor,
-                floor_number
-            FROM interval WHERE run = ?1 AND workload = ?2 ORDER BY position";
-        let found = rows(self.connection, sql, (self.run, workload as i64), |cells| {
-            let interval = Interval {
-                start: cells.span()?,
-                length: cells.span()?,
-                counts: cells.counts()?,
-                response: cells.summary()?,
-                service: cells.summary()?,
-                outstanding: cells.next()?,
-                waits: Waits {
-                    ceiling: cells.span()?,
-                    floors: cells.span()?,
-                    turn: cells.span()?,
-                    device: cells.span()?,
-                },
-                ..Interval::default()
+    fn settings(&self) -> Result<Vec<Setting>, Failure> {
+        let sql = "SELECT point, actor, key, number, word FROM setting WHERE run = ?1 ORDER BY n";
+        let found = self.rows(sql, |cells| {
+            let (point, actor, key) = (cells.next()?, cells.next()?, cells.next()?);
+            let value = match (cells.next()?, cells.next()?) {
+                (Some(number), None) => Some(Value::Number(number)),
+                (None, Some(word)) => Some(Value::Word(word)),
+                _ => None,
             };
-            let held_by: String = cells.next()?;
-            let interval = Interval { held_at: cells.next()?, ..interval };
-            Ok((interval, held_by, cells.next::<String>()?, cells.optional()?))
+            Ok(value.map(|value| Setting { point, actor, key, value }))
         })?;
-        let named = |(interval, held_by, floor, number): (Interval, String, String, Option<u64>)| {
-            let held_by = HeldBy::from_key(&held_by).ok_or(Failure::Damaged("what held a workload back"))?;
-            let floor = FloorFared::from_key(&floor, number).ok_or(Failure::Damaged("how a floor fared"))?;
-            Ok(Interval { held_by, floor, ..interval })
-        };
-        found.into_iter().map(named).collect()
+        found.into_iter().map(|setting| setting.ok_or(Failure::Damaged("a setting"))).collect()
     }
 
-    fn tallies(&self, workload: usize) -> Result<Vec<Tally>, Failure> {
-        let sql = "SELECT length_ns, reads, writes, other, read_bytes, write_bytes, faults, late, late_max_ns
-            FROM tally WHERE run = ?1 AND workload = ?2 ORDER BY position";
-        let mut tallies = rows(self.connection, sql, (self.run, workload as i64), |cells| {
-            let (length, counts) = (cells.span()?, cells.counts()?);
-            Ok(Tally { length, counts, late: cells.number()?, late_max: cells.span()?, ..Tally::default() })
+    fn cells(&self) -> Result<Vec<Cell>, Failure> {
+        let sql = "SELECT point, actor, class, measured_ns, ops, bytes, failed, short, late, late_max_ns, held,
+                never_sent
+            FROM cell WHERE run = ?1 ORDER BY n";
+        let mut found = self.rows(sql, |cells| {
+            let (point, actor, class) = (cells.next()?, cells.next()?, Class::named(cells.next::<String>()?));
+            let cell = Cell::new(point, actor, class, cells.span()?);
+            Ok(Cell {
+                ops: cells.number()?,
+                bytes: cells.optional()?,
+                failed: cells.optional()?,
+                short: cells.optional()?,
+                late: cells.optional()?,
+                late_max: cells.optional()?.map(Span::from_nanos),
+                held: cells.optional()?,
+                never_sent: cells.optional()?,
+                ..cell
+            })
         })?;
-        for (position, tally) in tallies.iter_mut().enumerate() {
-            let kinds = [&mut tally.response, &mut tally.service, &mut tally.queued, &mut tally.device];
-            for (kind, into) in HISTOGRAM_KINDS.into_iter().zip(kinds) {
-                *into = self.histogram(workload, position, kind)?;
+        for cell in &mut found {
+            cell.latencies = self.latencies(cell)?;
+        }
+        Ok(found)
+    }
+
+    fn latencies(&self, cell: &Cell) -> Result<Vec<(Kind, Histogram)>, Failure> {
+        let sql = "SELECT kind, count, sum_ns, min_ns, max_ns, buckets FROM latency
+            WHERE run = ?1 AND point = ?2 AND actor = ?3 AND class = ?4 ORDER BY rowid";
+        let key = (self.run, cell.point, cell.actor, cell.class.name());
+        let found = rows(self.connection, sql, key, |cells| {
+            let (kind, count) = (cells.next::<String>()?, cells.number()?);
+            Ok((kind, count, [cells.span()?, cells.span()?, cells.span()?], cells.next::<Vec<u8>>()?))
+        })?;
+        let histogram = |(kind, count, [sum, min, max], packed): (String, u64, [Span; 3], Vec<u8>)| {
+            let buckets = packed::unpack_buckets(&packed).filter(|(_, total)| *total == count);
+            let histogram = buckets.and_then(|(buckets, _)| Histogram::from_filled(&buckets, sum, min, max));
+            Kind::from_key(&kind).zip(histogram).ok_or(Failure::Damaged("a histogram"))
+        };
+        found.into_iter().map(histogram).collect()
+    }
+
+    fn series(&self) -> Result<Vec<Series>, Failure> {
+        let sql = "SELECT minute.actor, minute.class, block.slices FROM minute JOIN block ON block.minute = minute.id
+            WHERE minute.run = ?1 ORDER BY minute.id";
+        let found = self.rows(sql, |cells| Ok((cells.next()?, cells.next::<String>()?, cells.next::<Vec<u8>>()?)))?;
+        let mut series: Vec<Series> = Vec::new();
+        for (actor, class, packed) in found {
+            let slices = unpack_slices(&packed).ok_or(Failure::Damaged("a minute"))?;
+            let class = Class::named(class);
+            // The minutes of several are written by turns while a run goes on.
+            match series.iter_mut().find(|known| (known.actor, &known.class) == (actor, &class)) {
+                Some(known) => known.slices.extend(slices),
+                None => series.push(Series { actor, class, slices }),
             }
         }
-        Ok(tallies)
+        Ok(series)
     }
 
-    fn cycles(&self, workload: usize) -> Result<Vec<CycleRecord>> {
-        let sql = "SELECT phase, due_ns, start_ns, sleep_ns, wij_ns, write_ns, cycle_ns, blocks
-            FROM cycle WHERE run = ?1 AND workload = ?2 ORDER BY position";
-        rows(self.connection, sql, (self.run, workload as i64), |cells| {
-            Ok(CycleRecord {
+    fn gates(&self) -> Result<Vec<GateSeries>, Failure> {
+        let sql = "SELECT actor, rows FROM gate WHERE run = ?1 ORDER BY id";
+        let found: Vec<(u32, Vec<u8>)> = self.rows(sql, |cells| Ok((cells.next()?, cells.next()?)))?;
+        let mut gates: Vec<GateSeries> = Vec::new();
+        for (actor, packed) in found {
+            let rows = unpack_gate(&packed).ok_or(Failure::Damaged("a gate's minute"))?;
+            match gates.iter_mut().find(|known| known.actor == actor) {
+                Some(known) => known.rows.extend(rows),
+                None => gates.push(GateSeries { actor, rows }),
+            }
+        }
+        Ok(gates)
+    }
+
+    fn events(&self) -> Result<Vec<Event>> {
+        let sql = "SELECT point, actor, at_ns, kind, name, number FROM event WHERE run = ?1 ORDER BY n";
+        self.rows(sql, |cells| {
+            Ok(Event {
+                point: cells.next()?,
+                actor: cells.next()?,
+                at: cells.span()?,
+                kind: cells.next()?,
+                name: cells.next()?,
+                number: cells.next()?,
+            })
+        })
+    }
+
+    fn cycles(&self) -> Result<Vec<(u32, CycleRecord)>> {
+        let sql = "SELECT actor, point, due_ns, start_ns, sleep_ns, wij_ns, write_ns, cycle_ns, blocks
+            FROM cycle WHERE run = ?1 ORDER BY n";
+        self.rows(sql, |cells| {
+            let actor = cells.next()?;
+            let cycle = CycleRecord {
                 phase: cells.next()?,
                 due: cells.span()?,
                 start: cells.span()?,
@@ -199,52 +222,35 @@ impl Loader<'_> {
                 write: cells.span()?,
                 cycle: cells.span()?,
                 blocks: cells.number()?,
-            })
+            };
+            Ok((actor, cycle))
         })
     }
 
-    fn histogram(&self, workload: usize, tally: usize, kind: &str) -> Result<Histogram, Failure> {
-        let sql = "SELECT count, sum_ns, min_ns, max_ns, buckets FROM histogram
-            WHERE run = ?1 AND workload = ?2 AND tally = ?3 AND kind = ?4";
-        let key = (self.run, workload as i64, tally as i64, kind);
-        let (count, sum, min, max, packed) = one(self.connection, sql, key, |cells| {
-            Ok((cells.number()?, cells.span()?, cells.span()?, cells.span()?, cells.next::<Vec<u8>>()?))
-        })?;
-        packed::unpack_buckets(&packed)
-            .filter(|(_, total)| *total == count)
-            .and_then(|(buckets, _)| Histogram::from_filled(&buckets, sum, min, max))
-            .ok_or(Failure::Damaged("a histogram"))
-    }
-
     fn objects(&self) -> Result<Vec<ObjectRecord>, Failure> {
-        let sql =
-            "SELECT path, is_group, used_start_bytes, used_end_bytes FROM object WHERE run = ?1 ORDER BY position";
-        let mut objects = rows(self.connection, sql, [self.run], |cells| {
-            Ok(ObjectRecord {
+        let sql = "SELECT path, is_group, used_start_bytes, used_end_bytes, first_bin, bins
+            FROM object WHERE run = ?1 ORDER BY n";
+        let found = self.rows(sql, |cells| {
+            let object = ObjectRecord {
                 path: cells.next()?,
                 is_group: cells.next()?,
                 used_start: cells.optional()?.map(Bytes),
                 used_end: cells.optional()?.map(Bytes),
                 ..ObjectRecord::default()
-            })
+            };
+            Ok((object, cells.number()?, cells.next::<Vec<u8>>()?))
         })?;
-        for (position, object) in objects.iter_mut().enumerate() {
-            object.trace = self.trace(position)?;
-            object.limits = self.limits(position)?;
+        let mut objects = Vec::new();
+        for (n, (object, first, bins)) in found.into_iter().enumerate() {
+            let trace = packed::unpack_trace(first, &bins).ok_or(Failure::Damaged("a dispatch trace"))?;
+            objects.push(ObjectRecord { trace, limits: self.limits(n)?, ..object });
         }
         Ok(objects)
     }
 
-    fn trace(&self, object: usize) -> Result<DispatchTrace, Failure> {
-        let sql = "SELECT first_bin, bins FROM object_trace WHERE run = ?1 AND object = ?2";
-        let read = |cells: &mut Cells<'_>| Ok((cells.number()?, cells.next::<Vec<u8>>()?));
-        let (first, bins) = one(self.connection, sql, (self.run, object as i64), read)?;
-        packed::unpack_trace(first, &bins).ok_or(Failure::Damaged("a dispatch trace"))
-    }
-
     fn limits(&self, object: usize) -> Result<Vec<LimitsInForce>> {
         let sql = "SELECT policy, ceiling_iops, ceiling_bytes, floor_iops, floor_bytes
-            FROM limits WHERE run = ?1 AND object = ?2 ORDER BY position";
+            FROM limits WHERE run = ?1 AND object = ?2 ORDER BY point";
         rows(self.connection, sql, (self.run, object as i64), |cells| {
             Ok(LimitsInForce {
                 policy: cells.next()?,
@@ -257,97 +263,28 @@ impl Loader<'_> {
     }
 
     fn verdicts(&self) -> Result<Vec<Verdict>, Failure> {
-        let sql = "SELECT question, outcome, because FROM verdict WHERE run = ?1 ORDER BY position";
-        let read = |cells: &mut Cells<'_>| Ok((cells.next()?, cells.next::<String>()?, cells.next()?));
-        let found: Vec<(String, String, String)> = rows(self.connection, sql, [self.run], read)?;
-        let named = |(question, outcome, because): (String, String, String)| {
+        let sql = "SELECT question, outcome, because, measured, bound, unit FROM verdict WHERE run = ?1 ORDER BY n";
+        let found = self.rows(sql, |cells| {
+            let (question, outcome, because) = (cells.next()?, cells.next::<String>()?, cells.next()?);
+            let (value, bound, unit) = (cells.next()?, cells.next()?, cells.next()?);
+            let measured = Option::zip(value, bound).zip(unit);
+            let measured = measured.map(|((value, bound), unit)| Measured { value, bound, unit });
             let outcome = match outcome.as_str() {
-                "pass" => Outcome::Pass,
-                "fail" => Outcome::Fail,
-                "cannot_say" => Outcome::CannotSay,
-                _ => return Err(Failure::Damaged("a verdict")),
+                "pass" => Some(Outcome::Pass),
+                "fail" => Some(Outcome::Fail),
+                "cannot_say" => Some(Outcome::CannotSay),
+                _ => None,
             };
-            Ok(Verdict { question, outcome, because })
-        };
-        found.into_iter().map(named).collect()
+            Ok(outcome.map(|outcome| Verdict { question, outcome, because, measured }))
+        })?;
+        found.into_iter().map(|verdict| verdict.ok_or(Failure::Damaged("a verdict"))).collect()
     }
 
     fn lines(&self, sql: &str, key: impl Params) -> Result<Vec<String>> {
         rows(self.connection, sql, key, |cells| cells.next())
     }
-}
 
-fn rows<T>(
-    connection: &Connection,
-    sql: &str,
-    key: impl Params,
-    mut read: impl FnMut(&mut Cells<'_>) -> Result<T>,
-) -> Result<Vec<T>> {
-    let mut statement = connection.prepare_cached(sql)?;
-    statement.query_map(key, |row| read(&mut Cells::of(row)))?.collect()
-}
-
-fn one<T>(
-    connection: &Connection,
-    sql: &str,
-    key: impl Params,
-    read: impl FnOnce(&mut Cells<'_>) -> Result<T>,
-) -> Result<T> {
-    connection.prepare_cached(sql)?.query_row(key, |row| read(&mut Cells::of(row)))
-}
-
-/// A row's cells from left to right, in the order of the SELECT.
-struct Cells<'r> {
-    row: &'r Row<'r>,
-    next: usize,
-}
-
-impl<'r> Cells<'r> {
-    fn of(row: &'r Row<'r>) -> Cells<'r> {
-        Cells { row, next: 0 }
-    }
-
-    fn next<T: FromSql>(&mut self) -> Result<T> {
-        self.next += 1;
-        self.row.get(self.next - 1)
-    }
-
-    /// A whole number of 64 bits, stored bit for bit.
-    fn number(&mut self) -> Result<u64> {
-        Ok(self.next::<i64>()? as u64)
-    }
-
-    fn optional(&mut self) -> Result<Option<u64>> {
-        Ok(self.next::<Option<i64>>()?.map(|number| number as u64))
-    }
-
-    fn count(&mut self) -> Result<usize> {
-        Ok(self.number()? as usize)
-    }
-
-    fn span(&mut self) -> Result<Span> {
-        self.number().map(Span::from_nanos)
-    }
-
-    fn counts(&mut self) -> Result<Counts> {
-        Ok(Counts {
-            reads: self.number()?,
-            writes: self.number()?,
-            other: self.number()?,
-            read_bytes: self.number()?,
-            write_bytes: self.number()?,
-            faults: self.number()?,
-        })
-    }
-
-    fn summary(&mut self) -> Result<Summary> {
-        Ok(Summary {
-            count: self.number()?,
-            mean: self.span()?,
-            p50: self.span()?,
-            p99: self.span()?,
-            p999: self.span()?,
-            max: self.span()?,
-        })
+    fn rows<T>(&self, sql: &str, read: impl FnMut(&mut Cells<'_>) -> Result<T>) -> Result<Vec<T>> {
+        rows(self.connection, sql, [self.run], read)
     }
 }

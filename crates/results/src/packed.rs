@@ -58,7 +58,7 @@ pub(super) fn unpack_trace(first: u64, mut packed: &[u8]) -> Option<DispatchTrac
     Some(trace)
 }
 
-fn push(out: &mut Vec<u8>, mut number: u64) {
+pub(super) fn push(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         out.push(number as u8 | 0x80);
         number >>= 7;
@@ -66,7 +66,7 @@ fn push(out: &mut Vec<u8>, mut number: u64) {
     out.push(number as u8);
 }
 
-fn take(bytes: &mut &[u8]) -> Option<u64> {
+pub(super) fn take(bytes: &mut &[u8]) -> Option<u64> {
     let mut number = 0u64;
     for shift in (0..u64::BITS).step_by(7) {
         let (&byte, rest) = bytes.split_first()?;

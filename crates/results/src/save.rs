@@ -1,65 +1,139 @@
-//! Writing a recording, row by row.
+//! Writing a run, row by row.
 
+use super::block::{pack_gate, pack_slices};
+use super::cells::{Cell as _, insert};
 use super::packed;
-use block::Span;
-use rusqlite::types::Value;
-use rusqlite::{Connection, Result, params_from_iter};
-use stats::{Counts, Histogram, Interval, ObjectRecord, Outcome, Phase, Recording, Summary, Tally, WorkloadRecord};
+use rusqlite::types::Value as Sql;
+use rusqlite::{Connection, Result, params};
+use stats::run::{Cell, GateSeries, Kind, Point, Run, Series, Setting, Slice, State, Times, Value};
+use stats::{CycleRecord, Histogram, Machine, ObjectRecord, Outcome};
 
-/// Writes all of `recording` and returns its number. The caller holds the transaction.
-pub(super) fn save(connection: &Connection, recording: &Recording) -> Result<i64> {
-    save_run(connection, recording)?;
-    let run = connection.last_insert_rowid();
-    let saver = Saver { connection, run };
-    for (position, phase) in recording.phases.iter().enumerate() {
-        saver.phase(position, phase)?;
-    }
-    for (position, workload) in recording.workloads.iter().enumerate() {
-        saver.workload(position, workload)?;
-    }
-    for (position, object) in recording.objects.iter().enumerate() {
-        saver.object(position, object)?;
-    }
-    for (position, verdict) in recording.verdicts.iter().enumerate() {
-        let outcome = match verdict.outcome {
-            Outcome::Pass => "pass",
-            Outcome::Fail => "fail",
-            Outcome::CannotSay => "cannot_say",
-        };
-        saver.row("verdict", [position.cell(), verdict.question.cell(), outcome.cell(), verdict.because.cell()])?;
-    }
-    for (position, note) in recording.notes.iter().enumerate() {
-        saver.row("note", [position.cell(), note.cell()])?;
-    }
-    Ok(run)
+/// Slices of a minute go into one block, and in any case no more than this.
+const BLOCK_ROWS_MAX: usize = 120;
+/// The length of a block.
+const MINUTE: u64 = 60_000_000_000;
+
+/// Writes all of `run` and returns its number; the same as `number` where that is given, which must be free. The caller
+/// holds the transaction.
+pub(super) fn save(connection: &Connection, run: &Run, number: Option<i64>, uuid: Option<&str>) -> Result<i64> {
+    save_run(connection, run, number, uuid)?;
+    let saver = Saver { connection, run: connection.last_insert_rowid() };
+    saver.all(run)?;
+    Ok(saver.run)
 }
 
-fn save_run(connection: &Connection, recording: &Recording) -> Result<()> {
-    let (origin, machine, scale) = (&recording.origin, &recording.machine, recording.scale);
+/// The tables of which all rows of a run are written anew when there is more of it. Minutes are not among them: those that
+/// are over stay as they are, so that what is written grows no faster than what is measured.
+const ANEW: [&str; 14] = [
+    "label",
+    "place",
+    "actor",
+    "point",
+    "point_command",
+    "setting",
+    "cell",
+    "latency",
+    "event",
+    "cycle",
+    "object",
+    "limits",
+    "verdict",
+    "note",
+];
+
+/// Writes a run in the place of the one of that number, of which it is the same and more. It keeps its number and name.
+pub(super) fn replace(connection: &Connection, number: i64, run: &Run) -> Result<()> {
+    let identity = &run.identity;
+    let machine = machine_row(connection, &run.machine)?;
+    let changed = connection.execute(
+        "UPDATE run SET title = ?2, state = ?3, machine = ?4, storage = ?5, backend = ?6, seed = ?7, scale_factor = ?8,
+            scale_published_iops = ?9, scale_measured_iops = ?10
+        WHERE id = ?1",
+        params![
+            number,
+            identity.title,
+            state(identity.state),
+            machine,
+            run.machine.storage,
+            run.machine.backend,
+            identity.seed as i64,
+            run.scale.map(|scale| scale.factor),
+            run.scale.map(|scale| scale.published_iops),
+            run.scale.and_then(|scale| scale.measured_iops),
+        ],
+    )?;
+    if changed == 0 {
+        return Err(rusqlite::Error::QueryReturnedNoRows);
+    }
+    for table in ANEW {
+        connection.prepare_cached(&format!("DELETE FROM {table} WHERE run = ?1"))?.execute([number])?;
+    }
+    Saver { connection, run: number }.all(run)
+}
+
+fn state(state: State) -> &'static str {
+    match state {
+        State::Running => "running",
+        State::Ended => "ended",
+        State::CutShort => "cut_short",
+    }
+}
+
+fn save_run(connection: &Connection, run: &Run, number: Option<i64>, uuid: Option<&str>) -> Result<()> {
+    let (identity, machine, scale) = (&run.identity, &run.machine, run.scale);
+    let machine_row = machine_row(connection, machine)?;
+    let uuid = match uuid {
+        Some(uuid) => uuid.to_owned(),
+        None => new_uuid(connection)?,
+    };
     insert(
         connection,
         "run",
         [
-            Value::Null, // the number, which SQLite chooses
-            origin.title.cell(),
-            origin.plan.cell(),
-            origin.command.cell(),
-            origin.version.cell(),
-            origin.seed.cell(),
-            origin.started_unix_ms.cell(),
-            origin.simulated.cell(),
-            origin.cut_short.cell(),
-            machine.host.cell(),
-            machine.kernel.cell(),
-            machine.cpu.cell(),
-            machine.cores.cell(),
-            machine.memory.0.cell(),
+            number.map_or(Sql::Null, Sql::Integer), // SQLite chooses one that was never given
+            uuid.cell(),
+            identity.tool.cell(),
+            identity.title.cell(),
+            identity.command.cell(),
+            identity.text.cell(),
+            identity.version.cell(),
+            identity.seed.cell(),
+            identity.started_unix_ms.cell(),
+            if identity.simulated { "virtual" } else { "wall" }.cell(),
+            state(identity.state).cell(),
+            Sql::Integer(machine_row),
             machine.storage.cell(),
             machine.backend.cell(),
             scale.map(|scale| scale.factor).cell(),
             scale.map(|scale| scale.published_iops).cell(),
             scale.and_then(|scale| scale.measured_iops).cell(),
         ],
+    )
+}
+
+/// The row of this machine, a new one if it has none.
+fn machine_row(connection: &Connection, machine: &Machine) -> Result<i64> {
+    let Machine { host, kernel, cpu, cores, memory, .. } = machine;
+    let figures = params![host, kernel, cpu, cores, memory.0 as i64];
+    connection.execute(
+        "INSERT INTO machine (host, kernel, cpu, cores, memory_bytes) VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING",
+        figures,
+    )?;
+    connection.query_row(
+        "SELECT id FROM machine WHERE (host, kernel, cpu, cores, memory_bytes) = (?1, ?2, ?3, ?4, ?5)",
+        figures,
+        |row| row.get(0),
+    )
+}
+
+/// A random name (version 4 of RFC 9562): the system's chance, by way of SQLite.
+fn new_uuid(connection: &Connection) -> Result<String> {
+    connection.query_row(
+        "SELECT printf('%s-%s-4%s-%s%s-%s', substr(h, 1, 8), substr(h, 9, 4), substr(h, 14, 3),
+            substr('89ab', 1 + (abs(random()) % 4), 1), substr(h, 18, 3), substr(h, 21, 12))
+        FROM (SELECT lower(hex(randomblob(16))) AS h)",
+        [],
+        |row| row.get(0),
     )
 }
 
@@ -70,166 +144,181 @@ struct Saver<'c> {
 }
 
 impl Saver<'_> {
-    /// One row: the run, then the cells, in the order of the table's columns.
-    fn row(&self, table: &str, cells: impl IntoIterator<Item = Value>) -> Result<()> {
-        insert(self.connection, table, [Value::Integer(self.run)].into_iter().chain(cells))
+    fn all(&self, run: &Run) -> Result<()> {
+        for (key, word) in &run.labels {
+            self.row("label", [key.cell(), word.cell()])?;
+        }
+        for (n, place) in run.places.iter().enumerate() {
+            self.row("place", [n.cell(), place.kind.cell(), place.name.cell(), place.size.cell()])?;
+        }
+        for (n, actor) in run.actors.iter().enumerate() {
+            let cells = [n.cell(), actor.name.cell(), actor.host.cell(), actor.group.cell(), actor.place.cell()];
+            self.row("actor", cells)?;
+        }
+        run.points.iter().enumerate().try_for_each(|(n, point)| self.point(n, point))?;
+        run.settings.iter().enumerate().try_for_each(|(n, setting)| self.setting(n, setting))?;
+        run.cells.iter().enumerate().try_for_each(|(n, cell)| self.cell(n, cell))?;
+        run.series.iter().try_for_each(|series| self.series(series))?;
+        run.gates.iter().try_for_each(|gate| self.gate(gate))?;
+        run.cycles.iter().enumerate().try_for_each(|(n, (actor, cycle))| self.cycle(n, *actor, cycle))?;
+        run.objects.iter().enumerate().try_for_each(|(n, object)| self.object(n, object))?;
+        for (n, event) in run.events.iter().enumerate() {
+            let cells = [n.cell(), event.point.cell(), event.actor.cell(), event.at.cell(), event.kind.cell()];
+            self.row("event", cells.into_iter().chain([event.name.cell(), event.number.cell()]))?;
+        }
+        for (n, verdict) in run.verdicts.iter().enumerate() {
+            let figures = verdict.measured.as_ref();
+            let cells = [n.cell(), verdict.question.cell(), outcome(verdict.outcome).cell(), verdict.because.cell()];
+            let figures = [
+                figures.map(|figures| figures.value).cell(),
+                figures.map(|figures| figures.bound).cell(),
+                figures.map(|figures| figures.unit.clone()).cell(),
+            ];
+            self.row("verdict", cells.into_iter().chain(figures))?;
+        }
+        run.notes.iter().enumerate().try_for_each(|(n, note)| self.row("note", [n.cell(), note.cell()]))
     }
 
-    fn phase(&self, position: usize, phase: &Phase) -> Result<()> {
-        let (start, end, stalled) = (phase.start.cell(), phase.end.cell(), phase.stalled.cell());
-        let cells = [position.cell(), phase.name.cell(), phase.about.cell(), start, end, stalled];
-        self.row("phase", cells)?;
-        for (form, lines) in [("run", &phase.commands), ("published", &phase.commands_published)] {
+    /// One row: the run, then the cells, in the order of the table's columns.
+    fn row(&self, table: &str, cells: impl IntoIterator<Item = Sql>) -> Result<()> {
+        insert(self.connection, table, [Sql::Integer(self.run)].into_iter().chain(cells))
+    }
+
+    fn point(&self, n: usize, point: &Point) -> Result<()> {
+        let (start, end, stalled) = (point.start.cell(), point.end.cell(), point.stalled.cell());
+        self.row("point", [n.cell(), point.name.cell(), point.about.cell(), start, end, stalled])?;
+        for (form, lines) in [("run", &point.commands), ("published", &point.commands_published)] {
             for (place, line) in lines.iter().enumerate() {
-                self.row("phase_command", [position.cell(), form.cell(), place.cell(), line.cell()])?;
+                self.row("point_command", [n.cell(), form.cell(), place.cell(), line.cell()])?;
             }
         }
         Ok(())
     }
 
-    fn workload(&self, position: usize, workload: &WorkloadRecord) -> Result<()> {
-        let cells = [position.cell(), workload.name.cell(), workload.host.cell(), workload.object.cell()];
-        self.row("workload", cells)?;
-        for (place, interval) in workload.intervals.iter().enumerate() {
-            self.interval([position, place], interval)?;
-        }
-        for (place, tally) in workload.tallies.iter().enumerate() {
-            self.tally([position, place], tally)?;
-        }
-        for (place, cycle) in workload.cycles.iter().enumerate() {
-            let spans = [cycle.due, cycle.start, cycle.sleep, cycle.wij, cycle.write, cycle.cycle];
-            let key = [position.cell(), place.cell(), cycle.phase.cell()];
-            self.row("cycle", key.into_iter().chain(spans.map(|span| span.cell())).chain([cycle.blocks.cell()]))?;
+    fn setting(&self, n: usize, setting: &Setting) -> Result<()> {
+        let (number, word) = match &setting.value {
+            Value::Number(number) => (Some(*number), None),
+            Value::Word(word) => (None, Some(word.clone())),
+        };
+        let cells = [n.cell(), setting.point.cell(), setting.actor.cell(), setting.key.cell()];
+        self.row("setting", cells.into_iter().chain([number.cell(), word.cell()]))
+    }
+
+    fn cell(&self, n: usize, cell: &Cell) -> Result<()> {
+        let key = [cell.point.cell(), cell.actor.cell(), cell.class.name().cell()];
+        let punctuality = [cell.late.cell(), cell.late_max.cell(), cell.held.cell(), cell.never_sent.cell()];
+        let counts = [cell.ops.cell(), cell.bytes.cell(), cell.failed.cell(), cell.short.cell()];
+        let before = key.iter().cloned().chain([n.cell(), cell.measured.cell()]);
+        self.row("cell", before.chain(counts).chain(punctuality))?;
+        for (kind, histogram) in &cell.latencies {
+            self.row("latency", key.iter().cloned().chain(latency(*kind, histogram)))?;
         }
         Ok(())
     }
 
-    fn interval(&self, key: [usize; 2], interval: &Interval) -> Result<()> {
-        let mut cells = Vec::from(key.map(|place| place.cell()));
-        cells.extend([interval.start.cell(), interval.length.cell()]);
-        cells.extend(counts(&interval.counts));
-        cells.extend(summary(&interval.response));
-        cells.extend(summary(&interval.service));
-        let waits = &interval.waits;
-        cells.push(interval.outstanding.cell());
-        cells.extend([waits.ceiling, waits.floors, waits.turn, waits.device].map(|span| span.cell()));
-        cells.push(interval.held_by.key().cell());
-        let (floor, number) = interval.floor.key();
-        cells.extend([interval.held_at.cell(), floor.cell(), number.cell()]);
-        self.row("interval", cells)
-    }
-
-    fn tally(&self, key: [usize; 2], tally: &Tally) -> Result<()> {
-        let key = key.map(|place| place.cell());
-        let mut cells = Vec::from(key.clone());
-        cells.push(tally.length.cell());
-        cells.extend(counts(&tally.counts));
-        cells.extend([tally.late.cell(), tally.late_max.cell()]);
-        self.row("tally", cells)?;
-        let kinds = [&tally.response, &tally.service, &tally.queued, &tally.device];
-        for (kind, histogram) in super::HISTOGRAM_KINDS.into_iter().zip(kinds) {
-            let key = key.iter().cloned().chain([kind.cell()]);
-            self.row("histogram", key.chain(buckets(histogram)))?;
+    fn series(&self, series: &Series) -> Result<()> {
+        let over =
+            self.over("minute", params![self.run, series.actor, series.class.name()], "actor = ?2 AND class = ?3")?;
+        for (n, slices) in minutes(&series.slices, |slice| slice.start.as_nanos()).enumerate().skip(over) {
+            let key = [series.actor.cell(), series.class.name().cell(), n.cell()];
+            let cells = [Sql::Null, Sql::Integer(self.run)].into_iter().chain(key).chain(minute(slices));
+            insert(self.connection, "minute", cells)?;
+            let id = self.connection.last_insert_rowid();
+            insert(self.connection, "block", [Sql::Integer(id), Sql::Blob(pack_slices(slices))])?;
         }
         Ok(())
     }
 
-    fn object(&self, position: usize, object: &ObjectRecord) -> Result<()> {
+    fn gate(&self, gate: &GateSeries) -> Result<()> {
+        let over = self.over("gate", params![self.run, gate.actor], "actor = ?2")?;
+        for (n, rows) in minutes(&gate.rows, |row| row.start.as_nanos()).enumerate().skip(over) {
+            let start = rows[0].start;
+            let length = rows.iter().fold(0u64, |sum, row| sum.wrapping_add(row.length.as_nanos()));
+            let cells = [gate.actor.cell(), n.cell(), start.cell(), length.cell(), Sql::Blob(pack_gate(rows))];
+            insert(self.connection, "gate", [Sql::Null, Sql::Integer(self.run)].into_iter().chain(cells))?;
+        }
+        Ok(())
+    }
+
+    /// How many minutes are written and over. The last one may have been written while it went on: it is taken away.
+    fn over(&self, table: &str, key: &[&dyn rusqlite::ToSql], of: &str) -> Result<usize> {
+        let count = format!("SELECT count(*) FROM {table} WHERE run = ?1 AND {of}");
+        let written: i64 = self.connection.prepare_cached(&count)?.query_row(key, |row| row.get(0))?;
+        let over = (written - 1).max(0);
+        let last = format!("DELETE FROM {table} WHERE run = ?1 AND {of} AND n = {over}");
+        self.connection.execute(&last, key)?;
+        Ok(over as usize)
+    }
+
+    fn cycle(&self, n: usize, actor: u32, cycle: &CycleRecord) -> Result<()> {
+        let spans = [cycle.due, cycle.start, cycle.sleep, cycle.wij, cycle.write, cycle.cycle];
+        let key = [n.cell(), actor.cell(), cycle.phase.cell()];
+        self.row("cycle", key.into_iter().chain(spans.map(|span| span.cell())).chain([cycle.blocks.cell()]))
+    }
+
+    fn object(&self, n: usize, object: &ObjectRecord) -> Result<()> {
         let used = [object.used_start, object.used_end].map(|used| used.map(|bytes| bytes.0).cell());
-        let cells = [position.cell(), object.path.cell(), object.is_group.cell()];
-        self.row("object", cells.into_iter().chain(used))?;
         let (first, bins) = packed::pack_trace(&object.trace);
-        self.row("object_trace", [position.cell(), first.cell(), Value::Blob(bins)])?;
-        for (place, limits) in object.limits.iter().enumerate() {
+        let trace = [first.cell(), Sql::Blob(bins)];
+        let cells = [n.cell(), object.path.cell(), object.is_group.cell()];
+        self.row("object", cells.into_iter().chain(used).chain(trace))?;
+        for (point, limits) in object.limits.iter().enumerate() {
             let numbers = [limits.ceiling_iops, limits.ceiling_bytes, limits.floor_iops, limits.floor_bytes];
-            let key = [position.cell(), place.cell(), limits.policy.cell()];
+            let key = [n.cell(), point.cell(), limits.policy.cell()];
             self.row("limits", key.into_iter().chain(numbers.map(|number| number.cell())))?;
         }
         Ok(())
     }
 }
 
-fn counts(counts: &Counts) -> [Value; 6] {
-    let Counts { reads, writes, other, read_bytes, write_bytes, faults } = *counts;
-    [reads, writes, other, read_bytes, write_bytes, faults].map(|number| number.cell())
-}
-
-fn summary(summary: &Summary) -> [Value; 6] {
-    let Summary { count, mean, p50, p99, p999, max } = *summary;
-    [count.cell(), mean.cell(), p50.cell(), p99.cell(), p999.cell(), max.cell()]
-}
-
-fn buckets(histogram: &Histogram) -> [Value; 8] {
-    let Summary { count, p50, p99, p999, max, .. } = histogram.summary();
-    let (sum, min) = (histogram.sum(), histogram.min());
-    let packed = Value::Blob(packed::pack_buckets(histogram));
-    [count.cell(), sum.cell(), min.cell(), max.cell(), p50.cell(), p99.cell(), p999.cell(), packed]
-}
-
-/// One row with all of a table's columns in their order. The table's name is ours, never from outside.
-fn insert(connection: &Connection, table: &str, cells: impl IntoIterator<Item = Value>) -> Result<()> {
-    let cells: Vec<Value> = cells.into_iter().collect();
-    let marks = vec!["?"; cells.len()].join(", ");
-    connection.prepare_cached(&format!("INSERT INTO {table} VALUES ({marks})"))?.execute(params_from_iter(cells))?;
-    Ok(())
-}
-
-/// What can stand in a cell.
-trait Cell {
-    fn cell(&self) -> Value;
-}
-
-impl Cell for u64 {
-    /// Bit for bit.
-    fn cell(&self) -> Value {
-        Value::Integer(*self as i64)
+/// An outcome as the database names it.
+pub(super) fn outcome(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Pass => "pass",
+        Outcome::Fail => "fail",
+        Outcome::CannotSay => "cannot_say",
     }
 }
 
-impl Cell for u32 {
-    fn cell(&self) -> Value {
-        Value::Integer(i64::from(*self))
-    }
+/// Rows by the minute that they start in.
+fn minutes<T>(rows: &[T], start: impl Fn(&T) -> u64) -> impl Iterator<Item = &[T]> {
+    let same = move |a: &T, b: &T| start(a) / MINUTE == start(b) / MINUTE;
+    rows.chunk_by(same).flat_map(|minute| minute.chunks(BLOCK_ROWS_MAX))
 }
 
-impl Cell for usize {
-    fn cell(&self) -> Value {
-        (*self as u64).cell()
-    }
+/// The columns of a minute behind its key.
+fn minute(slices: &[Slice]) -> Vec<Sql> {
+    let sum = |of: &dyn Fn(&Slice) -> u64| slices.iter().fold(0u64, |sum, slice| sum.wrapping_add(of(slice)));
+    let known = |of: &dyn Fn(&Slice) -> Option<u64>| {
+        slices.iter().any(|slice| of(slice).is_some()).then(|| sum(&|slice| of(slice).unwrap_or(0)))
+    };
+    let times = |of: &dyn Fn(&Slice) -> Option<Times>| {
+        let all = || slices.iter().filter_map(of);
+        let count: u128 = all().map(|times| u128::from(times.count)).sum();
+        let weighted = all().map(|times| u128::from(times.count) * u128::from(times.mean.as_nanos()));
+        let whole = weighted.fold(0u128, u128::saturating_add);
+        let mean = whole.checked_div(count).map(|mean| u64::try_from(mean).unwrap_or(u64::MAX));
+        [mean.cell(), all().filter_map(|times| times.max).max().cell()]
+    };
+    let mut cells = vec![
+        slices[0].start.cell(),
+        sum(&|slice| slice.length.as_nanos()).cell(),
+        slices.len().cell(),
+        sum(&|slice| slice.ops).cell(),
+        known(&|slice| slice.bytes).cell(),
+        known(&|slice| slice.failed).cell(),
+    ];
+    cells.extend(times(&|slice| slice.response));
+    cells.extend(times(&|slice| slice.service));
+    cells
 }
 
-impl Cell for bool {
-    fn cell(&self) -> Value {
-        Value::Integer(i64::from(*self))
-    }
-}
-
-impl Cell for f64 {
-    fn cell(&self) -> Value {
-        Value::Real(*self)
-    }
-}
-
-impl Cell for Span {
-    fn cell(&self) -> Value {
-        self.as_nanos().cell()
-    }
-}
-
-impl Cell for str {
-    fn cell(&self) -> Value {
-        Value::Text(self.into())
-    }
-}
-
-impl Cell for String {
-    fn cell(&self) -> Value {
-        self.as_str().cell()
-    }
-}
-
-impl<T: Cell> Cell for Option<T> {
-    fn cell(&self) -> Value {
-        self.as_ref().map_or(Value::Null, T::cell)
-    }
+fn latency(kind: Kind, histogram: &Histogram) -> Vec<Sql> {
+    let count = histogram.count();
+    let moments = [histogram.sum(), histogram.mean(), histogram.min(), histogram.max()];
+    let percentiles = [0.5, 0.9, 0.95, 0.99, 0.999, 0.9999].map(|part| histogram.quantile(part));
+    let mut cells = vec![kind.key().cell(), count.cell()];
+    cells.extend(moments.iter().chain(&percentiles).map(|span| span.cell()));
+    cells.push(Sql::Blob(packed::pack_buckets(histogram)));
+    cells
 }

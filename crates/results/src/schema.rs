@@ -6,19 +6,75 @@
 //!
 //! Whole numbers of 64 bits are stored bit for bit: from 2^63 on (a seed may be) SQLite shows them as negative.
 
-use super::Error;
+use super::{Error, Failure, earlier, save};
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
+use stats::run::Run;
 use std::path::{Path, PathBuf};
 
 /// `SWal`, the mark of our files.
 const APPLICATION_ID: i32 = 0x5357_616c;
 
+/// What takes a file from one version to the next.
+#[derive(Clone, Copy)]
+pub(super) enum Step {
+    /// These statements.
+    Sql(&'static str),
+    /// Work that statements alone cannot do.
+    Code(fn(&Connection) -> Result<(), (i64, Failure)>),
+}
+
 /// Step `n` (from 0) makes version `n + 1`.
-pub(super) const STEPS: &[&str] =
-    &[include_str!("version_1.sql"), include_str!("version_2.sql"), include_str!("version_3.sql")];
+pub(super) const STEPS: &[Step] = &[
+    Step::Sql(include_str!("version_1.sql")),
+    Step::Sql(include_str!("version_2.sql")),
+    Step::Sql(include_str!("version_3.sql")),
+    Step::Code(keep_anew),
+];
+
+/// The tables of versions 1 to 3, those that others refer to last.
+const EARLIER: [&str; 13] = [
+    "phase_command",
+    "interval",
+    "histogram",
+    "tally",
+    "cycle",
+    "object_trace",
+    "limits",
+    "verdict",
+    "note",
+    "workload",
+    "phase",
+    "object",
+    "run",
+];
+
+/// Version 4 has other tables: each run is read from the old ones and kept in the new ones, by its old number.
+fn keep_anew(connection: &Connection) -> Result<(), (i64, Failure)> {
+    let other = |error: rusqlite::Error| (0, Failure::Sqlite(error));
+    for table in EARLIER {
+        connection.execute_batch(&format!("ALTER TABLE {table} RENAME TO earlier_{table}")).map_err(other)?;
+    }
+    connection.execute_batch(include_str!("version_4.sql")).map_err(other)?;
+    for number in earlier::numbers(connection).map_err(other)? {
+        let Some(recording) = earlier::load(connection, number).map_err(|failure| (number, failure))? else { continue };
+        let tool = if recording.origin.simulated { "simulate" } else { "run" };
+        save::save(connection, &Run::of_recording(&recording, tool), Some(number), None).map_err(other)?;
+    }
+    // Numbers are never given twice, also not those of runs that were deleted.
+    connection
+        .execute_batch(
+            "UPDATE sqlite_sequence SET seq = max(seq, (SELECT coalesce(max(seq), 0) FROM sqlite_sequence
+            WHERE name = 'earlier_run')) WHERE name = 'run'",
+        )
+        .map_err(other)?;
+    for table in EARLIER {
+        connection.execute_batch(&format!("DROP TABLE earlier_{table}")).map_err(other)?;
+    }
+    Ok(())
+}
 
 /// Makes the file behind `connection` one of the newest version, or says why it cannot be.
-pub(super) fn prepare(connection: &mut Connection, path: &Path, steps: &[&str]) -> Result<(), Error> {
+pub(super) fn prepare(connection: &mut Connection, path: &Path, steps: &[Step]) -> Result<(), Error> {
     let sqlite = |source| Error::sqlite(path, source);
     let found = recognise(connection, path)?;
     if found > steps.len() {
@@ -34,7 +90,10 @@ pub(super) fn prepare(connection: &mut Connection, path: &Path, steps: &[&str]) 
     // Read again: while this one waited for the lock, another process may have taken the steps.
     let found = pragma(&transaction, "user_version").map_err(sqlite)? as usize;
     for step in steps.iter().skip(found) {
-        transaction.execute_batch(step).map_err(sqlite)?;
+        match step {
+            Step::Sql(sql) => transaction.execute_batch(sql).map_err(sqlite)?,
+            Step::Code(code) => code(&transaction).map_err(|(run, failure)| failure.of(path, run))?,
+        }
     }
     if found < steps.len() {
         transaction.pragma_update(None, "application_id", APPLICATION_ID).map_err(sqlite)?;
@@ -86,12 +145,18 @@ mod tests {
     use super::*;
 
     /// A later Seawall's steps: the real ones and one that adds a column.
-    const LATER: &[&str] =
-        &[STEPS[0], STEPS[1], STEPS[2], "ALTER TABLE run ADD COLUMN place TEXT NOT NULL DEFAULT 'here'"];
+    const LATER: &[Step] = &[
+        STEPS[0],
+        STEPS[1],
+        STEPS[2],
+        STEPS[3],
+        Step::Sql("ALTER TABLE run ADD COLUMN place TEXT NOT NULL DEFAULT 'here'"),
+    ];
     /// A step that fails after it has changed something.
-    const BROKEN: &[&str] = &[STEPS[0], STEPS[1], STEPS[2], "ALTER TABLE run ADD COLUMN place TEXT; SELECT nonsense"];
+    const BROKEN: &[Step] =
+        &[STEPS[0], STEPS[1], STEPS[2], STEPS[3], Step::Sql("ALTER TABLE run ADD COLUMN place TEXT; SELECT nonsense")];
 
-    fn open(path: &Path, steps: &[&str]) -> Result<Connection, Error> {
+    fn open(path: &Path, steps: &[Step]) -> Result<Connection, Error> {
         let mut connection = Connection::open(path).unwrap();
         prepare(&mut connection, path, steps).map(|()| connection)
     }
@@ -100,20 +165,20 @@ mod tests {
         connection.query_row(sql, [], |row| row.get(0)).unwrap()
     }
 
-    const ADD_RUN: &str = "INSERT INTO run (title, plan, command, version, seed, started_unix_ms, simulated, cut_short,
-        host, kernel, cpu, cores, memory_bytes, storage, backend)
-        VALUES ('old', '', '', '', 0, 0, 0, 0, '', '', '', 0, 0, '', '')";
+    const ADD_RUN: &str = "INSERT INTO machine VALUES (1, '', '', '', 0, 0);
+        INSERT INTO run (uuid, tool, title, command, text, version, seed, started_unix_ms, clock, state, machine,
+        storage, backend) VALUES ('1', 'fio', 'old', '', '', '', 0, 0, 'wall', 'ended', 1, '', '')";
 
     #[test]
     fn an_older_file_is_upgraded_and_a_copy_of_it_kept() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("results.sqlite");
-        open(&path, STEPS).unwrap().execute(ADD_RUN, []).unwrap();
+        open(&path, STEPS).unwrap().execute_batch(ADD_RUN).unwrap();
         let newer = open(&path, LATER).unwrap();
         assert_eq!(count(&newer, "SELECT count(*) FROM run WHERE title = 'old' AND place = 'here'"), 1);
-        assert_eq!(pragma(&newer, "user_version").unwrap(), 4);
+        assert_eq!(pragma(&newer, "user_version").unwrap(), 5);
         // The copy is a whole file of the old version, which the old program still opens.
-        let copy = open(&dir.path().join("results.sqlite.v3.bak"), STEPS).unwrap();
+        let copy = open(&dir.path().join("results.sqlite.v4.bak"), STEPS).unwrap();
         assert_eq!(count(&copy, "SELECT count(*) FROM run WHERE title = 'old'"), 1);
     }
 
@@ -124,7 +189,7 @@ mod tests {
         open(&path, LATER).unwrap();
         let before = std::fs::read(&path).unwrap();
         let error = open(&path, STEPS).unwrap_err().to_string();
-        assert!(error.contains("format 4") && error.contains("up to 3") && !error.contains('\n'), "{error}");
+        assert!(error.contains("format 5") && error.contains("up to 4") && !error.contains('\n'), "{error}");
         assert_eq!(std::fs::read(&path).unwrap(), before);
     }
 
@@ -145,8 +210,8 @@ mod tests {
         open(&path, STEPS).unwrap();
         assert!(open(&path, BROKEN).is_err());
         open(&path, LATER).unwrap();
-        assert!(dir.path().join("results.sqlite.v3.bak").exists());
-        assert!(dir.path().join("results.sqlite.v3.bak.2").exists());
+        assert!(dir.path().join("results.sqlite.v4.bak").exists());
+        assert!(dir.path().join("results.sqlite.v4.bak.2").exists());
     }
 
     #[test]

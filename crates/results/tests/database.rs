@@ -4,9 +4,15 @@ use block::{Bytes, Span, Time};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
-use results::{Error, Results};
+use results::{Error, Filter, Results};
 use rusqlite::Connection;
+use stats::run::Run;
 use stats::*;
+
+/// A recording as it is kept.
+fn kept(recording: &Recording) -> Run {
+    Run::of_recording(recording, "run")
+}
 
 #[test]
 fn runs_are_listed_in_the_order_they_were_saved() {
@@ -16,21 +22,21 @@ fn runs_are_listed_in_the_order_they_were_saved() {
     first.origin.title = "first".into();
     first.origin.started_unix_ms = 1_700_000_000_000;
     let outcomes = [Outcome::Pass, Outcome::Pass, Outcome::CannotSay, Outcome::Fail];
-    let verdict = |outcome| Verdict { question: "q".into(), outcome, because: "b".into() };
+    let verdict = |outcome| Verdict { question: "q".into(), outcome, because: "b".into(), measured: None };
     first.verdicts = outcomes.map(verdict).into();
     let second = Recording::default();
 
     let ids = {
         let mut results = Results::open(&path).unwrap();
-        [results.save(&first).unwrap(), results.save(&second).unwrap()]
+        [results.save(&kept(&first)).unwrap(), results.save(&kept(&second)).unwrap()]
     };
     let results = Results::open_existing(&path).unwrap();
-    let list = results.list().unwrap();
+    let list = results.list(&Filter::default()).unwrap();
     assert_eq!(list.iter().map(|run| run.id).collect::<Vec<_>>(), ids);
     assert_eq!((list[0].title.as_str(), list[0].started_unix_ms), ("first", 1_700_000_000_000));
     assert_eq!((list[0].passed, list[0].cannot_say, list[0].failed), (2, 1, 1));
-    assert_eq!(results.load(ids[0]).unwrap(), first);
-    assert_eq!(results.load(ids[1]).unwrap(), second);
+    assert_eq!(results.load(ids[0]).unwrap().recording(), first);
+    assert_eq!(results.load(ids[1]).unwrap().recording(), second);
 }
 
 #[test]
@@ -54,10 +60,10 @@ fn a_run_that_was_tampered_with_is_refused_by_name() {
     tally.response.record(Span::from_millis(3));
     recording.workloads = vec![WorkloadRecord { tallies: vec![tally], ..WorkloadRecord::default() }];
     let mut results = Results::open(&path).unwrap();
-    let run = results.save(&recording).unwrap();
+    let run = results.save(&kept(&recording)).unwrap();
     // One value more than its buckets hold.
     let other = Connection::open(&path).unwrap();
-    other.execute("UPDATE histogram SET count = 2 WHERE kind = 'response'", []).unwrap();
+    other.execute("UPDATE latency SET count = 2 WHERE kind = 'response'", []).unwrap();
     let error = results.load(run).unwrap_err();
     assert!(matches!(error, Error::Damaged { what: "a histogram", .. }), "{error}");
 }
@@ -72,14 +78,44 @@ fn the_percentiles_can_be_queried_with_sql() {
         workloads: vec![WorkloadRecord { tallies: vec![tally], ..WorkloadRecord::default() }],
         ..Recording::default()
     };
-    Results::open(&path).unwrap().save(&recording).unwrap();
+    Results::open(&path).unwrap().save(&kept(&recording)).unwrap();
     // Values below 128 ns have a bucket each, so the percentiles of 1 to 100 ns are exact.
     let found = Connection::open(&path).unwrap().query_row(
-        "SELECT p50_ns, p99_ns, max_ns FROM histogram WHERE kind = 'device'",
+        "SELECT p50_ns, p99_ns, max_ns FROM latency WHERE kind = 'device'",
         [],
         |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
     );
     assert_eq!(found, Ok((50, 99, 100)));
+}
+
+/// A run that is written while it goes on, after 30, 90 and 150 s: minutes of several workloads and classes are written by
+/// turns then, and at its end it is what it would have been if it had been written once.
+#[test]
+fn a_run_that_was_written_as_it_went_on_is_whole() {
+    let workload = |name: &str, seconds: u64| {
+        let interval = |second| Interval {
+            start: Span::from_secs(second),
+            length: Span::SECOND,
+            counts: Counts { reads: 100 + second, writes: 7, read_bytes: 4096, ..Counts::default() },
+            ..Interval::default()
+        };
+        WorkloadRecord {
+            name: name.into(),
+            intervals: (0..seconds).map(interval).collect(),
+            ..WorkloadRecord::default()
+        }
+    };
+    let after = |seconds| {
+        let workloads = ["one", "two"].map(|name| workload(name, seconds)).to_vec();
+        kept(&Recording { workloads, ..Recording::default() })
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let mut results = Results::open(&dir.path().join("results.sqlite")).unwrap();
+    let number = results.save(&after(30)).unwrap();
+    [90, 150].into_iter().for_each(|seconds| results.replace(number, &after(seconds)).unwrap());
+    let loaded = results.load(number).unwrap();
+    assert_eq!(loaded.recording(), after(150).recording());
+    assert_eq!(loaded.recording().workloads[1].intervals[149].counts.reads, 249);
 }
 
 proptest! {
@@ -90,9 +126,12 @@ proptest! {
         let dir = tempfile::tempdir().unwrap();
         let mut results = Results::open(&dir.path().join("results.sqlite")).unwrap();
         // Another run before it, so that rows of the two would be mixed up if a key were forgotten.
-        results.save(&Recording { notes: vec!["before".into()], ..recording.clone() }).unwrap();
-        let run = results.save(&recording).unwrap();
-        prop_assert_eq!(results.load(run).unwrap(), recording);
+        results.save(&kept(&Recording { notes: vec!["before".into()], ..recording.clone() })).unwrap();
+        let run = kept(&recording);
+        let number = results.save(&run).unwrap();
+        let loaded = results.load(number).unwrap();
+        prop_assert_eq!(&loaded, &run);
+        prop_assert_eq!(loaded.recording(), recording);
     }
 }
 
@@ -105,15 +144,10 @@ fn recordings() -> impl Strategy<Value = Recording> {
         vec(verdicts(), 0..4),
         vec(text(), 0..4),
     );
-    whole.prop_map(|((origin, machine, scale), phases, workloads, objects, verdicts, notes)| Recording {
-        origin,
-        machine,
-        scale,
-        phases,
-        workloads,
-        objects,
-        verdicts,
-        notes,
+    whole.prop_map(|((origin, machine, scale), phases, mut workloads, objects, verdicts, notes)| {
+        // A tally for each phase at most.
+        workloads.iter_mut().for_each(|workload: &mut WorkloadRecord| workload.tallies.truncate(phases.len()));
+        Recording { origin, machine, scale, phases, workloads, objects, verdicts, notes }
     })
 }
 
@@ -176,19 +210,18 @@ fn phases() -> impl Strategy<Value = Phase> {
 }
 
 fn counts() -> impl Strategy<Value = Counts> {
-    any::<[u64; 6]>().prop_map(|[reads, writes, other, read_bytes, write_bytes, faults]| Counts {
-        reads,
-        writes,
-        other,
-        read_bytes,
-        write_bytes,
-        faults,
+    // Six that add up, as operations of a second do.
+    any::<[u32; 6]>().prop_map(|counts| {
+        let [reads, writes, other, read_bytes, write_bytes, faults] = counts.map(u64::from);
+        Counts { reads, writes, other, read_bytes, write_bytes, faults }
     })
 }
 
 fn summaries() -> impl Strategy<Value = Summary> {
     (any::<u64>(), [spans(), spans(), spans(), spans(), spans()])
         .prop_map(|(count, [mean, p50, p99, p999, max])| Summary { count, mean, p50, p99, p999, max })
+        // A summary of nothing says nothing.
+        .prop_map(|summary| if summary.count == 0 { Summary::default() } else { summary })
 }
 
 fn held_by() -> impl Strategy<Value = HeldBy> {
@@ -251,8 +284,9 @@ fn histograms() -> impl Strategy<Value = Histogram> {
 
 fn tallies() -> impl Strategy<Value = Tally> {
     let four = [histograms(), histograms(), histograms(), histograms()];
-    (spans(), counts(), four, any::<u64>(), spans()).prop_map(
-        |(length, counts, [response, service, queued, device], late, late_max)| Tally {
+    let open = option::of((any::<u64>(), any::<u64>()));
+    (spans(), counts(), four, any::<u64>(), spans(), open).prop_map(
+        |(length, counts, [response, service, queued, device], late, late_max, open)| Tally {
             length,
             counts,
             response,
@@ -261,6 +295,9 @@ fn tallies() -> impl Strategy<Value = Tally> {
             device,
             late,
             late_max,
+            held: open.map(|(held, _)| held),
+            never_sent: open.map(|(_, never_sent)| never_sent),
+            parts: Vec::new(),
         },
     )
 }
@@ -334,5 +371,11 @@ fn objects() -> impl Strategy<Value = ObjectRecord> {
 
 fn verdicts() -> impl Strategy<Value = Verdict> {
     let outcome = prop::sample::select(vec![Outcome::Pass, Outcome::CannotSay, Outcome::Fail]);
-    (text(), outcome, text()).prop_map(|(question, outcome, because)| Verdict { question, outcome, because })
+    let measured = option::of((-1e9..1e9, -1e9..1e9, text()));
+    (text(), outcome, text(), measured).prop_map(|(question, outcome, because, measured)| Verdict {
+        question,
+        outcome,
+        because,
+        measured: measured.map(|(value, bound, unit)| Measured { value, bound, unit }),
+    })
 }

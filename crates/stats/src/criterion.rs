@@ -83,4 +83,17 @@ pub struct Verdict {
     pub outcome: Outcome,
     /// What was measured against which bound, or why nothing can be said; one line.
     pub because: String,
+    /// The same as figures, where it is one figure against one bound.
+    pub measured: Option<Measured>,
+}
+
+/// A figure against its bound.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measured {
+    /// What was measured.
+    pub value: f64,
+    /// What it must not be beyond.
+    pub bound: f64,
+    /// The unit of both.
+    pub unit: String,
 }

@@ -191,6 +191,16 @@ impl Histogram {
         }
     }
 
+    /// The number of the bucket that counts `value`.
+    pub fn bucket(value: Span) -> u32 {
+        bucket_of(value.as_nanos()) as u32
+    }
+
+    /// The middle of that bucket's values; of the last one for a number beyond it.
+    pub fn middle(bucket: u32) -> Span {
+        Span::from_nanos(middle_of((bucket as usize).min(BUCKETS - 1)))
+    }
+
     /// The filled buckets as (bucket number, count), for storing.
     pub fn filled(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
         self.buckets.iter().enumerate().filter(|&(_, &n)| n > 0).map(|(index, &n)| (index as u32, n))

@@ -3,7 +3,7 @@
 //! Three answers, never two: where the machine could not show the thing (no contention, a busy processor, a disk that
 //! somebody else used), the answer is "cannot say" with the reason, because a pass that chance made is worth nothing.
 
-use crate::criterion::{Criterion, Outcome, Verdict};
+use crate::criterion::{Criterion, Measured, Outcome, Verdict};
 use crate::recording::{HeldBy, Interval, LimitsInForce, ObjectRecord, Phase, Recording, WorkloadRecord};
 use block::{Span, Time};
 
@@ -48,13 +48,22 @@ impl Criterion {
                 (asked, floor_held(recording, workloads, phase, *part))
             }
         };
-        let (outcome, because) = answer.unwrap_or_else(|why| (Outcome::CannotSay, why));
-        Verdict { question, outcome, because }
+        let (outcome, because, measured) = answer.unwrap_or_else(|why| (Outcome::CannotSay, why, None));
+        Verdict { question, outcome, because, measured }
     }
 }
 
-/// An answer, or why there is none.
-type Answer = Result<(Outcome, String), String>;
+/// An answer with the figure that it is about, or why there is none.
+type Answer = Result<(Outcome, String, Option<Measured>), String>;
+
+fn measured(value: f64, bound: f64, unit: &str) -> Option<Measured> {
+    Some(Measured { value, bound, unit: unit.into() })
+}
+
+/// Parts as percents.
+fn in_percent(value: f64, bound: f64) -> Option<Measured> {
+    measured(100.0 * value, 100.0 * bound, "%")
+}
 
 fn ceiling_held(recording: &Recording, tolerance: f64) -> Answer {
     let mut worst: Option<Excess> = None;
@@ -69,7 +78,7 @@ fn ceiling_held(recording: &Recording, tolerance: f64) -> Answer {
     }
     let worst = worst.ok_or("no ceiling was in force for a whole second")?;
     let outcome = if worst.over() > 0.0 { Outcome::Fail } else { Outcome::Pass };
-    Ok((outcome, worst.to_string()))
+    Ok((outcome, worst.to_string(), measured(worst.fullest as f64, worst.allowed, worst.unit)))
 }
 
 /// The fullest second of an object in a phase beside its ceiling.
@@ -129,9 +138,10 @@ fn shared_sum(recording: &Recording, phase: &str, tolerance: f64) -> Answer {
     let fuller = iops.into_iter().chain(bytes).max_by(|a, b| part(a).total_cmp(&part(b)));
     let (unit, got, limit) = fuller.ok_or("no shared limit was in force")?;
     let part = part(&(unit, got, limit));
+    let figure = measured(got, limit as f64, unit);
     let because = format!("{}: {got:.0} {unit} together, limit {limit} ({:+.2} %)", group.path, 100.0 * (part - 1.0));
     if (part - 1.0).abs() <= tolerance {
-        return Ok((Outcome::Pass, because));
+        return Ok((Outcome::Pass, because, figure));
     }
     if part < 1.0 {
         let mut held = recording.workloads.iter().flat_map(|w| intervals(w, phase)).map(|interval| interval.held_by);
@@ -141,14 +151,15 @@ fn shared_sum(recording: &Recording, phase: &str, tolerance: f64) -> Answer {
         let missing = (1.0 - tolerance - part) * phase.end.saturating_sub(from).as_secs_f64();
         stalled_for(phase, missing).map_or(Ok(()), |why| Err(format!("{because}; but {why}")))?;
     }
-    Ok((Outcome::Fail, because))
+    Ok((Outcome::Fail, because, figure))
 }
 
 fn starved(recording: &Recording, workloads: &[String], phase: &str, baseline: &str, part: f64) -> Answer {
     let shares = shares(recording, workloads, phase, baseline)?;
+    let greatest = shares.iter().map(|share| share.part).fold(0.0, f64::max);
     let because = share_text(&shares, baseline);
     match shares.iter().all(|share| share.part < part) {
-        true => Ok((Outcome::Pass, because)),
+        true => Ok((Outcome::Pass, because, in_percent(greatest, part))),
         false => Err(format!("no contention on this machine: {because}")),
     }
 }
@@ -166,10 +177,12 @@ fn restored(
     let doubt = |why: String| Err(format!("{because}; but {why}"));
     if least >= part {
         let greatest = shares.iter().map(|share| share.part).fold(0.0, f64::max);
-        let Some(most) = most.filter(|&most| greatest > most) else { return Ok((Outcome::Pass, because)) };
+        let Some(most) = most.filter(|&most| greatest > most) else {
+            return Ok((Outcome::Pass, because, in_percent(least, part)));
+        };
         return match was_less(recording, workloads, baseline, greatest / most - 1.0)? {
             Some(why) => doubt(why),
-            None => Ok((Outcome::Fail, because)),
+            None => Ok((Outcome::Fail, because, in_percent(greatest, most))),
         };
     }
     let phase_ran = phase_named(recording, phase)?.1;
@@ -186,7 +199,7 @@ fn restored(
     if mostly_held_by_cpu(recording, workloads, phase)? {
         return doubt("a processor was busy, so it is not the storage that is measured".into());
     }
-    Ok((Outcome::Fail, because))
+    Ok((Outcome::Fail, because, in_percent(least, part)))
 }
 
 /// Why workloads may have had less than they asked for in a baseline, by this part of it, without anybody's doing.
@@ -241,11 +254,11 @@ fn floor_held(recording: &Recording, workloads: &[String], phase: &str, part: f6
     let unit = if judged == 1 { "second" } else { "seconds" };
     let because = format!("{} ({:.1} %); {judged} {unit} judged, {excluded} excluded", worst.1, 100.0 * worst.0);
     if worst.0 >= part {
-        return Ok((Outcome::Pass, because));
+        return Ok((Outcome::Pass, because, in_percent(worst.0, part)));
     }
     match stalled_for(phase, missing) {
         Some(why) => Err(format!("{because}; but {why}")),
-        None => Ok((Outcome::Fail, because)),
+        None => Ok((Outcome::Fail, because, in_percent(worst.0, part))),
     }
 }
 

@@ -14,14 +14,15 @@ mod histogram;
 pub mod job;
 mod judge;
 mod recording;
+pub mod run;
 mod window;
 
-pub use criterion::{Criterion, Outcome, Verdict};
+pub use criterion::{Criterion, Measured, Outcome, Verdict};
 pub use direction::{Direction, PerDirection};
 pub use histogram::{Histogram, Summary};
 pub use recording::{
-    Counts, CycleRecord, FloorFared, HeldBy, Interval, LimitsInForce, Machine, ObjectRecord, Origin, Phase, Recording,
-    Scale, Tally, Waits, WorkloadRecord,
+    Counts, CycleRecord, FloorFared, HeldBy, Interval, LimitsInForce, Machine, ObjectRecord, Origin, Part, Phase,
+    Recording, Scale, Tally, Waits, WorkloadRecord,
 };
 pub use window::{BINS_A_SECOND, DispatchTrace, Peak};
 

@@ -6,6 +6,7 @@
 mod floor;
 mod held_by;
 
+use crate::run::Class;
 use crate::{DispatchTrace, Histogram, Summary, Verdict};
 use block::{Bytes, Span};
 
@@ -245,6 +246,25 @@ pub struct Tally {
     pub late: u64,
     /// The longest delay of a late request.
     pub late_max: Span,
+    /// Requests of an open loop that were due while as many as allowed were outstanding; `None` of a closed one, and where
+    /// nobody counted.
+    pub held: Option<u64>,
+    /// Requests of an open loop that were due by the end and not made by then; where the same arrival goes on in the next
+    /// phase, they may be made there. `None` of a closed one, and where nobody counted.
+    pub never_sent: Option<u64>,
+    /// The times of reads, writes and the rest apart, where the recorder told them apart; those of the whole are their sum.
+    pub parts: Vec<Part>,
+}
+
+/// The times of one class of a tally's requests.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Part {
+    /// Which.
+    pub class: Class,
+    /// From due to end.
+    pub response: Histogram,
+    /// From hand-over to end.
+    pub service: Histogram,
 }
 
 /// Mean time a request waited, by where.

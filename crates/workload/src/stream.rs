@@ -212,6 +212,11 @@ impl Stream {
         self.made
     }
 
+    /// Whether requests are due by a schedule: an open loop that it has a share of.
+    pub fn is_scheduled(&self) -> bool {
+        self.schedule.is_some()
+    }
+
     /// Requests of an open loop that are due by `now` and not made: what a run that ends now never sends.
     pub fn overdue(&self, now: Time) -> u64 {
         let due = self.schedule.as_ref().map_or(0, |schedule| schedule.due_by(now));

@@ -41,6 +41,7 @@ impl Demo {
         let seawall = release_build()?;
         let folder = Folder::make(&root().join("target/bench"))?;
         let mut command = Command::new(seawall);
+        command.env("SEAWALL_RESULTS", "none");
         command.current_dir(&folder.0).args(["demo", "--phase-seconds", "2", "--size", &self.size]);
         let watch = Watch::start();
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().context("start the demo")?;

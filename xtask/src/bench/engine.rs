@@ -241,6 +241,7 @@ impl Engine {
         let mut command = match seawall {
             Some(seawall) => {
                 let mut command = Command::new(seawall);
+                command.env("SEAWALL_RESULTS", "none");
                 command.arg("fio");
                 command
             }

@@ -57,6 +57,7 @@ impl Ramp {
     fn disk(&self, seawall: &Path, folder: &Path) -> Result<()> {
         let ours = || {
             let mut command = Command::new(seawall);
+            command.env("SEAWALL_RESULTS", "none");
             command.current_dir(folder).args(["dgen", "--device", "ours", "--destroy-data", "ours"]);
             command.args(["--pctfull", "100"]);
             command
@@ -101,6 +102,7 @@ impl Ramp {
     fn null(&self, seawall: &Path, folder: &Path) -> Result<()> {
         let ours = || {
             let mut command = Command::new(seawall);
+            command.env("SEAWALL_RESULTS", "none");
             command.current_dir(folder).args(["dgen", "--quiet", "--device"]).arg(format!("null:{NULL_GIB}GiB"));
             command.args(["--pctfull", "100"]);
             command
@@ -125,7 +127,12 @@ impl Ramp {
     fn pace(&self, seawall: &Path, folder: &Path) -> Result<()> {
         let ours = || {
             let mut command = Command::new("taskset");
-            command.current_dir(folder).args(["--cpu-list", "0"]).arg(seawall).args(["ramp", "--quiet"]);
+            command
+                .current_dir(folder)
+                .env("SEAWALL_RESULTS", "none")
+                .args(["--cpu-list", "0"])
+                .arg(seawall)
+                .args(["ramp", "--quiet"]);
             command.args(["--miniops", &IOPS.to_string(), "--maxiops", &IOPS.to_string(), "--numruns", "1"]);
             command.args(["--runtime", &format!("{}s", self.turns.seconds), "--cycle", &format!("{CYCLE}s")]);
             command.args(["--disable-warmup", "--device", "null:64GiB", "--wijfile", "null:64GiB", "--output", "ramp"]);

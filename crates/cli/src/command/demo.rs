@@ -1,6 +1,7 @@
 //! `seawall demo`: the main job, on the plan that the program brings along.
 
 use crate::Answer;
+use crate::memory::Memory;
 use crate::play::{self, Options, RealOptions};
 use anyhow::Result;
 
@@ -21,8 +22,9 @@ pub struct Demo {
 pub const PLAN: &str = include_str!("../../../../plans/noisy-neighbour.toml");
 
 impl Demo {
-    pub fn run(self) -> Result<Answer> {
-        play::on_real_storage(PLAN, "plans/noisy-neighbour.toml", &self.options, &self.real)
+    pub fn run(self, memory: &Memory) -> Result<Answer> {
+        let options = self.options.kept_by("demo", memory);
+        play::on_real_storage(PLAN, "plans/noisy-neighbour.toml", &options, &self.real)
     }
 }
 

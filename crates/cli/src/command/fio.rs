@@ -4,11 +4,13 @@
 //! plan in words, notes and the status line go to the standard error.
 
 mod ask;
+mod kept;
 mod recording;
 mod reports;
 mod status;
 mod world;
 
+use crate::memory::Memory;
 use crate::stage::device::spec_of;
 use crate::{Answer, interrupt, terminal};
 use anyhow::{Context as _, Result, anyhow, bail};
@@ -35,8 +37,8 @@ pub struct Fio {
 }
 
 impl Fio {
-    pub fn run(self) -> Result<Answer> {
-        answered(&self.arguments, &Storage::Real)
+    pub fn run(self, memory: &Memory) -> Result<Answer> {
+        answered(&self.arguments, &Storage::Real, memory)
     }
 }
 
@@ -52,11 +54,11 @@ enum Storage<'a> {
 ///
 /// # Errors
 /// As for `seawall fio`.
-pub fn simulate(arguments: &[String], device: &Device) -> Result<Answer> {
-    answered(arguments, &Storage::Simulated(device))
+pub fn simulate(arguments: &[String], device: &Device, memory: &Memory) -> Result<Answer> {
+    answered(arguments, &Storage::Simulated(device), memory)
 }
 
-fn answered(arguments: &[String], storage: &Storage<'_>) -> Result<Answer> {
+fn answered(arguments: &[String], storage: &Storage<'_>, memory: &Memory) -> Result<Answer> {
     let invocation = Invocation::parse(arguments, &Machine).map_err(|error| anyhow!("{error}"))?;
     match &invocation.flags.action {
         Action::Version => terminal::line(fio::render::VERSION),
@@ -69,17 +71,19 @@ fn answered(arguments: &[String], storage: &Storage<'_>) -> Result<Answer> {
             invocation.jobs.iter().try_for_each(|job| job.spec().map(drop)).map_err(|error| anyhow!("{error}"))?;
             say_plan(&invocation);
         }
-        Action::Run => return carry_out(&invocation, storage),
+        Action::Run => return carry_out(&invocation, storage, memory),
     }
     Ok(Answer::Yes)
 }
 
-fn carry_out(invocation: &Invocation, storage: &Storage<'_>) -> Result<Answer> {
+fn carry_out(invocation: &Invocation, storage: &Storage<'_>, memory: &Memory) -> Result<Answer> {
     let flags = &invocation.flags;
     let specs = specs(invocation)?;
     let stop = interrupt::watch()?;
     say_plan(invocation);
     let mut reports = Reports::new(invocation);
+    let begun = kept::begun(invocation, &specs, matches!(storage, Storage::Simulated(_)));
+    let kept = memory.begin(begun.clone());
     let outcomes = match storage {
         Storage::Real => {
             let settings = RunSettings {
@@ -109,10 +113,12 @@ fn carry_out(invocation: &Invocation, storage: &Storage<'_>) -> Result<Answer> {
     let outcomes = match outcomes {
         Ok(outcomes) => outcomes,
         Err(error) => {
+            kept.forget();
             reports.refused(&error.0)?;
             return Err(error.into());
         }
     };
+    kept.end(kept::ended(&begun, &specs, &outcomes, stop.is_asked()));
     reports.at_the_end(&outcomes, stop.is_asked())?;
     if stop.is_asked() {
         bail!("stopped before the end; the report has what was done until then");

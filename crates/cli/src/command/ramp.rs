@@ -1,15 +1,17 @@
 //! `seawall ramp`: the write-cycle test of a database, run by run, and its verdict.
 
-use crate::play::now_unix_ms;
+use crate::memory::{self, Kept, Memory};
+use crate::play::{in_memory, now_unix_ms};
 use crate::ramping::{
     OpenedStorage, Outputs, SimulatedStorage, Standing, Storage, ask_to_stop, barrier, must_be_a_folder, must_be_free,
-    recording, said,
+    said,
 };
 use crate::{Answer, demand, interrupt, machine, terminal};
 use anyhow::{Context as _, Result, anyhow, bail};
 use block::{Bytes, OpKind, Span};
 use ramp::{Accounting, Criteria, Invocation, Load, Outcome, Row, RunOutcome, RunSetup, Settings};
 use report::Page;
+use stats::run::{Run, State};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -31,7 +33,7 @@ pub struct Ramp {
 }
 
 impl Ramp {
-    pub fn run(self) -> Result<Answer> {
+    pub fn run(self, memory: &Memory) -> Result<Answer> {
         let invocation = Invocation::parse(&self.words, &machine::host_name())?;
         let folder = Path::new(&invocation.output);
         if invocation.status {
@@ -45,7 +47,7 @@ impl Ramp {
         }
         match &invocation.settings {
             Some(settings) if !invocation.background => {
-                ramp_up(&invocation, settings, &|| Ok(Box::new(OpenedStorage::open(&invocation, settings)?)))
+                ramp_up(&invocation, settings, memory, &|| Ok(Box::new(OpenedStorage::open(&invocation, settings)?)))
             }
             None if invocation.help => {
                 terminal::print(&ramp::help());
@@ -60,7 +62,7 @@ impl Ramp {
 ///
 /// # Errors
 /// As for `seawall ramp`, and where something is asked that has no sense in virtual time.
-pub fn simulate(words: &[String], device: &Device, data: Bytes) -> Result<Answer> {
+pub fn simulate(words: &[String], device: &Device, data: Bytes, memory: &Memory) -> Result<Answer> {
     let invocation = Invocation::parse(words, &machine::host_name())?;
     let senseless = [
         ("--background", invocation.background),
@@ -77,7 +79,7 @@ pub fn simulate(words: &[String], device: &Device, data: Bytes) -> Result<Answer
             // Every row says it, wherever it is copied to.
             let system = format!("{} (simulated)", settings.system);
             let settings = &Settings { system, ..settings.clone() };
-            ramp_up(&invocation, settings, &|| Ok(Box::new(SimulatedStorage::new(device, data, settings)?)))
+            ramp_up(&invocation, settings, memory, &|| Ok(Box::new(SimulatedStorage::new(device, data, settings)?)))
         }
         None => {
             terminal::print(&ramp::help());
@@ -134,6 +136,7 @@ fn detach(words: &[String], folder: &Path) -> Result<()> {
 fn ramp_up(
     invocation: &Invocation,
     settings: &Settings,
+    memory: &Memory,
     open: &dyn Fn() -> Result<Box<dyn Storage>>,
 ) -> Result<Answer> {
     let criteria = criteria(&invocation.criteria)?;
@@ -162,10 +165,12 @@ fn ramp_up(
         worst: None,
         backend: String::new(),
         started_unix_ms: now_unix_ms(),
+        kept: None,
     };
+    ramp.kept = Some(memory.with_file(invocation.results.as_deref()).begin(ramp.run()));
     let played = ramp.all(&loads, &mut standing);
     standing.clear();
-    let ended = ramp.ending(played, invocation.results.as_deref());
+    let ended = ramp.ending(played);
     standing.end(&ended, &ramp.verdict());
     ended
 }
@@ -183,6 +188,8 @@ struct Ramping<'a> {
     worst: Option<Outcome>,
     backend: String,
     started_unix_ms: u64,
+    /// The run as it is kept; `None` before it began and after it ended.
+    kept: Option<Kept>,
 }
 
 impl Ramping<'_> {
@@ -258,21 +265,23 @@ impl Ramping<'_> {
         remarks(&row).iter().for_each(|remark| terminal::line(&format!("  {remark}")));
         self.runs.push(outcome);
         self.rows.push(row);
+        let so_far = self.run();
+        self.kept.iter_mut().for_each(|kept| kept.so_far(so_far.clone()));
         let facts = report::text::facts(self.started_unix_ms, &machine::look(self.storage.folder(), &self.backend));
         let page = ramp::page(self.settings, &self.rows, &self.runs);
         self.outputs.page(&Page { facts, version: env!("CARGO_PKG_VERSION").into(), ..page }.render())
     }
 
     /// Keeps what was played, and says the verdict on the whole and where all of it is.
-    fn ending(&self, played: Result<()>, results: Option<&str>) -> Result<Answer> {
-        if let Some(path) = results {
-            self.save(Path::new(path))?;
-        }
+    fn ending(&mut self, played: Result<()>) -> Result<Answer> {
+        let run = self.run();
+        let kept = self.kept.take().and_then(|kept| kept.end(run));
         played?;
         terminal::line(&format!("\nverdict   {}", self.verdict()));
         for (name, file) in [("summary", "summary.csv"), ("page", "page.html")] {
             terminal::line(&format!("{name:<9} {}", self.outputs.folder().join(file).display()));
         }
+        in_memory(kept).iter().for_each(|line| terminal::line(line));
         match self.worst {
             Some(Outcome::Pass) => Ok(Answer::Yes),
             Some(Outcome::Fail) => Ok(Answer::No),
@@ -289,34 +298,37 @@ impl Ramping<'_> {
         format!("{verdict}, {passed} of {runs} runs passed")
     }
 
-    fn save(&self, path: &Path) -> Result<()> {
+    /// The run so far, as it is kept.
+    fn run(&self) -> Run {
         let settings = self.settings;
-        let origin = stats::Origin {
-            cut_short: self.runs.len() < settings.ladder.runs as usize,
-            title: format!("ramp {} to {} IOPS: {}", settings.ladder.min, settings.ladder.max, settings.comment),
-            command: std::env::args().collect::<Vec<_>>().join(" "),
-            version: env!("CARGO_PKG_VERSION").into(),
-            seed: settings.seed,
-            started_unix_ms: self.started_unix_ms,
-            simulated: self.storage.is_simulated(),
-            ..stats::Origin::default()
-        };
-        let machine = machine::look(self.storage.folder(), &self.backend);
-        let mut recording = recording(origin, machine, &settings.system, &self.storage.names(), &self.runs);
-        recording.notes.extend(not_comparable(settings));
-        recording.notes.extend(about(settings, &*self.storage));
-        for (index, run) in self.runs.iter().enumerate() {
-            let row = Row::of(self.outputs.first_run + index as u64, run, settings);
-            for judgement in self.criteria.judge(&row, &settings.constants).1 {
-                recording.verdicts.push(stats::Verdict {
+        let title = format!("ramp {} to {} IOPS: {}", settings.ladder.min, settings.ladder.max, settings.comment);
+        let mut run = ramp::kept(&settings.system, &self.storage.names(), &self.runs);
+        run.identity = memory::identity("ramp", title, self.started_unix_ms);
+        run.identity.seed = settings.seed;
+        if self.runs.len() < settings.ladder.runs as usize {
+            run.identity.state = State::CutShort;
+        }
+        run.identity.simulated = self.storage.is_simulated();
+        run.machine = machine::look(self.storage.folder(), &self.backend);
+        let constants = &settings.constants;
+        run.set(None, "cycle_s", constants.cycle.as_secs_f64());
+        run.set(None, "runtime_s", settings.runtime.as_secs_f64());
+        run.set(None, "readers", f64::from(constants.readers));
+        run.set(None, "writers", f64::from(constants.writers));
+        run.notes.extend(not_comparable(settings));
+        run.notes.extend(about(settings, &*self.storage));
+        for (index, outcome) in self.runs.iter().enumerate() {
+            let row = Row::of(self.outputs.first_run + index as u64, outcome, settings);
+            for judgement in self.criteria.judge(&row, constants).1 {
+                run.verdicts.push(stats::Verdict {
                     question: format!("run {} at {} IOPS: {}", row.run, row.target, judgement.name),
                     outcome: judgement.outcome,
                     because: judgement.because,
+                    measured: judgement.measured,
                 });
             }
         }
-        results::Results::open(path)?.save(&recording)?;
-        Ok(())
+        run
     }
 }
 

@@ -1,124 +1,152 @@
-//! `seawall results`: the runs that a results database holds.
+//! `seawall results`: what is in the results database, and what is done with it.
+
+mod compare;
+mod export;
+mod list;
+mod show;
+mod sql;
 
 use crate::Answer;
-use crate::play::DATABASE;
+use crate::memory::{self, Memory};
 use crate::terminal;
-use crate::watch::{REPORT_COLUMNS, paint};
 use anyhow::{Result, bail};
-use report::{Standing, text};
-use results::{Results as Database, RunLine};
-use stats::Outcome;
+use results::Results as Database;
 use std::path::PathBuf;
 
-/// List the runs of a results database, or show one
+/// List, show, compare, query and export the runs that were kept
 ///
-/// Every `seawall run`, `simulate` and `demo` adds itself to a file of results, a plan of hosts and `seawall ramp
-/// --results` too. Without a number all runs are listed, oldest first; with one its table, verdicts and notes are shown as
-/// they were at its end. --csv writes a run's figures to standard output.
+/// Every run of fio, ramp, run, demo and simulate is kept in one results database. A RUN is named by its number in the
+/// list, by `last`, `last~1` (the one before it), or by the first eight characters or more of its uuid. Without a
+/// command the last runs are listed. --results names another database.
 #[derive(clap::Args)]
 pub struct Results {
-    /// The run to show, by its number in the list
+    #[command(subcommand)]
+    what: Option<What>,
+}
+
+#[derive(clap::Subcommand)]
+enum What {
+    List(list::List),
+    Show(show::Show),
+    Compare(compare::Compare),
+    Sql(sql::Sql),
+    Export(export::Export),
+    Import(Import),
+    Delete(Delete),
+    Label(Label),
+}
+
+/// Take in the runs of another results database
+///
+/// Of another machine, or of an earlier time. Runs that are here already are left out; the other file is left as it is.
+#[derive(clap::Args)]
+struct Import {
+    /// The other files
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+}
+
+/// Delete runs
+///
+/// They are gone at once, with all of their figures. Numbers are never given a second time.
+#[derive(clap::Args)]
+struct Delete {
+    /// The runs
+    #[arg(value_name = "RUN", required = true)]
+    runs: Vec<String>,
+}
+
+/// Say something of a run, or take it back
+///
+/// KEY=WORD sets a label, in place of an earlier one of that key; KEY alone takes it away.
+#[derive(clap::Args)]
+struct Label {
+    /// The run
     #[arg(value_name = "RUN")]
-    run: Option<i64>,
-    /// The file of results
-    #[arg(long, value_name = "FILE", default_value = DATABASE)]
-    file: PathBuf,
-    /// Instead of its table the run's figures as CSV: by second, or of its write cycles
-    #[arg(long, value_name = "WHAT", requires = "run", value_parser = ["seconds", "cycles"])]
-    csv: Option<String>,
-    /// Instead of its table the plan that was run
-    #[arg(long, requires = "run", conflicts_with = "csv")]
-    plan: bool,
+    run: String,
+    /// What is said of it
+    #[arg(value_name = "KEY=WORD|KEY", required = true)]
+    labels: Vec<String>,
 }
 
 impl Results {
-    pub fn run(self) -> Result<Answer> {
-        let database = Database::open_existing(&self.file)?;
-        let Some(run) = self.run else {
-            terminal::print(&listed(&database.list()?));
-            return Ok(Answer::Yes);
-        };
-        let recording = database.load(run)?;
-        match self.csv.as_deref() {
-            _ if self.plan && recording.origin.plan.is_empty() => {
-                bail!("--plan: run {run} had none; its command was: {}", recording.origin.command);
+    pub fn run(self, memory: &Memory) -> Result<Answer> {
+        match self.what {
+            None => list::List::default().run(memory),
+            Some(What::List(list)) => list.run(memory),
+            Some(What::Show(show)) => show.run(memory),
+            Some(What::Compare(compare)) => compare.run(memory),
+            Some(What::Sql(sql)) => sql.run(memory),
+            Some(What::Export(export)) => export.run(memory),
+            Some(What::Import(import)) => import.run(memory),
+            Some(What::Delete(delete)) => delete.run(memory),
+            Some(What::Label(label)) => label.run(memory),
+        }
+    }
+}
+
+/// The file of results.
+fn file(memory: &Memory) -> Result<PathBuf> {
+    match memory.file() {
+        Some(file) => Ok(file),
+        None => bail!("--results: there is no results database; name one"),
+    }
+}
+
+/// The results database, which must be there.
+pub fn open(memory: &Memory) -> Result<Database> {
+    Ok(Database::open_existing(&file(memory)?)?)
+}
+
+impl Import {
+    fn run(self, memory: &Memory) -> Result<Answer> {
+        let mut database = Database::open(&file(memory)?)?;
+        for file in &self.files {
+            let imported = database.import(file)?;
+            for (there, here) in &imported.added {
+                terminal::line(&format!("run {there} of {} is run {here} here", file.display()));
             }
-            _ if self.plan => terminal::print(&recording.origin.plan),
-            Some("cycles") => written(|out| report::csv::write_cycles(&recording, out))?,
-            Some(_) => written(|out| report::csv::write(&recording, out))?,
-            None => terminal::print(&report::table::render(&recording, paint())),
+            if imported.known > 0 {
+                terminal::line(&format!("{} runs of {} were here already", imported.known, file.display()));
+            }
         }
         Ok(Answer::Yes)
     }
 }
 
-/// A line for each run, in 80 columns.
-fn listed(runs: &[RunLine]) -> String {
-    let mut lines = vec![format!("{:>4}  {:<23}  {:<10}  title", "run", "started", "verdict")];
-    for run in runs {
-        let remarks = [(run.simulated, "simulated"), (run.cut_short, "cut short")];
-        let remarks: Vec<&str> = remarks.into_iter().filter(|(is, _)| *is).map(|(_, remark)| remark).collect();
-        let remarks = if remarks.is_empty() { String::new() } else { format!(" ({})", remarks.join(", ")) };
-        let started = text::date(run.started_unix_ms);
-        let before = format!("{:>4}  {started:<23}  {:<10}  ", run.id, verdict(run));
-        // What was said of the run is never cut off, its title may be.
-        let room = REPORT_COLUMNS.saturating_sub(text::width(&before) + text::width(&remarks));
-        lines.push(format!("{before}{}{remarks}", text::fit(&text::printable(&run.title), room)));
-    }
-    if runs.is_empty() {
-        lines = vec!["no run yet".into()];
-    }
-    lines.join("\n") + "\n"
-}
-
-fn verdict(run: &RunLine) -> &'static str {
-    match (Standing { held: run.passed, open: run.cannot_say, failed: run.failed }).outcome() {
-        Some(Outcome::Pass) => "pass",
-        Some(Outcome::Fail) => "fail",
-        Some(Outcome::CannotSay) => "cannot say",
-        None => "-",
-    }
-}
-
-/// Prints what is written, and nothing of it where that fails.
-fn written(write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> Result<()> {
-    let mut out = Vec::new();
-    write(&mut out)?;
-    terminal::print(&String::from_utf8(out)?);
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn line(id: i64, title: &str, counts: [usize; 3]) -> RunLine {
-        RunLine {
-            id,
-            title: title.into(),
-            started_unix_ms: 1_795_293_900_000,
-            version: String::new(),
-            host: String::new(),
-            simulated: id == 1,
-            cut_short: id == 1,
-            passed: counts[0],
-            cannot_say: counts[1],
-            failed: counts[2],
+impl Delete {
+    fn run(self, memory: &Memory) -> Result<Answer> {
+        let mut database = open(memory)?;
+        // All are there before any is gone.
+        let numbers = self.runs.iter().map(|run| database.number_of(run)).collect::<Result<Vec<_>, _>>()?;
+        for number in numbers {
+            let title = database.load(number)?.identity.title;
+            database.delete(number)?;
+            terminal::line(&format!("run {number} deleted: {}", report::text::printable(&title)));
         }
+        Ok(Answer::Yes)
     }
+}
 
-    /// 80 columns whatever the title; one that would steer the terminal is shown without that.
-    #[test]
-    fn runs_are_lines_of_80_columns() {
-        let long = "a title that goes on and on \u{1b}[2J".repeat(4);
-        let text = listed(&[line(1, &long, [2, 0, 1]), line(22, "short", [3, 0, 0]), line(23, "", [0, 1, 0])]);
-        let wanted = concat!(
-            " run  started                  verdict     title\n",
-            "   1  2026-11-21 20:45:00 UTC  fail        a title that… (simulated, cut short)\n",
-            "  22  2026-11-21 20:45:00 UTC  pass        short\n",
-            "  23  2026-11-21 20:45:00 UTC  cannot say  \n",
-        );
-        assert_eq!(text, wanted);
-        assert_eq!(listed(&[]), "no run yet\n");
+impl Label {
+    fn run(self, memory: &Memory) -> Result<Answer> {
+        let mut database = open(memory)?;
+        let number = database.number_of(&self.run)?;
+        let mut changes = Vec::new();
+        for given in &self.labels {
+            let as_typed = if given.contains('=') { given.clone() } else { format!("{given}=") };
+            let (key, word) = memory::label(&as_typed).map_err(|rule| anyhow::anyhow!("{given}: {rule}, or a key"))?;
+            changes.push((key, given.contains('=').then_some(word)));
+        }
+        for (key, word) in changes {
+            let was = database.label(number, &key, word.as_deref())?;
+            let said = match (&word, was) {
+                (Some(word), _) => format!("{key}={word}"),
+                (None, true) => format!("{key} taken away"),
+                (None, false) => format!("{key} was not there"),
+            };
+            terminal::line(&format!("run {number}: {}", report::text::printable(&said)));
+        }
+        Ok(Answer::Yes)
     }
 }

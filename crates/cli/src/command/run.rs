@@ -1,6 +1,7 @@
 //! `seawall run`: any plan, on real storage.
 
 use crate::Answer;
+use crate::memory::Memory;
 use crate::play::{self, Options, RealOptions};
 use anyhow::{Context as _, Result};
 use std::path::PathBuf;
@@ -21,9 +22,9 @@ pub struct Run {
 }
 
 impl Run {
-    pub fn run(self) -> Result<Answer> {
+    pub fn run(self, memory: &Memory) -> Result<Answer> {
         let name = self.plan.display().to_string();
         let text = std::fs::read_to_string(&self.plan).with_context(|| format!("PLAN {name}: cannot be read"))?;
-        play::on_real_storage(&text, &name, &self.options, &self.real)
+        play::on_real_storage(&text, &name, &self.options.kept_by("run", memory), &self.real)
     }
 }

@@ -2,17 +2,19 @@
 
 use super::{fio, ramp, ranread};
 use crate::Answer;
+use crate::memory::Memory;
 use crate::play::{self, Options};
 use anyhow::{Context as _, Result, anyhow, bail};
 use block::Bytes;
 use std::path::{Path, PathBuf};
 use workload::plan::Device;
 
-/// Run a plan, fio's jobs or a ramp in virtual time over a simulated device
+/// Run a plan, fio's jobs, a ramp or random reads in virtual time over a simulated device
 ///
 /// The same workloads, commands and QoS gate as in `seawall run`, over the device that the plan's table `device`
 /// describes. The same plan gives the same result, to the last digit, in seconds. `seawall simulate fio` does so with
-/// fio's command lines and job files, `seawall simulate ramp` with the command lines of a database's write cycles.
+/// fio's command lines and job files, `seawall simulate ramp` with a database's write cycles, `seawall simulate ranread`
+/// with its random reads.
 #[derive(clap::Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct Simulate {
@@ -81,14 +83,16 @@ struct Ramp {
 }
 
 impl Simulate {
-    pub fn run(self) -> Result<Answer> {
+    pub fn run(self, memory: &Memory) -> Result<Answer> {
         match (self.tool, self.plan) {
-            (Some(Tool::Fio(Jobs { device, arguments })), _) => fio::simulate(&arguments, &named(&device)?),
-            (Some(Tool::Ramp(Ramp { device, data, words })), _) => ramp::simulate(&words, &named(&device)?, data),
+            (Some(Tool::Fio(Jobs { device, arguments })), _) => fio::simulate(&arguments, &named(&device)?, memory),
+            (Some(Tool::Ramp(Ramp { device, data, words })), _) => {
+                ramp::simulate(&words, &named(&device)?, data, memory)
+            }
             (Some(Tool::Ranread(Reads { device, words })), _) => ranread::simulate(&words, &named(&device)?),
             (None, Some(plan)) => {
                 let text = read("PLAN", &plan)?;
-                play::simulated(&text, &plan.display().to_string(), &self.options)
+                play::simulated(&text, &plan.display().to_string(), &self.options.kept_by("simulate", memory))
             }
             (None, None) => bail!("PLAN: name a plan file, or a tool: seawall simulate fio …, seawall simulate ramp …"),
         }

@@ -36,6 +36,7 @@ pub(super) fn recording(plan: &HostsPlan, experiment: &Experiment, played: &Halv
                 answered => answered,
             },
             because: answer.because,
+            measured: None,
         })
         .collect();
     recording.notes = experiment.notes.clone();

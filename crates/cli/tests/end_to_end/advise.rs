@@ -1,7 +1,7 @@
 //! `seawall advise`: the policy that it names, from figures and from recordings.
 
 use crate::plan;
-use crate::running::{Ended, run, seawall, succeed};
+use crate::running::{Ended, RESULTS, run, seawall, succeed};
 use crate::scratch::Scratch;
 use crate::server::{Server, read_text};
 
@@ -120,12 +120,12 @@ fn a_ramp_says_what_it_needed() {
 fn a_run_says_what_it_needed() {
     let scratch = Scratch::new();
     let plan = plan::write(&scratch, plan::PLAN);
-    succeed(seawall(scratch.path()).arg("simulate").arg(plan).args(["--out", "out"]));
-    let one = advise(&scratch, "--recording out/seawall-results.sqlite --used-space 5TB --demand peak");
+    succeed(seawall(scratch.path()).arg("simulate").arg(plan).args(["--out", "out"]).env(RESULTS, "out.sqlite"));
+    let one = advise(&scratch, "--recording out.sqlite --used-space 5TB --demand peak");
     assert!(one.out.contains("Required is the") && matches!(one.code, Some(0 | 1)), "{one:?}");
     // The plan has one volume of 16 MiB, all of it used in a simulation.
-    let space = advise(&scratch, "--recording out/seawall-results.sqlite");
+    let space = advise(&scratch, "--recording out.sqlite");
     assert!(space.out.contains("16.777 MB of data"), "{}{}", space.out, space.err);
-    let wrong = advise(&scratch, "--recording out/seawall-results.sqlite --used-space 5 --workload nobody");
+    let wrong = advise(&scratch, "--recording out.sqlite --used-space 5 --workload nobody");
     assert!(wrong.code == Some(2) && wrong.err.contains("it has "), "{}", wrong.err);
 }

@@ -58,7 +58,7 @@ fn wrong_flags_are_refused_in_one_line() {
         (&["demo", "--dir", "/sys/seawall"], &["--dir /sys/seawall"]),
         (&["advise", "--iops", "lots", "--used-space", "1TB"], &["--iops: must be a whole number", "got \"lots\""]),
         (&["advise", "--used-space", "1TB"], &["--iops", "--global-references", "--recording"]),
-        (&["results", "99999999999999999999"], &["[RUN]: is too large", "\"99999999999999999999\""]),
+        (&["results", "show", "99999999999999999999"], &["--results: there is no results database"]),
         (&["dgen"], &["--directory", "--device"]),
         (&["run"], &["<PLAN>"]),
         (&["run", "nowhere.toml"], &["nowhere.toml", "No such file"]),

@@ -3,7 +3,7 @@
 use crate::plan::{self, CEILING};
 use crate::requires::requires;
 use crate::results::recording;
-use crate::running::{run, seawall};
+use crate::running::{RESULTS, run, seawall};
 use crate::scratch::Scratch;
 use crate::server::{LUN, Server};
 use stats::{Outcome, Recording};
@@ -19,7 +19,11 @@ mod alone {
         let scratch = Scratch::new();
         let plan = plan::write(&scratch, plan::PLAN);
         let recordings = ["simulate", "run"].map(|command| {
-            let ended = run(seawall(scratch.path()).arg(command).arg(&plan).args(["--out", command]));
+            let ended = run(seawall(scratch.path())
+                .arg(command)
+                .arg(&plan)
+                .args(["--out", command])
+                .env(RESULTS, format!("{command}.sqlite")));
             assert_eq!(ended.code, Some(0), "{command}: {ended:?}");
             let widest = ended.out.lines().max_by_key(|line| line.chars().count()).unwrap_or_default();
             assert!(widest.chars().count() <= 80, "{command}: {widest}");

@@ -1,7 +1,7 @@
 //! `seawall demo`, small and short: what it leaves and what it says.
 
 use crate::results::{file, phases, recording};
-use crate::running::{run, seawall};
+use crate::running::{RESULTS, run, seawall};
 use crate::scratch::Scratch;
 use crate::server::read_text;
 use workload::Plan;
@@ -18,7 +18,7 @@ fn bundled() -> Plan {
 fn a_short_demo_leaves_its_results_and_nothing_else() {
     let scratch = Scratch::new();
     let arguments = ["demo", "--size", "16MiB", "--phase-seconds", "2", "--out", "results"];
-    let ended = run(seawall(scratch.path()).args(arguments));
+    let ended = run(seawall(scratch.path()).args(arguments).env(RESULTS, "results/results.sqlite"));
     assert!(ended.has_verdict(), "{ended:?}");
     // One line says that nothing can be said, if that is so.
     assert_eq!(ended.err.lines().count(), usize::from(ended.code == Some(2)), "{}", ended.err);
@@ -78,7 +78,7 @@ fn page_is_whole(page: &str) {
 fn the_published_figures_run_as_they_are_and_the_pool_can_be_kept() {
     let scratch = Scratch::new();
     let arguments = ["demo", "--size", "16MiB", "--phase-seconds", "2", "--scale", "1", "--dir", "kept", "--keep"];
-    let ended = run(seawall(scratch.path()).args(arguments).arg("--no-io-uring"));
+    let ended = run(seawall(scratch.path()).args(arguments).arg("--no-io-uring").env(RESULTS, "results.sqlite"));
     assert!(ended.has_verdict(), "{ended:?}");
     let recording = recording(scratch.path());
     let scale = recording.scale.expect("the plan has published figures");

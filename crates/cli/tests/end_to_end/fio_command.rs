@@ -1,7 +1,7 @@
 //! `seawall fio`: command lines and job files of fio, and what comes out, beside fio itself where it is there.
 
 use crate::requires::{client, find, requires, skip};
-use crate::running::{Ended, Running, run, seawall, succeed};
+use crate::running::{Ended, RESULTS, Running, run, seawall, succeed};
 use crate::scratch::Scratch;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -244,7 +244,7 @@ fn a_terminal_has_a_status_line() {
          --runtime=3600 --eta-interval=250 --eta-newline=1"
     );
     let mut command = Command::new(find("script").unwrap());
-    command.current_dir(scratch.path()).args(["-qefc", &line, "/dev/null"]);
+    command.current_dir(scratch.path()).env(RESULTS, "none").args(["-qefc", &line, "/dev/null"]);
     let mut terminal = Running::start(command);
     // A line of its own comes with --eta-newline only; by then others were drawn over.
     terminal.wait_for(" left");

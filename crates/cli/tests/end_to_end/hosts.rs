@@ -2,7 +2,7 @@
 //! real processes, whose figures are a matter of the machine.
 
 use crate::results::{self, phases};
-use crate::running::{Ended, Running, run, seawall};
+use crate::running::{Ended, RESULTS, Running, run, seawall};
 use crate::scratch::Scratch;
 use crate::server::read_text;
 use std::path::Path;
@@ -36,7 +36,7 @@ fn result(ended: &Ended) -> String {
 fn floors_hold_the_published_experiment() {
     let scratch = Scratch::new();
     let plan = format!("{PLANS}/protected-production.toml");
-    let ended = run(seawall(scratch.path()).args(["simulate", &plan]));
+    let ended = run(seawall(scratch.path()).args(["simulate", &plan]).env(RESULTS, "results.sqlite"));
     assert_eq!(ended.code, Some(0), "{}\n{}", ended.out, ended.err);
     let one = result(&ended);
     assert!(one.contains("\nverdict: pass\n") && one.contains("of the published rates the storage moved"), "{one}");
@@ -90,14 +90,16 @@ fn floors_hold_the_published_experiment() {
     assert_eq!(volume.used_end.map(|used| used.0), Some(256 << 20), "the journal is on the first");
     assert!(volume.limits[7].floor_iops.is_some() && volume.limits[6].floor_iops.is_none());
     // Listed and shown by the command for that, and good for an advice.
-    let list = run(seawall(scratch.path()).arg("results"));
+    let list = run(seawall(scratch.path()).arg("results").env(RESULTS, "results.sqlite"));
     assert!(list.out.contains("   1  20") && list.out.contains("  pass  "), "{}", list.out);
-    let shown = run(seawall(scratch.path()).args(["results", "1"])).out;
+    let shown = run(seawall(scratch.path()).args(["results", "show", "1"]).env(RESULTS, "results.sqlite")).out;
     assert!(shown.contains("2 write cycles, the longest") && shown.contains("All 5 criteria held"), "{shown}");
-    let cycles = run(seawall(scratch.path()).args(["results", "1", "--csv", "cycles"])).out;
+    let cycles =
+        run(seawall(scratch.path()).args(["results", "show", "1", "--csv", "cycles"]).env(RESULTS, "results.sqlite"))
+            .out;
     // A head, and two cycles of three hosts in eight runs.
     assert_eq!(cycles.lines().count(), 1 + 2 * 3 * 8, "{cycles}");
-    let words = ["advise", "--recording", "seawall-results.sqlite", "--workload", "epic_rhel1"];
+    let words = ["advise", "--recording", "results.sqlite", "--workload", "epic_rhel1"];
     let advice = run(seawall(scratch.path()).args(words)).out;
     assert!(advice.contains("each of 4 volumes"), "{advice}");
 }
@@ -185,7 +187,7 @@ fn hosts_are_processes_that_begin_together() {
         .replace("256MiB", "8MiB");
     std::fs::write(scratch.join("plan.toml"), text).unwrap();
     let words = ["run", "plan.toml", "--out", "out", "--dir", "pool", "--scale", "0.004"];
-    let ended = run(seawall(scratch.path()).args(words));
+    let ended = run(seawall(scratch.path()).args(words).env(RESULTS, "out.sqlite"));
     // So little load does not keep storage busy for a second, so that nothing can be said; a stalled machine may see else.
     assert!(ended.code == Some(2) || ended.code == Some(1), "{}\n{}", ended.out, ended.err);
     assert!(ended.out.contains("hosts' clocks differed from the server's by at most"), "{}\n{}", ended.out, ended.err);
@@ -234,6 +236,7 @@ fn a_stop_ends_the_hosts_and_keeps_what_they_measured() {
     std::fs::write(scratch.join("plan.toml"), text).unwrap();
     let mut command = seawall(scratch.path());
     command.args(["run", "plan.toml", "--out", "out", "--dir", "pool", "--keep", "--scale", "0.004"]);
+    command.env(RESULTS, "out.sqlite");
     let mut hosts = Running::start(command);
     hosts.wait_for("run 2 of 100");
     let children = children_of(hosts.id());
@@ -281,7 +284,7 @@ fn a_stop_of_a_simulation_keeps_the_runs_so_far() {
     let scratch = Scratch::new();
     std::fs::write(scratch.join("plan.toml"), published().replace("runs = 4", "runs = 100")).unwrap();
     let mut command = seawall(scratch.path());
-    command.args(["simulate", "plan.toml", "--out", "out", "--scale", "0.01"]);
+    command.args(["simulate", "plan.toml", "--out", "out", "--scale", "0.01"]).env(RESULTS, "out.sqlite");
     let mut hosts = Running::start(command);
     hosts.wait_for("run 2 of 100");
     hosts.signal("INT");

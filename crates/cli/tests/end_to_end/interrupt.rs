@@ -2,7 +2,7 @@
 
 use crate::plan;
 use crate::results::{phases, recording};
-use crate::running::{Running, seawall};
+use crate::running::{RESULTS, Running, seawall};
 use crate::scratch::Scratch;
 
 /// Ctrl-C while 3 × 1 GiB are being filled: exit code 2, one line, no pool, no results.
@@ -27,7 +27,7 @@ fn a_stop_in_a_phase_keeps_what_was_measured() {
     // Long enough that nobody waits for its end.
     let text = plan::PLAN.replace("seconds = 4", "seconds = 600");
     let mut command = seawall(scratch.path());
-    command.arg("run").arg(plan::write(&scratch, &text)).args(["--out", "results"]);
+    command.arg("run").arg(plan::write(&scratch, &text)).args(["--out", "results"]).env(RESULTS, "results.sqlite");
     let mut run = Running::start(command);
     run.wait_for("0:03  server1");
     run.signal("INT");

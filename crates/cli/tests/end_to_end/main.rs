@@ -31,6 +31,7 @@ mod kill;
 mod libnbd;
 mod loop_device;
 mod loop_mount;
+mod memory;
 mod names;
 mod nbd_client;
 mod nbdfuse;

@@ -1,6 +1,6 @@
 //! What a run left in its folder of results.
 
-use results::Results;
+use results::{Filter, Results};
 use stats::Recording;
 use std::path::{Path, PathBuf};
 
@@ -13,12 +13,14 @@ pub fn file(folder: &Path, ending: &str) -> PathBuf {
     found[0].clone()
 }
 
-/// The one run in the database of `folder`.
+/// The one run in the database of `folder`: in it, or beside it by its name.
 pub fn recording(folder: &Path) -> Recording {
-    let results = Results::open_existing(&folder.join("seawall-results.sqlite")).expect("the results can be opened");
-    let runs = results.list().expect("the runs can be listed");
+    let within = folder.join("results.sqlite");
+    let path = if within.exists() { within } else { folder.with_extension("sqlite") };
+    let results = Results::open_existing(&path).expect("the results can be opened");
+    let runs = results.list(&Filter::default()).expect("the runs can be listed");
     assert_eq!(runs.len(), 1, "{runs:?}");
-    results.load(runs[0].id).expect("the run can be read")
+    results.load(runs[0].id).expect("the run can be read").recording()
 }
 
 /// The names of a run's phases.

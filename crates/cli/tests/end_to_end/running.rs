@@ -10,10 +10,18 @@ use std::time::Duration;
 /// How long a program may say nothing that a test waits for. Long: it only bounds a test that fails anyway.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The program, to be run in `folder`.
+/// The variable that says where runs are kept.
+pub const RESULTS: &str = "SEAWALL_RESULTS";
+
+/// The program, to be run in `folder`. It keeps no run unless a test says where: never in a user's file.
 pub fn seawall(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_seawall"));
-    command.current_dir(folder).env_remove("SEAWALL_LOG").env_remove("NO_COLOR").stdin(Stdio::null());
+    command
+        .current_dir(folder)
+        .env(RESULTS, "none")
+        .env_remove("SEAWALL_LOG")
+        .env_remove("NO_COLOR")
+        .stdin(Stdio::null());
     command
 }
 

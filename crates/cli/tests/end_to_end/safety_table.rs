@@ -7,7 +7,7 @@
 use crate::fio_nbd::Foreign;
 use crate::fio_safety::{is_there, tool};
 use crate::requires::{requires, skip};
-use crate::running::{Ended, Running, run, seawall, succeed};
+use crate::running::{Ended, RESULTS, Running, run, seawall, succeed};
 use crate::scratch::Scratch;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
@@ -407,6 +407,7 @@ fn not_allowed(scratch: &Scratch) {
     std::fs::copy(program.get_program(), &copy).unwrap();
     let mut other = tool("setpriv");
     other.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&copy).current_dir(scratch.path());
+    other.env(RESULTS, "none");
     let ended = run(other.args(["fio", "--name=j", "--rw=read", "--filename=secret"]));
     if ended.err.starts_with("setpriv") {
         return skip("this user cannot become another");

@@ -3,7 +3,7 @@
 use crate::plan;
 use crate::reader::SIGPIPE;
 use crate::results::{file, recording};
-use crate::running::{run, seawall};
+use crate::running::{RESULTS, run, seawall};
 use crate::scratch::Scratch;
 use crate::server::read_text;
 use block::Span;
@@ -21,7 +21,8 @@ fn the_same_plan_gives_the_same_figures_and_holds_every_criterion() {
     let scratch = Scratch::new();
     let plan = format!("{PLANS}/noisy-neighbour.toml");
     let figures = ["one", "two"].map(|out| {
-        let ended = run(seawall(scratch.path()).args(["simulate", &plan, "--out", out]));
+        let ended =
+            run(seawall(scratch.path()).args(["simulate", &plan, "--out", out]).env(RESULTS, format!("{out}.sqlite")));
         assert_eq!(ended.code, Some(0), "{ended:?}");
         assert!(ended.out.contains(" criteria held\n"), "{}", ended.out);
         read_text(&file(&scratch.join(out), ".csv"))
@@ -52,7 +53,12 @@ fn another_seed_gives_other_figures() {
     let figures = ["seed = 7", "seed = 8"].map(|seed| {
         let out = scratch.join(&seed.replace(' ', ""));
         let plan = plan::write(&scratch, &plan::PLAN.replace("seed = 7", seed));
-        let ended = run(seawall(scratch.path()).arg("simulate").arg(plan).arg("--out").arg(&out));
+        let ended = run(seawall(scratch.path())
+            .arg("simulate")
+            .arg(plan)
+            .arg("--out")
+            .arg(&out)
+            .env(RESULTS, out.with_extension("sqlite")));
         assert_eq!(ended.code, Some(0), "{ended:?}");
         read_text(&file(&out, ".csv"))
     });
@@ -68,7 +74,11 @@ fn a_criterion_that_does_not_hold_gives_exit_code_one() {
     let wish = "[[criterion]]\nkind = \"restored\"\nworkloads = [\"server2\"]\nphase = \"bully\"\nbaseline = \"even\"\npart = 0.95\n";
     let text = plan.replacen("\n[[criterion]]", &format!("\n{wish}\n[[criterion]]"), 1);
     let plan = plan::write(&scratch, &text);
-    let ended = run(seawall(scratch.path()).arg("simulate").arg(plan).args(["--phase-seconds", "3"]));
+    let ended = run(seawall(scratch.path())
+        .arg("simulate")
+        .arg(plan)
+        .args(["--phase-seconds", "3"])
+        .env(RESULTS, "results.sqlite"));
     assert_eq!(ended.code, Some(1), "{ended:?}");
     let recording = recording(scratch.path());
     let failed = recording.verdicts.iter().find(|verdict| verdict.outcome == Outcome::Fail).expect("one failed");
@@ -102,7 +112,12 @@ fn every_kind_of_device_can_be_simulated() {
     for (index, (lines, least, most)) in kinds.into_iter().enumerate() {
         let out = scratch.join(&index.to_string());
         let plan = plan::write(&scratch, &device(lines));
-        let ended = run(seawall(scratch.path()).arg("simulate").arg(plan).arg("--out").arg(&out));
+        let ended = run(seawall(scratch.path())
+            .arg("simulate")
+            .arg(plan)
+            .arg("--out")
+            .arg(&out)
+            .env(RESULTS, out.with_extension("sqlite")));
         assert_eq!(ended.code, Some(0), "{lines}: {ended:?}");
         let iops = recording(&out).workloads[0].intervals[1].iops();
         assert!((least..=most).contains(&iops), "{lines}: {iops}");
@@ -152,7 +167,11 @@ fn what_cannot_be_said_is_no_success() {
     let without = format!("{before}{}", commands.split_once("]\n").unwrap().1);
     let plan = plan::write(&scratch, &without);
     for command in ["simulate", "run"] {
-        let ended = run(seawall(scratch.path()).arg(command).arg(&plan).args(["--out", command]));
+        let ended = run(seawall(scratch.path())
+            .arg(command)
+            .arg(&plan)
+            .args(["--out", command])
+            .env(RESULTS, format!("{command}.sqlite")));
         assert_eq!(ended.code, Some(2), "{command}: {ended:?}");
         assert_eq!(ended.err, "seawall: cannot say: no ceiling was in force for a whole second\n", "{command}");
         assert!(ended.out.contains("1 of 1 cannot be said"), "{}", ended.out);
@@ -184,7 +203,8 @@ fn every_bundled_plan_plays() {
 fn a_reader_who_leaves_costs_nothing() {
     let scratch = Scratch::new();
     let mut command = seawall(scratch.path());
-    command.arg("simulate").arg(plan::write(&scratch, plan::PLAN)).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.arg("simulate").arg(plan::write(&scratch, plan::PLAN)).env(RESULTS, "results.sqlite");
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     drop(child.stdout.take());
     let ended = child.wait_with_output().unwrap();

@@ -254,6 +254,7 @@ fn verdicts() -> Vec<Verdict> {
         question: question.into(),
         outcome,
         because: because.into(),
+        measured: None,
     };
     vec![
         verdict(

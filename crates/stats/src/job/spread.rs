@@ -50,6 +50,11 @@ const STUDENT_95: [f64; 30] = [
     2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
 ];
 
+/// Student's t for 95 % (two-sided) and so many degrees of freedom, at least 1; of a fraction that of the whole number below.
+pub fn student_95(freedom: f64) -> f64 {
+    STUDENT_95.get((freedom.max(1.0) as usize) - 1).copied().unwrap_or(1.96)
+}
+
 /// Where the mean of what these figures are samples of lies; `None` of fewer than two. Figures that depend on their
 /// neighbours make it narrower than it should be.
 pub fn confidence(figures: &[f64]) -> Option<Confidence> {
@@ -57,7 +62,7 @@ pub fn confidence(figures: &[f64]) -> Option<Confidence> {
         return None;
     }
     let spread = Spread::of(figures.iter().copied());
-    let t = STUDENT_95.get(figures.len() - 2).copied().unwrap_or(1.96);
+    let t = student_95((figures.len() - 1) as f64);
     Some(Confidence { mean: spread.mean, half_width: t * spread.deviation / (figures.len() as f64).sqrt() })
 }
 

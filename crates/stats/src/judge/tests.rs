@@ -342,3 +342,21 @@ fn names_that_the_run_does_not_have_are_told() {
     let nobody = Criterion::FloorHeld { workloads: vec![], phase: "after".into(), part: 0.99 };
     assert_eq!(nobody.judge(&run([[7000; 2]; 2])).outcome, Outcome::CannotSay);
 }
+
+/// What a verdict says in words it says in figures too: `a` had 100 and has 95, and must have 90 %.
+#[test]
+fn a_verdict_has_its_figures() {
+    let asked = |part| Criterion::Restored {
+        workloads: vec!["a".into()],
+        phase: "after".into(),
+        baseline: "before".into(),
+        part,
+        most: None,
+    };
+    let verdict = asked(0.9).judge(&run([[100, 100], [95, 100]]));
+    let figures = verdict.measured.expect("it is one figure");
+    assert_eq!((verdict.outcome, figures.unit.as_str()), (Outcome::Pass, "%"));
+    assert!((figures.value - 95.0).abs() < 1e-9 && (figures.bound - 90.0).abs() < 1e-9, "{figures:?}");
+    // Where nothing can be said there is none.
+    assert_eq!(asked(0.9).judge(&run([[0, 100], [95, 100]])).measured, None);
+}

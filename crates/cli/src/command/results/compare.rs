@@ -1,0 +1,91 @@
+//! `seawall results compare`: what is different between runs, and whether it is more than noise.
+
+use super::open;
+use crate::Answer;
+use crate::memory::Memory;
+use crate::terminal;
+use crate::watch::REPORT_COLUMNS;
+use anyhow::{Result, bail};
+use report::text;
+use stats::run::{Difference, differences, obstacles};
+
+/// Compare runs with the first of them
+///
+/// Each difference stands with the interval that it lies in with 95 %, worked out from the seconds of both runs (batch means,
+/// Welch). Exits with 1 where a difference is more than noise. What is not comparable is refused.
+#[derive(clap::Args)]
+pub struct Compare {
+    /// The runs, two or more
+    #[arg(value_name = "RUN", required = true, num_args = 2..)]
+    runs: Vec<String>,
+    /// Compare also what is not comparable: another block size, another plan, short write cycles
+    #[arg(long)]
+    anyway: bool,
+}
+
+impl Compare {
+    pub fn run(self, memory: &Memory) -> Result<Answer> {
+        let database = open(memory)?;
+        let numbers = self.runs.iter().map(|run| database.number_of(run)).collect::<Result<Vec<_>, _>>()?;
+        let runs = numbers.iter().map(|number| database.load(*number)).collect::<Result<Vec<_>, _>>()?;
+        for (number, run) in numbers.iter().zip(&runs).skip(1) {
+            let why = obstacles(&runs[0], run);
+            if !why.is_empty() && !self.anyway {
+                let why = text::printable(&why.join("; "));
+                bail!("runs {} and {number} are not comparable: {why} (--anyway compares them)", numbers[0]);
+            }
+        }
+        let mut answer = Answer::Yes;
+        for (number, run) in numbers.iter().zip(&runs).skip(1) {
+            let found = differences(&runs[0], run);
+            if found.is_empty() {
+                bail!("runs {} and {number} have no point, actor and class of the same names", numbers[0]);
+            }
+            terminal::print(&shown([numbers[0], *number], &found));
+            if found.iter().any(|difference| difference.is_significant() == Some(true)) {
+                answer = Answer::No;
+            }
+        }
+        Ok(answer)
+    }
+}
+
+/// A line for each figure, in 80 columns.
+fn shown(numbers: [i64; 2], found: &[Difference]) -> String {
+    let [a, b] = numbers.map(|number| format!("run {number}"));
+    let mut lines = vec![format!("{:<26} {a:>10} {b:>10} {:>9} {:>9}", "", "change", "± (95 %)")];
+    let mut head = String::new();
+    for difference in found {
+        let named = format!("{}, {}, {}", difference.point, difference.actor, difference.class.name());
+        if named != head {
+            lines.push(text::fit(&text::printable(&named), REPORT_COLUMNS));
+            head = named;
+        }
+        let base = difference.before;
+        let percent = |part: f64| if base == 0.0 { "-".to_owned() } else { format!("{part:+.1} %") };
+        let interval = difference.interval.filter(|_| base != 0.0);
+        let width =
+            interval.map_or("-".to_owned(), |interval| format!("{:.1} %", 100.0 * interval.half_width / base.abs()));
+        let said = match difference.is_significant() {
+            Some(true) => "differs",
+            Some(false) => "noise",
+            None => "unknown",
+        };
+        lines.push(format!(
+            "  {:<24} {:>10} {:>10} {:>9} {width:>9}  {said}",
+            difference.figure,
+            figure(difference.before),
+            figure(difference.after),
+            percent(100.0 * (difference.after - base) / base),
+        ));
+    }
+    lines.join("\n") + "\n"
+}
+
+fn figure(number: f64) -> String {
+    match number.abs() {
+        size if size >= 1000.0 => format!("{number:.0}"),
+        size if size >= 10.0 => format!("{number:.1}"),
+        _ => format!("{number:.3}"),
+    }
+}

@@ -1,0 +1,145 @@
+//! `seawall results export`: runs as tables for other programs.
+
+use super::open;
+use crate::Answer;
+use crate::memory::Memory;
+use crate::terminal;
+use anyhow::{Context as _, Result};
+use block::Span;
+use results::Cell;
+use std::path::PathBuf;
+
+/// Export runs as CSV, TSV or JSON
+///
+/// A row for each class of each actor in each point, as the view `results` has them, or with --seconds one for each
+/// second, as the view `seconds` has them.
+#[derive(clap::Args)]
+pub struct Export {
+    /// The runs
+    #[arg(value_name = "RUN", required = true)]
+    runs: Vec<String>,
+    /// The seconds and not the whole
+    #[arg(long)]
+    seconds: bool,
+    /// The form: csv, tsv or json
+    #[arg(long, value_name = "FORM", default_value = "csv", value_parser = ["csv", "tsv", "json"])]
+    format: String,
+    /// The file to write [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// How long reading the rows may take: days of seconds are many.
+const LONGEST: Span = Span::from_secs(3600);
+
+impl Export {
+    pub fn run(self, memory: &Memory) -> Result<Answer> {
+        let database = open(memory)?;
+        let numbers = self.runs.iter().map(|run| database.number_of(run)).collect::<Result<Vec<_>, _>>()?;
+        let numbers: Vec<String> = numbers.iter().map(i64::to_string).collect();
+        let view = if self.seconds { "seconds" } else { "results" };
+        let clock = uring::Clock::new();
+        let end = clock.now() + LONGEST;
+        let query = format!("SELECT * FROM {view} WHERE run IN ({})", numbers.join(", "));
+        let found = database.query(&query, move || clock.now() > end)?;
+        let text = match self.format.as_str() {
+            "json" => json(&found),
+            "tsv" => separated(&found, '\t'),
+            _ => separated(&found, ','),
+        };
+        match &self.output {
+            Some(path) => {
+                std::fs::write(path, text).with_context(|| format!("--output {}", path.display()))?;
+                terminal::line(&format!("{} rows written to {}", found.rows.len(), path.display()));
+            }
+            None => terminal::print(&text),
+        }
+        Ok(Answer::Yes)
+    }
+}
+
+/// Values with `separator` between them; NULL is empty. Words that a spreadsheet would take for a formula begin with a
+/// quote, so that a label or a name of somebody else's runs nothing.
+pub fn separated(answer: &results::Answer, separator: char) -> String {
+    let quoted = |words: &str| {
+        let formula = words.starts_with(['=', '+', '-', '@', '\t', '\r']);
+        let words = if formula { format!("'{words}") } else { words.to_owned() };
+        match words.contains([separator, '"', '\n', '\r']) {
+            true => format!("\"{}\"", words.replace('"', "\"\"")),
+            false => words,
+        }
+    };
+    let shown = |cell: &Cell| match cell {
+        Cell::Null => String::new(),
+        Cell::Integer(number) => number.to_string(),
+        Cell::Real(number) => number.to_string(),
+        Cell::Text(words) => quoted(words),
+        Cell::Bytes(bytes) => format!("{bytes} bytes"),
+    };
+    let line = |cells: Vec<String>| cells.join(&separator.to_string()) + "\n";
+    let head = line(answer.columns.iter().map(|column| quoted(column)).collect());
+    answer.rows.iter().fold(head, |text, row| text + &line(row.iter().map(shown).collect()))
+}
+
+/// An array of objects, one a line.
+pub fn json(answer: &results::Answer) -> String {
+    let value = |cell: &Cell| match cell {
+        Cell::Null => "null".to_owned(),
+        Cell::Integer(number) => number.to_string(),
+        Cell::Real(number) if number.is_finite() => number.to_string(),
+        Cell::Real(_) => "null".to_owned(),
+        Cell::Text(words) => string(words),
+        Cell::Bytes(bytes) => bytes.to_string(),
+    };
+    let object = |row: &Vec<Cell>| {
+        let pairs = answer.columns.iter().zip(row).map(|(column, cell)| format!("{}:{}", string(column), value(cell)));
+        format!("{{{}}}", pairs.collect::<Vec<_>>().join(","))
+    };
+    let rows: Vec<String> = answer.rows.iter().map(object).collect();
+    format!("[{}]\n", rows.join(",\n"))
+}
+
+/// A JSON string; what could end a script in a page is escaped too.
+fn string(words: &str) -> String {
+    let mut out = String::from("\"");
+    for c in words.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            c if c < ' ' || c == '<' || c == '\u{7f}' => out.push_str(&format!("\\u{:04x}", c as u32)),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(words: &str) -> results::Answer {
+        let row = vec![Cell::Text(words.into()), Cell::Real(-1.5), Cell::Null];
+        results::Answer { columns: vec!["name".into(), "x".into(), "y".into()], rows: vec![row], cut: false }
+    }
+
+    #[test]
+    fn a_formula_is_words() {
+        for formula in ["=cmd|'/c calc'!A1", "+1", "-1", "@sum(a1)"] {
+            let text = separated(&answer(formula), ',');
+            assert!(text.ends_with(&format!("\n'{formula},-1.5,\n")), "{text}");
+        }
+        assert!(separated(&answer("a,\"b\"\nc"), ',').ends_with("\n\"a,\"\"b\"\"\nc\",-1.5,\n"));
+        assert!(separated(&answer("a,b"), '\t').ends_with("\na,b\t-1.5\t\n"));
+    }
+
+    #[test]
+    fn json_is_read_back_as_it_was() {
+        let words = "a \"b\" \\ \n </script> \u{1}\u{7f} ä";
+        let read: serde_json::Value = serde_json::from_str(&json(&answer(words))).unwrap();
+        assert_eq!(read[0]["name"], words);
+        assert_eq!((&read[0]["x"], &read[0]["y"]), (&serde_json::json!(-1.5), &serde_json::Value::Null));
+        assert!(!json(&answer(words)).contains('<'));
+    }
+}

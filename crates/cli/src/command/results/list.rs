@@ -1,0 +1,168 @@
+//! `seawall results list`: a line for each run.
+
+use super::open;
+use crate::Answer;
+use crate::memory::Memory;
+use crate::terminal;
+use crate::watch::REPORT_COLUMNS;
+use anyhow::Result;
+use report::{Standing, text};
+use results::{Filter, RunLine};
+use stats::Outcome;
+
+/// How many runs are shown where nothing was said.
+const USUAL: usize = 20;
+
+/// List runs, the newest last
+///
+/// IOPS are those of all actors over the length of the run. The verdict is of all criteria together.
+#[derive(clap::Args, Default)]
+pub struct List {
+    /// Only runs of this command: fio, ramp, run, demo, simulate
+    #[arg(long, value_name = "COMMAND")]
+    tool: Option<String>,
+    /// Only runs with this label; a key alone is any word of it
+    #[arg(long = "where", value_name = "KEY[=WORD]")]
+    labels: Vec<String>,
+    /// Only runs from this day on (UTC), as in 2026-11-22
+    #[arg(long, value_name = "DAY", value_parser = day)]
+    since: Option<u64>,
+    /// The last so many [default: 20; 0 is all]
+    #[arg(short = 'n', long, value_name = "NUMBER")]
+    last: Option<usize>,
+}
+
+impl List {
+    pub fn run(self, memory: &Memory) -> Result<Answer> {
+        let label = |given: &String| match given.split_once('=') {
+            Some((key, word)) => (key.to_owned(), Some(word.to_owned())),
+            None => (given.clone(), None),
+        };
+        let all = Filter {
+            tool: self.tool,
+            labels: self.labels.iter().map(label).collect(),
+            since_unix_ms: self.since,
+            last: None,
+        };
+        let runs = open(memory)?.list(&all)?;
+        let most = match self.last.unwrap_or(USUAL) {
+            0 => runs.len(),
+            most => most,
+        };
+        terminal::print(&listed(&runs[runs.len().saturating_sub(most)..]));
+        if runs.len() > most {
+            terminal::line(&format!("{} earlier ones: --last 0 shows all", runs.len() - most));
+        }
+        Ok(Answer::Yes)
+    }
+}
+
+/// Midnight of a day, in milliseconds since 1970.
+fn day(given: &str) -> Result<u64, String> {
+    let rule = || format!("must be a day as in 2026-11-22, got {given:?}");
+    let parts: Vec<u64> = given.split('-').map(str::parse).collect::<Result<_, _>>().map_err(|_| rule())?;
+    let [year, month, day] = parts[..] else { return Err(rule()) };
+    let leap = |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    let days = |year: u64, month: u64| match month {
+        2 => 28 + u64::from(leap(year)),
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    };
+    if !(1970..=9999).contains(&year) || !(1..=12).contains(&month) || !(1..=days(year, month)).contains(&day) {
+        return Err(rule());
+    }
+    let before: u64 = (1970..year).map(|year| 365 + u64::from(leap(year))).sum();
+    let months: u64 = (1..month).map(|month| days(year, month)).sum();
+    Ok((before + months + day - 1) * 86_400_000)
+}
+
+/// A line for each run, in 80 columns.
+fn listed(runs: &[RunLine]) -> String {
+    let mut lines = vec![format!(
+        "{:>4}  {:<16}  {:<8}  {:>7}  {:<10}  title",
+        "run", "started (UTC)", "command", "IOPS", "verdict"
+    )];
+    for run in runs {
+        let remarks = [(run.simulated, "simulated"), (run.cut_short, "cut short"), (run.running, "not ended")];
+        let remarks: Vec<&str> = remarks.into_iter().filter(|(is, _)| *is).map(|(_, remark)| remark).collect();
+        let remarks = if remarks.is_empty() { String::new() } else { format!(" ({})", remarks.join(", ")) };
+        let started: String = text::date(run.started_unix_ms).chars().take(16).collect();
+        let (tool, verdict) = (text::printable(&run.tool), verdict(run));
+        let before = format!("{:>4}  {started:<16}  {tool:<8}  {:>7}  {verdict:<10}  ", run.id, rate(run.iops));
+        // What was said of the run comes before its title where there is little room.
+        let labels = if run.labels.is_empty() { String::new() } else { format!(" [{}]", text::printable(&run.labels)) };
+        let room = REPORT_COLUMNS.saturating_sub(text::width(&before) + text::width(&remarks));
+        let labels = text::fit(&labels, room);
+        let title = text::fit(&text::printable(&run.title), room - text::width(&labels));
+        lines.push(format!("{before}{title}{labels}{remarks}").trim_end().to_owned());
+    }
+    if runs.is_empty() {
+        lines = vec!["no such run".into()];
+    }
+    lines.join("\n") + "\n"
+}
+
+/// Operations a second in at most seven characters.
+fn rate(iops: Option<f64>) -> String {
+    match iops {
+        None => "-".into(),
+        Some(iops) if iops < 1e6 => format!("{iops:.0}"),
+        Some(iops) => format!("{:.2}M", iops / 1e6),
+    }
+}
+
+fn verdict(run: &RunLine) -> &'static str {
+    match (Standing { held: run.passed, open: run.cannot_say, failed: run.failed }).outcome() {
+        Some(Outcome::Pass) => "pass",
+        Some(Outcome::Fail) => "fail",
+        Some(Outcome::CannotSay) => "cannot say",
+        None => "-",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(id: i64, title: &str, counts: [usize; 3]) -> RunLine {
+        RunLine {
+            id,
+            tool: "run".into(),
+            title: title.into(),
+            started_unix_ms: 1_795_293_900_000,
+            simulated: id == 1,
+            cut_short: id == 1,
+            iops: (id != 23).then_some(104_321.4 * id as f64),
+            passed: counts[0],
+            cannot_say: counts[1],
+            failed: counts[2],
+            labels: if id == 22 { "raid=5".into() } else { String::new() },
+            ..RunLine::default()
+        }
+    }
+
+    /// 80 columns whatever the title; one that would steer the terminal is shown without that.
+    #[test]
+    fn runs_are_lines_of_80_columns() {
+        let long = "a title that goes on and on \u{1b}[2J".repeat(4);
+        let text = listed(&[line(1, &long, [2, 0, 1]), line(22, "short", [3, 0, 0]), line(23, "", [0, 1, 0])]);
+        let wanted = concat!(
+            " run  started (UTC)     command      IOPS  verdict     title\n",
+            "   1  2026-11-21 20:45  run        104321  fail        a… (simulated, cut short)\n",
+            "  22  2026-11-21 20:45  run         2.30M  pass        short [raid=5]\n",
+            "  23  2026-11-21 20:45  run             -  cannot say\n",
+        );
+        assert_eq!(text, wanted);
+        assert_eq!(listed(&[]), "no such run\n");
+    }
+
+    #[test]
+    fn a_day_is_its_midnight() {
+        // 20 454 days from 1970 to the first day of 2026: 56 years with 14 leap days.
+        assert_eq!(day("2026-01-01"), Ok((56 * 365 + 14) * 86_400_000));
+        assert_eq!(day("2024-03-01").unwrap() - day("2024-02-28").unwrap(), 2 * 86_400_000);
+        for wrong in ["2026-13-01", "2026-02-29", "2026-1", "yesterday", "1969-12-31", "2026-01-00"] {
+            assert!(day(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! `seawall results show`: one run as it was at its end.
+
+use super::open;
+use crate::Answer;
+use crate::memory::Memory;
+use crate::terminal;
+use crate::watch::{REPORT_COLUMNS, paint};
+use anyhow::{Result, bail};
+use report::text;
+use stats::run::{Cell, Class, Kind, Run, State};
+
+/// Show one run: its figures, verdicts and notes
+///
+/// --plan shows the plan or job file that was run, --csv its figures.
+#[derive(clap::Args)]
+pub struct Show {
+    /// The run
+    #[arg(value_name = "RUN", default_value = "last")]
+    run: String,
+    /// Instead of its table the run's figures as CSV: by second, or of its write cycles
+    #[arg(long, value_name = "WHAT", value_parser = ["seconds", "cycles"])]
+    csv: Option<String>,
+    /// Instead of its table the plan or job file that was run
+    #[arg(long, conflicts_with = "csv")]
+    plan: bool,
+}
+
+impl Show {
+    pub fn run(self, memory: &Memory) -> Result<Answer> {
+        let database = open(memory)?;
+        let number = database.number_of(&self.run)?;
+        let run = database.load(number)?;
+        match self.csv.as_deref() {
+            _ if self.plan && run.identity.text.is_empty() => {
+                bail!("--plan: run {number} had none; its command was: {}", run.identity.command);
+            }
+            _ if self.plan => terminal::print(&run.identity.text),
+            Some(what) => {
+                let (recording, mut out) = (run.recording(), Vec::new());
+                match what {
+                    "cycles" => report::csv::write_cycles(&recording, &mut out)?,
+                    _ => report::csv::write(&recording, &mut out)?,
+                }
+                terminal::print(&String::from_utf8(out)?);
+            }
+            // Plans have a table of their own, with policies and what held each workload back.
+            None if !run.objects.is_empty() || !run.gates.is_empty() => {
+                terminal::print(&report::table::render(&run.recording(), paint()));
+            }
+            None => terminal::print(&shown(number, &run)),
+        }
+        Ok(Answer::Yes)
+    }
+}
+
+/// A run in 80 columns: where it came from, a line for each class of each actor, verdicts, notes.
+fn shown(number: i64, run: &Run) -> String {
+    let identity = &run.identity;
+    let mut lines = vec![text::fit(&format!("run {number}: {}", text::printable(&identity.title)), REPORT_COLUMNS)];
+    let state = match identity.state {
+        State::Running => ", not ended",
+        State::CutShort => ", cut short",
+        State::Ended => "",
+    };
+    let clock = if identity.simulated { ", in virtual time" } else { "" };
+    let started = text::date(identity.started_unix_ms);
+    lines.push(format!("{}, {started}{clock}{state}, on {}", identity.tool, text::printable(&run.machine.host)));
+    let command = format!("command: {}", text::printable(&identity.command));
+    lines.extend(text::wrap(&command, REPORT_COLUMNS));
+    for (key, word) in &run.labels {
+        lines.push(text::fit(&format!("{key}: {}", text::printable(word)), REPORT_COLUMNS));
+    }
+    for (point, stretch) in run.points.iter().enumerate() {
+        let seconds = stretch.end.saturating_sub(stretch.start).as_secs_f64();
+        lines.push(String::new());
+        lines.push(text::fit(&format!("{}, {seconds:.1} s", text::printable(&stretch.name)), REPORT_COLUMNS));
+        lines.push(format!(
+            "{:<20} {:<7} {:>8} {:>8} {:>8} {:>8} {:>8} {:>6}",
+            "", "class", "IOPS", "MB/s", "mean ms", "p99 ms", "max ms", "failed"
+        ));
+        for cell in run.cells.iter().filter(|cell| cell.point as usize == point) {
+            // Where there is but one class it is the whole.
+            let alone =
+                run.cells.iter().filter(|other| (other.point, other.actor) == (cell.point, cell.actor)).count() == 2;
+            if cell.class != Class::ALL || !alone {
+                lines.push(line(run, cell));
+            }
+            lines.extend(punctual(cell));
+        }
+    }
+    for verdict in &run.verdicts {
+        lines.push(String::new());
+        let said = format!("{}: {} ({})", verdict.outcome, verdict.question, verdict.because);
+        lines.extend(text::wrap(&text::printable(&said), REPORT_COLUMNS));
+    }
+    for note in &run.notes {
+        lines.extend(text::wrap(&format!("note: {}", text::printable(note)), REPORT_COLUMNS));
+    }
+    lines.join("\n") + "\n"
+}
+
+fn line(run: &Run, cell: &Cell) -> String {
+    let actor = run.actors.get(cell.actor as usize).map_or("", |actor| actor.name.as_str());
+    let seconds = cell.measured.as_secs_f64();
+    let known =
+        |figure: Option<f64>, digits: usize| figure.map_or("-".to_owned(), |figure| format!("{figure:.digits$}"));
+    let rate = |count: f64| (seconds > 0.0).then_some(count / seconds);
+    let response = cell.latency(Kind::Response);
+    let ms = |of: f64| known(response.map(|_| of), 3);
+    format!(
+        "{:<20} {:<7} {:>8} {:>8} {:>8} {:>8} {:>8} {:>6}",
+        text::fit(&text::printable(actor), 20),
+        text::fit(cell.class.name(), 7),
+        known(rate(cell.ops as f64), 0),
+        known(cell.bytes.and_then(|bytes| rate(bytes as f64 / 1e6)), 1),
+        ms(response.map_or(0.0, |times| times.mean().as_millis_f64())),
+        ms(response.map_or(0.0, |times| times.quantile(0.99).as_millis_f64())),
+        ms(response.map_or(0.0, |times| times.max().as_millis_f64())),
+        cell.failed.map_or("-".to_owned(), |failed| failed.to_string()),
+    )
+}
+
+/// How the schedule of an open loop was kept, where it was not.
+fn punctual(cell: &Cell) -> Option<String> {
+    let told = [(cell.late, "late"), (cell.held, "held by the cap"), (cell.never_sent, "never sent")];
+    let told: Vec<String> =
+        told.into_iter().filter_map(|(count, what)| count.filter(|n| *n > 0).map(|n| format!("{n} {what}"))).collect();
+    (cell.class == Class::ALL && !told.is_empty()).then(|| format!("  of its schedule: {}", told.join(", ")))
+}

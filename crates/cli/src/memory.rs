@@ -1,0 +1,217 @@
+//! Where runs are kept: this user's results database, unless somebody says otherwise.
+//!
+//! A run comes first: where the database cannot be opened or written, one line says so, the run goes on, and its exit code
+//! is what it would have been.
+
+use crate::{machine, state, terminal};
+use anyhow::Context as _;
+use block::Span;
+use engine::Pace;
+use results::Results;
+use stats::run::{Identity, Run, State};
+use stats::{DispatchTrace, Recording};
+use std::path::{Path, PathBuf};
+
+/// The file in the folder of this user's state.
+const FILE: &str = "results.sqlite";
+
+/// What keeps no run.
+const NOWHERE: &str = "none";
+
+/// The variable that names the file where no option does.
+pub const VARIABLE: &str = "SEAWALL_RESULTS";
+
+/// Where runs go, and what the user says of them. The ids are of no command's own options, which clap would mix up.
+#[derive(clap::Args, Clone, Debug, Default)]
+pub struct Memory {
+    /// Keep runs in this results database; `none` keeps none [default: SEAWALL_RESULTS, else
+    /// seawall/results.sqlite in XDG_STATE_HOME or ~/.local/state]
+    #[arg(id = "results-file", long = "results", global = true, value_name = "FILE|none", display_order = 900)]
+    results: Option<PathBuf>,
+    /// Say something of the run that it can be found by, as in storage=raid5; repeatable
+    #[arg(id = "run-labels", long = "label", global = true, value_name = "KEY=WORD", value_parser = label, display_order = 901)]
+    labels: Vec<(String, String)>,
+}
+
+impl Memory {
+    /// The database; `None` where nothing is to be kept, or nobody says where.
+    pub fn file(&self) -> Option<PathBuf> {
+        let named = self.results.clone().or_else(|| {
+            let set = std::env::var_os(VARIABLE).filter(|set| !set.is_empty());
+            set.map(PathBuf::from)
+        });
+        match named {
+            Some(named) => Some(named).filter(|named| named.as_os_str() != NOWHERE),
+            None => state::folder().map(|folder| folder.join(FILE)),
+        }
+    }
+
+    /// The same, for one run that names its file itself.
+    pub fn with_file(&self, file: Option<&str>) -> Memory {
+        Memory { results: file.map(PathBuf::from).or_else(|| self.results.clone()), labels: self.labels.clone() }
+    }
+
+    /// Keeps a run that begins: from now on it has a number, and is there whatever ends it.
+    pub fn begin(&self, mut run: Run) -> Kept {
+        let mut kept = Kept { open: None, labels: self.labels.clone() };
+        let Some(file) = self.file() else { return kept };
+        run.identity.state = State::Running;
+        kept.label(&mut run);
+        match begun(&file, &run) {
+            Ok((results, number)) => kept.open = Some(Open { results, number, file }),
+            Err(error) => complain(&error),
+        }
+        kept
+    }
+}
+
+fn begun(file: &Path, run: &Run) -> anyhow::Result<(Results, i64)> {
+    if let Some(folder) = file.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists()) {
+        state::make(folder).with_context(|| format!("{}: make the folder", folder.display()))?;
+    }
+    let mut results = Results::open(file)?;
+    let number = results.save(run)?;
+    Ok((results, number))
+}
+
+/// One line; the run goes on.
+fn complain(error: &anyhow::Error) {
+    let why = crate::complaint::of(error);
+    let why = why.lines().next().unwrap_or_default();
+    terminal::complain(&format!("the run goes on, but is not kept: {why} (--results names another file, or none)"));
+}
+
+/// A run under way, as far as it is kept.
+pub struct Kept {
+    open: Option<Open>,
+    labels: Vec<(String, String)>,
+}
+
+struct Open {
+    results: Results,
+    number: i64,
+    file: PathBuf,
+}
+
+impl Kept {
+    /// Writes what there is of the run so far. Where somebody else is writing, this is left for the next time.
+    pub fn so_far(&mut self, mut run: Run) {
+        run.identity.state = State::Running;
+        self.label(&mut run);
+        let Some(open) = &mut self.open else { return };
+        match open.results.replace(open.number, &run) {
+            Err(error) if !error.is_busy() => {
+                complain(&error.into());
+                self.open = None;
+            }
+            _ => {}
+        }
+    }
+
+    /// Writes the run as it ended. Returns its file and number, where it is kept.
+    pub fn end(mut self, run: Run) -> Option<(PathBuf, i64)> {
+        self.write(run);
+        self.open.map(|open| (open.file, open.number))
+    }
+
+    /// Keeps nothing of it: it was refused before it did anything.
+    pub fn forget(self) {
+        if let Some(mut open) = self.open {
+            // What cannot be taken away is a run of which nothing was measured.
+            drop(open.results.delete(open.number));
+        }
+    }
+
+    fn write(&mut self, mut run: Run) {
+        self.label(&mut run);
+        let Some(open) = &mut self.open else { return };
+        if let Err(error) = open.results.replace(open.number, &run) {
+            complain(&error.into());
+            self.open = None;
+        }
+    }
+
+    /// The last word for a key is the one that holds.
+    fn label(&self, run: &mut Run) {
+        for (key, word) in &self.labels {
+            run.labels.retain(|(known, _)| known != key);
+            run.labels.push((key.clone(), word.clone()));
+        }
+        run.labels.sort();
+    }
+}
+
+/// Keeps a plan's run as it goes, behind whoever watches it.
+pub struct Keeping<'a, P> {
+    /// Who watches.
+    pub watch: P,
+    /// Where it is kept.
+    pub kept: &'a mut Kept,
+    /// The command that plays it.
+    pub tool: &'static str,
+    /// When it is written next.
+    pub next: Span,
+}
+
+impl<P: Pace> Pace for Keeping<'_, P> {
+    fn second(&mut self, recording: &Recording, phase: usize, passed: Span, whole: Span) -> bool {
+        let goes_on = self.watch.second(recording, phase, passed, whole);
+        // In virtual time it is over before anything could end it.
+        if passed >= self.next && !recording.origin.simulated {
+            self.next = passed + EVERY.max(passed / PART);
+            let mut run = Run::of_recording(recording, self.tool);
+            // The dispatches are written at the end: they are long, and no table is made of them.
+            run.objects.iter_mut().for_each(|object| object.trace = DispatchTrace::default());
+            self.kept.so_far(run);
+        }
+        goes_on
+    }
+}
+
+/// How often a run that goes on is written, and which part of it at most may be lost when it is long: what is read through
+/// each time grows with it.
+pub const EVERY: Span = Span::from_secs(60);
+const PART: u64 = 50;
+
+/// Where a run of `tool` that begins now comes from.
+pub fn identity(tool: &str, title: String, started_unix_ms: u64) -> Identity {
+    Identity {
+        tool: tool.into(),
+        title,
+        command: std::env::args().collect::<Vec<_>>().join(" "),
+        version: env!("CARGO_PKG_VERSION").into(),
+        started_unix_ms,
+        ..Identity::default()
+    }
+}
+
+/// This machine, on which I/O runs by `backend`.
+pub fn this_machine(backend: &str) -> stats::Machine {
+    machine::look(None, backend)
+}
+
+/// A label as it is typed.
+pub fn label(given: &str) -> Result<(String, String), String> {
+    let rule = "must be KEY=WORD with a key of letters, digits, dots, dashes and underscores, as in storage=raid5";
+    let (key, word) = given.split_once('=').ok_or(rule)?;
+    let good = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    if key.is_empty() || !key.chars().all(good) {
+        return Err(rule.into());
+    }
+    Ok((key.into(), word.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_has_a_key_and_any_word() {
+        assert_eq!(label("storage=Clariion FC"), Ok(("storage".into(), "Clariion FC".into())));
+        assert_eq!(label("note=a=b"), Ok(("note".into(), "a=b".into())));
+        assert_eq!(label("empty="), Ok(("empty".into(), String::new())));
+        for wrong in ["storage", "=x", "a b=c", "<i>=x"] {
+            assert!(label(wrong).unwrap_err().starts_with("must be KEY=WORD"), "{wrong}");
+        }
+    }
+}

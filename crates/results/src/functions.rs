@@ -1,0 +1,120 @@
+//! SQL functions of ours: what blocks and histograms hold, for queries.
+//!
+//! ```text
+//!   slices(block)             a JSON array of slices, each an array of 18 values, NULL where not known
+//!   gate_rows(block)          a JSON array of rows of a gate, each an array of 10 values
+//!   percentile_ns(buckets, p) the p-th percentile (0 to 100) of a histogram's buckets, in nanoseconds
+//! ```
+//! All three give NULL for NULL, and an error for bytes that are none of ours.
+
+use super::block::{unpack_gate, unpack_slices};
+use super::packed::unpack_buckets;
+use rusqlite::functions::{Context, FunctionFlags};
+use rusqlite::{Connection, Error, Result};
+use stats::Histogram;
+use stats::run::{GateRow, Slice, Times};
+use std::fmt::Write as _;
+
+/// Makes them known to queries of this connection.
+pub(super) fn register(connection: &Connection) -> Result<()> {
+    let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC | FunctionFlags::SQLITE_INNOCUOUS;
+    connection.create_scalar_function("slices", 1, flags, |context| {
+        unpacked(context, |bytes| Some(json(&unpack_slices(bytes)?, slice)))
+    })?;
+    connection.create_scalar_function("gate_rows", 1, flags, |context| {
+        unpacked(context, |bytes| Some(json(&unpack_gate(bytes)?, gate_row)))
+    })?;
+    connection.create_scalar_function("percentile_ns", 2, flags, |context| {
+        let Some(bytes) = context.get::<Option<Vec<u8>>>(0)? else { return Ok(None) };
+        let percent: f64 = context.get(1)?;
+        let (buckets, _) = unpack_buckets(&bytes).ok_or_else(|| damaged("buckets of a histogram"))?;
+        let all = (block::Span::ZERO, block::Span::from_nanos(u64::MAX));
+        let histogram = Histogram::from_filled(&buckets, block::Span::ZERO, all.0, all.1);
+        let histogram = histogram.ok_or_else(|| damaged("buckets of a histogram"))?;
+        let known = histogram.count() > 0 && (0.0..=100.0).contains(&percent);
+        Ok(known.then(|| histogram.quantile(percent / 100.0).as_nanos() as i64))
+    })
+}
+
+fn unpacked(context: &Context<'_>, unpack: impl FnOnce(&[u8]) -> Option<String>) -> Result<Option<String>> {
+    let Some(bytes) = context.get::<Option<Vec<u8>>>(0)? else { return Ok(None) };
+    unpack(&bytes).map(Some).ok_or_else(|| damaged("a block"))
+}
+
+fn damaged(what: &str) -> Error {
+    Error::UserFunctionError(format!("not {what}, or a damaged one").into())
+}
+
+fn json<T>(rows: &[T], row: impl Fn(&T, &mut Array)) -> String {
+    let mut text = String::from("[");
+    for (index, one) in rows.iter().enumerate() {
+        text.push_str(if index == 0 { "[" } else { ",[" });
+        let mut array = Array { text, empty: true };
+        row(one, &mut array);
+        text = array.text;
+        text.push(']');
+    }
+    text.push(']');
+    text
+}
+
+/// A JSON array under way.
+struct Array {
+    text: String,
+    empty: bool,
+}
+
+impl Array {
+    fn number(&mut self, value: Option<u64>) {
+        self.separate();
+        match value {
+            // As the tables hold it: 64 bits with a sign.
+            Some(value) => write!(self.text, "{}", value as i64).unwrap_or_default(),
+            None => self.text.push_str("null"),
+        }
+    }
+
+    /// One of our own words, which needs no escape.
+    fn word(&mut self, word: &str) {
+        self.separate();
+        write!(self.text, "\"{word}\"").unwrap_or_default();
+    }
+
+    fn separate(&mut self) {
+        if !std::mem::replace(&mut self.empty, false) {
+            self.text.push(',');
+        }
+    }
+}
+
+fn slice(slice: &Slice, out: &mut Array) {
+    let times = |times: Option<Times>, out: &mut Array| {
+        let spread = times.and_then(|times| times.spread);
+        out.number(times.map(|times| times.count));
+        out.number(times.map(|times| times.mean.as_nanos()));
+        for part in [spread.map(|spread| spread.p50), spread.map(|spread| spread.p99), spread.map(|s| s.p999)] {
+            out.number(part.map(|span| span.as_nanos()));
+        }
+        out.number(times.and_then(|times| times.max).map(|span| span.as_nanos()));
+    };
+    for value in
+        [Some(slice.start.as_nanos()), Some(slice.length.as_nanos()), Some(slice.ops), slice.bytes, slice.failed]
+    {
+        out.number(value);
+    }
+    times(slice.response, out);
+    times(slice.service, out);
+    out.number(slice.outstanding.map(u64::from));
+}
+
+fn gate_row(row: &GateRow, out: &mut Array) {
+    let waits = [row.waits.ceiling, row.waits.floors, row.waits.turn, row.waits.device];
+    for span in [row.start, row.length].into_iter().chain(waits) {
+        out.number(Some(span.as_nanos()));
+    }
+    let (floor, number) = row.floor.key();
+    out.word(row.held_by.key());
+    out.number(row.held_at.map(u64::from));
+    out.word(floor);
+    out.number(number);
+}

@@ -1,0 +1,268 @@
+//! What is different between two runs, and whether it is more than noise.
+//!
+//! The method is that of batch means (B. Schmeiser, "Batch size effects in the analysis of simulation output", Operations
+//! Research 30, 1982): seconds that follow one another are alike, so that their number says little. They are put together
+//! to at most [`BATCHES`] batches, whose means are nearly independent; the difference of two means then has the interval
+//! of Welch's t-test over the batches. It covers the true difference with 95 %.
+
+use super::{Class, Kind, Run, Setting, Slice};
+use crate::job::{Confidence, Spread, student_95};
+
+/// Batches of a series. With more of them they get shorter and depend on each other, with fewer the interval gets wider
+/// without getting truer: Schmeiser found between 10 and 30 to be right whatever the length.
+const BATCHES: usize = 20;
+
+/// A figure of a slice; `None` where it is not known.
+type Of<'a> = &'a dyn Fn(&Slice) -> Option<f64>;
+
+/// Fewer seconds than this say nothing of how they vary.
+const SECONDS_MIN: usize = 10;
+
+/// Settings in which two runs may not differ. Depths and rates may: to change those is why one compares.
+const SAME: [&str; 6] = ["mix", "read_percent", "order", "read_block_bytes", "write_block_bytes", "cycle_s"];
+
+/// The write cycle of a database; runs with shorter ones are not comparable with anything.
+const CYCLE_S: f64 = 80.0;
+
+/// One figure of two runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Difference {
+    /// The point's name.
+    pub point: String,
+    /// The actor's name.
+    pub actor: String,
+    /// The class.
+    pub class: Class,
+    /// Which figure, with its unit.
+    pub figure: &'static str,
+    /// In the first run.
+    pub before: f64,
+    /// In the second run.
+    pub after: f64,
+    /// Where the difference lies with 95 %; `None` where no series of seconds tells how the figure varies.
+    pub interval: Option<Confidence>,
+}
+
+impl Difference {
+    /// Whether it is more than noise; `None` where nobody can say.
+    pub fn is_significant(&self) -> Option<bool> {
+        self.interval.map(|interval| interval.mean.abs() > interval.half_width)
+    }
+}
+
+/// Every figure that both runs have, by the names of points and actors.
+pub fn differences(before: &Run, after: &Run) -> Vec<Difference> {
+    let mut found = Vec::new();
+    for cell in &before.cells {
+        let (Some(point), Some(actor)) =
+            (before.points.get(cell.point as usize), before.actors.get(cell.actor as usize))
+        else {
+            continue;
+        };
+        let other = after.cells.iter().find(|other| {
+            let names = (after.points.get(other.point as usize), after.actors.get(other.actor as usize));
+            let same = matches!(names, (Some(p), Some(a)) if (&p.name, &a.name) == (&point.name, &actor.name));
+            same && other.class == cell.class
+        });
+        // The whole of one class says the same twice.
+        let parts = before.cells.iter().filter(|part| (part.point, part.actor) == (cell.point, cell.actor)).count();
+        let Some(other) = other.filter(|_| cell.class != Class::ALL || parts != 2) else { continue };
+        let seconds = |run: &Run, cell: &super::Cell| within(run, cell.point, cell.actor, &cell.class);
+        let (a, b) = (seconds(before, cell), seconds(after, other));
+        let mut add = |figure, before: Option<f64>, after: Option<f64>, of: Option<Of<'_>>| {
+            let Some((before, after)) = before.zip(after) else { return };
+            let interval = of.and_then(|of| difference(&figures(&a, of), &figures(&b, of)));
+            let (point, actor, class) = (point.name.clone(), actor.name.clone(), cell.class.clone());
+            found.push(Difference { point, actor, class, figure, before, after, interval });
+        };
+        let rate = |cell: &super::Cell, count: u64| {
+            let seconds = cell.measured.as_secs_f64();
+            (seconds > 0.0).then_some(count as f64 / seconds)
+        };
+        let second = |slice: &Slice| Some(slice.length.as_secs_f64()).filter(|seconds| *seconds > 0.0);
+        let iops = |slice: &Slice| Some(slice.ops as f64 / second(slice)?);
+        let mb = |slice: &Slice| Some(slice.bytes? as f64 / 1e6 / second(slice)?);
+        let mean = |slice: &Slice| Some(slice.response?.mean.as_millis_f64());
+        let p99 = |slice: &Slice| Some(slice.response?.spread?.p99.as_millis_f64());
+        add("IOPS", rate(cell, cell.ops), rate(other, other.ops), Some(&iops));
+        let bytes = |cell: &super::Cell| rate(cell, cell.bytes?).map(|rate| rate / 1e6);
+        add("MB/s", bytes(cell), bytes(other), Some(&mb));
+        let response = |of: fn(&crate::Histogram) -> block::Span| {
+            let figure = |cell: &super::Cell| cell.latency(Kind::Response).map(|times| of(times).as_millis_f64());
+            (figure(cell), figure(other))
+        };
+        let (x, y) = response(|times| times.mean());
+        add("mean ms", x, y, Some(&mean));
+        let (x, y) = response(|times| times.quantile(0.5));
+        add("p50 ms", x, y, None);
+        let (x, y) = response(|times| times.quantile(0.99));
+        add("p99 ms", x, y, Some(&p99));
+        let (x, y) = response(|times| times.quantile(0.999));
+        add("p99.9 ms", x, y, None);
+    }
+    found
+}
+
+/// Why two runs may not be compared; nothing where they may.
+pub fn obstacles(before: &Run, after: &Run) -> Vec<String> {
+    let mut found = Vec::new();
+    let (a, b) = (&before.identity, &after.identity);
+    let is_plan = |tool: &str| !["fio", "ramp"].contains(&tool);
+    if is_plan(&a.tool) != is_plan(&b.tool) || !is_plan(&a.tool) && a.tool != b.tool {
+        found.push(format!("one is of {}, the other of {}", a.tool, b.tool));
+    } else if is_plan(&a.tool) && a.text != b.text {
+        found.push("they are of different plans".into());
+    }
+    if a.simulated != b.simulated {
+        found.push("one is simulated, the other is not".into());
+    }
+    let value = |run: &Run, setting: &Setting| {
+        let name = |run: &Run, actor: Option<u32>| {
+            actor.and_then(|actor| run.actors.get(actor as usize)).map(|actor| actor.name.clone())
+        };
+        let of = name(before, setting.actor);
+        let same = |other: &&Setting| other.key == setting.key && name(run, other.actor) == of;
+        run.settings.iter().find(same).map(|setting| setting.value.clone())
+    };
+    for setting in before.settings.iter().filter(|setting| SAME.contains(&setting.key.as_str())) {
+        if let Some(other) = value(after, setting).filter(|other| *other != setting.value) {
+            let told = format!("{} is {} in one, {} in the other", setting.key, words(&setting.value), words(&other));
+            if !found.contains(&told) {
+                found.push(told);
+            }
+        }
+    }
+    let short = |setting: &&Setting| {
+        setting.key == "cycle_s" && matches!(setting.value, super::Value::Number(seconds) if seconds != CYCLE_S)
+    };
+    if before.settings.iter().chain(&after.settings).any(|setting| short(&setting)) {
+        found.push(format!("a write cycle is not {CYCLE_S} s long"));
+    }
+    found
+}
+
+fn words(value: &super::Value) -> String {
+    match value {
+        super::Value::Number(number) => number.to_string(),
+        super::Value::Word(word) => word.clone(),
+    }
+}
+
+/// The slices of a class that lie within a point.
+fn within(run: &Run, point: u32, actor: u32, class: &Class) -> Vec<Slice> {
+    let Some(point) = run.points.get(point as usize) else { return Vec::new() };
+    let slices = match class {
+        class if *class == Class::ALL => run.whole(actor),
+        class => run.series(actor, class).map_or(Vec::new(), |series| series.slices.clone()),
+    };
+    // What an earlier point left is not of this one, and the last slice may be a splinter of a second.
+    let full = |slice: &Slice| slice.start >= point.start && slice.start + slice.length / 2 <= point.end;
+    slices.into_iter().filter(full).collect()
+}
+
+fn figures(slices: &[Slice], of: Of<'_>) -> Vec<f64> {
+    slices.iter().filter_map(of).collect()
+}
+
+/// The difference of two means with its interval; `None` where one of them is of too few seconds.
+fn difference(before: &[f64], after: &[f64]) -> Option<Confidence> {
+    let (a, b) = (batches(before)?, batches(after)?);
+    // Welch: each mean's variance, and the degrees of freedom by Satterthwaite.
+    let variance = |spread: &Spread| spread.deviation.powi(2) / spread.samples as f64;
+    let (va, vb) = (variance(&a), variance(&b));
+    let freedom = match va + vb {
+        0.0 => f64::INFINITY,
+        sum => sum.powi(2) / (va.powi(2) / (a.samples - 1) as f64 + vb.powi(2) / (b.samples - 1) as f64),
+    };
+    Some(Confidence { mean: b.mean - a.mean, half_width: student_95(freedom) * (va + vb).sqrt() })
+}
+
+/// How the means of batches of neighbours vary.
+fn batches(figures: &[f64]) -> Option<Spread> {
+    if figures.len() < SECONDS_MIN {
+        return None;
+    }
+    let size = figures.len().div_ceil(BATCHES);
+    let means = figures.chunks(size).filter(|batch| batch.len() == size);
+    Some(Spread::of(means.map(|batch| batch.iter().sum::<f64>() / batch.len() as f64)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Actor, Cell, Point, Series};
+    use super::*;
+    use block::Span;
+
+    /// A run of seconds with so many operations each.
+    fn run(ops: &[u64]) -> Run {
+        let slice = |(second, ops): (usize, &u64)| Slice {
+            start: Span::from_secs(second as u64),
+            length: Span::SECOND,
+            ops: *ops,
+            ..Slice::default()
+        };
+        let length = Span::from_secs(ops.len() as u64);
+        let cell = |class| Cell { ops: ops.iter().sum(), ..Cell::new(0, 0, class, length) };
+        let mut run = Run {
+            actors: vec![Actor { name: "j".into(), ..Actor::default() }],
+            points: vec![Point { name: "run".into(), end: length, ..Point::default() }],
+            cells: vec![cell(Class::ALL), cell(Class::READ)],
+            series: vec![Series { actor: 0, class: Class::READ, slices: ops.iter().enumerate().map(slice).collect() }],
+            ..Run::default()
+        };
+        run.identity.tool = "fio".into();
+        run
+    }
+
+    #[test]
+    fn a_difference_larger_than_the_noise_is_one() {
+        // 100 ± 10 in turns: the mean of 20 batches of three is within 3.4 of 100, so 105 and 130 are told apart, or not.
+        let around = |mean: u64| (0..60).map(|second| mean - 10 + second * 13 % 21).collect::<Vec<_>>();
+        let told = |mean| {
+            let found = differences(&run(&around(100)), &run(&around(mean)));
+            assert_eq!((found.len(), found[0].figure, &found[0].class), (1, "IOPS", &Class::READ));
+            let interval = found[0].interval.unwrap();
+            assert!((interval.mean - (mean as f64 - 100.0)).abs() < 1e-9, "{interval:?}");
+            assert!((0.1..6.0).contains(&interval.half_width), "{interval:?}");
+            found[0].is_significant()
+        };
+        assert_eq!((told(100), told(130)), (Some(false), Some(true)));
+    }
+
+    #[test]
+    fn seconds_that_are_alike_do_not_count_as_many() {
+        // 30 s of 90 and 30 s of 110 beside the same the other way round: the mean is the same, and the interval is as wide
+        // as halves of 20 deviate: deviation of 20 batches 10.26, so 1.96 × √(2 × 10.26² / 20) = 6.36.
+        let halves = |a, b| [[a; 30], [b; 30]].concat();
+        let found = differences(&run(&halves(90, 110)), &run(&halves(110, 90)));
+        let interval = found[0].interval.unwrap();
+        assert!((interval.half_width - 6.36).abs() < 0.01, "{interval:?}");
+        assert_eq!(found[0].is_significant(), Some(false));
+    }
+
+    #[test]
+    fn few_seconds_say_nothing() {
+        let found = differences(&run(&[100; 9]), &run(&[200; 9]));
+        assert_eq!(found[0].is_significant(), None);
+    }
+
+    #[test]
+    fn what_is_not_comparable_is_said() {
+        let with = |block: f64, cycle: Option<f64>| {
+            let mut run = run(&[1]);
+            run.set(Some(0), "read_block_bytes", block);
+            cycle.into_iter().for_each(|cycle| run.set(None, "cycle_s", cycle));
+            run
+        };
+        assert_eq!(obstacles(&with(4096.0, None), &with(4096.0, None)), Vec::<String>::new());
+        let told = obstacles(&with(4096.0, None), &with(8192.0, None));
+        assert_eq!(told, ["read_block_bytes is 4096 in one, 8192 in the other"]);
+        assert_eq!(obstacles(&with(1.0, Some(8.0)), &with(1.0, Some(8.0))), ["a write cycle is not 80 s long"]);
+        let mut plan = run(&[1]);
+        plan.identity.tool = "demo".into();
+        assert_eq!(obstacles(&run(&[1]), &plan), ["one is of fio, the other of demo"]);
+        let mut other = plan.clone();
+        (other.identity.tool, other.identity.text) = ("run".into(), "title = 'x'".into());
+        assert_eq!(obstacles(&plan, &other), ["they are of different plans"]);
+    }
+}

@@ -1,0 +1,93 @@
+//! The whole of an actor over time, where only its classes were recorded.
+
+use super::{Class, Run, Slice, Times};
+use block::Span;
+use std::collections::BTreeMap;
+
+impl Run {
+    /// Every slice of an actor's whole: as recorded, or its classes added up. What only a histogram over all of them could
+    /// tell is `None` then.
+    pub fn whole(&self, actor: u32) -> Vec<Slice> {
+        if let Some(all) = self.series(actor, &Class::ALL) {
+            return all.slices.clone();
+        }
+        let mut whole: BTreeMap<Span, Slice> = BTreeMap::new();
+        for series in self.series.iter().filter(|series| series.actor == actor && series.class.is_part()) {
+            for slice in &series.slices {
+                whole.entry(slice.start).and_modify(|sum| *sum = sum.plus(slice)).or_insert(*slice);
+            }
+        }
+        whole.into_values().collect()
+    }
+}
+
+impl Slice {
+    /// Two classes of the same time as one.
+    fn plus(&self, other: &Slice) -> Slice {
+        Slice {
+            start: self.start,
+            length: self.length.max(other.length),
+            ops: self.ops + other.ops,
+            bytes: either(self.bytes, other.bytes, |a, b| a + b),
+            failed: either(self.failed, other.failed, |a, b| a + b),
+            response: either(self.response, other.response, Times::plus),
+            service: either(self.service, other.service, Times::plus),
+            outstanding: either(self.outstanding, other.outstanding, |a, b| a + b),
+        }
+    }
+
+    /// This one and the one after it as one.
+    pub(super) fn then(&self, next: &Slice) -> Slice {
+        let length = (next.start + next.length).saturating_sub(self.start);
+        Slice { length, outstanding: next.outstanding, ..self.plus(next) }
+    }
+}
+
+impl Times {
+    fn plus(self, other: Times) -> Times {
+        let count = self.count + other.count;
+        let sum = u128::from(self.mean.as_nanos()) * u128::from(self.count)
+            + u128::from(other.mean.as_nanos()) * u128::from(other.count);
+        let mean = Span::from_nanos(u64::try_from(sum / u128::from(count.max(1))).unwrap_or(u64::MAX));
+        Times { count, mean, spread: None, max: Option::zip(self.max, other.max).map(|(a, b)| a.max(b)) }
+    }
+}
+
+fn either<T>(a: Option<T>, b: Option<T>, join: impl FnOnce(T, T) -> T) -> Option<T> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(join(a, b)),
+        (a, b) => a.or(b),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Series;
+    use super::*;
+
+    #[test]
+    fn classes_add_up_by_the_time_they_are_of() {
+        let slice = |second: u64, ops: u64, mean_us: u64| Slice {
+            start: Span::from_secs(second),
+            length: Span::SECOND,
+            ops,
+            bytes: Some(ops * 4096),
+            response: Times::of_sum(ops, Span::from_micros(mean_us) * ops, Some(Span::from_micros(mean_us * 3))),
+            ..Slice::default()
+        };
+        let series = |class, slices| Series { actor: 0, class, slices };
+        let run = Run {
+            series: vec![
+                series(Class::READ, vec![slice(0, 30, 100), slice(1, 10, 100)]),
+                series(Class::WRITE, vec![slice(1, 30, 300)]),
+            ],
+            ..Run::default()
+        };
+        let whole = run.whole(0);
+        assert_eq!(whole.iter().map(|slice| slice.ops).collect::<Vec<_>>(), [30, 40]);
+        // (10 × 100 + 30 × 300) / 40 = 250.
+        let times = whole[1].response.unwrap();
+        assert_eq!((times.mean, times.max), (Span::from_micros(250), Some(Span::from_micros(900))));
+        assert_eq!(times.spread, None, "percentiles do not add up");
+    }
+}
