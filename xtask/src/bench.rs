@@ -10,6 +10,7 @@ mod nbd;
 mod orders;
 mod qos;
 mod ramp;
+mod results;
 mod served;
 mod store;
 mod turns;
@@ -37,6 +38,8 @@ pub enum Bench {
     Store(store::Store),
     /// For how long administrators' orders keep the data thread, with 10 000 LUNs and one of 1 TiB
     Orders(orders::Orders),
+    /// How large the results of a hundred workloads get, and how long views of them take
+    Results(results::Results),
     /// How long `seawall demo` takes from its start to its first measured second
     Demo(demo::Demo),
 }
@@ -54,6 +57,7 @@ impl Bench {
             Bench::Ramp(ramp) => ramp.run(),
             Bench::Store(store) => store.run(),
             Bench::Orders(orders) => orders.run(),
+            Bench::Results(results) => results.run(),
             Bench::Demo(demo) => demo.run(),
         }
     }

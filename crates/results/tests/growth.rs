@@ -1,65 +1,9 @@
 //! How large a file gets: 100 workloads for 24 hours, second by second, reads and writes, in at most 600 MB.
 
-use block::Span;
-use results::{Cell, Results};
-use stats::run::{Actor, Class, GateRow, GateSeries, Point, Run, Series, Slice, Spread, Times};
-use stats::{FloorFared, HeldBy, Histogram, Waits};
+#[path = "support/busy.rs"]
+mod busy;
 
-/// A source of chance that is the same everywhere (Knuth's MMIX constants).
-struct Chance(u64);
-
-impl Chance {
-    /// From 0 to below `most`.
-    fn below(&mut self, most: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % most
-    }
-}
-
-/// Times as a busy disk has them: percentiles are middles of buckets, the mean and the longest are any nanosecond.
-fn times(chance: &mut Chance, count: u64, ns: u64) -> Option<Times> {
-    let mut around = |ns: u64| Span::from_nanos(ns - ns / 10 + chance.below(ns / 5));
-    let middle = |span: Span| Histogram::middle(Histogram::bucket(span));
-    let spread = Spread { p50: middle(around(ns)), p99: middle(around(ns * 4)), p999: middle(around(ns * 9)) };
-    Some(Times { count, mean: around(ns * 11 / 10), spread: Some(spread), max: Some(around(ns * 14)) })
-}
-
-/// So many workloads with a row for each second: the whole with its times, reads and writes with their counts, and the gate.
-fn run(workloads: u32, seconds: u64) -> Run {
-    let mut chance = Chance(1);
-    let point = Point { name: "all".into(), end: Span::from_secs(seconds), ..Point::default() };
-    let mut run = Run { points: vec![point], ..Run::default() };
-    for actor in 0..workloads {
-        run.actors.push(Actor { name: format!("w{actor}"), ..Actor::default() });
-        let mut series =
-            [Class::ALL, Class::READ, Class::WRITE].map(|class| Series { actor, class, slices: Vec::new() });
-        let mut rows = Vec::new();
-        for second in 0..seconds {
-            let (reads, writes) = (2_000 + chance.below(400), 700 + chance.below(200));
-            let length = Span::from_nanos(1_000_000_000 + chance.below(60_000));
-            let start = Span::from_nanos(second * 1_000_030_000);
-            let counted = |ops: u64| Slice { start, length, ops, bytes: Some(ops * 8192), ..Slice::default() };
-            let ops = reads + writes;
-            let all = Slice {
-                failed: Some(0),
-                response: times(&mut chance, ops, 400_000),
-                service: times(&mut chance, ops, 300_000),
-                outstanding: Some(24 + chance.below(16) as u32),
-                ..counted(ops)
-            };
-            for (series, slice) in series.iter_mut().zip([all, counted(reads), counted(writes)]) {
-                series.slices.push(slice);
-            }
-            let mut wait = |ns: u64| Span::from_nanos(chance.below(ns));
-            let waits = Waits { ceiling: wait(90_000), floors: wait(9_000), turn: wait(9_000), device: wait(300_000) };
-            let (held_by, floor) = (HeldBy::Disk, FloorFared::Met);
-            rows.push(GateRow { start, length, waits, held_by, held_at: None, floor });
-        }
-        run.series.extend(series);
-        run.gates.push(GateSeries { actor, rows });
-    }
-    run
-}
+use results::Results;
 
 /// Four workloads over half an hour, scaled up: 4 × 30 minutes are a 1200th of 100 × 24 hours. What a file has anyway is
 /// left out.
@@ -69,43 +13,7 @@ fn a_day_of_a_hundred_workloads_fits() {
     let path = dir.path().join("results.sqlite");
     drop(Results::open(&path).unwrap());
     let empty = std::fs::metadata(&path).unwrap().len();
-    Results::open(&path).unwrap().save(&run(4, 1800)).unwrap();
+    Results::open(&path).unwrap().save(&busy::run(4, 1800)).unwrap();
     let day = (std::fs::metadata(&path).unwrap().len() - empty) * 1200;
     assert!((100_000_000..600_000_000).contains(&day), "{} MB a day", day / 1_000_000);
-}
-
-/// A hundred workloads for an hour: `cargo nextest run -p results --run-ignored all hour` prints the size and the times.
-#[test]
-#[ignore = "takes a minute, and measures this machine"]
-fn an_hour_of_a_hundred_workloads() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("results.sqlite");
-    let run = run(100, 3600);
-    let mut results = Results::open(&path).unwrap();
-    let number = results.save(&run).unwrap();
-    drop(results);
-    let bytes = std::fs::metadata(&path).unwrap().len();
-    println!("{} MB an hour, {} MB a day", bytes / 1_000_000, bytes * 24 / 1_000_000);
-    let results = Results::open(&path).unwrap();
-    for query in [
-        "SELECT * FROM runs",
-        "SELECT * FROM results",
-        "SELECT class, sum(ops), avg(mean_us) FROM minutes GROUP BY class",
-        "SELECT * FROM minutes WHERE actor_name = 'w7'",
-        "SELECT * FROM seconds WHERE run = 1 AND actor_name = 'w7' AND class = 'all'",
-        "SELECT held_by, count(*) FROM gate_seconds WHERE run = 1 AND actor_name = 'w7' GROUP BY held_by",
-    ] {
-        let clock = started();
-        let found = results.query(query, || false).unwrap();
-        println!("{:>7.1} ms  {} rows  {query}", clock.elapsed().as_secs_f64() * 1e3, found.rows.len());
-    }
-    assert_eq!(results.load(number).unwrap(), run);
-    let count = results.query("SELECT count(*) FROM seconds WHERE class = 'all'", || false).unwrap();
-    assert_eq!(count.rows, [[Cell::Integer(360_000)]]);
-}
-
-/// Only for what is printed.
-#[expect(clippy::disallowed_methods, reason = "a measurement is what this is")]
-fn started() -> std::time::Instant {
-    std::time::Instant::now()
 }
