@@ -24,9 +24,6 @@ use crate::{CycleRecord, FloorFared, HeldBy, Histogram, Machine, ObjectRecord, S
 use block::Span;
 use std::borrow::Cow;
 
-/// Most classes of an actor beside [`Class::ALL`]: enough for the transactions of the usual database benchmarks.
-pub const CLASSES_MAX: usize = 8;
-
 /// One whole run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Run {
