@@ -7,7 +7,7 @@
 //!   poll   ──► inner.poll, completions counted ──► scheduler: who goes now? ──► inner.submit, a bounded number of steps
 //! ```
 
-use block::{Completion, Fault, Request, Submitted, Target, Ticket, Time, Traits, Wakeup};
+use block::{Completion, Fault, ObjectId, Request, Submitted, Target, Ticket, Time, Traits, Wakeup};
 
 use crate::account::{GateStatus, GroupAccount, ObjectAccount};
 use crate::edit::{Edit, EditError};
@@ -80,6 +80,18 @@ impl<T: Target> Gate<T> {
     pub fn groups_some(&mut self, now: Time, from: u32, most: usize, out: &mut Vec<GroupAccount>) -> Option<u32> {
         self.scheduler.advance(now);
         self.scheduler.account_groups(from, most, out)
+    }
+
+    /// Whether a floor is set on this object or above it, due or not.
+    pub fn has_floor(&self, object: ObjectId) -> bool {
+        self.scheduler.has_floor(object)
+    }
+
+    /// Whether a floor on this object or above it is due: the next request of it goes before all that have none. Whoever
+    /// keeps a queue of its own before the gate asks here whom to let in first.
+    pub fn is_floor_due(&mut self, now: Time, object: ObjectId) -> bool {
+        self.scheduler.advance(now);
+        self.scheduler.is_due(object)
     }
 
     /// The gate as a whole, at this moment.

@@ -34,7 +34,9 @@ use cipher::Pulled;
 use inbox::Inbox;
 use link::Link;
 use nbd::{Request, ServerHandshake, TlsMode};
+use qos::Gate;
 use sender::{Load, Sender};
+use store::Served;
 use tls::TlsLink;
 use uring::{Done, FileId, Io, Job, Port};
 
@@ -43,7 +45,7 @@ pub(crate) struct Around<'a> {
     pub now: Time,
     pub io: &'a Io,
     pub port: &'a Port,
-    pub gate: &'a mut dyn Target,
+    pub gate: &'a mut Gate<Served>,
     pub exports: &'a Exports,
     pub access: &'a Access,
     pub tls: Option<&'a Tls>,
@@ -247,7 +249,7 @@ impl Session {
     /// Parses what is here, receives more, sends what is ready. Who waits for its turn only sends.
     pub(crate) fn go_on(&mut self, around: &mut Around<'_>) {
         match self.ending {
-            Ending::No if self.waits == Some(Wait::Turn) => self.send(around),
+            Ending::No if matches!(self.waits, Some(Wait::Turn { .. })) => self.send(around),
             _ => self.take_turn(around),
         }
     }

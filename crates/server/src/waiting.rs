@@ -4,18 +4,22 @@
 //! now: each says beforehand what it waits for.
 //!
 //! ```text
-//!   turns    more of its requests lie here: in a circle, a portion each
+//!   turns    more of its requests lie here: in a circle, a portion each; whose object has a floor that is due, at once
 //!   memory   so much of the claims must be free: the longest wait first, among those for whom it is
 //!   room     in the gate, the ring, or the slab in one piece: in a circle, a few when something was given back
 //! ```
 
+use block::ObjectId;
 use std::collections::VecDeque;
 
 /// What a session waits for that nobody will tell it about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wait {
     /// Its turn: more of its requests are here.
-    Turn,
+    Turn {
+        /// Its object, if that has a floor.
+        floor: Option<ObjectId>,
+    },
     /// Room in the gate or the ring, or memory in one piece.
     Room {
         /// It holds nothing.
@@ -39,12 +43,23 @@ impl Wait {
 /// All that wait, by their numbers; each once.
 #[derive(Default)]
 pub(crate) struct Waiting {
-    turns: VecDeque<u32>,
+    turns: VecDeque<Turn>,
+    /// The turns of those with a floor; each has its place among all by its number.
+    floors: VecDeque<(Turn, ObjectId)>,
+    /// Turns that began to wait so far.
+    count: u64,
     room: VecDeque<(u32, bool)>,
     memory: VecDeque<Claimant>,
     /// Nobody who waits for memory can go on with less.
     least: u64,
     starving: u32,
+}
+
+/// A turn that is waited for.
+#[derive(Clone, Copy)]
+struct Turn {
+    number: u64,
+    index: u32,
 }
 
 struct Claimant {
@@ -67,11 +82,19 @@ impl Waiting {
             }
             (Some(Wait::Memory { .. }), _) => self.memory.retain(|claimant| claimant.index != index),
             (Some(Wait::Room { .. }), _) => self.room.retain(|(other, _)| *other != index),
-            (Some(Wait::Turn), _) => self.turns.retain(|other| *other != index),
+            (Some(Wait::Turn { floor: None }), _) => self.turns.retain(|turn| turn.index != index),
+            (Some(Wait::Turn { floor: Some(_) }), _) => self.floors.retain(|(turn, _)| turn.index != index),
             (None, _) => {}
         }
         match to {
-            Some(Wait::Turn) => self.turns.push_back(index),
+            Some(Wait::Turn { floor }) => {
+                let turn = Turn { number: self.count, index };
+                self.count += 1;
+                match floor {
+                    None => self.turns.push_back(turn),
+                    Some(object) => self.floors.push_back((turn, object)),
+                }
+            }
             Some(Wait::Room { starving }) => self.room.push_back((index, starving)),
             Some(Wait::Memory { free, starving }) => {
                 self.least = if self.memory.is_empty() { free } else { self.least.min(free) };
@@ -83,7 +106,20 @@ impl Waiting {
 
     /// Takes out the one whose turn it is.
     pub(crate) fn next_turn(&mut self) -> Option<u32> {
-        self.turns.pop_front()
+        let (turn, floor) = (self.turns.front(), self.floors.front().map(|(turn, _)| turn));
+        match (turn, floor) {
+            (Some(turn), Some(floor)) if floor.number < turn.number => {
+                self.floors.pop_front().map(|(turn, _)| turn.index)
+            }
+            (None, Some(_)) => self.floors.pop_front().map(|(turn, _)| turn.index),
+            _ => self.turns.pop_front().map(|turn| turn.index),
+        }
+    }
+
+    /// Takes out the one that has waited longest of those whose floor is due.
+    pub(crate) fn next_due(&mut self, mut is_due: impl FnMut(ObjectId) -> bool) -> Option<u32> {
+        let place = self.floors.iter().position(|&(_, object)| is_due(object))?;
+        self.floors.remove(place).map(|(turn, _)| turn.index)
     }
 
     /// Takes out who has waited for room longest, or was asked longest ago.
@@ -122,7 +158,7 @@ impl Waiting {
 
     /// Whether somebody waits for its turn.
     pub(crate) fn has_turns(&self) -> bool {
-        !self.turns.is_empty()
+        !self.turns.is_empty() || !self.floors.is_empty()
     }
 
     /// Whether somebody who holds nothing waits.
@@ -139,13 +175,33 @@ mod tests {
         Some(Wait::Memory { free, starving: false })
     }
 
+    const TURN: Option<Wait> = Some(Wait::Turn { floor: None });
+
+    /// Who has a floor has the same turns as the others, and is found before them when it is due.
+    #[test]
+    fn a_floor_that_is_due_goes_before_all_turns_and_else_waits_its_own() {
+        let floor = |object| Some(Wait::Turn { floor: Some(ObjectId(object)) });
+        let mut waiting = Waiting::default();
+        for (index, wait) in [(1, TURN), (2, floor(20)), (3, TURN), (4, floor(40)), (5, floor(50))] {
+            waiting.change(index, None, wait);
+        }
+        assert_eq!(waiting.next_due(|_| false), None);
+        assert_eq!(waiting.next_due(|object| object.0 >= 40), Some(4));
+        waiting.change(5, floor(50), None);
+        assert_eq!(waiting.next_due(|object| object.0 >= 40), None);
+        assert_eq!([(); 4].map(|()| waiting.next_turn()), [Some(1), Some(2), Some(3), None]);
+        waiting.change(6, None, floor(60));
+        assert!(waiting.has_turns());
+        assert_eq!(waiting.next_turn(), Some(6));
+    }
+
     #[test]
     fn turns_go_round_and_who_ended_is_left_out() {
         let mut waiting = Waiting::default();
-        (1..=3).for_each(|index| waiting.change(index, None, Some(Wait::Turn)));
+        (1..=3).for_each(|index| waiting.change(index, None, TURN));
         assert_eq!(waiting.next_turn(), Some(1));
-        waiting.change(1, None, Some(Wait::Turn));
-        waiting.change(2, Some(Wait::Turn), None);
+        waiting.change(1, None, TURN);
+        waiting.change(2, TURN, None);
         assert_eq!([(); 3].map(|()| waiting.next_turn()), [Some(3), Some(1), None]);
         assert!(!waiting.has_turns());
     }

@@ -4,7 +4,7 @@
 //! that gets more by its turns banks no debt. Its requests are due while the clock is not ahead of now; they go before
 //! all turns and past the window. Ceilings win: a due floor that finds one closed waits there.
 
-use block::{LimitKind, Span, Time};
+use block::{LimitKind, ObjectId, Span, Time};
 
 use super::Scheduler;
 use super::end::Served;
@@ -381,6 +381,20 @@ impl Scheduler {
             return None;
         }
         self.descend(Entity::Node(node)).map(|leaf| (leaf, node))
+    }
+
+    /// Whether an object has a floor on its path.
+    pub fn has_floor(&self, object: ObjectId) -> bool {
+        let mut at = self.objects.get(object.0);
+        while at != NONE && self.nodes[at].floor == NONE {
+            at = self.nodes[at].parent;
+        }
+        at != NONE
+    }
+
+    /// Whether a floor on an object's path is due.
+    pub fn is_due(&self, object: ObjectId) -> bool {
+        self.due_floor_above(self.objects.get(object.0)) != NONE
     }
 
     /// The node of a floor above an object that is due, so that a new request may use it at once; [`NONE`] if none is.

@@ -199,6 +199,27 @@ impl Client {
     }
 }
 
+/// A server's own queue before the gate, where clients wait for their turns as long as enough lies before the device.
+pub struct Door {
+    /// Requests that may lie in the device beyond those it works on.
+    pub backlog: usize,
+    /// What floors are due comes in first.
+    pub asks: bool,
+    /// What each client's connection brought.
+    lanes: Vec<VecDeque<Request>>,
+    /// Whose turn is next.
+    turn: usize,
+}
+
+impl Door {
+    /// Requests that a client lets in before it is the next one's turn.
+    const PORTION: usize = 4;
+
+    pub fn new(backlog: usize, asks: bool) -> Door {
+        Door { backlog, asks, lanes: Vec::new(), turn: 0 }
+    }
+}
+
 /// Everything together.
 pub struct Bed {
     pub gate: Gate<Device>,
@@ -220,6 +241,8 @@ pub struct Bed {
     pub stalls: VecDeque<std::ops::Range<u64>>,
     /// Device changes: when, service time.
     pub service_changes: VecDeque<(u64, u64)>,
+    /// What is in front of the gate.
+    pub door: Option<Door>,
 }
 
 impl Bed {
@@ -248,6 +271,7 @@ impl Bed {
             edits: VecDeque::new(),
             stalls: VecDeque::new(),
             service_changes: VecDeque::new(),
+            door: None,
         }
     }
 
@@ -288,7 +312,40 @@ impl Bed {
         let request = Request { tag: self.made, object: spec.object, at: self.made * 4096, len, op, fua: false, due };
         self.outstanding.insert(self.made, client);
         self.made += 1;
-        self.hand_in(client, request);
+        match &mut self.door {
+            None => self.hand_in(client, request),
+            Some(door) => {
+                door.lanes.resize_with(self.clients.len(), VecDeque::new);
+                door.lanes[client].push_back(request);
+            }
+        }
+    }
+
+    /// Lets in what floors are due, then what there is room for, in turns.
+    fn open_door(&mut self) {
+        let Some(mut door) = self.door.take() else { return };
+        let now = Time::from_nanos(self.now);
+        for client in (0..door.lanes.len()).filter(|_| door.asks) {
+            while self.gate.is_floor_due(now, self.clients[client].object)
+                && let Some(request) = door.lanes[client].pop_front()
+            {
+                self.hand_in(client, request);
+            }
+        }
+        let device = self.gate.inner();
+        let mut room = (device.free_at.len() + door.backlog).saturating_sub(device.requests.len());
+        let mut empty = 0;
+        while room > 0 && empty < door.lanes.len() {
+            let client = door.turn % door.lanes.len();
+            let portion = door.lanes[client].len().min(Door::PORTION).min(room);
+            for request in door.lanes[client].drain(..portion).collect::<Vec<_>>() {
+                self.hand_in(client, request);
+            }
+            door.turn += 1;
+            room -= portion;
+            empty = if portion == 0 { empty + 1 } else { 0 };
+        }
+        self.door = Some(door);
     }
 
     fn hand_in(&mut self, client: usize, request: Request) {
@@ -328,6 +385,7 @@ impl Bed {
                 let Reverse((_, client)) = self.due.pop().unwrap();
                 self.make(client);
             }
+            self.open_door();
             self.gate.poll(Time::from_nanos(self.now), &mut completions);
             if !completions.is_empty() {
                 self.take(&mut completions);

@@ -64,6 +64,24 @@ fn case_a_a_shallow_client_holds_its_floor_beside_a_deep_one() {
     assert!((79_000..81_000).contains(&status.best_iops), "{status:?}");
 }
 
+/// A server lets its connections in by turns where its device has a backlog: 2 of them under a floor beside 32, whose
+/// requests fill a window that the device rewards. The gate sends first only what it has seen.
+#[test]
+fn what_a_floor_is_due_comes_in_before_the_turns_of_many_connections() {
+    let run = |asks| {
+        // 600 at a time, 6 ms each: 100 000/s, and fewer at a time are slower.
+        let connections = (0..34).map(|n| Client::new(1 + u32::from(n >= 2), 1200)).collect();
+        let mut bed = Bed::new(Device::new(600, 6 * MS), connections);
+        bed.door = Some(Door::new(128, asks));
+        bed.flat(1..3).edit(limit(1, floor(22_000)));
+        bed.run(6 * SECOND);
+        (1..6).map(|second| bed.completed[..2].iter().map(|seconds| seconds[second]).sum::<u64>()).min().unwrap()
+    };
+    let (by_turns, first) = (run(false), run(true));
+    assert!(by_turns < 11_000, "turns alone give 2 connections of 34 little, which this is about: {by_turns}");
+    assert!(first >= 21_780, "{first} in the worst second");
+}
+
 #[test]
 fn case_b_floors_hold_while_the_capacity_halves() {
     let mut bed = Bed::new(device(), vec![Client::new(1, 8), Client::new(2, 4), Client::new(3, 512)]);

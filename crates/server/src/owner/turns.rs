@@ -28,8 +28,13 @@ impl Owner {
         self.room = if self.waiting.has_turns() { 0 } else { self.room() };
     }
 
-    /// Lets sessions take their turns, a portion each, as long as there is room.
+    /// Lets sessions take their turns, a portion each, as long as there is room. What a floor is due comes in before,
+    /// whether there is room or not: the gate can send first only what it has seen.
     pub(super) fn take_turns(&mut self, now: Time) {
+        self.room = 0;
+        while let Some(index) = self.waiting.next_due(|object| self.gate.is_floor_due(now, object)) {
+            self.let_go_on(now, index);
+        }
         self.room = self.room();
         while self.room > 0
             && let Some(index) = self.waiting.next_turn()

@@ -5,7 +5,7 @@ use super::sender::Load;
 use super::{Around, Ending, Filling, Pending, Phase, Session};
 use crate::claims::{Claim, Claims, STATUS, claim_of};
 use crate::waiting::Wait;
-use block::{Buf, Completion, Fault, Op, OpKind, Submitted};
+use block::{Buf, Completion, Fault, Op, OpKind, Submitted, Target};
 use nbd::{Command, CommandFlags, Context, Contexts, Errno, Parsed, ReplyTo, Request};
 use uring::Io;
 
@@ -17,8 +17,11 @@ impl Session {
         }
         loop {
             if (self.portion == 0 || *around.room == 0) && self.has_request(around) {
-                self.waits = Some(Wait::Turn);
-                return;
+                let object = self.link().object;
+                if !around.gate.is_floor_due(around.now, object) {
+                    self.waits = Some(Wait::Turn { floor: around.gate.has_floor(object).then_some(object) });
+                    return;
+                }
             }
             let Phase::Transmission(link) = &mut self.phase else { return };
             let went_on = match link.held.take() {
