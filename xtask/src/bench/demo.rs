@@ -44,7 +44,7 @@ impl Demo {
     pub fn run(&self) -> Result<()> {
         let seawall = release_build()?;
         let folder = Folder::make(&root().join("target/bench"))?;
-        let mut command = Command::new(seawall);
+        let mut command = Command::new(&seawall);
         command.env("SEAWALL_RESULTS", "none");
         command.current_dir(&folder.0).args(["demo", "--phase-seconds", "2", "--size", &self.size]);
         let watch = Watch::start();
