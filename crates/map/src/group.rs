@@ -29,8 +29,10 @@ const STEPS_EACH: u32 = 8;
 pub(crate) struct Group {
     /// Answered for all of it.
     op: u32,
+    /// Its number.
+    id: u64,
     /// In order.
-    asks: Vec<Ask>,
+    changes: Vec<(u32, What)>,
     /// Those that hold a tree, or wait for it.
     holders: Vec<u32>,
     /// Their trees.
@@ -41,6 +43,17 @@ pub(crate) struct Group {
     phase: Phase,
     /// How far it is in this phase.
     at: usize,
+}
+
+impl Group {
+    /// The change that it is at, as it would be asked for alone.
+    fn ask(&self) -> Option<Ask> {
+        self.changes.get(self.at).map(|change| ask_of(self.id, *change))
+    }
+}
+
+fn ask_of(id: u64, (tree, what): (u32, What)) -> Ask {
+    Ask { id, tree, at: 0, len: 0, what, fua: true, aligned: true }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -75,15 +88,14 @@ impl Core {
     ///
     /// # Panics
     /// With a change of something else, or with none.
-    pub fn submit_together(&mut self, id: u64, changes: &[(u32, What)]) {
+    pub fn submit_together(&mut self, id: u64, changes: Vec<(u32, What)>) {
         let fits = |(_, what): &(u32, What)| matches!(what, What::Share { .. } | What::Restore { .. } | What::Delete);
         assert!(!changes.is_empty() && changes.iter().all(fits), "only changes of structure go together");
-        let ask = |&(tree, what): &(u32, What)| Ask { id, tree, at: 0, len: 0, what, fua: true, aligned: true };
-        let asks: Vec<Ask> = changes.iter().map(ask).collect();
-        let op = self.ops.add(Op::new(asks[0]));
-        let (holders, trees) = (Vec::with_capacity(asks.len()), HashSet::default());
+        let op = self.ops.add(Op::new(ask_of(id, changes[0])));
+        let holders = Vec::with_capacity(changes.len());
+        let trees = HashSet::with_capacity_and_hasher(changes.len(), BuildHasherDefault::default());
         let phase = Phase::Asking;
-        let group = Group { op, asks, holders, trees, missing: 0, refusal: None, phase, at: 0 };
+        let group = Group { op, id, changes, holders, trees, missing: 0, refusal: None, phase, at: 0 };
         let number = self.groups.all.add(group);
         self.groups.asking.push_back(number);
     }
@@ -142,7 +154,7 @@ impl Core {
     /// Asks for the next tree.
     fn ask_next(&mut self, number: u32) {
         let group = self.groups.all.get_mut(number);
-        let ask = group.asks.get(group.at).copied().filter(|_| group.refusal.is_none());
+        let ask = group.ask().filter(|_| group.refusal.is_none());
         let Some(ask) = ask else {
             group.phase = Phase::Waiting;
             let is_whole = group.missing == 0;
@@ -166,7 +178,7 @@ impl Core {
 
     fn begin_check(&mut self, number: u32) {
         let group = self.groups.all.get_mut(number);
-        let new = group.asks.iter().filter(|ask| matches!(ask.what, What::Share { .. })).count();
+        let new = group.changes.iter().filter(|(_, what)| matches!(what, What::Share { .. })).count();
         if self.trees.len() + new > TREES_MAX {
             group.refusal = group.refusal.or(Some(Refusal::TooMany(TREES_MAX)));
         }
@@ -176,7 +188,7 @@ impl Core {
     fn check_next(&mut self, number: u32) {
         let group = self.groups.all.get(number);
         let (at, refusal) = (group.at, group.refusal);
-        match group.asks.get(at).copied().filter(|_| refusal.is_none()) {
+        match group.ask().filter(|_| refusal.is_none()) {
             Some(ask) => {
                 let refusal = self.refuse(&ask);
                 let group = self.groups.all.get_mut(number);
@@ -192,7 +204,7 @@ impl Core {
 
     fn do_next(&mut self, number: u32) {
         let group = self.groups.all.get_mut(number);
-        let Some(ask) = group.asks.get(group.at).copied() else { return self.end_group(number) };
+        let Some(ask) = group.ask() else { return self.end_group(number) };
         group.at += 1;
         match ask.what {
             What::Share { from, frozen } => self.share(ask.tree, from, frozen),

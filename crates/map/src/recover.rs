@@ -4,7 +4,7 @@ use crate::check::{Damage, Walk};
 use crate::checkpoint::Checkpoint;
 use crate::command::Region;
 use crate::commit::Commit;
-use crate::core::{Core, Settings, Tree};
+use crate::core::{Core, Settings, TREES_MAX, Tree};
 use crate::end::{Agreed, Anchor, END_FORMAT, END_SIZE, End};
 use crate::entry::{BLOCK, PAGE};
 use crate::giving::Giving;
@@ -13,7 +13,7 @@ use crate::limbo::Limbo;
 use crate::record::{self, Action, Head, RECORD_ALIGN, Ring};
 use crate::slots::{ByNumber, Slots};
 use crate::space::Space;
-use crate::table::{FORMAT, TABLE_HEADER, Table};
+use crate::table::{FORMAT, TABLE_HEADER, Table, TreeRow};
 use crate::tree::{FANOUT, Nodes, Root, Words};
 use block::Fault;
 use crc32c::crc32c;
@@ -219,7 +219,10 @@ pub(crate) fn core_of_nodes(
     }
     damages.append(&mut walk.damages);
     let counted = nodes.into_iter().enumerate().map(|(number, words)| Some((words?, walk.node_refs[number])));
-    let trees = table.trees.iter().map(|row| (row.tree, Tree::new(row.root, row.size, row.frozen, row.blocks)));
+    // Room for as many as there may be: to grow later, with ten thousand in it, takes a millisecond.
+    let mut trees = ByNumber::with_capacity_and_hasher(TREES_MAX, Default::default());
+    let tree = |row: &TreeRow| (row.tree, Tree::new(row.root, row.size, row.frozen, row.blocks));
+    trees.extend(table.trees.iter().map(tree));
     Core {
         settings,
         pool: table.pool,
@@ -227,7 +230,7 @@ pub(crate) fn core_of_nodes(
         space,
         limbo: Limbo::default(),
         releasing: Vec::new(),
-        trees: trees.collect(),
+        trees,
         locks: ByNumber::default(),
         ops: Slots::default(),
         groups: Groups::default(),

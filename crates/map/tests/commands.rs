@@ -350,7 +350,7 @@ fn trees_that_are_shared_together_are_shared_at_one_moment() {
     let first = bench.commands();
     assert_eq!(first.len(), 1);
     let share = |from: u32| (from + 10, What::Share { from, frozen: true });
-    bench.core.submit_together(100, &[share(1), share(2)]);
+    bench.core.submit_together(100, vec![share(1), share(2)]);
     bench.work();
     let later = bench.ask(2, 0, 4096, What::Write, false);
     assert_eq!(bench.commands().len(), 0, "all wait for the write that is at the disk");
@@ -384,7 +384,7 @@ fn a_group_that_cannot_be_done_whole_is_not_done() {
     let write = bench.commands();
     let deleted = bench.ask(2, 0, 0, What::Delete, false);
     let share = |from: u32| (from + 10, What::Share { from, frozen: true });
-    bench.core.submit_together(100, &[share(1), share(2)]);
+    bench.core.submit_together(100, vec![share(1), share(2)]);
     bench.work();
     write.into_iter().for_each(|(_, command)| bench.end(command, Ok(())));
     bench.run();
@@ -396,7 +396,7 @@ fn a_group_that_cannot_be_done_whole_is_not_done() {
     assert_eq!(bench.answers(), [(after, Ok(()))], "tree 1 is not held");
     assert_eq!(bench.core.trees(), [(1, false)]);
     // A group that is refused on its face: tree 9 does not exist.
-    bench.core.submit_together(102, &[share(1), share(9)]);
+    bench.core.submit_together(102, vec![share(1), share(9)]);
     bench.run();
     assert_eq!(bench.answers(), [(102, Err(Refusal::NoTree(9)))]);
     assert_eq!(bench.core.trees(), [(1, false)]);

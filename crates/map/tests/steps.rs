@@ -190,7 +190,7 @@ fn ten_thousand_luns_are_shared_restored_and_deleted_at_one_moment_in_turns() {
     let mut together = |change: &dyn Fn(u32) -> (u32, What)| {
         bench.next += 1;
         let id = bench.next;
-        bench.core.submit_together(id, &(1..=LUNS).map(change).collect::<Vec<_>>());
+        bench.core.submit_together(id, (1..=LUNS).map(change).collect());
         let (mut turns, mut made, mut largest, mut is_answered) = (0, bench.core.trees().len(), 0, false);
         while bench.core.has_work() || !is_answered {
             let write = bench.submit(20_000, 0, 4096, What::Write);

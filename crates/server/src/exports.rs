@@ -4,7 +4,7 @@
 use crate::access::{Access, Caller, Grant};
 use block::ObjectId;
 use nbd::{BlockSizes, ExportInfo, Refusal, TransmissionFlags};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// A LUN or file that is offered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -126,11 +126,15 @@ impl<'a> Seen<'a> {
 
 impl nbd::Exports for Seen<'_> {
     fn list(&self, each: &mut dyn FnMut(&str, Option<&str>)) {
-        let online = self.exports.by_object.values().filter(|export| export.online);
-        for export in online.filter(|export| self.grant(export) != Grant::Nothing) {
-            let full = export.full_name();
-            let alone = self.named(&export.path).is_some();
-            each(if alone { &export.path } else { &full }, None);
+        let mut of_path = HashMap::<&str, u32>::new();
+        let seen: Vec<&Export> =
+            self.exports.by_object.values().filter(|export| self.grant(export) != Grant::Nothing).collect();
+        seen.iter().for_each(|export| *of_path.entry(&export.path).or_default() += 1);
+        for export in seen.into_iter().filter(|export| export.online) {
+            match of_path.get(export.path.as_str()) {
+                Some(1) => each(&export.path, None),
+                _ => each(&export.full_name(), None),
+            }
         }
     }
 

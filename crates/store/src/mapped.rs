@@ -246,7 +246,8 @@ impl MappedVolumes {
             give_back,
             doubt,
             _locks: locks,
-            objects: HashSet::new(),
+            // As many as there may be: it grows under no request.
+            objects: HashSet::with_capacity(map::TREES_MAX),
             line: Line::default(),
             ops: Slots::default(),
             reads: 0,

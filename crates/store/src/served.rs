@@ -73,7 +73,7 @@ impl Served {
     }
 
     /// Asks for changes of several trees at one moment; `None` where there are no maps.
-    pub fn administer_together(&mut self, changes: &[(ObjectId, What)]) -> Option<u64> {
+    pub fn administer_together(&mut self, changes: Vec<(ObjectId, What)>) -> Option<u64> {
         match self {
             Served::Files(_) => None,
             Served::Maps(volumes) => Some(volumes.administer_together(changes)),

@@ -382,7 +382,7 @@ impl History {
             .collect();
         let Some(first) = asks.first() else { return };
         let changes: Vec<(u32, What)> = asks.iter().map(|ask| (ask.tree, ask.what)).collect();
-        self.core.submit_together(first.id, &changes);
+        self.core.submit_together(first.id, changes);
         self.groups.push(asks.iter().map(|ask| (ask.id, ask.tree)).collect());
         self.totals.groups += 1;
     }

@@ -173,7 +173,7 @@ impl Owner {
             Order::Together { changes, answer } => {
                 // They are taken now, and done in steps of the maps.
                 steps.spend(changes.len() as u32 / 8);
-                (volumes.administer_together(&changes), answer)
+                (volumes.administer_together(changes), answer)
             }
             Order::Agree { agreed, answer } => (volumes.agree(agreed), answer),
             _ => return,

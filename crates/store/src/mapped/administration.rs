@@ -19,11 +19,11 @@ impl MappedVolumes {
 
     /// Asks for changes of several objects' trees that are done at one moment, or none of them; see
     /// [`map::Core::submit_together`]. Returns the number of the one answer.
-    pub fn administer_together(&mut self, changes: &[(ObjectId, What)]) -> u64 {
+    pub fn administer_together(&mut self, changes: Vec<(ObjectId, What)>) -> u64 {
         self.next_ticket += 1;
         let id = self.next_ticket & (ADMINISTRATION - 1);
-        let changes: Vec<(u32, What)> = changes.iter().map(|(object, what)| (object.0, *what)).collect();
-        self.core.submit_together(id | ADMINISTRATION, &changes);
+        let changes: Vec<(u32, What)> = changes.into_iter().map(|(object, what)| (object.0, what)).collect();
+        self.core.submit_together(id | ADMINISTRATION, changes);
         id
     }
 
