@@ -17,5 +17,5 @@ pub use outcome::{
     Asked, AskedRow, DepthShares, DirectionOutcome, DiskUse, ErrorKind, Errors, HistogramRow, JobError, JobOutcome,
     JobUsage, LatencyFinding, LogRow, Mismatch, Punctuality, Slice, SliceMost, SyncOutcome, VerifyOutcome,
 };
-pub use spread::{Confidence, Spread, confidence, student_95};
+pub use spread::{Confidence, Spread, confidence, student_95, welch};
 pub use steady::{SteadyReport, excursion, line_rise};

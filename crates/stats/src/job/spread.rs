@@ -55,6 +55,22 @@ pub fn student_95(freedom: f64) -> f64 {
     STUDENT_95.get((freedom.max(1.0) as usize) - 1).copied().unwrap_or(1.96)
 }
 
+/// By how much the mean of `b` is above that of `a`, by Welch's test (variances need not be equal); `None` where one of them
+/// is of fewer than two figures.
+pub fn welch(a: &Spread, b: &Spread) -> Option<Confidence> {
+    if a.samples < 2 || b.samples < 2 {
+        return None;
+    }
+    // Each mean's variance, and the degrees of freedom by Satterthwaite.
+    let variance = |spread: &Spread| spread.deviation.powi(2) / spread.samples as f64;
+    let (va, vb) = (variance(a), variance(b));
+    let freedom = match va + vb {
+        0.0 => f64::INFINITY,
+        sum => sum.powi(2) / (va.powi(2) / (a.samples - 1) as f64 + vb.powi(2) / (b.samples - 1) as f64),
+    };
+    Some(Confidence { mean: b.mean - a.mean, half_width: student_95(freedom) * (va + vb).sqrt() })
+}
+
 /// Where the mean of what these figures are samples of lies; `None` of fewer than two. Figures that depend on their
 /// neighbours make it narrower than it should be.
 pub fn confidence(figures: &[f64]) -> Option<Confidence> {

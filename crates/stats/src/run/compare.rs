@@ -6,7 +6,7 @@
 //! of Welch's t-test over the batches. It covers the true difference with 95 %.
 
 use super::{Class, Kind, Run, Setting, Slice};
-use crate::job::{Confidence, Spread, student_95};
+use crate::job::{Confidence, Spread, welch};
 
 /// Batches of a series. With more of them they get shorter and depend on each other, with fewer the interval gets wider
 /// without getting truer: Schmeiser found between 10 and 30 to be right whatever the length.
@@ -166,15 +166,7 @@ fn figures(slices: &[Slice], of: Of<'_>) -> Vec<f64> {
 
 /// The difference of two means with its interval; `None` where one of them is of too few seconds.
 fn difference(before: &[f64], after: &[f64]) -> Option<Confidence> {
-    let (a, b) = (batches(before)?, batches(after)?);
-    // Welch: each mean's variance, and the degrees of freedom by Satterthwaite.
-    let variance = |spread: &Spread| spread.deviation.powi(2) / spread.samples as f64;
-    let (va, vb) = (variance(&a), variance(&b));
-    let freedom = match va + vb {
-        0.0 => f64::INFINITY,
-        sum => sum.powi(2) / (va.powi(2) / (a.samples - 1) as f64 + vb.powi(2) / (b.samples - 1) as f64),
-    };
-    Some(Confidence { mean: b.mean - a.mean, half_width: student_95(freedom) * (va + vb).sqrt() })
+    welch(&batches(before)?, &batches(after)?)
 }
 
 /// How the means of batches of neighbours vary.

@@ -1,0 +1,88 @@
+//! Each row against one of them, with how sure that is.
+
+use crate::column::{Column, Figure};
+use crate::table::Table;
+use stats::job::welch;
+
+/// A figure of a row against the same figure of the baseline.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Against {
+    /// The row's number.
+    pub row: u32,
+    /// The figure.
+    pub figure: Figure,
+    /// How much more it is than the baseline's, in percent of that.
+    pub percent: f64,
+    /// With 95 % confidence the difference of the means is no further off than this, in percent of the baseline's mean;
+    /// `None` where one of the two was measured less than twice.
+    pub half_width: Option<f64>,
+}
+
+impl Against {
+    /// Whether it is more than noise; `None` where that cannot be said.
+    pub fn is_real(&self) -> Option<bool> {
+        self.half_width.map(|width| self.percent.abs() > width)
+    }
+
+    /// In words.
+    pub fn words(&self) -> String {
+        let name = Column::Figure(self.figure).name();
+        match self.half_width {
+            None => format!("{name} {:+.1} %", self.percent),
+            Some(width) if self.is_real() == Some(true) => format!("{name} {:+.1} % (± {width:.1})", self.percent),
+            Some(width) => format!("{name} {:+.1} % (± {width:.1}: no more than noise)", self.percent),
+        }
+    }
+}
+
+/// Every row but the baseline against it, figure by figure, as far as both have it. `None` where no row has that number.
+pub fn differences(table: &Table, baseline: u32) -> Option<Vec<Against>> {
+    let base = table.rows.iter().find(|row| row.number == baseline)?;
+    let mut all = Vec::new();
+    for row in table.rows.iter().filter(|row| row.number != baseline) {
+        for figure in Figure::ALL {
+            let (Some(was), Some(is)) = (base.median(figure), row.median(figure)) else { continue };
+            if was == 0.0 {
+                continue;
+            }
+            let sure = welch(&base.spread(figure), &row.spread(figure));
+            let (percent, half_width) = match sure {
+                Some(sure) => {
+                    let mean = base.spread(figure).mean;
+                    (100.0 * sure.mean / mean, Some(100.0 * sure.half_width / mean))
+                }
+                None => (100.0 * (is - was) / was, None),
+            };
+            all.push(Against { row: row.number, figure, percent, half_width });
+        }
+    }
+    Some(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::Row;
+
+    fn table(rows: &[&[f64]]) -> Table {
+        let row = |(number, values): (u32, &&[f64])| {
+            let mut row = Row { number, ..Row::default() };
+            values.iter().for_each(|value| row.add(Figure::Iops, *value, "run"));
+            row
+        };
+        Table { title: String::new(), rows: (1..).zip(rows).map(row).collect() }
+    }
+
+    /// 100 ± 1 against 200 ± 1 is a difference, against 101 ± 5 it is none, and of one run nobody knows.
+    #[test]
+    fn a_difference_is_told_with_its_confidence() {
+        let table = table(&[&[99.0, 100.0, 101.0], &[199.0, 200.0, 201.0], &[96.0, 101.0, 106.0], &[150.0]]);
+        let found = differences(&table, 1).unwrap();
+        let real: Vec<Option<bool>> = found.iter().map(Against::is_real).collect();
+        assert_eq!(real, [Some(true), Some(false), None]);
+        assert_eq!((found[0].percent.round(), found[2].percent.round()), (100.0, 50.0));
+        assert_eq!(found[2].words(), "IOPS +50.0 %");
+        assert!(found[1].words().ends_with("no more than noise)"), "{}", found[1].words());
+        assert_eq!(differences(&table, 9), None);
+    }
+}

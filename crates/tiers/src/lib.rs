@@ -1,0 +1,34 @@
+//! Storage tiers in one table: the fourteen columns in which a published comparison ranks storage by what a database gets
+//! out of it.
+//!
+//! ```text
+//!   list (TOML) ──► rows: words that are said or seen ─┐
+//!   runs that were kept, files of other tools ─────────┼──► Table ──► text, CSV, page
+//!                                                      └──► what is impossible, what the columns say, differences
+//! ```
+//! A figure is never filled in: what no run and no file tells is N/A. Several runs of one tier are repeats: the table has
+//! their median, and says how far they lie apart.
+//!
+//! The columns, what they mean and where each comes from are those of [`column`].
+
+pub mod column;
+mod difference;
+mod import;
+mod lint;
+mod list;
+mod page;
+mod reading;
+mod runs;
+mod table;
+mod text;
+
+pub use column::{Column, Figure, Word};
+pub use difference::{Against, differences};
+pub use import::{ImportError, import};
+pub use lint::{Impossible, impossible};
+pub use list::{List, ListError, Load, Tier};
+pub use page::page;
+pub use reading::{Limiter, limiter, readings};
+pub use runs::figures_of;
+pub use table::{Row, Sample, Table, Told};
+pub use text::{csv, text};

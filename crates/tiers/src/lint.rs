@@ -1,0 +1,67 @@
+//! Cells that cannot be: each rule follows from what the columns mean.
+
+use crate::column::{Column, Figure};
+use crate::table::{Row, Table, shown};
+
+/// A cell that contradicts another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Impossible {
+    /// The row's number.
+    pub row: u32,
+    /// The column of the cell that is wrong, or one of the two.
+    pub column: Column,
+    /// Why.
+    pub because: String,
+}
+
+/// What rounding of both may make up: figures are printed whole.
+const ROUNDING: f64 = 1.0;
+
+/// All of them, by row.
+pub fn impossible(table: &Table) -> Vec<Impossible> {
+    table.rows.iter().flat_map(of_row).collect()
+}
+
+fn of_row(row: &Row) -> Vec<Impossible> {
+    use Figure::{AvgResp, AvgTps, Cpu, DiskBusy, Iops, MaxTpm, MaxTps, Mbps};
+    let mut found = Vec::new();
+    let mut say = |figure: Figure, because: String| {
+        found.push(Impossible { row: row.number, column: Column::Figure(figure), because });
+    };
+    let name = |figure| Column::Figure(figure).name();
+    // A maximum is below what it is the maximum of.
+    for (most, times, mean) in [(MaxTps, 1.0, AvgTps), (MaxTpm, 60.0, AvgTps)] {
+        if let (Some(a), Some(b)) = (row.median(most), row.median(mean))
+            && a + ROUNDING < b * times - times * 0.5
+        {
+            let per =
+                if times > 1.0 { format!("{} × 60 = {}", name(mean), shown(b * times, 0)) } else { name(mean).into() };
+            say(most, format!("{} is below {per} ({} < {})", name(most), shown(a, 0), shown(b * times, 0)));
+        }
+    }
+    if let (Some(minute), Some(second)) = (row.median(MaxTpm), row.median(MaxTps))
+        && second * 60.0 + 30.0 + ROUNDING < minute
+        // Told already where it is below the mean of the whole test.
+        && row.median(AvgTps).is_none_or(|mean| second + ROUNDING >= mean - 0.5)
+    {
+        let most = shown(second * 60.0, 0);
+        say(MaxTps, format!("60 of the best second are below the best minute ({most} < {})", shown(minute, 0)));
+    }
+    for figure in [DiskBusy, Cpu] {
+        if let Some(part) = row.median(figure).filter(|part| !(0.0..=100.5).contains(part)) {
+            say(figure, format!("{} must be between 0 and 100, and is {}", name(figure), shown(part, 1)));
+        }
+    }
+    for figure in [Iops, Mbps, MaxTpm, MaxTps, AvgTps, AvgResp] {
+        if let Some(value) = row.median(figure).filter(|value| !(value.is_finite() && *value >= 0.0)) {
+            say(figure, format!("{} cannot be {value}", name(figure)));
+        }
+    }
+    if let (Some(mean), Some(resp)) = (row.median(AvgTps), row.median(AvgResp))
+        && mean > 0.0
+        && resp == 0.0
+    {
+        say(AvgResp, "transactions that take no time".into());
+    }
+    found
+}

@@ -1,0 +1,264 @@
+//! The file that lists tiers: what each is, where it can be loaded, what is known of it already, and the load.
+//!
+//! ```toml
+//! title = "Three stores"
+//!
+//! [load]                              # what `tiers run` puts on each; all of it may be left out
+//! orion = "-run simple -duration 5"
+//! ranread = [1, 10, 20]               # processes, a batch each; [] leaves it out
+//! iterations = 10000
+//! size_gb = 4                         # of the database that is made in a directory
+//! repeats = 3
+//!
+//! [[tier]]
+//! test = 1                            # its number; otherwise its place
+//! path = "/data"                      # a directory, a file, a device or nbd://…
+//! storage = "Clariion FC"             # words are said here where the host cannot see them
+//! iops = 1403                         # figures are printed ones
+//! import = ["old/x_iops.csv"]         # files of other tools, by their paths from this one
+//! ```
+
+use crate::column::{Column, Figure, Word};
+use crate::table::{Row, Table, Told};
+use serde::Deserialize;
+use std::collections::BTreeSet;
+
+/// A list of tiers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct List {
+    /// What is compared: runs are found again by it.
+    pub title: String,
+    /// What is put on each tier.
+    pub load: Load,
+    /// The tiers.
+    pub tiers: Vec<Tier>,
+}
+
+/// What is put on each tier.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Load {
+    /// Orion's options, but for the test's name; empty leaves it out.
+    pub orion: String,
+    /// Processes of RanRead, a batch each; none leaves it out.
+    pub ranread: Vec<u32>,
+    /// Reads of each process.
+    pub iterations: u64,
+    /// The size of the database that is made in a directory, in GB as RanRead counts them (2^30 bytes).
+    pub size_gb: u64,
+    /// How often all of it is done, the tiers in turns.
+    pub repeats: u32,
+}
+
+impl Default for Load {
+    fn default() -> Load {
+        let orion = "-run simple -duration 10".into();
+        Load { orion, ranread: vec![1, 10, 20], iterations: 10_000, size_gb: 4, repeats: 1 }
+    }
+}
+
+/// A tier of a list.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Tier {
+    /// What is known of it before anything is run.
+    pub row: Row,
+    /// Where it can be loaded: a directory, a file, a device, an NBD export.
+    pub path: Option<String>,
+    /// Files of other tools whose figures are its.
+    pub imports: Vec<String>,
+}
+
+/// What is wrong with a list.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ListError {
+    /// It is no TOML, or has a key that is not known.
+    #[error("line {line}: {what}")]
+    Form {
+        /// Where.
+        line: usize,
+        /// What.
+        what: String,
+    },
+    /// No tier.
+    #[error("it lists no tier; begin one with [[tier]]")]
+    Empty,
+    /// Two of a number.
+    #[error("two tiers have test = {0}; each needs a number of its own")]
+    Twice(u32),
+    /// A figure that cannot be one.
+    #[error("tier {row}: {key} = {value} is no figure; give one from 0 on, or leave it out")]
+    Figure {
+        /// The tier's number.
+        row: u32,
+        /// The key.
+        key: &'static str,
+        /// What was given.
+        value: String,
+    },
+    /// A load that does nothing.
+    #[error("load.{key} = {value}: must be from {least} to {most}")]
+    Load {
+        /// The key.
+        key: &'static str,
+        /// What was given.
+        value: u64,
+        /// At least.
+        least: u64,
+        /// At most.
+        most: u64,
+    },
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Typed {
+    #[serde(default)]
+    title: String,
+    #[serde(default)]
+    load: Load,
+    #[serde(default)]
+    tier: Vec<TypedTier>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TypedTier {
+    test: Option<u32>,
+    path: Option<String>,
+    #[serde(default)]
+    import: Vec<String>,
+    storage: Option<String>,
+    spindle_type: Option<String>,
+    raid_level: Option<Loose>,
+    virtualized: Option<Loose>,
+    cache_gb: Option<Loose>,
+    iops: Option<f64>,
+    mbps: Option<f64>,
+    max_tpm: Option<f64>,
+    max_tps: Option<f64>,
+    avg_tps: Option<f64>,
+    avg_resp: Option<f64>,
+    disk_busy_pct: Option<f64>,
+    cpu_pct: Option<f64>,
+}
+
+/// A word that may be written as a number.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Loose {
+    Whole(i64),
+    Fraction(f64),
+    Yes(bool),
+    Text(String),
+}
+
+impl Loose {
+    fn text(self) -> String {
+        match self {
+            Loose::Whole(number) => number.to_string(),
+            Loose::Fraction(number) => number.to_string(),
+            Loose::Yes(yes) => if yes { "Yes" } else { "No" }.into(),
+            Loose::Text(text) => text,
+        }
+    }
+}
+
+impl List {
+    /// Reads a list.
+    ///
+    /// # Errors
+    /// What is wrong with it; nothing of it is used then.
+    pub fn read(text: &str) -> Result<List, ListError> {
+        let form = |error: toml::de::Error| {
+            let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
+            ListError::Form { line, what: error.message().trim().replace('\n', " ") }
+        };
+        let typed: Typed = toml::from_str(text).map_err(form)?;
+        if typed.tier.is_empty() {
+            return Err(ListError::Empty);
+        }
+        for (key, value, least, most) in [
+            ("repeats", u64::from(typed.load.repeats), 1, 1000),
+            ("iterations", typed.load.iterations, 1, 1_000_000_000),
+            ("size_gb", typed.load.size_gb, 1, 1 << 20),
+        ] {
+            if !(least..=most).contains(&value) {
+                return Err(ListError::Load { key, value, least, most });
+            }
+        }
+        let tiers: Vec<Tier> =
+            (1..).zip(typed.tier).map(|(place, tier)| tier_of(place, tier)).collect::<Result<_, _>>()?;
+        let mut numbers = BTreeSet::new();
+        match tiers.iter().find(|tier| !numbers.insert(tier.row.number)) {
+            Some(twice) => Err(ListError::Twice(twice.row.number)),
+            None => Ok(List { title: typed.title, load: typed.load, tiers }),
+        }
+    }
+
+    /// What is known of all of them before anything is run.
+    pub fn table(&self) -> Table {
+        Table { title: self.title.clone(), rows: self.tiers.iter().map(|tier| tier.row.clone()).collect() }
+    }
+}
+
+fn tier_of(place: u32, typed: TypedTier) -> Result<Tier, ListError> {
+    let mut row = Row { number: typed.test.unwrap_or(place), ..Row::default() };
+    let text = |word: Option<Loose>| word.map(Loose::text);
+    let words =
+        [typed.storage, typed.spindle_type, text(typed.raid_level), text(typed.virtualized), text(typed.cache_gb)];
+    for (word, said) in Word::ALL.into_iter().zip(words) {
+        // What the published table has where nothing was measured is nothing said.
+        let said = said.filter(|said| !said.trim().is_empty() && said != "N/A");
+        row.words[word as usize] = Told { said, seen: None };
+    }
+    let figures = [
+        typed.iops,
+        typed.mbps,
+        typed.max_tpm,
+        typed.max_tps,
+        typed.avg_tps,
+        typed.avg_resp,
+        typed.disk_busy_pct,
+        typed.cpu_pct,
+    ];
+    for (figure, value) in Figure::ALL.into_iter().zip(figures) {
+        let Some(value) = value else { continue };
+        if !(value.is_finite() && value >= 0.0) {
+            let key = Column::Figure(figure).key();
+            return Err(ListError::Figure { row: row.number, key, value: value.to_string() });
+        }
+        row.add(figure, value, "printed");
+    }
+    Ok(Tier { row, path: typed.path, imports: typed.import })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_is_read_and_what_is_wrong_with_it_is_told_in_a_line() {
+        let list = List::read(
+            "title = \"T\"\n[load]\nrepeats = 3\nranread = []\n[[tier]]\npath = \"/d\"\nraid_level = 5\n\
+             virtualized = false\niops = 1403\n[[tier]]\ntest = 7\ncache_gb = \"N/A\"\nimport = [\"a.csv\"]\n",
+        )
+        .unwrap();
+        assert_eq!((list.load.repeats, list.load.ranread.len(), list.load.size_gb), (3, 0, 4));
+        let [first, second] = &list.tiers[..] else { panic!("{list:?}") };
+        assert_eq!((first.row.number, second.row.number), (1, 7));
+        assert_eq!(first.row.word(Word::Raid).shown(), Some("5"));
+        assert_eq!(first.row.word(Word::Virtualized).shown(), Some("No"));
+        assert_eq!((first.row.median(Figure::Iops), second.row.word(Word::Cache).shown()), (Some(1403.0), None));
+        for (text, says) in [
+            ("title = 1\n", "line 1: invalid type"),
+            ("", "it lists no tier"),
+            ("[[tier]]\n[[tier]]\nspeed = 3\n", "line 3: unknown field `speed`"),
+            ("[[tier]]\ntest = 2\n[[tier]]\n", "two tiers have test = 2"),
+            ("[[tier]]\niops = -1\n", "tier 1: iops = -1 is no figure"),
+            ("[load]\nrepeats = 0\n[[tier]]\n", "load.repeats = 0: must be from 1 to 1000"),
+        ] {
+            let error = List::read(text).unwrap_err().to_string();
+            assert!(error.starts_with(says) && !error.contains('\n'), "{text:?}: {error}");
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! The table as a page: IOPS as columns and transactions as a line over the tests, all cells, what they say, where they come
+//! from.
+
+use crate::column::{Column, Figure};
+use crate::difference::differences;
+use crate::lint::impossible;
+use crate::reading::readings;
+use crate::table::{Row, Table};
+use report::Page;
+use report::section::{Cell, Fact, Facts, Group, Knee, KneeRun, Notes, Row as Line, Tables, Tone};
+
+/// The page. Its facts and version are for whoever knows them.
+pub fn page(table: &Table, baseline: Option<u32>) -> Page {
+    let mut page = Page::new(if table.title.is_empty() { "Storage tiers" } else { &table.title }, "");
+    page.about = "Storage tiers by what they do alone and by what a database makes of them.".into();
+    page.add(Notes { lines: readings(table) });
+    if table.rows.iter().any(|row| row.median(Figure::Iops).is_some()) {
+        page.add(chart(table));
+    }
+    page.add(cells(table));
+    let against = baseline.and_then(|number| Some((number, differences(table, number)?)));
+    let lists = [
+        ("Repeats", crate::text::repeats(table)),
+        ("Seen by the host", crate::text::seen(table)),
+        (
+            "Against the baseline",
+            against.map_or(Vec::new(), |(number, against)| {
+                let mut lines = crate::text::by_row(table, number, &against);
+                lines.insert(
+                    0,
+                    format!("Test {number} is the baseline; ± is 95 % confidence where both were measured twice."),
+                );
+                lines
+            }),
+        ),
+    ];
+    for (heading, lines) in lists.into_iter().filter(|(_, lines)| !lines.is_empty()) {
+        page.add(list(heading, &lines));
+    }
+    page.add(Facts {
+        heading: "What the columns say, and where they come from".into(),
+        facts: Column::all().map(|column| Fact::of(column.name(), column.about())).collect(),
+    });
+    page.add(Facts { heading: "Sources".into(), facts: sources(table) });
+    page
+}
+
+fn list(heading: &str, lines: &[String]) -> Facts {
+    let fact = |line: &String| match line.split_once(": ") {
+        Some((name, rest)) => Fact::of(name, rest),
+        None => Fact::of("", line),
+    };
+    Facts { heading: heading.into(), facts: lines.iter().map(fact).collect() }
+}
+
+fn chart(table: &Table) -> Knee {
+    let of = |figure| table.rows.iter().map(|row| row.median(figure)).collect::<Vec<_>>();
+    let has_tpm = table.rows.iter().any(|row| row.median(Figure::MaxTpm).is_some());
+    let (line, name) = match has_tpm {
+        true => (of(Figure::MaxTpm), "Max TPM"),
+        false => (of(Figure::Mbps), "MBPS"),
+    };
+    Knee {
+        heading: format!("IOPS and {name}"),
+        lead: format!("Columns are IOPS, the line is {name}; tests without a figure have a gap."),
+        across: "test".into(),
+        loads: table.rows.iter().map(|row| row.number.to_string()).collect(),
+        columns: "IOPS".into(),
+        line: name.into(),
+        runs: vec![KneeRun { name: String::new(), columns: of(Figure::Iops), line }],
+        knee: None,
+    }
+}
+
+fn cells(table: &Table) -> Tables {
+    let wrong = impossible(table);
+    let line = |row: &Row| {
+        let of = |column: Column| {
+            let is_wrong = wrong.iter().any(|it| it.row == row.number && it.column == column);
+            Cell { says: row.cell(column), tone: if is_wrong { Tone::Bad } else { Tone::Plain } }
+        };
+        let remarks = wrong.iter().filter(|it| it.row == row.number).map(|it| format!("impossible: {}", it.because));
+        Line {
+            name: row.cell(Column::Number),
+            remarks: remarks.collect(),
+            cells: Column::all().skip(1).map(of).collect(),
+        }
+    };
+    let group = Group { rows: table.rows.iter().map(line).collect(), ..Group::default() };
+    let columns = Column::all().map(|column| column.name().to_owned()).collect();
+    let table = report::section::Table { columns, groups: vec![group], ..report::section::Table::default() };
+    Tables { heading: "All columns".into(), tables: vec![table], ..Tables::default() }
+}
+
+fn sources(table: &Table) -> Vec<Fact> {
+    let mut facts = Vec::new();
+    for row in &table.rows {
+        for figure in Figure::ALL {
+            let mut sources: Vec<&str> = row.samples(figure).iter().map(|sample| sample.source.as_str()).collect();
+            sources.dedup();
+            if !sources.is_empty() && sources != ["printed"] {
+                facts.push(Fact::of(format!("{}, {}", row.number, Column::Figure(figure).name()), sources.join(", ")));
+            }
+        }
+    }
+    if facts.is_empty() {
+        facts.push(Fact::of("all figures", "printed"));
+    }
+    facts
+}

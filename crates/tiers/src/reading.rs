@@ -1,0 +1,153 @@
+//! What the columns say together: which resource gave out, and which figures hardly follow which.
+
+use crate::column::{Figure, Word};
+use crate::table::{Row, Table, shown};
+use report::text::thousands;
+
+/// What a tier's test was limited by, as far as the table tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limiter {
+    /// The disk was busy, the processors were not.
+    Disk,
+    /// The processors were busy, the disk was not.
+    Cpu,
+    /// Both were.
+    Both,
+    /// Neither was.
+    Elsewhere,
+}
+
+/// From here on a disk or the processors count as full, in percent.
+const FULL: f64 = 90.0;
+/// One figure follows another where it differs at least by this part of the other's factor.
+const FOLLOWS: f64 = 0.5;
+/// Rows are one closed load where transactions under way differ by less than this from their mean.
+const SAME_USERS: f64 = 0.15;
+
+/// What limited a row; `None` where disk or processors are not known.
+pub fn limiter(row: &Row) -> Option<Limiter> {
+    let full = |figure| row.median(figure).map(|percent| percent >= FULL);
+    Some(match (full(Figure::DiskBusy)?, full(Figure::Cpu)?) {
+        (true, false) => Limiter::Disk,
+        (false, true) => Limiter::Cpu,
+        (true, true) => Limiter::Both,
+        (false, false) => Limiter::Elsewhere,
+    })
+}
+
+/// What can be read from a table, a sentence each.
+pub fn readings(table: &Table) -> Vec<String> {
+    let sentences = [follows(table), users(table)];
+    sentences.into_iter().flatten().chain(caches(table)).chain(limiters(table)).collect()
+}
+
+/// Whether transactions follow IOPS.
+fn follows(table: &Table) -> Option<String> {
+    let both: Vec<(f64, f64)> = table
+        .rows
+        .iter()
+        .filter_map(|row| Some((row.median(Figure::Iops)?, row.median(Figure::MaxTpm)?)))
+        .filter(|(iops, tpm)| *iops > 0.0 && *tpm > 0.0)
+        .collect();
+    if both.len() < 2 {
+        return None;
+    }
+    let range = |of: fn(&(f64, f64)) -> f64| {
+        let all = || both.iter().map(of);
+        (all().fold(f64::INFINITY, f64::min), all().fold(0.0, f64::max))
+    };
+    let ((iops, most_iops), (tpm, most_tpm)) = (range(|pair| pair.0), range(|pair| pair.1));
+    let (by, than) = (most_iops / iops, most_tpm / tpm);
+    let whole = |value: f64| thousands(value.round() as u64);
+    let told = format!(
+        "IOPS differ {}-fold ({} to {}), Max TPM {}-fold ({} to {})",
+        times(by),
+        whole(iops),
+        whole(most_iops),
+        times(than),
+        whole(tpm),
+        whole(most_tpm)
+    );
+    Some(match than < FOLLOWS * by {
+        true => format!("{told}: transactions do not follow IOPS, so something else limits them in most rows."),
+        false => format!("{told}."),
+    })
+}
+
+/// Transactions under way are those a second times the seconds that each takes (Little): the same in all rows where as many
+/// users wait in a closed loop.
+fn users(table: &Table) -> Option<String> {
+    let under_way: Vec<f64> = table
+        .rows
+        .iter()
+        .filter_map(|row| Some(row.median(Figure::AvgTps)? * row.median(Figure::AvgResp)? / 1000.0))
+        .collect();
+    let mean = under_way.iter().sum::<f64>() / under_way.len().max(1) as f64;
+    let (least, most) = under_way.iter().fold((f64::INFINITY, 0.0_f64), |(a, b), x| (a.min(*x), b.max(*x)));
+    (under_way.len() > 2 && most - mean < SAME_USERS * mean && mean - least < SAME_USERS * mean).then(|| {
+        format!(
+            "Avg TPS × Avg Resp is {least:.0} to {most:.0} in all rows: one closed load of about {mean:.0} busy users, so \
+             these two columns say the same thing twice."
+        )
+    })
+}
+
+/// Rows that differ in their cache alone.
+fn caches(table: &Table) -> Vec<String> {
+    let gigabytes = |row: &Row| row.word(Word::Cache).shown()?.trim().parse::<f64>().ok();
+    let same = |a: &Row, b: &Row| {
+        [Word::Storage, Word::Spindle, Word::Raid].iter().all(|&word| a.word(word).shown() == b.word(word).shown())
+    };
+    let mut told = Vec::new();
+    for (at, small) in table.rows.iter().enumerate() {
+        for other in &table.rows[at + 1..] {
+            let (Some(a), Some(b)) = (gigabytes(small), gigabytes(other)) else { continue };
+            if a == b || !same(small, other) {
+                continue;
+            }
+            let (small, large) = if a < b { (small, other) } else { (other, small) };
+            let factor = |figure| Some(large.median(figure)? / small.median(figure).filter(|value| *value > 0.0)?);
+            let (Some(iops), tpm) = (factor(Figure::Iops), factor(Figure::MaxTpm)) else { continue };
+            let and = tpm.map_or(String::new(), |tpm| format!(", Max TPM {} times", times(tpm)));
+            told.push(format!(
+                "With {} GB of cache in place of {} (tests {} and {}) IOPS are {} times as many{and}{}",
+                shown(a.max(b), 2),
+                shown(a.min(b), 2),
+                small.number,
+                large.number,
+                times(iops),
+                if iops > 2.0 { ": the cache is what was measured." } else { "." }
+            ));
+        }
+    }
+    told
+}
+
+fn limiters(table: &Table) -> Vec<String> {
+    let of = |wanted| {
+        let rows = table.rows.iter().filter(|row| limiter(row) == Some(wanted));
+        rows.map(|row| row.number).collect::<Vec<_>>()
+    };
+    let sentences = [
+        (Limiter::Disk, "the disk was full, the processors were not: storage limits"),
+        (Limiter::Cpu, "the processors were full, the disk was not: faster storage brings nothing"),
+        (Limiter::Both, "disk and processors were full"),
+        (
+            Limiter::Elsewhere,
+            "neither disk nor processors were full: what limits is elsewhere (commits, locks, the number of users)",
+        ),
+    ];
+    let told = sentences.into_iter().filter_map(|(wanted, says)| {
+        let rows = of(wanted);
+        (!rows.is_empty()).then(|| {
+            let numbers: Vec<String> = rows.iter().map(u32::to_string).collect();
+            format!("{} {}: {says}.", if rows.len() == 1 { "Test" } else { "Tests" }, numbers.join(", "))
+        })
+    });
+    told.collect()
+}
+
+/// A factor in two digits or so.
+fn times(factor: f64) -> String {
+    if factor < 9.95 { format!("{factor:.1}") } else { format!("{factor:.0}") }
+}

@@ -1,0 +1,94 @@
+//! Figures out of runs that were kept, whichever tool made them.
+
+use crate::column::Figure;
+use stats::run::{Class, Run, Value};
+
+/// Requests of up to so many bytes are small, from the second on large: as Orion's help has them.
+const SMALL_MOST: f64 = 32.0 * 1024.0;
+const LARGE_LEAST: f64 = 128.0 * 1024.0;
+/// A megabyte, as Orion counts.
+const MEGABYTE: f64 = 1_048_576.0;
+
+/// What a run tells of a tier: the most small requests a second and the most megabytes of large ones over its points, and
+/// the figures that it was given by name (`max_tpm` and the other keys of the columns).
+pub fn figures_of(run: &Run) -> Vec<(Figure, f64)> {
+    let (mut iops, mut mbps) = (None::<f64>, None::<f64>);
+    for point in 0..run.points.len() as u32 {
+        // Several jobs that load at once are one load.
+        let (mut small, mut large) = (None::<f64>, None::<f64>);
+        for cell in run.cells.iter().filter(|cell| cell.point == point && cell.class == Class::ALL) {
+            let seconds = cell.measured.as_secs_f64();
+            if seconds <= 0.0 || cell.ops == 0 {
+                continue;
+            }
+            match block_of(run, point, cell.actor) {
+                Some(block) if block <= SMALL_MOST => {
+                    small = Some(small.unwrap_or(0.0) + cell.ops as f64 / seconds);
+                }
+                Some(block) if block >= LARGE_LEAST => {
+                    let bytes = cell.bytes.unwrap_or(0) as f64;
+                    large = Some(large.unwrap_or(0.0) + bytes / seconds / MEGABYTE);
+                }
+                _ => {}
+            }
+        }
+        let greater = |best: Option<f64>, next: Option<f64>| best.into_iter().chain(next).reduce(f64::max);
+        (iops, mbps) = (greater(iops, small), greater(mbps, large));
+    }
+    let measured = [(Figure::Iops, iops), (Figure::Mbps, mbps)];
+    let mut found: Vec<(Figure, f64)> =
+        measured.into_iter().filter_map(|(figure, value)| Some((figure, value?))).collect();
+    for figure in Figure::ALL {
+        let key = crate::Column::Figure(figure).key();
+        let given = run.settings.iter().filter(|setting| setting.key == key);
+        found.extend(given.filter_map(|setting| match setting.value {
+            Value::Number(number) => Some((figure, number)),
+            Value::Word(_) => None,
+        }));
+    }
+    found
+}
+
+/// The size of an actor's requests in a point, in bytes: what is said of the point goes before what is said of all.
+fn block_of(run: &Run, point: u32, actor: u32) -> Option<f64> {
+    let said = |of: Option<u32>| {
+        run.settings.iter().find_map(|setting| {
+            let fits = setting.point == of && setting.actor.is_none_or(|of| of == actor);
+            match setting.value {
+                Value::Number(bytes) if fits && setting.key == "block_bytes" => Some(bytes),
+                _ => None,
+            }
+        })
+    };
+    said(Some(point)).or_else(|| said(None))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use block::Span;
+    use stats::run::{Actor, Cell, Point};
+
+    /// Two points of small requests, one of large ones: the best of each, and jobs side by side are one load.
+    #[test]
+    fn the_best_point_of_each_size_counts() {
+        let mut run = Run { points: vec![Point::default(); 3], ..Run::default() };
+        for name in ["small", "large", "small too"] {
+            run.actors.push(Actor { name: name.into(), ..Actor::default() });
+        }
+        for (actor, block) in [(0, 8192.0), (1, 1_048_576.0), (2, 4096.0)] {
+            run.set(Some(actor), "block_bytes", block);
+        }
+        let mut add = |point, actor, ops, bytes| {
+            let cell = Cell::new(point, actor, Class::ALL, Span::from_secs(2));
+            run.cells.push(Cell { ops, bytes: Some(bytes), ..cell });
+        };
+        add(0, 0, 2000, 2000 * 8192);
+        add(1, 0, 5000, 5000 * 8192);
+        add(1, 2, 1000, 1000 * 4096);
+        add(2, 1, 200, 200 << 20);
+        assert_eq!(figures_of(&run), [(Figure::Iops, 3000.0), (Figure::Mbps, 100.0)]);
+        run.set(None, "max_tpm", 61_000.0);
+        assert_eq!(figures_of(&run)[2], (Figure::MaxTpm, 61_000.0));
+    }
+}

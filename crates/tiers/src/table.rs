@@ -1,0 +1,126 @@
+//! The rows, and what they are made of.
+
+use crate::column::{Column, Figure, Word};
+use stats::job::Spread;
+
+/// Storage tiers beside each other.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Table {
+    /// What is compared.
+    pub title: String,
+    /// The rows, in their order.
+    pub rows: Vec<Row>,
+}
+
+/// One storage tier.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Row {
+    /// Its number.
+    pub number: u32,
+    /// What it is, by [`Word`].
+    pub words: [Told; 5],
+    /// Its figures, by [`Figure`], each as often as it was measured.
+    pub samples: [Vec<Sample>; 8],
+}
+
+/// A word of a tier: what somebody said goes before what the host sees.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Told {
+    /// Said of it.
+    pub said: Option<String>,
+    /// Seen by the host.
+    pub seen: Option<String>,
+}
+
+/// A figure, and where it comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sample {
+    /// In the column's unit.
+    pub value: f64,
+    /// A run, a file, `printed`.
+    pub source: String,
+}
+
+impl Told {
+    /// What the table has; `None` where neither is known.
+    pub fn shown(&self) -> Option<&str> {
+        self.said.as_deref().or(self.seen.as_deref())
+    }
+}
+
+impl Row {
+    /// A word of it.
+    pub fn word(&self, word: Word) -> &Told {
+        &self.words[word as usize]
+    }
+
+    /// All that was measured of a figure.
+    pub fn samples(&self, figure: Figure) -> &[Sample] {
+        &self.samples[figure as usize]
+    }
+
+    /// Adds a figure that was measured.
+    pub fn add(&mut self, figure: Figure, value: f64, source: &str) {
+        self.samples[figure as usize].push(Sample { value, source: source.into() });
+    }
+
+    /// The median of a figure's repeats; `None` where there is none.
+    pub fn median(&self, figure: Figure) -> Option<f64> {
+        let mut values: Vec<f64> = self.samples(figure).iter().map(|sample| sample.value).collect();
+        values.sort_by(f64::total_cmp);
+        let middle = values.len() / 2;
+        match values.len() {
+            0 => None,
+            odd if odd % 2 == 1 => Some(values[middle]),
+            _ => Some((values[middle - 1] + values[middle]) / 2.0),
+        }
+    }
+
+    /// How a figure's repeats vary.
+    pub fn spread(&self, figure: Figure) -> Spread {
+        Spread::of(self.samples(figure).iter().map(|sample| sample.value))
+    }
+
+    /// A cell as it is shown; N/A where nothing is known.
+    pub fn cell(&self, column: Column) -> String {
+        match column {
+            Column::Number => self.number.to_string(),
+            Column::Word(word) => self.word(word).shown().unwrap_or("N/A").to_owned(),
+            Column::Figure(figure) => {
+                self.median(figure).map_or_else(|| "N/A".into(), |value| shown(value, figure.digits()))
+            }
+        }
+    }
+}
+
+/// A figure with at most so many digits behind the point, zeroes left out.
+pub(crate) fn shown(value: f64, digits: usize) -> String {
+    let text = format!("{value:.digits$}");
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn repeats_are_shown_by_their_median_and_nothing_is_filled_in() {
+        let mut row = Row { number: 3, ..Row::default() };
+        row.words[Word::Spindle as usize].seen = Some("SSD".into());
+        for value in [100.0, 900.0, 110.0] {
+            row.add(Figure::Iops, value, "run 1");
+        }
+        row.add(Figure::Mbps, 53.9, "run 1");
+        assert_eq!((row.median(Figure::Iops), row.median(Figure::Cpu)), (Some(110.0), None));
+        row.add(Figure::Iops, 120.0, "run 2");
+        assert_eq!(row.median(Figure::Iops), Some(115.0));
+        let cells: Vec<String> = Column::all().map(|column| row.cell(column)).collect();
+        assert_eq!(cells[..8], ["3", "N/A", "SSD", "N/A", "N/A", "N/A", "115", "53.9"]);
+        row.words[Word::Spindle as usize].said = Some("FC".into());
+        assert_eq!(row.cell(Column::Word(Word::Spindle)), "FC");
+        assert_eq!(row.spread(Figure::Iops).most, 900.0);
+    }
+}

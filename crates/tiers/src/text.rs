@@ -1,0 +1,162 @@
+//! The table as text of at most 80 columns, and as comma-separated values.
+
+use crate::column::{Column, Figure, Word};
+use crate::difference::{Against, differences};
+use crate::lint::impossible;
+use crate::reading::readings;
+use crate::table::Table;
+use report::text;
+
+/// Columns of a line.
+const WIDTH: usize = 80;
+/// The longest word in a cell; longer ones are cut.
+const WORD_MOST: usize = 18;
+
+/// The table, what cannot be, what the columns say, and the differences from a baseline, if one is named that is there.
+pub fn text(table: &Table, baseline: Option<u32>) -> String {
+    let mut out = String::new();
+    let mut line = |text: &str| {
+        out.push_str(text.trim_end());
+        out.push('\n');
+    };
+    line(&table.title);
+    // Fourteen columns are wider than a screen: what the storage is and does, then what a database makes of it.
+    let (first, second) = (
+        [Column::Number]
+            .into_iter()
+            .chain(Word::ALL.map(Column::Word))
+            .chain([Figure::Iops, Figure::Mbps].map(Column::Figure)),
+        [Column::Number].into_iter().chain(Figure::ALL[2..].iter().copied().map(Column::Figure)),
+    );
+    for columns in [first.collect::<Vec<_>>(), second.collect()] {
+        line("");
+        block(table, &columns).iter().for_each(|text| line(text));
+    }
+    let mut list = |heading: &str, lines: &[String]| {
+        if lines.is_empty() {
+            return;
+        }
+        line("");
+        line(heading);
+        for told in lines {
+            for (at, text) in text::wrap(told, WIDTH - 4).iter().enumerate() {
+                line(&format!("{}{text}", if at == 0 { "  " } else { "    " }));
+            }
+        }
+    };
+    list("Repeats", &repeats(table));
+    list("Seen by this host, not said", &seen(table));
+    let wrong = impossible(table).iter().map(|it| format!("test {}: {}", it.row, it.because)).collect::<Vec<_>>();
+    list("Impossible", &wrong);
+    list("What the columns say", &readings(table));
+    if let Some((number, against)) = baseline.and_then(|number| Some((number, differences(table, number)?))) {
+        list(
+            &format!("Against test {number} (± 95 % where both were measured twice)"),
+            &by_row(table, number, &against),
+        );
+    }
+    out
+}
+
+/// A line for each row, with its differences.
+pub(crate) fn by_row(table: &Table, baseline: u32, against: &[Against]) -> Vec<String> {
+    let rows = table.rows.iter().filter(|row| row.number != baseline);
+    rows.map(|row| {
+        let of: Vec<String> = against.iter().filter(|it| it.row == row.number).map(Against::words).collect();
+        match of.is_empty() {
+            true => format!("test {}: no figure in common", row.number),
+            false => format!("test {}: {}", row.number, of.join(", ")),
+        }
+    })
+    .collect()
+}
+
+/// How far the repeats of each figure lie apart.
+pub(crate) fn repeats(table: &Table) -> Vec<String> {
+    let mut told = Vec::new();
+    for row in &table.rows {
+        let of = Figure::ALL.into_iter().filter(|figure| row.samples(*figure).len() > 1).map(|figure| {
+            let (spread, digits) = (row.spread(figure), figure.digits());
+            let shown = |value| crate::table::shown(value, digits);
+            let name = Column::Figure(figure).name();
+            format!("{name} {} to {} in {}", shown(spread.least), shown(spread.most), spread.samples)
+        });
+        let of: Vec<String> = of.collect();
+        if !of.is_empty() {
+            told.push(format!("test {}: {}", row.number, of.join(", ")));
+        }
+    }
+    told
+}
+
+/// Words that nobody said.
+pub(crate) fn seen(table: &Table) -> Vec<String> {
+    let mut told = Vec::new();
+    for row in &table.rows {
+        for word in Word::ALL {
+            let name = Column::Word(word).name();
+            match row.word(word) {
+                crate::Told { said: None, seen: Some(seen) } => {
+                    told.push(format!("test {}: {name} {}", row.number, text::printable(seen)));
+                }
+                crate::Told { said: Some(said), seen: Some(seen) } if !said.eq_ignore_ascii_case(seen) => {
+                    told.push(format!(
+                        "test {}: {name} {}, said to be {}",
+                        row.number,
+                        text::printable(seen),
+                        text::printable(said)
+                    ))
+                }
+                _ => {}
+            }
+        }
+    }
+    told
+}
+
+/// Some columns of it, with their headings in two lines.
+fn block(table: &Table, columns: &[Column]) -> Vec<String> {
+    let heads: Vec<[&str; 2]> = columns.iter().map(|column| halves(column.name())).collect();
+    let cells: Vec<Vec<String>> = table
+        .rows
+        .iter()
+        .map(|row| columns.iter().map(|column| text::fit(&text::printable(&row.cell(*column)), WORD_MOST)).collect())
+        .collect();
+    let width = |at: usize| {
+        let cells = cells.iter().map(|row| text::width(&row[at]));
+        cells.chain(heads[at].iter().map(|half| text::width(half))).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..columns.len()).map(width).collect();
+    let line = |cells: &[&str]| {
+        let padded = cells.iter().enumerate().map(|(at, cell)| {
+            let room = " ".repeat(widths[at].saturating_sub(text::width(cell)));
+            if matches!(columns[at], Column::Word(_)) { format!("{cell}{room}") } else { format!("{room}{cell}") }
+        });
+        format!("  {}", padded.collect::<Vec<_>>().join("  "))
+    };
+    let mut lines: Vec<String> =
+        [0, 1].iter().map(|&half| line(&heads.iter().map(|head| head[half]).collect::<Vec<_>>())).collect();
+    lines.extend(cells.iter().map(|row| line(&row.iter().map(String::as_str).collect::<Vec<_>>())));
+    lines
+}
+
+/// A heading in two lines.
+fn halves(name: &'static str) -> [&'static str; 2] {
+    match name.split_once(' ') {
+        Some((first, second)) => [first, second],
+        None => ["", name],
+    }
+}
+
+/// The fourteen columns as comma-separated values, with the keys of files as headings.
+pub fn csv(table: &Table) -> String {
+    // What a spreadsheet would take for a formula is kept a word.
+    let plain = |cell: String| if cell.starts_with(['=', '+', '-', '@']) { format!("'{cell}") } else { cell };
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let rows = table.rows.iter().map(|row| Column::all().map(|column| plain(row.cell(column))).collect());
+    let head: Vec<String> = Column::all().map(|column| column.key().to_owned()).collect();
+    for record in [head].into_iter().chain(rows) {
+        writer.write_record(&record).expect("memory takes all");
+    }
+    String::from_utf8(writer.into_inner().expect("memory takes all")).expect("made of strings")
+}
