@@ -155,6 +155,26 @@ fn files_take_turns_by_their_rule() {
     assert_eq!(files(Turns::Random, 1).len(), 12, "every block of every file, whatever the order");
 }
 
+/// 1 and 3 blocks of four: with a weight by size every block of both files is asked as often, 2500 times of 10 000. The
+/// deviation is √(10 000 × 3 / 16) = 43; five of them.
+#[test]
+fn files_by_size_make_every_block_as_likely() {
+    let regions = [4096, 3 * 4096].map(|len| Region { start: 4096, len, beyond: 0 });
+    let spec = spec(|spec| {
+        spec.file_order = FileOrder { turns: Turns::BySize, requests_each: 1 };
+        spec.reach.order = Order::RANDOM;
+        spec.reach.coverage = Coverage::Free;
+        spec.ending.requests = Some(10_000);
+        spec.ending.amount = Some(Amount::Bytes(Bytes::gib(1)));
+    });
+    let drafts = all(&spec, &regions, 20_000);
+    for (file, at) in [(0, 4096), (1, 4096), (1, 8192), (1, 12_288)] {
+        let count = drafts.iter().filter(|draft| (draft.file, draft.at) == (file, at)).count();
+        assert!(count.abs_diff(2500) < 215, "{file} {at}: {count}");
+    }
+    assert_eq!(drafts.len(), 10_000);
+}
+
 #[test]
 fn a_rate_sets_when_requests_are_due() {
     let rated = spec(|spec| {

@@ -88,6 +88,8 @@ pub enum Turns {
     Sequential,
     /// Each as likely as any other.
     Random,
+    /// Each as likely as it is large: every block of all files is as likely as any other.
+    BySize,
     /// File `k` (from 1) with a weight of `1 / k^theta`.
     Zipf {
         /// Above 0, not 1.

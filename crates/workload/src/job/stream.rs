@@ -99,6 +99,8 @@ struct Pass {
 struct Chooser {
     turns: Turns,
     ranks: Option<Ranks>,
+    /// Where each file's blocks end among those of all, where a file is as likely as it is large.
+    ends: Vec<u64>,
     each: u32,
     left: u32,
     current: u32,
@@ -121,7 +123,7 @@ impl JobStream {
         JobStream {
             mix: spec.reach.mix,
             sizes: PerDirection::from_fn(|direction| Sizes::new(&spec.reach.blocks[direction])),
-            chooser: Chooser::new(spec, walks.len()),
+            chooser: Chooser::new(spec, regions),
             walks,
             due,
             drawn: None,
@@ -339,16 +341,27 @@ impl Pass {
 }
 
 impl Chooser {
-    fn new(spec: &JobSpec, files: usize) -> Chooser {
-        let (order, n) = (spec.file_order, files as u64);
+    fn new(spec: &JobSpec, regions: &[Region]) -> Chooser {
+        let (order, files, n) = (spec.file_order, regions.len(), regions.len() as u64);
         let ranks = match order.turns {
             Turns::Zipf { theta } => Some(Ranks::zipf(n, theta)),
             Turns::Pareto { h } => Some(Ranks::pareto(n, h)),
             Turns::Normal { width_percent } => Some(Ranks::normal(n, width_percent)),
             _ => None,
         };
-        let each = order.requests_each.max(1);
-        Chooser { turns: order.turns, ranks, each, left: each, current: 0, ended: vec![false; files], ended_count: 0 }
+        let least = u64::from(spec.reach.least_block()).max(1);
+        let end = |end: &mut u64, region: &Region| {
+            *end += region.len / least;
+            Some(*end)
+        };
+        let ends = match order.turns {
+            Turns::BySize => regions.iter().scan(0, end).collect(),
+            _ => Vec::new(),
+        };
+        // By size the first file is drawn as every other.
+        let (each, left) = (order.requests_each.max(1), if ends.is_empty() { order.requests_each.max(1) } else { 0 });
+        let (turns, ended) = (order.turns, vec![false; files]);
+        Chooser { turns, ranks, ends, each, left, current: 0, ended, ended_count: 0 }
     }
 
     fn restart(&mut self) {
@@ -381,6 +394,10 @@ impl Chooser {
             self.current = match (self.turns, &self.ranks) {
                 (Turns::Sequential, _) => self.current,
                 (Turns::RoundRobin, _) => (self.current + 1) % files,
+                (Turns::BySize, _) => {
+                    let block = chance.below(self.ends.last().copied().unwrap_or(1).max(1));
+                    self.ends.partition_point(|end| *end <= block) as u32
+                }
                 (_, Some(ranks)) => ranks.draw(chance) as u32,
                 (_, None) => chance.below(u64::from(files)) as u32,
             };
