@@ -16,6 +16,7 @@ mod fill;
 mod flow;
 mod header;
 mod placement;
+mod places;
 mod prepare;
 mod prepared;
 mod record;

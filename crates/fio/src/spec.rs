@@ -303,6 +303,7 @@ impl Job {
             longest: logs.max_value && averaged,
             asked: self.options.target.write_iolog.is_some(),
             histogram_interval: logs.hist.as_ref().map(|_| logs.hist_interval).filter(|span| *span > Span::ZERO),
+            coverage: None,
         }
     }
 

@@ -211,6 +211,8 @@ pub struct Logs {
     pub longest: bool,
     /// A row for every request as it was asked, so that the job can be run again from the recording.
     pub asked: bool,
+    /// Requests are counted by so many slices of all that the job uses, to tell whether its offsets are spread evenly.
+    pub coverage: Option<u32>,
 }
 
 impl Default for Logs {
@@ -221,6 +223,7 @@ impl Default for Logs {
             histogram_interval: None,
             longest: false,
             asked: false,
+            coverage: None,
         }
     }
 }

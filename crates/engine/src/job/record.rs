@@ -1,15 +1,17 @@
 //! What a job's requests add up to. Nothing is allocated for a request but rows of a log that was asked for.
 
+use super::places::Places;
 use super::steady::Totals;
 use block::{Span, Time};
 use stats::Histogram;
 use stats::job::{DirectionOutcome, HistogramRow, JobOutcome, LogRow, Slice, SliceMost, SyncOutcome};
-use workload::job::{Direction, JobSpec, Logs, PerDirection};
+use workload::job::{Direction, JobSpec, Logs, PerDirection, Region};
 
 /// One request at its end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ended {
     pub(crate) direction: Direction,
+    pub(crate) file: u32,
     pub(crate) at: u64,
     pub(crate) len: u32,
     pub(crate) due: Time,
@@ -32,6 +34,7 @@ pub(crate) struct Record {
     histogram_end: Option<Time>,
     log: Vec<LogRow>,
     histogram_log: Vec<HistogramRow>,
+    places: Option<Places>,
 }
 
 #[derive(Clone, Default)]
@@ -46,8 +49,8 @@ struct Tally {
 }
 
 impl Record {
-    /// From `start` on.
-    pub(crate) fn new(spec: &JobSpec, start: Time) -> Record {
+    /// From `start` on, of requests in these parts of files.
+    pub(crate) fn new(spec: &JobSpec, regions: &[Region], start: Time) -> Record {
         Record {
             logs: spec.logs,
             start,
@@ -59,6 +62,7 @@ impl Record {
             histogram_end: spec.logs.histogram_interval.map(|interval| start + interval),
             log: Vec::new(),
             histogram_log: Vec::new(),
+            places: spec.logs.coverage.map(|slices| Places::new(spec, regions, slices)),
         }
     }
 
@@ -75,6 +79,7 @@ impl Record {
             histogram_end: None,
             log: Vec::new(),
             histogram_log: Vec::new(),
+            places: None,
         }
     }
 
@@ -97,6 +102,9 @@ impl Record {
         }
         if self.logs.longest {
             tally.most = tally.most.max(SliceMost { slat, clat, lat });
+        }
+        if let Some(places) = &mut self.places {
+            places.count(ended.file, ended.at);
         }
         if self.logs.each_request {
             let Ended { direction, at, len, .. } = *ended;
@@ -172,6 +180,7 @@ impl Record {
             outcome.directions[direction].measured = if used { measured } else { Span::ZERO };
         }
         outcome.sync = self.sync;
+        outcome.coverage = self.places.map(|places| places.coverage);
         outcome.log = self.log;
         outcome.histogram_log = self.histogram_log;
     }

@@ -27,7 +27,7 @@ use std::cell::RefCell;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
-use workload::job::{Ends, EngineKind, JobDraft, JobSpec, JobStream, Place, Region};
+use workload::job::{Ends, EngineKind, JobDraft, JobSpec, JobStream, PerDirection, Place, Region};
 
 /// A job on its worker.
 pub(crate) struct Runner {
@@ -48,6 +48,8 @@ pub(crate) struct Runner {
     slots: Slots,
     completions: Vec<Completion>,
     record: Record,
+    /// What was moved before measuring began.
+    ramp_bytes: PerDirection<u64>,
     filler: Filler,
     checker: Option<Checker>,
     search: Option<Search>,
@@ -174,7 +176,7 @@ impl Runner {
         });
         Runner {
             stream: JobStream::new(&spec, &regions, start),
-            record: Record::new(&spec, start),
+            record: Record::new(&spec, &regions, start),
             filler: Filler::new(context, &spec.content, spec.reach.most_block(), spec.seed),
             search: spec.pacing.latency_search.map(|rule| Search::new(rule, spec.pacing.depth)),
             steadiness: None,
@@ -185,6 +187,7 @@ impl Runner {
             stage: Stage::Waiting,
             is_new_stage: false,
             after: After::End,
+            ramp_bytes: PerDirection::default(),
             slots: Slots::default(),
             completions: Vec::new(),
             checker,

@@ -1,5 +1,6 @@
 //! The figures of one job, or of several as one.
 
+use super::coverage::Coverage;
 use super::losses::Losses;
 use super::spread::{Confidence, Spread, confidence};
 use super::steady::SteadyReport;
@@ -23,6 +24,10 @@ pub struct JobOutcome {
     pub measured: Span,
     /// What its requests did, ramp excluded.
     pub directions: PerDirection<DirectionOutcome>,
+    /// Bytes that were moved in the ramp.
+    pub ramp_bytes: PerDirection<u64>,
+    /// Where its requests went, where that was asked.
+    pub coverage: Option<Coverage>,
     /// What its flushes did.
     pub sync: SyncOutcome,
     /// How many requests were in flight whenever one was made.
@@ -350,6 +355,7 @@ impl JobOutcome {
         self.measured = self.measured.max(other.measured);
         for direction in Direction::ALL {
             self.directions[direction].absorb(&other.directions[direction]);
+            self.ramp_bytes[direction] += other.ramp_bytes[direction];
         }
         self.sync.ops += other.sync.ops;
         self.sync.whole += other.sync.whole;

@@ -7,7 +7,7 @@ use stats::job::JobOutcome;
 
 /// A job's outcome. Processor time and devices are the worker's to add.
 pub(super) fn outcome(mut runner: Runner) -> JobOutcome {
-    let record = std::mem::replace(&mut runner.record, Record::new(&runner.spec, Time::ZERO));
+    let record = std::mem::replace(&mut runner.record, Record::new(&runner.spec, &[], Time::ZERO));
     let (asked, end) = (std::mem::take(&mut runner.asked), runner.times.end);
     let files = runner.paths.iter().map(|path| path.display().to_string()).collect();
     JobOutcome { asked, files, ..of(&runner, record, end) }
@@ -39,6 +39,7 @@ fn of(runner: &Runner, record: Record, end: Time) -> JobOutcome {
         group: runner.spec.group,
         start: runner.times.start.since(runner.board.start()),
         elapsed: end.since(runner.times.start),
+        ramp_bytes: runner.ramp_bytes,
         depth: runner.depths,
         submitted: runner.submitted,
         completed: runner.completed,

@@ -51,6 +51,7 @@ impl Runner {
                     Purpose::Load | Purpose::Check => {
                         self.record.ended(&Ended {
                             direction: slot.direction,
+                            file: slot.file,
                             at: slot.at,
                             len: slot.len,
                             due: slot.due,

@@ -7,7 +7,7 @@ use crate::job::search::Step;
 use crate::job::steady::Steadiness;
 use crate::job::written::Round;
 use block::{Span, Time};
-use workload::job::{Direction, Ends, JobStream, Pace};
+use workload::job::{Direction, Ends, JobStream, Pace, PerDirection};
 
 /// ETIME, which fio has for a rate that was not reached.
 const TOO_SLOW: i32 = 62;
@@ -73,7 +73,7 @@ impl Runner {
     /// Forgets all figures and measures anew.
     fn measure_from(&mut self, now: Time) {
         self.times.measured_from = now;
-        self.record = Record::new(&self.spec, now);
+        self.record = Record::new(&self.spec, &self.regions, now);
         self.depths = Default::default();
         self.submitted = Default::default();
         self.completed = Default::default();
@@ -97,6 +97,8 @@ impl Runner {
         }
         if self.times.ramp_end.is_some_and(|end| now >= end) {
             self.times.ramp_end = None;
+            let counts = self.record.counts();
+            self.ramp_bytes = PerDirection::from_fn(|direction| counts[direction].1);
             self.measure_from(now);
             self.board.tell(self.index, now, self.record.counts(), self.slots.in_flight());
         }

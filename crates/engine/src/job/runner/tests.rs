@@ -218,6 +218,28 @@ fn a_ramp_is_not_measured() {
     assert_eq!(outcome.elapsed, Span::from_secs(8));
 }
 
+/// Where requests went is counted where that was asked, and what went before measuring is told apart. One at a time of
+/// 100 µs each for 2 s before and 6 s behind.
+#[test]
+fn slices_of_offsets_are_counted_where_asked() {
+    let mut spec = six_seconds();
+    spec.pacing.depth = 1;
+    spec.reach.order = workload::job::Order::RANDOM;
+    spec.reach.coverage = workload::job::Coverage::Free;
+    spec.ending.ramp = Span::from_secs(2);
+    assert_eq!(play(&spec, 0..0).coverage, None);
+    spec.logs.coverage = Some(1000);
+    let outcome = play(&spec, 0..0);
+    let (reads, coverage) = (&outcome.directions.read, outcome.coverage.unwrap());
+    assert_eq!((coverage.places, coverage.counts.len()), ((1 << 30) / 4096, 1000));
+    assert_eq!(coverage.counts.iter().sum::<u64>(), reads.ops);
+    assert!(coverage.evenness().unwrap().is_even());
+    assert_eq!((outcome.ramp_bytes.read, reads.ops), (20_000 * 4096, 60_000));
+    // In order: the first 60 000 of 262 144 places alone.
+    spec.reach.order = workload::job::Order::Sequential { hole: 0 };
+    assert!(!play(&spec, 0..0).coverage.unwrap().evenness().unwrap().is_even());
+}
+
 #[test]
 fn a_failure_is_counted_by_kind_and_ends_the_job_unless_forgiven() {
     let mut spec = six_seconds();

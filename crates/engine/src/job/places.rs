@@ -1,0 +1,37 @@
+//! Where a job's requests went: counted by slices of all that it uses, where that was asked for.
+
+use stats::job::Coverage;
+use workload::job::{JobSpec, Region};
+
+/// The places of a job's files one behind the other.
+#[derive(Clone, Debug)]
+pub(crate) struct Places {
+    /// For each file: where its part begins, and the number of its first place.
+    files: Vec<(u64, u64)>,
+    /// What places are apart, in bytes.
+    apart: u64,
+    pub(crate) coverage: Coverage,
+}
+
+impl Places {
+    /// No request yet.
+    pub(crate) fn new(spec: &JobSpec, regions: &[Region], slices: u32) -> Places {
+        let apart = u64::from(spec.reach.least_block()).max(1);
+        let mut places = 0;
+        let file = |region: &Region| {
+            let first = places;
+            places += region.len / apart;
+            (region.start, first)
+        };
+        let files = regions.iter().map(file).collect();
+        Places { files, apart, coverage: Coverage::new(places, slices) }
+    }
+
+    /// Counts a request.
+    #[inline]
+    pub(crate) fn count(&mut self, file: u32, at: u64) {
+        if let Some((start, first)) = self.files.get(file as usize) {
+            self.coverage.count(first + at.saturating_sub(*start) / self.apart);
+        }
+    }
+}
