@@ -31,6 +31,11 @@ impl Run {
     fn add_job(&mut self, point: u32, outcome: &JobOutcome) {
         let actor = self.actors.len() as u32;
         self.actors.push(Actor { name: outcome.name.clone(), group: Some(outcome.group), ..Actor::default() });
+        self.add_outcome(point, actor, outcome);
+    }
+
+    /// Adds what an actor did in a point; its series go on. `outcome` counts from the start of the run.
+    pub fn add_outcome(&mut self, point: u32, actor: u32, outcome: &JobOutcome) {
         let first = self.cells.len();
         let measuring = outcome.start + outcome.elapsed.saturating_sub(outcome.measured);
         for direction in Direction::ALL {
@@ -42,7 +47,11 @@ impl Run {
             self.cells.push(moved(point, actor, class.clone(), done));
             let slices = seconds(done.slices.iter().map(|slice| of_job(slice, measuring)));
             if !slices.is_empty() {
-                self.series.push(Series { actor, class, slices });
+                let known = self.series.iter_mut().find(|series| (series.actor, &series.class) == (actor, &class));
+                match known {
+                    Some(series) => series.slices.extend(slices),
+                    None => self.series.push(Series { actor, class, slices }),
+                }
             }
         }
         if outcome.sync.ops > 0 {
