@@ -4,13 +4,14 @@ use std::ffi::OsString;
 use std::path::Path;
 
 /// A tool's name, and the command that it is here.
-pub const NAMES: [(&str, &str); 6] = [
+pub const NAMES: [(&str, &str); 7] = [
     ("fio", "fio"),
     ("dgen.pl", "dgen"),
     ("dgen", "dgen"),
     ("RampRun.pl", "ramp"),
     ("RampRun", "ramp"),
     ("ranread", "ranread"),
+    ("orion", "orion"),
 ];
 
 /// The words as `seawall` itself takes them: behind a classic name stands its command.

@@ -7,9 +7,9 @@ use std::path::Path;
 use std::process::Command;
 
 /// Decides and computes; time, chance and bytes are given to it.
-const PURE: [&str; 14] = [
-    "array", "block", "fio", "map", "nbd", "nearest", "ontap", "qos", "ramp", "ranread", "report", "stats", "tiers",
-    "workload",
+const PURE: [&str; 15] = [
+    "array", "block", "fio", "map", "nbd", "nearest", "ontap", "orion", "qos", "ramp", "ranread", "report", "stats",
+    "tiers", "workload",
 ];
 /// Touches the world.
 const ADAPTERS: [&str; 9] = ["api", "cipher", "engine", "psk", "results", "server", "storage", "store", "uring"];
@@ -19,8 +19,15 @@ const ADAPTERS: [&str; 9] = ["api", "cipher", "engine", "psk", "results", "serve
 const SHARED: [&str; 3] = ["block", "nearest", "stats"];
 
 /// Front ends: the crate whose words they unfold into, and the one whose sections their pages are built of.
-const FRONTS: [(&str, &str); 5] =
-    [("fio", "workload"), ("ramp", "report"), ("ranread", "report"), ("ranread", "workload"), ("tiers", "report")];
+const FRONTS: [(&str, &str); 7] = [
+    ("fio", "workload"),
+    ("orion", "report"),
+    ("orion", "workload"),
+    ("ramp", "report"),
+    ("ranread", "report"),
+    ("ranread", "workload"),
+    ("tiers", "report"),
+];
 
 /// Which adapters an adapter may use; one that is not here uses none.
 const BENEATH: [(&str, &[&str]); 5] = [

@@ -1,6 +1,6 @@
-//! `seawall simulate`: a plan, fio's jobs, a ramp or random reads in virtual time.
+//! `seawall simulate`: a plan, or what a classic tool does, in virtual time.
 
-use super::{fio, ramp, ranread};
+use super::{fio, orion, ramp, ranread};
 use crate::Answer;
 use crate::memory::Memory;
 use crate::play::{self, Options};
@@ -9,12 +9,12 @@ use block::Bytes;
 use std::path::{Path, PathBuf};
 use workload::plan::Device;
 
-/// Run a plan, fio's jobs, a ramp or random reads in virtual time over a simulated device
+/// Run a plan, or what a classic tool does, in virtual time over a simulated device
 ///
 /// The same workloads, commands and QoS gate as in `seawall run`, over the device that the plan's table `device`
 /// describes. The same plan gives the same result, to the last digit, in seconds. `seawall simulate fio` does so with
 /// fio's command lines and job files, `seawall simulate ramp` with a database's write cycles, `seawall simulate ranread`
-/// with its random reads.
+/// with its random reads, `seawall simulate orion` with a calibration.
 #[derive(clap::Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct Simulate {
@@ -32,6 +32,7 @@ enum Tool {
     Fio(Jobs),
     Ramp(Ramp),
     Ranread(Reads),
+    Orion(Calibration),
 }
 
 /// fio's command line or job files in virtual time
@@ -64,6 +65,21 @@ struct Reads {
     words: Vec<String>,
 }
 
+/// A calibration in virtual time
+///
+/// Takes what `seawall orion` takes. No list of volumes is read: as many of 100 GiB as -num_disks says (1) lie on one simulated
+/// device, which every point finds as it was made.
+#[derive(clap::Args)]
+struct Calibration {
+    /// The device: one of cloud-volume, disk, flash, host with its usual figures, or a TOML file with a table `device`
+    /// as plans have it, such as a plan
+    #[arg(long, value_name = "KIND|FILE", default_value = "flash")]
+    device: String,
+    /// What seawall orion takes
+    #[arg(value_name = "OPTION", trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+    words: Vec<String>,
+}
+
 /// A ramp's command line in virtual time
 ///
 /// Data and journals lie on one simulated device, whatever directories and devices the line names; rows, tables, page and
@@ -90,6 +106,7 @@ impl Simulate {
                 ramp::simulate(&words, &named(&device)?, data, memory)
             }
             (Some(Tool::Ranread(Reads { device, words })), _) => ranread::simulate(&words, &named(&device)?),
+            (Some(Tool::Orion(Calibration { device, words })), _) => orion::simulate(&words, &named(&device)?, memory),
             (None, Some(plan)) => {
                 let text = read("PLAN", &plan)?;
                 play::simulated(&text, &plan.display().to_string(), &self.options.kept_by("simulate", memory))

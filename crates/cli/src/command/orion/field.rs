@@ -1,0 +1,133 @@
+//! The volumes, looked at once, and a point played on them.
+
+use super::{Storage, said};
+use crate::classic::aim;
+use crate::interrupt::Stop;
+use crate::stage::device::spec_of;
+use crate::terminal;
+use anyhow::{Context as _, Result, bail};
+use array::VirtualClock;
+use block::{Bytes, Span};
+use engine::job::{JobProgress, RunSettings, Simulation, Watch};
+use orion::{Ask, Measured, Spot, Volume, Where};
+use std::path::Path;
+use storage::{Consent, Intent, Permit, Place};
+
+/// How large a volume of a simulated device is.
+const SIMULATED: Bytes = Bytes::gib(100);
+
+/// What a test loads.
+pub struct Field<'a> {
+    /// Its volumes, in their order.
+    pub volumes: Vec<Volume>,
+    storage: Storage<'a>,
+}
+
+impl<'a> Field<'a> {
+    /// Looks at all volumes.
+    ///
+    /// # Errors
+    /// The list cannot be read, or a volume is none.
+    pub fn open(ask: &Ask, storage: Storage<'a>) -> Result<Field<'a>> {
+        let volumes = match storage {
+            Storage::Real => listed(&ask.test_name)?.iter().map(|path| volume(path)).collect::<Result<_>>()?,
+            Storage::Simulated(_) => {
+                let count = ask.disks.unwrap_or(1);
+                let volume = |n| Volume { name: format!("volume {n}"), size: SIMULATED.0, at: Where::Simulated };
+                (1..=count).map(volume).collect()
+            }
+        };
+        Ok(Field { volumes, storage })
+    }
+
+    /// Whether all volumes may be written, where anything is: before the first point, since some points may write nothing.
+    ///
+    /// # Errors
+    /// One of them may not.
+    pub fn may_be_written(&self, ask: &Ask) -> Result<()> {
+        let writes = ask.load.write_percent > 0 && matches!(self.storage, Storage::Real);
+        let consent = Consent::new(&ask.destroy, &ask.even_in_use);
+        for volume in self.volumes.iter().filter(|_| writes) {
+            let place = Place::parse(&volume.name).map_err(said)?;
+            Permit::ask(&place, Intent::Write(&consent)).map_err(said)?;
+        }
+        Ok(())
+    }
+
+    /// Measures a point, which is `number` in its test and began `start` behind its beginning.
+    ///
+    /// # Errors
+    /// Nothing was run.
+    pub fn play(&self, ask: &Ask, spot: Spot, number: u64, start: Span, stop: &Stop) -> Result<Measured> {
+        let (roles, specs): (Vec<_>, Vec<_>) = orion::jobs(&ask.load, &self.volumes, spot, number).into_iter().unzip();
+        let outcomes = match self.storage {
+            Storage::Real => {
+                let writes = ask.load.write_percent > 0;
+                let consent = |names: &[String]| if writes { names.to_vec() } else { Vec::new() };
+                let (destroy, even_in_use) = (consent(&ask.destroy), consent(&ask.even_in_use));
+                let settings = RunSettings { destroy, even_in_use, read_only: !writes, ..RunSettings::default() };
+                engine::job::run(&specs, &settings, &mut Quiet { stop, first: number == 0 })?
+            }
+            Storage::Simulated(device) => {
+                let simulation = Simulation::of(&specs)?;
+                let seed = specs.first().map_or(1, |spec| spec.seed);
+                let target = spec_of(device, simulation.size())?.build(seed).context("[device]")?;
+                simulation.run(target, &VirtualClock::new(), &mut || stop.is_asked(), &mut |_, _| Ok(None))
+            }
+        };
+        let simulated = matches!(self.storage, Storage::Simulated(_));
+        Ok(Measured::of(spot, start, roles.into_iter().zip(outcomes).collect(), simulated))
+    }
+}
+
+/// The volumes that a test's list names.
+fn listed(test_name: &str) -> Result<Vec<String>> {
+    let file = orion::lun_file(test_name);
+    let text = match std::fs::read_to_string(&file) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            match test_name.strip_suffix(".lun") {
+                Some(name) => bail!("{file}: is not there; .lun is added to -testname, so say -testname {name}"),
+                None => bail!("{file}: is not there; it lists the volumes, a path on each line"),
+            };
+        }
+        Err(error) => return Err(error).with_context(|| format!("{file}: cannot be read")),
+    };
+    orion::luns(&text, &file).map_err(said)
+}
+
+/// A volume that is there and may be read.
+fn volume(path: &str) -> Result<Volume> {
+    if Path::new(path).is_dir() {
+        bail!("{path}: is a folder; a volume is a device or a file");
+    }
+    let found = aim(path)?;
+    let at = match found.place {
+        Place::Path(_) => Where::File,
+        Place::Nbd { .. } => Where::Export,
+        Place::Nothing(_) => Where::Nothing,
+    };
+    Ok(Volume { name: path.to_owned(), size: found.size.0, at })
+}
+
+/// Says what is to know before the first point, and nothing of the others.
+struct Quiet<'s> {
+    stop: &'s Stop,
+    first: bool,
+}
+
+impl Watch for Quiet<'_> {
+    fn laying_out(&mut self, _path: &Path, _bytes: u64) {}
+
+    fn note(&mut self, line: &str) {
+        if self.first {
+            terminal::complain(&format!("note: {line}"));
+        }
+    }
+
+    fn progress(&mut self, _passed: Span, _jobs: &[JobProgress]) {}
+
+    fn wants_stop(&mut self) -> bool {
+        self.stop.is_asked()
+    }
+}

@@ -1,0 +1,74 @@
+//! Histograms of response times as the original prints them: ranges that double from 32 µs on, what is empty before the
+//! first and behind the last filled one as one row, percents that add up from row to row.
+
+use crate::point::{Measured, micros};
+use stats::Histogram;
+use stats::job::JobOutcome;
+
+/// The end of the first range, in microseconds, and of the last: 2^5 and 2^28.
+const FIRST: u64 = 32;
+const LAST: u64 = 1 << 28;
+
+/// All of them: small ones and large ones of each point.
+pub fn text(points: &[Measured]) -> String {
+    let mut text = String::from("Response times of every point, in microseconds; percents are cumulative.\n");
+    for point in points {
+        for (name, work) in [("Small", &point.small), ("Large", &point.large)] {
+            if let Some(work) = work {
+                text.push('\n');
+                text += &table(name, point, work);
+            }
+        }
+    }
+    text
+}
+
+/// One of them, with its title.
+pub fn table(name: &str, point: &Measured, work: &JobOutcome) -> String {
+    let (small, large) = (point.spot.small, point.spot.large);
+    let mut text = format!("{name} Read / Write Latency Histogram @ Small={small} and Large={large}\n");
+    text += &format!("{:<27}{:>24}{:>24}\n", "      Latency:", "# of IOs (read)", "# of IOs (write)");
+    let sides = [&work.directions.read.lat, &work.directions.write.lat].map(counts);
+    let all = sides.each_ref().map(|counts| counts.iter().sum::<u64>());
+    let filled = |range: &usize| sides.iter().any(|counts| counts[*range] > 0);
+    let ranges = 0..sides[0].len();
+    let first = ranges.clone().find(filled).unwrap_or(0);
+    let last = ranges.rev().find(filled).unwrap_or(0);
+    let mut so_far = [0; 2];
+    let mut row = |from: u64, to: u64, counted: [u64; 2]| {
+        text += &format!("{from:>9} - {to:<9} us:  ");
+        for side in 0..2 {
+            so_far[side] += counted[side];
+            let part = if all[side] > 0 { so_far[side] as f64 / all[side] as f64 * 100.0 } else { 0.0 };
+            text += &format!("{:>12} ({part:>6.2}%)", counted[side]);
+            text += if side == 0 { "   " } else { "\n" };
+        }
+    };
+    if first > 0 {
+        row(0, bounds(first).0, [0; 2]);
+    }
+    for range in first..=last {
+        let (from, to) = bounds(range);
+        row(from, to, [sides[0][range], sides[1][range]]);
+    }
+    if bounds(last).1 < LAST {
+        row(bounds(last).1, LAST, [0; 2]);
+    }
+    text
+}
+
+/// From where to where a range goes.
+fn bounds(range: usize) -> (u64, u64) {
+    (if range == 0 { 0 } else { FIRST << (range - 1) }, FIRST << range)
+}
+
+/// How many lie in each range; what is longer than the last counts there.
+fn counts(lat: &Histogram) -> Vec<u64> {
+    let ranges = (LAST / FIRST).ilog2() as usize + 1;
+    let mut counts = vec![0; ranges];
+    for (middle, count) in lat.bins() {
+        let range = (0..ranges).find(|range| micros(middle) < bounds(*range).1 as f64).unwrap_or(ranges - 1);
+        counts[range] += count;
+    }
+    counts
+}

@@ -1,0 +1,295 @@
+//! A point as jobs: one that keeps its small requests outstanding, one with the large ones or one for each stream, and
+//! before streams one that moves what a cache should forget.
+//!
+//! ```text
+//!   concat    │ volume 1 ││ volume 2        ││ v. 3 │     random: a volume is as likely as it is large
+//!   streams   ├──── stream 1 ────┤├──── stream 2 ────┤     each in its own part, volume after volume
+//!
+//!   raid0     volume 1  0 2 4 …     all volumes are as long as the shortest; random: each as likely;
+//!             volume 2  1 3 5 …     a stream takes a stripe of each in turn
+//! ```
+
+use crate::grammar::{Array, Error, Load, Pattern};
+use crate::ladder::Spot;
+use block::{Bytes, Span};
+use workload::job::{
+    Amount, BlockSizes, Coverage, Direction, Ending, EngineKind, FileOrder, FileSpec, JobSpec, Layout, Logs, Mix,
+    Order, Pacing, PerDirection, Place, Reach, Turns,
+};
+
+/// A volume.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Volume {
+    /// Its name, as it was listed.
+    pub name: String,
+    /// Its size in bytes.
+    pub size: u64,
+    /// What it is.
+    pub at: Where,
+}
+
+/// What a volume is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Where {
+    /// A file or device of this machine.
+    File,
+    /// An NBD export.
+    Export,
+    /// No storage.
+    Nothing,
+    /// A range of a simulated device.
+    Simulated,
+}
+
+/// What a job is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Moves what a cache should forget; not measured.
+    Warm,
+    /// Small requests.
+    Small,
+    /// Large requests, or one stream of them.
+    Large,
+}
+
+/// Slices by which offsets are counted.
+const SLICES: u32 = 1000;
+/// Requests outstanding while a cache is made to forget, and for how long where nothing says how much.
+const WARM_DEPTH: u32 = 8;
+const WARM: Span = Span::from_secs(120);
+/// Makes neighbouring points ask different requests of one seed: 2^64 over the golden ratio.
+const APART: u64 = 0x9E37_79B9_7F4A_7C15;
+/// Bytes outstanding at most: they are in memory.
+const OUTSTANDING_MOST: u64 = 4 << 30;
+
+/// Whether all of these points can be loaded on these volumes.
+///
+/// # Errors
+/// They cannot, in a line.
+pub fn check(load: &Load, volumes: &[Volume], spots: &[Spot]) -> Result<(), Error> {
+    let plain = |volume: &Volume| matches!(volume.at, Where::File | Where::Simulated);
+    if let Some(other) = volumes.iter().find(|volume| volumes.len() > 1 && !plain(volume)) {
+        let rule = "must be the only volume: files and devices alone can be put together";
+        return Err(Error(format!("{}: {rule}, got {} volumes; list it by itself", other.name, volumes.len())));
+    }
+    let longest = load.small.max(load.large);
+    if let Some(short) = volumes.iter().find(|volume| volume.size < u64::from(longest)) {
+        let (size, longest) = (Bytes(short.size), Bytes(longest.into()));
+        return Err(Error(format!("{}: has {size}, and a request needs {longest}; name a larger one", short.name)));
+    }
+    let most = spots.iter().map(|spot| spot.large).max().unwrap_or(0);
+    if let Pattern::Streams { .. } = load.pattern {
+        let room = Virtual::of(load, volumes).units;
+        if room < u64::from(most) {
+            return Err(Error(format!(
+                "-type seq: {most} streams need a part each, and the volumes have {room}; use larger ones"
+            )));
+        }
+    }
+    let outstanding = |spot: &Spot| {
+        u64::from(spot.small) * u64::from(load.small)
+            + u64::from(spot.large) * u64::from(depth_of(load.pattern)) * u64::from(load.large)
+    };
+    match spots.iter().find(|spot| outstanding(spot) > OUTSTANDING_MOST) {
+        None => Ok(()),
+        Some(spot) => {
+            let (most, got) = (Bytes(OUTSTANDING_MOST), Bytes(outstanding(spot)));
+            Err(Error(format!(
+                "at most {most} are outstanding, and the point Small={} and Large={} has {got}; lower it",
+                spot.small, spot.large
+            )))
+        }
+    }
+}
+
+/// The jobs of a point, which is `number` in its run. Those behind a [`Role::Warm`] begin when it has ended.
+pub fn jobs(load: &Load, volumes: &[Volume], spot: Spot, number: u64) -> Vec<(Role, JobSpec)> {
+    let volume = Virtual::of(load, volumes);
+    let mut jobs = Vec::new();
+    if matches!(load.pattern, Pattern::Streams { .. }) && spot.large > 0 && load.warm != Some(0) {
+        jobs.push((Role::Warm, warm(load, &volume)));
+    }
+    let measured = jobs.len();
+    if spot.small > 0 {
+        let random = random(load, &volume, load.small);
+        jobs.push((Role::Small, JobSpec { name: "small".into(), ..with_depth(random, spot.small) }));
+    }
+    match load.pattern {
+        Pattern::Random if spot.large > 0 => {
+            let random = random(load, &volume, load.large);
+            jobs.push((Role::Large, JobSpec { name: "large".into(), ..with_depth(random, spot.large) }));
+        }
+        Pattern::Random => {}
+        Pattern::Streams { depth } => {
+            jobs.extend((0..spot.large).map(|n| (Role::Large, stream(load, &volume, depth, n, spot.large))));
+        }
+    }
+    for (place, (_, job)) in (0..).zip(&mut jobs) {
+        job.seed = load.seed ^ ((number << 32) | (place + 1)).wrapping_mul(APART);
+        job.start.after_earlier = measured > 0 && place == measured as u64;
+    }
+    jobs
+}
+
+/// Requests of each large load: one, or as many as a stream has.
+pub(crate) fn depth_of(pattern: Pattern) -> u32 {
+    match pattern {
+        Pattern::Random => 1,
+        Pattern::Streams { depth } => depth,
+    }
+}
+
+/// Streams of the first `streams` that write: their share of them, rounded down.
+pub(crate) fn writers(load: &Load, streams: u32) -> u32 {
+    (u64::from(streams) * u64::from(load.write_percent) / 100) as u32
+}
+
+fn with_depth(job: JobSpec, depth: u32) -> JobSpec {
+    JobSpec { pacing: Pacing { depth, ..Pacing::default() }, ..job }
+}
+
+fn random(load: &Load, volume: &Virtual<'_>, block: u32) -> JobSpec {
+    let mix = match load.write_percent {
+        0 => Mix::Only(Direction::Read),
+        100 => Mix::Only(Direction::Write),
+        percent => Mix::ReadWrite { read_percent: 100 - percent },
+    };
+    let turns = if let Array::Concat = load.array { Turns::BySize } else { Turns::Random };
+    JobSpec {
+        place: volume.whole(),
+        file_order: FileOrder { turns, requests_each: 1 },
+        // Each draw is independent of those before, as in the original.
+        reach: Reach { mix, order: Order::RANDOM, coverage: Coverage::Free, ..blocks_of(block) },
+        logs: Logs { coverage: Some(SLICES), ..Logs::default() },
+        ..measured(load, volume)
+    }
+}
+
+fn stream(load: &Load, volume: &Virtual<'_>, depth: u32, number: u32, streams: u32) -> JobSpec {
+    let writes = writers(load, number + 1) > writers(load, number);
+    let turns = match load.array {
+        Array::Concat => FileOrder { turns: Turns::Sequential, requests_each: 1 },
+        Array::Raid0 { stripe } => {
+            FileOrder { turns: Turns::RoundRobin, requests_each: (stripe / u64::from(load.large)) as u32 }
+        }
+    };
+    let direction = if writes { Direction::Write } else { Direction::Read };
+    let job = JobSpec {
+        name: format!("stream {}", number + 1),
+        number,
+        place: volume.part(number, streams),
+        file_order: turns,
+        reach: Reach { mix: Mix::Only(direction), ..blocks_of(load.large) },
+        ..measured(load, volume)
+    };
+    with_depth(job, depth)
+}
+
+fn warm(load: &Load, volume: &Virtual<'_>) -> JobSpec {
+    let ending = match load.warm {
+        Some(bytes) => Ending { amount: Some(Amount::Bytes(Bytes(bytes))), ..Ending::default() },
+        None => Ending { runtime: Some(WARM), time_based: true, ..Ending::default() },
+    };
+    let job = random(load, volume, load.large);
+    let job = JobSpec { name: "warming".into(), ending, logs: Logs::default(), ..job };
+    with_depth(job, WARM_DEPTH)
+}
+
+fn blocks_of(block: u32) -> Reach {
+    Reach { blocks: PerDirection::all(BlockSizes::Fixed(block)), ..Reach::default() }
+}
+
+/// What all jobs of a point have in common.
+fn measured(load: &Load, volume: &Virtual<'_>) -> JobSpec {
+    let is_file = volume.volumes.iter().any(|volume| volume.at == Where::File);
+    JobSpec {
+        engine: EngineKind::Uring,
+        direct: is_file && !load.page_cache,
+        // Past the page cache there is nothing to drop from it.
+        layout: Layout { create: false, invalidate: load.page_cache, ..Layout::default() },
+        ending: Ending {
+            runtime: Some(load.duration),
+            time_based: true,
+            ramp: load.settle,
+            ends_all_on_error: true,
+            ..Ending::default()
+        },
+        ..JobSpec::default()
+    }
+}
+
+/// The volumes as one.
+struct Virtual<'v> {
+    volumes: &'v [Volume],
+    array: Array,
+    /// What parts of it are made of: large requests, or a stripe of each volume.
+    unit: u64,
+    /// How many of them there are.
+    units: u64,
+}
+
+impl Virtual<'_> {
+    fn of<'v>(load: &Load, volumes: &'v [Volume]) -> Virtual<'v> {
+        let (unit, units) = match load.array {
+            Array::Concat => {
+                let unit = u64::from(load.large);
+                (unit, volumes.iter().map(|volume| volume.size / unit).sum())
+            }
+            Array::Raid0 { stripe } => (stripe, volumes.iter().map(|volume| volume.size / stripe).min().unwrap_or(0)),
+        };
+        Virtual { volumes, array: load.array, unit, units }
+    }
+
+    /// All of it.
+    fn whole(&self) -> Place {
+        match self.array {
+            Array::Concat => self.place(self.volumes.iter().map(|volume| (volume, 0, None)).collect()),
+            Array::Raid0 { .. } => self.part(0, 1),
+        }
+    }
+
+    /// The part of one stream among several.
+    fn part(&self, number: u32, streams: u32) -> Place {
+        let cut = |n: u32| u128::from(self.units) * u128::from(n) / u128::from(streams);
+        let (from, to) = (cut(number) as u64, cut(number + 1) as u64);
+        let parts = match self.array {
+            Array::Raid0 { .. } => {
+                self.volumes.iter().map(|volume| (volume, from * self.unit, Some((to - from) * self.unit))).collect()
+            }
+            Array::Concat => {
+                let mut first = 0;
+                let part = |volume: &'_ Volume| {
+                    let units = volume.size / self.unit;
+                    let (begin, end) =
+                        (from.clamp(first, first + units) - first, to.clamp(first, first + units) - first);
+                    first += units;
+                    (begin * self.unit, (end - begin) * self.unit)
+                };
+                let parts: Vec<(u64, u64)> = self.volumes.iter().map(part).collect();
+                let there = self.volumes.iter().zip(parts).filter(|(_, (_, len))| *len > 0);
+                there.map(|(volume, (at, len))| (volume, at, Some(len))).collect()
+            }
+        };
+        self.place(parts)
+    }
+
+    fn place(&self, parts: Vec<(&Volume, u64, Option<u64>)>) -> Place {
+        let file = |(volume, at, len): &(&Volume, u64, Option<u64>)| FileSpec {
+            path: volume.name.clone().into(),
+            offset: Amount::Bytes(Bytes(*at)),
+            size: len.map(|len| Amount::Bytes(Bytes(len))),
+            file_size: (volume.at == Where::Simulated).then_some(Bytes(volume.size)),
+            ..FileSpec::default()
+        };
+        match (&parts[..], self.volumes) {
+            ([part], [volume]) if volume.at == Where::Export => {
+                Place::Nbd { uri: volume.name.clone(), region: FileSpec { path: Default::default(), ..file(part) } }
+            }
+            (_, [volume]) if volume.at == Where::Nothing => Place::Null { size: Bytes(volume.size) },
+            _ => Place::Files(parts.iter().map(file).collect()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

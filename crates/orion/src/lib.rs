@@ -1,0 +1,42 @@
+//! Orion: the calibration of storage for a database, as people know it from Oracle: a matrix of small random loads beside
+//! large ones, and the summary that names the best of each.
+//!
+//! ```text
+//!   words, X.lun ──► Ask ──► Grid (which points) ──► jobs of `workload` for one point after the other ──► engine
+//!                                                                                                         │
+//!      summary, matrices, histograms, trace, percentiles, page, run  ◄── Measured (one a point) ◄── outcomes ┘
+//!                                                                          └──► proofs, a few a point
+//! ```
+//! A point holds so many small and so many large requests outstanding, and makes a new one whenever one ends. The files are
+//! the original's as far as their form is known; each point also proves itself, which the original does not. Nothing here
+//! touches a file, reads a clock or starts a thread.
+
+mod best;
+mod console;
+mod grammar;
+mod histogram;
+mod jobs;
+mod kept;
+mod ladder;
+mod luns;
+mod matrix;
+mod page;
+mod percentiles;
+mod point;
+mod proof;
+mod summary;
+mod test;
+mod trace;
+
+pub use best::{Best, Limits};
+pub use console::{banner, point_line};
+pub use grammar::{Array, Ask, Command, Error, Load, Matrix, Pattern, RunKind, help, parse};
+pub use jobs::{Role, Volume, Where, check, jobs};
+pub use kept::kept;
+pub use ladder::{Grid, Spot, grid};
+pub use luns::{lun_file, luns};
+pub use page::page;
+pub use point::Measured;
+pub use proof::{Proof, Question, proofs, verdicts};
+pub use summary::results;
+pub use test::{Test, files};

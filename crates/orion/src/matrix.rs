@@ -1,0 +1,51 @@
+//! The three matrices: small loads across, large loads down. Rows end behind their last figure, as in the original.
+//!
+//! ```text
+//!   Large/Small,      1,      2        Large/Small,      0,      1
+//!             0,    900,   1700                  1,  88.10
+//!             1                                  2, 120.55
+//! ```
+
+use crate::ladder::{Grid, Spot};
+use crate::point::Measured;
+
+/// Small requests a second.
+pub fn iops(grid: &Grid, points: &[Measured]) -> String {
+    matrix(&loads(&grid.small), &grid.large, |spot| Some(format!("{:.0}", at(points, spot)?.iops()?)))
+}
+
+/// MB a second of large requests.
+pub fn mbps(grid: &Grid, points: &[Measured]) -> String {
+    matrix(&grid.small, &loads(&grid.large), |spot| Some(format!("{:.2}", at(points, spot)?.mbps()?)))
+}
+
+/// Mean response time of small requests, in milliseconds.
+pub fn latency(grid: &Grid, points: &[Measured]) -> String {
+    matrix(&loads(&grid.small), &grid.large, |spot| {
+        Some(format!("{:.2}", at(points, spot)?.small_lat()?.mean().as_millis_f64()))
+    })
+}
+
+/// The point there, if it was measured.
+pub fn at(points: &[Measured], spot: Spot) -> Option<&Measured> {
+    points.iter().find(|point| point.spot == spot)
+}
+
+/// The levels with load.
+fn loads(levels: &[u32]) -> Vec<u32> {
+    levels.iter().copied().filter(|level| *level > 0).collect()
+}
+
+fn matrix(across: &[u32], down: &[u32], figure: impl Fn(Spot) -> Option<String>) -> String {
+    let mut text = String::from("Large/Small");
+    across.iter().for_each(|small| text += &format!(",{small:>7}"));
+    text.push('\n');
+    for &large in down {
+        let cells: Vec<Option<String>> = across.iter().map(|&small| figure(Spot { small, large })).collect();
+        let last = cells.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
+        text += &format!("{large:>11}");
+        cells[..last].iter().for_each(|cell| text += &format!(",{:>7}", cell.as_deref().unwrap_or("")));
+        text.push('\n');
+    }
+    text
+}

@@ -1,0 +1,188 @@
+//! What one point measured.
+
+use crate::jobs::Role;
+use crate::ladder::Spot;
+use block::Span;
+use stats::Histogram;
+use stats::job::{DirectionOutcome, DiskUse, JobOutcome};
+
+/// Bytes of the original's MB.
+const MB: f64 = 1_048_576.0;
+
+/// A point that was measured.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Measured {
+    /// Which.
+    pub spot: Spot,
+    /// When it began, from the start of the run.
+    pub start: Span,
+    /// How long it took, with its warming and its settling.
+    pub elapsed: Span,
+    /// What the small requests did.
+    pub small: Option<JobOutcome>,
+    /// What the large ones did, streams together.
+    pub large: Option<JobOutcome>,
+    /// How many streams wrote.
+    pub writers: u32,
+    /// Bytes that were moved so that a cache forgets, and how long that took.
+    pub warmed: Option<(u64, Span)>,
+    /// What the kernel counted for the devices behind the volumes over the point, its warming not included; `None` where
+    /// time was virtual.
+    pub disks: Option<Vec<DiskUse>>,
+}
+
+impl Measured {
+    /// The point that these jobs were. `start` is when its first one began, from the start of the run.
+    pub fn of(spot: Spot, start: Span, outcomes: Vec<(Role, JobOutcome)>, simulated: bool) -> Measured {
+        let mut point = Measured { spot, start, ..Measured::default() };
+        for (role, outcome) in outcomes {
+            point.elapsed = point.elapsed.max(outcome.start + outcome.elapsed);
+            if role == Role::Warm {
+                let bytes = outcome.directions.iter().map(|(_, done)| done.bytes).sum();
+                point.warmed = Some((bytes, outcome.elapsed));
+                continue;
+            }
+            // All jobs of a stage tell of the same time.
+            point.disks = (!simulated).then(|| outcome.disks.clone());
+            point.writers += u32::from(role == Role::Large && outcome.directions.write.ops > 0);
+            let done = if role == Role::Small { &mut point.small } else { &mut point.large };
+            match done {
+                Some(done) => done.absorb(&outcome),
+                None => *done = Some(outcome),
+            }
+        }
+        point
+    }
+
+    /// What was done, small and large.
+    pub fn works(&self) -> impl Iterator<Item = (&'static str, &JobOutcome)> {
+        [("small", &self.small), ("large", &self.large)]
+            .into_iter()
+            .filter_map(|(name, work)| Some((name, work.as_ref()?)))
+    }
+
+    /// Small requests a second.
+    pub fn iops(&self) -> Option<f64> {
+        self.small.as_ref().map(iops)
+    }
+
+    /// MB a second of large requests, of 2^20 bytes.
+    pub fn mbps(&self) -> Option<f64> {
+        self.large.as_ref().map(mbps)
+    }
+
+    /// Response times of small requests.
+    pub fn small_lat(&self) -> Option<Histogram> {
+        self.small.as_ref().map(lat)
+    }
+
+    /// Why it is not whole: what failed, or that it was stopped.
+    pub fn trouble(&self) -> Option<String> {
+        let of = |outcome: &JobOutcome| {
+            let error = outcome.error.as_ref().map(|error| error.text.clone());
+            let failed = (outcome.errors.total() > 0).then(|| format!("{} requests failed", outcome.errors.total()));
+            let stopped = outcome.interrupted.then(|| "stopped before its end".to_owned());
+            error.or(failed).or(stopped)
+        };
+        let all: Vec<&JobOutcome> = self.works().map(|(_, outcome)| outcome).collect();
+        // What failed says more than what was stopped by it.
+        all.iter().filter(|one| one.error.is_some()).chain(&all).find_map(|one| of(one))
+    }
+}
+
+/// Requests a second.
+pub(crate) fn iops(work: &JobOutcome) -> f64 {
+    per_second(ops(work) as f64, work.measured)
+}
+
+/// MB a second.
+pub(crate) fn mbps(work: &JobOutcome) -> f64 {
+    let bytes: u64 = work.directions.iter().map(|(_, done)| done.bytes).sum();
+    per_second(bytes as f64 / MB, work.measured)
+}
+
+/// Requests that ended well.
+pub(crate) fn ops(work: &JobOutcome) -> u64 {
+    work.directions.iter().map(|(_, done)| done.ops).sum()
+}
+
+/// Response times of reads and writes.
+pub(crate) fn lat(work: &JobOutcome) -> Histogram {
+    let mut all = work.directions.read.lat.clone();
+    all.merge(&work.directions.write.lat);
+    all
+}
+
+/// Reads and writes, where there are any.
+pub(crate) fn directions(work: &JobOutcome) -> impl Iterator<Item = (&'static str, &DirectionOutcome)> {
+    let both = [("read", &work.directions.read), ("write", &work.directions.write)];
+    both.into_iter().filter(|(_, done)| done.ops > 0)
+}
+
+/// Microseconds.
+pub(crate) fn micros(span: Span) -> f64 {
+    span.as_nanos() as f64 / 1e3
+}
+
+fn per_second(count: f64, measured: Span) -> f64 {
+    if measured > Span::ZERO { count / measured.as_secs_f64() } else { 0.0 }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// `depth` requests outstanding of `bytes` each, which take as long as said, for 10 s; `writes` of a hundred write.
+    pub(crate) fn work(depth: u64, bytes: u64, took: Span, writes: u64) -> JobOutcome {
+        let each = Span::from_secs(10).as_nanos() / took.as_nanos() * depth;
+        let mut outcome =
+            JobOutcome { measured: Span::from_secs(10), elapsed: Span::from_secs(10), ..JobOutcome::default() };
+        for (done, share) in [(&mut outcome.directions.read, 100 - writes), (&mut outcome.directions.write, writes)] {
+            done.ops = each * share / 100;
+            done.bytes = done.ops * bytes;
+            done.measured = Span::from_secs(10);
+            if done.ops > 0 {
+                done.lat.record_many(took, done.ops);
+            }
+        }
+        outcome
+    }
+
+    pub(crate) fn point(small: u32, large: u32, small_us: u64, large_us: u64) -> Measured {
+        let mut outcomes = Vec::new();
+        if small > 0 {
+            outcomes.push((Role::Small, work(small.into(), 8192, Span::from_micros(small_us), 0)));
+        }
+        if large > 0 {
+            outcomes.push((Role::Large, work(large.into(), 1 << 20, Span::from_micros(large_us), 0)));
+        }
+        Measured::of(Spot { small, large }, Span::ZERO, outcomes, true)
+    }
+
+    /// 4 outstanding of 100 µs are 40 000 a second; 2 large ones of 10 ms are 200, so 200 MB a second.
+    #[test]
+    fn a_point_has_its_rates() {
+        let point = point(4, 2, 100, 10_000);
+        assert_eq!((point.iops(), point.mbps()), (Some(40_000.0), Some(200.0)));
+        assert_eq!((point.small_lat().unwrap().mean(), point.trouble()), (Span::from_micros(100), None));
+    }
+
+    #[test]
+    fn streams_are_one_work_and_warming_is_none() {
+        let stream = |writes| (Role::Large, work(4, 1 << 20, Span::from_millis(10), writes));
+        let warm = (Role::Warm, work(8, 1 << 20, Span::from_millis(10), 0));
+        let point = Measured::of(Spot { small: 0, large: 2 }, Span::ZERO, vec![warm, stream(0), stream(100)], true);
+        assert_eq!((point.mbps(), point.writers, point.small), (Some(800.0), 1, None));
+        assert_eq!(point.warmed, Some((8000 << 20, Span::from_secs(10))));
+    }
+
+    #[test]
+    fn what_failed_is_told_before_what_it_stopped() {
+        let mut point = point(1, 1, 100, 100);
+        point.small.as_mut().unwrap().interrupted = true;
+        assert_eq!(point.trouble().as_deref(), Some("stopped before its end"));
+        let error = stats::job::JobError { number: 5, text: "no such block".into() };
+        point.large.as_mut().unwrap().error = Some(error);
+        assert_eq!(point.trouble().as_deref(), Some("no such block"));
+    }
+}

@@ -1,0 +1,79 @@
+//! A test: all that is known before its first point, and its files.
+
+use crate::grammar::Ask;
+use crate::jobs::Volume;
+use crate::ladder::Grid;
+use crate::point::Measured;
+use crate::{Limits, Proof, histogram, matrix, percentiles, proofs, summary, trace};
+use block::Calendar;
+
+/// A test that begins.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Test {
+    /// What was asked for.
+    pub ask: Ask,
+    /// What is loaded.
+    pub volumes: Vec<Volume>,
+    /// Its points.
+    pub grid: Grid,
+    /// When it started, in seconds since 1970 (UTC).
+    pub started_unix_s: u64,
+    /// The program's version.
+    pub version: String,
+    /// Whether time is virtual.
+    pub simulated: bool,
+}
+
+impl Test {
+    /// What its files begin with: the test's name, date and time.
+    pub fn stem(&self) -> String {
+        let Calendar { year, month, day, hour, minute, .. } = Calendar::of(self.started_unix_s);
+        format!("{}_{year:04}{month:02}{day:02}_{hour:02}{minute:02}", self.ask.test_name)
+    }
+
+    /// The limits of its second maxima.
+    pub fn limits(&self) -> Limits {
+        Limits { small: self.ask.small_limit, large: self.ask.large_limit }
+    }
+
+    /// What all of these points prove.
+    pub fn proofs(&self, points: &[Measured]) -> Vec<Proof> {
+        points.iter().flat_map(|point| proofs(point, &self.ask.load)).collect()
+    }
+
+    /// What nobody may overlook of its figures: a line each.
+    pub fn stamps(&self) -> Vec<String> {
+        let mut stamps = Vec::new();
+        if self.simulated {
+            stamps.push("In virtual time on a simulated device: no storage was measured.".to_owned());
+        }
+        if self.ask.quick {
+            let thinned = if self.grid.is_thinned { ", levels of the ladder are left out" } else { "" };
+            let seconds = report::text::seconds(self.ask.load.duration);
+            let about = format!("points of {seconds} s{thinned}, no cache warming");
+            stamps.push(format!("Quick preset: {about}. Not comparable with a whole run."));
+        }
+        if self.ask.load.page_cache {
+            stamps.push("Through the host's page cache: figures are not the storage's.".to_owned());
+        }
+        let size: u64 = self.volumes.iter().map(|volume| volume.size).sum();
+        if let Some(cache) = self.ask.load.warm.filter(|cache| size < cache.saturating_mul(2)) {
+            let (size, cache) = (block::Bytes(size), block::Bytes(cache));
+            stamps.push(format!("The volumes have {size}, less than twice the cache of {cache}: this may measure it."));
+        }
+        stamps
+    }
+}
+
+/// What the files of a test are called behind its stem, and what is in them.
+pub fn files(test: &Test, points: &[Measured]) -> [(&'static str, String); 7] {
+    [
+        ("summary.txt", summary::text(test, points)),
+        ("iops.csv", matrix::iops(&test.grid, points)),
+        ("mbps.csv", matrix::mbps(&test.grid, points)),
+        ("lat.csv", matrix::latency(&test.grid, points)),
+        ("hist.txt", histogram::text(points)),
+        ("trace.txt", trace::text(test, points)),
+        ("percentiles.csv", percentiles::text(test, points)),
+    ]
+}
