@@ -1,9 +1,10 @@
 //! What the console says: before the first point, and of each as it ends.
 
-use crate::point::{Measured, lat};
+use crate::point::{Measured, iops, lat, mbps};
 use crate::test::Test;
 use block::Span;
 use report::text;
+use stats::job::JobOutcome;
 
 /// Before the first point.
 pub fn banner(test: &Test) -> String {
@@ -19,18 +20,17 @@ pub fn banner(test: &Test) -> String {
     )
 }
 
-/// A point that ended, `number` of all.
-pub fn point_line(number: usize, of: usize, point: &Measured) -> String {
-    let mut line = format!("{number}/{of} Small={} Large={}:", point.spot.small, point.spot.large);
-    if let Some(iops) = point.iops() {
-        line += &format!(" {} IOPS", text::iops(iops));
-    }
-    if let Some(mbps) = point.mbps() {
-        line += &format!(" {mbps:.2} MBPS");
-    }
-    for (name, work) in point.works() {
+/// A point that ended, `number` of all: a line for its small requests and one for its large ones.
+pub fn point_lines(number: usize, of: usize, point: &Measured) -> Vec<String> {
+    let head = format!("{number}/{of} Small={} Large={}", point.spot.small, point.spot.large);
+    let line = |(place, (name, work)): (usize, (&str, &JobOutcome))| {
         let lat = lat(work);
-        line += &format!(", {name} {} ms, p99 {}", text::millis(lat.mean()), text::millis(lat.quantile(0.99)));
-    }
-    line
+        let rate = match name {
+            "small" => format!("{} IOPS", text::iops(iops(work))),
+            _ => format!("{:.2} MBPS", mbps(work)),
+        };
+        let head = if place == 0 { head.clone() } else { " ".repeat(head.len()) };
+        format!("{head} {name}: {rate}, mean {} ms, p99 {}", text::millis(lat.mean()), text::millis(lat.quantile(0.99)))
+    };
+    point.works().enumerate().map(line).collect()
 }

@@ -28,31 +28,29 @@ pub fn table(name: &str, point: &Measured, work: &JobOutcome) -> String {
     let (small, large) = (point.spot.small, point.spot.large);
     let mut text = format!("{name} Read / Write Latency Histogram @ Small={small} and Large={large}\n");
     text += &format!("{:<27}{:>24}{:>24}\n", "      Latency:", "# of IOs (read)", "# of IOs (write)");
-    let sides = [&work.directions.read.lat, &work.directions.write.lat].map(counts);
-    let all = sides.each_ref().map(|counts| counts.iter().sum::<u64>());
-    let filled = |range: &usize| sides.iter().any(|counts| counts[*range] > 0);
-    let ranges = 0..sides[0].len();
-    let first = ranges.clone().find(filled).unwrap_or(0);
-    let last = ranges.rev().find(filled).unwrap_or(0);
+    let counts = counts(&work.directions.read.lat, &work.directions.write.lat);
+    let all = counts.iter().fold([0, 0], |sum, counted| [sum[0] + counted[0], sum[1] + counted[1]]);
+    let is_filled = |counted: &[u64; 2]| *counted != [0; 2];
+    let first = counts.iter().position(is_filled).unwrap_or(0);
+    let last = counts.iter().rposition(is_filled).unwrap_or(0);
     let mut so_far = [0; 2];
-    let mut row = |from: u64, to: u64, counted: [u64; 2]| {
-        text += &format!("{from:>9} - {to:<9} us:  ");
-        for side in 0..2 {
-            so_far[side] += counted[side];
+    let mut row = |from: u64, to: u64, counted: &[u64; 2]| {
+        so_far = [so_far[0] + counted[0], so_far[1] + counted[1]];
+        let cell = |side: usize| {
             let part = if all[side] > 0 { so_far[side] as f64 / all[side] as f64 * 100.0 } else { 0.0 };
-            text += &format!("{:>12} ({part:>6.2}%)", counted[side]);
-            text += if side == 0 { "   " } else { "\n" };
-        }
+            format!("{:>12} ({part:>6.2}%)", counted[side])
+        };
+        text += &format!("{from:>9} - {to:<9} us:  {}   {}\n", cell(0), cell(1));
     };
     if first > 0 {
-        row(0, bounds(first).0, [0; 2]);
+        row(0, bounds(first).0, &[0; 2]);
     }
-    for range in first..=last {
+    for (range, counted) in counts.iter().enumerate().take(last + 1).skip(first) {
         let (from, to) = bounds(range);
-        row(from, to, [sides[0][range], sides[1][range]]);
+        row(from, to, counted);
     }
     if bounds(last).1 < LAST {
-        row(bounds(last).1, LAST, [0; 2]);
+        row(bounds(last).1, LAST, &[0; 2]);
     }
     text
 }
@@ -62,13 +60,15 @@ fn bounds(range: usize) -> (u64, u64) {
     (if range == 0 { 0 } else { FIRST << (range - 1) }, FIRST << range)
 }
 
-/// How many lie in each range; what is longer than the last counts there.
-fn counts(lat: &Histogram) -> Vec<u64> {
+/// How many reads and writes lie in each range; what is longer than the last counts there.
+fn counts(reads: &Histogram, writes: &Histogram) -> Vec<[u64; 2]> {
     let ranges = (LAST / FIRST).ilog2() as usize + 1;
-    let mut counts = vec![0; ranges];
-    for (middle, count) in lat.bins() {
-        let range = (0..ranges).find(|range| micros(middle) < bounds(*range).1 as f64).unwrap_or(ranges - 1);
-        counts[range] += count;
+    let mut counts = vec![[0; 2]; ranges];
+    for (side, lat) in [reads, writes].into_iter().enumerate() {
+        for (middle, count) in lat.bins() {
+            let range = (0..ranges).find(|range| micros(middle) < bounds(*range).1 as f64).unwrap_or(ranges - 1);
+            counts[range][side] += count;
+        }
     }
     counts
 }

@@ -12,6 +12,7 @@
 use crate::grammar::{Array, Error, Load, Pattern};
 use crate::ladder::Spot;
 use block::{Bytes, Span};
+use std::path::PathBuf;
 use workload::job::{
     Amount, BlockSizes, Coverage, Direction, Ending, EngineKind, FileOrder, FileSpec, JobSpec, Layout, Logs, Mix,
     Order, Pacing, PerDirection, Place, Reach, Turns,
@@ -228,8 +229,8 @@ struct Virtual<'v> {
     units: u64,
 }
 
-impl Virtual<'_> {
-    fn of<'v>(load: &Load, volumes: &'v [Volume]) -> Virtual<'v> {
+impl<'v> Virtual<'v> {
+    fn of(load: &Load, volumes: &'v [Volume]) -> Virtual<'v> {
         let (unit, units) = match load.array {
             Array::Concat => {
                 let unit = u64::from(load.large);
@@ -243,50 +244,60 @@ impl Virtual<'_> {
     /// All of it.
     fn whole(&self) -> Place {
         match self.array {
-            Array::Concat => self.place(self.volumes.iter().map(|volume| (volume, 0, None)).collect()),
+            Array::Concat => self.place(self.volumes.iter().map(|volume| Part { volume, at: 0, len: None })),
             Array::Raid0 { .. } => self.part(0, 1),
         }
     }
 
     /// The part of one stream among several.
     fn part(&self, number: u32, streams: u32) -> Place {
-        let cut = |n: u32| u128::from(self.units) * u128::from(n) / u128::from(streams);
-        let (from, to) = (cut(number) as u64, cut(number + 1) as u64);
-        let parts = match self.array {
-            Array::Raid0 { .. } => {
-                self.volumes.iter().map(|volume| (volume, from * self.unit, Some((to - from) * self.unit))).collect()
-            }
-            Array::Concat => {
-                let mut first = 0;
-                let part = |volume: &'_ Volume| {
-                    let units = volume.size / self.unit;
-                    let (begin, end) =
-                        (from.clamp(first, first + units) - first, to.clamp(first, first + units) - first);
-                    first += units;
-                    (begin * self.unit, (end - begin) * self.unit)
-                };
-                let parts: Vec<(u64, u64)> = self.volumes.iter().map(part).collect();
-                let there = self.volumes.iter().zip(parts).filter(|(_, (_, len))| *len > 0);
-                there.map(|(volume, (at, len))| (volume, at, Some(len))).collect()
-            }
+        let cut = |n: u32| (u128::from(self.units) * u128::from(n) / u128::from(streams)) as u64;
+        let (from, to) = (cut(number), cut(number + 1));
+        let (mut first, array, unit) = (0, self.array, self.unit);
+        let part = |volume: &'v Volume| {
+            let (begin, end) = match array {
+                Array::Raid0 { .. } => (from, to),
+                Array::Concat => {
+                    let next = first + volume.size / unit;
+                    let cut = (from.clamp(first, next) - first, to.clamp(first, next) - first);
+                    first = next;
+                    cut
+                }
+            };
+            Part { volume, at: begin * unit, len: Some((end - begin) * unit) }
         };
-        self.place(parts)
+        self.place(self.volumes.iter().map(part).filter(|part| part.len != Some(0)))
     }
 
-    fn place(&self, parts: Vec<(&Volume, u64, Option<u64>)>) -> Place {
-        let file = |(volume, at, len): &(&Volume, u64, Option<u64>)| FileSpec {
+    fn place(&self, parts: impl Iterator<Item = Part<'v>>) -> Place {
+        let mut files = parts.map(Part::file);
+        match self.volumes {
+            [volume] if volume.at == Where::Export => {
+                let region = files.next().unwrap_or_default();
+                Place::Nbd { uri: volume.name.clone(), region: FileSpec { path: PathBuf::new(), ..region } }
+            }
+            [volume] if volume.at == Where::Nothing => Place::Null { size: Bytes(volume.size) },
+            _ => Place::Files(files.collect()),
+        }
+    }
+}
+
+/// A part of a volume; all of it where it has no length.
+struct Part<'v> {
+    volume: &'v Volume,
+    at: u64,
+    len: Option<u64>,
+}
+
+impl Part<'_> {
+    fn file(self) -> FileSpec {
+        let Part { volume, at, len } = self;
+        FileSpec {
             path: volume.name.clone().into(),
-            offset: Amount::Bytes(Bytes(*at)),
+            offset: Amount::Bytes(Bytes(at)),
             size: len.map(|len| Amount::Bytes(Bytes(len))),
             file_size: (volume.at == Where::Simulated).then_some(Bytes(volume.size)),
             ..FileSpec::default()
-        };
-        match (&parts[..], self.volumes) {
-            ([part], [volume]) if volume.at == Where::Export => {
-                Place::Nbd { uri: volume.name.clone(), region: FileSpec { path: Default::default(), ..file(part) } }
-            }
-            (_, [volume]) if volume.at == Where::Nothing => Place::Null { size: Bytes(volume.size) },
-            _ => Place::Files(parts.iter().map(file).collect()),
         }
     }
 }

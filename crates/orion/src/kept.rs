@@ -55,7 +55,7 @@ fn add(run: &mut Run, number: u32, point: &Measured, test: &Test) {
     for (actor, (work, depth)) in (0..).zip([&point.small, &point.large].into_iter().zip(depths)) {
         let Some(work) = work else { continue };
         let mut work = work.clone();
-        work.start = work.start + point.start;
+        work.start += point.start;
         run.add_outcome(number, actor, &work);
         let value = Value::Number(depth.into());
         run.settings.push(Setting { point: Some(number), actor: Some(actor), key: "depth".into(), value });

@@ -51,7 +51,7 @@ pub fn grid(ask: &mut Ask, disks: u32) -> Result<Grid, Error> {
     let mut grid = Grid::of(small, large, is_cross);
     let points = grid.spots.len() as u64;
     if ask.quick {
-        grid = quick(grid, ask);
+        grid = quick(&grid, ask);
     } else if points == 0 {
         return Err(Error("no point has any load; raise -num_small, -num_large or the levels".into()));
     } else if points > POINTS_MOST {
@@ -98,7 +98,7 @@ fn axes(ask: &Ask, disks: u32) -> Result<(Vec<u32>, Vec<u32>), Error> {
 }
 
 /// As many points as two minutes have room for, and as long as they have.
-fn quick(grid: Grid, ask: &mut Ask) -> Grid {
+fn quick(grid: &Grid, ask: &mut Ask) -> Grid {
     let most = (QUICK.as_nanos() / (QUICK_LEAST + QUICK_LEAST / 10 + PAUSE).as_nanos()) as usize;
     let mut quick = grid.clone();
     let mut factor = 2;

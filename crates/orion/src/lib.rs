@@ -29,7 +29,7 @@ mod test;
 mod trace;
 
 pub use best::{Best, Limits};
-pub use console::{banner, point_line};
+pub use console::{banner, point_lines};
 pub use grammar::{Array, Ask, Command, Error, Load, Matrix, Pattern, RunKind, help, parse};
 pub use jobs::{Role, Volume, Where, check, jobs};
 pub use kept::kept;
@@ -38,5 +38,5 @@ pub use luns::{lun_file, luns};
 pub use page::page;
 pub use point::Measured;
 pub use proof::{Proof, Question, proofs, verdicts};
-pub use summary::results;
+pub use summary::{beyond, results};
 pub use test::{Test, files};

@@ -2,8 +2,8 @@
 //! rather than of a cache.
 //!
 //! By Little's law requests a second times their mean response time is how many were outstanding. What was under way when
-//! measuring began or ended may be counted with too much or too little of its time, at most one response time of each
-//! request outstanding: where that is more than half of the tolerance, nothing can be said.
+//! measuring began or ended is counted with too much or too little of its time, at most one response time of each request
+//! outstanding: where the slowest one takes more than half of the tolerance, being further off says nothing.
 
 use crate::grammar::{Load, Pattern};
 use crate::jobs::{depth_of, writers};
@@ -125,11 +125,15 @@ fn little(name: &str, work: &JobOutcome, depth: u32) -> Answer {
     }
     let outstanding = lat.sum().as_secs_f64() / measured;
     let off = (outstanding / f64::from(depth) - 1.0).abs();
-    let edge = lat.mean().as_secs_f64() / measured;
+    let edge = lat.max().as_secs_f64() / measured;
     let said = format!("{} {name} requests outstanding of {depth}", text::significant(outstanding));
     if off > LITTLE && edge > LITTLE / 2.0 {
         let part = edge * 100.0;
-        return (Outcome::CannotSay, off, format!("{said}, but one takes {part:.1} % of the time; raise -duration"));
+        return (
+            Outcome::CannotSay,
+            off,
+            format!("{said}, but the slowest takes {part:.1} % of the time; raise -duration"),
+        );
     }
     (held(off <= LITTLE), off, said)
 }

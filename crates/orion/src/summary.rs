@@ -22,7 +22,7 @@ pub fn text(test: &Test, points: &[Measured]) -> String {
     {
         out += &histogram::table("Small", point, work);
     }
-    out += &ours(test, points);
+    out += &beyond(test, points);
     out
 }
 
@@ -103,8 +103,8 @@ fn place(spot: Spot) -> String {
     format!("Small={} and Large={}", spot.small, spot.large)
 }
 
-/// What the original does not say: stamps, the best within limits, percentiles at the best, and what the points prove.
-fn ours(test: &Test, points: &[Measured]) -> String {
+/// What the original does not say, behind its results: stamps, the best within limits, percentiles at the best, and what the points prove.
+pub fn beyond(test: &Test, points: &[Measured]) -> String {
     let mut out = String::from("\nBeyond the original (MBPS are of 2^20 bytes a second):\n");
     let mut add = |line: &str| text::wrap(line, 78).iter().for_each(|line| out += &format!("{line}\n"));
     test.stamps().iter().for_each(|stamp| add(stamp));
@@ -129,7 +129,7 @@ fn ours(test: &Test, points: &[Measured]) -> String {
     let warmed = points.iter().filter_map(|point| point.warmed);
     let (bytes, took) = warmed.fold((0, Span::ZERO), |sum, one| (sum.0 + one.0, sum.1 + one.1));
     if bytes > 0 {
-        add(&format!("Cache warming moved {} in {} s, not measured", block::Bytes(bytes), text::seconds(took)));
+        add(&format!("Cache warming moved {} in {}, not measured", block::Bytes(bytes), took.spoken()));
     }
     for verdict in crate::verdicts(&test.proofs(points)) {
         add(&format!("{}: {}: {}", verdict.outcome, verdict.question, verdict.because));

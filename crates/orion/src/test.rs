@@ -20,6 +20,8 @@ pub struct Test {
     pub started_unix_s: u64,
     /// The program's version.
     pub version: String,
+    /// Tests of the same name in the same minute before it: its files have their number behind the time.
+    pub earlier: u32,
     /// Whether time is virtual.
     pub simulated: bool,
 }
@@ -28,7 +30,8 @@ impl Test {
     /// What its files begin with: the test's name, date and time.
     pub fn stem(&self) -> String {
         let Calendar { year, month, day, hour, minute, .. } = Calendar::of(self.started_unix_s);
-        format!("{}_{year:04}{month:02}{day:02}_{hour:02}{minute:02}", self.ask.test_name)
+        let again = if self.earlier > 0 { format!("_{}", self.earlier + 1) } else { String::new() };
+        format!("{}_{year:04}{month:02}{day:02}_{hour:02}{minute:02}{again}", self.ask.test_name)
     }
 
     /// The limits of its second maxima.

@@ -20,7 +20,7 @@ pub fn text(test: &Test, points: &[Measured]) -> String {
             text::seconds(point.elapsed)
         );
         if let Some((bytes, took)) = point.warmed {
-            let _ = writeln!(out, "  cache warming: {} in {} s", block::Bytes(bytes), text::seconds(took));
+            let _ = writeln!(out, "  cache warming: {} in {}", block::Bytes(bytes), took.spoken());
         }
         for (name, work) in point.works() {
             for (direction, done) in directions(work) {
@@ -64,7 +64,7 @@ fn seconds(slices: &[Slice]) -> Vec<Slice> {
         match seconds.last_mut() {
             Some(last) if last.length + slice.length <= Span::SECOND => {
                 last.end = slice.end;
-                last.length = last.length + slice.length;
+                last.length += slice.length;
                 last.ops += slice.ops;
                 last.bytes += slice.bytes;
                 last.lat_sum += slice.lat_sum;

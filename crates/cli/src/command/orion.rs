@@ -1,14 +1,16 @@
 //! `seawall orion`: the calibration of storage as Orion does it.
 //!
-//! The standard output has what the original prints; notes, and what every point proved of itself, go to the standard error.
+//! The standard output has what the original prints, and behind it what is ours; notes go to the standard error.
 
 mod field;
 mod outputs;
 
+use crate::interrupt::Stop;
 use crate::memory::{self, Memory};
 use crate::play::now_unix_ms;
 use crate::{Answer, date, interrupt, machine, terminal};
 use anyhow::{Result, anyhow, bail};
+use block::Span;
 use field::Field;
 use orion::{Ask, Command, Measured, Test};
 use outputs::Outputs;
@@ -71,73 +73,81 @@ fn run(mut ask: Ask, storage: Storage<'_>, memory: &Memory) -> Result<Answer> {
     field.may_be_written(&ask)?;
     let simulated = matches!(storage, Storage::Simulated(_));
     let (started, version) = (date::since_1970().as_secs(), env!("CARGO_PKG_VERSION").to_owned());
-    let test = Test { ask, volumes: field.volumes.clone(), grid, started_unix_s: started, version, simulated };
+    let volumes = field.volumes.clone();
+    let mut test = Test { ask, volumes, grid, started_unix_s: started, version, earlier: 0, simulated };
+    let begun = begun(&test);
+    let outputs = Outputs::open(&mut test, begun.machine.clone())?;
     if let Storage::Simulated(device) = storage {
         terminal::complain(&format!("in virtual time, on: {device}"));
     }
     test.ask.notes.iter().chain(&test.stamps()).for_each(|note| terminal::complain(&format!("note: {note}")));
     terminal::print(&orion::banner(&test));
-    let mut outputs = Outputs::open(&test)?;
-    let begun = begun(&test);
     let mut kept = memory.begin(begun.clone());
+    let (points, refused) = measure(&field, &test, &stop, &mut |points| {
+        kept.so_far(ended(&begun, &test, points));
+        outputs.write(&test, points)
+    });
+    if let Some(error) = refused {
+        // Nothing was done: there is nothing to tell.
+        if points.is_empty() {
+            kept.forget();
+            outputs.remove(&test);
+        } else {
+            kept.end(ended(&begun, &test, &points));
+            outputs.write(&test, &points)?;
+        }
+        return Err(error);
+    }
+    outputs.write(&test, &points)?;
+    kept.end(ended(&begun, &test, &points));
+    close(&test, &points, stop.is_asked())
+}
+
+/// Measures point after point, told every now and then what there is; what was measured, and why not all was.
+fn measure(
+    field: &Field<'_>,
+    test: &Test,
+    stop: &Stop,
+    tell: &mut dyn FnMut(&[Measured]) -> Result<()>,
+) -> (Vec<Measured>, Option<anyhow::Error>) {
     let mut points: Vec<Measured> = Vec::new();
     let clock = uring::Clock::new();
     let (began, mut told) = (clock.now(), clock.now());
     for (number, spot) in (0..).zip(&test.grid.spots) {
-        if stop.is_asked() {
-            break;
-        }
-        let start = match simulated {
-            true => points.last().map_or(block::Span::ZERO, |last| last.start + last.elapsed),
+        let start = match test.simulated {
+            true => points.last().map_or(Span::ZERO, |last| last.start + last.elapsed),
             false => clock.now().since(began),
         };
-        let point = match field.play(&test.ask, *spot, number, start, &stop) {
+        let point = match field.play(&test.ask, *spot, number, start, stop) {
             Ok(point) => point,
-            // Nothing was done yet: it was refused.
-            Err(error) if points.is_empty() => {
-                kept.forget();
-                return Err(error);
-            }
-            Err(error) => {
-                outputs.write(&test, &points)?;
-                kept.end(ended(&begun, &test, &points));
-                return Err(error);
-            }
+            Err(error) => return (points, Some(error)),
         };
         if test.ask.verbose {
-            terminal::line(&orion::point_line(points.len() + 1, test.grid.spots.len(), &point));
+            let lines = orion::point_lines(points.len() + 1, test.grid.spots.len(), &point);
+            lines.iter().for_each(|line| terminal::line(line));
         }
         let failed = point.trouble().is_some();
         points.push(point);
-        if !simulated && clock.now().since(told) >= TELL {
-            told = clock.now();
-            outputs.write(&test, &points)?;
-            kept.so_far(ended(&begun, &test, &points));
-        }
-        if failed {
+        if failed || stop.is_asked() {
             break;
         }
+        if !test.simulated && clock.now().since(told) >= TELL {
+            told = clock.now();
+            if let Err(error) = tell(&points) {
+                return (points, Some(error));
+            }
+        }
     }
-    outputs.write(&test, &points)?;
-    let run = ended(&begun, &test, &points);
-    let machine = run.machine.clone();
-    kept.end(run);
-    close(&test, &points, &machine, stop.is_asked())
+    (points, None)
 }
 
 /// Files and the kept run are written anew so often, so that one that is killed leaves what it measured.
-const TELL: block::Span = block::Span::from_secs(5);
+const TELL: Span = Span::from_secs(5);
 
-/// The result lines, the page, and the answer.
-fn close(test: &Test, points: &[Measured], machine: &Machine, stopped: bool) -> Result<Answer> {
-    terminal::print(&orion::results(points));
-    if let Some(path) = &test.ask.page {
-        outputs::page(path, test, points, machine)?;
-    }
+/// The result lines, and the answer.
+fn close(test: &Test, points: &[Measured], stopped: bool) -> Result<Answer> {
+    terminal::print(&(orion::results(points) + &orion::beyond(test, points)));
     let verdicts = orion::verdicts(&test.proofs(points));
-    for verdict in &verdicts {
-        terminal::complain(&format!("{}: {}: {}", verdict.outcome, verdict.question, verdict.because));
-    }
     if stopped {
         bail!("stopped before the end; the files have the {} points that were measured", points.len());
     }

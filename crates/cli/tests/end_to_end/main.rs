@@ -37,6 +37,7 @@ mod nbd_client;
 mod nbdfuse;
 mod nbdkit;
 mod offline;
+mod orion;
 mod page;
 mod plan;
 mod psk;

@@ -11,9 +11,12 @@ fn linked_by_a_classic_name_it_is_that_tool() {
     let installed = run(seawall(scratch.path()).args(["install-names", "."]));
     assert_eq!(installed.code, Some(0), "{installed:?}");
     assert!(installed.out.contains("./RampRun.pl is seawall ramp\n"), "{}", installed.out);
-    for (name, arguments, words) in
-        [("fio", &["--version"][..], "fio-3."), ("dgen.pl", &["-help"], "Usage"), ("RampRun.pl", &["-help"], "miniops")]
-    {
+    for (name, arguments, words) in [
+        ("fio", &["--version"][..], "fio-3."),
+        ("dgen.pl", &["-help"], "Usage"),
+        ("RampRun.pl", &["-help"], "miniops"),
+        ("orion", &["-help"], "-num_disks"),
+    ] {
         let ended = run(Command::new(scratch.join(name)).args(arguments).current_dir(scratch.path()));
         assert!(ended.code == Some(0) && ended.out.contains(words), "{name}: {ended:?}");
     }

@@ -62,10 +62,12 @@ impl<'a> Field<'a> {
         let (roles, specs): (Vec<_>, Vec<_>) = orion::jobs(&ask.load, &self.volumes, spot, number).into_iter().unzip();
         let outcomes = match self.storage {
             Storage::Real => {
-                let writes = ask.load.write_percent > 0;
-                let consent = |names: &[String]| if writes { names.to_vec() } else { Vec::new() };
-                let (destroy, even_in_use) = (consent(&ask.destroy), consent(&ask.even_in_use));
-                let settings = RunSettings { destroy, even_in_use, read_only: !writes, ..RunSettings::default() };
+                let settings = RunSettings {
+                    destroy: ask.destroy.clone(),
+                    even_in_use: ask.even_in_use.clone(),
+                    read_only: ask.load.write_percent == 0,
+                    ..RunSettings::default()
+                };
                 engine::job::run(&specs, &settings, &mut Quiet { stop, first: number == 0 })?
             }
             Storage::Simulated(device) => {

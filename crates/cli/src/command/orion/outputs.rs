@@ -10,41 +10,50 @@ use std::path::Path;
 /// The files of a test.
 pub struct Outputs {
     stem: String,
+    machine: Machine,
 }
 
 impl Outputs {
-    /// Begins them: what cannot be written is known before anything is measured.
+    /// Begins them: what cannot be written is known before anything is measured. The files of a test of the same name and
+    /// minute stay; then this one has a number.
     ///
     /// # Errors
     /// A file cannot be written.
-    pub fn open(test: &Test) -> Result<Outputs> {
-        let outputs = Outputs { stem: test.stem() };
-        outputs.put(test, &[])?;
+    pub fn open(test: &mut Test, machine: Machine) -> Result<Outputs> {
+        let is_there = |test: &Test| Path::new(&file(&test.stem(), "summary.txt")).exists();
+        while is_there(test) {
+            test.earlier += 1;
+        }
+        let outputs = Outputs { stem: test.stem(), machine };
+        outputs.write(test, &[])?;
         Ok(outputs)
     }
 
-    /// Writes them with the points so far.
+    /// Writes them with the points so far, and the page where one was asked for.
     ///
     /// # Errors
     /// A file cannot be written.
-    pub fn write(&mut self, test: &Test, points: &[Measured]) -> Result<()> {
-        self.put(test, points)
+    pub fn write(&self, test: &Test, points: &[Measured]) -> Result<()> {
+        let files = orion::files(test, points);
+        files.iter().try_for_each(|(kind, text)| replace(&file(&self.stem, kind), text))?;
+        let Some(path) = &test.ask.page else { return Ok(()) };
+        let facts = text::facts(test.started_unix_s * 1000, &self.machine);
+        let page = Page { facts, ..orion::page(test, points) };
+        replace(path, &page.render()).context("--page")
     }
 
-    fn put(&self, test: &Test, points: &[Measured]) -> Result<()> {
-        let files = orion::files(test, points);
-        files.iter().try_for_each(|(kind, text)| replace(&format!("{}_{kind}", self.stem), text))
+    /// Removes them again, where nothing was measured.
+    pub fn remove(&self, test: &Test) {
+        let files = orion::files(test, &[]).map(|(kind, _)| file(&self.stem, kind));
+        for path in files.iter().chain(&test.ask.page) {
+            // What cannot be removed says that it has no points.
+            let _ = fs::remove_file(path);
+        }
     }
 }
 
-/// Writes the page of a test.
-///
-/// # Errors
-/// It cannot be written.
-pub fn page(path: &str, test: &Test, points: &[Measured], machine: &Machine) -> Result<()> {
-    let facts = text::facts(test.started_unix_s * 1000, machine);
-    let page = Page { facts, ..orion::page(test, points) };
-    replace(path, &page.render()).with_context(|| "--page")
+fn file(stem: &str, kind: &str) -> String {
+    format!("{stem}_{kind}")
 }
 
 fn replace(path: &str, content: &str) -> Result<()> {

@@ -1,0 +1,153 @@
+//! `seawall orion`: its files, its safety, its bad input, and the same in virtual time.
+
+use crate::running::{Ended, RESULTS, Running, run, seawall, succeed};
+use crate::scratch::Scratch;
+
+fn orion(scratch: &Scratch, line: &str) -> Ended {
+    run(seawall(scratch.path()).arg("orion").args(line.split_whitespace()))
+}
+
+/// Two volumes of 16 and 8 MiB, listed in x.lun.
+fn volumes(scratch: &Scratch) {
+    for (name, mib) in [("v1", 16), ("v2", 8)] {
+        std::fs::write(scratch.join(name), vec![7; mib << 20]).unwrap();
+    }
+    std::fs::write(scratch.join("x.lun"), "v1\nv2\n").unwrap();
+}
+
+/// The test's file of a kind.
+fn file(scratch: &Scratch, kind: &str) -> String {
+    let ending = format!("_{kind}");
+    let name = scratch.listing().into_iter().find(|name| name.starts_with("x_20") && name.ends_with(&ending));
+    std::fs::read_to_string(scratch.join(&name.expect(kind))).unwrap()
+}
+
+/// A simple run on two files: all files with the name of the test, matrices of the published shape, what was proved beside
+/// them, and the run is kept. Whether the device of this machine is shared or known, and how fast it is, is not judged.
+#[test]
+fn a_simple_run_leaves_its_files_and_is_kept() {
+    let scratch = Scratch::new();
+    volumes(&scratch);
+    let mut command = seawall(scratch.path());
+    command.env(RESULTS, scratch.join("r.sqlite")).args(["orion", "-run", "simple", "-testname", "x", "-verbose"]);
+    let ended = run(command.args(["-num_disks", "1", "-duration", "1", "--page", "x.html"]));
+    assert!(matches!(ended.code, Some(0 | 1)), "{ended:?}");
+    assert!(ended.out.starts_with("ORION: ORacle IO Numbers -- Version "), "{}", ended.out);
+    for part in ["7/7 Small=0 Large=2 large: ", "Maximum Large MBPS=", "Maximum Small IOPS=", "Minimum Small Latency="]
+    {
+        assert!(ended.out.contains(part), "{part}: {}", ended.out);
+    }
+    assert_eq!(["iops.csv", "lat.csv", "mbps.csv"].map(|kind| file(&scratch, kind).len()), [128, 128, 100]);
+    let summary = file(&scratch, "summary.txt");
+    assert!(summary.contains("\nName: v1  Size: 16777216\nName: v2  Size: 8388608\n2 FILEs found.\n"), "{summary}");
+    assert!(summary.contains(": the load was outstanding all the time"), "{summary}");
+    assert_eq!(file(&scratch, "percentiles.csv").lines().count(), 8);
+    assert!(file(&scratch, "hist.txt").contains("Small Read / Write Latency Histogram @ Small=5 and Large=0\n"));
+    assert!(file(&scratch, "trace.txt").contains("\nPoint 7: Small=0 and Large=2\n"));
+    let page = std::fs::read_to_string(scratch.join("x.html")).unwrap();
+    assert!(page.contains("Small response times") && page.contains("Throughput against response time"));
+    let query = "SELECT 'tool=' || tool || ' points=' || points || ' actors=' || actors FROM runs";
+    let mut asks = seawall(scratch.path());
+    let kept = run(asks.env(RESULTS, scratch.join("r.sqlite")).args(["results", "sql", query]));
+    assert!(kept.out.contains("tool=orion points=7 actors=2"), "{kept:?}");
+}
+
+/// Nothing is written that seawall did not put there, unless its name is said; then the share of writes is proved.
+#[test]
+fn volumes_are_written_with_consent_alone() {
+    let scratch = Scratch::new();
+    volumes(&scratch);
+    let line = "-run advanced -matrix point -num_small 2 -num_large 1 -testname x -duration 1 -write 50";
+    let refused = orion(&scratch, line);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.err.contains("v1") && refused.err.contains("--destroy-data=v1"), "{}", refused.err);
+    assert!(scratch.listing().iter().all(|name| !name.starts_with("x_")), "no file was begun");
+    assert!(std::fs::read(scratch.join("v1")).unwrap().iter().all(|byte| *byte == 7));
+    let done = orion(&scratch, &format!("{line} --destroy-data=v1 --destroy-data=v2"));
+    assert!(matches!(done.code, Some(0 | 1)), "{done:?}");
+    assert!(done.out.contains("\npass: as many requests or streams wrote as asked: 2 of 2"), "{}", done.out);
+    assert!(std::fs::read(scratch.join("v2")).unwrap().iter().any(|byte| *byte != 7));
+    assert!(file(&scratch, "summary.txt").contains("\nSmall Write Latency: avg="));
+}
+
+#[test]
+fn what_cannot_be_loaded_is_said_in_one_line() {
+    let scratch = Scratch::new();
+    volumes(&scratch);
+    std::fs::create_dir(scratch.join("folder")).unwrap();
+    for (name, text) in [("empty", "\n"), ("dir", "folder\n"), ("gone", "v1\nnowhere\n"), ("twice", "v1\nv1\n")] {
+        std::fs::write(scratch.join(&format!("{name}.lun")), text).unwrap();
+    }
+    for (line, part) in [
+        ("-run simple -testname none", "none.lun: is not there; it lists the volumes, a path on each line"),
+        ("-run simple -testname x.lun", "x.lun.lun: is not there; .lun is added to -testname, so say -testname x"),
+        ("-run simple -testname empty", "empty.lun: is empty; it lists the volumes"),
+        ("-run simple -testname dir", "folder: is a folder; a volume is a device or a file"),
+        ("-run simple -testname gone", "nowhere"),
+        ("-run simple -testname twice", "twice.lun line 2: v1 is volume 1 already"),
+        ("-run simple -testname x --small-levels 1,2-", "--small-levels: must be numbers from 0 to 4096 and ranges"),
+        ("-run normal -testname x -num_disks 100", "-num_disks: a run has at most 10000 points, and this one 100700"),
+        ("-run simple -testname x -size_large 20480", "v1: has 16 MiB, and a request needs 20 MiB"),
+        ("-run simple -testname x -size 3", "-size: there is no such option"),
+        ("-testname x", "-run: is missing"),
+    ] {
+        let ended = orion(&scratch, line);
+        assert_eq!(ended.code, Some(2), "{line}: {ended:?}");
+        assert!(ended.err.contains(part) && ended.err.lines().count() == 1, "{line}: {}", ended.err);
+    }
+    assert!(scratch.listing().iter().all(|name| !name.contains("_20")), "{:?}", scratch.listing());
+}
+
+/// What cannot be written is known before the first point, and the files of an earlier test of the same minute stay.
+#[test]
+fn files_are_begun_before_the_first_point_and_never_lost() {
+    let scratch = Scratch::new();
+    std::fs::write(scratch.join("x.lun"), "null:1GiB\n").unwrap();
+    let line = "-run advanced -matrix point -num_small 1 -num_large 0 -testname x -duration 1 --settle 0";
+    let refused = orion(&scratch, &format!("{line} --page no/p.html"));
+    assert!(refused.code == Some(2) && refused.err.contains("--page"), "{refused:?}");
+    assert!(!refused.out.contains("Maximum"), "{}", refused.out);
+    let files = |scratch: &Scratch| scratch.listing().iter().filter(|name| name.ends_with("_summary.txt")).count();
+    let before = files(&scratch);
+    assert_eq!((orion(&scratch, line).code, orion(&scratch, line).code), (Some(0), Some(0)));
+    assert_eq!(files(&scratch), before + 2);
+}
+
+/// Stopped by hand behind its first points: the files have these, and say that they are not all.
+#[test]
+fn a_stopped_run_leaves_what_it_measured() {
+    let scratch = Scratch::new();
+    volumes(&scratch);
+    let mut command = seawall(scratch.path());
+    command.args(["orion", "-run", "oltp", "-testname", "x", "-duration", "1", "-verbose"]);
+    let mut running = Running::start(command);
+    running.wait_for("1/20 Small=2 Large=0 small: ");
+    running.signal("INT");
+    let (status, lines) = running.end();
+    assert_eq!(status.code(), Some(2), "{lines:?}");
+    assert!(lines.iter().any(|line| line.contains("the files have the ")), "{lines:?}");
+    let rows = file(&scratch, "percentiles.csv");
+    let measured = rows.lines().count() - 1;
+    assert!((1..20).contains(&measured) && rows.contains("\n2,0,small,all,"), "{rows}");
+    assert!(file(&scratch, "summary.txt").contains(&format!("{measured} of 20 points were measured")));
+}
+
+/// In virtual time no list is needed and the same again is the same, to the byte. 16 servers of 1 ms: five outstanding are
+/// 5000 a second, and two large ones 2000 MB.
+#[test]
+fn the_same_calibration_in_virtual_time() {
+    let device = "[device]\nkind = \"parallel-servers\"\nservers = 16\nservice = \"1ms\"\n";
+    let played = || {
+        let scratch = Scratch::new();
+        std::fs::write(scratch.join("device.toml"), device).unwrap();
+        let words = "simulate orion --device device.toml -run normal -testname x --page x.html";
+        let out = succeed(seawall(scratch.path()).args(words.split_whitespace()));
+        let kinds = ["iops.csv", "mbps.csv", "lat.csv", "hist.txt", "percentiles.csv"];
+        (out, kinds.map(|kind| file(&scratch, kind)), std::fs::read_to_string(scratch.join("x.html")).unwrap())
+    };
+    let (out, files, page) = played();
+    assert!(out.contains("Maximum Large MBPS=2000.00 @ Small=0 and Large=2\n"), "{out}");
+    assert!(out.contains("Maximum Small IOPS=5000 @ Small=5 and Large=0\n"), "{out}");
+    assert!(page.contains("no storage was measured"), "the page says that it was virtual");
+    assert_eq!(played().1, files);
+}
