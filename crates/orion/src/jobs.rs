@@ -1,5 +1,5 @@
-//! A point as jobs: one that keeps its small requests outstanding, one with the large ones or one for each stream, and
-//! before streams one that moves what a cache should forget.
+//! A point as jobs: one that keeps its small requests outstanding, one with the large ones or one for each
+//! stream, and before streams one that moves what a cache should forget.
 //!
 //! ```text
 //!   concat    │ volume 1 ││ volume 2        ││ v. 3 │     random: a volume is as likely as it is large

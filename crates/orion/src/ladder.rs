@@ -40,8 +40,8 @@ pub struct Grid {
     pub is_thinned: bool,
 }
 
-/// The points that are asked for, on so many disks. A quick run's points are as many and as long as its time allows: then
-/// the ask's duration is changed.
+/// The points that are asked for, on so many disks. A quick run's points are as many and as long as its time
+/// allows: then the ask's duration is changed.
 ///
 /// # Errors
 /// There are none, too many, or levels of a load that the run does not have.

@@ -1,5 +1,5 @@
-//! The page: the matrix as pictures of IOPS, MBPS and response times over small and large loads, throughput against response
-//! time, and what every point proved.
+//! The page: the matrix as pictures of IOPS, MBPS and response times over small and large loads, throughput
+//! against response time, and what every point proved.
 
 use crate::best::Best;
 use crate::ladder::Spot;
@@ -29,8 +29,8 @@ pub fn page(test: &Test, points: &[Measured]) -> Page {
     }
     page.add(Charts {
         heading: "Throughput against response time".into(),
-        lead: "Each dot is a point of one kind of load alone, from the lowest load on. Where a line turns upwards, more load \
-               brings waiting and no more throughput."
+        lead: "Each dot is a point of one kind of load alone, from the lowest load on. Where a line turns upwards, \
+               more load brings waiting and no more throughput."
             .into(),
         figures: curves(test, points),
         small: false,

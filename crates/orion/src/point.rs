@@ -26,8 +26,8 @@ pub struct Measured {
     pub writers: u32,
     /// Bytes that were moved so that a cache forgets, and how long that took.
     pub warmed: Option<(u64, Span)>,
-    /// What the kernel counted for the devices behind the volumes over the point, its warming not included; `None` where
-    /// time was virtual.
+    /// What the kernel counted for the devices behind the volumes over the point, its warming not included;
+    /// `None` where time was virtual.
     pub disks: Option<Vec<DiskUse>>,
 }
 
@@ -132,7 +132,8 @@ fn per_second(count: f64, measured: Span) -> f64 {
 pub(crate) mod tests {
     use super::*;
 
-    /// `depth` requests outstanding of `bytes` each, which take as long as said, for 10 s; `writes` of a hundred write.
+    /// `depth` requests outstanding of `bytes` each, which take as long as said, for 10 s; `writes` of a hundred
+    /// write.
     pub(crate) fn work(depth: u64, bytes: u64, took: Span, writes: u64) -> JobOutcome {
         let each = Span::from_secs(10).as_nanos() / took.as_nanos() * depth;
         let mut outcome =

@@ -1,9 +1,10 @@
-//! What a point proves of itself: that it held its load, asked what it was to ask, where it was to ask, and of storage
-//! rather than of a cache.
+//! What a point proves of itself: that it held its load, asked what it was to ask, where it was to ask, and of
+//! storage rather than of a cache.
 //!
-//! By Little's law requests a second times their mean response time is how many were outstanding. What was under way when
-//! measuring began or ended is counted with too much or too little of its time, at most one response time of each request
-//! outstanding: where the slowest one takes more than half of the tolerance, being further off says nothing.
+//! By Little's law requests a second times their mean response time is how many were outstanding. What was under
+//! way when measuring began or ended is counted with too much or too little of its time, at most one response
+//! time of each request outstanding: where the slowest one takes more than half of the tolerance, being further
+//! off says nothing.
 
 use crate::grammar::{Load, Pattern};
 use crate::jobs::{depth_of, writers};
@@ -17,8 +18,8 @@ use stats::{Outcome, Verdict};
 const LITTLE: f64 = 0.02;
 /// A share of writes is off by chance by so many standard deviations at most.
 const SHARE_DEVIATIONS: f64 = 5.0;
-/// From this part of what was asked on the device gave it all; below the other the rest came from a cache. What lies between
-/// is a device that tells too little to say.
+/// From this part of what was asked on the device gave it all; below the other the rest came from a cache. What
+/// lies between is a device that tells too little to say.
 const DEVICE_LEAST: f64 = 0.98;
 const CACHE_MOST: f64 = 0.95;
 /// Beyond this part others used the device too.

@@ -103,7 +103,8 @@ fn place(spot: Spot) -> String {
     format!("Small={} and Large={}", spot.small, spot.large)
 }
 
-/// What the original does not say, behind its results: stamps, the best within limits, percentiles at the best, and what the points prove.
+/// What the original does not say, behind its results: stamps, the best within limits, percentiles at the best,
+/// and what the points prove.
 pub fn beyond(test: &Test, points: &[Measured]) -> String {
     let mut out = String::from("\nBeyond the original (MBPS are of 2^20 bytes a second):\n");
     let mut add = |line: &str| text::wrap(line, 78).iter().for_each(|line| out += &format!("{line}\n"));

@@ -1,7 +1,8 @@
 //! Tests in virtual time: on devices whose figures theory knows, and every file as text.
 //!
-//! `c` servers that hold each request for `s` milliseconds do at most `c / s` requests a millisecond. With `S` requests
-//! outstanding at all times their mean response time is, by Little's law, `s` up to `S = c` and `S × s / c` beyond.
+//! `c` servers that hold each request for `s` milliseconds do at most `c / s` requests a millisecond. With `S`
+//! requests outstanding at all times their mean response time is, by Little's law, `s` up to `S = c` and `S × s
+//! / c` beyond.
 
 use array::{DeviceSpec, Model, ParallelServers, VirtualClock};
 use block::{Bytes, Span};
@@ -56,8 +57,8 @@ fn near(found: f64, right: f64, part: f64) -> bool {
     (found / right - 1.0).abs() < part
 }
 
-/// S small ones alone do min(S, 4) in a millisecond and take S / min(S, 4) ms; large ones of 1 MiB as many MB a second. Those
-/// under way at the edges of 10 s are up to 3 of 10 000 milliseconds.
+/// S small ones alone do min(S, 4) in a millisecond and take S / min(S, 4) ms; large ones of 1 MiB as many MB a
+/// second. Those under way at the edges of 10 s are up to 3 of 10 000 milliseconds.
 #[test]
 fn single_loads_have_the_figures_of_theory() {
     let (test, points) = played("-run simple -duration 10", &[64, 64]);
@@ -80,8 +81,8 @@ fn single_loads_have_the_figures_of_theory() {
     assert!(results.contains("@ Small=4 and Large=0\n") && results.contains("@ Small=0 and Large=4\n"), "{results}");
 }
 
-/// In a mixed point each request waits for its turn: 6 small and 2 large ones on 4 servers are two rounds, so each takes 2 ms,
-/// and by Little's law 6 / 2 and 2 / 2 end in a millisecond.
+/// In a mixed point each request waits for its turn: 6 small and 2 large ones on 4 servers are two rounds, so
+/// each takes 2 ms, and by Little's law 6 / 2 and 2 / 2 end in a millisecond.
 #[test]
 fn mixed_loads_share_as_they_are_outstanding() {
     let (test, points) = played("-run advanced -matrix point -num_small 6 -num_large 2 -duration 10", &[64]);
@@ -116,7 +117,8 @@ fn streams_are_warmed_up_for_and_hold_their_load() {
     insta::assert_snapshot!("streams_summary", file(&test, &points, "summary.txt"));
 }
 
-/// The files of a simple run on one disk have the size of the published ones: 128 bytes of IOPS and latencies, 100 of MBPS.
+/// The files of a simple run on one disk have the size of the published ones: 128 bytes of IOPS and latencies,
+/// 100 of MBPS.
 #[test]
 fn the_matrices_of_a_simple_run_have_the_published_shape() {
     let (test, points) = played("-run simple -testname gold -duration 2", &[64]);

@@ -67,8 +67,8 @@ struct Reads {
 
 /// A calibration in virtual time
 ///
-/// Takes what `seawall orion` takes. No list of volumes is read: as many of 100 GiB as -num_disks says (1) lie on one simulated
-/// device, which every point finds as it was made.
+/// Takes what `seawall orion` takes. No list of volumes is read: as many of 100 GiB as -num_disks says (1) lie on
+/// one simulated device, which every point finds as it was made.
 #[derive(clap::Args)]
 struct Calibration {
     /// The device: one of cloud-volume, disk, flash, host with its usual figures, or a TOML file with a table `device`

@@ -22,8 +22,9 @@ fn file(scratch: &Scratch, kind: &str) -> String {
     std::fs::read_to_string(scratch.join(&name.expect(kind))).unwrap()
 }
 
-/// A simple run on two files: all files with the name of the test, matrices of the published shape, what was proved beside
-/// them, and the run is kept. Whether the device of this machine is shared or known, and how fast it is, is not judged.
+/// A simple run on two files: all files with the name of the test, matrices of the published shape, what was
+/// proved beside them, and the run is kept. Whether the device of this machine is shared or known, and how fast
+/// it is, is not judged.
 #[test]
 fn a_simple_run_leaves_its_files_and_is_kept() {
     let scratch = Scratch::new();
@@ -132,8 +133,8 @@ fn a_stopped_run_leaves_what_it_measured() {
     assert!(file(&scratch, "summary.txt").contains(&format!("{measured} of 20 points were measured")));
 }
 
-/// In virtual time no list is needed and the same again is the same, to the byte. 16 servers of 1 ms: five outstanding are
-/// 5000 a second, and two large ones 2000 MB.
+/// In virtual time no list is needed and the same again is the same, to the byte. 16 servers of 1 ms: five
+/// outstanding are 5000 a second, and two large ones 2000 MB.
 #[test]
 fn the_same_calibration_in_virtual_time() {
     let device = "[device]\nkind = \"parallel-servers\"\nservers = 16\nservice = \"1ms\"\n";

@@ -40,7 +40,8 @@ impl<'a> Field<'a> {
         Ok(Field { volumes, storage })
     }
 
-    /// Whether all volumes may be written, where anything is: before the first point, since some points may write nothing.
+    /// Whether all volumes may be written, where anything is: before the first point, since some points may
+    /// write nothing.
     ///
     /// # Errors
     /// One of them may not.
