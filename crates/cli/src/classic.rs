@@ -3,5 +3,5 @@
 mod aim;
 mod counters;
 
-pub use aim::{aim, on_flash};
+pub use aim::{aim, device_of, on_flash};
 pub use counters::Counters;

@@ -15,3 +15,4 @@ pub mod run;
 pub mod serve;
 pub mod shell;
 pub mod simulate;
+pub mod tiers;

@@ -40,8 +40,15 @@ impl Stop {
     }
 }
 
+/// The one that watches: a command that runs others has it with them.
+static WATCHED: Mutex<Option<Stop>> = Mutex::new(None);
+
 /// Watches for both signals from now on.
 pub fn watch() -> Result<Stop> {
+    let mut watched = WATCHED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(stop) = &*watched {
+        return Ok(stop.clone());
+    }
     let stop = Stop::default();
     let seen = stop.clone();
     let clock = Clock::new();
@@ -58,6 +65,7 @@ pub fn watch() -> Result<Stop> {
         }
     })
     .context("watch for Ctrl-C")?;
+    *watched = Some(stop.clone());
     Ok(stop)
 }
 

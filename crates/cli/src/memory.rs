@@ -51,6 +51,11 @@ impl Memory {
         Memory { results: file.map(PathBuf::from).or_else(|| self.results.clone()), labels: self.labels.clone() }
     }
 
+    /// The same, with more labels for each run.
+    pub fn labelled(&self, more: Vec<(String, String)>) -> Memory {
+        Memory { results: self.results.clone(), labels: self.labels.iter().cloned().chain(more).collect() }
+    }
+
     /// Keeps a run that begins: from now on it has a number, and is there whatever ends it.
     pub fn begin(&self, mut run: Run) -> Kept {
         let mut kept = Kept { open: None, labels: self.labels.clone() };

@@ -13,6 +13,7 @@
 //! [[tier]]
 //! test = 1                            # its number; otherwise its place
 //! path = "/data"                      # a directory, a file, a device or nbd://…
+//! cpus = 2                            # processors that the load may use
 //! storage = "Clariion FC"             # words are said here where the host cannot see them
 //! iops = 1403                         # figures are printed ones
 //! import = ["old/x_iops.csv"]         # files of other tools, by their paths from this one
@@ -64,6 +65,8 @@ pub struct Tier {
     pub row: Row,
     /// Where it can be loaded: a directory, a file, a device, an NBD export.
     pub path: Option<String>,
+    /// Processors that the load may use; all where none is said.
+    pub cpus: Option<f64>,
     /// Files of other tools whose figures are its.
     pub imports: Vec<String>,
 }
@@ -95,6 +98,14 @@ pub enum ListError {
         /// What was given.
         value: String,
     },
+    /// A part of the machine that is none.
+    #[error("tier {row}: cpus = {cpus}: must be from 0.01 to 4096")]
+    Cpus {
+        /// The tier's number.
+        row: u32,
+        /// What was given.
+        cpus: String,
+    },
     /// A load that does nothing.
     #[error("load.{key} = {value}: must be from {least} to {most}")]
     Load {
@@ -125,6 +136,7 @@ struct Typed {
 struct TypedTier {
     test: Option<u32>,
     path: Option<String>,
+    cpus: Option<f64>,
     #[serde(default)]
     import: Vec<String>,
     storage: Option<String>,
@@ -229,7 +241,10 @@ fn tier_of(place: u32, typed: TypedTier) -> Result<Tier, ListError> {
         }
         row.add(figure, value, "printed");
     }
-    Ok(Tier { row, path: typed.path, imports: typed.import })
+    if let Some(cpus) = typed.cpus.filter(|cpus| !(0.01..=4096.0).contains(cpus)) {
+        return Err(ListError::Cpus { row: row.number, cpus: cpus.to_string() });
+    }
+    Ok(Tier { row, path: typed.path, cpus: typed.cpus, imports: typed.import })
 }
 
 #[cfg(test)]

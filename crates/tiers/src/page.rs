@@ -1,7 +1,7 @@
 //! The table as a page: IOPS as columns and transactions as a line over the tests, all cells, what they say, where they come
 //! from.
 
-use crate::column::{Column, Figure};
+use crate::column::{Column, Figure, Word};
 use crate::difference::differences;
 use crate::lint::impossible;
 use crate::reading::readings;
@@ -17,7 +17,13 @@ pub fn page(table: &Table, baseline: Option<u32>) -> Page {
     if table.rows.iter().any(|row| row.median(Figure::Iops).is_some()) {
         page.add(chart(table));
     }
-    page.add(cells(table));
+    let storage = Word::ALL.map(Column::Word).into_iter().chain([Figure::Iops, Figure::Mbps].map(Column::Figure));
+    page.add(cells(table, "The storage", &storage.collect::<Vec<_>>()));
+    page.add(cells(
+        table,
+        "What a database makes of it",
+        &Figure::ALL[2..].iter().copied().map(Column::Figure).collect::<Vec<_>>(),
+    ));
     let against = baseline.and_then(|number| Some((number, differences(table, number)?)));
     let lists = [
         ("Repeats", crate::text::repeats(table)),
@@ -72,24 +78,22 @@ fn chart(table: &Table) -> Knee {
     }
 }
 
-fn cells(table: &Table) -> Tables {
-    let wrong = impossible(table);
+/// Some columns of all rows; what cannot be is marked, and told below.
+fn cells(table: &Table, heading: &str, columns: &[Column]) -> Tables {
+    let wrong: Vec<_> = impossible(table).into_iter().filter(|it| columns.contains(&it.column)).collect();
     let line = |row: &Row| {
-        let of = |column: Column| {
-            let is_wrong = wrong.iter().any(|it| it.row == row.number && it.column == column);
-            Cell { says: row.cell(column), tone: if is_wrong { Tone::Bad } else { Tone::Plain } }
+        let of = |column: &Column| {
+            let is_wrong = wrong.iter().any(|it| it.row == row.number && it.column == *column);
+            Cell { says: row.cell(*column), tone: if is_wrong { Tone::Bad } else { Tone::Plain } }
         };
-        let remarks = wrong.iter().filter(|it| it.row == row.number).map(|it| format!("impossible: {}", it.because));
-        Line {
-            name: row.cell(Column::Number),
-            remarks: remarks.collect(),
-            cells: Column::all().skip(1).map(of).collect(),
-        }
+        Line { name: row.cell(Column::Number), remarks: Vec::new(), cells: columns.iter().map(of).collect() }
     };
     let group = Group { rows: table.rows.iter().map(line).collect(), ..Group::default() };
-    let columns = Column::all().map(|column| column.name().to_owned()).collect();
-    let table = report::section::Table { columns, groups: vec![group], ..report::section::Table::default() };
-    Tables { heading: "All columns".into(), tables: vec![table], ..Tables::default() }
+    let names = [Column::Number].iter().chain(columns).map(|column| column.name().to_owned()).collect();
+    let told: Vec<String> = wrong.iter().map(|it| format!("Test {}: {}.", it.row, it.because)).collect();
+    let note = if told.is_empty() { String::new() } else { format!("Impossible: {}", told.join(" ")) };
+    let table = report::section::Table { columns: names, groups: vec![group], ..report::section::Table::default() };
+    Tables { heading: heading.into(), tables: vec![table], note, ..Tables::default() }
 }
 
 fn sources(table: &Table) -> Vec<Fact> {

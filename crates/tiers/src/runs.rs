@@ -10,7 +10,7 @@ const LARGE_LEAST: f64 = 128.0 * 1024.0;
 const MEGABYTE: f64 = 1_048_576.0;
 
 /// What a run tells of a tier: the most small requests a second and the most megabytes of large ones over its points, and
-/// the figures that it was given by name (`max_tpm` and the other keys of the columns).
+/// the figures that it was given by name, as settings or labels (`max_tpm` and the other keys of the columns).
 pub fn figures_of(run: &Run) -> Vec<(Figure, f64)> {
     let (mut iops, mut mbps) = (None::<f64>, None::<f64>);
     for point in 0..run.points.len() as u32 {
@@ -40,6 +40,8 @@ pub fn figures_of(run: &Run) -> Vec<(Figure, f64)> {
         measured.into_iter().filter_map(|(figure, value)| Some((figure, value?))).collect();
     for figure in Figure::ALL {
         let key = crate::Column::Figure(figure).key();
+        let labels = run.labels.iter().filter(|(name, _)| name == key);
+        found.extend(labels.filter_map(|(_, word)| Some((figure, word.trim().parse::<f64>().ok()?))));
         let given = run.settings.iter().filter(|setting| setting.key == key);
         found.extend(given.filter_map(|setting| match setting.value {
             Value::Number(number) => Some((figure, number)),
@@ -89,6 +91,7 @@ mod tests {
         add(2, 1, 200, 200 << 20);
         assert_eq!(figures_of(&run), [(Figure::Iops, 3000.0), (Figure::Mbps, 100.0)]);
         run.set(None, "max_tpm", 61_000.0);
-        assert_eq!(figures_of(&run)[2], (Figure::MaxTpm, 61_000.0));
+        run.labels = vec![("cpu_pct".into(), "43.5".into()), ("note".into(), "7".into())];
+        assert_eq!(figures_of(&run)[2..], [(Figure::MaxTpm, 61_000.0), (Figure::Cpu, 43.5)]);
     }
 }

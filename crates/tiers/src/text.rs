@@ -9,8 +9,8 @@ use report::text;
 
 /// Columns of a line.
 const WIDTH: usize = 80;
-/// The longest word in a cell; longer ones are cut.
-const WORD_MOST: usize = 18;
+/// Words are cut to this where the line would be too long, no further.
+const WORD_LEAST: usize = 8;
 
 /// The table, what cannot be, what the columns say, and the differences from a baseline, if one is named that is there.
 pub fn text(table: &Table, baseline: Option<u32>) -> String {
@@ -120,16 +120,22 @@ fn block(table: &Table, columns: &[Column]) -> Vec<String> {
     let cells: Vec<Vec<String>> = table
         .rows
         .iter()
-        .map(|row| columns.iter().map(|column| text::fit(&text::printable(&row.cell(*column)), WORD_MOST)).collect())
+        .map(|row| columns.iter().map(|column| text::printable(&row.cell(*column))).collect())
         .collect();
     let width = |at: usize| {
         let cells = cells.iter().map(|row| text::width(&row[at]));
         cells.chain(heads[at].iter().map(|half| text::width(half))).max().unwrap_or(0)
     };
-    let widths: Vec<usize> = (0..columns.len()).map(width).collect();
+    let mut widths: Vec<usize> = (0..columns.len()).map(width).collect();
+    while widths.iter().map(|width| width + 2).sum::<usize>() > WIDTH {
+        let words = (0..columns.len()).filter(|at| matches!(columns[*at], Column::Word(_)) && widths[*at] > WORD_LEAST);
+        let Some(widest) = words.max_by_key(|at| widths[*at]) else { break };
+        widths[widest] -= 1;
+    }
     let line = |cells: &[&str]| {
         let padded = cells.iter().enumerate().map(|(at, cell)| {
-            let room = " ".repeat(widths[at].saturating_sub(text::width(cell)));
+            let cell = text::fit(cell, widths[at]);
+            let room = " ".repeat(widths[at].saturating_sub(text::width(&cell)));
             if matches!(columns[at], Column::Word(_)) { format!("{cell}{room}") } else { format!("{room}{cell}") }
         });
         format!("  {}", padded.collect::<Vec<_>>().join("  "))

@@ -4,7 +4,7 @@ use anyhow::{Result, anyhow};
 use block::Bytes;
 use std::fs;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use storage::{Intent, Permit, Place, major_minor};
 
 /// A target that can be read.
@@ -26,14 +26,17 @@ pub fn aim(named: &str) -> Result<Aimed> {
     Ok(Aimed { size: permit.size(), place })
 }
 
-/// Whether a path is on a device that does not turn, as far as the system tells.
-pub fn on_flash(path: &Path) -> bool {
-    let Ok(about) = fs::metadata(path) else { return false };
+/// Where the system tells of the device under a path; a partition's is that of its disk. `None` where there is no device.
+pub fn device_of(path: &Path) -> Option<PathBuf> {
+    let about = fs::metadata(path).ok()?;
     let device = if about.file_type().is_block_device() { about.rdev() } else { about.dev() };
     let (major, minor) = major_minor(device);
-    // A partition's queue is its device's.
-    let folder = Path::new("/sys/dev/block").join(format!("{major}:{minor}"));
-    let turns =
-        ["queue/rotational", "../queue/rotational"].iter().find_map(|at| fs::read_to_string(folder.join(at)).ok());
+    let folder = Path::new("/sys/dev/block").join(format!("{major}:{minor}")).canonicalize().ok()?;
+    if folder.join("partition").exists() { folder.parent().map(Path::to_owned) } else { Some(folder) }
+}
+
+/// Whether a path is on a device that does not turn, as far as the system tells.
+pub fn on_flash(path: &Path) -> bool {
+    let turns = device_of(path).and_then(|device| fs::read_to_string(device.join("queue/rotational")).ok());
     turns.is_some_and(|turns| turns.trim() == "0")
 }

@@ -46,6 +46,14 @@ impl Orion {
     }
 }
 
+/// A test on real storage, by its options.
+///
+/// # Errors
+/// As for `seawall orion`.
+pub fn load(words: &[String], memory: &Memory) -> Result<Answer> {
+    answered(words, Storage::Real, memory)
+}
+
 /// `seawall simulate orion`: the same points in virtual time.
 ///
 /// # Errors

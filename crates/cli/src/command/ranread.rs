@@ -41,19 +41,27 @@ enum Storage<'a> {
 
 impl Ranread {
     pub fn run(self) -> Result<Answer> {
-        match ranread::parse(&self.words)? {
-            Command::Help => {
-                terminal::print(&(ranread::help() + ranread::usage()));
-                Ok(Answer::Yes)
-            }
-            Command::Setup(setup) => database::set_up(&setup),
-            Command::Purge(purge) => database::purge(&purge),
-            Command::Run(run) => run_once(run, Storage::Real),
-            Command::Sweep(sweep) => sweep::run(sweep, Storage::Real),
-            Command::Stop => History::open()?.stop(),
-            Command::Reset => History::open()?.reset(),
-            Command::Export(ask) => export(&ask),
+        load(&self.words, &crate::memory::Memory::default())
+    }
+}
+
+/// A command on real storage, by its words.
+///
+/// # Errors
+/// As for `seawall ranread`.
+pub fn load(words: &[String], _memory: &crate::memory::Memory) -> Result<Answer> {
+    match ranread::parse(words)? {
+        Command::Help => {
+            terminal::print(&(ranread::help() + ranread::usage()));
+            Ok(Answer::Yes)
         }
+        Command::Setup(setup) => database::set_up(&setup),
+        Command::Purge(purge) => database::purge(&purge),
+        Command::Run(run) => run_once(run, Storage::Real),
+        Command::Sweep(sweep) => sweep::run(sweep, Storage::Real),
+        Command::Stop => History::open()?.stop(),
+        Command::Reset => History::open()?.reset(),
+        Command::Export(ask) => export(&ask),
     }
 }
 

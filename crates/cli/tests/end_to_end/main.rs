@@ -56,4 +56,5 @@ mod server;
 mod shell;
 mod simulate;
 mod threads;
+mod tiers;
 mod tls;

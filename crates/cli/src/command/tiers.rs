@@ -1,0 +1,193 @@
+//! `seawall tiers`: storage tiers beside each other, in the fourteen columns of a published comparison.
+
+mod cpus;
+mod load;
+mod seen;
+
+use crate::memory::Memory;
+use crate::play::now_unix_ms;
+use crate::{Answer, machine, terminal};
+use anyhow::{Context as _, Result, anyhow, bail};
+use results::Filter;
+use std::path::{Path, PathBuf};
+use tiers::{List, Table};
+
+/// Compare storage tiers by what they do alone and by what a database makes of them
+///
+/// A list of tiers (TOML) says what each is, where it can be loaded, and what is known of it: printed figures, files of
+/// Orion, RanRead, Swingbench and iostat, and the runs that were kept with the labels tiers=TITLE and tier=NUMBER. Figures
+/// that nobody measured are N/A. docs/tiers.md describes the list and the columns.
+#[derive(clap::Args)]
+pub struct Tiers {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(clap::Subcommand)]
+enum What {
+    Run(Run),
+    Show(Show),
+    Columns(Columns),
+}
+
+/// Show the table, what in it is impossible, what the columns say, and differences from a baseline
+#[derive(clap::Args)]
+struct Show {
+    /// The list; without one the published comparison is shown
+    list: Option<PathBuf>,
+    /// Give each row's difference from this test, with its confidence where both were measured twice
+    #[arg(long, value_name = "TEST")]
+    baseline: Option<u32>,
+    /// Add the figures of a file of another tool to a test; repeatable
+    #[arg(long = "import", value_name = "TEST=FILE", value_parser = import)]
+    imports: Vec<(u32, PathBuf)>,
+    /// Comma-separated values instead of text
+    #[arg(long)]
+    csv: bool,
+    /// Write a page as well
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// Put the same load on every tier of a list: Orion and RanRead, the tiers in turns, then show the table
+///
+/// In a folder that has none the database of RanRead is made first (load.size_gb); it is what Orion reads as well. Nothing
+/// else is written to. What is loaded stands in the list under [load].
+#[derive(clap::Args)]
+struct Run {
+    /// The list
+    list: PathBuf,
+    /// The folder for Orion's files
+    #[arg(long, value_name = "DIR", default_value = "tiers")]
+    out: PathBuf,
+    /// Let the load use so many processors; in place of what the list says
+    #[arg(long, value_name = "N", value_parser = processors)]
+    cpus: Option<f64>,
+    /// Do all of it so often; in place of what the list says
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    repeats: Option<u32>,
+}
+
+/// Tell what each column says, what it does not, and where it comes from
+#[derive(clap::Args)]
+struct Columns {}
+
+/// The published comparison.
+const PUBLISHED: &str = include_str!("../../../../plans/tiers-published.toml");
+
+/// The labels by which a tier's runs are found again.
+fn labels(list: &List, number: u32) -> Vec<(String, String)> {
+    [("tiers", list.title.clone()), ("tier", number.to_string())].map(|(key, word)| (key.to_owned(), word)).to_vec()
+}
+
+impl Tiers {
+    pub fn run(self, memory: &Memory) -> Result<Answer> {
+        match self.what {
+            What::Show(show) => show.run(memory),
+            What::Run(run) => run.run(memory),
+            What::Columns(Columns {}) => {
+                for column in tiers::Column::all() {
+                    terminal::line(&format!("{} ({})", column.name(), column.key()));
+                    report::text::wrap(column.about(), 76)
+                        .iter()
+                        .for_each(|line| terminal::line(&format!("    {line}")));
+                }
+                Ok(Answer::Yes)
+            }
+        }
+    }
+}
+
+impl Run {
+    fn run(self, memory: &Memory) -> Result<Answer> {
+        let (list, folder) = read(Some(&self.list))?;
+        let answer = load::run(&list, &self.out, self.cpus, self.repeats, memory)?;
+        let table = filled(&list, &folder, &[], memory)?;
+        terminal::line("");
+        terminal::print(&tiers::text(&table, None));
+        Ok(answer)
+    }
+}
+
+impl Show {
+    fn run(self, memory: &Memory) -> Result<Answer> {
+        let (list, folder) = read(self.list.as_deref())?;
+        let table = filled(&list, &folder, &self.imports, memory)?;
+        if let Some(number) = self.baseline.filter(|number| table.rows.iter().all(|row| row.number != *number)) {
+            let known: Vec<String> = table.rows.iter().map(|row| row.number.to_string()).collect();
+            bail!("--baseline {number}: no tier has this number; there are {}", known.join(", "));
+        }
+        if let Some(path) = &self.output {
+            let page = tiers::page(&table, self.baseline);
+            let facts = report::text::facts(now_unix_ms(), &machine::look(None, ""));
+            let page = report::Page { facts, version: env!("CARGO_PKG_VERSION").into(), ..page };
+            std::fs::write(path, page.render()).with_context(|| format!("--output {}", path.display()))?;
+        }
+        terminal::print(&if self.csv { tiers::csv(&table) } else { tiers::text(&table, self.baseline) });
+        if let Some(path) = self.output.filter(|_| !self.csv) {
+            terminal::line("");
+            terminal::line(&format!("page      {}", path.display()));
+        }
+        Ok(Answer::Yes)
+    }
+}
+
+/// A list, and the folder that its paths begin at.
+fn read(path: Option<&Path>) -> Result<(List, PathBuf)> {
+    let Some(path) = path else {
+        return Ok((List::read(PUBLISHED).map_err(|error| anyhow!("{error}"))?, PathBuf::new()));
+    };
+    let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+    let mut list = List::read(&text).map_err(|error| anyhow!("{}: {error}", path.display()))?;
+    if list.title.is_empty() {
+        list.title = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    }
+    Ok((list, path.parent().unwrap_or(Path::new("")).to_owned()))
+}
+
+/// The table with what the host sees, the files of other tools, and the runs that were kept.
+fn filled(list: &List, folder: &Path, more: &[(u32, PathBuf)], memory: &Memory) -> Result<Table> {
+    let mut table = list.table();
+    for (row, tier) in table.rows.iter_mut().zip(&list.tiers) {
+        if let Some(path) = &tier.path {
+            seen::look(path, row);
+        }
+        let test = row.number;
+        let own = tier.imports.iter().map(|file| folder.join(file));
+        let added = more.iter().filter(|(number, _)| *number == test).map(|(_, file)| file.clone());
+        for file in own.chain(added) {
+            let name = file.display().to_string();
+            let bytes = std::fs::read(&file).with_context(|| name.clone())?;
+            let figures =
+                tiers::import(&name, &String::from_utf8_lossy(&bytes)).map_err(|error| anyhow!("{name} {error}"))?;
+            figures.into_iter().for_each(|(figure, value)| row.add(figure, value, &name));
+        }
+    }
+    if let Some((number, file)) = more.iter().find(|(number, _)| table.rows.iter().all(|row| row.number != *number)) {
+        bail!("--import {number}={}: no tier has this number", file.display());
+    }
+    let kept = memory.file().filter(|file| file.exists());
+    let Some(database) = kept.map(|file| results::Results::open_existing(&file)).transpose()? else { return Ok(table) };
+    for row in &mut table.rows {
+        let labels = labels(list, row.number).into_iter().map(|(key, word)| (key, Some(word))).collect();
+        for line in database.list(&Filter { labels, ..Filter::default() })?.iter().filter(|line| !line.running) {
+            let run = database.load(line.id)?;
+            let source = format!("run {} ({})", line.id, line.tool);
+            tiers::figures_of(&run).into_iter().for_each(|(figure, value)| row.add(figure, value, &source));
+        }
+    }
+    Ok(table)
+}
+
+/// A number of processors, as typed.
+fn processors(given: &str) -> Result<f64, String> {
+    let number = given.parse().ok().filter(|cpus| (0.01..=4096.0).contains(cpus));
+    number.ok_or_else(|| "must be a number of processors from 0.01 to 4096".into())
+}
+
+/// A test and a file for it, as typed.
+fn import(given: &str) -> Result<(u32, PathBuf), String> {
+    let parts = given.split_once('=').filter(|(_, file)| !file.is_empty());
+    let number = parts.and_then(|(number, file)| Some((number.parse().ok()?, file.into())));
+    number.ok_or_else(|| "must be TEST=FILE, as in 3=results.xml".into())
+}

@@ -1,0 +1,136 @@
+//! Every tier of a list under the same load: Orion, then RanRead, one tier after the other, as often as the list says.
+
+use super::cpus::Capped;
+use super::labels;
+use crate::classic::{Counters, device_of};
+use crate::command::{orion, ranread};
+use crate::memory::Memory;
+use crate::{Answer, interrupt, terminal};
+use anyhow::{Context as _, Result, anyhow, bail};
+use block::Span;
+use results::Filter;
+use std::fs;
+use std::path::Path;
+use tiers::{Column, Figure, List, Tier};
+
+/// What the database of a tier is called, and the file in it that is read.
+const NAME: &str = "TIER";
+
+/// Puts the list's load on all of its tiers that have a path. Runs are kept with the labels by which the table finds them.
+///
+/// # Errors
+/// There is nothing to load, or nowhere to keep what comes of it.
+pub fn run(list: &List, out: &Path, cpus: Option<f64>, repeats: Option<u32>, memory: &Memory) -> Result<Answer> {
+    let loaded: Vec<&Tier> = list.tiers.iter().filter(|tier| tier.path.is_some()).collect();
+    if loaded.is_empty() {
+        bail!("no tier has a path; say in the list where each can be loaded");
+    }
+    if list.load.orion.trim().is_empty() && list.load.ranread.is_empty() {
+        bail!("[load] names neither orion nor ranread: there is nothing to put on the tiers");
+    }
+    let Some(file) = memory.file() else {
+        bail!("--results none: the table is made of runs that were kept; name a file");
+    };
+    fs::create_dir_all(out).with_context(|| out.display().to_string())?;
+    for tier in &loaded {
+        prepare(tier, list)?;
+    }
+    let stop = interrupt::watch()?;
+    let mut good = true;
+    let repeats = repeats.unwrap_or(list.load.repeats);
+    // The tiers take turns, so that what changes with time meets all of them.
+    for repeat in 1..=repeats {
+        for tier in &loaded {
+            let number = tier.row.number;
+            terminal::complain(&format!("test {number}, {repeat} of {repeats}"));
+            let _capped = cpus.or(tier.cpus).map(Capped::to).transpose()?;
+            let memory = memory.labelled(labels(list, number));
+            for words in commands(list, tier, out)? {
+                if stop.is_asked() {
+                    bail!("stopped before the end; what was run is kept, and shown by tiers show");
+                }
+                good &= one(&words, (list, tier), &memory, &file)?;
+            }
+        }
+    }
+    Ok(if good { Answer::Yes } else { Answer::No })
+}
+
+/// One command on one tier, with what the kernel counted meanwhile said of its run.
+fn one(words: &[String], (list, tier): (&List, &Tier), memory: &Memory, file: &Path) -> Result<bool> {
+    let last = || -> Result<Option<i64>> {
+        let database = results::Results::open(file)?;
+        let own = labels(list, tier.row.number).into_iter().map(|(key, word)| (key, Some(word))).collect();
+        let lines = database.list(&Filter { labels: own, last: Some(1), ..Filter::default() })?;
+        Ok(lines.first().map(|line| line.id))
+    };
+    let before = last()?;
+    let device = tier.path.as_deref().and_then(|path| device_of(Path::new(path)));
+    let (counters, busy) = (Counters::now(), device.as_ref().and_then(busy));
+    let clock = uring::Clock::new();
+    let began = clock.now();
+    let answer = match words {
+        [tool, words @ ..] if tool == "orion" => orion::load(words, memory),
+        [_, words @ ..] => ranread::load(words, memory),
+        [] => return Ok(true),
+    };
+    let passed = clock.now().since(began);
+    let cpu = Counters::now().cpu_busy_since(&counters);
+    let disk = device.as_ref().and_then(self::busy).zip(busy).map(|(after, before)| after.saturating_sub(before));
+    let disk = disk.filter(|_| passed > Span::ZERO).map(|disk| disk.as_secs_f64() / passed.as_secs_f64());
+    if let Some(run) = last()?.filter(|run| Some(*run) != before) {
+        let mut database = results::Results::open_existing(file)?;
+        for (figure, part) in [(Figure::DiskBusy, disk), (Figure::Cpu, cpu)] {
+            let Some(part) = part else { continue };
+            database.label(run, Column::Figure(figure).key(), Some(&format!("{:.1}", (100.0 * part).min(100.0))))?;
+        }
+    }
+    match answer {
+        Ok(answer) => Ok(answer == Answer::Yes),
+        // What a run cannot say of itself is no reason to leave the other tiers out.
+        Err(error) if error.to_string().starts_with("verdict: cannot say") => {
+            terminal::complain(&format!("test {}: {error}", tier.row.number));
+            Ok(true)
+        }
+        Err(error) => Err(anyhow!("test {}: {}", tier.row.number, crate::complaint::of(&error).trim_end())),
+    }
+}
+
+/// The time in which a device had requests, since the machine was started.
+fn busy(device: &std::path::PathBuf) -> Option<Span> {
+    let stat = fs::read_to_string(device.join("stat")).ok()?;
+    stat.split_whitespace().nth(9)?.parse().ok().map(Span::from_millis)
+}
+
+/// What a tier's commands are.
+fn commands(list: &List, tier: &Tier, out: &Path) -> Result<Vec<Vec<String>>> {
+    let path = tier.path.as_deref().unwrap_or_default();
+    let is_folder = Path::new(path).is_dir();
+    let mut commands = Vec::new();
+    if !list.load.orion.trim().is_empty() {
+        let test = out.join(format!("tier{}", tier.row.number));
+        let volume =
+            if is_folder { Path::new(path).join(::ranread::DATABASE_FILE).display().to_string() } else { path.into() };
+        let volumes = test.with_extension("lun");
+        fs::write(&volumes, format!("{volume}\n")).with_context(|| volumes.display().to_string())?;
+        let options = list.load.orion.split_whitespace().map(str::to_owned);
+        let test = ["-testname".to_owned(), test.display().to_string()];
+        commands.push(["orion".to_owned()].into_iter().chain(options).chain(test).collect());
+    }
+    for processes in &list.load.ranread {
+        let words = ["ranread", "run", path, &processes.to_string(), &list.load.iterations.to_string()];
+        commands.push(words.map(str::to_owned).to_vec());
+    }
+    Ok(commands)
+}
+
+/// Makes the database of a tier that is a folder, unless it is there.
+fn prepare(tier: &Tier, list: &List) -> Result<()> {
+    let Some(path) = tier.path.as_deref().filter(|path| !path.contains("://")) else { return Ok(()) };
+    let place = Path::new(path);
+    if place.is_file() || place.join(::ranread::MANIFEST_FILE).exists() || place.exists() && !place.is_dir() {
+        return Ok(());
+    }
+    let words = ["setup", path, NAME, &list.load.size_gb.to_string()].map(str::to_owned);
+    ranread::load(&words, &Memory::default()).map(|_| ()).with_context(|| format!("test {}", tier.row.number))
+}

@@ -1,0 +1,120 @@
+//! What this host sees of the storage under a path.
+
+use crate::classic::device_of;
+use std::fs;
+use std::path::{Path, PathBuf};
+use tiers::{Row, Word};
+
+/// Notes what is seen under a path; nothing of what cannot be.
+pub fn look(path: &str, row: &mut Row) {
+    let mut see = |word: Word, seen: Option<String>| {
+        let seen = seen.map(|seen| seen.trim().to_owned()).filter(|seen| !seen.is_empty());
+        row.words[word as usize].seen = seen;
+    };
+    see(Word::Virtualized, guest());
+    if path.contains("://") {
+        return see(Word::Storage, Some("network export".into()));
+    }
+    let Some(whole) = device_of(Path::new(path)) else {
+        // A file system without a device.
+        return see(Word::Storage, file_system(Path::new(path)));
+    };
+    see(Word::Raid, level(&whole));
+    let leaves = leaves(&whole, 0);
+    let Some(leaf) = leaves.first() else { return };
+    let name = |leaf: &Path| leaf.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let read = |at: &str| fs::read_to_string(leaf.join(at)).unwrap_or_default().trim().to_owned();
+    let model = format!("{} {}", read("device/vendor"), read("device/model"));
+    // A virtual disk has a number for a vendor and no model.
+    let is_named = !model.trim().is_empty() && !model.starts_with("0x");
+    let called = if is_named { model.trim().to_owned() } else { name(leaf) };
+    let several = if leaves.len() > 1 { format!("{} × ", leaves.len()) } else { String::new() };
+    see(Word::Storage, Some(format!("{several}{called}")));
+    see(Word::Spindle, kind(&name(leaf), &read("queue/rotational")));
+}
+
+/// The disks that a device is made of.
+fn leaves(device: &Path, depth: u32) -> Vec<PathBuf> {
+    let beneath = fs::read_dir(device.join("slaves")).into_iter().flatten().flatten();
+    let beneath: Vec<PathBuf> = beneath.filter_map(|entry| entry.path().canonicalize().ok()).collect();
+    if beneath.is_empty() || depth > 8 {
+        // A partition of a disk that is part of another device.
+        let is_part = device.join("partition").exists();
+        return vec![if is_part { device.parent().unwrap_or(device).to_owned() } else { device.to_owned() }];
+    }
+    beneath.iter().flat_map(|device| leaves(device, depth + 1)).collect()
+}
+
+/// The level of a RAID of Linux, somewhere under a device.
+fn level(device: &Path) -> Option<String> {
+    if let Ok(level) = fs::read_to_string(device.join("md/level")) {
+        return Some(level.trim().trim_start_matches("raid").to_owned());
+    }
+    let beneath = fs::read_dir(device.join("slaves")).ok()?.flatten();
+    beneath.filter_map(|entry| entry.path().canonicalize().ok()).find_map(|device| level(&device))
+}
+
+/// How a disk is built, as it reports. Virtual disks report what they like.
+fn kind(name: &str, rotational: &str) -> Option<String> {
+    let kind = match (name, rotational) {
+        (name, _) if name.starts_with("nvme") => "NVMe",
+        (name, _) if name.starts_with("zram") || name.starts_with("ram") => "RAM",
+        (name, "1") if is_virtual(name) => "virtual (says HDD)",
+        (name, "0") if is_virtual(name) => "virtual (says SSD)",
+        (_, "1") => "HDD",
+        (_, "0") => "SSD",
+        _ => return None,
+    };
+    Some(kind.into())
+}
+
+fn is_virtual(name: &str) -> bool {
+    ["vd", "xvd", "nbd", "rbd", "loop"].iter().any(|virtual_| name.starts_with(virtual_))
+}
+
+/// The file system that holds a path, where it has no device.
+fn file_system(path: &Path) -> Option<String> {
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+    let path = path.canonicalize().ok()?;
+    let holds = |line: &str| {
+        let mut words = line.split(' ').skip(1);
+        let (point, kind) = (words.next()?.to_owned(), words.next()?.to_owned());
+        path.starts_with(&point).then_some((point.len(), kind))
+    };
+    mounts.lines().filter_map(holds).max_by_key(|(length, _)| *length).map(|(_, kind)| kind)
+}
+
+/// That this host is a guest. Whether an array stands behind another one is nothing that a host sees.
+fn guest() -> Option<String> {
+    let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let is_guest =
+        cpu.lines().any(|line| line.starts_with("flags") && line.split(' ').any(|flag| flag == "hypervisor"));
+    is_guest.then(|| "guest host".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn disks_are_named_by_what_they_say_and_virtual_ones_are_not_believed() {
+        let kinds = [("nvme0n1", "0"), ("sda", "1"), ("sdb", "0"), ("vda", "1"), ("zram0", "0"), ("sdc", "")];
+        let named = kinds.map(|(name, rotational)| kind(name, rotational));
+        let wanted = [Some("NVMe"), Some("HDD"), Some("SSD"), Some("virtual (says HDD)"), Some("RAM"), None];
+        assert_eq!(named, wanted.map(|kind| kind.map(str::to_owned)));
+    }
+
+    /// Memory has no device, a file on a disk has one, and an export is neither.
+    #[test]
+    fn what_a_path_is_on_is_seen() {
+        let seen = |path: &str| {
+            let mut row = Row::default();
+            look(path, &mut row);
+            row.word(Word::Storage).seen.clone()
+        };
+        assert_eq!(seen("/proc"), Some("proc".into()));
+        assert_eq!(seen("nbd://127.0.0.1/x"), Some("network export".into()));
+        assert_eq!(seen("/no/such/path"), None);
+        assert!(seen(env!("CARGO_MANIFEST_DIR")).is_some());
+    }
+}

@@ -1,0 +1,76 @@
+//! `seawall tiers`: the published table, lists with files of other tools, tiers loaded one after the other, and what is wrong.
+
+use crate::running::{Ended, run, seawall};
+use crate::scratch::Scratch;
+
+/// The program with a memory of its own.
+fn tiers(scratch: &Scratch, words: &[&str]) -> Ended {
+    let mut command = seawall(scratch.path());
+    command.env("XDG_STATE_HOME", scratch.join("state")).env("SEAWALL_RESULTS", scratch.join("r.sqlite"));
+    run(command.arg("tiers").args(words))
+}
+
+/// Without a list the published comparison, with its impossible cell and what it says; as a page too.
+#[test]
+fn the_published_comparison_is_shown() {
+    let scratch = Scratch::new();
+    let shown = tiers(&scratch, &["show", "--baseline", "3", "-o", "t.html"]);
+    assert_eq!(shown.code, Some(0), "{shown:?}");
+    for part in ["Max TPS is below Avg TPS (110 < 935)", "IOPS differ 22-fold", "Against test 3", "page      t.html"] {
+        assert!(shown.out.contains(part), "{part}: {}", shown.out);
+    }
+    assert!(std::fs::read_to_string(scratch.join("t.html")).unwrap().contains("pass-thru"));
+    let csv = tiers(&scratch, &["show", "--csv"]);
+    assert_eq!(csv.out.lines().count(), 12, "{}", csv.out);
+    assert!(csv.out.starts_with("test,storage,spindle_type,"), "{}", csv.out);
+}
+
+/// Two folders get a database, Orion's point and a batch of RanRead each, twice; the table has the medians, what the host
+/// sees, and a file of another tool beside them. The tiers are read only after that.
+#[test]
+fn tiers_are_loaded_in_turns_and_stand_beside_old_tests() {
+    let scratch = Scratch::new();
+    let list = "title = \"two\"\n[load]\norion = \"-run advanced -matrix point -num_small 2 -num_large 0 -duration 1\"\n\
+                ranread = [2]\niterations = 50\nsize_gb = 1\nrepeats = 2\n[[tier]]\npath = \"a\"\nstorage = \"first\"\n\
+                [[tier]]\ntest = 7\npath = \"b\"\nimport = [\"old.txt\"]\n";
+    std::fs::write(scratch.join("two.toml"), list).unwrap();
+    std::fs::write(scratch.join("old.txt"), "Maximum Large MBPS=117.46 @ Small=0 and Large=2\n").unwrap();
+    // A database of setup, only smaller, as this test needs no figures.
+    for folder in ["a", "b"] {
+        let words = ["ranread", "setup", folder, "TIER", "16MiB"];
+        let ended = run(seawall(scratch.path()).env("XDG_STATE_HOME", scratch.join("state")).args(words));
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+    }
+    let ran = tiers(&scratch, &["run", "two.toml"]);
+    assert!(matches!(ran.code, Some(0 | 1)), "{ran:?}");
+    let csv = tiers(&scratch, &["show", "two.toml", "--csv"]).out;
+    let rows: Vec<Vec<&str>> = csv.lines().skip(1).map(|line| line.split(',').collect()).collect();
+    assert_eq!((rows.len(), rows[0][0], rows[1][0], rows[0][1]), (2, "1", "7", "first"), "{csv}");
+    assert!(rows.iter().all(|row| row[6].parse::<f64>().is_ok_and(|iops| iops > 0.0)), "{csv}");
+    assert_eq!((rows[0][7], rows[1][7], rows[0][8]), ("N/A", "117.46", "N/A"), "nothing is filled in: {csv}");
+    let shown = tiers(&scratch, &["show", "two.toml", "--baseline", "1"]).out;
+    let again = shown.lines().any(|line| line.trim_start().starts_with("test 7: IOPS ") && line.contains(" in "));
+    assert!(again && shown.contains("Against test 1"), "{shown}");
+    assert!(scratch.join("tiers/tier1.lun").exists());
+}
+
+#[test]
+fn what_is_wrong_is_one_line() {
+    let scratch = Scratch::new();
+    std::fs::write(scratch.join("bad.toml"), "[[tier]]\nspeed = 3\n").unwrap();
+    std::fs::write(scratch.join("bare.toml"), "[[tier]]\nstorage = \"x\"\n").unwrap();
+    std::fs::write(scratch.join("note.txt"), "hello\n").unwrap();
+    for (words, says) in [
+        (&["show", "no.toml"][..], "no.toml: "),
+        (&["show", "bad.toml"], "bad.toml: line 2: unknown field `speed`"),
+        (&["show", "--baseline", "77"], "--baseline 77: no tier has this number; there are 1, 2,"),
+        (&["show", "bare.toml", "--import", "1=note.txt"], "note.txt is no file that is known"),
+        (&["show", "bare.toml", "--import", "9=note.txt"], "--import 9=note.txt: no tier has this number"),
+        (&["run", "bare.toml"], "no tier has a path"),
+        (&["run", "bare.toml", "--cpus", "0"], "must be a number of processors"),
+    ] {
+        let ended = tiers(&scratch, words);
+        assert_eq!((ended.code, ended.out.as_str()), (Some(2), ""), "{words:?}: {ended:?}");
+        assert!(ended.err.contains(says) && ended.err.lines().count() == 1, "{words:?}: {}", ended.err);
+    }
+}
