@@ -26,14 +26,15 @@ pub struct Measured {
     pub writers: u32,
     /// Bytes that were moved so that a cache forgets, and how long that took.
     pub warmed: Option<(u64, Span)>,
-    /// What the kernel counted for the devices behind the volumes over the point, its warming not included;
-    /// `None` where time was virtual.
+    /// What the kernel counted for the devices behind the volumes over the point, its warming not included; `None`
+    /// where none can be behind them: in virtual time, of an export.
     pub disks: Option<Vec<DiskUse>>,
 }
 
 impl Measured {
-    /// The point that these jobs were. `start` is when its first one began, from the start of the run.
-    pub fn of(spot: Spot, start: Span, outcomes: Vec<(Role, JobOutcome)>, simulated: bool) -> Measured {
+    /// The point that these jobs were. `start` is when its first one began, from the start of the run; `counted` tells
+    /// whether the kernel counts what is asked of the volumes, as it does of files and devices.
+    pub fn of(spot: Spot, start: Span, outcomes: Vec<(Role, JobOutcome)>, counted: bool) -> Measured {
         let mut point = Measured { spot, start, ..Measured::default() };
         for (role, outcome) in outcomes {
             point.elapsed = point.elapsed.max(outcome.start + outcome.elapsed);
@@ -43,7 +44,7 @@ impl Measured {
                 continue;
             }
             // All jobs of a stage tell of the same time.
-            point.disks = (!simulated).then(|| outcome.disks.clone());
+            point.disks = counted.then(|| outcome.disks.clone());
             point.writers += u32::from(role == Role::Large && outcome.directions.write.ops > 0);
             let done = if role == Role::Small { &mut point.small } else { &mut point.large };
             match done {
@@ -157,7 +158,7 @@ pub(crate) mod tests {
         if large > 0 {
             outcomes.push((Role::Large, work(large.into(), 1 << 20, Span::from_micros(large_us), 0)));
         }
-        Measured::of(Spot { small, large }, Span::ZERO, outcomes, true)
+        Measured::of(Spot { small, large }, Span::ZERO, outcomes, false)
     }
 
     /// 4 outstanding of 100 µs are 40 000 a second; 2 large ones of 10 ms are 200, so 200 MB a second.
@@ -172,7 +173,7 @@ pub(crate) mod tests {
     fn streams_are_one_work_and_warming_is_none() {
         let stream = |writes| (Role::Large, work(4, 1 << 20, Span::from_millis(10), writes));
         let warm = (Role::Warm, work(8, 1 << 20, Span::from_millis(10), 0));
-        let point = Measured::of(Spot { small: 0, large: 2 }, Span::ZERO, vec![warm, stream(0), stream(100)], true);
+        let point = Measured::of(Spot { small: 0, large: 2 }, Span::ZERO, vec![warm, stream(0), stream(100)], false);
         assert_eq!((point.mbps(), point.writers, point.small), (Some(800.0), 1, None));
         assert_eq!(point.warmed, Some((8000 << 20, Span::from_secs(10))));
     }

@@ -41,7 +41,7 @@ fn played(words: &str, volumes: &[u64]) -> (Test, Vec<Measured>) {
         let device = device.build(number + 1).expect("it is a device");
         let outcomes = simulation.run(device, &VirtualClock::new(), &mut || false, &mut |_, _| Ok(None));
         let start = points.last().map_or(Span::ZERO, |last| last.start + last.elapsed);
-        points.push(Measured::of(*spot, start, roles.into_iter().zip(outcomes).collect(), true));
+        points.push(Measured::of(*spot, start, roles.into_iter().zip(outcomes).collect(), false));
     }
     // 2016-05-23 13:33:59 UTC.
     let (started_unix_s, version) = (1_464_010_439, "0.0.0".into());

@@ -120,7 +120,7 @@ fn measure(
 ) -> (Vec<Measured>, Option<anyhow::Error>) {
     let mut points: Vec<Measured> = Vec::new();
     let clock = uring::Clock::new();
-    let (began, mut told) = (clock.now(), clock.now());
+    let (began, mut next) = (clock.now(), TELL);
     for (number, spot) in (0..).zip(&test.grid.spots) {
         let start = match test.simulated {
             true => points.last().map_or(Span::ZERO, |last| last.start + last.elapsed),
@@ -139,8 +139,9 @@ fn measure(
         if failed || stop.is_asked() {
             break;
         }
-        if !test.simulated && clock.now().since(told) >= TELL {
-            told = clock.now();
+        let passed = clock.now().since(began);
+        if !test.simulated && passed >= next {
+            next = passed + TELL.max(passed / TELL_PART);
             if let Err(error) = tell(&points) {
                 return (points, Some(error));
             }
@@ -149,8 +150,10 @@ fn measure(
     (points, None)
 }
 
-/// Files and the kept run are written anew so often, so that one that is killed leaves what it measured.
-const TELL: Span = Span::from_secs(5);
+/// Files and the kept run are written anew so often, so that one that is killed leaves what it measured; and no more
+/// often than this part of the time, since what is written grows with the points.
+const TELL: Span = Span::SECOND;
+const TELL_PART: u64 = 50;
 
 /// The result lines, and the answer.
 fn close(test: &Test, points: &[Measured], stopped: bool) -> Result<Answer> {
@@ -162,8 +165,13 @@ fn close(test: &Test, points: &[Measured], stopped: bool) -> Result<Answer> {
     if let Some(trouble) = points.iter().find_map(Measured::trouble) {
         bail!("{trouble}; the files have what was measured before");
     }
-    let failed = verdicts.iter().any(|verdict| verdict.outcome == Outcome::Fail);
-    Ok(if failed { Answer::No } else { Answer::Yes })
+    match verdicts.iter().max_by_key(|verdict| verdict.outcome) {
+        Some(verdict) if verdict.outcome == Outcome::CannotSay => {
+            bail!("cannot say: {}: {}", verdict.question, verdict.because)
+        }
+        Some(verdict) if verdict.outcome == Outcome::Fail => Ok(Answer::No),
+        _ => Ok(Answer::Yes),
+    }
 }
 
 /// A test that begins now.

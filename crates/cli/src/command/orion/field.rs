@@ -63,8 +63,10 @@ impl<'a> Field<'a> {
         let (roles, specs): (Vec<_>, Vec<_>) = orion::jobs(&ask.load, &self.volumes, spot, number).into_iter().unzip();
         let outcomes = match self.storage {
             Storage::Real => {
+                // What the first point was let write, and wrote, does not stand in the way of the others.
+                let own = self.volumes.iter().filter(|_| number > 0).map(|volume| volume.name.clone());
                 let settings = RunSettings {
-                    destroy: ask.destroy.clone(),
+                    destroy: ask.destroy.iter().cloned().chain(own).collect(),
                     even_in_use: ask.even_in_use.clone(),
                     read_only: ask.load.write_percent == 0,
                     ..RunSettings::default()
@@ -78,8 +80,8 @@ impl<'a> Field<'a> {
                 simulation.run(target, &VirtualClock::new(), &mut || stop.is_asked(), &mut |_, _| Ok(None))
             }
         };
-        let simulated = matches!(self.storage, Storage::Simulated(_));
-        Ok(Measured::of(spot, start, roles.into_iter().zip(outcomes).collect(), simulated))
+        let counted = self.volumes.iter().any(|volume| volume.at == Where::File);
+        Ok(Measured::of(spot, start, roles.into_iter().zip(outcomes).collect(), counted))
     }
 }
 
