@@ -29,6 +29,9 @@ pub struct Measured {
     /// What the kernel counted for the devices behind the volumes over the point, its warming not included; `None`
     /// where none can be behind them: in virtual time, of an export.
     pub disks: Option<Vec<DiskUse>>,
+    /// Bytes that this program alone fetched from below the page cache meanwhile, by the kernel's count, its warming
+    /// included; `None` where it does not tell.
+    pub fetched: Option<u64>,
 }
 
 impl Measured {

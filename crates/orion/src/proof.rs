@@ -174,31 +174,42 @@ fn even(name: &str, coverage: &stats::job::Coverage) -> Answer {
     }
 }
 
-/// What the devices moved over the point against what was asked of them, what settled included.
+/// What the devices moved over the point against what was asked of them, what settled included; and what this program
+/// fetched of it, which others on the same devices cannot hide.
 fn device(point: &Measured, disks: &[DiskUse]) -> Answer {
+    // Memory, or a file system over a network: not all of those count what a program fetches.
     if disks.is_empty() {
         return (Outcome::CannotSay, 0.0, "the kernel counts nothing for what the volumes are on".into());
     }
     let asked = |of: fn(&JobOutcome) -> u64| point.works().map(|(_, work)| of(work)).sum::<u64>() as f64;
-    let asked = [
-        ("read", asked(|work| work.directions.read.bytes + work.ramp_bytes.read), 0),
-        ("written", asked(|work| work.directions.write.bytes + work.ramp_bytes.write), 1),
-    ];
+    let read = asked(|work| work.directions.read.bytes + work.ramp_bytes.read);
+    let written = asked(|work| work.directions.write.bytes + work.ramp_bytes.write);
+    // Warming is counted with it, and is not told by direction.
+    let own = point.fetched.filter(|_| point.warmed.is_none() && read > 0.0).map(|bytes| bytes as f64 / read);
+    if let Some(own) = own.filter(|own| *own < CACHE_MOST) {
+        let part = own * 100.0;
+        let said = format!("this measured a cache: {part:.0} % of what was read came from below the page cache");
+        return (Outcome::Fail, 1.0 - own, said);
+    }
     let moved = |kind: usize| disks.iter().map(|disk| disk.sectors[kind] * 512).sum::<u64>() as f64;
-    let parts = asked.into_iter().filter(|(_, asked, _)| *asked > 0.0);
+    let parts = [("read", read, 0), ("written", written, 1)].into_iter().filter(|(_, asked, _)| *asked > 0.0);
     let parts = parts.map(|(name, asked, kind)| (name, moved(kind) / asked));
     let Some((name, part)) = parts.min_by(|one, other| one.1.total_cmp(&other.1)) else {
         return (Outcome::CannotSay, 0.0, "nothing was moved".into());
     };
     let names = disks.iter().map(|disk| disk.name.as_str()).collect::<Vec<_>>().join(", ");
     let said = format!("{names}: {:.0} % of what was asked was {name}", part * 100.0);
-    match part {
-        part if part < CACHE_MOST => (Outcome::Fail, 1.0 - part, format!("this measured a cache: {said} there")),
-        part if part < DEVICE_LEAST => (Outcome::CannotSay, 1.0 - part, said),
-        part if part > OTHERS => {
-            (Outcome::CannotSay, part - 1.0, format!("{said}: others use it too, and what they hide nobody can tell"))
+    let off = (part - 1.0).abs();
+    match (part, own) {
+        (part, _) if part < CACHE_MOST => (Outcome::Fail, off, format!("this measured a cache: {said} there")),
+        (part, _) if part < DEVICE_LEAST => (Outcome::CannotSay, off, said),
+        (part, Some(own)) if part > OTHERS && own >= DEVICE_LEAST => {
+            (Outcome::Pass, off, format!("{said}: others use it too, but what this program read came from there"))
         }
-        part => (Outcome::Pass, (part - 1.0).abs(), said),
+        (part, _) if part > OTHERS => {
+            (Outcome::CannotSay, off, format!("{said}: others use it too, and what they hide nobody can tell"))
+        }
+        _ => (Outcome::Pass, off, said),
     }
 }
 
@@ -283,6 +294,22 @@ mod tests {
         assert!(proofs(&memory, &load("")).iter().all(|proof| proof.question != Question::Device), "time is virtual");
         memory.disks = Some(Vec::new());
         assert_eq!(answer(&proofs(&memory, &load("")), Question::Device).0, Outcome::CannotSay);
+    }
+
+    /// Others read half as much of the device: what this program fetched itself tells the same load from a cached one, as
+    /// it does not where nothing is known of what the volume is on.
+    #[test]
+    fn others_on_the_device_hide_no_cache() {
+        let with = |fetched: u64, sectors: Option<u64>| {
+            let disk = |sectors| DiskUse { name: "vda".into(), sectors: [sectors, 0], ..DiskUse::default() };
+            let disks = Some(sectors.map(disk).into_iter().collect());
+            let point = Measured { disks, fetched: Some(fetched), ..point(4, 0, 100, 0) };
+            answer(&proofs(&point, &load("")), Question::Device).0
+        };
+        let asked = 400_000 * 8192;
+        assert_eq!(with(asked, Some(asked / 512 * 3 / 2)), Outcome::Pass);
+        assert_eq!(with(asked / 2, Some(asked / 512)), Outcome::Fail);
+        assert_eq!(with(0, None), Outcome::CannotSay);
     }
 
     /// One of three failed: the question failed, and the point is named.

@@ -54,6 +54,21 @@ fn a_simple_run_leaves_its_files_and_is_kept() {
     assert!(kept.out.contains("tool=orion points=7 actors=2"), "{kept:?}");
 }
 
+/// Through the page cache, which holds all of two small files at once, the run says that it measured a cache, whatever
+/// others do on the device; where the kernel counts nothing for the files it says that it cannot say.
+#[test]
+fn a_cache_that_was_measured_is_told() {
+    let scratch = Scratch::new();
+    volumes(&scratch);
+    let line = "-run advanced -matrix point -num_small 4 -num_large 0 -testname x -duration 1 --page-cache";
+    let ended = orion(&scratch, line);
+    assert!(file(&scratch, "summary.txt").contains("\nThrough the host's page cache: "), "{ended:?}");
+    match ended.code {
+        Some(1) => assert!(ended.out.contains(": this measured a cache: "), "{ended:?}"),
+        _ => assert!(ended.code == Some(2) && ended.err.contains("the kernel counts nothing for"), "{ended:?}"),
+    }
+}
+
 /// Nothing is written that seawall did not put there, unless its name is said; then the share of writes is proved.
 #[test]
 fn volumes_are_written_with_consent_alone() {

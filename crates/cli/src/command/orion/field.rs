@@ -1,7 +1,7 @@
 //! The volumes, looked at once, and a point played on them.
 
 use super::{Storage, said};
-use crate::classic::aim;
+use crate::classic::{Counters, aim};
 use crate::interrupt::Stop;
 use crate::stage::device::spec_of;
 use crate::terminal;
@@ -61,6 +61,7 @@ impl<'a> Field<'a> {
     /// Nothing was run.
     pub fn play(&self, ask: &Ask, spot: Spot, number: u64, start: Span, stop: &Stop) -> Result<Measured> {
         let (roles, specs): (Vec<_>, Vec<_>) = orion::jobs(&ask.load, &self.volumes, spot, number).into_iter().unzip();
+        let before = Counters::now();
         let outcomes = match self.storage {
             Storage::Real => {
                 // What the first point was let write, and wrote, does not stand in the way of the others.
@@ -81,7 +82,9 @@ impl<'a> Field<'a> {
             }
         };
         let counted = self.volumes.iter().any(|volume| volume.at == Where::File);
-        Ok(Measured::of(spot, start, roles.into_iter().zip(outcomes).collect(), counted))
+        let point = Measured::of(spot, start, roles.into_iter().zip(outcomes).collect(), counted);
+        let fetched = Counters::now().fetched_since(&before).filter(|_| counted);
+        Ok(Measured { fetched, ..point })
     }
 }
 
