@@ -210,7 +210,7 @@ impl Drawing<'_> {
         let unit = chart.y.counts();
         if !unit.is_empty() {
             // At the end of the ticks where it is short enough to stand over them.
-            match names::width_of(unit) <= left {
+            match names::width_of(unit) + 16.0 <= left {
                 true => self.label(left - 8.0, top - 12.0, "unit", unit),
                 false => self.label(2.0, top - 12.0, "unit long", unit),
             }
