@@ -79,8 +79,11 @@ pub fn check(load: &Load, volumes: &[Volume], spots: &[Spot]) -> Result<(), Erro
         return Err(Error(format!("{}: has {size}, and a request needs {longest}; name a larger one", short.name)));
     }
     let most = spots.iter().map(|spot| spot.large).max().unwrap_or(0);
+    let room = Virtual::of(load, volumes).units;
+    if let (Array::Raid0 { stripe }, 0) = (load.array, room) {
+        return Err(Error(format!("-stripe: must fit into every volume, got {}; lower it", Bytes(stripe))));
+    }
     if let Pattern::Streams { .. } = load.pattern {
-        let room = Virtual::of(load, volumes).units;
         if room < u64::from(most) {
             return Err(Error(format!(
                 "-type seq: {most} streams need a part each, and the volumes have {room}; use larger ones"

@@ -26,7 +26,7 @@ pub fn text(test: &Test, points: &[Measured]) -> String {
             for (direction, done) in directions(work) {
                 let _ = writeln!(out, "  {name} {direction}: {} requests, {}", done.ops, block::Bytes(done.bytes));
                 let _ = writeln!(out, "{:>12}{:>14}{:>14}{:>14}", "second", "IOPS", "MBPS", "mean us");
-                seconds(&done.slices).iter().for_each(|second| out += &row(second));
+                seconds(done.full_slices()).iter().for_each(|second| out += &row(second));
             }
         }
         for disk in point.disks.iter().flatten() {
@@ -58,7 +58,7 @@ fn row(second: &Slice) -> String {
 }
 
 /// Slices put together to seconds.
-fn seconds(slices: &[Slice]) -> Vec<Slice> {
+fn seconds<'s>(slices: impl Iterator<Item = &'s Slice>) -> Vec<Slice> {
     let mut seconds: Vec<Slice> = Vec::new();
     for slice in slices {
         match seconds.last_mut() {

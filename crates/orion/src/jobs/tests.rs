@@ -141,6 +141,8 @@ fn what_cannot_be_loaded_is_said() {
     assert!(refused(&load(), &mixed, 1).starts_with("nbd://h/x: must be the only volume"));
     let short = [Volume { name: "v".into(), size: 4096, at: Where::File }];
     assert!(refused(&load(), &short, 1).starts_with("v: has 4 KiB, and a request needs 1 MiB"));
+    let striped = Load { array: Array::Raid0 { stripe: 8 << 20 }, ..load() };
+    assert_eq!(refused(&striped, &volumes(&[64, 4]), 1), "-stripe: must fit into every volume, got 8 MiB; lower it");
     let streams = Load { pattern: Pattern::Streams { depth: 4 }, ..load() };
     assert!(refused(&streams, &volumes(&[4]), 5).contains("5 streams need a part each, and the volumes have 4"));
     assert!(refused(&streams, &volumes(&[8000]), 2000).contains("at most 4 GiB are outstanding"));
