@@ -129,6 +129,26 @@ fn sizes_keep_their_shares() {
     }
 }
 
+/// Reads of 4 KiB beside writes of 16: both stay whole, as in fio, and each direction comes to a place once. The region's
+/// 1 MiB is moved, of which half of the requests are four fifths of the bytes: some 51 of each.
+#[test]
+fn blocks_of_a_mix_stay_whole_where_their_sizes_differ() {
+    let mix = spec(|spec| {
+        spec.reach.mix = Mix::ReadWrite { read_percent: 50 };
+        spec.reach.order = Order::RANDOM;
+        spec.reach.blocks.write = BlockSizes::Fixed(16384);
+    });
+    let drafts = all(&mix, &[REGION], 1000);
+    let moved: u64 = drafts.iter().map(|draft| u64::from(draft.len)).sum();
+    assert!((1 << 20..(1 << 20) + 16384).contains(&moved), "{moved}");
+    for (direction, len) in [(Direction::Read, 4096), (Direction::Write, 16384)] {
+        let of_one: Vec<&JobDraft> = drafts.iter().filter(|draft| draft.direction == direction).collect();
+        assert!(of_one.iter().all(|draft| draft.len == len && (draft.at - 4096).is_multiple_of(u64::from(len))));
+        let places: std::collections::BTreeSet<u64> = of_one.iter().map(|draft| draft.at).collect();
+        assert!(places.len() == of_one.len() && (35..=64).contains(&places.len()), "{direction:?}: {}", places.len());
+    }
+}
+
 #[test]
 fn a_trim_is_followed_by_a_write_of_the_same_place() {
     let both = spec(|spec| {

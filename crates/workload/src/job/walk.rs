@@ -28,7 +28,7 @@ pub(crate) struct Walk {
     spread: PerDirection<Spread>,
     align: PerDirection<u64>,
     least: u64,
-    once: Option<Once>,
+    visited: Visited,
     /// Where the last request of each direction ended.
     cursor: PerDirection<u64>,
     /// Requests that still belong to the run from the last random place.
@@ -60,7 +60,15 @@ enum Spread {
     Zoned(Vec<(u64, u64, u64)>),
 }
 
-/// What has been visited.
+/// What has been visited by directions that remember it: together where their smallest blocks are the same, each by
+/// itself where they differ, so that none cuts the other's blocks. Empty where places are drawn freely.
+#[derive(Clone, Debug)]
+struct Visited {
+    maps: Vec<Once>,
+    of: PerDirection<usize>,
+}
+
+/// One memory of visits.
 #[derive(Clone, Debug)]
 enum Once {
     /// All requests are of `unit` bytes (or runs of so many).
@@ -92,7 +100,7 @@ impl Walk {
             }),
             align,
             least,
-            once: Once::of(reach, region.len, chance),
+            visited: Visited::of(reach, region.len, chance),
             cursor: PerDirection::default(),
             run_left: 0,
             run_start: 0,
@@ -113,13 +121,14 @@ impl Walk {
     /// Begins the region, or the piece of it, anew.
     fn begin(&mut self, chance: &mut Chance) {
         self.rewind();
-        match &mut self.once {
-            Some(Once::Order { order, .. }) => order.restart(chance),
-            Some(Once::Map { bits, units, left, .. }) => {
-                bits.fill(0);
-                *left = *units;
+        for map in &mut self.visited.maps {
+            match map {
+                Once::Order { order, .. } => order.restart(chance),
+                Once::Map { bits, units, left, .. } => {
+                    bits.fill(0);
+                    *left = *units;
+                }
             }
-            None => {}
         }
     }
 
@@ -206,7 +215,7 @@ impl Walk {
     }
 
     fn jump(&mut self, direction: Direction, wanted: u64, chance: &mut Chance) -> Option<(u64, u64)> {
-        match &mut self.once {
+        match self.visited.maps.get_mut(self.visited.of[direction]) {
             Some(Once::Order { order, unit }) => order.next().map(|number| (number * *unit, wanted)),
             Some(Once::Map { bits, unit, units, left }) => {
                 let at = free_place(bits, *units, *left, chance)?;
@@ -304,26 +313,48 @@ impl Spread {
     }
 }
 
-impl Once {
-    /// What remembers the visits; `None` where places are drawn freely.
-    fn of(reach: &Reach, len: u64, chance: &mut Chance) -> Option<Once> {
-        let Order::Random { run, same } = reach.order else { return None };
+impl Visited {
+    fn of(reach: &Reach, len: u64, chance: &mut Chance) -> Visited {
+        let mut found = Visited { maps: Vec::new(), of: PerDirection::default() };
+        let Order::Random { run, same } = reach.order else { return found };
         let plain = |direction: Direction| {
             reach.distribution[direction] == Distribution::Uniform && reach.random_percent[direction] >= 100
         };
         if reach.coverage == Coverage::Free || !reach.directions().all(plain) {
-            return None;
+            return found;
         }
-        let (least, most) = (u64::from(reach.least_block()).max(1), u64::from(reach.most_block()));
-        let unaligned = reach.directions().any(|direction| reach.align[direction].is_some_and(|align| align != least));
+        let mut units: Vec<u32> = Vec::new();
+        for direction in reach.directions() {
+            let unit = reach.blocks[direction].least();
+            let known = units.iter().position(|&other| other == unit);
+            found.of[direction] = known.unwrap_or_else(|| {
+                units.push(unit);
+                units.len() - 1
+            });
+        }
+        found.maps.extend((0..units.len()).map(|map| {
+            let together: Vec<Direction> = reach.directions().filter(|&way| found.of[way] == map).collect();
+            Once::of(reach, &together, (run, same), len, chance)
+        }));
+        found
+    }
+}
+
+impl Once {
+    /// What remembers the visits of directions whose smallest block is the same, in runs of so many requests.
+    fn of(reach: &Reach, together: &[Direction], (run, same): (u32, bool), len: u64, chance: &mut Chance) -> Once {
+        let blocks = || together.iter().map(|&direction| &reach.blocks[direction]);
+        let least = blocks().map(|sizes| u64::from(sizes.least())).min().unwrap_or(1).max(1);
+        let most = blocks().map(|sizes| u64::from(sizes.most())).max().unwrap_or(1);
+        let unaligned = together.iter().any(|&direction| reach.align[direction].is_some_and(|align| align != least));
         if least == most && !unaligned {
             let unit = if same { least } else { least * u64::from(run.max(1)) };
             // Of a last run that is cut short by the end, what fits is visited.
             let whole = if unit > least { len.div_ceil(unit) } else { len / unit };
-            return Some(Once::Order { order: Permutation::new(whole, chance), unit });
+            return Once::Order { order: Permutation::new(whole, chance), unit };
         }
         let units = len / least;
-        Some(Once::Map { bits: vec![0; units.div_ceil(64) as usize], unit: least, units, left: units })
+        Once::Map { bits: vec![0; units.div_ceil(64) as usize], unit: least, units, left: units }
     }
 }
 
