@@ -207,6 +207,14 @@ impl JobStream {
         }
     }
 
+    /// Whether a schedule says when requests of this direction are due.
+    pub fn is_scheduled(&self, direction: Direction) -> bool {
+        match &self.recorded {
+            Some(recorded) => !recorded.replay.at_once,
+            None => self.due[direction].is_some(),
+        }
+    }
+
     /// Requests that are due by `now` and not made.
     pub fn overdue(&self, now: Time) -> u64 {
         if self.pass.over && self.pass.left == Some(0) {

@@ -193,7 +193,7 @@ impl Runner {
                 return;
             }
             let draft = match self.held.take() {
-                Some(draft) => draft,
+                Some(draft) => self.redated(draft, now),
                 None if self.is_held_back(now) => return,
                 None => match self.stream.next(now) {
                     JobNext::Issue(draft) => {
@@ -236,6 +236,12 @@ impl Runner {
         self.refilling = false;
         self.ended_since_refill = 0;
         self.cap_met = self.punctuality.scheduled;
+    }
+
+    /// A request that was held, as of now: without a schedule it begins when it can go, so that a flush before it, which
+    /// is timed apart, is no part of its own time.
+    fn redated(&self, draft: JobDraft, now: Time) -> JobDraft {
+        if self.stream.is_scheduled(draft.direction) { draft } else { JobDraft { due: now, ..draft } }
     }
 
     /// Whether it is ahead of its share of a flow.

@@ -362,6 +362,24 @@ fn behind_a_call_that_blocks_the_schedule_counts() {
 fn rounds_of_checking_follow_one_another_without_a_wait() {
     let mut spec = six_seconds();
     spec.reach.mix = Mix::Only(Direction::Write);
+/// A flush between requests is timed by itself: the request that it comes before begins when the flush is over.
+#[test]
+fn a_flush_is_no_part_of_the_request_behind_it() {
+    let mut spec = six_seconds();
+    spec.reach.mix = Mix::Only(Direction::Write);
+    spec.flushes.fsync_every = 2;
+    spec.ending = Ending { requests: Some(10), ..Ending::default() };
+    let took = Span::from_micros(100);
+    for outcome in [play_blocking(&spec), play(&spec, 0..0)] {
+        let writes = &outcome.directions.write;
+        assert_eq!((writes.ops, outcome.sync.ops, outcome.sync.lat.max()), (10, 4, took));
+        assert_eq!((writes.lat.min(), writes.lat.max(), writes.clat.max()), (took, took, took));
+    }
+    // By a schedule what was due meanwhile did wait for it: of 10 000 a second, the third is due with the flush's start.
+    spec.pacing.rate.write = Some(Pace::Iops(Iops(10_000)));
+    assert!(play_blocking(&spec).directions.write.lat.max() >= took + took);
+}
+
     let backlog = Verify { backlog: 16, ..Verify::default() };
     let each_pass = Verify { ..Verify::default() };
     for (verify, requests, loops) in [(backlog, 160, 1), (each_pass, 16, 10)] {
