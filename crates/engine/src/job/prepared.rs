@@ -4,10 +4,10 @@ use super::board::Board;
 use super::context::Context;
 use super::placement::Near;
 use super::prepare::OpenError;
-use super::runner::{Parts, Renew, Runner};
+use super::runner::{Forget, Parts, Renew, Runner};
 use super::site::{Site, writes};
 use block::{Bytes, Span, Target, Time};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use storage::{Calls, Exclusion, How, NbdTarget, Opened, Permit};
 use uring::disk::{Cache, Create};
@@ -64,7 +64,8 @@ impl Prepared {
         let start = stage_start + delay(&self.spec);
         let (index, board) = (self.index, Arc::clone(board));
         let renew = spec.layout.renew.then(|| self.renewal(io));
-        let parts = Parts { spec, index, board, target, paths, regions, notes, backend, losses, start, renew };
+        let forget = self.forgetting();
+        let parts = Parts { spec, index, board, target, paths, regions, notes, backend, losses, start, renew, forget };
         Ok(Runner::new(&Context::Wall(io.clone()), parts))
     }
 
@@ -109,12 +110,23 @@ impl Prepared {
             if layout.read_ahead {
                 storage::read_ahead(&path).map_err(|error| format!("{}: {error}", path.display()))?;
             } else {
-                // Only an advice: a file in memory alone has no other place.
-                let _ = std::fs::File::open(&path).and_then(|file| uring::space::drop_cache(&file));
+                drop_cache(&path);
             }
         }
         Ok(())
     }
+
+    /// How its files are dropped from the page cache, where they go through it.
+    fn forgetting(&self) -> Option<Forget> {
+        let paths = self.paths();
+        let cached = !self.spec.direct && !paths.is_empty();
+        cached.then(|| Box::new(move || paths.iter().for_each(|path| drop_cache(path))) as Forget)
+    }
+}
+
+/// Drops a file from the page cache. Only an advice: a file in memory alone has no other place.
+fn drop_cache(path: &Path) {
+    let _ = std::fs::File::open(path).and_then(|file| uring::space::drop_cache(&file));
 }
 
 /// How a job's plain system calls are made.

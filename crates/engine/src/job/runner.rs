@@ -1,9 +1,10 @@
 //! One job on its worker: takes ends, makes what is due, and knows what comes next.
 //!
 //! ```text
-//!   Waiting ─► Loading ─► Draining ─► Checking ─► Draining ─► (next pass: Loading) ─► Flushing ─► Ended
+//!   Waiting ─► Loading ─► Draining ─► (Settling ─►) Checking ─► Draining ─► (next pass: Loading) ─► Flushing ─► Ended
 //! ```
-//! A job without verification goes from pass to pass without stopping. Whatever ends a job early lets what is in flight
+//! A job without verification goes from pass to pass without stopping. What went through the page cache is settled before it
+//! is checked: flushed and dropped from there, so that what is read is what the storage has. Whatever ends a job early lets what is in flight
 //! come home first.
 
 mod finish;
@@ -88,11 +89,17 @@ pub(crate) struct Runner {
     /// What was asked, where that is to be told.
     asked: Vec<AskedRow>,
     renew: Option<Renew>,
+    forget: Option<Forget>,
+    /// How often the files' cache was dropped for a way that began anew.
+    rounds: u64,
     losses: Option<Rc<RefCell<Losses>>>,
 }
 
 /// Makes a job's files anew and opens them.
 pub(crate) type Renew = Box<dyn FnMut() -> Result<Box<dyn Target>, OpenError>>;
+
+/// Drops what the system holds of a job's files in its page cache.
+pub(crate) type Forget = Box<dyn FnMut()>;
 
 /// What a runner is made of.
 pub(crate) struct Parts {
@@ -110,12 +117,15 @@ pub(crate) struct Parts {
     pub(crate) start: Time,
     /// For a job whose files are made anew for each loop.
     pub(crate) renew: Option<Renew>,
+    /// For a job whose files go through the page cache.
+    pub(crate) forget: Option<Forget>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Waiting,
     Loading,
+    Settling,
     Checking,
     Draining,
     Flushing,
@@ -169,7 +179,7 @@ struct FloorWatch {
 impl Runner {
     /// A job that waits for its start.
     pub(crate) fn new(context: &Context, parts: Parts) -> Runner {
-        let Parts { spec, index, board, target, paths, regions, notes, backend, losses, start, renew } = parts;
+        let Parts { spec, index, board, target, paths, regions, notes, backend, losses, start, renew, forget } = parts;
         let checker = spec.verify.as_ref().map(|verify| match spec.reach.mix.changes_data() {
             true => Checker::new(verify, spec.seed),
             false => Checker::of_another(verify),
@@ -222,6 +232,8 @@ impl Runner {
             backend,
             asked: Vec::new(),
             renew,
+            forget,
+            rounds: 0,
             losses,
         }
     }
@@ -245,7 +257,7 @@ impl Runner {
                 self.board.end(self.index, Ends::None);
             }
             Stage::Loading | Stage::Checking => self.drain(After::Failure, now),
-            Stage::Draining => self.after = After::Failure,
+            Stage::Draining | Stage::Settling => self.after = After::Failure,
             Stage::Flushing | Stage::Ended => {}
         }
     }

@@ -144,8 +144,20 @@ impl Job {
         let start = began + delay(&spec);
         let target = Box::new(Ranges { socket: hub.socket(), bases });
         let (board, backend) = (Arc::clone(board), "virtual time".to_owned());
-        let parts =
-            Parts { spec, index, board, target, paths, regions, notes, backend, losses: None, start, renew: None };
+        let parts = Parts {
+            spec,
+            index,
+            board,
+            target,
+            paths,
+            regions,
+            notes,
+            backend,
+            losses: None,
+            start,
+            renew: None,
+            forget: None,
+        };
         Runner::new(context, parts)
     }
 }

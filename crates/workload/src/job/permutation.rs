@@ -53,10 +53,15 @@ impl Permutation {
         }
     }
 
+    /// Whether all have come.
+    pub(crate) fn is_over(&self) -> bool {
+        self.position >= self.n
+    }
+
     /// The next number; `None` when all have come.
     #[inline]
     pub(crate) fn next(&mut self) -> Option<u64> {
-        if self.position >= self.n {
+        if self.is_over() {
             return None;
         }
         let position = self.position;

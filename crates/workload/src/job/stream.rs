@@ -68,6 +68,7 @@ pub struct JobStream {
     rewrite: Option<JobDraft>,
     pass: Pass,
     recorded: Option<Recorded>,
+    rounds: u64,
 }
 
 /// How far a recording is.
@@ -131,6 +132,7 @@ impl JobStream {
             pass: Pass::new(spec, regions),
             recorded: spec.replay.clone().map(|replay| Recorded { replay, next: 0, start }),
             chance,
+            rounds: 0,
         }
     }
 
@@ -207,6 +209,11 @@ impl JobStream {
         }
     }
 
+    /// How often the way through the regions was at its end and began anew.
+    pub fn rounds(&self) -> u64 {
+        self.rounds
+    }
+
     /// Whether a schedule says when requests of this direction are due.
     pub fn is_scheduled(&self, direction: Direction) -> bool {
         match &self.recorded {
@@ -261,6 +268,7 @@ impl JobStream {
     }
 
     fn restart_walks(&mut self) {
+        self.rounds += u64::from(self.walks.iter().any(Walk::is_over));
         for walk in &mut self.walks {
             walk.restart(&mut self.chance);
         }

@@ -109,6 +109,20 @@ impl Walk {
         walk
     }
 
+    /// Whether it is at its end: behind the last block in order, or where each was to come once and all have. A way of
+    /// free places has none, nor has one piece by piece.
+    pub(crate) fn is_over(&self) -> bool {
+        let is_through = |map: &Once| match map {
+            Once::Order { order, .. } => order.is_over(),
+            Once::Map { left, .. } => *left == 0,
+        };
+        match self.order {
+            _ if self.strides.is_some() => false,
+            Order::Sequential { .. } => self.cursor.iter().any(|(_, &at)| at >= self.region.len),
+            Order::Random { .. } => self.visited.maps.iter().any(is_through),
+        }
+    }
+
     /// Begins anew.
     pub(crate) fn restart(&mut self, chance: &mut Chance) {
         if let Some(pieces) = &mut self.strides {

@@ -45,8 +45,8 @@ impl Runner {
                 // A target that knows when the storage began (a system call) tells it better than the batch does.
                 let handed = slot.handed.max(end - completion.service);
                 match slot.purpose {
-                    // As in fio those at the end are not counted.
-                    Purpose::Flush if self.stage == Stage::Flushing => {}
+                    // As in fio those at the end and before a check are not counted.
+                    Purpose::Flush if matches!(self.stage, Stage::Flushing | Stage::Settling) => {}
                     Purpose::Flush => self.record.flushed(end.since(slot.made), slot.generation == 0),
                     Purpose::Load | Purpose::Check => {
                         self.record.ended(&Ended {
@@ -198,7 +198,13 @@ impl Runner {
                 None => match self.stream.next(now) {
                     JobNext::Issue(draft) => {
                         self.count_in_flow();
-                        draft
+                        match self.is_around().then(|| self.forget_cache()).flatten() {
+                            Some(later) => {
+                                now = later;
+                                self.redated(draft, now)
+                            }
+                            None => draft,
+                        }
                     }
                     JobNext::Flush { file, whole } => {
                         self.flush(now, file, whole);
@@ -236,6 +242,15 @@ impl Runner {
         self.refilling = false;
         self.ended_since_refill = 0;
         self.cap_met = self.punctuality.scheduled;
+    }
+
+    /// Whether the way through the files began anew since it was last asked, and they are to be read from the storage
+    /// again then, as fio has it.
+    #[inline]
+    fn is_around(&mut self) -> bool {
+        let rounds = self.stream.rounds();
+        let layout = &self.spec.layout;
+        std::mem::replace(&mut self.rounds, rounds) != rounds && layout.invalidate && !layout.read_ahead
     }
 
     /// A request that was held, as of now: without a schedule it begins when it can go, so that a flush before it, which
@@ -399,7 +414,7 @@ impl Runner {
             generation: u64::from(!whole),
         };
         let taken = self.submit(now, slot, Op::Flush);
-        if taken && self.spec.logs.asked {
+        if taken && self.spec.logs.asked && self.stage != Stage::Settling {
             let draft = JobDraft { direction: Direction::Write, file, at: 0, len: 0, due: now };
             self.note_asked(now, Asked::Flush { whole }, &draft);
         }

@@ -194,6 +194,7 @@ impl Runner {
     pub(super) fn advance_stage(&mut self, now: Time) {
         match self.stage {
             Stage::Draining if self.slots.in_flight() == 0 => self.drained(now),
+            Stage::Settling if self.slots.in_flight() == 0 => self.settled(now),
             Stage::Checking if self.slots.in_flight() == 0 => self.end_checking(now),
             Stage::Flushing if self.slots.in_flight() == 0 => self.end_job(now),
             _ => {}
@@ -203,14 +204,46 @@ impl Runner {
     fn drained(&mut self, now: Time) {
         let reads_back = self.spec.verify.as_ref().is_some_and(|verify| verify.reads_back || verify.only);
         let checks = reads_back && self.after != After::Failure && self.spec.reach.mix.has(Direction::Write);
-        match &mut self.checker {
-            Some(checker) if checks => {
-                checker.begin(if self.after == After::Backlog { Round::Due } else { Round::Last });
-                self.stage = Stage::Checking;
-                self.end_checking(now);
-            }
-            _ => self.checked(now),
+        match self.after {
+            _ if !checks || self.checker.is_none() => self.checked(now),
+            After::Backlog => self.begin_checking(Round::Due, now),
+            _ if self.forget.is_some() => self.settle(now),
+            _ => self.begin_checking(Round::Last, now),
         }
+    }
+
+    /// Flushes what stands in the page cache alone.
+    fn settle(&mut self, now: Time) {
+        self.stage = Stage::Settling;
+        for file in 0..self.regions.len() as u32 {
+            self.flush(now, file, true);
+        }
+        if self.slots.in_flight() == 0 {
+            self.settled(now);
+        }
+    }
+
+    fn settled(&mut self, now: Time) {
+        if self.after == After::Failure {
+            return self.checked(now);
+        }
+        let now = self.forget_cache().unwrap_or(now);
+        self.begin_checking(Round::Last, now);
+    }
+
+    fn begin_checking(&mut self, round: Round, now: Time) {
+        if let Some(checker) = &mut self.checker {
+            checker.begin(round);
+        }
+        self.stage = Stage::Checking;
+        self.end_checking(now);
+    }
+
+    /// Drops the files from the page cache, if they go through it; when that was over.
+    pub(super) fn forget_cache(&mut self) -> Option<Time> {
+        self.forget.as_mut()?();
+        self.latest = self.context.now();
+        Some(self.latest)
     }
 
     /// Ends a round of checking if nothing is left to read; a round may have nothing at all.

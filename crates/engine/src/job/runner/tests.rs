@@ -4,7 +4,7 @@ use super::*;
 use block::{Bytes, Driver, Fault, Iops, Op, Request, Span, Submitted, Ticket, Traits, Wait, drive};
 use std::cell::Cell;
 use std::collections::VecDeque;
-use workload::job::{Direction, Ending, Mix, Pace, Place, Verify};
+use workload::job::{Coverage, Direction, Ending, Mix, Order, Pace, Place, Verify};
 
 /// Serves each request in 100 µs, side by side; what comes or is on its way in a stall ends after it.
 struct Staller {
@@ -52,24 +52,43 @@ fn play_on(spec: &JobSpec, target: Box<dyn Target>) -> JobOutcome {
 /// Runs a job by a clock that its target may move on; its outcome, and how often its worker waited although nothing was
 /// in flight and nothing was due, to be woken by the tick.
 fn play_by(spec: &JobSpec, target: Box<dyn Target>, clock: &Rc<Cell<Time>>) -> (JobOutcome, u32) {
+    play_through_cache(spec, target, clock, None)
+}
+
+/// The same, with what drops its files from a cache.
+fn play_through_cache(
+    spec: &JobSpec,
+    target: Box<dyn Target>,
+    clock: &Rc<Cell<Time>>,
+    forget: Option<Forget>,
+) -> (JobOutcome, u32) {
     let parts = Parts {
         spec: spec.clone(),
         index: 0,
         board: Arc::new(Board::new(std::slice::from_ref(spec), Time::ZERO)),
         target,
         paths: Vec::new(),
-        regions: vec![Region { start: 0, len: 1 << 30, beyond: 0 }],
+        regions: vec![Region { start: 0, len: spec_bytes(spec), beyond: 0 }],
         notes: Vec::new(),
         backend: String::new(),
         losses: None,
         start: Time::ZERO,
         renew: None,
+        forget,
     };
     let mut clock = Hand { time: Rc::clone(clock), idle: 0 };
     let context = Context::Virtual(Rc::new(Hand { time: Rc::clone(&clock.time), idle: 0 }));
     let mut runner = Runner::new(&context, parts);
     drive(&mut clock, std::slice::from_mut(&mut runner), |_, _| Wait::Woken { tick: Board::TICK });
     (runner.finish(), clock.idle)
+}
+
+/// How large its storage claims to be.
+fn spec_bytes(spec: &JobSpec) -> u64 {
+    match spec.place {
+        Place::Null { size } => size.0,
+        _ => 1 << 30,
+    }
 }
 
 /// A clock that jumps, or ticks when nothing is due; it counts those waits.
@@ -343,6 +362,24 @@ fn behind_a_call_that_blocks_a_request_begins_when_it_is_made() {
     }
 }
 
+/// A flush between requests is timed by itself: the request that it comes before begins when the flush is over.
+#[test]
+fn a_flush_is_no_part_of_the_request_behind_it() {
+    let mut spec = six_seconds();
+    spec.reach.mix = Mix::Only(Direction::Write);
+    spec.flushes.fsync_every = 2;
+    spec.ending = Ending { requests: Some(10), ..Ending::default() };
+    let took = Span::from_micros(100);
+    for outcome in [play_blocking(&spec), play(&spec, 0..0)] {
+        let writes = &outcome.directions.write;
+        assert_eq!((writes.ops, outcome.sync.ops, outcome.sync.lat.max()), (10, 4, took));
+        assert_eq!((writes.lat.min(), writes.lat.max(), writes.clat.max()), (took, took, took));
+    }
+    // By a schedule what was due meanwhile did wait for it: of 10 000 a second, the third is due with the flush's start.
+    spec.pacing.rate.write = Some(Pace::Iops(Iops(10_000)));
+    assert!(play_blocking(&spec).directions.write.lat.max() >= took + took);
+}
+
 /// By a schedule that such a target keeps up with, too: a request that is due while a call blocks waits for the rest of
 /// that call and no longer.
 #[test]
@@ -362,24 +399,6 @@ fn behind_a_call_that_blocks_the_schedule_counts() {
 fn rounds_of_checking_follow_one_another_without_a_wait() {
     let mut spec = six_seconds();
     spec.reach.mix = Mix::Only(Direction::Write);
-/// A flush between requests is timed by itself: the request that it comes before begins when the flush is over.
-#[test]
-fn a_flush_is_no_part_of_the_request_behind_it() {
-    let mut spec = six_seconds();
-    spec.reach.mix = Mix::Only(Direction::Write);
-    spec.flushes.fsync_every = 2;
-    spec.ending = Ending { requests: Some(10), ..Ending::default() };
-    let took = Span::from_micros(100);
-    for outcome in [play_blocking(&spec), play(&spec, 0..0)] {
-        let writes = &outcome.directions.write;
-        assert_eq!((writes.ops, outcome.sync.ops, outcome.sync.lat.max()), (10, 4, took));
-        assert_eq!((writes.lat.min(), writes.lat.max(), writes.clat.max()), (took, took, took));
-    }
-    // By a schedule what was due meanwhile did wait for it: of 10 000 a second, the third is due with the flush's start.
-    spec.pacing.rate.write = Some(Pace::Iops(Iops(10_000)));
-    assert!(play_blocking(&spec).directions.write.lat.max() >= took + took);
-}
-
     let backlog = Verify { backlog: 16, ..Verify::default() };
     let each_pass = Verify { ..Verify::default() };
     for (verify, requests, loops) in [(backlog, 160, 1), (each_pass, 16, 10)] {
@@ -393,4 +412,39 @@ fn a_flush_is_no_part_of_the_request_behind_it() {
         // One after the other, 100 µs each.
         assert_eq!(outcome.elapsed, Span::from_micros(320 * 100));
     }
+}
+
+/// What the page cache holds of the files is dropped each time the way through them begins anew, and before what was written
+/// is checked; that is flushed first, and neither is counted. Free places have no end of a way.
+#[test]
+fn each_round_and_each_check_reads_from_the_storage() {
+    let dropped = |change: fn(&mut JobSpec)| {
+        let mut spec = six_seconds();
+        spec.place = Place::Null { size: Bytes::mib(1) };
+        spec.ending = Ending { loops: 3, ..Ending::default() };
+        change(&mut spec);
+        let (times, clock) = (Rc::new(Cell::new(0)), Rc::<Cell<Time>>::default());
+        let (count, later) = (Rc::clone(&times), Rc::clone(&clock));
+        let forget = Box::new(move || {
+            count.set(count.get() + 1);
+            later.set(later.get() + Span::from_millis(3));
+        });
+        let target = Box::new(Blocking { clock: Rc::clone(&clock), waiting: VecDeque::new() });
+        let (outcome, _) = play_through_cache(&spec, target, &clock, Some(forget));
+        assert_eq!(outcome.error, None);
+        let all = &outcome.directions;
+        // The 3 ms that it took are no request's.
+        let longest = all.read.lat.max().max(all.write.lat.max());
+        assert_eq!((longest, outcome.sync.ops), (Span::from_micros(100), 0));
+        (times.get(), all.read.ops, all.write.ops)
+    };
+    assert_eq!(dropped(|_| ()), (2, 768, 0));
+    assert_eq!(dropped(|spec| spec.reach.order = Order::RANDOM), (2, 768, 0));
+    assert_eq!(dropped(|spec| spec.layout.invalidate = false), (0, 768, 0));
+    let free = |spec: &mut JobSpec| (spec.reach.order, spec.reach.coverage) = (Order::RANDOM, Coverage::Free);
+    assert_eq!(dropped(free), (0, 768, 0));
+    // Each pass is checked, and the second and the third begin anew.
+    let checked =
+        |spec: &mut JobSpec| (spec.reach.mix, spec.verify) = (Mix::Only(Direction::Write), Some(Verify::default()));
+    assert_eq!(dropped(checked), (5, 768, 768));
 }
