@@ -5,7 +5,7 @@ use super::steady::Totals;
 use block::{Span, Time};
 use stats::Histogram;
 use stats::job::{DirectionOutcome, HistogramRow, JobOutcome, LogRow, Slice, SliceMost, SyncOutcome};
-use workload::job::{Direction, JobSpec, Logs, PerDirection, Region};
+use workload::job::{Direction, EngineKind, JobSpec, Logs, PerDirection, Place, Region};
 
 /// One request at its end.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +27,8 @@ pub(crate) struct Record {
     start: Time,
     tallies: PerDirection<Tally>,
     blocks: PerDirection<u32>,
+    /// Handing a request over and working on it are two things.
+    hands_over: bool,
     sync: SyncOutcome,
     /// End of the slice in progress.
     slice_began: Time,
@@ -56,6 +58,7 @@ impl Record {
             start,
             tallies: PerDirection::default(),
             blocks: PerDirection::from_fn(|direction| spec.reach.blocks[direction].most()),
+            hands_over: hands_over(spec),
             sync: SyncOutcome::default(),
             slice_began: start,
             slice_end: start + spec.logs.interval,
@@ -73,6 +76,7 @@ impl Record {
             start: self.start,
             tallies: self.tallies.clone(),
             blocks: self.blocks,
+            hands_over: self.hands_over,
             sync: self.sync.clone(),
             slice_began: self.slice_began,
             slice_end: self.slice_end,
@@ -92,7 +96,9 @@ impl Record {
         outcome.ops += 1;
         outcome.bytes += u64::from(ended.len);
         let (slat, clat, lat) = (handed.since(made), end.since(handed), end.since(due));
-        outcome.slat.record(slat);
+        if self.hands_over {
+            outcome.slat.record(slat);
+        }
         outcome.clat.record(clat);
         outcome.lat.record(lat);
         tally.first_made.get_or_insert(made);
@@ -226,5 +232,15 @@ impl Record {
                 self.histogram_log.push(HistogramRow { end: end.since(self.start), direction, block, clat });
             }
         }
+    }
+}
+
+/// Whether a job's requests are handed over to something that works on them while the job goes on. A call that blocks
+/// hands nothing over, and as in fio no time is told for it.
+fn hands_over(spec: &JobSpec) -> bool {
+    match spec.place {
+        Place::Files(_) => spec.engine == EngineKind::Uring,
+        Place::Nbd { .. } => true,
+        Place::Null { .. } => spec.pacing.depth > 1,
     }
 }

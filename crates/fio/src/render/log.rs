@@ -2,15 +2,15 @@
 //!
 //! Columns: milliseconds, value, direction (0 read, 1 write, 2 trim), block size, then the offset where asked, then
 //! priority. Bandwidth is in KiB a second over an interval and, as fio has it, in thousands of bytes a second for single
-//! requests; latencies are in nanoseconds. An interval without requests of a direction has no row, nor has a last one
-//! that is too short to say something.
+//! requests; latencies are in nanoseconds. An interval without requests of a direction has no row. As in fio a last interval
+//! that was cut off has one in the logs of latencies alone, and where nothing is handed over `_slat` is empty.
 
 use super::{Moment, Report, aggregate, histogram_log, iolog};
 use crate::job::Job;
 use crate::options::LogOptions;
 use block::Span;
 use stats::Direction;
-use stats::job::{JobOutcome, LogRow, Slice};
+use stats::job::{DirectionOutcome, JobOutcome, LogRow, Slice};
 use std::fmt::Write as _;
 
 /// A log file.
@@ -65,6 +65,15 @@ impl Kind {
             Kind::Clat => "clat",
             Kind::Lat => "lat",
         }
+    }
+
+    fn is_latency(self) -> bool {
+        matches!(self, Kind::Slat | Kind::Clat | Kind::Lat)
+    }
+
+    /// Whether a direction has this figure.
+    fn is_told(self, figures: &DirectionOutcome) -> bool {
+        self != Kind::Slat || figures.slat.count() > 0
     }
 
     fn of_request(self, row: &LogRow) -> u64 {
@@ -137,7 +146,7 @@ fn of_job(job: &Job, outcome: &JobOutcome, number: usize, started: Moment) -> Ve
 
 fn requests(outcome: &JobOutcome, kind: Kind, logs: &LogOptions, ahead_ms: u64, prio: u16) -> String {
     let mut text = String::new();
-    for row in &outcome.log {
+    for row in outcome.log.iter().filter(|row| kind.is_told(&outcome.directions[row.direction])) {
         let end = ahead_ms + row.end.as_nanos() / 1_000_000;
         let columns = Row { end, value: kind.of_request(row), direction: row.direction, block: row.len, at: row.at };
         columns.append(&mut text, logs, prio);
@@ -148,7 +157,9 @@ fn requests(outcome: &JobOutcome, kind: Kind, logs: &LogOptions, ahead_ms: u64, 
 fn averages(outcome: &JobOutcome, kind: Kind, logs: &LogOptions, ahead_ms: u64, prio: u16) -> String {
     let mut rows: Vec<(Span, Direction, &Slice)> = Vec::new();
     for (direction, figures) in outcome.directions.iter() {
-        rows.extend(figures.full_slices().filter(|slice| slice.ops > 0).map(|slice| (slice.end, direction, slice)));
+        let told = figures.slices.iter().filter(|slice| slice.ops > 0 && kind.is_told(figures));
+        let whole = told.filter(|slice| kind.is_latency() || slice.length >= logs.average);
+        rows.extend(whole.map(|slice| (slice.end, direction, slice)));
     }
     rows.sort_by_key(|(end, direction, _)| (*end, *direction));
     let mut text = String::new();

@@ -57,8 +57,7 @@ fn terse() {
 
 #[test]
 fn logs() {
-    let line =
-        "--name=j --rw=rw --ioengine=null --size=1m --write_bw_log=b --write_lat_log=l --write_iops_log --log_offset=1";
+    let line = "--name=j --rw=rw --ioengine=io_uring --size=1m --write_bw_log=b --write_lat_log=l --write_iops_log --log_offset=1";
     let each = parsed(line);
     let averaged = parsed(&format!("{line} --log_avg_msec=1000 --per_job_logs=0 --numjobs=2"));
     let mut text = String::new();
