@@ -18,6 +18,8 @@ pub enum Contents {
     Zeroes,
     /// Space that was taken ahead, where the file system can do that.
     Space,
+    /// The same, but the file stays as long as it is: what lies behind its end waits for it there.
+    SpaceAlone,
     /// Nothing: what is never written takes no space.
     Holes,
 }
@@ -37,8 +39,9 @@ pub struct Plan {
 const PIECE: usize = 1 << 20;
 
 impl Permit {
-    /// Makes or extends a file, with the folders that are missing, and marks one that was empty as one that may be overwritten. What is there already stays,
-    /// except that data is filled in from its last whole MiB on; where the file is long enough, all of it is filled.
+    /// Makes or extends a file, with the folders that are missing, and marks one that was empty as one that may be
+    /// overwritten. What is there already stays, except that data is filled in from its last whole MiB on; where the file is
+    /// long enough, all of it is filled.
     ///
     /// # Errors
     /// No leave was given to make it, it is no file, or the system refuses. What was made is removed then.
@@ -79,6 +82,9 @@ fn extend(file: &File, plan: Plan) -> io::Result<()> {
         Contents::Space if before < plan.len && space::allocate(file, 0, plan.len).is_ok() => {}
         Contents::Space | Contents::Holes if before < plan.len => file.set_len(plan.len)?,
         Contents::Space | Contents::Holes => {}
+        Contents::SpaceAlone => {
+            let _ = space::reserve(file, 0, plan.len);
+        }
     }
     file.sync_all()
 }

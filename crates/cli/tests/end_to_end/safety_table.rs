@@ -58,7 +58,8 @@ impl Site {
         } else {
             let size = format!("--size={SIZE}");
             let filename = format!("--filename={path}");
-            let lay_out = ["fio", "--name=l", "--rw=write", "--create_only=1", "--fallocate=none", &filename, &size];
+            let lay_out =
+                ["fio", "--name=l", "--rw=write", "--create_only=1", "--fallocate=truncate", &filename, &size];
             succeed(seawall(site.scratch.path()).args(lay_out));
         }
         let is_done = match state {

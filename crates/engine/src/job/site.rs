@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use storage::{Consent, Contents, Intent, Kind, OpenError, Permit, Place, Plan};
 use uring::disk::Cache;
-use workload::job::{Amount, Direction, FileSpec, JobSpec, Region};
+use workload::job::{Amount, Direction, FileSpec, JobSpec, Provision, Region};
 
 /// No file grows larger than this: a job that writes until there is no space left has it for its end, 4 EiB.
 const FULL_MOST: u64 = 1 << 62;
@@ -24,11 +24,20 @@ pub(crate) struct Site {
 /// What there will be when all jobs of a run are laid out, as far as it was looked at.
 #[derive(Default)]
 pub(crate) struct Ahead {
-    /// Bytes of the files that are going to be made.
-    sizes: BTreeMap<PathBuf, u64>,
+    /// The files that are going to be made.
+    files: BTreeMap<PathBuf, Planned>,
     /// What direct I/O in a folder must be aligned to.
     alignments: BTreeMap<PathBuf, u32>,
     pub(crate) room: Room,
+}
+
+/// How long a file is going to be.
+#[derive(Clone, Copy)]
+struct Planned {
+    /// When all is laid out.
+    laid_out: u64,
+    /// When it is written.
+    written: u64,
 }
 
 /// Whether a job changes what is there.
@@ -84,13 +93,19 @@ impl Site {
         let at = |line: &dyn std::fmt::Display| format!("{}: {line}", path.display());
         let about = std::fs::metadata(path).ok();
         let is_special = about.as_ref().is_some_and(|about| !about.is_file());
-        let is_planned = ahead.sizes.contains_key(path);
-        let there = match ahead.sizes.get(path) {
-            Some(size) => Some(*size),
+        let is_planned = ahead.files.contains_key(path);
+        let has_size = file.size.is_some() || file.file_size.is_some();
+        let there = match ahead.files.get(path) {
+            // Who takes the size from it comes when it is written.
+            Some(planned) => Some(if has_size { planned.laid_out } else { planned.written }),
             None => about.filter(|about| about.is_file()).map(|about| about.len()),
         };
         let file = placed(file, spec, there);
         let plan = if is_special { None } else { plan(&file, spec, there) };
+        let lengthens = |plan: &Plan| plan.contents != Contents::SpaceAlone;
+        let laid_out = there.unwrap_or(0).max(plan.filter(lengthens).map_or(0, |plan| plan.len));
+        let written = if grows(spec) { laid_out.max(asked(&file, there)) } else { laid_out };
+        let planned = Planned { laid_out, written };
         let intent = if writes(spec) {
             Intent::Write(consent)
         } else if plan.is_some() || is_planned || spec.layout.unlink || spec.layout.renew {
@@ -111,13 +126,15 @@ impl Site {
         }
         let whole = match permit.kind() {
             Kind::Device => permit.size(),
-            _ => Bytes(there.unwrap_or(0).max(plan.map_or(0, |plan| plan.len))),
+            _ => Bytes(planned.written),
         };
         let region = region(&file, spec, whole).map_err(|line| at(&line))?;
         let site = Site { file, permit, region, plan };
         site.check_alignment(spec, ahead)?;
+        if plan.is_some() || planned.written > planned.laid_out {
+            ahead.files.insert(path.clone(), planned);
+        }
         if let Some(plan) = plan {
-            ahead.sizes.insert(path.clone(), plan.len);
             ahead.room.add(path, plan);
         }
         Ok(site)
@@ -173,7 +190,9 @@ impl Site {
     fn make(&self, plan: Plan, told: &mut dyn FnMut(&Path, u64)) -> Result<(), String> {
         let path = &self.file.path;
         let free = || uring::space::space(path.parent().unwrap_or(Path::new("."))).map_or(0, |space| space.available.0);
-        told(path, if plan.len == FULL_MOST { free() } else { plan.len });
+        if plan.len > 0 {
+            told(path, if plan.len == FULL_MOST { free() } else { plan.len });
+        }
         self.permit.lay_out(plan).map_err(|error| format!("{}: {error}", path.display()))
     }
 
@@ -210,34 +229,42 @@ fn is_endless(file: &FileSpec, spec: &JobSpec) -> bool {
     spec.layout.until_full && file.size.is_none()
 }
 
-/// Whether a job's file becomes as long as it is written, and no longer: where the space may end before it.
+/// Whether a job's file becomes as long as it is written, and no longer: where the space may end before it, or where it was
+/// to have no length ahead.
 fn grows(spec: &JobSpec) -> bool {
     let mix = spec.reach.mix;
     let only_writes = !mix.has(Direction::Read) && !mix.has(Direction::Trim);
-    spec.layout.until_full && only_writes && !spec.layout.overwrite
+    let no_length = matches!(spec.layout.provision, Provision::Nothing | Provision::SpaceAlone);
+    (spec.layout.until_full || no_length) && only_writes && !spec.layout.overwrite
+}
+
+/// How long a file of `there` bytes must be for what the job does.
+fn asked(file: &FileSpec, there: Option<u64>) -> u64 {
+    let whole = file.file_size.unwrap_or(Bytes(there.unwrap_or(0)));
+    let offset = file.offset.of(whole).0 + file.offset_more.of(whole).0;
+    let used = file.size.map_or(0, |size| offset + size.of(whole).0);
+    used.max(file.file_size.unwrap_or_default().0)
 }
 
 /// How a file of `there` bytes is to be made or made longer; `None` where it is long enough.
 fn plan(file: &FileSpec, spec: &JobSpec, there: Option<u64>) -> Option<Plan> {
     let only_writes = !spec.reach.mix.has(Direction::Read) && !spec.reach.mix.has(Direction::Trim);
     let filled = !only_writes || spec.layout.overwrite;
-    let whole = file.file_size.unwrap_or(Bytes(there.unwrap_or(0)));
-    let offset = file.offset.of(whole).0 + file.offset_more.of(whole).0;
-    let used = file.size.map_or(0, |size| offset + size.of(whole).0);
-    let asked = used.max(file.file_size.unwrap_or_default().0);
+    let reserves = spec.layout.provision == Provision::SpaceAlone && !spec.layout.until_full;
     let len = match filled && is_endless(file, spec) {
-        _ if grows(spec) => 0,
+        _ if grows(spec) && !reserves => 0,
         true => FULL_MOST,
-        false => asked,
+        false => asked(file, there),
     };
     if there.is_some_and(|there| there >= len) {
         return None;
     }
     let seed = spec.seed ^ u64::from(spec.number).rotate_left(32);
-    let contents = match (filled, spec.layout.allocate) {
-        (true, _) => Contents::Random(seed),
-        (false, true) => Contents::Space,
-        (false, false) => Contents::Holes,
+    let contents = match spec.layout.provision {
+        _ if filled => Contents::Random(seed),
+        Provision::Space => Contents::Space,
+        Provision::SpaceAlone => Contents::SpaceAlone,
+        Provision::Length | Provision::Nothing => Contents::Holes,
     };
     Some(Plan { len, contents, until_full: spec.layout.until_full && filled })
 }
@@ -252,7 +279,7 @@ pub(super) fn region(file: &FileSpec, spec: &JobSpec, whole: Bytes) -> Result<Re
     let start = aligned(file.offset) + aligned(file.offset_more);
     let is_file = !file.path.as_os_str().is_empty() && !Place::Path(file.path.clone()).is_block_device();
     let unbound = is_endless(file, spec) && !spec.reach.mix.has(Direction::Read);
-    let sized = grows(spec) && matches!(file.size, Some(Amount::Bytes(_)));
+    let sized = spec.layout.until_full && grows(spec) && matches!(file.size, Some(Amount::Bytes(_)));
     let endless = is_file && (unbound || sized);
     let whole = if endless { Bytes(start.saturating_add(FULL_MOST)) } else { whole };
     let rest = whole

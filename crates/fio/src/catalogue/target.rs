@@ -4,7 +4,7 @@ use super::{Definition, Form, option};
 use crate::options::{Engine, Options};
 use crate::trace::Skip;
 use crate::value::Value;
-use workload::job::{Amount, FileLock, FileOrder, Turns, WriteSync};
+use workload::job::{Amount, FileLock, FileOrder, Provision, Turns, WriteSync};
 
 pub(super) const OPTIONS: &[Definition] = &[
     option(
@@ -152,15 +152,23 @@ pub(super) const OPTIONS: &[Definition] = &[
         Ok(())
     })
     .also(&["fill_fs"]),
-    option("fallocate", Form::Text("native"), "whether space is taken ahead", |o, v| {
-        let words =
-            [("none", false), ("0", false), ("truncate", false), ("native", true), ("posix", true), ("1", true)];
-        if v.text() == "keep" {
-            return Err("keep (space without size) is not there; write none, native or posix".into());
-        }
-        o.target.layout.allocate = v.choice(&words)?;
-        Ok(())
-    }),
+    option(
+        "fallocate",
+        Form::Text("native"),
+        "what a new file has ahead: space (native), length (truncate), none, keep",
+        |o, v| {
+            o.target.layout.provision = v.choice(&[
+                ("none", Provision::Nothing),
+                ("0", Provision::Nothing),
+                ("truncate", Provision::Length),
+                ("native", Provision::Space),
+                ("posix", Provision::Space),
+                ("1", Provision::Space),
+                ("keep", Provision::SpaceAlone),
+            ])?;
+            Ok(())
+        },
+    ),
     option("overwrite", Form::Bool, "files for writing are filled before the run", |o, v| {
         o.target.layout.overwrite = v.flag()?;
         Ok(())

@@ -156,6 +156,20 @@ pub enum WriteSync {
     All,
 }
 
+/// What a file has before it is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Provision {
+    /// Nothing: it becomes as long as it is written.
+    Nothing,
+    /// Its length, and no space.
+    Length,
+    /// Its length, with the space for it.
+    #[default]
+    Space,
+    /// The space, and no length.
+    SpaceAlone,
+}
+
 /// How files are made, and what becomes of them. Defaults as fio has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
@@ -163,8 +177,8 @@ pub struct Layout {
     pub create: bool,
     /// A file for writing is filled with data before the run, even when it is only to be overwritten.
     pub overwrite: bool,
-    /// Space is taken ahead (`fallocate`) for a file that only writes fill.
-    pub allocate: bool,
+    /// What a file that only writes fill has before the first of them.
+    pub provision: Provision,
     /// Lays the files out and runs nothing.
     pub only: bool,
     /// Drops the page cache of the files before the run.
@@ -187,7 +201,7 @@ impl Default for Layout {
         Layout {
             create: true,
             overwrite: false,
-            allocate: true,
+            provision: Provision::Space,
             only: false,
             invalidate: true,
             read_ahead: false,
