@@ -312,7 +312,7 @@ fn ending(options: &Options) -> String {
     if ending.ramp > Span::ZERO {
         said.push(format!("the first {} not measured", ending.ramp.spoken()));
     }
-    if options.course.steady.is_some() {
+    if options.course.steady.is_some() && options.course.steady_duration > Span::ZERO {
         said.push(format!("or until steady over {}", options.course.steady_duration.spoken()));
     }
     let (least, most) = options.course.delay;

@@ -16,8 +16,8 @@ pub struct Invocation {
     pub flags: Flags,
     /// The jobs in order, clones side by side. Empty where the action needs none.
     pub jobs: Vec<Job>,
-    /// What global sections set at last, by fio's names; a report repeats it.
-    pub global: Vec<(String, String)>,
+    /// What global sections set at last, by fio's names, as a report repeats it; `None` where they set nothing.
+    pub global: Option<Vec<(String, String)>>,
     /// Jobs that cannot run and hold up no other. With `--strict-fio` they make the exit code 1.
     pub left_out: Vec<LeftOut>,
     /// What the user should know before the run; one line each.
@@ -41,7 +41,7 @@ impl Invocation {
             notes: flags.notes.clone(),
             flags,
             jobs: Vec::new(),
-            global: Vec::new(),
+            global: None,
             left_out: Vec::new(),
             scripts,
         };

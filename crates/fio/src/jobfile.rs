@@ -1,7 +1,8 @@
 //! fio's job files: `[section]`, `option=value`, comments, `include`.
 //!
 //! `;` and `#` begin a comment, at the start of a line or behind a value. fio takes them so even within a word, and reads
-//! `filename=a#b` as `a`; that is refused here. Spaces around names and values do not count. A section named `global` (for fio: one whose name begins so) sets defaults for those behind it.
+//! `filename=a#b` as `a`; that is refused here, but in a description. Spaces around names and values do not count. A
+//! section named `global` (for fio: one whose name begins so) sets defaults for those behind it.
 
 use crate::dialect::Dialect;
 use crate::error::{Error, Place, Problem};
@@ -58,7 +59,9 @@ impl Reader<'_> {
         let Some(at) = line.find([';', '#']) else { return Ok(line) };
         let (content, comment) = line.split_at(at);
         let apart = content.is_empty() || content.ends_with([' ', '\t', ']']);
-        if !apart && !self.dialect.strict_fio {
+        // Of a sentence the rest may go.
+        let is_prose = content.split_once('=').is_some_and(|(option, _)| option.trim_end() == "description");
+        if !apart && !is_prose && !self.dialect.strict_fio {
             let rule =
                 format!("fio takes {comment:?} for a comment and drops it; put a blank in front of it if it is one");
             return Err(Error::at(place, Problem::Rule(rule)));
@@ -153,10 +156,10 @@ mod tests {
 
     #[test]
     fn sections_comments_spaces_and_includes() {
-        let text = "; c\n# c\n\n[global]\n bs = 8k \nnorandommap\n[one two] ; c\nrw=read\t; d # e\ninclude more.fio # f\nsize=${S}m\n";
+        let text = "; c\n# c\n\n[global]\ndescription=WAL; in segments\n bs = 8k \nnorandommap\n[one two] ; c\nrw=read\t; d # e\ninclude more.fio # f\nsize=${S}m\n";
         let world = Given::default().with_variable("S", "4").with_text("d/a.fio", text);
         let world = world.with_text("d/more.fio", "iodepth=$ncpus\ninclude /abs.fio").with_text("/abs.fio", "direct=1");
-        let expected = ["global: bs=8k norandommap", "one two: rw=read iodepth=4 direct=1 size=4m"];
+        let expected = ["global: description=WAL bs=8k norandommap", "one two: rw=read iodepth=4 direct=1 size=4m"];
         assert_eq!(sections(&world).unwrap(), expected);
     }
 

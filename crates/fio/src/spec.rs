@@ -268,7 +268,8 @@ impl Job {
 
     fn ending(&self) -> Ending {
         let course = &self.options.course;
-        let steady = course.steady.map(|steady| {
+        let looked_for = course.steady.filter(|_| course.steady_duration > Span::ZERO);
+        let steady = looked_for.map(|steady| {
             // The standard has five rounds; fio's own rules look at every second.
             let round = match steady.check {
                 SteadyCheck::Snia { .. } => Span::from_nanos(course.steady_duration.as_nanos() / 5),

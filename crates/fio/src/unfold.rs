@@ -19,8 +19,8 @@ use stats::Direction;
 pub struct Unfolded {
     /// In the order of their start, clones side by side.
     pub jobs: Vec<Job>,
-    /// What global sections set at last, by fio's names.
-    pub global: Vec<(String, String)>,
+    /// What global sections set at last, by fio's names; `None` where they set nothing.
+    pub global: Option<Vec<(String, String)>>,
     /// Jobs that cannot run and hold up no other.
     pub left_out: Vec<LeftOut>,
     /// What the user should know; one line each.
@@ -53,7 +53,13 @@ pub fn unfold(scripts: &[Script], flags: &Flags, world: &dyn World) -> Result<Un
                 unfolding.set(&mut template, &section.settings)?;
                 // fio neither applies nor shows a name that a global section gives.
                 template.given.retain(|(name, _)| name != "name");
-                unfolding.found.global = template.given.clone();
+                if script.file.is_none() {
+                    // On a command line it shows no option that stands alone either, but among a job's own.
+                    template.given.retain(|(_, value)| !value.is_empty());
+                }
+                if !section.settings.is_empty() || unfolding.found.global.is_some() {
+                    unfolding.found.global = Some(template.given.clone());
+                }
                 continue;
             }
             let is_wanted =
@@ -262,6 +268,12 @@ impl Unfolding<'_> {
         if target.write_iolog.is_some() && job.options.course.numjobs > 1 {
             notes.push("write_iolog: each clone has a file of its own; .1, .2, … are added from the second on".into());
         }
+        if job.options.course.steady.is_some() && job.options.course.steady_duration == Span::ZERO {
+            notes.push(
+                "steadystate has no effect without steadystate_duration=…, the time over which figures must be steady"
+                    .into(),
+            );
+        }
         if job.options.data.dedupe_global && !job.options.data.dedupe_set {
             notes.push("dedupe_global has no effect without dedupe_mode=working_set".into());
         }
@@ -350,9 +362,6 @@ fn check(job: &Job, flags: &Flags) -> Result<(), Problem> {
         );
     }
     check_pieces(job).and_then(|()| check_headers(job)).map_err(Problem::Rule)?;
-    if options.course.steady.is_some() && options.course.steady_duration == Span::ZERO {
-        return rule("steadystate needs steadystate_duration=…, the time over which figures must be steady".into());
-    }
     if options.pace.search.target > Span::ZERO && options.pace.search.window == Span::ZERO {
         return rule("latency_target needs latency_window=…, the time for which each depth is tried".into());
     }

@@ -28,8 +28,8 @@ impl Report<'_> {
             ("timestamp_ms", Json::from(self.moment.unix_ms)),
             ("time", Json::text(self.moment.date())),
         ]);
-        if !self.invocation.global.is_empty() {
-            whole.insert("global options", options(&self.invocation.global));
+        if let Some(global) = &self.invocation.global {
+            whole.insert("global options", options(global));
         }
         whole.insert("jobs", self.jobs(bins));
         let disks = entry::disks(self);
@@ -251,6 +251,10 @@ fn searched(found: &mut Json, entry: &Entry<'_>) {
     if forgive.goes_on() {
         found.insert("total_err", Json::from(errors.total()));
         found.insert("first_error", Json::Whole(i128::from(errors.first.unwrap_or(0))));
+    }
+    // As in fio a job that made no request and was to make none has no depth either.
+    if entry.job.options.target.layout.only || entry.outcome.elapsed == Span::ZERO {
+        return;
     }
     let depth = entry.outcome.latency_search.map_or(pace.depth, |search| search.depth);
     found.insert("latency_depth", Json::from(depth));

@@ -74,7 +74,7 @@ impl Report<'_> {
         coarse(lines, entry);
         if outcome.sync.ops > 0 {
             lines.push("  fsync/fdatasync/sync_file_range:".into());
-            latency(lines, "  sync", &outcome.sync.lat);
+            latency(lines, "sync", &outcome.sync.lat);
             percentiles(lines, "sync", &outcome.sync.lat, &job.options.report.percentiles);
         }
         course(lines, entry);

@@ -97,7 +97,7 @@ fn options_in_front_of_the_only_name_are_defaults() {
     let invocation =
         parsed("--filename=/f --size=16GB --rw=randrw --iodepth=256 --ioengine=libaio --name=IOPS-test-job");
     assert_eq!((invocation.jobs.len(), invocation.left_out.len()), (1, 0));
-    let global: Vec<&str> = invocation.global.iter().map(|(name, _)| name.as_str()).collect();
+    let global: Vec<&str> = invocation.global.iter().flatten().map(|(name, _)| name.as_str()).collect();
     assert_eq!(global, ["filename", "size", "rw", "iodepth", "ioengine"]);
     assert_eq!(invocation.jobs[0].given, [("name".to_owned(), "IOPS-test-job".to_owned())]);
     assert_eq!(invocation.jobs[0].options.pace.depth, 256);
