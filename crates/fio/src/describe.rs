@@ -51,6 +51,10 @@ impl Job {
 
     fn blocks(&self) -> String {
         let pattern = &self.options.pattern;
+        if pattern.blocks_by_order {
+            let [in_order, random] = [&pattern.blocks.read, &pattern.blocks.write].map(|blocks| sizes(blocks.as_ref()));
+            return format!("{in_order} in order and {random} at random places");
+        }
         let used = used(&self.options);
         let said: Vec<String> = used.iter().map(|direction| sizes(pattern.blocks[*direction].as_ref())).collect();
         if said.iter().all(|text| *text == said[0]) {

@@ -121,6 +121,8 @@ pub struct PatternOptions {
     pub blocks: Triple<Blocks>,
     /// `bs_unaligned`.
     pub unaligned: bool,
+    /// `bs_is_seq_rand`: blocks for reads are those of requests in order, for writes those at random places.
+    pub blocks_by_order: bool,
     /// `ba`.
     pub align: Triple<u64>,
     /// `percentage_random`.
@@ -465,6 +467,7 @@ impl Default for PatternOptions {
             read_percent: 50,
             blocks: Triple::default(),
             unaligned: false,
+            blocks_by_order: false,
             align: Triple::default(),
             random_percent: PerDirection::all(100),
             distribution: PerDirection::all(Distribution::Uniform),

@@ -84,9 +84,6 @@ impl Job {
 
     fn reach(&self) -> Result<Reach, Error> {
         let pattern = &self.options.pattern;
-        let sizes = |direction| self.block_sizes(direction);
-        let blocks =
-            PerDirection { read: sizes(Direction::Read), write: sizes(Direction::Write), trim: sizes(Direction::Trim) };
         let mix = match pattern.kind.ways {
             Ways::Only(direction) => Mix::Only(direction),
             Ways::ReadWrite => Mix::ReadWrite { read_percent: pattern.read_percent },
@@ -96,6 +93,7 @@ impl Job {
             (true, run) => Order::Random { run: run.unwrap_or(1) as u32, same: pattern.identical },
             (false, hole) => Order::Sequential { hole: hole.unwrap_or(0) },
         };
+        let (blocks, random_blocks) = self.lengths(order);
         let coverage = if pattern.norandommap { Coverage::Free } else { Coverage::Once };
         let reach = Reach {
             mix,
@@ -104,6 +102,7 @@ impl Job {
             distribution: pattern.distribution.clone(),
             coverage,
             blocks,
+            random_blocks,
             align: pattern.align,
             strides: pattern.strided.then_some(Strides {
                 range: if pattern.zone_range > 0 { pattern.zone_range } else { pattern.zone_bytes },
@@ -113,6 +112,21 @@ impl Job {
         };
         self.block_fits(&reach)?;
         Ok(reach)
+    }
+
+    /// Lengths by direction, and of requests at random places where those have others.
+    fn lengths(&self, order: Order) -> (PerDirection<BlockSizes>, Option<BlockSizes>) {
+        let pattern = &self.options.pattern;
+        if !pattern.blocks_by_order {
+            return (PerDirection::from_fn(|direction| self.block_sizes(direction)), None);
+        }
+        let [in_order, random] = [Direction::Read, Direction::Write].map(|direction| self.block_sizes(direction));
+        let jumps = pattern.random_percent.iter().all(|(_, &percent)| percent >= 100);
+        match order {
+            Order::Sequential { .. } => (PerDirection::all(in_order), None),
+            Order::Random { run: 1, .. } if jumps => (PerDirection::all(random), None),
+            Order::Random { .. } => (PerDirection::all(in_order), Some(random)),
+        }
     }
 
     /// fio calls it "blocksize is larger than data set range" and fails the job.

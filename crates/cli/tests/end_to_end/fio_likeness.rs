@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt as _;
 
 /// fio's JSON of these arguments.
-fn theirs(scratch: &Scratch, arguments: &[&str]) -> Value {
+pub fn theirs(scratch: &Scratch, arguments: &[&str]) -> Value {
     let said = succeed(client("fio").current_dir(scratch.path()).arg("--output-format=json").args(arguments));
     serde_json::from_str(&said[said.find('{').unwrap_or_default()..]).unwrap()
 }
@@ -275,6 +275,8 @@ fn reports_have_fios_keys_and_options() {
         "[global]\ngroup_reporting\n[a]\nrw=write\nbs=8k\n[b]\nnumjobs=2\nrw=randread\ntime_based=0\n",
         "[a]\ndescription=of one\nrw=read\n[b]\nstonewall\nunified_rw_reporting=1\nrw=rw\nrefill_buffers\n",
         "[a]\nrw=randwrite\ncontinue_on_error=all\npercentile_list=10:99.999\nlat_percentiles=1\n",
+        "[a]\nrw=write\ncreate_only=1\ndescription=of files; and more\n",
+        "[a]\nrw=read\nss=iops:5%\nbs_is_seq_rand=0\n",
         "[a]\nnrfiles=9\nfilesize=4k-16k\nrw=write\nbs=4k\nfsync=2\ngroup_reporting=0\n",
     ]
     .into_iter()
@@ -292,6 +294,19 @@ fn reports_have_fios_keys_and_options() {
         }
         let sizes = (0..9).filter_map(|file| std::fs::metadata(scratch.join(&format!("a.0.{file}"))).ok());
         assert!(sizes.into_iter().all(|about| about.len().is_multiple_of(4096)), "{text}");
+    }
+}
+
+/// What stands alone in front of a command line's first job is not repeated, as in fio; that something was set is.
+#[test]
+fn options_of_all_jobs_are_repeated_as_by_fio() {
+    requires!("fio");
+    let scratch = Scratch::new();
+    let job = ["--name=a", "--ioengine=null", "--size=64k"];
+    for before in [&["--group_reporting"][..], &["--thread", "--bs=8k"], &["--bs=8k", "--thread=1"], &[]] {
+        let line = [before, &job].concat();
+        let (fio, own) = (theirs(&scratch, &line), report(&scratch, &line));
+        assert_eq!(own["global options"], fio["global options"], "{before:?}");
     }
 }
 

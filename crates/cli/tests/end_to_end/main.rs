@@ -19,6 +19,7 @@ mod faults;
 mod fio;
 mod fio_checks;
 mod fio_command;
+mod fio_figures;
 mod fio_likeness;
 mod fio_nbd;
 mod fio_options;

@@ -53,6 +53,11 @@ pub(super) const OPTIONS: &[Definition] = &[
         Ok(())
     })
     .also(&["blocksize_unaligned"]),
+    option("bs_is_seq_rand", Form::Bool, "bs=a,b: a for requests in order, b for those at random places", |o, v| {
+        o.pattern.blocks_by_order = v.flag()?;
+        Ok(())
+    })
+    .also(&["blocksize_is_seq_rand"]),
     option("ba", Form::Size, "random offsets are multiples of this: reads,writes,trims", |o, v| {
         o.pattern.align = v.triple(block_size)?;
         Ok(())

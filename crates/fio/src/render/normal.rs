@@ -105,12 +105,15 @@ fn opening(job: &Job) -> String {
         let letter = direction.name()[..1].to_uppercase();
         format!("({letter}) {least}-{most}")
     });
+    let sizes = match options.pattern.blocks_by_order {
+        true => format!("{}, bs_is_seq_rand", sizes[..2].join(", ")),
+        false => sizes.join(", "),
+    };
     format!(
-        "{}: (g={}): rw={}, bs={}, ioengine={}, iodepth={}\n",
+        "{}: (g={}): rw={}, bs={sizes}, ioengine={}, iodepth={}\n",
         job.name,
         job.group,
         kind(options),
-        sizes.join(", "),
         options.target.engine_name,
         options.pace.depth
     )

@@ -17,6 +17,8 @@ pub struct Reach {
     pub coverage: Coverage,
     /// How long requests are.
     pub blocks: PerDirection<BlockSizes>,
+    /// In a random order: how long requests at random places are, where those have lengths of their own.
+    pub random_blocks: Option<BlockSizes>,
     /// Random offsets are multiples of this; the smallest block when `None`.
     pub align: PerDirection<Option<u64>>,
     /// The region is used piece by piece.
@@ -44,6 +46,7 @@ impl Default for Reach {
             distribution: PerDirection::all(Distribution::Uniform),
             coverage: Coverage::Once,
             blocks: PerDirection::all(BlockSizes::Fixed(4096)),
+            random_blocks: None,
             align: PerDirection::all(None),
             strides: None,
         }
@@ -209,12 +212,16 @@ impl BlockSizes {
 impl Reach {
     /// The shortest block of all directions that occur, in bytes.
     pub fn least_block(&self) -> u32 {
-        self.directions().map(|direction| self.blocks[direction].least()).min().unwrap_or(0)
+        self.all_blocks().map(BlockSizes::least).min().unwrap_or(0)
     }
 
     /// The longest block of all directions that occur, in bytes.
     pub fn most_block(&self) -> u32 {
-        self.directions().map(|direction| self.blocks[direction].most()).max().unwrap_or(0)
+        self.all_blocks().map(BlockSizes::most).max().unwrap_or(0)
+    }
+
+    fn all_blocks(&self) -> impl Iterator<Item = &BlockSizes> {
+        self.directions().map(|direction| &self.blocks[direction]).chain(&self.random_blocks)
     }
 
     /// The directions that occur.

@@ -60,6 +60,8 @@ pub struct JobStream {
     mix: Mix,
     chance: Chance,
     sizes: PerDirection<Sizes>,
+    /// Lengths at random places, where those are others.
+    random_sizes: Option<Sizes>,
     walks: Vec<Walk>,
     chooser: Chooser,
     due: PerDirection<Option<Due>>,
@@ -124,6 +126,7 @@ impl JobStream {
         JobStream {
             mix: spec.reach.mix,
             sizes: PerDirection::from_fn(|direction| Sizes::new(&spec.reach.blocks[direction])),
+            random_sizes: spec.reach.random_blocks.as_ref().map(Sizes::new),
             chooser: Chooser::new(spec, regions),
             walks,
             due,
@@ -318,7 +321,12 @@ impl JobStream {
                 self.restart_walks();
                 continue;
             };
-            if let Some((at, len)) = self.walks[file as usize].next(direction, len, &mut self.chance) {
+            let walk = &mut self.walks[file as usize];
+            let len = match &self.random_sizes {
+                Some(sizes) if walk.jumps_next(direction, &mut self.chance) => sizes.draw(&mut self.chance),
+                _ => len,
+            };
+            if let Some((at, len)) = walk.next(direction, len, &mut self.chance) {
                 return Some((file, at, len));
             }
             self.chooser.end(file);

@@ -34,6 +34,8 @@ pub(crate) struct Walk {
     /// Requests that still belong to the run from the last random place.
     run_left: u32,
     run_start: u64,
+    /// Whether the next request is at a random place, where that was asked beforehand.
+    jumps: Option<bool>,
 }
 
 /// The pieces of a region that is used one after the other.
@@ -104,6 +106,7 @@ impl Walk {
             cursor: PerDirection::default(),
             run_left: 0,
             run_start: 0,
+            jumps: None,
         };
         walk.rewind();
         walk
@@ -149,6 +152,18 @@ impl Walk {
     fn rewind(&mut self) {
         self.run_left = 0;
         self.cursor = PerDirection::default();
+    }
+
+    /// Whether the next request, which must be of this direction, is at a random place.
+    pub(crate) fn jumps_next(&mut self, direction: Direction, chance: &mut Chance) -> bool {
+        let jumps = self.run_left == 0 && self.order.is_random() && self.draws_a_jump(direction, chance);
+        self.jumps = Some(jumps);
+        jumps
+    }
+
+    fn draws_a_jump(&self, direction: Direction, chance: &mut Chance) -> bool {
+        let percent = u64::from(self.random_percent[direction]);
+        percent >= 100 || chance.below(100) < percent
     }
 
     /// The next request of `len` bytes: its offset in the file and its length, which may be shorter where less is left.
@@ -261,8 +276,8 @@ impl Walk {
                 return Some((at, wanted));
             }
         }
-        let percent = u64::from(self.random_percent[direction]);
-        if percent < 100 && chance.below(100) >= percent {
+        let jumps = self.jumps.take().unwrap_or_else(|| self.draws_a_jump(direction, chance));
+        if !jumps {
             let at = self.cursor[direction];
             let at = if at + wanted <= self.region.len { at } else { 0 };
             self.cursor[direction] = at + wanted;
