@@ -198,13 +198,8 @@ impl Runner {
                 None => match self.stream.next(now) {
                     JobNext::Issue(draft) => {
                         self.count_in_flow();
-                        match self.is_around().then(|| self.forget_cache()).flatten() {
-                            Some(later) => {
-                                now = later;
-                                self.redated(draft, now)
-                            }
-                            None => draft,
-                        }
+                        now = self.begin_round(now);
+                        self.redated(draft, now)
                     }
                     JobNext::Flush { file, whole } => {
                         self.flush(now, file, whole);
@@ -244,17 +239,18 @@ impl Runner {
         self.cap_met = self.punctuality.scheduled;
     }
 
-    /// Whether the way through the files began anew since it was last asked, and they are to be read from the storage
-    /// again then, as fio has it.
+    /// Where the way through the files just began anew they are read from the storage again, as in fio; the time behind
+    /// that.
     #[inline]
-    fn is_around(&mut self) -> bool {
+    fn begin_round(&mut self, now: Time) -> Time {
         let rounds = self.stream.rounds();
         let layout = &self.spec.layout;
-        std::mem::replace(&mut self.rounds, rounds) != rounds && layout.invalidate && !layout.read_ahead
+        let drops = std::mem::replace(&mut self.rounds, rounds) != rounds && layout.invalidate && !layout.read_ahead;
+        if drops { self.forget_cache().unwrap_or(now) } else { now }
     }
 
-    /// A request that was held, as of now: without a schedule it begins when it can go, so that a flush before it, which
-    /// is timed apart, is no part of its own time.
+    /// A request as of now: without a schedule it begins when it can go, so that a flush before it, which is timed apart, is
+    /// no part of its own time.
     fn redated(&self, draft: JobDraft, now: Time) -> JobDraft {
         if self.stream.is_scheduled(draft.direction) { draft } else { JobDraft { due: now, ..draft } }
     }
