@@ -83,12 +83,12 @@ pub fn check(load: &Load, volumes: &[Volume], spots: &[Spot]) -> Result<(), Erro
     if let (Array::Raid0 { stripe }, 0) = (load.array, room) {
         return Err(Error(format!("-stripe: must fit into every volume, got {}; lower it", Bytes(stripe))));
     }
-    if let Pattern::Streams { .. } = load.pattern {
-        if room < u64::from(most) {
-            return Err(Error(format!(
-                "-type seq: {most} streams need a part each, and the volumes have {room}; use larger ones"
-            )));
-        }
+    if let Pattern::Streams { .. } = load.pattern
+        && room < u64::from(most)
+    {
+        return Err(Error(format!(
+            "-type seq: {most} streams need a part each, and the volumes have {room}; use larger ones"
+        )));
     }
     let outstanding = |spot: &Spot| {
         u64::from(spot.small) * u64::from(load.small)

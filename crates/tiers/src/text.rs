@@ -105,7 +105,7 @@ pub(crate) fn seen(table: &Table) -> Vec<String> {
                         row.number,
                         text::printable(seen),
                         text::printable(said)
-                    ))
+                    ));
                 }
                 _ => {}
             }

@@ -66,7 +66,7 @@ fn one(words: &[String], (list, tier): (&List, &Tier), memory: &Memory, file: &P
     };
     let before = last()?;
     let device = tier.path.as_deref().and_then(|path| device_of(Path::new(path)));
-    let (counters, busy) = (Counters::now(), device.as_ref().and_then(busy));
+    let (counters, busy) = (Counters::now(), device.as_deref().and_then(busy));
     let clock = uring::Clock::new();
     let began = clock.now();
     let answer = match words {
@@ -76,7 +76,7 @@ fn one(words: &[String], (list, tier): (&List, &Tier), memory: &Memory, file: &P
     };
     let passed = clock.now().since(began);
     let cpu = Counters::now().cpu_busy_since(&counters);
-    let disk = device.as_ref().and_then(self::busy).zip(busy).map(|(after, before)| after.saturating_sub(before));
+    let disk = device.as_deref().and_then(self::busy).zip(busy).map(|(after, before)| after.saturating_sub(before));
     let disk = disk.filter(|_| passed > Span::ZERO).map(|disk| disk.as_secs_f64() / passed.as_secs_f64());
     if let Some(run) = last()?.filter(|run| Some(*run) != before) {
         let mut database = results::Results::open_existing(file)?;
@@ -97,7 +97,7 @@ fn one(words: &[String], (list, tier): (&List, &Tier), memory: &Memory, file: &P
 }
 
 /// The time in which a device had requests, since the machine was started.
-fn busy(device: &std::path::PathBuf) -> Option<Span> {
+fn busy(device: &Path) -> Option<Span> {
     let stat = fs::read_to_string(device.join("stat")).ok()?;
     stat.split_whitespace().nth(9)?.parse().ok().map(Span::from_millis)
 }

@@ -243,8 +243,8 @@ fn a_ramp_is_not_measured() {
 fn slices_of_offsets_are_counted_where_asked() {
     let mut spec = six_seconds();
     spec.pacing.depth = 1;
-    spec.reach.order = workload::job::Order::RANDOM;
-    spec.reach.coverage = workload::job::Coverage::Free;
+    spec.reach.order = Order::RANDOM;
+    spec.reach.coverage = Coverage::Free;
     spec.ending.ramp = Span::from_secs(2);
     assert_eq!(play(&spec, 0..0).coverage, None);
     spec.logs.coverage = Some(1000);
@@ -255,7 +255,7 @@ fn slices_of_offsets_are_counted_where_asked() {
     assert!(coverage.evenness().unwrap().is_even());
     assert_eq!((outcome.ramp_bytes.read, reads.ops), (20_000 * 4096, 60_000));
     // In order: the first 60 000 of 262 144 places alone.
-    spec.reach.order = workload::job::Order::Sequential { hole: 0 };
+    spec.reach.order = Order::Sequential { hole: 0 };
     assert!(!play(&spec, 0..0).coverage.unwrap().evenness().unwrap().is_even());
 }
 
