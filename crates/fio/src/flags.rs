@@ -32,7 +32,7 @@ pub struct Flags {
     pub sections: Vec<String>,
     /// `--max-jobs`.
     pub max_jobs: u32,
-    /// `--aux-path`: folder of files that are not the jobs' own.
+    /// `--aux-path`: folder of the states of verified runs.
     pub aux_path: Option<String>,
     /// `--strict-fio`: copies fio where it surprises.
     pub strict_fio: bool,
@@ -212,7 +212,7 @@ pub const FLAGS: &[Flag] = &[
         f.max_jobs = v.parse().ok().filter(|jobs| (1..=MAX_JOBS).contains(jobs)).ok_or_else(max_jobs_rule)?;
         Ok(())
     }),
-    flag("aux-path", Some("FOLDER"), "where files go that are not the jobs' own", |f, v| {
+    flag("aux-path", Some("FOLDER"), "where the states of verified runs are kept", |f, v| {
         f.aux_path = Some(v.to_owned());
         Ok(())
     }),

@@ -2,15 +2,17 @@
 //! others, under fio's name for it. With it a run that was stopped can be checked: what it never wrote is not expected.
 //! fio's own such file is binary and belongs to fio's headers.
 
+use crate::flags::Flags;
 use crate::job::Job;
 use stats::job::VerifyOutcome;
 
 const HEAD: &str = "seawall verify state 1";
 
 impl Job {
-    /// The name of its file.
-    pub fn state_path(&self) -> String {
-        format!("local-{}-{}-verify.state", self.name, self.number)
+    /// The path of its file, in the folder of `--aux-path`; as in fio nothing else is kept there.
+    pub fn state_path(&self, flags: &Flags) -> String {
+        let name = format!("local-{}-{}-verify.state", self.name, self.number);
+        flags.aux_path.as_ref().map_or(name.clone(), |folder| format!("{}/{name}", folder.trim_end_matches('/')))
     }
 
     /// What stands in it after a run.
@@ -39,6 +41,7 @@ impl Job {
 
 #[cfg(test)]
 mod tests {
+    use crate::flags::Flags;
     use crate::{Given, Invocation};
     use stats::job::VerifyOutcome;
 
@@ -50,6 +53,8 @@ mod tests {
         assert_eq!(jobs[0].writes_of_state(&text), Ok(77));
         assert!(jobs[1].writes_of_state(&text).unwrap_err().contains("run the same options"));
         assert!(jobs[0].writes_of_state("VSHD\0").unwrap_err().starts_with("is no state"));
-        assert_eq!(jobs[1].state_path(), "local-a-1-verify.state");
+        assert_eq!(jobs[1].state_path(&Flags::default()), "local-a-1-verify.state");
+        let aside = Flags { aux_path: Some("x/y/".into()), ..Flags::default() };
+        assert_eq!(jobs[1].state_path(&aside), "x/y/local-a-1-verify.state");
     }
 }

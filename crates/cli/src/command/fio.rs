@@ -143,7 +143,7 @@ fn specs(invocation: &Invocation) -> Result<Vec<JobSpec>> {
 fn state_of(job: &fio::Job, mut spec: JobSpec, flags: &fio::Flags) -> Result<JobSpec> {
     let data = &job.options.data;
     if let Some(verify) = spec.verify.as_mut().filter(|_| data.state_load && data.verify_only) {
-        let path = reports::within(flags, &job.state_path());
+        let path = job.state_path(flags);
         let about = || format!("{}: verify_state_load: {path}", job.name);
         let text = std::fs::read_to_string(&path).with_context(about)?;
         verify.written = Some(job.writes_of_state(&text).map_err(|rule| anyhow!("{}: {rule}", about()))?);

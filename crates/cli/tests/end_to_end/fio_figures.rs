@@ -132,3 +132,32 @@ fn lines_for_people_begin_as_fios() {
     let missing: Vec<&String> = fio.iter().filter(|kind| !own.contains(kind)).collect();
     assert!(missing.is_empty() && fio.len() > 8, "{missing:?} of {fio:?} in {own:?}");
 }
+
+/// In the folder of `--aux-path` stands the state of a verified run and nothing else: logs and outputs are where fio leaves
+/// them.
+#[test]
+fn aux_path_keeps_states_alone() {
+    requires!("fio");
+    let mut seen = Vec::new();
+    for fio in [true, false] {
+        let scratch = Scratch::new();
+        std::fs::create_dir(scratch.join("aux")).unwrap();
+        let job = ["--name=a", "--rw=write", "--size=64k", "--verify=crc32c", "--verify_state_save=1"];
+        let kept = ["--aux-path=aux", "--output=o", "--write_lat_log=l", "--write_iolog=i", "--bandwidth-log"];
+        let line = [&job[..], &kept].concat();
+        match fio {
+            true => drop(succeed(client("fio").current_dir(scratch.path()).args(line))),
+            false => assert_eq!(ours(&scratch, &line).code, Some(0)),
+        }
+        let names = |folder: &str| -> Vec<String> {
+            let entries = std::fs::read_dir(scratch.join(folder)).unwrap();
+            let mut names: Vec<String> =
+                entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
+            names.sort_unstable();
+            names
+        };
+        seen.push((names("."), names("aux")));
+    }
+    assert_eq!(seen[1], seen[0]);
+    assert_eq!(seen[1].1, ["local-a-0-verify.state"]);
+}

@@ -36,7 +36,7 @@ impl Report<'_> {
             }
             files.extend(iolog::recording(job, outcome));
             if let Some(verify) = outcome.verify.as_ref().filter(|_| job.options.data.state_save) {
-                files.push(LogFile { path: job.state_path(), text: job.state(verify) });
+                files.push(LogFile { path: job.state_path(&self.invocation.flags), text: job.state(verify) });
             }
         }
         if self.invocation.flags.bandwidth_log {

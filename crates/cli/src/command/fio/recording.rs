@@ -4,7 +4,6 @@
 //! nothing that this job does not ask. So all is looked at, and laid out, before anything runs; the requests come when its
 //! stage begins.
 
-use super::reports::within;
 use anyhow::{Context as _, Result, bail};
 use block::{Bytes, Span, Time};
 use fio::trace::{Action, Event, Trace};
@@ -31,7 +30,7 @@ pub fn maker_of(invocation: &Invocation, index: usize) -> Option<usize> {
     let job = &invocation.jobs[index];
     let wanted = std::path::absolute(job.recording()?).ok()?;
     let makes = |earlier: &Job| {
-        let path = earlier.recorded_to().and_then(|path| std::path::absolute(within(&invocation.flags, &path)).ok());
+        let path = earlier.recorded_to().and_then(|path| std::path::absolute(path).ok());
         earlier.stage < job.stage && path.as_ref() == Some(&wanted)
     };
     invocation.jobs[..index].iter().rposition(makes)

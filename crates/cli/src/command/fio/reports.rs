@@ -11,7 +11,6 @@ use block::Span;
 use fio::Invocation;
 use fio::render::{Interim, Moment, Report};
 use stats::job::JobOutcome;
-use std::path::Path;
 
 /// The most reports in between that a document holds. Beyond, every second one is left out: what stays still covers the
 /// whole run.
@@ -106,8 +105,8 @@ impl<'i> Reports<'i> {
             None => terminal::print(&(self.opening(&report) + &report.outputs())),
         }
         for log in report.logs(self.started) {
-            let path = self.within(&log.path);
-            std::fs::write(&path, &log.text).with_context(|| format!("the log {path}"))?;
+            let path = &log.path;
+            std::fs::write(path, &log.text).with_context(|| format!("the log {path}"))?;
         }
         Ok(())
     }
@@ -177,19 +176,7 @@ impl<'i> Reports<'i> {
     }
 
     fn path(&self) -> Option<String> {
-        self.invocation.flags.output.as_ref().map(|path| self.within(path))
-    }
-
-    fn within(&self, path: &str) -> String {
-        within(&self.invocation.flags, path)
-    }
-}
-
-/// A path in the folder of files that are not the jobs' own (`--aux-path`), unless it names its folder itself.
-pub fn within(flags: &fio::Flags, path: &str) -> String {
-    match &flags.aux_path {
-        Some(folder) if !path.starts_with('/') => Path::new(folder).join(path).display().to_string(),
-        _ => path.to_owned(),
+        self.invocation.flags.output.clone()
     }
 }
 
