@@ -42,8 +42,12 @@ impl Coverage {
     /// Counts a request at a place; one beyond the last counts there.
     #[inline]
     pub fn count(&mut self, place: u64) {
-        let slices = self.counts.len() as u128;
-        let slice = u128::from(place) * slices / u128::from(self.places.max(1));
+        let (slices, places) = (self.counts.len() as u64, self.places.max(1));
+        // Only beyond 2^53 places does the product of a thousand slices need more than 64 bits.
+        let slice = match place.checked_mul(slices) {
+            Some(product) => product / places,
+            None => (u128::from(place) * u128::from(slices) / u128::from(places)) as u64,
+        };
         if let Some(count) = self.counts.get_mut(slice.min(slices.saturating_sub(1)) as usize) {
             *count += 1;
         }
@@ -100,6 +104,10 @@ mod tests {
         assert_eq!(coverage.counts, [3, 2, 3, 2]);
         assert_eq!([0, 1, 2, 3].map(|slice| coverage.places_in(slice)), [3, 2, 3, 2]);
         assert_eq!(Coverage::new(3, 1000).counts.len(), 3, "no slice is empty");
+        let mut vast = Coverage::new(1 << 60, 1000);
+        vast.count((1 << 60) - 1);
+        vast.count(u64::MAX);
+        assert_eq!((vast.counts[999], vast.places_in(999)), (2, (1 << 60) / 1000));
     }
 
     /// 40, 60, 50 and 50 where 50 each are expected: (100 + 100) / 50 = 4 with 3 degrees. Chi-square is above
