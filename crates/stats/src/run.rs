@@ -17,6 +17,7 @@ mod compare;
 mod jobs;
 mod plan;
 mod series;
+mod together;
 
 pub use compare::{Difference, differences, obstacles};
 
@@ -64,7 +65,7 @@ pub struct Run {
 /// Where a run came from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Identity {
-    /// The command that made it: `fio`, `ramp`, `run`, `demo`, `simulate`.
+    /// The command that made it: `fio`, `ramp`, `ranread`, `run`, `demo`, `simulate`.
     pub tool: String,
     /// A line about it.
     pub title: String,

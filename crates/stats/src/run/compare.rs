@@ -107,7 +107,7 @@ pub fn differences(before: &Run, after: &Run) -> Vec<Difference> {
 pub fn obstacles(before: &Run, after: &Run) -> Vec<String> {
     let mut found = Vec::new();
     let (a, b) = (&before.identity, &after.identity);
-    let is_plan = |tool: &str| !["fio", "ramp"].contains(&tool);
+    let is_plan = |tool: &str| !["fio", "ramp", "ranread"].contains(&tool);
     if is_plan(&a.tool) != is_plan(&b.tool) || !is_plan(&a.tool) && a.tool != b.tool {
         found.push(format!("one is of {}, the other of {}", a.tool, b.tool));
     } else if is_plan(&a.tool) && a.text != b.text {

@@ -23,7 +23,7 @@ impl Run {
 
 impl Slice {
     /// Two classes of the same time as one.
-    fn plus(&self, other: &Slice) -> Slice {
+    pub(super) fn plus(&self, other: &Slice) -> Slice {
         Slice {
             start: self.start,
             length: self.length.max(other.length),
