@@ -8,6 +8,7 @@ mod block;
 mod cells;
 mod earlier;
 mod edit;
+mod escape;
 mod functions;
 mod import;
 mod list;

@@ -1,10 +1,11 @@
 //! Queries of users: read-only, within a time, and of our tables alone.
 
-use super::{BUSY_TIMEOUT, Error, Results, functions};
+use super::{BUSY_TIMEOUT, Error, Results, escape, functions};
 use rusqlite::hooks::{AuthAction, Authorization};
 use rusqlite::limits::Limit;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Result};
+use std::os::unix::ffi::OsStrExt as _;
 
 /// How many steps of SQLite's machine pass between two looks at the time: about a millisecond.
 const STEPS_A_LOOK: i32 = 100_000;
@@ -14,6 +15,9 @@ pub const ROWS_MAX: usize = 1_000_000;
 
 /// The longest value and statement, in bytes.
 const LENGTH_MAX: i32 = 64 << 20;
+
+/// The schema of the published table `PerfTools.RanRead`; SQLite does not tell capitals from small letters here.
+const PUBLISHED: &str = "perftools";
 
 /// What a query answered.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -42,8 +46,9 @@ pub enum Cell {
 }
 
 impl Results {
-    /// Answers a query. It is asked at a connection of its own that cannot write; `is_over` is asked again and again, and
-    /// ends the query by returning true.
+    /// Answers a query. It is asked at a connection of its own that cannot write; `is_over` is asked again
+    /// and again, and ends the query by returning true. Escapes of ODBC are understood, and so is the
+    /// published name `PerfTools.RanRead`.
     ///
     /// # Errors
     /// The statement is wrong, would change something, or took too long.
@@ -53,17 +58,25 @@ impl Results {
             Some(ErrorCode::AuthorizationForStatementDenied) => Error::NotAQuery,
             _ => Error::Query { why: said(&source) },
         };
-        let mut connection = self.to_read().map_err(error)?;
+        let sql = &escape::without(sql)?;
+        let published = sql.to_ascii_lowercase().contains(PUBLISHED);
+        let mut connection = self.to_read(published).map_err(error)?;
         connection.progress_handler(STEPS_A_LOOK, Some(is_over)).map_err(error)?;
         answer(&mut connection, sql).map_err(error)
     }
 
-    /// A connection that reads our tables and does nothing else.
-    fn to_read(&self) -> Result<Connection> {
+    /// A connection that reads our tables and does nothing else; on request it knows them by the published
+    /// name as well.
+    fn to_read(&self, published: bool) -> Result<Connection> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut connection = Connection::open_with_flags(&self.path, flags)?;
         connection.busy_timeout(BUSY_TIMEOUT)?;
         functions::register(&connection)?;
+        if published {
+            // The same file once more: a view in another database could not look into this one. What is attached to a
+            // connection that cannot write cannot be written either.
+            connection.execute(&format!("ATTACH ?1 AS {PUBLISHED}"), [self.path.as_os_str().as_bytes()])?;
+        }
         connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, LENGTH_MAX)?;
         connection.authorizer(Some(|context: rusqlite::hooks::AuthContext<'_>| match context.action {
             AuthAction::Select | AuthAction::Read { .. } | AuthAction::Recursive => Authorization::Allow,

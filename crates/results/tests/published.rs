@@ -1,0 +1,112 @@
+//! The published query of RanRead, letter by letter, over runs that were kept.
+
+use block::Span;
+use results::{Answer, Cell, Error, Results};
+use stats::run::{Actor, Cell as Kept, Class, Place, Point, Run, Setting, State, Value};
+use std::path::Path;
+
+/// As people have it in their notes.
+const QUERY: &str = "SELECT RunDate,RunTime,Database,Iterations,Processes, {fn ROUND(AVG(ResponseTime),2)} As \
+                     ResponseTime, {fn ROUND(AVG(IOPS),0)} As IOPS FROM PerfTools.RanRead GROUP BY Batch";
+
+/// A run of batches; each has the requests and milliseconds of its processes.
+fn ranread(started_unix_ms: u64, batches: &[&[(u64, u64)]]) -> Run {
+    let mut run = Run::default();
+    run.identity.tool = "ranread".into();
+    run.identity.started_unix_ms = started_unix_ms;
+    run.places = vec![Place { kind: "folder".into(), name: "/usr/iris/db/zranread/".into(), size: None }];
+    let processes = batches.iter().map(|batch| batch.len()).max().unwrap_or(0);
+    run.actors = vec![Actor::default(); processes];
+    for (number, batch) in (0u32..).zip(batches) {
+        let start = Span::from_secs(u64::from(number) * 3600);
+        run.points.push(Point { start, end: start + Span::SECOND, ..Point::default() });
+        let value = Value::Number(batch.len() as f64);
+        run.settings.push(Setting { point: Some(number), actor: None, key: "processes".into(), value });
+        for (actor, (ops, ms)) in (0u32..).zip(*batch) {
+            let cell = |class| Kept { ops: *ops, ..Kept::new(number, actor, class, Span::from_millis(*ms)) };
+            run.cells.extend([cell(Class::ALL), cell(Class::READ)]);
+        }
+    }
+    run
+}
+
+fn asked(path: &Path, sql: &str) -> Result<Answer, Error> {
+    Results::open_existing(path).unwrap().query(sql, || false)
+}
+
+fn words(answer: &Answer) -> Vec<String> {
+    let shown = |cell: &Cell| match cell {
+        Cell::Null => "-".to_owned(),
+        Cell::Integer(number) => number.to_string(),
+        Cell::Real(number) => number.to_string(),
+        Cell::Text(words) => words.clone(),
+        Cell::Bytes(_) => panic!("no bytes here"),
+    };
+    answer.rows.iter().map(|row| row.iter().map(shown).collect::<Vec<_>>().join(" ")).collect()
+}
+
+/// 2016-05-23 14:08:00 UTC.
+const STARTED: u64 = 1_464_012_480_000;
+
+/// Twenty processes of 7176 ms for 1000 reads are 7.18 ms and 2787 IOPS, as printed; two of 4000 and
+/// 8000 ms an hour later in the same run 6 ms and the mean of 500 and 250; in another run one of two
+/// did nothing, so that one alone counts: 1000 in 2 s. A simulated run and one of another tool are not
+/// in the table, and one that was killed is as far as it came.
+#[test]
+fn the_published_query_is_answered() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("it's a file?mode=memory.sqlite");
+    let mut results = Results::open(&path).unwrap();
+    results.save(&ranread(STARTED, &[&[(1000, 7176); 20], &[(1000, 4000), (1000, 8000)]])).unwrap();
+    let mut simulated = ranread(STARTED, &[&[(1000, 1)]]);
+    simulated.identity.simulated = true;
+    results.save(&simulated).unwrap();
+    let mut other = ranread(STARTED, &[&[(1000, 1)]]);
+    other.identity.tool = "fio".into();
+    results.save(&other).unwrap();
+    let mut killed = ranread(STARTED + 999, &[&[(1000, 2000), (0, 0)]]);
+    killed.identity.state = State::Running;
+    results.save(&killed).unwrap();
+    let found = asked(&path, QUERY).unwrap();
+    let columns = ["RunDate", "RunTime", "Database", "Iterations", "Processes", "ResponseTime", "IOPS"];
+    assert_eq!(found.columns, columns);
+    let wanted = [
+        "2016-05-23 14:08:00 /usr/iris/db/zranread/ 1000 20 7.18 2787",
+        "2016-05-23 15:08:00 /usr/iris/db/zranread/ 1000 2 6 375",
+        "2016-05-23 14:08:00 /usr/iris/db/zranread/ 1000 2 2 500",
+    ];
+    assert_eq!(words(&found), wanted);
+    // Each row, and the same without the schema.
+    let rows = "SELECT Batch, Job, Iterations, ResponseTime, IOPS FROM {} WHERE Batch > 1 ORDER BY Batch, Job";
+    let wanted = ["2 1 1000 4 500", "2 2 1000 8 250", "3 1 1000 2 500", "3 2 0 - -"];
+    for name in ["PerfTools.RanRead", "perftools.ranread", "RanRead"] {
+        assert_eq!(words(&asked(&path, &rows.replace("{}", name)).unwrap()), wanted, "{name}");
+    }
+    assert_eq!(
+        words(&asked(&path, "SELECT '{fn ROUND(1,2)} PerfTools.RanRead'").unwrap()),
+        ["{fn ROUND(1,2)} PerfTools.RanRead"]
+    );
+}
+
+/// The published name opens no way to write, and none to another file.
+#[test]
+fn the_published_name_is_for_reading() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("results.sqlite");
+    Results::open(&path).unwrap().save(&ranread(STARTED, &[&[(1, 1)]])).unwrap();
+    for sql in [
+        "DELETE FROM PerfTools.run",
+        "INSERT INTO PerfTools.note VALUES (1, 1, 'x')",
+        "CREATE TABLE PerfTools.x (y)",
+        "DROP VIEW PerfTools.RanRead",
+        "DETACH PerfTools",
+        "ATTACH 'PerfTools' AS other",
+        "PRAGMA PerfTools.user_version = 1",
+    ] {
+        assert!(matches!(asked(&path, sql), Err(Error::NotAQuery | Error::Query { .. })), "{sql}");
+    }
+    let why = asked(&path, "SELECT {fn TRUNCATE(1.5, 0)} FROM PerfTools.RanRead").unwrap_err().to_string();
+    assert_eq!(why, "the query is wrong: no such function: TRUNCATE");
+    assert_eq!(words(&asked(&path, "SELECT count(*) FROM PerfTools.run").unwrap()), ["1"]);
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "nothing else was made");
+}
