@@ -29,6 +29,7 @@ mod standing;
 pub mod table;
 pub mod text;
 mod words;
+pub mod workbook;
 
 pub use page::{Page, Second, Seconds};
 pub use paint::Paint;
