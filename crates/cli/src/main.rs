@@ -96,7 +96,7 @@ fn carry_out() -> ExitCode {
         Command::Check(check) => check.run(),
         Command::Dgen(dgen) => dgen.run(),
         Command::Ramp(ramp) => ramp.run(memory),
-        Command::Ranread(ranread) => ranread.run(),
+        Command::Ranread(ranread) => ranread.run(memory),
         Command::Orion(orion) => orion.run(memory),
         Command::Tiers(tiers) => tiers.run(memory),
         Command::Advise(advise) => advise.run(),

@@ -11,20 +11,6 @@ pub struct Batch {
     pub rows: Vec<Row>,
 }
 
-/// Rows sorted into batches, in the order in which these began.
-pub fn batches(rows: &[Row]) -> Vec<Batch> {
-    let mut found: Vec<Batch> = Vec::new();
-    for row in rows {
-        match found.iter_mut().find(|batch| batch.rows[0].batch == row.batch) {
-            Some(batch) => batch.rows.push(row.clone()),
-            None => found.push(Batch { rows: vec![row.clone()] }),
-        }
-    }
-    found.iter_mut().for_each(|batch| batch.rows.sort_by_key(|row| row.job));
-    found.sort_by_key(|batch| batch.rows[0].batch);
-    found
-}
-
 impl Batch {
     /// A row of it: what all have in common.
     pub fn any(&self) -> &Row {
@@ -115,12 +101,11 @@ pub(crate) mod tests {
     use crate::grammar::Effort;
 
     /// A batch whose processes took these milliseconds for 1000 requests each.
-    pub(crate) fn batch(batch: u64, totals_ms: &[u64]) -> Batch {
+    pub(crate) fn batch(totals_ms: &[u64]) -> Batch {
         let row = |(index, total): (usize, &u64)| {
             let mut lat = Histogram::new();
             lat.record_many(Span::from_micros(*total), 1000);
             Row {
-                batch,
                 started_unix_s: 1_464_012_480,
                 database: "/usr/iris/db/zranread/".into(),
                 processes: totals_ms.len() as u32,
@@ -164,7 +149,7 @@ pub(crate) mod tests {
     /// 250, 375; 2000 requests in 8 s are 250.
     #[test]
     fn the_three_rates_differ_as_the_originals_do() {
-        let batch = batch(1, &[4000, 8000]);
+        let batch = batch(&[4000, 8000]);
         assert_eq!(batch.response_ms(), Some(6.0));
         assert!((batch.console_iops() - 1000.0 / 3.0).abs() < 1e-9);
         assert_eq!((batch.export_iops(), batch.measured_iops(), batch.iterations()), (375.0, 250.0, 1000));
@@ -173,19 +158,11 @@ pub(crate) mod tests {
     /// One process was stopped after half of its requests in half of the time: its response time stays what it was.
     #[test]
     fn a_stopped_batch_divides_by_what_was_done() {
-        let mut stopped = batch(1, &[4000, 4000]);
+        let mut stopped = batch(&[4000, 4000]);
         stopped.rows[1] =
             Row { reads: 500, elapsed: Span::from_millis(2000), state: State::Stopped, ..stopped.rows[1].clone() };
         assert_eq!((stopped.response_ms(), stopped.state(), stopped.iterations()), (Some(4.0), State::Stopped, 750));
         stopped.rows[1].reads = 0;
         assert_eq!((stopped.response_ms(), stopped.console_iops()), (Some(4.0), 250.0), "one process did it all");
-    }
-
-    #[test]
-    fn rows_are_sorted_into_batches() {
-        let (one, two) = (batch(1, &[10, 20]), batch(2, &[30]));
-        let rows = [two.rows[0].clone(), one.rows[1].clone(), one.rows[0].clone()];
-        assert_eq!(batches(&rows), [one, two]);
-        assert_eq!(batches(&[]), []);
     }
 }

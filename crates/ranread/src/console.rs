@@ -34,7 +34,8 @@ pub fn usage() -> &'static str {
 seawall ranread setup DIRECTORY [NAME [SIZE_GB [LOGLEVEL]]] [--array-cache SIZE]
 seawall ranread run TARGET[,TARGET…] [PROCESSES [ITERATIONS]] [options]
 seawall ranread sweep TARGET[,TARGET…] [--from 1] [--to 200] [options]
-seawall ranread stop | reset | export DIRECTORY [--csv] | purge DIRECTORY [NAME]
+seawall ranread export DIRECTORY [--csv] [--xlsx FILE] [--sheet NAME=WORDS]
+seawall ranread stop | reset | purge DIRECTORY [NAME]
 seawall ranread 'do ##class(PerfTools.RanRead).Run(\"DIRECTORY\",20,10000)'
 
 A TARGET is a directory that setup made, a device, an NBD export or null:SIZE.
@@ -56,6 +57,7 @@ of sweep:
   --precision P        repeats a point until its average is known to P % (2)
   --repeats N          but at most so often (8)
   --page FILE          writes a page with the chart
+  --xlsx FILE          writes a workbook with it, as export does of all rows
   --sheet NAME=WORDS   a line of the specification sheet, as array=\"AFF A300\"
 In virtual time: seawall simulate ranread --device flash sweep /db …
 "
@@ -192,7 +194,7 @@ mod tests {
     /// 20 processes, 1000 requests each in 7.176 s, waited for 25 s.
     #[test]
     fn run_is_the_published_one() {
-        let text = run_begins(20) + &".".repeat(25) + &run_ends(&batch(1, &[7176; 20]));
+        let text = run_begins(20) + &".".repeat(25) + &run_ends(&batch(&[7176; 20]));
         assert_eq!(text.trim_end_matches('\n'), published("run"));
         let sample = include_str!("../fixtures/ranread_sample.csv").lines().nth(1).unwrap();
         assert!(sample.ends_with(",7.18,2787") && text.contains("7.18ms\nCalculated IOPS = 2787\n"));

@@ -5,7 +5,9 @@ use crate::row::State;
 use block::Calendar;
 use std::fmt::Write as _;
 
-const CLASSIC: [&str; 7] = ["RunDate", "RunTime", "Database", "Iterations", "Processes", "ResponseTime", "IOPS"];
+/// The heads of the classic columns.
+pub(crate) const CLASSIC: [&str; 7] =
+    ["RunDate", "RunTime", "Database", "Iterations", "Processes", "ResponseTime", "IOPS"];
 const OURS: [&str; 12] = [
     "MeasuredIOPS",
     "ReadPct",
@@ -46,16 +48,22 @@ pub fn csv(batches: &[Batch]) -> String {
 
 fn classic(batch: &Batch) -> [String; 7] {
     let any = batch.any();
-    let Calendar { year, month, day, hour, minute, second, .. } = Calendar::of(any.started_unix_s);
+    let (day, time) = day_and_time(any.started_unix_s);
     [
-        format!("{year:04}-{month:02}-{day:02}"),
-        format!("{hour:02}:{minute:02}:{second:02}"),
+        day,
+        time,
         any.database.clone(),
         batch.iterations().to_string(),
         any.processes.to_string(),
         rounded(batch.response_ms().unwrap_or(0.0)),
         format!("{:.0}", batch.export_iops()),
     ]
+}
+
+/// A moment as rows have it: `2016-05-23` and `14:08:00`.
+pub(crate) fn day_and_time(unix_s: u64) -> (String, String) {
+    let Calendar { year, month, day, hour, minute, second, .. } = Calendar::of(unix_s);
+    (format!("{year:04}-{month:02}-{day:02}"), format!("{hour:02}:{minute:02}:{second:02}"))
 }
 
 /// With two decimals at most, as the original's rounding leaves a number: `7.18`, `9.9`, `10`.
@@ -104,7 +112,7 @@ mod tests {
     /// 7.176 ms at 20 processes, and two of 4 and 8 ms whose export IOPS are 375.
     #[test]
     fn the_classic_file_has_seven_columns_and_a_tab_behind_each() {
-        let text = export(&[batch(1, &[7176; 20]), batch(2, &[4000, 8000])]);
+        let text = export(&[batch(&[7176; 20]), batch(&[4000, 8000])]);
         let expected = "RunDate\tRunTime\tDatabase\tIterations\tProcesses\tResponseTime\tIOPS\t\n\
                         2016-05-23\t14:08:00\t/usr/iris/db/zranread/\t1000\t20\t7.18\t2787\t\n\
                         2016-05-23\t14:08:00\t/usr/iris/db/zranread/\t1000\t2\t6\t375\t\n";
@@ -115,7 +123,7 @@ mod tests {
     /// 2000 requests of 8 KiB in 8 s: 250 a second, 2.048 MB/s; the slowest took 8 ms.
     #[test]
     fn the_csv_has_what_averages_cannot_say() {
-        let mut odd = batch(2, &[4000, 8000]);
+        let mut odd = batch(&[4000, 8000]);
         odd.rows.iter_mut().for_each(|row| row.database = "/a,\"b\"".into());
         let text = csv(&[odd]);
         let line = text.lines().nth(1).unwrap();

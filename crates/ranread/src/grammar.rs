@@ -99,6 +99,8 @@ pub struct SweepAsk {
     pub settings: Settings,
     /// Where the page goes.
     pub page: Option<String>,
+    /// Where the workbook goes.
+    pub xlsx: Option<String>,
     /// What the storage is, line by line, as `array` and its words.
     pub sheet: Vec<(String, String)>,
 }
@@ -131,6 +133,10 @@ pub struct ExportAsk {
     pub directory: String,
     /// Clean CSV with all columns in place of the classic file.
     pub csv: bool,
+    /// Where a workbook goes besides.
+    pub xlsx: Option<String>,
+    /// What the storage is, line by line, for the workbook.
+    pub sheet: Vec<(String, String)>,
 }
 
 /// A database to remove.

@@ -3,8 +3,9 @@
 //! ```text
 //!   words ──► Command ──► jobs of `workload` (a process is a job at depth 1) ──► engine
 //!                                                                                  │
-//!      console, export file, CSV  ◄── Batch ◄── Row (one a process) ◄── JobOutcome ┘
-//!                                       │
+//!      console, export file, CSV  ◄── Batch ◄── Row (one a process) ◄── JobOutcome ┤
+//!                                       │ ▲                                         ▼
+//!                                       │ └─────────────────────────── stats::Run, which is kept
 //!      Sweep: which load is next ◄──────┘──► Point ──► knee, target, what limited ──► table, page
 //! ```
 //! The classic text is the original's to the byte; what the original could not tell (maxima, percentiles, how many reads)
@@ -18,15 +19,17 @@ mod export;
 mod grammar;
 mod jobs;
 mod judge;
+mod kept;
 mod manifest;
 mod page;
 mod point;
 mod row;
 mod sweep;
 mod table;
+mod workbook;
 
 pub use advice::setup_advice;
-pub use batch::{Batch, batches};
+pub use batch::Batch;
 pub use console::{EXPORT_DONE, exporting, run_begins, run_ends};
 pub use console::{Installation, help, setup_begins, setup_ends, usage};
 pub use evidence::{Evidence, Limiter};
@@ -36,12 +39,14 @@ pub use grammar::{
 };
 pub use jobs::{Aim, jobs, setup_job};
 pub use judge::{Finding, judge, judge_batch, knee, limiter};
+pub use kept::{Taken, asked, batches, sheet, taken};
 pub use manifest::{DATABASE_FILE, MANIFEST_FILE, Manifest, ManifestError};
 pub use page::page;
 pub use point::{Measured, Point};
-pub use row::{Row, RowError, State};
+pub use row::{Row, State};
 pub use sweep::{Ended, Limits, Series, Sweep, SweepPlan, Target};
 pub use table::{sweep_heads, sweep_line};
+pub use workbook::workbook;
 
 /// A block of the database, in bytes.
 pub const BLOCK: u32 = 8192;

@@ -8,9 +8,7 @@
 use array::{DeviceSpec, Flash, Model, ParallelServers, VirtualClock};
 use block::{Bytes, Span};
 use engine::job::Simulation;
-use ranread::{
-    Aim, Batch, Effort, Evidence, Limits, Load, Measured, Row, Series, State, Sweep, SweepPlan, batches, jobs, knee,
-};
+use ranread::{Aim, Batch, Effort, Evidence, Limits, Load, Measured, Row, Series, State, Sweep, SweepPlan, jobs, knee};
 
 const SIZE: Bytes = Bytes::gib(10);
 
@@ -29,9 +27,9 @@ fn batch(spec: &DeviceSpec, processes: u32, seconds: u64, seed: u64) -> Batch {
     let simulation = Simulation::of(&jobs(&load, &aims, processes, seed)).expect("it can be simulated");
     let device = spec.build(seed).expect("it is a device");
     let outcomes = simulation.run(device, &VirtualClock::new(), &mut || false, &mut |_, _| Ok(None));
-    let blank = Row::blank(1, 0, "db".into(), processes, &load);
+    let blank = Row::blank(0, "db".into(), processes, &load);
     let rows: Vec<Row> = (1..).zip(&outcomes).map(|(job, outcome)| blank.of(job, State::Whole, outcome)).collect();
-    batches(&rows).remove(0)
+    Batch { rows }
 }
 
 fn swept(spec: &DeviceSpec, plan: &SweepPlan, seconds: u64, seed: u64) -> Sweep {

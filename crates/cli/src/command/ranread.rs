@@ -4,16 +4,17 @@
 
 mod batch;
 mod database;
-mod history;
+mod keeper;
+mod marks;
 mod sweep;
 
+use crate::memory::Memory;
 use crate::stage::device::spec_of;
 use crate::{Answer, date, interrupt, machine, terminal};
 use anyhow::{Context as _, Result, bail};
 use block::Bytes;
-use history::History;
 use ranread::{Command, ExportAsk, Finding, RunAsk};
-use stats::Outcome;
+use stats::{Machine, Outcome};
 use std::path::Path;
 use workload::plan::Device;
 
@@ -40,8 +41,8 @@ enum Storage<'a> {
 }
 
 impl Ranread {
-    pub fn run(self) -> Result<Answer> {
-        load(&self.words, &crate::memory::Memory::default())
+    pub fn run(self, memory: &Memory) -> Result<Answer> {
+        load(&self.words, memory)
     }
 }
 
@@ -49,7 +50,7 @@ impl Ranread {
 ///
 /// # Errors
 /// As for `seawall ranread`.
-pub fn load(words: &[String], _memory: &crate::memory::Memory) -> Result<Answer> {
+pub fn load(words: &[String], memory: &Memory) -> Result<Answer> {
     match ranread::parse(words)? {
         Command::Help => {
             terminal::print(&(ranread::help() + ranread::usage()));
@@ -57,11 +58,11 @@ pub fn load(words: &[String], _memory: &crate::memory::Memory) -> Result<Answer>
         }
         Command::Setup(setup) => database::set_up(&setup),
         Command::Purge(purge) => database::purge(&purge),
-        Command::Run(run) => run_once(run, Storage::Real),
-        Command::Sweep(sweep) => sweep::run(sweep, Storage::Real),
-        Command::Stop => History::open()?.stop(),
-        Command::Reset => History::open()?.reset(),
-        Command::Export(ask) => export(&ask),
+        Command::Run(run) => run_once(run, Storage::Real, memory),
+        Command::Sweep(sweep) => sweep::run(sweep, Storage::Real, memory),
+        Command::Stop => marks::stop(),
+        Command::Reset => reset(memory),
+        Command::Export(ask) => export(&ask, memory),
     }
 }
 
@@ -69,22 +70,24 @@ pub fn load(words: &[String], _memory: &crate::memory::Memory) -> Result<Answer>
 ///
 /// # Errors
 /// As for `seawall ranread`, and where nothing is loaded.
-pub fn simulate(words: &[String], device: &Device) -> Result<Answer> {
+pub fn simulate(words: &[String], device: &Device, memory: &Memory) -> Result<Answer> {
     terminal::complain(&format!("in virtual time, on: {device}"));
     match ranread::parse(words)? {
-        Command::Run(run) => run_once(run, Storage::Simulated(device)),
-        Command::Sweep(sweep) => sweep::run(sweep, Storage::Simulated(device)),
+        Command::Run(run) => run_once(run, Storage::Simulated(device), memory),
+        Command::Sweep(sweep) => sweep::run(sweep, Storage::Simulated(device), memory),
         _ => bail!("simulate ranread: takes run and sweep; the others have nothing to simulate"),
     }
 }
 
-fn run_once(ask: RunAsk, storage: Storage<'_>) -> Result<Answer> {
+fn run_once(ask: RunAsk, storage: Storage<'_>, memory: &Memory) -> Result<Answer> {
     let stop = interrupt::watch()?;
     let mut field = batch::Field::open(ask.load, storage)?;
     field.must_suffice(ask.processes)?;
     field.notes().iter().for_each(|note| terminal::complain(&format!("note: {note}")));
+    let loads = report::text::count(ask.processes as usize, "process", "processes");
+    let mut keeper = field.keeper(memory, &loads, &sheet_of(&[], &field, &field.machine()));
     terminal::print(&ranread::run_begins(ask.processes));
-    let played = field.play(ask.processes, 0, &stop, true);
+    let played = field.play(ask.processes, 0, &mut keeper, &stop, true);
     let (batch, measured) = match played {
         Ok(played) => played,
         Err(error) => {
@@ -97,15 +100,19 @@ fn run_once(ask: RunAsk, storage: Storage<'_>) -> Result<Answer> {
     if stop.is_asked() {
         bail!("stopped before the end; the rows of what was done are kept");
     }
-    let failed = field.failed();
-    if let Some(why) = field.cannot_say() {
+    let judged = ask.limits.map(|limits| ranread::judge_batch(&measured, ask.processes, limits));
+    let unsure = field.cannot_say();
+    // One that another shell stopped, or that failed, is not what was asked for.
+    match batch.state() {
+        ranread::State::Whole => drop(keeper.end(judged.as_deref().unwrap_or(&[]), unsure.clone(), None)),
+        _ => drop(keeper),
+    }
+    if let Some(why) = unsure {
         bail!("verdict: cannot say: {why}");
     }
-    if failed {
-        return Ok(Answer::No);
-    }
-    match ask.limits {
-        Some(limits) => verdict(&ranread::judge_batch(&measured, ask.processes, limits)),
+    match judged {
+        _ if field.failed() => Ok(Answer::No),
+        Some(findings) => verdict(&findings),
         None => Ok(Answer::Yes),
     }
 }
@@ -123,12 +130,21 @@ fn verdict(findings: &[Finding]) -> Result<Answer> {
     }
 }
 
-fn export(ask: &ExportAsk) -> Result<Answer> {
+/// Forgets all rows.
+fn reset(memory: &Memory) -> Result<Answer> {
+    if let Some(process) = marks::running().first() {
+        bail!("reset: process {process} runs a batch; stop it first");
+    }
+    keeper::delete_all(memory).map(|()| Answer::Yes)
+}
+
+fn export(ask: &ExportAsk, memory: &Memory) -> Result<Answer> {
     let folder = Path::new(&ask.directory);
     if !folder.is_dir() {
         bail!("export: {} is no directory; name one that is there", folder.display());
     }
-    let batches = ranread::batches(&History::open()?.rows()?);
+    let runs = keeper::runs(memory)?;
+    let batches: Vec<_> = runs.iter().flat_map(ranread::batches).collect();
     if batches.is_empty() {
         bail!("export: no rows are kept; run something first");
     }
@@ -140,8 +156,34 @@ fn export(ask: &ExportAsk) -> Result<Answer> {
     let path = folder.join(name);
     terminal::print(&ranread::exporting(&path.display().to_string()));
     std::fs::write(&path, text).with_context(|| path.display().to_string())?;
+    if let Some(path) = &ask.xlsx {
+        let mut sheet = ask.sheet.clone();
+        for line in runs.iter().flat_map(ranread::sheet) {
+            if !sheet.contains(&line) {
+                sheet.push(line);
+            }
+        }
+        write("--xlsx", path, &ranread::workbook(&batches, &sheet).render()?)?;
+    }
     terminal::print(ranread::EXPORT_DONE);
     Ok(Answer::Yes)
+}
+
+/// Writes the file that an option names.
+fn write(option: &str, path: &str, bytes: &[u8]) -> Result<()> {
+    std::fs::write(path, bytes).with_context(|| format!("{option} {path}"))
+}
+
+/// What was told of the storage, and what the machine tells of itself.
+fn sheet_of(told: &[(String, String)], field: &batch::Field<'_>, machine: &Machine) -> Vec<(String, String)> {
+    let mut sheet = told.to_vec();
+    sheet.extend(field.sheet());
+    if machine.cores > 0 {
+        let server = format!("{}, {} × {}, {}", machine.host, machine.cores, machine.cpu, machine.kernel);
+        sheet.extend([("Server".into(), server), ("Memory".into(), machine.memory.to_string())]);
+    }
+    sheet.retain(|(_, value)| !value.is_empty());
+    sheet
 }
 
 /// Why storage of this size measures a cache on this machine; `None` where it need not.

@@ -52,8 +52,8 @@ struct Jobs {
 
 /// Random reads of a database in virtual time
 ///
-/// Takes run and sweep as `seawall ranread` does; each target that is named is a file of 100 GiB on one simulated device. No
-/// rows are kept.
+/// Takes run and sweep as `seawall ranread` does; each target that is named is a file of 100 GiB on one simulated device. Its
+/// runs are kept in the results database, and not among the rows of RanRead, which are of storage.
 #[derive(clap::Args)]
 struct Reads {
     /// The device: one of cloud-volume, disk, flash, host with its usual figures, or a TOML file with a table `device`
@@ -105,7 +105,7 @@ impl Simulate {
             (Some(Tool::Ramp(Ramp { device, data, words })), _) => {
                 ramp::simulate(&words, &named(&device)?, data, memory)
             }
-            (Some(Tool::Ranread(Reads { device, words })), _) => ranread::simulate(&words, &named(&device)?),
+            (Some(Tool::Ranread(Reads { device, words })), _) => ranread::simulate(&words, &named(&device)?, memory),
             (Some(Tool::Orion(Calibration { device, words })), _) => orion::simulate(&words, &named(&device)?, memory),
             (None, Some(plan)) => {
                 let text = read("PLAN", &plan)?;

@@ -22,7 +22,7 @@ const LOAD: [Known; 10] = [
     valued("target"),
 ];
 const LIMITS: [Known; 2] = [valued("average-ms"), valued("max-ms")];
-const SWEEP: [Known; 10] = [
+const SWEEP: [Known; 11] = [
     valued("from"),
     valued("to"),
     valued("step"),
@@ -32,6 +32,7 @@ const SWEEP: [Known; 10] = [
     valued("precision"),
     valued("repeats"),
     valued("page"),
+    valued("xlsx"),
     valued("sheet"),
 ];
 
@@ -159,15 +160,19 @@ fn sweep(typed: &[String]) -> Result<SweepAsk, GrammarError> {
     if load.effort.is_none() {
         load.effort = Some(Effort::Seconds(10));
     }
-    let sheet = words.all("sheet").iter().map(|given| sheet_line(given)).collect::<Result<_, _>>()?;
-    Ok(SweepAsk { load, settings, page: words.option("page").map(str::to_owned), sheet })
+    let file = |name| words.option(name).map(str::to_owned);
+    Ok(SweepAsk { load, settings, page: file("page"), xlsx: file("xlsx"), sheet: sheet(&words)? })
 }
 
 fn export(typed: &[String]) -> Result<ExportAsk, GrammarError> {
-    let words = Words::of(typed, "export", &[&[switch("csv")]])?;
+    let words = Words::of(typed, "export", &[&[switch("csv"), valued("xlsx"), valued("sheet")]])?;
     words.at_most(1, "export", EXPORT_EXAMPLE)?;
     let directory = needed(&words, 0, "export", "DIRECTORY", EXPORT_EXAMPLE)?;
-    Ok(ExportAsk { directory, csv: words.has("csv") })
+    let xlsx = words.option("xlsx").map(str::to_owned);
+    if xlsx.is_none() && words.has("sheet") {
+        return Err(GrammarError::Form { option: "sheet".into(), rule: "needs --xlsx beside it" });
+    }
+    Ok(ExportAsk { directory, csv: words.has("csv"), xlsx, sheet: sheet(&words)? })
 }
 
 fn purge(typed: &[String]) -> Result<PurgeAsk, GrammarError> {
@@ -229,6 +234,10 @@ fn limits(words: &Words) -> Result<Limits, GrammarError> {
     };
     let average = words.option("average-ms").map(|given| decimal("--average-ms", given, 0.001..=1e6));
     Ok(Limits { average_ms: average.transpose()?.unwrap_or(usual.average_ms), most_ms })
+}
+
+fn sheet(words: &Words) -> Result<Vec<(String, String)>, GrammarError> {
+    words.all("sheet").iter().map(|given| sheet_line(given)).collect()
 }
 
 fn sheet_line(given: &str) -> Result<(String, String), GrammarError> {

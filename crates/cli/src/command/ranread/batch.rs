@@ -1,17 +1,20 @@
 //! One batch: its jobs run, watched, and turned into rows.
 
-use super::history::{History, Running};
+use super::keeper::Keeper;
+use super::marks::Running;
 use super::{SIMULATED, Storage, built, database, smaller_than_memory};
 use crate::classic::{Counters, aim, on_flash};
 use crate::interrupt::Stop;
-use crate::{date, terminal};
+use crate::memory::Memory;
+use crate::{date, machine, terminal};
 use anyhow::{Result, bail};
 use array::VirtualClock;
 use block::{Bytes, Span};
 use engine::job::{JobProgress, RunSettings, Simulation, Watch};
-use ranread::{Aim, Batch, Effort, Evidence, Load, Measured, Row, State};
+use ranread::{Aim, Batch, Effort, Evidence, Load, Measured, Row, State, Taken};
 use report::text;
 use stats::job::{DirectionOutcome, JobOutcome};
+use stats::{Machine, run};
 use std::path::Path;
 use storage::Place;
 
@@ -24,11 +27,11 @@ pub struct Field<'a> {
     load: Load,
     aims: Vec<Aim>,
     storage: Storage<'a>,
-    /// How the targets are called in rows.
-    name: String,
+    /// How the targets are called.
+    places: Vec<run::Place>,
     /// Bytes of all targets; `None` where it does not matter.
     size: Option<Bytes>,
-    history: Option<History>,
+    running: Option<Running>,
     failed: bool,
 }
 
@@ -38,13 +41,13 @@ impl<'a> Field<'a> {
     /// # Errors
     /// One of them is none.
     pub fn open(mut load: Load, storage: Storage<'a>) -> Result<Field<'a>> {
-        let (mut aims, mut names, mut size, mut flash) = (Vec::new(), Vec::new(), Bytes(0), true);
+        let (mut aims, mut places, mut size, mut flash) = (Vec::new(), Vec::new(), Bytes(0), true);
         for target in &load.targets {
             let (found, bytes, on_flash) = match storage {
                 Storage::Simulated(_) => (Aim::Simulated { name: target.clone(), size: SIMULATED }, SIMULATED, false),
                 Storage::Real => real(target)?,
             };
-            names.push(if let Aim::Database { .. } = found { database::with_slash(target) } else { target.clone() });
+            places.push(place(&found, target, bytes));
             size = Bytes(size.0.saturating_add(bytes.0));
             flash &= on_flash;
             aims.push(found);
@@ -52,9 +55,39 @@ impl<'a> Field<'a> {
         let usual = if flash { ITERATIONS_ON_FLASH } else { ITERATIONS };
         load.effort.get_or_insert(Effort::Iterations(usual));
         let is_real = matches!(storage, Storage::Real) && !aims.iter().all(|aim| matches!(aim, Aim::Nothing { .. }));
-        let history = matches!(storage, Storage::Real).then(History::open).transpose()?;
+        let running = if let Storage::Real = storage { Running::begin()? } else { None };
         let size = is_real.then_some(size);
-        Ok(Field { load, aims, storage, name: names.join(","), size, history, failed: false })
+        Ok(Field { load, aims, storage, places, size, running, failed: false })
+    }
+
+    /// How the targets are called in rows.
+    fn name(&self) -> String {
+        self.places.iter().map(|place| place.name.as_str()).collect::<Vec<_>>().join(",")
+    }
+
+    /// What loads them.
+    pub fn machine(&self) -> Machine {
+        match (self.storage, self.aims.first()) {
+            (Storage::Simulated(_), _) => Machine { backend: "virtual time".into(), ..Machine::default() },
+            (Storage::Real, Some(Aim::Database { path })) => machine::look(Path::new(path).parent(), ""),
+            (Storage::Real, _) => machine::look(None, ""),
+        }
+    }
+
+    /// Begins to keep what is played: `loads` says how many processes.
+    pub fn keeper(&self, memory: &Memory, loads: &str, sheet: &[(String, String)]) -> Keeper {
+        let asked = ranread::asked(&self.load, self.places.clone(), sheet);
+        let title = format!("{} of {}, {loads}", self.kind(), self.name());
+        let simulated = matches!(self.storage, Storage::Simulated(_));
+        Keeper::begin(memory, title, asked, self.load.seed, self.machine(), simulated)
+    }
+
+    fn kind(&self) -> String {
+        match self.load.read_percent {
+            100 => "random reads".to_owned(),
+            0 => "random writes".to_owned(),
+            percent => format!("{percent} % random reads, the rest random writes"),
+        }
     }
 
     /// An error where some target would have no process.
@@ -86,34 +119,35 @@ impl<'a> Field<'a> {
     /// The name and size of what is loaded, and how.
     pub fn sheet(&self) -> Vec<(String, String)> {
         let size = self.size.map_or(String::new(), |size| size.to_string());
-        let kind = match self.load.read_percent {
-            100 => "random reads".to_owned(),
-            0 => "random writes".to_owned(),
-            percent => format!("{percent} % random reads, the rest random writes"),
-        };
         let effort = match self.load.effort {
             Some(Effort::Seconds(seconds)) => format!("{seconds} s a batch"),
             Some(Effort::Iterations(n)) => format!("{} requests a process", text::thousands(n)),
             None => String::new(),
         };
         let sheet = [
-            ("Database", self.name.clone()),
+            ("Database", self.name()),
             ("Database size", size),
-            ("Load", format!("{kind} of {}, {effort}", Bytes(u64::from(self.load.block)))),
+            ("Load", format!("{} of {}, {effort}", self.kind(), Bytes(u64::from(self.load.block)))),
         ];
         sheet.map(|(name, value)| (name.to_owned(), value)).to_vec()
     }
 
-    /// Runs a batch of so many processes; its rows are kept. With `dots` each second has one.
+    /// Runs a batch of so many processes, which is kept. With `dots` each second has one.
     ///
     /// # Errors
-    /// Nothing was run, or rows cannot be kept.
-    pub fn play(&mut self, processes: u32, repeat: u64, stop: &Stop, dots: bool) -> Result<(Batch, Measured)> {
+    /// Nothing was run.
+    pub fn play(
+        &mut self,
+        processes: u32,
+        repeat: u64,
+        keeper: &mut Keeper,
+        stop: &Stop,
+        dots: bool,
+    ) -> Result<(Batch, Measured)> {
         let specs = ranread::jobs(&self.load, &self.aims, processes, repeat);
-        let running = self.history.as_ref().map(History::begin).transpose()?;
-        let number = running.as_ref().map_or(repeat + 1, |running| running.batch);
-        let blank = Row::blank(number, date::since_1970().as_secs(), self.name.clone(), processes, &self.load);
+        let blank = Row::blank(date::since_1970().as_secs(), self.name(), processes, &self.load);
         let before = Counters::now();
+        let start = keeper.passed();
         let outcomes = match self.storage {
             Storage::Real => {
                 let settings = RunSettings {
@@ -122,10 +156,8 @@ impl<'a> Field<'a> {
                     interim_every: Some(Span::SECOND),
                     ..RunSettings::default()
                 };
-                let mut watch = Watching { stop, running: running.as_ref(), blank: &blank, dots, lost: None };
-                let outcomes = engine::job::run(&specs, &settings, &mut watch)?;
-                watch.lost.map_or(Ok(()), Err)?;
-                outcomes
+                let mut watch = Watching { stop, running: self.running.as_ref(), keeper, start, dots };
+                engine::job::run(&specs, &settings, &mut watch)?
             }
             Storage::Simulated(device) => {
                 let simulation = Simulation::of(&specs)?;
@@ -136,12 +168,10 @@ impl<'a> Field<'a> {
         };
         let after = Counters::now();
         self.complain(&outcomes);
-        let rows: Vec<Row> = (1..).zip(&outcomes).map(|(job, outcome)| blank.of(job, State::Whole, outcome)).collect();
-        if let Some(running) = running {
-            running.end(&rows)?;
-        }
-        let evidence = self.evidence(&outcomes, &before, &after);
+        let rows = (1..).zip(&outcomes).map(|(job, outcome)| blank.of(job, State::Whole, outcome)).collect();
         let batch = Batch { rows };
+        let evidence = self.evidence(&outcomes, &before, &after);
+        keeper.add(Taken { start, state: batch.state(), outcomes });
         let measured = Measured::of(&batch, evidence);
         Ok((batch, measured))
     }
@@ -203,14 +233,25 @@ fn is_special(target: &str) -> bool {
     }
 }
 
-/// Keeps rows and prints dots.
+/// How a target is called where runs are kept: a database by its directory.
+fn place(aim: &Aim, target: &str, size: Bytes) -> run::Place {
+    let (kind, name) = match aim {
+        Aim::Database { .. } => ("folder", database::with_slash(target)),
+        Aim::Device { .. } | Aim::Simulated { .. } => ("file", target.to_owned()),
+        Aim::Export { .. } => ("nbd", target.to_owned()),
+        Aim::Nothing { .. } => ("null", target.to_owned()),
+    };
+    run::Place { kind: kind.into(), name, size: Some(size.0) }
+}
+
+/// Keeps what was done and prints dots.
 struct Watching<'w> {
     stop: &'w Stop,
     running: Option<&'w Running>,
-    blank: &'w Row,
+    keeper: &'w mut Keeper,
+    /// When the batch began in the run.
+    start: Span,
     dots: bool,
-    /// Why rows could not be kept.
-    lost: Option<anyhow::Error>,
 }
 
 impl Watch for Watching<'_> {
@@ -227,16 +268,11 @@ impl Watch for Watching<'_> {
     }
 
     fn interim(&mut self, _passed: Span, outcomes: Vec<JobOutcome>) {
-        let Some(running) = self.running else { return };
-        let rows: Vec<Row> =
-            (1..).zip(&outcomes).map(|(job, outcome)| self.blank.of(job, State::Running, outcome)).collect();
-        if let Err(error) = running.so_far(&rows) {
-            self.lost.get_or_insert(error);
-        }
+        self.keeper.so_far(self.start, outcomes);
     }
 
     fn wants_stop(&mut self) -> bool {
-        self.stop.is_asked() || self.lost.is_some() || self.running.is_some_and(Running::is_stopped)
+        self.stop.is_asked() || self.running.is_some_and(Running::is_stopped)
     }
 }
 
