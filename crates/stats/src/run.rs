@@ -65,7 +65,7 @@ pub struct Run {
 /// Where a run came from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Identity {
-    /// The command that made it: `fio`, `ramp`, `ranread`, `run`, `demo`, `simulate`.
+    /// The command that made it: `fio`, `ramp`, `ranread`, `orion`, `run`, `demo`, `simulate`.
     pub tool: String,
     /// A line about it.
     pub title: String,

@@ -5,19 +5,22 @@ mod export;
 mod list;
 mod show;
 mod sql;
+mod workbook;
 
 use crate::Answer;
 use crate::memory::{self, Memory};
 use crate::terminal;
 use anyhow::{Result, bail};
 use results::Results as Database;
+use stats::run::Run;
 use std::path::PathBuf;
 
 /// List, show, compare, query and export the runs that were kept
 ///
-/// Every run of fio, ramp, run, demo and simulate is kept in one results database. A RUN is named by its number in the
-/// list, by `last`, `last~1` (the one before it), or by the first eight characters or more of its uuid. Without a
-/// command the last runs are listed. --results names another database.
+/// Every run of fio, ramp, ranread, orion, run, demo and simulate is kept in one results database. A
+/// RUN is named by its number in the list, by `last`, `last~1` (the one before it), or by the first
+/// eight characters or more of its uuid. Without a command the last runs are listed. --results names
+/// another database.
 #[derive(clap::Args)]
 pub struct Results {
     #[command(subcommand)]
@@ -96,6 +99,12 @@ fn file(memory: &Memory) -> Result<PathBuf> {
 /// The results database, which must be there.
 pub fn open(memory: &Memory) -> Result<Database> {
     Ok(Database::open_existing(&file(memory)?)?)
+}
+
+/// A run to be looked at: processes of RanRead do the same, so nobody asks what each of them did.
+pub fn looked_at(database: &Database, number: i64) -> Result<Run> {
+    let run = database.load(number)?;
+    Ok(if run.identity.tool == "ranread" { run.together("processes") } else { run })
 }
 
 impl Import {

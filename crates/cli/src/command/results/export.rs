@@ -1,18 +1,18 @@
 //! `seawall results export`: runs as tables for other programs.
 
-use super::open;
+use super::{looked_at, open, workbook};
 use crate::Answer;
 use crate::memory::Memory;
 use crate::terminal;
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use block::Span;
 use results::Cell;
 use std::path::PathBuf;
 
-/// Export runs as CSV, TSV or JSON
+/// Export runs as CSV, TSV, JSON or a workbook
 ///
 /// A row for each class of each actor in each point, as the view `results` has them, or with --seconds one for each
-/// second, as the view `seconds` has them.
+/// second, as the view `seconds` has them. A workbook has both, and charts of IOPS and response time by second.
 #[derive(clap::Args)]
 pub struct Export {
     /// The runs
@@ -21,8 +21,8 @@ pub struct Export {
     /// The seconds and not the whole
     #[arg(long)]
     seconds: bool,
-    /// The form: csv, tsv or json
-    #[arg(long, value_name = "FORM", default_value = "csv", value_parser = ["csv", "tsv", "json"])]
+    /// The form: csv, tsv, json or xlsx
+    #[arg(long, value_name = "FORM", default_value = "csv", value_parser = ["csv", "tsv", "json", "xlsx"])]
     format: String,
     /// The file to write [default: standard output]
     #[arg(short, long, value_name = "FILE")]
@@ -36,12 +36,13 @@ impl Export {
     pub fn run(self, memory: &Memory) -> Result<Answer> {
         let database = open(memory)?;
         let numbers = self.runs.iter().map(|run| database.number_of(run)).collect::<Result<Vec<_>, _>>()?;
+        if self.format == "xlsx" {
+            return self.workbook(&database, &numbers);
+        }
         let numbers: Vec<String> = numbers.iter().map(i64::to_string).collect();
         let view = if self.seconds { "seconds" } else { "results" };
-        let clock = uring::Clock::new();
-        let end = clock.now() + LONGEST;
         let query = format!("SELECT * FROM {view} WHERE run IN ({})", numbers.join(", "));
-        let found = database.query(&query, move || clock.now() > end)?;
+        let found = rows(&database, &query)?;
         let text = match self.format.as_str() {
             "json" => json(&found),
             "tsv" => separated(&found, '\t'),
@@ -56,6 +57,31 @@ impl Export {
         }
         Ok(Answer::Yes)
     }
+
+    fn workbook(&self, database: &results::Results, numbers: &[i64]) -> Result<Answer> {
+        let Some(path) = &self.output else {
+            bail!("--format xlsx: is no text; name its file with --output FILE");
+        };
+        if self.seconds {
+            bail!("--seconds: a workbook has the seconds anyway; leave it out");
+        }
+        let runs = numbers.iter().map(|number| Ok((*number, looked_at(database, *number)?)));
+        let runs = runs.collect::<Result<Vec<_>>>()?;
+        let list = numbers.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
+        let figures = rows(database, &format!("SELECT * FROM results WHERE run IN ({list})"))?;
+        let about = rows(database, &format!("SELECT * FROM runs WHERE run IN ({list})"))?;
+        let bytes = workbook::of(&runs, &about, &figures).render()?;
+        std::fs::write(path, bytes).with_context(|| format!("--output {}", path.display()))?;
+        let written = report::text::count(runs.len(), "run", "runs");
+        terminal::line(&format!("{written} written to {}", path.display()));
+        Ok(Answer::Yes)
+    }
+}
+
+fn rows(database: &results::Results, query: &str) -> Result<results::Answer> {
+    let clock = uring::Clock::new();
+    let end = clock.now() + LONGEST;
+    Ok(database.query(query, move || clock.now() > end)?)
 }
 
 /// Values with `separator` between them; NULL is empty. Words that a spreadsheet would take for a formula begin with a

@@ -1,0 +1,92 @@
+//! Runs as a workbook: what they are, their figures, and by second IOPS and response time with native charts.
+
+use block::Span;
+use report::workbook::{Cell, Chart, Sheet, Workbook};
+use results::Answer;
+use stats::run::{Run, Slice};
+use std::collections::BTreeMap;
+
+/// More lines than this are no chart: then the actors of a run are one.
+const LINES_MAX: usize = 12;
+
+/// A line of the charts.
+struct Line {
+    name: String,
+    /// By number of the second, from the start of its run on.
+    slices: BTreeMap<u64, Slice>,
+}
+
+/// The workbook of these runs with their numbers; `about` and `figures` are their rows of the views
+/// `runs` and `results`.
+pub fn of(runs: &[(i64, Run)], about: &Answer, figures: &Answer) -> Workbook {
+    let lines = lines(runs);
+    let seconds = rows(&lines);
+    let heads = |what: &str| lines.iter().map(|line| format!("{}, {what}", line.name)).collect::<Vec<_>>();
+    let chart = |title: &str, first: usize, name: &str| Chart {
+        title: title.into(),
+        across_name: "seconds from the start of the run".into(),
+        lines: (first..first + lines.len()).collect(),
+        lines_name: name.into(),
+        ..Chart::default()
+    };
+    let charts = vec![chart("IOPS", 1, "IOPS"), chart("Mean response time", 1 + lines.len(), "milliseconds")];
+    let by_second = Sheet {
+        name: "Seconds".into(),
+        heads: [vec!["second".to_owned()], heads("IOPS"), heads("ms")].concat(),
+        // A chart of nothing is none.
+        charts: if seconds.is_empty() { Vec::new() } else { charts },
+        rows: seconds,
+    };
+    let made = runs.iter().map(|(_, run)| run.identity.started_unix_ms / 1000).max().unwrap_or(0);
+    let sheets = vec![table("Runs", about), table("Results", figures), by_second];
+    Workbook { title: "Runs of Seawall".into(), made_unix_s: made, sheets }
+}
+
+fn lines(runs: &[(i64, Run)]) -> Vec<Line> {
+    let actors: usize = runs.iter().map(|(_, run)| run.actors.len()).sum();
+    let mut lines = Vec::new();
+    for (number, run) in runs {
+        let whole = (actors > LINES_MAX).then(|| run.together("all"));
+        let run = whole.as_ref().unwrap_or(run);
+        for (actor, named) in (0u32..).zip(&run.actors) {
+            let name = if runs.len() > 1 { format!("run {number}, {}", named.name) } else { named.name.clone() };
+            let second = |slice: &Slice| (slice.start + Span::SECOND / 2).as_nanos() / Span::SECOND.as_nanos();
+            let mut slices = BTreeMap::new();
+            // A splinter of a second at the end says nothing of a whole one.
+            for slice in run.whole(actor).into_iter().filter(|slice| slice.length * 2 > Span::SECOND) {
+                slices.insert(second(&slice), slice);
+            }
+            lines.push(Line { name, slices });
+        }
+    }
+    lines
+}
+
+/// A row for each second that any line knows: the second, all IOPS, all response times.
+fn rows(lines: &[Line]) -> Vec<Vec<Cell>> {
+    let mut seconds: Vec<u64> = lines.iter().flat_map(|line| line.slices.keys().copied()).collect();
+    seconds.sort_unstable();
+    seconds.dedup();
+    let row = |second: u64| {
+        let of = |figure: &dyn Fn(&Slice) -> Option<f64>| {
+            let cell = |line: &Line| line.slices.get(&second).and_then(figure).map_or(Cell::Empty, Cell::from);
+            lines.iter().map(cell).collect::<Vec<_>>()
+        };
+        let iops = of(&|slice| Some(slice.ops as f64 / slice.length.as_secs_f64()));
+        let response = of(&|slice| Some(slice.response?.mean.as_millis_f64()));
+        [vec![Cell::Number(second as f64)], iops, response].concat()
+    };
+    seconds.into_iter().map(row).collect()
+}
+
+fn table(name: &str, answer: &Answer) -> Sheet {
+    let cell = |cell: &results::Cell| match cell {
+        results::Cell::Null => Cell::Empty,
+        results::Cell::Integer(number) => Cell::Number(*number as f64),
+        results::Cell::Real(number) => Cell::from(*number),
+        results::Cell::Text(words) => Cell::from(words.as_str()),
+        results::Cell::Bytes(bytes) => Cell::Words(format!("{bytes} bytes")),
+    };
+    let rows = answer.rows.iter().map(|row| row.iter().map(cell).collect()).collect();
+    Sheet { name: name.into(), heads: answer.columns.clone(), rows, ..Sheet::default() }
+}
