@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   list (TOML) ──► rows: words that are said or seen ─┐
-//!   runs that were kept, files of other tools ─────────┼──► Table ──► text, CSV, page
+//!   runs that were kept, files of other tools ─────────┼──► Table ──► text, CSV, page, workbook
 //!                                                      └──► what is impossible, what the columns say, differences
 //! ```
 //! A figure is never filled in: what no run and no file tells is N/A. Several runs of one tier are repeats: the table has
@@ -21,6 +21,7 @@ mod reading;
 mod runs;
 mod table;
 mod text;
+mod workbook;
 
 pub use column::{Column, Figure, Word};
 pub use difference::{Against, differences};
@@ -32,3 +33,4 @@ pub use reading::{Limiter, limiter, readings};
 pub use runs::figures_of;
 pub use table::{Row, Sample, Table, Told};
 pub use text::{csv, text};
+pub use workbook::workbook;

@@ -55,6 +55,18 @@ fn differences_from_a_baseline_are_those_of_the_published_argument() {
     assert_eq!((third.percent.round(), third.half_width), (-29.0, None));
 }
 
+/// Figures are figures and words are words; what is not known is empty.
+#[test]
+fn the_workbook_has_the_fourteen_columns_and_what_they_say() {
+    use report::workbook::Cell;
+    let book = tiers::workbook(&List::read(PLAN).unwrap().table(), 0);
+    let [columns, says] = &book.sheets[..] else { panic!("two sheets") };
+    assert_eq!((columns.heads.len(), columns.rows.len(), says.rows.len()), (14, 11, 7));
+    assert_eq!(columns.rows[3][5..8], [Cell::from("pass-thru"), Cell::Empty, Cell::Empty]);
+    assert_eq!(columns.rows[10][9], Cell::Number(110.0));
+    assert!(book.render().is_ok());
+}
+
 /// As it is seen on a terminal: no line of more than 80 columns, and all of it there.
 #[test]
 fn the_text_fits_a_terminal() {

@@ -44,6 +44,9 @@ struct Show {
     /// Comma-separated values instead of text
     #[arg(long)]
     csv: bool,
+    /// Write a workbook with a chart as well
+    #[arg(long, value_name = "FILE")]
+    xlsx: Option<PathBuf>,
     /// Write a page as well
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -122,6 +125,10 @@ impl Show {
             let facts = report::text::facts(now_unix_ms(), &machine::look(None, ""));
             let page = report::Page { facts, version: env!("CARGO_PKG_VERSION").into(), ..page };
             std::fs::write(path, page.render()).with_context(|| format!("--output {}", path.display()))?;
+        }
+        if let Some(path) = &self.xlsx {
+            let book = tiers::workbook(&table, now_unix_ms() / 1000).render()?;
+            std::fs::write(path, book).with_context(|| format!("--xlsx {}", path.display()))?;
         }
         terminal::print(&if self.csv { tiers::csv(&table) } else { tiers::text(&table, self.baseline) });
         if let Some(path) = self.output.filter(|_| !self.csv) {

@@ -20,7 +20,8 @@ fn the_published_comparison_is_shown() {
         assert!(shown.out.contains(part), "{part}: {}", shown.out);
     }
     assert!(std::fs::read_to_string(scratch.join("t.html")).unwrap().contains("pass-thru"));
-    let csv = tiers(&scratch, &["show", "--csv"]);
+    let csv = tiers(&scratch, &["show", "--csv", "--xlsx", "t.xlsx"]);
+    assert!(std::fs::read(scratch.join("t.xlsx")).unwrap().starts_with(b"PK"), "a workbook is a zip");
     assert_eq!(csv.out.lines().count(), 12, "{}", csv.out);
     assert!(csv.out.starts_with("test,storage,spindle_type,"), "{}", csv.out);
 }
