@@ -3,6 +3,7 @@
 //! Nothing here is a test: figures depend on the machine and on what else it does. What counts are ratios of runs that
 //! took turns, so that a busy minute hits both.
 
+mod classics;
 mod demo;
 mod engine;
 mod fio;
@@ -32,6 +33,8 @@ pub enum Bench {
     Engine(engine::Engine),
     /// What quality of service costs a request and keeps on a server, QEMU's and nbdkit's limits beside it
     Qos(qos::Qos),
+    /// `seawall orion` and `seawall ranread` with `seawall fio` and fio, on the same file
+    Classics(classics::Classics),
     /// What filling and ramping cost by themselves, fio beside them
     Ramp(ramp::Ramp),
     /// What maps cost beside a sparse file, through clones, for a first write, and when a pool is opened
@@ -54,6 +57,7 @@ impl Bench {
             Bench::Nbd(nbd) => nbd.run(),
             Bench::Engine(engine) => engine.run(),
             Bench::Qos(qos) => qos.run(),
+            Bench::Classics(classics) => classics.run(),
             Bench::Ramp(ramp) => ramp.run(),
             Bench::Store(store) => store.run(),
             Bench::Orders(orders) => orders.run(),

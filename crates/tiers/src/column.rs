@@ -134,7 +134,7 @@ impl Column {
             Column::Word(Word::Spindle) => {
                 "seen: rotating or not, by what the device reports; virtual disks and LUNs of arrays may lie"
             }
-            Column::Word(Word::Raid) => "seen: Linux md and LVM; what an array does inside must be said",
+            Column::Word(Word::Raid) => "seen: the level of Linux md; what an array does inside must be said",
             Column::Word(Word::Virtualized) => {
                 "an array behind another one must be said; seen: that this host is a guest"
             }

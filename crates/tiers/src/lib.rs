@@ -9,7 +9,7 @@
 //! A figure is never filled in: what no run and no file tells is N/A. Several runs of one tier are repeats: the table has
 //! their median, and says how far they lie apart.
 //!
-//! The columns, what they mean and where each comes from are those of [`column`].
+//! The columns, what they mean and where each comes from are those of [`Column::about`].
 
 pub mod column;
 mod difference;
