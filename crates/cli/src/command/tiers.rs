@@ -108,7 +108,7 @@ impl Run {
         let table = filled(&list, &folder, &[], memory)?;
         terminal::line("");
         terminal::print(&tiers::text(&table, None));
-        Ok(answer)
+        answer.ok_or_else(|| anyhow!("some of the runs could not be made, or cannot say of themselves: see above"))
     }
 }
 

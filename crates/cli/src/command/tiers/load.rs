@@ -6,7 +6,7 @@ use crate::classic::{Counters, device_of};
 use crate::command::{orion, ranread};
 use crate::memory::Memory;
 use crate::{Answer, interrupt, terminal};
-use anyhow::{Context as _, Result, anyhow, bail};
+use anyhow::{Context as _, Result, bail};
 use block::Span;
 use results::Filter;
 use std::fs;
@@ -17,10 +17,17 @@ use tiers::{Column, Figure, List, Tier};
 const NAME: &str = "TIER";
 
 /// Puts the list's load on all of its tiers that have a path. Runs are kept with the labels by which the table finds them.
+/// One that could not, or cannot say, is told and leaves the others to go on; `None` where there was such a one.
 ///
 /// # Errors
 /// There is nothing to load, or nowhere to keep what comes of it.
-pub fn run(list: &List, out: &Path, cpus: Option<f64>, repeats: Option<u32>, memory: &Memory) -> Result<Answer> {
+pub fn run(
+    list: &List,
+    out: &Path,
+    cpus: Option<f64>,
+    repeats: Option<u32>,
+    memory: &Memory,
+) -> Result<Option<Answer>> {
     let loaded: Vec<&Tier> = list.tiers.iter().filter(|tier| tier.path.is_some()).collect();
     if loaded.is_empty() {
         bail!("no tier has a path; say in the list where each can be loaded");
@@ -36,7 +43,7 @@ pub fn run(list: &List, out: &Path, cpus: Option<f64>, repeats: Option<u32>, mem
         prepare(tier, list)?;
     }
     let stop = interrupt::watch()?;
-    let mut good = true;
+    let (mut good, mut sure) = (true, true);
     let repeats = repeats.unwrap_or(list.load.repeats);
     // The tiers take turns, so that what changes with time meets all of them.
     for repeat in 1..=repeats {
@@ -49,15 +56,22 @@ pub fn run(list: &List, out: &Path, cpus: Option<f64>, repeats: Option<u32>, mem
                 if stop.is_asked() {
                     bail!("stopped before the end; what was run is kept, and shown by tiers show");
                 }
-                good &= one(&words, (list, tier), &memory, &file)?;
+                match one(&words, (list, tier), &memory, &file)? {
+                    Ok(answer) => good &= answer == Answer::Yes,
+                    Err(error) => {
+                        sure = false;
+                        let why = crate::complaint::of(&error);
+                        why.lines().for_each(|line| terminal::complain(&format!("test {number}: {line}")));
+                    }
+                }
             }
         }
     }
-    Ok(if good { Answer::Yes } else { Answer::No })
+    Ok(sure.then_some(if good { Answer::Yes } else { Answer::No }))
 }
 
-/// One command on one tier, with what the kernel counted meanwhile said of its run.
-fn one(words: &[String], (list, tier): (&List, &Tier), memory: &Memory, file: &Path) -> Result<bool> {
+/// One command on one tier, with what the kernel counted meanwhile said of its run; within, what it answered.
+fn one(words: &[String], (list, tier): (&List, &Tier), memory: &Memory, file: &Path) -> Result<Result<Answer>> {
     let last = || -> Result<Option<i64>> {
         let database = results::Results::open(file)?;
         let own = labels(list, tier.row.number).into_iter().map(|(key, word)| (key, Some(word))).collect();
@@ -72,7 +86,7 @@ fn one(words: &[String], (list, tier): (&List, &Tier), memory: &Memory, file: &P
     let answer = match words {
         [tool, words @ ..] if tool == "orion" => orion::load(words, memory),
         [_, words @ ..] => ranread::load(words, memory),
-        [] => return Ok(true),
+        [] => return Ok(Ok(Answer::Yes)),
     };
     let passed = clock.now().since(began);
     let cpu = Counters::now().cpu_busy_since(&counters);
@@ -85,15 +99,7 @@ fn one(words: &[String], (list, tier): (&List, &Tier), memory: &Memory, file: &P
             database.label(run, Column::Figure(figure).key(), Some(&format!("{:.1}", (100.0 * part).min(100.0))))?;
         }
     }
-    match answer {
-        Ok(answer) => Ok(answer == Answer::Yes),
-        // What a run cannot say of itself is no reason to leave the other tiers out.
-        Err(error) if error.to_string().starts_with("verdict: cannot say") => {
-            terminal::complain(&format!("test {}: {error}", tier.row.number));
-            Ok(true)
-        }
-        Err(error) => Err(anyhow!("test {}: {}", tier.row.number, crate::complaint::of(&error).trim_end())),
-    }
+    Ok(answer)
 }
 
 /// The time in which a device had requests, since the machine was started.
