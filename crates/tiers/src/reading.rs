@@ -24,8 +24,9 @@ const FOLLOWS: f64 = 0.5;
 /// Rows are one closed load where transactions under way differ by less than this from their mean.
 const SAME_USERS: f64 = 0.15;
 
-/// What limited a row; `None` where disk or processors are not known.
+/// What limited a row's transactions; `None` where it has none, or disk or processors are not known.
 pub fn limiter(row: &Row) -> Option<Limiter> {
+    row.median(Figure::AvgTps).or(row.median(Figure::MaxTpm))?;
     let full = |figure| row.median(figure).map(|percent| percent >= FULL);
     Some(match (full(Figure::DiskBusy)?, full(Figure::Cpu)?) {
         (true, false) => Limiter::Disk,
