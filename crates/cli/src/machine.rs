@@ -38,16 +38,21 @@ fn memory(meminfo: &str) -> Bytes {
     Bytes::kib(kib.unwrap_or(0))
 }
 
-/// Type and device of the file system that holds `folder`: of the mount points above it the longest.
+/// Type and device of the file system that holds `folder`, in words.
 fn storage(folder: &Path) -> String {
-    let Ok(folder) = folder.canonicalize() else { return String::new() };
+    file_system(folder).map_or(String::new(), |(kind, device)| format!("{kind} on {device}"))
+}
+
+/// Type and device of the file system that holds a path: of the mount points above it the longest.
+pub fn file_system(path: &Path) -> Option<(String, String)> {
+    let path = path.canonicalize().ok()?;
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
     let holds = |line: &str| {
-        let mut words = line.split(' ');
+        let mut words = line.split(' ').map(str::to_owned);
         let (device, point, kind) = (words.next()?, words.next()?, words.next()?);
-        folder.starts_with(point).then(|| (point.len(), format!("{kind} on {device}")))
+        path.starts_with(&point).then_some((point.len(), (kind, device)))
     };
-    mounts.lines().filter_map(holds).max_by_key(|(length, _)| *length).map_or(String::new(), |(_, text)| text)
+    mounts.lines().filter_map(holds).max_by_key(|(length, _)| *length).map(|(_, found)| found)
 }
 
 #[cfg(test)]

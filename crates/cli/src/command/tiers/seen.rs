@@ -1,6 +1,7 @@
 //! What this host sees of the storage under a path.
 
 use crate::classic::device_of;
+use crate::machine;
 use std::fs;
 use std::path::{Path, PathBuf};
 use tiers::{Row, Word};
@@ -17,7 +18,7 @@ pub fn look(path: &str, row: &mut Row) {
     }
     let Some(whole) = device_of(Path::new(path)) else {
         // A file system without a device.
-        return see(Word::Storage, file_system(Path::new(path)));
+        return see(Word::Storage, machine::file_system(Path::new(path)).map(|(kind, _)| kind));
     };
     see(Word::Raid, level(&whole));
     let leaves = leaves(&whole, 0);
@@ -70,18 +71,6 @@ fn kind(name: &str, rotational: &str) -> Option<String> {
 
 fn is_virtual(name: &str) -> bool {
     ["vd", "xvd", "nbd", "rbd", "loop"].iter().any(|virtual_| name.starts_with(virtual_))
-}
-
-/// The file system that holds a path, where it has no device.
-fn file_system(path: &Path) -> Option<String> {
-    let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
-    let path = path.canonicalize().ok()?;
-    let holds = |line: &str| {
-        let mut words = line.split(' ').skip(1);
-        let (point, kind) = (words.next()?.to_owned(), words.next()?.to_owned());
-        path.starts_with(&point).then_some((point.len(), kind))
-    };
-    mounts.lines().filter_map(holds).max_by_key(|(length, _)| *length).map(|(_, kind)| kind)
 }
 
 /// That this host is a guest. Whether an array stands behind another one is nothing that a host sees.
