@@ -2,7 +2,7 @@
 
 use crate::memory::{Keeping, Kept, Memory};
 use crate::stage::simulated::{Simulated, idle_service};
-use crate::stage::{paths, real::Real};
+use crate::stage::{Places, real::Real};
 use crate::watch::{REPORT_COLUMNS, Seen, Watch, paint};
 use crate::workspace::Workspace;
 use crate::{Answer, date, hosts, interrupt, machine, memory, scale, terminal};
@@ -10,11 +10,12 @@ use anyhow::{Context as _, Result, bail};
 use block::{Bytes, Span};
 use engine::{Conductor, Stage};
 use report::{Standing, text};
-use stats::run::Run;
+use stats::run::{self, Run};
 use stats::{Origin, Outcome, Recording, Scale};
 use std::fs::File;
 use std::io::{BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use storage::Consent;
 use workload::Plan;
 use workload::plan::{HostsPlan, Units, parse_space};
 
@@ -73,27 +74,41 @@ pub(crate) fn now_unix_ms() -> u64 {
     date::since_1970().as_millis() as u64
 }
 
-/// Plays a plan on real storage.
-pub fn on_real_storage(text: &str, file: &str, options: &Options, real: &RealOptions) -> Result<Answer> {
+/// Plays a plan on real storage; what is there already may be written where `consent` says so.
+pub fn on_real_storage(
+    text: &str,
+    file: &str,
+    options: &Options,
+    real: &RealOptions,
+    consent: &Consent,
+) -> Result<Answer> {
     if HostsPlan::is_meant(text) {
         return hosts::on_real_storage(text, file, options, real);
     }
     let started = now_unix_ms();
-    let plan = prepared(text, file, options)?;
+    let mut plan = read(text, file, options)?;
+    let places = Places::ask(&mut plan, consent)?;
+    consent.idle(&places.named(), &[]).iter().for_each(|line| terminal::complain(&format!("note: {line}")));
+    let plan = plan.sized(options.size)?;
+    places.check_loads(&plan)?;
     let factor_given = options.scale.or(plan.published_iops.is_none().then_some(1.0));
     let stop = interrupt::watch()?;
     check_out(&options.out)?;
     let folder = real.dir.clone().unwrap_or_else(|| format!("seawall-pool-{}", stamp(started)).into());
-    let needed = plan.volumes.iter().map(|volume| volume.size.map_or(0, |size| size.0)).sum();
-    let workspace = Workspace::make(folder, Bytes(needed), real.keep)?;
+    let served = plan.volumes.iter().filter(|volume| volume.is_served());
+    let needed = served.map(|volume| volume.size.map_or(0, |size| size.0)).sum();
+    let make = || Workspace::make(folder, Bytes(needed), real.keep);
+    let workspace = (!places.are_all()).then(make).transpose()?;
+    let pool = workspace.as_ref().map(Workspace::path);
     say(options, &format!("{}\n{}\n", plan.title, plan.about));
-    let filling = Filling::new(options, workspace.path(), needed);
-    let mut stage = Real::start(&plan, workspace.path(), real.no_io_uring, |done, all| {
-        filling.show(done, all);
+    places.lay_out(&plan, |place, size| say(options, &format!("laying out {place}, {size}")))?;
+    let filling = pool.map(|pool| Filling::new(options, pool, needed));
+    let mut stage = Real::start(&plan, places.clone(), pool, real.no_io_uring, |done, _| {
+        filling.iter().for_each(|filling| filling.show(done));
         !stop.is_asked()
     })?;
-    filling.end();
-    let backend = stage.backend();
+    filling.iter().for_each(Filling::end);
+    let backend = stage.backend().to_owned();
     say(options, &format!("I/O: {backend}\n"));
     let (scaling, idle) = measured(&mut stage, &plan, factor_given, options)?;
     if stop.is_asked() {
@@ -101,14 +116,15 @@ pub fn on_real_storage(text: &str, file: &str, options: &Options, real: &RealOpt
     }
     let (plan, commands) = scaled(&plan, scaling.factor)?;
     let recording = Recording {
-        machine: machine::look(Some(workspace.path()), &backend),
+        machine: machine::look(pool.or(places.path()), &backend),
         scale: plan.published_iops.map(|_| scaling),
         ..recording_of(&plan, started, false)
     };
-    let result = play(&plan, commands, idle, recording, &mut stage, stop, options);
+    let course = Course { places: places.loaded(&plan), commands, idle };
+    let result = play(&plan, course, recording, &mut stage, stop, options);
     drop(stage);
-    if real.keep {
-        say(options, &format!("pool kept: {}\n", workspace.path().display()));
+    if let Some(pool) = pool.filter(|_| real.keep) {
+        say(options, &format!("pool kept: {}\n", pool.display()));
     }
     drop(workspace);
     result
@@ -120,7 +136,7 @@ pub fn simulated(text: &str, file: &str, options: &Options) -> Result<Answer> {
         return hosts::simulated(text, file, options);
     }
     let started = now_unix_ms();
-    let plan = prepared(text, file, options)?;
+    let plan = read(text, file, options)?.sized(options.size)?;
     let stop = interrupt::watch()?;
     check_out(&options.out)?;
     // The device of a plan has the published capacity, so nothing needs scaling unless it is asked for.
@@ -140,16 +156,16 @@ pub fn simulated(text: &str, file: &str, options: &Options) -> Result<Answer> {
     // It is over before anybody could read along.
     let options = Options { quiet: true, ..options.clone() };
     let idle = idle_service(&plan)?;
-    play(&plan, commands, idle, recording, &mut stage, stop, &options)
+    let course = Course { places: Places::default().loaded(&plan), commands, idle };
+    play(&plan, course, recording, &mut stage, stop, &options)
 }
 
-/// The plan, read, sized and checked with every command in it: nothing was made yet.
-fn prepared(text: &str, file: &str, options: &Options) -> Result<Plan> {
+/// The plan, read and checked with every command in it: nothing was made yet.
+fn read(text: &str, file: &str, options: &Options) -> Result<Plan> {
     let mut plan = Plan::read(text, file)?;
     if let Some(seconds) = options.phase_seconds {
         plan.phase_length = Span::from_secs(seconds);
     }
-    let plan = plan.sized(options.size)?;
     for phase in &plan.phases {
         for line in &phase.commands {
             scale::line(line, 1.0).with_context(|| format!("{file}: phase {:?}", phase.name))?;
@@ -216,11 +232,20 @@ fn recording_of(plan: &Plan, started: u64, simulated: bool) -> Recording {
     Recording { origin, ..Recording::default() }
 }
 
+/// What a plan comes to on its stage.
+struct Course {
+    /// What each workload uses: a LUN by its path, or a place as it was named.
+    places: Vec<run::Place>,
+    /// Each phase's lines as they will run.
+    commands: Vec<Vec<String>>,
+    /// How long the idle device takes for a request.
+    idle: Span,
+}
+
 /// Plays the phases, judges, prints and keeps the result.
 fn play(
     plan: &Plan,
-    commands: Vec<Vec<String>>,
-    idle: Span,
+    course: Course,
     recording: Recording,
     stage: &mut dyn Stage,
     stop: interrupt::Stop,
@@ -231,7 +256,7 @@ fn play(
     let mut watch = Watch::new(stop, &plan.title, &workloads, options.quiet);
     let (tool, ref keeper) = options.keeping;
     let mut kept = keeper.begin(Run::of_recording(&recording, tool));
-    let conductor = Conductor::new(plan, commands, paths(plan), idle, recording);
+    let conductor = Conductor::new(plan, course.commands, course.places, course.idle, recording);
     let seen = Seen { watch: &mut watch, phases: plan.phases.len() };
     let mut keeping = Keeping { watch: seen, kept: &mut kept, tool, next: memory::EVERY };
     let (mut recording, played) = conductor.play(stage, &mut keeping);
@@ -354,7 +379,7 @@ impl Filling {
         Filling { shown: !options.quiet, terminal, bar }
     }
 
-    fn show(&self, done: u64, _all: u64) {
+    fn show(&self, done: u64) {
         self.bar.set_position(done);
     }
 

@@ -2,12 +2,15 @@
 //! administrators' lines.
 
 pub mod device;
+mod places;
 pub mod real;
 mod seen;
 pub mod simulated;
 
+pub use places::Places;
+
 use qos::RegistrySettings;
-use workload::plan::{Burst, Nesting, Peak, Units};
+use workload::plan::{Burst, Nesting, Peak, Units, Volume};
 use workload::{Plan, Spec};
 
 /// How a plan's policies are meant.
@@ -34,14 +37,15 @@ pub fn registry_settings(plan: &Plan) -> RegistrySettings {
     }
 }
 
-/// The lines that make a plan's SVM, volumes and LUNs. Sizes are plain bytes: no unit can be misread.
-pub fn set_up(plan: &Plan) -> Vec<String> {
+/// The lines that make a plan's SVM and these of its volumes, with their LUNs. Sizes are plain bytes: no unit can be
+/// misread.
+pub fn set_up<'p>(plan: &Plan, volumes: impl IntoIterator<Item = &'p Volume>) -> Vec<String> {
     let svm = &plan.svm;
     let mut lines = vec![format!("vserver create -vserver {svm}")];
     if plan.settings.fair {
         lines.push("qos fairness modify -enable true".into());
     }
-    for volume in &plan.volumes {
+    for volume in volumes {
         let (name, size) = (&volume.name, volume.size.map_or(0, |size| size.0));
         lines.push(format!("volume create -vserver {svm} -volume {name} -size {size}"));
         lines.push(format!("lun create -vserver {svm} -path {} -size {size}", volume.path()));
@@ -49,9 +53,14 @@ pub fn set_up(plan: &Plan) -> Vec<String> {
     lines
 }
 
-/// The path of each workload's LUN as the server names it: `svm01:/vol/vol1/lun1`.
+/// The path of a volume's LUN as the server names it: `svm01:/vol/vol1/lun1`.
+pub fn path(plan: &Plan, volume: &Volume) -> String {
+    format!("{}:{}", plan.svm, volume.path())
+}
+
+/// The path of each workload's LUN.
 pub fn paths(plan: &Plan) -> Vec<String> {
-    plan.workloads.iter().map(|load| format!("{}:{}", plan.svm, plan.volumes[load.volume].path())).collect()
+    plan.workloads.iter().map(|load| path(plan, &plan.volumes[load.volume])).collect()
 }
 
 /// How many connections each workload needs at most, in any phase.

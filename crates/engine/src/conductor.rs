@@ -2,6 +2,7 @@
 
 use crate::recorder::WorkloadSecond;
 use block::{Bytes, Span, Time};
+use stats::run::Place;
 use stats::{
     DispatchTrace, FloorFared, HeldBy, Histogram, Interval, LimitsInForce, Phase, Recording, SETTLE, Tally, Waits,
     WorkloadRecord,
@@ -101,8 +102,8 @@ pub struct Conductor<'a> {
     plan: &'a Plan,
     /// The lines to run in each phase, scaled; the plan has them as published.
     commands: Vec<Vec<String>>,
-    /// The paths of the workloads' objects as the server names them, in the plan's order.
-    paths: Vec<String>,
+    /// What the workloads use, in the plan's order: objects by the paths that the server has for them, or other places.
+    places: Vec<Place>,
     /// A request's mean time in the idle device: twice that is a queue in it.
     idle_service: Span,
     start: Time,
@@ -112,27 +113,28 @@ pub struct Conductor<'a> {
 }
 
 impl<'a> Conductor<'a> {
-    /// For `plan`, whose workloads use the objects at `paths` and whose phases run `commands`. A request takes
+    /// For `plan`, whose workloads use `places` and whose phases run `commands`. A request takes
     /// `idle_service` in the idle device. `recording` has the origin and the machine filled in.
     pub fn new(
         plan: &'a Plan,
         commands: Vec<Vec<String>>,
-        paths: Vec<String>,
+        places: Vec<Place>,
         idle_service: Span,
         mut recording: Recording,
     ) -> Conductor<'a> {
         recording.workloads = plan
             .workloads
             .iter()
-            .zip(&paths)
-            .map(|(workload, path)| WorkloadRecord {
+            .zip(&places)
+            .map(|(workload, place)| WorkloadRecord {
                 name: workload.name.clone(),
                 host: workload.host.clone(),
-                object: path.clone(),
+                object: place.name.clone(),
+                kind: place.kind.clone(),
                 ..WorkloadRecord::default()
             })
             .collect();
-        Conductor { plan, commands, paths, idle_service, start: Time::ZERO, recording, advised: 0 }
+        Conductor { plan, commands, places, idle_service, start: Time::ZERO, recording, advised: 0 }
     }
 
     /// Plays every phase. The recording comes back also when it was cut short or failed, with what was measured.
@@ -248,7 +250,7 @@ impl<'a> Conductor<'a> {
             }
         }
         for (number, seen) in second.workloads.iter().enumerate() {
-            let server = second.objects.iter().find(|object| object.path == self.paths[number]);
+            let server = second.objects.iter().find(|object| object.path == self.places[number].name);
             let held_by = self.held_by(number, seen, server, second, length);
             let held_at = server.filter(|object| object.held_by == held_by && !object.held_at.is_empty());
             let held_at = held_at.map(|object| self.recording.object_number(&object.held_at) as u32);
@@ -263,7 +265,7 @@ impl<'a> Conductor<'a> {
                 waits: server.map(|object| object.waits).unwrap_or_default(),
                 held_by,
                 held_at,
-                floor: floor_over(&self.paths[number], second),
+                floor: floor_over(&self.places[number].name, second),
             });
             if let Some(tally) = record.tallies.last_mut().filter(|_| settled) {
                 add_second(tally, seen, server, length);

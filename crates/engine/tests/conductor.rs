@@ -2,6 +2,7 @@
 
 use block::{Bytes, Span, Time};
 use engine::{Conductor, ObjectSecond, Pace, Second, Stage, StageError, WorkloadSecond};
+use stats::run::Place;
 use stats::{Counts, DispatchTrace, HeldBy, LimitsInForce, Recording};
 use workload::{Plan, Spec};
 
@@ -117,7 +118,13 @@ fn play(actor: &mut Actor, seconds: usize) -> (Recording, Result<(), StageError>
     let plan = Plan::read(PLAN, "books.toml").unwrap();
     let commands = plan.phases.iter().map(|phase| phase.commands.clone()).collect();
     let idle = Span::from_micros(100);
-    let conductor = Conductor::new(&plan, commands, vec![PATH.into()], idle, Recording::default());
+    let conductor = Conductor::new(
+        &plan,
+        commands,
+        vec![Place { kind: "volume".into(), name: PATH.into(), size: None }],
+        idle,
+        Recording::default(),
+    );
     conductor.play(actor, &mut Watch(seconds))
 }
 

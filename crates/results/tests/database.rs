@@ -307,6 +307,8 @@ fn workloads() -> impl Strategy<Value = WorkloadRecord> {
         |(name, host, object, intervals, tallies, cycles)| WorkloadRecord {
             name,
             host,
+            // What uses nothing uses no kind of place either.
+            kind: if object.is_empty() { String::new() } else { "file".into() },
             object,
             intervals,
             tallies,

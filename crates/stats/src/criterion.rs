@@ -1,5 +1,7 @@
 //! A bound on a recorded figure, and what a run says about it.
 
+use block::{Bytes, Iops, Span};
+
 /// What is asked of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Criterion {
@@ -51,6 +53,44 @@ pub enum Criterion {
         /// Part of the floor.
         part: f64,
     },
+    /// Each of the workloads has so many percent of its requests answered in time; what an open loop never sent was not.
+    ResponseWithin {
+        /// Which workloads.
+        workloads: Vec<String>,
+        /// The phase.
+        phase: String,
+        /// How many of a hundred requests, above 0; 100 is all of them.
+        percentile: f64,
+        /// From when a request was due to its end.
+        at_most: Span,
+    },
+    /// Each of the workloads reaches a rate, on average over a phase.
+    RateReached {
+        /// Which workloads.
+        workloads: Vec<String>,
+        /// The phase.
+        phase: String,
+        /// The rate.
+        at_least: Rate,
+    },
+}
+
+/// So much a second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rate {
+    /// Operations.
+    Iops(Iops),
+    /// Bytes that were read and written.
+    Bytes(Bytes),
+}
+
+impl std::fmt::Display for Rate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Rate::Iops(rate) => write!(f, "{} IOPS", rate.0),
+            Rate::Bytes(rate) => write!(f, "{rate}/s"),
+        }
+    }
 }
 
 /// How a criterion ended.

@@ -3,6 +3,8 @@
 //! Three answers, never two: where the machine could not show the thing (no contention, a busy processor, a disk that
 //! somebody else used), the answer is "cannot say" with the reason, because a pass that chance made is worth nothing.
 
+mod bounds;
+
 use crate::criterion::{Criterion, Measured, Outcome, Verdict};
 use crate::recording::{HeldBy, Interval, LimitsInForce, ObjectRecord, Phase, Recording, WorkloadRecord};
 use block::{Span, Time};
@@ -47,6 +49,19 @@ impl Criterion {
                     format!("{names} {get} {part_of} of {whose} floor in every second of {phase} but its first");
                 (asked, floor_held(recording, workloads, phase, *part))
             }
+            Criterion::ResponseWithin { workloads, phase, percentile, at_most } => {
+                let whose = names(workloads);
+                let part =
+                    if *percentile < 100.0 { format!("{percentile} % of the requests") } else { "all requests".into() };
+                (
+                    format!("{part} of {whose} within {at_most} in {phase}"),
+                    bounds::response(recording, workloads, phase, *percentile, *at_most),
+                )
+            }
+            Criterion::RateReached { workloads, phase, at_least } => (
+                format!("{} at {at_least} or more in {phase}", names(workloads)),
+                bounds::rate(recording, workloads, phase, *at_least),
+            ),
         };
         let (outcome, because, measured) = answer.unwrap_or_else(|why| (Outcome::CannotSay, why, None));
         Verdict { question, outcome, because, measured }

@@ -17,7 +17,7 @@ mod recording;
 pub mod run;
 mod window;
 
-pub use criterion::{Criterion, Measured, Outcome, Verdict};
+pub use criterion::{Criterion, Measured, Outcome, Rate, Verdict};
 pub use direction::{Direction, PerDirection};
 pub use histogram::{Histogram, Summary};
 pub use recording::{

@@ -171,8 +171,10 @@ pub struct WorkloadRecord {
     pub name: String,
     /// The host it stands for.
     pub host: String,
-    /// The path of the storage object it uses (`svm01:/vol/vol1/lun1`).
+    /// The path of the storage object it uses (`svm01:/vol/vol1/lun1`), or the name of another place.
     pub object: String,
+    /// What kind of place that is, as [`run::Place`](crate::run::Place) has it.
+    pub kind: String,
     /// A second each.
     pub intervals: Vec<Interval>,
     /// One for each phase, in the order of [`Recording::phases`].

@@ -100,7 +100,7 @@ pub enum State {
 /// What was loaded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Place {
-    /// `file`, `nbd`, `null`, `volume`, `folder`.
+    /// `file`, `device`, `nbd`, `null`, `volume`, `folder`.
     pub kind: String,
     /// Its path, address or name.
     pub name: String,

@@ -46,6 +46,18 @@ pub enum Kind {
     Nothing,
 }
 
+impl Kind {
+    /// The word for it in results.
+    pub fn word(self) -> &'static str {
+        match self {
+            Kind::Missing | Kind::File => "file",
+            Kind::Device => "device",
+            Kind::Export => "nbd",
+            Kind::Nothing => "null",
+        }
+    }
+}
+
 /// Leave to open a place.
 #[derive(Clone, Debug)]
 pub struct Permit {

@@ -39,7 +39,7 @@ fn the_example_is_a_plan_whose_loads_fit_their_volumes() {
     let example = example();
     let plan = Plan::read(example, "plans.md").and_then(|plan| plan.sized(Bytes::mib(512)));
     let plan = plan.unwrap_or_else(|errors| panic!("{errors}"));
-    assert_eq!((plan.workloads.len(), plan.phases.len(), plan.criteria.len()), (2, 3, 2));
+    assert_eq!((plan.workloads.len(), plan.phases.len(), plan.criteria.len()), (3, 3, 3));
     assert!(plan.device.is_some() && plan.published_iops.is_some());
 }
 
@@ -77,7 +77,7 @@ fn the_tables_list_the_keys_that_are_read() {
 fn a_phase_changes_the_keys_of_a_load() {
     let known = known_at(&TEMPLATE.replace("#phase", &format!("w = {{ {STRANGER} = 1 }}")));
     let mut of_workload = keys_listed("`[[workload]]`");
-    for key in ["name", "host", "lun", "seed"] {
+    for key in ["name", "host", "lun", "volume", "seed"] {
         assert!(of_workload.remove(key), "{key}");
     }
     assert_eq!(known, of_workload);

@@ -1,7 +1,7 @@
 //! What a plan file means: defaults, every form of a load, changes that stay, scaling, and the plan in words.
 
 use block::{Bytes, Iops, Span};
-use stats::Criterion;
+use stats::{Criterion, Rate};
 use workload::plan::{Burst, Nesting, PHASE_DEFAULT, Peak, Settings, Units};
 use workload::{Arrival, BlockShare, Blocks, Pattern, Plan, Range, Spacing};
 
@@ -82,6 +82,42 @@ fn a_floor_is_a_criterion() {
         "[[phase]]\nname = \"p\"\n[[criterion]]\nkind = \"floor-held\"\nworkloads = [\"w\"]\nphase = \"p\"\npart = 1";
     let expected = Criterion::FloorHeld { workloads: vec!["w".into()], phase: "p".into(), part: 1.0 };
     assert_eq!(loaded("depth = 1", phases).criteria, [expected]);
+}
+
+#[test]
+fn response_times_and_rates_are_criteria() {
+    let of = |lines: &str| {
+        let judged = "workloads = [\"w\"]\nphase = \"p\"";
+        loaded("depth = 1", &format!("[[phase]]\nname = \"p\"\n[[criterion]]\n{lines}\n{judged}")).criteria
+    };
+    let (workloads, phase) = (vec!["w".to_owned()], "p".to_owned());
+    assert_eq!(
+        of("kind = \"response-within\"\npercentile = 99.9\nat_most = \"1ms\""),
+        [Criterion::ResponseWithin {
+            workloads: workloads.clone(),
+            phase: phase.clone(),
+            percentile: 99.9,
+            at_most: Span::from_millis(1)
+        }]
+    );
+    for (line, at_least) in
+        [("iops = 5000", Rate::Iops(Iops(5000))), ("bytes = \"200MB\"", Rate::Bytes(Bytes(200_000_000)))]
+    {
+        let expected = Criterion::RateReached { workloads: workloads.clone(), phase: phase.clone(), at_least };
+        assert_eq!(of(&format!("kind = \"rate-reached\"\n{line}")), [expected]);
+    }
+}
+
+#[test]
+fn a_volume_may_be_a_place() {
+    let plan = "title = \"t\"\n[[volume]]\nname = \"db\"\nplace = \"/dev/sdx\"\n[[workload]]\nname = \"w\"\n\
+                volume = \"db\"\ndepth = 1\n[[phase]]\nname = \"p\"\n";
+    let read = Plan::read(plan, "p.toml").unwrap();
+    assert_eq!(read.volumes[0].place.as_deref(), Some("/dev/sdx"));
+    assert!(!read.volumes[0].is_served() && !read.writes(0));
+    assert!(read.describe().iter().any(|line| line.contains("w on /dev/sdx: ")), "{:?}", read.describe());
+    let writes = Plan::read(&plan.replace("name = \"p\"\n", "name = \"p\"\nw = { read_percent = 99 }\n"), "p.toml");
+    assert!(writes.unwrap().writes(0));
 }
 
 #[test]

@@ -99,7 +99,7 @@ fn unknown_keys_name_the_nearest_known_one() {
         (
             "connections = 2",
             "colour = 2",
-            "p.toml:18: colour: no such key in [[workload]]; known here: name, host, lun, seed, pattern, read_percent, \
+            "p.toml:18: colour: no such key in [[workload]]; known here: name, host, lun, volume, seed, pattern, read_percent, \
              flush_every, block, offset, size, connections, depth, pace, rate, spacing, outstanding, requests",
         ),
         (
@@ -165,7 +165,7 @@ fn what_is_missing() {
         (
             "lun = \"/vol/vol1/lun1\"",
             "",
-            "p.toml:15: lun: missing in [[workload]]; name the LUN it uses, such as /vol/vol1/lun1",
+            "p.toml:15: lun: missing in [[workload]]; name the LUN it uses, such as /vol/vol1/lun1, or its volume",
         ),
         (
             "depth = 256",
@@ -205,8 +205,8 @@ fn an_empty_plan_is_told_all_it_needs() {
     let errors = Plan::read("", "p.toml").unwrap_err().to_string();
     let expected = [
         "p.toml:1: title: missing in the plan; say in a few words what the experiment is called",
-        "p.toml:1: server: missing in the plan; begin it with a line [server] and name its svm",
         "p.toml:1: volume: missing in the plan; begin each with a line [[volume]] and name it",
+        "p.toml:1: server: missing in the plan; begin it with a line [server] and name its svm",
         "p.toml:1: workload: missing in the plan; begin each with a line [[workload]] and name it",
         "p.toml:1: phase: missing in the plan; begin each with a line [[phase]] and name it",
     ];
@@ -525,7 +525,7 @@ fn words_that_are_no_choice() {
         (
             "kind = \"starved\"",
             "kind = \"starve\"",
-            "p.toml:32: kind: must be ceiling-held or shared-sum or starved or restored or floor-held, got \"starve\"; \
+            "p.toml:32: kind: must be ceiling-held or shared-sum or starved or restored or floor-held or response-within or rate-reached, got \"starve\"; \
              did you mean starved?",
         ),
         (

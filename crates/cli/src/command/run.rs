@@ -1,6 +1,7 @@
 //! `seawall run`: any plan, on real storage.
 
 use crate::Answer;
+use crate::dataset;
 use crate::memory::Memory;
 use crate::play::{self, Options, RealOptions};
 use anyhow::{Context as _, Result};
@@ -9,7 +10,8 @@ use std::path::PathBuf;
 /// Run a plan on real storage
 ///
 /// Makes its volumes in a folder of its own, serves them over NBD to its workloads, plays its phases and judges its
-/// criteria; removes the volumes at the end. Ctrl-C ends it early and keeps what was measured; a second one stops at
+/// criteria; removes the volumes at the end. A volume with a place is a file, device or export that is there already, and
+/// stays. Ctrl-C ends it early and keeps what was measured; a second one stops at
 /// once. docs/plans.md has every key of a plan.
 #[derive(clap::Args)]
 pub struct Run {
@@ -19,12 +21,19 @@ pub struct Run {
     options: Options,
     #[command(flatten)]
     real: RealOptions,
+    /// A volume's place that may be overwritten although it holds something; a name, a pattern or a folder
+    #[arg(long, value_name = "PLACE")]
+    destroy_data: Vec<String>,
+    /// A volume's place that may be written although it is in use
+    #[arg(long, value_name = "PLACE")]
+    even_in_use: Vec<String>,
 }
 
 impl Run {
     pub fn run(self, memory: &Memory) -> Result<Answer> {
         let name = self.plan.display().to_string();
         let text = std::fs::read_to_string(&self.plan).with_context(|| format!("PLAN {name}: cannot be read"))?;
-        play::on_real_storage(&text, &name, &self.options.kept_by("run", memory), &self.real)
+        let consent = dataset::consent(&self.destroy_data, &self.even_in_use);
+        play::on_real_storage(&text, &name, &self.options.kept_by("run", memory), &self.real, &consent)
     }
 }

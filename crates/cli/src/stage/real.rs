@@ -1,10 +1,10 @@
-//! The real thing: the storage server in this process, and the hosts' clients on one thread, joined by NBD over a Unix
-//! socket.
+//! The real thing: the hosts' clients on one thread, the storage server in this process where the plan has volumes of it,
+//! joined by NBD over a Unix socket, and the plan's other places.
 
-use super::{connections, paths, registry_settings, seen, set_up, silent};
+use super::{Places, connections, path, registry_settings, seen, set_up, silent};
 use crate::command::serve::io_settings;
-use anyhow::{Context as _, Result};
-use block::{Bytes, Span, Time};
+use anyhow::{Context as _, Result, bail};
+use block::{Bytes, Span, Target, Time};
 use engine::{Lane, Player, RandomMemory, RemoteWorker, Second, Stage, StageError, Worker, WorkloadSecond};
 use server::{Control, ControlSocket, Listen, ServerLimits, Shard};
 use stats::LimitsInForce;
@@ -22,24 +22,22 @@ const CLIENT_MEMORY: Bytes = Bytes::mib(512);
 pub struct Real {
     // The clients go before the server, so that no connection is torn from under them.
     worker: RemoteWorker,
-    control: Arc<Mutex<Control>>,
-    _socket: ControlSocket,
+    server: Option<Server>,
+    backend: String,
     clock: Clock,
     last: Time,
 }
 
-impl Real {
-    /// Makes a pool in `folder`, starts the server, makes the plan's volumes, fills them, and connects the hosts.
-    /// `filled` is told of the bytes written so far and of all; its answer is whether to go on.
-    ///
-    /// # Errors
-    /// Whatever kept it from being ready, in one line.
-    pub fn start(
-        plan: &Plan,
-        folder: &Path,
-        no_io_uring: bool,
-        mut filled: impl FnMut(u64, u64) -> bool,
-    ) -> Result<Real> {
+/// The storage server in this process.
+struct Server {
+    control: Arc<Mutex<Control>>,
+    _socket: ControlSocket,
+    address: Address,
+}
+
+impl Server {
+    /// Makes a pool in `folder`, starts the server, and makes the volumes that the plan has of it.
+    fn start(plan: &Plan, folder: &Path, no_io_uring: bool) -> Result<Server> {
         let pool = Pool::create(folder)?;
         let socket = folder.join("nbd.sock");
         let control_socket = pool.control_socket();
@@ -47,22 +45,51 @@ impl Real {
         let listen = [Listen::Unix(socket.clone())];
         let shard = Shard::start(&listen, limits, io_settings(no_io_uring, limits.memory))?;
         let mut control = Control::open(pool, shard, registry_settings(plan))?;
-        for line in set_up(plan) {
+        for line in set_up(plan, plan.volumes.iter().filter(|volume| volume.is_served())) {
             control.execute(&line).with_context(|| format!("plan: {line}"))?;
         }
         control.record()?;
         let control = Arc::new(Mutex::new(control));
         let commands = ControlSocket::open(&control_socket, Arc::clone(&control)).context("control socket")?;
-        let address = Address::Unix(socket);
-        fill(plan, &address, no_io_uring, &mut filled)?;
-        let worker = hosts(plan, &address, no_io_uring)?;
-        let clock = Clock::new();
-        Ok(Real { worker, control, _socket: commands, clock, last: clock.now() })
+        Ok(Server { control, _socket: commands, address: Address::Unix(socket) })
     }
 
-    /// What the server's I/O runs on.
-    pub fn backend(&self) -> String {
-        self.control().shard().backend().to_string()
+    fn control(&self) -> MutexGuard<'_, Control> {
+        self.control.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Real {
+    /// Connects the hosts to the plan's places and, where it has volumes of its own server, to that: makes a pool in
+    /// `folder` for it, starts it, makes the volumes and fills them. `filled` is told of the bytes written so far and of
+    /// all; its answer is whether to go on.
+    ///
+    /// # Errors
+    /// Whatever kept it from being ready, in one line.
+    pub fn start(
+        plan: &Plan,
+        places: Places,
+        folder: Option<&Path>,
+        no_io_uring: bool,
+        mut filled: impl FnMut(u64, u64) -> bool,
+    ) -> Result<Real> {
+        let server = folder.map(|folder| Server::start(plan, folder, no_io_uring)).transpose()?;
+        let address = server.as_ref().map(|server| server.address.clone());
+        if let Some(address) = &address {
+            fill(plan, address, no_io_uring, &mut filled)?;
+        }
+        let backend = match &server {
+            Some(server) => server.control().shard().backend().to_string(),
+            None => client_io(no_io_uring)?.backend().to_string(),
+        };
+        let worker = hosts(plan, places, address, no_io_uring)?;
+        let clock = Clock::new();
+        Ok(Real { worker, server, backend, clock, last: clock.now() })
+    }
+
+    /// What the server's I/O runs on, or without a server the hosts'.
+    pub fn backend(&self) -> &str {
+        &self.backend
     }
 
     /// Lets the workloads run as `specs` say for `length` after a second of settling, then stops them: operations per
@@ -90,20 +117,21 @@ impl Real {
             }
         }
         let operations: u64 = second.workloads.iter().map(|workload| workload.counts.ops()).sum();
-        let device = second.objects.iter().filter(|object| object.device.count() > 0);
-        let (sum, count) = device
-            .fold((Span::ZERO, 0), |(sum, count), object| (sum + object.device.sum(), count + object.device.count()));
+        let served = second.objects.iter().map(|object| &object.device);
+        let elsewhere = second.workloads.iter().zip(&plan.workloads);
+        let elsewhere = elsewhere.filter(|(_, load)| !plan.volumes[load.volume].is_served());
+        let device = served.chain(elsewhere.map(|(seen, _)| &seen.service));
+        let (sum, count) =
+            device.fold((Span::ZERO, 0), |(sum, count), device| (sum + device.sum(), count + device.count()));
         Ok((operations as f64 / took.as_secs_f64(), sum / count.max(1)))
-    }
-
-    fn control(&self) -> MutexGuard<'_, Control> {
-        self.control.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Stage for Real {
     fn command(&mut self, line: &str) -> Result<String, StageError> {
-        self.control().execute(line).map_err(|error| StageError(error.to_string()))
+        let server =
+            self.server.as_ref().ok_or_else(|| StageError("the plan has no volume of its own server".into()))?;
+        server.control().execute(line).map_err(|error| StageError(error.to_string()))
     }
 
     fn reshape(&mut self, workload: usize, spec: &Spec) -> Result<(), StageError> {
@@ -113,31 +141,36 @@ impl Stage for Real {
     fn run(&mut self, until: Time) -> Result<Second, StageError> {
         let (workloads, client_cpu) = self.worker.run(until).map_err(|error| StageError(error.to_string()))?;
         fail_when_lost(&workloads)?;
-        let control = self.control();
+        let now = self.clock.now();
+        let length = now.since(self.last).as_secs_f64().max(1e-3);
+        self.last = now;
+        let client_busy = client_cpu.as_secs_f64() / length;
+        let Some(server) = &self.server else {
+            return Ok(Second { workloads, client_busy, ..Second::default() });
+        };
+        let control = server.control();
         let account = control.account().map_err(|error| StageError(error.to_string()))?;
         let groups: Vec<_> = account.groups().map(|(group, trace)| seen::group(&*control, group, trace)).collect();
         let mut objects = seen::objects(&*control, account.objects, &account.said);
         objects.extend(groups);
         drop(control);
-        let now = self.clock.now();
-        let length = now.since(self.last).as_secs_f64().max(1e-3);
-        self.last = now;
         Ok(Second {
             workloads,
             objects,
             server_busy: account.cpu.as_secs_f64() / length,
-            client_busy: client_cpu.as_secs_f64() / length,
+            client_busy,
             stalled: account.stalled,
             advice: server::advice(&account.gate).unwrap_or_default(),
         })
     }
 
     fn limits(&mut self) -> Vec<(String, LimitsInForce)> {
-        self.control().limits()
+        self.server.as_ref().map(|server| server.control().limits()).unwrap_or_default()
     }
 
     fn used(&mut self) -> Vec<(String, Bytes)> {
-        self.control().used_by_volume().unwrap_or_default()
+        let used = |server: &Server| server.control().used_by_volume().unwrap_or_default();
+        self.server.as_ref().map(used).unwrap_or_default()
     }
 
     fn now(&self) -> Time {
@@ -152,24 +185,28 @@ fn fail_when_lost(workloads: &[WorkloadSecond]) -> Result<(), StageError> {
 }
 
 /// All hosts' clients on one thread, connected as often as any phase needs, silent for now.
-fn hosts(plan: &Plan, address: &Address, no_io_uring: bool) -> Result<RemoteWorker> {
-    let (plan, address) = (plan.clone(), address.clone());
+fn hosts(plan: &Plan, places: Places, server: Option<Address>, no_io_uring: bool) -> Result<RemoteWorker> {
+    let plan = plan.clone();
     RemoteWorker::start("hosts", move || {
         let io = client_io(no_io_uring)?;
         let mut lanes = Vec::new();
-        let (paths, counts) = (paths(&plan), connections(&plan));
+        let counts = connections(&plan);
         let now = io.clock().now();
         for (workload, load) in plan.workloads.iter().enumerate() {
             for lane in 0..counts[workload] {
-                let connection = Connection::open(&address, &paths[workload])?;
-                let size = Bytes(connection.size());
+                let volume = &plan.volumes[load.volume];
+                let (target, size) = match (places.open(&io, load.volume)?, &server) {
+                    (Some(target), _) => (target, volume.size.unwrap_or_default()),
+                    (None, Some(address)) => own(&io, address, &path(&plan, volume))?,
+                    (None, None) => bail!("volume {}: is of the plan's own server, which does not run", volume.name),
+                };
                 let seed = load.spec.seed ^ (workload as u64) << 48;
                 let spec = Spec { seed, ..silent(&load.spec) };
                 lanes.push(Lane {
                     workload,
                     object: block::ObjectId(0),
                     stream: Stream::new(&spec, size, lane, now)?,
-                    target: Box::new(storage::own_connection(&io, connection, false)?),
+                    target,
                     memory: Box::new(RandomMemory::new(&io, seed.wrapping_add(u64::from(lane)))),
                 });
             }
@@ -179,17 +216,25 @@ fn hosts(plan: &Plan, address: &Address, no_io_uring: bool) -> Result<RemoteWork
     })
 }
 
+/// A connection to a volume of our own server, and the volume's size.
+fn own(io: &Io, address: &Address, path: &str) -> Result<(Box<dyn Target>, Bytes)> {
+    let connection = Connection::open(address, path)?;
+    let size = Bytes(connection.size());
+    Ok((Box::new(storage::own_connection(io, connection, false)?), size))
+}
+
 /// The clients' ring. Nothing is pinned: what they send and receive goes through sockets.
 fn client_io(no_io_uring: bool) -> Result<Io> {
     let settings = IoSettings { registered: Bytes(0), ..io_settings(no_io_uring, CLIENT_MEMORY) };
     Ok(Io::open(&settings)?)
 }
 
-/// Writes every volume once, with data that cannot be compressed, through the same NBD path that the run uses.
+/// Writes every volume of our own server once, with data that cannot be compressed, through the same NBD path that the run uses.
 fn fill(plan: &Plan, address: &Address, no_io_uring: bool, filled: &mut dyn FnMut(u64, u64) -> bool) -> Result<()> {
     const BLOCK: Bytes = Bytes::mib(1);
-    let names: Vec<String> = plan.volumes.iter().map(|volume| format!("{}:{}", plan.svm, volume.path())).collect();
-    let sizes: Vec<u64> = plan.volumes.iter().map(|volume| volume.size.map_or(0, |size| size.0)).collect();
+    let served = || plan.volumes.iter().filter(|volume| volume.is_served());
+    let names: Vec<String> = served().map(|volume| path(plan, volume)).collect();
+    let sizes: Vec<u64> = served().map(|volume| volume.size.map_or(0, |size| size.0)).collect();
     let (all, seed) = (sizes.iter().sum(), plan.seed);
     let address = address.clone();
     let mut worker: RemoteWorker = RemoteWorker::start("fill", move || -> Result<Player> {
@@ -210,12 +255,11 @@ fn fill(plan: &Plan, address: &Address, no_io_uring: bool, filled: &mut dyn FnMu
                 requests: Some(size / block.0),
                 seed,
             };
-            let connection = Connection::open(&address, name)?;
             lanes.push(Lane {
                 workload,
                 object: block::ObjectId(0),
                 stream: Stream::new(&spec, Bytes(size), 0, now)?,
-                target: Box::new(storage::own_connection(&io, connection, false)?),
+                target: own(&io, &address, name)?.0,
                 memory: Box::new(RandomMemory::new(&io, seed.wrapping_add(workload as u64))),
             });
         }
@@ -228,7 +272,7 @@ fn fill(plan: &Plan, address: &Address, no_io_uring: bool, filled: &mut dyn FnMu
         fail_when_lost(&seen)?;
         written += seen.iter().map(|workload| workload.counts.write_bytes).sum::<u64>();
         if !filled(written, all) {
-            anyhow::bail!("stopped while the volumes were being filled");
+            bail!("stopped while the volumes were being filled");
         }
     }
     Ok(())

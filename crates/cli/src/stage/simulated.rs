@@ -45,7 +45,7 @@ impl Simulated {
         let worker = Worker::new(0, Vec::new());
         let clock = VirtualClock::new();
         let mut stage = Simulated { clock, hub, administration, worker, used: HashMap::new() };
-        for line in set_up(plan) {
+        for line in set_up(plan, &plan.volumes) {
             stage.command(&line).with_context(|| format!("plan: {line}"))?;
         }
         for volume in &plan.volumes {

@@ -40,6 +40,7 @@ mod nbdkit;
 mod offline;
 mod orion;
 mod page;
+mod places;
 mod plan;
 mod psk;
 mod qemu;

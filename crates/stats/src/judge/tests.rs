@@ -1,7 +1,7 @@
 //! Every way in which a criterion can end, on runs of two phases of five seconds.
 
 use super::*;
-use crate::{Counts, Scale, Tally};
+use crate::{Counts, Rate, Scale, Tally};
 
 /// Two phases of five seconds; per phase the IOPS of two workloads, `a` limited and `b`.
 fn run(iops: [[u64; 2]; 2]) -> Recording {
@@ -359,4 +359,62 @@ fn a_verdict_has_its_figures() {
     assert!((figures.value - 95.0).abs() < 1e-9 && (figures.bound - 90.0).abs() < 1e-9, "{figures:?}");
     // Where nothing can be said there is none.
     assert_eq!(asked(0.9).judge(&run([[0, 100], [95, 100]])).measured, None);
+}
+
+#[test]
+fn a_response_time_is_judged_at_its_percentile_and_what_was_never_sent_counts() {
+    let judge = |percentile, at_most, never_sent, change: fn(&mut Recording)| {
+        let mut recording = run([[100; 2]; 2]);
+        let tally = &mut recording.workloads[1].tallies[1];
+        tally.response.record_many(Span::from_millis(1), 990);
+        tally.response.record_many(Span::from_millis(50), 10);
+        tally.never_sent = never_sent;
+        change(&mut recording);
+        let (workloads, phase) = (vec!["b".to_owned()], "after".to_owned());
+        Criterion::ResponseWithin { workloads, phase, percentile, at_most: Span::from_millis(at_most) }
+            .judge(&recording)
+    };
+    let nothing = |_: &mut Recording| {};
+    assert_eq!(judge(99.0, 2, None, nothing).outcome, Outcome::Pass);
+    assert_eq!(judge(99.1, 2, None, nothing).outcome, Outcome::Fail);
+    assert_eq!(judge(100.0, 50, Some(0), nothing).outcome, Outcome::Pass);
+    let all = judge(100.0, 49, None, nothing);
+    assert_eq!((all.outcome, all.question.as_str()), (Outcome::Fail, "all requests of b within 49.0 ms in after"));
+    let measured = all.measured.unwrap();
+    assert_eq!((measured.value, measured.bound, measured.unit.as_str()), (50.0, 49.0, "ms"));
+    // 990 of 1011 that were due are 97.9 %.
+    assert_eq!(judge(97.9, 2, Some(11), nothing).outcome, Outcome::Pass);
+    assert_eq!(judge(98.0, 2, Some(11), nothing).outcome, Outcome::Fail);
+    let unsent = judge(99.0, 60, Some(11), nothing);
+    assert_eq!(unsent.outcome, Outcome::Fail, "{unsent:?}");
+    assert!(unsent.because.contains("11 of 1011 requests") && unsent.measured.is_none(), "{unsent:?}");
+    let few = judge(99.99, 2, None, nothing);
+    assert_eq!(few.outcome, Outcome::CannotSay);
+    assert!(few.because.contains("takes at least 10000"), "{few:?}");
+    let idle = judge(99.0, 2, None, |recording| recording.workloads[1].tallies[1] = Tally::default());
+    assert_eq!((idle.outcome, idle.because.as_str()), (Outcome::CannotSay, "b did nothing in after"));
+    let busy = judge(99.1, 2, None, |recording| {
+        recording.workloads[1].intervals.iter_mut().for_each(|interval| interval.held_by = HeldBy::Cpu);
+    });
+    assert_eq!(busy.outcome, Outcome::CannotSay);
+}
+
+#[test]
+fn a_rate_is_judged_where_it_was_asked_for() {
+    let of = |at_least, held| {
+        let mut recording = run([[100, 100], [900, 1000]]);
+        recording.workloads[0].intervals.iter_mut().for_each(|interval| interval.held_by = held);
+        recording.workloads[0].tallies[1].counts.read_bytes = 5 * 4_000_000;
+        recording.workloads[1].tallies[1].counts.write_bytes = 5 * 8_000_000;
+        let (workloads, phase) = (vec!["a".to_owned(), "b".to_owned()], "after".to_owned());
+        Criterion::RateReached { workloads, phase, at_least }.judge(&recording)
+    };
+    let iops = |rate| Rate::Iops(block::Iops(rate));
+    assert_eq!(of(iops(900), HeldBy::Disk).outcome, Outcome::Pass);
+    let missed = of(iops(901), HeldBy::Disk);
+    assert_eq!((missed.outcome, missed.because.as_str()), (Outcome::Fail, "least: a 900 IOPS (99.9 %)"));
+    assert_eq!(of(iops(901), HeldBy::Pace).outcome, Outcome::CannotSay, "it did not ask for more");
+    assert_eq!(of(iops(901), HeldBy::Cpu).outcome, Outcome::CannotSay);
+    assert_eq!(of(Rate::Bytes(block::Bytes(4_000_000)), HeldBy::Disk).outcome, Outcome::Pass);
+    assert_eq!(of(Rate::Bytes(block::Bytes(4_000_001)), HeldBy::Disk).outcome, Outcome::Fail);
 }

@@ -26,8 +26,8 @@ impl Run {
     }
 
     fn add_workload(&mut self, number: u32, workload: &WorkloadRecord) {
-        let WorkloadRecord { name, host, object, intervals, tallies, cycles } = workload;
-        let place = Place { kind: "volume".into(), name: object.clone(), size: None };
+        let WorkloadRecord { name, host, object, kind, intervals, tallies, cycles } = workload;
+        let place = Place { kind: kind.clone(), name: object.clone(), size: None };
         let place = (!object.is_empty()).then(|| self.place(place));
         self.actors.push(Actor { name: name.clone(), host: host.clone(), group: None, place });
         self.cycles.extend(cycles.iter().map(|cycle| (number, *cycle)));
@@ -76,6 +76,7 @@ impl Run {
             name: actor.name.clone(),
             host: actor.host.clone(),
             object: place.map_or(String::new(), |place| place.name.clone()),
+            kind: place.map_or(String::new(), |place| place.kind.clone()),
             intervals: self.intervals(number),
             tallies: points.map(|point| self.tally(point, number)).collect(),
             cycles: self.cycles.iter().filter(|(of, _)| *of == number).map(|(_, cycle)| *cycle).collect(),

@@ -3,7 +3,8 @@
 use super::advice;
 use super::error::Problem;
 use super::table::{Found, Table};
-use stats::Criterion;
+use block::Iops;
+use stats::{Criterion, Rate};
 
 /// What criteria may name.
 pub(super) struct Names<'n> {
@@ -13,12 +14,14 @@ pub(super) struct Names<'n> {
 
 /// How each kind is read. A new kind is a new row, and a variant of [`Criterion`].
 type Reader = fn(&Table<'_>, &Names<'_>) -> Option<Criterion>;
-const KINDS: [(&str, Reader); 5] = [
+const KINDS: [(&str, Reader); 7] = [
     ("ceiling-held", ceiling_held),
     ("shared-sum", shared_sum),
     ("starved", starved),
     ("restored", restored),
     ("floor-held", floor_held),
+    ("response-within", response_within),
+    ("rate-reached", rate_reached),
 ];
 
 /// The criterion of one `[[criterion]]`.
@@ -53,6 +56,30 @@ fn floor_held(table: &Table<'_>, names: &Names<'_>) -> Option<Criterion> {
     table.only(&["kind", "workloads", "phase", "part"]);
     let (workloads, phase, part) = (workloads(table, names), phase(table, "phase", names), part(table));
     Some(Criterion::FloorHeld { workloads: workloads?, phase: phase?, part: part? })
+}
+
+fn response_within(table: &Table<'_>, names: &Names<'_>) -> Option<Criterion> {
+    table.only(&["kind", "workloads", "phase", "percentile", "at_most"]);
+    table.missing("percentile", "say how many of a hundred requests, 99.9 or 100 for all");
+    table.missing("at_most", "say within which time, such as \"1ms\"");
+    let (workloads, phase) = (workloads(table, names), phase(table, "phase", names));
+    let (percentile, at_most) = (table.number("percentile", 0.0, 100.0), table.duration("at_most"));
+    Some(Criterion::ResponseWithin { workloads: workloads?, phase: phase?, percentile: percentile?, at_most: at_most? })
+}
+
+fn rate_reached(table: &Table<'_>, names: &Names<'_>) -> Option<Criterion> {
+    table.only(&["kind", "workloads", "phase", "iops", "bytes"]);
+    if !table.has("bytes") {
+        table.missing("iops", "say how many operations a second, or how many bytes");
+    } else if table.has("iops") {
+        table.wrong("iops", "absent beside bytes", "ask for each in a criterion of its own");
+    }
+    let (workloads, phase) = (workloads(table, names), phase(table, "phase", names));
+    let at_least = match table.has("bytes") {
+        true => table.space("bytes").map(Rate::Bytes),
+        false => table.whole("iops").map(|rate| Rate::Iops(Iops(rate))),
+    };
+    Some(Criterion::RateReached { workloads: workloads?, phase: phase?, at_least: at_least? })
 }
 
 /// A phase held against another.

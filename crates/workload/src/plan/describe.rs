@@ -30,9 +30,10 @@ fn headline(plan: &Plan) -> String {
 }
 
 fn line_of_workload(plan: &Plan, workload: &Workload) -> String {
-    let path = plan.volumes[workload.volume].path();
+    let volume = &plan.volumes[workload.volume];
+    let storage = volume.place.clone().unwrap_or_else(|| format!("{}:{}", plan.svm, volume.path()));
     let host = if workload.host == workload.name { String::new() } else { format!(" (host {})", workload.host) };
-    format!("{}{host} on {}:{path}: {}", workload.name, plan.svm, load(&workload.spec))
+    format!("{}{host} on {storage}: {}", workload.name, load(&workload.spec))
 }
 
 fn line_of_phase(plan: &Plan, index: usize, phase: &Phase, before: &[&Spec]) -> String {

@@ -6,8 +6,8 @@
 //! | the plan | `title`, `about`, `seed` (1), `phase_seconds` (8) |
 //! | `[scale]` | `published_iops`; without the table, the plan runs as it stands |
 //! | `[server]` | `svm`, `units` (`decimal`; what a GB is, here and in commands) |
-//! | `[[volume]]` | `name`, `size` (said when the plan is run), `lun` (`lun1`) |
-//! | `[[workload]]` | `name`, `host` (its name), `lun` (`/vol/VOLUME/LUN`), `seed` (from the plan's), and a load |
+//! | `[[volume]]` | `name`, `size` (said when the plan is run), and `lun` (`lun1`) or `place` (storage that is there already) |
+//! | `[[workload]]` | `name`, `host` (its name), `volume` or `lun` (`/vol/VOLUME/LUN`), `seed` (from the plan's), and a load |
 //! | `[[phase]]` | `name`, `about`, `seconds`, `commands`, and `WORKLOAD = { … }` for what changes in its load |
 //! | `[[criterion]]` | `kind`, and by kind: `phase`, `baseline`, `workloads`, `part`, `tolerance` |
 //! | `[device]` | `kind`, by kind what is different from its usual figures, `changes` of its capacity |
@@ -84,7 +84,7 @@ pub struct Plan {
     pub device: Option<Device>,
 }
 
-/// A volume with one LUN.
+/// A volume with one LUN of the plan's own server, or storage that is there already.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Volume {
     /// Its name.
@@ -93,6 +93,9 @@ pub struct Volume {
     pub size: Option<Bytes>,
     /// Its LUN's name.
     pub lun: String,
+    /// The file, device or export that it is, as it was typed; `None` is a volume of the plan's own server. In a
+    /// simulation every volume is the simulator's.
+    pub place: Option<String>,
 }
 
 /// A load on one LUN.
@@ -153,6 +156,14 @@ impl Plan {
         if errors.is_empty() { Ok(self) } else { Err(PlanErrors(errors)) }
     }
 
+    /// Whether any load on `volume` has writes, before the phases or in one of them.
+    pub fn writes(&self, volume: usize) -> bool {
+        let writes = |spec: &Spec| spec.connections > 0 && spec.read_percent < 100;
+        let phases = |index: usize| self.phases.iter().map(move |phase| &phase.specs[index]);
+        let on_it = self.workloads.iter().enumerate().filter(|(_, load)| load.volume == volume);
+        on_it.into_iter().any(|(index, load)| phases(index).chain([&load.spec]).any(writes))
+    }
+
     /// The plan with depths, paces, rates and caps on outstanding requests multiplied by `factor`, rounded, at least 1.
     /// Connections stay. Figures within commands are the caller's to scale.
     pub fn scaled(&self, factor: f64) -> Plan {
@@ -172,6 +183,11 @@ impl Plan {
 }
 
 impl Volume {
+    /// Whether the plan's own server has it.
+    pub fn is_served(&self) -> bool {
+        self.place.is_none()
+    }
+
     /// The LUN's path, as workloads name it: `/vol/vol1/lun1`.
     pub fn path(&self) -> String {
         format!("/vol/{}/{}", self.name, self.lun)

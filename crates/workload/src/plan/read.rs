@@ -75,6 +75,9 @@ impl Sections<'_> {
         let seed = root.whole("seed").unwrap_or(1);
         let (svm, settings) = server::read(root);
         let volumes = self.volumes();
+        if volumes.iter().any(Volume::is_served) || volumes.is_empty() {
+            root.missing("server", "begin it with a line [server] and name its svm");
+        }
         let workloads = self.workloads(seed, &volumes);
         let phases = self.phases(&workloads, &volumes);
         let criteria = self.criteria(&workloads, &phases);
@@ -112,7 +115,7 @@ impl Sections<'_> {
         let mut names = Unique::default();
         let tables = self.root.tables("volume", "[[volume]]");
         let read = |table: &Table<'_>| {
-            table.only(&["name", "size", "lun"]);
+            table.only(&["name", "size", "lun", "place"]);
             table.missing("name", "name the volume, such as vol1");
             let name = table.name("name");
             names.note_if_taken(table, "[[volume]]", name);
@@ -125,7 +128,12 @@ impl Sections<'_> {
                 blocks.map(Bytes)
             });
             let lun = table.name("lun").map_or("lun1", |lun| lun.value);
-            Volume { name: owned(name), size, lun: lun.to_owned() }
+            let place = table.text("place").map(|place| place.value.to_owned());
+            if place.is_some() && table.has("lun") {
+                let advice = "the plan's own server has no part in a place; leave one of the two out";
+                table.wrong("lun", "absent beside place", advice);
+            }
+            Volume { name: owned(name), size, lun: lun.to_owned(), place }
         };
         tables.iter().map(read).collect()
     }
@@ -166,7 +174,7 @@ struct Entry {
 }
 
 fn workload(table: &Table<'_>, seed: u64, volumes: &[Volume], names: &mut Unique) -> Entry {
-    table.only(&[&["name", "host", "lun", "seed"][..], &load::KEYS].concat());
+    table.only(&[&["name", "host", "lun", "volume", "seed"][..], &load::KEYS].concat());
     table.missing("name", "name the workload, such as server1");
     let name = table.name("name");
     names.note_if_taken(table, "[[workload]]", name);
@@ -187,16 +195,26 @@ fn workload(table: &Table<'_>, seed: u64, volumes: &[Volume], names: &mut Unique
     Entry { workload: Workload { name: owned(name), host, volume: volume.unwrap_or(0), spec }, told }
 }
 
-/// The volume whose LUN a workload names.
+/// The volume that a workload names, or whose LUN it names.
 fn volume(table: &Table<'_>, volumes: &[Volume]) -> Option<usize> {
-    table.missing("lun", "name the LUN it uses, such as /vol/vol1/lun1");
-    let found = table.text("lun")?;
-    let paths: Vec<String> = volumes.iter().map(Volume::path).collect();
-    let index = paths.iter().position(|path| path == found.value);
+    let (key, what) = if table.has("volume") { ("volume", "volume") } else { ("lun", "LUN") };
+    table.missing(key, "name the LUN it uses, such as /vol/vol1/lun1, or its volume");
+    if key == "volume" && table.has("lun") {
+        table.wrong("lun", "absent beside volume", "a volume has one LUN; leave one of the two out");
+    }
+    let found = table.text(key)?;
+    let name = |volume: &Volume| match key {
+        "volume" => volume.name.clone(),
+        _ if volume.is_served() => volume.path(),
+        _ => String::new(),
+    };
+    let names: Vec<String> = volumes.iter().map(name).collect();
+    let index = names.iter().position(|name| name == found.value);
     if index.is_none() {
-        let advice = advice::advice(found.value, &paths.iter().map(String::as_str).collect::<Vec<_>>());
-        let (key, given) = (table.full("lun"), found.value.to_owned());
-        table.note(found.line, Problem::UnknownName { key, what: "LUN", given, advice });
+        let known: Vec<&str> = names.iter().map(String::as_str).filter(|name| !name.is_empty()).collect();
+        let advice = advice::advice(found.value, &known);
+        let (key, given) = (table.full(key), found.value.to_owned());
+        table.note(found.line, Problem::UnknownName { key, what, given, advice });
     }
     index
 }
@@ -209,6 +227,10 @@ fn phase(table: &Table<'_>, now: &mut [Entry], volumes: &[Volume], names: &mut U
     names.note_if_taken(table, "[[phase]]", name);
     for entry in now.iter_mut() {
         change(table, entry, volumes);
+    }
+    if table.has("commands") && !volumes.is_empty() && !volumes.iter().any(Volume::is_served) {
+        let advice = "commands go to the plan's own server, and each volume here has a place elsewhere";
+        table.wrong("commands", "absent where no volume is served", advice);
     }
     Phase {
         name: owned(name),

@@ -5,6 +5,9 @@ use super::read::owned;
 use super::space::Units;
 use super::table::Table;
 
+/// The SVM of a plan that needs no server of its own, in a simulation.
+const SVM: &str = "svm1";
+
 /// How a plan's server takes policies; each is as for a pool that says nothing where the plan says nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
@@ -52,8 +55,7 @@ pub enum Peak {
 
 /// The SVM's name and the settings; all sizes read later go by their units.
 pub(super) fn read(root: &Table<'_>) -> (String, Settings) {
-    root.missing("server", "begin it with a line [server] and name its svm");
-    let Some(table) = root.table("server", "[server]") else { return Default::default() };
+    let Some(table) = root.table("server", "[server]") else { return (SVM.into(), Settings::default()) };
     table.only(&["svm", "units", "nesting", "burst", "peak", "fair"]);
     table.missing("svm", "name the SVM that owns the volumes, such as svm01");
     let units = table.choice("units", &[("decimal", Units::Decimal), ("binary", Units::Binary)]).unwrap_or_default();

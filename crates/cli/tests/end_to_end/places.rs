@@ -1,0 +1,115 @@
+//! Plans whose volumes are storage that is there already: files, exports of other servers, nothing.
+
+use crate::requires::{client, requires};
+use crate::running::{RESULTS, Running, run, seawall, succeed};
+use crate::scratch::Scratch;
+use crate::server::{pattern, read};
+
+/// A plan of one volume at `place`, a second and two long, whose one workload has `load`.
+fn plan(place: &str, load: &str) -> String {
+    format!(
+        "title = \"A place\"\n[[volume]]\nname = \"db\"\n{place}\n[[workload]]\nname = \"host\"\nvolume = \"db\"\n{load}\n\
+         [[phase]]\nname = \"only\"\nseconds = 3\n[[criterion]]\nkind = \"response-within\"\nworkloads = [\"host\"]\n\
+         phase = \"only\"\npercentile = 50\nat_most = \"30s\"\n[device]\nkind = \"flash\"\n"
+    )
+}
+
+fn play(scratch: &Scratch, plan: &str, more: &[&str]) -> crate::running::Ended {
+    std::fs::write(scratch.join("plan.toml"), plan).unwrap();
+    let mut command = seawall(scratch.path());
+    run(command.env(RESULTS, "kept.sqlite").args(["run", "plan.toml", "--quiet", "--out", "out"]).args(more))
+}
+
+/// A file that is missing is made and stays; it is our own, so the next run may write it again. The run is in the results
+/// with the place as it was named, and no server and no pool was made for it.
+#[test]
+fn a_missing_file_is_made_loaded_and_stays() {
+    let scratch = Scratch::new();
+    let text = plan("place = \"db.dat\"\nsize = \"8MiB\"", "depth = 4\nread_percent = 50");
+    for _ in 0..2 {
+        let ended = play(&scratch, &text, &[]);
+        assert!(ended.has_verdict(), "{ended:?}");
+        assert!(ended.out.contains("50 % of the requests of host within 30.0 s in only"), "{}", ended.out);
+    }
+    assert_eq!(std::fs::metadata(scratch.join("db.dat")).unwrap().len(), 8 << 20);
+    assert!(!scratch.listing().iter().any(|name| name.contains("pool")), "{:?}", scratch.listing());
+    let query = "select place.kind, place.name, count(*) from place join actor on actor.run = place.run group by 1, 2";
+    let mut command = seawall(scratch.path());
+    let told = succeed(command.env(RESULTS, "kept.sqlite").args(["results", "sql", "--csv", query]));
+    assert!(told.contains("file,db.dat,2"), "{told}");
+}
+
+/// What holds something of others is written only where that was said; a plan that only reads needs no word and changes
+/// nothing.
+#[test]
+fn data_of_others_is_read_without_a_word_and_written_with_one() {
+    let scratch = Scratch::new();
+    let file = scratch.join("theirs");
+    let data = pattern(4 << 20);
+    std::fs::write(&file, &data).unwrap();
+    let (reads, writes) =
+        (plan("place = \"theirs\"", "depth = 2"), plan("place = \"theirs\"", "depth = 2\nread_percent = 0"));
+    let refused = play(&scratch, &writes, &[]);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.err.contains("volume db") && refused.err.contains("--destroy-data=theirs"), "{}", refused.err);
+    let ended = play(&scratch, &reads, &[]);
+    assert!(ended.has_verdict(), "{ended:?}");
+    assert!(read(&file) == data, "a plan that reads has changed what it read");
+    let ended = play(&scratch, &writes, &["--destroy-data=theirs"]);
+    assert!(ended.has_verdict(), "{ended:?}");
+    assert!(read(&file) != data, "nothing was written");
+}
+
+/// An export of another server over several connections; its block size is kept.
+#[test]
+fn an_export_of_nbdkit_is_loaded_and_judged() {
+    requires!("nbdkit");
+    let scratch = Scratch::new();
+    let socket = scratch.join("kit.sock");
+    let mut command = client("nbdkit");
+    command.args(["--foreground", "--exit-with-parent", "--filter=blocksize-policy", "--unix"]).arg(&socket);
+    command.args(["memory", "16M", "blocksize-minimum=4096", "blocksize-error-policy=error"]);
+    let mut nbdkit = Running::start(command);
+    while std::os::unix::net::UnixStream::connect(&socket).is_err() {
+        assert!(nbdkit.ended().is_none(), "{:?}", nbdkit.seen);
+        std::thread::yield_now();
+    }
+    let place = format!("place = \"nbd+unix:///?socket={}\"", socket.display());
+    let ended = play(&scratch, &plan(&place, "depth = 4\nread_percent = 50\nconnections = 3"), &[]);
+    assert!(ended.has_verdict(), "{ended:?}");
+    let odd = play(&scratch, &plan(&place, "depth = 4\nblock = \"512\""), &[]);
+    assert!(odd.code == Some(2) && odd.err.contains("takes whole multiples of 4 KiB"), "{odd:?}");
+    nbdkit.signal("TERM");
+    nbdkit.end();
+}
+
+/// What does not fit a place is told before anything is made.
+#[test]
+fn what_does_not_fit_is_one_line() {
+    let scratch = Scratch::new();
+    std::fs::write(scratch.join("small"), pattern(1 << 20)).unwrap();
+    for (place, load, line) in [
+        ("place = \"small\"\nsize = \"2MiB\"", "depth = 1", "volume db: small has 1 MiB, and the plan asks for 2 MiB"),
+        ("place = \"small\"", "depth = 1\nblock = \"2m\"", "host"),
+        ("place = \"nbd://\"", "depth = 1", "volume db: "),
+        ("place = \"/dev/null\"", "depth = 1", "volume db: "),
+        ("place = \"small\"\nlun = \"l\"", "depth = 1", "lun: must be absent beside place"),
+    ] {
+        let ended = play(&scratch, &plan(place, load), &[]);
+        assert_eq!(ended.code, Some(2), "{place}: {ended:?}");
+        assert!(ended.err.contains(line) && ended.err.trim_end().lines().count() == 1, "{place}: {}", ended.err);
+    }
+    assert_eq!(scratch.listing().iter().filter(|name| name.contains("out")).count(), 0, "{:?}", scratch.listing());
+    let commands = plan("place = \"small\"", "depth = 1").replace("seconds = 3", "seconds = 3\ncommands = [\"help\"]");
+    let ended = play(&scratch, &commands, &[]);
+    assert!(ended.err.contains("commands: must be absent where no volume is served"), "{}", ended.err);
+}
+
+/// The same plan in virtual time, where every volume is the simulator's.
+#[test]
+fn a_plan_with_places_runs_in_virtual_time() {
+    let scratch = Scratch::new();
+    std::fs::write(scratch.join("plan.toml"), plan("place = \"/dev/none\"", "depth = 4")).unwrap();
+    let told = succeed(seawall(scratch.path()).args(["simulate", "plan.toml", "--out", "out"]));
+    assert!(told.contains("The one criterion held"), "{told}");
+}

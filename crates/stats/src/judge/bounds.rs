@@ -1,0 +1,121 @@
+//! Criteria with a bound of their own: a response time that must not be longer, a rate that must be reached.
+
+use super::{Answer, find_all, measured, mostly_held_by_cpu, phase_named, stalled_for};
+use crate::criterion::{Measured, Outcome, Rate};
+use crate::recording::{HeldBy, Phase, Recording, Tally, WorkloadRecord};
+use block::Span;
+
+/// Whether of each workload's requests `percentile` percent were answered within `at_most`. What an open loop never sent
+/// was not.
+pub(super) fn response(
+    recording: &Recording,
+    workloads: &[String],
+    phase: &str,
+    percentile: f64,
+    at_most: Span,
+) -> Answer {
+    let (index, ran) = phase_named(recording, phase)?;
+    let records = find_all(recording, workloads)?;
+    let found = records.iter().map(|record| at_percentile(record, index, phase, percentile));
+    let found = found.collect::<Result<Vec<_>, String>>()?;
+    let worst = found.iter().max_by_key(|found| found.within).ok_or("no workload is named")?;
+    let because = worst.to_string();
+    if worst.within <= at_most {
+        return Ok((Outcome::Pass, because, worst.measured(at_most)));
+    }
+    let may_be_late = (1.0 - percentile / 100.0) * ran.length().as_secs_f64();
+    if let Some(why) = doubt(recording, &worst.name, phase, ran, may_be_late)? {
+        return Err(format!("{because}; but {why}"));
+    }
+    Ok((Outcome::Fail, because, worst.measured(at_most)))
+}
+
+/// Whether each workload had that rate on average.
+pub(super) fn rate(recording: &Recording, workloads: &[String], phase: &str, at_least: Rate) -> Answer {
+    let (asked, unit, of): (u64, _, fn(&Tally) -> f64) = match at_least {
+        Rate::Iops(rate) => (rate.0, "IOPS", Tally::iops),
+        Rate::Bytes(rate) => (rate.0, "bytes/s", Tally::bytes_per_second),
+    };
+    let (index, ran) = phase_named(recording, phase)?;
+    let records = find_all(recording, workloads)?;
+    let rates = records.iter().map(|record| record.tallies.get(index).map_or(0.0, of));
+    let (record, got) =
+        records.iter().zip(rates).min_by(|one, other| one.1.total_cmp(&other.1)).ok_or("no workload is named")?;
+    let because = format!("least: {} {got:.0} {unit} ({:.1} %)", record.name, 100.0 * got / asked.max(1) as f64);
+    let figure = measured(got, asked as f64, unit);
+    if got >= asked as f64 {
+        return Ok((Outcome::Pass, because, figure));
+    }
+    let held: Vec<HeldBy> = super::intervals(record, ran).map(|interval| interval.held_by).collect();
+    if 2 * held.iter().filter(|&&by| by == HeldBy::Pace).count() > held.len() {
+        return Err(format!("{because}; it did not ask for more"));
+    }
+    let missing = (1.0 - got / asked as f64) * ran.length().as_secs_f64();
+    if let Some(why) = doubt(recording, &record.name, phase, ran, missing)? {
+        return Err(format!("{because}; but {why}"));
+    }
+    Ok((Outcome::Fail, because, figure))
+}
+
+/// Why it may not be the storage that a workload was measured on.
+fn doubt(
+    recording: &Recording,
+    workload: &str,
+    phase: &str,
+    ran: &Phase,
+    missing: f64,
+) -> Result<Option<String>, String> {
+    let busy = mostly_held_by_cpu(recording, &[workload.to_owned()], phase)?;
+    let busy = busy.then(|| "a processor was busy, so it is not the storage that is measured".to_owned());
+    Ok(stalled_for(ran, missing).or(busy))
+}
+
+/// What a workload's requests at a percentile took.
+struct AtPercentile {
+    name: String,
+    percentile: f64,
+    /// [`Span::MAX`] where it is one that was never sent.
+    within: Span,
+    due: u64,
+    never_sent: u64,
+}
+
+fn at_percentile(record: &WorkloadRecord, index: usize, phase: &str, percentile: f64) -> Result<AtPercentile, String> {
+    let name = &record.name;
+    let nothing = || format!("{name} did nothing in {phase}");
+    let tally = record.tallies.get(index).ok_or_else(nothing)?;
+    let (ended, never_sent) = (tally.response.count(), tally.never_sent.unwrap_or(0));
+    let due = ended + never_sent;
+    if due == 0 {
+        return Err(nothing());
+    }
+    // Of fewer requests than that, the percentile is the longest, whatever the storage is like.
+    let needed = if percentile < 100.0 { (100.0 / (100.0 - percentile)).round() as u64 } else { 1 };
+    if due < needed {
+        return Err(format!("{name} made {due} requests in {phase}; {percentile} % of them takes at least {needed}"));
+    }
+    let rank = ((percentile / 100.0 * due as f64).ceil() as u64).max(1);
+    let within = match rank <= ended {
+        true if percentile >= 100.0 => tally.response.max(),
+        true => tally.response.quantile(rank as f64 / ended as f64),
+        false => Span::MAX,
+    };
+    Ok(AtPercentile { name: name.clone(), percentile, within, due, never_sent })
+}
+
+impl AtPercentile {
+    fn measured(&self, bound: Span) -> Option<Measured> {
+        let milliseconds = |span: Span| span.as_secs_f64() * 1e3;
+        (self.within < Span::MAX).then(|| measured(milliseconds(self.within), milliseconds(bound), "ms")).flatten()
+    }
+}
+
+impl std::fmt::Display for AtPercentile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let AtPercentile { name, percentile, within, due, never_sent } = self;
+        match *within {
+            Span::MAX => write!(f, "{name}: {never_sent} of {due} requests that were due were never sent"),
+            within => write!(f, "slowest: {name}, {percentile} % of {due} requests within {within}"),
+        }
+    }
+}
