@@ -110,8 +110,7 @@ impl Default for Flags {
             bandwidth_log: false,
             readonly: false,
             sections: Vec::new(),
-            // fio's own limit.
-            max_jobs: 4096,
+            max_jobs: LEAST_MAX_JOBS,
             aux_path: None,
             strict_fio: false,
             destroy_data: Vec::new(),
@@ -208,8 +207,10 @@ pub const FLAGS: &[Flag] = &[
         f.sections.push(v.to_owned());
         Ok(())
     }),
-    flag("max-jobs", Some("4096"), "most jobs, clones counted", |f, v| {
-        f.max_jobs = v.parse().ok().filter(|jobs| (1..=MAX_JOBS).contains(jobs)).ok_or_else(max_jobs_rule)?;
+    flag("max-jobs", Some("4096"), "most jobs, clones counted; no less than 4096", |f, v| {
+        let jobs: u32 = v.parse().ok().filter(|jobs| (1..=MAX_JOBS).contains(jobs)).ok_or_else(max_jobs_rule)?;
+        // A smaller one is taken and binds nobody, as in fio.
+        f.max_jobs = jobs.max(LEAST_MAX_JOBS);
         Ok(())
     }),
     flag("aux-path", Some("FOLDER"), "where the states of verified runs are kept", |f, v| {
@@ -287,6 +288,9 @@ pub const MISSING: &[(&str, &str)] = &[
     ("trigger", "there is no nearest one"),
     ("trigger-remote", "there is no nearest one"),
 ];
+
+/// How many jobs there may be whatever `--max-jobs` says: fio's own limit.
+const LEAST_MAX_JOBS: u32 = 4096;
 
 /// The most that `--max-jobs` may allow: each is a thread.
 const MAX_JOBS: u32 = 65_536;

@@ -167,8 +167,9 @@ impl Unfolding<'_> {
             return Err(Error::at(&job.place, too_many));
         }
         let seed = if job.options.pattern.repeat { job.options.pattern.seed } else { self.world.chance() };
-        for number in 0..course.numjobs {
-            let index = (before as u32 + number) as u64;
+        // fio counts its clones down.
+        let numbers = (0..course.numjobs.min(1)).chain((1..course.numjobs).rev());
+        for (index, number) in (before as u64..).zip(numbers) {
             let (group, stage, seed) = (self.group, self.stage, mixed(seed, index));
             self.found.jobs.push(Job { number, group, stage, seed, ..job.clone() });
         }

@@ -80,6 +80,53 @@ fn holes_go_around_as_in_fio() {
     }
 }
 
+/// Clones begin where fio's begin, whose numbers count down, and files become as long as with fio. A part in percent is one of
+/// the file as the clone finds it: nothing of one that is missing, more of one that an earlier clone made longer.
+#[test]
+fn clones_begin_where_those_of_fio_begin() {
+    requires!("fio");
+    let scratch = Scratch::new();
+    let file = scratch.join("f");
+    for (there, options) in [
+        (0, "--size=4m --offset_increment=128k --numjobs=4"),
+        (0, "--size=4m --offset_increment=10% --numjobs=4"),
+        (1 << 20, "--size=4m --offset_increment=10% --numjobs=3"),
+        (0, "--size=4m --offset=10% --numjobs=3"),
+        (8 << 20, "--size=2m --offset=10% --offset_increment=10% --numjobs=3"),
+        (8 << 20, "--size=2m --offset=70000 --offset_increment=10% --numjobs=3"),
+        (8 << 20, "--size=2m --offset=10% --offset_align=4k --numjobs=2 --max-jobs=1"),
+    ] {
+        let begins = |fio: bool| -> (u64, Vec<String>) {
+            if file.exists() {
+                std::fs::remove_file(&file).unwrap();
+            }
+            if there > 0 {
+                std::fs::File::create(&file).unwrap().set_len(there).unwrap();
+            }
+            let line = "--name=j --filename=f --rw=write --bs=64k --write_bw_log=begin --log_offset=1 --destroy-data=f";
+            let words: Vec<&str> = line.split(' ').chain(options.split(' ')).collect();
+            let ended = match fio {
+                true => run(client("fio")
+                    .current_dir(scratch.path())
+                    .args(words.iter().filter(|word| !word.contains("destroy")))),
+                false => ours(&scratch, &words),
+            };
+            assert_eq!(ended.code, Some(0), "{options}: {ended:?}");
+            let logs = (1..).map(|clone| scratch.join(&format!("begin_bw.{clone}.log"))).take_while(|log| log.exists());
+            let begin = |log: std::path::PathBuf| {
+                let rows = std::fs::read_to_string(&log).unwrap();
+                std::fs::remove_file(log).unwrap();
+                rows.lines().next().unwrap().split(", ").nth(4).unwrap().to_owned()
+            };
+            let begins = logs.map(begin).collect();
+            (file.metadata().unwrap().len(), begins)
+        };
+        let (fio, own) = (begins(true), begins(false));
+        assert_eq!(own, fio, "{there} {options}");
+        assert!(own.1.len() > 1, "{own:?}");
+    }
+}
+
 /// fio refuses to wait for nobody, for itself, for one that comes later, and for one of several; so do we.
 #[test]
 fn who_waits_waits_for_an_earlier_job() {

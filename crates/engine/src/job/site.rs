@@ -100,11 +100,11 @@ impl Site {
             Some(planned) => Some(if has_size { planned.laid_out } else { planned.written }),
             None => about.filter(|about| about.is_file()).map(|about| about.len()),
         };
-        let file = placed(file, spec, there);
+        let file = if is_special { file.clone() } else { placed(file, spec, there.unwrap_or(0)) };
         let plan = if is_special { None } else { plan(&file, spec, there) };
         let lengthens = |plan: &Plan| plan.contents != Contents::SpaceAlone;
         let laid_out = there.unwrap_or(0).max(plan.filter(lengthens).map_or(0, |plan| plan.len));
-        let written = if grows(spec) { laid_out.max(asked(&file, there)) } else { laid_out };
+        let written = if grows(spec) { laid_out.max(asked(&file, spec, there)) } else { laid_out };
         let planned = Planned { laid_out, written };
         let intent = if writes(spec) {
             Intent::Write(consent)
@@ -202,15 +202,28 @@ impl Site {
     }
 }
 
-/// Where the part that is used begins and ends, as far as a file decides it: behind its end, or nowhere.
-fn placed(file: &FileSpec, spec: &JobSpec, there: Option<u64>) -> FileSpec {
+/// Where the part that is used begins and ends, as far as a file of `there` bytes decides it: behind its end, or at a part of
+/// what it is before it is made longer.
+fn placed(file: &FileSpec, spec: &JobSpec, there: u64) -> FileSpec {
     let mut file = file.clone();
-    if let Some(len) = there.filter(|_| spec.layout.append) {
-        (file.offset, file.offset_more) = (Amount::Bytes(Bytes(len)), Amount::default());
+    if spec.layout.append && there > 0 {
+        (file.offset, file.offset_more) = (Amount::Bytes(Bytes(there)), Amount::default());
         // A size in percent would count what is there already.
         file.file_size = None;
     }
+    (file.offset, file.offset_more) = (Amount::Bytes(start(&file, spec, Bytes(there))), Amount::default());
     file
+}
+
+/// Where the part that is used of something of `whole` bytes begins: one in percent on the next whole block, as fio has it.
+fn start(file: &FileSpec, spec: &JobSpec, whole: Bytes) -> Bytes {
+    let start = file.offset.of(whole).0 + file.offset_more.of(whole).0;
+    let is_part = |amount| matches!(amount, Amount::Percent(_));
+    if !is_part(file.offset) && !is_part(file.offset_more) {
+        return Bytes(start);
+    }
+    let align = if file.offset_align > 0 { file.offset_align } else { u64::from(spec.reach.least_block()) };
+    Bytes(start.next_multiple_of(align.max(1)))
 }
 
 /// Whether a file that is not there says how it is to be made.
@@ -239,9 +252,9 @@ fn grows(spec: &JobSpec) -> bool {
 }
 
 /// How long a file of `there` bytes must be for what the job does.
-fn asked(file: &FileSpec, there: Option<u64>) -> u64 {
+fn asked(file: &FileSpec, spec: &JobSpec, there: Option<u64>) -> u64 {
     let whole = file.file_size.unwrap_or(Bytes(there.unwrap_or(0)));
-    let offset = file.offset.of(whole).0 + file.offset_more.of(whole).0;
+    let offset = start(file, spec, whole).0;
     let used = file.size.map_or(0, |size| offset + size.of(whole).0);
     used.max(file.file_size.unwrap_or_default().0)
 }
@@ -254,7 +267,7 @@ fn plan(file: &FileSpec, spec: &JobSpec, there: Option<u64>) -> Option<Plan> {
     let len = match filled && is_endless(file, spec) {
         _ if grows(spec) && !reserves => 0,
         true => FULL_MOST,
-        false => asked(file, there),
+        false => asked(file, spec, there),
     };
     if there.is_some_and(|there| there >= len) {
         return None;
@@ -271,12 +284,7 @@ fn plan(file: &FileSpec, spec: &JobSpec, there: Option<u64>) -> Option<Plan> {
 
 /// The part of something of `whole` bytes that a job uses.
 pub(super) fn region(file: &FileSpec, spec: &JobSpec, whole: Bytes) -> Result<Region, String> {
-    let align = if file.offset_align > 0 { file.offset_align } else { u64::from(spec.reach.least_block()).max(1) };
-    let aligned = |amount: Amount| match amount {
-        Amount::Bytes(bytes) => bytes.0,
-        percent => percent.of(whole).0 / align * align,
-    };
-    let start = aligned(file.offset) + aligned(file.offset_more);
+    let start = start(file, spec, whole).0;
     let is_file = !file.path.as_os_str().is_empty() && !Place::Path(file.path.clone()).is_block_device();
     let unbound = is_endless(file, spec) && !spec.reach.mix.has(Direction::Read);
     let sized = spec.layout.until_full && grows(spec) && matches!(file.size, Some(Amount::Bytes(_)));

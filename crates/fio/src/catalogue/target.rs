@@ -139,7 +139,7 @@ pub(super) const OPTIONS: &[Definition] = &[
         o.target.offset_increment = v.amount()?;
         Ok(())
     }),
-    option("offset_align", Form::Size, "an offset in percent is rounded down to this", |o, v| {
+    option("offset_align", Form::Size, "an offset in percent is rounded up to this", |o, v| {
         o.target.offset_align = v.size()?;
         Ok(())
     }),

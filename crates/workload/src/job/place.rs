@@ -37,7 +37,7 @@ pub struct FileSpec {
     pub offset: Amount,
     /// Added to `offset`: what sets clones apart, already multiplied by the clone's number.
     pub offset_more: Amount,
-    /// Bytes that an offset in percent is rounded down to; the job's smallest block when zero.
+    /// Bytes that an offset in percent is rounded up to; the job's smallest block when zero.
     pub offset_align: u64,
     /// Length of the part that is used; `None` goes to the end of what is there.
     pub size: Option<Amount>,
