@@ -3,7 +3,8 @@
 //!
 //! Who does not read is to wait for himself: the client may lose a twentieth to them at most. Who asks without end and does
 //! read is a client like others: the client is to get what each of them gets, as long as it asks for as much. Its runs
-//! alone and beside them alternate, and a ratio is the median of the ratios of neighbouring runs.
+//! alone and beside them alternate, as does which of them comes first, and a ratio is the median of the ratios of neighbouring
+//! runs.
 
 use super::super::fio::Load;
 use super::super::median;
@@ -32,6 +33,8 @@ const KEPT: f64 = 0.95;
 const SHARE: f64 = 0.8;
 /// MiB of memory that may stay beside what there was before they came.
 const LEFT: f64 = 32.0;
+/// How long after the others came or went a run begins: they are to be met at work, not while they come.
+const SETTLE: Duration = Duration::from_millis(500);
 /// How long it is waited for memory to come back.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -136,15 +139,25 @@ impl Measured {
     ) -> Result<Measured> {
         let load: Load = load("randread", "4k", depth);
         let mut measured = Measured::default();
-        for _ in 0..runs {
-            let alone = load.run(&ours.uri("lun1"), seconds, folder)?.iops();
+        for number in 0..runs {
+            let alone = || Ok::<f64, anyhow::Error>(load.run(&ours.uri("lun1"), seconds, folder)?.iops());
+            // Who is measured second finds another machine than who is first: they take turns in that, too.
+            let first = (number % 2 == 0).then(alone).transpose()?;
             let others = Others::come(kind, &ours.socket(), "svm01:/vol/vol1/lun1")?;
+            std::thread::park_timeout(SETTLE);
             let (begun, watch) = (others.answered(kind), Watch::start());
             let beside = load.run(&ours.uri("lun1"), seconds, folder)?.iops();
             let answered = (others.answered(kind) - begun) as f64;
             let each = answered / watch.elapsed().as_secs_f64() / kind.connections as f64;
             *most = most.max(anonymous(ours)?);
             others.go();
+            let alone = match first {
+                Some(alone) => alone,
+                None => {
+                    std::thread::park_timeout(SETTLE);
+                    alone()?
+                }
+            };
             measured.runs.push(Run { alone, beside, each });
         }
         Ok(measured)
