@@ -115,6 +115,11 @@ fn what_cannot_be_loaded_is_said_in_one_line() {
     assert!(scratch.listing().iter().all(|name| !name.contains("_20")), "{:?}", scratch.listing());
 }
 
+/// What a run ends with that fails no proof: a busy machine may leave open whether the load was outstanding all the time.
+fn code_of(out: &str) -> i32 {
+    if out.contains("\ncannot say: the load was outstanding") { 2 } else { 0 }
+}
+
 /// An export that carries nothing may be written from the first point to the last; what is beneath it is not asked.
 #[test]
 fn an_export_is_calibrated() {
@@ -124,12 +129,12 @@ fn an_export_is_calibrated() {
     std::fs::write(scratch.join("x.lun"), server.uri(LUN)).unwrap();
     let line = "-run simple -testname x -duration 1 -write 100 --small-levels 4 --large-levels 2";
     let random = orion(&scratch, line);
-    assert_eq!(random.code, Some(0), "{random:?}");
+    assert_eq!(random.code, Some(code_of(&random.out)), "{random:?}");
     assert!(random.out.contains("\npass: as many requests or streams wrote as asked: 2 of 2"), "{}", random.out);
     assert!(!random.out.contains("the devices moved"), "{}", random.out);
     let line = "-run advanced -matrix point -num_small 1 -num_large 2 -testname x -duration 1 -type seq -cache_size 4";
     let streams = orion(&scratch, line);
-    assert_eq!(streams.code, Some(0), "{streams:?}");
+    assert_eq!(streams.code, Some(code_of(&streams.out)), "{streams:?}");
     assert!(streams.out.contains("Cache warming moved 4 MiB"), "{}", streams.out);
 }
 
