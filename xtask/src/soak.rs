@@ -14,7 +14,7 @@ pub enum Soak {
     Qos(Qos),
     /// Power losses of the store's maps in simulation (`crates/map/tests/crash`); a seed is four of them
     Crash(Crash),
-    /// The server killed under writes, on pools of both layouts (`crates/cli/tests/end_to_end/kill.rs`)
+    /// The server killed under writes (`crates/cli/tests/end_to_end/kill.rs`)
     Kill(Kill),
 }
 
@@ -43,7 +43,7 @@ pub struct Crash {
 /// The options of `soak kill`.
 #[derive(clap::Args)]
 pub struct Kill {
-    /// How often, for each layout
+    /// How often
     #[arg(long, default_value_t = 200)]
     kills: u64,
     /// What all choices follow from

@@ -16,7 +16,7 @@ use qos::{GroupId, Refusal, Registry, RegistrySettings};
 use stats::LimitsInForce;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
-use store::{Contents, DataFile, MappedPool, Pool, StoreError};
+use store::{Contents, MappedPool, Pool, StoreError};
 use uring::Clock;
 
 /// Why a command was not done, or not all of it.
@@ -55,8 +55,8 @@ pub struct Control {
     /// Tells the seconds since the beginning of 1970.
     date: fn() -> u64,
     audit: Option<Audit>,
-    /// The LUNs are in maps, whose I/O is aligned to so many bytes.
-    maps_align: Option<u32>,
+    /// What the maps' I/O is aligned to, in bytes.
+    align: u32,
     /// What changes have made or taken out of the catalogue and that may still be there: the pool knows it, and a start takes
     /// it away.
     loose: BTreeSet<u32>,
@@ -67,14 +67,11 @@ impl Control {
     /// today stays as it was kept, and a warning names it.
     ///
     /// # Errors
-    /// The catalogue breaks a rule, or a data file cannot be opened.
+    /// The catalogue breaks a rule, or another has taken the pool's maps.
     pub fn open(mut pool: Pool, shard: Shard, settings: RegistrySettings) -> Result<Control, ControlError> {
-        let maps = pool.take_maps();
+        let maps = pool.take_maps().ok_or(StoreError::Gone)?;
         let contents = pool.contents();
-        let used = used_by(contents, &|leaf| match &maps {
-            None => pool.used(leaf).unwrap_or(0),
-            Some(maps) => maps.core().tree(leaf).map_or(0, |(_, used)| used),
-        });
+        let used = used_by(contents, &|leaf| maps.core().tree(leaf).map_or(0, |(_, used)| used));
         let records = records_of(contents, |row| used.get(&row.id).copied().unwrap_or(0))?;
         let (registry, change) = Registry::restore(settings.clone(), &records)?;
         for note in &change.notes {
@@ -84,17 +81,15 @@ impl Control {
         administration.registry = registry;
         administration.snapshots = snapshots_of(contents);
         administration.offline = offline_of(contents);
-        let maps_align = maps.as_ref().map(MappedPool::align);
+        let align = maps.align();
         let monitor = Arc::default();
         let (clock, date) = (Clock::new(), || 0);
         let loose = BTreeSet::new();
-        let mut control = Control { pool, administration, shard, monitor, clock, date, audit: None, maps_align, loose };
-        if let Some(maps) = maps {
-            control.serve_maps(maps)?;
-        }
+        let mut control = Control { pool, administration, shard, monitor, clock, date, audit: None, align, loose };
+        control.serve_maps(maps)?;
         control.shard.order(Order::Edit(change.edits.into_iter()))?;
         for object in control.administration.registry.objects().filter(|object| object.kind().is_leaf()) {
-            control.serve(object.id(), object.size().allocated.0, control.data_of(object.id())?)?;
+            control.serve(object.id(), object.size().allocated.0)?;
         }
         control.shard.order(Order::LetIn)?;
         Ok(control)
@@ -134,17 +129,9 @@ impl Control {
         Ok(self.shard.administer(lun, what)?.map_err(StoreError::from)?)
     }
 
-    /// A LUN's or file's data file, if the pool has one for each.
-    fn data_of(&self, lun: ObjectId) -> Result<Option<DataFile>, StoreError> {
-        match self.maps_align {
-            Some(_) => Ok(None),
-            None => self.pool.open_data_file(lun.0).map(Some),
-        }
-    }
-
     /// What each LUN and file takes now.
     fn measuring(&self) -> Measuring<'_> {
-        Measuring::new(&self.shard, &self.pool, self.maps_align.is_some(), &self.administration.registry)
+        Measuring::new(&self.shard, &self.administration.registry)
     }
 
     /// From now on every change is written down there before it is answered.
@@ -222,8 +209,7 @@ impl Control {
     /// # Errors
     /// The shard is gone.
     pub fn follow_sizes(&mut self) -> Result<(), ShardGone> {
-        let measuring =
-            Measuring::new(&self.shard, &self.pool, self.maps_align.is_some(), &self.administration.registry);
+        let measuring = Measuring::new(&self.shard, &self.administration.registry);
         let edits = self.administration.follow_sizes(self.clock.now(), &|leaf| measuring.used(leaf));
         measuring.is_whole()?;
         match edits {
@@ -274,8 +260,7 @@ impl Control {
             self.administration.connected = self.shard.connected()?;
         }
         let before = self.administration.clone();
-        let measuring =
-            Measuring::new(&self.shard, &self.pool, self.maps_align.is_some(), &self.administration.registry);
+        let measuring = Measuring::new(&self.shard, &self.administration.registry);
         let outcome = self.administration.execute_with(line, self.clock.now(), &measuring)?;
         if let Err(gone) = measuring.is_whole() {
             self.administration = before;
@@ -284,7 +269,7 @@ impl Control {
         let Outcome { answer, edits, effects, forced } = outcome;
         let withdrawn = self.withdraw(&before, &effects, forced);
         let done = withdrawn.and_then(|ended| Ok((ended, self.make_durable(&effects)?)));
-        let (ended, made) = match done {
+        let (ended, has_changed) = match done {
             Ok(done) => done,
             Err(error) => {
                 self.administration = before;
@@ -293,26 +278,24 @@ impl Control {
             }
         };
         // From here on it is so, whatever becomes of what follows.
-        let confirmed = if made.is_some() { self.confirm() } else { Ok(()) };
-        let carried = self.carry_out(&effects, edits, made.unwrap_or_default(), confirmed.is_ok());
+        let confirmed = if has_changed { self.confirm() } else { Ok(()) };
+        let carried = self.carry_out(&effects, edits, confirmed.is_ok());
         confirmed.and(carried).map_err(|error| ControlError::Afterwards(Box::new(error)))?;
         let settled = touched(&effects);
         self.loose.retain(|tree| !settled.contains(tree));
         Ok(answer + &ended)
     }
 
-    /// Has the pool hold what the registry says, or leaves it as it was. Returns the data files of those that are new, in
-    /// the order of their effects; `None` if nothing has changed.
-    fn make_durable(&mut self, effects: &[Effect]) -> Result<Option<Vec<Option<DataFile>>>, ControlError> {
+    /// Has the pool hold what the registry says, or leaves it as it was. Whether anything has changed.
+    fn make_durable(&mut self, effects: &[Effect]) -> Result<bool, ControlError> {
         let wanted = rows_of(&self.administration);
         if effects.is_empty() && wanted == *self.pool.contents() {
-            return Ok(None);
+            return Ok(false);
         }
         self.loose.append(&mut touched(effects));
         self.pool.announce(&self.loose, &mut |agreed| keep_in(&self.shard, agreed))?;
-        let mut made = Vec::new();
         for (index, effect) in effects.iter().enumerate() {
-            if let Err(error) = self.prepare(effect, &mut made) {
+            if let Err(error) = self.prepare(effect) {
                 self.undo(&effects[..index]);
                 return Err(error);
             }
@@ -328,7 +311,7 @@ impl Control {
             self.forget(&together.before);
             return Err(error.into());
         }
-        Ok(Some(made))
+        Ok(true)
     }
 
     /// Removes trees that hold what was there before a restore. Those that stay are taken out when the pool is opened again.
@@ -337,32 +320,16 @@ impl Control {
     }
 
     /// Does what must be there before the catalogue names it; nothing is left when it fails.
-    fn prepare(&self, effect: &Effect, made: &mut Vec<Option<DataFile>>) -> Result<(), ControlError> {
-        match (*effect, self.maps_align) {
-            (Effect::Make { object, size }, Some(_)) => {
-                self.change(object, What::Create { size })?;
-                made.push(None);
-            }
-            (Effect::Make { object, size }, None) => {
-                self.pool.make_data_file(object.0, size)?;
-                let opened = self.pool.open_data_file(object.0);
-                made.push(Some(opened.inspect_err(|_| self.undo(std::slice::from_ref(effect)))?));
-            }
-            (Effect::Resize { object, size, .. }, Some(_)) => {
-                self.change(object, What::Resize { size }).map_err(|error| self.about(object, error))?;
-            }
-            (Effect::Resize { object, size, was }, None) if size < was => {
-                Err(self.about(object, StoreError::OnlyGrows { was, size }.into()))?;
-            }
-            (Effect::Resize { object, size, .. }, None) => self.pool.grow_data_file(object.0, size)?,
-            (Effect::Share { .. } | Effect::Restore { .. }, None) => {
-                Err(StoreError::NotShared(self.pool.dir().into()))?;
+    fn prepare(&self, effect: &Effect) -> Result<(), ControlError> {
+        match *effect {
+            Effect::Make { object, size } => self.change(object, What::Create { size }),
+            Effect::Resize { object, size, .. } => {
+                self.change(object, What::Resize { size }).map_err(|error| self.about(object, error))
             }
             // These are done at one moment, when all else is prepared.
-            (Effect::Share { .. } | Effect::Restore { .. }, Some(_))
-            | (Effect::Rename { .. } | Effect::Remove { .. } | Effect::Offer { .. }, _) => {}
+            Effect::Share { .. } | Effect::Restore { .. } => Ok(()),
+            Effect::Rename { .. } | Effect::Remove { .. } | Effect::Offer { .. } => Ok(()),
         }
-        Ok(())
     }
 
     /// Changes trees of the maps at one moment, or none of them.
@@ -389,7 +356,7 @@ impl Control {
     /// Names the object, where the pool refuses something.
     fn about(&self, object: ObjectId, error: ControlError) -> ControlError {
         match error {
-            ControlError::Store(error @ (StoreError::Refused(_) | StoreError::OnlyGrows { .. })) => {
+            ControlError::Store(error @ StoreError::Refused(_)) => {
                 let path = self.path_of(object).unwrap_or_default();
                 AdminError::Command(format!("{path}: {error}")).into()
             }
@@ -399,33 +366,20 @@ impl Control {
 
     /// Removes what a LUN or file holds.
     fn remove(&self, object: ObjectId) -> Result<(), ControlError> {
-        match self.maps_align {
-            Some(_) => self.change(object, What::Delete),
-            None => Ok(self.pool.remove_data_file(object.0)?),
-        }
+        self.change(object, What::Delete)
     }
 
-    /// Removes what LUNs and files hold: of maps all at once, in one record.
+    /// Removes what LUNs and files hold, all at once, in one record.
     fn remove_all(&self, objects: &[ObjectId]) -> Result<(), ControlError> {
-        match self.maps_align {
-            Some(_) => self.share(objects.iter().map(|object| (*object, What::Delete)).collect()),
-            None => objects.iter().map(|object| self.remove(*object)).fold(Ok(()), Result::and),
-        }
+        self.share(objects.iter().map(|object| (*object, What::Delete)).collect())
     }
 
     /// Does what follows once the catalogue has it. All of it is tried; the first failure is told. What the catalogue does
     /// not name any more goes only where that is confirmed: else the catalogue before may come back.
-    fn carry_out(
-        &self,
-        effects: &[Effect],
-        edits: Vec<qos::Edit>,
-        made: Vec<Option<DataFile>>,
-        is_confirmed: bool,
-    ) -> Result<(), ControlError> {
+    fn carry_out(&self, effects: &[Effect], edits: Vec<qos::Edit>, is_confirmed: bool) -> Result<(), ControlError> {
         if effects.is_empty() && edits.is_empty() {
             return Ok(());
         }
-        let mut made = made.into_iter();
         // The shard stops serving an object before the scheduler forgets it, and the other way round for a new one.
         for effect in effects {
             if let Effect::Remove { object } = *effect {
@@ -434,14 +388,14 @@ impl Control {
         }
         self.shard.order(Order::Edit(edits.into_iter()))?;
         let follow = |effect: &Effect| match *effect {
-            Effect::Make { object, size } => made.next().map_or(Ok(()), |data| self.serve(object, size, data)),
+            Effect::Make { object, size } => self.serve(object, size),
             Effect::Resize { object, size, .. } => Ok(self.shard.order(Order::Resize { object, size })?),
             Effect::Rename { object } => {
                 let (svm, path) = self.exported_as(object);
                 Ok(self.shard.order(Order::Rename { object, svm, path })?)
             }
             Effect::Share { frozen: true, .. } => Ok(()),
-            Effect::Share { object, size, .. } => self.serve(object, size, None),
+            Effect::Share { object, size, .. } => self.serve(object, size),
             Effect::Restore { object, size, .. } => Ok(self.shard.order(Order::Resize { object, size })?),
             Effect::Remove { .. } | Effect::Offer { .. } => Ok(()),
         };
@@ -464,16 +418,12 @@ impl Control {
     }
 
     /// Has the shard offer a LUN or file.
-    fn serve(&self, object: ObjectId, size: u64, data: Option<DataFile>) -> Result<(), ControlError> {
+    fn serve(&self, object: ObjectId, size: u64) -> Result<(), ControlError> {
         let (svm, path) = self.exported_as(object);
-        let align = data.as_ref().map(|data| data.align).or(self.maps_align).unwrap_or(1);
-        let longest = self.shard.longest();
-        // Only maps know of clones.
-        let sharing = data.is_none();
+        let (align, longest) = (self.align, self.shard.longest());
         let online = !self.administration.offline.contains(&object);
-        let export = Export { object, svm, path, size, align, longest, sharing, online };
-        self.shard.order(Order::Open { export, data })?;
-        Ok(())
+        let export = Export { object, svm, path, size, align, longest, online };
+        Ok(self.shard.order(Order::Open(export))?)
     }
 }
 
@@ -483,7 +433,7 @@ fn keep_in(shard: &Shard, agreed: map::Agreed) -> Result<(), StoreError> {
     Ok(shard.agree(agreed).map_err(gone)??)
 }
 
-/// The trees, or data files, that effects make, remove or change.
+/// The trees that effects make, remove or change.
 fn touched(effects: &[Effect]) -> BTreeSet<u32> {
     let of = |effect: &Effect| match *effect {
         Effect::Make { object, .. }

@@ -18,8 +18,6 @@ pub(crate) struct Export {
     pub align: u32,
     /// The longest read or write, in bytes.
     pub longest: u32,
-    /// Its pool knows which of its blocks others have, too.
-    pub sharing: bool,
     /// Clients may have it now.
     pub online: bool,
 }
@@ -93,7 +91,7 @@ impl Export {
             size: self.size,
             features,
             block: BlockSizes { minimum: self.align, preferred: self.align.max(4096), maximum: self.longest },
-            sharing: self.sharing,
+            sharing: true,
         }
     }
 }
@@ -165,7 +163,6 @@ mod tests {
             size: 1 << 20,
             align: 512,
             longest: 1 << 25,
-            sharing: false,
             online: true,
         }
     }

@@ -6,14 +6,10 @@ use block::ObjectId;
 use qos::{Object, Registry};
 use std::cell::{Cell, OnceCell};
 use std::collections::HashMap;
-use store::Pool;
 
 /// The sizes of one moment, or of none.
 pub(crate) struct Measuring<'a> {
     shard: &'a Shard,
-    pool: &'a Pool,
-    /// The LUNs are in maps.
-    maps: bool,
     leaves: Vec<ObjectId>,
     all: OnceCell<HashMap<ObjectId, u64>>,
     is_gone: Cell<bool>,
@@ -21,9 +17,9 @@ pub(crate) struct Measuring<'a> {
 
 impl<'a> Measuring<'a> {
     /// Of all that is in `registry` now. Nothing is measured yet.
-    pub(crate) fn new(shard: &'a Shard, pool: &'a Pool, maps: bool, registry: &Registry) -> Measuring<'a> {
+    pub(crate) fn new(shard: &'a Shard, registry: &Registry) -> Measuring<'a> {
         let leaves = registry.objects().filter(|object| object.kind().is_leaf()).map(Object::id).collect();
-        Measuring { shard, pool, maps, leaves, all: OnceCell::new(), is_gone: Cell::new(false) }
+        Measuring { shard, leaves, all: OnceCell::new(), is_gone: Cell::new(false) }
     }
 
     /// Whether all that was asked was told.
@@ -39,10 +35,7 @@ impl<'a> Measuring<'a> {
     }
 
     fn measure(&self) -> HashMap<ObjectId, u64> {
-        let used = match self.maps {
-            true => self.told(self.shard.used(self.leaves.clone())),
-            false => self.leaves.iter().map(|leaf| self.pool.used(leaf.0).unwrap_or(0)).collect(),
-        };
+        let used = self.told(self.shard.used(self.leaves.clone()));
         self.leaves.iter().copied().zip(used).collect()
     }
 }

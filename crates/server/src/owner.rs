@@ -32,7 +32,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 use std::sync::mpsc::{Receiver, Sender};
-use store::{Served, Volumes, VolumesSettings};
+use store::Served;
 use uring::{Backend, Done, Failure, FileId, Io, Job, Port};
 
 /// How long a stopping shard takes at most to bring everything to the disk.
@@ -121,7 +121,6 @@ struct Accepting {
 impl Owner {
     pub(crate) fn new(io: Io, doors: Doors, limits: ServerLimits, orders: Receiver<Order>) -> Owner {
         let port = io.port();
-        let volumes = Served::Files(Box::new(Volumes::new(&io, VolumesSettings::default())));
         let settings = qos::Settings::default();
         let buffers = limits.receive_buffers(doors.encrypts());
         let accepting = |(mut listener, tls): (Listener, TlsMode)| {
@@ -130,7 +129,7 @@ impl Owner {
         };
         Owner {
             port,
-            gate: Gate::new(volumes, settings),
+            gate: Gate::new(Served::default(), settings),
             exports: Exports::new(doors.default_export),
             access: doors.access,
             tls: doors.tls,

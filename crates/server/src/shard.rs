@@ -16,7 +16,7 @@ use std::os::fd::OwnedFd;
 use std::sync::mpsc::{Sender, channel, sync_channel};
 use std::thread::JoinHandle;
 use std::vec::IntoIter;
-use store::{DataFile, MappedPool, MappedVolumes};
+use store::{MappedPool, MappedVolumes};
 use uring::{Backend, Io, IoSettings, Waker};
 
 /// Why the shard could not start.
@@ -102,11 +102,7 @@ pub(crate) enum Order {
     Record,
     /// The pool's LUNs are in maps.
     Maps(Box<MappedPool>),
-    /// `data`: the LUN's file, if the pool has one for each.
-    Open {
-        export: Export,
-        data: Option<DataFile>,
-    },
+    Open(Export),
     /// Change a tree of the maps; the answer comes when it is durable.
     Administer {
         object: ObjectId,

@@ -6,25 +6,23 @@ mod support;
 use std::fs;
 use std::path::PathBuf;
 use store::{Pool, StoreError};
-use support::pools::{BLOCK, change, everything, mend, read, served, troubles, with_maps};
-use support::{Server, limits};
+use support::pools::{BLOCK, change, everything, mend, read, troubles, with_maps};
 
 #[test]
 fn a_pool_that_is_whole_is_said_to_be_and_nothing_is_written() {
-    for (dir, pool) in [with_maps(), served(Server::start_with_files(limits()))] {
-        let before = everything(&pool);
-        let checked = store::check(&pool).unwrap();
-        assert!(checked.is_clean() && checked.leftovers.is_empty(), "{checked:?}");
-        assert_eq!((checked.leaves(), checked.used), (2, 8 * BLOCK as u64));
-        assert_eq!(server::check_catalogue(&checked.contents), Ok(()));
-        let names = |files: &[(PathBuf, Vec<u8>)]| {
-            files.iter().map(|(path, bytes)| (path.clone(), bytes.len())).collect::<Vec<_>>()
-        };
-        let after = everything(&pool);
-        assert_eq!(names(&after), names(&before));
-        assert!(after == before, "a check writes nothing");
-        drop(dir);
-    }
+    let (dir, pool) = with_maps();
+    let before = everything(&pool);
+    let checked = store::check(&pool).unwrap();
+    assert!(checked.is_clean() && checked.leftovers.is_empty(), "{checked:?}");
+    assert_eq!((checked.leaves(), checked.used), (2, 8 * BLOCK as u64));
+    assert_eq!(server::check_catalogue(&checked.contents), Ok(()));
+    let names = |files: &[(PathBuf, Vec<u8>)]| {
+        files.iter().map(|(path, bytes)| (path.clone(), bytes.len())).collect::<Vec<_>>()
+    };
+    let after = everything(&pool);
+    assert_eq!(names(&after), names(&before));
+    assert!(after == before, "a check writes nothing");
+    drop(dir);
 }
 
 /// A pool in use, none at all, one of a later format: each refused in a line.
@@ -43,42 +41,6 @@ fn what_cannot_be_checked_is_said() {
     }
     let error = store::check(&pool).unwrap_err().to_string();
     assert!(error.contains("have format 99") && error.contains("use a newer seawall"), "{error}");
-}
-
-/// Files: one LUN's file is gone, the other's is cut after two of its four blocks.
-#[test]
-fn data_files_that_are_gone_or_short_are_named_and_mended() {
-    let (dir, pool) = served(Server::start_with_files(limits()));
-    let mut files: Vec<PathBuf> = fs::read_dir(pool.join("data")).unwrap().map(|entry| entry.unwrap().path()).collect();
-    files.sort();
-    fs::OpenOptions::new().write(true).open(&files[0]).unwrap().set_len(2 * BLOCK as u64).unwrap();
-    fs::remove_file(&files[1]).unwrap();
-    fs::write(pool.join("data/99"), "somebody's").unwrap();
-    let found = troubles(&pool);
-    assert_eq!(found.len(), 2, "{found:?}");
-    assert!(
-        found[0].contains("LUN svm01:/vol/vol1/lun1: its file") && found[0].contains("has 131072 bytes"),
-        "{found:?}"
-    );
-    assert!(found[1].contains("LUN svm01:/vol/vol1/lun2: its file") && found[1].contains("is not there"), "{found:?}");
-    assert_eq!(store::check(&pool).unwrap().limits.len(), 1, "what is not the pool's is left alone");
-    let before = fs::read(pool.join("catalogue.db")).unwrap();
-    let kept = mend(&pool, &dir.path().join("first"), &[]).unwrap();
-    let left = "svm01:/vol/vol1/lun2: is left as it is; --give-up svm01:/vol/vol1/lun2 gives it up";
-    assert!(!kept.after.is_clean() && kept.done.iter().any(|line| line == left), "{kept:?}");
-    let copy = dir.path().join("copy");
-    let repaired = mend(&pool, &copy, &["svm01:/vol/vol1/lun2"]).unwrap();
-    assert!(repaired.after.is_clean(), "{repaired:?}");
-    assert!(
-        repaired
-            .done
-            .iter()
-            .any(|line| line == "LUN svm01:/vol/vol1/lun2: its data is lost; all 67108864 bytes read as zeroes")
-    );
-    assert_eq!(fs::read(copy.join("catalogue.db")).unwrap(), before);
-    assert_eq!(read(&dir, &pool), [vec![1, 1, 0, 0], vec![0; 4]]);
-    assert!(matches!(mend(&pool, &copy, &[]), Err(StoreError::CopyThere(_))));
-    assert!(pool.join("data/99").exists());
 }
 
 /// The only node of one LUN is damaged, and the log that could help is too. The LUN reads as zeroes, the other one keeps

@@ -1,10 +1,9 @@
-//! LUNs that are taken away from clients: by a delete, or offline and online again. Under I/O, on both layouts, and over a
+//! LUNs that are taken away from clients: by a delete, or offline and online again. Under I/O, and over a
 //! restart.
 
 mod support;
 
 use nbd::{Command, Errno, Request, Wishes};
-use server::ServerLimits;
 use support::{BACKENDS, Client, LUN, Server, is_closed, limits, settings};
 
 const BLOCK: u64 = 4096;
@@ -48,63 +47,57 @@ fn carried_out(client: &mut Client) -> Vec<bool> {
     answers.into_iter().map(|answer| answer.expect("all are answered")).collect()
 }
 
-fn layouts(limits: ServerLimits) -> [Server; 2] {
-    [Server::start(BACKENDS[0], limits), Server::start_with_files(limits)]
-}
-
 /// A delete beneath a client is refused, says what to do, and disturbs nothing; forced, it answers what waits with an error.
 #[test]
 fn a_delete_under_writes_is_refused_unless_it_is_forced() {
-    for server in layouts(limits()) {
-        let (mut server, mut client) = under_writes(server);
-        let told = "svm01:/vol/vol1/lun1: is mapped (1 connection); have clients disconnect, end them with `lun offline`, \
-                    or give -force";
-        assert_eq!(refused(&mut server, &format!("lun delete -path {LUN}")), told);
-        assert!(server.account().gate.queued >= 20, "what waited waits");
-        let second = server.connect();
-        assert!(refused(&mut server, &format!("lun delete -path {LUN}")).contains("is mapped (2 connections)"));
-        let answer = said(&mut server, &format!("lun delete -path {LUN} -force"));
-        assert_eq!(answer, "Note: svm01:/vol/vol1/lun1: 2 connections ended with an error.\n");
-        let carried_out = carried_out(&mut client);
-        // Five a second and one at once; it takes no second from the first write to here, or many do not end as errors.
-        assert!(carried_out.iter().filter(|done| !**done).count() > 0, "{carried_out:?}");
-        drop(second);
-        server.until_empty();
-        assert!(said(&mut server, "lun show").contains("currently empty"));
-        let unknown = Client::try_connect(&server.socket, Wishes::plain(LUN)).err().unwrap().to_string();
-        assert!(unknown.contains("there is no such export"), "{unknown}");
-    }
+    let server = Server::start(BACKENDS[0], limits());
+    let (mut server, mut client) = under_writes(server);
+    let told = "svm01:/vol/vol1/lun1: is mapped (1 connection); have clients disconnect, end them with `lun offline`, \
+                or give -force";
+    assert_eq!(refused(&mut server, &format!("lun delete -path {LUN}")), told);
+    assert!(server.account().gate.queued >= 20, "what waited waits");
+    let second = server.connect();
+    assert!(refused(&mut server, &format!("lun delete -path {LUN}")).contains("is mapped (2 connections)"));
+    let answer = said(&mut server, &format!("lun delete -path {LUN} -force"));
+    assert_eq!(answer, "Note: svm01:/vol/vol1/lun1: 2 connections ended with an error.\n");
+    let carried_out = carried_out(&mut client);
+    // Five a second and one at once; it takes no second from the first write to here, or many do not end as errors.
+    assert!(carried_out.iter().filter(|done| !**done).count() > 0, "{carried_out:?}");
+    drop(second);
+    server.until_empty();
+    assert!(said(&mut server, "lun show").contains("currently empty"));
+    let unknown = Client::try_connect(&server.socket, Wishes::plain(LUN)).err().unwrap().to_string();
+    assert!(unknown.contains("there is no such export"), "{unknown}");
 }
 
 /// Offline under writes: what waits ends with an error and was not carried out, what was answered is there. No client comes
 /// in, also after a restart, and hears why; online again it is as it was left.
 #[test]
 fn offline_under_writes_loses_nothing_that_was_answered() {
-    for server in layouts(limits()) {
-        let (mut server, mut client) = under_writes(server);
-        let answer = said(&mut server, &format!("lun offline -path {LUN}"));
-        assert_eq!(answer, "Note: svm01:/vol/vol1/lun1: 1 connection ended with an error.\n");
-        let carried_out = carried_out(&mut client);
-        assert!(carried_out.contains(&false), "{carried_out:?}");
-        server.until_empty();
-        for _ in 0..2 {
-            let why = Client::try_connect(&server.socket, Wishes::plain(LUN)).err().unwrap().to_string();
-            assert!(why.contains("it is offline; an administrator of the server can bring it online"), "{why}");
-            let shown = said(&mut server, "lun show");
-            assert!(shown.contains(" offline unmapped "), "{shown}");
-            server = server.restart(limits(), settings(BACKENDS[0], &limits()));
-        }
-        assert_eq!(said(&mut server, &format!("lun online -path {LUN}")), "");
-        said(&mut server, "volume modify -volume vol1 -vserver svm01 -qos-policy-group none");
-        let mut client = server.connect();
-        for (block, done) in (0..).zip(carried_out) {
-            let expected = if done { 9 } else { 0 };
-            assert_eq!(client.read(block * BLOCK, BLOCK), Ok(vec![expected; BLOCK as usize]), "{block}");
-        }
-        assert_eq!(client.write(0, &[3; 512]), Ok(()));
-        let shown = said(&mut server, "lun show -fields state,mapped,connections");
-        assert!(words(&shown).ends_with(&["online", "mapped", "1"]), "{shown}");
+    let server = Server::start(BACKENDS[0], limits());
+    let (mut server, mut client) = under_writes(server);
+    let answer = said(&mut server, &format!("lun offline -path {LUN}"));
+    assert_eq!(answer, "Note: svm01:/vol/vol1/lun1: 1 connection ended with an error.\n");
+    let carried_out = carried_out(&mut client);
+    assert!(carried_out.contains(&false), "{carried_out:?}");
+    server.until_empty();
+    for _ in 0..2 {
+        let why = Client::try_connect(&server.socket, Wishes::plain(LUN)).err().unwrap().to_string();
+        assert!(why.contains("it is offline; an administrator of the server can bring it online"), "{why}");
+        let shown = said(&mut server, "lun show");
+        assert!(shown.contains(" offline unmapped "), "{shown}");
+        server = server.restart(limits(), settings(BACKENDS[0], &limits()));
     }
+    assert_eq!(said(&mut server, &format!("lun online -path {LUN}")), "");
+    said(&mut server, "volume modify -volume vol1 -vserver svm01 -qos-policy-group none");
+    let mut client = server.connect();
+    for (block, done) in (0..).zip(carried_out) {
+        let expected = if done { 9 } else { 0 };
+        assert_eq!(client.read(block * BLOCK, BLOCK), Ok(vec![expected; BLOCK as usize]), "{block}");
+    }
+    assert_eq!(client.write(0, &[3; 512]), Ok(()));
+    let shown = said(&mut server, "lun show -fields state,mapped,connections");
+    assert!(words(&shown).ends_with(&["online", "mapped", "1"]), "{shown}");
 }
 
 /// While the LUN has no client, and while it is offline, nothing needs force.

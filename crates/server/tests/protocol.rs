@@ -11,7 +11,7 @@ use server::ServerLimits;
 use std::collections::HashMap;
 use std::fs::OpenOptions;
 use std::io::{Read as _, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command as Program, Stdio};
 use support::{BACKENDS, Client, LUN, LUN_BYTES, Server, is_closed, limits};
 
@@ -94,32 +94,16 @@ impl Chunks {
     }
 }
 
-/// The file that has the bytes of the only LUN, whatever the layout: the longest of the pool.
-fn data_file(server: &Server) -> PathBuf {
-    let mut files = Vec::new();
-    let mut folders = vec![server.dir.path().join("pool")];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let entry = entry.unwrap();
-            match entry.file_type().unwrap().is_dir() {
-                true => folders.push(entry.path()),
-                false => files.push((entry.metadata().unwrap().len(), entry.path())),
-            }
-        }
-    }
-    files.into_iter().max().expect("a pool has files").1
-}
-
-/// The LUN's file is cut off behind the server's back, after 1 MiB + 4 KiB of the 2 MiB that are read. What comes before is
-/// sent as data, and the error names the place: 1 MiB + 4096 = 1052672. Under simple framing, and where the client wants one
-/// piece, the read fails as a whole.
+/// The file of the blocks, which the only LUN fills from the first on, is cut off behind the server's back, after 1 MiB + 4 KiB
+/// of the 2 MiB that are read. What comes before is sent as data, and the error names the place: 1 MiB + 4096 = 1052672. Under
+/// simple framing, and where the client wants one piece, the read fails as a whole.
 #[test]
 fn a_read_that_fails_in_the_middle_brings_what_came_before() {
     const GOOD: u64 = MIB + 4096;
-    let server = Server::start_with_files(limits());
+    let server = Server::start(BACKENDS[0], limits());
     let bytes: Vec<u8> = (0..2 * MIB).map(|n| (n / 4096 + n) as u8).collect();
     assert_eq!(server.connect().write(0, &bytes), Ok(()));
-    OpenOptions::new().write(true).open(data_file(&server)).unwrap().set_len(GOOD).unwrap();
+    OpenOptions::new().write(true).open(server.dir.path().join("pool/maps/blocks")).unwrap().set_len(GOOD).unwrap();
     let whole = Request::new(7, Command::Read, 0, 2 * MIB);
     for framing in [Framing::Structured, Framing::Extended] {
         let mut client = Chunks::connect(&server.socket, wishes(framing));

@@ -5,7 +5,6 @@ mod support;
 
 use nbd::{Command, Request, Wishes};
 use server::Control;
-use std::io::Write;
 use store::Pool;
 use support::{BACKENDS, Chance, Client, LUN, Server, is_closed, limits, settings};
 
@@ -315,17 +314,4 @@ fn what_is_refused_changes_nothing() {
     assert_eq!(blocks(&server, LUN), [0; 4]);
     let server = restart(server);
     assert_eq!(blocks(&server, LUN), [0; 4]);
-}
-
-/// A pool with a sparse file a LUN has no snapshots, and says what it takes.
-#[test]
-fn a_pool_without_maps_says_so() {
-    let mut server = Server::start_with_files(limits());
-    for line in ["volume snapshot create vol1 -snapshot s", "volume clone create c -parent-volume vol1"] {
-        let error = server.control.execute(line).unwrap_err().to_string();
-        assert!(error.contains("layout = \"maps\"") && !error.contains('\n'), "{error}");
-    }
-    assert!(server.control.execute("volume snapshot show").unwrap().contains("currently empty"));
-    assert!(!server.control.execute("volume show").unwrap().contains(" c "));
-    connect(&server, LUN).stream.flush().unwrap();
 }

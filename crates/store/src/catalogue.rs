@@ -12,7 +12,6 @@
 mod rows;
 
 use crate::StoreError;
-use crate::settings::Layout;
 use map::Edition;
 use rusqlite::{Connection, OpenFlags, params};
 use std::collections::BTreeMap;
@@ -159,7 +158,7 @@ const BUSY_TIME: Duration = Duration::from_secs(5);
 const APPLICATION_ID: i64 = 0x5345_4157;
 
 /// The format that this program writes, and the only one that it knows.
-const FORMAT: u32 = 5;
+const FORMAT: u32 = 6;
 
 const SCHEMA: &str = "
     CREATE TABLE object (
@@ -196,7 +195,6 @@ const SCHEMA: &str = "
     ) STRICT;
     CREATE TABLE pool (
         number      INTEGER NOT NULL,
-        layout      TEXT NOT NULL CHECK (layout IN ('maps', 'files')),
         generation  INTEGER NOT NULL,
         digest      INTEGER NOT NULL,
         fair        INTEGER NOT NULL
@@ -209,7 +207,6 @@ pub(crate) struct Reading {
     pub contents: Contents,
     /// The pool's own number.
     pub pool: u64,
-    pub layout: Layout,
     /// Its generation, and the checksum of what was read.
     pub edition: Edition,
     /// The checksum is the one that was written with it.
@@ -227,7 +224,7 @@ impl Catalogue {
     ///
     /// # Errors
     /// The file system refuses.
-    pub(crate) fn create(path: &Path, pool: u64, layout: Layout) -> Result<(), StoreError> {
+    pub(crate) fn create(path: &Path, pool: u64) -> Result<(), StoreError> {
         let making = path.with_extension("new");
         let failed = StoreError::file(path, "make the catalogue");
         match fs::remove_file(&making) {
@@ -239,8 +236,8 @@ impl Catalogue {
         let change = db.transaction()?;
         change.execute_batch(SCHEMA)?;
         let digest = first_edition(pool).digest;
-        let sql = "INSERT INTO pool (number, layout, generation, digest, fair) VALUES (?1, ?2, 0, ?3, 0)";
-        change.execute(sql, params![pool as i64, layout.word(), digest])?;
+        let sql = "INSERT INTO pool (number, generation, digest, fair) VALUES (?1, 0, ?2, 0)";
+        change.execute(sql, params![pool as i64, digest])?;
         change.pragma_update(None, "application_id", APPLICATION_ID)?;
         change.pragma_update(None, "user_version", FORMAT)?;
         change.commit()?;
@@ -421,13 +418,12 @@ fn reading_of(db: &Connection) -> Result<Reading, StoreError> {
         return Err(StoreError::TooOld { path: path(), found, needed: FORMAT });
     }
     let contents = rows::read(db)?;
-    let sql = "SELECT number, layout, generation, digest FROM pool";
-    let (number, layout, generation, written): (i64, String, i64, u32) =
-        db.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?;
+    let sql = "SELECT number, generation, digest FROM pool";
+    let (number, generation, written): (i64, i64, u32) =
+        db.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
     let (pool, generation) = (number as u64, generation as u64);
-    let layout = if layout == Layout::Files.word() { Layout::Files } else { Layout::Maps };
     let digest = rows::digest(pool, generation, &contents);
-    Ok(Reading { contents, pool, layout, edition: Edition { generation, digest }, is_whole: digest == written })
+    Ok(Reading { contents, pool, edition: Edition { generation, digest }, is_whole: digest == written })
 }
 
 /// What SQLite finds wrong.

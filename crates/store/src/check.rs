@@ -1,18 +1,15 @@
-//! The check of a pool that nobody serves: its settings, its catalogue, its maps or data files, and whether they agree.
+//! The check of a pool that nobody serves: its settings, its catalogue, its maps, and whether they agree.
 //! Everything that says where data is gets read; the data itself has no checksum and is not. Nothing is written.
 
 use crate::agreement::{self, Compared, Held, leaves};
 use crate::catalogue::{Catalogue, Contents, Kind, Reading};
 use crate::doubt;
-use crate::end_file::END;
 use crate::error::StoreError;
 use crate::mapped::{Length, MapError, Named, check_maps, lengths};
-use crate::pool::{CATALOGUE, DATA, MAPS, lock, must_be_a_pool};
-use crate::settings::{Layout, named};
+use crate::pool::{CATALOGUE, MAPS, lock, must_be_a_pool};
+use crate::settings::named;
 use map::RecoverError::{TooNew, TooOld};
 use std::collections::BTreeSet;
-use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Something that is wrong with a pool.
@@ -48,9 +45,6 @@ pub enum Trouble {
         /// What it must have.
         needed: u64,
     },
-    /// What says which catalogue the data files belong to is gone.
-    #[error("{}: is not there or damaged, so nothing says which catalogue belongs to the data", .0.display())]
-    NoEnd(PathBuf),
     /// The folder with the data is gone.
     #[error("{}: is not there, and the catalogue says that the pool's data is in it", .0.display())]
     Gone(PathBuf),
@@ -58,10 +52,8 @@ pub enum Trouble {
     #[error("catalogue: what is in it is not what was written: its checksum is wrong")]
     Changed,
     /// It is another pool's.
-    #[error("catalogue: is of pool {found:016x}, and the {of} are of pool {held:016x}")]
+    #[error("catalogue: is of pool {found:016x}, and the maps are of pool {held:016x}")]
     OtherPool {
-        /// `maps`, `files`.
-        of: &'static str,
         /// The catalogue's pool.
         found: u64,
         /// The data's pool.
@@ -79,13 +71,12 @@ pub enum Trouble {
     },
     /// There is data that the catalogue does not know.
     #[error(
-        "{what} ({size} bytes): the catalogue does not name it; it is kept until it is given up: --give-up {number}"
+        "tree {tree} of the maps ({size} bytes): the catalogue does not name it; it is kept until it is given up: \
+         --give-up {tree}"
     )]
     Unknown {
-        /// `tree 7 of the maps`, or a file.
-        what: String,
-        /// Its number.
-        number: u32,
+        /// Its tree.
+        tree: u32,
         /// Its size in bytes.
         size: u64,
     },
@@ -111,32 +102,6 @@ pub enum Trouble {
         /// Its tree.
         tree: u32,
         /// In the maps.
-        found: u64,
-        /// In the catalogue.
-        size: u64,
-    },
-    /// A data file is not there.
-    #[error("{kind} {name}: its file {} is not there", .path.display())]
-    NoFile {
-        /// `LUN`, `file`.
-        kind: &'static str,
-        /// Its name.
-        name: String,
-        /// Where its data should be.
-        path: PathBuf,
-        /// Its size, by the catalogue.
-        size: u64,
-    },
-    /// A data file ends too early.
-    #[error("{kind} {name}: its file {} has {found} bytes, and the catalogue says {size}", .path.display())]
-    ShortFile {
-        /// `LUN`, `file`.
-        kind: &'static str,
-        /// Its name.
-        name: String,
-        /// Its data.
-        path: PathBuf,
-        /// Its length.
         found: u64,
         /// In the catalogue.
         size: u64,
@@ -207,19 +172,12 @@ pub(crate) fn inspect(dir: &Path, named: &Named) -> Result<Checked, StoreError> 
         Err(lost @ StoreError::NoCatalogue { .. }) => checked.troubles.push(Trouble::Catalogue(lost.to_string())),
         Err(other) => return Err(other),
     }
-    let layout = checked.reading.as_ref().map_or_else(|| layout_of(dir), |reading| reading.layout);
-    let folder = agreement::folder(dir, layout);
-    match (folder.is_dir(), layout) {
-        (false, _) => checked.troubles.push(Trouble::Gone(folder)),
-        (true, Layout::Maps) => checked.maps(dir, named)?,
-        (true, Layout::Files) => checked.files(dir)?,
+    let folder = dir.join(MAPS);
+    match folder.is_dir() {
+        true => checked.maps(dir, named)?,
+        false => checked.troubles.push(Trouble::Gone(folder)),
     }
     Ok(checked)
-}
-
-/// By what is there, where the catalogue cannot tell.
-fn layout_of(dir: &Path) -> Layout {
-    if dir.join(MAPS).exists() { Layout::Maps } else { Layout::Files }
 }
 
 impl Checked {
@@ -252,7 +210,7 @@ impl Checked {
         }
         if report.damages.is_empty() {
             let held = Held::by_report(&report);
-            self.compare(dir, &held);
+            self.compare(&held);
             self.limits.extend(report.is_open.then(|| limit_of(&report)));
         }
         let owners = agreement::owners(&self.contents);
@@ -272,28 +230,13 @@ impl Checked {
         Ok(())
     }
 
-    fn compare(&mut self, dir: &Path, held: &Held) {
+    fn compare(&mut self, held: &Held) {
         self.agreed = held.agreed().clone();
         if let Some(reading) = &self.reading {
-            let Compared { mut troubles, leftovers } = agreement::compare(dir, reading, held);
+            let Compared { mut troubles, leftovers } = agreement::compare(reading, held);
             self.troubles.append(&mut troubles);
             self.leftovers.extend(leftovers);
         }
-    }
-
-    fn files(&mut self, dir: &Path) -> Result<(), StoreError> {
-        let data = dir.join(DATA);
-        for path in agreement::files(&data)?.into_keys() {
-            self.used += fs::metadata(&path).map_err(StoreError::file(&path, "look at it"))?.blocks() * 512;
-            if agreement::number(&path).is_none() {
-                self.limits.push(format!("{}: is not the pool's; it is left alone", path.display()));
-            }
-        }
-        match Held::by_files(dir)? {
-            Some(held) => self.compare(dir, &held),
-            None => self.troubles.push(Trouble::NoEnd(data.join(END))),
-        }
-        Ok(())
     }
 }
 

@@ -6,7 +6,7 @@
 
 use crate::error::StoreError;
 use crate::mapped::Named;
-use crate::pool::{DATA, MAPS};
+use crate::pool::MAPS;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -67,9 +67,10 @@ pub(crate) fn forget(dir: &Path) -> Result<(), StoreError> {
 /// that the settings name.
 pub(crate) fn settle(dir: &Path, named: &Named) -> Result<(), StoreError> {
     let mut paths: Vec<PathBuf> = named.paths().cloned().collect();
-    for folder in [MAPS, DATA].map(|name| dir.join(name)).iter().filter(|folder| folder.exists()) {
-        for entry in fs::read_dir(folder).map_err(StoreError::file(folder, "read the folder"))? {
-            paths.push(entry.map_err(StoreError::file(folder, "read the folder"))?.path());
+    let maps = dir.join(MAPS);
+    if maps.exists() {
+        for entry in fs::read_dir(&maps).map_err(StoreError::file(&maps, "read the folder"))? {
+            paths.push(entry.map_err(StoreError::file(&maps, "read the folder"))?.path());
         }
     }
     for path in paths {
@@ -108,8 +109,8 @@ mod tests {
     #[test]
     fn what_is_not_written_yet_is_written() {
         let dir = tempfile::tempdir().unwrap();
-        fs::create_dir(dir.path().join(DATA)).unwrap();
-        let path = dir.path().join(DATA).join("00000003");
+        fs::create_dir(dir.path().join(MAPS)).unwrap();
+        let path = dir.path().join(MAPS).join("blocks");
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path).unwrap();
         file.write_all_at(&[0x5a; 8192], 0).unwrap();
         settle(dir.path(), &Named::default()).unwrap();

@@ -112,24 +112,6 @@ pub enum StoreError {
     /// The maps cannot be made or opened.
     #[error(transparent)]
     Maps(MapError),
-    /// Snapshots and clones need maps.
-    #[error(
-        "{}: snapshots and clones need a pool with maps, and this one has a sparse file for each LUN; a new pool gets maps \
-         by `layout = \"maps\"` in its seawall.toml",
-        .0.display()
-    )]
-    NotShared(PathBuf),
-    /// A sparse file keeps what lies beyond a smaller size, or loses it.
-    #[error(
-        "of {was} bytes, it would lose data by shrinking to {size}, as the pool has a sparse file for each LUN; make a \
-         smaller one and copy"
-    )]
-    OnlyGrows {
-        /// Its size in bytes.
-        was: u64,
-        /// What was asked for.
-        size: u64,
-    },
     /// Where a copy is to go there is something.
     #[error("{}: exists already; a copy goes to a folder that does not exist yet", .0.display())]
     CopyThere(PathBuf),

@@ -1,24 +1,20 @@
 //! The pool: a folder with a catalogue of what is in it and the data of its LUNs.
 //!
 //! ```text
-//!   DIR/seawall.toml     settings (cache, layout, [pool] data, log, give_back), optional
+//!   DIR/seawall.toml     settings (cache, [pool] data, log, give_back), optional
 //!   DIR/catalogue.db     SQLite: names, sizes, policies, attachments; catalogue.ballast: see there
 //!   DIR/lock             held while a server has the pool
 //!   DIR/control.sock     the running server's control socket (mode 0600)
-//!   DIR/data/00000003    layout "files": a LUN's bytes, a sparse file named by the LUN's number ([`Volumes`])
-//!   DIR/data/end         and which edition of the catalogue they belong to
-//!   DIR/maps/            layout "maps": the blocks of all LUNs, and the maps of them ([`MappedVolumes`])
+//!   DIR/maps/            the blocks of all LUNs, and the maps of them ([`MappedVolumes`])
 //! ```
 //!
-//! A LUN is thin: space is taken when it is first written and given back by trim. With files durability is the file
-//! system's: a flush is an `fdatasync`, coalesced for all who wait on one LUN. With maps it is [`map::Core`]'s, for all
+//! A LUN is thin: space is taken when it is first written and given back by trim. Durability is [`map::Core`]'s, for all
 //! LUNs of the pool together. Quality of service is not known here.
 
 mod agreement;
 mod catalogue;
 mod check;
 mod doubt;
-mod end_file;
 mod error;
 mod line;
 mod mapped;
@@ -28,16 +24,13 @@ mod repair;
 mod served;
 mod settings;
 mod unfinished;
-mod volumes;
 
 pub use catalogue::{Catalogue, CatalogueId, Contents, Kind, ObjectRow, PolicyRow, SnapshotLeafRow, SnapshotRow};
 pub use check::{Checked, Trouble, check};
-pub use doubt::Doubt;
 pub use error::StoreError;
 pub use mapped::{Counts, MapError, MapSettings, MappedPool, MappedVolumes, Marks, Named, check_maps};
-pub use pool::{CONTROL_SOCKET, DataFile, Keeper, Pool};
+pub use pool::{CONTROL_SOCKET, Keeper, Pool};
 pub use repair::{RepairSettings, Repaired, repair};
 pub use served::Served;
-pub use settings::{Cache, Layout, named};
+pub use settings::{Cache, VolumesSettings, named};
 pub use unfinished::clear_unfinished;
-pub use volumes::{Volumes, VolumesSettings};

@@ -21,7 +21,7 @@ mod views;
 use crate::doubt::Doubt;
 use crate::line::Line;
 use crate::queued::Queued;
-use crate::volumes::VolumesSettings;
+use crate::settings::VolumesSettings;
 use block::{
     Buf, Bytes, Completion, Fault, ObjectId, Op, OpKind, Request, Span, Submitted, Target, Ticket, Time, Traits, Wakeup,
 };

@@ -1,13 +1,12 @@
 //! The pool's folder: made, opened, locked, and the files in it.
 
 use crate::agreement::{self, Held};
-use crate::catalogue::{Catalogue, CatalogueId, Contents, Reading, first_edition};
+use crate::catalogue::{Catalogue, CatalogueId, Contents};
 use crate::check::Trouble;
-use crate::doubt::{self, Doubt};
-use crate::end_file::{END, EndFile};
+use crate::doubt;
 use crate::error::StoreError;
 use crate::mapped::{MappedPool, Marks};
-use crate::settings::{Cache, Layout, SETTINGS, Settings, map_settings, named_by, read_settings};
+use crate::settings::{Cache, SETTINGS, Settings, map_settings, named_by, read_settings};
 use crate::unfinished;
 use map::{Agreed, Edition};
 use std::collections::BTreeSet;
@@ -15,31 +14,15 @@ use std::fs::{self, File, OpenOptions};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use uring::disk::{self, Opening};
 
 pub(crate) const CATALOGUE: &str = "catalogue.db";
 pub(crate) const LOCK: &str = "lock";
-pub(crate) const DATA: &str = "data";
 pub(crate) const MAPS: &str = "maps";
 /// The control socket's name in the pool's folder.
 pub const CONTROL_SOCKET: &str = "control.sock";
 
 /// Has the maps keep what is known of the catalogue, durably.
 pub type Keeper<'k> = &'k mut dyn FnMut(Agreed) -> Result<(), StoreError>;
-
-/// A LUN's open data file.
-#[derive(Debug)]
-pub struct DataFile {
-    /// For its data.
-    pub file: File,
-    /// The same file, for asking which parts are allocated.
-    pub probe: File,
-    /// Offsets, lengths and memory of its I/O must be multiples of this many bytes; a power of two, 1 through the page
-    /// cache.
-    pub align: u32,
-    /// Remembers a failed flush.
-    pub doubt: Doubt,
-}
 
 /// An open pool, locked against every other server.
 #[derive(Debug)]
@@ -50,8 +33,6 @@ pub struct Pool {
     maps: Option<MappedPool>,
     /// Names, sizes, policies.
     catalogue: Catalogue,
-    /// Of a pool with a sparse file a LUN: which catalogue they belong to.
-    end: Option<EndFile>,
     _lock: File,
 }
 
@@ -71,23 +52,11 @@ impl Pool {
         }
         let settings = read_settings(&dir.join(SETTINGS))?;
         let lock = lock(dir)?;
-        let mut marks = None;
         // Any number will do that another pool does not have.
         let number = RandomState::new().build_hasher().finish();
-        let layout = settings.layout.unwrap_or_default();
-        match layout {
-            Layout::Maps => {
-                marks = Some(MappedPool::create(dir, number, map_settings(dir, &settings)?)?.marks().clone());
-            }
-            Layout::Files => {
-                let data = dir.join(DATA);
-                fs::create_dir_all(&data).map_err(StoreError::file(&data, "make the folder"))?;
-                EndFile::create(&data, number, Agreed::on(first_edition(number)))?;
-            }
-        }
-        let made = Catalogue::create(&dir.join(CATALOGUE), number, layout);
-        made.and_then(|()| Pool::open_locked(dir, settings, lock))
-            .inspect_err(|_| marks.iter().for_each(Marks::take_away))
+        let marks = MappedPool::create(dir, number, map_settings(dir, &settings)?)?.marks().clone();
+        let made = Catalogue::create(&dir.join(CATALOGUE), number);
+        made.and_then(|()| Pool::open_locked(dir, settings, lock)).inspect_err(|_| marks.take_away())
     }
 
     /// Opens a pool.
@@ -106,23 +75,16 @@ impl Pool {
             doubt::settle(dir, &named_by(dir, &settings)?)?;
         }
         let reading = Catalogue::read(&dir.join(CATALOGUE))?;
-        let folder = agreement::folder(dir, reading.layout);
+        let folder = dir.join(MAPS);
         if !folder.is_dir() {
             return Err(StoreError::disagree(dir, Trouble::Gone(folder), 0));
         }
-        let (mut maps, mut end) = (None, None);
-        match reading.layout {
-            Layout::Maps => {
-                let opened = MappedPool::open(dir, map_settings(dir, &settings)?)?;
-                agreement::must_agree(dir, &reading, &Held::by_maps(opened.core()))?;
-                maps = Some(opened);
-            }
-            Layout::Files => end = Some(open_files(dir, &reading)?),
-        }
+        let maps = MappedPool::open(dir, map_settings(dir, &settings)?)?;
+        agreement::must_agree(dir, &reading, &Held::by_maps(maps.core()))?;
         let catalogue = Catalogue::open(&dir.join(CATALOGUE), reading)?;
         // With its catalogue it is whole.
         unfinished::finish(dir).map_err(StoreError::file(dir, "say that the pool is whole"))?;
-        Ok(Pool { dir: dir.into(), settings, maps, catalogue, end, _lock: lock })
+        Ok(Pool { dir: dir.into(), settings, maps: Some(maps), catalogue, _lock: lock })
     }
 
     /// What is in it.
@@ -136,14 +98,14 @@ impl Pool {
     }
 
     /// Says, durably, that the catalogue is going to change, before anything is made that only the next one names.
-    /// `touched`: the trees, or data files, that the change makes, removes or changes.
+    /// `touched`: the trees that the change makes, removes or changes.
     ///
     /// # Errors
     /// It cannot be kept; nothing was changed.
     pub fn announce(&mut self, touched: &BTreeSet<CatalogueId>, maps: Keeper<'_>) -> Result<(), StoreError> {
         let edition = self.catalogue.edition();
         let touched = touched.iter().copied().collect();
-        self.know(Agreed { announced: edition.generation + 1, touched, ..Agreed::on(edition) }, maps)
+        maps(Agreed { announced: edition.generation + 1, touched, ..Agreed::on(edition) })
     }
 
     /// Makes the catalogue hold exactly `wanted`, after that was announced: see [`Catalogue::keep`].
@@ -161,17 +123,10 @@ impl Pool {
     /// It cannot be kept; the catalogue has changed.
     pub fn confirm(&mut self, touched: &BTreeSet<CatalogueId>, maps: Keeper<'_>) -> Result<(), StoreError> {
         let touched = touched.iter().copied().collect();
-        self.know(Agreed { touched, ..Agreed::on(self.catalogue.edition()) }, maps)
+        maps(Agreed { touched, ..Agreed::on(self.catalogue.edition()) })
     }
 
-    fn know(&mut self, agreed: Agreed, maps: Keeper<'_>) -> Result<(), StoreError> {
-        match &mut self.end {
-            Some(end) => end.keep(agreed),
-            None => maps(agreed),
-        }
-    }
-
-    /// Takes the maps out, for the thread that serves them; `None` from a pool with a sparse file a LUN.
+    /// Takes the maps out, for the thread that serves them; `None` the second time.
     pub fn take_maps(&mut self) -> Option<MappedPool> {
         self.maps.take()
     }
@@ -189,7 +144,7 @@ impl Pool {
         Ok(is_marked)
     }
 
-    /// The labels on what is not in its folder, until the server takes the maps; `None` from a pool without maps.
+    /// The labels on what is not in its folder, until the server takes the maps.
     pub fn marks(&self) -> Option<Marks> {
         self.maps.as_ref().map(|maps| maps.marks().clone())
     }
@@ -219,101 +174,6 @@ impl Pool {
     pub fn control_socket(&self) -> PathBuf {
         self.dir.join(CONTROL_SOCKET)
     }
-
-    /// Where a LUN's bytes are.
-    pub fn data_file(&self, lun: CatalogueId) -> PathBuf {
-        agreement::data_file(&self.dir, lun)
-    }
-
-    /// Makes a LUN's data file, sparse, of that size in bytes; durable when it returns. One of that number that is there was
-    /// left by a change that failed, if that is known of it: it goes.
-    ///
-    /// # Errors
-    /// The LUN exists or the file system refuses.
-    pub fn make_data_file(&self, lun: CatalogueId, size: u64) -> Result<(), StoreError> {
-        let path = self.data_file(lun);
-        let is_left = self.end.as_ref().is_some_and(|end| end.agreed().touches(lun));
-        if is_left && !self.contents().objects.contains_key(&lun) && path.exists() {
-            self.remove_data_file(lun)?;
-        }
-        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
-        let made = file.and_then(|file| file.set_len(size).and_then(|()| file.sync_all()));
-        made.map_err(StoreError::file(&path, "make the LUN's file"))?;
-        self.sync_data_folder()
-    }
-
-    /// Makes a LUN's data file longer; durable when it returns.
-    ///
-    /// # Errors
-    /// The file system refuses.
-    pub fn grow_data_file(&self, lun: CatalogueId, size: u64) -> Result<(), StoreError> {
-        let path = self.data_file(lun);
-        let file = OpenOptions::new().write(true).open(&path);
-        let grown = file.and_then(|file| file.set_len(size).and_then(|()| file.sync_all()));
-        grown.map_err(StoreError::file(&path, "grow the LUN's file"))
-    }
-
-    /// Opens a LUN's data file the way that the pool's settings say.
-    ///
-    /// # Errors
-    /// It is gone, its file system cannot go past the page cache, or no descriptor is left.
-    pub fn open_data_file(&self, lun: CatalogueId) -> Result<DataFile, StoreError> {
-        let cache = match self.settings.cache {
-            Cache::Direct => disk::Cache::Direct,
-            Cache::Page => disk::Cache::Page,
-        };
-        let path = self.data_file(lun);
-        let disk = disk::open(&path, Opening { cache, write: true, ..Opening::default() })?;
-        let probe = disk.file.try_clone().map_err(StoreError::file(&path, "open the LUN's file again"))?;
-        Ok(DataFile { file: disk.file, probe, align: disk.align, doubt: Doubt::of(&self.dir) })
-    }
-
-    /// Removes a LUN's data file; it may be gone already.
-    ///
-    /// # Errors
-    /// The file system refuses.
-    pub fn remove_data_file(&self, lun: CatalogueId) -> Result<(), StoreError> {
-        let path = self.data_file(lun);
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Err(StoreError::file(&path, "remove the LUN's file")(error))
-            }
-            _ => self.sync_data_folder(),
-        }
-    }
-
-    /// Bytes of the device that a LUN takes now.
-    ///
-    /// # Errors
-    /// The file system refuses.
-    pub fn used(&self, lun: CatalogueId) -> Result<u64, StoreError> {
-        use std::os::unix::fs::MetadataExt;
-        let path = self.data_file(lun);
-        let found = fs::metadata(&path).map_err(StoreError::file(&path, "look at the LUN's file"))?;
-        Ok(found.blocks() * 512)
-    }
-
-    fn sync_data_folder(&self) -> Result<(), StoreError> {
-        let data = self.dir.join(DATA);
-        File::open(&data).and_then(|folder| folder.sync_all()).map_err(StoreError::file(&data, "sync the folder"))
-    }
-}
-
-/// Opens the end of a pool with a sparse file a LUN, and takes away what a server left that died in the middle of a change.
-fn open_files(dir: &Path, reading: &Reading) -> Result<EndFile, StoreError> {
-    let data = dir.join(DATA);
-    let no_end = || StoreError::disagree(dir, Trouble::NoEnd(data.join(END)), 0);
-    let held = Held::by_files(dir)?.ok_or_else(no_end)?;
-    agreement::must_agree(dir, reading, &held)?;
-    for number in held.leftovers(&reading.contents) {
-        let path = agreement::data_file(dir, number);
-        fs::remove_file(&path).map_err(StoreError::file(&path, "remove what a server left"))?;
-    }
-    let mut end = EndFile::open(&data, EndFile::read(&data)?.ok_or_else(no_end)?)?;
-    if *end.agreed() != Agreed::on(reading.edition) {
-        end.keep(Agreed::on(reading.edition))?;
-    }
-    Ok(end)
 }
 
 /// Whether there is a catalogue, whatever is in it.
@@ -324,7 +184,7 @@ pub(crate) fn must_be_a_pool(dir: &Path) -> Result<(), StoreError> {
     if unfinished::is_unfinished(dir) {
         return Err(StoreError::Unfinished(dir.into()));
     }
-    if dir.join(MAPS).join("log").exists() || dir.join(MAPS).join("end").exists() || dir.join(DATA).join(END).exists() {
+    if dir.join(MAPS).join("log").exists() || dir.join(MAPS).join("end").exists() {
         return Err(StoreError::NoCatalogue { path: dir.join(CATALOGUE), what: "is not there" });
     }
     let other = holds_other_things(dir).unwrap_or(false);

@@ -7,11 +7,10 @@ use crate::agreement;
 use crate::catalogue::{Catalogue, Reading};
 use crate::check::{Checked, Trouble, behind, inspect};
 use crate::doubt;
-use crate::end_file::EndFile;
 use crate::error::StoreError;
 use crate::mapped::{MapRepair, Named, salvage_maps};
-use crate::pool::{CATALOGUE, DATA, MAPS, lock, must_be_a_pool};
-use crate::settings::{Layout, named};
+use crate::pool::{CATALOGUE, MAPS, lock, must_be_a_pool};
+use crate::settings::named;
 use map::{Agreed, BLOCK, Damage, Edition};
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -34,14 +33,14 @@ pub struct RepairSettings {
     /// Becomes a folder with the pool's metadata as it was.
     pub copy: PathBuf,
     /// What may be lost, as the check names it: a LUN of which nothing is left (then it is made anew, all zeroes), or the
-    /// number of a tree or file that the catalogue does not name (then it goes).
+    /// number of a tree that the catalogue does not name (then it goes).
     pub give_up: Vec<String>,
     /// Go on with the catalogue that is there, though the data belongs to another one.
     pub take_catalogue: bool,
 }
 
 /// What a repair may write over: all but the data itself, which it only makes longer.
-const COPIED: [&str; 11] = [
+const COPIED: [&str; 10] = [
     "seawall.toml",
     CATALOGUE,
     "catalogue.db-wal",
@@ -51,7 +50,6 @@ const COPIED: [&str; 11] = [
     "maps/table.0",
     "maps/table.1",
     "maps/end",
-    "data/end",
     "lock",
 ];
 
@@ -120,8 +118,8 @@ fn is_of_another_edition(trouble: &Trouble) -> bool {
 /// The name by which something is given up that would be lost.
 fn name_of(trouble: &Trouble) -> Option<String> {
     match trouble {
-        Trouble::NoTree { name, .. } | Trouble::NoFile { name, .. } => Some(name.clone()),
-        Trouble::Unknown { number, .. } => Some(number.to_string()),
+        Trouble::NoTree { name, .. } => Some(name.clone()),
+        Trouble::Unknown { tree, .. } => Some(tree.to_string()),
         _ => None,
     }
 }
@@ -170,13 +168,12 @@ impl Bench<'_> {
         for trouble in checked.troubles {
             match name_of(&trouble).filter(|name| !self.settings.give_up.contains(name)) {
                 Some(name) => self.done.push(format!("{name}: is left as it is; --give-up {name} gives it up")),
-                None => self.mend_one(trouble, &reading, &mut plan)?,
+                None => self.mend_one(trouble, &mut plan)?,
             }
         }
         let Plan { make, grow, lost, give_up } = plan;
         let owners = agreement::owners(&reading.contents);
-        self.give_up(reading.layout, &give_up)?;
-        if !(make.is_empty() && grow.is_empty() && (give_up.is_empty() || reading.layout == Layout::Files)) {
+        if !(make.is_empty() && grow.is_empty() && give_up.is_empty()) {
             let repair = MapRepair { make: &make, grow: &grow, give_up: &give_up, agreed: None };
             self.mend_maps(&repair, &owners)?;
         }
@@ -190,7 +187,7 @@ impl Bench<'_> {
     }
 
     /// Mends what can be mended by itself, and notes in the plan what goes with others.
-    fn mend_one(&mut self, trouble: Trouble, reading: &Reading, plan: &mut Plan) -> Result<(), StoreError> {
+    fn mend_one(&mut self, trouble: Trouble, plan: &mut Plan) -> Result<(), StoreError> {
         let told = match trouble {
             Trouble::NoTree { kind: "snapshot", name, tree, .. } => {
                 plan.lost.push(tree);
@@ -200,29 +197,17 @@ impl Bench<'_> {
                 plan.make.push((tree, size));
                 format!("{kind} {name}: its data is lost; all {size} bytes read as zeroes")
             }
-            Trouble::Unknown { what, number, .. } => {
-                plan.give_up.push(number);
-                format!("{what}: given up")
+            Trouble::Unknown { tree, .. } => {
+                plan.give_up.push(tree);
+                format!("tree {tree} of the maps: given up")
             }
             Trouble::Size { kind, name, tree, found, size } => {
                 plan.grow.push((tree, size));
                 format!("{kind} {name}: reads as zeroes from byte {found} to byte {size}")
             }
             Trouble::Blocks { path, found, needed } => {
-                lengthen(&path, needed, false)?;
+                lengthen(&path, needed)?;
                 format!("{}: made longer; what lay beyond byte {found} is lost", path.display())
-            }
-            Trouble::NoFile { kind, name, path, size } => {
-                lengthen(&path, size, true)?;
-                format!("{kind} {name}: its data is lost; all {size} bytes read as zeroes")
-            }
-            Trouble::ShortFile { kind, name, path, found, size } => {
-                lengthen(&path, size, false)?;
-                format!("{kind} {name}: reads as zeroes from byte {found} to byte {size}")
-            }
-            Trouble::NoEnd(path) => {
-                EndFile::create(&self.dir.join(DATA), reading.pool, Agreed::on(reading.edition))?;
-                format!("{}: written anew; the catalogue that is there is taken for the data's", path.display())
             }
             Trouble::FlushFailed => {
                 doubt::forget(self.dir)?;
@@ -233,15 +218,6 @@ impl Bench<'_> {
             Trouble::Changed | Trouble::Edition { .. } | Trouble::OtherPool { .. } => return Ok(()),
         };
         self.done.push(told);
-        Ok(())
-    }
-
-    /// Takes data files away that nobody knows.
-    fn give_up(&self, layout: Layout, numbers: &[u32]) -> Result<(), StoreError> {
-        for number in numbers.iter().filter(|_| layout == Layout::Files) {
-            let path = agreement::data_file(self.dir, *number);
-            fs::remove_file(&path).map_err(StoreError::file(&path, "give it up"))?;
-        }
         Ok(())
     }
 
@@ -258,12 +234,11 @@ impl Bench<'_> {
     /// Makes the next edition of a catalogue the one that the data belongs to, without what is `lost`: trees of snapshots, and
     /// snapshots of which nothing is left.
     fn renew(&mut self, reading: Reading, before: Agreed, lost: &[u32]) -> Result<(), StoreError> {
-        let layout = reading.layout;
         // Above all that there were, so that none of those is taken for it.
         let generations = [before.announced, before.confirmed.generation, reading.edition.generation];
         let last = generations.into_iter().max().unwrap_or_default();
         let touched = before.touched;
-        self.know(layout, Agreed { announced: last + 1, touched: touched.clone(), ..Agreed::on(reading.edition) })?;
+        self.know(Agreed { announced: last + 1, touched: touched.clone(), ..Agreed::on(reading.edition) })?;
         let mut contents = reading.contents.clone();
         contents.snapshots.retain(|_, snapshot| {
             let count = snapshot.leaves.len();
@@ -273,26 +248,17 @@ impl Bench<'_> {
         let edition = Edition { generation: last, ..reading.edition };
         let mut catalogue = Catalogue::open(&self.dir.join(CATALOGUE), Reading { edition, ..reading })?;
         catalogue.keep(contents)?;
-        self.know(layout, Agreed { touched, ..Agreed::on(catalogue.edition()) })
+        self.know(Agreed { touched, ..Agreed::on(catalogue.edition()) })
     }
 
-    fn know(&mut self, layout: Layout, agreed: Agreed) -> Result<(), StoreError> {
-        match layout {
-            Layout::Maps => {
-                self.mend_maps(&MapRepair { agreed: Some(agreed), ..MapRepair::default() }, &BTreeMap::new())
-            }
-            Layout::Files => {
-                let data = self.dir.join(DATA);
-                let Some(end) = EndFile::read(&data)? else { return Ok(()) };
-                EndFile::open(&data, end)?.keep(agreed)
-            }
-        }
+    fn know(&mut self, agreed: Agreed) -> Result<(), StoreError> {
+        self.mend_maps(&MapRepair { agreed: Some(agreed), ..MapRepair::default() }, &BTreeMap::new())
     }
 }
 
 /// Makes a file at least so long, with zeroes that take no space.
-fn lengthen(path: &Path, len: u64, create: bool) -> Result<(), StoreError> {
-    let file = OpenOptions::new().write(true).create_new(create).mode(0o600).open(path);
+fn lengthen(path: &Path, len: u64) -> Result<(), StoreError> {
+    let file = OpenOptions::new().write(true).open(path);
     let done = file.and_then(|file| file.set_len(len).and_then(|()| file.sync_all()));
     done.map_err(StoreError::file(path, "make it longer"))
 }
@@ -321,7 +287,7 @@ fn keep_copy(dir: &Path, copy: &Path) -> Result<(), StoreError> {
         made.map_err(StoreError::file(path, "make the folder for the copy"))
     };
     folder(copy.into())?;
-    folder(copy.join(if dir.join(MAPS).exists() { MAPS } else { DATA }))?;
+    folder(copy.join(MAPS))?;
     for name in COPIED.iter().filter(|name| dir.join(name).exists()) {
         let (from, to) = (dir.join(name), copy.join(name));
         let copied = fs::copy(from, &to).and_then(|_| File::open(&to)?.sync_all());

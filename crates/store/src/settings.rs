@@ -19,24 +19,19 @@ pub enum Cache {
     Page,
 }
 
-/// How a pool keeps the bytes of its LUNs. It stays so for the pool's life.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Layout {
-    /// Blocks that LUNs share, and maps of them.
-    #[default]
-    Maps,
-    /// A sparse file a LUN.
-    Files,
+/// How much of a pool is served at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VolumesSettings {
+    /// Requests at the kernel at once. More than a device's own queue (256 is common) keeps it busy; much more only
+    /// moves the waiting into the kernel, where it costs more.
+    pub in_flight_limit: usize,
+    /// The longest read or write in bytes: 32 MiB, the most that NBD clients expect to be served.
+    pub longest: u32,
 }
 
-impl Layout {
-    /// The word in settings and catalogues.
-    pub(crate) const fn word(self) -> &'static str {
-        match self {
-            Layout::Maps => "maps",
-            Layout::Files => "files",
-        }
+impl Default for VolumesSettings {
+    fn default() -> Self {
+        VolumesSettings { in_flight_limit: 512, longest: 32 << 20 }
     }
 }
 
@@ -45,14 +40,12 @@ impl Layout {
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Settings {
     pub(crate) cache: Cache,
-    /// For a pool that is made; one that is there has its layout.
-    pub(crate) layout: Option<Layout>,
     pool: NamedSettings,
     /// For whoever keeps policies; the pool only hands it over.
     pub(crate) qos: toml::Table,
 }
 
-/// The table `[pool]`: where a pool with maps has what is not in its folder, and what becomes of free space.
+/// The table `[pool]`: where a pool has what is not in its folder, and what becomes of free space.
 #[derive(Clone, Debug, Default, PartialEq, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct NamedSettings {
@@ -114,9 +107,6 @@ pub(crate) fn named_by(dir: &Path, settings: &Settings) -> Result<Named, StoreEr
     let data = data.iter().map(|path| absolute("data", path)).collect::<Result<Vec<_>, _>>()?;
     let log = settings.pool.log.as_ref().map(|path| absolute("log", path)).transpose()?;
     let named = Named { data, log };
-    if named != Named::default() && settings.layout == Some(Layout::Files) {
-        return Err(wrong("[pool]: files and devices of their own need layout = \"maps\"".into()));
-    }
     if named.data.iter().any(|path| named.log.as_ref() == Some(path)) {
         return Err(wrong("[pool]: data and log must not be the same file or device".into()));
     }

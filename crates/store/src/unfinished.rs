@@ -6,10 +6,9 @@
 //! So where there is a catalogue the pool is whole, and where there is none nothing was ever kept in it: the labels that
 //! `maps/making` names bind nobody.
 
-use crate::end_file::{END, EndFile};
 use crate::error::StoreError;
 use crate::mapped::{Marks, Named};
-use crate::pool::{CATALOGUE, DATA, LOCK, MAPS, lock};
+use crate::pool::{CATALOGUE, LOCK, MAPS, lock};
 use crate::settings::SETTINGS;
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
@@ -58,7 +57,6 @@ pub(crate) fn is_unfinished(dir: &Path) -> bool {
             Some(SETTINGS) => continue,
             Some(LOCK) => entry.metadata().is_ok_and(|about| about.is_file() && about.len() == 0),
             Some(MAPS) => path.join(MAKING).is_file() || is_empty(path),
-            Some(DATA) => is_new(&path),
             Some(name) if name.starts_with(MAKING_CATALOGUE) => continue,
             _ => false,
         };
@@ -68,13 +66,6 @@ pub(crate) fn is_unfinished(dir: &Path) -> bool {
         begun = true;
     }
     begun && !dir.join(CATALOGUE).exists()
-}
-
-/// Whether a folder of data files is as it was made: without any, and without a change of the catalogue.
-fn is_new(data: &Path) -> bool {
-    let is_bare = fs::read_dir(data).is_ok_and(|entries| entries.flatten().all(|entry| entry.file_name() == END));
-    let is_changed = |end: map::End| end.agreed.announced > 0;
-    is_bare && EndFile::read(data).is_ok_and(|end| !end.is_some_and(is_changed))
 }
 
 /// Takes away what the making of a pool left that was cut off, its labels on files and devices as well; whether there was
@@ -96,8 +87,9 @@ pub fn clear_unfinished(dir: &Path) -> Result<bool, StoreError> {
         marks.take_away();
     }
     // The file that names the labels goes after them, and the lock last.
-    for name in [MAPS, DATA].map(|name| dir.join(name)).iter().filter(|folder| folder.exists()) {
-        fs::remove_dir_all(name).map_err(StoreError::file(name, "remove what was begun"))?;
+    let maps = dir.join(MAPS);
+    if maps.exists() {
+        fs::remove_dir_all(&maps).map_err(StoreError::file(&maps, "remove what was begun"))?;
     }
     for name in
         ["", "-journal"].map(|end| dir.join(format!("{MAKING_CATALOGUE}{end}"))).iter().filter(|file| file.exists())

@@ -28,9 +28,6 @@ pub struct Nbd {
     turns: Turns<5, 5, 1>,
     #[command(flatten)]
     data: Data,
-    /// How our pool keeps its blocks; maps is what a new pool has
-    #[arg(long, value_enum, default_value_t = Layout::Maps)]
-    layout: Layout,
     /// Only these tables
     #[arg(long, value_enum)]
     only: Vec<Table>,
@@ -40,15 +37,6 @@ pub struct Nbd {
     /// Measure this program, and do not build one
     #[arg(long, value_name = "PATH")]
     program: Option<PathBuf>,
-}
-
-/// A pool's layout, by its name in `seawall.toml`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Layout {
-    /// Shared radix maps, with clones and snapshots
-    Maps,
-    /// A sparse file for each LUN
-    Files,
 }
 
 /// A table of this bench.
@@ -167,7 +155,7 @@ impl Nbd {
         make_data(&data, self.data.mib)?;
         let raw = folder.0.join("raw");
         std::fs::copy(&data, &raw).with_context(|| raw.display().to_string())?;
-        println!("{} MiB of data that cannot be compressed; layout = {:?}", self.data.mib, self.layout_name());
+        println!("{} MiB of data that cannot be compressed", self.data.mib);
         println!("{} runs of {} s each, taking turns; medians", self.turns.runs, self.turns.seconds);
         println!("load average at the start: {}", load_average()?);
         let (mut met, mut missed) = (0, 0);
@@ -196,16 +184,9 @@ impl Nbd {
         self.only.is_empty() || self.only.contains(&table)
     }
 
-    fn layout_name(&self) -> &'static str {
-        match self.layout {
-            Layout::Maps => "maps",
-            Layout::Files => "files",
-        }
-    }
-
     /// `seawall.toml` of our pool.
     fn settings(&self, cache: &str) -> String {
-        format!("cache = \"{cache}\"\nlayout = \"{}\"\n", self.layout_name())
+        format!("cache = \"{cache}\"\n")
     }
 
     /// One table; bounds met and missed.

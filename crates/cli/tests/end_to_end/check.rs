@@ -15,7 +15,7 @@ fn a_pool_is_checked_and_mended() {
     assert_eq!((none.code, none.out.as_str()), (Some(2), ""));
     assert!(none.err.starts_with("seawall: pool: no pool there"), "{}", none.err);
     std::fs::create_dir(scratch.join("pool")).unwrap();
-    std::fs::write(scratch.join("pool/seawall.toml"), "cache = \"page\"\nlayout = \"maps\"\n").unwrap();
+    std::fs::write(scratch.join("pool/seawall.toml"), "cache = \"page\"\n").unwrap();
     let server = Server::start(&scratch);
     server.make_lun("8MiB");
     server.tell(&["volume snapshot create vol1 -snapshot nightly"]);
@@ -134,7 +134,7 @@ fn a_table_that_the_other_stands_in_for_is_missed() {
     let scratch = Scratch::new();
     let check = |arguments: &[&str]| run(seawall(scratch.path()).arg("check").args(arguments));
     std::fs::create_dir(scratch.join("pool")).unwrap();
-    std::fs::write(scratch.join("pool/seawall.toml"), "cache = \"page\"\nlayout = \"maps\"\n").unwrap();
+    std::fs::write(scratch.join("pool/seawall.toml"), "cache = \"page\"\n").unwrap();
     let server = Server::start(&scratch);
     server.make_lun("8MiB");
     server.stop();

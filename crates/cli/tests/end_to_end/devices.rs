@@ -115,7 +115,7 @@ fn wrong_names_are_refused() {
     let scratch = Scratch::new();
     for (text, words) in [
         ("[pool]\ndata = \"../outside\"\n", "must be an absolute path"),
-        ("layout = \"files\"\n[pool]\ndata = \"/dev/null\"\n", "need layout = \"maps\""),
+        ("layout = \"files\"\n", "unknown field `layout`"),
         ("[pool]\ndata = \"/dev/null\"\n", "neither a file nor a block device"),
         ("[pool]\ndata = \"/tmp/x\"\nlog = \"/tmp/x\"\n", "must not be the same"),
         ("[pool]\ndisk = \"/dev/sdb\"\n", "disk"),

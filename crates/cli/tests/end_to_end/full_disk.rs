@@ -13,19 +13,17 @@ struct Small {
 
 impl Small {
     /// A pool of 24 MiB with the volume `vol1`; `None`, with its reason, where that cannot be had.
-    fn new(layout: &str) -> Option<Small> {
+    fn new() -> Option<Small> {
         let scratch = Scratch::new();
         if run(Command::new("unshare").args(["--mount", "true"])).code != Some(0) {
             skip("not allowed to mount a file system");
             return None;
         }
         std::fs::create_dir(scratch.join("disk")).unwrap();
-        let script = format!(
-            "mount -t tmpfs -o size=24m none disk && mkdir disk/pool && printf 'cache = \"page\"\nlayout = \"{layout}\"\n' \
-             > disk/pool/seawall.toml && exec \"$0\" serve --pool disk/pool --create --listen unix:nbd.sock"
-        );
+        let script = "mount -t tmpfs -o size=24m none disk && mkdir disk/pool && printf 'cache = \"page\"\n' \
+             > disk/pool/seawall.toml && exec \"$0\" serve --pool disk/pool --create --listen unix:nbd.sock";
         let mut command = Command::new("unshare");
-        command.current_dir(scratch.path()).args(["--mount", "sh", "-c", &script]);
+        command.current_dir(scratch.path()).args(["--mount", "sh", "-c", script]);
         let mut server = Running::start({
             command.arg(seawall(scratch.path()).get_program());
             command
@@ -80,30 +78,28 @@ impl Small {
 
 /// A thin LUN of 64 MiB on a file system of 24 MiB, a small one beside it. Writing 32 MiB fails with "No space left on
 /// device"; what was written before reads back, the other LUN goes on, and a LUN can be deleted with nothing free at
-/// all, which gives its space to the next. In both layouts.
+/// all, which gives its space to the next.
 ///
 /// The file system is mounted where only the server sees it, so it goes with the server whatever happens.
 #[test]
 fn a_full_file_system_fails_one_write_and_nothing_else() {
     requires!("qemu-io", "unshare", "nsenter");
-    for layout in ["files", "maps"] {
-        let Some(small) = Small::new(layout) else { return };
-        small.tell("lun create -vserver svm01 -path /vol/vol1/big -size 64MiB");
-        small.tell("lun create -vserver svm01 -path /vol/vol1/small -size 4MiB");
-        small.good("big", &["write -P 0x11 0 1M"]);
-        small.good("small", &["write -P 0x22 0 4M", "flush"]);
-        small.full("big", "write -P 0x33 1M 32M");
-        small.good("big", &["read -P 0x11 0 1M"]);
-        small.good("small", &["read -P 0x22 0 4M"]);
-        small.good("small", &["write -P 0x44 0 4M"]);
-        // Whatever is left of the file system is taken too, before a deletion has to be written down.
-        let filled = run(small.inside().args(["sh", "-c", "cat /dev/zero > disk/rest"]));
-        assert_ne!(filled.code, Some(0), "{filled:?}");
-        small.tell("lun delete -vserver svm01 -path /vol/vol1/big");
-        succeed(small.inside().args(["rm", "disk/rest"]));
-        small.tell("lun create -vserver svm01 -path /vol/vol1/next -size 16MiB");
-        small.good("next", &["write -P 0x55 0 16M", "flush"]);
-    }
+    let Some(small) = Small::new() else { return };
+    small.tell("lun create -vserver svm01 -path /vol/vol1/big -size 64MiB");
+    small.tell("lun create -vserver svm01 -path /vol/vol1/small -size 4MiB");
+    small.good("big", &["write -P 0x11 0 1M"]);
+    small.good("small", &["write -P 0x22 0 4M", "flush"]);
+    small.full("big", "write -P 0x33 1M 32M");
+    small.good("big", &["read -P 0x11 0 1M"]);
+    small.good("small", &["read -P 0x22 0 4M"]);
+    small.good("small", &["write -P 0x44 0 4M"]);
+    // Whatever is left of the file system is taken too, before a deletion has to be written down.
+    let filled = run(small.inside().args(["sh", "-c", "cat /dev/zero > disk/rest"]));
+    assert_ne!(filled.code, Some(0), "{filled:?}");
+    small.tell("lun delete -vserver svm01 -path /vol/vol1/big");
+    succeed(small.inside().args(["rm", "disk/rest"]));
+    small.tell("lun create -vserver svm01 -path /vol/vol1/next -size 16MiB");
+    small.good("next", &["write -P 0x55 0 16M", "flush"]);
 }
 
 /// A LUN of 8 MiB with a snapshot, and others that fill the pool to the last block. Writing over the LUN copies blocks
@@ -112,7 +108,7 @@ fn a_full_file_system_fails_one_write_and_nothing_else() {
 #[test]
 fn a_pool_that_fills_up_in_the_middle_of_a_copy_fails_that_write_alone() {
     requires!("qemu-io", "unshare", "nsenter");
-    let Some(small) = Small::new("maps") else { return };
+    let Some(small) = Small::new() else { return };
     for lun in ["lun1", "other"] {
         small.tell(&format!("lun create -vserver svm01 -path /vol/vol1/{lun} -size 8MiB"));
     }

@@ -37,21 +37,12 @@ fn number(name: &str) -> Option<u64> {
 }
 
 #[test]
-fn nothing_acknowledged_is_lost_by_kills_with_maps() {
-    kills("maps");
-}
-
-#[test]
-fn nothing_acknowledged_is_lost_by_kills_with_files() {
-    kills("files");
-}
-
-fn kills(layout: &str) {
+fn nothing_acknowledged_is_lost_by_kills() {
     let asked = number("SEAWALL_KILLS");
     let seed = number("SEAWALL_KILL_SEED").unwrap_or(1);
     let scratch = Scratch::new();
     std::fs::create_dir(scratch.join("pool")).unwrap();
-    std::fs::write(scratch.join("pool/seawall.toml"), format!("cache = \"page\"\nlayout = \"{layout}\"\n")).unwrap();
+    std::fs::write(scratch.join("pool/seawall.toml"), "cache = \"page\"\n").unwrap();
     let mut server = Server::start(&scratch);
     server.tell(&["vserver create -vserver svm01", "volume create -vserver svm01 -volume v -size 64MiB"]);
     for lun in ["a", "b"] {
@@ -62,11 +53,9 @@ fn kills(layout: &str) {
     let (mut starts, mut busiest, mut answered) = (Vec::new(), 0, 0);
     for kill in 0..asked.unwrap_or(10) {
         // A snapshot now and then, so that writes copy what is shared.
-        if layout == "maps" {
-            let old = kill.checked_sub(2).map(|old| format!("volume snapshot delete v -snapshot s{old}"));
-            let new = format!("volume snapshot create v -snapshot s{kill}");
-            server.tell(&old.iter().chain([&new]).map(String::as_str).collect::<Vec<_>>());
-        }
+        let old = kill.checked_sub(2).map(|old| format!("volume snapshot delete v -snapshot s{old}"));
+        let new = format!("volume snapshot create v -snapshot s{kill}");
+        server.tell(&old.iter().chain([&new]).map(String::as_str).collect::<Vec<_>>());
         answered += until_killed(server, &mut bands, chance.below(3000));
         let checked = run(seawall(scratch.path()).args(["check", "pool"]));
         assert_eq!(checked.code, Some(0), "seed {seed}, kill {kill}: {}{}", checked.out, checked.err);
@@ -76,7 +65,7 @@ fn kills(layout: &str) {
         starts.push(clock.now().since(began));
         busiest = busiest.max(cpu_ticks(server.running().id()));
         for band in &mut bands {
-            band.look(&server, &format!("seed {seed}, kill {kill}, layout {layout}"));
+            band.look(&server, &format!("seed {seed}, kill {kill}"));
         }
     }
     let count = asked.unwrap_or(10);
@@ -84,7 +73,7 @@ fn kills(layout: &str) {
     let late = starts.iter().filter(|took| **took > START_MAX).count() as u64;
     let [median, longest] = [starts[starts.len() / 2], starts[starts.len() - 1]].map(Span::as_secs_f64);
     println!(
-        "{layout}: {count} kills, seed {seed}: {answered} requests answered, all there; starts took {median:.2} s in the \
+        "{count} kills, seed {seed}: {answered} requests answered, all there; starts took {median:.2} s in the \
          middle, {longest:.2} s at most and up to {:.2} s of processor time; {late} took longer than a second",
         busiest as f64 / 100.0
     );

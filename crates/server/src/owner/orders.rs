@@ -12,7 +12,7 @@ use crate::shard::{Account, Accounting, Order};
 use block::{Bytes, ObjectId, Time};
 use map::{Owned, Steps};
 use std::sync::mpsc::{Sender, TryRecvError};
-use store::{MappedVolumes, Served, VolumesSettings};
+use store::{MappedVolumes, VolumesSettings};
 
 /// Steps of a turn for orders: those of [`Steps`], up to 150 ns each where memory is far, so 0.3 ms.
 const STEPS: u32 = 2048;
@@ -77,18 +77,15 @@ impl Owner {
             Order::Record => self.accounts.record(),
             Order::Reach(answer) => drop(answer.send(())),
             Order::Maps(pool) => match MappedVolumes::new(&self.io, *pool, VolumesSettings::default()) {
-                Ok(volumes) => *self.gate.inner_mut() = Served::Maps(Box::new(volumes)),
+                Ok(volumes) => self.gate.inner_mut().begin(volumes),
                 // The slab was made large enough; without maps every LUN of theirs is gone to clients.
                 Err(_) => tracing::error!("no memory for the maps' own buffers"),
             },
-            Order::Open { export, data } => {
-                self.gate.inner_mut().open(now, export.object, data, export.size);
+            Order::Open(export) => {
+                self.gate.inner_mut().open(export.object);
                 self.exports.add(export);
             }
-            Order::Resize { object, size } => {
-                self.gate.inner_mut().resize(object, size);
-                self.exports.resize(object, size);
-            }
+            Order::Resize { object, size } => self.exports.resize(object, size),
             Order::Rename { object, svm, path } => self.exports.rename(object, svm, path),
             Order::Close { object } => {
                 steps.spend(self.sessions.len() as u32 / SESSIONS);

@@ -56,34 +56,24 @@ impl Server {
     }
 
     pub fn start_under(limits: ServerLimits, settings: IoSettings, registry: RegistrySettings) -> Server {
-        Server::start_layout(limits, settings, registry, "maps")
-    }
-
-    /// With a sparse file a LUN.
-    pub fn start_with_files(limits: ServerLimits) -> Server {
-        Server::start_layout(limits, settings(BACKENDS[0], &limits), RegistrySettings::default(), "files")
-    }
-
-    fn start_layout(limits: ServerLimits, settings: IoSettings, registry: RegistrySettings, layout: &str) -> Server {
-        Server::start_over(layout, |pool, socket| open_with(pool, socket, limits, settings, registry))
+        Server::start_over(|pool, socket| open_with(pool, socket, limits, settings, registry))
     }
 
     /// One that lets clients in as `front` says, over the Unix socket.
     pub fn start_behind(backend: Choice, limits: ServerLimits, front: Front) -> Server {
-        Server::start_over("maps", |pool, socket| {
+        Server::start_over(|pool, socket| {
             let front = Front { listen: [vec![Listen::Unix(socket.into())], front.listen].concat(), ..front };
             let shard = Shard::start_behind(front, limits, settings(backend, &limits)).unwrap();
             Control::open(pool, shard, RegistrySettings::default()).unwrap()
         })
     }
 
-    fn start_over(layout: &str, open: impl FnOnce(Pool, &Path) -> Control) -> Server {
+    fn start_over(open: impl FnOnce(Pool, &Path) -> Control) -> Server {
         let dir = tempfile::tempdir().unwrap();
         // Through the page cache, so that it runs on any file system; alignment is the store's own test.
         let pool_dir = dir.path().join("pool");
         std::fs::create_dir(&pool_dir).unwrap();
-        let text = format!("cache = \"page\"\nlayout = \"{layout}\"\n");
-        std::fs::write(pool_dir.join("seawall.toml"), text).unwrap();
+        std::fs::write(pool_dir.join("seawall.toml"), "cache = \"page\"\n").unwrap();
         let pool = Pool::create(&pool_dir).unwrap();
         let socket = dir.path().join("nbd");
         let mut control = open(pool, &socket);

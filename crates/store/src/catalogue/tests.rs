@@ -5,7 +5,7 @@ use super::*;
 const POOL: u64 = 7;
 
 fn fresh(path: &Path) -> Catalogue {
-    Catalogue::create(path, POOL, Layout::Maps).unwrap();
+    Catalogue::create(path, POOL).unwrap();
     open(path)
 }
 
