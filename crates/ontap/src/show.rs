@@ -1,9 +1,9 @@
 //! Answers as ONTAP lays them out: from plain rows to text.
 //!
 //! ```text
-//!   rows ─ filter by the selection ─┬─ Form::Summary   table with the usual columns
-//!                                   ├─ Form::Instance  label: value, a block for each object
-//!                                   └─ Form::Fields    table with the keys and the columns asked for
+//!   rows ─ filter by the selection ─► Listing ─┬─ Form::Summary   table with the usual columns
+//!                                              ├─ Form::Instance  label: value, a block for each object
+//!                                              └─ Form::Fields    table with the keys and the columns asked for
 //! ```
 //! A row type says how its fields read ([`Row::cell`]), which columns its summary has and how its instance form labels
 //! them; the fields themselves stand in the table of its `show` command, so that what can be filtered by can be shown
@@ -14,6 +14,7 @@ mod cell;
 mod fairness;
 mod figure;
 mod file;
+mod listing;
 mod lun;
 mod outcome;
 mod policy_group;
@@ -30,18 +31,19 @@ pub use cell::Cell;
 pub use fairness::FairnessRow;
 pub use figure::{latency, size, throughput};
 pub use file::FileRow;
+pub use listing::{Listing, Rows};
 pub use lun::LunRow;
 pub use outcome::{entries, lun_created};
 pub use policy_group::{BurstRow, PolicyGroupRow};
 pub use qtree::QtreeRow;
 pub use snapshot::{SnapshotRow, moment};
-pub use statistics::{Measured, Waits, statistics};
+pub use statistics::{Measured, Statistics, Waits};
 pub use table::Column;
 pub use volume::VolumeRow;
 pub use vserver::VserverRow;
 pub use workload::WorkloadRow;
 
-use crate::catalogue::{self, Form, Selection};
+use crate::catalogue::{self, Selection};
 use crate::grammar::CommandSpec;
 use crate::value::Units;
 use table::Table;
@@ -62,54 +64,6 @@ pub trait Row {
     fn cell(&self, field: &str) -> Option<Cell>;
 }
 
-/// The answer of a `show` command.
-pub fn answer<R: Row>(rows: &[R], selection: &Selection, units: Units) -> String {
-    let rows: Vec<&R> = rows.iter().filter(|row| picked(*row, selection, units)).collect();
-    if rows.is_empty() {
-        let everything = selection.filters.is_empty();
-        let none =
-            if everything { "This table is currently empty." } else { "There are no entries matching your query." };
-        return format!("{none}\n");
-    }
-    let body = match &selection.form {
-        Form::Summary => summary(&rows, units),
-        Form::Instance => rows.iter().map(|row| instance(*row, units)).collect::<Vec<_>>().join("\n"),
-        Form::Fields(fields) => columns(&rows, fields, units),
-    };
-    // A single entry is not counted.
-    let count = if rows.len() > 1 { format!("{} entries were displayed.\n", rows.len()) } else { String::new() };
-    body + &count
-}
-
-/// The same for rows whose measured fields are not known yet: `measure` fills them in, with what a row is about, for the
-/// rows that all other fields pick, and only if the query asks for such a field.
-pub fn answer_measured<K, R: Row>(
-    rows: impl IntoIterator<Item = (K, R)>,
-    selection: &Selection,
-    units: Units,
-    mut measure: impl FnMut(K, &mut R),
-) -> String {
-    let is_measured = |field: &str| R::MEASURED.contains(&field);
-    let filters = selection.filters.iter().filter(|filter| !is_measured(filter.field)).cloned().collect();
-    let known = Selection { filters, ..selection.clone() };
-    let shows = match &selection.form {
-        Form::Summary => R::SUMMARY.iter().any(|column| is_measured(column.field)),
-        Form::Instance => R::INSTANCE.iter().any(|(_, field)| is_measured(field)),
-        Form::Fields(fields) => fields.iter().any(|field| is_measured(field)),
-    };
-    let is_needed = shows || known.filters.len() < selection.filters.len();
-    let mut picked_rows = Vec::new();
-    for (about, mut row) in rows {
-        if picked(&row, &known, units) {
-            if is_needed {
-                measure(about, &mut row);
-            }
-            picked_rows.push(row);
-        }
-    }
-    answer(&picked_rows, selection, units)
-}
-
 /// True if a row is asked for. A field that the row does not have matches nothing.
 pub fn picked<R: Row>(row: &R, selection: &Selection, units: Units) -> bool {
     selection.filters.iter().all(|f| row.cell(f.field).is_some_and(|cell| cell.matches(&f.query, units)))
@@ -119,10 +73,10 @@ fn text<R: Row>(row: &R, field: &str, units: Units) -> String {
     row.cell(field).unwrap_or(Cell::Absent).text(units)
 }
 
-fn summary<R: Row>(rows: &[&R], units: Units) -> String {
+fn summary<R: Row>(rows: &[R], units: Units) -> String {
     let mut table = Table::new(R::SUMMARY.to_vec());
     for row in rows {
-        table.line(R::SUMMARY.iter().map(|column| text(*row, column.field, units)));
+        table.line(R::SUMMARY.iter().map(|column| text(row, column.field, units)));
     }
     table.text()
 }
@@ -134,18 +88,18 @@ fn instance<R: Row>(row: &R, units: Units) -> String {
 }
 
 /// The keys first, then what was asked for in the order of the command's table, each as wide as it needs.
-fn columns<R: Row>(rows: &[&R], fields: &[&'static str], units: Units) -> String {
+fn columns<R: Row>(rows: &[R], fields: &[&'static str], units: Units) -> String {
     let spec = catalogue::specs().find(|s| s.path == R::COMMAND);
     let keys = spec.map_or(&[][..], |s| s.keys);
     let asked = spec.into_iter().flat_map(CommandSpec::columns).filter(|c| fields.contains(c) && !keys.contains(c));
     let shown: Vec<&'static str> = keys.iter().copied().chain(asked).collect();
     let width = |field: &'static str| {
-        let cells = rows.iter().map(|row| text(*row, field, units).chars().count());
+        let cells = rows.iter().map(|row| text(row, field, units).chars().count());
         cells.chain([field.len()]).max().unwrap_or(0)
     };
     let mut table = Table::new(shown.iter().map(|field| Column::left(field, field, width(field))).collect());
     for row in rows {
-        table.line(shown.iter().map(|field| text(*row, field, units)));
+        table.line(shown.iter().map(|field| text(row, field, units)));
     }
     table.text()
 }

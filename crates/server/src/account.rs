@@ -1,5 +1,6 @@
 //! What the shard saw of each object since it was last asked.
 
+use admin::main_cause;
 use block::{Cause, Completion, LimitKind, ObjectId, OpKind, Span};
 use qos::{FloorState, GroupId, Shortage};
 use stats::{Counts, DispatchTrace, FloorFared, HeldBy, Histogram, Waits};
@@ -50,24 +51,6 @@ impl ObjectAccount {
         let Waits { ceiling, floors, turn, device } = self.waited;
         Waits { ceiling: mean(ceiling), floors: mean(floors), turn: mean(turn), device: mean(device) }
     }
-}
-
-/// From this part of the waiting on the stalls are told and not the ceiling: one in this many.
-const STALLS_TOLD: u64 = 20;
-
-/// What requests waited for most. A ceiling that was missed by a twentieth and more because the server did not run is not
-/// what held its object back to less than it.
-pub(crate) fn main_cause(waited: impl Iterator<Item = (Cause, Span)>) -> Option<Cause> {
-    let (mut most, mut all, mut stalled) = (None, Span::ZERO, Span::ZERO);
-    for (cause, span) in waited {
-        all += span;
-        stalled += if cause == Cause::Stalled { span } else { Span::ZERO };
-        most = most.filter(|&(_, longest)| longest >= span).or(Some((cause, span)));
-    }
-    most.map(|(cause, _)| match cause {
-        Cause::Ceiling(..) | Cause::Shared(..) if stalled * STALLS_TOLD >= all => Cause::Stalled,
-        cause => cause,
-    })
 }
 
 /// What the gate held an object back by, as recordings have it: what its requests waited for most, those still waiting

@@ -3,21 +3,24 @@
 
 mod clients;
 
-use crate::administration::{AdminError, Administration, Effect, Outcome, Sizes as _};
 use crate::audit::{Actor, Audit, AuditError, Ended};
 use crate::exports::Export;
 use crate::measuring::Measuring;
 use crate::monitor::Monitor;
 use crate::persist::{UnreadablePolicy, offline_of, records_of, rows_of, snapshots_of};
 use crate::shard::{Account, Order, Shard, ShardGone};
+use admin::{AdminError, Administration, Answer, At, Effect, Outcome, World as _};
 use block::{Bytes, ObjectId};
 use map::What;
+use ontap::Command;
 use qos::{GroupId, Refusal, Registry, RegistrySettings};
 use stats::LimitsInForce;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 use store::{Contents, MappedPool, Pool, StoreError};
 use uring::Clock;
+
+const _: () = assert!(admin::LEAF_BYTES_MAX == map::SIZE_MAX, "a LUN is as large as a tree of the maps may be");
 
 /// Why a command was not done, or not all of it.
 #[derive(Debug, thiserror::Error)]
@@ -131,7 +134,7 @@ impl Control {
 
     /// What each LUN and file takes now.
     fn measuring(&self) -> Measuring<'_> {
-        Measuring::new(&self.shard, &self.administration.registry)
+        Measuring::new(&self.shard, &self.pool, &self.monitor)
     }
 
     /// From now on every change is written down there before it is answered.
@@ -152,17 +155,18 @@ impl Control {
     /// # Errors
     /// The line is refused, in one line. Nothing changed, except after [`ControlError::Afterwards`].
     pub fn execute(&mut self, line: &str) -> Result<String, ControlError> {
-        self.execute_for(None, line)
+        self.execute_for(None, line).map(|answer| answer.text())
     }
 
-    /// Runs somebody's line and returns its answer, ready to print.
+    /// Runs somebody's line and returns its answer.
     ///
     /// # Errors
     /// As [`Control::execute`].
-    pub fn execute_for(&mut self, who: Option<&Actor>, line: &str) -> Result<String, ControlError> {
-        let changes = self.audit.is_some() && changes_something(line);
+    pub fn execute_for(&mut self, who: Option<&Actor>, line: &str) -> Result<Answer, ControlError> {
+        let command = ontap::parse(line).map_err(AdminError::from);
+        let changes = self.audit.is_some() && command.as_ref().is_ok_and(|command| !command.shows());
         let before = changes.then(|| self.pool.contents().clone());
-        let result = self.done(line);
+        let result = command.map_err(ControlError::from).and_then(|command| self.done(command));
         match &result {
             Ok(_) => tracing::info!(command = line, "done"),
             Err(error) => tracing::info!(command = line, %error, "refused"),
@@ -209,7 +213,7 @@ impl Control {
     /// # Errors
     /// The shard is gone.
     pub fn follow_sizes(&mut self) -> Result<(), ShardGone> {
-        let measuring = Measuring::new(&self.shard, &self.administration.registry);
+        let measuring = Measuring::new(&self.shard, &self.pool, &self.monitor);
         let edits = self.administration.follow_sizes(self.clock.now(), &|leaf| measuring.used(leaf));
         measuring.is_whole()?;
         match edits {
@@ -253,15 +257,11 @@ impl Control {
         measuring.is_whole().map(|()| used)
     }
 
-    fn done(&mut self, line: &str) -> Result<String, ControlError> {
-        self.administration.sample = self.monitor.latest();
-        self.administration.wall_seconds = (self.date)();
-        if clients::shows_connections(line) {
-            self.administration.connected = self.shard.connected()?;
-        }
+    fn done(&mut self, command: Command) -> Result<Answer, ControlError> {
         let before = self.administration.clone();
-        let measuring = Measuring::new(&self.shard, &self.administration.registry);
-        let outcome = self.administration.execute_with(line, self.clock.now(), &measuring)?;
+        let measuring = Measuring::new(&self.shard, &self.pool, &self.monitor);
+        let at = At { now: self.clock.now(), date: (self.date)(), world: &measuring };
+        let outcome = self.administration.run(command, &at)?;
         if let Err(gone) = measuring.is_whole() {
             self.administration = before;
             return Err(gone.into());
@@ -283,7 +283,7 @@ impl Control {
         confirmed.and(carried).map_err(|error| ControlError::Afterwards(Box::new(error)))?;
         let settled = touched(&effects);
         self.loose.retain(|tree| !settled.contains(tree));
-        Ok(answer + &ended)
+        Ok(answer.with(ended))
     }
 
     /// Has the pool hold what the registry says, or leaves it as it was. Whether anything has changed.
@@ -445,11 +445,6 @@ fn touched(effects: &[Effect]) -> BTreeSet<u32> {
     };
     let before = Together::of(effects).before.into_iter().map(|tree| tree.0);
     effects.iter().filter_map(of).chain(before).collect()
-}
-
-/// Whether it is a command, and one that may change something.
-fn changes_something(line: &str) -> bool {
-    ontap::parse(line).is_ok_and(|command| !command.shows())
 }
 
 /// What the effects of one command change at one moment.

@@ -8,11 +8,10 @@
 //!                  └─────────┘ completions          ◄── Order ──┘  (a queue and a wake-up, no lock)
 //! ```
 //!
-//! A change is checked by the registry, made durable in the catalogue, and only then ordered of the shard.
+//! A change is checked by the administration, made durable in the catalogue, and only then ordered of the shard.
 
 mod access;
 mod account;
-mod administration;
 mod audit;
 mod certificate;
 mod claims;
@@ -37,14 +36,13 @@ mod waiting;
 
 pub use access::{Access, AccessRule, Network, NetworkError, Pattern};
 pub use account::{Accounts, HeldAt, ObjectAccount, fared, held_by};
-pub use administration::{AdminError, Administration, Effect, Outcome, Sizes, advice};
 pub use audit::{Actor, Audit, AuditError};
 pub use config::{ConfigError, LogFormat, LogLevel, LogSettings, ServeConfig};
 pub use control::{Control, ControlError};
 pub use housekeeping::{Housekeeping, HousekeepingSettings};
 pub use limits::{LimitsError, ServerLimits};
 pub use listen::{Listen, ListenError};
-pub use monitor::{Monitor, Sample, Seen};
+pub use monitor::Monitor;
 pub use nbd::TlsMode;
 pub use persist::check_catalogue;
 pub use settings::registry_settings;

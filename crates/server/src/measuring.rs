@@ -1,25 +1,30 @@
-//! What LUNs and files take, measured when it is first asked for: most commands need none of it.
+//! What a server's administration may ask of the data thread and the pool, each got when it is first asked for: most
+//! commands need none of it.
 
-use crate::administration::Sizes;
+use crate::monitor::Monitor;
 use crate::shard::{Shard, ShardGone};
+use admin::{Sample, World};
 use block::ObjectId;
-use qos::{Object, Registry};
 use std::cell::{Cell, OnceCell};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use store::{Kind, Pool};
 
-/// The sizes of one moment, or of none.
+/// The sizes and connections of one moment, or of none.
 pub(crate) struct Measuring<'a> {
     shard: &'a Shard,
-    leaves: Vec<ObjectId>,
-    all: OnceCell<HashMap<ObjectId, u64>>,
+    pool: &'a Pool,
+    monitor: &'a Monitor,
+    used: OnceCell<HashMap<ObjectId, u64>>,
+    connected: OnceCell<BTreeMap<ObjectId, u64>>,
     is_gone: Cell<bool>,
 }
 
 impl<'a> Measuring<'a> {
-    /// Of all that is in `registry` now. Nothing is measured yet.
-    pub(crate) fn new(shard: &'a Shard, registry: &Registry) -> Measuring<'a> {
-        let leaves = registry.objects().filter(|object| object.kind().is_leaf()).map(Object::id).collect();
-        Measuring { shard, leaves, all: OnceCell::new(), is_gone: Cell::new(false) }
+    /// Nothing is measured yet.
+    pub(crate) fn new(shard: &'a Shard, pool: &'a Pool, monitor: &'a Monitor) -> Measuring<'a> {
+        let (used, connected, is_gone) = Default::default();
+        Measuring { shard, pool, monitor, used, connected, is_gone }
     }
 
     /// Whether all that was asked was told.
@@ -34,18 +39,37 @@ impl<'a> Measuring<'a> {
         })
     }
 
+    /// Of all LUNs and files that the catalogue names.
     fn measure(&self) -> HashMap<ObjectId, u64> {
-        let used = self.told(self.shard.used(self.leaves.clone()));
-        self.leaves.iter().copied().zip(used).collect()
+        let rows = self.pool.contents().objects.values();
+        let leaves: Vec<ObjectId> =
+            rows.filter(|row| matches!(row.kind, Kind::Lun | Kind::File)).map(|row| ObjectId(row.id)).collect();
+        let used = self.told(self.shard.used(leaves.clone()));
+        leaves.into_iter().zip(used).collect()
     }
 }
 
-impl Sizes for Measuring<'_> {
+impl World for Measuring<'_> {
     fn used(&self, leaf: ObjectId) -> u64 {
-        self.all.get_or_init(|| self.measure()).get(&leaf).copied().unwrap_or(0)
+        self.used.get_or_init(|| self.measure()).get(&leaf).copied().unwrap_or(0)
     }
 
     fn owned(&self, trees: &mut dyn Iterator<Item = ObjectId>) -> u64 {
         self.told(self.shard.owned(trees.collect()))
+    }
+
+    fn connections(&self, leaf: ObjectId) -> u64 {
+        self.connected.get_or_init(|| self.told(self.shard.connected())).get(&leaf).copied().unwrap_or(0)
+    }
+
+    fn sample(&self) -> Arc<Sample> {
+        self.monitor.latest()
+    }
+
+    /// From the kernel; without it (no /proc) the time since its start must do.
+    fn uuid(&self) -> u128 {
+        let text = std::fs::read_to_string("/proc/sys/kernel/random/uuid").unwrap_or_default();
+        let parsed = u128::from_str_radix(&text.trim().replace('-', ""), 16);
+        parsed.unwrap_or_else(|_| u128::from(uring::Clock::new().now().as_nanos()))
     }
 }

@@ -1,7 +1,7 @@
 //! The registry's records as the catalogue's rows, and back. The settings of a policy group are JSON there: this file's
 //! own types, because types of the core do not know how they are stored.
 
-use crate::administration::{Administration, Snapshot, SnapshotLeaf, Snapshots};
+use admin::{Administration, Snapshot, SnapshotLeaf, Snapshots, uuid_text};
 use block::{Bytes, BytesPerSecond, Iops, ObjectId, Span};
 use qos::{
     AdaptivePolicy, Allocation, BlockSize, BurstKnobs, Catalogue, Density, FixedPolicy, GroupId, GroupRecord,
@@ -164,12 +164,6 @@ fn group_record(row: &PolicyRow) -> Result<GroupRecord, UnreadablePolicy> {
             Settings::Adaptive(adaptive) => Policy::Adaptive(adaptive.policy().map_err(unreadable)?),
         },
     })
-}
-
-/// `63ab2b0a-0000-0000-0000-000000000000`
-pub(crate) fn uuid_text(uuid: u128) -> String {
-    let hex = format!("{uuid:032x}");
-    format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
 }
 
 #[derive(Serialize, Deserialize)]

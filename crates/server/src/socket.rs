@@ -140,7 +140,8 @@ impl Desk {
     }
 
     fn run(&self, who: Option<&Actor>, line: &str) -> Result<String, String> {
-        lock(&self.control).execute_for(who, line).map_err(|error| error.to_string())
+        let answer = lock(&self.control).execute_for(who, line);
+        answer.map(|answer| answer.text()).map_err(|error| error.to_string())
     }
 
     /// A statistics command as often as it asks for, or until the client goes: once for every new second.

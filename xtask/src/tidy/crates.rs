@@ -7,9 +7,9 @@ use std::path::Path;
 use std::process::Command;
 
 /// Decides and computes; time, chance and bytes are given to it.
-const PURE: [&str; 15] = [
-    "array", "block", "fio", "map", "nbd", "nearest", "ontap", "orion", "qos", "ramp", "ranread", "report", "stats",
-    "tiers", "workload",
+const PURE: [&str; 16] = [
+    "admin", "array", "block", "fio", "map", "nbd", "nearest", "ontap", "orion", "qos", "ramp", "ranread", "report",
+    "stats", "tiers", "workload",
 ];
 /// Touches the world.
 const ADAPTERS: [&str; 9] = ["api", "cipher", "engine", "psk", "results", "server", "storage", "store", "uring"];
@@ -18,8 +18,11 @@ const ADAPTERS: [&str; 9] = ["api", "cipher", "engine", "psk", "results", "serve
 /// measuring.
 const SHARED: [&str; 3] = ["block", "nearest", "stats"];
 
-/// Front ends: the crate whose words they unfold into, and the one whose sections their pages are built of.
-const FRONTS: [(&str, &str); 7] = [
+/// Pure crates that join others: the administration, what commands mean for policies and objects; front ends, the crate
+/// whose words they unfold into, and the one whose sections their pages are built of.
+const JOINING: [(&str, &str); 9] = [
+    ("admin", "ontap"),
+    ("admin", "qos"),
     ("fio", "workload"),
     ("orion", "report"),
     ("orion", "workload"),
@@ -123,7 +126,7 @@ fn refusal(user: &str, used: &str) -> Option<String> {
     if pure && ADAPTERS.contains(&used) {
         return Some("a pure crate never uses one that touches the world".into());
     }
-    if pure && ours(used) && !SHARED.contains(&used) && !FRONTS.contains(&(user, used)) {
+    if pure && ours(used) && !SHARED.contains(&used) && !JOINING.contains(&(user, used)) {
         return Some(format!("pure crates share only {} and are joined by the application", SHARED.join(" and ")));
     }
     let beneath = |user| BENEATH.iter().find(|(name, _)| *name == user).map_or(&[][..], |(_, beneath)| beneath);

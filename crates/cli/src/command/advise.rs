@@ -227,7 +227,7 @@ mod tests {
     fn the_lines_set_the_floor_that_was_advised() {
         let need = Need { iops: 75_000, used: Bytes(5 * TB), cycle_limit: Span::from_secs(45) };
         let advice = Advice::on(need).unwrap();
-        let mut administration = server::Administration::new(qos::RegistrySettings::default());
+        let mut administration = admin::Administration::new(qos::RegistrySettings::default());
         let used = |_| 5_000_000_000_000;
         let mut run = |line: &str| administration.execute(line, block::Time::ZERO, &used).map(|_| ()).unwrap();
         run("vserver create -vserver epic");

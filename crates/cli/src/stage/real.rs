@@ -160,7 +160,7 @@ impl Stage for Real {
             server_busy: account.cpu.as_secs_f64() / length,
             client_busy,
             stalled: account.stalled,
-            advice: server::advice(&account.gate).unwrap_or_default(),
+            advice: admin::advice(&account.gate).unwrap_or_default(),
         })
     }
 

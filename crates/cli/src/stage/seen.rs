@@ -1,9 +1,10 @@
 //! What a server or the simulator saw of its objects in a second, in the recorder's words.
 
+use admin::Administration;
 use block::{Cause, ObjectId, Span};
 use engine::ObjectSecond;
 use qos::GroupId;
-use server::{Administration, Control, HeldAt, ObjectAccount, fared, held_by, trace_of};
+use server::{Control, HeldAt, ObjectAccount, fared, held_by, trace_of};
 use stats::{DispatchTrace, Waits};
 
 /// Knows what people call objects and groups.

@@ -2,12 +2,13 @@
 
 use super::device::spec_of;
 use super::{connections, paths, registry_settings, seen, set_up, silent};
+use admin::Administration;
 use anyhow::{Context as _, Result, bail};
 use array::VirtualClock;
 use block::{Bytes, Completion, Driver, ObjectId, Request, Span, Submitted, Target, Ticket, Time, Traits, Wakeup};
 use engine::{Hub, Lane, NoMemory, Second, Stage, StageError, Worker};
 use qos::Gate;
-use server::{Accounts, Administration, trace_of};
+use server::{Accounts, trace_of};
 use stats::LimitsInForce;
 use std::collections::HashMap;
 use workload::{Plan, Spec, Stream};
@@ -94,7 +95,7 @@ impl Stage for Simulated {
             let edited = self.hub.with(|backend| backend.gate.edit(now, edit));
             edited.map_err(|error| StageError(error.to_string()))?;
         }
-        Ok(outcome.answer)
+        Ok(outcome.answer.text())
     }
 
     fn reshape(&mut self, workload: usize, spec: &Spec) -> Result<(), StageError> {
@@ -113,7 +114,7 @@ impl Stage for Simulated {
         });
         let mut objects = seen::objects(&self.administration, counted, &said);
         objects.extend(groups.iter().map(|g| seen::group(&self.administration, g.group, trace_of(&g.passed))));
-        let advice = server::advice(&gate).unwrap_or_default();
+        let advice = admin::advice(&gate).unwrap_or_default();
         Ok(Second { workloads: self.worker.collect(), objects, advice, ..Second::default() })
     }
 

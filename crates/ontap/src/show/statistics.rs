@@ -83,25 +83,47 @@ impl Waits {
     }
 }
 
-/// One iteration of a statistics command. Whom it is about ([`StatisticsShow::vserver`], `volume`, `node`) is for the
-/// caller to pick; order, total and number of rows are settled here. The total covers all that is given.
-pub fn statistics(measured: &[Measured], command: &StatisticsShow, units: Units) -> String {
-    let mut sorted: Vec<&Measured> = measured.iter().collect();
-    sorted.sort_by_key(|m| {
-        let rank = match command.figures {
-            StatisticsFigures::Latency => m.latency_ns,
-            StatisticsFigures::Performance | StatisticsFigures::Characteristics | StatisticsFigures::Held => m.iops,
-        };
-        (std::cmp::Reverse(rank), m.name.clone())
-    });
-    let layout = Layout { scope: command.scope, figures: command.figures, units };
-    let mut table = Table::new(layout.columns());
-    table.line(layout.total(measured));
-    let rows = command.rows.map_or(ROWS_DEFAULT, |rows| rows.get());
-    for row in sorted.into_iter().take(rows) {
-        table.line(layout.cells(row, row.is_adaptive.to_string()));
+/// One iteration of a statistics command: whoever it is about, the busiest or the slowest first. Whom it is about
+/// ([`StatisticsShow::vserver`], `volume`, `node`) is for the caller to pick; order and number of rows are settled here.
+#[derive(Clone, Debug)]
+pub struct Statistics {
+    /// What a row stands for.
+    pub scope: StatisticsScope,
+    /// Which figures are asked for; the rows have all.
+    pub figures: StatisticsFigures,
+    /// All that was measured together, whether it has a row or not.
+    pub total: Measured,
+    /// As many as were asked for.
+    pub rows: Vec<Measured>,
+    /// What an administrator should know of it, in a sentence.
+    pub advice: Option<String>,
+}
+
+impl Statistics {
+    /// Of all that was measured.
+    pub fn new(mut measured: Vec<Measured>, command: &StatisticsShow, advice: Option<String>) -> Statistics {
+        let (scope, figures, total) = (command.scope, command.figures, total(&measured));
+        measured.sort_by_key(|m| {
+            let rank = match figures {
+                StatisticsFigures::Latency => m.latency_ns,
+                StatisticsFigures::Performance | StatisticsFigures::Characteristics | StatisticsFigures::Held => m.iops,
+            };
+            (std::cmp::Reverse(rank), m.name.clone())
+        });
+        measured.truncate(command.rows.map_or(ROWS_DEFAULT, |rows| rows.get()));
+        Statistics { scope, figures, total, rows: measured, advice }
     }
-    table.text()
+
+    /// As ONTAP lays it out, throughput in powers of 1024 as the published tables have it.
+    pub fn text(&self) -> String {
+        let layout = Layout { scope: self.scope, figures: self.figures, units: Units::Binary };
+        let mut table = Table::new(layout.columns());
+        table.line(layout.cells(&self.total, "-".to_owned()));
+        for row in &self.rows {
+            table.line(layout.cells(row, row.is_adaptive.to_string()));
+        }
+        table.text() + &self.advice.as_ref().map_or(String::new(), |advice| format!("Note: {advice}.\n"))
+    }
 }
 
 struct Layout {
@@ -181,10 +203,6 @@ impl Layout {
             }
         }
         cells
-    }
-
-    fn total(&self, measured: &[Measured]) -> Vec<String> {
-        self.cells(&total(measured), "-".to_owned())
     }
 }
 

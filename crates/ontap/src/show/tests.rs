@@ -95,8 +95,11 @@ fn asks(line: &str) -> Selection {
     }
 }
 
-fn shown<R: Row>(rows: &[R], line: &str) -> String {
-    answer(rows, &asks(line), Units::Binary)
+fn shown<R: Row + Clone>(rows: &[R], line: &str) -> String
+where
+    Rows: From<Vec<R>>,
+{
+    Listing::new(rows.to_vec(), &asks(line), Units::Binary).text()
 }
 
 #[test]
@@ -276,7 +279,7 @@ fn measured(name: &str, id: u32, iops: u64, latency_ns: u64) -> Measured {
 
 fn table(line: &str, rows: &[Measured]) -> String {
     let Ok(Command::Statistics(command)) = parse(line) else { panic!("{line}") };
-    statistics(rows, &command, Units::Binary)
+    Statistics::new(rows.to_vec(), &command, None).text()
 }
 
 #[test]

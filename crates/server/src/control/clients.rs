@@ -2,12 +2,10 @@
 //! refused unless it is forced, and then their connections end with an error before anything is changed.
 
 use super::{Control, ControlError};
-use crate::administration::{AdminError, Administration, Effect};
 use crate::owner::Connected;
 use crate::shard::{Order, ShardGone};
+use admin::{AdminError, Administration, Effect, Note};
 use block::ObjectId;
-use ontap::Command;
-use ontap::catalogue::{FileCommand, LunCommand};
 use qos::ObjectKind;
 
 /// Objects that a message names; the rest are counted.
@@ -21,10 +19,10 @@ impl Control {
         before: &Administration,
         effects: &[Effect],
         forced: bool,
-    ) -> Result<String, ControlError> {
+    ) -> Result<Vec<Note>, ControlError> {
         let objects: Vec<ObjectId> = effects.iter().filter_map(Effect::taken_from_clients).collect();
         if objects.is_empty() {
-            return Ok(String::new());
+            return Ok(Vec::new());
         }
         match self.shard.withdraw(objects, forced)? {
             Ok(ended) => Ok(ended.iter().map(|(object, count)| told(before, *object, *count)).collect()),
@@ -45,16 +43,10 @@ impl Control {
     }
 }
 
-/// Whether it is a command that shows connections.
-pub(super) fn shows_connections(line: &str) -> bool {
-    let command = ontap::parse(line);
-    matches!(command, Ok(Command::Lun(LunCommand::Show(_)) | Command::File(FileCommand::Show(_))))
-}
-
-fn told(before: &Administration, object: ObjectId, count: u64) -> String {
+fn told(before: &Administration, object: ObjectId, connections: u64) -> Note {
     let path = before.path_of(object).unwrap_or_default();
-    tracing::warn!(export = path, connections = count, "taken away from clients");
-    format!("Note: {path}: {} ended with an error.\n", connections(count))
+    tracing::warn!(export = path, connections, "taken away from clients");
+    Note::Disconnected { object, path, connections }
 }
 
 fn connections(count: u64) -> String {

@@ -1,19 +1,19 @@
 //! Other names for what there is: everything stays as it is but for names, and hosts reach every LUN and file in what
 //! was renamed by its new name. Who is connected stays so.
 
-use super::{AdminError, Effect, Errand};
+use super::{AdminError, Answer, Effect, Errand};
 use block::ObjectId;
 
 impl Errand<'_> {
     /// Gives an object another name in its place: a path for a LUN or file, for others a plain name.
-    pub(super) fn rename(&mut self, object: ObjectId, to: &str) -> Result<String, AdminError> {
+    pub(super) fn rename(&mut self, object: ObjectId, to: &str) -> Result<Answer, AdminError> {
         let before = self.registry.object(object).map(|object| object.name().to_owned());
         let change = self.registry.rename(object, to)?;
         self.take(change);
         if self.registry.object(object).map(|object| object.name().to_owned()) != before {
             self.tell_names_in(object);
         }
-        Ok(String::new())
+        Ok(Answer::default())
     }
 
     /// Every LUN and file in an object is offered by another name from now on.
@@ -31,7 +31,7 @@ impl Errand<'_> {
 #[cfg(test)]
 mod tests {
     use crate::Administration;
-    use crate::administration::Effect;
+    use crate::Effect;
     use block::{ObjectId, Time};
 
     fn administration() -> Administration {
@@ -77,7 +77,11 @@ mod tests {
         assert_eq!(rename("volume rename w -newname w"), [""; 0], "the name that it has");
         // The policy is still there.
         let show = administration.execute("volume show w -fields qos-policy-group", Time::ZERO, &|_| 0).unwrap();
-        assert!(show.answer.lines().any(|line| line.split_whitespace().eq(["t", "w", "p"])), "{}", show.answer);
+        assert!(
+            show.answer.text().lines().any(|line| line.split_whitespace().eq(["t", "w", "p"])),
+            "{}",
+            show.answer.text()
+        );
     }
 
     #[test]

@@ -1,14 +1,14 @@
 //! `volume qtree`: folders at the top of a volume that hold LUNs and files and carry a policy of their own.
 
-use super::{AdminError, Assigned, Errand, list};
+use super::{AdminError, Answer, Assigned, Errand, list};
 use block::ObjectId;
 use ontap::catalogue::{QtreeCommand, QtreeCreate, QtreeDelete, QtreeModify, QtreeRename};
-use ontap::show::{QtreeRow, answer};
+use ontap::show::QtreeRow;
 use ontap::value::ObjectName;
 use qos::{Object, ObjectKind};
 
 impl Errand<'_> {
-    pub(super) fn qtree(&mut self, command: QtreeCommand) -> Result<String, AdminError> {
+    pub(super) fn qtree(&mut self, command: QtreeCommand) -> Result<Answer, AdminError> {
         match command {
             QtreeCommand::Create(create) => self.create_qtree(&create),
             QtreeCommand::Modify(modify) => self.modify_qtree(&modify),
@@ -16,38 +16,37 @@ impl Errand<'_> {
             QtreeCommand::Delete(delete) => self.delete_qtree(&delete),
             QtreeCommand::Show(selection) => {
                 let volumes = self.registry.objects().filter(|object| object.kind() == ObjectKind::Volume);
-                let rows: Vec<QtreeRow> = volumes.flat_map(|volume| self.qtree_rows(volume.id())).collect();
-                Ok(answer(&rows, &selection, self.units))
+                self.listed(volumes.flat_map(|volume| self.qtree_rows(volume.id())), &selection)
             }
         }
     }
 
-    fn create_qtree(&mut self, create: &QtreeCreate) -> Result<String, AdminError> {
+    fn create_qtree(&mut self, create: &QtreeCreate) -> Result<Answer, AdminError> {
         let svm = self.svm(create.vserver.as_ref())?;
         let volume = self.known_volume(svm, create.volume.as_str())?;
         let (qtree, change) = self.registry.add_qtree(volume, create.qtree.as_str())?;
         self.take(change);
         self.assign(qtree, &Assigned { fixed: create.qos_policy_group.as_ref(), adaptive: None })?;
-        Ok(String::new())
+        Ok(Answer::default())
     }
 
-    fn modify_qtree(&mut self, modify: &QtreeModify) -> Result<String, AdminError> {
+    fn modify_qtree(&mut self, modify: &QtreeModify) -> Result<Answer, AdminError> {
         let qtree = self.known_qtree(modify.vserver.as_ref(), &modify.volume, &modify.qtree)?;
         self.assign(qtree, &Assigned { fixed: modify.qos_policy_group.as_ref(), adaptive: None })?;
-        Ok(String::new())
+        Ok(Answer::default())
     }
 
-    fn rename_qtree(&mut self, rename: &QtreeRename) -> Result<String, AdminError> {
+    fn rename_qtree(&mut self, rename: &QtreeRename) -> Result<Answer, AdminError> {
         let qtree = self.known_qtree(rename.vserver.as_ref(), &rename.volume, &rename.qtree)?;
         self.rename(qtree, rename.new_name.as_str())
     }
 
-    fn delete_qtree(&mut self, delete: &QtreeDelete) -> Result<String, AdminError> {
+    fn delete_qtree(&mut self, delete: &QtreeDelete) -> Result<Answer, AdminError> {
         let qtree = self.known_qtree(delete.vserver.as_ref(), &delete.volume, &delete.qtree)?;
         self.check_empty(qtree)?;
         let change = self.registry.remove_object(qtree)?;
         self.take(change);
-        Ok(String::new())
+        Ok(Answer::default())
     }
 
     pub(super) fn known_qtree(

@@ -4,13 +4,11 @@
 //! up to the total. What no policy applies to is the row `User-Best-Effort`.
 
 use super::workload::workload_name;
-use super::{AdminError, Errand, path_of};
-use crate::account::main_cause;
-use crate::monitor::Seen;
+use super::{AdminError, Answer, Errand, path_of};
+use crate::{Sample, Seen, main_cause};
 use block::{Cause, LimitKind, ObjectId, Span};
 use ontap::catalogue::{StatisticsFigures, StatisticsScope, StatisticsShow};
-use ontap::show::{Measured, Waits, statistics};
-use ontap::value::Units;
+use ontap::show::{Measured, Statistics, Waits};
 use qos::{FloorState, GateStatus, GroupId, Object, ObjectKind, Shortage};
 use std::collections::BTreeMap;
 
@@ -21,24 +19,32 @@ const BEST_EFFORT: &str = "User-Best-Effort";
 
 impl Errand<'_> {
     /// One iteration. How often is up to whoever sends the answers.
-    pub(super) fn statistics(&mut self, show: &StatisticsShow) -> Result<String, AdminError> {
+    pub(super) fn statistics(&mut self, show: &StatisticsShow) -> Result<Answer, AdminError> {
         if let Some(node) = show.node.as_ref().filter(|node| node.as_str() != NODE) {
             return Err(AdminError::Command(format!("there is no node {node}; the only one is {NODE}")));
         }
+        let sample = self.at.world.sample();
+        let work = Work { errand: self, sample: &sample };
         let rows = match show.scope {
-            StatisticsScope::PolicyGroup => self.by_group(),
-            StatisticsScope::Workload => self.by_workload(),
-            StatisticsScope::Volume => self.by_volume(show)?,
+            StatisticsScope::PolicyGroup => work.by_group(),
+            StatisticsScope::Workload => work.by_workload(),
+            StatisticsScope::Volume => work.by_volume(show)?,
         };
-        // Throughput in powers of 1024, as the published tables have it.
-        let table = statistics(&rows, show, Units::Binary);
-        let advice = advice(&self.sample.gate).filter(|_| show.figures == StatisticsFigures::Held);
-        Ok(table + &advice.map_or(String::new(), |advice| format!("Note: {advice}.\n")))
+        let advice = advice(&sample.gate).filter(|_| show.figures == StatisticsFigures::Held);
+        Ok(Answer::Statistics(Box::new(Statistics::new(rows, show, advice))))
     }
+}
 
+/// What was done in a sample's time, to be told by the names of today.
+struct Work<'a, 'e> {
+    errand: &'a Errand<'e>,
+    sample: &'a Sample,
+}
+
+impl Work<'_, '_> {
     fn by_group(&self) -> Vec<Measured> {
         let mut sums: BTreeMap<Option<GroupId>, Seen> = BTreeMap::from([(None, Seen::default())]);
-        for group in self.registry.groups().filter(|group| group.members().len() > 0) {
+        for group in self.errand.registry.groups().filter(|group| group.members().len() > 0) {
             sums.insert(Some(group.id()), Seen::default());
         }
         for (&object, seen) in &self.sample.objects {
@@ -46,7 +52,7 @@ impl Errand<'_> {
             sums.entry(group).or_default().join(seen);
         }
         let row = |(id, seen): (&Option<GroupId>, &Seen)| {
-            let group = id.and_then(|id| self.registry.group_of(id));
+            let group = id.and_then(|id| self.errand.registry.group_of(id));
             let is_adaptive = group.is_some_and(|group| group.policy().adaptive().is_some());
             let name = group.map_or(BEST_EFFORT, |group| group.name());
             Measured { is_adaptive, ..self.measured(name.into(), None, seen) }
@@ -56,13 +62,13 @@ impl Errand<'_> {
 
     fn by_workload(&self) -> Vec<Measured> {
         let mut sums: BTreeMap<Option<ObjectId>, Seen> = BTreeMap::from([(None, Seen::default())]);
-        for object in self.registry.objects().filter(|object| object.membership().is_some()) {
+        for object in self.errand.registry.objects().filter(|object| object.membership().is_some()) {
             sums.insert(Some(object.id()), self.floor_of(object.id()));
         }
         for (&object, seen) in &self.sample.objects {
             sums.entry(self.nearest(object).map(Object::id)).or_default().join(seen);
         }
-        let row = |(id, seen): (&Option<ObjectId>, &Seen)| match id.and_then(|id| self.registry.object(id)) {
+        let row = |(id, seen): (&Option<ObjectId>, &Seen)| match id.and_then(|id| self.errand.registry.object(id)) {
             Some(object) => self.measured(workload_name(object), Some(object.id()), seen),
             None => self.measured(BEST_EFFORT.into(), None, seen),
         };
@@ -70,17 +76,17 @@ impl Errand<'_> {
     }
 
     fn by_volume(&self, show: &StatisticsShow) -> Result<Vec<Measured>, AdminError> {
-        let svm = show.vserver.as_ref().map(|name| self.svm(Some(name))).transpose()?;
+        let svm = show.vserver.as_ref().map(|name| self.errand.svm(Some(name))).transpose()?;
         let is_asked = |volume: &Object| {
             let in_svm = svm.is_none_or(|svm| volume.parent() == Some(svm));
             in_svm && show.volume.as_ref().is_none_or(|query| query.matches(volume.name()))
         };
-        let volumes = self.registry.objects().filter(|object| object.kind() == ObjectKind::Volume);
+        let volumes = self.errand.registry.objects().filter(|object| object.kind() == ObjectKind::Volume);
         let volumes: Vec<&Object> = volumes.filter(|volume| is_asked(volume)).collect();
         let mut sums: BTreeMap<ObjectId, Seen> =
             volumes.iter().map(|volume| (volume.id(), self.floor_of(volume.id()))).collect();
         for (&object, seen) in &self.sample.objects {
-            if let Some(sum) = sums.get_mut(&self.volume_of(object)) {
+            if let Some(sum) = sums.get_mut(&self.errand.volume_of(object)) {
                 sum.join(seen);
             }
         }
@@ -95,7 +101,7 @@ impl Errand<'_> {
 
     /// The object whose policy group is nearest to an object.
     fn nearest(&self, object: ObjectId) -> Option<&Object> {
-        self.registry.path(object).find(|above| above.membership().is_some())
+        self.errand.registry.path(object).find(|above| above.membership().is_some())
     }
 
     fn measured(&self, name: String, object: Option<ObjectId>, seen: &Seen) -> Measured {
@@ -147,11 +153,11 @@ impl Errand<'_> {
         match cause {
             Cause::Ceiling(at, kind) if Some(at) == object => format!("its ceiling ({})", unit(kind)),
             Cause::Ceiling(at, kind) => {
-                let path = path_of(self.registry, at).unwrap_or_default();
+                let path = path_of(self.errand.registry, at).unwrap_or_default();
                 format!("ceiling of {} ({})", path.rsplit('/').next().unwrap_or_default(), unit(kind))
             }
             Cause::Shared(group, kind) => {
-                let group = self.registry.group_of(GroupId(group)).map_or("a group", |group| group.name());
+                let group = self.errand.registry.group_of(GroupId(group)).map_or("a group", |group| group.name());
                 format!("shared {group} ({})", unit(kind))
             }
             Cause::Floor => "others' floors".into(),

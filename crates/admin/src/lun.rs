@@ -1,15 +1,15 @@
 //! `lun`: block devices inside volumes.
 
-use super::{AdminError, Assigned, Effect, Errand, path_of, uuid_of, whole};
-use crate::administration::size::leaf_bytes;
+use super::{AdminError, Answer, Assigned, Deed, Effect, Errand, path_of, uuid_of, whole};
+use crate::size::leaf_bytes;
 use block::ObjectId;
 use ontap::catalogue::{LunCommand, LunCreate, LunDelete, LunModify, LunMove};
-use ontap::show::{LunRow, answer, entries, lun_created};
+use ontap::show::LunRow;
 use ontap::value::{LunPath, ObjectName, Query};
 use qos::{Object, ObjectKind};
 
 impl Errand<'_> {
-    pub(super) fn lun(&mut self, command: LunCommand) -> Result<String, AdminError> {
+    pub(super) fn lun(&mut self, command: LunCommand) -> Result<Answer, AdminError> {
         match command {
             LunCommand::Create(create) => self.create_lun(&create),
             LunCommand::Modify(modify) => self.modify_lun(&modify),
@@ -19,13 +19,12 @@ impl Errand<'_> {
             LunCommand::Delete(delete) => self.delete_lun(&delete),
             LunCommand::Show(selection) => {
                 let luns = self.registry.objects().filter(|object| object.kind() == ObjectKind::Lun);
-                let rows: Vec<LunRow> = luns.map(|lun| self.lun_row(lun)).collect();
-                Ok(answer(&rows, &selection, self.units))
+                self.listed(luns.map(|lun| self.lun_row(lun)), &selection)
             }
         }
     }
 
-    fn create_lun(&mut self, create: &LunCreate) -> Result<String, AdminError> {
+    fn create_lun(&mut self, create: &LunCreate) -> Result<Answer, AdminError> {
         let svm = self.svm(create.vserver.as_ref())?;
         let volume = self.known_volume(svm, create.path.volume.as_str())?;
         let size = leaf_bytes(create.size, self.units)?;
@@ -34,32 +33,32 @@ impl Errand<'_> {
         self.take(change);
         let (fixed, adaptive) = (create.qos_policy_group.as_ref(), create.qos_adaptive_policy_group.as_ref());
         self.make_leaf(lun, size, &Assigned { fixed, adaptive })?;
-        Ok(lun_created(create.size, size))
+        Ok(Deed::LunCreated { size: create.size, bytes: size }.into())
     }
 
-    fn modify_lun(&mut self, modify: &LunModify) -> Result<String, AdminError> {
+    fn modify_lun(&mut self, modify: &LunModify) -> Result<Answer, AdminError> {
         let lun = self.known_lun(modify.vserver.as_ref(), &modify.path)?;
         self.forced = modify.force.0;
         let size = modify.size.map(|size| leaf_bytes(size, self.units)).transpose()?;
         let (fixed, adaptive) = (modify.qos_policy_group.as_ref(), modify.qos_adaptive_policy_group.as_ref());
         self.modify_leaf(lun, size, &Assigned { fixed, adaptive })?;
-        Ok(String::new())
+        Ok(Answer::default())
     }
 
-    fn rename_lun(&mut self, rename: &LunMove) -> Result<String, AdminError> {
+    fn rename_lun(&mut self, rename: &LunMove) -> Result<Answer, AdminError> {
         let lun = self.known_lun(rename.vserver.as_ref(), &rename.path)?;
         self.rename(lun, &rename.new_path.to_string())
     }
 
-    fn delete_lun(&mut self, delete: &LunDelete) -> Result<String, AdminError> {
+    fn delete_lun(&mut self, delete: &LunDelete) -> Result<Answer, AdminError> {
         let lun = self.known_lun(delete.vserver.as_ref(), &delete.path)?;
         self.forced = delete.force.0;
         self.delete_leaf(lun)?;
-        Ok(String::new())
+        Ok(Answer::default())
     }
 
     /// Takes all LUNs of that path away from clients, or gives them back. One that is so already stays so.
-    fn offer(&mut self, vserver: Option<&ObjectName>, path: &Query, online: bool) -> Result<String, AdminError> {
+    fn offer(&mut self, vserver: Option<&ObjectName>, path: &Query, online: bool) -> Result<Answer, AdminError> {
         let svm = self.svm(vserver)?;
         let is_meant = |lun: &&Object| {
             lun.kind() == ObjectKind::Lun
@@ -78,7 +77,7 @@ impl Errand<'_> {
                 self.effects.push(Effect::Offer { object, online });
             }
         }
-        Ok(if path.literal().is_some() { String::new() } else { entries(luns.len(), "acted on") })
+        Ok(if path.literal().is_some() { Deed::Silent } else { Deed::LunsActedOn(luns.len()) }.into())
     }
 
     fn path_in_svm(&self, lun: ObjectId) -> String {
@@ -109,7 +108,7 @@ impl Errand<'_> {
             size: lun.size().allocated.0,
             ostype: "linux".into(),
             state: if self.offline.contains(&lun.id()) { "offline" } else { "online" }.into(),
-            connections: self.connected.get(&lun.id()).copied().unwrap_or(0),
+            connections: self.at.world.connections(lun.id()),
             uuid: uuid_of(lun.id()),
             qos_policy_group,
             qos_adaptive_policy_group,

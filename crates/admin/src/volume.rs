@@ -1,17 +1,17 @@
 //! `volume`: volumes. A volume bounds the sizes of its LUNs and files together.
 
-use super::{AdminError, Assigned, Errand, list, path_of, uuid_of, whole};
-use crate::administration::size::volume_bytes;
+use super::{AdminError, Answer, Assigned, Deed, Errand, list, path_of, uuid_of, whole};
+use crate::size::volume_bytes;
 use block::ObjectId;
 use ontap::catalogue::{VolumeCommand, VolumeCreate, VolumeDelete, VolumeModify, VolumeRename};
-use ontap::show::{VolumeRow, answer_measured, entries};
+use ontap::show::{Listing, VolumeRow};
 use qos::{Object, ObjectKind};
 
 /// The size of a volume that is made without one: ONTAP's own default.
 const DEFAULT_SIZE: u64 = 20 << 20;
 
 impl Errand<'_> {
-    pub(super) fn volume(&mut self, command: VolumeCommand) -> Result<String, AdminError> {
+    pub(super) fn volume(&mut self, command: VolumeCommand) -> Result<Answer, AdminError> {
         match command {
             VolumeCommand::Create(create) => self.create_volume(&create),
             VolumeCommand::Modify(modify) => self.modify_volumes(&modify),
@@ -20,25 +20,25 @@ impl Errand<'_> {
             VolumeCommand::Show(selection) => {
                 let volumes = self.registry.objects().filter(|object| object.kind() == ObjectKind::Volume);
                 let rows = volumes.map(|volume| (volume.id(), self.volume_row(volume)));
-                Ok(answer_measured(rows, &selection, self.units, |volume, row| {
+                Ok(Answer::Rows(Listing::measured(rows, &selection, self.units, |volume, row| {
                     row.used = self.used_in(volume);
                     row.available = row.size.saturating_sub(row.used);
-                }))
+                })))
             }
         }
     }
 
-    fn create_volume(&mut self, create: &VolumeCreate) -> Result<String, AdminError> {
+    fn create_volume(&mut self, create: &VolumeCreate) -> Result<Answer, AdminError> {
         let svm = self.svm(create.vserver.as_ref())?;
         let size = create.size.map_or(Ok(DEFAULT_SIZE), |size| volume_bytes(size, self.units))?;
         let (volume, change) = self.registry.add_volume(svm, create.volume.as_str(), whole(size, 0))?;
         self.take(change);
         let (fixed, adaptive) = (create.qos_policy_group.as_ref(), create.qos_adaptive_policy_group.as_ref());
         self.assign(volume, &Assigned { fixed, adaptive })?;
-        Ok(String::new())
+        Ok(Answer::default())
     }
 
-    fn modify_volumes(&mut self, modify: &VolumeModify) -> Result<String, AdminError> {
+    fn modify_volumes(&mut self, modify: &VolumeModify) -> Result<Answer, AdminError> {
         let svm = self.svm(modify.vserver.as_ref())?;
         let volumes: Vec<ObjectId> = self
             .children(svm, ObjectKind::Volume)
@@ -65,23 +65,23 @@ impl Errand<'_> {
             }
             self.assign(volume, &Assigned { fixed, adaptive })?;
         }
-        Ok(format!("Volume modify successful: {}", entries(volumes.len(), "modified")))
+        Ok(Deed::VolumesModified(volumes.len()).into())
     }
 
-    fn rename_volume(&mut self, rename: &VolumeRename) -> Result<String, AdminError> {
+    fn rename_volume(&mut self, rename: &VolumeRename) -> Result<Answer, AdminError> {
         let svm = self.svm(rename.vserver.as_ref())?;
         let volume = self.known_volume(svm, rename.volume.as_str())?;
         self.rename(volume, rename.new_name.as_str())
     }
 
-    fn delete_volume(&mut self, delete: &VolumeDelete) -> Result<String, AdminError> {
+    fn delete_volume(&mut self, delete: &VolumeDelete) -> Result<Answer, AdminError> {
         let svm = self.svm(delete.vserver.as_ref())?;
         let volume = self.known_volume(svm, delete.volume.as_str())?;
         self.check_empty(volume)?;
         self.check_no_snapshots(volume)?;
         let change = self.registry.remove_object(volume)?;
         self.take(change);
-        Ok(String::new())
+        Ok(Answer::default())
     }
 
     /// The volume of that name.
@@ -134,7 +134,7 @@ impl Errand<'_> {
 #[cfg(test)]
 mod tests {
     use crate::Administration;
-    use crate::administration::Effect;
+    use crate::Effect;
     use block::Time;
 
     /// A volume is deleted only when it is empty, so that no LUN goes unnoticed and no file is left behind.
@@ -148,7 +148,7 @@ mod tests {
         assert_eq!(run("volume delete v").unwrap_err(), "s:/vol/v: still holds LUN l; delete what is in it first");
         assert!(matches!(run("lun delete /vol/v/l").unwrap().effects[..], [Effect::Remove { .. }]));
         let _ = run("volume delete v").unwrap();
-        assert!(run("lun show").unwrap().answer.contains("currently empty"));
+        assert!(run("lun show").unwrap().answer.text().contains("currently empty"));
     }
 
     /// The grammar and the registry each have the rule; the longest name that one takes is the longest of the other.

@@ -1,6 +1,6 @@
 //! Sizes as adaptive policies see them: what is allocated is known here, what is used is asked of the pool.
 
-use super::{AdminError, Administration, Errand, whole};
+use super::{AdminError, Administration, At, Errand, whole};
 use block::{Bytes, ObjectId, Time};
 use ontap::value::Units;
 use qos::{Edit, Object, ObjectKind, Registry};
@@ -11,6 +11,9 @@ const BLOCK: u64 = 4096;
 /// The largest volume: 300 TiB, as the largest of ONTAP's (a FlexVol since 9.12.1).
 const VOLUME_MAX: u64 = 300 << 40;
 
+/// The largest LUN or file: 128 TiB.
+pub const LEAF_BYTES_MAX: u64 = 128 << 40;
+
 /// The size of a volume as typed, in bytes.
 pub(super) fn volume_bytes(size: ontap::value::Size, units: Units) -> Result<u64, AdminError> {
     bytes_of(size, units, VOLUME_MAX, "a volume has")
@@ -18,7 +21,7 @@ pub(super) fn volume_bytes(size: ontap::value::Size, units: Units) -> Result<u64
 
 /// The size of a LUN or file as typed, in bytes.
 pub(super) fn leaf_bytes(size: ontap::value::Size, units: Units) -> Result<u64, AdminError> {
-    bytes_of(size, units, map::SIZE_MAX, "a LUN or file has")
+    bytes_of(size, units, LEAF_BYTES_MAX, "a LUN or file has")
 }
 
 /// A typed size in bytes, rounded up to whole blocks.
@@ -27,28 +30,6 @@ fn bytes_of(size: ontap::value::Size, units: Units, max: u64, who: &str) -> Resu
     bytes.filter(|bytes| (BLOCK..=max).contains(bytes)).ok_or_else(|| {
         AdminError::Command(format!("size {size}: {who} from 1 byte up to {} TiB ({max} bytes)", max >> 40))
     })
-}
-
-/// What LUNs and files take. Where it has to be measured, that costs something.
-pub trait Sizes {
-    /// Bytes that a LUN or file takes now.
-    fn used(&self, leaf: ObjectId) -> u64;
-
-    /// Bytes that would come free with each of some snapshots' trees, together.
-    fn owned(&self, trees: &mut dyn Iterator<Item = ObjectId>) -> u64;
-}
-
-/// A function that tells both.
-pub(super) struct Told<'a>(pub &'a dyn Fn(ObjectId) -> u64);
-
-impl Sizes for Told<'_> {
-    fn used(&self, leaf: ObjectId) -> u64 {
-        self.0(leaf)
-    }
-
-    fn owned(&self, trees: &mut dyn Iterator<Item = ObjectId>) -> u64 {
-        trees.map(self.0).sum()
-    }
 }
 
 impl Administration {
@@ -82,13 +63,13 @@ impl Administration {
 impl Errand<'_> {
     /// Bytes that an object takes, with all that is in it.
     pub(super) fn used_in(&self, object: ObjectId) -> u64 {
-        used_in(self.registry, object, &|leaf| self.sizes.used(leaf))
+        used_in(self.registry, object, &|leaf| self.at.world.used(leaf))
     }
 
     /// Has the registry know what an object uses now, so that a policy attached or changed now goes by it.
     pub(super) fn measure(&mut self, object: ObjectId) {
-        let sizes = self.sizes;
-        take_in(self.registry, object, self.now, &|leaf| sizes.used(leaf));
+        let At { now, world, .. } = self.at;
+        take_in(self.registry, object, now, &|leaf| world.used(leaf));
     }
 
     /// Whether an object's own policy goes by its sizes.
@@ -118,10 +99,10 @@ fn is_adaptive(registry: &Registry, object: &Object) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::Sizes;
-    use crate::Administration;
+    use crate::{Administration, At, Sample, World};
     use block::{Bytes, ObjectId, Time};
     use qos::{RegistrySettings, Units};
+    use std::sync::Arc;
 
     /// An SVM `s` with an adaptive group `a` of 1000 expected and 1500 peak IOPS per TB, both by allocated space.
     fn administration(units: Units) -> Administration {
@@ -138,7 +119,7 @@ mod tests {
 
     fn run(administration: &mut Administration, line: &str) -> String {
         let outcome = administration.execute(line, Time::ZERO, &|_| 0);
-        outcome.unwrap_or_else(|error| panic!("{line}: {error}")).answer
+        outcome.unwrap_or_else(|error| panic!("{line}: {error}")).answer.text()
     }
 
     /// The floor and the ceiling in force for `s:/vol/NAME`.
@@ -229,7 +210,7 @@ mod tests {
     #[derive(Default)]
     struct Asked(std::cell::RefCell<(u32, u32)>);
 
-    impl Sizes for Asked {
+    impl World for Asked {
         fn used(&self, _: ObjectId) -> u64 {
             self.0.borrow_mut().0 += 1;
             1 << 20
@@ -238,6 +219,18 @@ mod tests {
         fn owned(&self, trees: &mut dyn Iterator<Item = ObjectId>) -> u64 {
             self.0.borrow_mut().1 += 1;
             trees.count() as u64 * (1 << 20)
+        }
+
+        fn connections(&self, _: ObjectId) -> u64 {
+            0
+        }
+
+        fn sample(&self) -> Arc<Sample> {
+            Arc::default()
+        }
+
+        fn uuid(&self) -> u128 {
+            1
         }
     }
 
@@ -259,9 +252,10 @@ mod tests {
         }
         let mut asked = |line: &str| {
             let asked = Asked::default();
-            let outcome = administration.execute_with(line, Time::ZERO, &asked);
+            let at = At { now: Time::ZERO, date: 0, world: &asked };
+            let outcome = administration.run(ontap::parse(line).unwrap(), &at);
             let (used, owned) = asked.0.take();
-            (outcome.unwrap_or_else(|error| panic!("{line}: {error}")).answer, used, owned)
+            (outcome.unwrap_or_else(|error| panic!("{line}: {error}")).answer.text(), used, owned)
         };
         for (line, used, owned) in [
             ("help", 0, 0),

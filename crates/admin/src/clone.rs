@@ -2,20 +2,20 @@
 //! is written to either. A clone carries no policy of its parent.
 
 use super::snapshot::leaf_at;
-use super::{AdminError, Assigned, Errand, SnapshotLeaf, list, whole};
+use super::{AdminError, Answer, Assigned, Errand, SnapshotLeaf, list, whole};
 use block::ObjectId;
 use ontap::catalogue::{CloneCommand, FileCloneCreate, VolumeCloneCreate};
 use qos::{Object, ObjectKind};
 
 impl Errand<'_> {
-    pub(super) fn clone(&mut self, command: CloneCommand) -> Result<String, AdminError> {
+    pub(super) fn clone(&mut self, command: CloneCommand) -> Result<Answer, AdminError> {
         match command {
             CloneCommand::Volume(create) => self.clone_volume(&create),
             CloneCommand::File(create) => self.clone_file(&create),
         }
     }
 
-    fn clone_volume(&mut self, create: &VolumeCloneCreate) -> Result<String, AdminError> {
+    fn clone_volume(&mut self, create: &VolumeCloneCreate) -> Result<Answer, AdminError> {
         let svm = self.svm(create.vserver.as_ref())?;
         let parent = self.known_volume(svm, create.parent_volume.as_str())?;
         let leaves = self.leaves_to_clone(parent, create.parent_snapshot.as_ref(), create)?;
@@ -36,7 +36,7 @@ impl Errand<'_> {
         }
         let (fixed, adaptive) = (create.qos_policy_group.as_ref(), create.qos_adaptive_policy_group.as_ref());
         self.assign(volume, &Assigned { fixed, adaptive })?;
-        Ok(String::new())
+        Ok(Answer::default())
     }
 
     fn leaves_to_clone(
@@ -51,7 +51,7 @@ impl Errand<'_> {
         }
     }
 
-    fn clone_file(&mut self, create: &FileCloneCreate) -> Result<String, AdminError> {
+    fn clone_file(&mut self, create: &FileCloneCreate) -> Result<Answer, AdminError> {
         let svm = self.svm(create.vserver.as_ref())?;
         let volume = self.known_volume(svm, create.volume.as_str())?;
         let (leaves, place) = match &create.snapshot_name {
@@ -71,6 +71,6 @@ impl Errand<'_> {
         let (fixed, adaptive) = (create.qos_policy_group.as_ref(), create.qos_adaptive_policy_group.as_ref());
         self.assign(copy, &Assigned { fixed, adaptive })?;
         debug_assert!(self.registry.object(copy).is_some_and(|object| Object::kind(object) == source.kind));
-        Ok(String::new())
+        Ok(Answer::default())
     }
 }

@@ -1,15 +1,15 @@
 //! `volume file`: files of a fixed size, offered to hosts by their path as LUNs are.
 
-use super::{AdminError, Assigned, Errand, uuid_of, whole};
-use crate::administration::size::leaf_bytes;
+use super::{AdminError, Answer, Assigned, Errand, uuid_of, whole};
+use crate::size::leaf_bytes;
 use block::ObjectId;
 use ontap::catalogue::{FileCommand, FileCreate, FileDelete, FileModify, FileRename};
-use ontap::show::{FileRow, answer_measured};
+use ontap::show::{FileRow, Listing};
 use ontap::value::{FilePath, ObjectName};
 use qos::{Object, ObjectKind};
 
 impl Errand<'_> {
-    pub(super) fn file(&mut self, command: FileCommand) -> Result<String, AdminError> {
+    pub(super) fn file(&mut self, command: FileCommand) -> Result<Answer, AdminError> {
         match command {
             FileCommand::Create(create) => self.create_file(&create),
             FileCommand::Modify(modify) => self.modify_file(&modify),
@@ -18,12 +18,13 @@ impl Errand<'_> {
             FileCommand::Show(selection) => {
                 let files = self.registry.objects().filter(|object| object.kind() == ObjectKind::File);
                 let rows = files.map(|file| (file.id(), self.file_row(file)));
-                Ok(answer_measured(rows, &selection, self.units, |file, row| row.used = self.sizes.used(file)))
+                let measure = |file, row: &mut FileRow| row.used = self.at.world.used(file);
+                Ok(Answer::Rows(Listing::measured(rows, &selection, self.units, measure)))
             }
         }
     }
 
-    fn create_file(&mut self, create: &FileCreate) -> Result<String, AdminError> {
+    fn create_file(&mut self, create: &FileCreate) -> Result<Answer, AdminError> {
         let svm = self.svm(create.vserver.as_ref())?;
         let volume = self.known_volume(svm, create.volume.as_str())?;
         let size = leaf_bytes(create.size, self.units)?;
@@ -32,28 +33,28 @@ impl Errand<'_> {
         self.take(change);
         let (fixed, adaptive) = (create.qos_policy_group.as_ref(), create.qos_adaptive_policy_group.as_ref());
         self.make_leaf(file, size, &Assigned { fixed, adaptive })?;
-        Ok(String::new())
+        Ok(Answer::default())
     }
 
-    fn modify_file(&mut self, modify: &FileModify) -> Result<String, AdminError> {
+    fn modify_file(&mut self, modify: &FileModify) -> Result<Answer, AdminError> {
         let file = self.known_file(modify.vserver.as_ref(), &modify.volume, &modify.file)?;
         self.forced = modify.force.0;
         let size = modify.size.map(|size| leaf_bytes(size, self.units)).transpose()?;
         let (fixed, adaptive) = (modify.qos_policy_group.as_ref(), modify.qos_adaptive_policy_group.as_ref());
         self.modify_leaf(file, size, &Assigned { fixed, adaptive })?;
-        Ok(String::new())
+        Ok(Answer::default())
     }
 
-    fn rename_file(&mut self, rename: &FileRename) -> Result<String, AdminError> {
+    fn rename_file(&mut self, rename: &FileRename) -> Result<Answer, AdminError> {
         let file = self.known_file(rename.vserver.as_ref(), &rename.volume, &rename.file)?;
         self.rename(file, rename.new_path.as_str())
     }
 
-    fn delete_file(&mut self, delete: &FileDelete) -> Result<String, AdminError> {
+    fn delete_file(&mut self, delete: &FileDelete) -> Result<Answer, AdminError> {
         let file = self.known_file(delete.vserver.as_ref(), &delete.volume, &delete.file)?;
         self.forced = delete.force.0;
         self.delete_leaf(file)?;
-        Ok(String::new())
+        Ok(Answer::default())
     }
 
     fn known_file(
@@ -81,7 +82,7 @@ impl Errand<'_> {
             file: format!("{folder}/{}", file.name()),
             size: file.size().allocated.0,
             used: 0,
-            connections: self.connected.get(&file.id()).copied().unwrap_or(0),
+            connections: self.at.world.connections(file.id()),
             uuid: uuid_of(file.id()),
             qos_policy_group,
             qos_adaptive_policy_group,

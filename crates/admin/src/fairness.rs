@@ -1,30 +1,29 @@
 //! `qos fairness`: who takes turns with its neighbours even where no limit binds.
 
-use super::{AdminError, Errand};
+use super::{AdminError, Answer, Errand};
 use block::ObjectId;
 use ontap::catalogue::{FairnessCommand, FairnessModify};
-use ontap::show::{FairnessRow, answer};
+use ontap::show::FairnessRow;
 use qos::{Object, ObjectKind};
 
 impl Errand<'_> {
-    pub(super) fn fairness(&mut self, command: FairnessCommand) -> Result<String, AdminError> {
+    pub(super) fn fairness(&mut self, command: FairnessCommand) -> Result<Answer, AdminError> {
         match command {
             FairnessCommand::Modify(modify) => self.modify_fairness(&modify),
             FairnessCommand::Show(selection) => {
                 let among = "SVMs".to_owned();
                 let all = FairnessRow { among, enabled: self.registry.fair(), ..FairnessRow::default() };
                 let holders = self.registry.objects().filter(|object| !object.kind().is_leaf());
-                let rows: Vec<_> = [all].into_iter().chain(holders.map(|holder| self.fairness_row(holder))).collect();
-                Ok(answer(&rows, &selection, self.units))
+                self.listed([all].into_iter().chain(holders.map(|holder| self.fairness_row(holder))), &selection)
             }
         }
     }
 
-    fn modify_fairness(&mut self, modify: &FairnessModify) -> Result<String, AdminError> {
+    fn modify_fairness(&mut self, modify: &FairnessModify) -> Result<Answer, AdminError> {
         let object = self.holder(modify)?;
         let change = self.registry.set_fair(object, modify.enable)?;
         self.take(change);
-        Ok(String::new())
+        Ok(Answer::default())
     }
 
     /// Whose contents are meant; the server's where nothing is named.
@@ -83,7 +82,7 @@ mod tests {
         assert_eq!(fair(&run("qos fairness modify true -volume v -qtree q").unwrap().edits), (Some(3), true));
         assert_eq!(fair(&run("qos fairness modify false -volume v").unwrap().edits), (Some(2), false));
         assert!(run("qos fairness modify false -volume v").unwrap().edits.is_empty(), "it is so already");
-        let shown = run("qos fairness show").unwrap().answer;
+        let shown = run("qos fairness show").unwrap().answer.text();
         let rows: Vec<Vec<&str>> = shown.lines().map(|line| line.split_whitespace().collect()).collect();
         assert!(rows.contains(&vec!["-", "-", "-", "SVMs", "true"]), "{shown}");
         assert!(rows.contains(&vec!["s", "-", "-", "volumes", "true"]), "{shown}");

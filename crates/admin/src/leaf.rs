@@ -48,8 +48,8 @@ impl Errand<'_> {
     pub(super) fn resize(&mut self, object: ObjectId, size: u64) -> Result<(), AdminError> {
         let known = self.registry.object(object).map_or(0, |object| object.size().used.0);
         let used = if self.follows_size(object) { self.used_in(object) } else { known };
-        self.registry.set_size(object, whole(size, used), self.now)?;
-        let change = self.registry.evaluate(self.now + self.registry.settings().evaluation_interval);
+        self.registry.set_size(object, whole(size, used), self.at.now)?;
+        let change = self.registry.evaluate(self.at.now + self.registry.settings().evaluation_interval);
         self.take(change);
         Ok(())
     }

@@ -1,13 +1,13 @@
 //! `vserver`: storage virtual machines.
 
-use super::{AdminError, Assigned, Errand, uuid_of};
+use super::{AdminError, Answer, Assigned, Errand, uuid_of};
 use ontap::catalogue::{VserverCommand, VserverCreate, VserverDelete, VserverModify, VserverRename};
-use ontap::show::{VserverRow, answer};
+use ontap::show::VserverRow;
 use ontap::value::PolicyAssignment;
 use qos::{Object, ObjectKind};
 
 impl Errand<'_> {
-    pub(super) fn vserver(&mut self, command: VserverCommand) -> Result<String, AdminError> {
+    pub(super) fn vserver(&mut self, command: VserverCommand) -> Result<Answer, AdminError> {
         match command {
             VserverCommand::Create(create) => self.create_vserver(&create),
             VserverCommand::Modify(modify) => self.modify_vserver(&modify),
@@ -15,39 +15,38 @@ impl Errand<'_> {
             VserverCommand::Delete(delete) => self.delete_vserver(&delete),
             VserverCommand::Show(selection) => {
                 let svms = self.registry.objects().filter(|object| object.kind() == ObjectKind::Svm);
-                let rows: Vec<VserverRow> = svms.map(|svm| self.vserver_row(svm)).collect();
-                Ok(answer(&rows, &selection, self.units))
+                self.listed(svms.map(|svm| self.vserver_row(svm)), &selection)
             }
         }
     }
 
-    fn create_vserver(&mut self, create: &VserverCreate) -> Result<String, AdminError> {
+    fn create_vserver(&mut self, create: &VserverCreate) -> Result<Answer, AdminError> {
         let (svm, change) = self.registry.add_svm(create.vserver.as_str())?;
         self.take(change);
         self.assign(svm, &Assigned { fixed: create.qos_policy_group.as_ref(), adaptive: None })?;
-        Ok(String::new())
+        Ok(Answer::default())
     }
 
-    fn modify_vserver(&mut self, modify: &VserverModify) -> Result<String, AdminError> {
+    fn modify_vserver(&mut self, modify: &VserverModify) -> Result<Answer, AdminError> {
         let svm = self.svm(Some(&modify.vserver))?;
         self.assign(svm, &Assigned { fixed: modify.qos_policy_group.as_ref(), adaptive: None })?;
         if let Some(template) = &modify.qos_adaptive_policy_group_template {
             let change = self.registry.set_template(svm, PolicyAssignment::group(template).map(|g| g.as_str()))?;
             self.take(change);
         }
-        Ok(String::new())
+        Ok(Answer::default())
     }
 
-    fn rename_vserver(&mut self, rename: &VserverRename) -> Result<String, AdminError> {
+    fn rename_vserver(&mut self, rename: &VserverRename) -> Result<Answer, AdminError> {
         let svm = self.svm(Some(&rename.vserver))?;
         self.rename(svm, rename.new_name.as_str())
     }
 
-    fn delete_vserver(&mut self, delete: &VserverDelete) -> Result<String, AdminError> {
+    fn delete_vserver(&mut self, delete: &VserverDelete) -> Result<Answer, AdminError> {
         let svm = self.svm(Some(&delete.vserver))?;
         let change = self.registry.remove_object(svm)?;
         self.take(change);
-        Ok(String::new())
+        Ok(Answer::default())
     }
 
     fn vserver_row(&self, svm: &Object) -> VserverRow {

@@ -1,17 +1,17 @@
 //! `volume snapshot`: a volume's LUNs and files as they were at one moment.
 
 use super::snapshots::SNAPSHOTS_MAX;
-use super::{AdminError, Effect, Errand, Snapshot, SnapshotLeaf, list, path_of};
+use super::{AdminError, Answer, Effect, Errand, Snapshot, SnapshotLeaf, list, path_of};
 use block::ObjectId;
 use ontap::catalogue::{
     SnapshotCommand, SnapshotCreate, SnapshotDelete, SnapshotRename, SnapshotRestore, SnapshotRestoreFile,
 };
-use ontap::show::{SnapshotRow, answer_measured, moment};
+use ontap::show::{Listing, SnapshotRow, moment};
 use ontap::value::ObjectName;
 use qos::{Object, ObjectKind};
 
 impl Errand<'_> {
-    pub(super) fn snapshot(&mut self, command: SnapshotCommand) -> Result<String, AdminError> {
+    pub(super) fn snapshot(&mut self, command: SnapshotCommand) -> Result<Answer, AdminError> {
         match command {
             SnapshotCommand::Create(create) => self.create_snapshot(&create),
             SnapshotCommand::Rename(rename) => self.rename_snapshot(&rename),
@@ -20,12 +20,13 @@ impl Errand<'_> {
             SnapshotCommand::Delete(delete) => self.delete_snapshot(&delete),
             SnapshotCommand::Show(selection) => {
                 let rows = self.snapshots.all().map(|snapshot| (snapshot, self.snapshot_row(snapshot)));
-                Ok(answer_measured(rows, &selection, self.units, |snapshot, row| self.measure_snapshot(snapshot, row)))
+                let measure = |snapshot, row: &mut SnapshotRow| self.measure_snapshot(snapshot, row);
+                Ok(Answer::Rows(Listing::measured(rows, &selection, self.units, measure)))
             }
         }
     }
 
-    fn create_snapshot(&mut self, create: &SnapshotCreate) -> Result<String, AdminError> {
+    fn create_snapshot(&mut self, create: &SnapshotCreate) -> Result<Answer, AdminError> {
         let svm = self.svm(create.vserver.as_ref())?;
         let volume = self.known_volume(svm, create.volume.as_str())?;
         let name = create.snapshot.as_str();
@@ -41,28 +42,28 @@ impl Errand<'_> {
         let trees = trees.ok_or_else(|| AdminError::Command("no number is left for a snapshot".into()))?;
         let leaves: Vec<SnapshotLeaf> =
             live.into_iter().zip(&trees).map(|(leaf, tree)| self.share(leaf, *tree, true)).collect();
-        self.snapshots.add(volume, name, self.wall_seconds, leaves);
-        Ok(String::new())
+        self.snapshots.add(volume, name, self.at.date, leaves);
+        Ok(Answer::default())
     }
 
-    fn rename_snapshot(&mut self, rename: &SnapshotRename) -> Result<String, AdminError> {
+    fn rename_snapshot(&mut self, rename: &SnapshotRename) -> Result<Answer, AdminError> {
         let snapshot = self.known_snapshot(rename.vserver.as_ref(), &rename.volume, &rename.snapshot)?;
         self.check_new_snapshot(snapshot.volume, rename.new_name.as_str())?;
         self.snapshots.rename(snapshot.id, rename.new_name.as_str());
-        Ok(String::new())
+        Ok(Answer::default())
     }
 
-    fn delete_snapshot(&mut self, delete: &SnapshotDelete) -> Result<String, AdminError> {
+    fn delete_snapshot(&mut self, delete: &SnapshotDelete) -> Result<Answer, AdminError> {
         let snapshot = self.known_snapshot(delete.vserver.as_ref(), &delete.volume, &delete.snapshot)?;
         let gone = self.snapshots.remove(snapshot.id);
         let trees = gone.into_iter().flat_map(|snapshot| snapshot.leaves).map(|leaf| leaf.tree);
         self.effects.extend(trees.map(|object| Effect::Remove { object }));
-        Ok(String::new())
+        Ok(Answer::default())
     }
 
     /// The volume has what it had: LUNs and files that came later are gone, those that were deleted are there again. Other
     /// snapshots stay.
-    fn restore_snapshot(&mut self, restore: &SnapshotRestore) -> Result<String, AdminError> {
+    fn restore_snapshot(&mut self, restore: &SnapshotRestore) -> Result<Answer, AdminError> {
         let snapshot = self.known_snapshot(restore.vserver.as_ref(), &restore.volume, &restore.snapshot)?;
         self.forced = restore.force.0;
         let volume = snapshot.volume;
@@ -78,10 +79,10 @@ impl Errand<'_> {
                 None => drop(self.plant(volume, leaf)?),
             }
         }
-        Ok(String::new())
+        Ok(Answer::default())
     }
 
-    fn restore_file(&mut self, restore: &SnapshotRestoreFile) -> Result<String, AdminError> {
+    fn restore_file(&mut self, restore: &SnapshotRestoreFile) -> Result<Answer, AdminError> {
         let snapshot = self.known_snapshot(restore.vserver.as_ref(), &restore.volume, &restore.snapshot)?;
         let leaf = leaf_at(&snapshot.leaves, restore.path.as_str())
             .ok_or_else(|| {
@@ -102,7 +103,7 @@ impl Errand<'_> {
                 self.plant(snapshot.volume, &leaf)?;
             }
         }
-        Ok(String::new())
+        Ok(Answer::default())
     }
 
     fn restore_leaf(&mut self, live: &SnapshotLeaf, from: &SnapshotLeaf) -> Result<(), AdminError> {
@@ -222,7 +223,7 @@ impl Errand<'_> {
     }
 
     fn measure_snapshot(&self, snapshot: &Snapshot, row: &mut SnapshotRow) {
-        let size = self.sizes.owned(&mut snapshot.leaves.iter().map(|leaf| leaf.tree));
+        let size = self.at.world.owned(&mut snapshot.leaves.iter().map(|leaf| leaf.tree));
         let all = self.registry.object(snapshot.volume).map_or(0, |object| object.size().allocated.0);
         row.size = size;
         row.total_percent = if all == 0 { 0 } else { (u128::from(size) * 100 / u128::from(all)) as u64 };

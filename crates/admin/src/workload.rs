@@ -1,26 +1,24 @@
 //! `qos workload` and `qos settings`: the streams that policies apply to, and how floors are kept.
 
-use super::{AdminError, Errand};
+use super::{AdminError, Answer, Errand};
 use block::{BytesPerSecond, Iops};
 use ontap::catalogue::WorkloadCommand;
-use ontap::show::{WorkloadRow, answer};
+use ontap::show::WorkloadRow;
 use ontap::value::Limits;
 use qos::{Object, ObjectKind, PeakMode};
 
 impl Errand<'_> {
-    pub(super) fn workload(&mut self, command: WorkloadCommand) -> Result<String, AdminError> {
+    pub(super) fn workload(&mut self, command: WorkloadCommand) -> Result<Answer, AdminError> {
         match command {
             // The scheduler has one way, which is that of the second version: floors are kept at any load.
-            WorkloadCommand::ThroughputFloors(floors) if floors.enable => Ok(String::new()),
+            WorkloadCommand::ThroughputFloors(floors) if floors.enable => Ok(Answer::default()),
             WorkloadCommand::ThroughputFloors(_) => Err(AdminError::Command(
                 "throughput-floors-v2: floors are always kept here, also when the storage is at its limit; take one \
                  away with `qos policy-group modify -min-throughput none`"
                     .into(),
             )),
             WorkloadCommand::Show(selection) => {
-                let rows: Vec<WorkloadRow> =
-                    self.registry.objects().filter_map(|object| self.workload_row(object)).collect();
-                Ok(answer(&rows, &selection, self.units))
+                self.listed(self.registry.objects().filter_map(|object| self.workload_row(object)), &selection)
             }
         }
     }

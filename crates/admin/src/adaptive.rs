@@ -1,11 +1,11 @@
 //! `qos adaptive-policy-group`: policy groups whose limits follow the size of what they hold.
 
 use super::policy_group::{burst_change, burst_knobs};
-use super::{AdminError, Errand};
-use crate::persist::uuid_text;
+use super::{AdminError, Answer, Errand};
+use crate::uuid_text;
 use block::Iops;
 use ontap::catalogue::{AdaptiveCommand, AdaptiveCreate, AdaptiveModify};
-use ontap::show::{AdaptiveRow, BurstRow, answer};
+use ontap::show::{AdaptiveRow, BurstRow};
 use ontap::value::{AbsoluteMinimum, AdaptiveRate, Allocation, BlockSize, PeakMode, PerSize};
 use qos::{AdaptiveChange, AdaptivePolicy, Density, Group, GroupClass, Per, Policy, PolicyChange};
 
@@ -21,7 +21,7 @@ const BLOCK_SIZES: [(BlockSize, qos::BlockSize); 7] = [
 ];
 
 impl Errand<'_> {
-    pub(super) fn adaptive_policy_group(&mut self, command: AdaptiveCommand) -> Result<String, AdminError> {
+    pub(super) fn adaptive_policy_group(&mut self, command: AdaptiveCommand) -> Result<Answer, AdminError> {
         match command {
             AdaptiveCommand::Create(create) => self.create_adaptive(&create),
             AdaptiveCommand::Modify(modify) => self.modify_group(modify.policy_group.as_str(), &change_of(&modify)),
@@ -34,14 +34,12 @@ impl Errand<'_> {
                 self.delete_group(delete.policy_group.as_str(), delete.force.0)
             }
             AdaptiveCommand::Show(selection) => {
-                let rows: Vec<AdaptiveRow> =
-                    self.registry.groups().filter_map(|group| self.adaptive_row(group)).collect();
-                Ok(answer(&rows, &selection, self.units))
+                self.listed(self.registry.groups().filter_map(|group| self.adaptive_row(group)), &selection)
             }
         }
     }
 
-    fn create_adaptive(&mut self, create: &AdaptiveCreate) -> Result<String, AdminError> {
+    fn create_adaptive(&mut self, create: &AdaptiveCreate) -> Result<Answer, AdminError> {
         let svm = self.svm(create.vserver.as_ref())?;
         let policy = AdaptivePolicy {
             expected_allocation: allocation_of(create.expected_iops_allocation),
@@ -168,14 +166,14 @@ mod tests {
         let create = "qos adaptive-policy-group create a -expected-iops 1000 -peak-iops 3000 -peak-mode credits";
         let _ = run(&format!("{create} -burst-duration 5")).unwrap();
         let mut shown = |line: &str, fields: [&str; 3]| {
-            let answer = run(line).unwrap().answer;
+            let answer = run(line).unwrap().answer.text();
             let lines: Vec<&str> = answer.lines().map(str::trim).collect();
             assert!(fields.iter().all(|field| lines.contains(field)), "{answer}");
         };
         shown("qos adaptive show a", ["Peak Mode: credits", "Burst Percent: 0", "Burst Duration: 5"]);
         shown("qos adaptive show value", ["Peak Mode: ceiling", "Burst Percent: -", "Burst Duration: -"]);
         let _ = run("qos adaptive modify a -peak-mode ceiling").unwrap();
-        let mut shown = |line: &str| run(line).unwrap().answer;
+        let mut shown = |line: &str| run(line).unwrap().answer.text();
         assert!(shown("qos adaptive show a").contains("Peak Mode: ceiling"));
         let refused = run(&format!("{} -burst-percent 5", create.replace(" a ", " b "))).unwrap_err();
         assert!(refused.starts_with("policy group b: where the peak is reached on credits, only"), "{refused}");

@@ -1,15 +1,15 @@
 //! `qos policy-group`: fixed policy groups.
 
-use super::{AdminError, Errand};
-use crate::persist::uuid_text;
+use super::{AdminError, Answer, Errand};
+use crate::uuid_text;
 use block::{BytesPerSecond, Iops, Span};
 use ontap::catalogue::{PolicyGroupCommand, PolicyGroupCreate, PolicyGroupModify};
-use ontap::show::{BurstRow, PolicyGroupRow, answer};
+use ontap::show::{BurstRow, PolicyGroupRow};
 use ontap::value::{Count, Limits, MinThroughput, Throughput};
 use qos::{Burst, BurstChange, BurstKnobs, FixedChange, FixedPolicy, Group, NewGroup, Policy, PolicyChange, Rates};
 
 impl Errand<'_> {
-    pub(super) fn policy_group(&mut self, command: PolicyGroupCommand) -> Result<String, AdminError> {
+    pub(super) fn policy_group(&mut self, command: PolicyGroupCommand) -> Result<Answer, AdminError> {
         match command {
             PolicyGroupCommand::Create(create) => self.create_policy_group(&create),
             PolicyGroupCommand::Modify(modify) => self.modify_policy_group(&modify),
@@ -22,14 +22,12 @@ impl Errand<'_> {
                 self.delete_group(delete.policy_group.as_str(), delete.force.0)
             }
             PolicyGroupCommand::Show(selection) => {
-                let rows: Vec<PolicyGroupRow> =
-                    self.registry.groups().filter_map(|group| self.policy_group_row(group)).collect();
-                Ok(answer(&rows, &selection, self.units))
+                self.listed(self.registry.groups().filter_map(|group| self.policy_group_row(group)), &selection)
             }
         }
     }
 
-    fn create_policy_group(&mut self, create: &PolicyGroupCreate) -> Result<String, AdminError> {
+    fn create_policy_group(&mut self, create: &PolicyGroupCreate) -> Result<Answer, AdminError> {
         let svm = self.svm(create.vserver.as_ref())?;
         let policy = Policy::Fixed(FixedPolicy {
             ceiling: ceiling_of(create.max_throughput).unwrap_or_default(),
@@ -40,7 +38,7 @@ impl Errand<'_> {
         self.create_group(svm, create.policy_group.as_str(), policy)
     }
 
-    fn modify_policy_group(&mut self, modify: &PolicyGroupModify) -> Result<String, AdminError> {
+    fn modify_policy_group(&mut self, modify: &PolicyGroupModify) -> Result<Answer, AdminError> {
         let change = PolicyChange::Fixed(FixedChange {
             ceiling: ceiling_of(modify.max_throughput),
             floor: floor_of(modify.min_throughput),
@@ -55,21 +53,21 @@ impl Errand<'_> {
         svm: block::ObjectId,
         name: &str,
         policy: Policy,
-    ) -> Result<String, AdminError> {
-        let uuid = random_uuid();
+    ) -> Result<Answer, AdminError> {
+        let uuid = self.at.world.uuid();
         let change = self.registry.create_group(NewGroup { name, svm, uuid, policy })?;
         self.take(change);
-        Ok(String::new())
+        Ok(Answer::default())
     }
 
-    pub(super) fn modify_group(&mut self, name: &str, change: &PolicyChange) -> Result<String, AdminError> {
+    pub(super) fn modify_group(&mut self, name: &str, change: &PolicyChange) -> Result<Answer, AdminError> {
         // An adaptive policy that changes is evaluated at once, so for what its members use now.
         for member in self.registry.group(name).map(|group| group.members().collect::<Vec<_>>()).unwrap_or_default() {
             self.measure(member);
         }
         let change = self.registry.modify_group(name, change)?;
         self.take(change);
-        Ok(String::new())
+        Ok(Answer::default())
     }
 
     /// Fixed and adaptive groups have commands of their own.
@@ -86,16 +84,16 @@ impl Errand<'_> {
         }
     }
 
-    pub(super) fn rename_group(&mut self, name: &str, to: &str) -> Result<String, AdminError> {
+    pub(super) fn rename_group(&mut self, name: &str, to: &str) -> Result<Answer, AdminError> {
         let change = self.registry.rename_group(name, to)?;
         self.take(change);
-        Ok(String::new())
+        Ok(Answer::default())
     }
 
-    pub(super) fn delete_group(&mut self, name: &str, force: bool) -> Result<String, AdminError> {
+    pub(super) fn delete_group(&mut self, name: &str, force: bool) -> Result<Answer, AdminError> {
         let change = self.registry.delete_group(name, force)?;
         self.take(change);
-        Ok(String::new())
+        Ok(Answer::default())
     }
 
     /// The burst as it is in force: what is not set follows the pool's setting.
@@ -162,11 +160,4 @@ pub(super) fn burst_change(percent: Option<Count>, iops: Option<Count>, seconds:
         duration: seconds.map(|count| Span::from_secs(count.0.into())),
         iops: iops.map(|count| Iops(count.0.into())),
     }
-}
-
-/// From the kernel. Only has to differ from others; without it (no /proc) the time since start must do.
-fn random_uuid() -> u128 {
-    let text = std::fs::read_to_string("/proc/sys/kernel/random/uuid").unwrap_or_default();
-    let parsed = u128::from_str_radix(&text.trim().replace('-', ""), 16);
-    parsed.unwrap_or_else(|_| u128::from(uring::Clock::new().now().as_nanos()))
 }

@@ -1,0 +1,91 @@
+//! What a command leads to for data: told here, done by whoever has a pool.
+
+use crate::{Answer, Snapshots};
+use block::ObjectId;
+use qos::Edit;
+
+/// What has to happen to a LUN's or file's data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// It is new.
+    Make {
+        /// Which.
+        object: ObjectId,
+        /// Its size in bytes.
+        size: u64,
+    },
+    /// It has another size.
+    Resize {
+        /// Which.
+        object: ObjectId,
+        /// Its new size in bytes.
+        size: u64,
+        /// What it was.
+        was: u64,
+    },
+    /// It has another name; its path is the registry's.
+    Rename {
+        /// Which.
+        object: ObjectId,
+    },
+    /// It is new, and shares all that another has. Those of one command are made at one moment.
+    Share {
+        /// Which: an object, or a tree of a snapshot.
+        object: ObjectId,
+        /// The other.
+        from: ObjectId,
+        /// Its size in bytes.
+        size: u64,
+        /// It belongs to a snapshot: it never changes and is not served.
+        frozen: bool,
+    },
+    /// It shares all that a snapshot has, and what it had is gone; at the same moment as [`Effect::Share`].
+    Restore {
+        /// Which.
+        object: ObjectId,
+        /// The snapshot's tree.
+        from: ObjectId,
+        /// Its size in bytes from now on.
+        size: u64,
+    },
+    /// It is gone: an object, or a tree of a snapshot.
+    Remove {
+        /// Which.
+        object: ObjectId,
+    },
+    /// Clients lose it, or may have it again; its data stays.
+    Offer {
+        /// Which.
+        object: ObjectId,
+        /// They may have it.
+        online: bool,
+    },
+}
+
+impl Effect {
+    /// The LUN or file that it takes away from clients who are connected, whole or in part: the one rule on that is
+    /// [`Outcome::forced`]'s.
+    pub fn taken_from_clients(&self) -> Option<ObjectId> {
+        match *self {
+            Effect::Remove { object } => (!Snapshots::is_tree(object)).then_some(object),
+            Effect::Restore { object, .. } | Effect::Offer { object, online: false } => Some(object),
+            Effect::Resize { object, size, was } => (size < was).then_some(object),
+            Effect::Make { .. } | Effect::Share { .. } | Effect::Rename { .. } | Effect::Offer { .. } => None,
+        }
+    }
+}
+
+/// What a command did.
+#[derive(Clone, Debug, Default)]
+#[must_use = "the edits must reach the scheduler"]
+pub struct Outcome {
+    /// For whoever asked.
+    pub answer: Answer,
+    /// For the scheduler, in this order.
+    pub edits: Vec<Edit>,
+    /// For the store, in this order.
+    pub effects: Vec<Effect>,
+    /// What it takes away from clients goes although they are connected. Without, the command must be refused where one
+    /// is connected to what [`Effect::taken_from_clients`] names.
+    pub forced: bool,
+}

@@ -1,0 +1,165 @@
+//! One command on its way: what all areas need of the registry, and what they lead to.
+
+use crate::{AdminError, Answer, At, Effect, Note, Snapshots};
+use block::{Bytes, ObjectId};
+use ontap::Command;
+use ontap::catalogue::Selection;
+use ontap::show::{Listing, Row, Rows};
+use ontap::value::{ObjectName, PolicyAssignment, Units};
+use qos::{Change, Edit, ObjectKind, Registry, Size};
+use std::collections::BTreeSet;
+
+/// One command on its way.
+pub(crate) struct Errand<'a> {
+    pub registry: &'a mut Registry,
+    pub snapshots: &'a mut Snapshots,
+    pub offline: &'a mut BTreeSet<ObjectId>,
+    pub units: Units,
+    pub at: At<'a>,
+    pub edits: Vec<Edit>,
+    pub effects: Vec<Effect>,
+    pub notes: Vec<Note>,
+    pub forced: bool,
+}
+
+impl Errand<'_> {
+    /// Does what it says, or as much as comes before what is refused.
+    pub fn run(&mut self, command: Command) -> Result<Answer, AdminError> {
+        match command {
+            Command::Vserver(command) => self.vserver(command),
+            Command::Volume(command) => self.volume(command),
+            Command::Qtree(command) => self.qtree(command),
+            Command::File(command) => self.file(command),
+            Command::Lun(command) => self.lun(command),
+            Command::Snapshot(command) => self.snapshot(command),
+            Command::Clone(command) => self.clone(command),
+            Command::PolicyGroup(command) => self.policy_group(command),
+            Command::Adaptive(command) => self.adaptive_policy_group(command),
+            Command::Fairness(command) => self.fairness(command),
+            Command::Workload(command) => self.workload(command),
+            Command::Help(topic) => Ok(Answer::Text(topic.text())),
+            Command::Statistics(show) => self.statistics(&show),
+        }
+    }
+
+    /// The answer of a `show` command.
+    pub fn listed<R: Row>(&self, rows: impl IntoIterator<Item = R>, selection: &Selection) -> Result<Answer, AdminError>
+    where
+        Rows: From<Vec<R>>,
+    {
+        Ok(Answer::Rows(Listing::new(rows, selection, self.units)))
+    }
+
+    /// The SVM that is meant: the named one, or the only one.
+    pub fn svm(&self, name: Option<&ObjectName>) -> Result<ObjectId, AdminError> {
+        let svms = || self.registry.objects().filter(|object| object.kind() == ObjectKind::Svm);
+        match name {
+            Some(name) => self.registry.find_svm(name.as_str()).ok_or_else(|| {
+                let known: Vec<_> = svms().map(|svm| svm.name().to_owned()).collect();
+                AdminError::Command(format!("there is no SVM {name}; there are: {}", list(&known)))
+            }),
+            None => match (svms().next(), svms().nth(1)) {
+                (Some(only), None) => Ok(only.id()),
+                (None, _) => Err(AdminError::Command("there is no SVM yet; `vserver create NAME` makes one".into())),
+                _ => Err(AdminError::Command("there are several SVMs; say which with -vserver".into())),
+            },
+        }
+    }
+
+    pub fn svm_name(&self, object: ObjectId) -> String {
+        let svm = self.registry.svm_of(object).and_then(|svm| self.registry.object(svm));
+        svm.map(|svm| svm.name().to_owned()).unwrap_or_default()
+    }
+
+    /// The names of the policy groups that an object is in: (fixed, adaptive), of which at most one is there.
+    pub fn attached(&self, object: ObjectId) -> (Option<String>, Option<String>) {
+        let membership = self.registry.object(object).and_then(qos::Object::membership);
+        let group = membership.and_then(|membership| self.registry.group_of(membership.group));
+        match group {
+            Some(group) if group.policy().adaptive().is_some() => (None, Some(group.name().into())),
+            Some(group) => (Some(group.name().into()), None),
+            None => (None, None),
+        }
+    }
+
+    /// Takes what an accepted step leads to.
+    pub fn take(&mut self, change: Change) {
+        self.edits.extend(change.edits);
+        self.notes.extend(change.notes.into_iter().map(Note::Policy));
+    }
+
+    /// Attaches what an administrator assigned: a group of the kind that the parameter is for, or none.
+    pub fn assign(&mut self, object: ObjectId, assigned: &Assigned<'_>) -> Result<(), AdminError> {
+        let Some((assignment, adaptive)) = assigned.given() else { return Ok(()) };
+        let name = assignment.group().map(|name| name.as_str());
+        let has_size = self.registry.object(object).is_some_and(|object| object.kind().has_size());
+        // Where no adaptive group fits at all, the registry says so; there is no other parameter to use.
+        if let Some(group) = name.and_then(|name| self.registry.group(name))
+            && group.policy().adaptive().is_some() != adaptive
+            && (adaptive || has_size)
+        {
+            let (is, parameter) = match adaptive {
+                true => ("fixed", "-qos-policy-group"),
+                false => ("adaptive", "-qos-adaptive-policy-group"),
+            };
+            let (name, label) = (group.name(), self.registry.label(object));
+            return Err(AdminError::Command(format!(
+                "{label}: policy group {name} is {is}; attach it with {parameter}"
+            )));
+        }
+        // `none` takes away a group of the kind that was named, and leaves one of the other kind alone.
+        if name.is_none() {
+            let membership = self.registry.object(object).and_then(qos::Object::membership);
+            let group = membership.and_then(|membership| self.registry.group_of(membership.group));
+            if group.is_some_and(|group| group.policy().adaptive().is_some() != adaptive) {
+                return Ok(());
+            }
+        }
+        // Others do not go by what is used.
+        if adaptive && name.is_some() {
+            self.measure(object);
+        }
+        let change = self.registry.attach(object, name)?;
+        self.take(change);
+        Ok(())
+    }
+}
+
+/// The two parameters that assign a policy group; the grammar lets at most one through.
+pub(crate) struct Assigned<'a> {
+    pub fixed: Option<&'a PolicyAssignment>,
+    pub adaptive: Option<&'a PolicyAssignment>,
+}
+
+impl<'a> Assigned<'a> {
+    fn given(&self) -> Option<(&'a PolicyAssignment, bool)> {
+        self.fixed.map(|group| (group, false)).or(self.adaptive.map(|group| (group, true)))
+    }
+}
+
+pub(crate) fn whole(allocated: u64, used: u64) -> Size {
+    Size { allocated: Bytes(allocated), used: Bytes(used) }
+}
+
+pub(crate) fn list(names: &[String]) -> String {
+    if names.is_empty() { "none".into() } else { names.join(", ") }
+}
+
+/// An object's identifier, derived from its number: unique within the pool, and the same after a restart.
+pub(crate) fn uuid_of(object: ObjectId) -> String {
+    uuid_text(0x5ea1_a110_0000_8000_8000_0000_0000_0000 | u128::from(object.0))
+}
+
+pub(crate) fn path_of(registry: &Registry, object: ObjectId) -> Option<String> {
+    registry.object(object)?;
+    let mut names: Vec<&str> = registry.path(object).map(|level| level.name()).collect();
+    let svm = names.pop()?;
+    names.reverse();
+    Some(if names.is_empty() { svm.into() } else { format!("{svm}:/vol/{}", names.join("/")) })
+}
+
+/// `63ab2b0a-0000-0000-0000-000000000000`
+pub fn uuid_text(uuid: u128) -> String {
+    let hex = format!("{uuid:032x}");
+    format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
+}

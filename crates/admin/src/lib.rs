@@ -1,0 +1,160 @@
+//! Administration: the commands on a registry, what each means, what it answers, and what it leads to. Typed commands
+//! go in ([`ontap::Command`]), typed answers come out; text and JSON are two renderings of an answer.
+//!
+//! ```text
+//!   Command ──► Administration::run ──► Outcome { answer, edits, effects }
+//!                 ▲ registry, snapshots      │       │       └─► the store: LUNs and files made, resized, gone
+//!                 │ At: time, date, World    │       └─► the scheduler: limits by number
+//!                                            └─► whoever asked: rows, what was done, or text
+//! ```
+//!
+//! No pool and no clock here: what has to happen to data is told as [`Effect`]s, so that the server and the simulator
+//! run the same commands. One file a command's area, with the same roles in each: what changes, what shows.
+
+mod adaptive;
+mod answer;
+mod clone;
+mod effect;
+mod errand;
+mod error;
+mod fairness;
+mod file;
+mod leaf;
+mod lun;
+mod policy_group;
+mod qtree;
+mod rename;
+mod sample;
+mod size;
+mod snapshot;
+mod snapshots;
+mod statistics;
+mod volume;
+mod vserver;
+mod workload;
+mod world;
+
+pub use answer::{Answer, Deed, Note};
+pub use effect::{Effect, Outcome};
+pub use errand::uuid_text;
+pub use error::AdminError;
+pub use sample::{Sample, SampleKind, Seen, main_cause};
+pub use size::LEAF_BYTES_MAX;
+pub use snapshots::{Snapshot, SnapshotLeaf, Snapshots};
+pub use statistics::advice;
+pub use world::{At, World};
+
+use block::{ObjectId, Time};
+use errand::{Assigned, Errand, list, path_of, uuid_of, whole};
+use ontap::Command;
+use ontap::value::Units;
+use qos::{GroupId, Registry, RegistrySettings};
+use stats::LimitsInForce;
+use std::collections::BTreeSet;
+use world::Told;
+
+/// A registry that understands commands.
+#[derive(Clone, Debug)]
+pub struct Administration {
+    /// What there is.
+    pub registry: Registry,
+    /// The snapshots of its volumes.
+    pub snapshots: Snapshots,
+    /// The LUNs that no client may have for now.
+    pub offline: BTreeSet<ObjectId>,
+    units: Units,
+}
+
+impl Administration {
+    /// With the built-in policy groups and nothing else.
+    pub fn new(settings: RegistrySettings) -> Administration {
+        let units = match settings.units {
+            qos::Units::Decimal => Units::Decimal,
+            qos::Units::Binary => Units::Binary,
+        };
+        Administration {
+            registry: Registry::new(settings),
+            snapshots: Snapshots::default(),
+            offline: BTreeSet::new(),
+            units,
+        }
+    }
+
+    /// Runs a command.
+    ///
+    /// # Errors
+    /// It is refused, and nothing changed.
+    pub fn run(&mut self, command: Command, at: &At<'_>) -> Result<Outcome, AdminError> {
+        let before = (self.registry.clone(), self.snapshots.clone(), self.offline.clone());
+        let mut errand = Errand {
+            registry: &mut self.registry,
+            snapshots: &mut self.snapshots,
+            offline: &mut self.offline,
+            units: self.units,
+            at: *at,
+            edits: Vec::new(),
+            effects: Vec::new(),
+            notes: Vec::new(),
+            forced: false,
+        };
+        match errand.run(command) {
+            Ok(answer) => {
+                let Errand { edits, effects, notes, forced, .. } = errand;
+                Ok(Outcome { answer: answer.with(notes), edits, effects, forced })
+            }
+            Err(error) => {
+                (self.registry, self.snapshots, self.offline) = before;
+                Err(error)
+            }
+        }
+    }
+
+    /// Runs one line at `now` where there are no clients and no statistics; `used` tells the bytes that a LUN or file
+    /// takes, and those that would come free with a snapshot's tree.
+    ///
+    /// # Errors
+    /// The line is no command, or is refused, and nothing changed.
+    pub fn execute(&mut self, line: &str, now: Time, used: &dyn Fn(ObjectId) -> u64) -> Result<Outcome, AdminError> {
+        self.run(ontap::parse(line)?, &At { now, date: 0, world: &Told(used) })
+    }
+
+    /// The path of an object as people write it: `svm01`, `svm01:/vol/vol1`, `svm01:/vol/vol1/lun1`.
+    pub fn path_of(&self, object: ObjectId) -> Option<String> {
+        path_of(&self.registry, object)
+    }
+
+    /// The name of a policy group.
+    pub fn group_name(&self, group: GroupId) -> Option<&str> {
+        self.registry.group_of(group).map(qos::Group::name)
+    }
+
+    /// The numbers in force: for every object in a policy group its own (not those of a shared budget), and for every
+    /// shared group with members its budget, by path or name.
+    pub fn limits(&self) -> Vec<(String, LimitsInForce)> {
+        let numbers = |policy: &str, limits: &qos::Limits| LimitsInForce {
+            policy: policy.into(),
+            ceiling_iops: limits.ceiling.iops.map(|rate| rate.0),
+            ceiling_bytes: limits.ceiling.bytes.map(|rate| rate.0),
+            floor_iops: limits.floor.iops.map(|rate| rate.0),
+            floor_bytes: limits.floor.bytes.map(|rate| rate.0),
+        };
+        let mut found = Vec::new();
+        for object in self.registry.objects() {
+            let in_force = self.registry.limits_in_force(object.id()).unwrap_or_default();
+            let own = in_force.levels.iter().find(|level| level.object == object.id());
+            let Some((level, group)) = own.and_then(|level| Some((level, self.group_name(level.group)?))) else {
+                continue;
+            };
+            let mut limits = level.limits;
+            if level.shared {
+                let budget = numbers(group, &limits);
+                if !found.iter().any(|(name, _)| name == group) {
+                    found.push((group.to_owned(), budget));
+                }
+                limits.ceiling = qos::Ceiling::default();
+            }
+            found.push((self.path_of(object.id()).unwrap_or_default(), numbers(group, &limits)));
+        }
+        found
+    }
+}

@@ -1,0 +1,145 @@
+//! What the gate said of about a second, summed up for statistics, and what held objects back in it.
+
+use block::{Cause, ObjectId, Span};
+use qos::{FloorState, GateStatus, Tally};
+use std::collections::BTreeMap;
+
+/// What happened to one object in a sample's time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// Reads dispatched.
+    pub reads: Tally,
+    /// Writes dispatched.
+    pub writes: Tally,
+    /// Everything else dispatched.
+    pub others: u64,
+    /// Requests that ended.
+    pub completed: u64,
+    /// Time that those waited in the gate, summed.
+    pub queued: Span,
+    /// Time that those spent in the device, summed.
+    pub service: Span,
+    /// What those would have spent there, summed, had each taken the least mean time that requests of its kind were ever
+    /// seen to take.
+    pub at_best: Span,
+    /// Waiting time within the sample by cause, summed over requests, those still waiting included.
+    pub waited: BTreeMap<Cause, Span>,
+    /// Thousandths of requests outstanding, times the nanoseconds that they were.
+    outstanding: u128,
+    /// How its floor fared.
+    pub floor: FloorState,
+}
+
+/// About a second of everything.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sample {
+    /// Counted from 1; 0 is the empty one before all others.
+    pub number: u64,
+    /// How long it is.
+    pub length: Span,
+    /// Objects with requests, and those with floors.
+    pub objects: BTreeMap<ObjectId, Seen>,
+    /// The gate at its end.
+    pub gate: GateStatus,
+}
+
+/// What takes a device about as long: mostly reads or not, and the binary logarithm of their mean size; 0 for none.
+pub type SampleKind = (bool, u32);
+
+impl Seen {
+    /// Nothing but how a floor fared.
+    pub fn of_floor(floor: FloorState) -> Seen {
+        Seen { floor, ..Seen::default() }
+    }
+
+    /// Adds what happened in `length`.
+    pub fn add(&mut self, account: &qos::ObjectAccount, length: Span) {
+        add(&mut self.reads, account.reads);
+        add(&mut self.writes, account.writes);
+        self.others += account.others.ops;
+        self.completed += account.completed;
+        self.queued += account.queued.total;
+        self.service += account.service.total;
+        for &(cause, span) in &account.waited {
+            *self.waited.entry(cause).or_default() += span;
+        }
+        self.outstanding += u128::from(account.outstanding_mean_milli) * u128::from(length.as_nanos());
+        self.floor = account.floor;
+    }
+
+    /// Adds what happened to another object in the same time; the floor stays.
+    pub fn join(&mut self, other: &Seen) {
+        add(&mut self.reads, other.reads);
+        add(&mut self.writes, other.writes);
+        self.others += other.others;
+        self.completed += other.completed;
+        self.queued += other.queued;
+        self.service += other.service;
+        self.at_best += other.at_best;
+        for (&cause, &span) in &other.waited {
+            *self.waited.entry(cause).or_default() += span;
+        }
+        self.outstanding += other.outstanding;
+    }
+
+    /// Operations dispatched.
+    pub fn ops(&self) -> u64 {
+        self.reads.ops + self.writes.ops + self.others
+    }
+
+    /// Bytes dispatched.
+    pub fn bytes(&self) -> u64 {
+        self.reads.bytes.saturating_add(self.writes.bytes)
+    }
+
+    /// Requests outstanding on average over `length`, rounded.
+    pub fn outstanding(&self, length: Span) -> u64 {
+        let thousandths = self.outstanding / u128::from(length.as_nanos().max(1));
+        ((thousandths + 500) / 1000) as u64
+    }
+
+    /// A request's mean time in the gate and in the device.
+    pub fn times(&self) -> (Span, Span) {
+        let requests = self.completed.max(1);
+        (self.queued / requests, self.service / requests)
+    }
+
+    /// Whether the device took twice as long as it can: more requests at a time would only have waited there.
+    pub fn is_device_busy(&self) -> bool {
+        self.service > self.at_best * 2
+    }
+
+    /// What the device is compared by.
+    pub fn kind(&self) -> SampleKind {
+        let size = self.bytes().checked_div(self.ops()).and_then(u64::checked_ilog2);
+        (self.reads.ops * 2 > self.ops(), size.unwrap_or(0))
+    }
+
+    /// Waiting time for causes of a kind.
+    pub fn waited_for(&self, kind: impl Fn(Cause) -> bool) -> Span {
+        self.waited.iter().filter(|(cause, _)| kind(**cause)).map(|(_, span)| *span).sum()
+    }
+}
+
+fn add(sum: &mut Tally, more: Tally) {
+    sum.ops += more.ops;
+    sum.bytes = sum.bytes.saturating_add(more.bytes);
+}
+
+/// From this part of the waiting on the stalls are told and not the ceiling: one in this many.
+const STALLS_TOLD: u64 = 20;
+
+/// What requests waited for most. A ceiling that was missed by a twentieth and more because the server did not run is not
+/// what held its object back to less than it.
+pub fn main_cause(waited: impl Iterator<Item = (Cause, Span)>) -> Option<Cause> {
+    let (mut most, mut all, mut stalled) = (None, Span::ZERO, Span::ZERO);
+    for (cause, span) in waited {
+        all += span;
+        stalled += if cause == Cause::Stalled { span } else { Span::ZERO };
+        most = most.filter(|&(_, longest)| longest >= span).or(Some((cause, span)));
+    }
+    most.map(|(cause, _)| match cause {
+        Cause::Ceiling(..) | Cause::Shared(..) if stalled * STALLS_TOLD >= all => Cause::Stalled,
+        cause => cause,
+    })
+}

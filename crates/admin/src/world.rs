@@ -1,0 +1,60 @@
+//! What a command is told of the world: when it runs, and what it may ask.
+
+use crate::Sample;
+use block::{ObjectId, Time};
+use std::sync::Arc;
+
+/// The moment that a command runs at, and whom it asks.
+#[derive(Clone, Copy)]
+pub struct At<'a> {
+    /// By the scheduler's clock.
+    pub now: Time,
+    /// Seconds since the beginning of 1970, for what is made now.
+    pub date: u64,
+    /// Asked only for what a row of the answer or a rule needs.
+    pub world: &'a dyn World,
+}
+
+/// What the administration does not know by itself. Answers may cost something to get.
+pub trait World {
+    /// Bytes that a LUN or file takes now.
+    fn used(&self, leaf: ObjectId) -> u64;
+
+    /// Bytes that would come free with each of some snapshots' trees, together.
+    fn owned(&self, trees: &mut dyn Iterator<Item = ObjectId>) -> u64;
+
+    /// Connections that clients have to a LUN or file.
+    fn connections(&self, leaf: ObjectId) -> u64;
+
+    /// What the gate said of the last second.
+    fn sample(&self) -> Arc<Sample>;
+
+    /// An identifier that nobody else has.
+    fn uuid(&self) -> u128;
+}
+
+/// A world of sizes alone: no clients, no statistics.
+pub(crate) struct Told<'a>(pub &'a dyn Fn(ObjectId) -> u64);
+
+impl World for Told<'_> {
+    fn used(&self, leaf: ObjectId) -> u64 {
+        self.0(leaf)
+    }
+
+    fn owned(&self, trees: &mut dyn Iterator<Item = ObjectId>) -> u64 {
+        trees.map(self.0).sum()
+    }
+
+    fn connections(&self, _: ObjectId) -> u64 {
+        0
+    }
+
+    fn sample(&self) -> Arc<Sample> {
+        Arc::default()
+    }
+
+    /// Nobody looks a group up by it in a run that ends with its process.
+    fn uuid(&self) -> u128 {
+        0
+    }
+}

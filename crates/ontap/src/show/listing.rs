@@ -1,0 +1,142 @@
+//! What a `show` command found: rows of one kind, and the form that was asked for.
+
+use super::{
+    AdaptiveRow, FairnessRow, FileRow, LunRow, PolicyGroupRow, QtreeRow, Row, SnapshotRow, VolumeRow, VserverRow,
+    WorkloadRow, columns, instance, picked, summary,
+};
+use crate::catalogue::{Form, Selection};
+use crate::value::Units;
+
+/// The rows that a selection picks, with their figures in base units. The layout is made of them when it is asked for.
+#[derive(Clone, Debug)]
+pub struct Listing {
+    /// The rows, in the order in which they print.
+    pub rows: Rows,
+    form: Form,
+    /// Nothing was filtered.
+    everything: bool,
+    units: Units,
+}
+
+/// Joins the kinds of rows to one enum.
+macro_rules! kinds {
+    ($( $(#[$doc:meta])* $kind:ident($row:ident), )+) => {
+        /// Rows of one kind.
+        #[derive(Clone, Debug)]
+        pub enum Rows {
+            $( $(#[$doc])* $kind(Vec<$row>), )+
+        }
+
+        $(
+            impl From<Vec<$row>> for Rows {
+                fn from(rows: Vec<$row>) -> Rows {
+                    Rows::$kind(rows)
+                }
+            }
+        )+
+
+        /// Does the same with rows of any kind.
+        macro_rules! each {
+            ($of:expr, $rows:ident => $do:expr) => {
+                match $of { $( Rows::$kind($rows) => $do, )+ }
+            };
+        }
+    };
+}
+
+kinds! {
+    /// `vserver show`
+    Vservers(VserverRow),
+    /// `volume show`
+    Volumes(VolumeRow),
+    /// `volume qtree show`
+    Qtrees(QtreeRow),
+    /// `volume file show`
+    Files(FileRow),
+    /// `volume snapshot show`
+    Snapshots(SnapshotRow),
+    /// `lun show`
+    Luns(LunRow),
+    /// `qos policy-group show`
+    PolicyGroups(PolicyGroupRow),
+    /// `qos adaptive-policy-group show`
+    Adaptive(AdaptiveRow),
+    /// `qos fairness show`
+    Fairness(FairnessRow),
+    /// `qos workload show`
+    Workloads(WorkloadRow),
+}
+
+impl Listing {
+    /// Those of `rows` that the selection picks.
+    pub fn new<R: Row>(rows: impl IntoIterator<Item = R>, selection: &Selection, units: Units) -> Listing
+    where
+        Rows: From<Vec<R>>,
+    {
+        let rows: Vec<R> = rows.into_iter().filter(|row| picked(row, selection, units)).collect();
+        let (form, everything) = (selection.form.clone(), selection.filters.is_empty());
+        Listing { rows: rows.into(), form, everything, units }
+    }
+
+    /// The same of rows whose measured fields are not known yet: `measure` fills them in, with what a row is about, for
+    /// the rows that all other fields pick, and only if the query asks for such a field.
+    pub fn measured<K, R: Row>(
+        rows: impl IntoIterator<Item = (K, R)>,
+        selection: &Selection,
+        units: Units,
+        mut measure: impl FnMut(K, &mut R),
+    ) -> Listing
+    where
+        Rows: From<Vec<R>>,
+    {
+        let is_measured = |field: &str| R::MEASURED.contains(&field);
+        let filters = selection.filters.iter().filter(|filter| !is_measured(filter.field)).cloned().collect();
+        let known = Selection { filters, ..selection.clone() };
+        let shows = match &selection.form {
+            Form::Summary => R::SUMMARY.iter().any(|column| is_measured(column.field)),
+            Form::Instance => R::INSTANCE.iter().any(|(_, field)| is_measured(field)),
+            Form::Fields(fields) => fields.iter().any(|field| is_measured(field)),
+        };
+        let is_needed = shows || known.filters.len() < selection.filters.len();
+        let known_rows = rows.into_iter().filter(|(_, row)| picked(row, &known, units));
+        let whole = known_rows.map(|(about, mut row)| {
+            if is_needed {
+                measure(about, &mut row);
+            }
+            row
+        });
+        Listing::new(whole, selection, units)
+    }
+
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        each!(&self.rows, rows => rows.len())
+    }
+
+    /// Whether nothing was found.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// As ONTAP lays it out.
+    pub fn text(&self) -> String {
+        if self.is_empty() {
+            let none = match self.everything {
+                true => "This table is currently empty.",
+                false => "There are no entries matching your query.",
+            };
+            return format!("{none}\n");
+        }
+        // A single entry is not counted.
+        let count = if self.len() > 1 { format!("{} entries were displayed.\n", self.len()) } else { String::new() };
+        each!(&self.rows, rows => self.body(rows)) + &count
+    }
+
+    fn body<R: Row>(&self, rows: &[R]) -> String {
+        match &self.form {
+            Form::Summary => summary(rows, self.units),
+            Form::Instance => rows.iter().map(|row| instance(row, self.units)).collect::<Vec<_>>().join("\n"),
+            Form::Fields(fields) => columns(rows, fields, self.units),
+        }
+    }
+}
