@@ -94,7 +94,7 @@ fn measure(spec: &JobSpec, jobs: u32) -> Result<(), String> {
     let mut all = outcomes[0].clone();
     outcomes[1..].iter().for_each(|outcome| all.absorb(outcome));
     println!("{}", all.backend);
-    for (direction, figures) in all.directions.iter().filter(|(_, figures)| figures.ops > 0) {
+    for (direction, figures) in all.tape.directions().filter(|(_, figures)| figures.ops > 0) {
         let each = |span: Span| span.as_micros_f64() / figures.ops as f64;
         println!(
             "{}: {:.0} IOPS, {:.1} MiB/s over {}; {:.3} µs of CPU each ({:.3} user, {:.3} system); slat {} clat p50 {} p99 {} lat p99 {}",
@@ -105,13 +105,13 @@ fn measure(spec: &JobSpec, jobs: u32) -> Result<(), String> {
             each(all.usage.user + all.usage.system),
             each(all.usage.user),
             each(all.usage.system),
-            figures.slat.quantile(0.5),
-            figures.clat.quantile(0.5),
-            figures.clat.quantile(0.99),
-            figures.lat.quantile(0.99),
+            figures.submission.quantile(0.5),
+            figures.service.quantile(0.5),
+            figures.service.quantile(0.99),
+            figures.response.quantile(0.99),
         );
     }
-    println!("{:?}", all.punctuality);
+    println!("{:?}", all.tape.punctuality);
     if let Some(error) = &all.error {
         println!("{}", error.text);
     }

@@ -58,15 +58,15 @@ fn what_is_written_is_read_back_and_right() {
         let [outcome] = &play(&[writer(&path, engine, hash)])[..] else { panic!("one job") };
         assert_eq!(outcome.error, None);
         // 1 MiB in blocks of 4 KiB, each written once and read once.
-        assert_eq!((outcome.directions.write.ops, outcome.directions.write.bytes), (256, 1 << 20));
-        assert_eq!(outcome.directions.read.ops, 256);
+        assert_eq!((outcome.tape[Direction::Write].ops, outcome.tape[Direction::Write].bytes), (256, 1 << 20));
+        assert_eq!(outcome.tape[Direction::Read].ops, 256);
         assert_eq!(outcome.verify.as_ref().map(|verify| (verify.blocks, verify.wrong)), Some((256, 0)));
         // One between each 32 writes; the one at the end is not counted.
-        assert_eq!(outcome.sync.ops, 7);
-        for figures in [&outcome.directions.read, &outcome.directions.write] {
-            assert_eq!([figures.clat.count(), figures.lat.count()], [256; 2]);
+        assert_eq!(outcome.tape[stats::Tape::FLUSH].ops, 7);
+        for figures in [&outcome.tape[Direction::Read], &outcome.tape[Direction::Write]] {
+            assert_eq!([figures.service.count(), figures.response.count()], [256; 2]);
             // A call that blocks is not handed over.
-            assert_eq!(figures.slat.count(), if engine == EngineKind::Sync { 0 } else { 256 });
+            assert_eq!(figures.submission.count(), if engine == EngineKind::Sync { 0 } else { 256 });
             assert_eq!(figures.slices.iter().map(|slice| slice.ops).sum::<u64>(), 256);
         }
     }
@@ -92,7 +92,7 @@ fn a_write_in_the_wrong_place_or_lost_is_named() {
     let [outcome] = &play(&[check])[..] else { panic!("one job") };
     let verify = outcome.verify.as_ref().unwrap();
     assert_eq!((verify.blocks, verify.wrong), (256, 4));
-    assert_eq!((outcome.errors.of(ErrorKind::Verify), outcome.directions.write.ops), (4, 0));
+    assert_eq!((outcome.errors.of(ErrorKind::Verify), outcome.tape[Direction::Write].ops), (4, 0));
     let found = |at: u64| &verify.mismatches.iter().find(|wrong| wrong.at == at).unwrap().found;
     assert!(found(0).contains("offset 40960") && found(0).contains("misplaced"), "{}", found(0));
     assert!(found(40960).contains("a block of offset 0,"), "{}", found(40960));
@@ -118,11 +118,11 @@ fn foreign_data_is_not_written_to() {
     );
     assert!(std::fs::read(&path).unwrap().iter().all(|&byte| byte == 7), "nothing was touched");
     // Reading never needs to be allowed.
-    assert_eq!(play(&[on(&path, |_| ())])[0].directions.read.ops, 256);
+    assert_eq!(play(&[on(&path, |_| ())])[0].tape[Direction::Read].ops, 256);
     // By name it may; so may what seawall made itself, again and again.
     let settings = RunSettings { destroy: vec![path_text], ..RunSettings::default() };
     let outcomes = run(std::slice::from_ref(&write), &settings, &mut Calm(|| false)).unwrap();
-    assert_eq!(outcomes[0].directions.write.ops, 256);
+    assert_eq!(outcomes[0].tape[Direction::Write].ops, 256);
     let own = on(&folder.path().join("own"), |spec| spec.reach.mix = Mix::Only(Direction::Write));
     for _ in 0..2 {
         assert_eq!(play(std::slice::from_ref(&own))[0].error, None);
@@ -148,7 +148,7 @@ fn files_are_laid_out_with_data_and_used_again() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("f");
     let outcome = &play(&[on(&path, |_| ())])[0];
-    assert_eq!((outcome.directions.read.ops, outcome.directions.read.bytes), (256, 1 << 20));
+    assert_eq!((outcome.tape[Direction::Read].ops, outcome.tape[Direction::Read].bytes), (256, 1 << 20));
     let laid_out = std::fs::read(&path).unwrap();
     assert_eq!(laid_out.len(), 1 << 20);
     // Random bytes: each of 256 values 4096 times, with a deviation of 64; ten of them.
@@ -176,7 +176,7 @@ fn a_file_that_shrinks_is_a_short_read_and_a_failed_job() {
     let outcome = &run(&[spec], &RunSettings::default(), &mut Calm(shrink)).unwrap()[0];
     assert!(outcome.errors.of(ErrorKind::Short) >= 1, "{:?}", outcome.errors);
     assert!(outcome.error.as_ref().unwrap().text.contains("the file ended early"), "{:?}", outcome.error);
-    assert_eq!(outcome.directions.read.short, outcome.errors.of(ErrorKind::Short));
+    assert_eq!(outcome.tape[Direction::Read].short, outcome.errors.of(ErrorKind::Short));
 }
 
 #[test]
@@ -195,8 +195,8 @@ fn a_stop_ends_all_jobs_with_what_they_did() {
     };
     let outcomes = run(&[null.clone(), null, second], &RunSettings::default(), &mut Calm(stop)).unwrap();
     assert!(outcomes.iter().all(|outcome| outcome.interrupted && outcome.error.is_none()));
-    assert!(outcomes[..2].iter().all(|outcome| outcome.directions.read.ops > 0));
-    assert_eq!(outcomes[2].directions.read.ops, 0, "it never began");
+    assert!(outcomes[..2].iter().all(|outcome| outcome.tape[Direction::Read].ops > 0));
+    assert_eq!(outcomes[2].tape[Direction::Read].ops, 0, "it never began");
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn stages_follow_one_another_and_clones_share_threads() {
     };
     let specs: Vec<JobSpec> = (0..64).map(|number| null(number, number == 32)).collect();
     let outcomes = play(&specs);
-    assert!(outcomes.iter().all(|outcome| outcome.directions.read.ops == 256 && outcome.error.is_none()));
+    assert!(outcomes.iter().all(|outcome| outcome.tape[Direction::Read].ops == 256 && outcome.error.is_none()));
     let end = outcomes[..32].iter().map(|outcome| outcome.start + outcome.elapsed).max().unwrap();
     assert!(outcomes[32..].iter().all(|outcome| outcome.start >= end));
     assert_eq!(outcomes[40].name, "null40");
@@ -227,9 +227,9 @@ fn a_rate_makes_an_open_loop_and_mixes_keep_both_directions() {
         spec.logs.each_request = true;
     });
     let outcome = &play(&[spec])[0];
-    assert!(outcome.punctuality.scheduled);
+    assert!(outcome.tape.punctuality.scheduled);
     // Both directions have the same rate and take turns.
-    assert_eq!((outcome.directions.read.ops, outcome.directions.write.ops), (50, 50));
+    assert_eq!((outcome.tape[Direction::Read].ops, outcome.tape[Direction::Write].ops), (50, 50));
     assert_eq!(outcome.log.len(), 100);
     // The 50th of a direction is due 49 × 0.5 ms after the start, and nothing is made before it is due.
     assert!(outcome.measured >= Span::from_micros(24_500), "{}", outcome.measured);

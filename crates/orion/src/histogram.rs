@@ -2,8 +2,8 @@
 //! before the first and behind the last filled one as one row, percents that add up from row to row.
 
 use crate::point::{Measured, micros};
-use stats::Histogram;
 use stats::job::JobOutcome;
+use stats::{Direction, Histogram};
 
 /// The end of the first range, in microseconds, and of the last: 2^5 and 2^28.
 const FIRST: u64 = 32;
@@ -28,7 +28,7 @@ pub fn table(name: &str, point: &Measured, work: &JobOutcome) -> String {
     let (small, large) = (point.spot.small, point.spot.large);
     let mut text = format!("{name} Read / Write Latency Histogram @ Small={small} and Large={large}\n");
     text += &format!("{:<27}{:>24}{:>24}\n", "      Latency:", "# of IOs (read)", "# of IOs (write)");
-    let counts = counts(&work.directions.read.lat, &work.directions.write.lat);
+    let counts = counts(&work.tape[Direction::Read].response, &work.tape[Direction::Write].response);
     let all = counts.iter().fold([0, 0], |sum, counted| [sum[0] + counted[0], sum[1] + counted[1]]);
     let is_filled = |counted: &[u64; 2]| *counted != [0; 2];
     let first = counts.iter().position(is_filled).unwrap_or(0);

@@ -19,14 +19,14 @@ pub fn text(test: &Test, points: &[Measured]) -> String {
         for (name, work) in point.works() {
             let all = lat(work);
             let outstanding = all.sum().as_secs_f64() / work.measured.as_secs_f64().max(1e-9);
-            let bytes = work.directions.iter().map(|(_, done)| done.bytes).sum();
+            let bytes = work.tape.directions().map(|(_, done)| done.bytes).sum();
             let both = directions(work).count() > 1;
             let row = Row { name, direction: "all", ops: ops(work), bytes, failed: work.errors.total(), lat: &all };
             let answers = answers(&proofs, name);
             out += &row.line(point, work.measured, &format!("{outstanding:.3},{answers}"));
             for (direction, done) in directions(work).filter(|_| both) {
                 let row =
-                    Row { name, direction, ops: done.ops, bytes: done.bytes, failed: done.failed, lat: &done.lat };
+                    Row { name, direction, ops: done.ops, bytes: done.bytes, failed: done.failed, lat: &done.response };
                 out += &row.line(point, work.measured, ",,,,");
             }
         }

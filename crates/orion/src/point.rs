@@ -4,7 +4,8 @@ use crate::jobs::Role;
 use crate::ladder::Spot;
 use block::Span;
 use stats::Histogram;
-use stats::job::{DirectionOutcome, DiskUse, JobOutcome};
+use stats::job::{DiskUse, JobOutcome};
+use stats::{Direction, Track};
 
 /// Bytes of the original's MB.
 const MB: f64 = 1_048_576.0;
@@ -42,13 +43,13 @@ impl Measured {
         for (role, outcome) in outcomes {
             point.elapsed = point.elapsed.max(outcome.start + outcome.elapsed);
             if role == Role::Warm {
-                let bytes = outcome.directions.iter().map(|(_, done)| done.bytes).sum();
+                let bytes = outcome.tape.directions().map(|(_, done)| done.bytes).sum();
                 point.warmed = Some((bytes, outcome.elapsed));
                 continue;
             }
             // All jobs of a stage tell of the same time.
             point.disks = counted.then(|| outcome.disks.clone());
-            point.writers += u32::from(role == Role::Large && outcome.directions.write.ops > 0);
+            point.writers += u32::from(role == Role::Large && outcome.tape[Direction::Write].ops > 0);
             let done = if role == Role::Small { &mut point.small } else { &mut point.large };
             match done {
                 Some(done) => done.absorb(&outcome),
@@ -101,25 +102,25 @@ pub(crate) fn iops(work: &JobOutcome) -> f64 {
 
 /// MB a second.
 pub(crate) fn mbps(work: &JobOutcome) -> f64 {
-    let bytes: u64 = work.directions.iter().map(|(_, done)| done.bytes).sum();
+    let bytes: u64 = work.tape.directions().map(|(_, done)| done.bytes).sum();
     per_second(bytes as f64 / MB, work.measured)
 }
 
 /// Requests that ended well.
 pub(crate) fn ops(work: &JobOutcome) -> u64 {
-    work.directions.iter().map(|(_, done)| done.ops).sum()
+    work.tape.directions().map(|(_, done)| done.ops).sum()
 }
 
 /// Response times of reads and writes.
 pub(crate) fn lat(work: &JobOutcome) -> Histogram {
-    let mut all = work.directions.read.lat.clone();
-    all.merge(&work.directions.write.lat);
+    let mut all = work.tape[Direction::Read].response.clone();
+    all.merge(&work.tape[Direction::Write].response);
     all
 }
 
 /// Reads and writes, where there are any.
-pub(crate) fn directions(work: &JobOutcome) -> impl Iterator<Item = (&'static str, &DirectionOutcome)> {
-    let both = [("read", &work.directions.read), ("write", &work.directions.write)];
+pub(crate) fn directions(work: &JobOutcome) -> impl Iterator<Item = (&'static str, &Track)> {
+    let both = [("read", &work.tape[Direction::Read]), ("write", &work.tape[Direction::Write])];
     both.into_iter().filter(|(_, done)| done.ops > 0)
 }
 
@@ -142,12 +143,13 @@ pub(crate) mod tests {
         let each = Span::from_secs(10).as_nanos() / took.as_nanos() * depth;
         let mut outcome =
             JobOutcome { measured: Span::from_secs(10), elapsed: Span::from_secs(10), ..JobOutcome::default() };
-        for (done, share) in [(&mut outcome.directions.read, 100 - writes), (&mut outcome.directions.write, writes)] {
+        for (direction, share) in [(Direction::Read, 100 - writes), (Direction::Write, writes)] {
+            let done = &mut outcome.tape[direction];
             done.ops = each * share / 100;
             done.bytes = done.ops * bytes;
             done.measured = Span::from_secs(10);
             if done.ops > 0 {
-                done.lat.record_many(took, done.ops);
+                done.response.record_many(took, done.ops);
             }
         }
         outcome

@@ -12,7 +12,7 @@ use crate::ladder::Spot;
 use crate::point::{Measured, lat, ops};
 use report::text;
 use stats::job::{DiskUse, JobOutcome};
-use stats::{Outcome, Verdict};
+use stats::{Direction, Outcome, Verdict};
 
 /// Little's law holds within this part.
 const LITTLE: f64 = 0.02;
@@ -140,7 +140,7 @@ fn little(name: &str, work: &JobOutcome, depth: u32) -> Answer {
 }
 
 fn share(name: &str, work: &JobOutcome, percent: u32) -> Answer {
-    let (all, wrote) = (ops(work), work.directions.write.ops);
+    let (all, wrote) = (ops(work), work.tape[Direction::Write].ops);
     if all == 0 {
         return (Outcome::CannotSay, 0.0, format!("no {name} request ended"));
     }
@@ -182,8 +182,8 @@ fn device(point: &Measured, disks: &[DiskUse]) -> Answer {
         return (Outcome::CannotSay, 0.0, "the kernel counts nothing for what the volumes are on".into());
     }
     let asked = |of: fn(&JobOutcome) -> u64| point.works().map(|(_, work)| of(work)).sum::<u64>() as f64;
-    let read = asked(|work| work.directions.read.bytes + work.ramp_bytes.read);
-    let written = asked(|work| work.directions.write.bytes + work.ramp_bytes.write);
+    let read = asked(|work| work.tape[Direction::Read].bytes + work.ramp_bytes.read);
+    let written = asked(|work| work.tape[Direction::Write].bytes + work.ramp_bytes.write);
     // Warming is counted with it, and is not told by direction.
     let own = point.fetched.filter(|_| point.warmed.is_none() && read > 0.0).map(|bytes| bytes as f64 / read);
     if let Some(own) = own.filter(|own| *own < CACHE_MOST) {

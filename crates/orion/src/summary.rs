@@ -9,7 +9,7 @@ use crate::point::{Measured, micros};
 use crate::test::Test;
 use block::Span;
 use report::text;
-use stats::Histogram;
+use stats::{Direction, Histogram};
 use std::fmt::Write as _;
 
 /// All of it.
@@ -95,7 +95,7 @@ fn latencies(points: &[Measured], spot: Spot) -> String {
             place(spot)
         )
     };
-    let both = [("Read", &work.directions.read.lat), ("Write", &work.directions.write.lat)];
+    let both = [("Read", &work.tape[Direction::Read].response), ("Write", &work.tape[Direction::Write].response)];
     both.into_iter().filter(|(_, lat)| lat.count() > 0).map(line).collect()
 }
 

@@ -4,7 +4,7 @@ use crate::point::{Measured, directions, micros};
 use crate::test::Test;
 use block::Span;
 use report::text::{self, significant};
-use stats::job::Slice;
+use stats::TapeSlice;
 use std::fmt::Write as _;
 
 /// All points in their order.
@@ -46,10 +46,10 @@ pub fn text(test: &Test, points: &[Measured]) -> String {
     out
 }
 
-fn row(second: &Slice) -> String {
+fn row(second: &TapeSlice) -> String {
     let length = second.length.as_secs_f64().max(1e-9);
     let mean = second
-        .lat_sum
+        .response_sum
         .as_nanos()
         .checked_div(second.ops)
         .map_or("-".into(), |mean| significant(micros(Span::from_nanos(mean))));
@@ -58,8 +58,8 @@ fn row(second: &Slice) -> String {
 }
 
 /// Slices put together to seconds.
-fn seconds<'s>(slices: impl Iterator<Item = &'s Slice>) -> Vec<Slice> {
-    let mut seconds: Vec<Slice> = Vec::new();
+fn seconds<'s>(slices: impl Iterator<Item = &'s TapeSlice>) -> Vec<TapeSlice> {
+    let mut seconds: Vec<TapeSlice> = Vec::new();
     for slice in slices {
         match seconds.last_mut() {
             Some(last) if last.length + slice.length <= Span::SECOND => {
@@ -67,7 +67,7 @@ fn seconds<'s>(slices: impl Iterator<Item = &'s Slice>) -> Vec<Slice> {
                 last.length += slice.length;
                 last.ops += slice.ops;
                 last.bytes += slice.bytes;
-                last.lat_sum += slice.lat_sum;
+                last.response_sum += slice.response_sum;
             }
             _ => seconds.push(*slice),
         }

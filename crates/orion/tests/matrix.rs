@@ -8,7 +8,7 @@ use array::{DeviceSpec, Flash, Model, ParallelServers, VirtualClock};
 use block::{Bytes, Span};
 use engine::job::Simulation;
 use orion::{Command, Measured, Question, Spot, Test, Volume, Where};
-use stats::Outcome;
+use stats::{Direction, Outcome};
 
 /// Four servers of 1 ms, whatever the size.
 fn servers() -> Model {
@@ -206,7 +206,7 @@ fn a_run_is_kept_with_its_points() {
     assert_eq!(run.actors.iter().map(|actor| actor.name.as_str()).collect::<Vec<_>>(), ["small", "large"]);
     assert_eq!((run.points.len(), run.points[16].name.as_str()), (17, "small 5, large 2"));
     let all = run.cell(16, 1, &stats::run::Class::ALL).expect("large loads were measured");
-    assert_eq!(all.ops, points[16].large.as_ref().map_or(0, |work| work.directions.read.ops));
+    assert_eq!(all.ops, points[16].large.as_ref().map_or(0, |work| work.tape[Direction::Read].ops));
     assert!(run.cell(0, 1, &stats::run::Class::ALL).is_none(), "the first point has no large load");
     let reads = run.series(0, &stats::run::Class::READ).expect("small loads read");
     assert!(reads.slices.is_sorted_by(|one, other| one.start <= other.start));

@@ -160,13 +160,15 @@ fn figure(setting: &Setting) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use stats::Direction;
 
     fn outcome(name: &str, reads: u64, writes: u64) -> JobOutcome {
         let mut outcome = JobOutcome { name: name.into(), start: Span::from_millis(3), ..JobOutcome::default() };
         (outcome.elapsed, outcome.measured) = (Span::from_millis(500), Span::from_millis(500));
-        for (ops, done) in [(reads, &mut outcome.directions.read), (writes, &mut outcome.directions.write)] {
+        for (ops, direction) in [(reads, Direction::Read), (writes, Direction::Write)] {
+            let done = &mut outcome.tape[direction];
             (done.ops, done.bytes, done.measured) = (ops, ops * 8192, Span::from_millis(500));
-            (1..=ops).for_each(|us| done.lat.record(Span::from_micros(us * 7)));
+            (1..=ops).for_each(|us| done.response.record(Span::from_micros(us * 7)));
         }
         outcome
     }

@@ -3,8 +3,8 @@
 
 use crate::grammar::Effort;
 use block::Span;
-use stats::Histogram;
 use stats::job::JobOutcome;
+use stats::{Direction, Histogram};
 
 /// One process of a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,9 +89,9 @@ impl Row {
 
     /// The row of process `job` (from 1) that did this.
     pub fn of(&self, job: u32, state: State, outcome: &JobOutcome) -> Row {
-        let (reads, writes) = (&outcome.directions.read, &outcome.directions.write);
-        let mut lat = reads.lat.clone();
-        lat.merge(&writes.lat);
+        let (reads, writes) = (&outcome.tape[Direction::Read], &outcome.tape[Direction::Write]);
+        let mut lat = reads.response.clone();
+        lat.merge(&writes.response);
         let state = if outcome.interrupted || !outcome.is_good() { State::Stopped } else { state };
         Row {
             job,

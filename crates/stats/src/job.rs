@@ -1,11 +1,7 @@
 //! What a load job leaves: counts, latencies, figures over time, and statements about how far they can be trusted.
 //!
-//! ```text
-//!   due ──late──► made ──slat──► handed over ──clat──► end
-//!    └───────────────── response (lat) ─────────────────┘
-//! ```
-//! In a closed loop a request is due when it is made. In an open loop it is due by the schedule, so that a stalled
-//! device cannot hide: what waits for its turn has a response time that grows.
+//! Counts and latencies are its tape, see [`Tape`](crate::Tape); fio's slat, clat and lat are submission, service and
+//! response.
 
 mod coverage;
 mod losses;
@@ -16,8 +12,8 @@ mod steady;
 pub use coverage::{Coverage, Evenness};
 pub use losses::{KindCounts, Losses};
 pub use outcome::{
-    Asked, AskedRow, DepthShares, DirectionOutcome, DiskUse, ErrorKind, Errors, HistogramRow, JobError, JobOutcome,
-    JobUsage, LatencyFinding, LogRow, Mismatch, Punctuality, Slice, SliceMost, SyncOutcome, VerifyOutcome,
+    Asked, AskedRow, DepthShares, DiskUse, ErrorKind, Errors, HistogramRow, JobError, JobOutcome, JobUsage,
+    LatencyFinding, LogRow, Mismatch, VerifyOutcome,
 };
 pub use spread::{Confidence, Spread, confidence, student_95, welch};
 pub use steady::{SteadyReport, excursion, line_rise};

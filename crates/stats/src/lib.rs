@@ -1,9 +1,8 @@
-//! What is measured and what is concluded from it: histograms, per-second intervals, the recording that a run leaves,
-//! and criteria with their verdicts.
+//! What is measured and what is concluded from it: when requests are due, the tape that records them, the run that tapes
+//! become, and criteria with their verdicts.
 //!
 //! ```text
-//!   completions ──► Histogram, Counts ──► Interval (a second) ──┐
-//!                                     └─► Tally (a phase) ──────┴──► Recording ──► Criterion ──► Verdict
+//!   Schedule ──due──► requests ──ends──► Tape (classes: counts, histograms, slices) ──► run::Run ──► Criterion ──► Verdict
 //! ```
 //!
 //! Formatting for people is the business of `report`; nothing here reads a clock.
@@ -15,6 +14,7 @@ pub mod job;
 mod judge;
 mod recording;
 pub mod run;
+mod tape;
 mod window;
 
 pub use criterion::{Criterion, Measured, Outcome, Rate, Verdict};
@@ -24,6 +24,7 @@ pub use recording::{
     Counts, CycleRecord, FloorFared, HeldBy, Interval, LimitsInForce, Machine, ObjectRecord, Origin, Part, Phase,
     Recording, Scale, Tally, Waits, WorkloadRecord,
 };
+pub use tape::{Ended, Longest, Noted, Punctuality, Tape, TapeSlice, Track};
 pub use window::{BINS_A_SECOND, DispatchTrace, Peak};
 
 /// The first part of every phase, left out of its tally: what an earlier phase left in queues drains then.

@@ -17,9 +17,11 @@ mod compare;
 mod jobs;
 mod plan;
 mod series;
+mod tapes;
 mod together;
 
 pub use compare::{Difference, differences, obstacles};
+pub use tapes::Taped;
 
 use crate::{CycleRecord, FloorFared, HeldBy, Histogram, Machine, ObjectRecord, Scale, Summary, Verdict, Waits};
 use block::Span;
@@ -192,6 +194,11 @@ impl Class {
     /// Its name.
     pub fn name(&self) -> &str {
         &self.0
+    }
+
+    /// Whether its requests move bytes.
+    pub fn moves_data(&self) -> bool {
+        ![Class::FLUSH, Class::OTHER].contains(self)
     }
 
     /// Whether it is a part of the whole: neither the whole itself nor told beside it.

@@ -15,15 +15,16 @@ mod tests;
 
 use super::context::Context;
 use super::fill::Filler;
-use super::record::Record;
+use super::logs::{self, RequestLogs};
 use super::search::Search;
 use super::slots::Slots;
-use super::steady::Steadiness;
+use super::steady::{Steadiness, Totals};
 use super::written::Checker;
 use crate::job::board::Board;
 use crate::job::prepare::OpenError;
 use block::{Actor, Completion, Target, Time, Wakeup};
-use stats::job::{AskedRow, DepthShares, Errors, JobError, JobOutcome, LatencyFinding, Losses, Punctuality};
+use stats::Tape;
+use stats::job::{AskedRow, DepthShares, Errors, JobError, JobOutcome, LatencyFinding, Losses};
 use std::cell::RefCell;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -48,7 +49,10 @@ pub(crate) struct Runner {
     after: After,
     slots: Slots,
     completions: Vec<Completion>,
-    record: Record,
+    tape: Tape,
+    /// Flushes with all that describes the file.
+    syncs_whole: u64,
+    logs: Option<Box<RequestLogs>>,
     /// What was moved before measuring began.
     ramp_bytes: PerDirection<u64>,
     filler: Filler,
@@ -78,7 +82,6 @@ pub(crate) struct Runner {
     depths: DepthShares,
     submitted: DepthShares,
     completed: DepthShares,
-    punctuality: Punctuality,
     cap_met: bool,
     errors: Errors,
     error: Option<JobError>,
@@ -186,7 +189,9 @@ impl Runner {
         });
         Runner {
             stream: JobStream::new(&spec, &regions, start),
-            record: Record::new(&spec, &regions, start),
+            tape: Tape::new(start, logs::noted(&spec)),
+            syncs_whole: 0,
+            logs: None,
             filler: Filler::new(context, &spec.content, spec.reach.most_block(), spec.seed),
             search: spec.pacing.latency_search.map(|rule| Search::new(rule, spec.pacing.depth)),
             steadiness: None,
@@ -216,7 +221,6 @@ impl Runner {
             depths: DepthShares::default(),
             submitted: DepthShares::default(),
             completed: DepthShares::default(),
-            punctuality: Punctuality::default(),
             cap_met: false,
             errors: Errors::default(),
             error: None,
@@ -264,7 +268,7 @@ impl Runner {
 
     /// Requests that ended well, for sharing a thread's processor time.
     pub(crate) fn ops(&self) -> u64 {
-        self.record.totals().ops
+        Totals::of(&self.tape).ops
     }
 
     /// What it did.

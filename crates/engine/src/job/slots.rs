@@ -1,6 +1,7 @@
 //! A job's requests in flight, by the tag that they carry.
 
-use block::Time;
+use block::{Span, Time};
+use stats::Ended;
 use workload::job::Direction;
 
 /// Why a request was made.
@@ -27,6 +28,15 @@ pub(crate) struct Slot {
     pub(crate) handed: Time,
     /// A write's number, or the number that is expected; 0 for none.
     pub(crate) generation: u64,
+}
+
+impl Slot {
+    /// Its end, as a class of a tape counts it.
+    #[inline]
+    pub(crate) fn ended(&self, class: usize, handed: Time, end: Time) -> Ended {
+        let &Slot { due, made, len, .. } = self;
+        Ended { class, due, made, handed, end, gate: Span::ZERO, bytes: u64::from(len) }
+    }
 }
 
 /// The table. It grows to the depth and stays.

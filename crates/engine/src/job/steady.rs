@@ -1,6 +1,7 @@
 //! Watches a job's rounds for steadiness.
 
 use block::{Span, Time};
+use stats::Tape;
 use stats::job::{SteadyReport, confidence, excursion, line_rise};
 use workload::job::{SteadyCheck, SteadyFigure, SteadyLimit, SteadyRule};
 
@@ -10,6 +11,17 @@ pub(crate) struct Totals {
     pub(crate) ops: u64,
     pub(crate) bytes: u64,
     pub(crate) lat_sum: Span,
+}
+
+impl Totals {
+    /// All directions of a tape together.
+    pub(crate) fn of(tape: &Tape) -> Totals {
+        tape.directions().fold(Totals::default(), |sum, (_, track)| Totals {
+            ops: sum.ops + track.ops,
+            bytes: sum.bytes + track.bytes,
+            lat_sum: sum.lat_sum + track.response.sum(),
+        })
+    }
 }
 
 /// One job's rounds.

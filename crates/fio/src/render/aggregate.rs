@@ -24,7 +24,7 @@ fn file(report: &Report<'_>, direction: Direction) -> LogFile {
     let mut rows: Vec<f64> = Vec::new();
     for (job, outcome) in report.invocation.jobs.iter().zip(report.outcomes) {
         let began = outcome.start + job.options.course.ending.ramp;
-        for slice in &outcome.directions[direction].slices {
+        for slice in &outcome.tape[direction].slices {
             let end = began + slice.end;
             add(&mut rows, end.saturating_sub(slice.length), end, slice.bytes);
         }

@@ -4,8 +4,8 @@ use crate::job::Job;
 use crate::options::Unified;
 use crate::render::Report;
 use block::Span;
-use stats::job::{DirectionOutcome, DiskUse, JobOutcome};
-use stats::{Direction, Histogram};
+use stats::job::{DiskUse, JobOutcome};
+use stats::{Direction, Histogram, Track};
 
 /// One entry of a report.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub struct Entry<'r> {
     /// The sum of how long each was measured.
     pub run_time: Span,
     /// All directions as one, where that was asked.
-    pub mixed: Option<DirectionOutcome>,
+    pub mixed: Option<Track>,
 }
 
 impl<'r> Entry<'r> {
@@ -47,8 +47,8 @@ impl<'r> Entry<'r> {
     }
 
     /// The directions to show, with fio's names for them.
-    pub fn directions(&self) -> Vec<(&'static str, &DirectionOutcome)> {
-        let each = Direction::ALL.into_iter().map(|direction| (direction.name(), &self.outcome.directions[direction]));
+    pub fn directions(&self) -> Vec<(&'static str, &Track)> {
+        let each = Direction::ALL.into_iter().map(|direction| (direction.name(), &self.outcome.tape[direction]));
         let mixed = self.mixed.iter().map(|mixed| ("mixed", mixed));
         match self.job.options.report.unified {
             Unified::Mixed => mixed.collect(),
@@ -59,7 +59,7 @@ impl<'r> Entry<'r> {
     /// Service times of all directions.
     pub fn service(&self) -> Histogram {
         let mut all = Histogram::new();
-        self.outcome.directions.iter().for_each(|(_, direction)| all.merge(&direction.clat));
+        self.outcome.tape.directions().for_each(|(_, direction)| all.merge(&direction.service));
         all
     }
 
@@ -70,9 +70,9 @@ impl<'r> Entry<'r> {
 }
 
 /// All directions as one.
-fn mixed(outcome: &JobOutcome) -> DirectionOutcome {
-    let mut all = DirectionOutcome::default();
-    outcome.directions.iter().for_each(|(_, direction)| all.absorb(direction));
+fn mixed(outcome: &JobOutcome) -> Track {
+    let mut all = Track::default();
+    outcome.tape.directions().for_each(|(_, direction)| all.absorb(direction));
     all
 }
 

@@ -7,7 +7,8 @@ use super::{Interim, Report, VERSION};
 use crate::options::{ReportOptions, Unified};
 use block::Span;
 use stats::Histogram;
-use stats::job::{DirectionOutcome, DiskUse, JobOutcome, KindCounts, Losses, Slice, SteadyReport};
+use stats::job::{DiskUse, JobOutcome, KindCounts, Losses, SteadyReport};
+use stats::{Tape, TapeSlice, Track};
 use workload::job::{SteadyCheck, SteadyFigure, SteadyLimit};
 
 impl Report<'_> {
@@ -129,14 +130,14 @@ fn job(entry: &Entry<'_>, bins: Bins, group_kib: &dyn Fn(&str) -> f64) -> Json {
 
 /// fio counts fsync alone here, and times fdatasync too.
 fn flushes(entry: &Entry<'_>, bins: Bins) -> Json {
-    let (sync, report) = (&entry.outcome.sync, &entry.job.options.report);
-    let mut found = Json::object([("total_ios", Json::from(sync.whole))]);
+    let (flushes, report) = (&entry.outcome.tape[Tape::FLUSH], &entry.job.options.report);
+    let mut found = Json::object([("total_ios", Json::from(entry.outcome.syncs_whole))]);
     let percentiles = report.lat_percentiles || report.clat_percentiles;
-    found.insert("lat_ns", latency(&sync.lat, report, percentiles, bins));
+    found.insert("lat_ns", latency(&flushes.response, report, percentiles, bins));
     found
 }
 
-fn direction(figures: &DirectionOutcome, report: &ReportOptions, bins: Bins, group_kib: f64) -> Json {
+fn direction(figures: &Track, report: &ReportOptions, bins: Bins, group_kib: f64) -> Json {
     let bytes_per_second = figures.bytes_per_second();
     let whole = |number: f64| Json::Whole(number as i128);
     let empty = Histogram::new();
@@ -151,9 +152,9 @@ fn direction(figures: &DirectionOutcome, report: &ReportOptions, bins: Bins, gro
         ("total_ios", Json::from(figures.ops)),
         ("short_ios", Json::from(figures.short)),
         ("drop_ios", Json::from(0u64)),
-        ("slat_ns", latency(unless(report.no_slat, &figures.slat), report, report.slat_percentiles, bins)),
-        ("clat_ns", latency(unless(report.no_clat, &figures.clat), report, report.clat_percentiles, bins)),
-        ("lat_ns", latency(unless(report.no_lat, &figures.lat), report, report.lat_percentiles, bins)),
+        ("slat_ns", latency(unless(report.no_slat, &figures.submission), report, report.slat_percentiles, bins)),
+        ("clat_ns", latency(unless(report.no_clat, &figures.service), report, report.clat_percentiles, bins)),
+        ("lat_ns", latency(unless(report.no_lat, &figures.response), report, report.lat_percentiles, bins)),
     ]);
     let (bw, iops) = match report.no_bw {
         true => Default::default(),
@@ -179,7 +180,7 @@ fn direction(figures: &DirectionOutcome, report: &ReportOptions, bins: Bins, gro
 }
 
 /// Bytes a second in KiB.
-fn kib_per_second(figures: &DirectionOutcome) -> f64 {
+fn kib_per_second(figures: &Track) -> f64 {
     figures.bytes_per_second() / 1024.0
 }
 
@@ -302,7 +303,7 @@ fn steady_option(entry: &Entry<'_>) -> String {
 /// IOPS and bytes a second of the rounds: the judged figure as it was judged, the other from the slices of the same time.
 fn steady_data(steady: &SteadyReport, entry: &Entry<'_>) -> Json {
     let figure = entry.job.options.course.steady.map(|steady| steady.figure);
-    let rounds_of = |wanted: SteadyFigure, of: fn(&Slice) -> u64| match figure {
+    let rounds_of = |wanted: SteadyFigure, of: fn(&TapeSlice) -> u64| match figure {
         Some(judged) if judged == wanted => steady.rounds.clone(),
         _ => rounds_from_slices(steady, entry, of),
     };
@@ -318,14 +319,14 @@ fn steady_data(steady: &SteadyReport, entry: &Entry<'_>) -> Json {
     ])
 }
 
-fn rounds_from_slices(steady: &SteadyReport, entry: &Entry<'_>, of: fn(&Slice) -> u64) -> Vec<f64> {
+fn rounds_from_slices(steady: &SteadyReport, entry: &Entry<'_>, of: fn(&TapeSlice) -> u64) -> Vec<f64> {
     let count = steady.rounds.len() as u64;
     let length = entry.job.options.course.steady_duration.as_nanos() / count.max(1);
     let end = steady.at.unwrap_or(entry.outcome.measured).as_nanos();
     let round = |index: u64| {
         let from = end.saturating_sub(length * (count - index));
-        let within = |slice: &&Slice| (from + 1..=from + length).contains(&slice.end.as_nanos());
-        let slices = entry.outcome.directions.iter().flat_map(|(_, figures)| &figures.slices).filter(within);
+        let within = |slice: &&TapeSlice| (from + 1..=from + length).contains(&slice.end.as_nanos());
+        let slices = entry.outcome.tape.directions().flat_map(|(_, figures)| &figures.slices).filter(within);
         slices.map(of).sum::<u64>() as f64 / Span::from_nanos(length.max(1)).as_secs_f64()
     };
     (0..count).map(round).collect()
@@ -367,8 +368,8 @@ fn added(entry: &Entry<'_>) -> Json {
     ]);
     for (name, figures) in entry.directions() {
         let both = Json::object([
-            ("response_ns", latency(&figures.lat, report, true, Bins::Left)),
-            ("service_ns", latency(&figures.clat, report, true, Bins::Left)),
+            ("response_ns", latency(&figures.response, report, true, Bins::Left)),
+            ("service_ns", latency(&figures.service, report, true, Bins::Left)),
             ("failed_ios", Json::from(figures.failed)),
             ("iops_confidence_95", figures.iops_confidence().map_or(Json::Null, |found| Json::Real(found.half_width))),
         ]);
@@ -418,7 +419,7 @@ fn connection_losses(losses: &Losses) -> Json {
 }
 
 fn schedule(outcome: &JobOutcome) -> Json {
-    let kept = &outcome.punctuality;
+    let kept = &outcome.tape.punctuality;
     Json::object([
         ("open_loop", Json::Bool(kept.scheduled)),
         ("late", Json::from(kept.late)),

@@ -9,8 +9,8 @@ use super::{Moment, Report, aggregate, histogram_log, iolog};
 use crate::job::Job;
 use crate::options::LogOptions;
 use block::Span;
-use stats::Direction;
-use stats::job::{DirectionOutcome, JobOutcome, LogRow, Slice};
+use stats::job::{JobOutcome, LogRow};
+use stats::{Direction, TapeSlice, Track};
 use std::fmt::Write as _;
 
 /// A log file.
@@ -72,8 +72,8 @@ impl Kind {
     }
 
     /// Whether a direction has this figure.
-    fn is_told(self, figures: &DirectionOutcome) -> bool {
-        self != Kind::Slat || figures.slat.count() > 0
+    fn is_told(self, figures: &Track) -> bool {
+        self != Kind::Slat || figures.submission.count() > 0
     }
 
     fn of_request(self, row: &LogRow) -> u64 {
@@ -88,24 +88,24 @@ impl Kind {
     }
 
     /// The longest latency of a slice; other figures have none but their own.
-    fn longest_of(self, slice: &Slice) -> u64 {
+    fn longest_of(self, slice: &TapeSlice) -> u64 {
         match self {
-            Kind::Slat => slice.most.slat.as_nanos(),
-            Kind::Clat => slice.most.clat.as_nanos(),
-            Kind::Lat => slice.most.lat.as_nanos(),
+            Kind::Slat => slice.longest.submission.as_nanos(),
+            Kind::Clat => slice.longest.service.as_nanos(),
+            Kind::Lat => slice.longest.response.as_nanos(),
             Kind::Bw | Kind::Iops => self.of_slice(slice),
         }
     }
 
-    fn of_slice(self, slice: &Slice) -> u64 {
+    fn of_slice(self, slice: &TapeSlice) -> u64 {
         let seconds = slice.length.as_secs_f64();
         let mean = |sum: Span| sum.as_nanos() / slice.ops.max(1);
         match self {
             Kind::Bw => (slice.bytes as f64 / 1024.0 / seconds).round() as u64,
             Kind::Iops => (slice.ops as f64 / seconds).round() as u64,
-            Kind::Slat => mean(slice.slat_sum),
-            Kind::Clat => mean(slice.clat_sum),
-            Kind::Lat => mean(slice.lat_sum),
+            Kind::Slat => mean(slice.submission_sum),
+            Kind::Clat => mean(slice.service_sum),
+            Kind::Lat => mean(slice.response_sum),
         }
     }
 }
@@ -146,7 +146,7 @@ fn of_job(job: &Job, outcome: &JobOutcome, number: usize, started: Moment) -> Ve
 
 fn requests(outcome: &JobOutcome, kind: Kind, logs: &LogOptions, ahead_ms: u64, prio: u16) -> String {
     let mut text = String::new();
-    for row in outcome.log.iter().filter(|row| kind.is_told(&outcome.directions[row.direction])) {
+    for row in outcome.log.iter().filter(|row| kind.is_told(&outcome.tape[row.direction])) {
         let end = ahead_ms + row.end.as_nanos() / 1_000_000;
         let columns = Row { end, value: kind.of_request(row), direction: row.direction, block: row.len, at: row.at };
         columns.append(&mut text, logs, prio);
@@ -155,8 +155,8 @@ fn requests(outcome: &JobOutcome, kind: Kind, logs: &LogOptions, ahead_ms: u64, 
 }
 
 fn averages(outcome: &JobOutcome, kind: Kind, logs: &LogOptions, ahead_ms: u64, prio: u16) -> String {
-    let mut rows: Vec<(Span, Direction, &Slice)> = Vec::new();
-    for (direction, figures) in outcome.directions.iter() {
+    let mut rows: Vec<(Span, Direction, &TapeSlice)> = Vec::new();
+    for (direction, figures) in outcome.tape.directions() {
         let told = figures.slices.iter().filter(|slice| slice.ops > 0 && kind.is_told(figures));
         let whole = told.filter(|slice| kind.is_latency() || slice.length >= logs.average);
         rows.extend(whole.map(|slice| (slice.end, direction, slice)));

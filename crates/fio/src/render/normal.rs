@@ -9,8 +9,8 @@ use crate::dialect::KbBase;
 use crate::job::Job;
 use crate::options::{Options, Ways};
 use crate::percentile::PercentileList;
-use stats::job::{DirectionOutcome, JobOutcome};
-use stats::{Direction, Histogram};
+use stats::job::JobOutcome;
+use stats::{Direction, Histogram, Tape, Track};
 
 impl Report<'_> {
     /// `--output-format=normal`, without the lines that stand before a run ([`Report::opening`]).
@@ -67,15 +67,16 @@ impl Report<'_> {
                 let same = all.iter().filter(|other| other.job.group == job.group);
                 let bytes = same.flat_map(Entry::directions).filter(|(other, _)| *other == name);
                 let group_bw = bytes.map(|(_, figures)| figures.bytes_per_second()).sum();
-                let scheduled = outcome.punctuality.scheduled;
+                let scheduled = outcome.tape.punctuality.scheduled;
                 direction(lines, name, figures, &Way { options: &job.options, scheduled, group_bw });
             }
         }
         coarse(lines, entry);
-        if outcome.sync.ops > 0 {
+        let flushes = &outcome.tape[Tape::FLUSH];
+        if flushes.ops > 0 {
             lines.push("  fsync/fdatasync/sync_file_range:".into());
-            latency(lines, "sync", &outcome.sync.lat);
-            percentiles(lines, "sync", &outcome.sync.lat, &job.options.report.percentiles);
+            latency(lines, "sync", &flushes.response);
+            percentiles(lines, "sync", &flushes.response, &job.options.report.percentiles);
         }
         course(lines, entry);
         added(lines, outcome);
@@ -155,7 +156,7 @@ struct Way<'e> {
     group_bw: f64,
 }
 
-fn direction(lines: &mut Vec<String>, name: &str, figures: &DirectionOutcome, way: &Way<'_>) {
+fn direction(lines: &mut Vec<String>, name: &str, figures: &Track, way: &Way<'_>) {
     let Way { options, scheduled, group_bw } = *way;
     let digits = options.report.figures as usize;
     let (own, _) = prefixes(options);
@@ -169,9 +170,9 @@ fn direction(lines: &mut Vec<String>, name: &str, figures: &DirectionOutcome, wa
     ));
     let report = &options.report;
     for (name, latencies, hidden) in [
-        ("slat", &figures.slat, report.no_slat),
-        ("clat", &figures.clat, report.no_clat),
-        (" lat", &figures.lat, report.no_lat),
+        ("slat", &figures.submission, report.no_slat),
+        ("clat", &figures.service, report.no_clat),
+        (" lat", &figures.response, report.no_lat),
     ] {
         if !hidden && latencies.max().as_nanos() > 0 {
             latency(lines, name, latencies);
@@ -179,11 +180,11 @@ fn direction(lines: &mut Vec<String>, name: &str, figures: &DirectionOutcome, wa
     }
     let (clat, lat) = (report.clat_percentiles && !report.no_clat, report.lat_percentiles && !report.no_lat);
     for (name, latencies, shown) in [
-        ("slat", &figures.slat, report.slat_percentiles && !report.no_slat),
-        ("clat", &figures.clat, clat && !scheduled),
-        ("lat", &figures.lat, lat && !scheduled),
+        ("slat", &figures.submission, report.slat_percentiles && !report.no_slat),
+        ("clat", &figures.service, clat && !scheduled),
+        ("lat", &figures.response, lat && !scheduled),
         // With a schedule service time hides a pause: what waited meanwhile is not in it.
-        ("response", &figures.lat, scheduled && (clat || lat)),
+        ("response", &figures.response, scheduled && (clat || lat)),
     ] {
         if shown && latencies.count() > 0 {
             percentiles(lines, name, latencies, &report.percentiles);
@@ -194,7 +195,7 @@ fn direction(lines: &mut Vec<String>, name: &str, figures: &DirectionOutcome, wa
     }
 }
 
-fn over_time(lines: &mut Vec<String>, figures: &DirectionOutcome, group_bw: f64) {
+fn over_time(lines: &mut Vec<String>, figures: &Track, group_bw: f64) {
     let (bw, iops) = (figures.throughput_spread(), figures.iops_spread());
     if bw.samples == 0 {
         return;
@@ -306,10 +307,10 @@ fn course(lines: &mut Vec<String>, entry: &Entry<'_>) {
     lines.push(format!("  IO depths    : {}", row(&shares::DEPTHS, shares::depths(&outcome.depth))));
     lines.push(format!("     submit    : {}", row(&shares::BATCHES, shares::batches(&outcome.submitted))));
     lines.push(format!("     complete  : {}", row(&shares::BATCHES, shares::batches(&outcome.completed))));
-    let d = &outcome.directions;
+    let [read, write, trim] = Direction::ALL.map(|direction| &outcome.tape[direction]);
     lines.push(format!(
         "     issued rwts: total={},{},{},{} short={},{},{},0 dropped=0,0,0,0",
-        d.read.ops, d.write.ops, d.trim.ops, outcome.sync.whole, d.read.short, d.write.short, d.trim.short
+        read.ops, write.ops, trim.ops, outcome.syncs_whole, read.short, write.short, trim.short
     ));
     if let Some(first) = outcome.errors.first.filter(|_| outcome.error.is_none()) {
         lines.push(format!("     errors    : total={}, first_error={first}", outcome.errors.total()));
@@ -333,7 +334,7 @@ fn course(lines: &mut Vec<String>, entry: &Entry<'_>) {
 
 /// What fio does not say.
 fn added(lines: &mut Vec<String>, outcome: &JobOutcome) {
-    let kept = &outcome.punctuality;
+    let kept = &outcome.tape.punctuality;
     if kept.scheduled {
         lines.push(format!(
             "  seawall      : late={}, latest by {}, held by depth={}, never sent={}",

@@ -9,7 +9,7 @@ use super::{Report, VERSION};
 use crate::options::ReportOptions;
 use crate::percentile::{PERCENTILES_MAX, PercentileList};
 use stats::Histogram;
-use stats::job::DirectionOutcome;
+use stats::{Direction, Track};
 
 impl Report<'_> {
     /// `--output-format=terse`.
@@ -47,17 +47,17 @@ impl Report<'_> {
 }
 
 /// Chooses a direction of an entry.
-type Pick = for<'e, 'r> fn(&'e Entry<'r>) -> &'e DirectionOutcome;
+type Pick = for<'e, 'r> fn(&'e Entry<'r>) -> &'e Track;
 
-fn reads<'e>(entry: &'e Entry<'_>) -> &'e DirectionOutcome {
-    entry.mixed.as_ref().unwrap_or(&entry.outcome.directions.read)
+fn reads<'e>(entry: &'e Entry<'_>) -> &'e Track {
+    entry.mixed.as_ref().unwrap_or(&entry.outcome.tape[Direction::Read])
 }
 
-fn writes<'e>(entry: &'e Entry<'_>) -> &'e DirectionOutcome {
-    &entry.outcome.directions.write
+fn writes<'e>(entry: &'e Entry<'_>) -> &'e Track {
+    &entry.outcome.tape[Direction::Write]
 }
 
-fn direction(fields: &mut Vec<String>, figures: &DirectionOutcome, report: &ReportOptions, group_bw: f64) {
+fn direction(fields: &mut Vec<String>, figures: &Track, report: &ReportOptions, group_bw: f64) {
     let bytes_per_second = figures.bytes_per_second();
     let amounts = [
         figures.bytes >> 10,
@@ -66,10 +66,10 @@ fn direction(fields: &mut Vec<String>, figures: &DirectionOutcome, report: &Repo
         figures.measured.as_nanos() / 1_000_000,
     ];
     fields.extend(amounts.map(|amount| amount.to_string()));
-    latency(fields, &figures.slat);
-    latency(fields, &figures.clat);
-    percentiles(fields, &figures.clat, &report.percentiles);
-    latency(fields, &figures.lat);
+    latency(fields, &figures.submission);
+    latency(fields, &figures.service);
+    percentiles(fields, &figures.service, &report.percentiles);
+    latency(fields, &figures.response);
     let bw = figures.throughput_spread();
     let percent = if group_bw > 0.0 { (bw.mean / group_bw * 100.0).min(100.0) } else { 0.0 };
     fields.push(((bw.least / 1024.0) as u64).to_string());

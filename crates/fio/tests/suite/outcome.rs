@@ -2,10 +2,9 @@
 
 use block::Span;
 use fio::{Given, Invocation};
-use stats::Direction;
-use stats::job::{
-    DirectionOutcome, DiskUse, ErrorKind, HistogramRow, JobOutcome, JobUsage, LogRow, Slice, SteadyReport,
-};
+use stats::job::{DiskUse, ErrorKind, HistogramRow, JobOutcome, JobUsage, LogRow, SteadyReport};
+use stats::run::Class;
+use stats::{Direction, TapeSlice, Track};
 use workload::job::EngineKind;
 
 /// What a command line comes to in a world without files; panics where it is wrong.
@@ -45,15 +44,15 @@ pub fn outcomes(invocation: &Invocation) -> Vec<JobOutcome> {
         };
         for direction in spec.reach.directions() {
             let block = u64::from(spec.reach.blocks[direction].most());
-            outcome.directions[direction] = figures(block, spec.engine == EngineKind::Uring);
+            outcome.tape[direction] = figures(direction, block, spec.engine == EngineKind::Uring);
         }
         outcome.depth.count(spec.pacing.depth, 4000);
         outcome.submitted.count(1, 4000);
         outcome.completed.count(2, 2000);
         let open = spec.pacing.rate.iter().any(|(_, pace)| pace.is_some());
         if open {
-            outcome.punctuality.scheduled = true;
-            (outcome.punctuality.late, outcome.punctuality.late_most) = (3, Span::from_millis(7));
+            outcome.tape.punctuality.scheduled = true;
+            (outcome.tape.punctuality.late, outcome.tape.punctuality.late_most) = (3, Span::from_millis(7));
         }
         if spec.ending.steady.is_some() {
             let (reached, at, rounds) = (true, Some(Span::from_millis(1500)), vec![900.0, 1100.0]);
@@ -64,7 +63,7 @@ pub fn outcomes(invocation: &Invocation) -> Vec<JobOutcome> {
             outcome.log = vec![row(Direction::Read, 0), row(Direction::Write, 4096)];
         }
         if spec.logs.histogram_interval.is_some() {
-            let clat = outcome.directions.read.clat.clone();
+            let clat = outcome.tape[Direction::Read].service.clone();
             outcome.histogram_log.push(HistogramRow {
                 end: Span::from_millis(1000),
                 direction: Direction::Read,
@@ -81,30 +80,30 @@ pub fn outcomes(invocation: &Invocation) -> Vec<JobOutcome> {
 }
 
 /// 1 to 2000 µs once each, in two slices. A system call is handed over at once.
-fn figures(block: u64, is_async: bool) -> DirectionOutcome {
-    let mut figures = DirectionOutcome {
+fn figures(direction: Direction, block: u64, is_async: bool) -> Track {
+    let mut figures = Track {
         ops: 2000,
         bytes: 2000 * block,
         measured: Span::from_millis(2000),
-        ..DirectionOutcome::default()
+        ..Track::new(Class::named(direction.name()))
     };
     for us in 1..=2000 {
         if is_async {
-            figures.slat.record(Span::from_nanos(900));
+            figures.submission.record(Span::from_nanos(900));
         }
-        figures.clat.record(Span::from_micros(us));
-        figures.lat.record(Span::from_micros(us) + Span::from_nanos(900));
+        figures.service.record(Span::from_micros(us));
+        figures.response.record(Span::from_micros(us) + Span::from_nanos(900));
     }
     for (end, ops) in [(1000, 900), (2000, 1100)] {
-        figures.slices.push(Slice {
+        figures.slices.push(TapeSlice {
             end: Span::from_millis(end),
             length: Span::SECOND,
             ops,
             bytes: ops * block,
-            slat_sum: Span::from_nanos(900 * ops),
-            clat_sum: Span::from_micros(1000 * ops),
-            lat_sum: Span::from_nanos(1_000_900 * ops),
-            ..Slice::default()
+            submission_sum: Span::from_nanos(900 * ops),
+            service_sum: Span::from_micros(1000 * ops),
+            response_sum: Span::from_nanos(1_000_900 * ops),
+            ..TapeSlice::default()
         });
     }
     figures

@@ -4,7 +4,7 @@ use crate::outcome::{outcomes, parsed};
 use block::Span;
 use fio::Invocation;
 use fio::render::{Moment, Report};
-use stats::job::DirectionOutcome;
+use stats::{Direction, Track};
 
 /// A mixed job at a rate and a flushed writer after it.
 const LINE: &str = "--group_reporting --name=mix --rw=randrw --rwmixread=70 --bs=4k,8k --ioengine=io_uring --iodepth=4 \
@@ -126,12 +126,12 @@ fn percentiles_are_true_from_a_hundred_nanoseconds_to_a_hundred_seconds() {
     let invocation =
         parsed("--name=p --rw=randread --ioengine=null --size=1m --lat_percentiles=1 --slat_percentiles=1");
     let mut outcomes = outcomes(&invocation);
-    let figures = &mut outcomes[0].directions.read;
-    *figures = DirectionOutcome { ops: VALUES.into(), ..DirectionOutcome::default() };
+    let figures = &mut outcomes[0].tape[Direction::Read];
+    *figures = Track { ops: VALUES.into(), ..Track::new(figures.class.clone()) };
     let value = |part: f64| 100.0 * 10f64.powf(9.0 * part);
     for number in 1..=VALUES {
         let ns = value(f64::from(number) / f64::from(VALUES)) as u64;
-        for each in [&mut figures.slat, &mut figures.clat, &mut figures.lat] {
+        for each in [&mut figures.submission, &mut figures.service, &mut figures.response] {
             each.record(Span::from_nanos(ns));
         }
     }

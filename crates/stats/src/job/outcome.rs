@@ -2,9 +2,8 @@
 
 use super::coverage::Coverage;
 use super::losses::Losses;
-use super::spread::{Confidence, Spread, confidence};
 use super::steady::SteadyReport;
-use crate::{Direction, Histogram, PerDirection};
+use crate::{Direction, Histogram, PerDirection, Tape};
 use block::Span;
 
 /// What a job did. Times are counted from the start of the run unless said otherwise.
@@ -22,22 +21,21 @@ pub struct JobOutcome {
     pub elapsed: Span,
     /// How long it was measured: from the end of the ramp to the last end of a request.
     pub measured: Span,
-    /// What its requests did, ramp excluded.
-    pub directions: PerDirection<DirectionOutcome>,
+    /// What its requests did, ramp excluded. Flushes are those within the load, timed from when they were asked; those at
+    /// its end are not among them.
+    pub tape: Tape,
+    /// How many of the flushes were with all that describes the file (`fsync`, not `fdatasync`).
+    pub syncs_whole: u64,
     /// Bytes that were moved in the ramp.
     pub ramp_bytes: PerDirection<u64>,
     /// Where its requests went, where that was asked.
     pub coverage: Option<Coverage>,
-    /// What its flushes did.
-    pub sync: SyncOutcome,
     /// How many requests were in flight whenever one was made.
     pub depth: DepthShares,
     /// How many requests went to the kernel together.
     pub submitted: DepthShares,
     /// How many ends were taken together.
     pub completed: DepthShares,
-    /// How well an open loop's schedule was kept; all zero for a closed loop.
-    pub punctuality: Punctuality,
     /// Failures by kind.
     pub errors: Errors,
     /// What was under way when connections to the server were lost; all zero where none was.
@@ -72,79 +70,6 @@ pub struct JobOutcome {
     pub asked: Vec<AskedRow>,
 }
 
-/// What requests of one direction did.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct DirectionOutcome {
-    /// Requests that ended well.
-    pub ops: u64,
-    /// Their bytes.
-    pub bytes: u64,
-    /// Requests that moved less than asked before the file ended.
-    pub short: u64,
-    /// Requests that failed.
-    pub failed: u64,
-    /// From the start of measuring to the last end of this direction.
-    pub measured: Span,
-    /// From made to handed over to the kernel; the same for all that went together.
-    pub slat: Histogram,
-    /// From handed over to the end.
-    pub clat: Histogram,
-    /// From due to the end: response time.
-    pub lat: Histogram,
-    /// Figures over time, without gaps, in order.
-    pub slices: Vec<Slice>,
-}
-
-/// One direction over a short time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Slice {
-    /// Its end, counted from the start of the job's measuring.
-    pub end: Span,
-    /// Its length.
-    pub length: Span,
-    /// Requests that ended in it.
-    pub ops: u64,
-    /// Their bytes.
-    pub bytes: u64,
-    /// Sum of their times from made to handed over.
-    pub slat_sum: Span,
-    /// Sum of their times from handed over to the end.
-    pub clat_sum: Span,
-    /// Sum of their times from due to the end.
-    pub lat_sum: Span,
-    /// The longest of these three, where logs of the longest were asked for; zero otherwise.
-    pub most: SliceMost,
-}
-
-/// The longest times of a slice.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SliceMost {
-    /// From made to handed over.
-    pub slat: Span,
-    /// From handed over to the end.
-    pub clat: Span,
-    /// From due to the end.
-    pub lat: Span,
-}
-
-impl SliceMost {
-    /// The longer one of each.
-    pub fn max(self, other: SliceMost) -> SliceMost {
-        SliceMost { slat: self.slat.max(other.slat), clat: self.clat.max(other.clat), lat: self.lat.max(other.lat) }
-    }
-}
-
-/// Flushes within the load, timed from when they were asked to their end. Those at a job's end are not counted.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct SyncOutcome {
-    /// How many ended well.
-    pub ops: u64,
-    /// How many of them with all that describes the file (`fsync`, not `fdatasync`).
-    pub whole: u64,
-    /// How long they took.
-    pub lat: Histogram,
-}
-
 /// Counts by powers of two: `counts[k]` is of values from `2^(k-1) + 1` to `2^k`, `counts[0]` of 0 and 1, the last of
 /// everything above.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -153,21 +78,6 @@ pub struct DepthShares {
     pub counts: [u64; 8],
     /// How many of `counts[0]` were 0.
     pub zeroes: u64,
-}
-
-/// How well an open loop's schedule was kept.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Punctuality {
-    /// There was a schedule.
-    pub scheduled: bool,
-    /// Requests made more than [`Punctuality::LATE_AFTER`] after they were due.
-    pub late: u64,
-    /// The longest time between due and made, of any request.
-    pub late_most: Span,
-    /// Requests that were due while as many as allowed were in flight: the cap was met.
-    pub held: u64,
-    /// Requests that were due before the end and never made.
-    pub never_sent: u64,
 }
 
 /// Failures by kind.
@@ -353,17 +263,12 @@ impl JobOutcome {
         self.start = self.start.min(other.start);
         self.elapsed = self.elapsed.max(other.elapsed);
         self.measured = self.measured.max(other.measured);
-        for direction in Direction::ALL {
-            self.directions[direction].absorb(&other.directions[direction]);
-            self.ramp_bytes[direction] += other.ramp_bytes[direction];
-        }
-        self.sync.ops += other.sync.ops;
-        self.sync.whole += other.sync.whole;
-        self.sync.lat.merge(&other.sync.lat);
+        self.tape.absorb(&other.tape);
+        Direction::ALL.into_iter().for_each(|direction| self.ramp_bytes[direction] += other.ramp_bytes[direction]);
+        self.syncs_whole += other.syncs_whole;
         self.depth.add(&other.depth);
         self.submitted.add(&other.submitted);
         self.completed.add(&other.completed);
-        self.punctuality.add(&other.punctuality);
         self.errors.add(&other.errors);
         self.losses.absorb(&other.losses);
         self.usage.add(&other.usage);
@@ -377,72 +282,6 @@ impl JobOutcome {
                 self.notes.push(note.clone());
             }
         }
-    }
-}
-
-impl DirectionOutcome {
-    /// Requests that ended well, a second.
-    pub fn iops(&self) -> f64 {
-        per_second(self.ops, self.measured)
-    }
-
-    /// Bytes a second.
-    pub fn bytes_per_second(&self) -> f64 {
-        per_second(self.bytes, self.measured)
-    }
-
-    /// How bytes a second varied from slice to slice.
-    pub fn throughput_spread(&self) -> Spread {
-        Spread::of(self.full_slices().map(|slice| per_second(slice.bytes, slice.length)))
-    }
-
-    /// How operations a second varied from slice to slice.
-    pub fn iops_spread(&self) -> Spread {
-        Spread::of(self.full_slices().map(|slice| per_second(slice.ops, slice.length)))
-    }
-
-    /// Where the mean of operations a second lies with 95 % confidence, from the slices; `None` of fewer than two.
-    pub fn iops_confidence(&self) -> Option<Confidence> {
-        let rates: Vec<f64> = self.full_slices().map(|slice| per_second(slice.ops, slice.length)).collect();
-        confidence(&rates)
-    }
-
-    /// The slices without a last one that is too short to say something beside the others.
-    pub fn full_slices(&self) -> impl Iterator<Item = &Slice> {
-        let usual = self.slices.first().map_or(Span::ZERO, |slice| slice.length);
-        let only = self.slices.len() == 1;
-        self.slices.iter().filter(move |slice| only || slice.length.as_nanos() >= usual.as_nanos() / 2)
-    }
-
-    /// Takes another's figures in: counts add up, times are the longest, slices of the same number become one.
-    pub fn absorb(&mut self, other: &DirectionOutcome) {
-        self.ops += other.ops;
-        self.bytes += other.bytes;
-        self.short += other.short;
-        self.failed += other.failed;
-        self.measured = self.measured.max(other.measured);
-        self.slat.merge(&other.slat);
-        self.clat.merge(&other.clat);
-        self.lat.merge(&other.lat);
-        for (index, theirs) in other.slices.iter().enumerate() {
-            match self.slices.get_mut(index) {
-                Some(mine) => mine.absorb(theirs),
-                None => self.slices.push(*theirs),
-            }
-        }
-    }
-}
-
-impl Slice {
-    fn absorb(&mut self, other: &Slice) {
-        self.end = self.end.max(other.end);
-        self.length = self.length.max(other.length);
-        self.ops += other.ops;
-        self.bytes += other.bytes;
-        self.slat_sum += other.slat_sum;
-        self.clat_sum += other.clat_sum;
-        self.lat_sum += other.lat_sum;
-        self.most = self.most.max(other.most);
     }
 }
 
@@ -471,19 +310,6 @@ impl DepthShares {
     fn add(&mut self, other: &DepthShares) {
         self.counts.iter_mut().zip(other.counts).for_each(|(mine, theirs)| *mine += theirs);
         self.zeroes += other.zeroes;
-    }
-}
-
-impl Punctuality {
-    /// A request made so long after it was due counts as late. Below lies what a timer and a batch of ends take.
-    pub const LATE_AFTER: Span = Span::from_millis(1);
-
-    fn add(&mut self, other: &Punctuality) {
-        self.scheduled |= other.scheduled;
-        self.late += other.late;
-        self.late_most = self.late_most.max(other.late_most);
-        self.held += other.held;
-        self.never_sent += other.never_sent;
     }
 }
 
@@ -576,11 +402,6 @@ impl VerifyOutcome {
     }
 }
 
-/// A count over a length as a rate; zero for no length.
-fn per_second(count: u64, length: Span) -> f64 {
-    if length == Span::ZERO { 0.0 } else { count as f64 / length.as_secs_f64() }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -594,23 +415,5 @@ mod tests {
         // 0 and 1; 2; 3 and 4; 5 and 8; none of 9 to 16; 32; 33 and 64; 65 and 4096.
         assert_eq!(shares.counts, [2, 1, 2, 2, 0, 1, 2, 2]);
         assert_eq!((shares.total(), shares.zeroes), (12, 1));
-    }
-
-    #[test]
-    fn a_group_is_the_sum_of_its_jobs() {
-        let one = |ops, measured| {
-            let mut outcome = JobOutcome { measured: Span::from_secs(measured), ..JobOutcome::default() };
-            let reads = &mut outcome.directions.read;
-            (reads.ops, reads.bytes, reads.measured) = (ops, ops * 4096, Span::from_secs(measured));
-            reads.slices = vec![Slice { end: Span::SECOND, length: Span::SECOND, ops, ..Slice::default() }];
-            reads.clat.record(Span::from_micros(ops));
-            outcome
-        };
-        let (mut sum, other) = (one(100, 2), one(300, 4));
-        sum.absorb(&other);
-        let reads = &sum.directions.read;
-        assert_eq!((reads.ops, reads.clat.count(), reads.slices[0].ops), (400, 2, 400));
-        // 400 in the four seconds of the longer one.
-        assert_eq!(reads.iops(), 100.0);
     }
 }

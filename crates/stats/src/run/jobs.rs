@@ -1,12 +1,8 @@
 //! Load jobs as a run: each job is an actor, each stage of a job file a point.
 
-use super::{Actor, Cell, Class, Event, Kind, Point, Run, Series, Slice, Times};
-use crate::Direction;
-use crate::job::{self, DirectionOutcome, JobOutcome};
+use super::{Actor, Event, Point, Run, Taped};
+use crate::job::JobOutcome;
 use block::Span;
-
-/// What a slice of a run is at least: shorter ones that jobs noted become one.
-const SLICE: Span = Span::SECOND;
 
 impl Run {
     /// Adds jobs, each with the number of its stage; stages become points.
@@ -36,30 +32,10 @@ impl Run {
 
     /// Adds what an actor did in a point; its series go on. `outcome` counts from the start of the run.
     pub fn add_outcome(&mut self, point: u32, actor: u32, outcome: &JobOutcome) {
-        let first = self.cells.len();
-        let measuring = outcome.start + outcome.elapsed.saturating_sub(outcome.measured);
-        for direction in Direction::ALL {
-            let done = &outcome.directions[direction];
-            if done.ops + done.failed == 0 {
-                continue;
-            }
-            let class = Class::named(direction.name());
-            self.cells.push(moved(point, actor, class.clone(), done));
-            let slices = seconds(done.slices.iter().map(|slice| of_job(slice, measuring)));
-            if !slices.is_empty() {
-                let known = self.series.iter_mut().find(|series| (series.actor, &series.class) == (actor, &class));
-                match known {
-                    Some(series) => series.slices.extend(slices),
-                    None => self.series.push(Series { actor, class, slices }),
-                }
-            }
-        }
-        if outcome.sync.ops > 0 {
-            let flushes = Cell { ops: outcome.sync.ops, ..Cell::new(point, actor, Class::FLUSH, outcome.measured) };
-            self.cells.push(flushes.with(Kind::Response, &outcome.sync.lat));
-        }
-        let whole = whole(point, actor, outcome).summed(&self.cells[first..]);
-        self.cells.insert(first, whole);
+        let start = outcome.start + outcome.elapsed.saturating_sub(outcome.measured);
+        let whole = self.add_tape(&outcome.tape, Taped { point, actor, start, measured: outcome.measured });
+        // Blocks that were read well and are not what was written are failures too.
+        whole.failed = Some(outcome.errors.total());
         self.add_events(point, actor, outcome);
         for note in &outcome.notes {
             let note = format!("{}: {note}", outcome.name);
@@ -91,110 +67,37 @@ impl Run {
     }
 }
 
-/// All that a job did, and how well its schedule was kept, which is not told by direction.
-fn whole(point: u32, actor: u32, outcome: &JobOutcome) -> Cell {
-    let sum = |of: fn(&DirectionOutcome) -> u64| outcome.directions.iter().map(|(_, done)| of(done)).sum::<u64>();
-    let job::Punctuality { scheduled, late, late_most, held, never_sent } = outcome.punctuality;
-    Cell {
-        ops: sum(|done| done.ops),
-        bytes: Some(sum(|done| done.bytes)),
-        failed: Some(outcome.errors.total()),
-        short: Some(sum(|done| done.short)),
-        late: scheduled.then_some(late),
-        late_max: scheduled.then_some(late_most),
-        held: scheduled.then_some(held),
-        never_sent: scheduled.then_some(never_sent),
-        ..Cell::new(point, actor, Class::ALL, outcome.measured)
-    }
-}
-
-fn moved(point: u32, actor: u32, class: Class, done: &DirectionOutcome) -> Cell {
-    let counted = Cell {
-        ops: done.ops,
-        bytes: Some(done.bytes),
-        failed: Some(done.failed),
-        short: Some(done.short),
-        ..Cell::new(point, actor, class, done.measured)
-    };
-    counted.with(Kind::Response, &done.lat).with(Kind::Service, &done.clat).with(Kind::Submission, &done.slat)
-}
-
-/// A slice of a job, of which measuring began at `measuring`.
-fn of_job(slice: &job::Slice, measuring: Span) -> Slice {
-    // Zero stands for not noted there.
-    let longest = |span: Span| (span > Span::ZERO).then_some(span);
-    Slice {
-        start: measuring + slice.end.saturating_sub(slice.length),
-        length: slice.length,
-        ops: slice.ops,
-        bytes: Some(slice.bytes),
-        response: Times::of_sum(slice.ops, slice.lat_sum, longest(slice.most.lat)),
-        service: Times::of_sum(slice.ops, slice.clat_sum, longest(slice.most.clat)),
-        ..Slice::default()
-    }
-}
-
-/// Shorter slices put together to seconds; longer ones stay.
-fn seconds(slices: impl Iterator<Item = Slice>) -> Vec<Slice> {
-    let mut seconds: Vec<Slice> = Vec::new();
-    for slice in slices {
-        match seconds.last_mut() {
-            Some(last) if last.length + slice.length <= SLICE => *last = last.then(&slice),
-            _ => seconds.push(slice),
-        }
-    }
-    seconds
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::job;
+    use crate::run::{Class, Kind};
+    use crate::{Ended, Punctuality, Tape};
+    use block::Time;
 
     fn job(ops: u64) -> JobOutcome {
-        let mut outcome = JobOutcome {
-            name: "j".into(),
-            start: Span::from_secs(2),
-            elapsed: Span::from_secs(3),
-            measured: Span::from_secs(2),
-            ..JobOutcome::default()
-        };
-        let reads = &mut outcome.directions.read;
-        (reads.ops, reads.bytes, reads.measured) = (ops, ops * 4096, Span::from_secs(2));
-        (0..ops).for_each(|_| reads.lat.record(Span::from_micros(100)));
-        let half = |number: u64| job::Slice {
-            end: Span::from_millis(500 * (number + 1)),
-            length: Span::from_millis(500),
-            ops: ops / 4,
-            bytes: ops / 4 * 4096,
-            lat_sum: Span::from_micros(100) * (ops / 4),
-            ..job::Slice::default()
-        };
-        reads.slices = (0..4).map(half).collect();
-        outcome
+        let mut tape = Tape::default();
+        for n in 1..=ops {
+            let (class, end, gate) = (Tape::READ, Time::ZERO + Span::from_millis(n), Span::ZERO);
+            let due = end - Span::from_micros(100);
+            tape.ended(&Ended { class, due, made: due, handed: due, end, gate, bytes: 4096 });
+        }
+        let (elapsed, measured) = (Span::from_secs(3), Span::from_secs(2));
+        JobOutcome { name: "j".into(), start: Span::from_secs(2), elapsed, measured, tape, ..JobOutcome::default() }
     }
 
     #[test]
-    fn half_seconds_become_seconds_behind_the_ramp() {
-        let mut run = Run::default();
-        run.add_jobs([(&job(400), 0)].into_iter());
-        let reads = run.series(0, &Class::READ).unwrap();
-        // It starts at 2 s and measures from 3 s on; two halves of 100 are a second of 200.
-        let told: Vec<_> = reads.slices.iter().map(|slice| (slice.start, slice.length, slice.ops)).collect();
-        assert_eq!(told, [(Span::from_secs(3), Span::SECOND, 200), (Span::from_secs(4), Span::SECOND, 200)]);
-        let times = reads.slices[0].response.unwrap();
-        assert_eq!((times.mean, times.spread, times.max), (Span::from_micros(100), None, None));
-    }
-
-    #[test]
-    fn what_a_closed_loop_does_not_know_is_not_zero() {
+    fn each_stage_is_a_point_and_each_job_an_actor() {
         let mut open = job(10);
-        open.punctuality = job::Punctuality { scheduled: true, never_sent: 16, ..job::Punctuality::default() };
+        open.tape.punctuality = Punctuality { scheduled: true, never_sent: 16, ..Punctuality::default() };
+        open.errors.count(job::ErrorKind::Verify, None);
         let mut run = Run::default();
         run.add_jobs([(&job(10), 0), (&open, 1)].into_iter());
         let all = |point, actor| run.cell(point, actor, &Class::ALL).unwrap();
         assert_eq!((all(0, 0).late, all(0, 0).never_sent), (None, None));
-        assert_eq!((all(1, 1).late, all(1, 1).never_sent), (Some(0), Some(16)));
-        assert_eq!(run.points.len(), 2);
+        assert_eq!((all(1, 1).late, all(1, 1).never_sent, all(1, 1).failed), (Some(0), Some(16), Some(1)));
+        assert_eq!((run.points.len(), run.actors.len(), run.points[1].start), (2, 2, Span::from_secs(2)));
+        assert_eq!(all(0, 0).latency(Kind::Response).unwrap().count(), 10);
         // As a recording it has the same operations and the same response times.
         let tally = &run.recording().workloads[0].tallies[0];
         assert_eq!(

@@ -13,7 +13,8 @@ use block::{Bytes, Span};
 use engine::job::{JobProgress, RunSettings, Simulation, Watch};
 use ranread::{Aim, Batch, Effort, Evidence, Load, Measured, Row, State, Taken};
 use report::text;
-use stats::job::{DirectionOutcome, JobOutcome};
+use stats::job::JobOutcome;
+use stats::{Direction, Track};
 use stats::{Machine, run};
 use std::path::Path;
 use storage::Place;
@@ -190,8 +191,8 @@ impl<'a> Field<'a> {
     /// What was seen of the machine meanwhile; of a simulated device nothing of this machine counts.
     fn evidence(&self, outcomes: &[JobOutcome], before: &Counters, after: &Counters) -> Evidence {
         let Storage::Real = self.storage else { return Evidence::default() };
-        let mut reads = DirectionOutcome::default();
-        outcomes.iter().for_each(|outcome| reads.absorb(&outcome.directions.read));
+        let mut reads = Track::default();
+        outcomes.iter().for_each(|outcome| reads.absorb(&outcome.tape[Direction::Read]));
         let spread = reads.iops_spread();
         let iops_variation = (spread.samples > 2 && spread.mean > 0.0).then(|| spread.deviation / spread.mean);
         let disks = outcomes.first().map_or(&[][..], |outcome| &outcome.disks);

@@ -1,16 +1,17 @@
 //! What a runner leaves, and what it would leave if it ended now.
 
 use super::{Runner, Stage};
-use crate::job::record::Record;
+use crate::job::logs::RequestLogs;
 use block::Time;
+use stats::Tape;
 use stats::job::JobOutcome;
 
 /// A job's outcome. Processor time and devices are the worker's to add.
 pub(super) fn outcome(mut runner: Runner) -> JobOutcome {
-    let record = std::mem::replace(&mut runner.record, Record::new(&runner.spec, &[], Time::ZERO));
+    let (tape, logs) = (std::mem::take(&mut runner.tape), runner.logs.take());
     let (asked, end) = (std::mem::take(&mut runner.asked), runner.times.end);
     let files = runner.paths.iter().map(|path| path.display().to_string()).collect();
-    JobOutcome { asked, files, ..of(&runner, record, end) }
+    JobOutcome { asked, files, ..of(&runner, tape, logs, end) }
 }
 
 /// What it did so far, without logs.
@@ -23,13 +24,14 @@ pub(super) fn so_far(runner: &Runner, now: Time) -> JobOutcome {
             seed: runner.spec.seed,
             ..JobOutcome::default()
         },
-        Stage::Ended => of(runner, runner.record.so_far(), runner.times.end),
-        _ => of(runner, runner.record.so_far(), now),
+        Stage::Ended => of(runner, runner.tape.clone(), None, runner.times.end),
+        _ => of(runner, runner.tape.clone(), None, now),
     }
 }
 
-fn of(runner: &Runner, record: Record, end: Time) -> JobOutcome {
+fn of(runner: &Runner, mut tape: Tape, logs: Option<Box<RequestLogs>>, end: Time) -> JobOutcome {
     let loaded = runner.times.loaded.unwrap_or(end);
+    tape.finish(loaded, end);
     let losses = runner.losses.as_ref().map(|losses| losses.borrow().clone()).unwrap_or_default();
     let mut notes = runner.notes.clone();
     notes.extend(losses.lines());
@@ -39,11 +41,13 @@ fn of(runner: &Runner, record: Record, end: Time) -> JobOutcome {
         group: runner.spec.group,
         start: runner.times.start.since(runner.board.start()),
         elapsed: end.since(runner.times.start),
+        measured: end.since(tape.start()),
+        tape,
+        syncs_whole: runner.syncs_whole,
         ramp_bytes: runner.ramp_bytes,
         depth: runner.depths,
         submitted: runner.submitted,
         completed: runner.completed,
-        punctuality: runner.punctuality,
         errors: runner.errors,
         losses,
         steady: runner.steadiness.as_ref().map(super::Steadiness::report),
@@ -56,6 +60,8 @@ fn of(runner: &Runner, record: Record, end: Time) -> JobOutcome {
         notes,
         ..JobOutcome::default()
     };
-    record.finish(loaded, end, &mut outcome);
+    if let Some(logs) = logs {
+        logs.finish(end, &mut outcome);
+    }
     outcome
 }

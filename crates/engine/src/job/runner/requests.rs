@@ -1,10 +1,10 @@
 //! Making requests and taking their ends: the way of every I/O.
 
 use super::{After, HeldBack, Runner, Stage};
-use crate::job::record::Ended;
 use crate::job::slots::{Purpose, Slot};
 use block::{Actor as _, Buf, Completion, Fault, ObjectId, Op, Request, Span, Submitted, Time};
-use stats::job::{Asked, AskedRow, ErrorKind, Mismatch, Punctuality};
+use stats::Tape;
+use stats::job::{Asked, AskedRow, ErrorKind, Mismatch};
 use workload::job::{Direction, JobDraft, JobNext, Place, WriteSync};
 
 /// ETIME: a request took longer than allowed.
@@ -47,18 +47,16 @@ impl Runner {
                 match slot.purpose {
                     // As in fio those at the end and before a check are not counted.
                     Purpose::Flush if matches!(self.stage, Stage::Flushing | Stage::Settling) => {}
-                    Purpose::Flush => self.record.flushed(end.since(slot.made), slot.generation == 0),
+                    Purpose::Flush => {
+                        self.tape.ended(&slot.ended(Tape::FLUSH, handed, end));
+                        self.syncs_whole += u64::from(slot.generation == 0);
+                    }
                     Purpose::Load | Purpose::Check => {
-                        self.record.ended(&Ended {
-                            direction: slot.direction,
-                            file: slot.file,
-                            at: slot.at,
-                            len: slot.len,
-                            due: slot.due,
-                            made: slot.made,
-                            handed,
-                            end,
-                        });
+                        let ended = slot.ended(slot.direction as usize, handed, end);
+                        self.tape.ended(&ended);
+                        if let Some(logs) = &mut self.logs {
+                            logs.ended(&slot, &ended);
+                        }
                         self.look_at(&slot, end, handed, buf.as_ref(), now);
                     }
                 }
@@ -150,9 +148,8 @@ impl Runner {
             return;
         }
         self.errors.count(kind, Some(number));
-        if slot.purpose != Purpose::Flush {
-            self.record.failed(slot.direction, kind == ErrorKind::Short);
-        }
+        let class = if slot.purpose == Purpose::Flush { Tape::FLUSH } else { slot.direction as usize };
+        self.tape.failed(class, kind == ErrorKind::Short);
         if let (Direction::Write | Direction::Trim, Some(checker)) = (slot.direction, &mut self.checker) {
             checker.forget(slot.generation);
         }
@@ -236,7 +233,7 @@ impl Runner {
         }
         self.refilling = false;
         self.ended_since_refill = 0;
-        self.cap_met = self.punctuality.scheduled;
+        self.cap_met = self.tape.punctuality.scheduled;
     }
 
     /// Where the way through the files just began anew they are read from the storage again, as in fio; the time behind
@@ -300,9 +297,6 @@ impl Runner {
     #[inline]
     fn make(&mut self, now: Time, draft: JobDraft) -> bool {
         let JobDraft { direction, file, at, len, due } = draft;
-        if self.punctuality.scheduled {
-            self.count_lateness(now, due);
-        }
         let mut generation = 0;
         let op = match direction {
             Direction::Read => Op::Read,
@@ -324,6 +318,9 @@ impl Runner {
         if !self.submit(now, slot, op) {
             self.held = Some(draft);
             return false;
+        }
+        if self.tape.punctuality.scheduled {
+            self.tape.made(due, now, self.cap_met);
         }
         if self.spec.logs.asked {
             self.note_asked(now, Asked::Move(direction), &draft);
@@ -375,15 +372,6 @@ impl Runner {
                 false
             }
         }
-    }
-
-    fn count_lateness(&mut self, now: Time, due: Time) {
-        let delay = now.since(due);
-        let punctuality = &mut self.punctuality;
-        punctuality.late += u64::from(delay > Punctuality::LATE_AFTER);
-        punctuality.late_most = punctuality.late_most.max(delay);
-        // After the cap was met, all that is overdue until the schedule is caught up with was held by it.
-        punctuality.held += u64::from(self.cap_met);
     }
 
     /// A flush that is due comes before the next request, as in fio: behind the last write comes none.

@@ -1,12 +1,13 @@
 //! What follows what in a job: its start, its intervals, its pauses, its end.
 
 use super::{After, FloorWatch, Runner, Stage};
+use crate::job::logs::{self, RequestLogs};
 use crate::job::prepare::OpenError;
-use crate::job::record::Record;
 use crate::job::search::Step;
-use crate::job::steady::Steadiness;
+use crate::job::steady::{Steadiness, Totals};
 use crate::job::written::Round;
 use block::{Span, Time};
+use stats::Tape;
 use workload::job::{Direction, Ends, JobStream, Pace, PerDirection};
 
 /// ETIME, which fio has for a rate that was not reached.
@@ -45,7 +46,7 @@ impl Runner {
         self.stream = JobStream::new(&self.spec, &self.regions, now);
         self.working_since = now;
         let recorded = self.spec.replay.as_ref().is_some_and(|replay| !replay.at_once);
-        self.punctuality.scheduled = recorded || self.spec.pacing.rate.iter().any(|(_, rate)| rate.is_some());
+        self.tape.punctuality.scheduled = recorded || self.spec.pacing.rate.iter().any(|(_, rate)| rate.is_some());
         self.stage = Stage::Loading;
         self.measure_from(now);
         self.board.begin(self.index, now);
@@ -73,12 +74,14 @@ impl Runner {
     /// Forgets all figures and measures anew.
     fn measure_from(&mut self, now: Time) {
         self.times.measured_from = now;
-        self.record = Record::new(&self.spec, &self.regions, now);
+        let scheduled = self.tape.punctuality.scheduled;
+        self.tape = Tape::new(now, logs::noted(&self.spec));
+        self.tape.punctuality.scheduled = scheduled;
+        self.syncs_whole = 0;
+        self.logs = RequestLogs::new(&self.spec, &self.regions, now);
         self.depths = Default::default();
         self.submitted = Default::default();
         self.completed = Default::default();
-        let scheduled = self.punctuality.scheduled;
-        self.punctuality = stats::job::Punctuality { scheduled, ..Default::default() };
         self.steadiness = self.spec.ending.steady.map(|rule| Steadiness::new(rule, now));
         let watch = |direction: Direction| {
             let floor = self.spec.pacing.floor[direction].filter(|_| self.spec.reach.mix.has(direction))?;
@@ -87,24 +90,32 @@ impl Runner {
         self.floors = Direction::ALL.into_iter().filter_map(watch).collect();
     }
 
+    /// Requests and bytes of each direction so far.
+    fn counts(&self) -> PerDirection<(u64, u64)> {
+        PerDirection::from_fn(|direction| (self.tape[direction].ops, self.tape[direction].bytes))
+    }
+
     /// Ends what is over: the ramp, an interval, the time.
     pub(super) fn look(&mut self, now: Time) {
-        if self.record.roll(now) || self.board.wants_news(self.index, now) {
-            self.board.tell(self.index, now, self.record.counts(), self.slots.in_flight());
+        if let Some(logs) = &mut self.logs {
+            logs.roll(now);
+        }
+        if self.tape.roll(now) || self.board.wants_news(self.index, now) {
+            self.board.tell(self.index, now, self.counts(), self.slots.in_flight());
         }
         if self.stage != Stage::Loading {
             return;
         }
         if self.times.ramp_end.is_some_and(|end| now >= end) {
             self.times.ramp_end = None;
-            let counts = self.record.counts();
+            let counts = self.counts();
             self.ramp_bytes = PerDirection::from_fn(|direction| counts[direction].1);
             self.measure_from(now);
-            self.board.tell(self.index, now, self.record.counts(), self.slots.in_flight());
+            self.board.tell(self.index, now, self.counts(), self.slots.in_flight());
         }
         if let Some(steadiness) = &mut self.steadiness
             && self.times.ramp_end.is_none()
-            && steadiness.look(now, self.record.totals())
+            && steadiness.look(now, Totals::of(&self.tape))
         {
             return self.drain(After::End, now);
         }
@@ -128,7 +139,7 @@ impl Runner {
     }
 
     fn watch_floors(&mut self, now: Time) {
-        let counts = if self.floors.is_empty() { return } else { self.record.counts() };
+        let counts = if self.floors.is_empty() { return } else { self.counts() };
         let mut missed = None;
         for watch in &mut self.floors {
             if now < watch.window_end {
@@ -298,8 +309,8 @@ impl Runner {
         } else {
             0
         };
-        self.punctuality.never_sent = never;
-        self.board.tell(self.index, now, self.record.counts(), 0);
+        self.tape.punctuality.never_sent = never;
+        self.board.tell(self.index, now, self.counts(), 0);
         let ending = &self.spec.ending;
         let failed = ending.ends_all_on_error && self.error.is_some();
         self.board.end(self.index, if failed { Ends::All } else { ending.ends });

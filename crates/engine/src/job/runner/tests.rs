@@ -2,6 +2,7 @@
 
 use super::*;
 use block::{Bytes, Driver, Fault, Iops, Op, Request, Span, Submitted, Ticket, Traits, Wait, drive};
+use stats::Punctuality;
 use std::cell::Cell;
 use std::collections::VecDeque;
 use workload::job::{Coverage, Direction, Ending, Mix, Order, Pace, Place, Verify};
@@ -124,15 +125,15 @@ fn a_stall_shows_in_the_response_times_of_all_that_were_due_in_it() {
     spec.pacing.depth = 1024;
     spec.pacing.rate.read = Some(Pace::Iops(Iops(1000)));
     let outcome = play(&spec, 2000..2500);
-    let reads = &outcome.directions.read;
+    let reads = &outcome.tape[Direction::Read];
     // Due every millisecond from 0 on; at 6 s it is over.
     assert_eq!(reads.ops, 6000);
     // 500 of 6000 were due in the stall and waited evenly from 500 ms down to nothing: the worst hundredth are 60 of them,
     // the last of which waited 500 × (1 − 60/500) = 440 ms.
-    let p99 = reads.lat.quantile(0.99);
+    let p99 = reads.response.quantile(0.99);
     assert!((Span::from_millis(430)..Span::from_millis(450)).contains(&p99), "{p99}");
     // All were made when they were due, so the storage itself took as long.
-    assert_eq!(outcome.punctuality, Punctuality { scheduled: true, ..Punctuality::default() });
+    assert_eq!(outcome.tape.punctuality, Punctuality { scheduled: true, ..Punctuality::default() });
 }
 
 #[test]
@@ -140,13 +141,13 @@ fn at_depth_one_the_stall_shows_all_the_same_and_the_service_time_hides_it() {
     let mut spec = six_seconds();
     spec.pacing.rate.read = Some(Pace::Iops(Iops(1000)));
     let outcome = play(&spec, 2000..2500);
-    let reads = &outcome.directions.read;
+    let reads = &outcome.tape[Direction::Read];
     assert_eq!(reads.ops, 6000);
     // One request meets the stall. The others due meanwhile follow it 100 µs apart; that backlog of 500 shrinks by nine
     // in ten a millisecond, so the worst hundredth still begins above 430 ms.
-    assert!(reads.lat.quantile(0.99) > Span::from_millis(430), "{}", reads.lat.quantile(0.99));
-    assert!(reads.clat.quantile(0.99) < Span::from_micros(102), "{}", reads.clat.quantile(0.99));
-    let Punctuality { late, late_most, held, never_sent, .. } = outcome.punctuality;
+    assert!(reads.response.quantile(0.99) > Span::from_millis(430), "{}", reads.response.quantile(0.99));
+    assert!(reads.service.quantile(0.99) < Span::from_micros(102), "{}", reads.service.quantile(0.99));
+    let Punctuality { late, late_most, held, never_sent, .. } = outcome.tape.punctuality;
     // Due in the stall and up to 55 ms behind it, in which the backlog is worked off at ten a millisecond.
     assert!((500..=560).contains(&late), "{late}");
     assert!((Span::from_millis(498)..=Span::from_millis(500)).contains(&late_most), "{late_most}");
@@ -160,22 +161,22 @@ fn what_is_due_in_a_stall_until_the_end_is_never_sent() {
     spec.pacing.rate.read = Some(Pace::Iops(Iops(1000)));
     let outcome = play(&spec, 5000..7000);
     // 5000 before the stall (due at 0 to 4999 ms), and the one that waits in it; due before 6000 ms are 6000.
-    let made = outcome.directions.read.ops;
+    let made = outcome.tape[Direction::Read].ops;
     assert!((5000..=5001).contains(&made), "{made}");
-    assert_eq!(outcome.punctuality.never_sent, 6000 - made);
+    assert_eq!(outcome.tape.punctuality.never_sent, 6000 - made);
     // The second that nothing ended in is part of the time.
-    assert!(outcome.directions.read.measured >= Span::from_secs(6), "{}", outcome.directions.read.measured);
+    assert!(outcome.tape[Direction::Read].measured >= Span::from_secs(6), "{}", outcome.tape[Direction::Read].measured);
 }
 
 #[test]
 fn a_closed_loop_does_what_the_device_can() {
     let outcome = play(&six_seconds(), 0..0);
     // One at a time, 100 µs each.
-    assert!((59_990..=60_001).contains(&outcome.directions.read.ops), "{}", outcome.directions.read.ops);
+    assert!((59_990..=60_001).contains(&outcome.tape[Direction::Read].ops), "{}", outcome.tape[Direction::Read].ops);
     // 12 slices of half a second with 5000 each.
-    let slices: Vec<u64> = outcome.directions.read.slices.iter().map(|slice| slice.ops).collect();
+    let slices: Vec<u64> = outcome.tape[Direction::Read].slices.iter().map(|slice| slice.ops).collect();
     assert!(slices[..12].iter().all(|ops| ops.abs_diff(5000) <= 1), "{slices:?}");
-    assert_eq!(slices.iter().sum::<u64>(), outcome.directions.read.ops);
+    assert_eq!(slices.iter().sum::<u64>(), outcome.tape[Direction::Read].ops);
 }
 
 /// Ends each request after a time of its own, all side by side.
@@ -215,13 +216,15 @@ fn percentiles_are_true_from_100_ns_to_100_s() {
     spec.ending = Ending { requests: Some(count), ..Ending::default() };
     spec.pacing.depth = count as u32;
     let outcome = play_on(&spec, Box::new(Ladder { times: times.clone(), waiting: Vec::new() }));
-    let reads = &outcome.directions.read;
+    let reads = &outcome.tape[Direction::Read];
     assert_eq!(reads.ops, count);
-    assert_eq!((reads.clat.min(), reads.clat.max()), (times[0], times[times.len() - 1]));
+    assert_eq!((reads.service.min(), reads.service.max()), (times[0], times[times.len() - 1]));
     for percent in [0.1, 1.0, 5.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99] {
         let right =
             times[((percent / 100.0 * count as f64).ceil() as usize).clamp(1, times.len()) - 1].as_nanos() as f64;
-        for found in [&reads.clat, &reads.lat].map(|latencies| latencies.quantile(percent / 100.0).as_nanos() as f64) {
+        for found in
+            [&reads.service, &reads.response].map(|latencies| latencies.quantile(percent / 100.0).as_nanos() as f64)
+        {
             assert!((found / right - 1.0).abs() < 0.01, "{percent} %: {found} ns, {right} ns are right");
         }
     }
@@ -232,8 +235,8 @@ fn a_ramp_is_not_measured() {
     let mut spec = six_seconds();
     spec.ending.ramp = Span::from_secs(2);
     let outcome = play(&spec, 500..1500);
-    assert!((59_990..=60_002).contains(&outcome.directions.read.ops), "{}", outcome.directions.read.ops);
-    assert!(outcome.directions.read.lat.max() < Span::from_millis(1), "the stall was in the ramp");
+    assert!((59_990..=60_002).contains(&outcome.tape[Direction::Read].ops), "{}", outcome.tape[Direction::Read].ops);
+    assert!(outcome.tape[Direction::Read].response.max() < Span::from_millis(1), "the stall was in the ramp");
     assert_eq!(outcome.elapsed, Span::from_secs(8));
 }
 
@@ -249,7 +252,7 @@ fn slices_of_offsets_are_counted_where_asked() {
     assert_eq!(play(&spec, 0..0).coverage, None);
     spec.logs.coverage = Some(1000);
     let outcome = play(&spec, 0..0);
-    let (reads, coverage) = (&outcome.directions.read, outcome.coverage.unwrap());
+    let (reads, coverage) = (&outcome.tape[Direction::Read], outcome.coverage.unwrap());
     assert_eq!((coverage.places, coverage.counts.len()), ((1 << 30) / 4096, 1000));
     assert_eq!(coverage.counts.iter().sum::<u64>(), reads.ops);
     assert!(coverage.evenness().unwrap().is_even());
@@ -298,7 +301,7 @@ fn pauses_come_after_so_many_requests() {
     };
     spec.pacing.think = Some(think);
     // Ten requests of 100 µs and a pause of 1 ms: ten every 2 ms.
-    let ops = play(&spec, 0..0).directions.read.ops;
+    let ops = play(&spec, 0..0).tape[Direction::Read].ops;
     assert!((29_900..=30_100).contains(&ops), "{ops}");
 }
 
@@ -351,13 +354,13 @@ fn behind_a_call_that_blocks_a_request_begins_when_it_is_made() {
     for think in [None, Some(think)] {
         spec.pacing.think = think;
         let outcome = play_blocking(&spec);
-        let reads = &outcome.directions.read;
+        let reads = &outcome.tape[Direction::Read];
         // 6 s in steps of 100 µs, or of 1.1 ms.
         assert_eq!(reads.ops, if think.is_some() { 5455 } else { 60_000 });
         let took = Span::from_micros(100);
-        assert_eq!((reads.clat.min(), reads.clat.max()), (took, took), "{think:?}");
-        assert_eq!((reads.lat.min(), reads.lat.max()), (took, took), "{think:?}");
-        assert_eq!(reads.slat.sum() + reads.clat.sum(), reads.lat.sum());
+        assert_eq!((reads.service.min(), reads.service.max()), (took, took), "{think:?}");
+        assert_eq!((reads.response.min(), reads.response.max()), (took, took), "{think:?}");
+        assert_eq!(reads.submission.sum() + reads.service.sum(), reads.response.sum());
         assert_eq!(outcome.elapsed.as_millis_f64().round(), 6000.0);
     }
 }
@@ -371,13 +374,16 @@ fn a_flush_is_no_part_of_the_request_behind_it() {
     spec.ending = Ending { requests: Some(10), ..Ending::default() };
     let took = Span::from_micros(100);
     for outcome in [play_blocking(&spec), play(&spec, 0..0)] {
-        let writes = &outcome.directions.write;
-        assert_eq!((writes.ops, outcome.sync.ops, outcome.sync.lat.max()), (10, 4, took));
-        assert_eq!((writes.lat.min(), writes.lat.max(), writes.clat.max()), (took, took, took));
+        let writes = &outcome.tape[Direction::Write];
+        assert_eq!(
+            (writes.ops, outcome.tape[Tape::FLUSH].ops, outcome.tape[Tape::FLUSH].response.max()),
+            (10, 4, took)
+        );
+        assert_eq!((writes.response.min(), writes.response.max(), writes.service.max()), (took, took, took));
     }
     // By a schedule what was due meanwhile did wait for it: of 10 000 a second, the third is due with the flush's start.
     spec.pacing.rate.write = Some(Pace::Iops(Iops(10_000)));
-    assert!(play_blocking(&spec).directions.write.lat.max() >= took + took);
+    assert!(play_blocking(&spec).tape[Direction::Write].response.max() >= took + took);
 }
 
 /// By a schedule that such a target keeps up with, too: a request that is due while a call blocks waits for the rest of
@@ -387,10 +393,10 @@ fn behind_a_call_that_blocks_the_schedule_counts() {
     let mut spec = six_seconds();
     // Due every 50 µs, one and two for each call of 100 µs: the queue grows by one each 100 µs, to 3 s of it.
     spec.pacing.rate.read = Some(Pace::Iops(Iops(20_000)));
-    let reads = play_blocking(&spec).directions.read;
-    assert_eq!((reads.ops, reads.clat.max()), (60_000, Span::from_micros(100)));
+    let reads = &play_blocking(&spec).tape[Direction::Read];
+    assert_eq!((reads.ops, reads.service.max()), (60_000, Span::from_micros(100)));
     // The last begins at 5999.9 ms and was due at 59 999 × 50 µs.
-    assert_eq!(reads.lat.max(), Span::from_micros(6_000_000 - 59_999 * 50));
+    assert_eq!(reads.response.max(), Span::from_micros(6_000_000 - 59_999 * 50));
 }
 
 /// What follows a stage is made when the stage is over. Nobody is in flight then whose end would wake the worker, so a
@@ -407,7 +413,7 @@ fn rounds_of_checking_follow_one_another_without_a_wait() {
         let target = Staller { stall: Time::ZERO..Time::ZERO, waiting: Vec::new() };
         let (outcome, idle) = play_by(&spec, Box::new(target), &Rc::default());
         assert_eq!(outcome.error, None);
-        assert_eq!((outcome.directions.write.ops, outcome.directions.read.ops), (160, 160));
+        assert_eq!((outcome.tape[Direction::Write].ops, outcome.tape[Direction::Read].ops), (160, 160));
         assert_eq!(idle, 0);
         // One after the other, 100 µs each.
         assert_eq!(outcome.elapsed, Span::from_micros(320 * 100));
@@ -432,11 +438,11 @@ fn each_round_and_each_check_reads_from_the_storage() {
         let target = Box::new(Blocking { clock: Rc::clone(&clock), waiting: VecDeque::new() });
         let (outcome, _) = play_through_cache(&spec, target, &clock, Some(forget));
         assert_eq!(outcome.error, None);
-        let all = &outcome.directions;
+        let all = &outcome.tape;
         // The 3 ms that it took are no request's.
-        let longest = all.read.lat.max().max(all.write.lat.max());
-        assert_eq!((longest, outcome.sync.ops), (Span::from_micros(100), 0));
-        (times.get(), all.read.ops, all.write.ops)
+        let longest = all.merged(|track| &track.response).max();
+        assert_eq!((longest, outcome.tape[Tape::FLUSH].ops), (Span::from_micros(100), 0));
+        (times.get(), all[Direction::Read].ops, all[Direction::Write].ops)
     };
     assert_eq!(dropped(|_| ()), (2, 768, 0));
     assert_eq!(dropped(|spec| spec.reach.order = Order::RANDOM), (2, 768, 0));

@@ -1,0 +1,169 @@
+//! What a tape becomes: cells of a point and series of seconds. There is no other way from a recorder to a run.
+
+use super::{Cell, Class, Kind, Run, Series, Slice, Times};
+use crate::{Punctuality, Tape, TapeSlice, Track};
+use block::Span;
+
+/// What a slice of a run is at least: shorter ones that were noted become one.
+const SLICE: Span = Span::SECOND;
+
+/// Where a tape lies in a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Taped {
+    /// The point's number.
+    pub point: u32,
+    /// The actor's number.
+    pub actor: u32,
+    /// When the tape began, from the start of the run.
+    pub start: Span,
+    /// For how long the whole was measured.
+    pub measured: Span,
+}
+
+impl Run {
+    /// Adds what an actor did in a point; its series go on. The cell of the whole comes back, for what only the owner of
+    /// the tape knows.
+    pub fn add_tape(&mut self, tape: &Tape, at: Taped) -> &mut Cell {
+        let first = self.cells.len();
+        let used = |track: &&Track| track.ops + track.failed > 0;
+        self.cells.extend(tape.tracks().filter(used).map(|track| cell(track, tape, at)));
+        for track in tape.tracks() {
+            self.add_slices(track, at);
+        }
+        let whole = whole(tape, at).summed(&self.cells[first..]);
+        self.cells.insert(first, whole);
+        &mut self.cells[first]
+    }
+
+    fn add_slices(&mut self, track: &Track, Taped { actor, start, .. }: Taped) {
+        let slices = seconds(track.slices.iter().map(|slice| slice_of(track, slice, start)));
+        if slices.iter().all(|slice| slice.ops == 0) {
+            return;
+        }
+        let same = |series: &&mut Series| (series.actor, &series.class) == (actor, &track.class);
+        match self.series.iter_mut().find(same) {
+            Some(series) => series.slices.extend(slices),
+            None => self.series.push(Series { actor, class: track.class.clone(), slices }),
+        }
+    }
+}
+
+/// All that was done, and how well the schedule was kept, which is not told by class.
+fn whole(tape: &Tape, at: Taped) -> Cell {
+    let sum = |of: fn(&Track) -> u64| tape.parts().map(of).sum::<u64>();
+    let Punctuality { scheduled, late, late_most, held, never_sent } = tape.punctuality;
+    Cell {
+        ops: sum(|track| track.ops),
+        bytes: Some(sum(|track| track.bytes)),
+        failed: Some(sum(|track| track.failed)),
+        short: tape.noted().short.then(|| sum(|track| track.short)),
+        late: scheduled.then_some(late),
+        late_max: scheduled.then_some(late_most),
+        held: scheduled.then_some(held),
+        never_sent: scheduled.then_some(never_sent),
+        ..Cell::new(at.point, at.actor, Class::ALL, at.measured)
+    }
+}
+
+fn cell(track: &Track, tape: &Tape, at: Taped) -> Cell {
+    let moves = track.class.moves_data();
+    let measured = if track.measured > Span::ZERO { track.measured } else { at.measured };
+    let counted = Cell {
+        ops: track.ops,
+        bytes: moves.then_some(track.bytes),
+        failed: Some(track.failed),
+        short: (moves && tape.noted().short).then_some(track.short),
+        ..Cell::new(at.point, at.actor, track.class.clone(), measured)
+    };
+    let kinds = [
+        (Kind::Response, &track.response),
+        (Kind::Service, &track.service),
+        (Kind::Submission, &track.submission),
+        (Kind::Lateness, &track.lateness),
+        (Kind::Gate, &track.gate),
+    ];
+    kinds.into_iter().fold(counted, |cell, (kind, histogram)| cell.with(kind, histogram))
+}
+
+/// A slice of a tape that began at `start`.
+fn slice_of(track: &Track, slice: &TapeSlice, start: Span) -> Slice {
+    // Zero stands for not noted there.
+    let longest = |span: Span| (span > Span::ZERO).then_some(span);
+    Slice {
+        start: start + slice.start(),
+        length: slice.length,
+        ops: slice.ops,
+        bytes: track.class.moves_data().then_some(slice.bytes),
+        response: Times::of_sum(slice.ops, slice.response_sum, longest(slice.longest.response)),
+        service: Times::of_sum(slice.ops, slice.service_sum, longest(slice.longest.service)),
+        ..Slice::default()
+    }
+}
+
+/// Shorter slices put together to seconds; longer ones stay.
+fn seconds(slices: impl Iterator<Item = Slice>) -> Vec<Slice> {
+    let mut seconds: Vec<Slice> = Vec::new();
+    for slice in slices {
+        match seconds.last_mut() {
+            Some(last) if last.length + slice.length <= SLICE => *last = last.then(&slice),
+            _ => seconds.push(slice),
+        }
+    }
+    seconds
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Ended, Noted};
+    use block::Time;
+
+    fn ms(at: u64) -> Time {
+        Time::from_nanos(at * 1_000_000)
+    }
+
+    /// 100 reads in each half second of two, of 100 µs each, and a flush.
+    fn taped(noted: Noted) -> Tape {
+        let mut tape = Tape::new(ms(1000), Noted { slices: Some(Span::from_millis(500)), ..noted });
+        for n in 0..400u64 {
+            let end = ms(1000 + 5 * (n + 1));
+            let due = end - Span::from_micros(100);
+            let class = Tape::READ;
+            tape.ended(&Ended { class, due, made: due, handed: due, end, gate: Span::ZERO, bytes: 4096 });
+        }
+        let end = ms(2500);
+        tape.ended(&Ended { class: Tape::FLUSH, due: end, made: end, handed: end, end, gate: Span::ZERO, bytes: 0 });
+        tape.finish(ms(3000), ms(3000));
+        tape
+    }
+
+    const AT: Taped = Taped { point: 0, actor: 0, start: Span::from_millis(3000), measured: Span::from_millis(2000) };
+
+    #[test]
+    fn half_seconds_become_seconds_from_where_the_tape_began() {
+        let mut run = Run::default();
+        run.add_tape(&taped(Noted::default()), AT);
+        let reads = run.series(0, &Class::READ).unwrap();
+        let told: Vec<_> = reads.slices.iter().map(|slice| (slice.start, slice.length, slice.ops)).collect();
+        assert_eq!(told, [(Span::from_secs(3), Span::SECOND, 200), (Span::from_secs(4), Span::SECOND, 200)]);
+        let times = reads.slices[0].response.unwrap();
+        assert_eq!((times.mean, times.spread, times.max), (Span::from_micros(100), None, None));
+    }
+
+    #[test]
+    fn flushes_are_told_beside_the_whole_and_what_is_not_noted_is_unknown() {
+        let mut run = Run::default();
+        run.add_tape(&taped(Noted::default()), AT);
+        let [all, reads, flushes] = &run.cells[..] else { panic!("{:?}", run.cells) };
+        assert_eq!((all.ops, all.bytes, reads.ops), (400, Some(400 * 4096), 400));
+        assert_eq!((&flushes.class, flushes.ops, flushes.bytes), (&Class::FLUSH, 1, None));
+        assert_eq!((all.late, all.never_sent, all.short), (None, None, None), "a closed loop, and no short transfers");
+        assert_eq!(all.latency(Kind::Response).map(crate::Histogram::count), Some(400));
+        assert_eq!([all.latency(Kind::Submission), all.latency(Kind::Gate)], [None, None]);
+        let mut open = taped(Noted { short: true, submission: true, ..Noted::default() });
+        open.punctuality = Punctuality { scheduled: true, never_sent: 16, ..Punctuality::default() };
+        let all = run.add_tape(&open, Taped { actor: 1, ..AT });
+        assert_eq!((all.late, all.never_sent, all.short), (Some(0), Some(16), Some(0)));
+        assert!(all.latency(Kind::Submission).is_some());
+    }
+}
