@@ -5,7 +5,7 @@
 use crate::{BLOCK, RunOutcome};
 use block::{OpKind, Span};
 use stats::CycleRecord;
-use stats::run::{Actor, Cell, Class, Event, Kind, Place, Point, Run, Series, Setting, Slice, Times, Value};
+use stats::run::{Actor, Event, Place, Point, Run, Setting, Taped, Value};
 
 /// The database is the only actor.
 const ACTOR: u32 = 0;
@@ -17,8 +17,6 @@ pub fn kept(system: &str, place: &str, runs: &[RunOutcome]) -> Run {
     let name = "ramp".to_owned();
     kept.actors.push(Actor { name, host: system.into(), group: None, place: Some(place) });
     kept.set(Some(ACTOR), "block_bytes", BLOCK as f64);
-    let classes = [Class::READ, Class::WRITE, Class::JOURNAL];
-    let mut series = classes.map(|class| Series { actor: ACTOR, class, slices: Vec::new() });
     let mut start = Span::ZERO;
     for (number, run) in runs.iter().enumerate() {
         let point = number as u32;
@@ -31,11 +29,7 @@ pub fn kept(system: &str, place: &str, runs: &[RunOutcome]) -> Run {
         });
         let value = Value::Number(run.target as f64);
         kept.settings.push(Setting { point: Some(point), actor: Some(ACTOR), key: "target_iops".into(), value });
-        kept.cells.extend(cells(point, run));
-        for series in &mut series {
-            let class = series.class.clone();
-            series.slices.extend(slices(run, start, &class));
-        }
+        kept.add_tape(&run.tape, Taped { point, actor: ACTOR, start, measured: run.elapsed });
         kept.cycles.extend(run.cycles.iter().map(|cycle| {
             let crate::Cycle { due, start, sleep, wij, write, cycle, blocks, .. } = *cycle;
             (ACTOR, CycleRecord { phase: point, due, start, sleep, wij, write, cycle, blocks })
@@ -50,7 +44,6 @@ pub fn kept(system: &str, place: &str, runs: &[RunOutcome]) -> Run {
         }));
         start += run.elapsed;
     }
-    kept.series.extend(series.into_iter().filter(|series| series.slices.iter().any(|slice| slice.ops > 0)));
     kept
 }
 
@@ -62,77 +55,35 @@ fn kind(kind: OpKind) -> &'static str {
     }
 }
 
-/// The whole, its reads, and what it wrote. Reads that were never made are no late ones.
-fn cells(point: u32, run: &RunOutcome) -> Vec<Cell> {
-    let cell =
-        |class, ops: u64, bytes: u64| Cell { ops, bytes: Some(bytes), ..Cell::new(point, ACTOR, class, run.elapsed) };
-    let late = run.lateness.count() - run.lateness.count_below(LATE_AFTER);
-    let punctual = |cell: Cell| Cell {
-        late: Some(late),
-        late_max: Some(run.lateness.max()),
-        never_sent: Some(run.reads_missed),
-        ..cell
-    };
-    let reads = punctual(cell(Class::READ, run.reads, run.reads * BLOCK))
-        .with(Kind::Response, &run.response)
-        .with(Kind::Service, &run.service)
-        .with(Kind::Lateness, &run.lateness);
-    let all = punctual(cell(Class::ALL, run.reads + run.blocks, (run.reads + run.blocks) * BLOCK));
-    let writes = cell(Class::WRITE, run.blocks, run.blocks * BLOCK).with(Kind::Response, &run.write);
-    let journal: u64 = run.seconds.iter().map(|second| second.wij_bytes).sum();
-    let parts = [reads, writes];
-    let all = all.summed(&parts);
-    let [reads, writes] = parts;
-    let mut cells = vec![all, reads, writes, cell(Class::JOURNAL, journal / BLOCK, journal)];
-    if let Some(stream) = &run.stream {
-        let log = cell(Class::LOG, stream.writes.count(), stream.bytes).with(Kind::Response, &stream.writes);
-        let syncs = Cell { bytes: None, ..cell(Class::FLUSH, stream.syncs.count(), 0) };
-        cells.extend([log, syncs.with(Kind::Response, &stream.syncs)]);
-    }
-    cells
-}
-
-/// What counts as late of a read: the generator's own error is below it.
-const LATE_AFTER: Span = Span::from_millis(1);
-
-/// The seconds of a class; of reads the mean response time is known, and no percentile.
-fn slices(run: &RunOutcome, start: Span, class: &Class) -> Vec<Slice> {
-    let slice = |(number, second): (usize, &crate::machine::Second)| {
-        let (ops, response) = if *class == Class::READ {
-            (second.reads, Times::of_sum(second.reads, second.response, None))
-        } else if *class == Class::WRITE {
-            (second.writes, None)
-        } else {
-            (second.wij_bytes / BLOCK, None)
-        };
-        Slice {
-            start: start + Span::SECOND * number as u64,
-            length: Span::SECOND,
-            ops,
-            bytes: Some(ops * BLOCK),
-            response,
-            ..Slice::default()
-        }
-    };
-    run.seconds.iter().enumerate().map(slice).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::Second;
+    use stats::run::{Class, Kind};
+    use stats::{Direction, Punctuality, Tape, TapeSlice};
 
+    /// What a run's tape knows is what is kept: reads never made are not late, and journals are beside the whole.
     #[test]
-    fn reads_never_made_are_not_late_and_seconds_know_no_percentile() {
-        let mut run =
-            RunOutcome { target: 100, reads: 50, reads_missed: 7, elapsed: Span::SECOND, ..RunOutcome::default() };
-        (0..50).for_each(|_| run.response.record(Span::from_micros(200)));
-        (0..50).for_each(|_| run.lateness.record(Span::from_micros(20)));
-        run.seconds = vec![Second { reads: 50, response: Span::from_millis(10), ..Second::default() }];
-        let kept = kept("host", "/data", &[run]);
-        let reads = kept.cell(0, 0, &Class::READ).unwrap();
-        assert_eq!((reads.never_sent, reads.late, reads.held), (Some(7), Some(0), None));
-        let times = kept.series(0, &Class::READ).unwrap().slices[0].response.unwrap();
+    fn a_run_is_kept_as_it_was_recorded() {
+        let mut tape = Tape::default();
+        let journal = tape.add(Class::JOURNAL);
+        let reads = &mut tape[Direction::Read];
+        (reads.ops, reads.bytes) = (50, 50 * BLOCK);
+        reads.response.record_many(Span::from_micros(200), 50);
+        let sum = Span::from_millis(10);
+        let slice =
+            TapeSlice { end: Span::SECOND, length: Span::SECOND, ops: 50, response_sum: sum, ..TapeSlice::default() };
+        reads.slices = vec![slice];
+        (tape[journal].ops, tape[journal].bytes) = (2, 33 * BLOCK);
+        tape.punctuality = Punctuality { scheduled: true, never_sent: 7, ..Punctuality::default() };
+        let run = RunOutcome { target: 100, elapsed: Span::SECOND, tape, ..RunOutcome::default() };
+        let kept = kept("host", "/data", &[run.clone(), run]);
+        let all = kept.cell(1, 0, &Class::ALL).unwrap();
+        assert_eq!((all.ops, all.never_sent, all.late), (50, Some(7), Some(0)));
+        assert_eq!(all.latency(Kind::Response).unwrap().count(), 50);
+        assert_eq!(kept.cell(1, 0, &Class::JOURNAL).unwrap().bytes, Some(33 * BLOCK));
+        let slices = &kept.series(0, &Class::READ).unwrap().slices;
+        assert_eq!(slices.iter().map(|slice| slice.start).collect::<Vec<_>>(), [Span::ZERO, Span::SECOND]);
+        let times = slices[0].response.unwrap();
         assert_eq!((times.count, times.mean, times.spread, times.max), (50, Span::from_micros(200), None, None));
         // Nothing was written, so nothing is said of writes over time.
         assert_eq!(kept.series(0, &Class::WRITE), None);

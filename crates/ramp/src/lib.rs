@@ -51,11 +51,11 @@ pub use label::Label;
 pub use ladder::{Ladder, Load};
 pub use machine::{
     Buffers, Contents, DataFile, Failure, Layout, Machine, NoContents, Outcome as RunOutcome, Phase, Place, Progress,
-    RunSetup, Second, SetupError, Spot, StreamFigures,
+    RunSetup, SetupError, Spot,
 };
 pub use page::page;
 pub use reading::{ReadingError, read_seconds, read_summary};
-pub use reads::Schedule;
+pub use reads::Reads;
 pub use settings::{Accounting, Constants, Settings, SettingsError, Steps};
 pub use stats::Outcome;
 pub use summary::{HEADER, Row, next_number, summary_csv};

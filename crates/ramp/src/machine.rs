@@ -13,19 +13,19 @@ mod stream;
 mod writer;
 
 pub use setup::{Buffers, Contents, DataFile, Layout, NoContents, Place, SetupError, Spot};
-pub use stream::StreamFigures;
 pub use writer::Phase;
 
 use crate::cycle::Cycle;
 use crate::ladder::Load;
-use crate::reads::Schedule;
+use crate::reads::Reads;
 use crate::settings::{Constants, Settings};
 use block::{
     Actor, Completion, Driver, Fault, ObjectId, Op, OpKind, Request, Span, Submitted, Target, Time, Wait, Wakeup, drive,
 };
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use stats::Histogram;
+use stats::run::Class;
+use stats::{Direction, Ended, Noted, Tape};
 use stream::Stream;
 use writer::{Step, Writer};
 
@@ -33,6 +33,11 @@ use writer::{Step, Writer};
 const READ: u64 = 1 << 47;
 /// Pieces of writes that are made before reads are looked after again.
 const STEPS_MAX: u32 = 4;
+
+/// The class of writes to the write image journal.
+const JOURNAL: usize = Tape::OWN;
+/// The class of writes to the transaction journal; only a run with one has it.
+const LOG: usize = JOURNAL + 1;
 
 /// What a run left.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -43,10 +48,9 @@ pub struct Outcome {
     pub runtime: Span,
     /// From the start until all of it had ended; never shorter than the run was meant to be, unless it was cut short.
     pub elapsed: Span,
-    /// Reads that ended.
-    pub reads: u64,
-    /// Reads that were due but never made, since too many were in flight.
-    pub reads_missed: u64,
+    /// What its requests did: reads on schedule, single writes to the database, writes to the journal; writes to the
+    /// transaction journal and its flushes, where there is one. The flushes of a cycle are told by its times alone.
+    pub tape: Tape,
     /// For how long reads were overdue while every reader was at the storage, which gave none back.
     pub waited: Span,
     /// For how long reads were overdue while the storage had given readers back that this loop had not come to.
@@ -54,26 +58,12 @@ pub struct Outcome {
     /// Processor time of the thread that made the requests, and what it waited for a processor; whoever plays a run on a
     /// wall clock says it, in virtual time it is nothing.
     pub busy: Span,
-    /// From due to end, of reads.
-    pub response: Histogram,
-    /// From hand-over to end, of reads.
-    pub service: Histogram,
-    /// From due to hand-over, of reads: the generator's own error, and what a full target adds.
-    pub lateness: Histogram,
-    /// Single writes to the database.
-    pub write: Histogram,
-    /// Blocks written to the database.
-    pub blocks: u64,
     /// Synchronous writers that did it.
     pub writers: u32,
     /// The cycles that ended, in order.
     pub cycles: Vec<Cycle>,
     /// Cycles that were due within the run but never began.
     pub cycles_missed: u64,
-    /// What the transaction journal did, where there was one.
-    pub stream: Option<StreamFigures>,
-    /// What happened in each second.
-    pub seconds: Vec<Second>,
     /// What ended the run early.
     pub failure: Option<Failure>,
     /// It was stopped before its end.
@@ -88,19 +78,6 @@ impl Outcome {
         let overdue = self.waited + self.behind;
         overdue > Span::ZERO && self.waited.saturating_sub(self.busy) * 2 >= overdue
     }
-}
-
-/// A second of a run, by when things ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Second {
-    /// Reads.
-    pub reads: u64,
-    /// The sum of their response times.
-    pub response: Span,
-    /// Blocks written to the database.
-    pub writes: u64,
-    /// Bytes written to the journal.
-    pub wij_bytes: u64,
 }
 
 /// A request that failed.
@@ -140,7 +117,7 @@ pub struct Machine {
     target: Box<dyn Target>,
     buffers: Box<dyn Buffers>,
     layout: Layout,
-    schedule: Schedule,
+    schedule: Reads,
     writer: Writer,
     stream: Option<Stream>,
     /// What is due within this time is waited for awake.
@@ -152,6 +129,8 @@ pub struct Machine {
     runtime: Span,
     last_end: Time,
     held: Option<Request>,
+    /// Every reader was at the storage, and the schedule was not caught up with since.
+    cap_met: bool,
     /// Reads are overdue since then, and whether it is the storage that they wait for.
     overdue: Option<(Time, bool)>,
     stopped: bool,
@@ -177,12 +156,18 @@ impl Machine {
         layout.check(load.burst)?;
         let RunSetup { constants, runtime, seed } = *run;
         let stream = layout.stream().filter(|_| constants.journal.0 > 0);
+        let schedule = Reads::new(start, load.target, load.read_percent, runtime);
+        let noted = Noted { slices: Some(Span::SECOND), lateness: true, ..Noted::default() };
+        let mut tape = Tape::new(start, noted);
+        tape.add(Class::JOURNAL);
+        stream.iter().for_each(|_| _ = tape.add(Class::LOG));
+        tape.punctuality.scheduled = schedule.due().is_some();
         Ok(Machine {
             stream: stream.map(|spot| Stream::new(spot, constants.journal.0, start, runtime)),
             alert: Span::ZERO,
             target,
             buffers,
-            schedule: Schedule::new(start, load.target, load.read_percent, runtime),
+            schedule,
             writer: Writer::new(load.burst, &constants, seed, start, runtime),
             chance: Xoshiro256PlusPlus::seed_from_u64(seed),
             layout,
@@ -192,10 +177,11 @@ impl Machine {
             runtime,
             last_end: start,
             held: None,
+            cap_met: false,
             overdue: None,
             stopped: false,
             more_writes: false,
-            outcome: Outcome { target: load.target, runtime, writers: constants.writers, ..Outcome::default() },
+            outcome: Outcome { target: load.target, runtime, tape, writers: constants.writers, ..Outcome::default() },
             completions: Vec::new(),
         })
     }
@@ -238,8 +224,8 @@ impl Machine {
             phase: self.writer.phase(),
             blocks_left: self.writer.blocks_left(),
             cycle: self.writer.cycle_so_far(now),
-            reads: self.outcome.reads,
-            read_mean: self.outcome.response.mean(),
+            reads: self.outcome.tape[Direction::Read].ops,
+            read_mean: self.outcome.tape[Direction::Read].response.mean(),
             cycles: self.outcome.cycles.len() as u64,
         }
     }
@@ -247,13 +233,17 @@ impl Machine {
     /// What it left.
     pub fn finish(mut self, now: Time) -> Outcome {
         let shortest = if self.stopped { now } else { self.start + self.runtime };
-        self.outcome.elapsed = self.last_end.max(shortest).since(self.start);
+        let end = self.last_end.max(shortest);
+        self.outcome.elapsed = end.since(self.start);
+        self.outcome.tape.finish(end, end);
         if !self.stopped {
-            self.outcome.reads_missed = self.schedule.all() - self.schedule.made();
+            self.outcome.tape.punctuality.never_sent = self.schedule.all() - self.schedule.made();
             self.outcome.cycles_missed = self.writer.cycles_due().saturating_sub(self.outcome.cycles.len() as u64);
         }
         self.writer.finish(&mut *self.buffers);
-        self.outcome.stream = self.stream.map(|stream| stream.finish(&mut *self.buffers));
+        if let Some(stream) = self.stream {
+            stream.finish(&mut *self.buffers);
+        }
         self.outcome
     }
 
@@ -287,69 +277,50 @@ impl Machine {
                 self.buffers.give(buf);
             }
             self.last_end = self.last_end.max(completion.end);
+            let class = self.class_of(&completion);
+            let tape = &mut self.outcome.tape;
             if let Err(fault) = completion.result {
+                class.into_iter().for_each(|class| tape.failed(class, false));
                 let at = completion.end.since(self.start);
                 let failure = Failure { kind: completion.kind, object: completion.object, fault, at };
                 self.outcome.failure.get_or_insert(failure);
                 self.stopped = true;
+            } else if let Some(class) = class {
+                tape.ended(&Ended::of(class, &completion));
             }
             if completion.tag & READ != 0 {
-                self.read_ended(&completion);
+                self.reading -= 1;
             } else if completion.tag & Stream::TAG != 0 {
                 self.stream.iter_mut().for_each(|stream| stream.ended(&completion));
-            } else {
-                self.write_ended(&completion);
+            } else if let Some(cycle) = self.writer.ended(completion.end, &self.layout) {
+                self.outcome.cycles.push(cycle);
             }
         }
         self.completions = completions;
     }
 
-    fn read_ended(&mut self, completion: &Completion) {
-        self.reading -= 1;
-        if completion.result.is_err() {
-            return;
+    /// The class that a request counts in.
+    fn class_of(&self, completion: &Completion) -> Option<usize> {
+        let is_write = completion.kind == OpKind::Write;
+        if completion.tag & READ != 0 {
+            return Some(Tape::READ);
         }
-        let response = completion.response();
-        self.outcome.reads += 1;
-        self.outcome.response.record(response);
-        self.outcome.service.record(completion.service);
-        self.outcome.lateness.record(response.saturating_sub(completion.service + completion.queued));
-        let second = self.second(completion.end);
-        second.reads += 1;
-        second.response += response;
-    }
-
-    fn write_ended(&mut self, completion: &Completion) {
-        let phase = self.writer.phase();
-        if completion.result.is_ok() && completion.kind == OpKind::Write {
-            match phase {
-                Phase::Journal => self.second(completion.end).wij_bytes += completion.len,
-                Phase::Data => {
-                    self.outcome.blocks += 1;
-                    self.outcome.write.record(completion.response());
-                    self.second(completion.end).writes += 1;
-                }
-                _ => {}
-            }
+        if completion.tag & Stream::TAG != 0 {
+            return Some(if is_write { LOG } else { Tape::FLUSH });
         }
-        if let Some(cycle) = self.writer.ended(completion.end, &self.layout) {
-            self.outcome.cycles.push(cycle);
+        match self.writer.phase() {
+            Phase::Journal if is_write => Some(JOURNAL),
+            Phase::Data if is_write => Some(Tape::WRITE),
+            _ => None,
         }
-    }
-
-    fn second(&mut self, end: Time) -> &mut Second {
-        let index = (end.since(self.start).as_nanos() / Span::SECOND.as_nanos()) as usize;
-        if self.outcome.seconds.len() <= index {
-            self.outcome.seconds.resize(index + 1, Second::default());
-        }
-        &mut self.outcome.seconds[index]
     }
 
     /// Makes the reads that are due.
     fn read(&mut self, now: Time) {
         while let Some(request) = self.next_read(now) {
+            let due = request.due;
             match self.target.submit(now, request) {
-                Submitted::Taken(_) => {}
+                Submitted::Taken(_) => self.outcome.tape.made(due, now, self.cap_met),
                 Submitted::Full(request) => {
                     self.reading -= 1;
                     self.held = Some(request);
@@ -368,10 +339,17 @@ impl Machine {
             self.reading += 1;
             return Some(request);
         }
-        if self.stopped || self.reading >= self.readers || now >= self.start + self.runtime {
+        if self.stopped || now >= self.start + self.runtime {
             return None;
         }
-        let due = self.schedule.due().filter(|due| *due <= now)?;
+        if self.reading >= self.readers {
+            self.cap_met = true;
+            return None;
+        }
+        let Some(due) = self.schedule.due().filter(|due| *due <= now) else {
+            self.cap_met = false;
+            return None;
+        };
         self.schedule.advance();
         self.reading += 1;
         let blocks = self.layout.blocks();

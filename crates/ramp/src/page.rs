@@ -1,8 +1,9 @@
 //! The page of a ramp: the charts that people draw of such tests by hand, its cycles, and the table below them.
 
-use crate::machine::{Outcome, Second};
+use crate::machine::Outcome;
 use crate::settings::Settings;
 use crate::summary::Row;
+use crate::timeline::TimelineSecond;
 use block::Span;
 use report::Page;
 use report::chart::{Axis, Band, Chart, Level, LevelKind, Look, Mark, Merge, Stretch, thinned};
@@ -10,6 +11,7 @@ use report::section::{
     Cell, Charts, Curve, CycleChart, CycleParts, CycleRun, Cycles, Figure, Group, PercentileChart, Percentiles, Table,
     Tables, Tone, Verdict, curve,
 };
+use stats::Tape;
 
 /// Points of a line over time at most: a longer ramp shows the mean of several seconds, and says so.
 const POINTS_MOST: usize = 1200;
@@ -146,7 +148,7 @@ fn percentiles(rows: &[Row], runs: &[Outcome]) -> Percentiles {
     let curve = |(index, (row, run)): (usize, (&Row, &Outcome))| Curve {
         name: format!("run {}, {} IOPS", row.run, row.target),
         look: Look::Alone(index),
-        points: curve(&run.response),
+        points: curve(&run.tape[Tape::READ].response),
     };
     let curves = picked.into_iter().enumerate().map(curve).filter(|curve| !curve.points.is_empty()).collect();
     Percentiles {
@@ -158,9 +160,10 @@ fn percentiles(rows: &[Row], runs: &[Outcome]) -> Percentiles {
 
 /// Operations in each second, one run after the other.
 fn over_time(rows: &[Row], runs: &[Outcome]) -> Charts {
-    let seconds: Vec<Second> = runs.iter().flat_map(|run| &run.seconds).copied().collect();
+    let of_runs: Vec<Vec<TimelineSecond>> = runs.iter().map(|run| TimelineSecond::of(0, run)).collect();
+    let seconds = of_runs.concat();
     let mut step = 1;
-    let mut steps = |name: &str, index, of: fn(&Second) -> f64| {
+    let mut steps = |name: &str, index, of: fn(&TimelineSecond) -> f64| {
         let stretch = |(at, second)| Stretch { from: at as f64, to: at as f64 + 1.0, figure: Some(of(second)) };
         let all: Vec<Stretch> = seconds.iter().enumerate().map(stretch).collect();
         let (stretches, merged) = thinned(&all, POINTS_MOST, Merge::Mean);
@@ -170,14 +173,14 @@ fn over_time(rows: &[Row], runs: &[Outcome]) -> Charts {
     };
     let (reads, most_reads) = steps("reads", 0, |second| second.reads as f64);
     let (writes, most_writes) = steps("writes", 1, |second| second.writes as f64);
-    let (journal, most_journal) = steps("journal", 2, |second| second.wij_bytes as f64 / crate::BLOCK as f64);
+    let (journal, most_journal) = steps("journal", 2, |second| second.journal as f64);
     let y = Axis::from_zero(most_reads.max(most_writes).max(most_journal)).unit("blocks/s");
     let mut chart = Chart::new("Reads and bursts over time", Axis::seconds(seconds.len() as f64), y);
     chart.description = format!("Over {} seconds of {} runs, one after the other.", seconds.len(), runs.len());
     let mut end = 0.0;
-    for (row, run) in rows.iter().zip(runs) {
+    for (row, run) in rows.iter().zip(&of_runs) {
         let (from, about) = (end, format!("asked for {} IOPS", row.target));
-        end += run.seconds.len() as f64;
+        end += run.len() as f64;
         chart.bands.push(Band { from, to: end, number: 0, name: format!("run {}", row.run), about });
     }
     chart.marks = vec![reads, writes, journal];
@@ -232,6 +235,7 @@ mod tests {
     use crate::ladder::Ladder;
     use crate::settings::{Accounting, Constants, Steps};
     use block::Span;
+    use stats::TapeSlice;
 
     fn settings() -> Settings {
         Settings {
@@ -260,15 +264,20 @@ mod tests {
             ..Row::default()
         };
         let rows = [row(0, 82_500.0, 40, "pass"), row(1, 150_000.0, 73, "fail")];
-        let second = Second { reads: 5, ..Second::default() };
-        let run = Outcome { seconds: vec![second; 3000], ..Outcome::default() };
+        let run = |took, cycles| {
+            let mut tape = Tape::default();
+            let slice = |end| TapeSlice { end: Span::from_secs(end), ops: 5, ..TapeSlice::default() };
+            tape[Tape::READ].slices = (1..=3000).map(slice).collect();
+            tape[Tape::READ].response = took;
+            Outcome { tape, cycles, ..Outcome::default() }
+        };
         let histogram = |n: u64| {
             let mut histogram = stats::Histogram::new();
             histogram.record_many(Span::from_millis(n), 100);
             histogram
         };
         let cycle = |s| crate::Cycle { cycle: Span::from_secs(s), wij: Span::from_secs(9), ..crate::Cycle::default() };
-        let run = |s| Outcome { response: histogram(s), cycles: vec![cycle(s)], ..run.clone() };
+        let run = |s| run(histogram(s), vec![cycle(s)]);
         let html = page(&settings(), &rows, &[run(40), run(73)]).render();
         // Five charts, each wide and narrow.
         assert_eq!((html.matches("<svg").count(), html.matches("</svg>").count()), (10, 10));

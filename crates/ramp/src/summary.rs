@@ -7,6 +7,8 @@ use crate::cycle::Cycle;
 use crate::machine::Outcome;
 use crate::settings::Settings;
 use block::Span;
+use stats::Tape;
+use stats::run::Class;
 
 /// The first line of `summary.csv`.
 pub const HEADER: &str = "Run,Read IOPS,Write IOPS,Total IOPS,Longest WIJ Time (sec),Longest Write Cycle (sec),\
@@ -81,36 +83,37 @@ impl Row {
         let elapsed = settings.accounting.elapsed(outcome.elapsed);
         let rate = |count: u64| if elapsed == Span::ZERO { 0.0 } else { count as f64 / elapsed.as_secs_f64() };
         let longest = |of: fn(&Cycle) -> Span| outcome.cycles.iter().map(of).max().unwrap_or(Span::ZERO);
-        let reads = &outcome.response;
+        let [reads, writes] = [Tape::READ, Tape::WRITE].map(|class| &outcome.tape[class]);
+        let log = outcome.tape.track(&Class::LOG);
         Row {
             run,
-            read_iops: rate(outcome.reads),
-            write_iops: rate(outcome.blocks),
+            read_iops: rate(reads.ops),
+            write_iops: rate(writes.ops),
             longest_wij: longest(|cycle| cycle.wij),
             longest_cycle: longest(|cycle| cycle.cycle),
             effective_write_ms: effective_write(&outcome.cycles, outcome.writers),
-            read_mean: reads.mean(),
+            read_mean: reads.response.mean(),
             target: outcome.target,
             cycle_p90: percentile_90(&outcome.cycles),
-            read_p99: reads.quantile(0.99),
-            read_p999: reads.quantile(0.999),
-            read_p9999: reads.quantile(0.9999),
-            read_service: outcome.service.mean(),
-            write_mean: outcome.write.mean(),
-            reads: outcome.reads,
+            read_p99: reads.response.quantile(0.99),
+            read_p999: reads.response.quantile(0.999),
+            read_p9999: reads.response.quantile(0.9999),
+            read_service: reads.service.mean(),
+            write_mean: writes.response.mean(),
+            reads: reads.ops,
             cycles: outcome.cycles.len() as u64,
             cycles_missed: outcome.cycles_missed,
             overruns: outcome.cycles.iter().filter(|cycle| cycle.overran(settings.constants.cycle)).count() as u64,
-            reads_missed: outcome.reads_missed,
+            reads_missed: outcome.tape.punctuality.never_sent,
             storage_held: outcome.storage_held(),
-            lateness_p99: outcome.lateness.quantile(0.99),
+            lateness_p99: reads.lateness.quantile(0.99),
             elapsed,
             system: settings.system.clone(),
             comment: settings.comment.clone(),
             verdict: String::new(),
             comparable: settings.differences().is_empty(),
-            journal_mb_s: outcome.stream.as_ref().map(|stream| rate(stream.bytes) / 1e6),
-            journal_sync_p99: outcome.stream.as_ref().map(|stream| stream.syncs.quantile(0.99)),
+            journal_mb_s: log.map(|log| rate(log.bytes) / 1e6),
+            journal_sync_p99: log.map(|_| outcome.tape[Tape::FLUSH].response.quantile(0.99)),
         }
     }
 

@@ -4,6 +4,8 @@
 use crate::BLOCK;
 use crate::machine::Outcome;
 use block::Span;
+use stats::TapeSlice;
+use stats::run::Class;
 
 /// The first line of `seconds.csv`.
 pub const SECONDS_HEADER: &str = "Run,Second,Reads,Writes,Journal Blocks,In Cycle (sec),Comparable\n";
@@ -33,24 +35,38 @@ impl TimelineSecond {
 
     /// The seconds of a run.
     pub fn of(run: u64, outcome: &Outcome) -> Vec<TimelineSecond> {
-        let second = |(number, second): (usize, &crate::machine::Second)| {
-            let from = Span::SECOND * number as u64;
+        let slices = outcome.tape.tracks().flat_map(|track| &track.slices);
+        let count = slices.map(|slice| number(slice) + 1).max().unwrap_or(0);
+        let second = |second: u64| {
+            let from = Span::SECOND * second;
             let to = from + Span::SECOND;
             let within = |cycle: &crate::cycle::Cycle| {
                 let end = (cycle.start + cycle.cycle).min(to);
                 end.saturating_sub(cycle.start.max(from)).as_secs_f64()
             };
-            TimelineSecond {
-                run,
-                second: number as u64,
-                reads: second.reads,
-                writes: second.writes,
-                journal: second.wij_bytes / BLOCK,
-                cycle: outcome.cycles.iter().map(within).sum(),
-            }
+            let cycle = outcome.cycles.iter().map(within).sum();
+            TimelineSecond { run, second, cycle, ..TimelineSecond::default() }
         };
-        outcome.seconds.iter().enumerate().map(second).collect()
+        let mut seconds: Vec<TimelineSecond> = (0..count).map(second).collect();
+        for track in outcome.tape.tracks() {
+            for slice in &track.slices {
+                let second = &mut seconds[number(slice) as usize];
+                if track.class == Class::READ {
+                    second.reads = slice.ops;
+                } else if track.class == Class::WRITE {
+                    second.writes = slice.ops;
+                } else if track.class == Class::JOURNAL {
+                    second.journal = slice.bytes / BLOCK;
+                }
+            }
+        }
+        seconds
     }
+}
+
+/// Which second of a run a slice is.
+fn number(slice: &TapeSlice) -> u64 {
+    slice.end.as_nanos().saturating_sub(1) / Span::SECOND.as_nanos()
 }
 
 /// The seconds of a run as lines of the table; `comparable` is whether they can be compared with published figures.
@@ -66,15 +82,20 @@ pub fn seconds_csv(seconds: &[TimelineSecond], comparable: bool) -> String {
 mod tests {
     use super::*;
     use crate::cycle::Cycle;
-    use crate::machine::Second;
     use crate::reading::read_seconds;
+    use stats::Tape;
 
     /// A cycle from 1.25 s to 3.5 s is under way for 0.75, 1 and 0.5 s of the seconds 1, 2 and 3.
     #[test]
     fn each_second_says_what_it_held() {
-        let second = Second { reads: 30, writes: 4, wij_bytes: 3 * BLOCK, ..Second::default() };
+        let mut tape = Tape::default();
+        let journal = tape.add(Class::JOURNAL);
+        for (class, ops, bytes) in [(Tape::READ, 30, 0), (Tape::WRITE, 4, 0), (journal, 1, 3 * BLOCK)] {
+            let slice = |end| TapeSlice { end: Span::from_secs(end), ops, bytes, ..TapeSlice::default() };
+            tape[class].slices = (1..=5).map(slice).collect();
+        }
         let cycle = Cycle { start: Span::from_millis(1250), cycle: Span::from_millis(2250), ..Cycle::default() };
-        let outcome = Outcome { seconds: vec![second; 5], cycles: vec![cycle], ..Outcome::default() };
+        let outcome = Outcome { tape, cycles: vec![cycle], ..Outcome::default() };
         let seconds = TimelineSecond::of(7, &outcome);
         assert_eq!(seconds.iter().map(|second| second.cycle).collect::<Vec<_>>(), [0.0, 0.75, 1.0, 0.5, 0.0]);
         assert_eq!((seconds[2].blocks(), seconds[2].second, seconds[2].run), (37, 2, 7));

@@ -6,8 +6,10 @@ use block::{
 };
 use ramp::{
     Accounting, BLOCK, Constants, Criteria, DataFile, Ladder, Layout, Load, Machine, NoContents, Outcome, Row,
-    RunOutcome, RunSetup, Settings, Spot, Steps,
+    RunOutcome, RunSetup, Settings, Spot, Steps, TimelineSecond,
 };
+use stats::run::Class;
+use stats::{Punctuality, Tape, Track};
 use std::collections::VecDeque;
 
 /// A ramp's settings with runs of 30 minutes at `target`.
@@ -59,6 +61,10 @@ impl Target for Steady {
 /// The data of [`play`], and behind it its journal.
 const PARTS: [Bytes; 2] = [Bytes::gib(64), Bytes::gib(64)];
 
+fn reads(outcome: &RunOutcome) -> &Track {
+    &outcome.tape[Tape::READ]
+}
+
 /// Plays one run on a device of `model` with 64 GiB of data and the journal behind it.
 fn play(settings: &Settings, model: Model) -> RunOutcome {
     let size = Bytes(PARTS[0].0 + PARTS[1].0);
@@ -86,8 +92,8 @@ fn play_on(settings: &Settings, device: Box<dyn Target>) -> RunOutcome {
 fn the_published_row_comes_out_of(part: u64, play: impl FnOnce(&Settings) -> RunOutcome) -> RunOutcome {
     let settings = settings(75_000 / part);
     let outcome = play(&settings);
-    assert_eq!((outcome.cycles.len(), outcome.cycles_missed, outcome.reads_missed), (22, 0, 0));
-    assert_eq!((outcome.reads * part, outcome.blocks * part), (101_250_000, 33_000_000));
+    assert_eq!((outcome.cycles.len(), outcome.cycles_missed, outcome.tape.punctuality.never_sent), (22, 0, 0));
+    assert_eq!((reads(&outcome).ops * part, outcome.tape[Tape::WRITE].ops * part), (101_250_000, 33_000_000));
     let near = |found: f64, wanted: f64| {
         let whole = found * part as f64;
         assert!((whole / wanted - 1.0).abs() < 0.001, "{whole}, not {wanted}");
@@ -151,9 +157,9 @@ fn a_cycle_is_the_sum_of_its_parts() {
     assert!((row.effective_write_ms.unwrap() - 1.0012).abs() < 1e-9);
     assert_eq!((row.read_mean, row.overruns), (Span::from_millis(1), 0));
     // Reads go on while blocks are written: 750 in each whole second, 32-block journal writes are 8 KiB more once.
-    assert!(outcome.seconds[..300].iter().skip(1).all(|second| second.reads == 750));
-    let journal: u64 = outcome.seconds.iter().map(|second| second.wij_bytes).sum();
-    assert_eq!(journal, 3 * 20_001 * BLOCK);
+    let seconds = TimelineSecond::of(0, &outcome);
+    assert!(seconds[..300].iter().skip(1).all(|second| second.reads == 750));
+    assert_eq!(seconds.iter().map(|second| second.journal).sum::<u64>(), 3 * 20_001);
 }
 
 /// A transaction journal of 1 MiB a second beside the cycles is 16 writes of 64 KiB a second, of 1 ms each: 4800 in 300 s,
@@ -173,9 +179,9 @@ fn a_transaction_journal_runs_beside_the_cycles() {
     let device = device.build(1).unwrap();
     let machine = Machine::new(device, Box::new(NoContents), layout, &load, &setup, Time::ZERO).unwrap();
     let outcome = machine.run(&mut clock, Span::from_secs(60), &mut |_| true);
-    let stream = outcome.stream.as_ref().unwrap();
-    assert_eq!((stream.bytes, stream.writes.count(), stream.syncs.count()), (300 << 20, 4800, 150));
-    let (short, long) = (stream.writes.quantile(0.5), stream.writes.max());
+    let log = outcome.tape.track(&Class::LOG).unwrap();
+    assert_eq!((log.bytes, log.ops, outcome.tape[Tape::FLUSH].ops), (300 << 20, 4800, 150));
+    let (short, long) = (log.response.quantile(0.5), log.response.max());
     assert_eq!((short.as_millis_f64().round(), long.as_millis_f64().round()), (1.0, 2.0));
     assert_eq!(outcome.elapsed, Span::from_millis(300_001));
     assert!(outcome.cycles.iter().all(|cycle| cycle.cycle == Span::from_millis(3130)), "{:?}", outcome.cycles);
@@ -209,12 +215,14 @@ fn storage_that_falls_behind_shows_in_the_response() {
     let settings = Settings { runtime: Span::from_secs(30), ..settings(2000) };
     let outcome = play(&settings, servers(1, Span::from_millis(1), None));
     assert_eq!(outcome.target, 2000);
-    let last = outcome.response.max().as_secs_f64();
+    let last = reads(&outcome).response.max().as_secs_f64();
     // The read that goes last was due at about 30 · 1000 / 1500 = 20 s: 10 s late.
     assert!((9.5..10.5).contains(&last), "{last}");
-    assert!(outcome.service.max() <= Span::from_millis(129), "in flight are 128 at most");
-    // 45 000 were due, about 30 000 were served.
-    assert!((14_500..15_500).contains(&outcome.reads_missed), "{}", outcome.reads_missed);
+    assert!(reads(&outcome).service.max() <= Span::from_millis(129), "in flight are 128 at most");
+    // 45 000 were due, about 30 000 were served; all that came after the first 128 had met the cap.
+    let Punctuality { late, held, never_sent, .. } = outcome.tape.punctuality;
+    assert!(held > 29_000 && late > 29_000, "{held} {late}");
+    assert!((14_500..15_500).contains(&never_sent), "{never_sent}");
     // From the first moments on all readers are at the storage, to the end.
     assert!(
         (29.0..=30.0).contains(&outcome.waited.as_secs_f64()) && outcome.behind == Span::ZERO,
@@ -257,7 +265,8 @@ fn a_host_that_falls_behind_cannot_say() {
     let target = Box::new(Instant::default());
     let machine = Machine::new(target, Box::new(NoContents), layout, &load, &setup, Time::ZERO).unwrap();
     let outcome = machine.run(&mut SlowHost(VirtualClock::new()), Span::SECOND, &mut |_| true);
-    assert!((990_000..1_010_000).contains(&outcome.reads_missed), "{}", outcome.reads_missed);
+    let never_sent = outcome.tape.punctuality.never_sent;
+    assert!((990_000..1_010_000).contains(&never_sent), "{never_sent}");
     assert!(outcome.waited == Span::ZERO && outcome.behind > Span::from_millis(990), "{}", outcome.behind);
     assert_eq!(load_of(&outcome, &settings), Outcome::CannotSay);
 }
@@ -288,7 +297,7 @@ impl Target for Instant {
 fn a_run_without_a_cycle_cannot_say() {
     let settings = Settings { runtime: Span::from_secs(80), ..settings(1000) };
     let outcome = play(&settings, servers(8, Span::from_millis(1), None));
-    assert_eq!((outcome.cycles.len(), outcome.reads), (0, 60_000));
+    assert_eq!((outcome.cycles.len(), reads(&outcome).ops), (0, 60_000));
     let row = Row::of(0, &outcome, &settings);
     assert_eq!(Criteria::preset("2021").unwrap().judge(&row, &settings.constants).0, Outcome::CannotSay);
     assert!(!row.comparable);
@@ -330,7 +339,7 @@ fn a_stopped_run_keeps_what_it_has() {
     let outcome = machine.run(&mut clock, Span::SECOND, &mut |progress| progress.elapsed < Span::from_secs(100));
     assert!(outcome.cut_short && outcome.cycles.len() == 1);
     assert!((Span::from_secs(100)..Span::from_secs(101)).contains(&outcome.elapsed), "{}", outcome.elapsed);
-    assert!((74_900..75_100).contains(&outcome.reads), "{}", outcome.reads);
+    assert!((74_900..75_100).contains(&reads(&outcome).ops), "{}", reads(&outcome).ops);
 }
 
 /// Storage that fails its request number `left + 1` and all later ones.
@@ -378,7 +387,7 @@ fn storage_that_dies_ends_the_run() {
     let outcome = machine.run(&mut clock, Span::SECOND, &mut |_| true);
     let failure = outcome.failure.unwrap();
     assert_eq!((failure.kind, failure.object, failure.fault), (OpKind::Read, ObjectId(3), Fault::Io));
-    assert_eq!((failure.at, outcome.reads), (Span::from_secs(10), 7_500));
+    assert_eq!((failure.at, reads(&outcome).ops), (Span::from_secs(10), 7_500));
     assert!(outcome.elapsed < Span::from_millis(10_010), "{}", outcome.elapsed);
 }
 

@@ -14,6 +14,7 @@ pub mod job;
 mod judge;
 mod recording;
 pub mod run;
+mod schedule;
 mod tape;
 mod window;
 
@@ -24,6 +25,7 @@ pub use recording::{
     Counts, CycleRecord, FloorFared, HeldBy, Interval, LimitsInForce, Machine, ObjectRecord, Origin, Part, Phase,
     Recording, Scale, Tally, Waits, WorkloadRecord,
 };
+pub use schedule::Schedule;
 pub use tape::{Ended, Longest, Noted, Punctuality, Tape, TapeSlice, Track};
 pub use window::{BINS_A_SECOND, DispatchTrace, Peak};
 

@@ -88,6 +88,8 @@ impl Tape {
     pub const TRIM: usize = Direction::Trim as usize;
     /// The class of flushes.
     pub const FLUSH: usize = 3;
+    /// The first class that a tape's owner adds; the others follow.
+    pub const OWN: usize = 4;
 
     /// An empty one that begins at `start`.
     pub fn new(start: Time, noted: Noted) -> Tape {
@@ -271,9 +273,15 @@ impl Index<Direction> for Tape {
     }
 }
 
+impl IndexMut<usize> for Tape {
+    fn index_mut(&mut self, class: usize) -> &mut Track {
+        &mut self.classes[class].track
+    }
+}
+
 impl IndexMut<Direction> for Tape {
     fn index_mut(&mut self, direction: Direction) -> &mut Track {
-        &mut self.classes[direction as usize].track
+        &mut self[direction as usize]
     }
 }
 

@@ -13,7 +13,7 @@ use block::Span;
 use ramp::{Cycle, Invocation, Row, RunOutcome, experiment_page};
 use report::{Page, run_page};
 use serde_json::Value;
-use stats::Histogram;
+use stats::{Histogram, Tape, TapeSlice};
 use std::path::{Path, PathBuf};
 
 /// Where `cargo xtask test` puts axe-core and what drives the browser.
@@ -135,10 +135,12 @@ fn ramp_page() -> Page {
             verdict: if number < 8 { "pass" } else { "fail" }.into(),
             ..Row::default()
         };
-        let second =
-            |at: u64| ramp::Second { reads: 56_000, writes: 30_000 * (at / 20 % 4) / 3, ..ramp::Second::default() };
-        let seconds = (0..300).map(second).collect();
-        (row, RunOutcome { cycles, seconds, response: response.clone(), ..RunOutcome::default() })
+        let mut tape = Tape::default();
+        let slice = |at, ops| TapeSlice { end: Span::from_secs(at + 1), ops, ..TapeSlice::default() };
+        tape[Tape::READ].slices = (0..300).map(|at| slice(at, 56_000)).collect();
+        tape[Tape::WRITE].slices = (0..300).map(|at| slice(at, 30_000 * (at / 20 % 4) / 3)).collect();
+        tape[Tape::READ].response = response.clone();
+        (row, RunOutcome { cycles, tape, ..RunOutcome::default() })
     };
     let (rows, runs): (Vec<Row>, Vec<RunOutcome>) = (0..10).map(run).unzip();
     ramp::page(&settings, &rows, &runs)

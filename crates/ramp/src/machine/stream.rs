@@ -6,37 +6,24 @@
 use super::setup::{Buffers, Contents, Spot};
 use crate::BLOCK;
 use block::{Buf, Completion, Op, OpKind, Request, Span, Time};
-use stats::Histogram;
+use stats::Schedule;
 
 /// Bytes of one write.
 const UNIT: u64 = 64 << 10;
 /// How long a write may wait to be made durable: the database's own interval when nobody commits.
 const SYNC: Span = Span::from_secs(2);
 
-/// What the stream did.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct StreamFigures {
-    /// Bytes that were written.
-    pub bytes: u64,
-    /// Its writes, from when each was due.
-    pub writes: Histogram,
-    /// Its syncs, from when each was due.
-    pub syncs: Histogram,
-}
-
 pub(super) struct Stream {
     spot: Spot,
-    /// Bytes a second.
-    rate: u64,
-    start: Time,
-    runtime: Span,
+    /// When writes are due, by bytes.
+    schedule: Schedule,
+    end: Time,
     made: u64,
     flying: bool,
     unsynced: bool,
     sync_due: Time,
     half: Option<(Buf, u64)>,
     held: Option<Request>,
-    figures: StreamFigures,
 }
 
 impl Stream {
@@ -46,10 +33,9 @@ impl Stream {
     pub(super) const TAG: u64 = 1 << 46;
 
     pub(super) fn new(spot: Spot, rate: u64, start: Time, runtime: Span) -> Stream {
-        let figures = StreamFigures::default();
-        let sync_due = start + SYNC;
+        let (schedule, end, sync_due) = (Schedule::new(start, rate, Span::SECOND), start + runtime, start + SYNC);
         let (made, flying, unsynced) = (0, false, false);
-        Stream { spot, rate, start, runtime, made, flying, unsynced, sync_due, half: None, held: None, figures }
+        Stream { spot, schedule, end, made, flying, unsynced, sync_due, half: None, held: None }
     }
 
     /// When the next request is due; `None` while one is under way, and when no more comes within the run.
@@ -62,8 +48,7 @@ impl Stream {
     }
 
     fn due(&self) -> Option<Time> {
-        let after = u128::from(self.made) * u128::from(UNIT) * 1_000_000_000 / u128::from(self.rate.max(1));
-        (after < u128::from(self.runtime.as_nanos())).then(|| self.start + Span::from_nanos(after as u64))
+        Some(self.schedule.due()).filter(|due| *due < self.end)
     }
 
     /// The next request that is due, if its contents are made; they are made piece by piece.
@@ -99,6 +84,7 @@ impl Stream {
         let place = self.spot.bytes / UNIT;
         let at = self.spot.at + self.made % place.max(1) * UNIT;
         self.made += 1;
+        self.schedule.advance(UNIT);
         self.flying = true;
         Some(Request { tag: Stream::TAG, object, at, len: UNIT, op: Op::Write(buf), fua: false, due })
     }
@@ -112,17 +98,7 @@ impl Stream {
     /// Its request ended.
     pub(super) fn ended(&mut self, completion: &Completion) {
         self.flying = false;
-        if completion.result.is_err() {
-            return;
-        }
-        match completion.kind {
-            OpKind::Write => {
-                self.figures.bytes += completion.len;
-                self.figures.writes.record(completion.response());
-                self.unsynced = true;
-            }
-            _ => self.figures.syncs.record(completion.response()),
-        }
+        self.unsynced |= completion.result.is_ok() && completion.kind == OpKind::Write;
     }
 
     /// Whether something of it is still under way.
@@ -135,13 +111,12 @@ impl Stream {
         self.half.is_some()
     }
 
-    /// What it did; its buffers go back.
-    pub(super) fn finish(self, buffers: &mut dyn Buffers) -> StreamFigures {
+    /// Its buffers go back.
+    pub(super) fn finish(self, buffers: &mut dyn Buffers) {
         let held = self.held.and_then(|request| match request.op {
             Op::Write(buf) => Some(buf),
             _ => None,
         });
         held.into_iter().chain(self.half.map(|(buf, _)| buf)).for_each(|buf| buffers.give(buf));
-        self.figures
     }
 }
