@@ -1,11 +1,11 @@
 //! Plays a plan's phases on a stage, second by second, and writes the recording.
 
-use crate::recorder::WorkloadSecond;
+use crate::worker::WorkloadSecond;
 use block::{Bytes, Span, Time};
 use stats::run::Place;
 use stats::{
-    DispatchTrace, FloorFared, HeldBy, Histogram, Interval, LimitsInForce, Phase, Recording, SETTLE, Tally, Waits,
-    WorkloadRecord,
+    Counts, DispatchTrace, FloorFared, HeldBy, Histogram, Interval, LimitsInForce, Phase, Recording, SETTLE, Tally,
+    Waits, WorkloadRecord,
 };
 use workload::plan::Plan;
 use workload::{Arrival, Spec};
@@ -251,16 +251,17 @@ impl<'a> Conductor<'a> {
         }
         for (number, seen) in second.workloads.iter().enumerate() {
             let server = second.objects.iter().find(|object| object.path == self.places[number].name);
-            let held_by = self.held_by(number, seen, server, second, length);
+            let service = seen.tape.merged(|track| &track.service);
+            let held_by = self.held_by(number, seen, &service, server, second, length);
             let held_at = server.filter(|object| object.held_by == held_by && !object.held_at.is_empty());
             let held_at = held_at.map(|object| self.recording.object_number(&object.held_at) as u32);
             let record = &mut self.recording.workloads[number];
             record.intervals.push(Interval {
                 start,
                 length,
-                counts: seen.counts,
-                response: seen.response.summary(),
-                service: server.map_or(&seen.service, |object| &object.device).summary(),
+                counts: Counts::of(&seen.tape),
+                response: seen.tape.merged(|track| &track.response).summary(),
+                service: server.map_or_else(|| service.summary(), |object| object.device.summary()),
                 outstanding: seen.outstanding,
                 waits: server.map(|object| object.waits).unwrap_or_default(),
                 held_by,
@@ -268,7 +269,12 @@ impl<'a> Conductor<'a> {
                 floor: floor_over(&self.places[number].name, second),
             });
             if let Some(tally) = record.tallies.last_mut().filter(|_| settled) {
-                add_second(tally, seen, server, length);
+                tally.append(&seen.tape, length);
+                tally.device.merge(server.map_or(&service, |object| &object.device));
+                match server {
+                    Some(object) => tally.queued.merge(&object.queued),
+                    None => tally.queued.merge(&seen.tape.merged(|track| &track.gate)),
+                }
             }
         }
         let shift = self.start.as_nanos() / BIN.as_nanos();
@@ -290,6 +296,7 @@ impl<'a> Conductor<'a> {
         &self,
         workload: usize,
         seen: &WorkloadSecond,
+        service: &Histogram,
         server: Option<&ObjectSecond>,
         second: &Second,
         length: Span,
@@ -297,22 +304,23 @@ impl<'a> Conductor<'a> {
         if let Some(object) = server.filter(|object| object.held_by != HeldBy::Nothing) {
             return object.held_by;
         }
-        if seen.counts.ops() == 0 && seen.outstanding == 0 {
+        let ops = Counts::of(&seen.tape).ops();
+        if ops == 0 && seen.outstanding == 0 {
             return HeldBy::Nothing;
         }
         let phase = self.recording.phases.len().saturating_sub(1);
         let most = self.plan.phases.get(phase).and_then(|phase| most_asked(&phase.specs[workload]));
-        if most.is_some_and(|most| seen.counts.ops() as f64 >= PACE_KEPT * most * length.as_secs_f64()) {
+        if most.is_some_and(|most| ops as f64 >= PACE_KEPT * most * length.as_secs_f64()) {
             return HeldBy::Pace;
         }
         if second.server_busy.max(second.client_busy) > BUSY_LIMIT {
             return HeldBy::Cpu;
         }
-        let device = server.map_or(seen.service.mean(), |object| object.device.mean());
+        let device = server.map_or(service.mean(), |object| object.device.mean());
         // Most of the time passed neither in the gate nor in the device: on the way, for want of a processor. Counted
         // from the hand-over, because an open loop that is behind waits before that, for whatever reason.
         let known = server.map_or(device, |object| object.queued.mean() + device);
-        if known * 2 < seen.service.mean() && known > Span::ZERO && device > self.idle_service * 2 {
+        if known * 2 < service.mean() && known > Span::ZERO && device > self.idle_service * 2 {
             return HeldBy::Cpu;
         }
         if device > self.idle_service * 2 { HeldBy::Disk } else { HeldBy::Depth }
@@ -341,36 +349,3 @@ const SPLINTER: Span = Span::from_millis(250);
 
 /// The length of a trace's bin.
 const BIN: Span = Span::from_millis(1000 / stats::BINS_A_SECOND as u64);
-
-fn add_second(tally: &mut Tally, seen: &WorkloadSecond, server: Option<&ObjectSecond>, length: Span) {
-    tally.length += length;
-    tally.counts.add(&seen.counts);
-    tally.response.merge(&seen.response);
-    tally.service.merge(&seen.service);
-    tally.late += seen.late;
-    tally.late_max = tally.late_max.max(seen.late_max);
-    for part in &seen.parts {
-        match tally.parts.iter_mut().find(|known| known.class == part.class) {
-            Some(known) => {
-                known.response.merge(&part.response);
-                known.service.merge(&part.service);
-            }
-            None => tally.parts.push(part.clone()),
-        }
-    }
-    if let Some(schedule) = seen.schedule {
-        tally.held = Some(tally.held.unwrap_or(0) + schedule.held);
-        // What is overdue at the phase's end was never sent in it.
-        tally.never_sent = Some(schedule.overdue);
-    }
-    match server {
-        Some(object) => {
-            tally.queued.merge(&object.queued);
-            tally.device.merge(&object.device);
-        }
-        None => {
-            tally.queued.merge(&seen.queued);
-            tally.device.merge(&seen.service);
-        }
-    }
-}

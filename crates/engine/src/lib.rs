@@ -15,13 +15,11 @@ mod conductor;
 mod hub;
 pub mod job;
 mod memory;
-mod recorder;
 mod remote;
 mod worker;
 
 pub use conductor::{Conductor, ObjectSecond, Pace, Second, Stage, StageError};
 pub use hub::{Hub, Socket};
 pub use memory::RandomMemory;
-pub use recorder::{Backlog, Recorder, WorkloadSecond};
 pub use remote::{Player, RemoteWorker, WorkerGone};
-pub use worker::{Lane, Memory, NoMemory, Worker};
+pub use worker::{Lane, Memory, NoMemory, Worker, WorkloadSecond};

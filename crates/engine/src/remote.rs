@@ -1,7 +1,6 @@
 //! A worker on a thread of its own: it opens its ring and connections there, because neither may move.
 
-use crate::recorder::WorkloadSecond;
-use crate::worker::Worker;
+use crate::worker::{Worker, WorkloadSecond};
 use block::{Driver, Span, Time};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;

@@ -1,10 +1,21 @@
 //! One thread's share of a run: many lanes, each a stream and the target it is driven at, and one driver that waits.
 
-use crate::recorder::{Backlog, Recorder, WorkloadSecond};
 use block::{
     Actor, Buf, Completion, Driver, ObjectId, Op, OpKind, Request, Submitted, Target, Time, Wait, Wakeup, drive,
 };
+use stats::run::Class;
+use stats::{Ended, Noted, Tape};
 use workload::{Draft, Next, Spec, Stream};
+
+/// One workload over the time since it was last collected.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct WorkloadSecond {
+    /// What its requests did. Of an open loop with what it could not make: what was overdue at the end counts as never sent.
+    /// What is neither read nor write has the class [`Class::OTHER`].
+    pub tape: Tape,
+    /// Requests outstanding now.
+    pub outstanding: u32,
+}
 
 /// A stream and its target.
 pub struct Lane {
@@ -42,7 +53,8 @@ impl Memory for NoMemory {
 /// A set of lanes on one driver.
 pub struct Worker {
     lanes: Vec<Running>,
-    recorders: Vec<Recorder>,
+    /// Of each workload.
+    tapes: Vec<Tape>,
     completions: Vec<Completion>,
     /// The time of the last pass.
     now: Time,
@@ -65,7 +77,7 @@ impl Worker {
         let running = |lane| Running { lane, held: None, starved: None, outstanding: 0, next_tag: 0, not_before: None };
         Worker {
             lanes: lanes.into_iter().map(running).collect(),
-            recorders: (0..workloads).map(|_| Recorder::default()).collect(),
+            tapes: (0..workloads).map(|_| tape()).collect(),
             completions: Vec::new(),
             now: Time::ZERO,
         }
@@ -89,18 +101,18 @@ impl Worker {
 
     /// What each workload did since the last call.
     pub fn collect(&mut self) -> Vec<WorkloadSecond> {
-        let mut seconds = Vec::with_capacity(self.recorders.len());
-        for (workload, recorder) in self.recorders.iter_mut().enumerate() {
-            let (mut outstanding, mut schedule) = (0, None::<Backlog>);
+        let mut seconds = Vec::with_capacity(self.tapes.len());
+        for (workload, tape) in self.tapes.iter_mut().enumerate() {
+            let mut outstanding = 0;
             for running in self.lanes.iter_mut().filter(|running| running.lane.workload == workload) {
                 outstanding += running.outstanding;
-                let held = running.lane.stream.take_lateness().held;
                 if let Some(overdue) = running.overdue(self.now) {
-                    let sum = schedule.get_or_insert_default();
-                    (sum.held, sum.overdue) = (sum.held + held, sum.overdue + overdue);
+                    tape.punctuality.scheduled = true;
+                    tape.punctuality.never_sent += overdue;
                 }
             }
-            seconds.push(recorder.collect(outstanding, schedule));
+            seconds.push(WorkloadSecond { tape: tape.take(self.now), outstanding });
+            tape.punctuality.scheduled = false;
         }
         seconds
     }
@@ -110,11 +122,11 @@ impl Actor for Worker {
     fn pass(&mut self, now: Time) {
         self.now = now;
         for running in &mut self.lanes {
-            let recorder = &mut self.recorders[running.lane.workload];
+            let tape = &mut self.tapes[running.lane.workload];
             loop {
                 running.lane.target.poll(now, &mut self.completions);
-                running.take(now, &mut self.completions, recorder);
-                if running.issue(now, recorder) == 0 {
+                running.take(now, &mut self.completions, tape);
+                if running.issue(now, tape) == 0 {
                     break;
                 }
             }
@@ -137,9 +149,13 @@ impl Running {
         self.lane.stream.is_scheduled().then(|| self.lane.stream.overdue(now) + waiting)
     }
 
-    fn take(&mut self, now: Time, completions: &mut Vec<Completion>, recorder: &mut Recorder) {
+    fn take(&mut self, now: Time, completions: &mut Vec<Completion>, tape: &mut Tape) {
         for mut completion in completions.drain(..) {
-            recorder.completed(&completion);
+            let class = class_of(completion.kind);
+            match completion.result {
+                Ok(()) => tape.ended(&Ended::of(class, &completion)),
+                Err(_) => tape.failed(class, false),
+            }
             if let Some(buf) = completion.buf.take() {
                 self.lane.memory.give(buf);
             }
@@ -150,7 +166,7 @@ impl Running {
     }
 
     /// Makes what is due; returns how many requests the target took.
-    fn issue(&mut self, now: Time, recorder: &mut Recorder) -> usize {
+    fn issue(&mut self, now: Time, tape: &mut Tape) -> usize {
         let mut taken = 0;
         if self.not_before.is_some_and(|at| at > now) {
             return 0;
@@ -159,7 +175,9 @@ impl Running {
             let due = request.due;
             match self.lane.target.submit(now, request) {
                 Submitted::Taken(_) => {
-                    recorder.issued(now, due);
+                    if self.lane.stream.is_scheduled() {
+                        tape.made(due, now, self.lane.stream.cap_met());
+                    }
                     self.outstanding += 1;
                     taken += 1;
                 }
@@ -211,5 +229,21 @@ impl Running {
     fn next_wakeup(&self) -> Wakeup {
         let stream = self.not_before.map_or(Wakeup::Idle, Wakeup::At);
         self.lane.target.next_wakeup().sooner(stream)
+    }
+}
+
+/// The tape of a workload: a second is a tape of its own, so there are no slices.
+fn tape() -> Tape {
+    let mut tape = Tape::new(Time::ZERO, Noted { gate: true, ..Noted::default() });
+    tape.add(Class::OTHER);
+    tape
+}
+
+/// The class that a request counts in.
+fn class_of(kind: OpKind) -> usize {
+    match kind {
+        OpKind::Read => Tape::READ,
+        OpKind::Write => Tape::WRITE,
+        _ => Tape::OWN,
     }
 }

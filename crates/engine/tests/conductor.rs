@@ -3,7 +3,7 @@
 use block::{Bytes, Span, Time};
 use engine::{Conductor, ObjectSecond, Pace, Second, Stage, StageError, WorkloadSecond};
 use stats::run::Place;
-use stats::{Counts, DispatchTrace, HeldBy, LimitsInForce, Recording};
+use stats::{DispatchTrace, HeldBy, LimitsInForce, Recording, Tape};
 use workload::{Plan, Spec};
 
 const PLAN: &str = r#"
@@ -80,10 +80,11 @@ impl Stage for Actor {
         self.now = until.max(from) + self.late;
         self.turns.push(self.now);
         let reads = self.now.since(from).as_nanos() / 1_000_000;
-        let counts = Counts { reads, ..Counts::default() };
+        let mut tape = Tape::default();
+        tape[Tape::READ].ops = reads;
         let trace = std::mem::take(&mut self.trace);
         let object = ObjectSecond { path: PATH.into(), held_by: HeldBy::CeilingIops, trace, ..ObjectSecond::default() };
-        let workload = WorkloadSecond { counts, ..WorkloadSecond::default() };
+        let workload = WorkloadSecond { tape, ..WorkloadSecond::default() };
         Ok(Second { workloads: vec![workload], objects: vec![object], stalled: self.stalled, ..Second::default() })
     }
 

@@ -4,6 +4,7 @@ use block::{
     Bytes, Completion, Driver, Iops, ObjectId, Request, Span, Submitted, Target, Ticket, Time, Traits, Wakeup,
 };
 use engine::{Hub, Lane, NoMemory, Worker, WorkloadSecond};
+use stats::{Counts, Direction, Punctuality, Tape, Track};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -98,6 +99,14 @@ fn seconds(n: u64) -> Time {
     Time::ZERO + Span::from_secs(n)
 }
 
+fn reads(seen: &WorkloadSecond) -> &Track {
+    &seen.tape[Tape::READ]
+}
+
+fn counts(seen: &WorkloadSecond) -> Counts {
+    Counts::of(&seen.tape)
+}
+
 fn open_loop(slots: usize) -> WorkloadSecond {
     // 1000 a second for 10 s, and from 4 s on the device stands still for half a second.
     let rate = Arrival::Open { rate: Iops(1000), spacing: Spacing::Uniform, outstanding: 1000 };
@@ -113,13 +122,13 @@ fn a_device_that_stands_still_cannot_hide() {
     // 500 of 10 000 requests are due while it stands still, the first of them 500 ms before its end. The slowest 1 % are
     // the first 100 of those: they waited from 400 to 500 ms. It takes all of them at once, so service says the same.
     let seen = open_loop(usize::MAX);
-    assert!((9_990..=10_010).contains(&seen.counts.reads), "{:?}", seen.counts);
-    for histogram in [&seen.response, &seen.service] {
+    assert!((9_990..=10_010).contains(&counts(&seen).reads), "{:?}", counts(&seen));
+    for histogram in [&reads(&seen).response, &reads(&seen).service] {
         let p99 = histogram.quantile(0.99);
         assert!((Span::from_millis(396)..=Span::from_millis(404)).contains(&p99), "{p99}");
         assert!(histogram.max() >= Span::from_millis(499) && histogram.max() <= Span::from_millis(501));
     }
-    assert_eq!(seen.late, 0);
+    assert_eq!(seen.tape.punctuality.late, 0);
 }
 
 #[test]
@@ -128,13 +137,17 @@ fn a_device_that_takes_nothing_while_it_stands_still_cannot_hide_either() {
     // worked off afterwards, one in 0.1 ms: the one due k ms into the stall responds after 500 - k + 0.1 k ms. The
     // slowest 1 % are the first 100: 410 ms and more.
     let seen = open_loop(1);
-    assert!((9_990..=10_010).contains(&seen.counts.reads));
-    let p99 = seen.response.quantile(0.99);
+    assert!((9_990..=10_010).contains(&counts(&seen).reads));
+    let p99 = reads(&seen).response.quantile(0.99);
     assert!((Span::from_millis(400)..=Span::from_millis(420)).contains(&p99), "{p99}");
-    assert!(seen.service.quantile(0.99) <= Span::from_micros(102), "the device itself is quick but for one");
+    assert!(reads(&seen).service.quantile(0.99) <= Span::from_micros(102), "the device itself is quick but for one");
     // Late by more than a millisecond are those with 500 - 0.9 k > 1: some 554.
-    assert!((545..=560).contains(&seen.late), "{}", seen.late);
-    assert!((Span::from_millis(498)..=Span::from_millis(501)).contains(&seen.late_max), "{}", seen.late_max);
+    assert!((545..=560).contains(&seen.tape.punctuality.late), "{}", seen.tape.punctuality.late);
+    assert!(
+        (Span::from_millis(498)..=Span::from_millis(501)).contains(&seen.tape.punctuality.late_most),
+        "{}",
+        seen.tape.punctuality.late_most
+    );
 }
 
 /// Requests that were due and never made do not vanish: 1000 a second for 20 s over a device that takes one at a time and
@@ -146,13 +159,14 @@ fn what_was_due_and_never_sent_is_told() {
     let mut worker = Worker::new(1, vec![lane(0, &spec(rate), Box::new(device))]);
     worker.run(&mut Clock(Time::ZERO), seconds(20));
     let seen = worker.collect().remove(0);
-    let schedule = seen.schedule.expect("an open loop has a schedule");
-    assert!((3_995..=4_000).contains(&seen.counts.reads), "{:?}", seen.counts);
-    assert_eq!(seen.counts.reads + u64::from(seen.outstanding) + schedule.overdue, 20_000);
+    let schedule = seen.tape.punctuality;
+    assert!(schedule.scheduled);
+    assert!((3_995..=4_000).contains(&counts(&seen).reads), "{:?}", counts(&seen));
+    assert_eq!(counts(&seen).reads + u64::from(seen.outstanding) + schedule.never_sent, 20_000);
     assert!((3_990..=4_001).contains(&schedule.held), "each but the first met the cap: {schedule:?}");
     let closed =
         Worker::new(1, vec![lane(0, &spec(Arrival::Closed { depth: 1 }), Box::new(Device::new(Span::SECOND, 1)))]);
-    assert_eq!({ closed }.collect()[0].schedule, None);
+    assert_eq!({ closed }.collect()[0].tape.punctuality, Punctuality::default());
 }
 
 /// Reads and writes have their own times, and the whole is their sum.
@@ -163,10 +177,12 @@ fn classes_are_told_apart() {
     let mut worker = Worker::new(1, vec![lane(0, &mixed, Box::new(device))]);
     worker.run(&mut Clock(Time::ZERO), seconds(5));
     let seen = worker.collect().remove(0);
-    let counts: Vec<(&str, u64)> = seen.parts.iter().map(|part| (part.class.name(), part.response.count())).collect();
-    assert_eq!(counts, [("read", seen.counts.reads), ("write", seen.counts.writes)]);
-    assert!(seen.counts.reads.min(seen.counts.writes) > 4_000, "{:?}", seen.counts);
-    assert_eq!(seen.response.count(), seen.counts.ops());
+    for direction in [Direction::Read, Direction::Write] {
+        let track = &seen.tape[direction];
+        assert_eq!([track.response.count(), track.service.count(), track.gate.count()], [track.ops; 3]);
+    }
+    assert!(counts(&seen).reads.min(counts(&seen).writes) > 4_000, "{:?}", counts(&seen));
+    assert_eq!(seen.tape.merged(|track| &track.response).count(), counts(&seen).ops());
 }
 
 #[test]
@@ -176,10 +192,13 @@ fn a_closed_loop_keeps_its_depth_and_no_more() {
     let mut worker = Worker::new(1, vec![lane(0, &spec(Arrival::Closed { depth: 4 }), Box::new(device))]);
     worker.run(&mut Clock(Time::ZERO), seconds(5));
     let seen = worker.collect().remove(0);
-    assert!((9_996..=10_000).contains(&seen.counts.reads), "{:?}", seen.counts);
+    assert!((9_996..=10_000).contains(&counts(&seen).reads), "{:?}", counts(&seen));
     assert_eq!(seen.outstanding, 4);
-    assert_eq!((seen.response.min(), seen.response.max()), (Span::from_millis(2), Span::from_millis(2)));
-    assert_eq!(seen.late, 0);
+    assert_eq!(
+        (reads(&seen).response.min(), reads(&seen).response.max()),
+        (Span::from_millis(2), Span::from_millis(2))
+    );
+    assert_eq!(seen.tape.punctuality.late, 0);
 }
 
 #[test]
@@ -192,8 +211,11 @@ fn a_lane_hears_of_what_another_lanes_poll_brought() {
     let mut worker = Worker::new(3, lanes);
     worker.run(&mut Clock(Time::ZERO), seconds(2));
     for seen in worker.collect() {
-        assert!((1999..=2000).contains(&seen.counts.reads), "{:?}", seen.counts);
-        assert_eq!((seen.response.min(), seen.response.max()), (Span::from_millis(1), Span::from_millis(1)));
+        assert!((1999..=2000).contains(&counts(&seen).reads), "{:?}", counts(&seen));
+        assert_eq!(
+            (reads(&seen).response.min(), reads(&seen).response.max()),
+            (Span::from_millis(1), Span::from_millis(1))
+        );
     }
 }
 
@@ -204,15 +226,15 @@ fn a_reshape_holds_from_the_next_request_on_and_silence_ends_what_is_under_way()
     let mut worker = Worker::new(1, vec![lane(0, &closed(2), Box::new(device))]);
     let mut clock = Clock(Time::ZERO);
     worker.run(&mut clock, seconds(1));
-    assert!((1998..=2000).contains(&worker.collect()[0].counts.reads));
+    assert!((1998..=2000).contains(&counts(&worker.collect()[0]).reads));
     worker.reshape(clock.now(), 0, &closed(8));
     worker.run(&mut clock, seconds(2));
-    assert!((7990..=8000).contains(&worker.collect()[0].counts.reads));
+    assert!((7990..=8000).contains(&counts(&worker.collect()[0]).reads));
     worker.reshape(clock.now(), 0, &Spec { connections: 0, ..closed(1) });
     worker.run(&mut clock, seconds(3));
     let last = worker.collect().remove(0);
     assert_eq!(last.outstanding, 0);
-    assert!(last.counts.reads <= 8, "{:?}", last.counts);
+    assert!(counts(&last).reads <= 8, "{:?}", counts(&last));
 }
 
 /// A target that fails everything, and a memory that counts.
@@ -266,7 +288,11 @@ fn failures_are_counted_apart_and_give_their_memory_back() {
     worker.run(&mut Clock(Time::ZERO), seconds(1));
     let seen = worker.collect().remove(0);
     // Three at a time for 10 ms each, though five were wished for.
-    assert!((297..=300).contains(&seen.counts.faults), "{:?}", seen.counts);
-    assert_eq!((seen.counts.ops(), seen.response.count()), (0, 0), "a failure has no response time");
+    assert!((297..=300).contains(&counts(&seen).faults), "{:?}", counts(&seen));
+    assert_eq!(
+        (counts(&seen).ops(), seen.tape.merged(|track| &track.response).count()),
+        (0, 0),
+        "a failure has no response time"
+    );
     assert_eq!(i64::from(seen.outstanding), *out.borrow());
 }

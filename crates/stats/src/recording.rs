@@ -7,7 +7,7 @@ mod floor;
 mod held_by;
 
 use crate::run::Class;
-use crate::{DispatchTrace, Histogram, Summary, Verdict};
+use crate::{DispatchTrace, Histogram, Punctuality, Summary, Tape, Verdict};
 use block::{Bytes, Span};
 
 /// One whole run.
@@ -143,6 +143,20 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// What ended on a tape.
+    pub fn of(tape: &Tape) -> Counts {
+        let (reads, writes) = (&tape[Tape::READ], &tape[Tape::WRITE]);
+        let all: u64 = tape.parts().map(|track| track.ops).sum();
+        Counts {
+            reads: reads.ops,
+            writes: writes.ops,
+            other: all - reads.ops - writes.ops,
+            read_bytes: reads.bytes,
+            write_bytes: writes.bytes,
+            faults: tape.tracks().map(|track| track.failed).sum(),
+        }
+    }
+
     /// All operations.
     pub fn ops(&self) -> u64 {
         self.reads + self.writes + self.other
@@ -269,6 +283,13 @@ pub struct Part {
     pub service: Histogram,
 }
 
+impl Part {
+    /// Nothing yet.
+    fn new(class: Class) -> Part {
+        Part { class, response: Histogram::new(), service: Histogram::new() }
+    }
+}
+
 /// Mean time a request waited, by where.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waits {
@@ -361,6 +382,30 @@ pub struct LimitsInForce {
 }
 
 impl Tally {
+    /// Takes in what was done after it, over `length`. What waited in a gate and in the device is told apart by a server.
+    pub fn append(&mut self, tape: &Tape, length: Span) {
+        self.length += length;
+        self.counts.add(&Counts::of(tape));
+        for track in tape.parts().filter(|track| track.ops > 0) {
+            self.response.merge(&track.response);
+            self.service.merge(&track.service);
+            let known = self.parts.iter().position(|part| part.class == track.class).unwrap_or_else(|| {
+                self.parts.push(Part::new(track.class.clone()));
+                self.parts.len() - 1
+            });
+            self.parts[known].response.merge(&track.response);
+            self.parts[known].service.merge(&track.service);
+        }
+        let Punctuality { scheduled, late, late_most, held, never_sent } = tape.punctuality;
+        if scheduled {
+            self.late += late;
+            self.late_max = self.late_max.max(late_most);
+            self.held = Some(self.held.unwrap_or(0) + held);
+            // What is overdue at the end was never sent; what was overdue before may have been sent since.
+            self.never_sent = Some(never_sent);
+        }
+    }
+
     /// Operations per second.
     pub fn iops(&self) -> f64 {
         per_second(self.counts.ops(), self.length)

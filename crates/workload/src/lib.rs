@@ -24,4 +24,4 @@ pub use spec::{
     Arrival, BLOCK_MAX, BLOCK_MIN, BLOCK_SIZES_MAX, BlockShare, Blocks, CONNECTIONS_MAX, DEPTH_MAX, Pattern, RATE_MAX,
     Range, Spacing, Spec, SpecError,
 };
-pub use stream::{Draft, LATE_AFTER, Lateness, Next, Stream};
+pub use stream::{Draft, Next, Stream};

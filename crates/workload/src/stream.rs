@@ -17,11 +17,7 @@ use crate::arrival::{Schedule, Share};
 use crate::chance::Chance;
 use crate::pace::Pace;
 use crate::spec::{Arrival, Pattern, Spec, SpecError};
-use block::{Bytes, OpKind, Span, Time};
-
-/// A request made so long after it was due counts as late. Below it lies what a timer's wake-up and a batch of
-/// completions take.
-pub const LATE_AFTER: Span = Span::from_millis(1);
+use block::{Bytes, OpKind, Time};
 
 /// What to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,19 +43,6 @@ pub struct Draft {
     pub len: u64,
     /// When it was due: the schedule's time in an open loop, `now` in a closed one. Response time counts from here.
     pub due: Time,
-}
-
-/// How well an open loop's schedule was kept. All zero for a closed loop.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Lateness {
-    /// Requests made more than [`LATE_AFTER`] after they were due.
-    pub late: u64,
-    /// The longest time between due and made, of any request.
-    pub late_max: Span,
-    /// Requests that were due while as many as allowed were outstanding.
-    pub held: u64,
-    /// Requests that were due under an arrival that a reshape replaced, and never made.
-    pub unsent: u64,
 }
 
 /// One connection's requests.
@@ -89,9 +72,10 @@ pub struct Stream {
     /// Sum of the blocks' weights.
     weights: u64,
     place: Place,
-    lateness: Lateness,
-    /// The next request of the schedule has met the cap.
-    held: bool,
+    /// Requests that were due under an arrival that a reshape replaced, and never made.
+    unsent: u64,
+    /// As many as allowed were outstanding, and the schedule was not caught up with since.
+    cap_met: bool,
 }
 
 /// A block's size in bytes and how many of the whole range it makes.
@@ -136,8 +120,8 @@ impl Stream {
             blocks: Vec::new(),
             weights: 0,
             place: Place::of(spec, target, lane),
-            lateness: Lateness::default(),
-            held: false,
+            unsent: 0,
+            cap_met: false,
         };
         stream.take_shape(start, spec);
         Ok(stream)
@@ -163,15 +147,15 @@ impl Stream {
             }
             Some(schedule) => {
                 let due = schedule.due();
+                self.cap_met |= full;
                 if due > now {
+                    self.cap_met = full;
                     return Next::NotBefore(due);
                 }
                 if full {
-                    self.held = true;
                     return Next::WaitForCompletion;
                 }
                 schedule.advance();
-                self.lateness.count(now.since(due), std::mem::take(&mut self.held));
                 due
             }
         };
@@ -190,7 +174,7 @@ impl Stream {
     /// end. The seed stays the first one.
     ///
     /// A changed arrival (or number of connections that share a rate) begins a new schedule at `now`: what was overdue
-    /// is never made but counted as [`Lateness::unsent`], so that one phase's backlog is not the next one's burst.
+    /// is never made but counted by [`Stream::unsent`], so that one phase's backlog is not the next one's burst.
     pub fn reshape(&mut self, now: Time, spec: &Spec) -> Result<(), SpecError> {
         spec.check(self.target)?;
         self.take_shape(now, spec);
@@ -223,9 +207,15 @@ impl Stream {
         due.min(self.quota.saturating_sub(self.made))
     }
 
-    /// How well the schedule was kept since the last call.
-    pub fn take_lateness(&mut self) -> Lateness {
-        std::mem::take(&mut self.lateness)
+    /// Whether what is overdue of an open loop was held: as many as allowed were outstanding, and the schedule was not
+    /// caught up with since.
+    pub fn cap_met(&self) -> bool {
+        self.cap_met
+    }
+
+    /// Requests that were due under arrivals that reshapes replaced, and never made.
+    pub fn unsent(&self) -> u64 {
+        self.unsent
     }
 
     fn take_shape(&mut self, now: Time, spec: &Spec) {
@@ -260,8 +250,8 @@ impl Stream {
         if share == self.share {
             return;
         }
-        self.lateness.unsent += self.overdue(now);
-        self.held = false;
+        self.unsent += self.overdue(now);
+        self.cap_met = false;
         self.share = share;
         self.schedule = share.map(|share| Schedule::new(now, share, self.arrival_chance.clone()));
         // Each schedule draws from its own source, so that two of the same rate are not the same.
@@ -317,22 +307,6 @@ impl Place {
         let at = if self.end - self.cursor < len { self.start } else { self.cursor };
         self.cursor = at + len;
         at
-    }
-}
-
-impl Lateness {
-    /// Adds another's, the longest of both kept.
-    pub fn add(&mut self, other: &Lateness) {
-        self.late += other.late;
-        self.late_max = self.late_max.max(other.late_max);
-        self.held += other.held;
-        self.unsent += other.unsent;
-    }
-
-    fn count(&mut self, delay: Span, held: bool) {
-        self.late += u64::from(delay > LATE_AFTER);
-        self.late_max = self.late_max.max(delay);
-        self.held += u64::from(held);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use block::{Bytes, Iops, OpKind, Span, Time};
 use proptest::prelude::*;
-use workload::{Arrival, BlockShare, Blocks, Draft, Lateness, Next, Pattern, Range, Spacing, Spec, SpecError, Stream};
+use workload::{Arrival, BlockShare, Blocks, Draft, Next, Pattern, Range, Spacing, Spec, SpecError, Stream};
 
 const TARGET: Bytes = Bytes::mib(1);
 
@@ -85,7 +85,7 @@ fn a_closed_loop_keeps_its_depth() {
     stream.completed(ms(2));
     let (drafts, then) = burst(&mut stream, ms(2));
     assert_eq!((drafts.len(), then), (2, Next::WaitForCompletion));
-    assert_eq!(stream.take_lateness(), Lateness::default());
+    assert!(!stream.cap_met() && !stream.is_scheduled());
 }
 
 #[test]
@@ -254,7 +254,7 @@ fn an_old_schedules_backlog_is_counted_and_not_made() {
     assert_eq!((drafts.len(), then), (1, Next::WaitForCompletion));
     assert_eq!(stream.overdue(ms(20)), 19);
     stream.reshape(ms(20), &open(10, 1)).unwrap();
-    assert_eq!((stream.overdue(ms(20)), stream.take_lateness().unsent), (0, 19));
+    assert_eq!((stream.overdue(ms(20)), stream.unsent()), (0, 19));
     stream.completed(ms(20));
     assert_eq!(stream.next(ms(20)), Next::NotBefore(ms(120)));
 }
@@ -267,17 +267,18 @@ fn the_same_arrival_again_changes_nothing() {
     // Due at 2 ms by the old schedule, under the new cap of 2 and the new mix.
     let Next::Issue(draft) = stream.next(ms(5)) else { panic!("the backlog of the same rate stays") };
     assert_eq!((draft.due, draft.kind), (ms(2), OpKind::Write));
-    assert_eq!(stream.take_lateness().unsent, 0);
+    assert_eq!(stream.unsent(), 0);
 }
 
 #[test]
 fn a_stalled_target_makes_requests_late_and_their_due_times_stay() {
     // 1000/s, cap 4. The target stalls from the start until 500 ms, then each request ends at once.
     let mut stream = stream(&open(1000, 4));
-    let mut made = Vec::new();
+    let (mut made, mut met) = (Vec::new(), Vec::new());
     for now in 1..=600 {
         let now = ms(now);
         let (drafts, _) = burst(&mut stream, now);
+        met.push(stream.cap_met());
         made.extend(drafts.into_iter().map(|draft| (draft.due, now)));
         while now >= ms(500) && stream.outstanding() > 0 {
             (0..stream.outstanding()).for_each(|_| stream.completed(now));
@@ -287,12 +288,10 @@ fn a_stalled_target_makes_requests_late_and_their_due_times_stay() {
     // Every request of the schedule was made, each with the due time that it had from the beginning.
     let due: Vec<_> = made.iter().map(|&(due, _)| due).collect();
     assert_eq!(due, (1..=600).map(ms).collect::<Vec<_>>());
-    // Requests 5 to 500 waited until 500 ms; those due up to 498 ms more than the millisecond that counts as late. All
-    // in groups of four, the first of each held by the cap: ⌈496 / 4⌉ = 124.
-    let lateness = stream.take_lateness();
-    assert_eq!((lateness.late, lateness.late_max), (494, Span::from_millis(495)));
-    assert_eq!(lateness.held, 124);
-    assert_eq!(stream.take_lateness(), Lateness::default());
+    let met_at = |at: Time| met[(at.as_nanos() / 1_000_000) as usize - 1];
+    // The cap was met until the backlog was made; from then on each request ended before the next was due.
+    assert!(met_at(ms(400)) && met_at(ms(500)) && !met_at(ms(501)) && !met_at(ms(600)));
+    assert!(!stream.cap_met());
 }
 
 #[test]

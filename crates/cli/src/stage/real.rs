@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, bail};
 use block::{Bytes, Span, Target, Time};
 use engine::{Lane, Player, RandomMemory, RemoteWorker, Second, Stage, StageError, Worker, WorkloadSecond};
 use server::{Control, ControlSocket, Listen, ServerLimits, Shard};
-use stats::LimitsInForce;
+use stats::{Counts, Histogram, LimitsInForce, Tape};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use storage::{Address, Connection};
@@ -116,13 +116,13 @@ impl Real {
                 break;
             }
         }
-        let operations: u64 = second.workloads.iter().map(|workload| workload.counts.ops()).sum();
-        let served = second.objects.iter().map(|object| &object.device);
+        let operations: u64 = second.workloads.iter().map(|workload| Counts::of(&workload.tape).ops()).sum();
         let elsewhere = second.workloads.iter().zip(&plan.workloads);
         let elsewhere = elsewhere.filter(|(_, load)| !plan.volumes[load.volume].is_served());
-        let device = served.chain(elsewhere.map(|(seen, _)| &seen.service));
-        let (sum, count) =
-            device.fold((Span::ZERO, 0), |(sum, count), device| (sum + device.sum(), count + device.count()));
+        let mut device = Histogram::new();
+        second.objects.iter().for_each(|object| device.merge(&object.device));
+        elsewhere.for_each(|(seen, _)| device.merge(&seen.tape.merged(|track| &track.service)));
+        let (sum, count) = (device.sum(), device.count());
         Ok((operations as f64 / took.as_secs_f64(), sum / count.max(1)))
     }
 }
@@ -180,7 +180,7 @@ impl Stage for Real {
 
 /// A lost server must not look like a slow one.
 fn fail_when_lost(workloads: &[WorkloadSecond]) -> Result<(), StageError> {
-    let faults: u64 = workloads.iter().map(|workload| workload.counts.faults).sum();
+    let faults: u64 = workloads.iter().flat_map(|workload| workload.tape.tracks()).map(|track| track.failed).sum();
     if faults == 0 { Ok(()) } else { Err(StageError(format!("{faults} requests failed; the server's log says why"))) }
 }
 
@@ -270,7 +270,7 @@ fn fill(plan: &Plan, address: &Address, no_io_uring: bool, filled: &mut dyn FnMu
     while written < all {
         let (seen, _) = worker.run(clock.now() + Span::from_millis(200))?;
         fail_when_lost(&seen)?;
-        written += seen.iter().map(|workload| workload.counts.write_bytes).sum::<u64>();
+        written += seen.iter().map(|workload| workload.tape[Tape::WRITE].bytes).sum::<u64>();
         if !filled(written, all) {
             bail!("stopped while the volumes were being filled");
         }
