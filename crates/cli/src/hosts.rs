@@ -15,6 +15,7 @@ mod real;
 mod recording;
 mod simulated;
 
+use crate::memory::Kept;
 use crate::play::{Options, RealOptions, check_out, free_name, in_memory, now_unix_ms, say, stamp};
 use crate::{Answer, terminal};
 use anyhow::{Context as _, Result, anyhow, bail};
@@ -73,6 +74,8 @@ trait Field {
     fn used(&self) -> Vec<(String, Bytes)>;
     /// What it runs on.
     fn machine(&self) -> Machine;
+    /// Whether its time is a virtual one.
+    fn is_simulated(&self) -> bool;
     /// What a reader must know of how they ran.
     fn notes(&self) -> Vec<String>;
     /// Keeps the folder with what each host left, where there is one: otherwise it goes with this.
@@ -104,7 +107,7 @@ struct Half {
 pub fn on_real_storage(text: &str, file: &str, options: &Options, real: &RealOptions) -> Result<Answer> {
     let plan = prepared(text, file, options)?;
     let mut field = real::Real::start(&plan, options, real)?;
-    play(&plan, options, &mut field)
+    play(&plan, &options.loading([field.folder()]), &mut field)
 }
 
 /// Plays a plan of hosts in virtual time.
@@ -137,8 +140,14 @@ fn play(plan: &HostsPlan, options: &Options, field: &mut dyn Field) -> Result<An
     };
     let ramps = load::ramps(plan, factor);
     ramps.iter().try_for_each(Settings::check)?;
+    let mut recording = Recording { machine: field.machine(), ..Recording::default() };
+    recording.origin = recording::origin(plan, started, field.is_simulated(), false);
+    let (tool, memory) = &options.keeping;
+    let mut kept = memory.begin(Run::of_recording(&recording, tool));
     let (played, ended) = both(plan, field, factor, &ramps, &mut |line| say(options, line));
+    let host = kept.host().clone();
     if played.halves.iter().all(|half| half.arm.hosts.iter().all(|host| host.rows.is_empty())) {
+        kept.forget();
         return ended.and_then(|()| bail!("the hosts left no rows"));
     }
     let folder = field.keep_folder();
@@ -168,8 +177,9 @@ fn play(plan: &HostsPlan, options: &Options, field: &mut dyn Field) -> Result<An
     recording::add_used(&mut recording, &used, &field.used());
     recording.scale = Some(recording::scale(plan, factor, options.scale.is_none()));
     recording.machine = field.machine();
-    recording.origin = recording::origin(plan, started, folder.is_none(), ended.is_err());
-    let answer = shown(&experiment, &recording, options, folder.as_deref())?;
+    recording.origin = recording::origin(plan, started, field.is_simulated(), ended.is_err());
+    recording.host = host;
+    let answer = shown(&experiment, &recording, options, kept, folder.as_deref())?;
     ended.context("the experiment ended early; what was measured so far is kept, marked as cut short")?;
     answer
 }
@@ -262,8 +272,10 @@ fn shown(
     experiment: &Experiment,
     recording: &Recording,
     options: &Options,
+    kept: Kept,
     folder: Option<&Path>,
 ) -> Result<Result<Answer>> {
+    let database = in_memory(kept.end(Run::of_recording(recording, options.keeping.0)));
     terminal::print(&format!("\n{}", experiment_table(experiment)));
     std::fs::create_dir_all(&options.out)
         .with_context(|| format!("--out {}: make the folder", options.out.display()))?;
@@ -282,8 +294,7 @@ fn shown(
     if let Some(folder) = folder {
         terminal::line(&format!("hosts     {}", folder.display()));
     }
-    let run = Run::of_recording(recording, options.keeping.0);
-    in_memory(options.keeping.1.begin(run.clone()).end(run)).iter().for_each(|line| terminal::line(line));
+    database.iter().for_each(|line| terminal::line(line));
     Ok(match experiment_verdict(experiment) {
         (Outcome::Pass, _) => Ok(Answer::Yes),
         (Outcome::Fail, _) => Ok(Answer::No),

@@ -6,9 +6,9 @@
 use crate::{machine, state, terminal};
 use anyhow::Context as _;
 use block::Span;
-use engine::Pace;
+use engine::{HostWatch, Pace};
 use results::Results;
-use stats::run::{Identity, Run, State};
+use stats::run::{HostRecord, Identity, Run, State};
 use stats::{DispatchTrace, Recording};
 use std::path::{Path, PathBuf};
 
@@ -31,6 +31,9 @@ pub struct Memory {
     /// Say something of the run that it can be found by, as in storage=raid5; repeatable
     #[arg(id = "run-labels", long = "label", global = true, value_name = "KEY=WORD", value_parser = label, display_order = 901)]
     labels: Vec<(String, String)>,
+    /// What is loaded, for the devices under it.
+    #[arg(skip)]
+    loaded: Vec<PathBuf>,
 }
 
 impl Memory {
@@ -48,17 +51,22 @@ impl Memory {
 
     /// The same, for one run that names its file itself.
     pub fn with_file(&self, file: Option<&str>) -> Memory {
-        Memory { results: file.map(PathBuf::from).or_else(|| self.results.clone()), labels: self.labels.clone() }
+        Memory { results: file.map(PathBuf::from).or_else(|| self.results.clone()), ..self.clone() }
     }
 
     /// The same, with more labels for each run.
     pub fn labelled(&self, more: Vec<(String, String)>) -> Memory {
-        Memory { results: self.results.clone(), labels: self.labels.iter().cloned().chain(more).collect() }
+        Memory { labels: self.labels.iter().cloned().chain(more).collect(), ..self.clone() }
+    }
+
+    /// The same, for runs that load these files, folders and devices: their host is watched, and the devices under them.
+    pub fn loading<P: AsRef<Path>>(&self, paths: impl IntoIterator<Item = P>) -> Memory {
+        Memory { loaded: paths.into_iter().map(|path| device_under(path.as_ref())).collect(), ..self.clone() }
     }
 
     /// Keeps a run that begins: from now on it has a number, and is there whatever ends it.
     pub fn begin(&self, mut run: Run) -> Kept {
-        let mut kept = Kept { open: None, labels: self.labels.clone() };
+        let mut kept = Kept { labels: self.labels.clone(), ..Kept::default() };
         let Some(file) = self.file() else { return kept };
         run.identity.state = State::Running;
         kept.label(&mut run);
@@ -66,8 +74,19 @@ impl Memory {
             Ok((results, number)) => kept.open = Some(Open { results, number, file }),
             Err(error) => complain(&error),
         }
+        // In virtual time the host does nothing but reckon. Without a thread to spare its figures are not known.
+        if kept.open.is_some() && !run.identity.simulated {
+            kept.watch = HostWatch::start(&self.loaded).ok();
+        }
         kept
     }
+}
+
+/// The device of the file system under a path. The kernel says it of most files itself; of those on file systems over
+/// several devices the list of mounts does.
+fn device_under(path: &Path) -> PathBuf {
+    let under = machine::file_system(path).map(|(_, device)| PathBuf::from(device));
+    under.filter(|device| device.starts_with("/dev") && device.exists()).unwrap_or_else(|| path.into())
 }
 
 fn begun(file: &Path, run: &Run) -> anyhow::Result<(Results, i64)> {
@@ -86,10 +105,14 @@ fn complain(error: &anyhow::Error) {
     terminal::complain(&format!("the run goes on, but is not kept: {why} (--results names another file, or none)"));
 }
 
-/// A run under way, as far as it is kept.
+/// A run under way, as far as it is kept; by default it is not.
+#[derive(Default)]
 pub struct Kept {
     open: Option<Open>,
     labels: Vec<(String, String)>,
+    /// Who watches the host, until its figures are asked for.
+    watch: Option<HostWatch>,
+    host: HostRecord,
 }
 
 struct Open {
@@ -99,10 +122,26 @@ struct Open {
 }
 
 impl Kept {
+    /// The first point begins now: of the host nothing before it is kept.
+    pub fn begins(&self) {
+        if let Some(watch) = &self.watch {
+            watch.begins();
+        }
+    }
+
+    /// What the host did until now. It is not watched any longer.
+    pub fn host(&mut self) -> &HostRecord {
+        if let Some(watch) = self.watch.take() {
+            self.host = watch.end();
+        }
+        &self.host
+    }
+
     /// Writes what there is of the run so far. Where somebody else is writing, this is left for the next time.
     pub fn so_far(&mut self, mut run: Run) {
         run.identity.state = State::Running;
         self.label(&mut run);
+        run.host = self.watch.as_ref().map_or_else(|| self.host.clone(), HostWatch::so_far);
         let Some(open) = &mut self.open else { return };
         match open.results.replace(open.number, &run) {
             Err(error) if !error.is_busy() => {
@@ -114,7 +153,8 @@ impl Kept {
     }
 
     /// Writes the run as it ended. Returns its file and number, where it is kept.
-    pub fn end(mut self, run: Run) -> Option<(PathBuf, i64)> {
+    pub fn end(mut self, mut run: Run) -> Option<(PathBuf, i64)> {
+        run.host.clone_from(self.host());
         self.write(run);
         self.open.map(|open| (open.file, open.number))
     }

@@ -48,6 +48,12 @@ impl Options {
     pub(crate) fn kept_by(self, tool: &'static str, memory: &Memory) -> Options {
         Options { keeping: (tool, memory.clone()), ..self }
     }
+
+    /// The same for a run that loads these paths.
+    pub(crate) fn loading<'p>(&self, paths: impl IntoIterator<Item = &'p Path>) -> Options {
+        let (tool, memory) = &self.keeping;
+        Options { keeping: (tool, memory.loading(paths)), ..self.clone() }
+    }
 }
 
 /// What a run on real storage needs besides.
@@ -116,11 +122,12 @@ pub fn on_real_storage(
     }
     let (plan, commands) = scaled(&plan, scaling.factor)?;
     let recording = Recording {
-        machine: machine::look(pool.or(places.path()), &backend),
+        machine: machine::look(pool.or(places.paths().next()), &backend),
         scale: plan.published_iops.map(|_| scaling),
         ..recording_of(&plan, started, false)
     };
     let course = Course { places: places.loaded(&plan), commands, idle };
+    let options = &options.loading(pool.into_iter().chain(places.paths()));
     let result = play(&plan, course, recording, &mut stage, stop, options);
     drop(stage);
     if let Some(pool) = pool.filter(|_| real.keep) {
@@ -262,6 +269,7 @@ fn play(
     let (mut recording, played) = conductor.play(stage, &mut keeping);
     watch.finish();
     recording.verdicts = plan.criteria.iter().map(|criterion| criterion.judge(&recording)).collect();
+    recording.host.clone_from(kept.host());
     if recording.phases.is_empty() {
         kept.forget();
         played?;

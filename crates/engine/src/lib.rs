@@ -12,6 +12,8 @@
 //! target. The conductor plays a plan's phases on a [`Stage`], which is the real server or the simulator.
 
 mod conductor;
+mod devices;
+mod host;
 mod hub;
 pub mod job;
 mod memory;
@@ -19,6 +21,7 @@ mod remote;
 mod worker;
 
 pub use conductor::{Conductor, ObjectSecond, Pace, Second, Stage, StageError};
+pub use host::HostWatch;
 pub use hub::{Hub, Socket};
 pub use memory::RandomMemory;
 pub use remote::{Player, RemoteWorker, WorkerGone};

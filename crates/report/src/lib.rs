@@ -15,6 +15,7 @@
 
 pub mod chart;
 pub mod csv;
+mod host;
 pub mod live;
 mod markup;
 mod page;
@@ -31,6 +32,7 @@ pub mod text;
 mod words;
 pub mod workbook;
 
+pub use host::host_lines;
 pub use page::{Page, Second, Seconds};
 pub use paint::Paint;
 pub use relation::{held_back, in_force};

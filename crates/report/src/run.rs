@@ -4,6 +4,7 @@
 
 mod figures;
 mod held;
+mod host;
 mod seconds;
 mod tables;
 
@@ -56,6 +57,10 @@ pub fn run_page(recordings: &[&Recording]) -> Page {
     page.add(throughput(&runs, &scales));
     page.add(cycles(&runs));
     page.add(tables::figures(&runs));
+    page.add(host::host(&runs));
+    if let Some(devices) = host::devices(&runs) {
+        page.add(devices);
+    }
     runs.iter().filter(|run| run.recording.scale.is_some()).for_each(|run| page.add(tables::commands(run)));
     for run in &runs {
         page.add(Facts { heading: run.headed("Where it comes from"), facts: origin(run.recording) });

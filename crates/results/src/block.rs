@@ -27,7 +27,7 @@ const UNPACKED_MAX: usize = 1 << 20;
 /// The most rows that a block is believed to hold.
 const ROWS_MAX: u64 = 4096;
 
-type Column = Vec<Option<u64>>;
+pub(crate) type Column = Vec<Option<u64>>;
 
 /// The slices of a block.
 pub(crate) fn pack_slices(slices: &[Slice]) -> Vec<u8> {
@@ -142,18 +142,18 @@ const HELD_BY: [HeldBy; 11] = [
 /// By number in the block; new ones go to the end.
 const FLOORS: [&str; 6] = ["not_set", "met", "needs_outstanding", "overcommitted", "ceiling_above", "adjusting"];
 
-fn compressed(bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn compressed(bytes: &[u8]) -> Vec<u8> {
     let mut out = vec![VERSION];
     out.extend(compress_to_vec(bytes, EFFORT));
     out
 }
 
-fn uncompressed(bytes: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn uncompressed(bytes: &[u8]) -> Option<Vec<u8>> {
     let (version, packed) = bytes.split_first()?;
     (*version == VERSION).then(|| decompress_to_vec_with_limit(packed, UNPACKED_MAX).ok()).flatten()
 }
 
-fn row_count(rest: &mut &[u8]) -> Option<usize> {
+pub(crate) fn row_count(rest: &mut &[u8]) -> Option<usize> {
     take(rest).filter(|rows| *rows <= ROWS_MAX).map(|rows| rows as usize)
 }
 
@@ -170,7 +170,7 @@ fn put_presence(out: &mut Vec<u8>, column: &Column) {
     }
 }
 
-fn put(out: &mut Vec<u8>, column: &Column) {
+pub(crate) fn put(out: &mut Vec<u8>, column: &Column) {
     put_presence(out, column);
     let values = || column.iter().flatten();
     let Some(least) = values().min() else { return };
@@ -180,7 +180,7 @@ fn put(out: &mut Vec<u8>, column: &Column) {
 }
 
 /// What grows by steps of about the same size.
-fn put_steps(out: &mut Vec<u8>, column: &Column) {
+pub(crate) fn put_steps(out: &mut Vec<u8>, column: &Column) {
     put_presence(out, column);
     if column.iter().all(Option::is_none) {
         return;
@@ -211,7 +211,7 @@ fn put_buckets(out: &mut Vec<u8>, column: &Column) {
     put(out, &column.iter().map(|value| value.map(beside)).collect());
 }
 
-fn get(rest: &mut &[u8], rows: usize) -> Option<Column> {
+pub(crate) fn get(rest: &mut &[u8], rows: usize) -> Option<Column> {
     let has: Vec<bool> = match byte(rest)? {
         0 => return Some(vec![None; rows]),
         1 => vec![true; rows],

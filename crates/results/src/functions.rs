@@ -3,16 +3,19 @@
 //! ```text
 //!   slices(block)             a JSON array of slices, each an array of 18 values, NULL where not known
 //!   gate_rows(block)          a JSON array of rows of a gate, each an array of 10 values
+//!   host_rows(block)          a JSON array of rows of the host, each an array of 19 values, NULL where not known
+//!   device_rows(block)        a JSON array of rows of a device, each an array of 10 values
 //!   percentile_ns(buckets, p) the p-th percentile (0 to 100) of a histogram's buckets, in nanoseconds
 //! ```
-//! All three give NULL for NULL, and an error for bytes that are none of ours.
+//! All of them give NULL for NULL, and an error for bytes that are none of ours.
 
 use super::block::{unpack_gate, unpack_slices};
+use super::host::{Figures, unpack};
 use super::packed::unpack_buckets;
 use rusqlite::functions::{Context, FunctionFlags};
 use rusqlite::{Connection, Error, Result};
 use stats::Histogram;
-use stats::run::{GateRow, Slice, Times};
+use stats::run::{DeviceRow, GateRow, HostRow, Slice, Times};
 use std::fmt::Write as _;
 
 /// Makes them known to queries of this connection.
@@ -23,6 +26,12 @@ pub(super) fn register(connection: &Connection) -> Result<()> {
     })?;
     connection.create_scalar_function("gate_rows", 1, flags, |context| {
         unpacked(context, |bytes| Some(json(&unpack_gate(bytes)?, gate_row)))
+    })?;
+    connection.create_scalar_function("host_rows", 1, flags, |context| {
+        unpacked(context, |bytes| Some(json(&unpack::<HostRow>(bytes)?, figures)))
+    })?;
+    connection.create_scalar_function("device_rows", 1, flags, |context| {
+        unpacked(context, |bytes| Some(json(&unpack::<DeviceRow>(bytes)?, figures)))
     })?;
     connection.create_scalar_function("percentile_ns", 2, flags, |context| {
         let Some(bytes) = context.get::<Option<Vec<u8>>>(0)? else { return Ok(None) };
@@ -117,4 +126,8 @@ fn gate_row(row: &GateRow, out: &mut Array) {
     out.number(row.held_at.map(u64::from));
     out.word(floor);
     out.number(number);
+}
+
+fn figures<R: Figures>(row: &R, out: &mut Array) {
+    row.figures().into_iter().for_each(|figure| out.number(figure));
 }

@@ -81,7 +81,7 @@ impl Copy {
 impl Drop for Copy {
     fn drop(&mut self) {
         // The log and its index go with the last connection; what else is left was put there by the upgrade.
-        for ending in ["", "-wal", "-shm", ".v1.bak", ".v2.bak", ".v3.bak"] {
+        for ending in ["", "-wal", "-shm", ".v1.bak", ".v2.bak", ".v3.bak", ".v4.bak", ".v5.bak"] {
             let mut name = self.path.as_os_str().to_owned();
             name.push(ending);
             let _ = std::fs::remove_file(name);

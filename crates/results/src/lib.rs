@@ -10,6 +10,7 @@ mod earlier;
 mod edit;
 mod escape;
 mod functions;
+mod host;
 mod import;
 mod list;
 mod load;

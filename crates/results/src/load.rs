@@ -2,11 +2,12 @@
 
 use super::block::{unpack_gate, unpack_slices};
 use super::cells::{Cells, rows};
-use super::{Failure, packed};
+use super::{Failure, host, packed};
 use block::{Bytes, Span};
 use rusqlite::{Connection, OptionalExtension as _, Params, Result, Row};
 use stats::run::{
-    Actor, Cell, Class, Event, GateSeries, Identity, Kind, Place, Point, Run, Series, Setting, State, Value,
+    Actor, Cell, Class, DeviceRow, DeviceSeries, Event, GateSeries, HostRecord, HostRow, Identity, Kind, Place, Point,
+    Run, Series, Setting, State, Value,
 };
 use stats::{CycleRecord, Histogram, LimitsInForce, Machine, Measured, ObjectRecord, Outcome, Scale, Verdict};
 
@@ -20,6 +21,7 @@ pub(super) fn load(connection: &Connection, number: i64) -> Result<Option<Run>, 
     run.cells = loader.cells()?;
     run.series = loader.series()?;
     run.gates = loader.gates()?;
+    run.host = loader.host()?;
     run.events = loader.events()?;
     run.cycles = loader.cycles()?;
     run.objects = loader.objects()?;
@@ -192,6 +194,25 @@ impl Loader<'_> {
             }
         }
         Ok(gates)
+    }
+
+    fn host(&self) -> Result<HostRecord, Failure> {
+        let mut found = HostRecord::default();
+        let blocks: Vec<Vec<u8>> =
+            self.rows("SELECT rows FROM host WHERE run = ?1 ORDER BY n", |cells| cells.next())?;
+        for packed in blocks {
+            found.rows.extend(host::unpack::<HostRow>(&packed).ok_or(Failure::Damaged("a minute of the host"))?);
+        }
+        let sql = "SELECT name, rows FROM device WHERE run = ?1 ORDER BY id";
+        let blocks: Vec<(String, Vec<u8>)> = self.rows(sql, |cells| Ok((cells.next()?, cells.next()?)))?;
+        for (name, packed) in blocks {
+            let rows = host::unpack::<DeviceRow>(&packed).ok_or(Failure::Damaged("a minute of a device"))?;
+            match found.devices.iter_mut().find(|known| known.name == name) {
+                Some(known) => known.rows.extend(rows),
+                None => found.devices.push(DeviceSeries { name, rows }),
+            }
+        }
+        Ok(found)
     }
 
     fn events(&self) -> Result<Vec<Event>> {

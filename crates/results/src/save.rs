@@ -2,10 +2,13 @@
 
 use super::block::{pack_gate, pack_slices};
 use super::cells::{Cell as _, insert};
+use super::host::{self, Figures};
 use super::packed;
 use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, Result, params};
-use stats::run::{Cell, GateSeries, Kind, Point, Run, Series, Setting, Slice, State, Times, Value};
+use stats::run::{
+    Cell, DeviceRow, DeviceSeries, GateSeries, HostRow, Kind, Point, Run, Series, Setting, Slice, State, Times, Value,
+};
 use stats::{CycleRecord, Histogram, Machine, ObjectRecord, Outcome};
 
 /// Slices of a minute go into one block, and in any case no more than this.
@@ -160,6 +163,8 @@ impl Saver<'_> {
         run.cells.iter().enumerate().try_for_each(|(n, cell)| self.cell(n, cell))?;
         run.series.iter().try_for_each(|series| self.series(series))?;
         run.gates.iter().try_for_each(|gate| self.gate(gate))?;
+        self.host(&run.host.rows)?;
+        run.host.devices.iter().try_for_each(|device| self.device(device))?;
         run.cycles.iter().enumerate().try_for_each(|(n, (actor, cycle))| self.cycle(n, *actor, cycle))?;
         run.objects.iter().enumerate().try_for_each(|(n, object)| self.object(n, object))?;
         for (n, event) in run.events.iter().enumerate() {
@@ -238,6 +243,40 @@ impl Saver<'_> {
             insert(self.connection, "gate", [Sql::Null, Sql::Integer(self.run)].into_iter().chain(cells))?;
         }
         Ok(())
+    }
+
+    fn host(&self, rows: &[HostRow]) -> Result<()> {
+        // Runs of formats before 6 have none, and are kept anew before there is a table for it.
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let over = self.over("host", params![self.run], "true")?;
+        for (n, rows) in minutes(rows, |row| row.start.as_nanos()).enumerate().skip(over) {
+            self.figures("host", [n.cell()], HostRow::sum(rows), rows)?;
+        }
+        Ok(())
+    }
+
+    fn device(&self, device: &DeviceSeries) -> Result<()> {
+        let over = self.over("device", params![self.run, device.name], "name = ?2")?;
+        for (n, rows) in minutes(&device.rows, |row| row.start.as_nanos()).enumerate().skip(over) {
+            self.figures("device", [device.name.cell(), n.cell()], DeviceRow::sum(rows), rows)?;
+        }
+        Ok(())
+    }
+
+    /// A minute: its figures as `sum` has them, then its rows in a block.
+    fn figures<R: Figures>(
+        &self,
+        table: &str,
+        key: impl IntoIterator<Item = Sql>,
+        sum: Option<R>,
+        rows: &[R],
+    ) -> Result<()> {
+        let figures = sum.map(|sum| sum.figures()).unwrap_or_default();
+        let cells = [Sql::Null, Sql::Integer(self.run)].into_iter().chain(key);
+        let cells = cells.chain(figures.iter().map(|figure| figure.cell())).chain([Sql::Blob(host::pack(rows))]);
+        insert(self.connection, table, cells)
     }
 
     /// How many minutes are written and over. The last one may have been written while it went on: it is taken away.

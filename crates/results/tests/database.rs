@@ -6,7 +6,7 @@ use proptest::option;
 use proptest::prelude::*;
 use results::{Error, Filter, Results};
 use rusqlite::Connection;
-use stats::run::Run;
+use stats::run::{HostRecord, Run};
 use stats::*;
 
 /// A recording as it is kept.
@@ -147,7 +147,8 @@ fn recordings() -> impl Strategy<Value = Recording> {
     whole.prop_map(|((origin, machine, scale), phases, mut workloads, objects, verdicts, notes)| {
         // A tally for each phase at most.
         workloads.iter_mut().for_each(|workload: &mut WorkloadRecord| workload.tallies.truncate(phases.len()));
-        Recording { origin, machine, scale, phases, workloads, objects, verdicts, notes }
+        let host = HostRecord::default();
+        Recording { origin, machine, scale, phases, workloads, objects, host, verdicts, notes }
     })
 }
 

@@ -12,6 +12,7 @@ mod direction;
 mod histogram;
 pub mod job;
 mod judge;
+pub mod kernel;
 mod recording;
 pub mod run;
 mod schedule;

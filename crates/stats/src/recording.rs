@@ -6,7 +6,7 @@
 mod floor;
 mod held_by;
 
-use crate::run::Class;
+use crate::run::{Class, HostRecord};
 use crate::{DispatchTrace, Histogram, Punctuality, Summary, Tape, Verdict};
 use block::{Bytes, Span};
 
@@ -25,6 +25,8 @@ pub struct Recording {
     pub workloads: Vec<WorkloadRecord>,
     /// What the server saw at its gate.
     pub objects: Vec<ObjectRecord>,
+    /// What the host did meanwhile; nothing in virtual time.
+    pub host: HostRecord,
     /// The verdicts.
     pub verdicts: Vec<Verdict>,
     /// What the reader must know: fallbacks taken, limits met, doubts about the figures. One line each.

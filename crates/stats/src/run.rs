@@ -5,7 +5,8 @@
 //!        ├─ Actor    who loaded it            Class ── a kind of work: read, write, trim, flush, journal …
 //!        ├─ Cell     point × actor × class:   counts, punctuality, histograms by kind
 //!        ├─ Series   actor × class:           a slice of about a second after the other
-//!        └─ GateSeries  actor:                where its requests waited, what held it back
+//!        ├─ GateSeries  actor:                where its requests waited, what held it back
+//!   Host ┴─ DeviceSeries                     what the machine and the devices under the places did meanwhile
 //! ```
 //! Two rules make figures of all tools comparable. What is not known is `None`, never zero. And every cell and series of
 //! the class [`Class::ALL`] is the whole of its actor; the other classes are parts of it, so that nothing is counted twice,
@@ -14,6 +15,7 @@
 //! Times are spans from the start of the first point on.
 
 mod compare;
+mod host;
 mod jobs;
 mod plan;
 mod series;
@@ -21,6 +23,7 @@ mod tapes;
 mod together;
 
 pub use compare::{Difference, differences, obstacles};
+pub use host::{CpuTimes, DeviceRow, DeviceSeries, HostRecord, HostRow, MemoryUse, Moved, Pressure, Stall};
 pub use tapes::Taped;
 
 use crate::{CycleRecord, FloorFared, HeldBy, Histogram, Machine, ObjectRecord, Scale, Summary, Verdict, Waits};
@@ -52,6 +55,8 @@ pub struct Run {
     pub series: Vec<Series>,
     /// What a QoS gate said of each actor over time.
     pub gates: Vec<GateSeries>,
+    /// What the host did meanwhile; nothing in virtual time.
+    pub host: HostRecord,
     /// What happened at one moment.
     pub events: Vec<Event>,
     /// Write cycles, each with its actor's number.

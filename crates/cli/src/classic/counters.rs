@@ -1,5 +1,7 @@
 //! What the kernel counts of this program and this machine: bytes that storage gave, and processor time.
 
+use stats::kernel;
+use stats::run::CpuTimes;
 use std::fs;
 
 /// The counters at a moment.
@@ -7,15 +9,15 @@ use std::fs;
 pub struct Counters {
     /// Bytes that this program's reads fetched from storage.
     fetched: Option<u64>,
-    /// All processors' time, and that in which they did nothing, in the kernel's ticks.
-    ticks: Option<(u64, u64)>,
+    /// All processors' time.
+    cpu: Option<CpuTimes>,
 }
 
 impl Counters {
     /// Now.
     pub fn now() -> Counters {
         let read = |path| fs::read_to_string(path).unwrap_or_default();
-        Counters { fetched: fetched(&read("/proc/self/io")), ticks: ticks(&read("/proc/stat")) }
+        Counters { fetched: fetched(&read("/proc/self/io")), cpu: kernel::cpu_times(&read("/proc/stat")) }
     }
 
     /// Bytes that this program's reads fetched from storage since.
@@ -25,22 +27,15 @@ impl Counters {
 
     /// The part of all processors' time that was used since.
     pub fn cpu_busy_since(&self, before: &Counters) -> Option<f64> {
-        let ((all, idle), (all_before, idle_before)) = (self.ticks?, before.ticks?);
-        let passed = all.saturating_sub(all_before);
-        (passed > 0).then(|| 1.0 - idle.saturating_sub(idle_before) as f64 / passed as f64)
+        let cpu = self.cpu?.since(&before.cpu?);
+        let (idle, passed) = ((cpu.idle + cpu.iowait).as_secs_f64(), cpu.total().as_secs_f64());
+        (passed > 0.0).then(|| 1.0 - idle / passed)
     }
 }
 
 /// `read_bytes` of `/proc/self/io`: what was fetched from below the page cache.
 fn fetched(io: &str) -> Option<u64> {
     io.lines().find_map(|line| line.strip_prefix("read_bytes:"))?.trim().parse().ok()
-}
-
-/// The first line of `/proc/stat`: user, nice, system, idle, iowait and others; the fourth and fifth are idle.
-fn ticks(stat: &str) -> Option<(u64, u64)> {
-    let figures = stat.lines().next()?.strip_prefix("cpu ")?;
-    let figures: Vec<u64> = figures.split_whitespace().take(8).filter_map(|word| word.parse().ok()).collect();
-    Some((figures.iter().sum(), figures.get(3)? + figures.get(4)?))
 }
 
 #[cfg(test)]
@@ -51,10 +46,10 @@ mod tests {
     #[test]
     fn the_kernels_lines_are_read() {
         assert_eq!(fetched("rchar: 7\nread_bytes: 4096\nwrite_bytes: 0\n"), Some(4096));
-        let before = Counters { fetched: Some(96), ticks: ticks("cpu  10 0 10 70 10 0 0 0 0 0\ncpu0 1") };
-        let after = Counters { fetched: Some(4096), ticks: ticks("cpu  60 0 35 90 15 0 0 0 0 0") };
+        let before = Counters { fetched: Some(96), cpu: kernel::cpu_times("cpu  10 0 10 70 10 0 0 0 0 0\ncpu0 1") };
+        let after = Counters { fetched: Some(4096), cpu: kernel::cpu_times("cpu  60 0 35 90 15 0 0 0 0 0") };
         assert_eq!(after.fetched_since(&before), Some(4000));
         assert_eq!(after.cpu_busy_since(&before), Some(0.75));
-        assert_eq!((fetched(""), ticks(""), before.cpu_busy_since(&before)), (None, None, None));
+        assert_eq!((fetched(""), before.cpu_busy_since(&before)), (None, None));
     }
 }

@@ -83,7 +83,7 @@ fn carry_out(invocation: &Invocation, storage: &Storage<'_>, memory: &Memory) ->
     say_plan(invocation);
     let mut reports = Reports::new(invocation);
     let begun = kept::begun(invocation, &specs, matches!(storage, Storage::Simulated(_)));
-    let kept = memory.begin(begun.clone());
+    let mut kept = memory.loading(kept::paths(&specs)).begin(begun.clone());
     let outcomes = match storage {
         Storage::Real => {
             let settings = RunSettings {
@@ -94,7 +94,7 @@ fn carry_out(invocation: &Invocation, storage: &Storage<'_>, memory: &Memory) ->
                 threads_most: None,
                 interim_every: flags.status_interval,
             };
-            let mut status = Status::new(stop.clone(), flags, &specs, &mut reports);
+            let mut status = Status::new(stop.clone(), flags, &specs, &mut reports, &mut kept);
             let outcomes = engine::job::run(&specs, &settings, &mut status);
             status.finish()?;
             outcomes

@@ -12,7 +12,7 @@ use crate::{Answer, date, interrupt, machine, terminal};
 use anyhow::{Result, anyhow, bail};
 use block::Span;
 use field::Field;
-use orion::{Ask, Command, Measured, Test};
+use orion::{Ask, Command, Measured, Test, Where};
 use outputs::Outputs;
 use stats::run::{Run, State};
 use stats::{Machine, Outcome};
@@ -90,7 +90,8 @@ fn run(mut ask: Ask, storage: Storage<'_>, memory: &Memory) -> Result<Answer> {
     }
     test.ask.notes.iter().chain(&test.stamps()).for_each(|note| terminal::complain(&format!("note: {note}")));
     terminal::print(&orion::banner(&test));
-    let mut kept = memory.begin(begun.clone());
+    let files = test.volumes.iter().filter(|volume| volume.at == Where::File).map(|volume| &volume.name);
+    let mut kept = memory.loading(files).begin(begun.clone());
     let (points, refused) = measure(&field, &test, &stop, &mut |points| {
         kept.so_far(ended(&begun, &test, points));
         outputs.write(&test, points)

@@ -167,7 +167,8 @@ fn ramp_up(
         started_unix_ms: now_unix_ms(),
         kept: None,
     };
-    ramp.kept = Some(memory.with_file(invocation.results.as_deref()).begin(ramp.run()));
+    let memory = memory.with_file(invocation.results.as_deref()).loading(ramp.storage.folder());
+    ramp.kept = Some(memory.begin(ramp.run()));
     let played = ramp.all(&loads, &mut standing);
     standing.clear();
     let ended = ramp.ending(played);
@@ -199,6 +200,7 @@ impl Ramping<'_> {
             let outcome = self.play(0, &loads[0], &setup, self.outputs.first_run, standing)?;
             self.end(&outcome, "the warm-up")?;
         }
+        self.kept.iter().for_each(Kept::begins);
         for (index, load) in loads.iter().enumerate() {
             let run = self.outputs.first_run + index as u64;
             let outcome = self.play(index + 1, load, &RunSetup::of(self.settings, run), run, standing)?;

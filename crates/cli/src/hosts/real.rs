@@ -84,6 +84,11 @@ pub fn set_up(plan: &HostsPlan) -> Vec<String> {
 }
 
 impl Real {
+    /// Where its pool lies.
+    pub fn folder(&self) -> &Path {
+        self.workspace.path()
+    }
+
     /// Makes a pool, starts the server, makes and fills the plan's volumes.
     ///
     /// # Errors
@@ -180,6 +185,10 @@ impl Field for Real {
     fn machine(&self) -> stats::Machine {
         let backend = self.control().shard().backend().to_string();
         machine::look(Some(self.workspace.path()), &backend)
+    }
+
+    fn is_simulated(&self) -> bool {
+        false
     }
 
     fn notes(&self) -> Vec<String> {

@@ -174,6 +174,10 @@ impl Field for Simulated {
         machine::look(None, "virtual time")
     }
 
+    fn is_simulated(&self) -> bool {
+        true
+    }
+
     fn notes(&self) -> Vec<String> {
         vec!["in virtual time: the hosts have one clock, and start each run at the same instant".into()]
     }

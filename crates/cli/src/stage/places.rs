@@ -47,9 +47,9 @@ impl Places {
         self.0.iter().flatten().map(|permit| permit.place().clone()).collect()
     }
 
-    /// The first that is a path.
-    pub fn path(&self) -> Option<&Path> {
-        self.0.iter().flatten().find_map(Permit::path).map(|path| path.as_path())
+    /// Those that are paths.
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.0.iter().flatten().filter_map(Permit::path).map(|path| path.as_path())
     }
 
     /// What each workload loads: a LUN of the plan's own server by its path, or a place as it was named.

@@ -73,6 +73,30 @@ fn what_is_kept_is_what_was_printed() {
     assert_eq!((&rows[0]["min_ns"], &rows[0]["max_ns"]), (&read["clat_ns"]["min"], &read["clat_ns"]["max"]));
 }
 
+/// What the host did is kept beside what was measured, second by second; on the page and in `show` it is told.
+#[test]
+fn the_host_is_kept_with_the_run() {
+    let scratch = Scratch::new();
+    let job = ["fio", "--name=load", "--filename=data", "--size=1m", "--rw=randread", "--runtime=2", "--time_based"];
+    let ended = kept(&scratch, &job);
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    let query = "SELECT count(*) AS rows, min(second) AS first, max(second) < 10 AS last, min(idle_percent + user_percent + system_percent
+        + iowait_percent + steal_percent) AS least, count(available_bytes) AS memory FROM host_seconds WHERE run = 1";
+    let rows: serde_json::Value = serde_json::from_str(&results(&scratch, &["sql", "--json", query])).unwrap();
+    let row = &rows[0];
+    assert!(row["rows"].as_u64() >= Some(1) && row["memory"] == row["rows"] && row["first"] == 0.0, "{row}");
+    assert!(row["least"].as_f64().is_some_and(|sum| (99.9..100.1).contains(&sum)), "{row}");
+    let shown = results(&scratch, &["show", "last"]);
+    assert!(shown.contains("\nprocessors: ") && shown.contains(" available at least, "), "{shown}");
+    succeed(seawall(scratch.path()).env(RESULTS, "kept.sqlite").args(["report", "last", "--output", "page.html"]));
+    let page = std::fs::read_to_string(scratch.join("page.html")).unwrap();
+    assert!(page.contains("What the host did meanwhile"));
+    // Nothing is loaded there, and time is virtual: nobody watches the host.
+    kept(&scratch, &["simulate", "fio", "--name=load", "--filename=data", "--size=1m", "--rw=randread"]);
+    let simulated = "SELECT count(*) AS rows FROM host WHERE run = 2";
+    assert_eq!(results(&scratch, &["sql", "--json", simulated]).trim(), "[{\"rows\":0}]");
+}
+
 /// A run comes before its keeping: whatever is wrong with the database, one line says so, and nothing else changes.
 #[test]
 fn a_database_that_cannot_be_written_ends_no_run() {

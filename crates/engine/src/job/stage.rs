@@ -53,6 +53,9 @@ pub trait Watch {
     /// Something the user should know before it begins.
     fn note(&mut self, _line: &str) {}
 
+    /// All files are laid out; the first jobs begin, and times count from now.
+    fn begins(&mut self) {}
+
     /// How far all jobs are, in the order they were given, `passed` after the start.
     fn progress(&mut self, passed: Span, jobs: &[JobProgress]);
 
@@ -83,6 +86,7 @@ pub fn run(specs: &[JobSpec], settings: &RunSettings, watch: &mut dyn Watch) -> 
     uring::usage::raise_file_limit();
     let clock = Clock::new();
     let start = clock.now();
+    watch.begins();
     let board = Arc::new(Board::new(specs, start));
     let mut outcomes = Vec::with_capacity(jobs.len());
     let mut rest = jobs;

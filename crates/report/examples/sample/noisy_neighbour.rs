@@ -54,6 +54,7 @@ pub fn recording() -> Recording {
             "server1 was due 4,096 requests at once in “bully”; its own queue, not the network, is most of what it waits."
                 .into(),
         ],
+        host: run::HostRecord::default(),
     }
 }
 

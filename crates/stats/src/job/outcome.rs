@@ -147,6 +147,25 @@ pub struct DiskUse {
     pub over: Span,
 }
 
+impl DiskUse {
+    /// What it was used since `before`, `over` that time.
+    #[must_use]
+    pub fn since(&self, before: &DiskUse, over: Span) -> DiskUse {
+        let less = |a: [u64; 2], b: [u64; 2]| [a[0].wrapping_sub(b[0]), a[1].wrapping_sub(b[1])];
+        let less_span = |a: [Span; 2], b: [Span; 2]| [a[0].saturating_sub(b[0]), a[1].saturating_sub(b[1])];
+        DiskUse {
+            name: self.name.clone(),
+            ios: less(self.ios, before.ios),
+            merges: less(self.merges, before.merges),
+            sectors: less(self.sectors, before.sectors),
+            ticks: less_span(self.ticks, before.ticks),
+            in_queue: self.in_queue.saturating_sub(before.in_queue),
+            busy: self.busy.saturating_sub(before.busy),
+            over,
+        }
+    }
+}
+
 /// What a search for a depth found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LatencyFinding {

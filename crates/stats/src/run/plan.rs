@@ -8,13 +8,14 @@ use block::Span;
 impl Run {
     /// The run of a recording that `tool` made.
     pub fn of_recording(recording: &Recording, tool: &str) -> Run {
-        let Recording { origin, machine, scale, phases, workloads, objects, verdicts, notes } = recording;
+        let Recording { origin, machine, scale, phases, workloads, objects, host, verdicts, notes } = recording;
         let mut run = Run {
             identity: identity(origin, tool),
             machine: machine.clone(),
             scale: *scale,
             points: phases.iter().map(point).collect(),
             objects: objects.clone(),
+            host: host.clone(),
             verdicts: verdicts.clone(),
             notes: notes.clone(),
             ..Run::default()
@@ -44,7 +45,7 @@ impl Run {
 
     /// The run as a recording. What a recording has no field for is left out, what the run does not know is zero there.
     pub fn recording(&self) -> Recording {
-        let Run { identity, machine, scale, points, actors, objects, verdicts, notes, .. } = self;
+        let Run { identity, machine, scale, points, actors, objects, host, verdicts, notes, .. } = self;
         let Identity { title, command, text, version, seed, started_unix_ms, simulated, state, .. } = identity;
         let workloads = actors.iter().enumerate();
         Recording {
@@ -63,6 +64,7 @@ impl Run {
             phases: points.iter().map(phase).collect(),
             workloads: workloads.map(|(number, actor)| self.workload(number as u32, actor)).collect(),
             objects: objects.clone(),
+            host: host.clone(),
             verdicts: verdicts.clone(),
             notes: notes.clone(),
         }

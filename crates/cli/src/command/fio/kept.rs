@@ -5,7 +5,17 @@ use crate::play::now_unix_ms;
 use fio::Invocation;
 use stats::job::JobOutcome;
 use stats::run::{Place, Run, State};
+use std::path::Path;
 use workload::job::{Direction, EngineKind, JobSpec, Mix, Pace};
+
+/// The files and devices that jobs load.
+pub fn paths(specs: &[JobSpec]) -> Vec<&Path> {
+    let files = specs.iter().flat_map(|spec| match &spec.place {
+        workload::job::Place::Files(files) => &files[..],
+        workload::job::Place::Nbd { .. } | workload::job::Place::Null { .. } => &[],
+    });
+    files.map(|file| file.path.as_path()).collect()
+}
 
 /// Jobs that begin now.
 pub fn begun(invocation: &Invocation, specs: &[JobSpec], simulated: bool) -> Run {

@@ -7,6 +7,7 @@
 
 use super::{recording, reports::Reports};
 use crate::interrupt::Stop;
+use crate::memory::Kept;
 use crate::terminal;
 use block::{Bytes, Span};
 use engine::job::{JobProgress, Watch};
@@ -23,6 +24,7 @@ const RECENT: usize = 12;
 pub struct Status<'r, 'i> {
     stop: Stop,
     reports: &'r mut Reports<'i>,
+    kept: &'r mut Kept,
     /// Why a report in between could not be written: the run ends then.
     lost: Option<anyhow::Error>,
     shown: bool,
@@ -86,7 +88,13 @@ struct Plan {
 
 impl<'r, 'i> Status<'r, 'i> {
     /// For these jobs; what was done in between goes to `reports`.
-    pub fn new(stop: Stop, flags: &Flags, specs: &[JobSpec], reports: &'r mut Reports<'i>) -> Status<'r, 'i> {
+    pub fn new(
+        stop: Stop,
+        flags: &Flags,
+        specs: &[JobSpec],
+        reports: &'r mut Reports<'i>,
+        kept: &'r mut Kept,
+    ) -> Status<'r, 'i> {
         let terminal = stderr().is_terminal();
         let mut stage = 0;
         let plan = |(index, spec): (usize, &JobSpec)| {
@@ -101,6 +109,7 @@ impl<'r, 'i> Status<'r, 'i> {
         Status {
             stop,
             reports,
+            kept,
             lost: None,
             shown: match flags.eta {
                 Eta::Always => true,
@@ -235,6 +244,10 @@ impl Watch for Status<'_, '_> {
         terminal::complain(&format!("note: {line}"));
     }
 
+    fn begins(&mut self) {
+        self.kept.begins();
+    }
+
     fn laying_out(&mut self, path: &Path, bytes: u64) {
         terminal::complain(&format!("laying out {} ({})", path.display(), Bytes(bytes)));
     }
@@ -331,7 +344,8 @@ mod tests {
         let flags = Flags { eta: Eta::Never, ..Flags::default() };
         let invocation = fio::Invocation::parse(&["--version".to_owned()], &fio::Given::default()).unwrap();
         let mut reports = Reports::new(&invocation);
-        let mut status = Status::new(Stop::default(), &flags, &[spec], &mut reports);
+        let mut kept = Kept::default();
+        let mut status = Status::new(Stop::default(), &flags, &[spec], &mut reports, &mut kept);
         let mut job = JobProgress { began: Some(Span::ZERO), ended: false, counts: Default::default(), in_flight: 32 };
         job.counts.read = (50_000, 50_000 * 4096);
         let first = status.parts(Span::SECOND, std::slice::from_ref(&job)).fitting(200);

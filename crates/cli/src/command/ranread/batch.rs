@@ -80,7 +80,12 @@ impl<'a> Field<'a> {
         let asked = ranread::asked(&self.load, self.places.clone(), sheet);
         let title = format!("{} of {}, {loads}", self.kind(), self.name());
         let simulated = matches!(self.storage, Storage::Simulated(_));
-        Keeper::begin(memory, title, asked, self.load.seed, self.machine(), simulated)
+        let file = |aim: &'_ Aim| match aim {
+            Aim::Database { path } | Aim::Device { path } => Some(path.clone()),
+            Aim::Export { .. } | Aim::Nothing { .. } | Aim::Simulated { .. } => None,
+        };
+        let memory = memory.loading(self.aims.iter().filter_map(file));
+        Keeper::begin(&memory, title, asked, self.load.seed, self.machine(), simulated)
     }
 
     fn kind(&self) -> String {

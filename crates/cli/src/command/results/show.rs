@@ -46,11 +46,21 @@ impl Show {
             // Plans have a table of their own, with policies and what held each workload back.
             None if !run.objects.is_empty() || !run.gates.is_empty() => {
                 terminal::print(&report::table::render(&run.recording(), paint()));
+                let host = wrapped(&run);
+                if !host.is_empty() {
+                    terminal::line(&format!("\n{}", host.join("\n")));
+                }
             }
             None => terminal::print(&shown(number, &run)),
         }
         Ok(Answer::Yes)
     }
+}
+
+/// What the host did meanwhile, in 80 columns.
+fn wrapped(run: &Run) -> Vec<String> {
+    let lines = report::host_lines(&run.host);
+    lines.iter().flat_map(|line| text::wrap(&text::printable(line), REPORT_COLUMNS)).collect()
 }
 
 /// A run in 80 columns: where it came from, a line for each class of each actor, verdicts, notes.
@@ -87,6 +97,11 @@ fn shown(number: i64, run: &Run) -> String {
             }
             lines.extend(punctual(cell));
         }
+    }
+    let host = wrapped(run);
+    if !host.is_empty() {
+        lines.push(String::new());
+        lines.extend(host);
     }
     for verdict in &run.verdicts {
         lines.push(String::new());

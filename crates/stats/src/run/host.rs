@@ -1,0 +1,346 @@
+//! What the host did meanwhile, about second by second, as its kernel counts it.
+
+use crate::job::DiskUse;
+use block::{Bytes, Span};
+
+/// A host over the time of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HostRecord {
+    /// The host itself, in order of time.
+    pub rows: Vec<HostRow>,
+    /// Its devices under the storage that was loaded.
+    pub devices: Vec<DeviceSeries>,
+}
+
+/// A host over about a second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HostRow {
+    /// Its start; from the start of the first point on.
+    pub start: Span,
+    /// Its length.
+    pub length: Span,
+    /// What the processors did.
+    pub cpu: Option<CpuTimes>,
+    /// For how long work waited for want of processors, I/O and memory.
+    pub pressure: Pressure,
+    /// The memory at the end.
+    pub memory: Option<MemoryUse>,
+}
+
+/// What processors did, each the sum over all of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CpuTimes {
+    /// Programs, those in virtual machines on this host included.
+    pub user: Span,
+    /// Programs of low priority.
+    pub nice: Span,
+    /// The kernel, for programs.
+    pub system: Span,
+    /// Nothing.
+    pub idle: Span,
+    /// Nothing, while I/O was in flight.
+    pub iowait: Span,
+    /// Interrupts.
+    pub irq: Span,
+    /// What follows from interrupts.
+    pub softirq: Span,
+    /// Given to others by the hypervisor.
+    pub steal: Span,
+}
+
+/// Pressure stall information; `None` where the kernel tells none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pressure {
+    /// For want of a processor. Of the whole host there is no time in which everything waited.
+    pub cpu: Option<Stall>,
+    /// For I/O.
+    pub io: Option<Stall>,
+    /// For memory.
+    pub memory: Option<Stall>,
+}
+
+/// For how long work waited for something.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stall {
+    /// At least one task waited.
+    pub some: Span,
+    /// All that had work waited; zero for processors.
+    pub full: Span,
+}
+
+/// Memory of a host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemoryUse {
+    /// What programs could have without swapping.
+    pub available: Bytes,
+    /// The page cache.
+    pub cached: Bytes,
+    /// Written by programs and not to storage yet.
+    pub dirty: Bytes,
+    /// On its way to storage.
+    pub writeback: Bytes,
+}
+
+/// A block device over time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeviceSeries {
+    /// Its name, as the kernel has it.
+    pub name: String,
+    /// In order of time.
+    pub rows: Vec<DeviceRow>,
+}
+
+/// A block device over about a second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DeviceRow {
+    /// Its start.
+    pub start: Span,
+    /// Its length.
+    pub length: Span,
+    /// Time with requests in flight.
+    pub busy: Span,
+    /// Sum over time of the requests in flight: over the length it is the mean queue.
+    pub in_queue: Span,
+    /// Reads that ended.
+    pub reads: Moved,
+    /// Writes that ended.
+    pub writes: Moved,
+}
+
+/// Requests of one direction that a device ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moved {
+    /// How many.
+    pub count: u64,
+    /// Their bytes.
+    pub bytes: Bytes,
+    /// Sum of the times that they took.
+    pub took: Span,
+}
+
+/// Bytes of a sector in the kernel's counters, whatever the device has.
+const SECTOR: u64 = 512;
+
+impl HostRecord {
+    /// The host from `start` to `end` alone.
+    #[must_use]
+    pub fn between(&self, start: Span, end: Span) -> HostRecord {
+        let within = |at: Span| at >= start && at < end;
+        HostRecord {
+            rows: self.rows.iter().filter(|row| within(row.start)).copied().collect(),
+            devices: self
+                .devices
+                .iter()
+                .map(|device| DeviceSeries {
+                    name: device.name.clone(),
+                    rows: device.rows.iter().filter(|row| within(row.start)).copied().collect(),
+                })
+                .collect(),
+        }
+    }
+}
+
+impl HostRow {
+    /// All rows as one: times are added, of memory the least that was available counts and the most that was not yet written.
+    /// What one row does not know the sum does not know. `None` of no rows.
+    pub fn sum(rows: &[HostRow]) -> Option<HostRow> {
+        rows.iter().copied().reduce(|sum, row| HostRow {
+            start: sum.start,
+            length: sum.length + row.length,
+            cpu: Option::zip(sum.cpu, row.cpu).map(|(a, b)| a.plus(b)),
+            pressure: Pressure {
+                cpu: Option::zip(sum.pressure.cpu, row.pressure.cpu).map(|(a, b)| a.plus(b)),
+                io: Option::zip(sum.pressure.io, row.pressure.io).map(|(a, b)| a.plus(b)),
+                memory: Option::zip(sum.pressure.memory, row.pressure.memory).map(|(a, b)| a.plus(b)),
+            },
+            memory: Option::zip(sum.memory, row.memory).map(|(a, b)| MemoryUse {
+                available: a.available.min(b.available),
+                cached: a.cached.min(b.cached),
+                dirty: a.dirty.max(b.dirty),
+                writeback: a.writeback.max(b.writeback),
+            }),
+        })
+    }
+}
+
+impl CpuTimes {
+    /// By kind, those that did nothing last.
+    pub const fn kinds(&self) -> [(&'static str, Span); 8] {
+        [
+            ("user", self.user),
+            ("nice", self.nice),
+            ("system", self.system),
+            ("irq", self.irq),
+            ("softirq", self.softirq),
+            ("steal", self.steal),
+            ("iowait", self.iowait),
+            ("idle", self.idle),
+        ]
+    }
+
+    /// Of all kinds together: the length times the processors.
+    pub fn total(&self) -> Span {
+        self.kinds().into_iter().fold(Span::ZERO, |sum, (_, time)| sum + time)
+    }
+
+    /// What was counted since `before`.
+    #[must_use]
+    pub fn since(&self, before: &CpuTimes) -> CpuTimes {
+        self.each(before, Span::saturating_sub)
+    }
+
+    fn plus(self, other: CpuTimes) -> CpuTimes {
+        self.each(&other, |a, b| a + b)
+    }
+
+    fn each(&self, other: &CpuTimes, join: impl Fn(Span, Span) -> Span) -> CpuTimes {
+        CpuTimes {
+            user: join(self.user, other.user),
+            nice: join(self.nice, other.nice),
+            system: join(self.system, other.system),
+            idle: join(self.idle, other.idle),
+            iowait: join(self.iowait, other.iowait),
+            irq: join(self.irq, other.irq),
+            softirq: join(self.softirq, other.softirq),
+            steal: join(self.steal, other.steal),
+        }
+    }
+}
+
+impl Pressure {
+    /// What was counted since `before`.
+    #[must_use]
+    pub fn since(&self, before: &Pressure) -> Pressure {
+        let since = |after: Option<Stall>, before: Option<Stall>| {
+            after.zip(before).map(|(after, before)| Stall {
+                some: after.some.saturating_sub(before.some),
+                full: after.full.saturating_sub(before.full),
+            })
+        };
+        Pressure {
+            cpu: since(self.cpu, before.cpu),
+            io: since(self.io, before.io),
+            memory: since(self.memory, before.memory),
+        }
+    }
+}
+
+impl Stall {
+    fn plus(self, other: Stall) -> Stall {
+        Stall { some: self.some + other.some, full: self.full + other.full }
+    }
+}
+
+impl DeviceRow {
+    /// What a device was used from `start` on.
+    pub fn of(start: Span, disk: &DiskUse) -> DeviceRow {
+        let moved = |direction: usize| Moved {
+            count: disk.ios[direction],
+            bytes: Bytes(disk.sectors[direction].saturating_mul(SECTOR)),
+            took: disk.ticks[direction],
+        };
+        let DiskUse { over: length, busy, in_queue, .. } = *disk;
+        DeviceRow { start, length, busy, in_queue, reads: moved(0), writes: moved(1) }
+    }
+
+    /// All rows as one; `None` of no rows.
+    pub fn sum(rows: &[DeviceRow]) -> Option<DeviceRow> {
+        rows.iter().copied().reduce(|sum, row| DeviceRow {
+            start: sum.start,
+            length: sum.length + row.length,
+            busy: sum.busy + row.busy,
+            in_queue: sum.in_queue + row.in_queue,
+            reads: sum.reads.plus(row.reads),
+            writes: sum.writes.plus(row.writes),
+        })
+    }
+
+    /// The part of the time in which it had requests in flight, from 0 to 1; `None` of no time.
+    pub fn busy_part(&self) -> Option<f64> {
+        part(self.busy, self.length).map(|part| part.min(1.0))
+    }
+
+    /// Requests in flight, on average over the time.
+    pub fn queue(&self) -> Option<f64> {
+        part(self.in_queue, self.length)
+    }
+}
+
+impl Moved {
+    /// How long one took on average, from its way into the device's queue to its end; `None` where there was none.
+    pub fn mean(&self) -> Option<Span> {
+        (self.count > 0).then(|| self.took / self.count)
+    }
+
+    fn plus(self, other: Moved) -> Moved {
+        Moved {
+            count: self.count.saturating_add(other.count),
+            bytes: Bytes(self.bytes.0.saturating_add(other.bytes.0)),
+            took: self.took + other.took,
+        }
+    }
+}
+
+/// Which part of `whole` that is; `None` of no time.
+fn part(time: Span, whole: Span) -> Option<f64> {
+    (whole > Span::ZERO).then(|| time.as_nanos() as f64 / whole.as_nanos() as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 8 reads of 4 KiB in a second that took 2 ms each, with half of the time busy: the mean queue is 16 ms / 1 s.
+    #[test]
+    fn a_devices_figures_follow_from_its_counters() {
+        let disk = DiskUse {
+            name: "vda".into(),
+            ios: [8, 0],
+            sectors: [64, 0],
+            ticks: [Span::from_millis(16), Span::ZERO],
+            in_queue: Span::from_millis(16),
+            busy: Span::from_millis(500),
+            over: Span::SECOND,
+            ..DiskUse::default()
+        };
+        let row = DeviceRow::of(Span::ZERO, &disk);
+        assert_eq!((row.busy_part(), row.queue()), (Some(0.5), Some(0.016)));
+        assert_eq!(
+            (row.reads.bytes, row.reads.mean(), row.writes.mean()),
+            (Bytes::kib(32), Some(Span::from_millis(2)), None)
+        );
+        let minute = DeviceRow::sum(&[row; 60]).unwrap();
+        assert_eq!((minute.busy_part(), minute.queue(), minute.reads.count), (Some(0.5), Some(0.016), 480));
+        assert_eq!(DeviceRow::sum(&[]), None);
+        assert_eq!(DeviceRow::default().busy_part(), None);
+    }
+
+    #[test]
+    fn what_one_row_does_not_know_the_sum_does_not_know() {
+        let memory = |available| {
+            Some(MemoryUse { available: Bytes(available), dirty: Bytes(available), ..MemoryUse::default() })
+        };
+        let cpu = Some(CpuTimes { user: Span::from_millis(10), idle: Span::from_millis(90), ..CpuTimes::default() });
+        let stall = Some(Stall { some: Span::from_millis(1), full: Span::ZERO });
+        let known = HostRow {
+            length: Span::SECOND,
+            cpu,
+            pressure: Pressure { io: stall, ..Pressure::default() },
+            memory: memory(7),
+            ..HostRow::default()
+        };
+        let sum = HostRow::sum(&[known, HostRow { memory: memory(9), ..known }]).unwrap();
+        assert_eq!(sum.cpu.map(|cpu| (cpu.user, cpu.total())), Some((Span::from_millis(20), Span::from_millis(200))));
+        assert_eq!((sum.pressure.io.map(|io| io.some), sum.pressure.cpu), (Some(Span::from_millis(2)), None));
+        assert_eq!(sum.memory.map(|memory| (memory.available, memory.dirty)), Some((Bytes(7), Bytes(9))));
+        let unknown = HostRow { cpu: None, ..known };
+        assert_eq!(HostRow::sum(&[known, unknown]).and_then(|row| row.cpu), None);
+    }
+
+    #[test]
+    fn a_stretch_has_the_rows_that_begin_in_it() {
+        let row = |second| HostRow { start: Span::from_secs(second), ..HostRow::default() };
+        let host = HostRecord { rows: vec![row(0), row(1), row(2)], devices: Vec::new() };
+        assert_eq!(host.between(Span::from_secs(1), Span::from_secs(2)).rows, [row(1)]);
+    }
+}
