@@ -6,7 +6,6 @@
 //! `JobSpec::default()` is a sequential 4 KiB read at depth 1.
 
 mod content;
-mod due;
 mod ending;
 mod pacing;
 mod permutation;

@@ -9,8 +9,8 @@
 //!
 //! Nothing here does I/O, reads a clock or draws chance of its own: `now` and the seed are arguments.
 
-mod arrival;
 mod chance;
+mod due;
 pub mod job;
 mod pace;
 pub mod plan;

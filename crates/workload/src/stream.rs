@@ -13,8 +13,8 @@
 //! order, and when they are made does not change which they are (arrival draws from a source of its own). Nothing is
 //! allocated after it was made or reshaped.
 
-use crate::arrival::{Schedule, Share};
 use crate::chance::Chance;
+use crate::due::{Due, Share};
 use crate::pace::Pace;
 use crate::spec::{Arrival, Pattern, Spec, SpecError};
 use block::{Bytes, OpKind, Time};
@@ -52,7 +52,9 @@ pub struct Stream {
     target: Bytes,
     /// Its part of an open loop, and the schedule made from it.
     share: Option<Share>,
-    schedule: Option<Schedule>,
+    /// Connections that take turns in it.
+    lanes: u64,
+    schedule: Option<Due>,
     /// A closed loop's own limit.
     pace: Option<Pace>,
     /// Most requests in flight: the depth of a closed loop, the cap of an open one.
@@ -105,6 +107,7 @@ impl Stream {
             lane,
             target,
             share: None,
+            lanes: 1,
             schedule: None,
             pace: None,
             most: 0,
@@ -155,7 +158,7 @@ impl Stream {
                 if full {
                     return Next::WaitForCompletion;
                 }
-                schedule.advance();
+                schedule.advance(self.lanes);
                 due
             }
         };
@@ -203,7 +206,7 @@ impl Stream {
 
     /// Requests of an open loop that are due by `now` and not made: what a run that ends now never sends.
     pub fn overdue(&self, now: Time) -> u64 {
-        let due = self.schedule.as_ref().map_or(0, |schedule| schedule.due_by(now));
+        let due = self.schedule.as_ref().map_or(0, |schedule| schedule.due_by(now, self.lanes));
         due.min(self.quota.saturating_sub(self.made))
     }
 
@@ -253,7 +256,8 @@ impl Stream {
         self.unsent += self.overdue(now);
         self.cap_met = false;
         self.share = share;
-        self.schedule = share.map(|share| Schedule::new(now, share, self.arrival_chance.clone()));
+        self.lanes = share.map_or(1, |share| u64::from(share.lanes));
+        self.schedule = share.map(|share| share.due(now, self.arrival_chance.clone()));
         // Each schedule draws from its own source, so that two of the same rate are not the same.
         self.arrival_chance = self.arrival_chance.apart();
     }

@@ -236,25 +236,28 @@ fn connections_that_a_phase_takes_away_end_and_come_back() {
 
 #[test]
 fn a_new_rate_begins_at_once_without_catching_up() {
-    // 1000/s: due at 1, 2, 3 … ms. At 10.5 ms all ten are made; then 100/s: due 10, 20 … ms from there.
+    // 1000/s: due at 0, 1, 2 … ms. At 10.5 ms all eleven are made; then 100/s: due 0, 10, 20 … ms from there.
     let mut stream = stream(&open(1000, 64));
     let at = Time::from_nanos(10_500_000);
-    assert_eq!(burst(&mut stream, at).0.len(), 10);
+    assert_eq!(burst(&mut stream, at).0.len(), 11);
     stream.reshape(at, &open(100, 64)).unwrap();
-    assert_eq!(stream.next(at), Next::NotBefore(at + Span::from_millis(10)));
+    let (drafts, then) = burst(&mut stream, at);
+    assert_eq!((drafts.len(), then), (1, Next::NotBefore(at + Span::from_millis(10))));
     let (drafts, then) = burst(&mut stream, at + Span::from_millis(25));
     assert_eq!((drafts.len(), then), (2, Next::NotBefore(at + Span::from_millis(30))));
 }
 
 #[test]
 fn an_old_schedules_backlog_is_counted_and_not_made() {
-    // Cap 1 and nothing ends: of 20 requests due in 20 ms one is made; 19 are left behind by the new rate.
+    // Cap 1 and nothing ends: of 21 requests due by 20 ms one is made; 20 are left behind by the new rate.
     let mut stream = stream(&open(1000, 1));
     let (drafts, then) = burst(&mut stream, ms(20));
     assert_eq!((drafts.len(), then), (1, Next::WaitForCompletion));
-    assert_eq!(stream.overdue(ms(20)), 19);
+    assert_eq!(stream.overdue(ms(20)), 20);
     stream.reshape(ms(20), &open(10, 1)).unwrap();
-    assert_eq!((stream.overdue(ms(20)), stream.unsent()), (0, 19));
+    assert_eq!((stream.overdue(ms(20)), stream.unsent()), (1, 20), "the first of the new rate is due at once");
+    stream.completed(ms(20));
+    assert_eq!(burst(&mut stream, ms(20)).0.len(), 1);
     stream.completed(ms(20));
     assert_eq!(stream.next(ms(20)), Next::NotBefore(ms(120)));
 }
@@ -264,9 +267,9 @@ fn the_same_arrival_again_changes_nothing() {
     let mut stream = stream(&open(1000, 1));
     assert!(matches!(stream.next(ms(5)), Next::Issue(_)));
     stream.reshape(ms(5), &Spec { read_percent: 0, ..open(1000, 2) }).unwrap();
-    // Due at 2 ms by the old schedule, under the new cap of 2 and the new mix.
+    // Due at 1 ms by the old schedule, under the new cap of 2 and the new mix.
     let Next::Issue(draft) = stream.next(ms(5)) else { panic!("the backlog of the same rate stays") };
-    assert_eq!((draft.due, draft.kind), (ms(2), OpKind::Write));
+    assert_eq!((draft.due, draft.kind), (ms(1), OpKind::Write));
     assert_eq!(stream.unsent(), 0);
 }
 
@@ -287,7 +290,7 @@ fn a_stalled_target_makes_requests_late_and_their_due_times_stay() {
     }
     // Every request of the schedule was made, each with the due time that it had from the beginning.
     let due: Vec<_> = made.iter().map(|&(due, _)| due).collect();
-    assert_eq!(due, (1..=600).map(ms).collect::<Vec<_>>());
+    assert_eq!(due, (0..=600).map(ms).collect::<Vec<_>>());
     let met_at = |at: Time| met[(at.as_nanos() / 1_000_000) as usize - 1];
     // The cap was met until the backlog was made; from then on each request ended before the next was due.
     assert!(met_at(ms(400)) && met_at(ms(500)) && !met_at(ms(501)) && !met_at(ms(600)));
@@ -297,11 +300,12 @@ fn a_stalled_target_makes_requests_late_and_their_due_times_stay() {
 #[test]
 fn an_open_loop_waits_for_what_is_due_and_not_for_completions() {
     let mut stream = stream(&open(1000, 4));
-    assert_eq!(stream.next(Time::ZERO), Next::NotBefore(ms(1)));
+    let (drafts, then) = burst(&mut stream, Time::ZERO);
+    assert_eq!((drafts.len(), then), (1, Next::NotBefore(ms(1))));
     assert_eq!(burst(&mut stream, ms(10)).1, Next::WaitForCompletion);
     stream.completed(ms(10));
     let Next::Issue(draft) = stream.next(ms(10)) else { panic!("one has ended, so the fifth can be made") };
-    assert_eq!(draft.due, ms(5));
+    assert_eq!(draft.due, ms(4));
 }
 
 #[test]
@@ -391,7 +395,7 @@ proptest! {
         }
     }
 
-    /// Over all connections exactly ⌊rate × t⌋ requests are made within t when nothing holds them back, none early.
+    /// Over all connections exactly ⌊rate × t⌋ + 1 requests are made within t when nothing holds them back, none early.
     #[test]
     fn an_open_loop_makes_what_the_rate_says(
         rate in 1u64..1_000_000, connections in 1u32..5, steps in proptest::collection::vec(0u64..3_000_000, 1..30),
@@ -412,7 +416,7 @@ proptest! {
             }
             prop_assert_eq!(stream.overdue(end), 0);
         }
-        let expected = (u128::from(rate) * u128::from(end.as_nanos()) / 1_000_000_000) as u64;
+        let expected = (u128::from(rate) * u128::from(end.as_nanos()) / 1_000_000_000) as u64 + 1;
         prop_assert_eq!(made, expected);
     }
 }

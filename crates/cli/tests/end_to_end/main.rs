@@ -48,6 +48,7 @@ mod ramp;
 mod ranread;
 mod raw_client;
 mod reader;
+mod renderings;
 mod requires;
 mod results;
 mod running;

@@ -61,6 +61,24 @@ pub enum Pace {
     Iops(Iops),
 }
 
+impl Pace {
+    /// What the rate counts, bytes or requests, a second.
+    pub(super) fn units_a_second(self) -> u64 {
+        match self {
+            Pace::Throughput(bytes) => bytes.0,
+            Pace::Iops(iops) => iops.0,
+        }
+    }
+
+    /// What a request of so many bytes counts.
+    pub(super) fn units(self, bytes: u32) -> u64 {
+        match self {
+            Pace::Throughput(_) => u64::from(bytes),
+            Pace::Iops(_) => 1,
+        }
+    }
+}
+
 /// A rate that must be kept over every window, or the job fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Floor {

@@ -11,12 +11,12 @@
 //! The engine counts what is in flight; the stream knows neither depth nor storage. Which requests come depends on the
 //! specification, the regions and the seed alone, not on when they are asked for.
 
-use super::due::Due;
 use super::ranks::Ranks;
 use super::sizes::Sizes;
 use super::walk::{Region, Walk};
-use super::{Direction, JobSpec, Mix, PerDirection, Replay, ReplayAsk, Turns};
+use super::{Direction, JobSpec, Mix, Pace, PerDirection, Replay, ReplayAsk, Turns};
 use crate::chance::Chance;
+use crate::due::Due;
 use block::{Bytes, Span, Time};
 
 /// What to do next.
@@ -64,6 +64,7 @@ pub struct JobStream {
     random_sizes: Option<Sizes>,
     walks: Vec<Walk>,
     chooser: Chooser,
+    rate: PerDirection<Option<Pace>>,
     due: PerDirection<Option<Due>>,
     drawn: Option<Direction>,
     /// The write that follows a trim.
@@ -120,7 +121,7 @@ impl JobStream {
         let arrival = chance.apart();
         let due = PerDirection::from_fn(|direction| {
             let source = (0..direction as u32).fold(arrival.clone(), |source, _| source.apart());
-            spec.pacing.rate[direction].map(|pace| Due::new(start, pace, spec.pacing.spacing, &source))
+            spec.pacing.rate[direction].map(|pace| Due::new(start, pace.units_a_second(), spec.pacing.spacing, source))
         });
         let walks: Vec<Walk> = regions.iter().map(|region| Walk::new(*region, &spec.reach, &mut chance)).collect();
         JobStream {
@@ -129,6 +130,7 @@ impl JobStream {
             random_sizes: spec.reach.random_blocks.as_ref().map(Sizes::new),
             chooser: Chooser::new(spec, regions),
             walks,
+            rate: spec.pacing.rate,
             due,
             drawn: None,
             rewrite: None,
@@ -161,8 +163,8 @@ impl JobStream {
             self.pass.over = true;
             return self.next(now);
         };
-        if let Some(schedule) = &mut self.due[direction] {
-            schedule.advance(len);
+        if let (Some(due), Some(pace)) = (&mut self.due[direction], self.rate[direction]) {
+            due.advance(pace.units(len));
         }
         self.drawn = None;
         self.made(JobDraft { direction, file, at, len, due })
@@ -235,8 +237,8 @@ impl JobStream {
             return rest.take_while(|&row| recorded.due(row).is_some_and(|due| due <= now)).count() as u64;
         }
         let overdue = |direction| {
-            let due: &Option<Due> = &self.due[direction];
-            due.as_ref().map_or(0, |due| due.due_by(now, self.sizes[direction].least()))
+            let scheduled = self.due[direction].as_ref().zip(self.rate[direction]);
+            scheduled.map_or(0, |(due, pace)| due.due_by(now, pace.units(self.sizes[direction].least())))
         };
         Direction::ALL.into_iter().filter(|&direction| self.mix.has(direction)).map(overdue).sum()
     }
