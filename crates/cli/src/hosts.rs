@@ -12,8 +12,8 @@ mod children;
 mod fit;
 mod load;
 mod real;
-mod recording;
 mod simulated;
+mod whole;
 
 use crate::memory::Kept;
 use crate::play::{Options, RealOptions, check_out, free_name, in_memory, now_unix_ms, say, stamp};
@@ -25,8 +25,8 @@ use load::{Scaling, constants, fitted, window};
 use ramp::{Arm, Experiment, HostRows, Outcome, Row, Settings, TimelineSecond, experiment_page, experiment_table};
 use ramp::{busy_by_cycle, experiment_verdict};
 use report::Page;
-use stats::run::Run;
-use stats::{LimitsInForce, Machine, Recording};
+use stats::run::{Run, State};
+use stats::{LimitsInForce, Machine};
 use std::path::{Path, PathBuf};
 use workload::plan::{HostsPlan, PlannedHost};
 
@@ -36,14 +36,14 @@ struct Left {
     rows: Vec<Row>,
     seconds: Vec<TimelineSecond>,
     /// The same runs as the results database keeps them.
-    recording: Recording,
+    run: Run,
 }
 
 impl Left {
     /// How long a run's cycles took, by the periods in which they were due; none is due in the first.
     fn cycles(&self, run: usize, period: Span) -> Vec<Option<Span>> {
         let mut cycles = Vec::new();
-        for cycle in self.recording.workloads.iter().flat_map(|of| &of.cycles).filter(|of| of.phase as usize == run) {
+        for (_, cycle) in self.run.cycles.iter().filter(|(_, cycle)| cycle.phase as usize == run) {
             let number = (cycle.due.as_nanos() / period.as_nanos().max(1)).saturating_sub(1) as usize;
             cycles.resize(cycles.len().max(number + 1), None);
             cycles[number] = Some(cycle.cycle);
@@ -140,10 +140,9 @@ fn play(plan: &HostsPlan, options: &Options, field: &mut dyn Field) -> Result<An
     };
     let ramps = load::ramps(plan, factor);
     ramps.iter().try_for_each(Settings::check)?;
-    let mut recording = Recording { machine: field.machine(), ..Recording::default() };
-    recording.origin = recording::origin(plan, started, field.is_simulated(), false);
     let (tool, memory) = &options.keeping;
-    let mut kept = memory.begin(Run::of_recording(&recording, tool));
+    let identity = whole::identity(plan, tool, started, field.is_simulated());
+    let mut kept = memory.begin(Run { identity: identity.clone(), machine: field.machine(), ..Run::default() });
     let (played, ended) = both(plan, field, factor, &ramps, &mut |line| say(options, line));
     let host = kept.host().clone();
     if played.halves.iter().all(|half| half.arm.hosts.iter().all(|host| host.rows.is_empty())) {
@@ -173,13 +172,14 @@ fn play(plan: &HostsPlan, options: &Options, field: &mut dyn Field) -> Result<An
         cut_short: ended.is_err(),
         notes,
     };
-    let mut recording = recording::recording(plan, &experiment, &played);
-    recording::add_used(&mut recording, &used, &field.used());
-    recording.scale = Some(recording::scale(plan, factor, options.scale.is_none()));
-    recording.machine = field.machine();
-    recording.origin = recording::origin(plan, started, field.is_simulated(), ended.is_err());
-    recording.host = host;
-    let answer = shown(&experiment, &recording, options, kept, folder.as_deref())?;
+    let mut run = whole::run(plan, &experiment, &played);
+    whole::add_used(&mut run, &used, &field.used());
+    run.scale = Some(whole::scale(plan, factor, options.scale.is_none()));
+    run.machine = field.machine();
+    run.identity = identity;
+    run.identity.state = if ended.is_ok() { State::Ended } else { State::CutShort };
+    run.host = host;
+    let answer = shown(&experiment, run, options, kept, folder.as_deref())?;
     ended.context("the experiment ended early; what was measured so far is kept, marked as cut short")?;
     answer
 }
@@ -270,12 +270,14 @@ impl Half {
 /// Prints and keeps the result; what it says, or why it says nothing.
 fn shown(
     experiment: &Experiment,
-    recording: &Recording,
+    run: Run,
     options: &Options,
     kept: Kept,
     folder: Option<&Path>,
 ) -> Result<Result<Answer>> {
-    let database = in_memory(kept.end(Run::of_recording(recording, options.keeping.0)));
+    let started = run.identity.started_unix_ms;
+    let facts = report::text::facts(started, &run.machine);
+    let database = in_memory(kept.end(run));
     terminal::print(&format!("\n{}", experiment_table(experiment)));
     std::fs::create_dir_all(&options.out)
         .with_context(|| format!("--out {}: make the folder", options.out.display()))?;
@@ -283,11 +285,10 @@ fn shown(
     let page = match folder {
         Some(folder) => folder.with_extension("html"),
         None => {
-            let name = free_name(&options.out, &stamp(recording.origin.started_unix_ms), "html");
+            let name = free_name(&options.out, &stamp(started), "html");
             options.out.join(format!("{name}.html"))
         }
     };
-    let facts = report::text::facts(recording.origin.started_unix_ms, &recording.machine);
     let shown = Page { facts, version: env!("CARGO_PKG_VERSION").into(), ..experiment_page(experiment) };
     std::fs::write(&page, shown.render()).with_context(|| page.display().to_string())?;
     terminal::line(&format!("\npage      {}", page.display()));

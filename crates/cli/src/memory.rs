@@ -8,8 +8,8 @@ use anyhow::Context as _;
 use block::Span;
 use engine::{HostWatch, Pace};
 use results::Results;
+use stats::DispatchTrace;
 use stats::run::{HostRecord, Identity, Run, State};
-use stats::{DispatchTrace, Recording};
 use std::path::{Path, PathBuf};
 
 /// The file in the folder of this user's state.
@@ -192,19 +192,17 @@ pub struct Keeping<'a, P> {
     pub watch: P,
     /// Where it is kept.
     pub kept: &'a mut Kept,
-    /// The command that plays it.
-    pub tool: &'static str,
     /// When it is written next.
     pub next: Span,
 }
 
 impl<P: Pace> Pace for Keeping<'_, P> {
-    fn second(&mut self, recording: &Recording, phase: usize, passed: Span, whole: Span) -> bool {
-        let goes_on = self.watch.second(recording, phase, passed, whole);
+    fn second(&mut self, run: &Run, phase: usize, passed: Span, whole: Span) -> bool {
+        let goes_on = self.watch.second(run, phase, passed, whole);
         // In virtual time it is over before anything could end it.
-        if passed >= self.next && !recording.origin.simulated {
+        if passed >= self.next && !run.identity.simulated {
             self.next = passed + EVERY.max(passed / PART);
-            let mut run = Run::of_recording(recording, self.tool);
+            let mut run = run.clone();
             // The dispatches are written at the end: they are long, and no table is made of them.
             run.objects.iter_mut().for_each(|object| object.trace = DispatchTrace::default());
             self.kept.so_far(run);

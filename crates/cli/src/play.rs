@@ -10,8 +10,8 @@ use anyhow::{Context as _, Result, bail};
 use block::{Bytes, Span};
 use engine::{Conductor, Stage};
 use report::{Standing, text};
-use stats::run::{self, Run};
-use stats::{Origin, Outcome, Recording, Scale};
+use stats::run::{self, Identity, Run};
+use stats::{Outcome, Recording, Scale};
 use std::fs::File;
 use std::io::{BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -121,14 +121,14 @@ pub fn on_real_storage(
         bail!("stopped before the first phase; nothing was measured");
     }
     let (plan, commands) = scaled(&plan, scaling.factor)?;
-    let recording = Recording {
+    let run = Run {
         machine: machine::look(pool.or(places.paths().next()), &backend),
         scale: plan.published_iops.map(|_| scaling),
-        ..recording_of(&plan, started, false)
+        ..begun(&plan, started, false, options)
     };
     let course = Course { places: places.loaded(&plan), commands, idle };
     let options = &options.loading(pool.into_iter().chain(places.paths()));
-    let result = play(&plan, course, recording, &mut stage, stop, options);
+    let result = play(&plan, course, run, &mut stage, stop, options);
     drop(stage);
     if let Some(pool) = pool.filter(|_| real.keep) {
         say(options, &format!("pool kept: {}\n", pool.display()));
@@ -155,16 +155,16 @@ pub fn simulated(text: &str, file: &str, options: &Options) -> Result<Answer> {
     if let Some(device) = &plan.device {
         say(options, &format!("simulated device: {device}\n"));
     }
-    let recording = Recording {
+    let run = Run {
         machine: machine::look(None, "virtual time"),
         scale: (factor != 1.0).then_some(Scale { factor, published_iops: published, measured_iops: None }),
-        ..recording_of(&plan, started, true)
+        ..begun(&plan, started, true, options)
     };
     // It is over before anybody could read along.
     let options = Options { quiet: true, ..options.clone() };
     let idle = idle_service(&plan)?;
     let course = Course { places: Places::default().loaded(&plan), commands, idle };
-    play(&plan, course, recording, &mut stage, stop, &options)
+    play(&plan, course, run, &mut stage, stop, &options)
 }
 
 /// The plan, read and checked with every command in it: nothing was made yet.
@@ -224,19 +224,10 @@ fn rounded(factor: f64) -> f64 {
     (factor * digits).round() / digits
 }
 
-fn recording_of(plan: &Plan, started: u64, simulated: bool) -> Recording {
-    let command: Vec<String> = std::env::args().collect();
-    let origin = Origin {
-        title: plan.title.clone(),
-        plan: plan.text.clone(),
-        command: command.join(" "),
-        version: env!("CARGO_PKG_VERSION").into(),
-        seed: plan.seed,
-        started_unix_ms: started,
-        simulated,
-        cut_short: false,
-    };
-    Recording { origin, ..Recording::default() }
+/// A plan's run before its first phase.
+fn begun(plan: &Plan, started: u64, simulated: bool, options: &Options) -> Run {
+    let identity = memory::identity(options.keeping.0, plan.title.clone(), started);
+    Run { identity: Identity { text: plan.text.clone(), seed: plan.seed, simulated, ..identity }, ..Run::default() }
 }
 
 /// What a plan comes to on its stage.
@@ -253,7 +244,7 @@ struct Course {
 fn play(
     plan: &Plan,
     course: Course,
-    recording: Recording,
+    run: Run,
     stage: &mut dyn Stage,
     stop: interrupt::Stop,
     options: &Options,
@@ -261,22 +252,23 @@ fn play(
     let workloads: Vec<(String, String)> =
         plan.workloads.iter().map(|load| (load.name.clone(), plan.volumes[load.volume].name.clone())).collect();
     let mut watch = Watch::new(stop, &plan.title, &workloads, options.quiet);
-    let (tool, ref keeper) = options.keeping;
-    let mut kept = keeper.begin(Run::of_recording(&recording, tool));
-    let conductor = Conductor::new(plan, course.commands, course.places, course.idle, recording);
+    let mut kept = options.keeping.1.begin(run.clone());
+    let conductor = Conductor::new(plan, course.commands, course.places, course.idle, run);
     let seen = Seen { watch: &mut watch, phases: plan.phases.len() };
-    let mut keeping = Keeping { watch: seen, kept: &mut kept, tool, next: memory::EVERY };
-    let (mut recording, played) = conductor.play(stage, &mut keeping);
+    let mut keeping = Keeping { watch: seen, kept: &mut kept, next: memory::EVERY };
+    let (mut run, played) = conductor.play(stage, &mut keeping);
     watch.finish();
-    recording.verdicts = plan.criteria.iter().map(|criterion| criterion.judge(&recording)).collect();
-    recording.host.clone_from(kept.host());
-    if recording.phases.is_empty() {
+    if run.points.is_empty() {
         kept.forget();
         played?;
         bail!("stopped before the first phase");
     }
+    run.host.clone_from(kept.host());
+    let recording = run.recording();
+    run.verdicts = plan.criteria.iter().map(|criterion| criterion.judge(&recording)).collect();
+    let recording = Recording { verdicts: run.verdicts.clone(), ..recording };
     terminal::print(&format!("\n{}", report::table::render(&recording, paint())));
-    let files = keep(&recording, kept, options)?;
+    let files = keep(run, &recording, kept, options)?;
     terminal::line(&format!("\n{}", files.join("\n")));
     played.context("the run ended early; what was measured so far is kept")?;
     if recording.origin.cut_short {
@@ -298,8 +290,8 @@ fn answer(recording: &Recording) -> Result<Answer> {
 }
 
 /// Writes the results; returns a line for each file.
-fn keep(recording: &Recording, kept: Kept, options: &Options) -> Result<Vec<String>> {
-    let database = in_memory(kept.end(Run::of_recording(recording, options.keeping.0)));
+fn keep(run: Run, recording: &Recording, kept: Kept, options: &Options) -> Result<Vec<String>> {
+    let database = in_memory(kept.end(run));
     let out = &options.out;
     std::fs::create_dir_all(out).with_context(|| format!("--out {}: make the folder", out.display()))?;
     let name = free_name(out, &stamp(recording.origin.started_unix_ms), "csv");

@@ -4,7 +4,6 @@ pub mod barrier;
 mod buffers;
 mod journal;
 mod outputs;
-mod recording;
 mod routes;
 mod simulated;
 mod sites;
@@ -13,7 +12,6 @@ mod storage;
 
 pub use buffers::Header;
 pub use outputs::{Outputs, must_be_a_folder};
-pub use recording::recording;
 pub use simulated::SimulatedStorage;
 pub use standing::{Standing, ask_to_stop, must_be_free, said};
 pub use storage::OpenedStorage;

@@ -7,7 +7,7 @@ use engine::Pace;
 use report::Paint;
 use report::live::{LiveState, LiveWorkload, Screen, Size, lines, painted_frame};
 use report::text;
-use stats::Recording;
+use stats::run::Run;
 use std::io::{IsTerminal, Stdout, Write, stdout};
 
 /// How wide a report in the terminal may be: what the figures are laid out for.
@@ -87,18 +87,19 @@ pub struct Seen<'a> {
 }
 
 impl Pace for Seen<'_> {
-    fn second(&mut self, recording: &Recording, phase: usize, passed: Span, whole: Span) -> bool {
+    fn second(&mut self, run: &Run, phase: usize, passed: Span, whole: Span) -> bool {
+        let recording = run.latest();
         let now = &recording.phases[phase];
         let state = &mut self.watch.state;
         (state.phase, state.phases) = (phase + 1, self.phases);
         (state.name, state.about) = (now.name.clone(), now.about.clone());
         (state.elapsed, state.total) = (passed, whole);
-        state.in_force = report::in_force(recording, phase);
+        state.in_force = report::in_force(&recording, phase);
         let of_phase = format!("phase {}: ", now.name);
         state.advice =
             recording.notes.iter().filter_map(|note| note.strip_prefix(&of_phase).map(String::from)).collect();
         for (workload, record) in state.workloads.iter_mut().zip(&recording.workloads) {
-            workload.held = report::held_back(recording, record);
+            workload.held = report::held_back(&recording, record);
             workload.recent.extend(record.intervals.last());
             while workload.recent.len() > report::live::RECENT {
                 workload.recent.pop_front();

@@ -1,12 +1,9 @@
-//! Plays a plan's phases on a stage, second by second, and writes the recording.
+//! Plays a plan's phases on a stage, second by second, and writes the run.
 
 use crate::worker::WorkloadSecond;
 use block::{Bytes, Span, Time};
-use stats::run::Place;
-use stats::{
-    Counts, DispatchTrace, FloorFared, HeldBy, Histogram, Interval, LimitsInForce, Phase, Recording, SETTLE, Tally,
-    Waits, WorkloadRecord,
-};
+use stats::run::{self, Actor, GateRow, Place, Point, Run, Served, State};
+use stats::{DispatchTrace, FloorFared, HeldBy, Histogram, LimitsInForce, SETTLE, Waits};
 use workload::plan::Plan;
 use workload::{Arrival, Spec};
 
@@ -56,7 +53,7 @@ pub struct Second {
     pub server_busy: f64,
     /// Part of a processor that the clients' thread used, 0 to 1.
     pub client_busy: f64,
-    /// Time in which the server's thread was kept from the processor, see [`Phase::stalled`].
+    /// Time in which the server's thread was kept from the processor, see [`Point::stalled`].
     pub stalled: Span,
     /// What the server has to say about its policies, one line; empty when nothing.
     pub advice: String,
@@ -88,7 +85,7 @@ pub struct ObjectSecond {
 /// Who watches a run.
 pub trait Pace {
     /// A second has passed. Returns whether to go on.
-    fn second(&mut self, recording: &Recording, phase: usize, passed: Span, whole: Span) -> bool;
+    fn second(&mut self, run: &Run, phase: usize, passed: Span, whole: Span) -> bool;
 }
 
 /// A processor this busy is taken to be what holds the work back.
@@ -107,51 +104,43 @@ pub struct Conductor<'a> {
     /// A request's mean time in the idle device: twice that is a queue in it.
     idle_service: Span,
     start: Time,
-    recording: Recording,
+    run: Run,
     /// Phases begun when the server's advice was noted last.
     advised: usize,
 }
 
 impl<'a> Conductor<'a> {
     /// For `plan`, whose workloads use `places` and whose phases run `commands`. A request takes
-    /// `idle_service` in the idle device. `recording` has the origin and the machine filled in.
+    /// `idle_service` in the idle device. `run` has its identity and the machine filled in.
     pub fn new(
         plan: &'a Plan,
         commands: Vec<Vec<String>>,
         places: Vec<Place>,
         idle_service: Span,
-        mut recording: Recording,
+        mut run: Run,
     ) -> Conductor<'a> {
-        recording.workloads = plan
-            .workloads
-            .iter()
-            .zip(&places)
-            .map(|(workload, place)| WorkloadRecord {
-                name: workload.name.clone(),
-                host: workload.host.clone(),
-                object: place.name.clone(),
-                kind: place.kind.clone(),
-                ..WorkloadRecord::default()
-            })
-            .collect();
-        Conductor { plan, commands, places, idle_service, start: Time::ZERO, recording, advised: 0 }
+        for (workload, place) in plan.workloads.iter().zip(&places) {
+            let place = Some(run.place(place.clone()));
+            run.actors.push(Actor { name: workload.name.clone(), host: workload.host.clone(), group: None, place });
+        }
+        Conductor { plan, commands, places, idle_service, start: Time::ZERO, run, advised: 0 }
     }
 
-    /// Plays every phase. The recording comes back also when it was cut short or failed, with what was measured.
-    pub fn play(mut self, stage: &mut dyn Stage, pace: &mut dyn Pace) -> (Recording, Result<(), StageError>) {
+    /// Plays every phase. The run comes back also when it was cut short or failed, with what was measured.
+    pub fn play(mut self, stage: &mut dyn Stage, pace: &mut dyn Pace) -> (Run, Result<(), StageError>) {
         let whole = self.plan.phases.iter().map(|phase| self.plan.length(phase)).sum();
         // Bins of a trace start at multiples of 10 ms, so the run does too.
         let now = stage.now().as_nanos();
         self.start = Time::from_nanos(now - now % BIN.as_nanos());
         for (path, used) in stage.used() {
-            self.recording.object(&path).used_start = Some(used);
+            self.run.object(&path).used_start = Some(used);
         }
         let played = self.play_phases(stage, pace, whole);
         for (path, used) in stage.used() {
-            self.recording.object(&path).used_end = Some(used);
+            self.run.object(&path).used_end = Some(used);
         }
-        self.recording.origin.cut_short = !matches!(played, Ok(true));
-        (self.recording, played.map(|_| ()))
+        self.run.identity.state = if matches!(played, Ok(true)) { State::Ended } else { State::CutShort };
+        (self.run, played.map(|_| ()))
     }
 
     /// Whether all were played to their end.
@@ -190,8 +179,8 @@ impl<'a> Conductor<'a> {
             let now = stage.now();
             self.take(&second, at, now, at.since(began) >= SETTLE || length <= SETTLE);
             at = now;
-            self.recording.phases[index].end = now.since(self.start);
-            going_on = pace.second(&self.recording, index, now.since(self.start), whole);
+            self.run.points[index].end = now.since(self.start);
+            going_on = pace.second(&self.run, index, now.since(self.start), whole);
         }
         self.note_stalls(index);
         Ok(going_on)
@@ -199,11 +188,10 @@ impl<'a> Conductor<'a> {
 
     /// Tells the reader when something else had the server's processor for long enough to be seen in the figures.
     fn note_stalls(&mut self, index: usize) {
-        let phase = &self.recording.phases[index];
-        if phase.stalled > phase.length() / 100 {
-            let Phase { name, stalled, .. } = phase;
-            let length = phase.length();
-            self.recording.notes.push(format!(
+        let point = &self.run.points[index];
+        let (name, length) = (&point.name, point.length());
+        if let Some(stalled) = point.stalled.filter(|stalled| *stalled > length / 100) {
+            self.run.notes.push(format!(
                 "phase {name}: the processor was taken from the server for {stalled} of {length}, by something else on \
                  this machine"
             ));
@@ -213,73 +201,57 @@ impl<'a> Conductor<'a> {
     fn begin_phase(&mut self, stage: &mut dyn Stage, index: usize, began: Time) {
         let phase = &self.plan.phases[index];
         let start = began.since(self.start);
-        self.recording.phases.push(Phase {
+        self.run.begin_point(Point {
             name: phase.name.clone(),
             about: phase.about.clone(),
             commands: self.commands[index].clone(),
             commands_published: phase.commands.clone(),
             start,
             end: start,
-            stalled: Span::ZERO,
+            stalled: Some(Span::ZERO),
         });
-        for workload in &mut self.recording.workloads {
-            workload.tallies.push(Tally::default());
-        }
         let limits = stage.limits();
         for (path, _) in &limits {
-            self.recording.object(path);
+            self.run.object(path);
         }
-        for object in &mut self.recording.objects {
+        for object in &mut self.run.objects {
             let in_force = limits.iter().find(|(path, _)| *path == object.path).map(|(_, limits)| limits.clone());
             object.limits.resize(index, LimitsInForce::default());
             object.limits.push(in_force.unwrap_or_default());
         }
     }
 
-    /// Books a second; into the phase's tally too when it has settled.
+    /// Books a second; into the phase's cells too when it has settled.
     fn take(&mut self, second: &Second, from: Time, to: Time, settled: bool) {
         let length = to.since(from);
         let start = from.since(self.start);
-        if let Some(phase) = self.recording.phases.last_mut() {
-            phase.stalled += second.stalled;
-            let phases = self.recording.phases.len();
+        let points = self.run.points.len();
+        if let Some(point) = self.run.points.last_mut() {
+            point.stalled = Some(point.stalled.unwrap_or_default() + second.stalled);
             // Its numbers change from second to second; once a phase is enough.
-            if !second.advice.is_empty() && std::mem::replace(&mut self.advised, phases) != phases {
-                let name = &self.recording.phases[phases - 1].name;
-                self.recording.notes.push(format!("phase {name}: {}", second.advice));
+            if !second.advice.is_empty() && std::mem::replace(&mut self.advised, points) != points {
+                self.run.notes.push(format!("phase {}: {}", point.name, second.advice));
             }
         }
+        let point = points.saturating_sub(1) as u32;
         for (number, seen) in second.workloads.iter().enumerate() {
             let server = second.objects.iter().find(|object| object.path == self.places[number].name);
             let service = seen.tape.merged(|track| &track.service);
             let held_by = self.held_by(number, seen, &service, server, second, length);
             let held_at = server.filter(|object| object.held_by == held_by && !object.held_at.is_empty());
-            let held_at = held_at.map(|object| self.recording.object_number(&object.held_at) as u32);
-            let record = &mut self.recording.workloads[number];
-            record.intervals.push(Interval {
-                start,
-                length,
-                counts: Counts::of(&seen.tape),
-                response: seen.tape.merged(|track| &track.response).summary(),
-                service: server.map_or_else(|| service.summary(), |object| object.device.summary()),
-                outstanding: seen.outstanding,
-                waits: server.map(|object| object.waits).unwrap_or_default(),
-                held_by,
-                held_at,
-                floor: floor_over(&self.places[number].name, second),
-            });
-            if let Some(tally) = record.tallies.last_mut().filter(|_| settled) {
-                tally.append(&seen.tape, length);
-                tally.device.merge(server.map_or(&service, |object| &object.device));
-                match server {
-                    Some(object) => tally.queued.merge(&object.queued),
-                    None => tally.queued.merge(&seen.tape.merged(|track| &track.gate)),
-                }
-            }
+            let held_at = held_at.map(|object| self.run.object_number(&object.held_at) as u32);
+            let actor = number as u32;
+            let outstanding = seen.outstanding;
+            let served = server.map(|object| Served { queued: &object.queued, device: &object.device });
+            let at = run::Second { point, actor, start, length, outstanding, settled };
+            self.run.add_second(&seen.tape, at, served);
+            let waits = server.map(|object| object.waits).unwrap_or_default();
+            let floor = floor_over(&self.places[number].name, second);
+            self.run.add_gate_row(actor, GateRow { start, length, waits, held_by, held_at, floor });
         }
         let shift = self.start.as_nanos() / BIN.as_nanos();
         for object in &second.objects {
-            let record = self.recording.object(&object.path);
+            let record = self.run.object(&object.path);
             record.is_group = object.is_group;
             // What passed before the run began is none of it.
             for (bin, ops, bytes) in object.trace.bins() {
@@ -304,11 +276,11 @@ impl<'a> Conductor<'a> {
         if let Some(object) = server.filter(|object| object.held_by != HeldBy::Nothing) {
             return object.held_by;
         }
-        let ops = Counts::of(&seen.tape).ops();
+        let ops: u64 = seen.tape.tracks().map(|track| track.ops).sum();
         if ops == 0 && seen.outstanding == 0 {
             return HeldBy::Nothing;
         }
-        let phase = self.recording.phases.len().saturating_sub(1);
+        let phase = self.run.points.len().saturating_sub(1);
         let most = self.plan.phases.get(phase).and_then(|phase| most_asked(&phase.specs[workload]));
         if most.is_some_and(|most| ops as f64 >= PACE_KEPT * most * length.as_secs_f64()) {
             return HeldBy::Pace;

@@ -11,7 +11,7 @@ use workload::{Draft, Next, Spec, Stream};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WorkloadSecond {
     /// What its requests did. Of an open loop with what it could not make: what was overdue at the end counts as never sent.
-    /// What is neither read nor write has the class [`Class::OTHER`].
+    /// What is neither read, write, trim nor flush has the class [`Class::OTHER`].
     pub tape: Tape,
     /// Requests outstanding now.
     pub outstanding: u32,
@@ -244,6 +244,8 @@ fn class_of(kind: OpKind) -> usize {
     match kind {
         OpKind::Read => Tape::READ,
         OpKind::Write => Tape::WRITE,
-        _ => Tape::OWN,
+        OpKind::Trim => Tape::TRIM,
+        OpKind::Flush => Tape::FLUSH,
+        OpKind::Zero | OpKind::Cache | OpKind::Status => Tape::OWN,
     }
 }

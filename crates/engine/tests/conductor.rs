@@ -2,7 +2,7 @@
 
 use block::{Bytes, Span, Time};
 use engine::{Conductor, ObjectSecond, Pace, Second, Stage, StageError, WorkloadSecond};
-use stats::run::Place;
+use stats::run::{Place, Run};
 use stats::{DispatchTrace, HeldBy, LimitsInForce, Recording, Tape};
 use workload::{Plan, Spec};
 
@@ -108,7 +108,7 @@ impl Stage for Actor {
 struct Watch(usize);
 
 impl Pace for Watch {
-    fn second(&mut self, _recording: &Recording, _phase: usize, passed: Span, whole: Span) -> bool {
+    fn second(&mut self, _run: &Run, _phase: usize, passed: Span, whole: Span) -> bool {
         assert!(passed <= whole + Span::SECOND);
         self.0 -= 1;
         self.0 > 0
@@ -124,9 +124,10 @@ fn play(actor: &mut Actor, seconds: usize) -> (Recording, Result<(), StageError>
         commands,
         vec![Place { kind: "volume".into(), name: PATH.into(), size: None }],
         idle,
-        Recording::default(),
+        Run::default(),
     );
-    conductor.play(actor, &mut Watch(seconds))
+    let (run, result) = conductor.play(actor, &mut Watch(seconds));
+    (run.recording(), result)
 }
 
 #[test]

@@ -4,6 +4,7 @@
 use crate::relation;
 use ::csv::{Terminator, WriterBuilder};
 use block::Span;
+use stats::run::Times;
 use stats::{Interval, Recording, WorkloadRecord};
 use std::io::{self, Write};
 
@@ -49,15 +50,21 @@ pub const COLUMNS: [Column; 28] = [
     column("writes", "writes that ended in the interval", |line| line.interval.counts.writes.to_string()),
     column("other", "other operations that ended in the interval", |line| line.interval.counts.other.to_string()),
     column("faults", "operations that failed", |line| line.interval.counts.faults.to_string()),
-    column("response_mean_ms", "mean response time in ms", |line| millis(line.interval.response.mean)),
-    column("response_p50_ms", "median response time in ms", |line| millis(line.interval.response.p50)),
-    column("response_p99_ms", "99th percentile of the response time in ms", |line| millis(line.interval.response.p99)),
-    column("response_p999_ms", "99.9th percentile of the response time in ms", |line| {
-        millis(line.interval.response.p999)
+    column("response_mean_ms", "mean response time in ms", |line| {
+        known(line.interval.response, |times| Some(times.mean))
     }),
-    column("response_max_ms", "longest response time in ms", |line| millis(line.interval.response.max)),
-    column("service_mean_ms", "mean service time in ms", |line| millis(line.interval.service.mean)),
-    column("service_p99_ms", "99th percentile of the service time in ms", |line| millis(line.interval.service.p99)),
+    column("response_p50_ms", "median response time in ms", |line| known(line.interval.response, Times::p50)),
+    column("response_p99_ms", "99th percentile of the response time in ms", |line| {
+        known(line.interval.response, Times::p99)
+    }),
+    column("response_p999_ms", "99.9th percentile of the response time in ms", |line| {
+        known(line.interval.response, Times::p999)
+    }),
+    column("response_max_ms", "longest response time in ms", |line| known(line.interval.response, |times| times.max)),
+    column("service_mean_ms", "mean service time in ms", |line| known(line.interval.service, |times| Some(times.mean))),
+    column("service_p99_ms", "99th percentile of the service time in ms", |line| {
+        known(line.interval.service, Times::p99)
+    }),
     column("wait_ceiling_ms", "mean wait in ms, held by a ceiling", |line| millis(line.interval.waits.ceiling)),
     column("wait_floors_ms", "mean wait in ms, for the floors of others", |line| millis(line.interval.waits.floors)),
     column("wait_turn_ms", "mean wait in ms, for its turn or for the device to take more", |line| {
@@ -65,7 +72,7 @@ pub const COLUMNS: [Column; 28] = [
     }),
     column("device_ms", "mean time in the device in ms", |line| millis(line.interval.waits.device)),
     column("outstanding", "requests outstanding at the end of the interval", |line| {
-        line.interval.outstanding.to_string()
+        line.interval.outstanding.map_or(String::new(), |number| number.to_string())
     }),
     column("length_s", "length of the interval in seconds; the last one of a run may be shorter", |line| {
         decimal(line.interval.length.as_secs_f64())
@@ -140,6 +147,11 @@ pub fn write_cycles(recording: &Recording, out: impl Write) -> io::Result<()> {
 /// At most three decimals, and none that are zero.
 fn decimal(number: f64) -> String {
     trimmed(&format!("{number:.3}"))
+}
+
+/// Milliseconds of a second's times; nothing where they are not known.
+fn known(times: Option<Times>, of: fn(&Times) -> Option<Span>) -> String {
+    times.and_then(|times| of(&times)).map_or(String::new(), millis)
 }
 
 /// Milliseconds, exact to the nanosecond.

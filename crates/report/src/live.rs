@@ -108,7 +108,8 @@ pub fn lines(width: usize, state: &LiveState) -> Vec<String> {
             continue;
         };
         let rates = format!("{:>8} IOPS {:>6} MB/s", text::iops(last.iops()), text::megabytes(last.bytes_per_second()));
-        let [mean, p99] = [last.response.mean, last.response.p99].map(text::millis);
+        let mean = last.response.map(|times| times.mean);
+        let [mean, p99] = [mean, relation::p99(last)].map(text::millis_or_dash);
         let held = text::printable(&workload.held);
         let line = format!("{start}{rates} {mean:>6} ms p99 {p99:>6}  {held}");
         lines.push(text::fit(line.trim_end(), width));
@@ -179,9 +180,19 @@ const COLUMNS: [Column; 6] = [
         keep: 3,
         say: |second, _| text::megabytes(second.bytes_per_second()),
     },
-    Column { heading: words::MEAN, width: 7, keep: 4, say: |second, _| text::millis(second.response.mean) },
-    Column { heading: words::P99, width: 7, keep: 2, say: |second, _| text::millis(second.response.p99) },
-    Column { heading: words::IN_DISK, width: 8, keep: 1, say: |second, _| text::millis(relation::in_disk(second)) },
+    Column {
+        heading: words::MEAN,
+        width: 7,
+        keep: 4,
+        say: |second, _| text::millis_or_dash(second.response.map(|times| times.mean)),
+    },
+    Column { heading: words::P99, width: 7, keep: 2, say: |second, _| text::millis_or_dash(relation::p99(second)) },
+    Column {
+        heading: words::IN_DISK,
+        width: 8,
+        keep: 1,
+        say: |second, _| text::millis_or_dash(relation::in_disk(second)),
+    },
     Column { heading: words::HELD_BACK_BY, width: HELD, keep: 5, say: |_, workload| held_cell(&workload.held) },
 ];
 /// Two columns apart from the figures.

@@ -27,9 +27,19 @@ pub(crate) fn in_gate(interval: &Interval) -> Span {
     interval.waits.ceiling + interval.waits.floors + interval.waits.turn
 }
 
-/// The mean time in the disk, as the server tells it; where no server does, from hand-over to end.
-pub(crate) fn in_disk(interval: &Interval) -> Span {
-    interval.service.mean
+/// The mean time in the disk, as the server tells it; where no server does, from hand-over to end. `None` of no request.
+pub(crate) fn in_disk(interval: &Interval) -> Option<Span> {
+    interval.service.map(|times| times.mean)
+}
+
+/// The median of a second's response times, where percentiles are known.
+pub(crate) fn p50(interval: &Interval) -> Option<Span> {
+    interval.response.and_then(|times| times.p50())
+}
+
+/// What 99 % of a second's response times are at most, where percentiles are known.
+pub(crate) fn p99(interval: &Interval) -> Option<Span> {
+    interval.response.and_then(|times| times.p99())
 }
 
 /// The volume a workload uses, as short as it can be told: `vol1` of `svm01:/vol/vol1/lun1`; else the whole path. Of
@@ -136,9 +146,9 @@ pub(crate) fn remarks(tally: &Tally) -> Vec<String> {
     if tally.counts.faults > 0 {
         remarks.push(format!("{} failed", text::count(tally.counts.faults as usize, "operation", "operations")));
     }
-    if tally.late > 0 {
-        let late = text::count(tally.late as usize, "request was made late", "requests were made late");
-        remarks.push(format!("{late}, by up to {}", tally.late_max));
+    if let Some(late) = tally.late.filter(|late| *late > 0) {
+        let late = text::count(late as usize, "request was made late", "requests were made late");
+        remarks.push(format!("{late}, by up to {}", tally.late_max.unwrap_or_default()));
     }
     remarks
 }

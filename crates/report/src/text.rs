@@ -59,6 +59,11 @@ pub fn millis(span: Span) -> String {
     significant(span.as_millis_f64())
 }
 
+/// The same, or a dash where it is not known.
+pub fn millis_or_dash(span: Option<Span>) -> String {
+    span.map_or("–".into(), millis)
+}
+
 /// A duration as minutes and seconds, rounded down: `0:07`, `12:34`, `1:02:03`.
 pub fn clock(span: Span) -> String {
     let seconds = span.as_nanos() / Span::SECOND.as_nanos();

@@ -73,7 +73,8 @@ fn with_floors() -> Recording {
 
 /// Long names, faults, late requests, no figures of the server's, a name that steers the terminal, a phase not reached.
 fn awkward() -> Recording {
-    let mut tally = Tally { length: Span::SECOND, late: 3, late_max: Span::from_millis(1200), ..Tally::default() };
+    let mut tally =
+        Tally { length: Span::SECOND, late: Some(3), late_max: Some(Span::from_millis(1200)), ..Tally::default() };
     tally.counts = Counts { reads: 1_234_567, read_bytes: 1_234_567 << 17, faults: 1, ..Counts::default() };
     tally.response.record(Span::from_secs(30));
     let phase = |name: &str, about: &str| Phase { name: name.into(), about: about.into(), ..Phase::default() };

@@ -1,17 +1,21 @@
-//! Reading the recordings of a file of version 3, whose tables were renamed: the step to version 4 keeps them anew.
+//! Reading the runs of a file of version 3, whose tables were renamed: the step to version 4 keeps them anew.
 
 use super::Failure;
 use super::cells::{Cells, one, rows};
 use super::packed;
-use block::Bytes;
+use block::{Bytes, Span};
 use rusqlite::{Connection, OptionalExtension as _, Params, Result, Row};
+use stats::run::{
+    Actor, Cell, Class, GateRow, GateSeries, Identity, Kind, Place, Point, Run, Series, Slice, State, Times,
+};
 use stats::{
-    CycleRecord, DispatchTrace, FloorFared, HeldBy, Histogram, Interval, LimitsInForce, Machine, ObjectRecord, Origin,
-    Outcome, Phase, Recording, Scale, Tally, Verdict, Waits, WorkloadRecord,
+    Counts, CycleRecord, DispatchTrace, FloorFared, HeldBy, Histogram, LimitsInForce, Machine, ObjectRecord, Outcome,
+    Scale, Verdict, Waits,
 };
 
-/// The histograms of a tally as version 3 names them.
-const HISTOGRAM_KINDS: [&str; 4] = ["response", "service", "queued", "device"];
+/// The histograms of a workload's phase as version 3 names them.
+const HISTOGRAM_KINDS: [(&str, Kind); 4] =
+    [("response", Kind::Response), ("service", Kind::Service), ("queued", Kind::Gate), ("device", Kind::Device)];
 
 /// The numbers of all runs.
 pub(super) fn numbers(connection: &Connection) -> Result<Vec<i64>> {
@@ -19,18 +23,18 @@ pub(super) fn numbers(connection: &Connection) -> Result<Vec<i64>> {
 }
 
 /// The whole run; `None` when there is none of that number.
-pub(super) fn load(connection: &Connection, run: i64) -> Result<Option<Recording>, Failure> {
-    let Some(mut recording) = load_run(connection, run)? else { return Ok(None) };
+pub(super) fn load(connection: &Connection, run: i64) -> Result<Option<Run>, Failure> {
+    let Some(mut found) = load_run(connection, run)? else { return Ok(None) };
     let loader = Loader { connection, run };
-    recording.phases = loader.phases()?;
-    recording.workloads = loader.workloads()?;
-    recording.objects = loader.objects()?;
-    recording.verdicts = loader.verdicts()?;
-    recording.notes = loader.lines("SELECT line FROM earlier_note WHERE run = ?1 ORDER BY position", [run])?;
-    Ok(Some(recording))
+    found.points = loader.points()?;
+    loader.add_workloads(&mut found)?;
+    found.objects = loader.objects()?;
+    found.verdicts = loader.verdicts()?;
+    found.notes = loader.lines("SELECT line FROM earlier_note WHERE run = ?1 ORDER BY position", [run])?;
+    Ok(Some(found))
 }
 
-fn load_run(connection: &Connection, run: i64) -> Result<Option<Recording>> {
+fn load_run(connection: &Connection, run: i64) -> Result<Option<Run>> {
     let mut statement = connection.prepare(
         "SELECT title, plan, command, version, seed, started_unix_ms, simulated, cut_short,
             host, kernel, cpu, cores, memory_bytes, storage, backend,
@@ -39,16 +43,19 @@ fn load_run(connection: &Connection, run: i64) -> Result<Option<Recording>> {
     )?;
     let read = |row: &Row<'_>| {
         let mut cells = Cells::of(row);
-        let origin = Origin {
+        let mut identity = Identity {
             title: cells.next()?,
-            plan: cells.next()?,
+            text: cells.next()?,
             command: cells.next()?,
             version: cells.next()?,
             seed: cells.number()?,
             started_unix_ms: cells.number()?,
             simulated: cells.next()?,
-            cut_short: cells.next()?,
+            state: if cells.next()? { State::CutShort } else { State::Ended },
+            ..Identity::default()
         };
+        // Nothing but plans was kept then.
+        identity.tool = if identity.simulated { "simulate" } else { "run" }.into();
         let machine = Machine {
             host: cells.next()?,
             kernel: cells.next()?,
@@ -64,9 +71,25 @@ fn load_run(connection: &Connection, run: i64) -> Result<Option<Recording>> {
             published_iops,
             measured_iops,
         });
-        Ok(Recording { origin, machine, scale, ..Recording::default() })
+        Ok(Run { identity, machine, scale, ..Run::default() })
     };
     statement.query_row([run], read).optional()
+}
+
+/// A second of a workload.
+struct Second {
+    whole: Slice,
+    counts: Counts,
+    gate: GateRow,
+}
+
+/// The classes that were told apart: operations, and bytes of what moves some.
+fn classes(counts: &Counts) -> [(Class, u64, Option<u64>); 3] {
+    [
+        (Class::READ, counts.reads, Some(counts.read_bytes)),
+        (Class::WRITE, counts.writes, Some(counts.write_bytes)),
+        (Class::OTHER, counts.other, None),
+    ]
 }
 
 /// Reads the rows that belong to one run.
@@ -76,94 +99,126 @@ struct Loader<'c> {
 }
 
 impl Loader<'_> {
-    fn phases(&self) -> Result<Vec<Phase>> {
+    fn points(&self) -> Result<Vec<Point>> {
         let sql =
             "SELECT name, about, start_ns, end_ns, stalled_ns FROM earlier_phase WHERE run = ?1 ORDER BY position";
         let read = |cells: &mut Cells<'_>| {
             let (name, about) = (cells.next()?, cells.next()?);
-            let (start, end, stalled) = (cells.span()?, cells.span()?, cells.span()?);
-            Ok(Phase { name, about, start, end, stalled, ..Phase::default() })
+            let (start, end, stalled) = (cells.span()?, cells.span()?, Some(cells.span()?));
+            Ok(Point { name, about, start, end, stalled, ..Point::default() })
         };
-        let mut phases = rows(self.connection, sql, [self.run], read)?;
+        let mut points = rows(self.connection, sql, [self.run], read)?;
         let sql =
             "SELECT line FROM earlier_phase_command WHERE run = ?1 AND phase = ?2 AND form = ?3 ORDER BY position";
-        for (position, phase) in phases.iter_mut().enumerate() {
-            phase.commands = self.lines(sql, (self.run, position as i64, "run"))?;
-            phase.commands_published = self.lines(sql, (self.run, position as i64, "published"))?;
+        for (position, point) in points.iter_mut().enumerate() {
+            point.commands = self.lines(sql, (self.run, position as i64, "run"))?;
+            point.commands_published = self.lines(sql, (self.run, position as i64, "published"))?;
         }
-        Ok(phases)
+        Ok(points)
     }
 
-    fn workloads(&self) -> Result<Vec<WorkloadRecord>, Failure> {
+    fn add_workloads(&self, run: &mut Run) -> Result<(), Failure> {
         let sql = "SELECT name, host, object FROM earlier_workload WHERE run = ?1 ORDER BY position";
-        let read = |cells: &mut Cells<'_>| {
-            let (name, host, object) = (cells.next()?, cells.next()?, cells.next()?);
-            Ok(WorkloadRecord { name, host, object, ..WorkloadRecord::default() })
-        };
-        let mut workloads = rows(self.connection, sql, [self.run], read)?;
-        for (position, workload) in workloads.iter_mut().enumerate() {
-            workload.intervals = self.intervals(position)?;
-            workload.tallies = self.tallies(position)?;
-            workload.cycles = self.cycles(position)?;
+        let read = |cells: &mut Cells<'_>| Ok((cells.next()?, cells.next()?, cells.next()?));
+        let workloads: Vec<(String, String, String)> = rows(self.connection, sql, [self.run], read)?;
+        for (number, (name, host, object)) in workloads.into_iter().enumerate() {
+            let actor = number as u32;
+            let place = (!object.is_empty()).then(|| run.place(Place { name: object, ..Place::default() }));
+            run.actors.push(Actor { name, host, group: None, place });
+            self.add_seconds(run, actor)?;
+            run.cells.extend(self.cells(actor)?);
+            run.cycles.extend(self.cycles(actor)?.into_iter().map(|cycle| (actor, cycle)));
         }
-        Ok(workloads)
+        Ok(())
     }
 
-    fn intervals(&self, workload: usize) -> Result<Vec<Interval>, Failure> {
+    /// The slices of the whole and of each class that had requests, and what the gate said beside them.
+    fn add_seconds(&self, run: &mut Run, actor: u32) -> Result<(), Failure> {
+        let seconds = self.seconds(actor)?;
+        let mut add = |class: Class, slice: &dyn Fn(&Second) -> Slice| {
+            let slices: Vec<Slice> = seconds.iter().map(slice).collect();
+            if class == Class::ALL || slices.iter().any(|slice| slice.ops > 0) {
+                run.series.push(Series { actor, class, slices });
+            }
+        };
+        add(Class::ALL, &|second| second.whole);
+        for (number, class) in [Class::READ, Class::WRITE, Class::OTHER].into_iter().enumerate() {
+            add(class, &|second| {
+                let (_, ops, bytes) = classes(&second.counts)[number].clone();
+                Slice { start: second.whole.start, length: second.whole.length, ops, bytes, ..Slice::default() }
+            });
+        }
+        run.gates.push(GateSeries { actor, rows: seconds.into_iter().map(|second| second.gate).collect() });
+        Ok(())
+    }
+
+    fn seconds(&self, actor: u32) -> Result<Vec<Second>, Failure> {
         let sql = "SELECT start_ns, length_ns, reads, writes, other, read_bytes, write_bytes, faults,
                 response_count, response_mean_ns, response_p50_ns, response_p99_ns, response_p999_ns, response_max_ns,
                 service_count, service_mean_ns, service_p50_ns, service_p99_ns, service_p999_ns, service_max_ns,
                 outstanding, wait_ceiling_ns, wait_floors_ns, wait_turn_ns, device_ns, held_by, held_at, floor,
                 floor_number
             FROM earlier_interval WHERE run = ?1 AND workload = ?2 ORDER BY position";
-        let found = rows(self.connection, sql, (self.run, workload as i64), |cells| {
-            let interval = Interval {
-                start: cells.span()?,
-                length: cells.span()?,
-                counts: cells.counts()?,
-                response: cells.summary()?,
-                service: cells.summary()?,
+        let found = rows(self.connection, sql, (self.run, actor), |cells| {
+            let (start, length, counts) = (cells.span()?, cells.span()?, cells.counts()?);
+            let whole = Slice {
+                start,
+                length,
+                ops: counts.ops(),
+                bytes: Some(counts.bytes()),
+                failed: Some(counts.faults),
+                response: Times::of(&cells.summary()?),
+                service: Times::of(&cells.summary()?),
                 outstanding: cells.next()?,
-                waits: Waits {
-                    ceiling: cells.span()?,
-                    floors: cells.span()?,
-                    turn: cells.span()?,
-                    device: cells.span()?,
-                },
-                ..Interval::default()
             };
+            let waits =
+                Waits { ceiling: cells.span()?, floors: cells.span()?, turn: cells.span()?, device: cells.span()? };
             let held_by: String = cells.next()?;
-            let interval = Interval { held_at: cells.next()?, ..interval };
-            Ok((interval, held_by, cells.next::<String>()?, cells.optional()?))
+            let gate = GateRow { start, length, waits, held_at: cells.next()?, ..GateRow::default() };
+            Ok((Second { whole, counts, gate }, held_by, cells.next::<String>()?, cells.optional()?))
         })?;
-        let named = |(interval, held_by, floor, number): (Interval, String, String, Option<u64>)| {
+        let named = |(second, held_by, floor, number): (Second, String, String, Option<u64>)| {
             let held_by = HeldBy::from_key(&held_by).ok_or(Failure::Damaged("what held a workload back"))?;
             let floor = FloorFared::from_key(&floor, number).ok_or(Failure::Damaged("how a floor fared"))?;
-            Ok(Interval { held_by, floor, ..interval })
+            Ok(Second { gate: GateRow { held_by, floor, ..second.gate }, ..second })
         };
         found.into_iter().map(named).collect()
     }
 
-    fn tallies(&self, workload: usize) -> Result<Vec<Tally>, Failure> {
+    /// A workload's cells: of each phase the whole, and the classes that had requests.
+    fn cells(&self, actor: u32) -> Result<Vec<Cell>, Failure> {
         let sql = "SELECT length_ns, reads, writes, other, read_bytes, write_bytes, faults, late, late_max_ns
             FROM earlier_tally WHERE run = ?1 AND workload = ?2 ORDER BY position";
-        let mut tallies = rows(self.connection, sql, (self.run, workload as i64), |cells| {
-            let (length, counts) = (cells.span()?, cells.counts()?);
-            Ok(Tally { length, counts, late: cells.number()?, late_max: cells.span()?, ..Tally::default() })
+        let found = rows(self.connection, sql, (self.run, actor), |cells| {
+            Ok((cells.span()?, cells.counts()?, cells.number()?, cells.span()?))
         })?;
-        for (position, tally) in tallies.iter_mut().enumerate() {
-            let kinds = [&mut tally.response, &mut tally.service, &mut tally.queued, &mut tally.device];
-            for (kind, into) in HISTOGRAM_KINDS.into_iter().zip(kinds) {
-                *into = self.histogram(workload, position, kind)?;
+        let mut all = Vec::new();
+        for (position, (measured, counts, late, late_max)) in found.into_iter().enumerate() {
+            let cell = |class| Cell::new(position as u32, actor, class, measured);
+            // A closed loop had zeroes there.
+            let scheduled = late > 0 || late_max > Span::ZERO;
+            let mut whole = Cell {
+                ops: counts.ops(),
+                bytes: Some(counts.bytes()),
+                failed: Some(counts.faults),
+                late: scheduled.then_some(late),
+                late_max: scheduled.then_some(late_max),
+                ..cell(Class::ALL)
+            };
+            for (name, kind) in HISTOGRAM_KINDS {
+                whole = whole.with(kind, &self.histogram(actor, position, name)?);
             }
+            all.push(whole);
+            let used = classes(&counts).into_iter().filter(|(_, ops, _)| *ops > 0);
+            all.extend(used.map(|(class, ops, bytes)| Cell { ops, bytes, ..cell(class) }));
         }
-        Ok(tallies)
+        Ok(all)
     }
 
-    fn cycles(&self, workload: usize) -> Result<Vec<CycleRecord>> {
+    fn cycles(&self, actor: u32) -> Result<Vec<CycleRecord>> {
         let sql = "SELECT phase, due_ns, start_ns, sleep_ns, wij_ns, write_ns, cycle_ns, blocks
             FROM earlier_cycle WHERE run = ?1 AND workload = ?2 ORDER BY position";
-        rows(self.connection, sql, (self.run, workload as i64), |cells| {
+        rows(self.connection, sql, (self.run, actor), |cells| {
             Ok(CycleRecord {
                 phase: cells.next()?,
                 due: cells.span()?,
@@ -177,10 +232,10 @@ impl Loader<'_> {
         })
     }
 
-    fn histogram(&self, workload: usize, tally: usize, kind: &str) -> Result<Histogram, Failure> {
+    fn histogram(&self, actor: u32, phase: usize, kind: &str) -> Result<Histogram, Failure> {
         let sql = "SELECT count, sum_ns, min_ns, max_ns, buckets FROM earlier_histogram
             WHERE run = ?1 AND workload = ?2 AND tally = ?3 AND kind = ?4";
-        let key = (self.run, workload as i64, tally as i64, kind);
+        let key = (self.run, actor, phase as i64, kind);
         let (count, sum, min, max, packed) = one(self.connection, sql, key, |cells| {
             Ok((cells.number()?, cells.span()?, cells.span()?, cells.span()?, cells.next::<Vec<u8>>()?))
         })?;

@@ -8,7 +8,6 @@
 
 use super::{Error, Failure, earlier, save};
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
-use stats::run::Run;
 use std::path::{Path, PathBuf};
 
 /// `SWal`, the mark of our files.
@@ -58,9 +57,8 @@ fn keep_anew(connection: &Connection) -> Result<(), (i64, Failure)> {
     }
     connection.execute_batch(include_str!("version_4.sql")).map_err(other)?;
     for number in earlier::numbers(connection).map_err(other)? {
-        let Some(recording) = earlier::load(connection, number).map_err(|failure| (number, failure))? else { continue };
-        let tool = if recording.origin.simulated { "simulate" } else { "run" };
-        save::save(connection, &Run::of_recording(&recording, tool), Some(number), None).map_err(other)?;
+        let Some(run) = earlier::load(connection, number).map_err(|failure| (number, failure))? else { continue };
+        save::save(connection, &run, Some(number), None).map_err(other)?;
     }
     // Numbers are never given twice, also not those of runs that were deleted.
     connection

@@ -6,37 +6,32 @@ use proptest::option;
 use proptest::prelude::*;
 use results::{Error, Filter, Results};
 use rusqlite::Connection;
-use stats::run::{HostRecord, Run};
+use stats::run::*;
 use stats::*;
-
-/// A recording as it is kept.
-fn kept(recording: &Recording) -> Run {
-    Run::of_recording(recording, "run")
-}
 
 #[test]
 fn runs_are_listed_in_the_order_they_were_saved() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("results.sqlite");
-    let mut first = Recording::default();
-    first.origin.title = "first".into();
-    first.origin.started_unix_ms = 1_700_000_000_000;
+    let mut first = Run::default();
+    first.identity.title = "first".into();
+    first.identity.started_unix_ms = 1_700_000_000_000;
     let outcomes = [Outcome::Pass, Outcome::Pass, Outcome::CannotSay, Outcome::Fail];
     let verdict = |outcome| Verdict { question: "q".into(), outcome, because: "b".into(), measured: None };
     first.verdicts = outcomes.map(verdict).into();
-    let second = Recording::default();
+    let second = Run::default();
 
     let ids = {
         let mut results = Results::open(&path).unwrap();
-        [results.save(&kept(&first)).unwrap(), results.save(&kept(&second)).unwrap()]
+        [results.save(&first).unwrap(), results.save(&second).unwrap()]
     };
     let results = Results::open_existing(&path).unwrap();
     let list = results.list(&Filter::default()).unwrap();
     assert_eq!(list.iter().map(|run| run.id).collect::<Vec<_>>(), ids);
     assert_eq!((list[0].title.as_str(), list[0].started_unix_ms), ("first", 1_700_000_000_000));
     assert_eq!((list[0].passed, list[0].cannot_say, list[0].failed), (2, 1, 1));
-    assert_eq!(results.load(ids[0]).unwrap().recording(), first);
-    assert_eq!(results.load(ids[1]).unwrap().recording(), second);
+    assert_eq!(results.load(ids[0]).unwrap(), first);
+    assert_eq!(results.load(ids[1]).unwrap(), second);
 }
 
 #[test]
@@ -51,16 +46,22 @@ fn what_is_not_there_is_said_and_nothing_is_made() {
     assert!(matches!(Results::open(dir.path()), Err(Error::Sqlite { .. })), "a folder");
 }
 
+/// A run of one actor in one point with these times of one kind.
+fn one_cell(kind: Kind, times: impl IntoIterator<Item = Span>) -> Run {
+    let mut run = Run { actors: vec![Actor::default()], ..Run::default() };
+    run.begin_point(Point::default());
+    let mut histogram = Histogram::new();
+    times.into_iter().for_each(|time| histogram.record(time));
+    run.cells[0].latencies.push((kind, histogram));
+    run
+}
+
 #[test]
 fn a_run_that_was_tampered_with_is_refused_by_name() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("results.sqlite");
-    let mut recording = Recording::default();
-    let mut tally = Tally::default();
-    tally.response.record(Span::from_millis(3));
-    recording.workloads = vec![WorkloadRecord { tallies: vec![tally], ..WorkloadRecord::default() }];
     let mut results = Results::open(&path).unwrap();
-    let run = results.save(&kept(&recording)).unwrap();
+    let run = results.save(&one_cell(Kind::Response, [Span::from_millis(3)])).unwrap();
     // One value more than its buckets hold.
     let other = Connection::open(&path).unwrap();
     other.execute("UPDATE latency SET count = 2 WHERE kind = 'response'", []).unwrap();
@@ -72,13 +73,8 @@ fn a_run_that_was_tampered_with_is_refused_by_name() {
 fn the_percentiles_can_be_queried_with_sql() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("results.sqlite");
-    let mut tally = Tally::default();
-    (1..=100).for_each(|ns| tally.device.record(Span::from_nanos(ns)));
-    let recording = Recording {
-        workloads: vec![WorkloadRecord { tallies: vec![tally], ..WorkloadRecord::default() }],
-        ..Recording::default()
-    };
-    Results::open(&path).unwrap().save(&kept(&recording)).unwrap();
+    let run = one_cell(Kind::Device, (1..=100).map(Span::from_nanos));
+    Results::open(&path).unwrap().save(&run).unwrap();
     // Values below 128 ns have a bucket each, so the percentiles of 1 to 100 ns are exact.
     let found = Connection::open(&path).unwrap().query_row(
         "SELECT p50_ns, p99_ns, max_ns FROM latency WHERE kind = 'device'",
@@ -92,64 +88,193 @@ fn the_percentiles_can_be_queried_with_sql() {
 /// turns then, and at its end it is what it would have been if it had been written once.
 #[test]
 fn a_run_that_was_written_as_it_went_on_is_whole() {
-    let workload = |name: &str, seconds: u64| {
-        let interval = |second| Interval {
+    let after = |seconds: u64| {
+        let slice = |second: u64, ops| Slice {
             start: Span::from_secs(second),
             length: Span::SECOND,
-            counts: Counts { reads: 100 + second, writes: 7, read_bytes: 4096, ..Counts::default() },
-            ..Interval::default()
+            ops,
+            bytes: Some(ops * 4096),
+            ..Slice::default()
         };
-        WorkloadRecord {
-            name: name.into(),
-            intervals: (0..seconds).map(interval).collect(),
-            ..WorkloadRecord::default()
+        let series = |(actor, class): (u32, &Class)| {
+            let ops = |second| if *class == Class::WRITE { 7 } else { 100 + second };
+            let slices = (0..seconds).map(|second| slice(second, ops(second))).collect();
+            Series { actor, class: class.clone(), slices }
+        };
+        let classes = [Class::READ, Class::WRITE];
+        Run {
+            actors: vec![Actor::default(); 2],
+            series: (0..2).flat_map(|actor| classes.iter().map(move |class| (actor, class))).map(series).collect(),
+            ..Run::default()
         }
-    };
-    let after = |seconds| {
-        let workloads = ["one", "two"].map(|name| workload(name, seconds)).to_vec();
-        kept(&Recording { workloads, ..Recording::default() })
     };
     let dir = tempfile::tempdir().unwrap();
     let mut results = Results::open(&dir.path().join("results.sqlite")).unwrap();
     let number = results.save(&after(30)).unwrap();
     [90, 150].into_iter().for_each(|seconds| results.replace(number, &after(seconds)).unwrap());
     let loaded = results.load(number).unwrap();
-    assert_eq!(loaded.recording(), after(150).recording());
-    assert_eq!(loaded.recording().workloads[1].intervals[149].counts.reads, 249);
+    assert_eq!(loaded, after(150));
+    assert_eq!(loaded.series(1, &Class::READ).unwrap().slices[149].ops, 249);
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
     #[test]
-    fn loading_gives_what_was_saved(recording in recordings()) {
+    fn loading_gives_what_was_saved(run in runs()) {
         let dir = tempfile::tempdir().unwrap();
         let mut results = Results::open(&dir.path().join("results.sqlite")).unwrap();
         // Another run before it, so that rows of the two would be mixed up if a key were forgotten.
-        results.save(&kept(&Recording { notes: vec!["before".into()], ..recording.clone() })).unwrap();
-        let run = kept(&recording);
+        results.save(&Run { notes: vec!["before".into()], ..run.clone() }).unwrap();
         let number = results.save(&run).unwrap();
-        let loaded = results.load(number).unwrap();
-        prop_assert_eq!(&loaded, &run);
-        prop_assert_eq!(loaded.recording(), recording);
+        prop_assert_eq!(results.load(number).unwrap(), run);
     }
 }
 
-fn recordings() -> impl Strategy<Value = Recording> {
-    let whole = (
-        (origins(), machines(), option::of(scales())),
-        vec(phases(), 0..4),
-        vec(workloads(), 0..4),
-        vec(objects(), 0..4),
-        vec(verdicts(), 0..4),
-        vec(text(), 0..4),
-    );
-    whole.prop_map(|((origin, machine, scale), phases, mut workloads, objects, verdicts, notes)| {
-        // A tally for each phase at most.
-        workloads.iter_mut().for_each(|workload: &mut WorkloadRecord| workload.tallies.truncate(phases.len()));
+/// Any run of two actors and two points.
+fn runs() -> impl Strategy<Value = Run> {
+    let heading = (identities(), machines(), option::of(scales()), labels());
+    let parties = (vec(places(), 0..3), vec(actors(), 2), vec(points(), 2));
+    let figures = (cells(), series(), gates(), vec(cycles(), 0..3));
+    let told =
+        (vec(settings(), 0..3), vec(events(), 0..3), vec(objects(), 0..4), vec(verdicts(), 0..4), vec(text(), 0..4));
+    (heading, parties, figures, told).prop_map(|(heading, parties, figures, told)| {
+        let (identity, machine, scale, labels) = heading;
+        let (mut places, mut actors, points) = parties;
+        let (cells, series, gates, cycles) = figures;
+        let (settings, events, objects, verdicts, notes) = told;
+        places.dedup();
+        let known = places.len() as u32;
+        actors.iter_mut().for_each(|actor: &mut Actor| actor.place = actor.place.filter(|place| *place < known));
         let host = HostRecord::default();
-        Recording { origin, machine, scale, phases, workloads, objects, host, verdicts, notes }
+        Run {
+            identity,
+            machine,
+            labels,
+            scale,
+            places,
+            actors,
+            points,
+            settings,
+            cells,
+            series,
+            gates,
+            host,
+            events,
+            cycles,
+            objects,
+            verdicts,
+            notes,
+        }
     })
+}
+
+const CLASSES: [Class; 3] = [Class::ALL, Class::READ, Class::FLUSH];
+
+/// Every actor's classes, each with some of what `of` makes, or without.
+fn by_class<T: Clone + std::fmt::Debug>(of: impl Strategy<Value = T>) -> impl Strategy<Value = Vec<(u32, Class, T)>> {
+    vec(option::of(of), 6).prop_map(|all| {
+        let keys = (0..2).flat_map(|actor| CLASSES.map(|class| (actor, class)));
+        keys.zip(all).filter_map(|((actor, class), of)| Some((actor, class, of?))).collect()
+    })
+}
+
+fn cells() -> impl Strategy<Value = Vec<Cell>> {
+    let number = || option::of(any::<u64>());
+    let counted = (any::<u64>(), number(), number(), number());
+    let scheduled = option::of((any::<u64>(), spans(), number(), number()));
+    let one = (any::<bool>(), spans(), counted, scheduled, latencies());
+    by_class(one).prop_map(|cells| {
+        let cell = |(actor, class, (second, measured, counted, scheduled, latencies))| {
+            let (ops, bytes, failed, short) = counted;
+            let cell =
+                Cell { ops, bytes, failed, short, latencies, ..Cell::new(u32::from(second), actor, class, measured) };
+            match scheduled {
+                Some((late, late_max, held, never_sent)) => {
+                    Cell { late: Some(late), late_max: Some(late_max), held, never_sent, ..cell }
+                }
+                None => cell,
+            }
+        };
+        cells.into_iter().map(cell).collect()
+    })
+}
+
+fn latencies() -> impl Strategy<Value = Vec<(Kind, Histogram)>> {
+    vec(option::of(histograms()), Kind::ALL.len()).prop_map(|all| {
+        let found = Kind::ALL.into_iter().zip(all);
+        found.filter_map(|(kind, times)| Some((kind, times?))).filter(|(_, times)| times.count() > 0).collect()
+    })
+}
+
+fn times() -> impl Strategy<Value = Option<Times>> {
+    let spread = [spans(), spans(), spans()].prop_map(|[p50, p99, p999]| Spread { p50, p99, p999 });
+    let times = (1..=u64::MAX, spans(), option::of(spread), option::of(spans()))
+        .prop_map(|(count, mean, spread, max)| Times { count, mean, spread, max });
+    option::of(times)
+}
+
+fn series() -> impl Strategy<Value = Vec<Series>> {
+    let number = || option::of(any::<u32>().prop_map(u64::from));
+    let slice = (spans(), spans(), any::<u32>(), number(), number(), times(), times(), option::of(any::<u32>()))
+        .prop_map(|(start, length, ops, bytes, failed, response, service, outstanding)| Slice {
+            start,
+            length,
+            ops: ops.into(),
+            bytes,
+            failed,
+            response,
+            service,
+            outstanding,
+        });
+    by_class(vec(slice, 1..4))
+        .prop_map(|all| all.into_iter().map(|(actor, class, slices)| Series { actor, class, slices }).collect())
+}
+
+fn gates() -> impl Strategy<Value = Vec<GateSeries>> {
+    let waits = [spans(), spans(), spans(), spans()].prop_map(|[ceiling, floors, turn, device]| Waits {
+        ceiling,
+        floors,
+        turn,
+        device,
+    });
+    let row = (spans(), spans(), waits, held_by(), any::<Option<u32>>(), floors()).prop_map(
+        |(start, length, waits, held_by, held_at, floor)| GateRow { start, length, waits, held_by, held_at, floor },
+    );
+    option::of(vec(row, 1..4)).prop_map(|rows| rows.into_iter().map(|rows| GateSeries { actor: 1, rows }).collect())
+}
+
+fn places() -> impl Strategy<Value = Place> {
+    (text(), text(), option::of(any::<u64>())).prop_map(|(kind, name, size)| Place { kind, name, size })
+}
+
+fn actors() -> impl Strategy<Value = Actor> {
+    (text(), text(), option::of(any::<u32>()), option::of(0u32..3)).prop_map(|(name, host, group, place)| Actor {
+        name,
+        host,
+        group,
+        place,
+    })
+}
+
+fn settings() -> impl Strategy<Value = Setting> {
+    let value = prop_oneof![(-1e9..1e9).prop_map(Value::Number), text().prop_map(Value::Word)];
+    (option::of(0u32..2), option::of(0u32..2), text(), value).prop_map(|(point, actor, key, value)| Setting {
+        point,
+        actor,
+        key,
+        value,
+    })
+}
+
+fn events() -> impl Strategy<Value = Event> {
+    (option::of(0u32..2), option::of(0u32..2), spans(), text(), text(), option::of(-1e9..1e9))
+        .prop_map(|(point, actor, at, kind, name, number)| Event { point, actor, at, kind, name, number })
+}
+
+/// Each key once, in the order of keys.
+fn labels() -> impl Strategy<Value = Vec<(String, String)>> {
+    proptest::collection::btree_map(text(), text(), 0..3).prop_map(|labels| labels.into_iter().collect())
 }
 
 /// Any text: quotes, line ends, zero characters and all.
@@ -161,18 +286,22 @@ fn spans() -> impl Strategy<Value = Span> {
     any::<u64>().prop_map(Span::from_nanos)
 }
 
-fn origins() -> impl Strategy<Value = Origin> {
-    let fields = (text(), text(), text(), text(), any::<u64>(), any::<u64>(), any::<bool>(), any::<bool>());
-    fields.prop_map(|(title, plan, command, version, seed, started_unix_ms, simulated, cut_short)| Origin {
-        title,
-        plan,
-        command,
-        version,
-        seed,
-        started_unix_ms,
-        simulated,
-        cut_short,
-    })
+fn identities() -> impl Strategy<Value = Identity> {
+    let words = [text(), text(), text(), text(), text()];
+    let state = prop::sample::select(vec![State::Running, State::Ended, State::CutShort]);
+    (words, any::<u64>(), any::<u64>(), any::<bool>(), state).prop_map(
+        |([tool, title, command, text, version], seed, started_unix_ms, simulated, state)| Identity {
+            tool,
+            title,
+            command,
+            text,
+            version,
+            seed,
+            started_unix_ms,
+            simulated,
+            state,
+        },
+    )
 }
 
 fn machines() -> impl Strategy<Value = Machine> {
@@ -196,9 +325,9 @@ fn scales() -> impl Strategy<Value = Scale> {
     })
 }
 
-fn phases() -> impl Strategy<Value = Phase> {
-    (text(), text(), vec(text(), 0..3), vec(text(), 0..3), [spans(), spans(), spans()]).prop_map(
-        |(name, about, commands, commands_published, [start, end, stalled])| Phase {
+fn points() -> impl Strategy<Value = Point> {
+    (text(), text(), vec(text(), 0..3), vec(text(), 0..3), spans(), spans(), option::of(spans())).prop_map(
+        |(name, about, commands, commands_published, start, end, stalled)| Point {
             name,
             about,
             commands,
@@ -208,21 +337,6 @@ fn phases() -> impl Strategy<Value = Phase> {
             stalled,
         },
     )
-}
-
-fn counts() -> impl Strategy<Value = Counts> {
-    // Six that add up, as operations of a second do.
-    any::<[u32; 6]>().prop_map(|counts| {
-        let [reads, writes, other, read_bytes, write_bytes, faults] = counts.map(u64::from);
-        Counts { reads, writes, other, read_bytes, write_bytes, faults }
-    })
-}
-
-fn summaries() -> impl Strategy<Value = Summary> {
-    (any::<u64>(), [spans(), spans(), spans(), spans(), spans()])
-        .prop_map(|(count, [mean, p50, p99, p999, max])| Summary { count, mean, p50, p99, p999, max })
-        // A summary of nothing says nothing.
-        .prop_map(|summary| if summary.count == 0 { Summary::default() } else { summary })
 }
 
 fn held_by() -> impl Strategy<Value = HeldBy> {
@@ -251,30 +365,6 @@ fn floors() -> impl Strategy<Value = FloorFared> {
     ]
 }
 
-fn intervals() -> impl Strategy<Value = Interval> {
-    let waits = [spans(), spans(), spans(), spans()].prop_map(|[ceiling, floors, turn, device]| Waits {
-        ceiling,
-        floors,
-        turn,
-        device,
-    });
-    let held = (held_by(), any::<Option<u32>>());
-    (spans(), spans(), counts(), summaries(), summaries(), any::<u32>(), waits, held, floors()).prop_map(
-        |(start, length, counts, response, service, outstanding, waits, (held_by, held_at), floor)| Interval {
-            start,
-            length,
-            counts,
-            response,
-            service,
-            outstanding,
-            waits,
-            held_by,
-            held_at,
-            floor,
-        },
-    )
-}
-
 fn histograms() -> impl Strategy<Value = Histogram> {
     vec(0u64..1 << 50, 0..20).prop_map(|values| {
         let mut histogram = Histogram::new();
@@ -283,53 +373,13 @@ fn histograms() -> impl Strategy<Value = Histogram> {
     })
 }
 
-fn tallies() -> impl Strategy<Value = Tally> {
-    let four = [histograms(), histograms(), histograms(), histograms()];
-    let open = option::of((any::<u64>(), any::<u64>()));
-    (spans(), counts(), four, any::<u64>(), spans(), open).prop_map(
-        |(length, counts, [response, service, queued, device], late, late_max, open)| Tally {
-            length,
-            counts,
-            response,
-            service,
-            queued,
-            device,
-            late,
-            late_max,
-            held: open.map(|(held, _)| held),
-            never_sent: open.map(|(_, never_sent)| never_sent),
-            parts: Vec::new(),
-        },
-    )
-}
-
-fn workloads() -> impl Strategy<Value = WorkloadRecord> {
-    (text(), text(), text(), vec(intervals(), 0..4), vec(tallies(), 0..3), vec(cycles(), 0..3)).prop_map(
-        |(name, host, object, intervals, tallies, cycles)| WorkloadRecord {
-            name,
-            host,
-            // What uses nothing uses no kind of place either.
-            kind: if object.is_empty() { String::new() } else { "file".into() },
-            object,
-            intervals,
-            tallies,
-            cycles,
-        },
-    )
-}
-
-fn cycles() -> impl Strategy<Value = CycleRecord> {
+fn cycles() -> impl Strategy<Value = (u32, CycleRecord)> {
     let six = [spans(), spans(), spans(), spans(), spans(), spans()];
-    (any::<u32>(), six, any::<u64>()).prop_map(|(phase, [due, start, sleep, wij, write, cycle], blocks)| CycleRecord {
-        phase,
-        due,
-        start,
-        sleep,
-        wij,
-        write,
-        cycle,
-        blocks,
-    })
+    (0u32..2, any::<u32>(), six, any::<u64>()).prop_map(
+        |(actor, phase, [due, start, sleep, wij, write, cycle], blocks)| {
+            (actor, CycleRecord { phase, due, start, sleep, wij, write, cycle, blocks })
+        },
+    )
 }
 
 fn traces() -> impl Strategy<Value = DispatchTrace> {

@@ -1,13 +1,14 @@
-//! What a run leaves: per-second intervals and per-phase histograms of every workload and storage object, with the
-//! plan, the phases and the machine they came from.
+//! A run as tables, pages and criteria look at it: per-second intervals and per-phase histograms of every workload and
+//! storage object, with the plan, the phases and the machine they came from. It is made from a [`Run`](crate::run::Run),
+//! and from nothing else.
 //!
 //! Times in a recording are spans from the run's first phase on.
 
 mod floor;
 mod held_by;
 
-use crate::run::{Class, HostRecord};
-use crate::{DispatchTrace, Histogram, Punctuality, Summary, Tape, Verdict};
+use crate::run::{Class, HostRecord, Times};
+use crate::{DispatchTrace, Histogram, Verdict};
 use block::{Bytes, Span};
 
 /// One whole run.
@@ -31,23 +32,6 @@ pub struct Recording {
     pub verdicts: Vec<Verdict>,
     /// What the reader must know: fallbacks taken, limits met, doubts about the figures. One line each.
     pub notes: Vec<String>,
-}
-
-impl Recording {
-    /// The object of this path, a new one if it has none yet.
-    pub fn object(&mut self, path: &str) -> &mut ObjectRecord {
-        let number = self.object_number(path);
-        &mut self.objects[number]
-    }
-
-    /// The place of the object of this path among [`Recording::objects`], at their end if it was not there yet.
-    pub fn object_number(&mut self, path: &str) -> usize {
-        let found = self.objects.iter().position(|object| object.path == path);
-        found.unwrap_or_else(|| {
-            self.objects.push(ObjectRecord { path: path.into(), ..ObjectRecord::default() });
-            self.objects.len() - 1
-        })
-    }
 }
 
 /// Where a run came from.
@@ -127,7 +111,7 @@ impl Phase {
     }
 }
 
-/// Operations and bytes, by direction. `other` counts flush, trim, zero and the rest.
+/// Operations and bytes, by direction. `other` counts trims, zeroes and the rest; flushes are told beside the whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Reads.
@@ -145,20 +129,6 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// What ended on a tape.
-    pub fn of(tape: &Tape) -> Counts {
-        let (reads, writes) = (&tape[Tape::READ], &tape[Tape::WRITE]);
-        let all: u64 = tape.parts().map(|track| track.ops).sum();
-        Counts {
-            reads: reads.ops,
-            writes: writes.ops,
-            other: all - reads.ops - writes.ops,
-            read_bytes: reads.bytes,
-            write_bytes: writes.bytes,
-            faults: tape.tracks().map(|track| track.failed).sum(),
-        }
-    }
-
     /// All operations.
     pub fn ops(&self) -> u64 {
         self.reads + self.writes + self.other
@@ -167,16 +137,6 @@ impl Counts {
     /// All bytes.
     pub fn bytes(&self) -> u64 {
         self.read_bytes + self.write_bytes
-    }
-
-    /// Adds another's.
-    pub fn add(&mut self, other: &Counts) {
-        self.reads += other.reads;
-        self.writes += other.writes;
-        self.other += other.other;
-        self.read_bytes += other.read_bytes;
-        self.write_bytes += other.write_bytes;
-        self.faults += other.faults;
     }
 }
 
@@ -229,12 +189,12 @@ pub struct Interval {
     pub length: Span,
     /// What completed.
     pub counts: Counts,
-    /// From due to end.
-    pub response: Summary,
+    /// From due to end; `None` of no request.
+    pub response: Option<Times>,
     /// In the device, as the server tells it; where no server does, from hand-over to end.
-    pub service: Summary,
-    /// Requests outstanding at its end.
-    pub outstanding: u32,
+    pub service: Option<Times>,
+    /// Requests outstanding at its end, where that was noted.
+    pub outstanding: Option<u32>,
     /// Where what the client waited was spent, as the server tells it.
     pub waits: Waits,
     /// What held it back, as the server tells it.
@@ -258,19 +218,19 @@ pub struct Tally {
     pub service: Histogram,
     /// Waited in the QoS gate, as the server tells it.
     pub queued: Histogram,
-    /// In the device, as the server tells it.
+    /// In the device, as the server tells it; where no server does, from hand-over to end.
     pub device: Histogram,
-    /// Requests that were due later than they could be made, and the longest such delay (open loop only).
-    pub late: u64,
-    /// The longest delay of a late request.
-    pub late_max: Span,
+    /// Requests of an open loop that were made later than they were due; `None` of a closed one, and where nobody counted.
+    pub late: Option<u64>,
+    /// The longest delay of such a request.
+    pub late_max: Option<Span>,
     /// Requests of an open loop that were due while as many as allowed were outstanding; `None` of a closed one, and where
     /// nobody counted.
     pub held: Option<u64>,
     /// Requests of an open loop that were due by the end and not made by then; where the same arrival goes on in the next
     /// phase, they may be made there. `None` of a closed one, and where nobody counted.
     pub never_sent: Option<u64>,
-    /// The times of reads, writes and the rest apart, where the recorder told them apart; those of the whole are their sum.
+    /// The times of the classes apart, where they were told apart; those of the whole are their sum.
     pub parts: Vec<Part>,
 }
 
@@ -283,13 +243,6 @@ pub struct Part {
     pub response: Histogram,
     /// From hand-over to end.
     pub service: Histogram,
-}
-
-impl Part {
-    /// Nothing yet.
-    fn new(class: Class) -> Part {
-        Part { class, response: Histogram::new(), service: Histogram::new() }
-    }
 }
 
 /// Mean time a request waited, by where.
@@ -384,30 +337,6 @@ pub struct LimitsInForce {
 }
 
 impl Tally {
-    /// Takes in what was done after it, over `length`. What waited in a gate and in the device is told apart by a server.
-    pub fn append(&mut self, tape: &Tape, length: Span) {
-        self.length += length;
-        self.counts.add(&Counts::of(tape));
-        for track in tape.parts().filter(|track| track.ops > 0) {
-            self.response.merge(&track.response);
-            self.service.merge(&track.service);
-            let known = self.parts.iter().position(|part| part.class == track.class).unwrap_or_else(|| {
-                self.parts.push(Part::new(track.class.clone()));
-                self.parts.len() - 1
-            });
-            self.parts[known].response.merge(&track.response);
-            self.parts[known].service.merge(&track.service);
-        }
-        let Punctuality { scheduled, late, late_most, held, never_sent } = tape.punctuality;
-        if scheduled {
-            self.late += late;
-            self.late_max = self.late_max.max(late_most);
-            self.held = Some(self.held.unwrap_or(0) + held);
-            // What is overdue at the end was never sent; what was overdue before may have been sent since.
-            self.never_sent = Some(never_sent);
-        }
-    }
-
     /// Operations per second.
     pub fn iops(&self) -> f64 {
         per_second(self.counts.ops(), self.length)

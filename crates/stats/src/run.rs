@@ -14,21 +14,24 @@
 //!
 //! Times are spans from the start of the first point on.
 
+mod class;
 mod compare;
 mod host;
 mod jobs;
-mod plan;
+mod recording;
+mod second;
 mod series;
 mod tapes;
 mod together;
 
+pub use class::{Class, Kind};
 pub use compare::{Difference, differences, obstacles};
 pub use host::{CpuTimes, DeviceRow, DeviceSeries, HostRecord, HostRow, MemoryUse, Moved, Pressure, Stall};
+pub use second::{Second, Served};
 pub use tapes::Taped;
 
 use crate::{CycleRecord, FloorFared, HeldBy, Histogram, Machine, ObjectRecord, Scale, Summary, Verdict, Waits};
 use block::Span;
-use std::borrow::Cow;
 
 /// One whole run.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -167,89 +170,6 @@ pub enum Value {
     Number(f64),
     /// A word.
     Word(String),
-}
-
-/// A kind of work.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Class(Cow<'static, str>);
-
-impl Class {
-    /// All classes of an actor together.
-    pub const ALL: Class = Class(Cow::Borrowed("all"));
-    /// From storage.
-    pub const READ: Class = Class(Cow::Borrowed("read"));
-    /// To storage.
-    pub const WRITE: Class = Class(Cow::Borrowed("write"));
-    /// Gives space back.
-    pub const TRIM: Class = Class(Cow::Borrowed("trim"));
-    /// Makes writes durable.
-    pub const FLUSH: Class = Class(Cow::Borrowed("flush"));
-    /// Neither read nor write, and not told apart.
-    pub const OTHER: Class = Class(Cow::Borrowed("other"));
-    /// Writes to a write image journal.
-    pub const JOURNAL: Class = Class(Cow::Borrowed("journal"));
-    /// Writes of a transaction journal.
-    pub const LOG: Class = Class(Cow::Borrowed("log"));
-
-    /// One of any name.
-    pub fn named(name: impl Into<Cow<'static, str>>) -> Class {
-        Class(name.into())
-    }
-
-    /// Its name.
-    pub fn name(&self) -> &str {
-        &self.0
-    }
-
-    /// Whether its requests move bytes.
-    pub fn moves_data(&self) -> bool {
-        ![Class::FLUSH, Class::OTHER].contains(self)
-    }
-
-    /// Whether it is a part of the whole: neither the whole itself nor told beside it.
-    pub fn is_part(&self) -> bool {
-        ![Class::ALL, Class::FLUSH, Class::JOURNAL, Class::LOG].contains(self)
-    }
-}
-
-/// Which of a request's times.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
-    /// From due to end.
-    Response,
-    /// From hand-over to end.
-    Service,
-    /// From made to hand-over.
-    Submission,
-    /// From due to hand-over.
-    Lateness,
-    /// In a QoS gate.
-    Gate,
-    /// In the device, as a server tells it.
-    Device,
-}
-
-impl Kind {
-    /// All of them.
-    pub const ALL: [Kind; 6] =
-        [Kind::Response, Kind::Service, Kind::Submission, Kind::Lateness, Kind::Gate, Kind::Device];
-
-    /// Its name in files.
-    pub const fn key(self) -> &'static str {
-        match self {
-            Kind::Response => "response",
-            Kind::Service => "service",
-            Kind::Submission => "submission",
-            Kind::Lateness => "lateness",
-            Kind::Gate => "gate",
-            Kind::Device => "device",
-        }
-    }
-
-    /// What has that name in files.
-    pub fn from_key(key: &str) -> Option<Kind> {
-        Kind::ALL.into_iter().find(|kind| kind.key() == key)
-    }
 }
 
 /// What a class of an actor did in a point.
@@ -399,10 +319,19 @@ impl Times {
         (count > 0).then(|| Times { count, mean: sum / count, spread: None, max })
     }
 
-    /// As a summary, in which what is not known is zero.
-    pub fn summary(&self) -> Summary {
-        let Spread { p50, p99, p999 } = self.spread.unwrap_or_default();
-        Summary { count: self.count, mean: self.mean, p50, p99, p999, max: self.max.unwrap_or_default() }
+    /// The median, where percentiles are known.
+    pub fn p50(&self) -> Option<Span> {
+        self.spread.map(|spread| spread.p50)
+    }
+
+    /// What 99 % are at most, where percentiles are known.
+    pub fn p99(&self) -> Option<Span> {
+        self.spread.map(|spread| spread.p99)
+    }
+
+    /// What 99.9 % are at most, where percentiles are known.
+    pub fn p999(&self) -> Option<Span> {
+        self.spread.map(|spread| spread.p999)
     }
 }
 
@@ -447,6 +376,13 @@ pub struct Event {
     pub name: String,
     /// The figure that goes with it.
     pub number: Option<f64>,
+}
+
+impl Point {
+    /// How long it was.
+    pub fn length(&self) -> Span {
+        self.end.saturating_sub(self.start)
+    }
 }
 
 impl Run {

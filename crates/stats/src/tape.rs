@@ -200,6 +200,11 @@ impl Tape {
         self.tracks().filter(|track| track.class.is_part())
     }
 
+    /// Operations of all parts together.
+    pub fn ops(&self) -> u64 {
+        self.parts().map(|track| track.ops).sum()
+    }
+
     /// Times of all parts together.
     pub fn merged(&self, of: fn(&Track) -> &Histogram) -> Histogram {
         let mut sum = Histogram::new();

@@ -231,7 +231,7 @@ fn read(folder: &Path) -> Result<Left> {
     let rows = read_summary(&text("summary.csv")?).with_context(|| within("summary.csv"))?;
     let seconds = read_seconds(&text("seconds.csv")?).with_context(|| within("seconds.csv"))?;
     let results = results::Results::open_existing(&folder.join(RESULTS))?;
-    Ok(Left { rows, seconds, recording: results.load(1)?.recording() })
+    Ok(Left { rows, seconds, run: results.load(1)? })
 }
 
 #[cfg(test)]

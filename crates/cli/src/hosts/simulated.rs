@@ -7,11 +7,10 @@
 //! ```
 
 use super::load::journal_bytes;
-use super::recording::luns;
+use super::whole::luns;
 use super::{Field, Left, Played};
 use crate::interrupt::{self, Stop};
 use crate::machine;
-use crate::ramping::recording;
 use crate::stage::device::spec_of;
 use admin::Administration;
 use anyhow::{Context as _, Result, bail};
@@ -20,7 +19,7 @@ use block::{Bytes, Driver as _, ObjectId, Span, Target, Wait, drive};
 use engine::Hub;
 use qos::{Gate, RegistrySettings};
 use ramp::{BLOCK, DataFile, Layout, Machine, NoContents, Row, RunOutcome, RunSetup, Settings, Spot, TimelineSecond};
-use stats::{LimitsInForce, Origin};
+use stats::LimitsInForce;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use workload::plan::{HostsPlan, Units};
@@ -193,6 +192,6 @@ fn left(ramp: &Settings, paths: &str, outcomes: &[RunOutcome]) -> Left {
     Left {
         rows: runs().map(|(number, outcome)| Row::of(number, outcome, ramp)).collect(),
         seconds: runs().flat_map(|(number, outcome)| TimelineSecond::of(number, outcome)).collect(),
-        recording: recording(Origin::default(), stats::Machine::default(), &ramp.system, paths, outcomes),
+        run: ramp::kept(&ramp.system, paths, outcomes),
     }
 }

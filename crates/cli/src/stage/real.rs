@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, bail};
 use block::{Bytes, Span, Target, Time};
 use engine::{Lane, Player, RandomMemory, RemoteWorker, Second, Stage, StageError, Worker, WorkloadSecond};
 use server::{Control, ControlSocket, Listen, ServerLimits, Shard};
-use stats::{Counts, Histogram, LimitsInForce, Tape};
+use stats::{Histogram, LimitsInForce, Tape};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use storage::{Address, Connection};
@@ -116,7 +116,7 @@ impl Real {
                 break;
             }
         }
-        let operations: u64 = second.workloads.iter().map(|workload| Counts::of(&workload.tape).ops()).sum();
+        let operations: u64 = second.workloads.iter().map(|workload| workload.tape.ops()).sum();
         let elsewhere = second.workloads.iter().zip(&plan.workloads);
         let elsewhere = elsewhere.filter(|(_, load)| !plan.volumes[load.volume].is_served());
         let mut device = Histogram::new();

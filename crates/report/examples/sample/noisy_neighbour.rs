@@ -3,6 +3,7 @@
 //! 3,000 shared) at half its size; response times follow from the depths by Little's law.
 
 use block::{Bytes, Span, Time};
+use stats::run::Times;
 use stats::*;
 
 const SECONDS_A_PHASE: u64 = 8;
@@ -199,14 +200,16 @@ fn one_second(start: Span, host: Host, tally: &mut Tally, volume: &mut DispatchT
     let reads = (ops / 2.0) as u64;
     let writes = ops as u64 - reads;
     let counts = Counts { reads, writes, read_bytes: reads * BLOCK, write_bytes: writes * BLOCK, ..Counts::default() };
-    tally.counts.add(&counts);
+    let sum = &mut tally.counts;
+    (sum.reads, sum.writes) = (sum.reads + reads, sum.writes + writes);
+    (sum.read_bytes, sum.write_bytes) = (sum.read_bytes + counts.read_bytes, sum.write_bytes + counts.write_bytes);
     Interval {
         start,
         length: Span::SECOND,
         counts,
-        response: response.summary(),
-        service: response.summary(),
-        outstanding: host.depth as u32,
+        response: Times::of(&response.summary()),
+        service: Times::of(&response.summary()),
+        outstanding: Some(host.depth as u32),
         waits: Waits {
             ceiling: if limited { Span::from_secs_f64(wait_ms / 1e3) } else { Span::ZERO },
             turn: if limited { Span::ZERO } else { Span::from_secs_f64(wait_ms / 1e3) },

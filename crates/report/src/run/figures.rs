@@ -43,8 +43,8 @@ impl Scales {
             let bounds = recordings.iter().flat_map(|recording| bounds_in_sight(recording, rate, figures));
             bounds.fold(figures, f64::max)
         };
-        let slowest = intervals().filter_map(|interval| positive(interval.response.p99)).fold(0.0, f64::max);
-        let times = intervals().flat_map(|interval| [interval.response.p50, relation::in_disk(interval)]);
+        let slowest = intervals().filter_map(|interval| positive(relation::p99(interval))).fold(0.0, f64::max);
+        let times = intervals().flat_map(|interval| [relation::p50(interval), relation::in_disk(interval)]);
         let fastest = times.filter_map(positive).fold(f64::INFINITY, f64::min).min(slowest);
         // Four lines of response times, two of rates, and each is drawn twice.
         let lines = (workloads().count() * 12).max(1);
@@ -127,14 +127,15 @@ pub(crate) fn latency(recording: &Recording, index: usize, scales: &Scales) -> C
     chart.bands = bands(recording);
     chart.height = 210.0;
     chart.room = scales.room;
-    let of = |figure: fn(&Interval) -> Span, merge| -> Vec<Stretch> {
+    let of = |figure: fn(&Interval) -> Option<Span>, merge| -> Vec<Stretch> {
         let all: Vec<Stretch> =
             workload.intervals.iter().map(|interval| stretch(interval, positive(figure(interval)))).collect();
         thinned(&all, scales.points, merge).0
     };
-    let p50 = of(|interval| interval.response.p50, Merge::Mean);
-    let p99 = of(|interval| interval.response.p99, Merge::Highest);
-    let (gate, disk) = (of(relation::in_gate, Merge::Mean), of(relation::in_disk, Merge::Mean));
+    let p50 = of(relation::p50, Merge::Mean);
+    let p99 = of(relation::p99, Merge::Highest);
+    let (gate, disk) =
+        (of(|interval| Some(relation::in_gate(interval)), Merge::Mean), of(relation::in_disk, Merge::Mean));
     let (lower, upper) = (p50.clone(), p99.clone());
     chart.marks.push(Mark::Area { lower, upper, name: String::new(), look: Look::Series(index) });
     for (stretches, look, name) in [
@@ -239,8 +240,8 @@ fn stretch(interval: &Interval, figure: Option<f64>) -> Stretch {
 }
 
 /// In milliseconds; none has no place on a logarithmic axis.
-fn positive(span: Span) -> Option<f64> {
-    (span > Span::ZERO).then(|| span.as_millis_f64())
+fn positive(span: Option<Span>) -> Option<f64> {
+    span.filter(|span| *span > Span::ZERO).map(Span::as_millis_f64)
 }
 
 /// The means of every phase in words.

@@ -49,10 +49,10 @@ fn cells(recording: &Recording, interval: &Interval) -> Vec<String> {
     vec![
         text::iops(interval.iops()),
         text::megabytes(interval.bytes_per_second()),
-        text::millis(interval.response.p50),
-        text::millis(interval.response.p99),
+        text::millis_or_dash(relation::p50(interval)),
+        text::millis_or_dash(relation::p99(interval)),
         text::millis(relation::in_gate(interval)),
-        text::millis(relation::in_disk(interval)),
+        text::millis_or_dash(relation::in_disk(interval)),
         relation::held(recording, interval),
         floor,
     ]

@@ -7,6 +7,7 @@
 
 use super::{Class, Kind, Run, Setting, Slice};
 use crate::job::{Confidence, Spread, welch};
+use block::Span;
 
 /// Batches of a series. With more of them they get shorter and depend on each other, with fewer the interval gets wider
 /// without getting truer: Schmeiser found between 10 and 30 to be right whatever the length.
@@ -87,7 +88,7 @@ pub fn differences(before: &Run, after: &Run) -> Vec<Difference> {
         add("IOPS", rate(cell, cell.ops), rate(other, other.ops), Some(&iops));
         let bytes = |cell: &super::Cell| rate(cell, cell.bytes?).map(|rate| rate / 1e6);
         add("MB/s", bytes(cell), bytes(other), Some(&mb));
-        let response = |of: fn(&crate::Histogram) -> block::Span| {
+        let response = |of: fn(&crate::Histogram) -> Span| {
             let figure = |cell: &super::Cell| cell.latency(Kind::Response).map(|times| of(times).as_millis_f64());
             (figure(cell), figure(other))
         };
@@ -152,7 +153,7 @@ fn words(value: &super::Value) -> String {
 fn within(run: &Run, point: u32, actor: u32, class: &Class) -> Vec<Slice> {
     let Some(point) = run.points.get(point as usize) else { return Vec::new() };
     let slices = match class {
-        class if *class == Class::ALL => run.whole(actor),
+        class if *class == Class::ALL => run.whole(actor, Span::ZERO),
         class => run.series(actor, class).map_or(Vec::new(), |series| series.slices.clone()),
     };
     // What an earlier point left is not of this one, and the last slice may be a splinter of a second.

@@ -1,19 +1,20 @@
 //! The whole of an actor over time, where only its classes were recorded.
 
+use super::recording::since;
 use super::{Class, Run, Slice, Times};
 use block::Span;
 use std::collections::BTreeMap;
 
 impl Run {
-    /// Every slice of an actor's whole: as recorded, or its classes added up. What only a histogram over all of them could
-    /// tell is `None` then.
-    pub fn whole(&self, actor: u32) -> Vec<Slice> {
+    /// The slices of an actor's whole that begin at `from` or later: as recorded, or its classes added up. What only a
+    /// histogram over all of them could tell is `None` then.
+    pub fn whole(&self, actor: u32, from: Span) -> Vec<Slice> {
         if let Some(all) = self.series(actor, &Class::ALL) {
-            return all.slices.clone();
+            return since(&all.slices, from).to_vec();
         }
         let mut whole: BTreeMap<Span, Slice> = BTreeMap::new();
         for series in self.series.iter().filter(|series| series.actor == actor && series.class.is_part()) {
-            for slice in &series.slices {
+            for slice in since(&series.slices, from) {
                 whole.entry(slice.start).and_modify(|sum| *sum = sum.plus(slice)).or_insert(*slice);
             }
         }
@@ -83,7 +84,7 @@ mod tests {
             ],
             ..Run::default()
         };
-        let whole = run.whole(0);
+        let whole = run.whole(0, Span::ZERO);
         assert_eq!(whole.iter().map(|slice| slice.ops).collect::<Vec<_>>(), [30, 40]);
         // (10 × 100 + 30 × 300) / 40 = 250.
         let times = whole[1].response.unwrap();

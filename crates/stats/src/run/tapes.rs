@@ -25,13 +25,10 @@ impl Run {
     /// the tape knows.
     pub fn add_tape(&mut self, tape: &Tape, at: Taped) -> &mut Cell {
         let first = self.cells.len();
-        let used = |track: &&Track| track.ops + track.failed > 0;
-        self.cells.extend(tape.tracks().filter(used).map(|track| cell(track, tape, at)));
+        self.cells.extend(cells(tape, at));
         for track in tape.tracks() {
             self.add_slices(track, at);
         }
-        let whole = whole(tape, at).summed(&self.cells[first..]);
-        self.cells.insert(first, whole);
         &mut self.cells[first]
     }
 
@@ -48,6 +45,14 @@ impl Run {
     }
 }
 
+/// What a tape has of a point: the whole first, then the classes that had requests.
+pub(super) fn cells(tape: &Tape, at: Taped) -> Vec<Cell> {
+    let used = |track: &&Track| track.ops + track.failed > 0;
+    let mut cells: Vec<Cell> = tape.tracks().filter(used).map(|track| cell(track, tape, at)).collect();
+    cells.insert(0, whole(tape, at).summed(&cells));
+    cells
+}
+
 /// All that was done, and how well the schedule was kept, which is not told by class.
 fn whole(tape: &Tape, at: Taped) -> Cell {
     let sum = |of: fn(&Track) -> u64| tape.parts().map(of).sum::<u64>();
@@ -55,7 +60,7 @@ fn whole(tape: &Tape, at: Taped) -> Cell {
     Cell {
         ops: sum(|track| track.ops),
         bytes: Some(sum(|track| track.bytes)),
-        failed: Some(sum(|track| track.failed)),
+        failed: Some(tape.tracks().map(|track| track.failed).sum()),
         short: tape.noted().short.then(|| sum(|track| track.short)),
         late: scheduled.then_some(late),
         late_max: scheduled.then_some(late_most),

@@ -1,0 +1,176 @@
+//! A run as a recording: by phases and workloads, as tables, pages and criteria look at it.
+
+use super::{Actor, Cell, Class, GateRow, Identity, Kind, Point, Run, Slice, State};
+use crate::recording::{Origin, Part, Phase, Recording, Tally, WorkloadRecord};
+use crate::{Counts, Histogram, Interval, ObjectRecord};
+use block::Span;
+use std::ops::Range;
+
+impl Run {
+    /// The run as a recording. What a recording has no field for is left out.
+    pub fn recording(&self) -> Recording {
+        let points = 0..self.points.len() as u32;
+        let workload =
+            |(number, actor): (usize, &Actor)| self.workload(number as u32, actor, Span::ZERO, points.clone());
+        Recording {
+            objects: self.objects.clone(),
+            host: self.host.clone(),
+            workloads: self.actors.iter().enumerate().map(workload).collect(),
+            ..self.heading()
+        }
+    }
+
+    /// As [`Run::recording`], but of a run that goes on: its last second and its last point alone, without what objects
+    /// and the host did.
+    pub fn latest(&self) -> Recording {
+        let point = (self.points.len() as u32).saturating_sub(1);
+        let starts = self.series.iter().filter_map(|series| series.slices.last()).map(|slice| slice.start);
+        let from = starts.max().unwrap_or_default();
+        let workload = |(number, actor): (usize, &Actor)| self.workload(number as u32, actor, from, point..point + 1);
+        let object = |object: &ObjectRecord| ObjectRecord {
+            path: object.path.clone(),
+            is_group: object.is_group,
+            limits: object.limits.clone(),
+            ..ObjectRecord::default()
+        };
+        Recording {
+            objects: self.objects.iter().map(object).collect(),
+            workloads: self.actors.iter().enumerate().map(workload).collect(),
+            ..self.heading()
+        }
+    }
+
+    /// All that is told once of a run.
+    fn heading(&self) -> Recording {
+        let Run { identity, machine, scale, points, verdicts, notes, .. } = self;
+        let Identity { title, command, text, version, seed, started_unix_ms, simulated, state, .. } = identity;
+        Recording {
+            origin: Origin {
+                title: title.clone(),
+                plan: text.clone(),
+                command: command.clone(),
+                version: version.clone(),
+                seed: *seed,
+                started_unix_ms: *started_unix_ms,
+                simulated: *simulated,
+                cut_short: *state != State::Ended,
+            },
+            machine: machine.clone(),
+            scale: *scale,
+            phases: points.iter().map(phase).collect(),
+            verdicts: verdicts.clone(),
+            notes: notes.clone(),
+            ..Recording::default()
+        }
+    }
+
+    /// An actor's seconds from `from` on and its figures of these points; those of the others stay empty.
+    fn workload(&self, number: u32, actor: &Actor, from: Span, points: Range<u32>) -> WorkloadRecord {
+        let place = actor.place.and_then(|place| self.places.get(place as usize));
+        let last = self.cells.iter().filter(|cell| cell.actor == number).map(|cell| cell.point + 1).max();
+        let tally = |point| if points.contains(&point) { self.tally(point, number) } else { Tally::default() };
+        WorkloadRecord {
+            name: actor.name.clone(),
+            host: actor.host.clone(),
+            object: place.map_or(String::new(), |place| place.name.clone()),
+            kind: place.map_or(String::new(), |place| place.kind.clone()),
+            intervals: self.intervals(number, from),
+            tallies: (0..last.unwrap_or(0)).map(tally).collect(),
+            cycles: self.cycles.iter().filter(|(of, _)| *of == number).map(|(_, cycle)| *cycle).collect(),
+        }
+    }
+
+    fn intervals(&self, actor: u32, from: Span) -> Vec<Interval> {
+        let whole = self.whole(actor, from);
+        let of_actor = self.series.iter().filter(|series| series.actor == actor && series.class.is_part());
+        let parts: Vec<(&Class, Vec<Slice>)> =
+            of_actor.map(|series| (&series.class, aligned(since(&series.slices, from), &whole))).collect();
+        let rows = self.gates.iter().find(|gate| gate.actor == actor).map_or(&[][..], |gate| &gate.rows);
+        let interval = |(index, slice): (usize, &Slice)| {
+            let parts = parts.iter().map(|(class, slices)| (*class, slices[index].ops, slices[index].bytes));
+            let row = rows.binary_search_by_key(&slice.start, |row| row.start);
+            let GateRow { waits, held_by, held_at, floor, .. } = row.map(|at| rows[at]).unwrap_or_default();
+            Interval {
+                start: slice.start,
+                length: slice.length,
+                counts: counts(parts, slice.failed),
+                response: slice.response,
+                service: slice.service,
+                outstanding: slice.outstanding,
+                waits,
+                held_by,
+                held_at,
+                floor,
+            }
+        };
+        whole.iter().enumerate().map(interval).collect()
+    }
+
+    fn tally(&self, point: u32, actor: u32) -> Tally {
+        let cells: Vec<&Cell> = self.cells.iter().filter(|cell| (cell.point, cell.actor) == (point, actor)).collect();
+        let Some(all) = cells.iter().find(|cell| cell.class == Class::ALL) else { return Tally::default() };
+        let classes = || cells.iter().filter(|cell| cell.class.is_part());
+        let parts = classes().map(|cell| (&cell.class, cell.ops, cell.bytes));
+        let whole =
+            |kind| all.latency(kind).cloned().unwrap_or_else(|| merged(classes().filter_map(|c| c.latency(kind))));
+        let part = |cell: &&Cell| Part {
+            class: cell.class.clone(),
+            response: cell.latency(Kind::Response).cloned().unwrap_or_default(),
+            service: cell.latency(Kind::Service).cloned().unwrap_or_default(),
+        };
+        Tally {
+            length: all.measured,
+            counts: counts(parts, all.failed),
+            response: whole(Kind::Response),
+            service: whole(Kind::Service),
+            queued: whole(Kind::Gate),
+            device: if all.latency(Kind::Device).is_some() { whole(Kind::Device) } else { whole(Kind::Service) },
+            late: all.late,
+            late_max: all.late_max,
+            held: all.held,
+            never_sent: all.never_sent,
+            parts: classes().map(part).filter(|part| part.response.count() + part.service.count() > 0).collect(),
+        }
+    }
+}
+
+fn phase(point: &Point) -> Phase {
+    let Point { name, about, commands, commands_published, start, end, stalled } = point.clone();
+    Phase { name, about, commands, commands_published, start, end, stalled: stalled.unwrap_or_default() }
+}
+
+/// Those that begin at that time or later.
+pub(super) fn since(slices: &[Slice], from: Span) -> &[Slice] {
+    &slices[slices.partition_point(|slice| slice.start < from)..]
+}
+
+/// The slices of a class beside those of the whole: one for each, empty where the class has none then.
+fn aligned(slices: &[Slice], whole: &[Slice]) -> Vec<Slice> {
+    if slices.len() == whole.len() {
+        return slices.to_vec();
+    }
+    let at = |whole: &Slice| slices.iter().find(|slice| slice.start == whole.start).copied().unwrap_or_default();
+    whole.iter().map(at).collect()
+}
+
+/// Operations and bytes by direction, from those of classes.
+fn counts<'c>(classes: impl Iterator<Item = (&'c Class, u64, Option<u64>)>, failed: Option<u64>) -> Counts {
+    let mut counts = Counts { faults: failed.unwrap_or(0), ..Counts::default() };
+    for (class, ops, bytes) in classes {
+        let bytes = bytes.unwrap_or(0);
+        if *class == Class::READ {
+            (counts.reads, counts.read_bytes) = (ops, bytes);
+        } else if *class == Class::WRITE {
+            (counts.writes, counts.write_bytes) = (ops, bytes);
+        } else {
+            counts.other += ops;
+        }
+    }
+    counts
+}
+
+fn merged<'h>(histograms: impl Iterator<Item = &'h Histogram>) -> Histogram {
+    let mut sum = Histogram::new();
+    histograms.for_each(|histogram| sum.merge(histogram));
+    sum
+}
