@@ -43,8 +43,8 @@ pub struct ServeConfig {
     pub create: bool,
     /// Use threads and not io_uring.
     pub no_io_uring: bool,
-    /// Leave the data thread where the system puts it.
-    pub no_seat: bool,
+    /// The processor that the data thread is bound to; without, it runs where the system puts it.
+    pub cpu: Option<u32>,
     /// Where to listen.
     pub listen: Vec<Listen>,
     /// Whether clients encrypt; `None` for what the addresses ask for.
@@ -184,7 +184,7 @@ struct File {
     listen: Vec<String>,
     default_export: Option<String>,
     io_uring: Option<bool>,
-    seat: Option<bool>,
+    cpu: Option<u32>,
     pool: PoolTable,
     tls: Option<TlsTable>,
     access: Option<Vec<AccessTable>>,
@@ -293,7 +293,7 @@ impl File {
             pool: self.pool.folder.map(from_here),
             create: self.pool.create,
             no_io_uring: self.io_uring == Some(false),
-            no_seat: self.seat == Some(false),
+            cpu: self.cpu,
             listen,
             tls_mode,
             tls,
@@ -440,7 +440,7 @@ mod tests {
         let text = r#"
             listen = ["unix:/run/s.sock", "0.0.0.0:10809"]
             io_uring = false
-            seat = false
+            cpu = 1
             default_export = "/vol/v/l"
             [pool]
             folder = "/srv/pool"
@@ -480,7 +480,7 @@ mod tests {
             pool: Some("/srv/pool".into()),
             create: true,
             no_io_uring: true,
-            no_seat: true,
+            cpu: Some(1),
             listen: vec![Listen::Unix("/run/s.sock".into()), Listen::Tcp("0.0.0.0:10809".into())],
             tls_mode: Some(TlsMode::Required),
             tls: Some(TlsSource::Certificates(TlsFiles {

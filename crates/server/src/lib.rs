@@ -25,8 +25,6 @@ mod measuring;
 mod monitor;
 mod owner;
 mod persist;
-mod seat;
-mod seating;
 mod session;
 mod settings;
 mod shard;

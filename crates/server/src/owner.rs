@@ -20,7 +20,6 @@ use crate::claims::Claims;
 use crate::exports::Exports;
 use crate::limits::{REFUSALS, ServerLimits};
 use crate::listen::Listener;
-use crate::seating::Seating;
 use crate::session::{Around, Arrival, Direction, Session, of_token};
 use crate::shard::{Doors, Order};
 use crate::tls::Tls;
@@ -104,7 +103,6 @@ pub(crate) struct Owner {
     /// Which of the sessions with replies is let go on first; another one each time.
     lead: usize,
     scratch: Vec<u8>,
-    seating: Seating,
     /// Who waits for a change of the maps, by its number.
     administered: HashMap<u64, Sender<Result<(), map::Refusal>>>,
     answers: Vec<map::Ended>,
@@ -159,8 +157,6 @@ impl Owner {
             turns: 0,
             longest_turn: Span::ZERO,
             measured_from: None,
-            // The threads of the other backend are made when they are needed, and would be bound too.
-            seating: Seating::new(!doors.no_seat && matches!(io.backend(), Backend::Uring { .. })),
             io,
             done: Vec::new(),
             completions: Vec::new(),
@@ -229,30 +225,15 @@ impl Owner {
         let mut done = std::mem::take(&mut self.done);
         self.port.reap(&mut done);
         self.note_freed(!done.is_empty());
-        let (mut who, mut several) = (None, false);
         for event in done.drain(..) {
             if event.token & LISTENER != 0 {
                 self.accepted(now, event);
                 continue;
             }
             let (index, direction) = of_token(event.token);
-            if direction == Direction::Receive {
-                several |= who.replace(index).is_some();
-            }
             self.with_session(now, index, |session, around| session.done(direction, event, around));
         }
         self.done = done;
-        match who {
-            Some(index) if !several && self.is_all(index) => self.seating.asked(now, index),
-            Some(_) => self.seating.disturbed(now),
-            None => {}
-        }
-    }
-
-    /// Whether one request of this connection is all that is under way.
-    fn is_all(&self, index: u32) -> bool {
-        let session = self.sessions.get(index as usize).and_then(Option::as_ref);
-        session.and_then(Session::only_claim).is_some_and(|claim| claim == self.claims.claimed())
     }
 
     /// Moves requests through the gate and writes their replies, as far as it goes without waiting.

@@ -284,11 +284,6 @@ impl Session {
         self.tx.is_busy() && (!self.tx.is_empty() || self.receiving.is_none() || self.ending != Ending::No)
     }
 
-    /// What its only request claims of the shard's memory, in bytes; `None` if it has none or several.
-    pub(crate) fn only_claim(&self) -> Option<u64> {
-        (self.load.requests == 1).then_some(self.load.bytes)
-    }
-
     /// The LUN that it uses, once the handshake is over.
     pub(crate) fn object(&self) -> Option<ObjectId> {
         match &self.phase {

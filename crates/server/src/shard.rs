@@ -17,7 +17,19 @@ use std::sync::mpsc::{Sender, channel, sync_channel};
 use std::thread::JoinHandle;
 use std::vec::IntoIter;
 use store::{MappedPool, MappedVolumes};
-use uring::{Backend, Io, IoSettings, Waker};
+use uring::{Backend, Io, IoSettings, Waker, usage};
+
+/// The thread's ring, opened by the thread where it runs from now on. Threads in place of io_uring would be bound too, to the
+/// same processor: with them it is left where it is.
+fn bound(cpu: Option<u32>, settings: &IoSettings) -> Result<Io, StartError> {
+    let io = Io::open(settings)?;
+    match (cpu, io.backend()) {
+        (Some(cpu), Backend::Uring { .. }) => usage::pin(&[cpu])?,
+        (Some(cpu), _) => tracing::warn!(cpu, "the data thread is not bound: that takes io_uring"),
+        (None, _) => {}
+    }
+    Ok(io)
+}
 
 /// Why the shard could not start.
 #[derive(Debug, thiserror::Error)]
@@ -31,6 +43,14 @@ pub enum StartError {
     /// No thread can be started.
     #[error("start the data thread: {0}")]
     Thread(#[from] std::io::Error),
+    /// The data thread cannot be bound there.
+    #[error("cpu = {cpu}: is none of the processors that this process may use ({allowed}); name one of them, or none")]
+    Cpu {
+        /// The processor that was named.
+        cpu: u32,
+        /// Those that could be.
+        allowed: String,
+    },
     /// The thread died at its start.
     #[error(transparent)]
     Gone(#[from] ShardGone),
@@ -181,8 +201,8 @@ pub struct Front {
     pub access: Access,
     /// The export that a client gets who names none.
     pub default_export: Option<String>,
-    /// Leave it to the system on which processor the data thread runs, also for a client that asks one thing at a time.
-    pub no_seat: bool,
+    /// The processor that the data thread is bound to; without, it runs where the system puts it.
+    pub cpu: Option<u32>,
 }
 
 /// An open [`Front`].
@@ -191,7 +211,6 @@ pub(crate) struct Doors {
     pub tls: Option<Tls>,
     pub access: Access,
     pub default_export: Option<String>,
-    pub no_seat: bool,
 }
 
 impl Front {
@@ -199,11 +218,22 @@ impl Front {
     /// out.
     ///
     /// # Errors
-    /// Somewhere clients could not be let in.
-    pub fn check(&self) -> Result<Vec<String>, ListenError> {
+    /// Somewhere clients could not be let in, or the processor is none of this process.
+    pub fn check(&self) -> Result<Vec<String>, StartError> {
+        self.check_cpu()?;
         let told =
             |listen: &Listen| Ok(with_mode(&listen.to_string(), listen.tls_mode(self.tls_mode, self.tls.is_some())?));
-        self.listen.iter().map(told).collect()
+        Ok(self.listen.iter().map(told).collect::<Result<_, ListenError>>()?)
+    }
+
+    fn check_cpu(&self) -> Result<(), StartError> {
+        let Some(cpu) = self.cpu else { return Ok(()) };
+        let allowed = usage::allowed()?;
+        if allowed.contains(&cpu) {
+            return Ok(());
+        }
+        let allowed = allowed.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+        Err(StartError::Cpu { cpu, allowed })
     }
 
     /// Listens.
@@ -216,8 +246,8 @@ impl Front {
             Ok((listener, mode))
         });
         let listeners = listeners.collect::<Result<Vec<_>, ListenError>>()?;
-        let Front { tls, access, default_export, no_seat, .. } = self;
-        Ok(Doors { listeners, tls, access, default_export, no_seat })
+        let Front { tls, access, default_export, .. } = self;
+        Ok(Doors { listeners, tls, access, default_export })
     }
 }
 
@@ -260,6 +290,8 @@ impl Shard {
     /// # Errors
     /// The addresses cannot be listened on, or the ring cannot be opened.
     pub fn start_behind(front: Front, limits: ServerLimits, mut settings: IoSettings) -> Result<Shard, StartError> {
+        front.check_cpu()?;
+        let cpu = front.cpu;
         let doors = front.open()?;
         let listening = doors.listeners.iter().map(|(listener, mode)| with_mode(&listener.address, *mode)).collect();
         let limits = limits.within(&settings, doors.listeners.len(), doors.encrypts());
@@ -268,7 +300,7 @@ impl Shard {
         settings.slab.0 += MappedVolumes::MEMORY.0;
         let (orders, inbox) = channel();
         let (made, is_made) = sync_channel(1);
-        let body = move || match Io::open(&settings) {
+        let body = move || match bound(cpu, &settings) {
             Ok(io) => {
                 let _ = made.send(Ok((io.waker(), io.backend().clone())));
                 Owner::new(io, doors, limits, inbox).run();

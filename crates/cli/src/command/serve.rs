@@ -170,7 +170,7 @@ fn front(config: &ServeConfig, tls: Option<Tls>) -> Front {
         tls,
         access: config.access.clone(),
         default_export: config.default_export.clone(),
-        no_seat: config.no_seat,
+        cpu: config.cpu,
     }
 }
 

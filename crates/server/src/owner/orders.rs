@@ -256,7 +256,7 @@ mod tests {
             let settings = IoSettings { slab: Bytes::mib(4), registered: Bytes(0), ..IoSettings::default() };
             let (orders, inbox) = channel();
             let (tls, access, default_export) = (None, Access::default(), None);
-            let doors = Doors { listeners: Vec::new(), tls, access, default_export, no_seat: true };
+            let doors = Doors { listeners: Vec::new(), tls, access, default_export };
             let owner = Owner::new(Io::open(&settings).unwrap(), doors, ServerLimits::default(), inbox);
             Bench { owner, orders, now: Time::ZERO }
         }
