@@ -37,9 +37,11 @@ pub fn run() -> Result<bool> {
     let lines = [
         steps.check("format", cargo(&["fmt", "--all", "--check"]))?,
         steps.tidy()?,
-        steps.check("lint", cargo(&["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"]))?,
+        steps.check("lint", cargo(&["clippy", "--workspace", "--all-targets", KEYS, "--", "--deny", "warnings"]))?,
+        // What is built by default has a library for certificates alone.
+        steps.check("default features", cargo(&["check", "--package", "seawall"]))?,
         steps.tests()?,
-        steps.runner("doc tests", cargo(&["test", "--workspace", "--doc"]))?,
+        steps.runner("doc tests", cargo(&["test", "--workspace", "--doc", KEYS]))?,
         steps.documents()?,
         steps.licences()?,
     ];
@@ -145,12 +147,16 @@ impl Steps {
     }
 }
 
+/// All tests are run with pre-shared keys, which a default build leaves out.
+const KEYS: &str = "--features=seawall/psk";
+
 /// How all tests are run. Those in modules `alone` have the machine to themselves: nextest knows it from its configuration,
 /// without it they are a run of their own, one after the other.
 fn test_runs(nextest: bool) -> &'static [&'static [&'static str]] {
     const TOGETHER: &[&str] = &[
         "test",
         "--workspace",
+        KEYS,
         "--lib",
         "--bins",
         "--tests",
@@ -160,9 +166,10 @@ fn test_runs(nextest: bool) -> &'static [&'static [&'static str]] {
         "--skip",
         "alone::",
     ];
-    const ALONE: &[&str] = &["test", "--workspace", "--tests", "--no-fail-fast", "alone::", "--", "--test-threads=1"];
+    const ALONE: &[&str] =
+        &["test", "--workspace", KEYS, "--tests", "--no-fail-fast", "alone::", "--", "--test-threads=1"];
     match nextest {
-        true => &[&["nextest", "run", "--workspace", "--no-fail-fast"]],
+        true => &[&["nextest", "run", "--workspace", KEYS, "--no-fail-fast"]],
         false => &[TOGETHER, ALONE],
     }
 }

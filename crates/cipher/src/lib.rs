@@ -1,12 +1,19 @@
 //! Either end of an encrypted connection, without sockets: records go in, clear text comes out, and the other way round,
-//! by the library for certificates (`rustls`) or by the one for keys (`psk`).
+//! by the library for certificates (`rustls`) or, with the feature `psk`, by the one for keys. Files of secrets are read here,
+//! for both.
 
-use psk::PskError;
+#[cfg(not(feature = "psk"))]
+mod absent;
+pub mod secret;
+
+#[cfg(not(feature = "psk"))]
+pub use absent::{FileError, Key, Keys, PskError, Pulled, Session};
+#[cfg(feature = "psk")]
+pub use psk::{FileError, Key, Keys, PskError, Pulled, Session};
+
 use rustls::Connection;
 use rustls::pki_types::CertificateDer;
 use std::io::{ErrorKind, Read as _, Write as _};
-
-pub use psk::Pulled;
 
 /// Clear text of a record, at most.
 const RECORD: usize = 16 << 10;
@@ -17,7 +24,7 @@ pub enum Records {
     /// The server has a certificate, and the client may have one.
     Certificates(Box<Connection>),
     /// Both know a key.
-    Keys(Box<psk::Session>),
+    Keys(Box<Session>),
 }
 
 /// Why an encrypted connection is given up.
@@ -40,7 +47,7 @@ impl Records {
     }
 
     /// Around a session with keys.
-    pub fn of_keys(session: psk::Session) -> Records {
+    pub fn of_keys(session: Session) -> Records {
         Records::Keys(Box::new(session))
     }
 

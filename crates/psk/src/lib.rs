@@ -8,7 +8,6 @@
 
 mod key;
 mod pipe;
-pub mod secret;
 mod session;
 
 pub use key::{FileError, Key, Keys};

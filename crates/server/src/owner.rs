@@ -20,7 +20,7 @@ use crate::claims::Claims;
 use crate::exports::Exports;
 use crate::limits::{REFUSALS, ServerLimits};
 use crate::listen::Listener;
-use crate::session::{Around, Arrival, Direction, Session, of_token};
+use crate::session::{Around, Arrival, Session, of_token};
 use crate::shard::{Doors, Order};
 use crate::tls::Tls;
 use crate::waiting::Waiting;
@@ -32,7 +32,7 @@ use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 use std::sync::mpsc::{Receiver, Sender};
 use store::Served;
-use uring::{Backend, Done, Failure, FileId, Io, Job, Port};
+use uring::{Done, Failure, FileId, Io, Job, Port};
 
 /// How long a stopping shard takes at most to bring everything to the disk.
 const SETTLE_TIME: Span = Span::from_secs(5);

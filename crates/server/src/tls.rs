@@ -4,8 +4,7 @@
 //! A [`Tls`] is what connections share; each takes a copy of it when it begins, so that renewed certificates hold for
 //! those that connect from then on (see [`Tls::renew`]). The connection's own part is `session/tls`.
 
-use cipher::{Fault, Records};
-use psk::Keys;
+use cipher::{Fault, Keys, Records, Session, secret};
 use rustls::RootCertStore;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
@@ -132,7 +131,7 @@ impl Tls {
         match inner {
             // What may be encrypted at once is bounded where it is encrypted.
             Inner::Certificates(config) => Ok(Records::of_certificates(ServerConnection::new(config)?)),
-            Inner::Keys(keys) => Ok(Records::of_keys(psk::Session::accept(&keys))),
+            Inner::Keys(keys) => Ok(Records::of_keys(Session::accept(&keys))),
         }
     }
 }
@@ -143,7 +142,7 @@ impl Inner {
             TlsSource::Certificates(files) => Ok(Inner::Certificates(Arc::new(read(files)?))),
             TlsSource::Keys(path) => {
                 let wrong = |error: &dyn std::fmt::Display| file_error(path, "pre-shared keys", error);
-                let text = psk::secret::read(path).map_err(|error| wrong(&error))?;
+                let text = secret::read(path).map_err(|error| wrong(&error))?;
                 Ok(Inner::Keys(Keys::parse(&text).map_err(|error| wrong(&error))?))
             }
         }
@@ -154,7 +153,7 @@ fn read(files: &TlsFiles) -> Result<ServerConfig, TlsError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let chain = certificates(&files.certificate)?;
     let key_error = |error: &dyn std::fmt::Display| file_error(&files.key, "a private key in PEM", error);
-    let key = psk::secret::read(&files.key).map_err(|error| key_error(&error))?;
+    let key = secret::read(&files.key).map_err(|error| key_error(&error))?;
     let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(|error| key_error(&error))?;
     let pair = |error: rustls::Error| TlsError::Pair {
         certificate: files.certificate.clone(),

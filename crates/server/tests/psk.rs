@@ -1,10 +1,12 @@
 //! Connections that are encrypted with a pre-shared key: whom a key lets in, what it lets him see, and that nothing of a
 //! broken one stays behind. The client is the same library's other end; GnuTLS' is in `cli/tests/end_to_end/psk.rs`.
 
+#![cfg(feature = "psk")]
+
 mod support;
 
 use block::Span;
-use psk::{Key, Pulled, Session};
+use cipher::{Key, Pulled, Session};
 use server::{Access, AccessRule, Front, ServerLimits, Tls, TlsMode, TlsSource};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;

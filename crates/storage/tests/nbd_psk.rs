@@ -1,5 +1,7 @@
 //! Our NBD client with a pre-shared key, against nbdkit and qemu-nbd, whose TLS is GnuTLS'.
 
+#![cfg(feature = "psk")]
+
 mod support;
 
 use block::Op;

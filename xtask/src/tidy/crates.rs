@@ -35,10 +35,10 @@ const JOINING: [(&str, &str); 9] = [
 /// Which adapters an adapter may use; one that is not here uses none.
 const BENEATH: [(&str, &[&str]); 5] = [
     ("cipher", &["psk"]),
-    ("storage", &["cipher", "psk", "uring"]),
+    ("storage", &["cipher", "uring"]),
     ("store", &["uring"]),
     ("engine", &["storage", "uring"]),
-    ("server", &["cipher", "psk", "store", "uring"]),
+    ("server", &["cipher", "store", "uring"]),
 ];
 
 /// Libraries that only these crates may use.

@@ -42,6 +42,7 @@ mod orion;
 mod page;
 mod places;
 mod plan;
+#[cfg(feature = "psk")]
 mod psk;
 mod qemu;
 mod ramp;

@@ -54,7 +54,7 @@ pub enum TlsError {
     Ended,
     /// The handshake with a key failed, or the session.
     #[error("TLS with a pre-shared key: {0}")]
-    Key(#[from] psk::PskError),
+    Key(#[from] cipher::PskError),
 }
 
 impl From<Fault> for TlsError {
@@ -82,9 +82,9 @@ impl TlsChoice {
                 Ok(Records::of_certificates(ClientConnection::new(Arc::new(config), server)?))
             }
             TlsChoice::Key { file: path, name } => {
-                let text = psk::secret::read(path).map_err(|error| file(path, &error))?;
-                let key = psk::Key::find(&text, name).map_err(|error| file(path, &error))?;
-                Ok(Records::of_keys(psk::Session::connect(&key)?))
+                let text = cipher::secret::read(path).map_err(|error| file(path, &error))?;
+                let key = cipher::Key::find(&text, name).map_err(|error| file(path, &error))?;
+                Ok(Records::of_keys(cipher::Session::connect(&key)?))
             }
         }
     }
@@ -107,7 +107,7 @@ fn config(folder: &Path, check_name: bool) -> Result<ClientConfig, TlsError> {
         return Ok(builder.with_no_client_auth());
     }
     let chain = certificates(&certificate)?;
-    let text = psk::secret::read(&key).map_err(|error| file(&key, &error))?;
+    let text = cipher::secret::read(&key).map_err(|error| file(&key, &error))?;
     let key = PrivateKeyDer::from_pem_slice(text.as_bytes()).map_err(|error| file(&key, &error))?;
     Ok(builder.with_client_auth_cert(chain, key)?)
 }
