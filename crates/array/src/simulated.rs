@@ -10,6 +10,7 @@
 //! time. A request ends exactly once: normally, as [`Fault::Gone`] when it is cancelled before the medium began on it,
 //! or as a refusal when it never was valid.
 
+use slab::Slab;
 use std::collections::VecDeque;
 
 use block::{Buf, Bytes, Completion, Extent, Fault, OpKind, Request, Submitted, Target, Ticket, Time, Traits, Wakeup};
@@ -63,8 +64,7 @@ pub(crate) struct Simulated<M> {
     changes: VecDeque<Change>,
     /// The latest instant seen: a caller's clock that steps back is taken as standing still.
     clock: Time,
-    slots: Vec<Option<Pending>>,
-    free: Vec<u32>,
+    slots: Slab<Pending>,
     taken: u64,
     ended: Vec<Completion>,
     ended_slots: Vec<u32>,
@@ -87,8 +87,7 @@ impl<M: Medium> Simulated<M> {
             queue_limit,
             changes: changes.into(),
             clock: Time::ZERO,
-            slots: Vec::new(),
-            free: Vec::new(),
+            slots: Slab::new(),
             taken: 0,
             ended: Vec::new(),
             ended_slots: Vec::new(),
@@ -96,7 +95,7 @@ impl<M: Medium> Simulated<M> {
     }
 
     fn in_flight(&self) -> usize {
-        self.slots.len() - self.free.len()
+        self.slots.len()
     }
 
     /// Lets everything due until `now` happen, each at its own instant.
@@ -126,22 +125,9 @@ impl<M: Medium> Simulated<M> {
         }
     }
 
-    fn keep(&mut self, pending: Pending) -> u32 {
-        match self.free.pop() {
-            Some(slot) => {
-                self.slots[slot as usize] = Some(pending);
-                slot
-            }
-            None => {
-                self.slots.push(Some(pending));
-                (self.slots.len() - 1) as u32
-            }
-        }
-    }
-
+    /// A medium ends each job once.
     fn finish(&mut self, slot: u32, end: Time, result: Result<(), Fault>) {
-        let pending = self.slots[slot as usize].take().expect("a medium ends a job once");
-        self.free.push(slot);
+        let pending = self.slots.remove(slot as usize);
         let service = end.since(pending.submitted);
         let mut completion = match result {
             Ok(()) => answer(pending.request, end),
@@ -196,7 +182,7 @@ impl<M: Medium> Target for Simulated<M> {
         self.taken += 1;
         // 32 bits of the count suffice: a slot would have to be reused 2^32 times while a caller keeps its old ticket.
         let ticket = self.taken as u32;
-        let slot = self.keep(Pending { request, submitted: now, ticket });
+        let slot = self.slots.insert(Pending { request, submitted: now, ticket }) as u32;
         match fault {
             Some(fault) => self.finish(slot, now, Err(fault)),
             None => self.medium.arrive(now, Job { slot, kind, at, len, fua }),
@@ -224,7 +210,7 @@ impl<M: Medium> Target for Simulated<M> {
     fn cancel(&mut self, now: Time, ticket: Ticket) {
         self.advance(now);
         let (slot, ticket) = (ticket.0 as u32, (ticket.0 >> 32) as u32);
-        let pending = self.slots.get(slot as usize).and_then(Option::as_ref);
+        let pending = self.slots.get(slot as usize);
         if pending.is_some_and(|pending| pending.ticket == ticket) && self.medium.withdraw(self.clock, slot) {
             self.finish(slot, self.clock, Err(Fault::Gone));
         }

@@ -11,7 +11,7 @@
 //! Nothing here reads a clock, starts a thread, opens a file or needs `unsafe`. Whoever calls passes `now`.
 
 mod buf;
-mod calendar;
+mod date;
 mod drive;
 mod rate;
 mod request;
@@ -19,7 +19,7 @@ mod target;
 mod time;
 
 pub use buf::Buf;
-pub use calendar::Calendar;
+pub use date::date;
 pub use drive::{Actor, Wait, drive};
 pub use rate::{Bytes, BytesPerSecond, Iops, ParseBytesError};
 pub use request::{Cause, Completion, Extent, Fault, LimitKind, ObjectId, Op, OpKind, Request};

@@ -328,9 +328,7 @@ pub(crate) fn free_name(out: &Path, stamp: &str, ending: &str) -> String {
 
 /// `20261121-204500`, in UTC.
 pub(crate) fn stamp(unix_ms: u64) -> String {
-    let digits: String = text::date(unix_ms).chars().filter(char::is_ascii_digit).collect();
-    let (day, time) = digits.split_at(digits.len().min(8));
-    format!("{day}-{time}")
+    block::date(unix_ms / 1000, "%Y%m%d-%H%M%S")
 }
 
 /// Whether results can be written there, before anything is made.

@@ -30,7 +30,6 @@ mod stage;
 mod steady;
 mod sums;
 mod written;
-mod xxhash;
 
 pub use board::JobProgress;
 pub use prepare::SetupError;

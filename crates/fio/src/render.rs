@@ -22,7 +22,7 @@ pub use log::LogFile;
 
 use crate::flags::Format;
 use crate::invocation::Invocation;
-use block::Calendar;
+use block::date;
 use stats::job::JobOutcome;
 
 /// What we call ourselves where fio names its version. Programs look for `fio-` and a number.
@@ -86,10 +86,7 @@ impl Report<'_> {
 impl Moment {
     /// As `Sat Nov 21 23:17:49 2026`, in local time.
     pub fn date(self) -> String {
-        let moment = Calendar::of((self.unix_ms / 1000).saturating_add_signed(i64::from(self.ahead_s)));
-        let (weekday, month, Calendar { year, day, hour, minute, second, .. }) =
-            (moment.weekday(), moment.month_name(), moment);
-        format!("{weekday} {month} {day:2} {hour:02}:{minute:02}:{second:02} {year}")
+        date((self.unix_ms / 1000).saturating_add_signed(i64::from(self.ahead_s)), "%a %b %e %H:%M:%S %Y")
     }
 }
 

@@ -1,29 +1,22 @@
 //! Things with numbers that are used again, and the hash for numbers.
 
+use slab::Slab;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// Things by number. A number that was taken back is given to another.
-pub struct Slots<T> {
-    places: Vec<Option<T>>,
-    free: Vec<u32>,
-}
+pub struct Slots<T>(Slab<T>);
 
 impl<T> Default for Slots<T> {
     fn default() -> Self {
-        Slots { places: Vec::new(), free: Vec::new() }
+        Slots(Slab::new())
     }
 }
 
 impl<T> Slots<T> {
     /// Keeps a thing and names it.
     pub fn add(&mut self, thing: T) -> u32 {
-        let number = self.free.pop().unwrap_or_else(|| {
-            self.places.push(None);
-            self.places.len() as u32 - 1
-        });
-        self.places[number as usize] = Some(thing);
-        number
+        self.0.insert(thing) as u32
     }
 
     /// Takes a thing out.
@@ -31,8 +24,7 @@ impl<T> Slots<T> {
     /// # Panics
     /// When it is not there.
     pub fn take(&mut self, number: u32) -> T {
-        self.free.push(number);
-        self.places[number as usize].take().expect("a number is taken back once")
+        self.0.remove(number as usize)
     }
 
     /// Shows a thing.
@@ -40,7 +32,7 @@ impl<T> Slots<T> {
     /// # Panics
     /// When it is not there.
     pub fn get(&self, number: u32) -> &T {
-        self.places[number as usize].as_ref().expect("a number in use")
+        &self.0[number as usize]
     }
 
     /// Lends a thing.
@@ -48,17 +40,17 @@ impl<T> Slots<T> {
     /// # Panics
     /// When it is not there.
     pub fn get_mut(&mut self, number: u32) -> &mut T {
-        self.places[number as usize].as_mut().expect("a number in use")
+        &mut self.0[number as usize]
     }
 
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.places.len() - self.free.len()
+        self.0.len()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.0.is_empty()
     }
 }
 

@@ -5,7 +5,7 @@ use crate::jobs::Volume;
 use crate::ladder::Grid;
 use crate::point::Measured;
 use crate::{Limits, Proof, histogram, matrix, percentiles, proofs, summary, trace};
-use block::Calendar;
+use block::date;
 
 /// A test that begins.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,9 +29,8 @@ pub struct Test {
 impl Test {
     /// What its files begin with: the test's name, date and time.
     pub fn stem(&self) -> String {
-        let Calendar { year, month, day, hour, minute, .. } = Calendar::of(self.started_unix_s);
         let again = if self.earlier > 0 { format!("_{}", self.earlier + 1) } else { String::new() };
-        format!("{}_{year:04}{month:02}{day:02}_{hour:02}{minute:02}{again}", self.ask.test_name)
+        format!("{}_{}{again}", self.ask.test_name, date(self.started_unix_s, "%Y%m%d_%H%M"))
     }
 
     /// The limits of its second maxima.

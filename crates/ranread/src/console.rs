@@ -2,7 +2,7 @@
 
 use crate::batch::Batch;
 use crate::grammar::Effort;
-use block::{Calendar, Span};
+use block::{Span, date};
 use std::fmt::Write as _;
 
 /// The non-breaking space that published text has.
@@ -148,8 +148,7 @@ pub const EXPORT_DONE: &str = "Done.\n";
 
 /// As `2016-05-23 13:33:59`.
 fn date_time(unix_s: u64) -> String {
-    let Calendar { year, month, day, hour, minute, second, .. } = Calendar::of(unix_s);
-    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}")
+    date(unix_s, "%Y-%m-%d %H:%M:%S")
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use crate::batch::Batch;
 use crate::row::State;
-use block::Calendar;
+use block::date;
 use std::fmt::Write as _;
 
 /// The heads of the classic columns.
@@ -25,8 +25,7 @@ const OURS: [&str; 12] = [
 
 /// The classic file's name, of the minute that it is made in.
 pub fn export_name(unix_s: u64) -> String {
-    let Calendar { year, month, day, hour, minute, .. } = Calendar::of(unix_s);
-    format!("PerfToolsRanRead_{year:04}{month:02}{day:02}-{hour:02}{minute:02}.txt")
+    date(unix_s, "PerfToolsRanRead_%Y%m%d-%H%M.txt")
 }
 
 /// The classic file: every value has a tab behind it, the last of a line too.
@@ -62,8 +61,7 @@ fn classic(batch: &Batch) -> [String; 7] {
 
 /// A moment as rows have it: `2016-05-23` and `14:08:00`.
 pub(crate) fn day_and_time(unix_s: u64) -> (String, String) {
-    let Calendar { year, month, day, hour, minute, second, .. } = Calendar::of(unix_s);
-    (format!("{year:04}-{month:02}-{day:02}"), format!("{hour:02}:{minute:02}:{second:02}"))
+    (date(unix_s, "%Y-%m-%d"), date(unix_s, "%H:%M:%S"))
 }
 
 /// With two decimals at most, as the original's rounding leaves a number: `7.18`, `9.9`, `10`.

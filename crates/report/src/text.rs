@@ -3,7 +3,7 @@
 //! Lengths are counted in characters; what comes from outside passes [`printable`] first, so that a name cannot move
 //! the cursor or break a line.
 
-use block::{Calendar, Span};
+use block::Span;
 use stats::{Machine, Scale};
 
 /// A whole number with a comma between thousands: `1,234,567`.
@@ -83,8 +83,7 @@ pub fn seconds(span: Span) -> String {
 
 /// A time in milliseconds since 1970 as date and time: `2026-11-21 20:19:10 UTC`.
 pub fn date(unix_ms: u64) -> String {
-    let Calendar { year, month, day, hour, minute, second, .. } = Calendar::of(unix_ms / 1000);
-    format!("{year}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
+    block::date(unix_ms / 1000, "%Y-%m-%d %H:%M:%S UTC")
 }
 
 /// The text on one line and without characters that steer a terminal; each becomes a space.

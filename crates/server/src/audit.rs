@@ -10,7 +10,7 @@
 //! that only shows something does not. What was not finished when the power went is cut off by the next start's first
 //! line, so that every line can be read for itself.
 
-use block::Calendar;
+use block::date;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -227,8 +227,7 @@ fn now() -> String {
 fn stamp(time: SystemTime) -> String {
     // A clock before 1970 is a clock that nobody set.
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let Calendar { year, month, day, hour, minute, second, .. } = Calendar::of(since.as_secs());
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{:03}Z", since.subsec_millis())
+    format!("{}.{:03}Z", date(since.as_secs(), "%Y-%m-%dT%H:%M:%S"), since.subsec_millis())
 }
 
 #[cfg(test)]

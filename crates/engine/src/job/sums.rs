@@ -3,7 +3,6 @@
 //! A header has eight bytes for a sum. Of a digest that is longer its first eight stand there: damage passes unseen once
 //! in 2^64 blocks, as with a sum of 64 bits.
 
-use super::xxhash::xxh64;
 use crc::{CRC_7_MMC, CRC_16_ARC, CRC_32_ISO_HDLC, CRC_64_XZ, Crc, Table};
 use crc32c::crc32c;
 use md5::Md5;
@@ -12,6 +11,7 @@ use sha2::{Sha256, Sha512};
 use sha3::digest::Digest;
 use sha3::{Sha3_224, Sha3_256, Sha3_384, Sha3_512};
 use workload::job::Hash;
+use xxhash_rust::xxh64::xxh64;
 
 /// The sum of `data`; 0 where the data has none.
 pub(crate) fn sum_of(data: &[u8], hash: &Hash) -> u64 {

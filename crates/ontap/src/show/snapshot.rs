@@ -1,7 +1,7 @@
 //! What `volume snapshot show` lists.
 
 use super::{Cell, Column, Row};
-use block::Calendar;
+use block::date;
 
 /// A snapshot.
 #[derive(Clone, Debug, Default)]
@@ -57,10 +57,7 @@ impl Row for SnapshotRow {
 
 /// A moment in UTC as ONTAP prints it, `Sun Nov 22 02:30:59 2026`, from seconds since the beginning of 1970.
 pub fn moment(seconds: u64) -> String {
-    let moment = Calendar::of(seconds);
-    let (weekday, month, Calendar { year, day, hour, minute, second, .. }) =
-        (moment.weekday(), moment.month_name(), moment);
-    format!("{weekday} {month} {day:02} {hour:02}:{minute:02}:{second:02} {year}")
+    date(seconds, "%a %b %d %H:%M:%S %Y")
 }
 
 #[cfg(test)]

@@ -1,0 +1,31 @@
+//! A moment of the clock on the wall as a date, for whoever prints one.
+
+use jiff::{Timestamp, tz::TimeZone};
+
+/// The moment so many seconds after 1970 began, in the zone that they are counted in (UTC, if nothing was added to them), as
+/// `format` says it in the language of `strftime`: `%Y-%m-%d %H:%M:%S`. A moment after the year 9999 is its last.
+pub fn date(seconds: u64, format: &str) -> String {
+    let moment = i64::try_from(seconds).ok().and_then(|seconds| Timestamp::from_second(seconds).ok());
+    moment.unwrap_or(Timestamp::MAX).to_zoned(TimeZone::UTC).strftime(format).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Against `date -u -d @SECONDS`.
+    #[test]
+    fn moments_are_those_of_date() {
+        for (seconds, expected) in [
+            (0, "Thu Jan  1 00:00:00 1970"),
+            (951_782_399, "Mon Feb 28 23:59:59 2000"),
+            (951_782_400, "Tue Feb 29 00:00:00 2000"),
+            (1_709_251_200, "Fri Mar  1 00:00:00 2024"),
+            (4_107_542_400, "Mon Mar  1 00:00:00 2100"),
+            (1_795_314_659, "Sun Nov 22 02:30:59 2026"),
+        ] {
+            assert_eq!(date(seconds, "%a %b %e %H:%M:%S %Y"), expected, "{seconds}");
+        }
+        assert_eq!(date(u64::MAX, "%Y"), "9999", "no date is so late");
+    }
+}
