@@ -2,6 +2,7 @@
 //! says what it found, where, and what to do.
 
 mod crates;
+mod links;
 mod shape;
 mod words;
 
@@ -49,6 +50,7 @@ pub fn findings(root: &Path) -> Result<Vec<Finding>> {
         sources.iter().flat_map(|source| [shape::check(source), words::check(source)]).flatten().collect();
     found.extend(crates::check(&crates::manifests(root)?));
     found.extend(crates::check_sources(&sources));
+    found.extend(links::check(&sources));
     Ok(found)
 }
 
