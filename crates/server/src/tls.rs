@@ -246,6 +246,7 @@ mod tests {
         assert!(tls.accept().is_ok());
     }
 
+    #[cfg(feature = "psk")]
     #[test]
     fn a_file_of_keys_is_read_and_renewed() {
         let dir = tempfile::tempdir().unwrap();

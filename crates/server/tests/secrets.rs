@@ -16,6 +16,7 @@ fn refused(source: impl Into<TlsSource>) -> String {
     said
 }
 
+#[cfg(feature = "psk")]
 #[test]
 fn keys_that_others_can_read_are_refused() {
     let dir = tempfile::tempdir().unwrap();

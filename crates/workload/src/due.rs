@@ -124,7 +124,7 @@ impl Poisson {
         if units != self.step {
             self.step = units;
             self.mean =
-                (u128::from(units) * u128::from(Span::SECOND.as_nanos()) << FRACTION_BITS) / u128::from(self.rate);
+                ((u128::from(units) * u128::from(Span::SECOND.as_nanos())) << FRACTION_BITS) / u128::from(self.rate);
         }
         self.position += scaled(self.mean, self.chance.exponential());
     }
