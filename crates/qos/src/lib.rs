@@ -35,7 +35,7 @@ pub use object::{Membership, Object, ObjectKind};
 pub use policy::{AdaptivePolicy, BlockSize, BurstKnobs, CREDIT_DURATION, FixedPolicy, Policy, Rates};
 pub use registry::{
     AdaptiveChange, BurstChange, Catalogue, Change, FixedChange, GroupRecord, InForce, Level, NewGroup, Note,
-    ObjectRecord, PolicyChange, Registry,
+    ObjectRecord, PolicyChange, Registry, Touched, Undo,
 };
 pub use rule::{Refusal, Rule};
 pub use settings::{DefaultBurst, Nesting, PeakMode, RegistrySettings};

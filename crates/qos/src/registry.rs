@@ -15,6 +15,7 @@ mod evaluate;
 mod groups;
 mod in_force;
 mod objects;
+mod undo;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -25,6 +26,7 @@ use block::{ObjectId, Time};
 pub use catalogue::{Catalogue, GroupRecord, ObjectRecord};
 pub use groups::{AdaptiveChange, BurstChange, FixedChange, NewGroup, PolicyChange};
 pub use in_force::{InForce, Level};
+pub use undo::{Touched, Undo};
 
 use crate::edit::{Edit, GroupId, Limits};
 use crate::group::{Group, presets};
@@ -49,6 +51,8 @@ pub struct Registry {
     /// Numbers are never used twice in a registry's life.
     next_object: u32,
     next_group: u32,
+    /// The way back, while it is written down.
+    log: Option<Undo>,
 }
 
 /// What an accepted change leads to.
@@ -130,6 +134,7 @@ impl Registry {
             fair: false,
             due: BTreeSet::new(),
             next_object: 1,
+            log: None,
         }
     }
 
@@ -236,15 +241,6 @@ impl Registry {
 
     fn known_group(&self, name: &str) -> Result<&Group, Refusal> {
         self.group(name).ok_or_else(|| Refusal::new(Rule::NoGroup, Group::subject(name), format_args!("{name:?}")))
-    }
-
-    /// For numbers that the registry itself keeps.
-    fn at(&mut self, id: ObjectId) -> &mut Object {
-        self.objects.get_mut(&id).expect("the registry names only objects that it has")
-    }
-
-    fn group_at(&mut self, id: GroupId) -> &mut Group {
-        self.groups.get_mut(&id).expect("the registry names only groups that it has")
     }
 
     /// What the scheduler holds for an object.

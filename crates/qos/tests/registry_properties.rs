@@ -8,8 +8,8 @@ use block::{Bytes, Iops, ObjectId, Span, Time};
 use proptest::prelude::*;
 use qos::{
     AdaptiveChange, AdaptivePolicy, Allocation, BlockSize, BurstChange, BurstKnobs, Change, Density, Edit, FixedChange,
-    FixedPolicy, GroupId, Limits, Nesting, NewGroup, ObjectKind, PeakMode, Policy, PolicyChange, Rates, Refusal,
-    Registry, RegistrySettings, Size, Units,
+    FixedPolicy, GroupId, GroupRecord, Limits, Nesting, NewGroup, ObjectKind, ObjectRecord, PeakMode, Policy,
+    PolicyChange, Rates, Refusal, Registry, RegistrySettings, Size, Undo, Units,
 };
 
 /// The scheduler's tree as plain maps; it holds each edit to what the scheduler demands.
@@ -153,7 +153,11 @@ impl World {
 
     fn act(&mut self, act: &Act) {
         let before = self.registry.clone();
-        match self.perform(act) {
+        self.registry.begin();
+        let performed = self.perform(act);
+        let undo = self.registry.end();
+        check_back(&before, &self.registry, undo);
+        match performed {
             Ok(change) => change.edits.iter().for_each(|edit| self.model.apply(edit)),
             Err(refusal) => {
                 assert!(self.registry == before, "{act:?}: refused with {refusal}, yet something changed");
@@ -327,6 +331,21 @@ impl World {
             }
         }
     }
+}
+
+/// What was changed can be taken back, and nothing else was touched.
+fn check_back(before: &Registry, after: &Registry, undo: Undo) {
+    let touched = undo.touched();
+    let (old, new) = (before.catalogue(), after.catalogue());
+    let changed = |record: &ObjectRecord| !old.objects.contains(record) || !new.objects.contains(record);
+    let mut objects = old.objects.iter().chain(&new.objects).filter(|record| changed(record));
+    assert!(objects.all(|record| touched.objects.contains(&record.id)), "{touched:?}");
+    let changed = |record: &GroupRecord| !old.groups.contains(record) || !new.groups.contains(record);
+    let mut groups = old.groups.iter().chain(&new.groups).filter(|record| changed(record));
+    assert!(groups.all(|record| touched.groups.contains(&record.id)), "{touched:?}");
+    let mut back = after.clone();
+    back.take_back(undo);
+    assert!(back == *before, "taken back to {back:#?}, which was {before:#?}");
 }
 
 fn size() -> impl Strategy<Value = Size> {

@@ -41,10 +41,10 @@ impl Registry {
         }
         let before = std::mem::replace(&mut self.at(svm).template, group);
         if let Some(before) = before {
-            self.group_at(before).templates.remove(&svm);
+            self.set_template_of(before, svm, false);
         }
         if let Some(group) = group {
-            self.group_at(group).templates.insert(svm);
+            self.set_template_of(group, svm, true);
         }
         Ok(Change::default())
     }
@@ -174,10 +174,10 @@ impl Registry {
         let after = group.map(|group| Membership { group, evaluation: evaluation(&group) });
         let before = std::mem::replace(&mut self.at(id).membership, after);
         if let Some(before) = before {
-            self.group_at(before.group).members.remove(&id);
+            self.set_member(before.group, id, false);
         }
         if let Some(group) = group {
-            self.group_at(group).members.insert(id);
+            self.set_member(group, id, true);
         }
         self.settled(id);
         self.workloads = self.workloads + usize::from(after.is_some()) - usize::from(before.is_some());

@@ -71,6 +71,16 @@ impl Registry {
         }
     }
 
+    /// One object's record.
+    pub fn object_record(&self, id: ObjectId) -> Option<ObjectRecord> {
+        self.objects.get(&id).map(object_record)
+    }
+
+    /// One policy group's record; built-in groups have none.
+    pub fn group_record(&self, id: GroupId) -> Option<GroupRecord> {
+        self.groups.get(&id).and_then(group_record)
+    }
+
     /// The registry that the records describe, with the edits that bring an empty scheduler there. What contradicts
     /// itself is refused. What only the settings of today would not allow stays as it is, and a note names it: nobody's
     /// data waits for an administrator to mend a policy.

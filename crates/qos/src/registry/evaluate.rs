@@ -33,7 +33,7 @@ impl Registry {
         if waits {
             self.settled(id);
             self.at(id).due = Some(due);
-            self.due.insert((due, id));
+            self.set_due((due, id), true);
         }
         Ok(())
     }
@@ -73,8 +73,9 @@ impl Registry {
 
     /// The object's evaluation is of its present size, or nobody's business.
     pub(super) fn settled(&mut self, id: ObjectId) {
-        if let Some(due) = self.at(id).due.take() {
-            self.due.remove(&(due, id));
+        if let Some(due) = self.objects[&id].due {
+            self.at(id).due = None;
+            self.set_due((due, id), false);
         }
     }
 

@@ -1,5 +1,7 @@
 //! Policy groups come, change under their members, are renamed, and go.
 
+use std::sync::Arc;
+
 use block::{Iops, ObjectId, Span};
 
 use super::{Change, Note, Registry};
@@ -115,9 +117,10 @@ impl Registry {
             Some(_) => return Err(Refusal::new(Rule::NameTaken, Group::subject(name), to)),
             None => {}
         }
-        self.group_names.remove(name);
-        self.group_names.insert(to.into(), id);
-        self.group_at(id).name = to.into();
+        let (before, name): (_, Arc<str>) = (self.groups[&id].name.clone(), to.into());
+        self.link_group(before, None);
+        self.link_group(name.clone(), Some(id));
+        self.group_at(id).name = name;
         Ok(Change::default())
     }
 
@@ -133,19 +136,19 @@ impl Registry {
             return Err(Refusal::new(Rule::GroupInUse, Group::subject(name), given));
         }
         let mut change = Change::default();
-        for member in self.group_at(id).members.clone() {
+        for member in self.groups[&id].members.clone() {
             self.join(member, None, &mut change.edits);
             change.notes.push(Note::Detached { object: self.label(member), group: name.into() });
         }
-        for svm in self.group_at(id).templates.clone() {
+        for svm in self.groups[&id].templates.clone() {
             self.at(svm).template = None;
             change.notes.push(Note::NoTemplate { svm: self.label(svm), group: name.into() });
         }
         if self.groups[&id].policy.shared() {
             change.edits.push(Edit::RemoveGroup { group: id });
         }
-        self.groups.remove(&id);
-        self.group_names.remove(name);
+        self.drop_group(id);
+        self.link_group(name.into(), None);
         Ok(change)
     }
 
@@ -172,8 +175,8 @@ impl Registry {
             edits.push(Edit::AddGroup { group: group.id, limits: group.policy.budget(&self.settings) });
         }
         self.next_group = self.next_group.max(group.id.0.saturating_add(1));
-        self.group_names.insert(group.name.clone(), group.id);
-        self.groups.insert(group.id, group);
+        self.link_group(group.name.clone(), Some(group.id));
+        self.put_group(group);
     }
 
     fn user_group(&self, name: &str, given: &str) -> Result<&Group, Refusal> {

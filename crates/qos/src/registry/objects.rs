@@ -61,10 +61,10 @@ impl Registry {
         }
         self.check_new(object.parent, kind, name)?;
         let (before, parent) = (object.name.clone(), object.parent);
-        let siblings = self.siblings(parent);
-        siblings.remove(&before);
-        siblings.insert(name.into(), id);
-        self.at(id).name = name.into();
+        let name: Arc<str> = name.into();
+        self.link(parent, before, None);
+        self.link(parent, name.clone(), Some(id));
+        self.at(id).name = name;
         Ok(Change::default())
     }
 
@@ -80,7 +80,7 @@ impl Registry {
         while let Some(id) = doomed.pop() {
             self.forget(id, &mut change.edits);
         }
-        self.siblings(parent).remove(&name);
+        self.link(parent, name, None);
         Ok(change)
     }
 
@@ -189,11 +189,12 @@ impl Registry {
         edits: &mut Vec<Edit>,
     ) {
         self.next_object = self.next_object.max(id.0.saturating_add(1));
-        self.siblings(parent).insert(name.into(), id);
+        let name: Arc<str> = name.into();
+        self.link(parent, name.clone(), Some(id));
         let object = Object {
             id,
             kind,
-            name: name.into(),
+            name,
             parent,
             children: BTreeMap::new(),
             size,
@@ -203,7 +204,7 @@ impl Registry {
             due: None,
             leaves_in_groups: 0,
         };
-        self.objects.insert(id, object);
+        self.put_object(object);
         edits.push(Edit::AddObject { object: id, parent });
     }
 
@@ -214,18 +215,12 @@ impl Registry {
             edits.push(Edit::Join { object: id, group: None });
         }
         self.enrol(id, None);
-        if let Some(template) = self.at(id).template.take() {
-            self.group_at(template).templates.remove(&id);
+        if let Some(template) = self.objects[&id].template {
+            self.at(id).template = None;
+            self.set_template_of(template, id, false);
         }
-        self.objects.remove(&id);
+        self.drop_object(id);
         edits.push(Edit::RemoveObject { object: id });
-    }
-
-    fn siblings(&mut self, parent: Option<ObjectId>) -> &mut BTreeMap<Arc<str>, ObjectId> {
-        match parent {
-            Some(parent) => &mut self.at(parent).children,
-            None => &mut self.svms,
-        }
     }
 
     /// The object and everything in it, parents before children.
