@@ -1,8 +1,9 @@
 //! What a command leads to for data: told here, done by whoever has a pool.
 
-use crate::{Answer, Snapshots};
+use crate::{Answer, Snapshots, Undo};
 use block::ObjectId;
 use qos::Edit;
+use std::collections::BTreeMap;
 
 /// What has to happen to a LUN's or file's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +77,7 @@ impl Effect {
 }
 
 /// What a command did.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 #[must_use = "the edits must reach the scheduler"]
 pub struct Outcome {
     /// For whoever asked.
@@ -85,7 +86,19 @@ pub struct Outcome {
     pub edits: Vec<Edit>,
     /// For the store, in this order.
     pub effects: Vec<Effect>,
-    /// What it takes away from clients goes although they are connected. Without, the command must be refused where one
-    /// is connected to what [`Effect::taken_from_clients`] names.
+    /// What it takes away from clients, as it was called before.
+    pub taken: BTreeMap<ObjectId, Taken>,
+    /// That goes although clients are connected. Without, the command must be refused where one is.
     pub forced: bool,
+    /// The way back, for whoever cannot keep what it did. It holds until the next command.
+    pub undo: Undo,
+}
+
+/// A LUN or file that is taken away from clients, whole or in part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// Its path.
+    pub path: String,
+    /// It is a LUN.
+    pub is_lun: bool,
 }

@@ -1,13 +1,13 @@
 //! One command on its way: what all areas need of the registry, and what they lead to.
 
-use crate::{AdminError, Answer, At, Effect, Note, Snapshots};
+use crate::{AdminError, Answer, At, Effect, Note, Snapshot, Snapshots, Taken, Undo};
 use block::{Bytes, ObjectId};
 use ontap::Command;
 use ontap::catalogue::Selection;
 use ontap::show::{Listing, Row, Rows};
 use ontap::value::{ObjectName, PolicyAssignment, Units};
 use qos::{Change, Edit, ObjectKind, Registry, Size};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One command on its way.
 pub(crate) struct Errand<'a> {
@@ -18,8 +18,11 @@ pub(crate) struct Errand<'a> {
     pub at: At<'a>,
     pub edits: Vec<Edit>,
     pub effects: Vec<Effect>,
+    pub taken: BTreeMap<ObjectId, Taken>,
     pub notes: Vec<Note>,
     pub forced: bool,
+    /// The way back, but for the registry's.
+    pub undo: Undo,
 }
 
 impl Errand<'_> {
@@ -48,6 +51,31 @@ impl Errand<'_> {
         Rows: From<Vec<R>>,
     {
         Ok(Answer::Rows(Listing::new(rows, selection, self.units)))
+    }
+
+    /// Something follows for data. What it takes away from clients is there still, so that it can be named.
+    pub fn lead_to(&mut self, effect: Effect) {
+        if let Some(object) = effect.taken_from_clients() {
+            let path = path_of(self.registry, object).unwrap_or_default();
+            let is_lun = self.registry.object(object).is_some_and(|object| object.kind() == ObjectKind::Lun);
+            self.taken.insert(object, Taken { path, is_lun });
+        }
+        self.effects.push(effect);
+    }
+
+    /// Has a snapshot be under that number, or none.
+    pub fn set_snapshot(&mut self, id: u32, snapshot: Option<Snapshot>) {
+        let was = self.snapshots.set(id, snapshot);
+        self.undo.snapshots.push((id, was));
+    }
+
+    /// Has a LUN be offline, or not. Returns whether that is a change.
+    pub fn set_offline(&mut self, lun: ObjectId, offline: bool) -> bool {
+        let changed = if offline { self.offline.insert(lun) } else { self.offline.remove(&lun) };
+        if changed {
+            self.undo.offline.push((lun, !offline));
+        }
+        changed
     }
 
     /// The SVM that is meant: the named one, or the only one.

@@ -9,7 +9,7 @@ impl Errand<'_> {
     /// What follows once the registry has a new LUN or file.
     pub(super) fn make_leaf(&mut self, leaf: ObjectId, size: u64, assigned: &Assigned<'_>) -> Result<(), AdminError> {
         self.assign(leaf, assigned)?;
-        self.effects.push(Effect::Make { object: leaf, size });
+        self.lead_to(Effect::Make { object: leaf, size });
         Ok(())
     }
 
@@ -31,15 +31,15 @@ impl Errand<'_> {
         let was = self.registry.object(leaf).map_or(0, |object| object.size().allocated.0);
         self.check_room(self.volume_of(leaf), size, was)?;
         self.resize(leaf, size)?;
-        self.effects.push(Effect::Resize { object: leaf, size, was });
+        self.lead_to(Effect::Resize { object: leaf, size, was });
         Ok(())
     }
 
     pub(super) fn delete_leaf(&mut self, leaf: ObjectId) -> Result<(), AdminError> {
+        self.lead_to(Effect::Remove { object: leaf });
         let change = self.registry.remove_object(leaf)?;
         self.take(change);
-        self.offline.remove(&leaf);
-        self.effects.push(Effect::Remove { object: leaf });
+        self.set_offline(leaf, false);
         Ok(())
     }
 

@@ -29,19 +29,21 @@ mod size;
 mod snapshot;
 mod snapshots;
 mod statistics;
+mod undo;
 mod volume;
 mod vserver;
 mod workload;
 mod world;
 
 pub use answer::{Answer, Deed, Note};
-pub use effect::{Effect, Outcome};
+pub use effect::{Effect, Outcome, Taken};
 pub use errand::uuid_text;
 pub use error::AdminError;
 pub use sample::{Sample, SampleKind, Seen, main_cause};
 pub use size::LEAF_BYTES_MAX;
 pub use snapshots::{Snapshot, SnapshotLeaf, Snapshots};
 pub use statistics::advice;
+pub use undo::{Touched, Undo};
 pub use world::{At, World};
 
 use block::{ObjectId, Time};
@@ -50,11 +52,11 @@ use ontap::Command;
 use ontap::value::Units;
 use qos::{GroupId, Registry, RegistrySettings};
 use stats::LimitsInForce;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use world::Told;
 
 /// A registry that understands commands.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Administration {
     /// What there is.
     pub registry: Registry,
@@ -85,7 +87,7 @@ impl Administration {
     /// # Errors
     /// It is refused, and nothing changed.
     pub fn run(&mut self, command: Command, at: &At<'_>) -> Result<Outcome, AdminError> {
-        let before = (self.registry.clone(), self.snapshots.clone(), self.offline.clone());
+        self.registry.begin();
         let mut errand = Errand {
             registry: &mut self.registry,
             snapshots: &mut self.snapshots,
@@ -94,18 +96,36 @@ impl Administration {
             at: *at,
             edits: Vec::new(),
             effects: Vec::new(),
+            taken: BTreeMap::new(),
             notes: Vec::new(),
             forced: false,
+            undo: Undo::default(),
         };
-        match errand.run(command) {
-            Ok(answer) => {
-                let Errand { edits, effects, notes, forced, .. } = errand;
-                Ok(Outcome { answer: answer.with(notes), edits, effects, forced })
-            }
+        let result = errand.run(command);
+        let Errand { edits, effects, taken, notes, forced, undo, .. } = errand;
+        let undo = Undo { registry: self.registry.end(), ..undo };
+        match result {
+            Ok(answer) => Ok(Outcome { answer: answer.with(notes), edits, effects, taken, forced, undo }),
             Err(error) => {
-                (self.registry, self.snapshots, self.offline) = before;
+                self.take_back(undo);
                 Err(error)
             }
+        }
+    }
+
+    /// Takes back what the last command did; nothing has been done since.
+    pub fn take_back(&mut self, undo: Undo) {
+        let Undo { registry, snapshots, offline } = undo;
+        self.registry.take_back(registry);
+        for (id, was) in snapshots.into_iter().rev() {
+            self.snapshots.set(id, was);
+        }
+        for (lun, was) in offline.into_iter().rev() {
+            if was {
+                self.offline.insert(lun)
+            } else {
+                self.offline.remove(&lun)
+            };
         }
     }
 

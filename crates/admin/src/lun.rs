@@ -72,9 +72,8 @@ impl Errand<'_> {
         // Whoever is connected is what it is for.
         self.forced = !online;
         for &object in &luns {
-            let changed = if online { self.offline.remove(&object) } else { self.offline.insert(object) };
-            if changed {
-                self.effects.push(Effect::Offer { object, online });
+            if self.set_offline(object, !online) {
+                self.lead_to(Effect::Offer { object, online });
             }
         }
         Ok(if path.literal().is_some() { Deed::Silent } else { Deed::LunsActedOn(luns.len()) }.into())

@@ -20,7 +20,7 @@ impl Errand<'_> {
     fn tell_names_in(&mut self, object: ObjectId) {
         let Some(named) = self.registry.object(object) else { return };
         if named.kind().is_leaf() {
-            return self.effects.push(Effect::Rename { object });
+            return self.lead_to(Effect::Rename { object });
         }
         for child in named.children().collect::<Vec<_>>() {
             self.tell_names_in(child);

@@ -42,22 +42,23 @@ impl Errand<'_> {
         let trees = trees.ok_or_else(|| AdminError::Command("no number is left for a snapshot".into()))?;
         let leaves: Vec<SnapshotLeaf> =
             live.into_iter().zip(&trees).map(|(leaf, tree)| self.share(leaf, *tree, true)).collect();
-        self.snapshots.add(volume, name, self.at.date, leaves);
+        let (id, created) = (self.snapshots.next_id(), self.at.date);
+        self.set_snapshot(id, Some(Snapshot { id, volume, name: name.into(), created, leaves }));
         Ok(Answer::default())
     }
 
     fn rename_snapshot(&mut self, rename: &SnapshotRename) -> Result<Answer, AdminError> {
         let snapshot = self.known_snapshot(rename.vserver.as_ref(), &rename.volume, &rename.snapshot)?;
         self.check_new_snapshot(snapshot.volume, rename.new_name.as_str())?;
-        self.snapshots.rename(snapshot.id, rename.new_name.as_str());
+        let (id, name) = (snapshot.id, rename.new_name.as_str().to_owned());
+        self.set_snapshot(id, Some(Snapshot { name, ..snapshot }));
         Ok(Answer::default())
     }
 
     fn delete_snapshot(&mut self, delete: &SnapshotDelete) -> Result<Answer, AdminError> {
         let snapshot = self.known_snapshot(delete.vserver.as_ref(), &delete.volume, &delete.snapshot)?;
-        let gone = self.snapshots.remove(snapshot.id);
-        let trees = gone.into_iter().flat_map(|snapshot| snapshot.leaves).map(|leaf| leaf.tree);
-        self.effects.extend(trees.map(|object| Effect::Remove { object }));
+        self.set_snapshot(snapshot.id, None);
+        snapshot.leaves.iter().for_each(|leaf| self.lead_to(Effect::Remove { object: leaf.tree }));
         Ok(Answer::default())
     }
 
@@ -110,7 +111,7 @@ impl Errand<'_> {
         if live.size != from.size {
             self.resize(live.tree, from.size)?;
         }
-        self.effects.push(Effect::Restore { object: live.tree, from: from.tree, size: from.size });
+        self.lead_to(Effect::Restore { object: live.tree, from: from.tree, size: from.size });
         Ok(())
     }
 
@@ -148,7 +149,7 @@ impl Errand<'_> {
 
     /// Has `tree` share what a LUN or file has.
     fn share(&mut self, leaf: SnapshotLeaf, tree: ObjectId, frozen: bool) -> SnapshotLeaf {
-        self.effects.push(Effect::Share { object: tree, from: leaf.tree, size: leaf.size, frozen });
+        self.lead_to(Effect::Share { object: tree, from: leaf.tree, size: leaf.size, frozen });
         SnapshotLeaf { tree, ..leaf }
     }
 

@@ -82,19 +82,21 @@ impl Snapshots {
         Some((first..last).map(ObjectId).collect())
     }
 
-    /// Adds one under the next number.
-    pub(crate) fn add(&mut self, volume: ObjectId, name: &str, created: u64, leaves: Vec<SnapshotLeaf>) {
-        let id = self.by_id.keys().next_back().map_or(1, |last| last + 1);
-        self.by_id.insert(id, Snapshot { id, volume, name: name.into(), created, leaves });
+    /// The snapshot of that number.
+    pub fn get(&self, id: u32) -> Option<&Snapshot> {
+        self.by_id.get(&id)
     }
 
-    pub(crate) fn rename(&mut self, id: u32, name: &str) {
-        if let Some(snapshot) = self.by_id.get_mut(&id) {
-            snapshot.name = name.into();
+    /// The number of the next one.
+    pub(crate) fn next_id(&self) -> u32 {
+        self.by_id.keys().next_back().map_or(1, |last| last + 1)
+    }
+
+    /// Has a snapshot be under that number, or none; returns what was.
+    pub(crate) fn set(&mut self, id: u32, snapshot: Option<Snapshot>) -> Option<Snapshot> {
+        match snapshot {
+            Some(snapshot) => self.by_id.insert(id, snapshot),
+            None => self.by_id.remove(&id),
         }
-    }
-
-    pub(crate) fn remove(&mut self, id: u32) -> Option<Snapshot> {
-        self.by_id.remove(&id)
     }
 }

@@ -13,13 +13,12 @@
 use block::date;
 use serde::Serialize;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
-use store::{Contents, Kind, ObjectRow};
+use store::{Changes, Contents, Kind, ObjectRow, PolicyRow, SnapshotRow};
 use uring::socket::Peer;
 
 /// Who gives a command.
@@ -88,8 +87,10 @@ pub(crate) struct Ended<'a> {
     pub command: &'a str,
     /// Why not, or not all of it.
     pub reason: Option<String>,
-    pub before: &'a Contents,
-    pub after: &'a Contents,
+    /// The rows that it changed, as they were.
+    pub replaced: &'a Changes,
+    /// The catalogue as it is.
+    pub now: &'a Contents,
 }
 
 impl Audit {
@@ -117,7 +118,7 @@ impl Audit {
 
     /// Adds a command that changed something, or should have; on the disk when it returns.
     pub(crate) fn add(&mut self, ended: &Ended<'_>) -> Result<(), AuditError> {
-        let changes = changes(ended.before, ended.after);
+        let changes = changes(ended.replaced, ended.now);
         let result = match (&ended.reason, changes.is_empty()) {
             (None, _) => "done",
             (Some(_), true) => "refused",
@@ -144,31 +145,64 @@ fn is_torn(file: &mut File) -> std::io::Result<bool> {
     Ok(last != *b"\n")
 }
 
-/// What is different, object by object and policy group by policy group.
-fn changes(before: &Contents, after: &Contents) -> Vec<Change> {
-    let (old, new) = (described(before), described(after));
+/// What became of every object, policy group and snapshot whose row was replaced, by what it was and what it is. What is in
+/// something that was renamed goes by another path too; that is not told of each.
+fn changes(replaced: &Changes, now: &Contents) -> Vec<Change> {
+    let (before, after) = (View { replaced: Some(replaced), now }, View { replaced: None, now });
     let mut found = Vec::new();
-    for key in old.keys().chain(new.keys().filter(|key| !old.contains_key(*key))) {
-        let (was, is) = (old.get(key), new.get(key));
-        let value = |side: Option<&(String, Value)>| side.map_or(Value::Null, |(_, value)| value.clone());
-        if was != is {
-            // What is renamed goes by its new name, and the value tells both.
-            let name = is.or(was).map(|(name, _)| name.clone()).unwrap_or_default();
-            found.push(Change { kind: key.0, name, before: value(was), after: value(is) });
-        }
+    let mut tell = |kind: &'static str, was: Option<(String, Value)>, is: Option<(String, Value)>| {
+        // What is renamed goes by its new name, and the value tells both.
+        let name = is.as_ref().or(was.as_ref()).map(|(name, _)| name.clone()).unwrap_or_default();
+        let value = |side: Option<(String, Value)>| side.map_or(Value::Null, |(_, value)| value);
+        found.push(Change { kind, name, before: value(was), after: value(is) });
+    };
+    for id in replaced.objects.keys() {
+        let rows = [before.object(*id), after.object(*id)];
+        let kind = rows.iter().flatten().next().map_or("", |row| word_of(row.kind));
+        let [was, is] = [rows[0].map(|row| before.of_object(row)), rows[1].map(|row| after.of_object(row))];
+        tell(kind, was, is);
     }
-    if before.fair != after.fair {
-        let (before, after) = (json!({ "fair": before.fair }), json!({ "fair": after.fair }));
+    for id in replaced.policies.keys() {
+        let policy = |view: &View<'_>| view.policy(*id).map(|row| view.of_policy(row));
+        tell("policy group", policy(&before), policy(&after));
+    }
+    for id in replaced.snapshots.keys() {
+        let snapshot = |view: &View<'_>| view.snapshot(*id).map(|row| view.of_snapshot(row));
+        tell("snapshot", snapshot(&before), snapshot(&after));
+    }
+    if let Some(was) = replaced.fair {
+        let (before, after) = (json!({ "fair": was }), json!({ "fair": now.fair }));
         found.push(Change { kind: "pool", name: String::new(), before, after });
     }
     found
 }
 
-/// Everything by kind and number: its full name, and what there is to say of it.
-fn described(contents: &Contents) -> BTreeMap<(&'static str, u32), (String, Value)> {
-    let policy = |id: Option<u32>| id.and_then(|id| contents.policies.get(&id)).map(|row| row.name.as_str());
-    let object = |row: &ObjectRow| {
-        let name = path_of(contents, row);
+/// A catalogue as it is, or, with the rows that were replaced, as it was. What it says of a row is its full name, and what
+/// there is to say of it.
+struct View<'a> {
+    replaced: Option<&'a Changes>,
+    now: &'a Contents,
+}
+
+impl<'a> View<'a> {
+    fn object(&self, id: u32) -> Option<&'a ObjectRow> {
+        let was = self.replaced.and_then(|replaced| replaced.objects.get(&id));
+        was.map_or_else(|| self.now.objects.get(&id), Option::as_ref)
+    }
+
+    fn policy(&self, id: u32) -> Option<&'a PolicyRow> {
+        let was = self.replaced.and_then(|replaced| replaced.policies.get(&id));
+        was.map_or_else(|| self.now.policies.get(&id), Option::as_ref)
+    }
+
+    fn snapshot(&self, id: u32) -> Option<&'a SnapshotRow> {
+        let was = self.replaced.and_then(|replaced| replaced.snapshots.get(&id));
+        was.map_or_else(|| self.now.snapshots.get(&id), Option::as_ref)
+    }
+
+    fn of_object(&self, row: &ObjectRow) -> (String, Value) {
+        let policy = |id: Option<u32>| id.and_then(|id| self.policy(id)).map(|row| row.name.as_str());
+        let name = self.path(row);
         let mut value = json!({ "name": name, "size": row.size, "policy": policy(row.policy) });
         if let Some(template) = policy(row.template) {
             value["policy_for_new"] = template.into();
@@ -179,33 +213,32 @@ fn described(contents: &Contents) -> BTreeMap<(&'static str, u32), (String, Valu
         if row.kind == Kind::Svm {
             value = json!({ "name": name, "policy": policy(row.policy), "policy_for_new": policy(row.template), "fair": row.fair });
         }
-        ((word_of(row.kind), row.id), (name, value))
-    };
-    let group = |row: &store::PolicyRow| {
-        let settings: Value = serde_json::from_str(&row.settings).unwrap_or_else(|_| row.settings.clone().into());
-        let svm = contents.objects.get(&row.svm).map(|svm| svm.name.as_str());
-        let value = json!({ "name": row.name, "vserver": svm, "settings": settings });
-        (("policy group", row.id), (row.name.clone(), value))
-    };
-    let snapshot = |row: &store::SnapshotRow| {
-        let volume = contents.objects.get(&row.volume).map(|volume| path_of(contents, volume)).unwrap_or_default();
-        let value = json!({ "name": row.name, "volume": volume, "created": row.created, "files": row.leaves.len() });
-        (("snapshot", row.id), (format!("{volume}@{}", row.name), value))
-    };
-    let policies = contents.policies.values().map(group);
-    contents.objects.values().map(object).chain(policies).chain(contents.snapshots.values().map(snapshot)).collect()
-}
-
-fn path_of(contents: &Contents, row: &ObjectRow) -> String {
-    let mut names = vec![row.name.as_str()];
-    let mut above = row.parent;
-    while let Some(parent) = above.and_then(|id| contents.objects.get(&id)) {
-        names.push(&parent.name);
-        above = parent.parent;
+        (name, value)
     }
-    let svm = names.pop().unwrap_or_default();
-    names.reverse();
-    if names.is_empty() { svm.into() } else { format!("{svm}:/vol/{}", names.join("/")) }
+
+    fn of_policy(&self, row: &PolicyRow) -> (String, Value) {
+        let settings: Value = serde_json::from_str(&row.settings).unwrap_or_else(|_| row.settings.clone().into());
+        let svm = self.object(row.svm).map(|svm| svm.name.as_str());
+        (row.name.clone(), json!({ "name": row.name, "vserver": svm, "settings": settings }))
+    }
+
+    fn of_snapshot(&self, row: &SnapshotRow) -> (String, Value) {
+        let volume = self.object(row.volume).map(|volume| self.path(volume)).unwrap_or_default();
+        let value = json!({ "name": row.name, "volume": volume, "created": row.created, "files": row.leaves.len() });
+        (format!("{volume}@{}", row.name), value)
+    }
+
+    fn path(&self, row: &ObjectRow) -> String {
+        let mut names = vec![row.name.as_str()];
+        let mut above = row.parent;
+        while let Some(parent) = above.and_then(|id| self.object(id)) {
+            names.push(&parent.name);
+            above = parent.parent;
+        }
+        let svm = names.pop().unwrap_or_default();
+        names.reverse();
+        if names.is_empty() { svm.into() } else { format!("{svm}:/vol/{}", names.join("/")) }
+    }
 }
 
 fn word_of(kind: Kind) -> &'static str {
@@ -268,14 +301,19 @@ mod tests {
         let mut after = before.clone();
         after.objects.get_mut(&2).unwrap().size = 200;
         after.objects.insert(3, row(3, Kind::Lun, Some(2), "lun1", 50));
-        assert_eq!(changes(&before, &before), []);
-        let found = changes(&before, &after);
+        assert_eq!(changes(&Changes::default(), &before), []);
+        let between = |from: &Contents, to: &Contents| {
+            let mut now = from.clone();
+            let replaced = now.apply(Changes::between(from, to.clone()));
+            changes(&replaced, &now)
+        };
+        let found = between(&before, &after);
         let told: Vec<_> = found.iter().map(|change| (change.kind, change.name.as_str())).collect();
         assert_eq!(told, [("volume", "svm01:/vol/vol1"), ("lun", "svm01:/vol/vol1/lun1")]);
         assert_eq!((&found[0].before["size"], &found[0].after["size"]), (&json!(100), &json!(200)));
         assert_eq!((&found[1].before, &found[1].after["size"]), (&Value::Null, &json!(50)));
-        let gone = changes(&after, &before);
-        assert_eq!((&gone[0].after, gone[0].name.as_str()), (&Value::Null, "svm01:/vol/vol1/lun1"));
+        let gone = between(&after, &before);
+        assert_eq!((&gone[1].after, gone[1].name.as_str()), (&Value::Null, "svm01:/vol/vol1/lun1"));
     }
 
     /// Power went in the middle of a line: the next one is whole all the same.
@@ -284,10 +322,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("audit.jsonl");
         std::fs::write(&path, "{\"at\":\"20").unwrap();
-        let contents = Contents::default();
+        let (replaced, now) = (&Changes::default(), &Contents::default());
         let who = Actor { uid: 7, user: None, pid: 1 };
-        let ended =
-            Ended { who: Some(&who), command: "x", reason: Some("no".into()), before: &contents, after: &contents };
+        let ended = Ended { who: Some(&who), command: "x", reason: Some("no".into()), replaced, now };
         Audit::open(&path).unwrap().add(&ended).unwrap();
         Audit::open(&path).unwrap().add(&ended).unwrap();
         let text = std::fs::read_to_string(&path).unwrap();

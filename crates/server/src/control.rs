@@ -2,14 +2,15 @@
 //! only then ordered of the shard, so that what was answered survives whatever comes.
 
 mod clients;
+mod together;
 
 use crate::audit::{Actor, Audit, AuditError, Ended};
 use crate::exports::Export;
 use crate::measuring::Measuring;
 use crate::monitor::Monitor;
-use crate::persist::{UnreadablePolicy, offline_of, records_of, rows_of, snapshots_of};
+use crate::persist::{UnreadablePolicy, changes_of, offline_of, records_of, snapshots_of};
 use crate::shard::{Account, Order, Shard, ShardGone};
-use admin::{AdminError, Administration, Answer, At, Effect, Outcome, World as _};
+use admin::{AdminError, Administration, Answer, At, Effect, Outcome, Touched, World as _};
 use block::{Bytes, ObjectId};
 use map::What;
 use ontap::Command;
@@ -17,7 +18,8 @@ use qos::{GroupId, Refusal, Registry, RegistrySettings};
 use stats::LimitsInForce;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
-use store::{Contents, MappedPool, Pool, StoreError};
+use store::{Changes, Contents, MappedPool, Pool, StoreError};
+use together::{Together, touched};
 use uring::Clock;
 
 const _: () = assert!(admin::LEAF_BYTES_MAX == map::SIZE_MAX, "a LUN is as large as a tree of the maps may be");
@@ -63,6 +65,8 @@ pub struct Control {
     /// What changes have made or taken out of the catalogue and that may still be there: the pool knows it, and a start takes
     /// it away.
     loose: BTreeSet<u32>,
+    /// The rows of the catalogue that the last command changed, as they were before it.
+    replaced: Changes,
 }
 
 impl Control {
@@ -87,8 +91,8 @@ impl Control {
         let align = maps.align();
         let monitor = Arc::default();
         let (clock, date) = (Clock::new(), || 0);
-        let loose = BTreeSet::new();
-        let mut control = Control { pool, administration, shard, monitor, clock, date, audit: None, align, loose };
+        let (audit, loose, replaced) = Default::default();
+        let mut control = Control { pool, administration, shard, monitor, clock, date, audit, align, loose, replaced };
         control.serve_maps(maps)?;
         control.shard.order(Order::Edit(change.edits.into_iter()))?;
         for object in control.administration.registry.objects().filter(|object| object.kind().is_leaf()) {
@@ -164,17 +168,17 @@ impl Control {
     /// As [`Control::execute`].
     pub fn execute_for(&mut self, who: Option<&Actor>, line: &str) -> Result<Answer, ControlError> {
         let command = ontap::parse(line).map_err(AdminError::from);
-        let changes = self.audit.is_some() && command.as_ref().is_ok_and(|command| !command.shows());
-        let before = changes.then(|| self.pool.contents().clone());
+        let changes = command.as_ref().is_ok_and(|command| !command.shows());
+        self.replaced = Changes::default();
         let result = command.map_err(ControlError::from).and_then(|command| self.done(command));
         match &result {
             Ok(_) => tracing::info!(command = line, "done"),
             Err(error) => tracing::info!(command = line, %error, "refused"),
         }
-        let (Some(before), Some(audit)) = (before, &mut self.audit) else { return result };
+        let Some(audit) = self.audit.as_mut().filter(|_| changes) else { return result };
         let reason = result.as_ref().err().map(ToString::to_string);
-        let after = self.pool.contents();
-        let added = audit.add(&Ended { who, command: line, reason, before: &before, after });
+        let (replaced, now) = (&self.replaced, self.pool.contents());
+        let added = audit.add(&Ended { who, command: line, reason, replaced, now });
         match (result, added) {
             (Ok(_), Err(error)) => {
                 tracing::error!(%error, command = line, "a change is not in the audit trail");
@@ -258,21 +262,17 @@ impl Control {
     }
 
     fn done(&mut self, command: Command) -> Result<Answer, ControlError> {
-        let before = self.administration.clone();
         let measuring = Measuring::new(&self.shard, &self.pool, &self.monitor);
         let at = At { now: self.clock.now(), date: (self.date)(), world: &measuring };
         let outcome = self.administration.run(command, &at)?;
-        if let Err(gone) = measuring.is_whole() {
-            self.administration = before;
-            return Err(gone.into());
-        }
-        let Outcome { answer, edits, effects, forced } = outcome;
-        let withdrawn = self.withdraw(&before, &effects, forced);
-        let done = withdrawn.and_then(|ended| Ok((ended, self.make_durable(&effects)?)));
+        let measured = measuring.is_whole();
+        let Outcome { answer, edits, effects, taken, forced, undo } = outcome;
+        let withdrawn = measured.map_err(ControlError::from).and_then(|()| self.withdraw(&taken, forced));
+        let done = withdrawn.and_then(|ended| Ok((ended, self.make_durable(&effects, &undo.touched())?)));
         let (ended, has_changed) = match done {
             Ok(done) => done,
             Err(error) => {
-                self.administration = before;
+                self.administration.take_back(undo);
                 self.offer(&effects)?;
                 return Err(error);
             }
@@ -286,10 +286,11 @@ impl Control {
         Ok(answer.with(ended))
     }
 
-    /// Has the pool hold what the registry says, or leaves it as it was. Whether anything has changed.
-    fn make_durable(&mut self, effects: &[Effect]) -> Result<bool, ControlError> {
-        let wanted = rows_of(&self.administration);
-        if effects.is_empty() && wanted == *self.pool.contents() {
+    /// Has the pool hold what the administration says of `rows`, or leaves it as it was. Whether anything has changed.
+    fn make_durable(&mut self, effects: &[Effect], rows: &Touched) -> Result<bool, ControlError> {
+        let mut changes = changes_of(&self.administration, rows);
+        changes.leave_out_what_is_so(self.pool.contents());
+        if effects.is_empty() && changes.is_empty() {
             return Ok(false);
         }
         self.loose.append(&mut touched(effects));
@@ -305,11 +306,14 @@ impl Control {
             self.undo(effects);
             return Err(error);
         }
-        if let Err(error) = self.pool.keep(wanted) {
-            let _ = self.share(together.back);
-            self.undo(effects);
-            self.forget(&together.before);
-            return Err(error.into());
+        match self.pool.change(changes) {
+            Ok(replaced) => self.replaced = replaced,
+            Err(error) => {
+                let _ = self.share(together.back);
+                self.undo(effects);
+                self.forget(&together.before);
+                return Err(error.into());
+            }
         }
         Ok(true)
     }
@@ -433,57 +437,6 @@ fn keep_in(shard: &Shard, agreed: map::Agreed) -> Result<(), StoreError> {
     Ok(shard.agree(agreed).map_err(gone)??)
 }
 
-/// The trees that effects make, remove or change.
-fn touched(effects: &[Effect]) -> BTreeSet<u32> {
-    let of = |effect: &Effect| match *effect {
-        Effect::Make { object, .. }
-        | Effect::Resize { object, .. }
-        | Effect::Share { object, .. }
-        | Effect::Restore { object, .. }
-        | Effect::Remove { object } => Some(object.0),
-        Effect::Rename { .. } | Effect::Offer { .. } => None,
-    };
-    let before = Together::of(effects).before.into_iter().map(|tree| tree.0);
-    effects.iter().filter_map(of).chain(before).collect()
-}
-
-/// What the effects of one command change at one moment.
-#[derive(Default)]
-struct Together {
-    changes: Vec<(ObjectId, What)>,
-    /// Trees that hold what was there before a restore, until the catalogue has it all.
-    before: Vec<ObjectId>,
-    /// What brings that back.
-    back: Vec<(ObjectId, What)>,
-}
-
-impl Together {
-    fn of(effects: &[Effect]) -> Together {
-        let mut all = Together::default();
-        for effect in effects {
-            match *effect {
-                Effect::Share { object, from, frozen, .. } => {
-                    all.changes.push((object, What::Share { from: from.0, frozen }));
-                }
-                Effect::Restore { object, from, .. } => {
-                    // Numbers from the end: no snapshot's tree gets that far.
-                    let before = ObjectId(u32::MAX - all.before.len() as u32);
-                    all.changes.push((before, What::Share { from: object.0, frozen: true }));
-                    all.changes.push((object, What::Restore { from: from.0 }));
-                    all.before.push(before);
-                    all.back.push((object, What::Restore { from: before.0 }));
-                }
-                Effect::Make { .. }
-                | Effect::Resize { .. }
-                | Effect::Rename { .. }
-                | Effect::Remove { .. }
-                | Effect::Offer { .. } => {}
-            }
-        }
-        all
-    }
-}
-
 /// The bytes that each object of a catalogue takes with all that is in it; `used` tells those of a LUN or file.
 fn used_by(contents: &Contents, used: &dyn Fn(u32) -> u64) -> BTreeMap<u32, u64> {
     let mut sums = BTreeMap::new();
@@ -497,3 +450,6 @@ fn used_by(contents: &Contents, used: &dyn Fn(u32) -> u64) -> BTreeMap<u32, u64>
     }
     sums
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,7 @@
 //! The registry's records as the catalogue's rows, and back. The settings of a policy group are JSON there: this file's
 //! own types, because types of the core do not know how they are stored.
 
-use admin::{Administration, Snapshot, SnapshotLeaf, Snapshots, uuid_text};
+use admin::{Administration, Snapshot, SnapshotLeaf, Snapshots, Touched, uuid_text};
 use block::{Bytes, BytesPerSecond, Iops, ObjectId, Span};
 use qos::{
     AdaptivePolicy, Allocation, BlockSize, BurstKnobs, Catalogue, Density, FixedPolicy, GroupId, GroupRecord,
@@ -9,7 +9,7 @@ use qos::{
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use store::{Contents, Kind, ObjectRow, PolicyRow, SnapshotLeafRow, SnapshotRow};
+use store::{Changes, Contents, Kind, ObjectRow, PolicyRow, SnapshotLeafRow, SnapshotRow};
 
 /// A row that cannot be read back.
 #[derive(Debug, thiserror::Error)]
@@ -19,16 +19,18 @@ pub struct UnreadablePolicy {
     reason: String,
 }
 
-/// The rows to keep for all that an administration knows.
-pub(crate) fn rows_of(administration: &Administration) -> Contents {
+/// The rows to keep of what a command touched, as the administration has it now.
+pub(crate) fn changes_of(administration: &Administration, touched: &Touched) -> Changes {
     let Administration { registry, snapshots, offline, .. } = administration;
-    let catalogue = registry.catalogue();
-    let kept = |record: &ObjectRecord| (record.id.0, object_row(record, offline.contains(&record.id)));
-    Contents {
-        objects: catalogue.objects.iter().map(kept).collect(),
-        policies: catalogue.groups.iter().map(policy_row).map(|row| (row.id, row)).collect(),
-        snapshots: snapshots.all().map(snapshot_row).map(|row| (row.id, row)).collect(),
-        fair: catalogue.fair,
+    let Touched { objects, groups, snapshots: numbers } = touched;
+    let object =
+        |id: &ObjectId| registry.object_record(*id).map(|record| object_row(&record, offline.contains(&record.id)));
+    let policy = |id: &GroupId| registry.group_record(*id).as_ref().map(policy_row);
+    Changes {
+        objects: objects.iter().map(|id| (id.0, object(id))).collect(),
+        policies: groups.iter().map(|id| (id.0, policy(id))).collect(),
+        snapshots: numbers.iter().map(|id| (*id, snapshots.get(*id).map(snapshot_row))).collect(),
+        fair: Some(registry.fair()),
     }
 }
 
@@ -338,30 +340,38 @@ mod tests {
         }
     }
 
+    /// What the catalogue holds after some lines, kept one after the other.
+    fn kept(lines: &[&str]) -> (Administration, Contents) {
+        let (mut administration, mut contents) =
+            (Administration::new(RegistrySettings::default()), Contents::default());
+        for line in lines {
+            let outcome = administration.execute(line, block::Time::ZERO, &|_| 0).unwrap();
+            let mut changes = changes_of(&administration, &outcome.undo.touched());
+            changes.leave_out_what_is_so(&contents);
+            contents.apply(changes);
+        }
+        (administration, contents)
+    }
+
     #[test]
     fn whether_svms_take_turns_is_kept() {
         for fair in [false, true] {
-            let mut administration = Administration::new(RegistrySettings::default());
-            let line = format!("qos fairness modify -enable {fair}");
-            let _ = administration.execute(&line, block::Time::ZERO, &|_| 0).unwrap();
-            assert_eq!(records_of(&rows_of(&administration), |_| 0).unwrap().fair, fair);
+            let (_, contents) = kept(&[&format!("qos fairness modify -enable {fair}")]);
+            assert_eq!(records_of(&contents, |_| 0).unwrap().fair, fair);
         }
     }
 
     #[test]
     fn which_luns_are_offline_is_kept() {
-        let mut administration = Administration::new(RegistrySettings::default());
-        for line in [
+        let (administration, contents) = kept(&[
             "vserver create s",
             "volume create v -size 1GB",
             "lun create /vol/v/a -size 1MB",
             "lun create /vol/v/b -size 1MB",
             "lun offline /vol/v/b",
-        ] {
-            let _ = administration.execute(line, block::Time::ZERO, &|_| 0).unwrap();
-        }
+        ]);
         assert_eq!(administration.offline.len(), 1);
-        assert_eq!(offline_of(&rows_of(&administration)), administration.offline);
+        assert_eq!(offline_of(&contents), administration.offline);
     }
 
     #[test]

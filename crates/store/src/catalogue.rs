@@ -9,7 +9,10 @@
 //! On a full file system nothing could be deleted, because that too has to be written first. So a little room is kept in
 //! a file beside the catalogue, which goes when a change that frees space finds none, and is made anew later.
 
+mod changes;
 mod rows;
+
+pub use changes::Changes;
 
 use crate::StoreError;
 use map::Edition;
@@ -308,23 +311,36 @@ impl Catalogue {
     /// # Errors
     /// The file cannot be written, or a parent or owner is missing.
     pub fn keep(&mut self, wanted: Contents) -> Result<(), StoreError> {
+        let changes = Changes::between(self.contents(), wanted);
+        self.change(changes).map(drop)
+    }
+
+    /// Makes changes, as one: all of it is durable when this returns `Ok`, and nothing was changed otherwise. Returns what
+    /// the changed rows were.
+    ///
+    /// # Errors
+    /// As [`Catalogue::keep`].
+    pub fn change(&mut self, changes: Changes) -> Result<Changes, StoreError> {
         self.keep_room();
-        let before = &self.reading.contents;
-        let frees = gone(&before.objects, &wanted.objects).next().is_some()
-            || gone(&before.snapshots, &wanted.snapshots).next().is_some();
+        let frees = changes.frees();
+        let was = self.reading.contents.apply(changes);
         let generation = self.reading.edition.generation + 1;
-        let edition = Edition { generation, digest: rows::digest(self.reading.pool, generation, &wanted) };
-        match self.write(&wanted, edition) {
+        let edition = Edition { generation, digest: rows::digest(self.reading.pool, generation, self.contents()) };
+        let written = match self.write(&was, edition) {
             Err(error) if frees && is_for_want_of_room(&error) => {
                 // It may be gone already; then the second attempt fails as the first one did.
                 let _ = fs::remove_file(&self.ballast);
-                self.write(&wanted, edition)?;
+                self.write(&was, edition)
             }
-            written => written?,
+            written => written,
+        };
+        if let Err(error) = written {
+            self.reading.contents.apply(was);
+            return Err(error.into());
         }
-        (self.reading.contents, self.reading.edition) = (wanted, edition);
+        self.reading.edition = edition;
         self.fold();
-        Ok(())
+        Ok(was)
     }
 
     /// Brings what is in SQLite's log into the file itself, so that all is there as long as nothing is changed. Where that
@@ -349,26 +365,27 @@ impl Catalogue {
         }
     }
 
-    fn write(&mut self, wanted: &Contents, edition: Edition) -> rusqlite::Result<()> {
+    /// Writes the rows that `was` has, as they are now.
+    fn write(&mut self, was: &Changes, edition: Edition) -> rusqlite::Result<()> {
         let change = self.db.transaction()?;
-        let before = &self.reading.contents;
-        for id in gone(&before.objects, &wanted.objects) {
+        let wanted = &self.reading.contents;
+        for id in was.objects.keys().filter(|id| !wanted.objects.contains_key(id)) {
             change.execute("DELETE FROM object WHERE id = ?1", [id])?;
         }
-        for id in gone(&before.policies, &wanted.policies) {
+        for id in was.policies.keys().filter(|id| !wanted.policies.contains_key(id)) {
             change.execute("DELETE FROM policy_group WHERE id = ?1", [id])?;
         }
-        for id in gone(&before.snapshots, &wanted.snapshots) {
+        for id in was.snapshots.keys().filter(|id| !wanted.snapshots.contains_key(id)) {
             change.execute("DELETE FROM snapshot_leaf WHERE snapshot = ?1", [id])?;
             change.execute("DELETE FROM snapshot WHERE id = ?1", [id])?;
         }
-        for row in new_or_changed(&before.objects, &wanted.objects) {
+        for row in was.objects.keys().filter_map(|id| wanted.objects.get(id)) {
             rows::write_object(&change, row)?;
         }
-        for row in new_or_changed(&before.policies, &wanted.policies) {
+        for row in was.policies.keys().filter_map(|id| wanted.policies.get(id)) {
             rows::write_policy(&change, row)?;
         }
-        for row in new_or_changed(&before.snapshots, &wanted.snapshots) {
+        for row in was.snapshots.keys().filter_map(|id| wanted.snapshots.get(id)) {
             rows::write_snapshot(&change, row)?;
         }
         let sql = "UPDATE pool SET fair = ?1, generation = ?2, digest = ?3";
@@ -442,20 +459,6 @@ fn faults(db: &Connection) -> Result<Vec<String>, StoreError> {
         wrong.push(orphan?);
     }
     Ok(wrong)
-}
-
-fn gone<'a, T>(
-    before: &'a BTreeMap<CatalogueId, T>,
-    wanted: &'a BTreeMap<CatalogueId, T>,
-) -> impl Iterator<Item = CatalogueId> + 'a {
-    before.keys().copied().filter(|id| !wanted.contains_key(id))
-}
-
-fn new_or_changed<'a, T: PartialEq>(
-    before: &'a BTreeMap<CatalogueId, T>,
-    wanted: &'a BTreeMap<CatalogueId, T>,
-) -> impl Iterator<Item = &'a T> {
-    wanted.iter().filter(|(id, row)| before.get(id) != Some(row)).map(|(_, row)| row)
 }
 
 #[cfg(test)]

@@ -25,7 +25,9 @@ mod served;
 mod settings;
 mod unfinished;
 
-pub use catalogue::{Catalogue, CatalogueId, Contents, Kind, ObjectRow, PolicyRow, SnapshotLeafRow, SnapshotRow};
+pub use catalogue::{
+    Catalogue, CatalogueId, Changes, Contents, Kind, ObjectRow, PolicyRow, SnapshotLeafRow, SnapshotRow,
+};
 pub use check::{Checked, Trouble, check};
 pub use error::StoreError;
 pub use mapped::{Counts, MapError, MapSettings, MappedPool, MappedVolumes, Marks, Named, check_maps};

@@ -1,7 +1,7 @@
 //! The pool's folder: made, opened, locked, and the files in it.
 
 use crate::agreement::{self, Held};
-use crate::catalogue::{Catalogue, CatalogueId, Contents};
+use crate::catalogue::{Catalogue, CatalogueId, Changes, Contents};
 use crate::check::Trouble;
 use crate::doubt;
 use crate::error::StoreError;
@@ -114,6 +114,14 @@ impl Pool {
     /// The catalogue cannot be written; it is as it was.
     pub fn keep(&mut self, wanted: Contents) -> Result<(), StoreError> {
         self.catalogue.keep(wanted)
+    }
+
+    /// Makes changes to the catalogue, after they were announced, and returns what was: see [`Catalogue::change`].
+    ///
+    /// # Errors
+    /// The catalogue cannot be written; it is as it was.
+    pub fn change(&mut self, changes: Changes) -> Result<Changes, StoreError> {
+        self.catalogue.change(changes)
     }
 
     /// Says, durably, that the catalogue as it is now is the one: an older one is not taken any more. `touched`: what may

@@ -4,9 +4,9 @@
 use super::{Control, ControlError};
 use crate::owner::Connected;
 use crate::shard::{Order, ShardGone};
-use admin::{AdminError, Administration, Effect, Note};
+use admin::{AdminError, Administration, Effect, Note, Taken};
 use block::ObjectId;
-use qos::ObjectKind;
+use std::collections::BTreeMap;
 
 /// Objects that a message names; the rest are counted.
 const NAMED_MAX: usize = 3;
@@ -14,19 +14,13 @@ const NAMED_MAX: usize = 3;
 impl Control {
     /// Takes away from clients what effects change beneath them, or refuses because somebody is connected. Whose
     /// connections ended is told by name, for the answer.
-    pub(super) fn withdraw(
-        &self,
-        before: &Administration,
-        effects: &[Effect],
-        forced: bool,
-    ) -> Result<Vec<Note>, ControlError> {
-        let objects: Vec<ObjectId> = effects.iter().filter_map(Effect::taken_from_clients).collect();
-        if objects.is_empty() {
+    pub(super) fn withdraw(&self, taken: &BTreeMap<ObjectId, Taken>, forced: bool) -> Result<Vec<Note>, ControlError> {
+        if taken.is_empty() {
             return Ok(Vec::new());
         }
-        match self.shard.withdraw(objects, forced)? {
-            Ok(ended) => Ok(ended.iter().map(|(object, count)| told(before, *object, *count)).collect()),
-            Err(connected) => Err(AdminError::Command(refusal(before, &connected)).into()),
+        match self.shard.withdraw(taken.keys().copied().collect(), forced)? {
+            Ok(ended) => Ok(ended.iter().map(|(object, count)| told(taken, *object, *count)).collect()),
+            Err(connected) => Err(AdminError::Command(refusal(taken, &connected)).into()),
         }
     }
 
@@ -43,8 +37,8 @@ impl Control {
     }
 }
 
-fn told(before: &Administration, object: ObjectId, connections: u64) -> Note {
-    let path = before.path_of(object).unwrap_or_default();
+fn told(taken: &BTreeMap<ObjectId, Taken>, object: ObjectId, connections: u64) -> Note {
+    let path = taken.get(&object).map(|taken| taken.path.clone()).unwrap_or_default();
     tracing::warn!(export = path, connections, "taken away from clients");
     Note::Disconnected { object, path, connections }
 }
@@ -53,14 +47,14 @@ fn connections(count: u64) -> String {
     if count == 1 { "1 connection".into() } else { format!("{count} connections") }
 }
 
-fn refusal(before: &Administration, connected: &Connected) -> String {
+fn refusal(taken: &BTreeMap<ObjectId, Taken>, connected: &Connected) -> String {
     let named = |(object, count): (&ObjectId, &u64)| {
-        format!("{}: is mapped ({})", before.path_of(*object).unwrap_or_default(), connections(*count))
+        let path = taken.get(object).map(|taken| taken.path.as_str()).unwrap_or_default();
+        format!("{path}: is mapped ({})", connections(*count))
     };
     let mut who: Vec<String> = connected.iter().take(NAMED_MAX).map(named).collect();
     who.extend(connected.len().checked_sub(NAMED_MAX).filter(|more| *more > 0).map(|more| format!("{more} more")));
-    let is_lun = |object| before.registry.object(object).is_some_and(|object| object.kind() == ObjectKind::Lun);
-    let all_luns = connected.keys().all(|object| is_lun(*object));
+    let all_luns = connected.keys().all(|object| taken.get(object).is_some_and(|taken| taken.is_lun));
     let end = if all_luns { "end them with `lun offline`, or give -force" } else { "or give -force" };
     format!("{}; have clients disconnect, {end}", who.join(", "))
 }

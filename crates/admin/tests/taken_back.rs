@@ -1,0 +1,178 @@
+//! Random administrators whose changes cannot be kept: a command that is refused, or that is taken back after it was
+//! done, leaves the whole administration as it was; the records that it touched are those that differ; and it may be
+//! done once more, to the same end.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
+
+use admin::{Administration, Outcome, Touched};
+use block::{ObjectId, Time};
+use proptest::prelude::*;
+use proptest::sample::select;
+use proptest::strategy::ValueTree as _;
+use qos::RegistrySettings;
+
+/// Every LUN and file uses as much.
+const USED: u64 = 1 << 20;
+
+fn run(administration: &mut Administration, line: &str) -> Result<Outcome, String> {
+    administration.execute(line, Time::ZERO, &|_: ObjectId| USED).map_err(|error| error.to_string())
+}
+
+fn name() -> impl Strategy<Value = &'static str> {
+    select(vec!["a", "b", "c"])
+}
+
+fn leaf() -> impl Strategy<Value = String> {
+    (name(), select(vec!["", "/q", "/r"]), name())
+        .prop_map(|(volume, qtree, leaf)| format!("/vol/{volume}{qtree}/{leaf}"))
+}
+
+fn policy() -> impl Strategy<Value = String> {
+    let parameter = select(vec!["-qos-policy-group", "-qos-adaptive-policy-group"]);
+    let assigned =
+        (parameter, select(vec!["f", "g", "h", "value", "none"])).prop_map(|(p, group)| format!("{p} {group}"));
+    prop_oneof![Just(String::new()), assigned]
+}
+
+/// One line of an administrator who knows a few names, and often errs.
+fn line() -> impl Strategy<Value = String> {
+    let size = || select(vec!["1MiB", "2MiB", "3MiB", "1GiB"]);
+    let force = || select(vec!["", " -force"]);
+    let svm = || select(vec!["s", "t"]);
+    let of_volumes = prop_oneof![
+        (name(), svm(), size(), policy())
+            .prop_map(|(v, s, n, p)| format!("volume create {v} -vserver {s} -size {n} {p}")),
+        (name(), svm(), size(), policy())
+            .prop_map(|(v, s, n, p)| format!("volume modify {v} -vserver {s} -size {n} {p}")),
+        (name(), svm(), name()).prop_map(|(v, s, to)| format!("volume rename {v} -vserver {s} -newname {to}")),
+        (name(), svm()).prop_map(|(v, s)| format!("volume delete {v} -vserver {s}")),
+        (name(), name()).prop_map(|(v, of)| format!("volume clone create {v} -parent-volume {of} -vserver s")),
+        (name(), select(vec!["q", "r"])).prop_map(|(v, q)| format!("volume qtree create {q} -volume {v} -vserver s")),
+        (name(), select(vec!["q", "r"])).prop_map(|(v, q)| format!("volume qtree delete {q} -volume {v} -vserver s")),
+    ];
+    let of_leaves = prop_oneof![
+        (leaf(), size(), policy()).prop_map(|(path, n, p)| format!("lun create {path} -vserver s -size {n} {p}")),
+        (leaf(), size(), policy()).prop_map(|(path, n, p)| format!("lun modify {path} -vserver s -size {n} {p}")),
+        (leaf(), leaf()).prop_map(|(path, to)| format!("lun move-in-volume {path} -new-path {to} -vserver s")),
+        (leaf(), force()).prop_map(|(path, force)| format!("lun delete {path} -vserver s{force}")),
+        (name(), select(vec!["offline", "online"])).prop_map(|(v, word)| format!("lun {word} /vol/{v}/* -vserver s")),
+        (name(), name(), size())
+            .prop_map(|(v, f, n)| format!("volume file create /{f} -volume {v} -size {n} -vserver s")),
+        (name(), name()).prop_map(|(v, f)| format!("volume file delete /{f} -volume {v} -vserver s")),
+    ];
+    let of_snapshots = prop_oneof![
+        (name(), name()).prop_map(|(v, snap)| format!("volume snapshot create {v} -snapshot {snap} -vserver s")),
+        (name(), name()).prop_map(|(v, snap)| format!("volume snapshot delete {v} -snapshot {snap} -vserver s")),
+        (name(), name(), force())
+            .prop_map(|(v, snap, force)| format!("volume snapshot restore {v} -snapshot {snap} -vserver s{force}")),
+    ];
+    let group = || select(vec!["f", "g", "h"]);
+    let of_policies = prop_oneof![
+        (group(), 1..9000u32, any::<bool>()).prop_map(|(g, iops, shared)| format!(
+            "qos policy-group create {g} -vserver s -max-throughput {iops}iops -is-shared {shared}"
+        )),
+        (group(), 1..9000u32).prop_map(|(g, iops)| format!("qos policy-group modify {g} -max-throughput {iops}iops")),
+        (group(), 1..9000u32).prop_map(|(g, iops)| format!(
+            "qos adaptive-policy-group create {g} -vserver s -expected-iops {iops}iops/tb -peak-iops 9000iops/tb"
+        )),
+        (group(), 1..9000u32).prop_map(|(g, iops)| format!("qos adaptive modify {g} -peak-iops {iops}iops/tb")),
+        (group(), group()).prop_map(|(g, to)| format!("qos policy-group rename {g} -new-name {to}")),
+        (group(), force()).prop_map(|(g, force)| format!("qos policy-group delete {g}{force}")),
+        group().prop_map(|g| format!("vserver modify s -qos-adaptive-policy-group-template {g}")),
+        any::<bool>().prop_map(|fair| format!("qos fairness modify {fair}")),
+        (name(), any::<bool>()).prop_map(|(v, fair)| format!("qos fairness modify {fair} -volume {v} -vserver s")),
+    ];
+    let of_svms = prop_oneof![
+        svm().prop_map(|s| format!("vserver create {s}")),
+        svm().prop_map(|s| format!("vserver delete {s}")),
+        (svm(), svm()).prop_map(|(s, to)| format!("vserver rename {s} -newname {to}")),
+    ];
+    prop_oneof![4 => of_volumes, 6 => of_leaves, 3 => of_snapshots, 5 => of_policies, 1 => of_svms]
+}
+
+/// The numbers under which two sets of records differ.
+fn differing<K: Ord + Copy, T: PartialEq>(before: &BTreeMap<K, T>, after: &BTreeMap<K, T>) -> Vec<K> {
+    let keys = before.keys().chain(after.keys()).copied();
+    keys.filter(|key| before.get(key) != after.get(key)).collect()
+}
+
+fn assert_within<K: Ord + Debug>(found: &[K], told: &BTreeSet<K>, line: &str) {
+    assert!(found.iter().all(|key| told.contains(key)), "{line}: {found:?} differ, told are {told:?}");
+}
+
+/// Whatever differs between two administrations is told.
+fn assert_told(before: &Administration, after: &Administration, touched: &Touched, line: &str) {
+    let objects = |of: &Administration| {
+        let ids = of.registry.objects().map(qos::Object::id);
+        ids.map(|id| (id, (of.registry.object_record(id), of.offline.contains(&id)))).collect::<BTreeMap<_, _>>()
+    };
+    let groups = |of: &Administration| {
+        let ids = of.registry.groups().map(qos::Group::id);
+        ids.map(|id| (id, of.registry.group_record(id))).collect::<BTreeMap<_, _>>()
+    };
+    let snapshots = |of: &Administration| of.snapshots.all().map(|s| (s.id, s.clone())).collect::<BTreeMap<_, _>>();
+    assert_within(&differing(&objects(before), &objects(after)), &touched.objects, line);
+    assert_within(&differing(&groups(before), &groups(after)), &touched.groups, line);
+    assert_within(&differing(&snapshots(before), &snapshots(after)), &touched.snapshots, line);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_cannot_be_kept_leaves_everything_as_it_was(
+        lines in prop::collection::vec((line(), any::<bool>()), 1..60),
+    ) {
+        let mut administration = Administration::new(RegistrySettings::default());
+        for line in ["vserver create s", "volume create a -size 1GiB", "lun create /vol/a/a -size 1MiB"] {
+            let _ = run(&mut administration, line).unwrap();
+        }
+        for (line, is_kept) in &lines {
+            let before = administration.clone();
+            let Ok(outcome) = run(&mut administration, line) else {
+                prop_assert_eq!(&administration, &before, "{} was refused", line);
+                continue;
+            };
+            let after = administration.clone();
+            assert_told(&before, &after, &outcome.undo.touched(), line);
+            administration.take_back(outcome.undo);
+            prop_assert_eq!(&administration, &before, "{} was taken back", line);
+            if *is_kept {
+                let again = run(&mut administration, line).unwrap();
+                prop_assert_eq!((again.edits, again.effects), (outcome.edits, outcome.effects));
+                prop_assert_eq!(&administration, &after);
+            }
+        }
+    }
+}
+
+/// The lines above are commands, and of each kind some are done: with nothing but refusals, the property proves little.
+#[test]
+fn some_of_each_command_are_done() {
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let mut administration = Administration::new(RegistrySettings::default());
+    let mut done = BTreeMap::<String, u32>::new();
+    for _ in 0..20_000 {
+        let line = line().new_tree(&mut runner).unwrap().current();
+        assert!(ontap::parse(&line).is_ok(), "{line}");
+        let kind = line.split(' ').take(2).collect::<Vec<_>>().join(" ");
+        *done.entry(kind).or_default() += u32::from(run(&mut administration, &line).is_ok());
+    }
+    assert!(done.values().all(|done| *done > 0), "{done:?}");
+}
+
+/// What a change of one policy among many writes down does not grow with them.
+#[test]
+fn one_change_among_many_is_one_step() {
+    let steps = |groups: u32| {
+        let mut administration = Administration::new(RegistrySettings::default());
+        let _ = run(&mut administration, "vserver create s").unwrap();
+        for number in 0..groups {
+            let _ = run(&mut administration, &format!("qos policy-group create p{number} -vserver s")).unwrap();
+        }
+        run(&mut administration, "qos policy-group modify p1 -max-throughput 5iops").unwrap().undo.len()
+    };
+    // Its name and policy as they were.
+    assert_eq!((steps(2), steps(2000)), (1, 1));
+}
