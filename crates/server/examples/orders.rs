@@ -1,8 +1,8 @@
 //! How long the administrators' orders keep the data thread: the processor time of the longest turn in which each went on.
 //!
 //! `cargo run --release -p server --example orders -- FOLDER [LUNS] [GIB]` makes a pool in FOLDER with so many LUNs in one
-//! volume (10 000 if not said), each in one policy group, and one LUN of so many GiB (1024) whose blocks are all allocated, and
-//! removes it at the end. A turn is what the data thread does between two looks at its ring; requests move between them.
+//! volume (10 000 if not said), each in one policy group, 10 000 policy groups more in which nothing is, and one LUN of so many
+//! GiB (1024) whose blocks are all allocated, and removes it at the end. A turn is what the data thread does between two looks at its ring; requests move between them.
 
 #![allow(clippy::print_stdout, reason = "it is a program")]
 
@@ -28,7 +28,9 @@ const MIDDLE: u32 = 4;
 const BIG_LUN: u32 = 5;
 const MIDDLE_LUN: u32 = 6;
 const FIRST: u32 = 10;
-const GROUP: u32 = 100;
+const GROUP: u32 = 1 << 20;
+/// Policy groups without members: `p1` and so on.
+const EMPTY_GROUPS: u32 = 10_000;
 /// Bytes of the LUN that becomes smaller.
 const MIDDLE_SIZE: u64 = 64 * GIB;
 
@@ -120,8 +122,12 @@ fn contents(leaves: &BTreeSet<u32>, size_of: &dyn Fn(u32) -> u64) -> Contents {
     }
     let settings = r#"{"kind":"fixed","max_iops":1000,"max_bytes":null,"min_iops":null,"min_bytes":null,"shared":false,
         "burst":{"percent":null,"duration_ns":null,"iops":null}}"#;
-    let (name, uuid) = ("p".into(), "63ab2b0a-0000-4000-8000-000000000002".into());
-    contents.policies.insert(GROUP, PolicyRow { id: GROUP, svm: SVM, name, uuid, settings: settings.into() });
+    for number in 0..=EMPTY_GROUPS {
+        let name = if number == 0 { "p".into() } else { format!("p{number}") };
+        let uuid = format!("63ab2b0a-0000-4000-8000-{number:012x}");
+        let id = GROUP + number;
+        contents.policies.insert(id, PolicyRow { id, svm: SVM, name, uuid, settings: settings.into() });
+    }
     contents
 }
 
@@ -174,7 +180,10 @@ fn measure(dir: &Path, luns: u32, size: u64) {
     let shard = Shard::start(&[Listen::Unix(dir.join("nbd"))], limits, settings).expect("start the data thread");
     let pool = Pool::open(dir).expect("open the pool");
     let mut control = Control::open(pool, shard, qos::RegistrySettings::default()).expect("serve the pool");
-    println!("{luns} LUNs in one volume and policy group, {} GiB allocated in one LUN", size / GIB);
+    println!(
+        "{luns} LUNs in one volume and policy group, {EMPTY_GROUPS} policy groups more, {} GiB allocated in one LUN",
+        size / GIB
+    );
     println!("{:58} {:>12} {:>10}", "", "longest turn", "answered");
     println!("{:58} {:>12} {:>10}", "order", "us", "ms");
     settled(&control);
@@ -183,6 +192,7 @@ fn measure(dir: &Path, luns: u32, size: u64) {
         "lun show",
         "volume show",
         "qos policy-group modify p -max-throughput 2000iops",
+        "qos policy-group modify p7 -max-throughput 2000iops",
         "volume rename many -newname lots",
         "volume snapshot create lots -snapshot s",
         "volume snapshot show -volume lots",
