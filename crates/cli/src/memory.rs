@@ -3,6 +3,8 @@
 //! A run comes first: where the database cannot be opened or written, one line says so, the run goes on, and its exit code
 //! is what it would have been.
 
+mod writer;
+
 use crate::{machine, state, terminal};
 use anyhow::Context as _;
 use block::Span;
@@ -11,6 +13,7 @@ use results::Results;
 use stats::DispatchTrace;
 use stats::run::{HostRecord, Identity, Run, State};
 use std::path::{Path, PathBuf};
+use writer::Writer;
 
 /// The file in the folder of this user's state.
 const FILE: &str = "results.sqlite";
@@ -66,16 +69,12 @@ impl Memory {
 
     /// Keeps a run that begins: from now on it has a number, and is there whatever ends it.
     pub fn begin(&self, mut run: Run) -> Kept {
-        let mut kept = Kept { labels: self.labels.clone(), ..Kept::default() };
-        let Some(file) = self.file() else { return kept };
+        let mut kept = Kept { labels: self.labels.clone(), simulated: run.identity.simulated, ..Kept::default() };
         run.identity.state = State::Running;
         kept.label(&mut run);
-        match begun(&file, &run) {
-            Ok((results, number)) => kept.open = Some(Open { results, number, file }),
-            Err(error) => complain(&error),
-        }
+        kept.writer = self.file().and_then(|file| Writer::begin(file, &run));
         // In virtual time the host does nothing but reckon. Without a thread to spare its figures are not known.
-        if kept.open.is_some() && !run.identity.simulated {
+        if kept.writer.is_some() && !kept.simulated {
             kept.watch = HostWatch::start(&self.loaded).ok();
         }
         kept
@@ -89,36 +88,30 @@ fn device_under(path: &Path) -> PathBuf {
     under.filter(|device| device.starts_with("/dev") && device.exists()).unwrap_or_else(|| path.into())
 }
 
-fn begun(file: &Path, run: &Run) -> anyhow::Result<(Results, i64)> {
+fn database(file: &Path) -> anyhow::Result<Results> {
     if let Some(folder) = file.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists()) {
         state::make(folder).with_context(|| format!("{}: make the folder", folder.display()))?;
     }
-    let mut results = Results::open(file)?;
-    let number = results.save(run)?;
-    Ok((results, number))
+    Ok(Results::open(file)?)
 }
 
 /// One line; the run goes on.
-fn complain(error: &anyhow::Error) {
+fn complain(what: &str, error: &anyhow::Error) {
     let why = crate::complaint::of(error);
     let why = why.lines().next().unwrap_or_default();
-    terminal::complain(&format!("the run goes on, but is not kept: {why} (--results names another file, or none)"));
+    terminal::complain(&format!("{what}: {why} (--results names another file, or none)"));
 }
 
 /// A run under way, as far as it is kept; by default it is not.
 #[derive(Default)]
 pub struct Kept {
-    open: Option<Open>,
+    writer: Option<Writer>,
     labels: Vec<(String, String)>,
+    /// In virtual time: it is over before anything could end it.
+    simulated: bool,
     /// Who watches the host, until its figures are asked for.
     watch: Option<HostWatch>,
     host: HostRecord,
-}
-
-struct Open {
-    results: Results,
-    number: i64,
-    file: PathBuf,
 }
 
 impl Kept {
@@ -137,42 +130,32 @@ impl Kept {
         &self.host
     }
 
-    /// Writes what there is of the run so far. Where somebody else is writing, this is left for the next time.
+    /// Whether it is time to write what there is of the run so far: about once a second, of long runs once in a fiftieth
+    /// of them.
+    pub fn is_due(&self) -> bool {
+        !self.simulated && self.writer.as_ref().is_some_and(Writer::is_due)
+    }
+
+    /// Writes what there is of the run so far, from another thread: nobody waits for it.
     pub fn so_far(&mut self, mut run: Run) {
+        let Some(writer) = &self.writer else { return };
         run.identity.state = State::Running;
         self.label(&mut run);
         run.host = self.watch.as_ref().map_or_else(|| self.host.clone(), HostWatch::so_far);
-        let Some(open) = &mut self.open else { return };
-        match open.results.replace(open.number, &run) {
-            Err(error) if !error.is_busy() => {
-                complain(&error.into());
-                self.open = None;
-            }
-            _ => {}
-        }
+        writer.so_far(run);
     }
 
     /// Writes the run as it ended. Returns its file and number, where it is kept.
     pub fn end(mut self, mut run: Run) -> Option<(PathBuf, i64)> {
         run.host.clone_from(self.host());
-        self.write(run);
-        self.open.map(|open| (open.file, open.number))
+        self.label(&mut run);
+        self.writer.take().and_then(|writer| writer.end(run))
     }
 
     /// Keeps nothing of it: it was refused before it did anything.
-    pub fn forget(self) {
-        if let Some(mut open) = self.open {
-            // What cannot be taken away is a run of which nothing was measured.
-            drop(open.results.delete(open.number));
-        }
-    }
-
-    fn write(&mut self, mut run: Run) {
-        self.label(&mut run);
-        let Some(open) = &mut self.open else { return };
-        if let Err(error) = open.results.replace(open.number, &run) {
-            complain(&error.into());
-            self.open = None;
+    pub fn forget(mut self) {
+        if let Some(writer) = self.writer.take() {
+            writer.forget();
         }
     }
 
@@ -192,16 +175,12 @@ pub struct Keeping<'a, P> {
     pub watch: P,
     /// Where it is kept.
     pub kept: &'a mut Kept,
-    /// When it is written next.
-    pub next: Span,
 }
 
 impl<P: Pace> Pace for Keeping<'_, P> {
     fn second(&mut self, run: &Run, phase: usize, passed: Span, whole: Span) -> bool {
         let goes_on = self.watch.second(run, phase, passed, whole);
-        // In virtual time it is over before anything could end it.
-        if passed >= self.next && !run.identity.simulated {
-            self.next = passed + EVERY.max(passed / PART);
+        if self.kept.is_due() {
             let mut run = run.clone();
             // The dispatches are written at the end: they are long, and no table is made of them.
             run.objects.iter_mut().for_each(|object| object.trace = DispatchTrace::default());
@@ -210,11 +189,6 @@ impl<P: Pace> Pace for Keeping<'_, P> {
         goes_on
     }
 }
-
-/// How often a run that goes on is written, and which part of it at most may be lost when it is long: what is read through
-/// each time grows with it.
-pub const EVERY: Span = Span::from_secs(60);
-const PART: u64 = 50;
 
 /// Where a run of `tool` that begins now comes from.
 pub fn identity(tool: &str, title: String, started_unix_ms: u64) -> Identity {

@@ -255,7 +255,7 @@ fn play(
     let mut kept = options.keeping.1.begin(run.clone());
     let conductor = Conductor::new(plan, course.commands, course.places, course.idle, run);
     let seen = Seen { watch: &mut watch, phases: plan.phases.len() };
-    let mut keeping = Keeping { watch: seen, kept: &mut kept, next: memory::EVERY };
+    let mut keeping = Keeping { watch: seen, kept: &mut kept };
     let (mut run, played) = conductor.play(stage, &mut keeping);
     watch.finish();
     if run.points.is_empty() {

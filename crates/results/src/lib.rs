@@ -156,9 +156,11 @@ impl Failure {
 }
 
 impl Error {
-    /// Whether another program was writing, so that it may be tried again.
-    pub fn is_busy(&self) -> bool {
-        matches!(self, Error::Sqlite { source, .. } if source.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy))
+    /// Whether it may be tried again: another program was writing, or there was no space.
+    pub fn may_pass(&self) -> bool {
+        use rusqlite::ErrorCode::{DatabaseBusy, DatabaseLocked, DiskFull};
+        let Error::Sqlite { source, .. } = self else { return false };
+        matches!(source.sqlite_error_code(), Some(DatabaseBusy | DatabaseLocked | DiskFull))
     }
 
     fn sqlite(path: &Path, source: rusqlite::Error) -> Error {
@@ -201,7 +203,8 @@ impl Results {
     /// # Errors
     /// When the file cannot be written, or the run was deleted meanwhile.
     pub fn replace(&mut self, number: i64, run: &Run) -> Result<(), Error> {
-        self.write(|connection| save::replace(connection, number, run))
+        let replaced = self.write(|connection| save::replace(connection, number, run))?;
+        if replaced { Ok(()) } else { Err(Error::NoRun { path: self.path.clone(), run: number }) }
     }
 
     /// Reads a whole run, equal to what was saved.

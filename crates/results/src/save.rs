@@ -44,8 +44,9 @@ const ANEW: [&str; 14] = [
     "note",
 ];
 
-/// Writes a run in the place of the one of that number, of which it is the same and more. It keeps its number and name.
-pub(super) fn replace(connection: &Connection, number: i64, run: &Run) -> Result<()> {
+/// Writes a run in the place of the one of that number, of which it is the same and more; it keeps its number and name.
+/// Whether there is one.
+pub(super) fn replace(connection: &Connection, number: i64, run: &Run) -> Result<bool> {
     let identity = &run.identity;
     let machine = machine_row(connection, &run.machine)?;
     let changed = connection.execute(
@@ -66,12 +67,13 @@ pub(super) fn replace(connection: &Connection, number: i64, run: &Run) -> Result
         ],
     )?;
     if changed == 0 {
-        return Err(rusqlite::Error::QueryReturnedNoRows);
+        return Ok(false);
     }
     for table in ANEW {
         connection.prepare_cached(&format!("DELETE FROM {table} WHERE run = ?1"))?.execute([number])?;
     }
-    Saver { connection, run: number }.all(run)
+    Saver { connection, run: number }.all(run)?;
+    Ok(true)
 }
 
 fn state(state: State) -> &'static str {

@@ -92,9 +92,9 @@ fn carry_out(invocation: &Invocation, storage: &Storage<'_>, memory: &Memory) ->
                 read_only: flags.readonly,
                 progress_every: flags.eta_interval,
                 threads_most: None,
-                interim_every: flags.status_interval,
             };
-            let mut status = Status::new(stop.clone(), flags, &specs, &mut reports, &mut kept);
+            let keeping = kept::Keeping { begun: &begun, specs: &specs, kept: &mut kept };
+            let mut status = Status::new(stop.clone(), flags, &mut reports, keeping);
             let outcomes = engine::job::run(&specs, &settings, &mut status);
             status.finish()?;
             outcomes

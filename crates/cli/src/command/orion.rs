@@ -93,7 +93,9 @@ fn run(mut ask: Ask, storage: Storage<'_>, memory: &Memory) -> Result<Answer> {
     let files = test.volumes.iter().filter(|volume| volume.at == Where::File).map(|volume| &volume.name);
     let mut kept = memory.loading(files).begin(begun.clone());
     let (points, refused) = measure(&field, &test, &stop, &mut |points| {
-        kept.so_far(ended(&begun, &test, points));
+        if kept.is_due() {
+            kept.so_far(ended(&begun, &test, points));
+        }
         outputs.write(&test, points)
     });
     if let Some(error) = refused {
@@ -151,7 +153,7 @@ fn measure(
     (points, None)
 }
 
-/// Files and the kept run are written anew so often, so that one that is killed leaves what it measured; and no more
+/// Files are written anew so often, so that one that is killed leaves what it measured; and no more
 /// often than this part of the time, since what is written grows with the points.
 const TELL: Span = Span::SECOND;
 const TELL_PART: u64 = 50;

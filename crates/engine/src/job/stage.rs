@@ -8,6 +8,7 @@ use super::prepare::{OpenError, SetupError, prepare, prepare_late};
 use super::prepared::Prepared;
 use block::{Span, Time};
 use stats::job::{JobError, JobOutcome};
+use std::mem::take;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -28,8 +29,6 @@ pub struct RunSettings {
     pub progress_every: Span,
     /// Threads that asynchronous jobs share at most; the processors when `None`.
     pub threads_most: Option<usize>,
-    /// How often [`Watch::interim`] is called; above zero, never when `None`.
-    pub interim_every: Option<Span>,
 }
 
 impl Default for RunSettings {
@@ -40,7 +39,6 @@ impl Default for RunSettings {
             read_only: false,
             progress_every: Span::SECOND,
             threads_most: None,
-            interim_every: None,
         }
     }
 }
@@ -58,6 +56,11 @@ pub trait Watch {
 
     /// How far all jobs are, in the order they were given, `passed` after the start.
     fn progress(&mut self, passed: Span, jobs: &[JobProgress]);
+
+    /// Whether [`Watch::interim`] is to be called soon; asked about ten times a second, `passed` after the start.
+    fn wants_interim(&mut self, _passed: Span) -> bool {
+        false
+    }
 
     /// What all jobs did until now, in the order they were given, `passed` after the start. Logs come at the end only, and
     /// a job that did not begin has figures of zero.
@@ -126,7 +129,7 @@ fn run_stage(
     board.begin_stage(jobs.iter().map(|job| (job.index, &job.spec)));
     let disks = Disks::watch(&jobs.iter().flat_map(|job| job.paths()).collect::<Vec<_>>(), began);
     let removed: Vec<_> = jobs.iter().filter(|job| job.spec.layout.unlink).flat_map(|job| job.paths()).collect();
-    let mut interim = Interim::new(settings, board, clock);
+    let mut interim = Interim { asked: None, board, clock };
     let mut outcomes: Vec<Option<JobOutcome>> = (0..jobs.len()).map(|_| None).collect();
     let (report, reports) = channel();
     let crews = assign(jobs, settings);
@@ -138,8 +141,8 @@ fn run_stage(
         match reports.recv_timeout(Duration::from_nanos(Board::TICK.as_nanos())) {
             Ok(ended) => {
                 running -= 1;
-                for (index, outcome) in ended {
-                    interim.keep(index, &outcome);
+                for (index, mut outcome) in ended {
+                    interim.keep(index, &mut outcome);
                     outcomes[index - first] = Some(outcome);
                 }
             }
@@ -173,8 +176,6 @@ fn run_stage(
 
 /// Asks the workers for what they did, and hands it on when they had the time to answer.
 struct Interim<'b> {
-    every: Option<Span>,
-    next: Time,
     /// When they were asked, while the answer is awaited.
     asked: Option<Time>,
     board: &'b Board,
@@ -182,39 +183,26 @@ struct Interim<'b> {
 }
 
 impl Interim<'_> {
-    fn new<'b>(settings: &RunSettings, board: &'b Board, clock: Clock) -> Interim<'b> {
-        let every = settings.interim_every.filter(|every| *every > Span::ZERO);
-        // Reports count from the start of the run, whatever stage it is in.
-        let passed = clock.now().since(board.start()).as_nanos();
-        let turns = every.map_or(0, |every| passed / every.as_nanos() + 1);
-        let next = board.start() + Span::from_nanos(every.unwrap_or_default().as_nanos().saturating_mul(turns));
-        Interim { every, next, asked: None, board, clock }
-    }
-
     /// What a job left stands for it from now on.
-    fn keep(&self, index: usize, outcome: &JobOutcome) {
-        if self.every.is_some() {
-            let (log, histogram_log, asked) = Default::default();
-            self.board.show(index, JobOutcome { log, histogram_log, asked, ..outcome.clone() });
-        }
+    fn keep(&self, index: usize, outcome: &mut JobOutcome) {
+        let logs = (take(&mut outcome.log), take(&mut outcome.histogram_log), take(&mut outcome.asked));
+        self.board.show(index, outcome.clone());
+        (outcome.log, outcome.histogram_log, outcome.asked) = logs;
     }
 
     fn look(&mut self, watch: &mut dyn Watch) {
-        let Some(every) = self.every else { return };
         let now = self.clock.now();
+        let passed = |at: Time| at.since(self.board.start());
         match self.asked {
             // Every worker wakes within a tick; one that blocks in the kernel has its last answer told again.
             Some(asked) if now >= asked + Board::TICK => {
-                self.asked = None;
                 let shown = self.board.shown().into_iter().map(Option::unwrap_or_default).collect();
-                watch.interim(asked.since(self.board.start()), shown);
+                watch.interim(passed(asked), shown);
+                self.asked = None;
             }
-            None if now >= self.next => {
+            None if watch.wants_interim(passed(now)) => {
                 self.board.ask();
                 self.asked = Some(now);
-                while self.next <= now {
-                    self.next += every;
-                }
             }
             _ => {}
         }

@@ -13,8 +13,11 @@ impl Run {
                 self.points.push(Point { name, start: Span::from_nanos(u64::MAX), ..Point::default() });
             }
             let point = &mut self.points[stage];
-            point.start = point.start.min(outcome.start);
-            point.end = point.end.max(outcome.start + outcome.elapsed);
+            // One that never began says nothing of when its stage was.
+            if outcome.elapsed > Span::ZERO {
+                point.start = point.start.min(outcome.start);
+                point.end = point.end.max(outcome.start + outcome.elapsed);
+            }
             self.add_job(stage as u32, outcome);
         }
         // A stage that no job reached.

@@ -1,7 +1,8 @@
 //! Jobs as any run is kept: who loads what, what was asked, and what came of it.
 
-use crate::memory;
+use crate::memory::{self, Kept};
 use crate::play::now_unix_ms;
+use block::Span;
 use fio::Invocation;
 use stats::job::JobOutcome;
 use stats::run::{Place, Run, State};
@@ -39,6 +40,8 @@ pub fn ended(begun: &Run, specs: &[JobSpec], outcomes: &[JobOutcome], interrupte
     });
     run.add_jobs(outcomes.iter().zip(stages));
     for (number, spec) in specs.iter().enumerate().take(run.actors.len()) {
+        // Of a job that did not begin yet nothing else is known.
+        run.actors[number].name.clone_from(&spec.name);
         let place = run.place(place(spec));
         run.actors[number].place = Some(place);
         settings(&mut run, number as u32, spec);
@@ -50,6 +53,29 @@ pub fn ended(begun: &Run, specs: &[JobSpec], outcomes: &[JobOutcome], interrupte
     let failed = outcomes.iter().any(|outcome| outcome.error.is_some());
     run.identity.state = if interrupted || failed { State::CutShort } else { State::Ended };
     run
+}
+
+/// Jobs as they are kept while they run.
+pub struct Keeping<'k> {
+    /// As they began.
+    pub begun: &'k Run,
+    /// What they are.
+    pub specs: &'k [JobSpec],
+    /// Where they are kept.
+    pub kept: &'k mut Kept,
+}
+
+impl Keeping<'_> {
+    /// Writes what they did so far.
+    pub fn so_far(&mut self, mut outcomes: Vec<JobOutcome>) {
+        for (outcome, spec) in outcomes.iter_mut().zip(self.specs) {
+            // What a job does in its ramp is no result.
+            if outcome.elapsed <= spec.ending.ramp && spec.ending.ramp > Span::ZERO {
+                *outcome = JobOutcome::default();
+            }
+        }
+        self.kept.so_far(ended(self.begun, self.specs, &outcomes, false));
+    }
 }
 
 fn place(spec: &JobSpec) -> Place {

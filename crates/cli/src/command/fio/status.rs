@@ -5,9 +5,9 @@
 //! ```
 //! In a terminal it is redrawn in place on the standard error; in a pipe there is none unless `--eta=always` asks for it.
 
+use super::kept::Keeping;
 use super::{recording, reports::Reports};
 use crate::interrupt::Stop;
-use crate::memory::Kept;
 use crate::terminal;
 use block::{Bytes, Span};
 use engine::job::{JobProgress, Watch};
@@ -24,7 +24,11 @@ const RECENT: usize = 12;
 pub struct Status<'r, 'i> {
     stop: Stop,
     reports: &'r mut Reports<'i>,
-    kept: &'r mut Kept,
+    keeping: Keeping<'r>,
+    /// When a report in between is due, where any is asked for, and whether it is awaited.
+    report_every: Option<Span>,
+    next_report: Span,
+    report_wanted: bool,
     /// Why a report in between could not be written: the run ends then.
     lost: Option<anyhow::Error>,
     shown: bool,
@@ -88,13 +92,7 @@ struct Plan {
 
 impl<'r, 'i> Status<'r, 'i> {
     /// For these jobs; what was done in between goes to `reports`.
-    pub fn new(
-        stop: Stop,
-        flags: &Flags,
-        specs: &[JobSpec],
-        reports: &'r mut Reports<'i>,
-        kept: &'r mut Kept,
-    ) -> Status<'r, 'i> {
+    pub fn new(stop: Stop, flags: &Flags, reports: &'r mut Reports<'i>, keeping: Keeping<'r>) -> Status<'r, 'i> {
         let terminal = stderr().is_terminal();
         let mut stage = 0;
         let plan = |(index, spec): (usize, &JobSpec)| {
@@ -109,7 +107,9 @@ impl<'r, 'i> Status<'r, 'i> {
         Status {
             stop,
             reports,
-            kept,
+            report_every: flags.status_interval.filter(|every| *every > Span::ZERO),
+            next_report: flags.status_interval.unwrap_or_default(),
+            report_wanted: false,
             lost: None,
             shown: match flags.eta {
                 Eta::Always => true,
@@ -119,7 +119,8 @@ impl<'r, 'i> Status<'r, 'i> {
             terminal,
             newline: flags.eta_newline,
             next_newline: flags.eta_newline.unwrap_or_default(),
-            plans: specs.iter().enumerate().map(plan).collect(),
+            plans: keeping.specs.iter().enumerate().map(plan).collect(),
+            keeping,
             last: Default::default(),
             recent: Vec::new(),
             drawn: false,
@@ -135,6 +136,15 @@ impl<'r, 'i> Status<'r, 'i> {
             terminal::aside("\n");
         }
         self.lost.map_or(Ok(()), Err)
+    }
+
+    fn report(&mut self, passed: Span, outcomes: &[JobOutcome]) {
+        if self.drawn && self.terminal {
+            terminal::aside("\r\x1b[K");
+        }
+        if let Err(error) = self.reports.in_between(passed, outcomes) {
+            self.lost.get_or_insert(error);
+        }
     }
 
     fn parts(&mut self, passed: Span, jobs: &[JobProgress]) -> Parts {
@@ -245,7 +255,7 @@ impl Watch for Status<'_, '_> {
     }
 
     fn begins(&mut self) {
-        self.kept.begins();
+        self.keeping.kept.begins();
     }
 
     fn laying_out(&mut self, path: &Path, bytes: u64) {
@@ -272,12 +282,21 @@ impl Watch for Status<'_, '_> {
         }
     }
 
-    fn interim(&mut self, passed: Span, outcomes: Vec<JobOutcome>) {
-        if self.drawn && self.terminal {
-            terminal::aside("\r\x1b[K");
+    fn wants_interim(&mut self, passed: Span) -> bool {
+        let due = self.report_every.filter(|_| passed >= self.next_report);
+        if let Some(every) = due {
+            self.report_wanted = true;
+            self.next_report = every * (passed.as_nanos() / every.as_nanos() + 1);
         }
-        if let Err(error) = self.reports.in_between(passed, &outcomes) {
-            self.lost.get_or_insert(error);
+        due.is_some() || self.keeping.kept.is_due()
+    }
+
+    fn interim(&mut self, passed: Span, outcomes: Vec<JobOutcome>) {
+        if std::mem::take(&mut self.report_wanted) {
+            self.report(passed, &outcomes);
+        }
+        if self.keeping.kept.is_due() {
+            self.keeping.so_far(outcomes);
         }
     }
 
@@ -330,6 +349,8 @@ fn sparkline(recent: &[f64]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::Kept;
+    use stats::run::Run;
 
     #[test]
     fn the_line_says_how_fast_and_how_long() {
@@ -345,7 +366,8 @@ mod tests {
         let invocation = fio::Invocation::parse(&["--version".to_owned()], &fio::Given::default()).unwrap();
         let mut reports = Reports::new(&invocation);
         let mut kept = Kept::default();
-        let mut status = Status::new(Stop::default(), &flags, &[spec], &mut reports, &mut kept);
+        let keeping = Keeping { begun: &Run::default(), specs: &[spec], kept: &mut kept };
+        let mut status = Status::new(Stop::default(), &flags, &mut reports, keeping);
         let mut job = JobProgress { began: Some(Span::ZERO), ended: false, counts: Default::default(), in_flight: 32 };
         job.counts.read = (50_000, 50_000 * 4096);
         let first = status.parts(Span::SECOND, std::slice::from_ref(&job)).fitting(200);

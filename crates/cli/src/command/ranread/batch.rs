@@ -159,7 +159,6 @@ impl<'a> Field<'a> {
                 let settings = RunSettings {
                     destroy: self.load.destroy.clone(),
                     even_in_use: self.load.even_in_use.clone(),
-                    interim_every: Some(Span::SECOND),
                     ..RunSettings::default()
                 };
                 let mut watch = Watching { stop, running: self.running.as_ref(), keeper, start, dots };
@@ -271,6 +270,10 @@ impl Watch for Watching<'_> {
         if self.dots {
             terminal::print(".");
         }
+    }
+
+    fn wants_interim(&mut self, _passed: Span) -> bool {
+        self.keeper.is_due()
     }
 
     fn interim(&mut self, _passed: Span, outcomes: Vec<JobOutcome>) {

@@ -14,17 +14,12 @@ use uring::Clock;
 /// The name of the command in the database.
 const TOOL: &str = "ranread";
 
-/// Writing takes at most this part of the time: of many processes there is much to write.
-const PART: u64 = 50;
-
 /// A run under way. One that is dropped before its end was cut short, or never began.
 pub struct Keeper {
     run: Run,
     kept: Option<Kept>,
     clock: Clock,
     began: Time,
-    /// Not written again before.
-    next: Time,
 }
 
 impl Keeper {
@@ -35,7 +30,7 @@ impl Keeper {
         let identity = run::Identity { seed, simulated, ..identity };
         let run = Run { identity, machine, ..asked };
         let kept = Some(memory.begin(run.clone()));
-        Keeper { run, kept, began: clock.now(), next: clock.now(), clock }
+        Keeper { run, kept, began: clock.now(), clock }
     }
 
     /// How long the run has gone on; in virtual time the batches alone.
@@ -46,13 +41,16 @@ impl Keeper {
         }
     }
 
+    /// Whether it is time to write what a batch did so far.
+    pub fn is_due(&self) -> bool {
+        self.kept.as_ref().is_some_and(Kept::is_due)
+    }
+
     /// Writes what a batch did so far that began at `start`.
     pub fn so_far(&mut self, start: Span, outcomes: Vec<JobOutcome>) {
-        if self.clock.now() >= self.next {
-            let mut run = self.run.clone();
-            ranread::taken(&mut run, Taken { start, state: State::Running, outcomes });
-            self.write(run);
-        }
+        let mut run = self.run.clone();
+        ranread::taken(&mut run, Taken { start, state: State::Running, outcomes });
+        self.write(run);
     }
 
     /// Takes in a batch that is over.
@@ -61,7 +59,7 @@ impl Keeper {
             self.run.machine.backend.clone_from(&first.backend);
         }
         ranread::taken(&mut self.run, taken);
-        if self.clock.now() >= self.next {
+        if self.is_due() {
             self.write(self.run.clone());
         }
     }
@@ -92,12 +90,9 @@ impl Keeper {
     }
 
     fn write(&mut self, run: Run) {
-        let before = self.clock.now();
         if let Some(kept) = &mut self.kept {
             kept.so_far(run);
         }
-        let after = self.clock.now();
-        self.next = after + (after.since(before) * PART).max(Span::SECOND / 2);
     }
 }
 

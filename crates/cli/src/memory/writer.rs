@@ -1,0 +1,179 @@
+//! The results database as a run under way sees it: a thread of its own writes, so that nobody who plays the run waits for
+//! a lock or a disk.
+//!
+//! ```text
+//!   run ── so far ──▶ one place ──▶ thread ──▶ database
+//!          (the next one has all of it: what finds the place taken is left out)
+//! ```
+
+use super::{complain, database};
+use block::{Span, Time};
+use results::Results;
+use stats::run::Run;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use uring::Clock;
+
+/// A run is written no more often than this.
+const EVERY: Span = Span::SECOND;
+
+/// Of a long run this part of its time at most may be lost: what is read through each time grows with it.
+const LOST_PART: u64 = 50;
+
+/// Writing takes this part of the time of one processor at most.
+const BUSY_PART: u64 = 100;
+
+/// Writes one run until it is over. One that is dropped leaves the run as it was written last.
+pub struct Writer {
+    orders: Option<SyncSender<Order>>,
+    thread: Option<JoinHandle<Option<(PathBuf, i64)>>>,
+    pace: Arc<Pace>,
+}
+
+enum Order {
+    SoFar(Box<Run>),
+    End(Box<Run>),
+    Forget,
+}
+
+impl Writer {
+    /// Begins to keep `run` in `file`; `None` where it cannot be kept, which was said then.
+    pub fn begin(file: PathBuf, run: &Run) -> Option<Writer> {
+        let mut file = Database { file, open: None, number: None, said: false };
+        file.write(run, "the run goes on, but is not kept")?;
+        let pace = Arc::new(Pace::default());
+        let (orders, asked) = sync_channel(1);
+        let shared = Arc::clone(&pace);
+        let thread = std::thread::Builder::new().name("results".into()).spawn(move || file.serve(&asked, &shared));
+        match thread {
+            Ok(thread) => Some(Writer { orders: Some(orders), thread: Some(thread), pace }),
+            Err(error) => {
+                complain("the run goes on, but is not kept", &error.into());
+                None
+            }
+        }
+    }
+
+    /// Whether it is time to write what there is so far.
+    pub fn is_due(&self) -> bool {
+        self.pace.clock.now().as_nanos() >= self.pace.next.load(Relaxed)
+    }
+
+    /// Writes what there is so far, soon; nothing while earlier figures wait for the database.
+    pub fn so_far(&self, run: Run) {
+        self.pace.next.store(u64::MAX, Relaxed);
+        // Without the thread nothing is kept any longer, and it said why.
+        let _ = self.orders.as_ref().map(|orders| orders.try_send(Order::SoFar(Box::new(run))));
+    }
+
+    /// Writes the run as it ended. Returns its file and number, where it is kept.
+    pub fn end(mut self, run: Run) -> Option<(PathBuf, i64)> {
+        self.close(Some(Order::End(Box::new(run))))
+    }
+
+    /// Takes the run away.
+    pub fn forget(mut self) {
+        self.close(Some(Order::Forget));
+    }
+
+    fn close(&mut self, last: Option<Order>) -> Option<(PathBuf, i64)> {
+        if let (Some(orders), Some(last)) = (self.orders.take(), last) {
+            let _ = orders.send(last);
+        }
+        self.thread.take().and_then(|thread| thread.join().ok().flatten())
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.close(None);
+    }
+}
+
+/// When the run is written next.
+struct Pace {
+    clock: Clock,
+    began: Time,
+    /// Nanoseconds on the clock; the last there are while it is being written.
+    next: AtomicU64,
+}
+
+impl Default for Pace {
+    fn default() -> Pace {
+        let clock = Clock::new();
+        let began = clock.now();
+        Pace { clock, began, next: AtomicU64::new((began + EVERY).as_nanos()) }
+    }
+}
+
+impl Pace {
+    /// It was written from `from` until now.
+    fn wrote(&self, from: Time) {
+        let now = self.clock.now();
+        let rest = EVERY.max(now.since(from) * BUSY_PART).max(now.since(self.began) / LOST_PART);
+        self.next.store((now + rest).as_nanos(), Relaxed);
+    }
+}
+
+/// The thread's side.
+struct Database {
+    file: PathBuf,
+    open: Option<Results>,
+    /// The number of the run, once it has one.
+    number: Option<i64>,
+    /// The user knows that something could not be written.
+    said: bool,
+}
+
+impl Database {
+    fn serve(mut self, asked: &Receiver<Order>, pace: &Pace) -> Option<(PathBuf, i64)> {
+        for order in asked {
+            match order {
+                Order::SoFar(run) => {
+                    let from = pace.clock.now();
+                    self.write(&run, "the run goes on, but is not kept")?;
+                    pace.wrote(from);
+                }
+                Order::End(run) => {
+                    self.said = false;
+                    self.write(&run, "not all of the run is kept")?;
+                    return self.number.filter(|_| !self.said).map(|number| (self.file, number));
+                }
+                Order::Forget => {
+                    // What cannot be taken away is a run of which nothing was measured.
+                    let _ = self.open.as_mut().zip(self.number).map(|(open, number)| open.delete(number));
+                    return None;
+                }
+            }
+        }
+        None
+    }
+
+    /// Writes the run. What does not last, as a lock or a full disk, is said once and tried again the next time; `None`
+    /// means that there is no next time.
+    fn write(&mut self, run: &Run, what: &str) -> Option<()> {
+        let Err(error) = self.try_write(run) else { return Some(()) };
+        let may_pass = error.downcast_ref().is_some_and(results::Error::may_pass);
+        if !self.said {
+            let until_then = if may_pass { " for now" } else { "" };
+            complain(&format!("{what}{until_then}"), &error);
+            self.said = true;
+        }
+        may_pass.then_some(())
+    }
+
+    fn try_write(&mut self, run: &Run) -> anyhow::Result<()> {
+        let open = match &mut self.open {
+            Some(open) => open,
+            closed => closed.insert(database(&self.file)?),
+        };
+        match self.number {
+            Some(number) => open.replace(number, run)?,
+            None => self.number = Some(open.save(run)?),
+        }
+        Ok(())
+    }
+}
