@@ -20,7 +20,12 @@ type Of<'a> = &'a dyn Fn(&Slice) -> Option<f64>;
 const SECONDS_MIN: usize = 10;
 
 /// Settings in which two runs may not differ. Depths and rates may: to change those is why one compares.
-const SAME: [&str; 6] = ["mix", "read_percent", "order", "read_block_bytes", "write_block_bytes", "cycle_s"];
+const SAME: [&str; 7] =
+    ["mix", "read_percent", "order", "block_bytes", "read_block_bytes", "write_block_bytes", "cycle_s"];
+
+/// Tools whose points are called by what was asked in them, so that equal names are equal questions; of all others the plan
+/// says what was asked.
+const SELF_EVIDENT: [&str; 4] = ["fio", "ramp", "ranread", "orion"];
 
 /// The write cycle of a database; runs with shorter ones are not comparable with anything.
 const CYCLE_S: f64 = 80.0;
@@ -108,7 +113,7 @@ pub fn differences(before: &Run, after: &Run) -> Vec<Difference> {
 pub fn obstacles(before: &Run, after: &Run) -> Vec<String> {
     let mut found = Vec::new();
     let (a, b) = (&before.identity, &after.identity);
-    let is_plan = |tool: &str| !["fio", "ramp", "ranread"].contains(&tool);
+    let is_plan = |tool: &str| !SELF_EVIDENT.contains(&tool);
     if is_plan(&a.tool) != is_plan(&b.tool) || !is_plan(&a.tool) && a.tool != b.tool {
         found.push(format!("one is of {}, the other of {}", a.tool, b.tool));
     } else if is_plan(&a.tool) && a.text != b.text {
@@ -257,5 +262,15 @@ mod tests {
         let mut other = plan.clone();
         (other.identity.tool, other.identity.text) = ("run".into(), "title = 'x'".into());
         assert_eq!(obstacles(&plan, &other), ["they are of different plans"]);
+        // Cells of a matrix say themselves what was asked; a plan and a matrix never the same.
+        let matrix = |block: f64| {
+            let mut run = run(&[1]);
+            run.identity.tool = "orion".into();
+            run.set(Some(0), "block_bytes", block);
+            run
+        };
+        assert_eq!(obstacles(&plan, &matrix(8192.0)), ["one is of demo, the other of orion"]);
+        let told = obstacles(&matrix(8192.0), &matrix(16384.0));
+        assert_eq!(told, ["block_bytes is 8192 in one, 16384 in the other"]);
     }
 }
