@@ -3,6 +3,7 @@
 use anyhow::{Context as _, Result, bail};
 use block::Span;
 use ramp::{Constants, read_seconds};
+use stats::run::Value;
 use stats::{Recording, WorkloadRecord};
 use std::path::Path;
 
@@ -21,9 +22,9 @@ pub struct Recorded {
     pub doubts: Vec<String>,
 }
 
-/// How a ramp says how much space its data takes, in its folder and in a results database.
+/// How a ramp's folder says how much space its data takes; a results database has it as the setting `used_bytes`.
 pub const USED: &str = "used space in bytes: ";
-/// How it says how far apart its write cycles are.
+/// How it says how far apart its write cycles are; there it is the setting `cycle_s`.
 pub const CYCLE: &str = "write cycle in ms: ";
 
 /// Reads the recording at `path`.
@@ -70,7 +71,9 @@ fn folder(path: &Path, run: Option<u64>) -> Result<Recorded> {
     }
     let about = text("about.txt").unwrap_or_default();
     let lines: Vec<&str> = about.lines().collect();
-    Ok(told(runs.into_iter().map(|(_, run)| run).collect(), &lines))
+    let figure = |name: &str| lines.iter().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
+    let cycle = figure(CYCLE).filter(|ms| *ms > 0).map(Span::from_millis);
+    Ok(told(runs.into_iter().map(|(_, run)| run).collect(), figure(USED), cycle))
 }
 
 /// A run of a results database.
@@ -86,7 +89,8 @@ fn database(path: &Path, run: Option<u64>, workloads: &[String]) -> Result<Recor
             None => bail!("--recording {}: holds no run", path.display()),
         }
     };
-    let recording = results.load(wanted).with_context(within)?.recording();
+    let run = results.load(wanted).with_context(within)?;
+    let recording = run.recording();
     for name in workloads {
         if !recording.workloads.iter().any(|workload| workload.name == *name) {
             let known: Vec<&str> = recording.workloads.iter().map(|workload| workload.name.as_str()).collect();
@@ -102,8 +106,14 @@ fn database(path: &Path, run: Option<u64>, workloads: &[String]) -> Result<Recor
         }
         seconds[second] += interval.counts.ops();
     }
-    let notes: Vec<&str> = recording.notes.iter().map(String::as_str).collect();
-    let recorded = told(vec![seconds], &notes);
+    let figure = |key: &str| {
+        run.settings.iter().filter(|setting| setting.key == key).find_map(|setting| match setting.value {
+            Value::Number(number) if number > 0.0 => Some(number),
+            _ => None,
+        })
+    };
+    let cycle = figure("cycle_s").map(Span::from_secs_f64);
+    let recorded = told(vec![seconds], figure("used_bytes").map(|bytes| bytes as u64), cycle);
     let used = used_by(&recording, workloads);
     let volumes = Some(used.len() as u64).filter(|volumes| *volumes > 0);
     let used_bytes = recorded.used_bytes.or_else(|| volumes.map(|_| used.iter().sum()));
@@ -124,12 +134,11 @@ fn used_by(recording: &Recording, workloads: &[String]) -> Vec<u64> {
 }
 
 /// With what the ramp said of itself.
-fn told(runs: Vec<Vec<u64>>, lines: &[&str]) -> Recorded {
-    let figure = |name: &str| lines.iter().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
-    let cycle = figure(CYCLE).filter(|ms| *ms > 0).map_or(Constants::CYCLE, Span::from_millis);
+fn told(runs: Vec<Vec<u64>>, used_bytes: Option<u64>, cycle: Option<Span>) -> Recorded {
+    let cycle = cycle.unwrap_or(Constants::CYCLE);
     let mut doubts = Vec::new();
     if cycle != Constants::CYCLE {
         doubts.push(format!("recorded with a write cycle every {cycle}; the advice is for {}", Constants::CYCLE));
     }
-    Recorded { runs, cycle, used_bytes: figure(USED), volumes: None, doubts }
+    Recorded { runs, cycle, used_bytes, volumes: None, doubts }
 }

@@ -318,7 +318,7 @@ impl Ramping<'_> {
         run.set(None, "readers", f64::from(constants.readers));
         run.set(None, "writers", f64::from(constants.writers));
         run.notes.extend(not_comparable(settings));
-        run.notes.extend(about(settings, &*self.storage));
+        run.set(None, "used_bytes", self.storage.size().0 as f64);
         for (index, outcome) in self.runs.iter().enumerate() {
             let row = Row::of(self.outputs.first_run + index as u64, outcome, settings);
             for judgement in self.criteria.judge(&row, constants).1 {
@@ -444,7 +444,7 @@ fn length(settings: &Settings) -> String {
     format!("{runs}{warm_up}, {} in all; a number without a unit at --runtime is minutes", said(settings.total()))
 }
 
-/// What an advice from this ramp needs to know.
+/// What an advice from this ramp's folder needs to know.
 fn about(settings: &Settings, storage: &dyn Storage) -> Vec<String> {
     let cycle = settings.constants.cycle.as_nanos() / 1_000_000;
     vec![format!("{}{}", demand::USED, storage.size().0), format!("{}{cycle}", demand::CYCLE)]

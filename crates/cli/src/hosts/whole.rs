@@ -2,7 +2,7 @@
 
 use super::load::ramps;
 use super::{Half, Halves};
-use crate::{demand, memory};
+use crate::memory;
 use block::{Bytes, Span};
 use ramp::{Experiment, experiment_verdict};
 use stats::run::{Actor, Identity, Place, Point, Run};
@@ -45,7 +45,7 @@ pub(super) fn run(plan: &HostsPlan, experiment: &Experiment, played: &Halves) ->
         })
         .collect();
     whole.notes = experiment.notes.clone();
-    whole.notes.push(format!("{}{}", demand::CYCLE, plan.cycle.as_nanos() / 1_000_000));
+    whole.set(None, "cycle_s", plan.cycle.as_secs_f64());
     whole
 }
 
