@@ -27,6 +27,16 @@ pub(crate) fn in_gate(interval: &Interval) -> Span {
     interval.waits.ceiling + interval.waits.floors + interval.waits.turn
 }
 
+/// Whether the requests of a run went through a QoS gate that tells of it: limits were set, or something was said of what
+/// held a workload back.
+pub(crate) fn has_gate(recording: &Recording) -> bool {
+    let told = |interval: &Interval| {
+        in_gate(interval) > Span::ZERO || interval.held_by != HeldBy::Nothing || interval.floor != FloorFared::NotSet
+    };
+    recording.objects.iter().any(|object| !object.limits.is_empty())
+        || recording.workloads.iter().any(|workload| workload.intervals.iter().any(told))
+}
+
 /// The mean time in the disk, as the server tells it; where no server does, from hand-over to end. `None` of no request.
 pub(crate) fn in_disk(interval: &Interval) -> Option<Span> {
     interval.service.map(|times| times.mean)
@@ -35,6 +45,16 @@ pub(crate) fn in_disk(interval: &Interval) -> Option<Span> {
 /// The median of a second's response times, where percentiles are known.
 pub(crate) fn p50(interval: &Interval) -> Option<Span> {
     interval.response.and_then(|times| times.p50())
+}
+
+/// The mean of a second's response times.
+pub(crate) fn mean(interval: &Interval) -> Option<Span> {
+    interval.response.map(|times| times.mean)
+}
+
+/// The longest of a second's response times, where it is known.
+pub(crate) fn longest(interval: &Interval) -> Option<Span> {
+    interval.response.and_then(|times| times.max)
 }
 
 /// What 99 % of a second's response times are at most, where percentiles are known.

@@ -136,12 +136,20 @@ fn over_time(runs: &[Run<'_>], scales: &Scales) -> Charts {
     for run in runs {
         let has_floors = !relation::floors(run.recording).is_empty();
         let dots = if has_floors { " Dots are floors." } else { "" };
-        let caption = format!(
-            "Operations per second that the clients saw, {}. Dashes are ceilings in force, pale where they did not bind; a \
-             thin line under the dashes of a shared ceiling is the sum of its volumes.{dots}",
-            scales.said(run.recording)
-        );
+        let has_gate = relation::has_gate(run.recording);
+        let dashes = match has_gate {
+            true => {
+                " Dashes are ceilings in force, pale where they did not bind; a thin line under the dashes of a shared \
+                     ceiling is the sum of its volumes."
+            }
+            false => "",
+        };
+        let caption =
+            format!("Operations per second that the clients saw, {}.{dashes}{dots}", scales.said(run.recording));
         figures.push(Figure::of(figures::iops(run.recording, scales)).headed(&run.name).captioned(caption));
+        if !has_gate {
+            continue;
+        }
         let mut strips = Figure::of_strips(held::strips(run.recording, scales));
         strips.heading = run.headed("What held each workload back");
         strips.key = held::key(has_floors);
@@ -160,19 +168,31 @@ fn throughput(runs: &[Run<'_>], scales: &Scales) -> Charts {
 fn latency(runs: &[Run<'_>], scales: &Scales) -> Charts {
     let mut found = Vec::new();
     for run in runs {
-        for (index, workload) in run.recording.workloads.iter().enumerate() {
+        let timed = |workload: &WorkloadRecord| workload.intervals.iter().any(|interval| interval.response.is_some());
+        for (index, workload) in run.recording.workloads.iter().enumerate().filter(|(_, workload)| timed(workload)) {
             let mut figure = Figure::of(figures::latency(run.recording, index, scales));
             figure.heading = run.headed(&label(workload));
             figure.look = Some(Look::Series(index));
             found.push(figure);
         }
     }
+    let workloads = || runs.iter().flat_map(|run| &run.recording.workloads);
+    let shaded = match workloads().any(figures::has_percentiles) {
+        true => "the shaded stretch reaches from the median to the 99th percentile.",
+        false => "the line is the mean of each second.",
+    };
+    let below = match runs.iter().any(|run| relation::has_gate(run.recording)) {
+        true => {
+            "The dotted line is the mean wait in the QoS gate, the grey one the mean time in the disk below it, both as the \
+             server tells them."
+        }
+        false => "The grey line is the mean time from hand-over to end.",
+    };
     Charts {
         heading: "Response time, and where it was spent".into(),
-        lead: "Response time counts from when a request was due until its end; the shaded stretch reaches from the median to \
-               the 99th percentile. The dotted line is the mean wait in the QoS gate, the grey one the mean time in the disk \
-               below it, both as the server tells them. The axis is logarithmic."
-            .into(),
+        lead: format!(
+            "Response time counts from when a request was due until its end; {shaded} {below} The axis is logarithmic."
+        ),
         figures: found,
         small: false,
     }

@@ -43,8 +43,13 @@ impl Scales {
             let bounds = recordings.iter().flat_map(|recording| bounds_in_sight(recording, rate, figures));
             bounds.fold(figures, f64::max)
         };
-        let slowest = intervals().filter_map(|interval| positive(relation::p99(interval))).fold(0.0, f64::max);
-        let times = intervals().flat_map(|interval| [relation::p50(interval), relation::in_disk(interval)]);
+        let lower = |interval: &Interval| relation::p50(interval).or_else(|| relation::mean(interval));
+        let upper = |interval: &Interval| {
+            let known = relation::p99(interval).or_else(|| relation::longest(interval));
+            known.or_else(|| lower(interval))
+        };
+        let slowest = intervals().filter_map(|interval| positive(upper(interval))).fold(0.0, f64::max);
+        let times = intervals().flat_map(|interval| [lower(interval), relation::in_disk(interval)]);
         let fastest = times.filter_map(positive).fold(f64::INFINITY, f64::min).min(slowest);
         // Four lines of response times, two of rates, and each is drawn twice.
         let lines = (workloads().count() * 12).max(1);
@@ -117,8 +122,9 @@ pub(crate) fn throughput(recording: &Recording, scales: &Scales) -> Chart {
     Chart { height: 260.0, ..rates(recording, scales, &THROUGHPUT) }
 }
 
-/// A workload's response time over time on a logarithmic axis: the median, the stretch up to the 99th percentile, the
-/// mean wait in QoS and the mean time in the disk. All workloads of a page have the same axes.
+/// A workload's response time over time on a logarithmic axis: the median and the stretch up to the 99th percentile, of
+/// seconds without percentiles the mean and, where it is known, the longest; the mean wait in QoS, where there is a gate, and the mean time in
+/// the disk. All workloads of a page have the same axes.
 pub(crate) fn latency(recording: &Recording, index: usize, scales: &Scales) -> Chart {
     let workload = &recording.workloads[index];
     let title = format!("Response time of {} over time, in milliseconds", label(workload));
@@ -132,21 +138,33 @@ pub(crate) fn latency(recording: &Recording, index: usize, scales: &Scales) -> C
             workload.intervals.iter().map(|interval| stretch(interval, positive(figure(interval)))).collect();
         thinned(&all, scales.points, merge).0
     };
-    let p50 = of(relation::p50, Merge::Mean);
-    let p99 = of(relation::p99, Merge::Highest);
-    let (gate, disk) =
-        (of(|interval| Some(relation::in_gate(interval)), Merge::Mean), of(relation::in_disk, Merge::Mean));
-    let (lower, upper) = (p50.clone(), p99.clone());
-    chart.marks.push(Mark::Area { lower, upper, name: String::new(), look: Look::Series(index) });
-    for (stretches, look, name) in [
-        (p99, Look::Thin(index), "response p99"),
-        (disk, Look::Disk, "in the disk"),
-        (p50, Look::Alone(index), "response p50"),
-        (gate, Look::Gate, "in QoS"),
-    ] {
+    let [lower, upper] = match has_percentiles(workload) {
+        true => [("response p50", of(relation::p50, Merge::Mean)), ("response p99", of(relation::p99, Merge::Highest))],
+        false => {
+            [("response mean", of(relation::mean, Merge::Mean)), ("longest", of(relation::longest, Merge::Highest))]
+        }
+    };
+    let look = Look::Series(index);
+    let is_known = |(_, stretches): &(&str, Vec<Stretch>)| stretches.iter().any(|stretch| stretch.figure.is_some());
+    let upper = Some(upper).filter(is_known);
+    if let Some((_, upper)) = &upper {
+        let (lower, upper) = (lower.1.clone(), upper.clone());
+        chart.marks.push(Mark::Area { lower, upper, name: String::new(), look });
+    }
+    let has_gate = relation::has_gate(recording);
+    let disk = (if has_gate { "in the disk" } else { "service" }, of(relation::in_disk, Merge::Mean));
+    let gate = has_gate.then(|| ("in QoS", of(|interval| Some(relation::in_gate(interval)), Merge::Mean)));
+    let upper = upper.map(|upper| (upper, Look::Thin(index)));
+    let lines = upper.into_iter().chain([(disk, Look::Disk), (lower, Look::Alone(index))]);
+    for ((name, stretches), look) in lines.chain(gate.map(|gate| (gate, Look::Gate))) {
         chart.marks.push(Mark::Steps { name: name.into(), stretches, look });
     }
     chart
+}
+
+/// Whether histograms were kept of a workload's seconds, so that percentiles of them are known.
+pub(crate) fn has_percentiles(workload: &WorkloadRecord) -> bool {
+    workload.intervals.iter().any(|interval| relation::p50(interval).is_some())
 }
 
 /// A workload and the volume it uses: `server1 · vol1`.
