@@ -67,6 +67,11 @@ impl Memory {
         Memory { loaded: paths.into_iter().map(|path| device_under(path.as_ref())).collect(), ..self.clone() }
     }
 
+    /// Puts what the user says of runs on this one; the last word for a key is the one that holds.
+    pub fn mark(&self, run: &mut Run) {
+        label_with(run, &self.labels);
+    }
+
     /// Keeps a run that begins: from now on it has a number, and is there whatever ends it.
     pub fn begin(&self, mut run: Run) -> Kept {
         let mut kept = Kept { labels: self.labels.clone(), simulated: run.identity.simulated, ..Kept::default() };
@@ -159,14 +164,17 @@ impl Kept {
         }
     }
 
-    /// The last word for a key is the one that holds.
     fn label(&self, run: &mut Run) {
-        for (key, word) in &self.labels {
-            run.labels.retain(|(known, _)| known != key);
-            run.labels.push((key.clone(), word.clone()));
-        }
-        run.labels.sort();
+        label_with(run, &self.labels);
     }
+}
+
+fn label_with(run: &mut Run, labels: &[(String, String)]) {
+    for (key, word) in labels {
+        run.labels.retain(|(known, _)| known != key);
+        run.labels.push((key.clone(), word.clone()));
+    }
+    run.labels.sort();
 }
 
 /// Keeps a plan's run as it goes, behind whoever watches it.

@@ -2,10 +2,10 @@
 //! journal and the transaction journal are classes of its work. As in the published tables, journals are no part of the
 //! whole.
 
-use crate::{BLOCK, RunOutcome};
+use crate::{BLOCK, Row, RunOutcome};
 use block::{OpKind, Span};
-use stats::CycleRecord;
-use stats::run::{Actor, Event, Place, Point, Run, Setting, Taped, Value};
+use stats::run::{Actor, Cell, Class, Event, Place, Point, Run, Setting, State, Taped, Value};
+use stats::{CycleRecord, Outcome, Verdict};
 
 /// The database is the only actor.
 const ACTOR: u32 = 0;
@@ -47,6 +47,80 @@ pub fn kept(system: &str, place: &str, runs: &[RunOutcome]) -> Run {
     kept
 }
 
+/// The rows of a summary as a run: counts, rates and verdicts are in them; seconds, histograms and cycles are not, so that
+/// times are settings of their points and no latencies.
+pub fn imported(rows: &[Row]) -> Run {
+    let mut kept = Run::default();
+    let (system, comment) = rows.first().map_or(("", ""), |row| (&*row.system, &*row.comment));
+    kept.identity.tool = "ramp".into();
+    kept.identity.title = [system, comment].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ");
+    kept.identity.state = State::Ended;
+    kept.actors.push(Actor { name: "ramp".into(), host: system.into(), group: None, place: None });
+    kept.set(Some(ACTOR), "block_bytes", BLOCK as f64);
+    kept.notes.push(
+        "of a summary.csv: it has no seconds, histograms and cycles; writes are its rate times its length".into(),
+    );
+    let mut start = Span::ZERO;
+    for (point, row) in (0..).zip(rows) {
+        let end = start + row.elapsed;
+        let name = format!("{} IOPS", row.target);
+        kept.points.push(Point { name, about: row.comment.clone(), start, end, ..Point::default() });
+        start = end;
+        let writes = (row.write_iops * row.elapsed.as_secs_f64()).round() as u64;
+        let cell = |class, ops: u64| Cell {
+            ops,
+            bytes: Some(ops.saturating_mul(BLOCK)),
+            ..Cell::new(point, ACTOR, class, row.elapsed)
+        };
+        let never_sent = Some(row.reads_missed);
+        kept.cells.push(Cell { never_sent, ..cell(Class::ALL, row.reads.saturating_add(writes)) });
+        kept.cells.extend([cell(Class::READ, row.reads), cell(Class::WRITE, writes)]);
+        kept.settings.extend(figures(row).into_iter().filter_map(|(key, figure)| {
+            let value = Value::Number(figure?);
+            Some(Setting { point: Some(point), actor: Some(ACTOR), key: key.into(), value })
+        }));
+        let outcome = match row.verdict.as_str() {
+            "pass" => Some(Outcome::Pass),
+            "fail" => Some(Outcome::Fail),
+            "cannot say" => Some(Outcome::CannotSay),
+            _ => None,
+        };
+        kept.verdicts.extend(outcome.map(|outcome| Verdict {
+            question: format!("run {}: {} IOPS", row.run, row.target),
+            outcome,
+            because: "as its summary.csv says".into(),
+            measured: None,
+        }));
+    }
+    if rows.iter().any(|row| !row.comparable) {
+        kept.notes.push("not comparable with published figures, as its summary.csv says".into());
+    }
+    kept
+}
+
+/// The figures of a row that are no counts.
+fn figures(row: &Row) -> [(&'static str, Option<f64>); 16] {
+    let ms = |span: Span| Some(span.as_millis_f64());
+    [
+        ("target_iops", Some(row.target as f64)),
+        ("longest_wij_ms", ms(row.longest_wij)),
+        ("longest_cycle_ms", ms(row.longest_cycle)),
+        ("cycle_p90_ms", ms(row.cycle_p90)),
+        ("effective_write_ms", row.effective_write_ms),
+        ("read_mean_ms", ms(row.read_mean)),
+        ("read_p99_ms", ms(row.read_p99)),
+        ("read_p999_ms", ms(row.read_p999)),
+        ("read_p9999_ms", ms(row.read_p9999)),
+        ("read_service_mean_ms", ms(row.read_service)),
+        ("write_mean_ms", ms(row.write_mean)),
+        ("cycles", Some(row.cycles as f64)),
+        ("cycles_missed", Some(row.cycles_missed as f64)),
+        ("overruns", Some(row.overruns as f64)),
+        ("journal_mb_s", row.journal_mb_s),
+        ("journal_sync_p99_ms", row.journal_sync_p99.map(Span::as_millis_f64)),
+    ]
+}
+
 fn kind(kind: OpKind) -> &'static str {
     match kind {
         OpKind::Read => "read",
@@ -58,7 +132,7 @@ fn kind(kind: OpKind) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stats::run::{Class, Kind};
+    use stats::run::Kind;
     use stats::{Direction, Punctuality, Tape, TapeSlice};
 
     /// What a run's tape knows is what is kept: reads never made are not late, and journals are beside the whole.

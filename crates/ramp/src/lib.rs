@@ -46,7 +46,7 @@ pub use experiment::{
     experiment_table, experiment_verdict,
 };
 pub use grammar::{DASHES, GrammarError, Invocation, help};
-pub use kept::kept;
+pub use kept::{imported, kept};
 pub use label::Label;
 pub use ladder::{Ladder, Load};
 pub use machine::{

@@ -1,7 +1,8 @@
-//! Runs of another file, of another machine or an earlier time.
+//! Runs of another file, of another machine or an earlier time; and runs that somebody read from another program's.
 
 use super::{Error, Failure, Filter, Results, RunLine, load, save};
 use rusqlite::{Connection, OpenFlags};
+use stats::run::Run;
 use std::path::{Path, PathBuf};
 
 /// What an import did.
@@ -14,6 +15,22 @@ pub struct Imported {
 }
 
 impl Results {
+    /// Takes in runs that were made elsewhere, all or none, without those that are here already. Their numbers there are
+    /// those in the order given, from 1.
+    ///
+    /// # Errors
+    /// This file cannot be written.
+    pub fn take_in(&mut self, runs: &[Run]) -> Result<Imported, Error> {
+        let mine = self.list(&Filter::default())?;
+        let is_known = |run: &Run| mine.iter().any(|line| started(line) == identity(run));
+        let new: Vec<(i64, &Run)> = (1..).zip(runs).filter(|(_, run)| !is_known(run)).collect();
+        let save = |connection: &Connection| {
+            new.iter().map(|(there, run)| Ok((*there, save::save(connection, run, None, None)?))).collect()
+        };
+        let added: Vec<(i64, i64)> = self.write(save)?;
+        Ok(Imported { known: runs.len() - added.len(), added })
+    }
+
     /// Takes in every run of another file that is not here yet, all or none. The other file is left as it is, of whatever
     /// format.
     ///
@@ -48,8 +65,15 @@ impl Results {
 
 /// Whether two lines are of one run: by its name, or, as files of format 3 had none, by when and how it was started.
 fn is_same(a: &RunLine, b: &RunLine) -> bool {
-    let started = |line: &RunLine| (line.started_unix_ms, line.host.clone(), line.title.clone());
     a.uuid == b.uuid || started(a) == started(b)
+}
+
+fn started(line: &RunLine) -> (u64, &str, &str) {
+    (line.started_unix_ms, &line.host, &line.title)
+}
+
+fn identity(run: &Run) -> (u64, &str, &str) {
+    (run.identity.started_unix_ms, &run.machine.host, &run.identity.title)
 }
 
 /// A copy that may be brought up to date; gone with its end.

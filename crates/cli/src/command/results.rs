@@ -2,6 +2,7 @@
 
 mod compare;
 mod export;
+mod import;
 mod list;
 mod show;
 mod sql;
@@ -34,19 +35,9 @@ enum What {
     Compare(compare::Compare),
     Sql(sql::Sql),
     Export(export::Export),
-    Import(Import),
+    Import(import::Import),
     Delete(Delete),
     Label(Label),
-}
-
-/// Take in the runs of another results database
-///
-/// Of another machine, or of an earlier time. Runs that are here already are left out; the other file is left as it is.
-#[derive(clap::Args)]
-struct Import {
-    /// The other files
-    #[arg(value_name = "FILE", required = true)]
-    files: Vec<PathBuf>,
 }
 
 /// Delete runs
@@ -105,22 +96,6 @@ pub fn open(memory: &Memory) -> Result<Database> {
 pub fn looked_at(database: &Database, number: i64) -> Result<Run> {
     let run = database.load(number)?;
     Ok(if run.identity.tool == "ranread" { run.together("processes") } else { run })
-}
-
-impl Import {
-    fn run(self, memory: &Memory) -> Result<Answer> {
-        let mut database = Database::open(&file(memory)?)?;
-        for file in &self.files {
-            let imported = database.import(file)?;
-            for (there, here) in &imported.added {
-                terminal::line(&format!("run {there} of {} is run {here} here", file.display()));
-            }
-            if imported.known > 0 {
-                terminal::line(&format!("{} runs of {} were here already", imported.known, file.display()));
-            }
-        }
-        Ok(Answer::Yes)
-    }
 }
 
 impl Delete {

@@ -1,5 +1,6 @@
 //! Where runs are kept, and what is done with them there.
 
+use crate::requires::{client, requires};
 use crate::running::{Ended, RESULTS, run, seawall, succeed};
 use crate::scratch::Scratch;
 use std::path::Path;
@@ -263,4 +264,56 @@ fn runs_are_compared_where_they_can_be() {
         refused.err
     );
     assert!(kept(&scratch, &["results", "compare", "--anyway", "1", "4"]).out.contains("IOPS"));
+}
+
+/// What fio itself wrote stands beside runs of ours with its own figures; of what is broken the place is told, and nothing is
+/// taken in.
+#[test]
+fn fios_own_json_is_imported() {
+    requires!("fio");
+    let scratch = Scratch::new();
+    let mut fio = client("fio");
+    fio.current_dir(scratch.path()).args(["--name=theirs", "--ioengine=null", "--size=1m", "--rw=randread", "--bs=8k"]);
+    succeed(fio.args(["--output-format=json+", "--output=theirs.json"]));
+    let text = std::fs::read_to_string(scratch.join("theirs.json")).unwrap();
+    assert_eq!(results(&scratch, &["import", "theirs.json"]), "run 1 of theirs.json is run 1 here\n");
+    assert_eq!(results(&scratch, &["import", "theirs.json"]), "1 run of theirs.json was here already\n");
+    let document: serde_json::Value = serde_json::from_str(&text[text.find('{').unwrap()..]).unwrap();
+    let read = &document["jobs"][0]["read"];
+    let query = "SELECT ops, bytes, min_ns, max_ns, count, tool, version FROM cell JOIN latency USING (run, point, actor, class)
+        JOIN run ON run.id = cell.run WHERE class = 'read' AND kind = 'service'";
+    let rows: serde_json::Value = serde_json::from_str(&results(&scratch, &["sql", "--json", query])).unwrap();
+    assert_eq!((&rows[0]["ops"], &rows[0]["bytes"]), (&read["total_ios"], &read["io_bytes"]));
+    assert_eq!((&rows[0]["min_ns"], &rows[0]["max_ns"]), (&read["clat_ns"]["min"], &read["clat_ns"]["max"]));
+    assert_eq!((&rows[0]["count"], &rows[0]["version"]), (&read["clat_ns"]["N"], &document["fio version"]));
+    std::fs::write(scratch.join("bad.json"), text.replacen("\"jobname\"", "\"jobnam\"", 1)).unwrap();
+    let refused = kept(&scratch, &["results", "import", "bad.json"]);
+    assert!(refused.code == Some(2) && refused.err.contains("jobs[0].jobname: must be there"), "{}", refused.err);
+    assert_eq!(results(&scratch, &["list"]).lines().count(), 2);
+}
+
+/// A row of a ramp's table is a point with its counts, its verdict, and its times as settings.
+#[test]
+fn a_ramps_summary_is_imported() {
+    let scratch = Scratch::new();
+    let row = ramp::Row {
+        target: 75_000,
+        write_iops: 100.0,
+        reads: 5000,
+        elapsed: block::Span::from_secs(10),
+        longest_cycle: block::Span::from_millis(32_660),
+        verdict: "fail".into(),
+        system: "=epic<1>".into(),
+        ..ramp::Row::default()
+    };
+    std::fs::write(scratch.join("summary.csv"), ramp::summary_csv(&[row])).unwrap();
+    assert_eq!(results(&scratch, &["import", "summary.csv"]), "run 1 of summary.csv is run 1 here\n");
+    let query = "SELECT ops, iops, point_name FROM results WHERE class = 'all'";
+    assert_eq!(results(&scratch, &["sql", "--csv", query]), "ops,iops,point_name\n6000,600,75000 IOPS\n");
+    let query = "SELECT number FROM setting WHERE key = 'longest_cycle_ms'";
+    assert_eq!(results(&scratch, &["sql", "--csv", query]), "number\n32660\n");
+    assert!(results(&scratch, &["list"]).contains("=epic<1>"));
+    std::fs::write(scratch.join("summary.csv"), format!("{}1,2\n", ramp::HEADER)).unwrap();
+    let refused = kept(&scratch, &["results", "import", "summary.csv"]);
+    assert!(refused.code == Some(2) && refused.err.contains("line 2: has 2 of 28 fields"), "{}", refused.err);
 }

@@ -6,4 +6,5 @@ mod messages;
 mod mutation;
 mod outcome;
 mod published;
+mod reading;
 mod snapshots;
