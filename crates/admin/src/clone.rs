@@ -2,7 +2,7 @@
 //! is written to either. A clone carries no policy of its parent.
 
 use super::snapshot::leaf_at;
-use super::{AdminError, Answer, Assigned, Errand, SnapshotLeaf, list, whole};
+use super::{AdminError, Answer, Assigned, Errand, Obstacle, SnapshotLeaf, list, whole};
 use block::ObjectId;
 use ontap::catalogue::{CloneCommand, FileCloneCreate, VolumeCloneCreate};
 use qos::{Object, ObjectKind};
@@ -64,7 +64,8 @@ impl Errand<'_> {
         let source = leaf_at(&leaves, create.source_path.as_str()).ok_or_else(|| {
             let known: Vec<_> = leaves.iter().map(SnapshotLeaf::path).collect();
             let path = &create.source_path;
-            AdminError::Command(format!("{place} has no LUN or file {path}; it has: {}", list(&known)))
+            let text = format!("{place} has no LUN or file {path}; it has: {}", list(&known));
+            Obstacle::NoSource.told(text).given(path).about(&place)
         })?;
         self.check_room(volume, source.size, 0)?;
         let copy = self.plant_at(volume, create.destination_path.as_str(), source)?;

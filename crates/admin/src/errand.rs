@@ -1,6 +1,6 @@
 //! One command on its way: what all areas need of the registry, and what they lead to.
 
-use crate::{AdminError, Answer, At, Effect, Note, Snapshot, Snapshots, Taken, Undo};
+use crate::{AdminError, Answer, At, Effect, Note, Obstacle, Snapshot, Snapshots, Taken, Undo};
 use block::{Bytes, ObjectId};
 use ontap::Command;
 use ontap::catalogue::Selection;
@@ -84,12 +84,13 @@ impl Errand<'_> {
         match name {
             Some(name) => self.registry.find_svm(name.as_str()).ok_or_else(|| {
                 let known: Vec<_> = svms().map(|svm| svm.name().to_owned()).collect();
-                AdminError::Command(format!("there is no SVM {name}; there are: {}", list(&known)))
+                let text = format!("there is no SVM {name}; there are: {}", list(&known));
+                Obstacle::NoSvm.told(text).given(name).into()
             }),
             None => match (svms().next(), svms().nth(1)) {
                 (Some(only), None) => Ok(only.id()),
-                (None, _) => Err(AdminError::Command("there is no SVM yet; `vserver create NAME` makes one".into())),
-                _ => Err(AdminError::Command("there are several SVMs; say which with -vserver".into())),
+                (None, _) => Err(Obstacle::NoSvm.told("there is no SVM yet; `vserver create NAME` makes one").into()),
+                _ => Err(Obstacle::WhichSvm.told("there are several SVMs; say which with -vserver").into()),
             },
         }
     }
@@ -126,14 +127,13 @@ impl Errand<'_> {
             && group.policy().adaptive().is_some() != adaptive
             && (adaptive || has_size)
         {
-            let (is, parameter) = match adaptive {
-                true => ("fixed", "-qos-policy-group"),
-                false => ("adaptive", "-qos-adaptive-policy-group"),
+            let (obstacle, is, parameter) = match adaptive {
+                true => (Obstacle::GroupIsFixed, "fixed", "-qos-policy-group"),
+                false => (Obstacle::GroupIsAdaptive, "adaptive", "-qos-adaptive-policy-group"),
             };
             let (name, label) = (group.name(), self.registry.label(object));
-            return Err(AdminError::Command(format!(
-                "{label}: policy group {name} is {is}; attach it with {parameter}"
-            )));
+            let text = format!("{label}: policy group {name} is {is}; attach it with {parameter}");
+            return Err(obstacle.told(text).given(name).about(label).into());
         }
         // `none` takes away a group of the kind that was named, and leaves one of the other kind alone.
         if name.is_none() {

@@ -1,7 +1,8 @@
-//! Why a command was not done.
+//! Why a command was not done: in one line for people, and as code, kind, field, value and target for programs.
 
-use ontap::CommandError;
-use qos::Refusal;
+use ontap::{CommandError, Problem};
+use qos::{Refusal, RefusalKind, Rule};
+use std::fmt;
 
 /// Why a command was not done. Nothing changed.
 #[derive(Debug, thiserror::Error)]
@@ -9,16 +10,227 @@ pub enum AdminError {
     /// The line is no command.
     #[error("{0}")]
     Grammar(Box<CommandError>),
-    /// A rule refused it.
+    /// A rule of policies and objects refused it.
     #[error("{0} (code {code})", code = .0.code())]
     Refused(#[from] Refusal),
     /// Something that it names does not exist, or stands in the way.
     #[error("{0}")]
-    Command(String),
+    Command(Box<Objection>),
+}
+
+/// What speaks against a command that was read and breaks no rule of the registry.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text}")]
+pub struct Objection {
+    /// What is in the way.
+    pub obstacle: Obstacle,
+    /// What was given, as typed.
+    pub value: Option<String>,
+    /// Whom it concerns: a path, or a name.
+    pub target: Option<String>,
+    text: String,
+}
+
+/// An error's machine-readable side, from which an interface makes its status and its envelope.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Detail {
+    /// ONTAP's number, or ours where ONTAP's is not published: see [`Rule`] and [`Obstacle`].
+    pub code: u32,
+    /// What is in the way.
+    pub kind: RefusalKind,
+    /// The parameter that it is about, where it is about one.
+    pub field: Option<&'static str>,
+    /// What was given there.
+    pub value: Option<String>,
+    /// The object or policy group.
+    pub target: Option<String>,
+}
+
+macro_rules! obstacles {
+    ($($(#[$doc:meta])* $name:ident = $code:literal, $kind:ident, $field:expr;)*) => {
+        /// What can be in the way of a command, beside the registry's rules. Codes below 8454144 are ONTAP's general
+        /// ones; those from 8454925 on are ours and mean nothing to ONTAP.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Obstacle {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl Obstacle {
+            /// Every obstacle, for documents and tests.
+            pub const ALL: &[Obstacle] = &[$(Obstacle::$name),*];
+
+            /// Its code.
+            pub const fn code(self) -> u32 {
+                match self {
+                    $(Obstacle::$name => $code,)*
+                }
+            }
+
+            /// What kind of refusal it is.
+            pub const fn kind(self) -> RefusalKind {
+                match self {
+                    $(Obstacle::$name => RefusalKind::$kind,)*
+                }
+            }
+
+            /// The parameter that it is about.
+            pub const fn field(self) -> Option<&'static str> {
+                match self {
+                    $(Obstacle::$name => $field,)*
+                }
+            }
+        }
+    };
+}
+
+obstacles! {
+    /// There is no SVM of that name, or none at all.
+    NoSvm = 4, Missing, Some("vserver");
+    /// There is no volume of that name, or none that a pattern fits.
+    NoVolume = 4, Missing, Some("volume");
+    /// There is no such qtree.
+    NoQtree = 4, Missing, Some("qtree");
+    /// There is no such LUN, or none that a pattern fits.
+    NoLun = 4, Missing, Some("path");
+    /// There is no such file.
+    NoFile = 4, Missing, Some("file");
+    /// There is no such snapshot.
+    NoSnapshot = 4, Missing, Some("snapshot");
+    /// The source has no such LUN or file.
+    NoSource = 4, Missing, Some("path");
+    /// There is no such node.
+    NoNode = 4, Missing, Some("node");
+    /// The volume has a snapshot of that name.
+    SnapshotTaken = 1, Exists, Some("snapshot");
+    /// Floors cannot be switched off.
+    FloorsAlwaysKept = 3, Unsupported, Some("enable");
+    /// It contains something that would be lost.
+    NotEmpty = 8, InUse, None;
+    /// It has snapshots that would be lost.
+    HasSnapshots = 8, InUse, None;
+    /// Clients are connected to it.
+    Connected = 8, InUse, None;
+    /// There are several SVMs, and none was named.
+    WhichSvm = 8454925, Invalid, Some("vserver");
+    /// A qtree without its volume.
+    WhichVolume = 8454926, Invalid, Some("volume");
+    /// A fixed group by the parameter or command of adaptive ones.
+    GroupIsFixed = 8454927, Invalid, Some("qos-adaptive-policy-group");
+    /// An adaptive group by the parameter or command of fixed ones.
+    GroupIsAdaptive = 8454928, Invalid, Some("qos-policy-group");
+    /// A size that no volume, LUN or file may have.
+    SizeRange = 8454929, Invalid, Some("size");
+    /// A volume is to be smaller than what is in it.
+    BelowContents = 8454930, Invalid, Some("size");
+    /// The volume has no room for so much.
+    NoRoom = 8454931, Full, Some("size");
+    /// The volume has as many snapshots as it may have.
+    SnapshotsMax = 8454932, Full, Some("snapshot");
+    /// Numbers for snapshots are used up.
+    SnapshotNumbers = 8454933, Full, Some("snapshot");
+    /// The store refuses it: there is data beyond a smaller size, or it is full.
+    Store = 8454934, Invalid, Some("size");
+}
+
+impl Obstacle {
+    /// An objection in a line: what was given, which rule, what to do.
+    pub fn told(self, text: impl fmt::Display) -> Objection {
+        Objection { obstacle: self, value: None, target: None, text: text.to_string() }
+    }
+}
+
+impl Objection {
+    /// What was given.
+    #[must_use]
+    pub fn given(self, value: impl fmt::Display) -> Objection {
+        Objection { value: Some(value.to_string()), ..self }
+    }
+
+    /// Whom it concerns.
+    #[must_use]
+    pub fn about(self, target: impl fmt::Display) -> Objection {
+        Objection { target: Some(target.to_string()), ..self }
+    }
+}
+
+impl AdminError {
+    /// What a program reads.
+    pub fn detail(&self) -> Detail {
+        match self {
+            AdminError::Grammar(error) => of_line(error),
+            AdminError::Refused(Refusal { rule, subject, given }) => Detail {
+                code: rule.code(),
+                kind: rule.kind(),
+                field: field_of(*rule),
+                value: Some(given.clone()),
+                target: Some(subject.clone()),
+            },
+            AdminError::Command(objection) => {
+                let Objection { obstacle, value, target, .. } = &**objection;
+                let (code, kind, field) = (obstacle.code(), obstacle.kind(), obstacle.field());
+                Detail { code, kind, field, value: value.clone(), target: target.clone() }
+            }
+        }
+    }
 }
 
 impl From<CommandError> for AdminError {
     fn from(error: CommandError) -> AdminError {
         AdminError::Grammar(Box::new(error))
     }
+}
+
+impl From<Objection> for AdminError {
+    fn from(objection: Objection) -> AdminError {
+        AdminError::Command(Box::new(objection))
+    }
+}
+
+/// A field is wrong (ONTAP's general code).
+const BAD_FIELD: u32 = 2;
+/// An argument that the command does not have.
+const UNEXPECTED_ARGUMENT: u32 = 262179;
+/// A value that cannot be read.
+const INVALID_VALUE: u32 = 262197;
+/// Fields that exclude one another.
+const EXCLUSIVE: u32 = 8454389;
+
+/// By the first thing that is wrong with a line.
+fn of_line(error: &CommandError) -> Detail {
+    let (code, field, value) = match error.problems.first() {
+        Some(Problem::UnknownParameter { word, .. } | Problem::RefusedParameter { word, .. })
+        | Some(Problem::AmbiguousParameter { word, .. } | Problem::Unexpected { word }) => {
+            (UNEXPECTED_ARGUMENT, None, Some(word.clone()))
+        }
+        Some(Problem::BadValue { parameter, error }) => (INVALID_VALUE, Some(*parameter), Some(error.given.clone())),
+        Some(Problem::SplitValue { parameter, value, .. }) => (INVALID_VALUE, Some(*parameter), Some(value.clone())),
+        Some(Problem::Repeated { parameter, second, .. }) => (BAD_FIELD, Some(*parameter), Some(second.clone())),
+        Some(Problem::MissingValue { parameter, .. } | Problem::MissingParameter { parameter, .. })
+        | Some(Problem::SplitParameter { parameter, .. }) => (BAD_FIELD, Some(*parameter), None),
+        Some(Problem::Apart { first, .. }) => (EXCLUSIVE, Some(*first), None),
+        _ => (BAD_FIELD, None, None),
+    };
+    Detail { code, kind: RefusalKind::Invalid, field, value, target: None }
+}
+
+/// The parameter that a rule is about.
+fn field_of(rule: Rule) -> Option<&'static str> {
+    Some(match rule {
+        Rule::NoGroup | Rule::GroupName | Rule::Preset | Rule::GroupInUse => "policy-group",
+        Rule::NameOfFixed | Rule::NameOfAdaptive | Rule::FixedTaken | Rule::AdaptiveTaken => "policy-group",
+        Rule::FixedToAdaptive | Rule::AdaptiveToFixed => "policy-group",
+        Rule::NameTaken => "new-name",
+        Rule::FloorAboveCeiling => "min-throughput",
+        Rule::AdaptiveZero | Rule::ExpectedAbovePeak => "expected-iops",
+        Rule::BurstExclusive | Rule::BurstRange | Rule::BurstWithCredits => "burst-percent",
+        Rule::BurstNeedsIops => "burst-iops",
+        Rule::RateRange => "max-throughput",
+        Rule::SharedImmutable | Rule::SharedFloor => "is-shared",
+        Rule::FloorOnSvm | Rule::OtherSvm | Rule::Nested | Rule::TemplateAndPolicy => "qos-policy-group",
+        Rule::AdaptiveKind => "qos-adaptive-policy-group",
+        Rule::TemplateKind => "qos-adaptive-policy-group-template",
+        Rule::LunPath | Rule::FilePath => "path",
+        Rule::ObjectTaken | Rule::NoObject | Rule::ObjectName | Rule::ObjectInUse | Rule::Moves => return None,
+        Rule::GroupsMax | Rule::WorkloadsMax | Rule::ObjectsMax | Rule::WrongKind | Rule::Catalogue => return None,
+    })
 }

@@ -1,6 +1,6 @@
 //! `qos fairness`: who takes turns with its neighbours even where no limit binds.
 
-use super::{AdminError, Answer, Errand};
+use super::{AdminError, Answer, Errand, Obstacle};
 use block::ObjectId;
 use ontap::catalogue::{FairnessCommand, FairnessModify};
 use ontap::show::FairnessRow;
@@ -30,7 +30,8 @@ impl Errand<'_> {
     fn holder(&self, modify: &FairnessModify) -> Result<Option<ObjectId>, AdminError> {
         let Some(volume) = &modify.volume else {
             if modify.qtree.is_some() {
-                return Err(AdminError::Command("a qtree is named by its volume too; say which with -volume".into()));
+                let text = "a qtree is named by its volume too; say which with -volume";
+                return Err(Obstacle::WhichVolume.told(text).into());
             }
             return modify.vserver.as_ref().map(|svm| self.svm(Some(svm))).transpose();
         };

@@ -1,6 +1,6 @@
 //! `volume file`: files of a fixed size, offered to hosts by their path as LUNs are.
 
-use super::{AdminError, Answer, Assigned, Errand, uuid_of, whole};
+use super::{AdminError, Answer, Assigned, Errand, Obstacle, uuid_of, whole};
 use crate::size::leaf_bytes;
 use block::ObjectId;
 use ontap::catalogue::{FileCommand, FileCreate, FileDelete, FileModify, FileRename};
@@ -67,7 +67,8 @@ impl Errand<'_> {
         let parent = self.known_volume(svm, volume.as_str())?;
         let found = self.registry.find_file(parent, path.as_str());
         found.ok_or_else(|| {
-            AdminError::Command(format!("volume {volume} has no file {path}; `volume file show` lists what there is"))
+            let text = format!("volume {volume} has no file {path}; `volume file show` lists what there is");
+            Obstacle::NoFile.told(text).given(path).about(volume).into()
         })
     }
 

@@ -1,7 +1,7 @@
 //! What LUNs and files have in common: a size that their volume must have room for, data that is made, grows and goes
 //! with them, and a policy.
 
-use super::{AdminError, Assigned, Effect, Errand, path_of, whole};
+use super::{AdminError, Assigned, Effect, Errand, Obstacle, path_of, whole};
 use block::ObjectId;
 use qos::{Object, ObjectKind};
 
@@ -62,10 +62,11 @@ impl Errand<'_> {
             return Ok(());
         }
         let path = path_of(self.registry, volume).unwrap_or_default();
-        Err(AdminError::Command(format!(
+        let text = format!(
             "{path}: has {left} of its {all} bytes left for LUNs and files, {size} are needed; grow it with \
              `volume modify -size`"
-        )))
+        );
+        Err(Obstacle::NoRoom.told(text).given(size).about(path).into())
     }
 
     /// Bytes of all LUNs and files in a volume or qtree together.
@@ -97,7 +98,8 @@ impl Errand<'_> {
             return Ok(());
         }
         let path = path_of(self.registry, object).unwrap_or_default();
-        Err(AdminError::Command(format!("{path}: still holds {}; delete what is in it first", held.join(", "))))
+        let text = format!("{path}: still holds {}; delete what is in it first", held.join(", "));
+        Err(Obstacle::NotEmpty.told(text).about(path).into())
     }
 }
 

@@ -38,7 +38,7 @@ mod world;
 pub use answer::{Answer, Deed, Note};
 pub use effect::{Effect, Outcome, Taken};
 pub use errand::uuid_text;
-pub use error::AdminError;
+pub use error::{AdminError, Detail, Objection, Obstacle};
 pub use sample::{Sample, SampleKind, Seen, main_cause};
 pub use size::LEAF_BYTES_MAX;
 pub use snapshots::{Snapshot, SnapshotLeaf, Snapshots};

@@ -1,6 +1,6 @@
 //! `lun`: block devices inside volumes.
 
-use super::{AdminError, Answer, Assigned, Deed, Effect, Errand, path_of, uuid_of, whole};
+use super::{AdminError, Answer, Assigned, Deed, Effect, Errand, Obstacle, path_of, uuid_of, whole};
 use crate::size::leaf_bytes;
 use block::ObjectId;
 use ontap::catalogue::{LunCommand, LunCreate, LunDelete, LunModify, LunMove};
@@ -86,7 +86,8 @@ impl Errand<'_> {
 
     fn no_lun(&self, svm: ObjectId, path: impl std::fmt::Display) -> AdminError {
         let svm = self.svm_name(svm);
-        AdminError::Command(format!("SVM {svm} has no LUN {path}; `lun show` lists what there is"))
+        let text = format!("SVM {svm} has no LUN {path}; `lun show` lists what there is");
+        Obstacle::NoLun.told(text).given(path).about(svm).into()
     }
 
     fn known_lun(&self, vserver: Option<&ObjectName>, path: &LunPath) -> Result<ObjectId, AdminError> {

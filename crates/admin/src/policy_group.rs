@@ -1,6 +1,6 @@
 //! `qos policy-group`: fixed policy groups.
 
-use super::{AdminError, Answer, Errand};
+use super::{AdminError, Answer, Errand, Obstacle};
 use crate::uuid_text;
 use block::{BytesPerSecond, Iops, Span};
 use ontap::catalogue::{PolicyGroupCommand, PolicyGroupCreate, PolicyGroupModify};
@@ -74,12 +74,15 @@ impl Errand<'_> {
     pub(super) fn is_of_kind(&self, name: &str, adaptive: bool) -> Result<(), AdminError> {
         let Some(group) = self.registry.group(name) else { return Ok(()) };
         match (adaptive, group.policy().adaptive().is_some()) {
-            (false, true) => Err(AdminError::Command(format!(
-                "policy group {name}: it is adaptive; use the commands `qos adaptive-policy-group …`"
-            ))),
-            (true, false) => Err(AdminError::Command(format!(
-                "policy group {name}: it is fixed; use the commands `qos policy-group …`"
-            ))),
+            (false, true) => {
+                let text =
+                    format!("policy group {name}: it is adaptive; use the commands `qos adaptive-policy-group …`");
+                Err(Obstacle::GroupIsAdaptive.told(text).given(name).about(name).into())
+            }
+            (true, false) => {
+                let text = format!("policy group {name}: it is fixed; use the commands `qos policy-group …`");
+                Err(Obstacle::GroupIsFixed.told(text).given(name).about(name).into())
+            }
             _ => Ok(()),
         }
     }

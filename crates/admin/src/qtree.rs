@@ -1,6 +1,6 @@
 //! `volume qtree`: folders at the top of a volume that hold LUNs and files and carry a policy of their own.
 
-use super::{AdminError, Answer, Assigned, Errand, list};
+use super::{AdminError, Answer, Assigned, Errand, Obstacle, list};
 use block::ObjectId;
 use ontap::catalogue::{QtreeCommand, QtreeCreate, QtreeDelete, QtreeModify, QtreeRename};
 use ontap::show::QtreeRow;
@@ -59,7 +59,8 @@ impl Errand<'_> {
         let parent = self.known_volume(svm, volume.as_str())?;
         self.registry.find_qtree(parent, qtree.as_str()).ok_or_else(|| {
             let known: Vec<_> = self.children(parent, ObjectKind::Qtree).map(|q| q.name().to_owned()).collect();
-            AdminError::Command(format!("volume {volume} has no qtree {qtree}; it has: {}", list(&known)))
+            let text = format!("volume {volume} has no qtree {qtree}; it has: {}", list(&known));
+            Obstacle::NoQtree.told(text).given(qtree).about(volume).into()
         })
     }
 

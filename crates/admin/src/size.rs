@@ -1,6 +1,6 @@
 //! Sizes as adaptive policies see them: what is allocated is known here, what is used is asked of the pool.
 
-use super::{AdminError, Administration, At, Errand, whole};
+use super::{AdminError, Administration, At, Errand, Obstacle, whole};
 use block::{Bytes, ObjectId, Time};
 use ontap::value::Units;
 use qos::{Edit, Object, ObjectKind, Registry};
@@ -28,7 +28,8 @@ pub(super) fn leaf_bytes(size: ontap::value::Size, units: Units) -> Result<u64, 
 fn bytes_of(size: ontap::value::Size, units: Units, max: u64, who: &str) -> Result<u64, AdminError> {
     let bytes = size.bytes(units).and_then(|bytes| bytes.checked_next_multiple_of(BLOCK));
     bytes.filter(|bytes| (BLOCK..=max).contains(bytes)).ok_or_else(|| {
-        AdminError::Command(format!("size {size}: {who} from 1 byte up to {} TiB ({max} bytes)", max >> 40))
+        let text = format!("size {size}: {who} from 1 byte up to {} TiB ({max} bytes)", max >> 40);
+        Obstacle::SizeRange.told(text).given(size).into()
     })
 }
 

@@ -1,7 +1,7 @@
 //! `volume snapshot`: a volume's LUNs and files as they were at one moment.
 
 use super::snapshots::SNAPSHOTS_MAX;
-use super::{AdminError, Answer, Effect, Errand, Snapshot, SnapshotLeaf, list, path_of};
+use super::{AdminError, Answer, Effect, Errand, Obstacle, Snapshot, SnapshotLeaf, list, path_of};
 use block::ObjectId;
 use ontap::catalogue::{
     SnapshotCommand, SnapshotCreate, SnapshotDelete, SnapshotRename, SnapshotRestore, SnapshotRestoreFile,
@@ -33,13 +33,14 @@ impl Errand<'_> {
         self.check_new_snapshot(volume, name)?;
         if self.snapshots.of(volume).count() >= SNAPSHOTS_MAX {
             let path = path_of(self.registry, volume).unwrap_or_default();
-            return Err(AdminError::Command(format!(
-                "{path}: has {SNAPSHOTS_MAX} snapshots, the most that a volume may have; delete one first"
-            )));
+            let text =
+                format!("{path}: has {SNAPSHOTS_MAX} snapshots, the most that a volume may have; delete one first");
+            return Err(Obstacle::SnapshotsMax.told(text).given(name).about(path).into());
         }
         let live = self.leaves_in(volume);
         let trees = self.snapshots.free_trees(live.len());
-        let trees = trees.ok_or_else(|| AdminError::Command("no number is left for a snapshot".into()))?;
+        let trees =
+            trees.ok_or_else(|| Obstacle::SnapshotNumbers.told("no number is left for a snapshot").given(name))?;
         let leaves: Vec<SnapshotLeaf> =
             live.into_iter().zip(&trees).map(|(leaf, tree)| self.share(leaf, *tree, true)).collect();
         let (id, created) = (self.snapshots.next_id(), self.at.date);
@@ -89,7 +90,8 @@ impl Errand<'_> {
             .ok_or_else(|| {
                 let known: Vec<_> = snapshot.leaves.iter().map(SnapshotLeaf::path).collect();
                 let (name, path) = (&snapshot.name, &restore.path);
-                AdminError::Command(format!("snapshot {name} has no LUN or file {path}; it has: {}", list(&known)))
+                let text = format!("snapshot {name} has no LUN or file {path}; it has: {}", list(&known));
+                Obstacle::NoSource.told(text).given(path).about(format_args!("snapshot {name}"))
             })?
             .clone();
         self.forced = restore.force.0;
@@ -176,7 +178,8 @@ impl Errand<'_> {
         let parent = self.known_volume(svm, volume.as_str())?;
         self.snapshots.named(parent, snapshot.as_str()).cloned().ok_or_else(|| {
             let known: Vec<_> = self.snapshots.of(parent).map(|snapshot| snapshot.name.clone()).collect();
-            AdminError::Command(format!("volume {volume} has no snapshot {snapshot}; it has: {}", list(&known)))
+            let text = format!("volume {volume} has no snapshot {snapshot}; it has: {}", list(&known));
+            Obstacle::NoSnapshot.told(text).given(snapshot).about(volume).into()
         })
     }
 
@@ -187,7 +190,8 @@ impl Errand<'_> {
             return Ok(());
         }
         let path = path_of(self.registry, volume).unwrap_or_default();
-        Err(AdminError::Command(format!("{path}: still has snapshots: {}; delete them first", list(&held))))
+        let text = format!("{path}: still has snapshots: {}; delete them first", list(&held));
+        Err(Obstacle::HasSnapshots.told(text).about(path).into())
     }
 
     fn check_new_snapshot(&self, volume: ObjectId, name: &str) -> Result<(), AdminError> {
@@ -195,7 +199,8 @@ impl Errand<'_> {
             None => Ok(()),
             Some(_) => {
                 let path = path_of(self.registry, volume).unwrap_or_default();
-                Err(AdminError::Command(format!("{path}: has a snapshot {name} already; choose another name")))
+                let text = format!("{path}: has a snapshot {name} already; choose another name");
+                Err(Obstacle::SnapshotTaken.told(text).given(name).about(path).into())
             }
         }
     }
@@ -207,9 +212,10 @@ impl Errand<'_> {
             return Ok(());
         }
         let path = path_of(self.registry, volume).unwrap_or_default();
-        Err(AdminError::Command(format!(
+        let text = format!(
             "{path}: has {all} bytes, and the snapshot's LUNs and files take {size}; grow it with `volume modify -size`"
-        )))
+        );
+        Err(Obstacle::NoRoom.told(text).given(size).about(path).into())
     }
 
     fn snapshot_row(&self, snapshot: &Snapshot) -> SnapshotRow {

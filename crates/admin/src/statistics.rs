@@ -4,7 +4,7 @@
 //! up to the total. What no policy applies to is the row `User-Best-Effort`.
 
 use super::workload::workload_name;
-use super::{AdminError, Answer, Errand, path_of};
+use super::{AdminError, Answer, Errand, Obstacle, path_of};
 use crate::{Sample, Seen, main_cause};
 use block::{Cause, LimitKind, ObjectId, Span};
 use ontap::catalogue::{StatisticsFigures, StatisticsScope, StatisticsShow};
@@ -21,7 +21,8 @@ impl Errand<'_> {
     /// One iteration. How often is up to whoever sends the answers.
     pub(super) fn statistics(&mut self, show: &StatisticsShow) -> Result<Answer, AdminError> {
         if let Some(node) = show.node.as_ref().filter(|node| node.as_str() != NODE) {
-            return Err(AdminError::Command(format!("there is no node {node}; the only one is {NODE}")));
+            let text = format!("there is no node {node}; the only one is {NODE}");
+            return Err(Obstacle::NoNode.told(text).given(node).into());
         }
         let sample = self.at.world.sample();
         let work = Work { errand: self, sample: &sample };

@@ -1,6 +1,6 @@
 //! `volume`: volumes. A volume bounds the sizes of its LUNs and files together.
 
-use super::{AdminError, Answer, Assigned, Deed, Errand, list, path_of, uuid_of, whole};
+use super::{AdminError, Answer, Assigned, Deed, Errand, Obstacle, list, path_of, uuid_of, whole};
 use crate::size::volume_bytes;
 use block::ObjectId;
 use ontap::catalogue::{VolumeCommand, VolumeCreate, VolumeDelete, VolumeModify, VolumeRename};
@@ -46,13 +46,7 @@ impl Errand<'_> {
             .map(Object::id)
             .collect();
         if volumes.is_empty() {
-            let known: Vec<_> = self.children(svm, ObjectKind::Volume).map(|v| v.name().to_owned()).collect();
-            let svm = self.svm_name(svm);
-            return Err(AdminError::Command(format!(
-                "SVM {svm} has no volume {}; it has: {}",
-                modify.volume,
-                list(&known)
-            )));
+            return Err(self.no_volume(svm, &modify.volume));
         }
         let size = modify.size.map(|size| volume_bytes(size, self.units)).transpose()?;
         if let Some(size) = size {
@@ -86,11 +80,14 @@ impl Errand<'_> {
 
     /// The volume of that name.
     pub(super) fn known_volume(&self, svm: ObjectId, name: &str) -> Result<ObjectId, AdminError> {
-        self.registry.find_volume(svm, name).ok_or_else(|| {
-            let known: Vec<_> = self.children(svm, ObjectKind::Volume).map(|v| v.name().to_owned()).collect();
-            let svm = self.svm_name(svm);
-            AdminError::Command(format!("SVM {svm} has no volume {name}; it has: {}", list(&known)))
-        })
+        self.registry.find_volume(svm, name).ok_or_else(|| self.no_volume(svm, name))
+    }
+
+    fn no_volume(&self, svm: ObjectId, name: impl std::fmt::Display) -> AdminError {
+        let known: Vec<_> = self.children(svm, ObjectKind::Volume).map(|v| v.name().to_owned()).collect();
+        let svm = self.svm_name(svm);
+        let text = format!("SVM {svm} has no volume {name}; it has: {}", list(&known));
+        Obstacle::NoVolume.told(text).given(name).about(svm).into()
     }
 
     /// Whether the LUNs and files of a volume fit into `size` bytes.
@@ -100,10 +97,11 @@ impl Errand<'_> {
             return Ok(());
         }
         let path = path_of(self.registry, volume).unwrap_or_default();
-        Err(AdminError::Command(format!(
+        let text = format!(
             "{path}: its LUNs and files take {taken} bytes together, which is more than the size of {size} given; \
              delete some first"
-        )))
+        );
+        Err(Obstacle::BelowContents.told(text).given(size).about(path).into())
     }
 
     pub(super) fn children(&self, parent: ObjectId, kind: ObjectKind) -> impl Iterator<Item = &Object> {

@@ -1,6 +1,6 @@
 //! `qos workload` and `qos settings`: the streams that policies apply to, and how floors are kept.
 
-use super::{AdminError, Answer, Errand};
+use super::{AdminError, Answer, Errand, Obstacle};
 use block::{BytesPerSecond, Iops};
 use ontap::catalogue::WorkloadCommand;
 use ontap::show::WorkloadRow;
@@ -12,11 +12,13 @@ impl Errand<'_> {
         match command {
             // The scheduler has one way, which is that of the second version: floors are kept at any load.
             WorkloadCommand::ThroughputFloors(floors) if floors.enable => Ok(Answer::default()),
-            WorkloadCommand::ThroughputFloors(_) => Err(AdminError::Command(
-                "throughput-floors-v2: floors are always kept here, also when the storage is at its limit; take one \
-                 away with `qos policy-group modify -min-throughput none`"
-                    .into(),
-            )),
+            WorkloadCommand::ThroughputFloors(_) => Err(Obstacle::FloorsAlwaysKept
+                .told(
+                    "throughput-floors-v2: floors are always kept here, also when the storage is at its limit; take \
+                     one away with `qos policy-group modify -min-throughput none`",
+                )
+                .given(false)
+                .into()),
             WorkloadCommand::Show(selection) => {
                 self.listed(self.registry.objects().filter_map(|object| self.workload_row(object)), &selection)
             }

@@ -15,13 +15,11 @@
 //! reference and REST documentation.
 
 pub mod catalogue;
-mod failure;
 pub mod grammar;
 pub mod show;
 pub mod value;
 mod word;
 
 pub use catalogue::Command;
-pub use failure::{Code, Failure};
 pub use grammar::{CommandError, Problem, complete, parse};
 pub use word::{UnclosedQuote, Word};

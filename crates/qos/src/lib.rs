@@ -37,6 +37,6 @@ pub use registry::{
     AdaptiveChange, BurstChange, Catalogue, Change, FixedChange, GroupRecord, InForce, Level, NewGroup, Note,
     ObjectRecord, PolicyChange, Registry, Touched, Undo,
 };
-pub use rule::{Refusal, Rule};
+pub use rule::{Refusal, RefusalKind, Rule};
 pub use settings::{DefaultBurst, Nesting, PeakMode, RegistrySettings};
 pub use tuning::Settings;

@@ -30,8 +30,27 @@ impl Refusal {
     }
 }
 
+/// What is in the way, for a program that is to react to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RefusalKind {
+    /// What was named is not there.
+    Missing,
+    /// What was to be made is there already.
+    Exists,
+    /// It still has something that must go first, or somebody uses it.
+    InUse,
+    /// What was given breaks a rule, by itself or beside what there is.
+    Invalid,
+    /// Nobody may do that.
+    Denied,
+    /// There is no such function here.
+    Unsupported,
+    /// A limit is reached, or there is no room.
+    Full,
+}
+
 macro_rules! rules {
-    ($($(#[$doc:meta])* $name:ident = $code:literal, $text:literal;)*) => {
+    ($($(#[$doc:meta])* $name:ident = $code:literal, $kind:ident, $text:literal;)*) => {
         /// A rule of the administrators' side. Its text states it and what to do; its code is stable.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Rule {
@@ -49,6 +68,13 @@ macro_rules! rules {
                 }
             }
 
+            /// What kind of refusal breaking it is.
+            pub const fn kind(self) -> RefusalKind {
+                match self {
+                    $(Rule::$name => RefusalKind::$kind,)*
+                }
+            }
+
             /// What it demands and what to do.
             pub const fn text(self) -> &'static str {
                 match self {
@@ -61,89 +87,89 @@ macro_rules! rules {
 
 rules! {
     /// An object of this name exists there already.
-    ObjectTaken = 1, "the name is in use there: choose another";
+    ObjectTaken = 1, Exists, "the name is in use there: choose another";
     /// No such object.
-    NoObject = 4, "there is no such object";
+    NoObject = 4, Missing, "there is no such object";
     /// No such policy group. (ONTAP answers the general code 4 here too.)
-    NoGroup = 8454903, "there is no such policy group";
+    NoGroup = 8454903, Missing, "there is no such policy group";
 
     /// More policy groups than the settings allow.
-    GroupsMax = 8454147, "the number of policy groups is at its limit: delete one or raise the limit in the settings";
+    GroupsMax = 8454147, Full, "the number of policy groups is at its limit: delete one or raise the limit in the settings";
     /// Renamed to a name in use.
-    NameTaken = 8454154, "another policy group has the name: choose another";
+    NameTaken = 8454154, Exists, "another policy group has the name: choose another";
     /// A floor above its ceiling.
-    FloorAboveCeiling = 8454194, "a floor must not exceed the ceiling: lower the floor or raise the ceiling";
+    FloorAboveCeiling = 8454194, Invalid, "a floor must not exceed the ceiling: lower the floor or raise the ceiling";
     /// A zero in an adaptive policy.
-    AdaptiveZero = 8454273, "the rates of an adaptive policy must not be zero";
+    AdaptiveZero = 8454273, Invalid, "the rates of an adaptive policy must not be zero";
     /// More expected than at the peak.
-    ExpectedAbovePeak = 8454274, "the expected rate must not exceed the peak rate";
+    ExpectedAbovePeak = 8454274, Invalid, "the expected rate must not exceed the peak rate";
     /// A new adaptive group named like a fixed one.
-    NameOfFixed = 8454277, "a fixed policy group has the name: choose another";
+    NameOfFixed = 8454277, Exists, "a fixed policy group has the name: choose another";
     /// A new fixed group named like an adaptive one.
-    NameOfAdaptive = 8454278, "an adaptive policy group has the name: choose another";
+    NameOfAdaptive = 8454278, Exists, "an adaptive policy group has the name: choose another";
     /// A built-in group is read-only.
-    Preset = 8454286, "built-in policy groups cannot be changed: make one of your own";
+    Preset = 8454286, Denied, "built-in policy groups cannot be changed: make one of your own";
     /// Adaptive settings for a fixed group.
-    FixedToAdaptive = 8454327, "a fixed policy group cannot become adaptive: make a new group";
+    FixedToAdaptive = 8454327, Invalid, "a fixed policy group cannot become adaptive: make a new group";
     /// Fixed settings for an adaptive group.
-    AdaptiveToFixed = 8454328, "an adaptive policy group cannot become fixed: make a new group";
+    AdaptiveToFixed = 8454328, Invalid, "an adaptive policy group cannot become fixed: make a new group";
     /// A new fixed group named like a fixed one.
-    FixedTaken = 8454379, "a fixed policy group of this name exists: choose another";
+    FixedTaken = 8454379, Exists, "a fixed policy group of this name exists: choose another";
     /// A new adaptive group named like an adaptive one.
-    AdaptiveTaken = 8454380, "an adaptive policy group of this name exists: choose another";
+    AdaptiveTaken = 8454380, Exists, "an adaptive policy group of this name exists: choose another";
     /// Two ways to say the same thing.
-    BurstExclusive = 8454389, "a burst is given in percent or in IOPS, not both: set one of them to 0";
+    BurstExclusive = 8454389, Invalid, "a burst is given in percent or in IOPS, not both: set one of them to 0";
 
     /// A policy group's name.
-    GroupName = 8454901,
+    GroupName = 8454901, Invalid,
         "a policy group's name has 1 to 127 letters, digits, '_' or '-', the first a letter or digit";
     /// More objects under policies than the settings allow.
-    WorkloadsMax = 8454902,
+    WorkloadsMax = 8454902, Full,
         "the number of workloads (objects in a policy group) is at its limit: detach one or raise the limit in the settings";
     /// More objects than numbers.
-    ObjectsMax = 8454904, "the numbers for objects are used up";
+    ObjectsMax = 8454904, Full, "the numbers for objects are used up";
     /// A rate out of range.
-    RateRange = 8454905, "a limit is at most 2147483647 IOPS and 4398046511104 bytes/s";
+    RateRange = 8454905, Invalid, "a limit is at most 2147483647 IOPS and 4398046511104 bytes/s";
     /// A burst out of range.
-    BurstRange = 8454906, "a burst is at most 1000000 percent or 2147483647 IOPS, for at most 3600 s";
+    BurstRange = 8454906, Invalid, "a burst is at most 1000000 percent or 2147483647 IOPS, for at most 3600 s";
     /// A burst in IOPS above nothing.
-    BurstNeedsIops = 8454907, "a burst in IOPS needs a ceiling in IOPS: give one, or the burst in percent";
+    BurstNeedsIops = 8454907, Invalid, "a burst in IOPS needs a ceiling in IOPS: give one, or the burst in percent";
     /// Credits define the burst themselves.
-    BurstWithCredits = 8454908, "where the peak is reached on credits, only the burst's duration can be set";
+    BurstWithCredits = 8454908, Invalid, "where the peak is reached on credits, only the burst's duration can be set";
     /// Shared or not is for life.
-    SharedImmutable = 8454909, "whether a policy group is shared cannot be changed: make a new group";
+    SharedImmutable = 8454909, Invalid, "whether a policy group is shared cannot be changed: make a new group";
     /// A shared floor guarantees nobody anything.
-    SharedFloor = 8454910, "a shared policy group with a floor has one member at most: make the group non-shared";
+    SharedFloor = 8454910, Invalid, "a shared policy group with a floor has one member at most: make the group non-shared";
     /// Floors need something smaller than an SVM.
-    FloorOnSvm = 8454911, "an SVM cannot have a floor: attach the group to its volumes";
+    FloorOnSvm = 8454911, Invalid, "an SVM cannot have a floor: attach the group to its volumes";
     /// Adaptive policies follow a size.
-    AdaptiveKind = 8454912, "an adaptive policy group fits volumes, LUNs and files only";
+    AdaptiveKind = 8454912, Invalid, "an adaptive policy group fits volumes, LUNs and files only";
     /// A policy group belongs to one SVM.
-    OtherSvm = 8454913, "an object and its policy group must be in the same SVM";
+    OtherSvm = 8454913, Invalid, "an object and its policy group must be in the same SVM";
     /// Policies at two levels that exclude one another.
-    Nested = 8454914,
+    Nested = 8454914, Invalid,
         "a LUN or file and what contains it cannot both be in policy groups: detach one, or set nesting to free";
     /// Only an adaptive group may be a template.
-    TemplateKind = 8454915, "an SVM's template is an adaptive policy group";
+    TemplateKind = 8454915, Invalid, "an SVM's template is an adaptive policy group";
     /// A template beside a policy of the SVM's own.
-    TemplateAndPolicy = 8454916, "an SVM has a template or is in a policy group, not both: take one away";
+    TemplateAndPolicy = 8454916, Invalid, "an SVM has a template or is in a policy group, not both: take one away";
     /// Members would lose their policy.
-    GroupInUse = 8454917, "a policy group in use cannot be deleted: detach its members or force it";
+    GroupInUse = 8454917, InUse, "a policy group in use cannot be deleted: detach its members or force it";
     /// An object's name.
-    ObjectName = 8454918,
+    ObjectName = 8454918, Invalid,
         "names of SVMs, volumes and qtrees have 1 to 203 letters, digits, '_', '-' or '.', the first a letter, digit or '_'";
     /// A LUN's path.
-    LunPath = 8454919, "a LUN's path is /vol/VOLUME/LUN or /vol/VOLUME/QTREE/LUN, without control characters";
+    LunPath = 8454919, Invalid, "a LUN's path is /vol/VOLUME/LUN or /vol/VOLUME/QTREE/LUN, without control characters";
     /// A file's path.
-    FilePath = 8454920, "a file's path is /NAME or /FOLDER/…/NAME inside its volume, without '.', '..' and control characters";
+    FilePath = 8454920, Invalid, "a file's path is /NAME or /FOLDER/…/NAME inside its volume, without '.', '..' and control characters";
     /// A rename that would move.
-    Moves = 8454921, "a rename cannot move an object to another volume or qtree: make it anew there";
+    Moves = 8454921, Invalid, "a rename cannot move an object to another volume or qtree: make it anew there";
     /// What contains others stays.
-    ObjectInUse = 8454922, "an SVM goes last: remove its volumes and its policy groups first";
+    ObjectInUse = 8454922, InUse, "an SVM goes last: remove its volumes and its policy groups first";
     /// The wrong kind of object for the operation.
-    WrongKind = 8454923, "the operation does not fit this kind of object";
+    WrongKind = 8454923, Invalid, "the operation does not fit this kind of object";
     /// A record that fits nothing.
-    Catalogue = 8454924, "the catalogue contradicts itself";
+    Catalogue = 8454924, Invalid, "the catalogue contradicts itself";
 }
 
 impl Rule {

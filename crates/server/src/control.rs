@@ -10,7 +10,7 @@ use crate::measuring::Measuring;
 use crate::monitor::Monitor;
 use crate::persist::{UnreadablePolicy, changes_of, offline_of, records_of, snapshots_of};
 use crate::shard::{Account, Order, Shard, ShardGone};
-use admin::{AdminError, Administration, Answer, At, Effect, Outcome, Touched, World as _};
+use admin::{AdminError, Administration, Answer, At, Effect, Obstacle, Outcome, Touched, World as _};
 use block::{Bytes, ObjectId};
 use map::What;
 use ontap::Command;
@@ -362,7 +362,7 @@ impl Control {
         match error {
             ControlError::Store(error @ StoreError::Refused(_)) => {
                 let path = self.path_of(object).unwrap_or_default();
-                AdminError::Command(format!("{path}: {error}")).into()
+                AdminError::from(Obstacle::Store.told(format_args!("{path}: {error}")).about(path)).into()
             }
             other => other,
         }

@@ -4,7 +4,7 @@
 use super::{Control, ControlError};
 use crate::owner::Connected;
 use crate::shard::{Order, ShardGone};
-use admin::{AdminError, Administration, Effect, Note, Taken};
+use admin::{AdminError, Administration, Effect, Note, Objection, Obstacle, Taken};
 use block::ObjectId;
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ impl Control {
         }
         match self.shard.withdraw(taken.keys().copied().collect(), forced)? {
             Ok(ended) => Ok(ended.iter().map(|(object, count)| told(taken, *object, *count)).collect()),
-            Err(connected) => Err(AdminError::Command(refusal(taken, &connected)).into()),
+            Err(connected) => Err(AdminError::from(refusal(taken, &connected)).into()),
         }
     }
 
@@ -47,7 +47,7 @@ fn connections(count: u64) -> String {
     if count == 1 { "1 connection".into() } else { format!("{count} connections") }
 }
 
-fn refusal(taken: &BTreeMap<ObjectId, Taken>, connected: &Connected) -> String {
+fn refusal(taken: &BTreeMap<ObjectId, Taken>, connected: &Connected) -> Objection {
     let named = |(object, count): (&ObjectId, &u64)| {
         let path = taken.get(object).map(|taken| taken.path.as_str()).unwrap_or_default();
         format!("{path}: is mapped ({})", connections(*count))
@@ -56,5 +56,7 @@ fn refusal(taken: &BTreeMap<ObjectId, Taken>, connected: &Connected) -> String {
     who.extend(connected.len().checked_sub(NAMED_MAX).filter(|more| *more > 0).map(|more| format!("{more} more")));
     let all_luns = connected.keys().all(|object| taken.get(object).is_some_and(|taken| taken.is_lun));
     let end = if all_luns { "end them with `lun offline`, or give -force" } else { "or give -force" };
-    format!("{}; have clients disconnect, {end}", who.join(", "))
+    let text = format!("{}; have clients disconnect, {end}", who.join(", "));
+    let first = connected.keys().next().and_then(|object| taken.get(object));
+    Obstacle::Connected.told(text).about(first.map(|taken| taken.path.as_str()).unwrap_or_default())
 }
