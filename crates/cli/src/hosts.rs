@@ -8,102 +8,96 @@
 //! ```
 //! The halves take turns run by run: what storage can do changes within minutes, and a change then meets both.
 
-mod children;
 mod fit;
 mod load;
 mod real;
 mod simulated;
+mod together;
 mod whole;
 
 use crate::memory::Kept;
 use crate::play::{Options, RealOptions, check_out, free_name, in_memory, now_unix_ms, say, stamp};
 use crate::{Answer, terminal};
 use anyhow::{Context as _, Result, anyhow, bail};
-use block::{Bytes, Span};
+use block::{Span, Time};
+use engine::Managed;
 use fit::fit;
 use load::{Scaling, constants, fitted, window};
-use ramp::{Arm, Experiment, HostRows, Outcome, Row, Settings, TimelineSecond, experiment_page, experiment_table};
-use ramp::{busy_by_cycle, experiment_verdict};
+use ramp::{Arm, Experiment, HostRows, Outcome, Row, RunOutcome, Settings, TimelineSecond, experiment_page};
+use ramp::{busy_by_cycle, experiment_table, experiment_verdict};
 use report::Page;
 use stats::run::{Run, State};
 use stats::{LimitsInForce, Machine};
-use std::path::{Path, PathBuf};
 use workload::plan::{HostsPlan, PlannedHost};
 
-/// What a host left of a ramp.
-#[derive(Default)]
-struct Left {
-    rows: Vec<Row>,
-    seconds: Vec<TimelineSecond>,
-    /// The same runs as the results database keeps them.
-    run: Run,
-}
-
-impl Left {
-    /// How long a run's cycles took, by the periods in which they were due; none is due in the first.
-    fn cycles(&self, run: usize, period: Span) -> Vec<Option<Span>> {
-        let mut cycles = Vec::new();
-        for (_, cycle) in self.run.cycles.iter().filter(|(_, cycle)| cycle.phase as usize == run) {
-            let number = (cycle.due.as_nanos() / period.as_nanos().max(1)).saturating_sub(1) as usize;
-            cycles.resize(cycles.len().max(number + 1), None);
-            cycles[number] = Some(cycle.cycle);
-        }
-        cycles
-    }
-}
-
-/// What the hosts left of each ramp, in their order, and whether all came to the end.
-struct Played {
-    left: Vec<Vec<Left>>,
-    ended: Result<()>,
-}
-
-/// What the hosts work on.
+/// What the hosts work on: the real server with a thread for each, or its model in virtual time.
 trait Field {
-    /// Runs an administrator's line.
-    fn command(&mut self, line: &str) -> Result<()>;
-    /// Makes a ramp of every host ready, beside those that are: no run begins. `name` tells it from others.
-    fn begin(&mut self, name: &str, ramps: &[Settings]) -> Result<()>;
-    /// Plays the next run of a ramp, from 0 as they were begun: all hosts together, to its end.
-    fn run(&mut self, ramp: usize) -> Result<()>;
-    /// Ends all ramps, `ended` telling whether their runs came to the end.
-    fn end(&mut self, ended: Result<()>) -> Played;
-    /// The numbers in force, by path.
-    fn limits(&self) -> Vec<(String, LimitsInForce)>;
-    /// The space that volumes use, by path.
-    fn used(&self) -> Vec<(String, Bytes)>;
+    /// What administrators' lines go to.
+    fn managed(&mut self) -> &mut dyn Managed;
+    /// Plays run `number` of each host's ramp, from 0: all hosts together, to its end.
+    ///
+    /// # Errors
+    /// A stop was asked for, or a host failed: the run of all was ended then, and is lost.
+    fn run(&mut self, ramps: &[Settings], number: u64) -> Result<Vec<RunOutcome>>;
+    /// Its clock.
+    fn now(&self) -> Time;
     /// What it runs on.
     fn machine(&self) -> Machine;
     /// Whether its time is a virtual one.
     fn is_simulated(&self) -> bool;
     /// What a reader must know of how they ran.
     fn notes(&self) -> Vec<String>;
-    /// Keeps the folder with what each host left, where there is one: otherwise it goes with this.
-    fn keep_folder(&mut self) -> Option<PathBuf>;
 }
 
-/// The experiment as it was played.
-struct Halves {
+/// What a stop by hand ends a run with.
+fn stopped() -> anyhow::Error {
+    anyhow!("stopped by hand")
+}
+
+/// The experiment before its first run.
+struct Beginning<'p> {
+    plan: &'p HostsPlan,
+    /// The ramp of each host.
+    ramps: Vec<Settings>,
+    /// Where the whole comes from, and what is known of it from the beginning.
+    run: Run,
+}
+
+/// What was played until now.
+struct Played {
     /// The lines that made the policies, as they were run.
     created: Vec<String>,
     /// With floors, then without.
     halves: [Half; 2],
-    /// Which half played which run, in the order of time.
-    turns: Vec<(usize, u32)>,
+    /// The runs, in the order of time.
+    turns: Vec<Turn>,
 }
 
-/// A half of the experiment as it was played.
+/// A run of all hosts.
+struct Turn {
+    /// The half that it belongs to.
+    half: usize,
+    /// Its number there, from 0.
+    run: usize,
+    /// When it began, from when the first did.
+    begun: Span,
+    /// The numbers in force.
+    limits: Vec<(String, LimitsInForce)>,
+}
+
+/// A half of the experiment.
 struct Half {
-    arm: Arm,
-    /// The lines that made it so, before each of its runs, as they were run.
+    /// What is different in it.
+    name: String,
+    /// The lines that make it so, before each of its runs, as they are run.
     commands: Vec<String>,
     /// The same as the plan has them.
     published: Vec<String>,
-    limits: Vec<(String, LimitsInForce)>,
-    left: Vec<Left>,
+    /// Of each host, the runs that were played.
+    runs: Vec<Vec<RunOutcome>>,
 }
 
-/// Plays a plan of hosts on real storage, each host a process of its own.
+/// Plays a plan of hosts on real storage, each host a thread of its own.
 pub fn on_real_storage(text: &str, file: &str, options: &Options, real: &RealOptions) -> Result<Answer> {
     let plan = prepared(text, file, options)?;
     let mut field = real::Real::start(&plan, options, real)?;
@@ -133,7 +127,7 @@ fn prepared(text: &str, file: &str, options: &Options) -> Result<HostsPlan> {
 fn play(plan: &HostsPlan, options: &Options, field: &mut dyn Field) -> Result<Answer> {
     let started = now_unix_ms();
     say(options, &format!("{}\n{}\n", plan.title, plan.about));
-    let used = field.used();
+    let used = field.managed().used();
     let factor = match options.scale {
         Some(factor) => factor,
         None => fit(plan, field, &mut |line| say(options, line))?,
@@ -141,16 +135,36 @@ fn play(plan: &HostsPlan, options: &Options, field: &mut dyn Field) -> Result<An
     let ramps = load::ramps(plan, factor);
     ramps.iter().try_for_each(Settings::check)?;
     let (tool, memory) = &options.keeping;
-    let identity = whole::identity(plan, tool, started, field.is_simulated());
-    let mut kept = memory.begin(Run { identity: identity.clone(), machine: field.machine(), ..Run::default() });
-    let (played, ended) = both(plan, field, factor, &ramps, &mut |line| say(options, line));
+    let run = Run {
+        identity: whole::identity(plan, tool, started, field.is_simulated()),
+        machine: field.machine(),
+        scale: Some(whole::scale(plan, factor, options.scale.is_none())),
+        ..Run::default()
+    };
+    let mut kept = memory.begin(run.clone());
+    let beginning = Beginning { plan, ramps, run };
+    let mut played = Played::nothing(plan);
+    let ended = in_turns(&beginning, field, factor, &mut played, &mut kept, &mut |line| say(options, line));
     let host = kept.host().clone();
-    if played.halves.iter().all(|half| half.arm.hosts.iter().all(|host| host.rows.is_empty())) {
+    if played.turns.is_empty() {
         kept.forget();
-        return ended.and_then(|()| bail!("the hosts left no rows"));
+        return ended.and_then(|()| bail!("the plan has no runs"));
     }
-    let folder = field.keep_folder();
-    let mut notes = field.notes();
+    let experiment = experiment(&beginning, factor, &played, ended.is_err(), field.notes());
+    let mut run = whole::run(&beginning, &played);
+    whole::add_used(&mut run, &used, &field.managed().used());
+    run.verdicts = whole::verdicts(&experiment);
+    run.notes.clone_from(&experiment.notes);
+    run.identity.state = if ended.is_ok() { State::Ended } else { State::CutShort };
+    run.host = host;
+    let answer = shown(&experiment, run, options, kept)?;
+    ended.context("the experiment ended early; what was measured so far is kept, marked as cut short")?;
+    answer
+}
+
+/// The experiment for those who show it.
+fn experiment(of: &Beginning<'_>, factor: f64, played: &Played, cut_short: bool, mut notes: Vec<String>) -> Experiment {
+    let Beginning { plan, ramps, .. } = of;
     let differences = ramps[0].differences();
     if !differences.is_empty() {
         notes.insert(0, format!("not comparable with published figures: {}", differences.join(", ")));
@@ -162,139 +176,125 @@ fn play(plan: &HostsPlan, options: &Options, field: &mut dyn Field) -> Result<An
         plan.cycle,
         100.0 * ramps[0].reachable()
     ));
-    let experiment = Experiment {
+    Experiment {
         title: plan.title.clone(),
         about: plan.about.clone(),
         constants: constants(plan),
         windows: (0..plan.runs).map(|run| window(plan, factor, run)).collect(),
         factor,
-        arms: played.halves.each_ref().map(|half| half.arm.clone()),
-        cut_short: ended.is_err(),
+        arms: played.halves.each_ref().map(|half| half.rows(&plan.hosts, ramps, plan.cycle)),
+        cut_short,
         notes,
-    };
-    let mut run = whole::run(plan, &experiment, &played);
-    whole::add_used(&mut run, &used, &field.used());
-    run.scale = Some(whole::scale(plan, factor, options.scale.is_none()));
-    run.machine = field.machine();
-    run.identity = identity;
-    run.identity.state = if ended.is_ok() { State::Ended } else { State::CutShort };
-    run.host = host;
-    let answer = shown(&experiment, run, options, kept, folder.as_deref())?;
-    ended.context("the experiment ended early; what was measured so far is kept, marked as cut short")?;
-    answer
+    }
 }
 
 /// Which half plays which run. Who comes first changes from run to run, so that storage which gets slower or faster all
 /// the time favours nobody.
-fn turns(runs: u32) -> Vec<(usize, u32)> {
-    (0..runs).flat_map(|run| if run % 2 == 0 { [(0, run), (1, run)] } else { [(1, run), (0, run)] }).collect()
+fn turns(runs: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..runs).flat_map(|run| if run % 2 == 0 { [(0, run), (1, run)] } else { [(1, run), (0, run)] })
 }
 
-/// Plays both halves in turns; what they left is kept also when they did not come to their end.
-fn both(
-    plan: &HostsPlan,
+/// Plays both halves in turns; what was played is there also when they did not come to their end.
+fn in_turns(
+    of: &Beginning<'_>,
     field: &mut dyn Field,
     factor: f64,
-    ramps: &[Settings],
-    say: &mut dyn FnMut(&str),
-) -> (Halves, Result<()>) {
-    let halves = [("with floors", &plan.floors_on), ("without floors", &plan.floors_off)]
-        .map(|(name, lines)| Half::of(plan, name, lines));
-    let mut played = Halves { created: Vec::new(), halves, turns: turns(plan.runs) };
-    let ended = in_turns(plan, field, Scaling::of(plan, factor), ramps, &mut played, say);
-    let Played { left, ended } = field.end(ended);
-    for (half, left) in played.halves.iter_mut().zip(left) {
-        half.keep(left, plan.cycle);
-    }
-    (played, ended)
-}
-
-fn in_turns(
-    plan: &HostsPlan,
-    field: &mut dyn Field,
-    scaling: Scaling,
-    ramps: &[Settings],
-    played: &mut Halves,
+    played: &mut Played,
+    kept: &mut Kept,
     say: &mut dyn FnMut(&str),
 ) -> Result<()> {
+    let plan = of.plan;
+    let scaling = Scaling::of(plan, factor);
     let fitted = |lines: &[String]| lines.iter().map(|line| fitted(line, scaling)).collect::<Result<Vec<_>>>();
     played.created = fitted(&plan.floors_create)?;
-    played.created.iter().try_for_each(|line| field.command(line))?;
+    commands(field, &played.created)?;
     for half in &mut played.halves {
         half.commands = fitted(&half.published)?;
-        field.begin(&half.arm.name.replace(' ', "-"), ramps)?;
     }
     say(&format!("with floors and without, in turns: {} runs of {} on each host …", plan.runs, plan.run_length));
-    for &(number, run) in &played.turns {
+    kept.begins();
+    let start = field.now();
+    for (number, run) in turns(plan.runs as usize) {
         let half = &mut played.halves[number];
-        half.commands.iter().try_for_each(|line| field.command(line))?;
-        half.limits = field.limits();
-        say(&format!("  run {} of {} {}", run + 1, plan.runs, half.arm.name));
-        field.run(number)?;
+        commands(field, &half.commands)?;
+        let limits = field.managed().limits();
+        say(&format!("  run {} of {} {}", run + 1, plan.runs, half.name));
+        let begun = field.now().since(start);
+        let outcomes = field.run(&of.ramps, run as u64)?;
+        half.runs.iter_mut().zip(outcomes).for_each(|(runs, outcome)| runs.push(outcome));
+        played.turns.push(Turn { half: number, run, begun, limits });
+        if kept.is_due() {
+            kept.so_far(whole::run(of, played));
+        }
     }
     Ok(())
 }
 
-impl Half {
-    /// One that was not played yet.
-    fn of(plan: &HostsPlan, name: &str, lines: &[String]) -> Half {
-        let host = |host: &PlannedHost| HostRows {
-            name: host.name.clone(),
-            protected: host.protected,
-            rows: Vec::new(),
-            cycles: Vec::new(),
-        };
-        let hosts = plan.hosts.iter().map(host).collect();
-        Half {
-            arm: Arm { name: name.into(), hosts, busy: Vec::new() },
+fn commands(field: &mut dyn Field, lines: &[String]) -> Result<()> {
+    lines.iter().try_for_each(|line| {
+        field.managed().command(line).with_context(|| format!("command {line:?}"))?;
+        Ok(())
+    })
+}
+
+impl Played {
+    /// Nothing of the plan yet.
+    fn nothing(plan: &HostsPlan) -> Played {
+        let half = |name: &str, lines: &[String]| Half {
+            name: name.into(),
             commands: Vec::new(),
             published: lines.to_vec(),
-            limits: Vec::new(),
-            left: Vec::new(),
-        }
-    }
-
-    /// Keeps what its hosts left, with a cycle due every `period`.
-    fn keep(&mut self, left: Vec<Left>, period: Span) {
-        for (host, left) in self.arm.hosts.iter_mut().zip(&left) {
-            host.rows.clone_from(&left.rows);
-            host.cycles = (0..left.rows.len()).map(|run| left.cycles(run, period)).collect();
-        }
-        let seconds: Vec<Vec<TimelineSecond>> = left.iter().map(|host| host.seconds.clone()).collect();
-        let runs = left.iter().map(|host| host.rows.len()).max().unwrap_or(0);
-        self.arm.busy = (0..runs as u64).map(|run| busy_by_cycle(&seconds, run, period)).collect();
-        self.left = left;
+            runs: vec![Vec::new(); plan.hosts.len()],
+        };
+        let halves = [half("with floors", &plan.floors_on), half("without floors", &plan.floors_off)];
+        Played { created: Vec::new(), halves, turns: Vec::new() }
     }
 }
 
+impl Half {
+    /// Its rows and cycles, with a cycle due every `period`.
+    fn rows(&self, hosts: &[PlannedHost], ramps: &[Settings], period: Span) -> Arm {
+        let rows = |((host, ramp), runs): ((&PlannedHost, &Settings), &Vec<RunOutcome>)| HostRows {
+            name: host.name.clone(),
+            protected: host.protected,
+            rows: (0..).zip(runs).map(|(number, run)| Row::of(number, run, ramp)).collect(),
+            cycles: runs.iter().map(|run| cycles(run, period)).collect(),
+        };
+        let second =
+            |runs: &Vec<RunOutcome>| (0..).zip(runs).flat_map(|(run, of)| TimelineSecond::of(run, of)).collect();
+        let seconds: Vec<Vec<TimelineSecond>> = self.runs.iter().map(second).collect();
+        let runs = self.runs.iter().map(Vec::len).max().unwrap_or(0) as u64;
+        Arm {
+            name: self.name.clone(),
+            hosts: hosts.iter().zip(ramps).zip(&self.runs).map(rows).collect(),
+            busy: (0..runs).map(|run| busy_by_cycle(&seconds, run, period)).collect(),
+        }
+    }
+}
+
+/// How long a run's cycles took, by the periods in which they were due; none is due in the first.
+fn cycles(run: &RunOutcome, period: Span) -> Vec<Option<Span>> {
+    let mut cycles = Vec::new();
+    for cycle in &run.cycles {
+        let number = (cycle.due.as_nanos() / period.as_nanos().max(1)).saturating_sub(1) as usize;
+        cycles.resize(cycles.len().max(number + 1), None);
+        cycles[number] = Some(cycle.cycle);
+    }
+    cycles
+}
+
 /// Prints and keeps the result; what it says, or why it says nothing.
-fn shown(
-    experiment: &Experiment,
-    run: Run,
-    options: &Options,
-    kept: Kept,
-    folder: Option<&Path>,
-) -> Result<Result<Answer>> {
+fn shown(experiment: &Experiment, run: Run, options: &Options, kept: Kept) -> Result<Result<Answer>> {
     let started = run.identity.started_unix_ms;
     let facts = report::text::facts(started, &run.machine);
     let database = in_memory(kept.end(run));
     terminal::print(&format!("\n{}", experiment_table(experiment)));
     std::fs::create_dir_all(&options.out)
         .with_context(|| format!("--out {}: make the folder", options.out.display()))?;
-    // Beside the hosts' folder, by the same name.
-    let page = match folder {
-        Some(folder) => folder.with_extension("html"),
-        None => {
-            let name = free_name(&options.out, &stamp(started), "html");
-            options.out.join(format!("{name}.html"))
-        }
-    };
+    let page = options.out.join(format!("{}.html", free_name(&options.out, &stamp(started), "html")));
     let shown = Page { facts, version: env!("CARGO_PKG_VERSION").into(), ..experiment_page(experiment) };
     std::fs::write(&page, shown.render()).with_context(|| page.display().to_string())?;
     terminal::line(&format!("\npage      {}", page.display()));
-    if let Some(folder) = folder {
-        terminal::line(&format!("hosts     {}", folder.display()));
-    }
     database.iter().for_each(|line| terminal::line(line));
     Ok(match experiment_verdict(experiment) {
         (Outcome::Pass, _) => Ok(Answer::Yes),

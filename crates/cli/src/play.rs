@@ -1,5 +1,6 @@
 //! From a plan to a verdict: what `demo`, `run` and `simulate` have in common.
 
+use crate::dataset::{self, Filling as _};
 use crate::memory::{Keeping, Kept, Memory};
 use crate::stage::simulated::{Simulated, idle_service};
 use crate::stage::{Places, real::Real};
@@ -108,9 +109,9 @@ pub fn on_real_storage(
     let pool = workspace.as_ref().map(Workspace::path);
     say(options, &format!("{}\n{}\n", plan.title, plan.about));
     places.lay_out(&plan, |place, size| say(options, &format!("laying out {place}, {size}")))?;
-    let filling = pool.map(|pool| Filling::new(options, pool, needed));
+    let filling = pool.map(|pool| Filling::new(options, pool, needed, stop.clone()));
     let mut stage = Real::start(&plan, places.clone(), pool, real.no_io_uring, |done, _| {
-        filling.iter().for_each(|filling| filling.show(done));
+        filling.iter().for_each(|filling| filling.written(done));
         !stop.is_asked()
     })?;
     filling.iter().for_each(Filling::end);
@@ -357,14 +358,16 @@ pub(crate) fn say(options: &Options, text: &str) {
 }
 
 /// The progress of filling the volumes.
-struct Filling {
+pub(crate) struct Filling {
     shown: bool,
     terminal: bool,
     bar: indicatif::ProgressBar,
+    stop: interrupt::Stop,
 }
 
 impl Filling {
-    fn new(options: &Options, folder: &Path, all: u64) -> Filling {
+    /// Of `all` bytes in `folder`, from now on.
+    pub(crate) fn new(options: &Options, folder: &Path, all: u64, stop: interrupt::Stop) -> Filling {
         let terminal = std::io::stdout().is_terminal();
         say(options, &format!("filling {} in {}", Bytes(all), folder.display()));
         let bar = match terminal && !options.quiet {
@@ -374,19 +377,26 @@ impl Filling {
         let style =
             indicatif::ProgressStyle::with_template("{bar:40} {percent:>3} %  {binary_bytes_per_sec}  {eta} left");
         bar.set_style(style.unwrap_or_else(|_| indicatif::ProgressStyle::default_bar()));
-        Filling { shown: !options.quiet, terminal, bar }
+        Filling { shown: !options.quiet, terminal, bar, stop }
     }
 
-    fn show(&self, done: u64) {
-        self.bar.set_position(done);
-    }
-
-    fn end(&self) {
+    /// All is filled.
+    pub(crate) fn end(&self) {
         let rate = self.bar.position() as f64 / self.bar.elapsed().as_secs_f64().max(1e-3);
         self.bar.finish_and_clear();
         if self.shown && !self.terminal {
             terminal::line(&format!("filled at {} MB/s", text::megabytes(rate)));
         }
+    }
+}
+
+impl dataset::Filling for Filling {
+    fn written(&self, bytes: u64) {
+        self.bar.set_position(bytes);
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stop.is_asked()
     }
 }
 

@@ -1,6 +1,5 @@
 //! A ramp on this machine's files or a simulated device: opening it, running the machine, keeping what it leaves.
 
-pub mod barrier;
 mod buffers;
 mod journal;
 mod outputs;
@@ -14,10 +13,10 @@ pub use buffers::Header;
 pub use outputs::{Outputs, must_be_a_folder};
 pub use simulated::SimulatedStorage;
 pub use standing::{Standing, ask_to_stop, must_be_free, said};
-pub use storage::OpenedStorage;
+pub use storage::{OpenedStorage, Wanted};
 
 use anyhow::Result;
-use block::{Bytes, ObjectId};
+use block::{Bytes, ObjectId, OpKind};
 use ramp::{Load, Progress, RunOutcome, RunSetup, Settings};
 use std::path::Path;
 
@@ -53,4 +52,21 @@ pub trait Storage {
         run: u64,
         watch: &mut dyn FnMut(&Progress) -> bool,
     ) -> Result<(RunOutcome, String)>;
+}
+
+/// What ended a run early, where it was its storage.
+pub fn failed(outcome: &RunOutcome, storage: &dyn Storage) -> Option<String> {
+    outcome.failure.map(|failure| {
+        let doing = match failure.kind {
+            OpKind::Read => "a read of",
+            OpKind::Write => "a write to",
+            _ => "a flush of",
+        };
+        format!(
+            "{doing} {} failed {:.1} s after its start: {}",
+            storage.name_of(failure.object),
+            failure.at.as_secs_f64(),
+            crate::dataset::words(failure.fault)
+        )
+    })
 }

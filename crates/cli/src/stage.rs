@@ -2,9 +2,11 @@
 //! administrators' lines.
 
 pub mod device;
+pub mod modelled;
 mod places;
 pub mod real;
 mod seen;
+pub mod served;
 pub mod simulated;
 
 pub use places::Places;
@@ -56,11 +58,6 @@ pub fn set_up<'p>(plan: &Plan, volumes: impl IntoIterator<Item = &'p Volume>) ->
 /// The path of a volume's LUN as the server names it: `svm01:/vol/vol1/lun1`.
 pub fn path(plan: &Plan, volume: &Volume) -> String {
     format!("{}:{}", plan.svm, volume.path())
-}
-
-/// The path of each workload's LUN.
-pub fn paths(plan: &Plan) -> Vec<String> {
-    plan.workloads.iter().map(|load| path(plan, &plan.volumes[load.volume])).collect()
 }
 
 /// How many connections each workload needs at most, in any phase.

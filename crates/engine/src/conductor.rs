@@ -7,13 +7,25 @@ use stats::{DispatchTrace, FloorFared, HeldBy, Histogram, LimitsInForce, SETTLE,
 use workload::plan::Plan;
 use workload::{Arrival, Spec};
 
-/// What plays a plan: the real server and its clients, or the simulator.
-pub trait Stage {
+/// What takes administrators' lines: a server, or its model in virtual time.
+pub trait Managed {
     /// Runs an administrator's line and returns its answer.
     ///
     /// # Errors
     /// The line was refused, in one line.
     fn command(&mut self, line: &str) -> Result<String, StageError>;
+
+    /// The numbers in force for every object with a policy and every shared group, by path.
+    fn limits(&mut self) -> Vec<(String, LimitsInForce)>;
+
+    /// The space that every volume uses now, by path; nothing where it cannot be told.
+    fn used(&mut self) -> Vec<(String, Bytes)>;
+}
+
+/// What plays a plan: the real server and its clients, or the simulator.
+pub trait Stage {
+    /// What the plan's commands go to; `None` where all its places are others'.
+    fn managed(&mut self) -> Option<&mut dyn Managed>;
 
     /// Gives a workload the shape that a phase of the plan has for it.
     ///
@@ -26,12 +38,6 @@ pub trait Stage {
     /// # Errors
     /// The server or the clients failed.
     fn run(&mut self, until: Time) -> Result<Second, StageError>;
-
-    /// The numbers in force for every object with a policy and every shared group, by path.
-    fn limits(&mut self) -> Vec<(String, LimitsInForce)>;
-
-    /// The space that every volume uses now, by path; nothing where it cannot be told.
-    fn used(&mut self) -> Vec<(String, Bytes)>;
 
     /// The stage's clock.
     fn now(&self) -> Time;
@@ -80,6 +86,10 @@ pub struct ObjectSecond {
     pub floor: FloorFared,
     /// Dispatches, in bins of absolute time.
     pub trace: DispatchTrace,
+}
+
+fn used(stage: &mut dyn Stage) -> Vec<(String, Bytes)> {
+    stage.managed().map(Managed::used).unwrap_or_default()
 }
 
 /// Who watches a run.
@@ -132,11 +142,11 @@ impl<'a> Conductor<'a> {
         // Bins of a trace start at multiples of 10 ms, so the run does too.
         let now = stage.now().as_nanos();
         self.start = Time::from_nanos(now - now % BIN.as_nanos());
-        for (path, used) in stage.used() {
+        for (path, used) in used(stage) {
             self.run.object(&path).used_start = Some(used);
         }
         let played = self.play_phases(stage, pace, whole);
-        for (path, used) in stage.used() {
+        for (path, used) in used(stage) {
             self.run.object(&path).used_end = Some(used);
         }
         self.run.identity.state = if matches!(played, Ok(true)) { State::Ended } else { State::CutShort };
@@ -163,7 +173,11 @@ impl<'a> Conductor<'a> {
         let phase = &self.plan.phases[index];
         let length = self.plan.length(phase);
         for line in &self.commands[index] {
-            stage.command(line).map_err(|error| StageError(format!("phase {}: {line}: {error}", phase.name)))?;
+            let done = match stage.managed() {
+                Some(managed) => managed.command(line),
+                None => Err(StageError("the plan has no volume of its own server".into())),
+            };
+            done.map_err(|error| StageError(format!("phase {}: {line}: {error}", phase.name)))?;
         }
         for (workload, spec) in phase.specs.iter().enumerate() {
             stage.reshape(workload, spec)?;
@@ -210,7 +224,7 @@ impl<'a> Conductor<'a> {
             end: start,
             stalled: Some(Span::ZERO),
         });
-        let limits = stage.limits();
+        let limits = stage.managed().map(Managed::limits).unwrap_or_default();
         for (path, _) in &limits {
             self.run.object(path);
         }

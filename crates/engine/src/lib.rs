@@ -20,7 +20,7 @@ mod memory;
 mod remote;
 mod worker;
 
-pub use conductor::{Conductor, ObjectSecond, Pace, Second, Stage, StageError};
+pub use conductor::{Conductor, Managed, ObjectSecond, Pace, Second, Stage, StageError};
 pub use host::HostWatch;
 pub use hub::{Hub, Socket};
 pub use memory::RandomMemory;

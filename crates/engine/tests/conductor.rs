@@ -1,7 +1,7 @@
 //! The conductor's books: every second in the right phase, settled or not, and whatever ended the run early on record.
 
 use block::{Bytes, Span, Time};
-use engine::{Conductor, ObjectSecond, Pace, Second, Stage, StageError, WorkloadSecond};
+use engine::{Conductor, Managed, ObjectSecond, Pace, Second, Stage, StageError, WorkloadSecond};
 use stats::run::{Place, Run};
 use stats::{DispatchTrace, HeldBy, LimitsInForce, Recording, Tape};
 use workload::{Plan, Spec};
@@ -57,7 +57,7 @@ impl Actor {
     }
 }
 
-impl Stage for Actor {
+impl Managed for Actor {
     fn command(&mut self, line: &str) -> Result<String, StageError> {
         self.commands.push(line.into());
         // Commands take time, too.
@@ -66,6 +66,23 @@ impl Stage for Actor {
             Some("command") => Err(StageError("no".into())),
             _ => Ok(String::new()),
         }
+    }
+
+    fn limits(&mut self) -> Vec<(String, LimitsInForce)> {
+        // In force from the second phase on.
+        let limits = LimitsInForce { ceiling_iops: Some(1000), ..LimitsInForce::default() };
+        if self.commands.is_empty() { Vec::new() } else { vec![(PATH.into(), limits)] }
+    }
+
+    /// A byte for each nanosecond that has passed.
+    fn used(&mut self) -> Vec<(String, Bytes)> {
+        vec![("svm:/vol/v".into(), Bytes(self.now.as_nanos()))]
+    }
+}
+
+impl Stage for Actor {
+    fn managed(&mut self) -> Option<&mut dyn Managed> {
+        Some(self)
     }
 
     fn reshape(&mut self, _workload: usize, _spec: &Spec) -> Result<(), StageError> {
@@ -86,17 +103,6 @@ impl Stage for Actor {
         let object = ObjectSecond { path: PATH.into(), held_by: HeldBy::CeilingIops, trace, ..ObjectSecond::default() };
         let workload = WorkloadSecond { tape, ..WorkloadSecond::default() };
         Ok(Second { workloads: vec![workload], objects: vec![object], stalled: self.stalled, ..Second::default() })
-    }
-
-    fn limits(&mut self) -> Vec<(String, LimitsInForce)> {
-        // In force from the second phase on.
-        let limits = LimitsInForce { ceiling_iops: Some(1000), ..LimitsInForce::default() };
-        if self.commands.is_empty() { Vec::new() } else { vec![(PATH.into(), limits)] }
-    }
-
-    /// A byte for each nanosecond that has passed.
-    fn used(&mut self) -> Vec<(String, Bytes)> {
-        vec![("svm:/vol/v".into(), Bytes(self.now.as_nanos()))]
     }
 
     fn now(&self) -> Time {

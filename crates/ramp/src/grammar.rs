@@ -18,7 +18,7 @@ const fn known(name: &'static str, value: Option<&'static str>, default: &'stati
 }
 
 /// Every option. The first nine are the published ones.
-const OPTIONS: [Known; 33] = [
+const OPTIONS: [Known; 32] = [
     known("miniops", Some("IOPS"), "", "Lower end of the ramp, in total IOPS"),
     known("maxiops", Some("IOPS"), "", "Target of the last run, in total IOPS"),
     known("numruns", Some("N"), "10", "How many runs"),
@@ -53,12 +53,6 @@ const OPTIONS: [Known; 33] = [
     known("seed", Some("N"), "1", "Seed of every random choice"),
     known("page-cache", None, "", "Go through the page cache; the figures are then not the storage's"),
     known("quiet", None, "", "No live view"),
-    known(
-        "barrier",
-        None,
-        "",
-        "Before each run say \"barrier: ready\" and wait for a line \"go\": hosts begin together",
-    ),
     known("status", None, "", "Say how the ramp in the output directory stands, and end"),
     known("stop", None, "", "Ask the ramp in the output directory to end, and end"),
     known("help", None, "", "Print this"),
@@ -94,8 +88,6 @@ pub struct Invocation {
     pub page_cache: bool,
     /// No live view.
     pub quiet: bool,
-    /// Wait for the word before each run.
-    pub barrier: bool,
     /// Only say how it stands.
     pub status: bool,
     /// Only ask it to end.
@@ -220,7 +212,6 @@ impl Invocation {
             criteria: text("criteria", "2021"),
             page_cache: given.has("page-cache"),
             quiet: given.has("quiet"),
-            barrier: given.has("barrier"),
             status,
             stop,
             help,

@@ -3,12 +3,12 @@
 use crate::memory::{self, Kept, Memory};
 use crate::play::{in_memory, now_unix_ms};
 use crate::ramping::{
-    OpenedStorage, Outputs, SimulatedStorage, Standing, Storage, ask_to_stop, barrier, must_be_a_folder, must_be_free,
-    said,
+    OpenedStorage, Outputs, SimulatedStorage, Standing, Storage, Wanted, ask_to_stop, failed, must_be_a_folder,
+    must_be_free, said,
 };
 use crate::{Answer, demand, interrupt, machine, terminal};
 use anyhow::{Context as _, Result, anyhow, bail};
-use block::{Bytes, OpKind, Span};
+use block::{Bytes, Span};
 use ramp::{Accounting, Criteria, Invocation, Load, Outcome, Row, RunOutcome, RunSetup, Settings};
 use report::Page;
 use stats::run::{Run, State};
@@ -47,7 +47,8 @@ impl Ramp {
         }
         match &invocation.settings {
             Some(settings) if !invocation.background => {
-                ramp_up(&invocation, settings, memory, &|| Ok(Box::new(OpenedStorage::open(&invocation, settings)?)))
+                let wanted = Wanted::of(&invocation);
+                ramp_up(&invocation, settings, memory, &|| Ok(Box::new(OpenedStorage::open(&wanted, settings)?)))
             }
             None if invocation.help => {
                 terminal::print(&ramp::help());
@@ -68,7 +69,6 @@ pub fn simulate(words: &[String], device: &Device, data: Bytes, memory: &Memory)
         ("--background", invocation.background),
         ("--status", invocation.status),
         ("--stop", invocation.stop),
-        ("--barrier", invocation.barrier),
         ("--page-cache", invocation.page_cache),
     ];
     if let Some((option, _)) = senseless.iter().find(|(_, asked)| *asked) {
@@ -156,7 +156,6 @@ fn ramp_up(
     notes(settings, &*storage).iter().for_each(|note| terminal::complain(&format!("note: {note}")));
     let mut ramp = Ramping {
         settings,
-        barrier: invocation.barrier,
         criteria,
         storage,
         outputs,
@@ -179,8 +178,6 @@ fn ramp_up(
 /// A ramp under way.
 struct Ramping<'a> {
     settings: &'a Settings,
-    /// Whether it waits for the word before each run.
-    barrier: bool,
     criteria: Criteria,
     storage: Box<dyn Storage>,
     outputs: Outputs,
@@ -219,9 +216,6 @@ impl Ramping<'_> {
         run: u64,
         standing: &mut Standing,
     ) -> Result<RunOutcome> {
-        if self.barrier {
-            barrier::wait()?;
-        }
         let constants = &self.settings.constants;
         let mut watch = |progress: &ramp::Progress| standing.show(number, load, setup.runtime, constants, progress);
         let played = self.storage.play(self.settings, load, setup, run, &mut watch);
@@ -232,18 +226,8 @@ impl Ramping<'_> {
 
     /// An error where a run did not come to its end.
     fn end(&self, outcome: &RunOutcome, name: &str) -> Result<()> {
-        if let Some(failure) = outcome.failure {
-            let doing = match failure.kind {
-                OpKind::Read => "a read of",
-                OpKind::Write => "a write to",
-                _ => "a flush of",
-            };
-            bail!(
-                "{name}: {doing} {} failed {:.1} s after its start: {}; the rows of earlier runs are kept",
-                self.storage.name_of(failure.object),
-                failure.at.as_secs_f64(),
-                crate::dataset::words(failure.fault)
-            );
+        if let Some(failure) = failed(outcome, &*self.storage) {
+            bail!("{name}: {failure}; the rows of earlier runs are kept");
         }
         if outcome.cut_short {
             bail!("{name}: stopped before its end; the rows of earlier runs are kept");

@@ -2,11 +2,11 @@
 //! blocks a second as the experiment is aimed at, or until it is known what it usually moves. Then a whole run at these rates says what it can do for longer: a disk
 //! that rested before does more.
 
+use super::Field;
 use super::load::{factor_max, last_runs, one_burst, ramps, window};
-use super::{Field, Left, Played};
 use anyhow::{Context as _, Result, bail};
 use block::Span;
-use ramp::{Busy, Settings, Window, busy};
+use ramp::{Busy, Settings, TimelineSecond, Window, busy};
 use workload::plan::HostsPlan;
 
 /// Bursts that are tried at most.
@@ -32,7 +32,7 @@ pub(super) fn fit(plan: &HostsPlan, field: &mut dyn Field, say: &mut dyn FnMut(&
     let mut measured: Vec<f64> = Vec::new();
     for number in 1..=TRIES {
         let bursts = one_burst(&ramps(plan, factor), cycle);
-        let Some(busy) = measured_by(field, &format!("fit-{number}"), &bursts)? else {
+        let Some(busy) = measured_by(field, &bursts)? else {
             say(&format!("fit {number}: {factor:.4} of the published rates is too little to keep the storage busy"));
             if factor >= most {
                 bail!("the storage is too fast for volumes of {}; make volume_size larger", plan.volume_size);
@@ -89,7 +89,7 @@ fn whole_run(
     say: &mut dyn FnMut(&str),
 ) -> Result<f64> {
     let runs = last_runs(&ramps(plan, factor));
-    let Some(busy) = measured_by(field, "fit-run", &runs)? else { return Ok(factor) };
+    let Some(busy) = measured_by(field, &runs)? else { return Ok(factor) };
     let fits = published.factor(busy.blocks_per_second).min(factor);
     say(&format!(
         "in a run of {} it moved {:.0} blocks/s, which fits {fits:.4}",
@@ -99,11 +99,9 @@ fn whole_run(
 }
 
 /// What the storage did while all hosts wrote in the one run of these ramps; `None` where that was too short to tell.
-fn measured_by(field: &mut dyn Field, name: &str, ramps: &[Settings]) -> Result<Option<Busy>> {
-    let begun = field.begin(name, ramps).and_then(|()| field.run(0));
-    let Played { left, ended } = field.end(begun);
-    ended.context("while the storage was measured")?;
-    let seconds: Vec<_> = left.into_iter().flatten().map(|Left { seconds, .. }| seconds).collect();
+fn measured_by(field: &mut dyn Field, ramps: &[Settings]) -> Result<Option<Busy>> {
+    let runs = field.run(ramps, 0).context("while the storage was measured")?;
+    let seconds: Vec<_> = runs.iter().map(|run| TimelineSecond::of(0, run)).collect();
     Ok(busy(&seconds, 0).filter(Busy::is_long))
 }
 

@@ -4,6 +4,7 @@ use anyhow::{Context as _, Result};
 use block::Span;
 use ontap::Word;
 use ontap::value::AdaptiveRate;
+use qos::RegistrySettings;
 use ramp::{Accounting, BLOCK, Constants, HostLoad, Ladder, Layout, Load, Settings, Steps, Window};
 use workload::plan::{HostsPlan, PlannedHost, Units};
 
@@ -112,6 +113,35 @@ pub fn one_burst(ramps: &[Settings], cycle: Span) -> Vec<Settings> {
         (ramp.constants.cycle, ramp.runtime) = (cycle, cycle * 2);
     }
     runs
+}
+
+/// How the plan's policies are meant.
+pub fn registry_settings(plan: &HostsPlan) -> RegistrySettings {
+    let units = match plan.units {
+        Units::Decimal => qos::Units::Decimal,
+        Units::Binary => qos::Units::Binary,
+    };
+    RegistrySettings { units, ..RegistrySettings::default() }
+}
+
+/// The lines that make a plan's SVM, volumes and LUNs. Sizes are plain bytes: no unit can be misread.
+pub fn set_up(plan: &HostsPlan) -> Vec<String> {
+    let (svm, data) = (&plan.svm, plan.volume_size.0);
+    let mut lines = vec![format!("vserver create -vserver {svm}")];
+    for name in plan.volumes() {
+        let journals = plan.hosts.iter().filter(|host| host.journal == name).map(|host| journal_bytes(plan, host));
+        let holds =
+            if plan.hosts.iter().any(|host| host.volumes.iter().any(|volume| volume == name)) { data } else { 0 };
+        let size = holds + journals.sum::<u64>();
+        lines.push(format!("volume create -vserver {svm} -volume {name} -size {size}"));
+    }
+    for host in &plan.hosts {
+        let luns = host.data_paths().into_iter().map(|path| (path, data));
+        for (path, size) in luns.chain([(host.journal_path(), journal_bytes(plan, host))]) {
+            lines.push(format!("lun create -vserver {svm} -path {path} -size {size}"));
+        }
+    }
+    lines
 }
 
 /// Bytes of a host's journal: room for the largest burst that its data can hold.

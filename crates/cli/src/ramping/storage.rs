@@ -4,7 +4,7 @@ use super::Storage;
 use super::buffers::SlabBuffers;
 use super::routes::{Road, Routes};
 use super::sites::Sites;
-use crate::dataset::{self, Found, Place};
+use crate::dataset::{self, Consent, Found, Place};
 use crate::{machine, terminal};
 use anyhow::{Result, anyhow, bail};
 use block::{Bytes, Driver as _, ObjectId, Span, Target as _};
@@ -20,6 +20,36 @@ const LOOK: Span = Span::from_millis(200);
 /// Not where other hosts share the machine: it would be their processor, and the storage's.
 const ALERT: Span = Span::from_micros(50);
 
+/// What a ramp is to work on.
+pub struct Wanted<'a> {
+    directories: &'a [String],
+    devices: &'a [String],
+    journal_file: Option<&'a str>,
+    consent: Consent,
+    cache: Cache,
+    alert: Span,
+}
+
+impl<'a> Wanted<'a> {
+    /// What a command line names.
+    pub fn of(invocation: &'a Invocation) -> Wanted<'a> {
+        Wanted {
+            directories: &invocation.directories,
+            devices: &invocation.devices,
+            journal_file: invocation.journal_file.as_deref(),
+            consent: dataset::consent(&invocation.destroy, &invocation.even_in_use),
+            cache: if invocation.page_cache { Cache::Page } else { Cache::Direct },
+            alert: ALERT,
+        }
+    }
+
+    /// Devices alone, by a host that has others beside it on this machine.
+    pub fn beside_others(devices: &'a [String]) -> Wanted<'a> {
+        let consent = dataset::consent(&[], &[]);
+        Wanted { directories: &[], devices, journal_file: None, consent, cache: Cache::Direct, alert: Span::ZERO }
+    }
+}
+
 /// What a ramp works on, once it was found.
 pub struct OpenedStorage {
     sites: Sites,
@@ -33,41 +63,58 @@ pub struct OpenedStorage {
 
 impl OpenedStorage {
     /// Finds the data and makes the journals.
-    pub fn open(invocation: &Invocation, settings: &Settings) -> Result<OpenedStorage> {
+    ///
+    /// # Errors
+    /// It is not there, not filled, too small for the largest burst, or may not be written.
+    pub fn open(wanted: &Wanted<'_>, settings: &Settings) -> Result<OpenedStorage> {
         let mut sites = Sites::default();
-        let consent = dataset::consent(&invocation.destroy, &invocation.even_in_use);
-        let mut found: Vec<Found> =
-            invocation.directories.iter().map(|folder| named_data(folder)).collect::<Result<_>>()?;
-        if found.is_empty() && invocation.devices.is_empty() {
+        let Wanted { directories, devices, consent, cache, alert, .. } = wanted;
+        let mut found: Vec<Found> = directories.iter().map(|folder| named_data(folder)).collect::<Result<_>>()?;
+        if found.is_empty() && devices.is_empty() {
             match dataset::place("wijfile", &settings.wij_file)? {
                 Place::Path(path) => found.push(dataset::find_above(&path)?),
                 _ => bail!("--device: is needed where the journal is no file; name what seawall dgen filled"),
             }
         }
-        found.iter().try_for_each(|found| sites.add_directory(found, &consent))?;
-        for device in &invocation.devices {
-            sites.add_device(device, &consent)?;
+        found.iter().try_for_each(|found| sites.add_directory(found, consent))?;
+        for device in *devices {
+            sites.add_device(device, consent)?;
         }
         let burst = settings.loads().iter().map(|load| load.burst).max().unwrap_or(0);
         enough(&sites, burst)?;
-        let wij = sites.room("wijfile", &settings.wij_file, Layout::wij_need(burst), &consent)?;
+        let wij = sites.room("wijfile", &settings.wij_file, Layout::wij_need(burst), consent)?;
         let stream = match settings.constants.journal.0 {
             0 => None,
             _ => {
-                let given = journal_file(invocation, settings)?;
-                Some(sites.room("journal-file", &given, Layout::stream_need(), &consent)?)
+                let given = journal_file(wanted, settings)?;
+                Some(sites.room("journal-file", &given, Layout::stream_need(), consent)?)
             }
         };
         let places: Vec<Place> = sites.permits().map(|permit| permit.place().clone()).collect();
         consent.idle(&places, &[]).iter().for_each(|line| terminal::complain(&format!("note: {line}")));
-        sites.prepare("wijfile", wij, &consent)?;
+        sites.prepare("wijfile", wij, consent)?;
         if let Some(stream) = stream {
-            sites.prepare("journal-file", stream, &consent)?;
+            sites.prepare("journal-file", stream, consent)?;
         }
-        let cache = if invocation.page_cache { Cache::Page } else { Cache::Direct };
         let folder = found.first().map(|found| found.folder.clone());
-        let alert = if invocation.barrier { Span::ZERO } else { ALERT };
-        Ok(OpenedStorage { sites, folder, wij, stream, cache, alert })
+        Ok(OpenedStorage { sites, folder, wij, stream, cache: *cache, alert: *alert })
+    }
+
+    /// Opens everything for run `number`.
+    ///
+    /// # Errors
+    /// It cannot be opened any more, or takes no writes as long as the journal's.
+    pub fn ready(&mut self, settings: &Settings, number: u64) -> Result<Ready> {
+        let io = self.worker(settings)?;
+        let target = self.routes(&io)?;
+        let (longest, wij_write) = (target.traits().longest, settings.constants.wij_write.0);
+        if u64::from(longest) < wij_write {
+            bail!("--wij-write: must be at most {longest} here, got {wij_write}");
+        }
+        let layout = Layout::new(self.sites.data().to_vec(), self.wij);
+        let layout = self.stream.map_or(layout.clone(), |stream| layout.with_stream(stream));
+        let buffers = SlabBuffers::new(&io, self.sites.owners().to_vec(), self.wij.bytes, number);
+        Ok(Ready { io, target, buffers, layout, alert: self.alert })
     }
 
     /// A ring with memory for all that can be in flight.
@@ -157,21 +204,32 @@ impl Storage for OpenedStorage {
         run: u64,
         watch: &mut dyn FnMut(&Progress) -> bool,
     ) -> Result<(RunOutcome, String)> {
-        let io = self.worker(settings)?;
-        let mut layout = Layout::new(self.sites.data().to_vec(), self.wij);
-        if let Some(stream) = self.stream {
-            layout = layout.with_stream(stream);
-        }
-        let target = Box::new(self.routes(&io)?);
-        if u64::from(target.traits().longest) < settings.constants.wij_write.0 {
-            bail!(
-                "--wij-write: must be at most {} here, got {}",
-                target.traits().longest,
-                settings.constants.wij_write.0
-            );
-        }
-        let buffers = Box::new(SlabBuffers::new(&io, self.sites.owners().to_vec(), self.wij.bytes, run));
-        let machine = Machine::new(target, buffers, layout, load, setup, io.now())?.alert(self.alert);
+        self.ready(settings, run)?.run(load, setup, watch)
+    }
+}
+
+/// Everything that a run needs, open: it begins at once when it is asked to.
+pub struct Ready {
+    io: Io,
+    target: Routes,
+    buffers: SlabBuffers,
+    layout: Layout,
+    alert: Span,
+}
+
+impl Ready {
+    /// Plays the run on this thread, from now on; see [`Storage::play`].
+    ///
+    /// # Errors
+    /// The data or the journal is too small for the load.
+    pub fn run(
+        self,
+        load: &Load,
+        setup: &RunSetup,
+        watch: &mut dyn FnMut(&Progress) -> bool,
+    ) -> Result<(RunOutcome, String)> {
+        let Ready { io, target, buffers, layout, alert } = self;
+        let machine = Machine::new(Box::new(target), Box::new(buffers), layout, load, setup, io.now())?.alert(alert);
         let mut driver = io.clone();
         let before = uring::usage::thread_busy();
         let outcome = machine.run(&mut driver, LOOK, watch);
@@ -201,9 +259,9 @@ fn enough(sites: &Sites, burst: u64) -> Result<()> {
 }
 
 /// Where the transaction journal goes.
-fn journal_file(invocation: &Invocation, settings: &Settings) -> Result<String> {
-    if let Some(given) = &invocation.journal_file {
-        return Ok(given.clone());
+fn journal_file(wanted: &Wanted<'_>, settings: &Settings) -> Result<String> {
+    if let Some(given) = wanted.journal_file {
+        return Ok(given.into());
     }
     let wij = dataset::place("wijfile", &settings.wij_file)?;
     Ok(match &wij {

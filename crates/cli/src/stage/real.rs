@@ -1,17 +1,15 @@
 //! The real thing: the hosts' clients on one thread, the storage server in this process where the plan has volumes of it,
 //! joined by NBD over a Unix socket, and the plan's other places.
 
+use super::served::Server;
 use super::{Places, connections, path, registry_settings, seen, set_up, silent};
 use crate::command::serve::io_settings;
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use block::{Bytes, Span, Target, Time};
-use engine::{Lane, Player, RandomMemory, RemoteWorker, Second, Stage, StageError, Worker, WorkloadSecond};
-use server::{Control, ControlSocket, Listen, ServerLimits, Shard};
-use stats::{Histogram, LimitsInForce, Tape};
+use engine::{Lane, Managed, Player, RandomMemory, RemoteWorker, Second, Stage, StageError, Worker, WorkloadSecond};
+use stats::{Histogram, Tape};
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use storage::{Address, Connection};
-use store::Pool;
 use uring::{Clock, Io, IoSettings, usage};
 use workload::{Plan, Spec, Stream};
 
@@ -28,37 +26,6 @@ pub struct Real {
     last: Time,
 }
 
-/// The storage server in this process.
-struct Server {
-    control: Arc<Mutex<Control>>,
-    _socket: ControlSocket,
-    address: Address,
-}
-
-impl Server {
-    /// Makes a pool in `folder`, starts the server, and makes the volumes that the plan has of it.
-    fn start(plan: &Plan, folder: &Path, no_io_uring: bool) -> Result<Server> {
-        let pool = Pool::create(folder)?;
-        let socket = folder.join("nbd.sock");
-        let control_socket = pool.control_socket();
-        let limits = ServerLimits::default();
-        let listen = [Listen::Unix(socket.clone())];
-        let shard = Shard::start(&listen, limits, io_settings(no_io_uring, limits.memory))?;
-        let mut control = Control::open(pool, shard, registry_settings(plan))?;
-        for line in set_up(plan, plan.volumes.iter().filter(|volume| volume.is_served())) {
-            control.execute(&line).with_context(|| format!("plan: {line}"))?;
-        }
-        control.record()?;
-        let control = Arc::new(Mutex::new(control));
-        let commands = ControlSocket::open(&control_socket, Arc::clone(&control)).context("control socket")?;
-        Ok(Server { control, _socket: commands, address: Address::Unix(socket) })
-    }
-
-    fn control(&self) -> MutexGuard<'_, Control> {
-        self.control.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl Real {
     /// Connects the hosts to the plan's places and, where it has volumes of its own server, to that: makes a pool in
     /// `folder` for it, starts it, makes the volumes and fills them. `filled` is told of the bytes written so far and of
@@ -73,13 +40,17 @@ impl Real {
         no_io_uring: bool,
         mut filled: impl FnMut(u64, u64) -> bool,
     ) -> Result<Real> {
-        let server = folder.map(|folder| Server::start(plan, folder, no_io_uring)).transpose()?;
-        let address = server.as_ref().map(|server| server.address.clone());
+        let served = plan.volumes.iter().filter(|volume| volume.is_served());
+        let lines = set_up(plan, served);
+        let start = |folder| Server::start(folder, no_io_uring, registry_settings(plan), &lines);
+        let server = folder.map(start).transpose()?;
+        server.iter().try_for_each(|server| server.control().record())?;
+        let address = server.as_ref().map(|server| server.address().clone());
         if let Some(address) = &address {
             fill(plan, address, no_io_uring, &mut filled)?;
         }
         let backend = match &server {
-            Some(server) => server.control().shard().backend().to_string(),
+            Some(server) => server.backend(),
             None => client_io(no_io_uring)?.backend().to_string(),
         };
         let worker = hosts(plan, places, address, no_io_uring)?;
@@ -128,10 +99,8 @@ impl Real {
 }
 
 impl Stage for Real {
-    fn command(&mut self, line: &str) -> Result<String, StageError> {
-        let server =
-            self.server.as_ref().ok_or_else(|| StageError("the plan has no volume of its own server".into()))?;
-        server.control().execute(line).map_err(|error| StageError(error.to_string()))
+    fn managed(&mut self) -> Option<&mut dyn Managed> {
+        self.server.as_mut().map(|server| server as &mut dyn Managed)
     }
 
     fn reshape(&mut self, workload: usize, spec: &Spec) -> Result<(), StageError> {
@@ -162,15 +131,6 @@ impl Stage for Real {
             stalled: account.stalled,
             advice: admin::advice(&account.gate).unwrap_or_default(),
         })
-    }
-
-    fn limits(&mut self) -> Vec<(String, LimitsInForce)> {
-        self.server.as_ref().map(|server| server.control().limits()).unwrap_or_default()
-    }
-
-    fn used(&mut self) -> Vec<(String, Bytes)> {
-        let used = |server: &Server| server.control().used_by_volume().unwrap_or_default();
-        self.server.as_ref().map(used).unwrap_or_default()
     }
 
     fn now(&self) -> Time {

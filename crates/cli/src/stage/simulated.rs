@@ -1,32 +1,18 @@
 //! The same plan in virtual time: the same streams, commands, gate and recorder, over a simulated device.
 
-use super::device::spec_of;
-use super::{connections, paths, registry_settings, seen, set_up, silent};
-use admin::Administration;
-use anyhow::{Context as _, Result, bail};
-use array::VirtualClock;
-use block::{Bytes, Completion, Driver, ObjectId, Request, Span, Submitted, Target, Ticket, Time, Traits, Wakeup};
-use engine::{Hub, Lane, NoMemory, Second, Stage, StageError, Worker};
-use qos::Gate;
+use super::modelled::{Model, Modelled};
+use super::{connections, registry_settings, seen, set_up, silent};
+use anyhow::Result;
+use block::{Driver as _, Span, Time};
+use engine::{Lane, Managed, NoMemory, Second, Stage, StageError, Worker};
 use server::{Accounts, trace_of};
-use stats::LimitsInForce;
-use std::collections::HashMap;
+use workload::plan::Volume;
 use workload::{Plan, Spec, Stream};
 
 /// The simulator.
 pub struct Simulated {
-    clock: VirtualClock,
-    hub: Hub<Backend>,
-    administration: Administration,
+    server: Model,
     worker: Worker,
-    /// How much of each LUN is used: all of it, as after a fill.
-    used: HashMap<ObjectId, u64>,
-}
-
-/// The gate around the device, and what passed it.
-struct Backend {
-    gate: Gate<Box<dyn Target>>,
-    accounts: Accounts,
 }
 
 impl Simulated {
@@ -35,99 +21,67 @@ impl Simulated {
     /// # Errors
     /// The plan names no device, or one that cannot be.
     pub fn start(plan: &Plan) -> Result<Simulated> {
-        let Some(device) = &plan.device else {
-            bail!("{}: has no [device]; say what stands in for the disk in a simulation", plan.file);
-        };
-        let size: u64 = plan.volumes.iter().map(|volume| volume.size.map_or(0, |size| size.0)).max().unwrap_or(0);
-        let device = spec_of(device, Bytes(size))?.build(plan.seed).context("[device]")?;
-        let gate = Gate::new(device, qos::Settings::default());
-        let hub = Hub::new(Backend { gate, accounts: Accounts::recording() });
-        let administration = Administration::new(registry_settings(plan));
-        let worker = Worker::new(0, Vec::new());
-        let clock = VirtualClock::new();
-        let mut stage = Simulated { clock, hub, administration, worker, used: HashMap::new() };
-        for line in set_up(plan, &plan.volumes) {
-            stage.command(&line).with_context(|| format!("plan: {line}"))?;
-        }
+        let size_of = |volume: &Volume| volume.size.map_or(0, |size| size.0);
+        let size = plan.volumes.iter().map(size_of).max().unwrap_or(0);
+        let of = Modelled { device: plan.device.as_ref(), file: &plan.file, size, seed: plan.seed };
+        let lines = set_up(plan, &plan.volumes);
+        let mut server = Model::start(&of, registry_settings(plan), &lines, Accounts::recording())?;
         for volume in &plan.volumes {
-            let lun = stage.lun(&format!("{}:{}", plan.svm, volume.path()))?;
-            stage.used.insert(lun, volume.size.map_or(0, |size| size.0));
+            // All of it, as after a fill.
+            server.uses(server.lun(&plan.svm, &volume.path())?, size_of(volume));
         }
-        stage.worker = stage.hosts(plan)?;
-        Ok(stage)
-    }
-
-    /// The LUN at a path as the server writes it.
-    fn lun(&self, path: &str) -> Result<ObjectId> {
-        let registry = &self.administration.registry;
-        let (svm, lun) = path.split_once(':').unwrap_or_default();
-        let object = registry.find_svm(svm).and_then(|svm| registry.find_lun(svm, lun));
-        object.with_context(|| format!("{path}: no such LUN"))
-    }
-
-    fn hosts(&self, plan: &Plan) -> Result<Worker> {
-        let (paths, counts) = (paths(plan), connections(plan));
-        let mut lanes = Vec::new();
-        for (workload, load) in plan.workloads.iter().enumerate() {
-            let object = self.lun(&paths[workload])?;
-            let size = plan.volumes[load.volume].size.unwrap_or_default();
-            for lane in 0..counts[workload] {
-                let spec = Spec { seed: load.spec.seed ^ (workload as u64) << 48, ..silent(&load.spec) };
-                lanes.push(Lane {
-                    workload,
-                    object,
-                    stream: Stream::new(&spec, size, lane, self.clock.now())?,
-                    target: Box::new(self.hub.socket()),
-                    memory: Box::new(NoMemory),
-                });
-            }
-        }
-        Ok(Worker::new(plan.workloads.len(), lanes))
+        let worker = clients(plan, &server)?;
+        Ok(Simulated { server, worker })
     }
 }
 
-impl Stage for Simulated {
-    fn command(&mut self, line: &str) -> Result<String, StageError> {
-        let (now, used) = (self.clock.now(), &self.used);
-        let used = |lun: ObjectId| used.get(&lun).copied().unwrap_or(0);
-        let outcome = self.administration.execute(line, now, &used).map_err(|e| StageError(e.to_string()))?;
-        for edit in &outcome.edits {
-            let edited = self.hub.with(|backend| backend.gate.edit(now, edit));
-            edited.map_err(|error| StageError(error.to_string()))?;
+/// The clients of all workloads, silent for now.
+fn clients(plan: &Plan, server: &Model) -> Result<Worker> {
+    let mut lanes = Vec::new();
+    for ((workload, load), count) in plan.workloads.iter().enumerate().zip(connections(plan)) {
+        let volume = &plan.volumes[load.volume];
+        let object = server.lun(&plan.svm, &volume.path())?;
+        for lane in 0..count {
+            let spec = Spec { seed: load.spec.seed ^ (workload as u64) << 48, ..silent(&load.spec) };
+            lanes.push(Lane {
+                workload,
+                object,
+                stream: Stream::new(&spec, volume.size.unwrap_or_default(), lane, server.clock.now())?,
+                target: Box::new(server.hub.socket()),
+                memory: Box::new(NoMemory),
+            });
         }
-        Ok(outcome.answer.text())
+    }
+    Ok(Worker::new(plan.workloads.len(), lanes))
+}
+
+impl Stage for Simulated {
+    fn managed(&mut self) -> Option<&mut dyn Managed> {
+        Some(&mut self.server)
     }
 
     fn reshape(&mut self, workload: usize, spec: &Spec) -> Result<(), StageError> {
-        self.worker.reshape(self.clock.now(), workload, spec);
+        self.worker.reshape(self.server.clock.now(), workload, spec);
         Ok(())
     }
 
     fn run(&mut self, until: Time) -> Result<Second, StageError> {
-        self.worker.run(&mut self.clock, until);
-        let now = self.clock.now();
+        self.worker.run(&mut self.server.clock, until);
+        let now = self.server.clock.now();
         let (mut said, mut groups) = (Vec::new(), Vec::new());
-        let (counted, gate) = self.hub.with(|backend| {
-            backend.gate.account(now, &mut said);
-            backend.gate.groups(now, &mut groups);
-            (backend.accounts.take(), backend.gate.status())
+        let (counted, gate) = self.server.hub.with(|gated| {
+            gated.gate.account(now, &mut said);
+            gated.gate.groups(now, &mut groups);
+            (gated.accounts.take(), gated.gate.status())
         });
-        let mut objects = seen::objects(&self.administration, counted, &said);
-        objects.extend(groups.iter().map(|g| seen::group(&self.administration, g.group, trace_of(&g.passed))));
+        let mut objects = seen::objects(&self.server.administration, counted, &said);
+        objects.extend(groups.iter().map(|g| seen::group(&self.server.administration, g.group, trace_of(&g.passed))));
         let advice = admin::advice(&gate).unwrap_or_default();
         Ok(Second { workloads: self.worker.collect(), objects, advice, ..Second::default() })
     }
 
-    fn limits(&mut self) -> Vec<(String, LimitsInForce)> {
-        self.administration.limits()
-    }
-
-    fn used(&mut self) -> Vec<(String, Bytes)> {
-        self.administration.used_by_volume(&|lun| self.used.get(&lun).copied().unwrap_or(0))
-    }
-
     fn now(&self) -> Time {
-        self.clock.now()
+        self.server.clock.now()
     }
 }
 
@@ -155,28 +109,4 @@ pub fn idle_service(plan: &Plan) -> Result<Span> {
     let (sum, count) =
         device.fold((Span::ZERO, 0), |(sum, count), seen| (sum + seen.device.sum(), count + seen.device.count()));
     Ok(sum / count.max(1))
-}
-
-impl Target for Backend {
-    fn traits(&self) -> Traits {
-        self.gate.traits()
-    }
-
-    fn submit(&mut self, now: Time, request: Request) -> Submitted {
-        self.gate.submit(now, request)
-    }
-
-    fn poll(&mut self, now: Time, out: &mut Vec<Completion>) {
-        let before = out.len();
-        self.gate.poll(now, out);
-        out[before..].iter().for_each(|completion| self.accounts.completed(completion));
-    }
-
-    fn next_wakeup(&self) -> Wakeup {
-        self.gate.next_wakeup()
-    }
-
-    fn cancel(&mut self, now: Time, ticket: Ticket) {
-        self.gate.cancel(now, ticket);
-    }
 }

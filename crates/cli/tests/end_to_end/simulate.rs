@@ -314,8 +314,8 @@ fn a_ramp_in_virtual_time_gives_the_same_rows_and_a_verdict() {
     let slow = ramp("disk", "slow");
     assert_eq!(slow.code, Some(1), "{slow:?}");
     assert!(slow.out.contains("verdict   fail, 0 of 1 runs passed"), "{}", slow.out);
-    let line = "simulate ramp --barrier --wijfile w --miniops 1 --maxiops 2";
+    let line = "simulate ramp --page-cache --wijfile w --miniops 1 --maxiops 2";
     let refused = run(seawall(scratch.path()).args(line.split_whitespace()));
     assert_eq!(refused.code, Some(2), "{refused:?}");
-    assert!(refused.err.contains("--barrier: has no sense in virtual time; leave it out"), "{}", refused.err);
+    assert!(refused.err.contains("--page-cache: has no sense in virtual time; leave it out"), "{}", refused.err);
 }

@@ -1,0 +1,135 @@
+//! The server's model in virtual time: its commands and its gate, over a plan's simulated device.
+
+use super::device::spec_of;
+use admin::Administration;
+use anyhow::{Context as _, Result, bail};
+use array::VirtualClock;
+use block::{Bytes, Completion, Driver as _, ObjectId, Request, Submitted, Target, Ticket, Time, Traits, Wakeup};
+use engine::{Hub, Managed, StageError};
+use qos::{Gate, RegistrySettings};
+use server::Accounts;
+use stats::LimitsInForce;
+use std::collections::HashMap;
+use workload::plan::Device;
+
+/// A server without sockets and disks.
+pub struct Model {
+    /// Its time.
+    pub clock: VirtualClock,
+    /// What clients send their requests to.
+    pub hub: Hub<Gated>,
+    /// What its commands change.
+    pub administration: Administration,
+    /// How much of each LUN is used.
+    used: HashMap<ObjectId, u64>,
+}
+
+/// The gate around the device, and what passed it.
+pub struct Gated {
+    /// The gate.
+    pub gate: Gate<Box<dyn Target>>,
+    /// What passed, for whoever records it.
+    pub accounts: Accounts,
+}
+
+/// The device of a plan: which it has, the plan's file, its seed and the size of the largest object on it.
+pub struct Modelled<'p> {
+    /// What stands in for the disk.
+    pub device: Option<&'p Device>,
+    /// Where that is written.
+    pub file: &'p str,
+    /// Bytes.
+    pub size: u64,
+    /// Of its random choices.
+    pub seed: u64,
+}
+
+impl Model {
+    /// A server over the plan's device, with what the lines make.
+    ///
+    /// # Errors
+    /// The plan names no device, or one that cannot be; a line is refused.
+    pub fn start(
+        of: &Modelled<'_>,
+        settings: RegistrySettings,
+        set_up: &[String],
+        accounts: Accounts,
+    ) -> Result<Model> {
+        let Some(device) = of.device else {
+            bail!("{}: has no [device]; say what stands in for the disk in a simulation", of.file);
+        };
+        let device = spec_of(device, Bytes(of.size))?.build(of.seed).context("[device]")?;
+        let gate = Gate::new(device, qos::Settings::default());
+        let mut model = Model {
+            clock: VirtualClock::new(),
+            hub: Hub::new(Gated { gate, accounts }),
+            administration: Administration::new(settings),
+            used: HashMap::new(),
+        };
+        for line in set_up {
+            model.command(line).with_context(|| format!("plan: {line}"))?;
+        }
+        Ok(model)
+    }
+
+    /// The LUN at a path of an SVM.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn lun(&self, svm: &str, path: &str) -> Result<ObjectId> {
+        let registry = &self.administration.registry;
+        let object = registry.find_svm(svm).and_then(|svm| registry.find_lun(svm, path));
+        object.with_context(|| format!("{svm}:{path}: no such LUN"))
+    }
+
+    /// At least so many bytes of a LUN are used from now on.
+    pub fn uses(&mut self, lun: ObjectId, bytes: u64) {
+        let used = self.used.entry(lun).or_default();
+        *used = (*used).max(bytes);
+    }
+}
+
+impl Managed for Model {
+    fn command(&mut self, line: &str) -> Result<String, StageError> {
+        let (now, used) = (self.clock.now(), &self.used);
+        let used = |lun: ObjectId| used.get(&lun).copied().unwrap_or(0);
+        let outcome = self.administration.execute(line, now, &used).map_err(|e| StageError(e.to_string()))?;
+        for edit in &outcome.edits {
+            let edited = self.hub.with(|gated| gated.gate.edit(now, edit));
+            edited.map_err(|error| StageError(error.to_string()))?;
+        }
+        Ok(outcome.answer.text())
+    }
+
+    fn limits(&mut self) -> Vec<(String, LimitsInForce)> {
+        self.administration.limits()
+    }
+
+    fn used(&mut self) -> Vec<(String, Bytes)> {
+        self.administration.used_by_volume(&|lun| self.used.get(&lun).copied().unwrap_or(0))
+    }
+}
+
+impl Target for Gated {
+    fn traits(&self) -> Traits {
+        self.gate.traits()
+    }
+
+    fn submit(&mut self, now: Time, request: Request) -> Submitted {
+        self.gate.submit(now, request)
+    }
+
+    fn poll(&mut self, now: Time, out: &mut Vec<Completion>) {
+        let before = out.len();
+        self.gate.poll(now, out);
+        out[before..].iter().for_each(|completion| self.accounts.completed(completion));
+    }
+
+    fn next_wakeup(&self) -> Wakeup {
+        self.gate.next_wakeup()
+    }
+
+    fn cancel(&mut self, now: Time, ticket: Ticket) {
+        self.gate.cancel(now, ticket);
+    }
+}

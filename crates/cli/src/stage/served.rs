@@ -1,0 +1,71 @@
+//! The storage server in this process, for a run: a pool made for it, the server on its data thread, and the control socket.
+
+use crate::command::serve::io_settings;
+use anyhow::{Context as _, Result};
+use block::Bytes;
+use engine::{Managed, StageError};
+use qos::RegistrySettings;
+use server::{Control, ControlSocket, Listen, ServerLimits, Shard};
+use stats::LimitsInForce;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use storage::Address;
+use store::Pool;
+
+/// A server of a run. It is closed when this goes.
+pub struct Server {
+    control: Arc<Mutex<Control>>,
+    _socket: ControlSocket,
+    address: Address,
+}
+
+impl Server {
+    /// Makes a pool in `folder`, starts the server, and makes what the lines say.
+    ///
+    /// # Errors
+    /// Whatever kept it from being ready, in one line.
+    pub fn start(folder: &Path, no_io_uring: bool, settings: RegistrySettings, set_up: &[String]) -> Result<Server> {
+        let pool = Pool::create(folder)?;
+        let socket = folder.join("nbd.sock");
+        let control_socket = pool.control_socket();
+        let limits = ServerLimits::default();
+        let listen = [Listen::Unix(socket.clone())];
+        let shard = Shard::start(&listen, limits, io_settings(no_io_uring, limits.memory))?;
+        let mut control = Control::open(pool, shard, settings)?;
+        for line in set_up {
+            control.execute(line).with_context(|| format!("plan: {line}"))?;
+        }
+        let control = Arc::new(Mutex::new(control));
+        let commands = ControlSocket::open(&control_socket, Arc::clone(&control)).context("control socket")?;
+        Ok(Server { control, _socket: commands, address: Address::Unix(socket) })
+    }
+
+    /// Its administration, for as long as this is held.
+    pub fn control(&self) -> MutexGuard<'_, Control> {
+        self.control.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Where its volumes are served.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// What its I/O runs on.
+    pub fn backend(&self) -> String {
+        self.control().shard().backend().to_string()
+    }
+}
+
+impl Managed for Server {
+    fn command(&mut self, line: &str) -> Result<String, StageError> {
+        self.control().execute(line).map_err(|error| StageError(error.to_string()))
+    }
+
+    fn limits(&mut self) -> Vec<(String, LimitsInForce)> {
+        self.control().limits()
+    }
+
+    fn used(&mut self) -> Vec<(String, Bytes)> {
+        self.control().used_by_volume().unwrap_or_default()
+    }
+}
