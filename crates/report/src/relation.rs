@@ -15,6 +15,15 @@ pub(crate) fn phase_of(phases: &[Phase], interval: &Interval) -> Option<usize> {
     phases.iter().position(|phase| phase.start <= middle && middle < phase.end)
 }
 
+/// The intervals whose rates tell something: without a last one shorter than half of the one before, whose few requests are
+/// no rate.
+pub(crate) fn with_rates(workload: &WorkloadRecord) -> &[Interval] {
+    match workload.intervals.as_slice() {
+        [whole @ .., before, last] if last.length * 2 < before.length => &workload.intervals[..whole.len() + 1],
+        all => all,
+    }
+}
+
 /// The interval of a workload that holds a moment.
 pub(crate) fn interval_at(workload: &WorkloadRecord, moment: Span) -> Option<&Interval> {
     let before = workload.intervals.partition_point(|interval| interval.start <= moment);

@@ -109,6 +109,26 @@ impl Histogram {
         self.max_ns = self.max_ns.max(other.max_ns);
     }
 
+    /// What was counted since this one was `earlier`. Sum and mean are exact; the least and the largest value are, too, where
+    /// they are those of the whole, and the middles of their buckets otherwise.
+    #[must_use]
+    pub fn since(&self, earlier: &Histogram) -> Histogram {
+        if earlier.count == 0 || self.count <= earlier.count {
+            return if earlier.count == 0 { self.clone() } else { Histogram::new() };
+        }
+        let mut fresh = self.clone();
+        fresh.buckets.iter_mut().zip(&earlier.buckets).for_each(|(mine, theirs)| *mine -= theirs);
+        fresh.count -= earlier.count;
+        fresh.sum_ns -= earlier.sum_ns;
+        let ends = fresh.buckets.iter().position(|&n| n > 0).zip(fresh.buckets.iter().rposition(|&n| n > 0));
+        if let Some((least, most)) = ends {
+            let middle = |index: usize| middle_of(index).clamp(self.min_ns, self.max_ns);
+            fresh.min_ns = if self.min_ns < earlier.min_ns { self.min_ns } else { middle(least) };
+            fresh.max_ns = if self.max_ns > earlier.max_ns { self.max_ns } else { middle(most) };
+        }
+        fresh
+    }
+
     /// Forgets everything.
     pub fn clear(&mut self) {
         self.buckets.fill(0);
@@ -297,10 +317,17 @@ mod tests {
                 values.iter().for_each(|&ns| h.record(Span::from_nanos(ns)));
                 h
             };
-            let mut merged = of(&a);
-            merged.merge(&of(&b));
+            let (of_a, of_b) = (of(&a), of(&b));
+            let mut merged = of_a.clone();
+            merged.merge(&of_b);
             let whole = of(&[a, b].concat());
             prop_assert_eq!(&merged, &whole);
+            let fresh = whole.since(&of_a);
+            prop_assert_eq!((fresh.count(), fresh.sum()), (of_b.count(), of_b.sum()));
+            prop_assert!(fresh.filled().eq(of_b.filled()));
+            for (found, exact) in [(fresh.min(), of_b.min()), (fresh.max(), of_b.max())] {
+                prop_assert_eq!(Histogram::bucket(found), Histogram::bucket(exact));
+            }
             let filled: Vec<_> = whole.filled().collect();
             prop_assert_eq!(Histogram::from_filled(&filled, whole.sum(), whole.min(), whole.max()), Some(whole));
         }

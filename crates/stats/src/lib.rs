@@ -27,7 +27,7 @@ pub use recording::{
     Recording, Scale, Tally, Waits, WorkloadRecord,
 };
 pub use schedule::Schedule;
-pub use tape::{Ended, Longest, Noted, Punctuality, Tape, TapeSlice, Track};
+pub use tape::{Ended, Longest, Noted, Punctuality, Tape, TapeSecond, TapeSlice, Track};
 pub use window::{BINS_A_SECOND, DispatchTrace, Peak};
 
 /// The first part of every phase, left out of its tally: what an earlier phase left in queues drains then.

@@ -14,13 +14,13 @@ mod punctuality;
 mod track;
 
 pub use punctuality::Punctuality;
-pub use track::{Longest, TapeSlice, Track};
+pub use track::{Longest, TapeSecond, TapeSlice, Track};
 
 use crate::run::Class;
 use crate::{Direction, Histogram};
 use block::{Completion, Span, Time};
 use std::ops::{Index, IndexMut};
-use track::Running;
+use track::{Running, Times};
 
 /// One request that ended well.
 #[derive(Clone, Copy, Debug)]
@@ -67,8 +67,11 @@ pub struct Tape {
     /// The slice in progress.
     slice_began: Time,
     slice_end: Time,
+    second_began: Time,
     /// A slice ended since the owner last looked.
     has_rolled: bool,
+    /// How long requests of all parts together took, in each second that had some.
+    seconds: Vec<TapeSecond>,
     /// How well a schedule was kept.
     pub punctuality: Punctuality,
 }
@@ -99,8 +102,10 @@ impl Tape {
             start,
             classes: classes.into_iter().map(Running::new).collect(),
             slice_began: start,
+            second_began: start,
             slice_end: noted.slices.map_or(Time::MAX, |length| start + length),
             has_rolled: false,
+            seconds: Vec::new(),
             punctuality: Punctuality::default(),
         }
     }
@@ -168,6 +173,9 @@ impl Tape {
         if self.noted.slices.is_some() && end > self.slice_began {
             self.end_slices(end);
         }
+        if self.noted.slices.is_some() && end > self.second_began {
+            self.end_second(end);
+        }
         self.classes.iter_mut().for_each(|running| running.finish(self.start, loaded));
     }
 
@@ -200,6 +208,11 @@ impl Tape {
         self.tracks().filter(|track| track.class.is_part())
     }
 
+    /// How long requests of all parts together took, in each second that had some.
+    pub fn seconds(&self) -> &[TapeSecond] {
+        &self.seconds
+    }
+
     /// Operations of all parts together.
     pub fn ops(&self) -> u64 {
         self.parts().map(|track| track.ops).sum()
@@ -215,6 +228,8 @@ impl Tape {
     /// Takes in what another did at the same time: counts add up, lengths are the longest, slices that begin
     /// together become one.
     pub fn absorb(&mut self, other: &Tape) {
+        // Percentiles do not add up.
+        self.seconds.clear();
         self.each_of(other, Track::absorb);
     }
 
@@ -240,6 +255,9 @@ impl Tape {
         let Some(length) = self.noted.slices else { return };
         while self.slice_end < time {
             self.end_slices(self.slice_end);
+            if self.slice_end.since(self.second_began) + length > Span::SECOND {
+                self.end_second(self.slice_end);
+            }
             self.slice_end += length.max(Span::from_nanos(1));
         }
     }
@@ -249,6 +267,20 @@ impl Tape {
         self.classes.iter_mut().for_each(|running| running.end_slice(since_start, length));
         self.slice_began = end;
         self.has_rolled = true;
+    }
+
+    fn end_second(&mut self, end: Time) {
+        let since_start = end.since(self.start);
+        let mut whole: Option<Times> = None;
+        for running in &mut self.classes {
+            let times = running.end_second(since_start).filter(|_| running.track.class.is_part());
+            whole = match (whole, times) {
+                (Some(whole), Some(times)) => Some(whole.and(times)),
+                (whole, times) => whole.or(times),
+            };
+        }
+        self.seconds.extend(whole.map(|whole| whole.second(since_start)));
+        self.second_began = end;
     }
 }
 

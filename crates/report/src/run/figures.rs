@@ -185,8 +185,9 @@ fn rates(recording: &Recording, scales: &Scales, rate: &Rate) -> Chart {
     chart.room = scales.room;
     // The first workload is the one the others suffer from: it is drawn last, so that it lies on top.
     for (index, workload) in recording.workloads.iter().enumerate().rev() {
+        let rates = relation::with_rates(workload);
         let all: Vec<Stretch> =
-            workload.intervals.iter().map(|interval| stretch(interval, Some((rate.of_interval)(interval)))).collect();
+            rates.iter().map(|interval| stretch(interval, Some((rate.of_interval)(interval)))).collect();
         let (stretches, _) = thinned(&all, scales.points, Merge::Mean);
         chart.marks.push(Mark::Steps { name: label(workload), stretches, look: Look::Series(index) });
     }
@@ -232,7 +233,7 @@ fn together(recording: &Recording, ceiling: &Ceiling<'_>, rate: &Rate) -> Vec<St
         let found = others.iter().map(|other| relation::interval_at(other, middle).map(rate.of_interval));
         found.sum::<Option<f64>>().map(|sum| sum + (rate.of_interval)(interval))
     };
-    first.intervals.iter().filter(in_phase).map(|interval| stretch(interval, sum(interval))).collect()
+    relation::with_rates(first).iter().filter(in_phase).map(|interval| stretch(interval, sum(interval))).collect()
 }
 
 /// What stands beside a ceiling, in two parts: `vol1 + vol2` and `≤ 1,500`; `vol1, vol2` and `≤ 1,000 each`.

@@ -159,11 +159,11 @@ fn within(run: &Run, point: u32, actor: u32, class: &Class) -> Vec<Slice> {
     let Some(point) = run.points.get(point as usize) else { return Vec::new() };
     let slices = match class {
         class if *class == Class::ALL => run.whole(actor, Span::ZERO),
-        class => run.series(actor, class).map_or(Vec::new(), |series| series.slices.clone()),
+        class => run.series(actor, class).map_or(&[][..], |series| &series.slices),
     };
     // What an earlier point left is not of this one, and the last slice may be a splinter of a second.
     let full = |slice: &Slice| slice.start >= point.start && slice.start + slice.length / 2 <= point.end;
-    slices.into_iter().filter(full).collect()
+    slices.iter().filter(|slice| full(slice)).copied().collect()
 }
 
 fn figures(slices: &[Slice], of: Of<'_>) -> Vec<f64> {

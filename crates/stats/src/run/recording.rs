@@ -84,7 +84,7 @@ impl Run {
         let whole = self.whole(actor, from);
         let of_actor = self.series.iter().filter(|series| series.actor == actor && series.class.is_part());
         let parts: Vec<(&Class, Vec<Slice>)> =
-            of_actor.map(|series| (&series.class, aligned(since(&series.slices, from), &whole))).collect();
+            of_actor.map(|series| (&series.class, aligned(since(&series.slices, from), whole))).collect();
         let rows = self.gates.iter().find(|gate| gate.actor == actor).map_or(&[][..], |gate| &gate.rows);
         let interval = |(index, slice): (usize, &Slice)| {
             let parts = parts.iter().map(|(class, slices)| (*class, slices[index].ops, slices[index].bytes));

@@ -1,4 +1,4 @@
-//! The whole of an actor over time, where only its classes were recorded.
+//! The whole of an actor over time.
 
 use super::recording::since;
 use super::{Class, Run, Slice, Times};
@@ -6,20 +6,19 @@ use block::Span;
 use std::collections::BTreeMap;
 
 impl Run {
-    /// The slices of an actor's whole that begin at `from` or later: as recorded, or its classes added up. What only a
-    /// histogram over all of them could tell is `None` then.
-    pub fn whole(&self, actor: u32, from: Span) -> Vec<Slice> {
-        if let Some(all) = self.series(actor, &Class::ALL) {
-            return since(&all.slices, from).to_vec();
-        }
-        let mut whole: BTreeMap<Span, Slice> = BTreeMap::new();
-        for series in self.series.iter().filter(|series| series.actor == actor && series.class.is_part()) {
-            for slice in since(&series.slices, from) {
-                whole.entry(slice.start).and_modify(|sum| *sum = sum.plus(slice)).or_insert(*slice);
-            }
-        }
-        whole.into_values().collect()
+    /// The slices of an actor's whole that begin at `from` or later.
+    pub fn whole(&self, actor: u32, from: Span) -> &[Slice] {
+        self.series(actor, &Class::ALL).map_or(&[], |all| since(&all.slices, from))
     }
+}
+
+/// Classes added up, by when their slices begin.
+pub(super) fn added_up(classes: &[&[Slice]]) -> BTreeMap<Span, Slice> {
+    let mut whole: BTreeMap<Span, Slice> = BTreeMap::new();
+    for slice in classes.iter().copied().flatten() {
+        whole.entry(slice.start).and_modify(|sum| *sum = sum.plus(slice)).or_insert(*slice);
+    }
+    whole
 }
 
 impl Slice {
@@ -63,7 +62,6 @@ fn either<T>(a: Option<T>, b: Option<T>, join: impl FnOnce(T, T) -> T) -> Option
 
 #[cfg(test)]
 mod tests {
-    use super::super::Series;
     use super::*;
 
     #[test]
@@ -76,15 +74,8 @@ mod tests {
             response: Times::of_sum(ops, Span::from_micros(mean_us) * ops, Some(Span::from_micros(mean_us * 3))),
             ..Slice::default()
         };
-        let series = |class, slices| Series { actor: 0, class, slices };
-        let run = Run {
-            series: vec![
-                series(Class::READ, vec![slice(0, 30, 100), slice(1, 10, 100)]),
-                series(Class::WRITE, vec![slice(1, 30, 300)]),
-            ],
-            ..Run::default()
-        };
-        let whole = run.whole(0, Span::ZERO);
+        let reads = [slice(0, 30, 100), slice(1, 10, 100)];
+        let whole: Vec<Slice> = added_up(&[&reads, &[slice(1, 30, 300)]]).into_values().collect();
         assert_eq!(whole.iter().map(|slice| slice.ops).collect::<Vec<_>>(), [30, 40]);
         // (10 × 100 + 30 × 300) / 40 = 250.
         let times = whole[1].response.unwrap();

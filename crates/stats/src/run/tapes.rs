@@ -1,7 +1,8 @@
 //! What a tape becomes: cells of a point and series of seconds. There is no other way from a recorder to a run.
 
+use super::series::added_up;
 use super::{Cell, Class, Kind, Run, Series, Slice, Times};
-use crate::{Punctuality, Tape, TapeSlice, Track};
+use crate::{Punctuality, Summary, Tape, TapeSecond, TapeSlice, Track};
 use block::Span;
 
 /// What a slice of a run is at least: shorter ones that were noted become one.
@@ -26,21 +27,39 @@ impl Run {
     pub fn add_tape(&mut self, tape: &Tape, at: Taped) -> &mut Cell {
         let first = self.cells.len();
         self.cells.extend(cells(tape, at));
-        for track in tape.tracks() {
-            self.add_slices(track, at);
+        let taken = |track: &Track| seconds(track.slices.iter().map(|slice| slice_of(track, slice, at.start)));
+        let series = tape.tracks().map(|track| (track, taken(track)));
+        let series: Vec<_> = series.filter(|(_, slices)| slices.iter().any(|slice| slice.ops > 0)).collect();
+        let parts = series.iter().filter(|(track, _)| track.class.is_part());
+        let parts: Vec<&[Slice]> = parts.map(|(_, slices)| &slices[..]).collect();
+        if !parts.is_empty() {
+            let mut slices: Vec<Slice> = added_up(&parts).into_values().collect();
+            spread(&mut slices, tape.seconds(), at.start);
+            self.add_slices(Series { actor: at.actor, class: Class::ALL, slices });
+        }
+        for (track, mut slices) in series {
+            spread(&mut slices, &track.seconds, at.start);
+            self.add_slices(Series { actor: at.actor, class: track.class.clone(), slices });
         }
         &mut self.cells[first]
     }
 
-    fn add_slices(&mut self, track: &Track, Taped { actor, start, .. }: Taped) {
-        let slices = seconds(track.slices.iter().map(|slice| slice_of(track, slice, start)));
-        if slices.iter().all(|slice| slice.ops == 0) {
-            return;
-        }
-        let same = |series: &&mut Series| (series.actor, &series.class) == (actor, &track.class);
+    fn add_slices(&mut self, more: Series) {
+        let same = |series: &&mut Series| (series.actor, &series.class) == (more.actor, &more.class);
         match self.series.iter_mut().find(same) {
-            Some(series) => series.slices.extend(slices),
-            None => self.series.push(Series { actor, class: track.class.clone(), slices }),
+            Some(series) => series.slices.extend(more.slices),
+            None => self.series.push(more),
+        }
+    }
+}
+
+/// Gives slices the percentiles of the seconds that end with them.
+fn spread(slices: &mut [Slice], seconds: &[TapeSecond], start: Span) {
+    for second in seconds {
+        let at = slices.binary_search_by_key(&(start + second.end), |slice| slice.start + slice.length);
+        if let Some(slice) = at.ok().map(|at| &mut slices[at]) {
+            slice.response = known(slice.response, &second.response);
+            slice.service = known(slice.service, &second.service);
         }
     }
 }
@@ -105,6 +124,12 @@ fn slice_of(track: &Track, slice: &TapeSlice, start: Span) -> Slice {
     }
 }
 
+/// Times with the percentiles of the same second; a longest that was noted is exact and stays.
+fn known(noted: Option<Times>, second: &Summary) -> Option<Times> {
+    let times = Times::of(second)?;
+    Some(Times { max: noted.and_then(|noted| noted.max).or(times.max), ..times })
+}
+
 /// Shorter slices put together to seconds; longer ones stay.
 fn seconds(slices: impl Iterator<Item = Slice>) -> Vec<Slice> {
     let mut seconds: Vec<Slice> = Vec::new();
@@ -151,8 +176,57 @@ mod tests {
         let reads = run.series(0, &Class::READ).unwrap();
         let told: Vec<_> = reads.slices.iter().map(|slice| (slice.start, slice.length, slice.ops)).collect();
         assert_eq!(told, [(Span::from_secs(3), Span::SECOND, 200), (Span::from_secs(4), Span::SECOND, 200)]);
-        let times = reads.slices[0].response.unwrap();
-        assert_eq!((times.mean, times.spread, times.max), (Span::from_micros(100), None, None));
+    }
+
+    /// 200 reads a second of 100 µs, and in the first second 100 writes of 500 µs: of both together a third is slow.
+    #[test]
+    fn the_whole_has_percentiles_over_its_classes() {
+        let mut tape = Tape::new(ms(0), Noted { slices: Some(Span::SECOND), ..Noted::default() });
+        for n in 0..400u64 {
+            let end = ms(5 * (n + 1));
+            for (class, us) in [(Tape::READ, 100), (Tape::WRITE, 500)] {
+                let due = end - Span::from_micros(us);
+                if class == Tape::READ || n < 100 {
+                    tape.ended(&Ended { class, due, made: due, handed: due, end, gate: Span::ZERO, bytes: 4096 });
+                }
+            }
+        }
+        tape.finish(ms(2000), ms(2000));
+        let mut run = Run::default();
+        // A point before it, with reads alone.
+        run.add_tape(&taped(Noted::default()), Taped { start: Span::ZERO, ..AT });
+        run.add_tape(&tape, AT);
+        let whole = run.whole(0, Span::ZERO);
+        assert_eq!(whole.iter().map(|slice| slice.ops).collect::<Vec<_>>(), [200, 200, 300, 200]);
+        let p50: Vec<f64> = whole.iter().map(|slice| slice.response.unwrap().p50().unwrap().as_micros_f64()).collect();
+        assert!(p50.iter().all(|us| (us / 100.0 - 1.0).abs() < 0.004), "{p50:?}");
+        let p99 = |at: usize| whole[at].response.unwrap().p99().unwrap().as_micros_f64();
+        assert!((p99(2) / 500.0 - 1.0).abs() < 0.004 && (p99(3) / 100.0 - 1.0).abs() < 0.004);
+        assert_eq!(whole[2].response.unwrap().count, 300);
+        assert_eq!(run.whole(0, Span::from_secs(3)).len(), 2);
+    }
+
+    /// The reads of the second half of the first second take 300 µs, those of the others 100 µs.
+    #[test]
+    fn a_second_has_the_percentiles_of_its_own_requests() {
+        let mut tape = Tape::new(ms(0), Noted { slices: Some(Span::from_millis(500)), ..Noted::default() });
+        for n in 0..400u64 {
+            let end = ms(5 * (n + 1));
+            let due = end - Span::from_micros(if (100..200).contains(&n) { 300 } else { 100 });
+            tape.ended(&Ended { class: Tape::READ, due, made: due, handed: due, end, gate: Span::ZERO, bytes: 4096 });
+        }
+        tape.finish(ms(2000), ms(2000));
+        let mut run = Run::default();
+        run.add_tape(&tape, AT);
+        let slices = &run.series(0, &Class::READ).unwrap().slices;
+        let near = |found: Option<Span>, us: u64| found.unwrap().as_micros_f64() / us as f64 - 1.0;
+        let [first, second] = [0, 1].map(|at| slices[at].response.unwrap());
+        assert_eq!((first.count, first.mean, second.mean), (200, Span::from_micros(200), Span::from_micros(100)));
+        for (found, us) in
+            [(first.p50(), 100), (first.p99(), 300), (first.max, 300), (second.p99(), 100), (second.max, 100)]
+        {
+            assert!(near(found, us).abs() < 0.004, "{found:?} for {us}");
+        }
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! One class of a tape.
 
 use super::{Ended, Noted};
-use crate::Histogram;
 use crate::job::{Confidence, Spread, confidence};
 use crate::run::Class;
+use crate::{Histogram, Summary};
 use block::{Span, Time};
 
 /// What the requests of one class did.
@@ -33,6 +33,19 @@ pub struct Track {
     pub gate: Histogram,
     /// Figures over time, without gaps, in order, from the first slice with a request on.
     pub slices: Vec<TapeSlice>,
+    /// How long requests took in each second that had some; a second is as many slices as fit into one, at least one.
+    pub seconds: Vec<TapeSecond>,
+}
+
+/// How long the requests of a class took in about a second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TapeSecond {
+    /// Its end, counted from the start of the tape.
+    pub end: Span,
+    /// From due to the end.
+    pub response: Summary,
+    /// From handed over to the end.
+    pub service: Summary,
 }
 
 /// A class over a short time.
@@ -67,6 +80,27 @@ pub struct Longest {
     pub response: Span,
 }
 
+/// How long requests took.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Times {
+    response: Histogram,
+    service: Histogram,
+}
+
+impl Times {
+    /// These and those of another class.
+    pub(super) fn and(mut self, other: Times) -> Times {
+        self.response.merge(&other.response);
+        self.service.merge(&other.service);
+        self
+    }
+
+    /// As those of the second that ended at `end`.
+    pub(super) fn second(&self, end: Span) -> TapeSecond {
+        TapeSecond { end, response: self.response.summary(), service: self.service.summary() }
+    }
+}
+
 /// A class that is recorded.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Running {
@@ -74,6 +108,8 @@ pub(super) struct Running {
     /// The figures at the start of the slice.
     before: TapeSlice,
     longest: Longest,
+    /// Response and service times at the start of the second.
+    times_before: Times,
     first_made: Option<Time>,
     last_end: Time,
 }
@@ -84,6 +120,7 @@ impl Running {
             track: Track::new(class),
             before: TapeSlice::default(),
             longest: Longest::default(),
+            times_before: Times::default(),
             first_made: None,
             last_end: Time::ZERO,
         }
@@ -142,6 +179,22 @@ impl Running {
         *before = now;
     }
 
+    /// Ends a second at `end`; its times, where it had requests.
+    pub(super) fn end_second(&mut self, end: Span) -> Option<Times> {
+        let Running { track, times_before, .. } = self;
+        if track.response.count() == times_before.response.count() {
+            return None;
+        }
+        let times = Times { response: track.response.clone(), service: track.service.clone() };
+        let before = std::mem::replace(times_before, times);
+        let fresh = Times {
+            response: times_before.response.since(&before.response),
+            service: times_before.service.since(&before.service),
+        };
+        track.seconds.push(fresh.second(end));
+        Some(fresh)
+    }
+
     pub(super) fn finish(&mut self, start: Time, loaded: Time) {
         let first = self.first_made.filter(|made| *made >= loaded);
         let track = &mut self.track;
@@ -172,6 +225,7 @@ impl Track {
             lateness: Histogram::new(),
             gate: Histogram::new(),
             slices: Vec::new(),
+            seconds: Vec::new(),
         }
     }
 
@@ -212,6 +266,8 @@ impl Track {
     /// together become one.
     pub fn absorb(&mut self, other: &Track) {
         self.measured = self.measured.max(other.measured);
+        // Percentiles do not add up.
+        self.seconds.clear();
         for theirs in &other.slices {
             match self.slices.binary_search_by_key(&theirs.start(), TapeSlice::start) {
                 Ok(index) => self.slices[index].absorb(theirs),

@@ -53,8 +53,8 @@ fn lines(runs: &[(i64, Run)]) -> Vec<Line> {
             let second = |slice: &Slice| (slice.start + Span::SECOND / 2).as_nanos() / Span::SECOND.as_nanos();
             let mut slices = BTreeMap::new();
             // A splinter of a second at the end says nothing of a whole one.
-            for slice in run.whole(actor, Span::ZERO).into_iter().filter(|slice| slice.length * 2 > Span::SECOND) {
-                slices.insert(second(&slice), slice);
+            for slice in run.whole(actor, Span::ZERO).iter().filter(|slice| slice.length * 2 > Span::SECOND) {
+                slices.insert(second(slice), *slice);
             }
             lines.push(Line { name, slices });
         }
