@@ -3,7 +3,7 @@
 use rcgen::{CertificateParams, KeyPair};
 use server::{Tls, TlsFiles, TlsSource};
 use std::fs::Permissions;
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 fn with_mode(path: &Path, mode: u32) {
@@ -19,6 +19,8 @@ fn refused(source: impl Into<TlsSource>) -> String {
 #[cfg(feature = "psk")]
 #[test]
 fn keys_that_others_can_read_are_refused() {
+    use std::os::unix::fs::MetadataExt as _;
+
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("keys.psk");
     std::fs::write(&file, format!("alice:{}\n", "a1".repeat(32))).unwrap();
