@@ -154,6 +154,12 @@ impl Objection {
 }
 
 impl AdminError {
+    /// As JSON, on one line, for a command that wants its answer so.
+    pub fn json(&self) -> String {
+        let detail = self.detail();
+        ontap::show::refusal(Some(detail.code), &self.to_string(), detail.target.as_deref())
+    }
+
     /// What a program reads.
     pub fn detail(&self) -> Detail {
         match self {

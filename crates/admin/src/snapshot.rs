@@ -6,7 +6,7 @@ use block::ObjectId;
 use ontap::catalogue::{
     SnapshotCommand, SnapshotCreate, SnapshotDelete, SnapshotRename, SnapshotRestore, SnapshotRestoreFile,
 };
-use ontap::show::{Listing, SnapshotRow, moment};
+use ontap::show::{Listing, SnapshotRow};
 use ontap::value::ObjectName;
 use qos::{Object, ObjectKind};
 
@@ -223,7 +223,7 @@ impl Errand<'_> {
             vserver: self.svm_name(snapshot.volume),
             volume: self.place_of(snapshot.volume).0,
             snapshot: snapshot.name.clone(),
-            create_time: moment(snapshot.created),
+            create_time: snapshot.created,
             size: 0,
             total_percent: 0,
         }

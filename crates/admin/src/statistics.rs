@@ -6,9 +6,9 @@
 use super::workload::workload_name;
 use super::{AdminError, Answer, Errand, Obstacle, path_of};
 use crate::{Sample, Seen, main_cause};
-use block::{Cause, LimitKind, ObjectId, Span};
+use block::{Cause, ObjectId, Span};
 use ontap::catalogue::{StatisticsFigures, StatisticsScope, StatisticsShow};
-use ontap::show::{Measured, Statistics, Waits};
+use ontap::show::{FloorStatus, HeldBy, Measured, Statistics, Waits};
 use qos::{FloorState, GateStatus, GroupId, Object, ObjectKind, Shortage};
 use std::collections::BTreeMap;
 
@@ -132,40 +132,40 @@ impl Work<'_, '_> {
             concurrency: seen.outstanding(length),
             is_adaptive: false,
             held_by: self.held_by(object, seen, waited),
-            floor: said_of(seen.floor),
+            floor: floor_status(seen.floor),
         }
     }
 
     /// What held it back: what it waited for in the gate if that was more than half of all the time spent, else the
     /// device if that took more than twice as long as it can, else its own depth. The last two are a guess: nobody knows
     /// what one more request would have got, and a device that was never seen idle is not known to be busy.
-    fn held_by(&self, object: Option<ObjectId>, seen: &Seen, waited: Span) -> String {
+    fn held_by(&self, object: Option<ObjectId>, seen: &Seen, waited: Span) -> HeldBy {
         if seen.ops() == 0 && waited == Span::ZERO {
-            return String::new();
+            return HeldBy::Nothing;
         }
         let most = main_cause(seen.waited.iter().map(|(&cause, &span)| (cause, span)));
         if let Some(cause) = most.filter(|_| waited >= seen.service) {
             return self.cause(object, cause);
         }
-        if seen.is_device_busy() { "the backend".into() } else { "its own depth".into() }
+        if seen.is_device_busy() { HeldBy::Backend } else { HeldBy::OwnDepth }
     }
 
-    fn cause(&self, object: Option<ObjectId>, cause: Cause) -> String {
+    fn cause(&self, object: Option<ObjectId>, cause: Cause) -> HeldBy {
         match cause {
-            Cause::Ceiling(at, kind) if Some(at) == object => format!("its ceiling ({})", unit(kind)),
+            Cause::Ceiling(at, kind) if Some(at) == object => HeldBy::OwnCeiling(kind),
             Cause::Ceiling(at, kind) => {
                 let path = path_of(self.errand.registry, at).unwrap_or_default();
-                format!("ceiling of {} ({})", path.rsplit('/').next().unwrap_or_default(), unit(kind))
+                HeldBy::CeilingOf(path.rsplit('/').next().unwrap_or_default().to_owned(), kind)
             }
             Cause::Shared(group, kind) => {
                 let group = self.errand.registry.group_of(GroupId(group)).map_or("a group", |group| group.name());
-                format!("shared {group} ({})", unit(kind))
+                HeldBy::Shared(group.to_owned(), kind)
             }
-            Cause::Floor => "others' floors".into(),
-            Cause::Turn => "its turn".into(),
-            Cause::Backend => "the backend".into(),
-            Cause::Stalled => "a stalled server".into(),
-            Cause::Nothing => String::new(),
+            Cause::Floor => HeldBy::Floors,
+            Cause::Turn => HeldBy::Turn,
+            Cause::Backend => HeldBy::Backend,
+            Cause::Stalled => HeldBy::Stalled,
+            Cause::Nothing => HeldBy::Nothing,
         }
     }
 }
@@ -189,22 +189,15 @@ fn is_ceiling(cause: Cause) -> bool {
     matches!(cause, Cause::Ceiling(..) | Cause::Shared(..))
 }
 
-fn unit(kind: LimitKind) -> &'static str {
-    match kind {
-        LimitKind::Iops => "IOPS",
-        LimitKind::Throughput => "MB/s",
-    }
-}
-
-fn said_of(floor: FloorState) -> String {
+fn floor_status(floor: FloorState) -> FloorStatus {
     match floor {
-        FloorState::NotSet => String::new(),
-        FloorState::Met => "met".into(),
+        FloorState::NotSet => FloorStatus::NotSet,
+        FloorState::Met => FloorStatus::Met,
         FloorState::Short { why, .. } => match why {
-            Shortage::NeedsOutstanding(number) => format!("needs {number} outstanding"),
-            Shortage::Overcommitted { phi_per_mille } => format!("floors cut to {} %", phi_per_mille / 10),
-            Shortage::CeilingAbove => "a ceiling is below it".into(),
-            Shortage::Adjusting => "making room".into(),
+            Shortage::NeedsOutstanding(number) => FloorStatus::NeedsOutstanding(number),
+            Shortage::Overcommitted { phi_per_mille } => FloorStatus::CutTo(u64::from(phi_per_mille / 10)),
+            Shortage::CeilingAbove => FloorStatus::CeilingAbove,
+            Shortage::Adjusting => FloorStatus::Adjusting,
         },
     }
 }

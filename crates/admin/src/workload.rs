@@ -3,7 +3,7 @@
 use super::{AdminError, Answer, Errand, Obstacle};
 use block::{BytesPerSecond, Iops};
 use ontap::catalogue::WorkloadCommand;
-use ontap::show::WorkloadRow;
+use ontap::show::{BurstInForce, WorkloadRow};
 use ontap::value::Limits;
 use qos::{Object, ObjectKind, PeakMode};
 
@@ -49,10 +49,10 @@ impl Errand<'_> {
             file: own(ObjectKind::File),
             max_throughput: limits(ceiling.iops, ceiling.bytes),
             min_throughput: limits(floor.iops, floor.bytes),
-            burst: ceiling.burst.map(|burst| {
-                let mode =
-                    if level.peak == Some(PeakMode::Credits) { ", on credit saved below the ceiling" } else { "" };
-                format!("{} % above for {}{mode}", burst.ppm as f64 / 10_000.0, burst.duration)
+            burst: ceiling.burst.map(|burst| BurstInForce {
+                ppm: burst.ppm,
+                duration: burst.duration,
+                on_credit: level.peak == Some(PeakMode::Credits),
             }),
         })
     }

@@ -17,6 +17,7 @@ mod volume;
 mod vserver;
 mod workload;
 
+pub use crate::value::Output;
 pub use adaptive::*;
 pub use clone::*;
 pub use fairness::*;
@@ -157,6 +158,7 @@ macro_rules! commands {
                         ), )*
                         $crate::catalogue::selection::FIELDS,
                         $crate::catalogue::selection::INSTANCE,
+                        $crate::catalogue::selection::OUTPUT,
                     ],
                     apart: &[("fields", "instance")],
                     refused: &[],

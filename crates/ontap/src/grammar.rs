@@ -23,7 +23,7 @@ pub use spec::{CommandSpec, Need, Parameter};
 
 pub(crate) use bind::Arguments;
 
-use crate::catalogue::Command;
+use crate::catalogue::{Command, Output};
 use crate::word::Word;
 
 /// Longest command line, in bytes: several times what any command needs, and little enough to read at once.
@@ -53,6 +53,16 @@ pub fn parse(line: &str) -> Result<Command, CommandError> {
         usage: attempt.spec.map(CommandSpec::usage),
         suggestion: attempt.mended.and_then(mend),
     })
+}
+
+/// For whom a line wants its answer written, whether it can be read or not: a refusal is written so too.
+pub fn output_of(line: &str) -> Output {
+    let Ok(words) = Word::split(line) else { return Output::Text };
+    let asked = words.windows(2).find_map(|pair| {
+        let name = pair[0].parameter()?.to_ascii_lowercase();
+        "output".starts_with(&name).then(|| pair[1].text.parse().ok())?
+    });
+    asked.unwrap_or_default()
 }
 
 /// One reading of a line.

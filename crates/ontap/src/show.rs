@@ -3,7 +3,8 @@
 //! ```text
 //!   rows ─ filter by the selection ─► Listing ─┬─ Form::Summary   table with the usual columns
 //!                                              ├─ Form::Instance  label: value, a block for each object
-//!                                              └─ Form::Fields    table with the keys and the columns asked for
+//!                                              ├─ Form::Fields    table with the keys and the columns asked for
+//!                                              └─ Output::Json    the same fields as one JSON document (`json`)
 //! ```
 //! A row type says how its fields read ([`Row::cell`]), which columns its summary has and how its instance form labels
 //! them; the fields themselves stand in the table of its `show` command, so that what can be filtered by can be shown
@@ -14,6 +15,8 @@ mod cell;
 mod fairness;
 mod figure;
 mod file;
+mod held;
+mod json;
 mod listing;
 mod lun;
 mod outcome;
@@ -31,19 +34,21 @@ pub use cell::Cell;
 pub use fairness::FairnessRow;
 pub use figure::{latency, size, throughput};
 pub use file::FileRow;
+pub use held::{FloorStatus, HeldBy};
+pub use json::refusal;
 pub use listing::{Listing, Rows};
 pub use lun::LunRow;
 pub use outcome::{entries, lun_created};
 pub use policy_group::{BurstRow, PolicyGroupRow};
 pub use qtree::QtreeRow;
-pub use snapshot::{SnapshotRow, moment};
+pub use snapshot::SnapshotRow;
 pub use statistics::{Measured, Statistics, Waits};
 pub use table::Column;
 pub use volume::VolumeRow;
 pub use vserver::VserverRow;
-pub use workload::WorkloadRow;
+pub use workload::{BurstInForce, WorkloadRow};
 
-use crate::catalogue::{self, Selection};
+use crate::catalogue::{self, Form, Selection};
 use crate::grammar::CommandSpec;
 use crate::value::Units;
 use table::Table;
@@ -89,10 +94,7 @@ fn instance<R: Row>(row: &R, units: Units) -> String {
 
 /// The keys first, then what was asked for in the order of the command's table, each as wide as it needs.
 fn columns<R: Row>(rows: &[R], fields: &[&'static str], units: Units) -> String {
-    let spec = catalogue::specs().find(|s| s.path == R::COMMAND);
-    let keys = spec.map_or(&[][..], |s| s.keys);
-    let asked = spec.into_iter().flat_map(CommandSpec::columns).filter(|c| fields.contains(c) && !keys.contains(c));
-    let shown: Vec<&'static str> = keys.iter().copied().chain(asked).collect();
+    let shown = with_keys::<R>(fields);
     let width = |field: &'static str| {
         let cells = rows.iter().map(|row| text(row, field, units).chars().count());
         cells.chain([field.len()]).max().unwrap_or(0)
@@ -102,6 +104,23 @@ fn columns<R: Row>(rows: &[R], fields: &[&'static str], units: Units) -> String 
         table.line(shown.iter().map(|field| text(row, field, units)));
     }
     table.text()
+}
+
+/// The keys of the command, then these fields in the order of its table.
+fn with_keys<R: Row>(fields: &[&'static str]) -> Vec<&'static str> {
+    let spec = catalogue::specs().find(|s| s.path == R::COMMAND);
+    let keys = spec.map_or(&[][..], |s| s.keys);
+    let others = spec.into_iter().flat_map(CommandSpec::columns).filter(|c| fields.contains(c) && !keys.contains(c));
+    keys.iter().copied().chain(others).collect()
+}
+
+/// What a form shows of each object, for programs: the keys are always there.
+fn fields_of<R: Row>(form: &Form) -> Vec<&'static str> {
+    match form {
+        Form::Summary => with_keys::<R>(&R::SUMMARY.iter().map(|column| column.field).collect::<Vec<_>>()),
+        Form::Instance => R::INSTANCE.iter().map(|(_, field)| *field).collect(),
+        Form::Fields(fields) => with_keys::<R>(fields),
+    }
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ mod throughput;
 
 pub use adaptive::{AbsoluteMinimum, AdaptiveRate, PerSize};
 pub use assignment::PolicyAssignment;
-pub use choice::{Allocation, BlockSize, Enabled, OsType, PeakMode, Switch};
+pub use choice::{Allocation, BlockSize, Enabled, OsType, Output, PeakMode, Switch};
 pub use name::{ObjectName, PolicyName};
 pub use number::{Count, RowCount};
 pub use path::{FilePath, JunctionPath, LunPath};

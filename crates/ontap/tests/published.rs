@@ -94,6 +94,7 @@ fn volume_performance() -> Command {
         rows: None,
         vserver: None,
         volume: None,
+        output: Output::Text,
     })
 }
 
@@ -106,7 +107,11 @@ fn meanings() -> Vec<Command> {
         adaptive(Some("epic"), "epic_rhel1_*", group("AqosEpicProd")),
         create("policy1", limits(10_000, 300), false),
         PolicyGroup(PolicyGroupCommand::Show(Selection::default())),
-        PolicyGroup(PolicyGroupCommand::Show(Selection { filters: vec![one], form: Form::Instance })),
+        PolicyGroup(PolicyGroupCommand::Show(Selection {
+            filters: vec![one],
+            form: Form::Instance,
+            ..Selection::default()
+        })),
         fixed(None, "vol1", group("policy1")),
         fixed(None, "vol1", Some(PolicyAssignment::Detach)),
         modify("policy1", limits(1000, 200)),

@@ -14,6 +14,7 @@ use admin::{AdminError, Administration, Answer, At, Effect, Obstacle, Outcome, T
 use block::{Bytes, ObjectId};
 use map::What;
 use ontap::Command;
+use ontap::catalogue::Output;
 use qos::{GroupId, Refusal, Registry, RegistrySettings};
 use stats::LimitsInForce;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -48,6 +49,17 @@ pub enum ControlError {
     /// What was asked is in force and stays so, but something that should have followed failed.
     #[error("done, but not all that follows from it: {0}")]
     Afterwards(Box<ControlError>),
+}
+
+impl ControlError {
+    /// As the answer of a line: in a line for people, or as JSON. What no rule refused has no code there.
+    pub fn text(&self, output: Output) -> String {
+        match (output, self) {
+            (Output::Text, _) => self.to_string(),
+            (Output::Json, ControlError::Admin(error)) => error.json(),
+            (Output::Json, _) => ontap::show::refusal(None, &self.to_string(), None),
+        }
+    }
 }
 
 /// A pool, what is known of it, and the shard that serves it.

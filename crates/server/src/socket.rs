@@ -141,7 +141,7 @@ impl Desk {
 
     fn run(&self, who: Option<&Actor>, line: &str) -> Result<String, String> {
         let answer = lock(&self.control).execute_for(who, line);
-        answer.map(|answer| answer.text()).map_err(|error| error.to_string())
+        answer.map(|answer| answer.text()).map_err(|error| error.text(ontap::output_of(line)))
     }
 
     /// A statistics command as often as it asks for, or until the client goes: once for every new second.

@@ -71,6 +71,25 @@ fn lines_are_answered_whatever_others_say_meanwhile() {
     }
 }
 
+/// Answers and refusals of a line that asks for JSON are JSON; those of others stay as they are.
+#[test]
+fn a_line_is_answered_as_json_where_it_asks_for_that() {
+    let served = served();
+    let mut client = ControlClient::connect(&served.path).unwrap();
+    let shown = client.run("volume show -fields size -output json").unwrap().unwrap();
+    assert!(shown.starts_with("{\"num_records\":1,\"records\":[{\"size\":"), "{shown}");
+    // ONTAP's 4 for a node that is not there, and 262179 for a parameter that is none.
+    let refusals = [
+        ("qos statistics performance show -node n9 -iterations 1 -output json", "\"code\":\"4\""),
+        ("volume show -nonsense 1 -output json", "\"code\":\"262179\""),
+    ];
+    for (line, code) in refusals {
+        let refused = client.run(line).unwrap().unwrap_err();
+        assert!(refused.starts_with("{\"error\":{") && refused.contains(code), "{line}: {refused}");
+    }
+    assert!(!client.run("volume show -nonsense 1").unwrap().unwrap_err().contains('{'));
+}
+
 #[test]
 fn a_command_that_takes_its_time_holds_no_data_back() {
     let served = served();

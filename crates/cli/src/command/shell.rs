@@ -5,7 +5,7 @@ mod terminal;
 use crate::{Answer, interrupt, terminal as screen};
 use anyhow::{Context as _, Result};
 use ontap::Command;
-use ontap::catalogue::StatisticsShow;
+use ontap::catalogue::{Output, StatisticsShow};
 use server::ControlClient;
 use std::io::{BufRead, IsTerminal};
 use std::net::Shutdown;
@@ -148,16 +148,29 @@ fn run_line(session: &mut Session, line: &str) -> Result<Answer> {
     let once = !by_hand && statistics(line).is_some_and(|show| show.iterations.is_none());
     let line = if once { &format!("{line} -iterations 1") } else { line };
     let clears = by_hand && statistics(line).is_some_and(|show| show.refresh_display);
+    let as_json = ontap::output_of(line) == Output::Json;
+    let between = if clears {
+        CLEAR
+    } else if as_json {
+        ""
+    } else {
+        "\n"
+    };
     let mut shown = false;
     let result = session.run_each(line, |answer| {
         // Statistics come again and again.
         if std::mem::replace(&mut shown, true) {
-            screen::print(if clears { CLEAR } else { "\n" });
+            screen::print(between);
         }
         screen::is_read(answer)
     })?;
     match result {
         Some(Ok(())) => Ok(Answer::Yes),
+        // Who reads JSON reads the refusal where the answer would be.
+        Some(Err(refusal)) if as_json => {
+            screen::print(&format!("{refusal}\n"));
+            Ok(Answer::No)
+        }
         Some(Err(refusal)) => {
             screen::aside(&format!("Error: {refusal}\n"));
             Ok(Answer::No)

@@ -1,7 +1,7 @@
 //! What every `show` command asks for: which objects, which of their fields, in which form.
 
 use crate::grammar::{Arguments, Parameter, Problem};
-use crate::value::{Query, Switch, Value, ValueError};
+use crate::value::{Output, Query, Switch, Value, ValueError};
 use crate::word::Word;
 
 /// The question of a `show` command.
@@ -11,6 +11,8 @@ pub struct Selection {
     pub filters: Vec<Filter>,
     /// How the answer is laid out.
     pub form: Form,
+    /// For whom it is written.
+    pub output: Output,
 }
 
 /// One field that must match.
@@ -37,6 +39,9 @@ pub enum Form {
 pub(crate) const FIELDS: Parameter =
     Parameter::new::<Option<FieldList>>("fields", "Columns to show, with commas between them", None);
 pub(crate) const INSTANCE: Parameter = Parameter::new::<Switch>("instance", "Show every field of each object", None);
+
+pub(crate) const OUTPUT: Parameter =
+    Parameter::new::<Output>("output", "As a table, or as JSON for programs", Some("text"));
 
 /// The value of `-fields`: names that are checked once the command's columns are known.
 struct FieldList(Vec<String>);
@@ -75,7 +80,8 @@ impl Selection {
             None if instance || (!keys.is_empty() && keys.iter().all(named)) => Form::Instance,
             None => Form::Summary,
         };
-        Ok(Selection { filters, form })
+        let output = arguments.read("output", OUTPUT.default)?;
+        Ok(Selection { filters, form, output })
     }
 }
 

@@ -1,7 +1,8 @@
 //! `qos statistics`: eleven commands of one kind. They differ in what a row stands for and in which figures it shows, so
 //! one struct carries both and the rows of the table share their parameters.
 
-use super::Command;
+use super::selection::OUTPUT;
+use super::{Command, Output};
 use crate::grammar::{Arguments, CommandSpec, Parameter, Problem};
 use crate::value::{Count, ObjectName, Query, RowCount};
 
@@ -24,6 +25,8 @@ pub struct StatisticsShow {
     pub vserver: Option<ObjectName>,
     /// Only these volumes ([`StatisticsScope::Volume`] alone).
     pub volume: Option<Query>,
+    /// For whom it is written.
+    pub output: Output,
 }
 
 /// What a row of a statistics table stands for.
@@ -67,7 +70,7 @@ macro_rules! row {
         CommandSpec {
             path: $path,
             help: $help,
-            parameters: &[$($own,)* NODE, ITERATIONS, REFRESH, ROWS],
+            parameters: &[$($own,)* NODE, ITERATIONS, REFRESH, ROWS, OUTPUT],
             apart: &[$($apart),*],
             refused: &[],
             keys: &[],
@@ -128,5 +131,6 @@ fn build(arguments: &Arguments, scope: StatisticsScope, figures: StatisticsFigur
         rows: arguments.read("rows", None)?,
         vserver: arguments.read("vserver", None)?,
         volume: arguments.read("volume", None)?,
+        output: arguments.read("output", OUTPUT.default)?,
     }))
 }

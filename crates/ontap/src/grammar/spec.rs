@@ -70,7 +70,7 @@ impl CommandSpec {
     /// For a `show` command: the fields that can be shown, in the order in which they are.
     pub fn columns(&self) -> impl Iterator<Item = &'static str> {
         let names = self.parameters.iter().map(|p| p.name);
-        names.filter(|n| !["fields", "instance"].contains(n)).filter(|_| !self.keys.is_empty())
+        names.filter(|n| !["fields", "instance", "output"].contains(n)).filter(|_| !self.keys.is_empty())
     }
 
     /// The command with its parameters, brackets around what may be left out.

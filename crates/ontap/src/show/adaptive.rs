@@ -78,7 +78,7 @@ impl Row for AdaptiveRow {
             "expected-iops-allocation" => Cell::Text(self.expected_iops_allocation.to_string()),
             "peak-iops-allocation" => Cell::Text(self.peak_iops_allocation.to_string()),
             "absolute-min-iops" => Cell::Iops(self.absolute_min_iops),
-            "block-size" => Cell::Text(self.block_size.to_string()),
+            "block-size" => Cell::BlockSize(self.block_size),
             "peak-mode" => Cell::Text(self.peak_mode.to_string()),
             "num-workloads" => Cell::Count(self.num_workloads.into()),
             other => return BurstRow::cell(self.burst, other),

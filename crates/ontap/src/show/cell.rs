@@ -1,7 +1,9 @@
 //! The value of one field of one row: how it prints, and how a query compares it.
 
 use super::figure;
-use crate::value::{AbsoluteMinimum, AdaptiveRate, PerSize, Query, Size, Units};
+use super::workload::BurstInForce;
+use crate::value::{AbsoluteMinimum, AdaptiveRate, BlockSize, Limits, Query, Size, Units};
+use block::date;
 
 /// A field's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +24,23 @@ pub enum Cell {
     Iops(u64),
     /// Operations per second and size.
     Rate(AdaptiveRate),
+    /// A moment in UTC, in seconds since the beginning of 1970; prints as `Sun Nov 22 02:30:59 2026`.
+    Moment(u64),
+    /// A ceiling; prints as `INF` where there is none.
+    Ceiling(Option<Limits>),
+    /// A floor; prints as `0` where there is none.
+    Floor(Option<Limits>),
+    /// A floor and a ceiling, printed with a hyphen between.
+    Throughput {
+        /// As in [`Cell::Floor`].
+        floor: Option<Limits>,
+        /// As in [`Cell::Ceiling`].
+        ceiling: Option<Limits>,
+    },
+    /// The operation size of an adaptive policy.
+    BlockSize(BlockSize),
+    /// A burst.
+    Burst(BurstInForce),
 }
 
 impl Cell {
@@ -41,6 +60,14 @@ impl Cell {
             Cell::Bytes(bytes) => figure::size(*bytes, units),
             Cell::Iops(iops) => AbsoluteMinimum(*iops).to_string(),
             Cell::Rate(rate) => rate.to_string(),
+            Cell::Moment(seconds) => date(*seconds, "%a %b %d %H:%M:%S %Y"),
+            Cell::Ceiling(limits) => limits.map_or("INF".to_owned(), |limits| limits.to_string()),
+            Cell::Floor(limits) => limits.map_or("0".to_owned(), |limits| limits.to_string()),
+            Cell::Throughput { floor, ceiling } => {
+                format!("{}-{}", Cell::Floor(*floor).text(units), Cell::Ceiling(*ceiling).text(units))
+            }
+            Cell::BlockSize(size) => size.to_string(),
+            Cell::Burst(burst) => burst.to_string(),
         }
     }
 
@@ -48,7 +75,9 @@ impl Cell {
     pub fn matches(&self, query: &Query, units: Units) -> bool {
         let text = self.text(units);
         match self {
-            Cell::Absent | Cell::Text(_) | Cell::Flag(_) => query.matches(&text),
+            Cell::Absent | Cell::Text(_) | Cell::Flag(_) | Cell::Moment(_) => query.matches(&text),
+            Cell::Ceiling(_) | Cell::Floor(_) | Cell::Throughput { .. } => query.matches(&text),
+            Cell::BlockSize(_) | Cell::Burst(_) => query.matches(&text),
             Cell::Count(n) => query.matches_number(*n, &text, |operand| operand.parse().ok()),
             Cell::Percent(n) => query.matches_number(*n, &text, |operand| operand.trim_end_matches('%').parse().ok()),
             Cell::Bytes(n) => query.matches_number(*n, &text, |operand| operand.parse::<Size>().ok()?.bytes(units)),
@@ -56,17 +85,9 @@ impl Cell {
                 query.matches_number(*n, &text, |operand| operand.parse::<AbsoluteMinimum>().ok().map(|m| m.0))
             }
             Cell::Rate(rate) => {
-                let read = |operand: &str| operand.parse().ok().map(per_terabyte);
-                query.matches_number(per_terabyte(*rate), &text, read)
+                let read = |operand: &str| operand.parse().ok().map(AdaptiveRate::per_terabyte);
+                query.matches_number(rate.per_terabyte(), &text, read)
             }
         }
-    }
-}
-
-/// Rates of both kinds on one scale. A rate is 2^31 at most, so this cannot overflow.
-fn per_terabyte(rate: AdaptiveRate) -> u64 {
-    match rate.per {
-        PerSize::Terabyte => rate.iops,
-        PerSize::Gigabyte => rate.iops.saturating_mul(1_000),
     }
 }

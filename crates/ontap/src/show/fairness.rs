@@ -42,7 +42,7 @@ impl Row for FairnessRow {
             "volume" => Cell::maybe(self.volume.as_ref()),
             "qtree" => Cell::maybe(self.qtree.as_ref()),
             "among" => Cell::Text(self.among.clone()),
-            "enabled" => Cell::Text(self.enabled.to_string()),
+            "enabled" => Cell::Flag(self.enabled),
             _ => return None,
         })
     }

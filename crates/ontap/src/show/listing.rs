@@ -2,9 +2,9 @@
 
 use super::{
     AdaptiveRow, FairnessRow, FileRow, LunRow, PolicyGroupRow, QtreeRow, Row, SnapshotRow, VolumeRow, VserverRow,
-    WorkloadRow, columns, instance, picked, summary,
+    WorkloadRow, columns, fields_of, instance, json, picked, summary,
 };
-use crate::catalogue::{Form, Selection};
+use crate::catalogue::{Form, Output, Selection};
 use crate::value::Units;
 
 /// The rows that a selection picks, with their figures in base units. The layout is made of them when it is asked for.
@@ -13,6 +13,7 @@ pub struct Listing {
     /// The rows, in the order in which they print.
     pub rows: Rows,
     form: Form,
+    output: Output,
     /// Nothing was filtered.
     everything: bool,
     units: Units,
@@ -75,7 +76,7 @@ impl Listing {
     {
         let rows: Vec<R> = rows.into_iter().filter(|row| picked(row, selection, units)).collect();
         let (form, everything) = (selection.form.clone(), selection.filters.is_empty());
-        Listing { rows: rows.into(), form, everything, units }
+        Listing { rows: rows.into(), form, output: selection.output, everything, units }
     }
 
     /// The same of rows whose measured fields are not known yet: `measure` fills them in, with what a row is about, for
@@ -118,8 +119,11 @@ impl Listing {
         self.len() == 0
     }
 
-    /// As ONTAP lays it out.
+    /// As ONTAP lays it out, or as JSON where the command asked for that.
     pub fn text(&self) -> String {
+        if self.output == Output::Json {
+            return each!(&self.rows, rows => self.json(rows));
+        }
         if self.is_empty() {
             let none = match self.everything {
                 true => "This table is currently empty.",
@@ -130,6 +134,10 @@ impl Listing {
         // A single entry is not counted.
         let count = if self.len() > 1 { format!("{} entries were displayed.\n", self.len()) } else { String::new() };
         each!(&self.rows, rows => self.body(rows)) + &count
+    }
+
+    fn json<R: Row>(&self, rows: &[R]) -> String {
+        json::listing(rows, &fields_of::<R>(&self.form))
     }
 
     fn body<R: Row>(&self, rows: &[R]) -> String {

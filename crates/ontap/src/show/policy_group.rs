@@ -54,16 +54,6 @@ impl BurstRow {
     }
 }
 
-impl PolicyGroupRow {
-    fn ceiling(&self) -> String {
-        self.max_throughput.map_or("INF".to_owned(), |limits| limits.to_string())
-    }
-
-    fn floor(&self) -> String {
-        self.min_throughput.map_or("0".to_owned(), |limits| limits.to_string())
-    }
-}
-
 impl Row for PolicyGroupRow {
     const COMMAND: &'static str = "qos policy-group show";
 
@@ -100,10 +90,10 @@ impl Row for PolicyGroupRow {
             "uuid" => Cell::Text(self.uuid.clone()),
             "class" => Cell::Text(self.class.clone()),
             "pgid" => Cell::Count(self.pgid.into()),
-            "max-throughput" => Cell::Text(self.ceiling()),
-            "min-throughput" => Cell::Text(self.floor()),
+            "max-throughput" => Cell::Ceiling(self.max_throughput),
+            "min-throughput" => Cell::Floor(self.min_throughput),
             "num-workloads" => Cell::Count(self.num_workloads.into()),
-            "throughput-policy" => Cell::Text(format!("{}-{}", self.floor(), self.ceiling())),
+            "throughput-policy" => Cell::Throughput { floor: self.min_throughput, ceiling: self.max_throughput },
             "is-shared" => Cell::Flag(self.is_shared),
             "is-auto-generated" => self.is_auto_generated.map_or(Cell::Absent, Cell::Flag),
             other => return BurstRow::cell(self.burst, other),

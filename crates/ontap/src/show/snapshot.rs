@@ -1,7 +1,6 @@
 //! What `volume snapshot show` lists.
 
 use super::{Cell, Column, Row};
-use block::date;
 
 /// A snapshot.
 #[derive(Clone, Debug, Default)]
@@ -12,8 +11,8 @@ pub struct SnapshotRow {
     pub volume: String,
     /// Its own name.
     pub snapshot: String,
-    /// When it was made; see [`moment`].
-    pub create_time: String,
+    /// When it was made, in seconds since the beginning of 1970.
+    pub create_time: u64,
     /// Bytes that would come free with it.
     pub size: u64,
     /// The same in percent of the volume's size.
@@ -47,7 +46,7 @@ impl Row for SnapshotRow {
             "vserver" => Cell::Text(self.vserver.clone()),
             "volume" => Cell::Text(self.volume.clone()),
             "snapshot" => Cell::Text(self.snapshot.clone()),
-            "create-time" => Cell::Text(self.create_time.clone()),
+            "create-time" => Cell::Moment(self.create_time),
             "size" => Cell::Bytes(self.size),
             "total-percent" => Cell::Percent(self.total_percent),
             _ => return None,
@@ -55,14 +54,10 @@ impl Row for SnapshotRow {
     }
 }
 
-/// A moment in UTC as ONTAP prints it, `Sun Nov 22 02:30:59 2026`, from seconds since the beginning of 1970.
-pub fn moment(seconds: u64) -> String {
-    date(seconds, "%a %b %d %H:%M:%S %Y")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::value::Units;
 
     /// Against `date -u -d @SECONDS`.
     #[test]
@@ -76,7 +71,7 @@ mod tests {
             (4_107_542_400, "Mon Mar 01 00:00:00 2100"),
         ];
         for (seconds, text) in known {
-            assert_eq!(moment(seconds), text);
+            assert_eq!(Cell::Moment(seconds).text(Units::Binary), text);
         }
     }
 }

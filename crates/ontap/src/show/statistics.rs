@@ -1,9 +1,10 @@
 //! The tables of `qos statistics`: one iteration each, a total first, then the busiest or the slowest.
 
-use super::figure;
 use super::table::{Column, Table};
-use crate::catalogue::{ROWS_DEFAULT, StatisticsFigures, StatisticsScope, StatisticsShow};
+use super::{FloorStatus, HeldBy, figure, json};
+use crate::catalogue::{Output, ROWS_DEFAULT, StatisticsFigures, StatisticsScope, StatisticsShow};
 use crate::value::Units;
+use serde_json::{Map, Value};
 
 /// What was measured of a policy group, workload or volume in one interval.
 #[derive(Clone, Debug, Default)]
@@ -28,10 +29,10 @@ pub struct Measured {
     pub concurrency: u64,
     /// Whether the policy group is adaptive.
     pub is_adaptive: bool,
-    /// What held it back, in a few words.
-    pub held_by: String,
-    /// Whether its floor was met, and if not why, in a few words; empty without one.
-    pub floor: String,
+    /// What held it back.
+    pub held_by: HeldBy,
+    /// Whether its floor was met, and if not why.
+    pub floor: FloorStatus,
 }
 
 /// Mean time of an operation in each part of the system, in nanoseconds.
@@ -97,6 +98,7 @@ pub struct Statistics {
     pub rows: Vec<Measured>,
     /// What an administrator should know of it, in a sentence.
     pub advice: Option<String>,
+    output: Output,
 }
 
 impl Statistics {
@@ -111,11 +113,15 @@ impl Statistics {
             (std::cmp::Reverse(rank), m.name.clone())
         });
         measured.truncate(command.rows.map_or(ROWS_DEFAULT, |rows| rows.get()));
-        Statistics { scope, figures, total, rows: measured, advice }
+        Statistics { scope, figures, total, rows: measured, advice, output: command.output }
     }
 
-    /// As ONTAP lays it out, throughput in powers of 1024 as the published tables have it.
+    /// As ONTAP lays it out, throughput in powers of 1024 as the published tables have it; or as JSON where the command
+    /// asked for that.
     pub fn text(&self) -> String {
+        if self.output == Output::Json {
+            return self.json();
+        }
         let layout = Layout { scope: self.scope, figures: self.figures, units: Units::Binary };
         let mut table = Table::new(layout.columns());
         table.line(layout.cells(&self.total, "-".to_owned()));
@@ -123,6 +129,59 @@ impl Statistics {
             table.line(layout.cells(row, row.is_adaptive.to_string()));
         }
         table.text() + &self.advice.as_ref().map_or(String::new(), |advice| format!("Note: {advice}.\n"))
+    }
+}
+
+impl Statistics {
+    fn json(&self) -> String {
+        let records: Vec<Value> = self.rows.iter().map(|row| self.record(row, Some(row.is_adaptive))).collect();
+        json::line(&serde_json::json!({
+            "num_records": records.len(),
+            "records": records,
+            "total": self.record(&self.total, None),
+            "advice": self.advice,
+        }))
+    }
+
+    /// The figures that its table has, by names that tell their unit.
+    fn record(&self, m: &Measured, is_adaptive: Option<bool>) -> Value {
+        let of_groups = self.scope == StatisticsScope::PolicyGroup;
+        let name = if of_groups { "policy_group" } else { "workload" };
+        let mut record = Map::new();
+        let mut put = |name: &str, value: Value| drop(record.insert(name.to_owned(), value));
+        put(name, m.name.clone().into());
+        if !of_groups {
+            put("id", m.id.into());
+        }
+        match self.figures {
+            StatisticsFigures::Performance => {
+                put("iops", m.iops.into());
+                put("bytes_per_second", m.bytes_per_second.into());
+                put("latency_ns", m.latency_ns.into());
+                if of_groups {
+                    put("is_adaptive", is_adaptive.into());
+                }
+            }
+            StatisticsFigures::Characteristics => {
+                put("iops", m.iops.into());
+                put("bytes_per_second", m.bytes_per_second.into());
+                put("request_bytes", m.request_bytes.into());
+                put("read_percent", m.read_percent.into());
+                put("concurrency", m.concurrency.into());
+            }
+            StatisticsFigures::Latency => {
+                put("latency_ns", m.latency_ns.into());
+                for (header, ns) in m.waits.all() {
+                    put(&format!("{}_ns", header.to_ascii_lowercase().replace(' ', "_")), ns.into());
+                }
+            }
+            StatisticsFigures::Held => {
+                put("iops", m.iops.into());
+                put("held_by", m.held_by.json());
+                put("floor", m.floor.json());
+            }
+        }
+        Value::Object(record)
     }
 }
 
@@ -198,8 +257,7 @@ impl Layout {
                 cells.extend(m.waits.all().map(|(_, ns)| figure::latency(ns)));
             }
             StatisticsFigures::Held => {
-                let said = |words: &str| if words.is_empty() { "-".to_owned() } else { words.to_owned() };
-                cells.extend([m.iops.to_string(), said(&m.held_by), said(&m.floor)]);
+                cells.extend([m.iops.to_string(), m.held_by.to_string(), m.floor.to_string()]);
             }
         }
         cells

@@ -1,5 +1,7 @@
 //! What people read, kept as text. `INSTA_UPDATE=always cargo test -p ontap` renews it; review the difference.
 
+mod json;
+
 use super::*;
 use crate::catalogue::*;
 use crate::value::*;
@@ -88,6 +90,9 @@ fn asks(line: &str) -> Selection {
         | Command::Volume(VolumeCommand::Show(s))
         | Command::Lun(LunCommand::Show(s))
         | Command::Qtree(QtreeCommand::Show(s))
+        | Command::File(FileCommand::Show(s))
+        | Command::Snapshot(SnapshotCommand::Show(s))
+        | Command::Fairness(FairnessCommand::Show(s))
         | Command::PolicyGroup(PolicyGroupCommand::Show(s))
         | Command::Adaptive(AdaptiveCommand::Show(s))
         | Command::Workload(WorkloadCommand::Show(s)) => s,
@@ -272,8 +277,8 @@ fn measured(name: &str, id: u32, iops: u64, latency_ns: u64) -> Measured {
         read_percent: 50,
         concurrency: 16,
         is_adaptive: false,
-        held_by: "others' floors".to_owned(),
-        floor: "needs 12 outstanding".to_owned(),
+        held_by: HeldBy::Floors,
+        floor: FloorStatus::NeedsOutstanding(12),
     }
 }
 

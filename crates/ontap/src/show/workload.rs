@@ -2,6 +2,8 @@
 
 use super::{Cell, Column, Row};
 use crate::value::Limits;
+use block::Span;
+use std::fmt;
 
 /// A workload: one object's I/O, to which a policy applies.
 #[derive(Clone, Debug, Default)]
@@ -29,7 +31,32 @@ pub struct WorkloadRow {
     /// The floor in force.
     pub min_throughput: Option<Limits>,
     /// The burst in force: how far above the ceiling and how long.
-    pub burst: Option<String>,
+    pub burst: Option<BurstInForce>,
+}
+
+/// How far above its ceiling a workload may go, and how long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BurstInForce {
+    /// Millionths of the ceiling above it.
+    pub ppm: u64,
+    /// How long a full credit lasts.
+    pub duration: Span,
+    /// Only on credit saved below the ceiling.
+    pub on_credit: bool,
+}
+
+impl BurstInForce {
+    /// How far above the ceiling, in percent of it.
+    pub fn percent(&self) -> f64 {
+        self.ppm as f64 / 10_000.0
+    }
+}
+
+impl fmt::Display for BurstInForce {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mode = if self.on_credit { ", on credit saved below the ceiling" } else { "" };
+        write!(f, "{} % above for {}{mode}", self.percent(), self.duration)
+    }
 }
 
 impl Row for WorkloadRow {
@@ -72,9 +99,9 @@ impl Row for WorkloadRow {
             "lun" => Cell::maybe(self.lun.as_ref()),
             "qtree" => Cell::maybe(self.qtree.as_ref()),
             "file" => Cell::maybe(self.file.as_ref()),
-            "max-throughput" => Cell::Text(self.max_throughput.map_or("INF".to_owned(), |limits| limits.to_string())),
-            "min-throughput" => Cell::Text(self.min_throughput.map_or("0".to_owned(), |limits| limits.to_string())),
-            "burst" => Cell::maybe(self.burst.as_ref()),
+            "max-throughput" => Cell::Ceiling(self.max_throughput),
+            "min-throughput" => Cell::Floor(self.min_throughput),
+            "burst" => self.burst.map_or(Cell::Absent, Cell::Burst),
             _ => return None,
         })
     }

@@ -39,6 +39,16 @@ fn number(text: &str, rule: &str) -> Result<(u64, String), ValueError> {
     }
 }
 
+impl AdaptiveRate {
+    /// Rates of both kinds on one scale, in IOPS per TB. A rate is 2^31 at most, so this cannot overflow.
+    pub fn per_terabyte(self) -> u64 {
+        match self.per {
+            PerSize::Terabyte => self.iops,
+            PerSize::Gigabyte => self.iops.saturating_mul(1_000),
+        }
+    }
+}
+
 impl FromStr for AdaptiveRate {
     type Err = ValueError;
 

@@ -102,6 +102,19 @@ choice! {
 }
 
 choice! {
+    /// For whom an answer is written.
+    #[derive(Default)]
+    Output, "text|json", "a kind of output"
+    {
+        /// For people, as ONTAP lays it out.
+        #[default]
+        Text = "text",
+        /// For programs.
+        Json = "json",
+    }
+}
+
+choice! {
     /// A switch of the `enabled`/`none` kind.
     Enabled, "enabled|none", "a state"
     {

@@ -1,0 +1,60 @@
+//! Answers as JSON: one document on one line for each answer, so that statistics which go on are a line each.
+//!
+//! ```text
+//!   {"num_records":2,"records":[{"volume":"vol1","size":1073741824,"qos_policy_group":null,…},…]}
+//! ```
+//! Fields are called as in the command's table, with underscores. Figures are numbers in base units (bytes, bytes per
+//! second, operations per second, nanoseconds, percent); what is absent is null; states and names are strings. Names
+//! are never shortened.
+
+use super::{Cell, Row};
+use crate::value::Limits;
+use block::date;
+use serde_json::{Map, Value, json};
+
+/// The list of a `show` command: the rows and how many there are, named as ONTAP's REST names them.
+pub(super) fn listing<R: Row>(rows: &[R], fields: &[&'static str]) -> String {
+    let records: Vec<Value> = rows.iter().map(|row| record(row, fields)).collect();
+    line(&json!({ "num_records": records.len(), "records": records }))
+}
+
+/// One document on its line.
+pub(super) fn line(document: &Value) -> String {
+    format!("{document}\n")
+}
+
+/// A refusal, in the envelope of ONTAP's REST: `code` is text there too, and null where the failure has none.
+pub fn refusal(code: Option<u32>, message: &str, target: Option<&str>) -> String {
+    json!({ "error": { "code": code.map(|code| code.to_string()), "message": message, "target": target } }).to_string()
+}
+
+fn record<R: Row>(row: &R, fields: &[&'static str]) -> Value {
+    let value = |field: &&str| (field.replace('-', "_"), row.cell(field).unwrap_or(Cell::Absent).json());
+    Value::Object(fields.iter().map(value).collect::<Map<_, _>>())
+}
+
+impl Cell {
+    /// As a JSON value. A rate per size counts per TB; a moment is a date of RFC 3339 in UTC.
+    pub fn json(&self) -> Value {
+        match self {
+            Cell::Absent => Value::Null,
+            Cell::Text(text) => json!(text),
+            Cell::Flag(flag) => json!(flag),
+            Cell::Count(number) | Cell::Percent(number) | Cell::Bytes(number) | Cell::Iops(number) => json!(number),
+            Cell::Rate(rate) => json!(rate.per_terabyte()),
+            Cell::Moment(seconds) => json!(date(*seconds, "%Y-%m-%dT%H:%M:%SZ")),
+            Cell::Ceiling(limits) | Cell::Floor(limits) => throughput(*limits),
+            Cell::Throughput { floor, ceiling } => json!({ "min": throughput(*floor), "max": throughput(*ceiling) }),
+            Cell::BlockSize(size) => json!(size.bytes()),
+            Cell::Burst(burst) => json!({
+                "above_percent": burst.percent(),
+                "duration_ns": burst.duration.as_nanos(),
+                "on_credit": burst.on_credit,
+            }),
+        }
+    }
+}
+
+fn throughput(limits: Option<Limits>) -> Value {
+    limits.map_or(Value::Null, |limits| json!({ "iops": limits.iops, "bytes_per_second": limits.bytes_per_second }))
+}
