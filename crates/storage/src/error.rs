@@ -1,7 +1,7 @@
 //! Why storage cannot be opened.
 
 use crate::nbd_target::ConnectError;
-use block::Fault;
+use block::{Bytes, Fault};
 use uring::disk;
 
 /// Why a place cannot be opened as it was meant; one line, which begins with the place.
@@ -26,6 +26,17 @@ pub enum OpenError {
     /// It is a folder.
     #[error("{0}: is a folder; name a file in it")]
     Folder(String),
+    /// A folder whose files were meant has none.
+    #[error("{0}: has no file with anything in it")]
+    NoFiles(String),
+    /// A stripe that ends within a block.
+    #[error("stripe: must be a whole multiple of {align}, which the places take, got {stripe}")]
+    Stripe {
+        /// What was asked for.
+        stripe: Bytes,
+        /// The largest alignment of the places.
+        align: Bytes,
+    },
     /// It is a pipe, a terminal or the like.
     #[error("{0}: is neither a file nor a block device")]
     Kind(String),

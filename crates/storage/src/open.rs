@@ -2,11 +2,12 @@
 
 use crate::error::OpenError;
 use crate::error::of_system;
+use crate::joined::{self, Copies, Joined, Member};
 use crate::local::{CallTarget, LocalFile, Lock, NullTarget, RingTarget};
 use crate::nbd_target::{ConnectError, Connection, Export, NbdTarget};
 use crate::permit::{Intent, Kind, Permit, of_disk};
 use crate::place::Place;
-use block::{Bytes, Target};
+use block::{Bytes, ObjectId, Target};
 use stats::job::Losses;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -91,6 +92,62 @@ pub fn open_files(io: &Io, permits: &[Permit], how: How) -> Result<Opened, OpenE
         Some(calls) => Box::new(by_calls(io, files, calls).map_err(|error| of_system("lockfile", error))?),
     };
     Ok(Opened { align: target.traits().align, target, sizes, flushes: true, losses: None })
+}
+
+/// Several places as one target of one object: concatenated in this order, or in stripes of so many bytes. Files and
+/// devices share one target beneath.
+///
+/// # Errors
+/// As [`Permit::open`]; or a stripe is no multiple of the largest alignment.
+///
+/// # Panics
+/// There are none.
+pub fn open_joined(
+    io: &Io,
+    permits: &[Permit],
+    stripe: Option<Bytes>,
+    how: How,
+) -> Result<Joined<Box<dyn Target>>, OpenError> {
+    let (mut targets, mut align) = (Vec::new(), 1);
+    let mut members = vec![None; permits.len()];
+    let mut add = |opened: Opened, of: &[usize]| {
+        for ((number, place), size) in (0..).zip(of).zip(opened.sizes) {
+            members[*place] = Some(Member { target: targets.len(), object: ObjectId(number), size });
+        }
+        align = align.max(opened.align);
+        targets.push(opened.target);
+    };
+    let (paths, others): (Vec<usize>, Vec<usize>) =
+        (0..permits.len()).partition(|&place| permits[place].path().is_some());
+    if !paths.is_empty() {
+        let files: Vec<Permit> = paths.iter().map(|&place| permits[place].clone()).collect();
+        add(open_files(io, &files, how)?, &paths);
+    }
+    for place in others {
+        add(permits[place].open(io, how)?, &[place]);
+    }
+    check_stripe(stripe, align)?;
+    let copies = Copies { io: io.clone(), keep_data: how.keep_data };
+    Ok(Joined::new(targets, members.into_iter().flatten().collect(), stripe, Some(copies)))
+}
+
+/// How large places are together: what [`open_joined`] makes of them past the page cache.
+///
+/// # Errors
+/// As [`Permit::alignment`]; or a stripe is no multiple of the largest alignment.
+pub fn joined_size(permits: &[Permit], stripe: Option<Bytes>) -> Result<Bytes, OpenError> {
+    let aligns = permits.iter().map(|permit| permit.alignment(Cache::Direct)).collect::<Result<Vec<u32>, _>>()?;
+    let align = aligns.into_iter().max().unwrap_or(1);
+    check_stripe(stripe, align)?;
+    let sizes: Vec<Bytes> = permits.iter().map(Permit::size).collect();
+    Ok(joined::size(&sizes, align, stripe))
+}
+
+fn check_stripe(stripe: Option<Bytes>, align: u32) -> Result<(), OpenError> {
+    match stripe.filter(|stripe| stripe.0 == 0 || !stripe.0.is_multiple_of(u64::from(align))) {
+        Some(stripe) => Err(OpenError::Stripe { stripe, align: Bytes(align.into()) }),
+        None => Ok(()),
+    }
 }
 
 fn by_calls(io: &Io, files: Vec<LocalFile>, calls: Calls) -> std::io::Result<CallTarget> {

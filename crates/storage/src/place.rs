@@ -1,5 +1,6 @@
 //! Where data can be, as it is written on the command line.
 
+use crate::error::{OpenError, of_system};
 use crate::nbd_target::Export;
 use block::Bytes;
 use std::os::unix::fs::FileTypeExt as _;
@@ -48,6 +49,31 @@ impl Place {
     pub fn nbd(uri: &str) -> Result<Place, String> {
         let export = Export::parse(uri).map_err(|line| line.trim_start_matches("uri: ").to_owned())?;
         Ok(Place::Nbd { uri: uri.into(), export: Box::new(export) })
+    }
+
+    /// What of it is loaded: itself, or where it is a folder its files that have anything in them, in the order of their
+    /// names. What lies in folders below does not count.
+    ///
+    /// # Errors
+    /// It cannot be read, or has no such file.
+    pub fn files(self) -> Result<Vec<Place>, OpenError> {
+        let Place::Path(folder) = &self else { return Ok(vec![self]) };
+        if !folder.is_dir() {
+            return Ok(vec![self]);
+        }
+        let look = |cause| of_system(&self.to_string(), cause);
+        let mut files = Vec::new();
+        for entry in std::fs::read_dir(folder).map_err(look)? {
+            let path = entry.map_err(look)?.path();
+            if std::fs::metadata(&path).is_ok_and(|about| about.is_file() && about.len() > 0) {
+                files.push(path);
+            }
+        }
+        files.sort();
+        if files.is_empty() {
+            return Err(OpenError::NoFiles(self.to_string()));
+        }
+        Ok(files.into_iter().map(Place::Path).collect())
     }
 
     /// Whether both are the same storage.

@@ -105,6 +105,78 @@ fn what_does_not_fit_is_one_line() {
     assert!(ended.err.contains("commands: must be absent where no volume is served"), "{}", ended.err);
 }
 
+/// Three places as one volume: a file, a folder of files and an export of another server, one behind the other and in stripes.
+/// Writes get to all of them, the results have them by what the plan named, and a load's blocks fit the export's.
+#[test]
+fn several_places_are_one_volume() {
+    requires!("nbdkit");
+    let scratch = Scratch::new();
+    let socket = scratch.join("kit.sock");
+    let mut command = client("nbdkit");
+    let disk = scratch.join("disk");
+    std::fs::File::create(&disk).unwrap().set_len(4 << 20).unwrap();
+    command.args(["--foreground", "--exit-with-parent", "--unix"]).arg(&socket).arg("file").arg(&disk);
+    let mut nbdkit = Running::start(command);
+    while std::os::unix::net::UnixStream::connect(&socket).is_err() {
+        assert!(nbdkit.ended().is_none(), "{:?}", nbdkit.seen);
+        std::thread::yield_now();
+    }
+    let uri = format!("nbd+unix:///?socket={}", socket.display());
+    for (stripe, kind, size) in [("", "concatenated", 16 << 20), ("\nstripe = \"64KiB\"", "striped", 16 << 20)] {
+        std::fs::create_dir_all(scratch.join("folder")).unwrap();
+        let files = ["one", "folder/a", "folder/b", "disk"].map(|name| scratch.join(name));
+        for file in &files {
+            std::fs::File::options().create(true).write(true).truncate(file != &disk).open(file).unwrap();
+            std::fs::File::options().write(true).open(file).unwrap().set_len(4 << 20).unwrap();
+        }
+        std::fs::write(&disk, vec![0; 4 << 20]).unwrap();
+        let place = format!("place = [\"one\", \"folder\", \"{uri}\"]{stripe}");
+        let text = plan(&place, "depth = 8\nread_percent = 20\nblock = \"256k\"\nconnections = 2");
+        let ended = play(&scratch, &text, &["--destroy-data=one", "--destroy-data=folder"]);
+        assert!(ended.has_verdict(), "{ended:?}");
+        for file in &files {
+            assert!(read(file).iter().any(|byte| *byte != 0), "nothing was written to {}", file.display());
+        }
+        let query = format!("select count(*) from place where kind = '{kind}' and size_bytes = {size}");
+        let mut command = seawall(scratch.path());
+        let told = succeed(command.env(RESULTS, "kept.sqlite").args(["results", "sql", "--csv", &query]));
+        assert_eq!(told.lines().nth(1), Some("1"), "{told}");
+    }
+    nbdkit.signal("TERM");
+    nbdkit.end();
+}
+
+/// Leave is asked for at all places before any is written, and what is said of them together is one line.
+#[test]
+fn places_together_that_do_not_fit_are_one_line() {
+    let scratch = Scratch::new();
+    for (name, bytes) in [("free", vec![0; 1 << 20]), ("also", vec![0; 1 << 20]), ("theirs", pattern(1 << 20))] {
+        std::fs::write(scratch.join(name), bytes).unwrap();
+    }
+    std::fs::create_dir(scratch.join("bare")).unwrap();
+    let writes = "depth = 1\nread_percent = 0";
+    for (place, load, line) in [
+        ("place = [\"free\", \"theirs\"]", writes, "--destroy-data=theirs"),
+        ("place = [\"free\", \"none\"]", writes, "none: is not there, and a file that is made is a volume alone"),
+        ("place = [\"free\", \"./free\"]", "depth = 1", "volume db: free: is named twice"),
+        ("place = \"bare\"", "depth = 1", "volume db: bare: has no file with anything in it"),
+        ("place = [\"free\"]\nstripe = \"64KiB\"", "depth = 1", "volume db: stripe: needs several places, got one"),
+        ("place = [\"free\", \"also\"]\nstripe = 0", "depth = 1", "stripe: must be above zero"),
+        ("place = [\"free\", \"also\"]\nstripe = 100", "depth = 1", "stripe: must be a whole multiple of"),
+        ("place = [\"free\", \"also\"]\nstripe = \"2MiB\"", "depth = 1", "volume db: free, also has 0 B together"),
+        (
+            "place = [\"free\", \"also\"]\nsize = \"3MiB\"",
+            "depth = 1",
+            "volume db: free, also has 2 MiB, and the plan asks for 3 MiB",
+        ),
+    ] {
+        let ended = play(&scratch, &plan(place, load), &["--destroy-data=free"]);
+        assert_eq!(ended.code, Some(2), "{place}: {ended:?}");
+        assert!(ended.err.contains(line) && ended.err.trim_end().lines().count() == 1, "{place}: {}", ended.err);
+        assert!(read(&scratch.join("free")).iter().all(|byte| *byte == 0), "{place}: was written");
+    }
+}
+
 /// The same plan in virtual time, where every volume is the simulator's.
 #[test]
 fn a_plan_with_places_runs_in_virtual_time() {

@@ -6,7 +6,7 @@
 //! | the plan | `title`, `about`, `seed` (1), `phase_seconds` (8) |
 //! | `[scale]` | `published_iops`; without the table, the plan runs as it stands |
 //! | `[server]` | `svm`, `units` (`decimal`; what a GB is, here and in commands) |
-//! | `[[volume]]` | `name`, `size` (said when the plan is run), and `lun` (`lun1`) or `place` (storage that is there already) |
+//! | `[[volume]]` | `name`, `size` (said when the plan is run), and `lun` (`lun1`) or `place` (storage that is there already, one or several) and `stripe` |
 //! | `[[workload]]` | `name`, `host` (its name), `volume` or `lun` (`/vol/VOLUME/LUN`), `seed` (from the plan's), and a load |
 //! | `[[phase]]` | `name`, `about`, `seconds`, `commands`, and `WORKLOAD = { … }` for what changes in its load |
 //! | `[[criterion]]` | `kind`, and by kind: `phase`, `baseline`, `workloads`, `part`, `tolerance` |
@@ -93,9 +93,11 @@ pub struct Volume {
     pub size: Option<Bytes>,
     /// Its LUN's name.
     pub lun: String,
-    /// The file, device or export that it is, as it was typed; `None` is a volume of the plan's own server. In a
-    /// simulation every volume is the simulator's.
-    pub place: Option<String>,
+    /// The files, devices, exports and folders that it is together, as they were typed; none is a volume of the plan's own
+    /// server. In a simulation every volume is the simulator's.
+    pub places: Vec<String>,
+    /// Its places are striped, with so many bytes at a time on each; `None` is one behind the other.
+    pub stripe: Option<Bytes>,
 }
 
 /// A load on one LUN.
@@ -185,7 +187,13 @@ impl Plan {
 impl Volume {
     /// Whether the plan's own server has it.
     pub fn is_served(&self) -> bool {
-        self.place.is_none()
+        self.places.is_empty()
+    }
+
+    /// Its places in words, as far as there are any: `a, b in stripes of 64 KiB`.
+    pub fn together(&self) -> String {
+        let stripes = self.stripe.map(|stripe| format!(" in stripes of {stripe}")).unwrap_or_default();
+        format!("{}{stripes}", self.places.join(", "))
     }
 
     /// The LUN's path, as workloads name it: `/vol/vol1/lun1`.

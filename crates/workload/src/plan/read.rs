@@ -115,7 +115,7 @@ impl Sections<'_> {
         let mut names = Unique::default();
         let tables = self.root.tables("volume", "[[volume]]");
         let read = |table: &Table<'_>| {
-            table.only(&["name", "size", "lun", "place"]);
+            table.only(&["name", "size", "lun", "place", "stripe"]);
             table.missing("name", "name the volume, such as vol1");
             let name = table.name("name");
             names.note_if_taken(table, "[[volume]]", name);
@@ -128,12 +128,8 @@ impl Sections<'_> {
                 blocks.map(Bytes)
             });
             let lun = table.name("lun").map_or("lun1", |lun| lun.value);
-            let place = table.text("place").map(|place| place.value.to_owned());
-            if place.is_some() && table.has("lun") {
-                let advice = "the plan's own server has no part in a place; leave one of the two out";
-                table.wrong("lun", "absent beside place", advice);
-            }
-            Volume { name: owned(name), size, lun: lun.to_owned(), place }
+            let (places, stripe) = places(table);
+            Volume { name: owned(name), size, lun: lun.to_owned(), places, stripe }
         };
         tables.iter().map(read).collect()
     }
@@ -171,6 +167,26 @@ impl Sections<'_> {
 struct Entry {
     workload: Workload,
     told: Vec<SpecError>,
+}
+
+/// What a volume of somebody else's storage consists of, and the stripes it is laid out in.
+fn places(table: &Table<'_>) -> (Vec<String>, Option<Bytes>) {
+    let places: Vec<String> = table.text_or_texts("place").iter().map(|place| place.value.to_owned()).collect();
+    if table.has("place") && table.has("lun") {
+        let advice = "the plan's own server has no part in a place; leave one of the two out";
+        table.wrong("lun", "absent beside place", advice);
+    }
+    if places.is_empty() && table.has("place") {
+        table.wrong("place", "one place or more", "name them, or leave place out");
+    }
+    let stripe = table.size("stripe");
+    if stripe == Some(Bytes(0)) {
+        table.wrong("stripe", "above zero", "64KiB is common; leave it out for one place behind the other");
+    }
+    if stripe.is_some() && !table.has("place") {
+        table.wrong("stripe", "absent where no place is named", "stripes go over several places");
+    }
+    (places, stripe)
 }
 
 fn workload(table: &Table<'_>, seed: u64, volumes: &[Volume], names: &mut Unique) -> Entry {

@@ -247,6 +247,14 @@ impl<'t> Table<'t> {
         texts
     }
 
+    /// One text, or several in brackets; none where the key is not there.
+    pub(super) fn text_or_texts(&self, key: &str) -> Vec<Found<&'t str>> {
+        match self.raw(key) {
+            Some(found) if matches!(found.value, DeValue::Array(_)) => self.texts(key),
+            _ => self.text(key).into_iter().collect(),
+        }
+    }
+
     /// The table under `key`, called `name` in messages.
     pub(super) fn table(&self, key: &str, name: &'static str) -> Option<Table<'t>> {
         let found = self.raw(key)?;
