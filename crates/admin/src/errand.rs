@@ -26,8 +26,20 @@ pub(crate) struct Errand<'a> {
 }
 
 impl Errand<'_> {
+    /// Does all of them, or as much as comes before what is refused.
+    pub fn run_all(&mut self, commands: Vec<Command>) -> Result<Answer, AdminError> {
+        let mut answer = Answer::default();
+        let mut forced = false;
+        for command in commands {
+            answer = self.run(command)?;
+            forced |= self.forced;
+        }
+        self.forced = forced;
+        Ok(answer)
+    }
+
     /// Does what it says, or as much as comes before what is refused.
-    pub fn run(&mut self, command: Command) -> Result<Answer, AdminError> {
+    fn run(&mut self, command: Command) -> Result<Answer, AdminError> {
         match command {
             Command::Vserver(command) => self.vserver(command),
             Command::Volume(command) => self.volume(command),
@@ -174,9 +186,19 @@ pub(crate) fn list(names: &[String]) -> String {
 }
 
 /// An object's identifier, derived from its number: unique within the pool, and the same after a restart.
-pub(crate) fn uuid_of(object: ObjectId) -> String {
-    uuid_text(0x5ea1_a110_0000_8000_8000_0000_0000_0000 | u128::from(object.0))
+pub fn uuid_of(object: ObjectId) -> String {
+    uuid_text(OBJECT_UUID | u128::from(object.0))
 }
+
+/// The object that has an identifier by [`uuid_of`], whether or not there is one of its number.
+pub fn object_of_uuid(text: &str) -> Option<ObjectId> {
+    let uuid = u128::from_str_radix(&text.replace('-', ""), 16).ok()?;
+    let number = ObjectId(u32::try_from(uuid ^ OBJECT_UUID).ok()?);
+    (uuid_of(number) == text).then_some(number)
+}
+
+/// What an object's identifier has beside its number.
+const OBJECT_UUID: u128 = 0x5ea1_a110_0000_8000_8000_0000_0000_0000;
 
 pub(crate) fn path_of(registry: &Registry, object: ObjectId) -> Option<String> {
     registry.object(object)?;

@@ -37,17 +37,18 @@ mod world;
 
 pub use answer::{Answer, Deed, Note};
 pub use effect::{Effect, Outcome, Taken};
-pub use errand::uuid_text;
+pub use errand::{object_of_uuid, uuid_of, uuid_text};
 pub use error::{AdminError, Detail, Objection, Obstacle};
 pub use sample::{Sample, SampleKind, Seen, main_cause};
 pub use size::LEAF_BYTES_MAX;
 pub use snapshots::{Snapshot, SnapshotLeaf, Snapshots};
 pub use statistics::advice;
 pub use undo::{Touched, Undo};
+pub use workload::workload_name;
 pub use world::{At, World};
 
 use block::{ObjectId, Time};
-use errand::{Assigned, Errand, list, path_of, uuid_of, whole};
+use errand::{Assigned, Errand, list, path_of, whole};
 use ontap::Command;
 use ontap::value::Units;
 use qos::{GroupId, Registry, RegistrySettings};
@@ -87,6 +88,15 @@ impl Administration {
     /// # Errors
     /// It is refused, and nothing changed.
     pub fn run(&mut self, command: Command, at: &At<'_>) -> Result<Outcome, AdminError> {
+        self.run_all(vec![command], at)
+    }
+
+    /// Runs commands one after the other as if they were one: all of them are done, or none. The answer is that of the
+    /// last. Where one takes by force what clients are connected to, all may.
+    ///
+    /// # Errors
+    /// One is refused, and nothing changed.
+    pub fn run_all(&mut self, commands: Vec<Command>, at: &At<'_>) -> Result<Outcome, AdminError> {
         self.registry.begin();
         let mut errand = Errand {
             registry: &mut self.registry,
@@ -101,7 +111,7 @@ impl Administration {
             forced: false,
             undo: Undo::default(),
         };
-        let result = errand.run(command);
+        let result = errand.run_all(commands);
         let Errand { edits, effects, taken, notes, forced, undo, .. } = errand;
         let undo = Undo { registry: self.registry.end(), ..undo };
         match result {

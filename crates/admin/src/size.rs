@@ -51,6 +51,11 @@ impl Administration {
         edits
     }
 
+    /// The bytes that an object takes with all that is in it; `used` says it of each LUN and file.
+    pub fn used_in(&self, object: ObjectId, used: &dyn Fn(ObjectId) -> u64) -> u64 {
+        used_in(&self.registry, object, used)
+    }
+
     /// The space that every volume uses, by path; `used` says it of each LUN and file.
     pub fn used_by_volume(&self, used: &dyn Fn(ObjectId) -> u64) -> Vec<(String, Bytes)> {
         let volumes = self.registry.objects().filter(|object| object.kind() == ObjectKind::Volume);

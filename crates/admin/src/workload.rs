@@ -59,7 +59,7 @@ impl Errand<'_> {
 }
 
 /// `vol1-wid7`
-pub(super) fn workload_name(object: &Object) -> String {
+pub fn workload_name(object: &Object) -> String {
     // A file's name may be a path; its last part tells it apart well enough beside the number.
     let name = object.name().rsplit('/').next().unwrap_or_default();
     format!("{name}-wid{}", object.id().0)

@@ -15,6 +15,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::net::IpAddr;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -23,17 +24,31 @@ use uring::socket::Peer;
 
 /// Who gives a command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Actor {
-    uid: u32,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    user: Option<String>,
-    pid: i32,
+#[serde(untagged)]
+pub enum Actor {
+    /// A process of this machine.
+    Peer {
+        /// Its user's number.
+        uid: u32,
+        /// Its user's name, where the system has one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        user: Option<String>,
+        /// Its number.
+        pid: i32,
+    },
+    /// Somebody who logged in.
+    User {
+        /// The name that they logged in by.
+        user: String,
+        /// Where they come from.
+        address: IpAddr,
+    },
 }
 
 impl Actor {
     /// The process at the other end of a Unix socket, as the kernel knows it.
     pub fn peer(peer: Peer) -> Actor {
-        Actor { uid: peer.uid, user: user_name(peer.uid), pid: peer.pid }
+        Actor::Peer { uid: peer.uid, user: user_name(peer.uid), pid: peer.pid }
     }
 }
 
@@ -323,7 +338,7 @@ mod tests {
         let path = dir.path().join("audit.jsonl");
         std::fs::write(&path, "{\"at\":\"20").unwrap();
         let (replaced, now) = (&Changes::default(), &Contents::default());
-        let who = Actor { uid: 7, user: None, pid: 1 };
+        let who = Actor::Peer { uid: 7, user: None, pid: 1 };
         let ended = Ended { who: Some(&who), command: "x", reason: Some("no".into()), replaced, now };
         Audit::open(&path).unwrap().add(&ended).unwrap();
         Audit::open(&path).unwrap().add(&ended).unwrap();

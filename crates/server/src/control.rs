@@ -18,6 +18,7 @@ use ontap::catalogue::Output;
 use qos::{GroupId, Refusal, Registry, RegistrySettings};
 use stats::LimitsInForce;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::path::Path;
 use std::sync::Arc;
 use store::{Changes, Contents, MappedPool, Pool, StoreError};
 use together::{Together, touched};
@@ -179,10 +180,40 @@ impl Control {
     /// # Errors
     /// As [`Control::execute`].
     pub fn execute_for(&mut self, who: Option<&Actor>, line: &str) -> Result<Answer, ControlError> {
-        let command = ontap::parse(line).map_err(AdminError::from);
-        let changes = command.as_ref().is_ok_and(|command| !command.shows());
+        let commands = ontap::parse(line).map(|command| vec![command]).map_err(AdminError::from);
+        self.recorded(who, line, commands)
+    }
+
+    /// Runs what somebody asked for in words of another interface, `asked`, as one: all of the commands, or none. Answers
+    /// the last one's answer.
+    ///
+    /// # Errors
+    /// As [`Control::execute`].
+    pub fn run_for(&mut self, who: &Actor, asked: &str, commands: Vec<Command>) -> Result<Answer, ControlError> {
+        self.recorded(Some(who), asked, Ok(commands))
+    }
+
+    /// Has somebody look at what there is. What is asked of the world is asked of the data thread and the pool then.
+    ///
+    /// # Errors
+    /// The shard is gone.
+    pub fn look<T>(&self, look: impl FnOnce(&Administration, &At<'_>) -> T) -> Result<T, ShardGone> {
+        let measuring = self.measuring();
+        let at = At { now: self.clock.now(), date: (self.date)(), world: &measuring };
+        let seen = look(&self.administration, &at);
+        measuring.is_whole().map(|()| seen)
+    }
+
+    /// Runs commands and writes them down in the log and, if they change something, in the trail.
+    fn recorded(
+        &mut self,
+        who: Option<&Actor>,
+        line: &str,
+        commands: Result<Vec<Command>, AdminError>,
+    ) -> Result<Answer, ControlError> {
+        let changes = commands.as_ref().is_ok_and(|commands| !commands.iter().all(Command::shows));
         self.replaced = Changes::default();
-        let result = command.map_err(ControlError::from).and_then(|command| self.done(command));
+        let result = commands.map_err(ControlError::from).and_then(|commands| self.done(commands));
         match &result {
             Ok(_) => tracing::info!(command = line, "done"),
             Err(error) => tracing::info!(command = line, %error, "refused"),
@@ -248,6 +279,16 @@ impl Control {
         &self.shard
     }
 
+    /// The pool's folder.
+    pub fn folder(&self) -> &Path {
+        self.pool.dir()
+    }
+
+    /// What the pool is called among pools, as long as there is it.
+    pub fn pool_uuid(&self) -> String {
+        admin::uuid_text(0x5ea1_a111_0000_8000 << 64 | u128::from(self.pool.number()))
+    }
+
     /// See [`Administration::path_of`].
     pub fn path_of(&self, object: ObjectId) -> Option<String> {
         self.administration.path_of(object)
@@ -273,10 +314,10 @@ impl Control {
         measuring.is_whole().map(|()| used)
     }
 
-    fn done(&mut self, command: Command) -> Result<Answer, ControlError> {
+    fn done(&mut self, commands: Vec<Command>) -> Result<Answer, ControlError> {
         let measuring = Measuring::new(&self.shard, &self.pool, &self.monitor);
         let at = At { now: self.clock.now(), date: (self.date)(), world: &measuring };
-        let outcome = self.administration.run(command, &at)?;
+        let outcome = self.administration.run_all(commands, &at)?;
         let measured = measuring.is_whole();
         let Outcome { answer, edits, effects, taken, forced, undo } = outcome;
         let withdrawn = measured.map_err(ControlError::from).and_then(|()| self.withdraw(&taken, forced));

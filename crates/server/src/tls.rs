@@ -125,6 +125,14 @@ impl Tls {
         Ok(())
     }
 
+    /// What connections that bring their own TLS library are made with; nothing where there are keys and no certificates.
+    pub fn certificates(&self) -> Option<Arc<ServerConfig>> {
+        match &*self.inner.lock().unwrap_or_else(PoisonError::into_inner) {
+            Inner::Certificates(config) => Some(Arc::clone(config)),
+            Inner::Keys(_) => None,
+        }
+    }
+
     /// A connection's beginning.
     pub(crate) fn accept(&self) -> Result<Records, Fault> {
         let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner).clone();

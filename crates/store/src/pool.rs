@@ -157,6 +157,11 @@ impl Pool {
         self.maps.as_ref().map(|maps| maps.marks().clone())
     }
 
+    /// Its number, which no other pool has.
+    pub fn number(&self) -> u64 {
+        self.catalogue.pool()
+    }
+
     /// The pool's folder.
     pub fn dir(&self) -> &Path {
         &self.dir
