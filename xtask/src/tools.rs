@@ -73,6 +73,31 @@ pub fn provide_node_packages() {
     }
 }
 
+/// The official client of ONTAP's REST interface, in exactly this version.
+const PYTHON_PACKAGE: &str = "netapp-ontap==9.19.1.0";
+
+/// Makes a virtual environment with [`PYTHON_PACKAGE`] in `target/python`, where the tests of REST look for it. Never fails:
+/// those tests say themselves that they have not what they need.
+pub fn provide_python_package() {
+    let folder = crate::root().join("target/python");
+    let stamp = folder.join("installed");
+    if std::fs::read_to_string(&stamp).is_ok_and(|there| there == PYTHON_PACKAGE) {
+        return println!("all there: {PYTHON_PACKAGE}");
+    } else if !has("python3") {
+        return println!("python3 is not installed; REST is not tested with {PYTHON_PACKAGE}");
+    }
+    println!("installing: {PYTHON_PACKAGE} in {}", folder.display());
+    let is_done = |command| crate::step::run(command).is_ok_and(|ended| ended.good);
+    let mut environment = Command::new("python3");
+    environment.args(["-m", "venv"]).arg(&folder);
+    let mut package = Command::new(folder.join("bin/python"));
+    package.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", PYTHON_PACKAGE]);
+    match is_done(environment) && is_done(package) && std::fs::write(&stamp, PYTHON_PACKAGE).is_ok() {
+        true => println!("installed: {PYTHON_PACKAGE}"),
+        false => println!("not installed: {PYTHON_PACKAGE}; REST is not tested with it"),
+    }
+}
+
 /// Whether a program of that name is on the path.
 pub fn has(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();

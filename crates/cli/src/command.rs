@@ -16,3 +16,4 @@ pub mod serve;
 pub mod shell;
 pub mod simulate;
 pub mod tiers;
+pub mod user;

@@ -23,7 +23,10 @@
 //! All of it is checked when it is read. What the pool itself keeps (its layout, its cache, how policies are read) is in
 //! the `seawall.toml` in its folder.
 
+mod rest;
 mod words;
+
+pub use rest::RestConfig;
 
 use crate::access::{Access, AccessRule, Network, Pattern};
 use crate::limits::{LimitsError, ServerLimits};
@@ -61,6 +64,8 @@ pub struct ServeConfig {
     pub log: LogSettings,
     /// Where the audit trail goes; `None` for `audit.jsonl` in the pool's folder.
     pub audit: Option<PathBuf>,
+    /// Administration by REST.
+    pub rest: RestConfig,
 }
 
 /// How the log is written.
@@ -191,6 +196,7 @@ struct File {
     limits: LimitsTable,
     log: LogSettings,
     audit: AuditTable,
+    rest: RestConfig,
 }
 
 #[derive(Default, Deserialize)]
@@ -302,6 +308,7 @@ impl File {
             limits,
             log: self.log,
             audit: self.audit.file.map(from_here),
+            rest: self.rest.checked(folder)?,
         })
     }
 }
@@ -475,6 +482,10 @@ mod tests {
             level = "info"
             [audit]
             file = "/var/log/audit.jsonl"
+            [rest]
+            listen = "127.0.0.1:8443"
+            certificate = "/t/rest.pem"
+            key = "/t/rest.key"
         "#;
         let expected = ServeConfig {
             pool: Some("/srv/pool".into()),
@@ -513,6 +524,11 @@ mod tests {
             },
             log: LogSettings { format: LogFormat::Json, level: Some(LogLevel::Info) },
             audit: Some("/var/log/audit.jsonl".into()),
+            rest: RestConfig {
+                listen: Some("127.0.0.1:8443".into()),
+                certificate: Some("/t/rest.pem".into()),
+                key: Some("/t/rest.key".into()),
+            },
         };
         assert_eq!(read(text).unwrap(), expected);
         assert_eq!(read("").unwrap(), ServeConfig::default());
@@ -573,6 +589,8 @@ mod tests {
             ("listen = \"a\"", &["line 1: listen: must be a list in brackets, got \"a\""]),
             ("[limits]\n\nconnections = \"9\"", &["line 3: limits.connections: must be a whole number", "got \"9\""]),
             ("[[access]]\nexports = [\"*\"]\nread_only = 1", &["access.read_only: must be true or false, got 1"]),
+            ("[rest]\ncertificate = \"c\"", &["rest.certificate", "rest.key"]),
+            ("[rest]\nlisten = \"8443\"", &["rest.listen: \"8443\"", "HOST:PORT"]),
             ("[pool]\nfoldr = 1", &["foldr: there is no such key; here it is one of folder, create"]),
             ("[pool]\nfolder = []", &["pool.folder: must be a text in quotes, got a list"]),
             ("[[access]]\n", &["line 1: exports: is missing"]),

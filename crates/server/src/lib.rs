@@ -35,7 +35,7 @@ mod waiting;
 pub use access::{Access, AccessRule, Network, NetworkError, Pattern};
 pub use account::{Accounts, HeldAt, ObjectAccount, fared, held_by};
 pub use audit::{Actor, Audit, AuditError};
-pub use config::{ConfigError, LogFormat, LogLevel, LogSettings, ServeConfig};
+pub use config::{ConfigError, LogFormat, LogLevel, LogSettings, RestConfig, ServeConfig};
 pub use control::{Control, ControlError};
 pub use housekeeping::{Housekeeping, HousekeepingSettings};
 pub use limits::{LimitsError, ServerLimits};

@@ -33,7 +33,8 @@ const JOINING: [(&str, &str); 9] = [
 ];
 
 /// Which adapters an adapter may use; one that is not here uses none.
-const BENEATH: [(&str, &[&str]); 5] = [
+const BENEATH: [(&str, &[&str]); 6] = [
+    ("api", &["cipher", "server", "uring"]),
     ("cipher", &["psk"]),
     ("storage", &["cipher", "uring"]),
     ("store", &["uring"]),
@@ -46,7 +47,7 @@ const RESERVED: [(&str, &[&str]); 6] = [
     ("rusqlite", &["results", "store"]),
     ("io-uring", &["uring"]),
     ("libc", &["uring"]),
-    ("axum", &["api"]),
+    ("hyper", &["api"]),
     ("s2n-tls", &["psk"]),
     ("s2n-tls-tokio", &["psk"]),
 ];

@@ -3,6 +3,7 @@
 use crate::fresh_pool::FreshPool;
 use crate::{Answer, date, interrupt, service_manager, terminal};
 use anyhow::{Context as _, Result, anyhow, bail};
+use api::{Cluster, Rest, RestSettings};
 use block::Bytes;
 use server::{
     Audit, Control, ControlSocket, Front, Housekeeping, HousekeepingSettings, Listen, LogFormat, LogSettings,
@@ -52,6 +53,9 @@ pub struct Serve {
     /// Encrypt with pre-shared keys instead of certificates: a file of lines NAME:HEX, as psktool writes it
     #[arg(long, value_name = "FILE", conflicts_with = "tls_certificates")]
     tls_psk: Option<PathBuf>,
+    /// Where administrators reach it by REST, over HTTPS: HOST:PORT [default: nowhere]
+    #[arg(long, value_name = "ADDR")]
+    rest: Option<String>,
     /// Use threads for I/O and not io_uring
     #[arg(long)]
     no_io_uring: bool,
@@ -95,7 +99,9 @@ impl Serve {
         if let Some(fresh) = &mut fresh {
             fresh.keep();
         }
-        renew_on_hangup(hangup, tls, Arc::downgrade(&control))?;
+        let rest = config.rest.listen.clone().map(|listen| rest(listen, &config, dir, &control)).transpose()?;
+        let renewed = tls.into_iter().chain(rest.as_ref().map(Rest::tls)).collect();
+        renew_on_hangup(hangup, renewed, Arc::downgrade(&control))?;
         terminal::line(&format!("commands: seawall shell --pool {}", dir.display()));
         service_manager::ready();
         stop.wait();
@@ -127,6 +133,7 @@ impl Serve {
         if config.tls_mode == Some(TlsMode::Off) {
             config.tls = None;
         }
+        config.rest.listen = self.rest.clone().or(config.rest.listen);
         config.limits.check(config.tls.is_some())?;
         if let Some(number) = config.rule_nobody_meets() {
             bail!(
@@ -162,6 +169,20 @@ impl Serve {
     }
 }
 
+/// Serves REST, too.
+fn rest(listen: String, config: &ServeConfig, dir: &Path, control: &Arc<Mutex<Control>>) -> Result<Rest> {
+    let name = dir.file_name().map_or("seawall".into(), |name| name.to_string_lossy().into_owned());
+    let uuid = control.lock().unwrap_or_else(PoisonError::into_inner).pool_uuid();
+    let settings =
+        RestSettings { listen, certificate: config.rest.files(), folder: dir.into(), cluster: Cluster { name, uuid } };
+    let rest = Rest::start(settings, Arc::clone(control))?;
+    terminal::line(&format!("REST: https://{}/api", rest.address()));
+    if !rest.has_users() {
+        terminal::line(&format!("REST: nobody can log in yet: seawall user add NAME --pool {}", dir.display()));
+    }
+    Ok(rest)
+}
+
 fn front(config: &ServeConfig, tls: Option<Tls>) -> Front {
     Front {
         listen: config.listen.clone(),
@@ -189,6 +210,11 @@ fn check(config: &ServeConfig, tls: Option<Tls>) -> Result<Answer> {
             bail!("audit.file: {}: must be a file in a folder that is there", trail.display());
         }
     }
+    if let Some(listen) = &config.rest.listen {
+        Rest::check(listen)?;
+        config.rest.files().map(Tls::load).transpose()?;
+        terminal::line(&format!("would serve REST on {listen}"));
+    }
     listens.iter().for_each(|line| terminal::line(&format!("would listen on {line}")));
     terminal::line(&format!("pool {}", dir.display()));
     terminal::line("the configuration is in order");
@@ -196,10 +222,10 @@ fn check(config: &ServeConfig, tls: Option<Tls>) -> Result<Answer> {
 }
 
 /// Reads certificates or keys again and opens the audit trail anew whenever SIGHUP comes.
-fn renew_on_hangup(hangup: Hangup, tls: Option<Tls>, control: Weak<Mutex<Control>>) -> Result<()> {
+fn renew_on_hangup(hangup: Hangup, tls: Vec<Tls>, control: Weak<Mutex<Control>>) -> Result<()> {
     let renew = move || {
         while hangup.wait().is_ok() {
-            match tls.as_ref().map_or(Ok(()), Tls::renew) {
+            match tls.iter().try_for_each(Tls::renew) {
                 Ok(()) => terminal::line("SIGHUP: certificates are read again"),
                 Err(error) => tracing::error!(%error, "SIGHUP: the certificates in force stay"),
             }

@@ -52,6 +52,7 @@ mod raw_client;
 mod reader;
 mod renderings;
 mod requires;
+mod rest;
 mod results;
 mod running;
 mod safety_table;

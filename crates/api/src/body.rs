@@ -1,0 +1,173 @@
+//! What a request's body says, taken field by field: what is left at the end is refused by its name.
+
+use crate::problem::{Problem, code};
+use ontap::value::ValueError;
+use serde_json::{Map, Value};
+use std::str::FromStr;
+
+/// An object of a body, and where it stands in it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Body {
+    /// `fixed.`, or nothing for the whole.
+    place: String,
+    fields: Map<String, Value>,
+}
+
+impl From<Map<String, Value>> for Body {
+    fn from(fields: Map<String, Value>) -> Body {
+        Body { place: String::new(), fields }
+    }
+}
+
+impl Body {
+    /// The dotted name of a field in it.
+    pub fn name(&self, field: &str) -> String {
+        format!("{}{field}", self.place)
+    }
+
+    /// Whether it says nothing.
+    pub fn is_empty(&self) -> bool {
+        self.fields.is_empty()
+    }
+
+    fn take(&mut self, field: &str) -> Option<Value> {
+        self.fields.remove(field).filter(|value| !value.is_null())
+    }
+
+    /// A text.
+    pub fn text(&mut self, field: &str) -> Result<Option<String>, Problem> {
+        match self.take(field) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(other) => Err(self.wrong(field, "a text", &other)),
+        }
+    }
+
+    /// A text that is something: a name, a path.
+    pub fn value<T: FromStr<Err = ValueError>>(&mut self, field: &str) -> Result<Option<T>, Problem> {
+        let Some(text) = self.text(field)? else { return Ok(None) };
+        let name = self.name(field);
+        text.parse().map(Some).map_err(|error| Problem::bad(code::INVALID_VALUE, &name, format!("{name}: {error}")))
+    }
+
+    /// What must be there.
+    pub fn required<T>(&self, field: &str, value: Option<T>) -> Result<T, Problem> {
+        let name = self.name(field);
+        value.ok_or_else(|| Problem::bad(code::BAD_FIELD, &name, format!("{name}: is missing; give it")))
+    }
+
+    /// A whole number.
+    pub fn number(&mut self, field: &str) -> Result<Option<u64>, Problem> {
+        match self.take(field) {
+            None => Ok(None),
+            Some(value) => match value.as_u64() {
+                Some(number) => Ok(Some(number)),
+                None => Err(self.wrong(field, "a whole number, not negative", &value)),
+            },
+        }
+    }
+
+    /// Yes or no.
+    pub fn truth(&mut self, field: &str) -> Result<Option<bool>, Problem> {
+        match self.take(field) {
+            None => Ok(None),
+            Some(Value::Bool(truth)) => Ok(Some(truth)),
+            Some(other) => Err(self.wrong(field, "true or false", &other)),
+        }
+    }
+
+    /// An object in it.
+    pub fn object(&mut self, field: &str) -> Result<Option<Body>, Problem> {
+        match self.take(field) {
+            None => Ok(None),
+            Some(Value::Object(fields)) => Ok(Some(Body { place: format!("{}.", self.name(field)), fields })),
+            Some(other) => Err(self.wrong(field, "an object", &other)),
+        }
+    }
+
+    /// The objects of a list in it.
+    pub fn list(&mut self, field: &str) -> Result<Option<Vec<Body>>, Problem> {
+        let list = match self.take(field) {
+            None => return Ok(None),
+            Some(Value::Array(list)) => list,
+            Some(other) => return Err(self.wrong(field, "a list", &other)),
+        };
+        let place = format!("{}.", self.name(field));
+        let one = |value| match value {
+            Value::Object(fields) => Ok(Body { place: place.clone(), fields }),
+            other => Err(self.wrong(field, "a list of objects", &other)),
+        };
+        list.into_iter().map(one).collect::<Result<_, _>>().map(Some)
+    }
+
+    /// A text that can only be one thing here.
+    pub fn only(&mut self, field: &str, only: &str) -> Result<(), Problem> {
+        match self.text(field)? {
+            Some(text) if !text.eq_ignore_ascii_case(only) => {
+                let name = self.name(field);
+                let message = format!("{name}: is always {only:?} here, got {text:?}; leave it out");
+                Err(Problem::bad(code::INVALID_VALUE, &name, message))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses what nobody took.
+    pub fn end(mut self) -> Result<(), Problem> {
+        self.fields.remove("_links");
+        match self.fields.keys().next() {
+            None => Ok(()),
+            Some(field) => {
+                let name = self.name(field);
+                let message = format!("{name}: is no field that can be set here; leave it out");
+                Err(Problem::bad(code::NOT_SETTABLE, &name, message))
+            }
+        }
+    }
+
+    /// Two fields that say the same thing.
+    pub fn exclusive(&self, one: &str, other: &str) -> Problem {
+        let (one, other) = (self.name(one), self.name(other));
+        Problem::bad(code::EXCLUSIVE, &other, format!("{one} and {other} exclude one another; give one of them"))
+    }
+
+    fn wrong(&self, field: &str, kind: &str, value: &Value) -> Problem {
+        let name = self.name(field);
+        Problem::bad(code::INVALID_VALUE, &name, format!("{name}: must be {kind}, got {value}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn body(value: Value) -> Body {
+        let Value::Object(fields) = value else { panic!("{value}") };
+        fields.into()
+    }
+
+    #[test]
+    fn fields_are_taken_and_the_rest_is_refused_by_name() {
+        let mut whole = body(json!({ "name": "p", "fixed": { "iops": 5, "odd": 1 }, "uuid": null }));
+        assert_eq!(whole.text("name").unwrap().as_deref(), Some("p"));
+        let mut fixed = whole.object("fixed").unwrap().unwrap();
+        assert_eq!(fixed.number("iops").unwrap(), Some(5));
+        let problem = fixed.end().unwrap_err();
+        assert_eq!((problem.code, problem.target.as_deref()), (code::NOT_SETTABLE, Some("fixed.odd")));
+        assert_eq!(whole.text("uuid").unwrap(), None, "null is not there");
+        assert_eq!(whole.end(), Ok(()));
+    }
+
+    #[test]
+    fn values_of_the_wrong_kind_name_their_field() {
+        for (value, target) in [(json!(1.5), "a.n"), (json!(-1), "a.n"), (json!("5"), "a.n")] {
+            let mut inner = body(json!({ "a": { "n": value } })).object("a").unwrap().unwrap();
+            let problem = inner.number("n").unwrap_err();
+            assert_eq!((problem.code, problem.target.as_deref()), (code::INVALID_VALUE, Some(target)));
+        }
+        assert!(body(json!({ "a": [1] })).list("a").is_err());
+        assert!(body(json!({ "style": "flexgroup" })).only("style", "flexvol").is_err());
+        assert!(body(json!({ "name": "a b" })).value::<ontap::value::ObjectName>("name").is_err());
+    }
+}

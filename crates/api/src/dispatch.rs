@@ -1,0 +1,305 @@
+//! From a request to its answer: which resource is meant, what it shows, and the commands that its changes are.
+//!
+//! ```text
+//!   GET     /api/storage/volumes?name=v*        records that the query picks
+//!   GET     /api/storage/volumes/UUID           one record
+//!   POST    /api/storage/volumes                one, or {"records": […]}
+//!   PATCH   /api/storage/volumes/UUID           one
+//!   PATCH   /api/storage/volumes?name=v*        all that the query picks, or {"records": […]} by their keys
+//!   DELETE                                      likewise
+//! ```
+//! What one request changes is changed as a whole or not at all.
+
+use crate::body::Body;
+use crate::caller::Caller;
+use crate::json;
+use crate::problem::{Problem, code};
+use crate::query::{Query, decoded};
+use crate::record::{instance, page, picked};
+use crate::resource::{
+    Aggregates, Cluster, Job, Jobs, JobsResource, Luns, Policies, Qtrees, Resource, Space, Svms, View, VolumeSnapshots,
+    Volumes, Workloads,
+};
+use admin::{Administration, At};
+use block::ObjectId;
+use ontap::Command;
+use qos::RefusalKind;
+use serde_json::{Value, json};
+
+/// A request, read as far as HTTP goes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Request<'a> {
+    pub method: &'a str,
+    pub path: &'a str,
+    /// What stands behind the question mark.
+    pub query: &'a str,
+    pub body: &'a [u8],
+}
+
+/// What is answered.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Reply {
+    pub status: u16,
+    /// Where what was made is.
+    pub location: Option<String>,
+    pub body: Value,
+}
+
+/// Whoever holds what there is, and changes it.
+pub(crate) trait Desk {
+    /// Has somebody look at it.
+    fn look(&self, look: &mut dyn FnMut(&Administration, &At<'_>)) -> Result<(), Problem>;
+
+    /// The space of the pool, where it can be told.
+    fn space(&self) -> Option<Space>;
+
+    /// Runs commands as one.
+    fn run(&mut self, commands: Vec<Command>) -> Result<(), Problem>;
+}
+
+/// What requests are answered with beside what the desk has.
+#[derive(Debug)]
+pub(crate) struct Office {
+    pub cluster: Cluster,
+    pub jobs: Jobs,
+}
+
+/// Answers a request.
+pub(crate) fn answer(office: &mut Office, desk: &mut dyn Desk, caller: &Caller, request: Request<'_>) -> Reply {
+    let mut errand = Errand { office, desk, caller, request };
+    errand.answer().unwrap_or_else(|problem| problem.into())
+}
+
+impl From<Problem> for Reply {
+    fn from(problem: Problem) -> Reply {
+        Reply { status: problem.status, location: None, body: problem.body() }
+    }
+}
+
+struct Errand<'a> {
+    office: &'a mut Office,
+    desk: &'a mut dyn Desk,
+    caller: &'a Caller,
+    request: Request<'a>,
+}
+
+/// What changes one thing, by what a body says of it.
+type CommandsOf<'a, T> = &'a dyn Fn(&View<'_>, T, &mut Body) -> Result<Vec<Command>, Problem>;
+
+/// What a change is about.
+struct Change<T> {
+    items: Vec<(T, Body)>,
+    /// It is one that was named by its key.
+    is_instance: bool,
+}
+
+impl Errand<'_> {
+    fn answer(&mut self) -> Result<Reply, Problem> {
+        let path = decoded(&self.request.path.replace('+', "%2B"))?;
+        let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
+        match parts[..] {
+            ["api", "cluster"] => self.cluster(),
+            ["api", "cluster", "jobs", ref key @ ..] => self.resource(&JobsResource, key),
+            ["api", "svm", "svms", ref key @ ..] => self.resource(&Svms, key),
+            ["api", "storage", "aggregates", ref key @ ..] => self.resource(&Aggregates, key),
+            ["api", "storage", "luns", ref key @ ..] => self.resource(&Luns, key),
+            ["api", "storage", "qtrees", ref key @ ..] => self.resource(&Qtrees, key),
+            ["api", "storage", "qos", "policies", ref key @ ..] => self.resource(&Policies, key),
+            ["api", "storage", "qos", "workloads", ref key @ ..] => self.resource(&Workloads, key),
+            ["api", "storage", "volumes", volume, "snapshots", ref key @ ..] => {
+                let volume = self.look(|view| known(&Volumes, view, volume))?;
+                self.resource(&VolumeSnapshots { volume }, key)
+            }
+            ["api", "storage", "volumes", ref key @ ..] => self.resource(&Volumes, key),
+            _ => Err(Problem::missing(format!("{path}: there is nothing at this path"))),
+        }
+    }
+
+    fn cluster(&self) -> Result<Reply, Problem> {
+        Query::read(self.request.query)?;
+        match self.request.method {
+            "GET" => Ok(Reply { status: 200, body: self.office.cluster.record(), ..Reply::default() }),
+            method => Err(Problem::new(405, code::UNSUPPORTED, format!("{method}: cannot be done with the cluster"))),
+        }
+    }
+
+    fn resource<R: Resource>(&mut self, resource: &R, key: &[&str]) -> Result<Reply, Problem> {
+        let key = key.join("/");
+        let key = Some(key.as_str()).filter(|key| !key.is_empty());
+        let query = Query::read(self.request.query)?;
+        match (self.request.method, key) {
+            ("GET", _) => self.get(resource, key, &query),
+            ("POST", None) => self.post(resource, &query),
+            ("PATCH", _) => {
+                let modify = |view: &View<'_>, item, body: &mut Body| resource.modify(view, item, body);
+                self.change(resource, key, &query, &modify)
+            }
+            ("DELETE", _) => {
+                let delete = |view: &View<'_>, item, _: &mut Body| resource.delete(view, item);
+                self.change(resource, key, &query, &delete)
+            }
+            (method, _) => Err(crate::resource::unsupported::<R>(method)),
+        }
+    }
+
+    fn get<R: Resource>(&self, resource: &R, key: Option<&str>, query: &Query) -> Result<Reply, Problem> {
+        let body = self.look(|view| match key {
+            None => page(resource, view, query),
+            Some(key) => instance(resource, view, known(resource, view, key)?, query),
+        })?;
+        Ok(Reply { status: 200, body, ..Reply::default() })
+    }
+
+    fn post<R: Resource>(&mut self, resource: &R, query: &Query) -> Result<Reply, Problem> {
+        let mut body = Body::from(json::object(self.request.body)?);
+        let list = body.list("records")?;
+        let is_list = list.is_some();
+        let bodies = list.unwrap_or_else(|| vec![std::mem::take(&mut body)]);
+        body.end()?;
+        let (commands, svm) = self.look(|view| {
+            let (mut commands, mut of) = (Vec::new(), None);
+            for body in &bodies {
+                let mut body = body.clone();
+                of = svm_named(view, &body).or(resource.of_svm(view));
+                view.may_change(of)?;
+                commands.extend(resource.create(view, &mut body)?);
+                body.end()?;
+            }
+            Ok((commands, of))
+        })?;
+        let ended = self.desk.run(commands);
+        let made = ended.as_ref().is_ok().then_some(&bodies);
+        let mut reply = self.ended::<R>(query, 201, svm, ended.clone())?;
+        let Some(bodies) = made else { return Ok(reply) };
+        let (keys, records) = self.look(|view| {
+            let items = bodies.iter().filter_map(|body| resource.made(view, body.clone()));
+            let items: Vec<R::Item> = items.collect();
+            let keys: Vec<String> = items.iter().map(|item| resource.key(view, *item)).collect();
+            let plain = Query::default();
+            let wanted = if query.return_records == Some(true) { &items[..] } else { &[] };
+            let records = wanted.iter().map(|item| instance(resource, view, *item, &plain));
+            Ok((keys, records.collect::<Result<Vec<Value>, Problem>>()?))
+        })?;
+        if let [key] = &keys[..] {
+            reply.location = Some(format!("{}/{key}", resource.path()));
+        }
+        if is_list || query.return_records == Some(true) {
+            reply.body["num_records"] = bodies.len().into();
+        }
+        if query.return_records == Some(true) {
+            reply.body["records"] = records.into();
+        }
+        Ok(reply)
+    }
+
+    fn change<R: Resource>(
+        &mut self,
+        resource: &R,
+        key: Option<&str>,
+        query: &Query,
+        commands_of: CommandsOf<'_, R::Item>,
+    ) -> Result<Reply, Problem> {
+        let body = Body::from(json::object(self.request.body)?);
+        let (commands, number, svm) = self.look(|view| {
+            let Change { items, is_instance } = change(resource, view, key, query, body.clone())?;
+            let (number, mut commands, mut of) = (items.len(), Vec::new(), None);
+            for (item, mut body) in items {
+                of = resource.svm(view, item);
+                view.may_change(of)?;
+                commands.extend(commands_of(view, item, &mut body)?);
+                body.end()?;
+            }
+            Ok((commands, (!is_instance).then_some(number), of))
+        })?;
+        let ended = if commands.is_empty() { Ok(()) } else { self.desk.run(commands) };
+        let mut reply = self.ended::<R>(query, 200, svm, ended)?;
+        if let Some(number) = number {
+            reply.body["num_records"] = number.into();
+        }
+        Ok(reply)
+    }
+
+    /// The answer to a change: at once, or by a job where the client does not say that it waits.
+    fn ended<R: Resource>(
+        &mut self,
+        query: &Query,
+        status: u16,
+        svm: Option<ObjectId>,
+        ended: Result<(), Problem>,
+    ) -> Result<Reply, Problem> {
+        if !R::HAS_JOBS || query.return_timeout.is_some_and(|seconds| seconds > 0) {
+            return ended.map(|()| Reply { status, location: None, body: json!({}) });
+        }
+        // What is wrong by itself is answered at once; what stands in the way is what a job fails of.
+        let fails_later = |problem: &Problem| matches!(problem.kind, Some(RefusalKind::InUse | RefusalKind::Full));
+        let problem = match ended {
+            Err(problem) if !fails_later(&problem) => return Err(problem),
+            ended => ended.err(),
+        };
+        let (uuid, time) = self.look(|view| Ok((view.at.world.uuid(), view.at.date)))?;
+        let description = format!("{} {}", self.request.method, self.request.path);
+        self.office.jobs.add(Job { uuid, description, time, svm, problem });
+        let uuid = admin::uuid_text(uuid);
+        let href = format!("{}/{uuid}", JobsResource.path());
+        let body = json!({ "job": { "uuid": uuid, "_links": { "self": { "href": href } } } });
+        Ok(Reply { status: 202, location: None, body })
+    }
+
+    fn look<T>(&self, look: impl Fn(&View<'_>) -> Result<T, Problem>) -> Result<T, Problem> {
+        let Office { cluster, jobs } = &*self.office;
+        let (mut seen, space) = (None, self.desk.space());
+        self.desk.look(&mut |administration, at| {
+            let view = View { administration, at, caller: self.caller, jobs, cluster, space };
+            seen = Some(look(&view));
+        })?;
+        seen.unwrap_or_else(|| Err(Problem::new(500, code::INTERNAL, "nobody looked")))
+    }
+}
+
+/// The one behind a key, where it is shown to whoever asks.
+fn known<R: Resource>(resource: &R, view: &View<'_>, key: &str) -> Result<R::Item, Problem> {
+    let found = resource.find(view, key).filter(|item| view.sees(resource.svm(view, *item)));
+    found.ok_or_else(|| Problem::missing(format!("there is no {} {key:?} (entry doesn't exist)", R::NAME)))
+}
+
+/// What a PATCH or DELETE is about, and what it says of each.
+fn change<R: Resource>(
+    resource: &R,
+    view: &View<'_>,
+    key: Option<&str>,
+    query: &Query,
+    mut body: Body,
+) -> Result<Change<R::Item>, Problem> {
+    if let Some(key) = key {
+        return Ok(Change { items: vec![(known(resource, view, key)?, body)], is_instance: true });
+    }
+    if let Some(list) = body.list("records")? {
+        body.end()?;
+        let one = |mut body: Body| {
+            let key = body.text("uuid")?;
+            let key = body.required("uuid", key)?;
+            Ok((known(resource, view, &key)?, body))
+        };
+        return Ok(Change { items: list.into_iter().map(one).collect::<Result<_, Problem>>()?, is_instance: false });
+    }
+    if query.filters.is_empty() {
+        let message =
+            format!("{}: give a key in the path, or at least one field to pick by, such as ?name=v*", R::NAME);
+        return Err(Problem::new(400, code::BAD_FIELD, message));
+    }
+    let items = picked(resource, view, query)?.into_iter().map(|item| (item, body.clone())).collect();
+    Ok(Change { items, is_instance: false })
+}
+
+/// The SVM that a body names, if there is one of that name.
+fn svm_named(view: &View<'_>, body: &Body) -> Option<ObjectId> {
+    let mut svm = body.clone().object("svm").ok()??;
+    match (svm.text("name").ok()?, svm.text("uuid").ok()?) {
+        (Some(name), _) => view.registry().find_svm(&name),
+        (None, Some(uuid)) => view.object(qos::ObjectKind::Svm, &uuid),
+        (None, None) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

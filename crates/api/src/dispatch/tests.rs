@@ -1,0 +1,270 @@
+//! Requests answered over a bare administration: no HTTP, no pool, no clock. What of all this the official client makes is
+//! tested against the built program.
+
+use super::*;
+use crate::caller::Role;
+use admin::World;
+use block::{Bytes, Time};
+use qos::RegistrySettings;
+use std::cell::Cell;
+use std::sync::Arc;
+
+/// An administration alone; it counts what it is asked of the world.
+struct Bare {
+    administration: Administration,
+    asked: Cell<u32>,
+}
+
+/// What the data thread would be asked.
+struct Counted<'a>(&'a Cell<u32>);
+
+impl World for Counted<'_> {
+    fn used(&self, _: ObjectId) -> u64 {
+        self.0.set(self.0.get() + 1);
+        4096
+    }
+
+    fn owned(&self, trees: &mut dyn Iterator<Item = ObjectId>) -> u64 {
+        self.0.set(self.0.get() + 1);
+        trees.count() as u64
+    }
+
+    fn connections(&self, _: ObjectId) -> u64 {
+        self.0.set(self.0.get() + 1);
+        0
+    }
+
+    fn sample(&self) -> Arc<admin::Sample> {
+        Arc::default()
+    }
+
+    fn uuid(&self) -> u128 {
+        7
+    }
+}
+
+impl Bare {
+    fn at<T>(&self, then: impl FnOnce(&At<'_>) -> T) -> T {
+        then(&At { now: Time::ZERO, date: 0, world: &Counted(&self.asked) })
+    }
+}
+
+impl Desk for Bare {
+    fn look(&self, look: &mut dyn FnMut(&Administration, &At<'_>)) -> Result<(), Problem> {
+        self.at(|at| look(&self.administration, at));
+        Ok(())
+    }
+
+    fn space(&self) -> Option<Space> {
+        Some(Space { total: Bytes(1000), free: Bytes(400) })
+    }
+
+    fn run(&mut self, commands: Vec<Command>) -> Result<(), Problem> {
+        let asked = Cell::new(0);
+        let at = At { now: Time::ZERO, date: 0, world: &Counted(&asked) };
+        self.administration.run_all(commands, &at).map(drop).map_err(|error| Problem::from(&error))
+    }
+}
+
+/// An SVM `s` with volumes `v1` and `v2`, a LUN in each, and a policy `p` on `v1`.
+struct Bench {
+    office: Office,
+    desk: Bare,
+    caller: Caller,
+}
+
+impl Bench {
+    fn new() -> Bench {
+        let mut administration = Administration::new(RegistrySettings::default());
+        for line in [
+            "vserver create s",
+            "volume create v1 -size 1GB",
+            "volume create v2 -size 2GB",
+            "lun create /vol/v1/l -size 1MB",
+            "lun create /vol/v2/l -size 1MB",
+            "qos policy-group create p -max-throughput 1000IOPS,300MB/s -is-shared false",
+            "volume modify v1 -qos-policy-group p",
+        ] {
+            let _ = administration.execute(line, Time::ZERO, &|_| 0).unwrap();
+        }
+        let cluster = Cluster { name: "pool".into(), uuid: "c".into() };
+        Bench {
+            office: Office { cluster, jobs: Jobs::default() },
+            desk: Bare { administration, asked: Cell::new(0) },
+            caller: Caller { name: "alice".into(), role: Role::Admin },
+        }
+    }
+
+    fn ask(&mut self, method: &str, target: &str, body: &str) -> Reply {
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        let request = Request { method, path, query, body: body.as_bytes() };
+        answer(&mut self.office, &mut self.desk, &self.caller, request)
+    }
+
+    fn get(&mut self, target: &str) -> Value {
+        let reply = self.ask("GET", target, "");
+        assert_eq!(reply.status, 200, "{target}: {}", reply.body);
+        reply.body
+    }
+}
+
+fn names(page: &Value) -> Vec<&str> {
+    page["records"].as_array().unwrap().iter().map(|record| record["name"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn a_page_shows_what_was_asked_for_and_leads_to_the_next() {
+    let mut bench = Bench::new();
+    let page = bench.get("/api/storage/volumes?max_records=1&order_by=name%20desc&fields=size,svm.name");
+    assert_eq!(page["num_records"], 1);
+    let record = &page["records"][0];
+    assert_eq!((&record["name"], &record["size"]), (&json!("v2"), &json!(2_000_003_072_u64)), "whole blocks of 4 KiB");
+    assert!(record["state"].is_null() && record["_links"]["self"]["href"].is_string());
+    let next = page["_links"]["next"]["href"].as_str().unwrap();
+    let page = bench.get(next);
+    assert_eq!(names(&page), ["v1"]);
+    assert!(page["_links"]["next"].is_null());
+    assert_eq!(names(&bench.get("/api/storage/volumes?qos.policy.name=null")), ["v2"]);
+    assert_eq!(names(&bench.get("/api/storage/volumes?size=%3E1500000000")), ["v2"]);
+    assert_eq!(names(&bench.get("/api/storage/luns?location.volume.name=v1")), ["/vol/v1/l"]);
+    assert_eq!(names(&bench.get("/api/storage/volumes?aggregates.name=pool")), ["v1", "v2"]);
+    let count = bench.get("/api/storage/volumes?return_records=false");
+    assert_eq!((&count["num_records"], &count["records"]), (&json!(2), &Value::Null));
+}
+
+/// `space.used` of a volume with one LUN is one question.
+#[test]
+fn the_data_thread_is_asked_only_for_what_is_shown() {
+    let mut bench = Bench::new();
+    for (target, asked) in [
+        ("/api/storage/volumes", 0),
+        ("/api/storage/volumes?fields=*", 0),
+        ("/api/storage/volumes?fields=space.used", 2),
+        ("/api/storage/volumes?fields=space.used&max_records=1", 1),
+        ("/api/storage/volumes?fields=space.used&name=v1", 1),
+        ("/api/storage/volumes?space.used=%3E5000", 2),
+        ("/api/storage/luns?fields=status.state", 0),
+        ("/api/storage/luns?fields=status.mapped", 2),
+    ] {
+        bench.desk.asked.set(0);
+        bench.get(target);
+        assert_eq!(bench.desk.asked.get(), asked, "{target}");
+    }
+}
+
+/// The second volume cannot be made so small, and the name of the first cannot change alone.
+#[test]
+fn a_change_is_made_as_a_whole_or_not_at_all() {
+    let mut bench = Bench::new();
+    let before = bench.desk.administration.clone();
+    let small = bench.ask("PATCH", "/api/storage/volumes?name=v*", r#"{"size": 8192}"#);
+    assert_eq!(small.status, 400, "{}", small.body);
+    let uuid = bench.get("/api/storage/volumes?name=v1")["records"][0]["uuid"].as_str().unwrap().to_owned();
+    let both = bench.ask("PATCH", &format!("/api/storage/volumes/{uuid}"), r#"{"size": 20000000, "name": "v2"}"#);
+    assert_eq!(both.status, 409, "{}", both.body);
+    let several = r#"{"records": [{"name": "a", "svm": {"name": "s"}, "fixed": {"max_throughput_iops": 5}},
+                                  {"name": "p", "svm": {"name": "s"}, "fixed": {"max_throughput_iops": 5}}]}"#;
+    assert_eq!(bench.ask("POST", "/api/storage/qos/policies", several).status, 409);
+    assert!(bench.desk.administration == before);
+    let fitting = bench.ask("PATCH", "/api/storage/volumes?name=v*", r#"{"size": 20000000}"#);
+    assert_eq!((fitting.status, &fitting.body["num_records"]), (202, &json!(2)));
+}
+
+#[test]
+fn what_a_change_does_not_name_stays() {
+    let mut bench = Bench::new();
+    let policy = bench.get("/api/storage/qos/policies?name=p&fields=fixed")["records"][0].clone();
+    assert_eq!(policy["fixed"]["max_throughput"], "1000IOPS,300MB/s");
+    let path = policy["_links"]["self"]["href"].as_str().unwrap().to_owned();
+    let mut change = |body: &str| {
+        let reply = bench.ask("PATCH", &path, body);
+        assert_eq!((reply.status, &reply.body), (200, &json!({})), "{body}");
+        bench.get(&path)["fixed"].clone()
+    };
+    let fixed = change(r#"{"fixed": {"max_throughput_iops": 500}}"#);
+    assert_eq!((&fixed["max_throughput_iops"], &fixed["max_throughput_mbps"]), (&json!(500), &json!(300)));
+    let fixed = change(r#"{"fixed": {"max_throughput_mbps": 0, "min_throughput_iops": 100}}"#);
+    assert_eq!(fixed["max_throughput"], "500IOPS");
+    assert_eq!(fixed["min_throughput_iops"], 100);
+    assert_eq!(change("{}"), fixed);
+    let both = bench.ask("PATCH", &path, r#"{"fixed": {"max_throughput_iops": 1, "max_throughput": "1IOPS"}}"#);
+    assert_eq!((both.status, &both.body["error"]["target"]), (400, &json!("fixed.max_throughput_iops")));
+}
+
+#[test]
+fn an_admin_of_one_svm_has_no_other() {
+    let mut bench = Bench::new();
+    let _ = bench.desk.administration.execute("vserver create t", Time::ZERO, &|_| 0).unwrap();
+    let volume = bench.get("/api/storage/volumes?name=v1")["records"][0]["_links"]["self"]["href"].clone();
+    let volume = volume.as_str().unwrap();
+    bench.caller.role = Role::Svm("t".into());
+    assert_eq!(names(&bench.get("/api/svm/svms")), ["t"]);
+    assert_eq!(bench.get("/api/storage/volumes")["num_records"], 0);
+    for (method, target, body, status) in [
+        ("GET", volume, "", 404),
+        ("PATCH", volume, "{}", 404),
+        ("DELETE", volume, "{}", 404),
+        ("GET", &format!("{volume}/snapshots"), "", 404),
+        ("POST", "/api/svm/svms", r#"{"name": "u"}"#, 403),
+        ("DELETE", "/api/svm/svms?name=t", "{}", 403),
+        ("POST", "/api/storage/volumes", r#"{"name": "w", "svm": {"name": "s"}}"#, 403),
+        ("DELETE", "/api/storage/qos/policies?name=extreme", "{}", 403),
+        ("POST", "/api/storage/volumes", r#"{"name": "w", "svm": {"name": "t"}}"#, 202),
+    ] {
+        let reply = bench.ask(method, target, body);
+        assert_eq!(reply.status, status, "{method} {target} {body}: {}", reply.body);
+    }
+    bench.caller.role = Role::ReadOnly;
+    assert_eq!(names(&bench.get("/api/storage/volumes")), ["v1", "v2", "w"]);
+    for (method, target, body) in [
+        ("DELETE", "/api/storage/volumes?name=w", ""),
+        ("POST", &format!("{volume}/snapshots"), r#"{"name": "x"}"#),
+        ("POST", "/api/storage/qos/policies", r#"{"name": "x", "svm": {"name": "t"}, "fixed": {}}"#),
+        ("POST", "/api/svm/svms", r#"{"name": "u", "svm": {"name": "t"}}"#),
+    ] {
+        assert_eq!(bench.ask(method, target, body).status, 403, "{method} {target}");
+    }
+}
+
+#[test]
+fn what_is_wrong_is_named() {
+    let mut bench = Bench::new();
+    for (method, target, body, status, field) in [
+        ("GET", "/api/storage/volumes?odd=1", "", 400, "odd"),
+        ("GET", "/api/storage/volumes?fields=odd", "", 400, "fields"),
+        ("GET", "/api/storage/volumes?order_by=odd", "", 400, "odd"),
+        ("POST", "/api/storage/volumes", r#"{"svm": {"name": "s"}}"#, 400, "name"),
+        ("POST", "/api/storage/volumes", r#"{"name": "a"}"#, 400, "svm"),
+        ("POST", "/api/storage/volumes", r#"{"name": "../a", "svm": {"name": "s"}}"#, 400, "name"),
+        ("POST", "/api/storage/volumes", r#"{"name": "a", "svm": {"name": "x"}}"#, 404, "svm.name"),
+        ("POST", "/api/storage/volumes", r#"{"name": "a", "svm": {"name": "s"}, "style": "flexgroup"}"#, 400, "style"),
+        ("POST", "/api/storage/volumes", r#"{"name": "a", "svm": {"name": "s"}, "size": "1GB"}"#, 400, "size"),
+        ("POST", "/api/storage/luns", r#"{"name": "/vol/v1/m", "svm": {"name": "s"}}"#, 400, "space.size"),
+    ] {
+        let reply = bench.ask(method, target, body);
+        assert_eq!((reply.status, &reply.body["error"]["target"]), (status, &json!(field)), "{target} {}", reply.body);
+    }
+    for (method, target, status) in [
+        ("DELETE", "/api/storage/volumes", 400),
+        ("PUT", "/api/storage/volumes", 405),
+        ("POST", "/api/storage/qos/workloads", 405),
+        ("GET", "/api/storage", 404),
+        ("GET", "/", 404),
+    ] {
+        assert_eq!(bench.ask(method, target, "").status, status, "{method} {target}");
+    }
+}
+
+/// A qtree is found by its volume's identifier and its own number, also after another one is gone.
+#[test]
+fn a_qtree_keeps_its_number() {
+    let mut bench = Bench::new();
+    let make = |name: &str| format!(r#"{{"name": "{name}", "svm": {{"name": "s"}}, "volume": {{"name": "v1"}}}}"#);
+    let first = bench.ask("POST", "/api/storage/qtrees?return_timeout=5", &make("a"));
+    let second = bench.ask("POST", "/api/storage/qtrees?return_timeout=5", &make("b"));
+    assert_eq!((first.status, second.status), (201, 201));
+    let (first, second) = (first.location.unwrap(), second.location.unwrap());
+    assert_eq!(bench.ask("DELETE", &first, "{}").status, 202);
+    assert_eq!(bench.get(&second)["name"], "b");
+    assert_eq!(bench.ask("GET", &first, "").status, 404);
+}

@@ -1,0 +1,222 @@
+//! The query string: which records, which of their fields, in which order, and how many at a time.
+//!
+//! ```text
+//!   fields=name,svm.{name,uuid},!size   name=vol*|db*   size=>=1000   order_by=name desc,size
+//!   max_records=100   offset=200   return_records=false   return_timeout=15
+//! ```
+
+use crate::filter::Filter;
+use crate::problem::{Problem, code};
+use crate::selection::Selection;
+
+/// What a query string asks for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Query {
+    /// The fields of each record; `None` for the usual ones.
+    pub fields: Option<Selection>,
+    /// What a record must be like: field and condition, all of them.
+    pub filters: Vec<(String, Filter)>,
+    /// Fields to sort by; `true` for the largest first.
+    pub order_by: Vec<(String, bool)>,
+    /// Records in an answer at most.
+    pub max_records: Option<usize>,
+    /// Records that are left out before.
+    pub offset: usize,
+    /// Whether records are wanted, or only their number.
+    pub return_records: Option<bool>,
+    /// How long a client waits for an end, in seconds; 0 for an answer at once.
+    pub return_timeout: Option<u32>,
+    /// All parameters as they came, but for the offset: what a link to the next page carries.
+    kept: Vec<(String, String)>,
+}
+
+/// The longest time that a client may wait for an end.
+const RETURN_TIMEOUT_MAX: u32 = 120;
+/// The most parameters: more than any resource has fields.
+const PARAMETERS_MAX: usize = 200;
+
+impl Query {
+    /// Reads what stands behind the question mark.
+    ///
+    /// # Errors
+    /// A parameter's value cannot be read, or there is one twice.
+    pub fn read(text: &str) -> Result<Query, Problem> {
+        let mut query = Query::default();
+        for part in text.split('&').filter(|part| !part.is_empty()) {
+            let (name, value) = part.split_once('=').unwrap_or((part, ""));
+            query.take(decoded(name)?, decoded(value)?)?;
+        }
+        Ok(query)
+    }
+
+    fn take(&mut self, name: String, value: String) -> Result<(), Problem> {
+        if self.kept.len() >= PARAMETERS_MAX {
+            let message = format!("a query has at most {PARAMETERS_MAX} parameters");
+            return Err(Problem::new(400, code::UNEXPECTED, message));
+        }
+        if self.kept.iter().any(|(known, _)| *known == name) {
+            let message = format!("{name}: is given twice; write alternatives in one, as {name}=a|b");
+            return Err(Problem::bad(code::BAD_FIELD, &name, message));
+        }
+        let number = |max: u64| {
+            value.parse::<u64>().ok().filter(|number| *number <= max).ok_or_else(|| {
+                let message = format!("{name}: must be a whole number from 0 to {max}, got {value:?}");
+                Problem::bad(code::INVALID_VALUE, &name, message)
+            })
+        };
+        match name.as_str() {
+            "fields" => self.fields = Some(Selection::read(&value)?),
+            "order_by" => self.order_by = order(&value)?,
+            "max_records" => self.max_records = Some(number(u32::MAX.into())? as usize).filter(|max| *max > 0),
+            "offset" => self.offset = number(u32::MAX.into())? as usize,
+            "return_records" => self.return_records = Some(truth(&name, &value)?),
+            "return_timeout" => self.return_timeout = Some(number(RETURN_TIMEOUT_MAX.into())? as u32),
+            "pretty" | "ignore_unknown_fields" | "continue_on_failure" | "serial_records" => {
+                truth(&name, &value)?;
+            }
+            field if is_field(field) => self.filters.push((name.clone(), Filter::read(&name, &value)?)),
+            _ => {
+                let message = format!("{name:?} is no parameter and no field's name");
+                return Err(Problem::bad(code::UNEXPECTED, &name, message));
+            }
+        }
+        if name != "offset" {
+            self.kept.push((name, value));
+        }
+        Ok(())
+    }
+
+    /// A reference to the records from `offset` on, with all else as it was asked for.
+    pub fn link(&self, path: &str, offset: usize) -> String {
+        let mut parts: Vec<String> =
+            self.kept.iter().map(|(name, value)| format!("{}={}", encoded(name), encoded(value))).collect();
+        if offset > 0 {
+            parts.push(format!("offset={offset}"));
+        }
+        if parts.is_empty() { path.to_owned() } else { format!("{path}?{}", parts.join("&")) }
+    }
+}
+
+fn is_field(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "._".contains(c))
+}
+
+/// `name desc,size` as pairs.
+fn order(text: &str) -> Result<Vec<(String, bool)>, Problem> {
+    let one = |part: &str| {
+        let mut words = part.split_whitespace();
+        let read = match (words.next(), words.next(), words.next()) {
+            (Some(field), None | Some("asc"), None) if is_field(field) => Some((field.to_owned(), false)),
+            (Some(field), Some("desc"), None) if is_field(field) => Some((field.to_owned(), true)),
+            _ => None,
+        };
+        read.ok_or_else(|| {
+            let message = format!("order_by: {part:?} is no field with asc or desc behind it");
+            Problem::bad(code::INVALID_VALUE, "order_by", message)
+        })
+    };
+    text.split(',').map(one).collect()
+}
+
+/// The client sends Python's `True` and `False`.
+fn truth(name: &str, text: &str) -> Result<bool, Problem> {
+    match text.to_ascii_lowercase().as_str() {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        _ => {
+            let message = format!("{name}: must be true or false, got {text:?}");
+            Err(Problem::bad(code::INVALID_VALUE, name, message))
+        }
+    }
+}
+
+/// A part of a URL as it was meant: `%2C` is a comma, and `+` a blank.
+///
+/// # Errors
+/// A `%` without two hexadecimal digits behind it, or what is no UTF-8.
+pub(crate) fn decoded(text: &str) -> Result<String, Problem> {
+    let wrong =
+        || Problem::new(400, code::INVALID_VALUE, format!("the URL's part {text:?} is not encoded as UTF-8 in %XX"));
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'+' => b' ',
+            b'%' => {
+                let digit = |byte: Option<u8>| byte.and_then(|byte| (byte as char).to_digit(16));
+                let (Some(high), Some(low)) = (digit(rest.next()), digit(rest.next())) else { return Err(wrong()) };
+                (high * 16 + low) as u8
+            }
+            byte => byte,
+        });
+    }
+    String::from_utf8(bytes).map_err(|_| wrong())
+}
+
+/// A part of a URL: all but letters, digits and a few signs as `%XX`.
+pub(crate) fn encoded(text: &str) -> String {
+    let one = |byte: u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => (byte as char).to_string(),
+        byte => format!("%{byte:02X}"),
+    };
+    text.bytes().map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn what_the_client_sends_is_read() {
+        let query =
+            Query::read("fields=%2A&name=pol%2A%7Cx%2A&order_by=name%20desc%2Csize&max_records=1&svm.name=s").unwrap();
+        assert!(query.fields.is_some());
+        assert_eq!(query.order_by, [("name".into(), true), ("size".into(), false)]);
+        assert_eq!(query.max_records, Some(1));
+        let fields: Vec<&str> = query.filters.iter().map(|(field, _)| field.as_str()).collect();
+        assert_eq!(fields, ["name", "svm.name"]);
+        assert_eq!(Query::read("return_records=False").unwrap().return_records, Some(false));
+        assert_eq!(Query::read("return_timeout=15").unwrap().return_timeout, Some(15));
+    }
+
+    /// The client follows the link and adds nothing of its own.
+    #[test]
+    fn a_link_carries_every_parameter_and_its_own_offset() {
+        let query = Query::read("name=a%2A%7Cb&max_records=2&offset=2&fields=name,svm").unwrap();
+        let link = query.link("/api/storage/volumes", 4);
+        assert_eq!(link, "/api/storage/volumes?name=a%2A%7Cb&max_records=2&fields=name%2Csvm&offset=4");
+        let (_, behind) = link.split_once('?').unwrap();
+        let next = Query::read(behind).unwrap();
+        assert_eq!(Query { offset: 4, ..query }, next);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_named() {
+        for (text, field, code) in [
+            ("name=a&name=b", "name", code::BAD_FIELD),
+            ("max_records=x", "max_records", code::INVALID_VALUE),
+            ("return_timeout=121", "return_timeout", code::INVALID_VALUE),
+            ("return_records=maybe", "return_records", code::INVALID_VALUE),
+            ("order_by=name%20up", "order_by", code::INVALID_VALUE),
+            ("a-b=1", "a-b", code::UNEXPECTED),
+        ] {
+            let problem = Query::read(text).unwrap_err();
+            assert_eq!((problem.status, problem.target.as_deref(), problem.code), (400, Some(field), code), "{text}");
+        }
+        assert_eq!(Query::read("name=%zz").unwrap_err().status, 400);
+        assert_eq!(Query::read("name=%ff").unwrap_err().status, 400);
+    }
+
+    proptest! {
+        #[test]
+        fn an_encoded_text_reads_back(text in "\\PC{0,20}") {
+            prop_assert_eq!(decoded(&encoded(&text)).unwrap(), text);
+        }
+
+        #[test]
+        fn no_query_string_ends_the_reader(text in "[a-z%=&{}.,*!|<>\" 0-9]{0,60}") {
+            let _ = Query::read(&text);
+        }
+    }
+}

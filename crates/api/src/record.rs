@@ -1,0 +1,179 @@
+//! Records as they are sent: a table of fields for each resource, of which only those are read that are shown, sorted or
+//! filtered by.
+
+use crate::problem::{Problem, code};
+use crate::query::Query;
+use crate::resource::{Resource, View};
+use crate::selection::{Cost, is_within};
+use serde_json::{Map, Value, json};
+use std::cmp::Ordering;
+
+/// A field of a resource's records.
+pub(crate) struct Field<T> {
+    /// Its dotted name.
+    pub name: &'static str,
+    /// What it takes to tell it.
+    pub cost: Cost,
+    /// Its value; nothing where there is none.
+    pub read: fn(&View<'_>, T) -> Option<Value>,
+}
+
+/// Shown in any case.
+pub(crate) const fn key<T>(name: &'static str, read: fn(&View<'_>, T) -> Option<Value>) -> Field<T> {
+    Field { name, cost: Cost::Key, read }
+}
+
+/// Shown where it is asked for.
+pub(crate) const fn known<T>(name: &'static str, read: fn(&View<'_>, T) -> Option<Value>) -> Field<T> {
+    Field { name, cost: Cost::Known, read }
+}
+
+/// Shown where it is asked for by name, or with `**`: the data thread is asked.
+pub(crate) const fn asked<T>(name: &'static str, read: fn(&View<'_>, T) -> Option<Value>) -> Field<T> {
+    Field { name, cost: Cost::Asked, read }
+}
+
+/// The most records in an answer, where none is asked for.
+const RECORDS_MAX: usize = 10_000;
+
+/// What a collection has that a query picks.
+///
+/// # Errors
+/// The query names a field that there is none of.
+pub(crate) fn picked<R: Resource>(resource: &R, view: &View<'_>, query: &Query) -> Result<Vec<R::Item>, Problem> {
+    let known = |name: &str| {
+        let field = resource.fields().iter().find(|field| is_within(name, field.name));
+        field.ok_or_else(|| unknown(resource, name))
+    };
+    let conditions = query.filters.iter().map(|(name, filter)| Ok((known(name)?, name.as_str(), filter)));
+    let conditions: Vec<_> = conditions.collect::<Result<_, Problem>>()?;
+    let fits = |item: &R::Item| {
+        conditions.iter().all(|(field, name, filter)| filter.holds(within(field, name, view, *item).as_ref()))
+    };
+    let mut items: Vec<R::Item> =
+        resource.items(view).into_iter().filter(|item| view.sees(resource.svm(view, *item))).filter(fits).collect();
+    // The last one first: sorting keeps the order of equals.
+    for (name, largest_first) in query.order_by.iter().rev() {
+        let field = known(name)?;
+        let mut keyed: Vec<(Option<Value>, R::Item)> =
+            items.into_iter().map(|item| (within(field, name, view, item), item)).collect();
+        keyed.sort_by(|(a, _), (b, _)| if *largest_first { order(b, a) } else { order(a, b) });
+        items = keyed.into_iter().map(|(_, item)| item).collect();
+    }
+    Ok(items)
+}
+
+/// A page of a collection.
+///
+/// # Errors
+/// The query names a field that there is none of.
+pub(crate) fn page<R: Resource>(resource: &R, view: &View<'_>, query: &Query) -> Result<Value, Problem> {
+    check_fields(resource, query)?;
+    let items = picked(resource, view, query)?;
+    let path = resource.path();
+    let (begin, most) = (query.offset.min(items.len()), query.max_records.unwrap_or(RECORDS_MAX).min(RECORDS_MAX));
+    let shown = &items[begin..items.len().min(begin + most)];
+    let mut links = json!({ "self": { "href": query.link(&path, query.offset) } });
+    if query.return_records == Some(false) {
+        return Ok(json!({ "num_records": items.len(), "_links": links }));
+    }
+    if begin + shown.len() < items.len() {
+        links["next"] = json!({ "href": query.link(&path, begin + shown.len()) });
+    }
+    let records: Vec<Value> = shown.iter().map(|item| record(resource, view, *item, query, false)).collect();
+    Ok(json!({ "records": records, "num_records": records.len(), "_links": links }))
+}
+
+/// One record by itself: with all that is known of it where no fields were asked for.
+///
+/// # Errors
+/// The query names a field that there is none of.
+pub(crate) fn instance<R: Resource>(
+    resource: &R,
+    view: &View<'_>,
+    item: R::Item,
+    query: &Query,
+) -> Result<Value, Problem> {
+    check_fields(resource, query)?;
+    Ok(record(resource, view, item, query, true))
+}
+
+fn record<R: Resource>(resource: &R, view: &View<'_>, item: R::Item, query: &Query, alone: bool) -> Value {
+    let mut record = Map::new();
+    for field in resource.fields() {
+        // What is filtered by is shown, too, so that a client sees why it got the record.
+        let is_asked = query.filters.iter().any(|(name, _)| is_within(name, field.name));
+        let is_shown = match &query.fields {
+            Some(selection) => selection.shows(field.name, field.cost),
+            None => field.cost == Cost::Key || alone && field.cost == Cost::Known,
+        };
+        if (is_shown || is_asked)
+            && let Some(value) = (field.read)(view, item)
+        {
+            put(&mut record, field.name, value);
+        }
+    }
+    let href = format!("{}/{}", resource.path(), resource.key(view, item));
+    record.insert("_links".into(), json!({ "self": { "href": href } }));
+    record.into()
+}
+
+/// Puts a value at a dotted name.
+fn put(record: &mut Map<String, Value>, name: &str, value: Value) {
+    match name.split_once('.') {
+        None => drop(record.insert(name.into(), value)),
+        Some((first, rest)) => {
+            let inner = record.entry(first).or_insert_with(|| Map::new().into());
+            if let Value::Object(inner) = inner {
+                put(inner, rest, value);
+            }
+        }
+    }
+}
+
+/// A field's value, or what is at `name` beneath it: of a list that of each.
+fn within<T>(field: &Field<T>, name: &str, view: &View<'_>, item: T) -> Option<Value> {
+    let value = (field.read)(view, item)?;
+    let rest = name[field.name.len()..].trim_start_matches('.');
+    rest.split('.').filter(|part| !part.is_empty()).try_fold(value, |value, part| match value {
+        Value::Array(list) => Some(list.iter().filter_map(|one| one.get(part).cloned()).collect::<Vec<_>>().into()),
+        value => value.get(part).cloned(),
+    })
+}
+
+/// Numbers by size, texts by the alphabet; what has no value comes last.
+fn order(a: &Option<Value>, b: &Option<Value>) -> Ordering {
+    match (a, b) {
+        (Some(Value::Number(a)), Some(Value::Number(b))) => {
+            a.as_f64().partial_cmp(&b.as_f64()).unwrap_or(Ordering::Equal)
+        }
+        (Some(Value::String(a)), Some(Value::String(b))) => a.cmp(b),
+        (Some(Value::Bool(a)), Some(Value::Bool(b))) => a.cmp(b),
+        (a, b) => b.is_some().cmp(&a.is_some()),
+    }
+}
+
+fn check_fields<R: Resource>(resource: &R, query: &Query) -> Result<(), Problem> {
+    let names = query.fields.iter().flat_map(|selection| selection.names());
+    let is_known = |name: &str| {
+        name == "_links"
+            || resource.fields().iter().any(|field| is_within(field.name, name) || is_within(name, field.name))
+    };
+    match names.into_iter().find(|name| !is_known(name)) {
+        None => Ok(()),
+        Some(name) => {
+            let message = format!("fields: {} have no field {name:?}; {}", resource.path(), names_of(resource));
+            Err(Problem::bad(code::INVALID_VALUE, "fields", message))
+        }
+    }
+}
+
+fn unknown<R: Resource>(resource: &R, name: &str) -> Problem {
+    let message = format!("{name:?} is no parameter here and no field of {}; {}", resource.path(), names_of(resource));
+    Problem::bad(code::UNEXPECTED, name, message)
+}
+
+fn names_of<R: Resource>(resource: &R) -> String {
+    let names: Vec<&str> = resource.fields().iter().map(|field| field.name).collect();
+    format!("fields are {}", names.join(", "))
+}

@@ -1,0 +1,169 @@
+//! The resources: of each what there is, its fields, and the commands that its changes are.
+
+mod aggregate;
+mod cluster;
+mod job;
+mod lun;
+mod policy;
+mod qtree;
+mod reference;
+mod snapshot;
+mod svm;
+mod volume;
+mod workload;
+
+pub(crate) use aggregate::Aggregates;
+pub use cluster::Cluster;
+pub(crate) use job::{Job, Jobs, JobsResource};
+pub(crate) use lun::Luns;
+pub(crate) use policy::Policies;
+pub(crate) use qtree::Qtrees;
+pub(crate) use snapshot::VolumeSnapshots;
+pub(crate) use svm::Svms;
+pub(crate) use volume::Volumes;
+pub(crate) use workload::Workloads;
+
+use crate::body::Body;
+use crate::caller::{Caller, Role};
+use crate::problem::{Problem, code};
+use crate::record::Field;
+use admin::{Administration, At};
+use block::{Bytes, ObjectId};
+use ontap::Command;
+use ontap::value::ObjectName;
+use qos::{Object, ObjectKind, Registry};
+
+/// What a request sees.
+pub(crate) struct View<'a> {
+    pub administration: &'a Administration,
+    pub at: &'a At<'a>,
+    pub caller: &'a Caller,
+    pub jobs: &'a Jobs,
+    /// What the server calls itself.
+    pub cluster: &'a Cluster,
+    /// The space of the pool, where it can be told.
+    pub space: Option<Space>,
+}
+
+/// A pool's space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Space {
+    /// All of it.
+    pub total: Bytes,
+    /// What may still be taken.
+    pub free: Bytes,
+}
+
+/// A kind of thing that there is a collection of.
+pub(crate) trait Resource {
+    /// One of them.
+    type Item: Copy + 'static;
+
+    /// What one is called in messages.
+    const NAME: &'static str;
+    /// Whether a change answers with a job.
+    const HAS_JOBS: bool = true;
+
+    /// The collection's path: `/api/storage/volumes`.
+    fn path(&self) -> String;
+
+    /// Its records' fields, the keys first.
+    fn fields(&self) -> &'static [Field<Self::Item>];
+
+    /// All of them, in the order that they are listed in.
+    fn items(&self, view: &View<'_>) -> Vec<Self::Item>;
+
+    /// The one that stands behind the collection's path.
+    fn find(&self, view: &View<'_>, key: &str) -> Option<Self::Item>;
+
+    /// What stands behind the collection's path for one.
+    fn key(&self, view: &View<'_>, item: Self::Item) -> String;
+
+    /// The SVM that one belongs to; `None` for what is everybody's.
+    fn svm(&self, view: &View<'_>, item: Self::Item) -> Option<ObjectId>;
+
+    /// The SVM that all of them belong to, where that is one.
+    fn of_svm(&self, _view: &View<'_>) -> Option<ObjectId> {
+        None
+    }
+
+    /// What makes one.
+    fn create(&self, _view: &View<'_>, _body: &mut Body) -> Result<Vec<Command>, Problem> {
+        Err(unsupported::<Self>("POST"))
+    }
+
+    /// The one that a body had made: by its name.
+    fn made(&self, _view: &View<'_>, _body: Body) -> Option<Self::Item> {
+        None
+    }
+
+    /// What changes one.
+    fn modify(&self, _view: &View<'_>, _item: Self::Item, _body: &mut Body) -> Result<Vec<Command>, Problem> {
+        Err(unsupported::<Self>("PATCH"))
+    }
+
+    /// What takes one away.
+    fn delete(&self, _view: &View<'_>, _item: Self::Item) -> Result<Vec<Command>, Problem> {
+        Err(unsupported::<Self>("DELETE"))
+    }
+}
+
+pub(crate) fn unsupported<R: Resource + ?Sized>(method: &str) -> Problem {
+    Problem::new(405, code::UNSUPPORTED, format!("{method}: cannot be done with a {}", R::NAME))
+}
+
+impl View<'_> {
+    /// What there is.
+    pub fn registry(&self) -> &Registry {
+        &self.administration.registry
+    }
+
+    /// Whether what belongs to an SVM is shown to whoever asks.
+    pub fn sees(&self, svm: Option<ObjectId>) -> bool {
+        match (&self.caller.role, svm) {
+            (Role::Svm(own), Some(svm)) => self.name_of(svm) == own,
+            _ => true,
+        }
+    }
+
+    /// Whether whoever asks may change what belongs to an SVM, or, with `None`, to everybody.
+    pub fn may_change(&self, svm: Option<ObjectId>) -> Result<(), Problem> {
+        match &self.caller.role {
+            Role::Admin => Ok(()),
+            Role::Svm(own) if svm.is_some_and(|svm| self.name_of(svm) == own) => Ok(()),
+            role => Err(Problem::denied(format!("{}: may not do that, with the role {role}", self.caller.name))),
+        }
+    }
+
+    /// An object's own name; nothing where there is no such object.
+    pub fn name_of(&self, object: ObjectId) -> &str {
+        self.registry().object(object).map(Object::name).unwrap_or_default()
+    }
+
+    /// All objects of a kind, by number.
+    pub fn objects(&self, kind: ObjectKind) -> Vec<ObjectId> {
+        self.registry().objects().filter(|object| object.kind() == kind).map(Object::id).collect()
+    }
+
+    /// The object of a kind that has an identifier.
+    pub fn object(&self, kind: ObjectKind, uuid: &str) -> Option<ObjectId> {
+        let object = self.registry().object(admin::object_of_uuid(uuid)?)?;
+        (object.kind() == kind).then(|| object.id())
+    }
+
+    /// What an object is in, of a kind; an object is in itself.
+    pub fn above(&self, object: ObjectId, kind: ObjectKind) -> Option<ObjectId> {
+        self.registry().path(object).find(|above| above.kind() == kind).map(Object::id)
+    }
+
+    /// An object's name, for a command: what the registry took as a name is one.
+    pub fn object_name(&self, object: ObjectId) -> Result<ObjectName, Problem> {
+        let name = self.name_of(object);
+        name.parse().map_err(|error| Problem::new(500, code::INTERNAL, format!("{name}: {error}")))
+    }
+
+    /// The name of an object's SVM, for a command.
+    pub fn svm_name(&self, object: ObjectId) -> Result<Option<ObjectName>, Problem> {
+        self.registry().svm_of(object).map(|svm| self.object_name(svm)).transpose()
+    }
+}

@@ -1,0 +1,74 @@
+//! `/api/storage/aggregates`: the pool, which is the one aggregate.
+
+use super::{Resource, View};
+use crate::body::Body;
+use crate::problem::Problem;
+use crate::record::{Field, key, known};
+use block::ObjectId;
+use serde_json::{Value, json};
+
+/// The pool.
+pub(crate) struct Aggregates;
+
+const FIELDS: &[Field<()>] = &[
+    key("uuid", |view, ()| Some(view.cluster.uuid.as_str().into())),
+    key("name", |view, ()| Some(view.cluster.name.as_str().into())),
+    known("node.name", |view, ()| Some(view.cluster.name.as_str().into())),
+    known("state", |_, ()| Some("online".into())),
+    known("space.block_storage.size", |view, ()| Some(view.space?.total.0.into())),
+    known("space.block_storage.available", |view, ()| Some(view.space?.free.0.into())),
+    known("space.block_storage.used", |view, ()| {
+        let space = view.space?;
+        Some(space.total.0.saturating_sub(space.free.0).into())
+    }),
+];
+
+impl Resource for Aggregates {
+    type Item = ();
+
+    const NAME: &'static str = "aggregate";
+
+    fn path(&self) -> String {
+        "/api/storage/aggregates".into()
+    }
+
+    fn fields(&self) -> &'static [Field<()>] {
+        FIELDS
+    }
+
+    fn items(&self, _: &View<'_>) -> Vec<()> {
+        vec![()]
+    }
+
+    fn find(&self, view: &View<'_>, key: &str) -> Option<()> {
+        (key == view.cluster.uuid).then_some(())
+    }
+
+    fn key(&self, view: &View<'_>, (): ()) -> String {
+        view.cluster.uuid.clone()
+    }
+
+    fn svm(&self, _: &View<'_>, (): ()) -> Option<ObjectId> {
+        None
+    }
+}
+
+impl super::Cluster {
+    /// How records name the aggregates that they may be in.
+    pub(crate) fn aggregates(&self) -> Value {
+        json!([{ "name": self.name, "uuid": self.uuid }])
+    }
+}
+
+impl View<'_> {
+    /// Takes the aggregates that a body names: the pool is the one that there is, whatever scripts call theirs, as the
+    /// command line has it.
+    pub fn any_aggregate(&self, body: &mut Body) -> Result<(), Problem> {
+        for mut aggregate in body.list("aggregates")?.unwrap_or_default() {
+            aggregate.text("name")?;
+            aggregate.text("uuid")?;
+            aggregate.end()?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,141 @@
+//! `/api/storage/luns`: LUNs.
+
+use super::volume::size_in;
+use super::{Resource, View};
+use crate::body::Body;
+use crate::problem::Problem;
+use crate::record::{Field, asked, key, known};
+use admin::uuid_of;
+use block::ObjectId;
+use ontap::Command;
+use ontap::catalogue::{LunCommand, LunCreate, LunDelete, LunModify, LunMove, LunOffline, LunOnline};
+use ontap::value::{LunPath, OsType, Query, Size, Switch, ValueError};
+use qos::ObjectKind;
+
+/// LUNs.
+pub(crate) struct Luns;
+
+const FIELDS: &[Field<ObjectId>] = &[
+    key("uuid", |_, lun| Some(uuid_of(lun).into())),
+    key("name", |view, lun| Some(view.path_in_svm(lun).into())),
+    known("svm", |view, lun| Some(view.name_value(view.registry().svm_of(lun)?))),
+    known("location.volume", |view, lun| Some(view.name_value(view.above(lun, ObjectKind::Volume)?))),
+    known("location.qtree.name", |view, lun| Some(view.name_of(view.above(lun, ObjectKind::Qtree)?).into())),
+    known("location.logical_unit", |view, lun| Some(view.name_of(lun).into())),
+    known("os_type", |_, _| Some("linux".into())),
+    known("enabled", |view, lun| Some((!view.administration.offline.contains(&lun)).into())),
+    known("status.state", |view, lun| {
+        Some(if view.administration.offline.contains(&lun) { "offline" } else { "online" }.into())
+    }),
+    known("qos_policy.name", |view, lun| view.policy_name(lun)),
+    known("qos_policy.uuid", |view, lun| view.policy_uuid(lun)),
+    known("space.size", |view, lun| Some(view.size_of(lun).into())),
+    asked("space.used", |view, lun| Some(view.used_in(lun).into())),
+    asked("status.mapped", |view, lun| Some((view.at.world.connections(lun) > 0).into())),
+];
+
+impl Resource for Luns {
+    type Item = ObjectId;
+
+    const NAME: &'static str = "LUN";
+
+    fn path(&self) -> String {
+        "/api/storage/luns".into()
+    }
+
+    fn fields(&self) -> &'static [Field<ObjectId>] {
+        FIELDS
+    }
+
+    fn items(&self, view: &View<'_>) -> Vec<ObjectId> {
+        view.objects(ObjectKind::Lun)
+    }
+
+    fn find(&self, view: &View<'_>, key: &str) -> Option<ObjectId> {
+        view.object(ObjectKind::Lun, key)
+    }
+
+    fn key(&self, _: &View<'_>, item: ObjectId) -> String {
+        uuid_of(item)
+    }
+
+    fn svm(&self, view: &View<'_>, item: ObjectId) -> Option<ObjectId> {
+        view.registry().svm_of(item)
+    }
+
+    fn create(&self, view: &View<'_>, body: &mut Body) -> Result<Vec<Command>, Problem> {
+        let svm = view.svm_in(body)?;
+        let path = body.value("name")?;
+        let path = body.required("name", path)?;
+        let ostype = body.value("os_type")?.unwrap_or(OsType::Linux);
+        let size = space_in(body)?;
+        let size = body.required("space.size", size)?;
+        let policy = view.assignment(body.object("qos_policy")?, None)?;
+        Ok(vec![Command::Lun(LunCommand::Create(LunCreate {
+            path,
+            vserver: Some(view.object_name(svm)?),
+            size,
+            ostype,
+            qos_policy_group: policy.fixed,
+            qos_adaptive_policy_group: policy.adaptive,
+        }))])
+    }
+
+    fn made(&self, view: &View<'_>, mut body: Body) -> Option<ObjectId> {
+        let svm = view.svm_in(&mut body).ok()?;
+        view.registry().find_lun(svm, &body.text("name").ok()??)
+    }
+
+    fn modify(&self, view: &View<'_>, item: ObjectId, body: &mut Body) -> Result<Vec<Command>, Problem> {
+        let (path, vserver) = (path(view, item)?, view.svm_name(item)?);
+        let size = space_in(body)?;
+        let policy = view.assignment(body.object("qos_policy")?, Some(item))?;
+        let mut commands = Vec::new();
+        if size.is_some() || !policy.is_none() {
+            commands.push(LunCommand::Modify(LunModify {
+                path: path.clone(),
+                vserver: vserver.clone(),
+                size,
+                force: Switch(false),
+                qos_policy_group: policy.fixed,
+                qos_adaptive_policy_group: policy.adaptive,
+            }));
+        }
+        let query = Query::exact(path.to_string());
+        match body.truth("enabled")? {
+            Some(true) => commands.push(LunCommand::Online(LunOnline { path: query, vserver: vserver.clone() })),
+            Some(false) => commands.push(LunCommand::Offline(LunOffline { path: query, vserver: vserver.clone() })),
+            None => {}
+        }
+        if let Some(new_path) = body.value::<LunPath>("name")?.filter(|new| *new != path) {
+            commands.push(LunCommand::Move(LunMove { path, vserver, new_path }));
+        }
+        Ok(commands.into_iter().map(Command::Lun).collect())
+    }
+
+    fn delete(&self, view: &View<'_>, item: ObjectId) -> Result<Vec<Command>, Problem> {
+        let (path, vserver, force) = (path(view, item)?, view.svm_name(item)?, Switch(false));
+        Ok(vec![Command::Lun(LunCommand::Delete(LunDelete { path, vserver, force }))])
+    }
+}
+
+/// What `space.size` says.
+fn space_in(body: &mut Body) -> Result<Option<Size>, Problem> {
+    let Some(mut space) = body.object("space")? else { return Ok(None) };
+    let size = size_in(&mut space, "size")?;
+    space.end()?;
+    Ok(size)
+}
+
+fn path(view: &View<'_>, lun: ObjectId) -> Result<LunPath, Problem> {
+    let path = view.path_in_svm(lun);
+    path.parse().map_err(|error: ValueError| Problem::new(500, crate::problem::code::INTERNAL, error.to_string()))
+}
+
+impl View<'_> {
+    /// An object's path in its SVM: `/vol/vol1/lun1`.
+    pub fn path_in_svm(&self, object: ObjectId) -> String {
+        let path = self.administration.path_of(object).unwrap_or_default();
+        path.split_once(':').map(|(_, path)| path.to_owned()).unwrap_or_default()
+    }
+}

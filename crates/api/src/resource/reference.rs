@@ -1,0 +1,168 @@
+//! What a body refers to by name or identifier: `{"name": "svm1"}`, `{"uuid": "…"}`, or both of the same thing.
+
+use super::View;
+use crate::body::Body;
+use crate::problem::{Problem, code};
+use block::ObjectId;
+use ontap::value::{ObjectName, PolicyAssignment};
+use qos::{Group, Object, ObjectKind};
+use serde_json::{Value, json};
+
+/// The policy that a body assigns, as the commands take it: by one of two parameters, or by none.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Assignment {
+    pub fixed: Option<PolicyAssignment>,
+    pub adaptive: Option<PolicyAssignment>,
+}
+
+impl Assignment {
+    /// Whether nothing is assigned and nothing taken away.
+    pub fn is_none(&self) -> bool {
+        *self == Assignment::default()
+    }
+
+    /// The policy of either kind, for what takes one parameter: where the kind does not fit, the registry refuses it.
+    pub fn any(self) -> Option<PolicyAssignment> {
+        self.fixed.or(self.adaptive)
+    }
+}
+
+impl View<'_> {
+    /// The SVM that a body names, which whoever asks must be allowed to change.
+    pub fn svm_in(&self, body: &mut Body) -> Result<ObjectId, Problem> {
+        let named = body.object("svm")?;
+        let mut named = body.required("svm", named)?;
+        let find = |name: &str| self.registry().find_svm(name);
+        let svm = self.referred(&mut named, ObjectKind::Svm, &find)?;
+        named.end()?;
+        self.may_change(Some(svm))?;
+        Ok(svm)
+    }
+
+    /// The volume of an SVM that a body names.
+    pub fn volume_in(&self, svm: ObjectId, field: &str, body: &mut Body) -> Result<ObjectId, Problem> {
+        let named = body.object(field)?;
+        let mut named = body.required(field, named)?;
+        let find = |name: &str| self.registry().find_volume(svm, name);
+        let volume = self.referred(&mut named, ObjectKind::Volume, &find)?;
+        named.end()?;
+        match self.registry().svm_of(volume) == Some(svm) {
+            true => Ok(volume),
+            false => Err(self.none(&named_as(field, ObjectKind::Volume), self.name_of(volume)).at(field)),
+        }
+    }
+
+    fn referred(
+        &self,
+        body: &mut Body,
+        kind: ObjectKind,
+        find: &dyn Fn(&str) -> Option<ObjectId>,
+    ) -> Result<ObjectId, Problem> {
+        let (name, uuid) = (body.text("name")?, body.text("uuid")?);
+        let (name_field, uuid_field) = (body.name("name"), body.name("uuid"));
+        let by_name =
+            name.as_ref().map(|name| find(name).ok_or_else(|| self.none(&kind.to_string(), name).at(&name_field)));
+        let by_uuid = uuid
+            .as_ref()
+            .map(|uuid| self.object(kind, uuid).ok_or_else(|| self.none(&kind.to_string(), uuid).at(&uuid_field)));
+        match (by_name.transpose()?, by_uuid.transpose()?) {
+            (Some(one), Some(other)) if one != other => {
+                let message = format!("{name_field} and {uuid_field} are of two different ones; give one of them");
+                Err(Problem::bad(code::BAD_FIELD, &uuid_field, message))
+            }
+            (Some(found), _) | (None, Some(found)) => Ok(found),
+            (None, None) => body.required("name", None),
+        }
+    }
+
+    /// What an object's `policy`, as `{"name": …}` or `{"uuid": …}`, makes of `object`, or of a new one. `none` and an
+    /// empty name detach; an empty object says nothing, as the client sends it that knows no limits of one object alone.
+    pub fn assignment(&self, policy: Option<Body>, object: Option<ObjectId>) -> Result<Assignment, Problem> {
+        let Some(mut policy) = policy.filter(|policy| !policy.is_empty()) else { return Ok(Assignment::default()) };
+        let (name, uuid) = (policy.text("name")?, policy.text("uuid")?);
+        if let Some(limits) =
+            ["max_throughput_iops", "max_throughput_mbps", "min_throughput_iops", "min_throughput_mbps"]
+                .into_iter()
+                .find(|field| policy.number(field).is_ok_and(|number| number.is_some()))
+        {
+            let field = policy.name(limits);
+            let message = format!("{field}: limits are set by a policy; make one and name it here");
+            return Err(Problem::bad(code::NOT_SETTABLE, &field, message));
+        }
+        let (name_field, uuid_field) = (policy.name("name"), policy.name("uuid"));
+        policy.end()?;
+        let by_uuid = uuid.filter(|uuid| !uuid.is_empty()).map(|uuid| {
+            self.group(&uuid)
+                .map(|group| group.name().to_owned())
+                .ok_or_else(|| self.none("policy group", &uuid).at(&uuid_field))
+        });
+        let name = match (name, by_uuid.transpose()?) {
+            (Some(name), Some(other)) if name != other => {
+                let message = format!("{name_field} and {uuid_field} are of two different ones; give one of them");
+                return Err(Problem::bad(code::BAD_FIELD, &uuid_field, message));
+            }
+            (name, other) => name.or(other).unwrap_or_default(),
+        };
+        if name.is_empty() || name.eq_ignore_ascii_case("none") {
+            let is_adaptive = object.and_then(|object| self.group_over(object)).is_some_and(is_adaptive);
+            return Ok(assigned(PolicyAssignment::Detach, is_adaptive));
+        }
+        let is_adaptive = self.registry().group(&name).is_some_and(is_adaptive);
+        let name = name.parse().map_err(|error: ontap::value::ValueError| {
+            Problem::bad(code::INVALID_VALUE, &name_field, format!("{name_field}: {error}"))
+        })?;
+        Ok(assigned(PolicyAssignment::Group(name), is_adaptive))
+    }
+
+    /// The policy group that has an identifier.
+    pub fn group(&self, uuid: &str) -> Option<&Group> {
+        let uuid = u128::from_str_radix(&uuid.replace('-', ""), 16).ok()?;
+        self.registry().groups().find(|group| group.uuid() == uuid)
+    }
+
+    /// The policy group that an object is in itself.
+    pub fn group_over(&self, object: ObjectId) -> Option<&Group> {
+        let membership = self.registry().object(object).and_then(Object::membership)?;
+        self.registry().group_of(membership.group)
+    }
+
+    /// How a record names an object's policy.
+    pub fn policy_name(&self, object: ObjectId) -> Option<Value> {
+        Some(self.group_over(object)?.name().into())
+    }
+
+    /// How a record identifies an object's policy.
+    pub fn policy_uuid(&self, object: ObjectId) -> Option<Value> {
+        Some(admin::uuid_text(self.group_over(object)?.uuid()).into())
+    }
+
+    /// `{"name": …, "uuid": …}`, as a command takes the name.
+    pub fn name_value(&self, object: ObjectId) -> Value {
+        json!({ "name": self.name_of(object), "uuid": admin::uuid_of(object) })
+    }
+
+    fn none(&self, what: &str, name: &str) -> Problem {
+        Problem::missing(format!("there is no {what} {name:?}"))
+    }
+
+    /// A new name, for a rename; nothing where it is the one that there is.
+    pub fn new_name(&self, object: ObjectId, body: &mut Body) -> Result<Option<ObjectName>, Problem> {
+        let name = body.value::<ObjectName>("name")?;
+        Ok(name.filter(|name| name.as_str() != self.name_of(object)))
+    }
+}
+
+fn named_as(field: &str, kind: ObjectKind) -> String {
+    if field == "volume" { kind.to_string() } else { format!("{kind} ({field})") }
+}
+
+fn is_adaptive(group: &Group) -> bool {
+    group.policy().adaptive().is_some()
+}
+
+fn assigned(policy: PolicyAssignment, is_adaptive: bool) -> Assignment {
+    match is_adaptive {
+        true => Assignment { fixed: None, adaptive: Some(policy) },
+        false => Assignment { fixed: Some(policy), adaptive: None },
+    }
+}

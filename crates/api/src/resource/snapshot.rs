@@ -1,0 +1,106 @@
+//! `/api/storage/volumes/UUID/snapshots`: the snapshots of a volume.
+
+use super::job::moment;
+use super::{Resource, View};
+use crate::body::Body;
+use crate::problem::Problem;
+use crate::record::{Field, asked, key, known};
+use admin::{Snapshot, uuid_of};
+use block::ObjectId;
+use ontap::Command;
+use ontap::catalogue::{SnapshotCommand, SnapshotCreate, SnapshotDelete, SnapshotRename};
+use ontap::value::{ObjectName, ValueError};
+
+/// A volume's snapshots.
+pub(crate) struct VolumeSnapshots {
+    pub volume: ObjectId,
+}
+
+const FIELDS: &[Field<u32>] = &[
+    key("uuid", |_, id| Some(uuid(id).into())),
+    key("name", |view, id| Some(snapshot(view, id)?.name.as_str().into())),
+    known("volume", |view, id| Some(view.name_value(snapshot(view, id)?.volume))),
+    known("svm", |view, id| Some(view.name_value(view.registry().svm_of(snapshot(view, id)?.volume)?))),
+    known("create_time", |view, id| Some(moment(snapshot(view, id)?.created))),
+    asked("size", |view, id| {
+        let snapshot = snapshot(view, id)?;
+        Some(view.at.world.owned(&mut snapshot.leaves.iter().map(|leaf| leaf.tree)).into())
+    }),
+];
+
+fn snapshot<'a>(view: &View<'a>, id: u32) -> Option<&'a Snapshot> {
+    view.administration.snapshots.get(id)
+}
+
+/// What objects' identifiers have, and a part that they do not have.
+fn uuid(id: u32) -> String {
+    admin::uuid_text(0x5ea1_a112_0000_8000_8000_0000_0000_0000 | u128::from(id))
+}
+
+impl Resource for VolumeSnapshots {
+    type Item = u32;
+
+    const NAME: &'static str = "snapshot";
+
+    fn path(&self) -> String {
+        format!("/api/storage/volumes/{}/snapshots", uuid_of(self.volume))
+    }
+
+    fn fields(&self) -> &'static [Field<u32>] {
+        FIELDS
+    }
+
+    fn items(&self, view: &View<'_>) -> Vec<u32> {
+        view.administration.snapshots.of(self.volume).map(|snapshot| snapshot.id).collect()
+    }
+
+    fn find(&self, view: &View<'_>, key: &str) -> Option<u32> {
+        self.items(view).into_iter().find(|id| uuid(*id) == key)
+    }
+
+    fn key(&self, _: &View<'_>, item: u32) -> String {
+        uuid(item)
+    }
+
+    fn svm(&self, view: &View<'_>, _: u32) -> Option<ObjectId> {
+        view.registry().svm_of(self.volume)
+    }
+
+    fn of_svm(&self, view: &View<'_>) -> Option<ObjectId> {
+        view.registry().svm_of(self.volume)
+    }
+
+    fn create(&self, view: &View<'_>, body: &mut Body) -> Result<Vec<Command>, Problem> {
+        let name = body.value("name")?;
+        Ok(vec![Command::Snapshot(SnapshotCommand::Create(SnapshotCreate {
+            volume: view.object_name(self.volume)?,
+            vserver: view.svm_name(self.volume)?,
+            snapshot: body.required("name", name)?,
+        }))])
+    }
+
+    fn made(&self, view: &View<'_>, mut body: Body) -> Option<u32> {
+        let name = body.text("name").ok()??;
+        view.administration.snapshots.of(self.volume).find(|snapshot| snapshot.name == name).map(|snapshot| snapshot.id)
+    }
+
+    fn modify(&self, view: &View<'_>, item: u32, body: &mut Body) -> Result<Vec<Command>, Problem> {
+        let snapshot = name(view, item)?;
+        let Some(new_name) = body.value::<ObjectName>("name")?.filter(|name| *name != snapshot) else {
+            return Ok(Vec::new());
+        };
+        let (volume, vserver) = (view.object_name(self.volume)?, view.svm_name(self.volume)?);
+        Ok(vec![Command::Snapshot(SnapshotCommand::Rename(SnapshotRename { volume, vserver, snapshot, new_name }))])
+    }
+
+    fn delete(&self, view: &View<'_>, item: u32) -> Result<Vec<Command>, Problem> {
+        let (volume, vserver) = (view.object_name(self.volume)?, view.svm_name(self.volume)?);
+        let snapshot = name(view, item)?;
+        Ok(vec![Command::Snapshot(SnapshotCommand::Delete(SnapshotDelete { volume, vserver, snapshot }))])
+    }
+}
+
+fn name(view: &View<'_>, id: u32) -> Result<ObjectName, Problem> {
+    let name = snapshot(view, id).map(|snapshot| snapshot.name.as_str()).unwrap_or_default();
+    name.parse().map_err(|error: ValueError| Problem::new(500, crate::problem::code::INTERNAL, error.to_string()))
+}

@@ -1,0 +1,188 @@
+//! `/api/storage/volumes`: volumes, and clones of volumes.
+
+use super::{Resource, View};
+use crate::body::Body;
+use crate::problem::{Problem, code};
+use crate::record::{Field, asked, key, known};
+use admin::uuid_of;
+use block::ObjectId;
+use ontap::Command;
+use ontap::catalogue::{
+    CloneCommand, VolumeCloneCreate, VolumeCommand, VolumeCreate, VolumeDelete, VolumeModify, VolumeRename,
+};
+use ontap::value::{ObjectName, Query, Size, SizeUnit};
+use qos::ObjectKind;
+
+/// Volumes.
+pub(crate) struct Volumes;
+
+const FIELDS: &[Field<ObjectId>] = &[
+    key("uuid", |_, volume| Some(uuid_of(volume).into())),
+    key("name", |view, volume| Some(view.name_of(volume).into())),
+    known("svm", |view, volume| Some(view.name_value(view.registry().svm_of(volume)?))),
+    known("size", |view, volume| Some(view.size_of(volume).into())),
+    known("state", |_, _| Some("online".into())),
+    known("style", |_, _| Some("flexvol".into())),
+    known("type", |_, _| Some("rw".into())),
+    known("aggregates", |view, _| Some(view.cluster.aggregates())),
+    known("qos.policy.name", |view, volume| view.policy_name(volume)),
+    known("qos.policy.uuid", |view, volume| view.policy_uuid(volume)),
+    known("space.size", |view, volume| Some(view.size_of(volume).into())),
+    asked("space.used", |view, volume| Some(view.used_in(volume).into())),
+    asked("space.available", |view, volume| Some(view.size_of(volume).saturating_sub(view.used_in(volume)).into())),
+];
+
+impl Resource for Volumes {
+    type Item = ObjectId;
+
+    const NAME: &'static str = "volume";
+
+    fn path(&self) -> String {
+        "/api/storage/volumes".into()
+    }
+
+    fn fields(&self) -> &'static [Field<ObjectId>] {
+        FIELDS
+    }
+
+    fn items(&self, view: &View<'_>) -> Vec<ObjectId> {
+        view.objects(ObjectKind::Volume)
+    }
+
+    fn find(&self, view: &View<'_>, key: &str) -> Option<ObjectId> {
+        view.object(ObjectKind::Volume, key)
+    }
+
+    fn key(&self, _: &View<'_>, item: ObjectId) -> String {
+        uuid_of(item)
+    }
+
+    fn svm(&self, view: &View<'_>, item: ObjectId) -> Option<ObjectId> {
+        view.registry().svm_of(item)
+    }
+
+    fn create(&self, view: &View<'_>, body: &mut Body) -> Result<Vec<Command>, Problem> {
+        let svm = view.svm_in(body)?;
+        let vserver = Some(view.object_name(svm)?);
+        let name = body.value("name")?;
+        let name: ObjectName = body.required("name", name)?;
+        view.any_aggregate(body)?;
+        body.only("style", "flexvol")?;
+        body.only("type", "rw")?;
+        let junction_path = match body.object("nas")? {
+            None => None,
+            Some(mut nas) => {
+                let path = nas.value("path")?;
+                nas.end()?;
+                path
+            }
+        };
+        let policy = view.assignment(policy_in(body)?, None)?;
+        if let Some(clone) = body.object("clone")? {
+            let (parent_volume, parent_snapshot) = parent(view, svm, clone)?;
+            return Ok(vec![Command::Clone(CloneCommand::Volume(VolumeCloneCreate {
+                flexclone: name,
+                vserver,
+                parent_volume,
+                parent_snapshot,
+                junction_path,
+                qos_policy_group: policy.fixed,
+                qos_adaptive_policy_group: policy.adaptive,
+            }))]);
+        }
+        Ok(vec![Command::Volume(VolumeCommand::Create(VolumeCreate {
+            volume: name,
+            vserver,
+            aggregate: None,
+            size: size_in(body, "size")?,
+            junction_path,
+            qos_policy_group: policy.fixed,
+            qos_adaptive_policy_group: policy.adaptive,
+        }))])
+    }
+
+    fn made(&self, view: &View<'_>, mut body: Body) -> Option<ObjectId> {
+        let svm = view.svm_in(&mut body).ok()?;
+        view.registry().find_volume(svm, &body.text("name").ok()??)
+    }
+
+    fn modify(&self, view: &View<'_>, item: ObjectId, body: &mut Body) -> Result<Vec<Command>, Problem> {
+        let (volume, vserver) = (view.object_name(item)?, view.svm_name(item)?);
+        let size = size_in(body, "size")?;
+        let policy = view.assignment(policy_in(body)?, Some(item))?;
+        let mut commands = Vec::new();
+        if size.is_some() || !policy.is_none() {
+            commands.push(Command::Volume(VolumeCommand::Modify(VolumeModify {
+                volume: Query::exact(volume.as_str()),
+                vserver: vserver.clone(),
+                size,
+                qos_policy_group: policy.fixed,
+                qos_adaptive_policy_group: policy.adaptive,
+            })));
+        }
+        if let Some(new_name) = view.new_name(item, body)? {
+            commands.push(Command::Volume(VolumeCommand::Rename(VolumeRename { volume, vserver, new_name })));
+        }
+        Ok(commands)
+    }
+
+    fn delete(&self, view: &View<'_>, item: ObjectId) -> Result<Vec<Command>, Problem> {
+        let (volume, vserver) = (view.object_name(item)?, view.svm_name(item)?);
+        Ok(vec![Command::Volume(VolumeCommand::Delete(VolumeDelete { volume, vserver }))])
+    }
+}
+
+/// What `qos.policy` says.
+fn policy_in(body: &mut Body) -> Result<Option<Body>, Problem> {
+    let Some(mut qos) = body.object("qos")? else { return Ok(None) };
+    let policy = qos.object("policy")?;
+    qos.end()?;
+    Ok(policy)
+}
+
+/// The volume and the snapshot that `clone` names.
+fn parent(view: &View<'_>, svm: ObjectId, mut clone: Body) -> Result<(ObjectName, Option<ObjectName>), Problem> {
+    if clone.truth("is_flexclone")? == Some(false) {
+        let field = clone.name("is_flexclone");
+        return Err(Problem::bad(code::INVALID_VALUE, &field, format!("{field}: a clone is one; leave `clone` out")));
+    }
+    if let Some(mut parent_svm) = clone.object("parent_svm")? {
+        let (name, uuid) = (parent_svm.text("name")?, parent_svm.text("uuid")?);
+        let is_other =
+            name.is_some_and(|name| name != view.name_of(svm)) || uuid.is_some_and(|uuid| uuid != uuid_of(svm));
+        if is_other {
+            let field = clone.name("parent_svm");
+            let message = format!("{field}: a clone is in its parent's SVM, {}; name that one", view.name_of(svm));
+            return Err(Problem::bad(code::INVALID_VALUE, &field, message));
+        }
+        parent_svm.end()?;
+    }
+    let volume = view.object_name(view.volume_in(svm, "parent_volume", &mut clone)?)?;
+    let snapshot = match clone.object("parent_snapshot")? {
+        None => None,
+        Some(mut snapshot) => {
+            let name = snapshot.value("name")?;
+            snapshot.end()?;
+            name
+        }
+    };
+    clone.end()?;
+    Ok((volume, snapshot))
+}
+
+/// A size in bytes.
+pub(super) fn size_in(body: &mut Body, field: &str) -> Result<Option<Size>, Problem> {
+    Ok(body.number(field)?.map(|number| Size { number, unit: SizeUnit::Bytes }))
+}
+
+impl View<'_> {
+    /// The size that an object was given, in bytes.
+    pub fn size_of(&self, object: ObjectId) -> u64 {
+        self.registry().object(object).map_or(0, |object| object.size().allocated.0)
+    }
+
+    /// Bytes that an object takes with all that is in it; the data thread is asked.
+    pub fn used_in(&self, object: ObjectId) -> u64 {
+        self.administration.used_in(object, &|leaf| self.at.world.used(leaf))
+    }
+}

@@ -1,0 +1,85 @@
+//! `/api/storage/qos/workloads`: what policies apply to, with the limits that they come to now.
+
+use super::{Resource, View};
+use crate::record::{Field, key, known};
+use admin::{uuid_of, workload_name};
+use block::ObjectId;
+use ontap::value::Limits;
+use qos::{Level, Object, ObjectKind};
+use serde_json::Value;
+
+/// Objects in policy groups.
+pub(crate) struct Workloads;
+
+const FIELDS: &[Field<ObjectId>] = &[
+    key("uuid", |_, object| Some(uuid_of(object).into())),
+    key("name", |view, object| Some(workload_name(view.registry().object(object)?).into())),
+    known("wid", |_, object| Some(object.0.into())),
+    known("workload_class", |_, _| Some("user_defined".into())),
+    known("policy.name", |view, object| view.policy_name(object)),
+    known("policy.uuid", |view, object| view.policy_uuid(object)),
+    known("svm", |view, object| Some(view.name_value(view.registry().svm_of(object)?))),
+    known("volume", |view, object| Some(view.name_of(view.above(object, ObjectKind::Volume)?).into())),
+    known("qtree", |view, object| Some(view.name_of(view.above(object, ObjectKind::Qtree)?).into())),
+    known("lun", |view, object| Some(view.path_in_svm(view.above(object, ObjectKind::Lun)?).into())),
+    known("file", |view, object| Some(view.name_of(view.above(object, ObjectKind::File)?).into())),
+    known("max_throughput_iops", |view, object| Some(ceiling(view, object).iops?.into())),
+    known("min_throughput_iops", |view, object| Some(floor(view, object).iops?.into())),
+    known("max_throughput", |view, object| text(ceiling(view, object))),
+    known("min_throughput", |view, object| text(floor(view, object))),
+];
+
+/// The limits of an object's own policy group.
+fn level(view: &View<'_>, object: ObjectId) -> Option<Level> {
+    let in_force = view.registry().limits_in_force(object)?;
+    in_force.levels.into_iter().find(|level| level.object == object)
+}
+
+fn ceiling(view: &View<'_>, object: ObjectId) -> Limits {
+    level(view, object).map_or_else(Limits::default, |level| {
+        let ceiling = level.limits.ceiling;
+        Limits { iops: ceiling.iops.map(|rate| rate.0), bytes_per_second: ceiling.bytes.map(|rate| rate.0) }
+    })
+}
+
+fn floor(view: &View<'_>, object: ObjectId) -> Limits {
+    level(view, object).map_or_else(Limits::default, |level| {
+        let floor = level.limits.floor;
+        Limits { iops: floor.iops.map(|rate| rate.0), bytes_per_second: floor.bytes.map(|rate| rate.0) }
+    })
+}
+
+fn text(limits: Limits) -> Option<Value> {
+    (limits != Limits::default()).then(|| limits.to_string().into())
+}
+
+impl Resource for Workloads {
+    type Item = ObjectId;
+
+    const NAME: &'static str = "workload";
+
+    fn path(&self) -> String {
+        "/api/storage/qos/workloads".into()
+    }
+
+    fn fields(&self) -> &'static [Field<ObjectId>] {
+        FIELDS
+    }
+
+    fn items(&self, view: &View<'_>) -> Vec<ObjectId> {
+        view.registry().objects().filter(|object| object.membership().is_some()).map(Object::id).collect()
+    }
+
+    fn find(&self, view: &View<'_>, key: &str) -> Option<ObjectId> {
+        let object = view.registry().object(admin::object_of_uuid(key)?)?;
+        object.membership().map(|_| object.id())
+    }
+
+    fn key(&self, _: &View<'_>, item: ObjectId) -> String {
+        uuid_of(item)
+    }
+
+    fn svm(&self, view: &View<'_>, item: ObjectId) -> Option<ObjectId> {
+        view.registry().svm_of(item)
+    }
+}

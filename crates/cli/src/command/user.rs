@@ -1,0 +1,83 @@
+//! `seawall user`: who may administrate a pool's server by REST.
+
+use crate::{Answer, terminal};
+use anyhow::{Context as _, Result, bail};
+use api::{Role, USERS_FILE, Users, new_password};
+use std::io::BufRead as _;
+use std::path::{Path, PathBuf};
+
+/// Add, delete and list the users who may administrate a server by REST
+///
+/// They are kept in the pool's folder, with a hash of each one's password. A server that runs takes in what is changed at
+/// once.
+#[derive(clap::Args)]
+pub struct User {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(clap::Subcommand)]
+enum Action {
+    /// Add a user; a password is made and printed once, unless one is given
+    Add {
+        /// Letters, digits, _, - and dots
+        name: String,
+        /// What the user may: admin, readonly, or svm:NAME for the admin of one SVM
+        #[arg(long, value_name = "ROLE", default_value = "admin")]
+        role: Role,
+        /// Read the password from the first line of the input
+        #[arg(long)]
+        password_stdin: bool,
+        /// The pool's folder
+        #[arg(long, value_name = "DIR")]
+        pool: PathBuf,
+    },
+    /// Delete a user, who is refused from the next request on
+    Delete {
+        /// The user
+        name: String,
+        /// The pool's folder
+        #[arg(long, value_name = "DIR")]
+        pool: PathBuf,
+    },
+    /// List the users and what they may
+    List {
+        /// The pool's folder
+        #[arg(long, value_name = "DIR")]
+        pool: PathBuf,
+    },
+}
+
+impl User {
+    pub fn run(self) -> Result<Answer> {
+        match self.action {
+            Action::Add { name, role, password_stdin, pool } => {
+                let file = file(&pool)?;
+                let (password, is_new) = if password_stdin { (read()?, false) } else { (new_password(), true) };
+                Users::change(&file, |users| users.add(&name, role, &password))?;
+                if is_new {
+                    terminal::line(&format!("password of {name}, shown only now: {password}"));
+                }
+            }
+            Action::Delete { name, pool } => Users::change(&file(&pool)?, |users| users.delete(&name))?,
+            Action::List { pool } => {
+                Users::read(&file(&pool)?)?.list().for_each(|(name, role)| terminal::line(&format!("{name} {role}")));
+            }
+        }
+        Ok(Answer::Yes)
+    }
+}
+
+/// The users' file of a pool, which must be there.
+fn file(pool: &Path) -> Result<PathBuf> {
+    if !pool.is_dir() {
+        bail!("--pool {}: there is no such folder; `seawall serve --create` makes a pool", pool.display());
+    }
+    Ok(pool.join(USERS_FILE))
+}
+
+fn read() -> Result<String> {
+    let mut line = String::new();
+    std::io::stdin().lock().read_line(&mut line).context("--password-stdin: read the password")?;
+    Ok(line.trim_end_matches(['\r', '\n']).to_owned())
+}
