@@ -275,7 +275,7 @@ impl Tape {
         for running in &mut self.classes {
             let times = running.end_second(since_start).filter(|_| running.track.class.is_part());
             whole = match (whole, times) {
-                (Some(whole), Some(times)) => Some(whole.and(times)),
+                (Some(whole), Some(times)) => Some(whole.and(&times)),
                 (whole, times) => whole.or(times),
             };
         }

@@ -113,7 +113,7 @@ fn a_volume_may_be_a_place() {
     let plan = "title = \"t\"\n[[volume]]\nname = \"db\"\nplace = \"/dev/sdx\"\n[[workload]]\nname = \"w\"\n\
                 volume = \"db\"\ndepth = 1\n[[phase]]\nname = \"p\"\n";
     let read = Plan::read(plan, "p.toml").unwrap();
-    assert_eq!(read.volumes[0].place.as_deref(), Some("/dev/sdx"));
+    assert_eq!((&read.volumes[0].places[..], read.volumes[0].stripe), (&["/dev/sdx".to_owned()][..], None));
     assert!(!read.volumes[0].is_served() && !read.writes(0));
     assert!(read.describe().iter().any(|line| line.contains("w on /dev/sdx: ")), "{:?}", read.describe());
     let writes = Plan::read(&plan.replace("name = \"p\"\n", "name = \"p\"\nw = { read_percent = 99 }\n"), "p.toml");

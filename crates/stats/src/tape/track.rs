@@ -89,7 +89,7 @@ pub(super) struct Times {
 
 impl Times {
     /// These and those of another class.
-    pub(super) fn and(mut self, other: Times) -> Times {
+    pub(super) fn and(mut self, other: &Times) -> Times {
         self.response.merge(&other.response);
         self.service.merge(&other.service);
         self
