@@ -20,14 +20,14 @@ use crate::play::{Options, RealOptions, check_out, free_name, in_memory, now_uni
 use crate::{Answer, terminal};
 use anyhow::{Context as _, Result, anyhow, bail};
 use block::{Span, Time};
-use engine::Managed;
+use engine::{Managed, Scene};
 use fit::fit;
 use load::{Scaling, constants, fitted, window};
 use ramp::{Arm, Experiment, HostRows, Outcome, Row, RunOutcome, Settings, TimelineSecond, experiment_page};
 use ramp::{busy_by_cycle, experiment_table, experiment_verdict};
 use report::Page;
-use stats::run::{Run, State};
-use stats::{LimitsInForce, Machine};
+use stats::Machine;
+use stats::run::Run;
 use workload::plan::{HostsPlan, PlannedHost};
 
 /// What the hosts work on: the real server with a thread for each, or its model in virtual time.
@@ -54,47 +54,28 @@ fn stopped() -> anyhow::Error {
     anyhow!("stopped by hand")
 }
 
-/// The experiment before its first run.
-struct Beginning<'p> {
-    plan: &'p HostsPlan,
-    /// The ramp of each host.
-    ramps: Vec<Settings>,
-    /// Where the whole comes from, and what is known of it from the beginning.
-    run: Run,
-}
-
-/// What was played until now.
-struct Played {
-    /// The lines that made the policies, as they were run.
-    created: Vec<String>,
-    /// With floors, then without.
-    halves: [Half; 2],
-    /// The runs, in the order of time.
-    turns: Vec<Turn>,
-}
+/// What is different in each half of the experiment.
+const HALVES: [&str; 2] = ["with floors", "without floors"];
 
 /// A run of all hosts.
+#[derive(Clone, Copy, Debug)]
 struct Turn {
     /// The half that it belongs to.
     half: usize,
     /// Its number there, from 0.
     run: usize,
-    /// When it began, from when the first did.
-    begun: Span,
-    /// The numbers in force.
-    limits: Vec<(String, LimitsInForce)>,
 }
 
-/// A half of the experiment.
-struct Half {
-    /// What is different in it.
-    name: String,
-    /// The lines that make it so, before each of its runs, as they are run.
-    commands: Vec<String>,
-    /// The same as the plan has them.
-    published: Vec<String>,
-    /// Of each host, the runs that were played.
-    runs: Vec<Vec<RunOutcome>>,
+/// The hosts on their field, run after run of their ramps.
+struct Ramping<'a> {
+    plan: &'a HostsPlan,
+    field: &'a mut dyn Field,
+    kept: &'a mut Kept,
+    say: &'a mut dyn FnMut(&str),
+    /// The ramp of each host.
+    ramps: Vec<Settings>,
+    /// Of each half, of each host, the runs that were played.
+    runs: [Vec<Vec<RunOutcome>>; 2],
 }
 
 /// Plays a plan of hosts on real storage, each host a thread of its own.
@@ -127,13 +108,13 @@ fn prepared(text: &str, file: &str, options: &Options) -> Result<HostsPlan> {
 fn play(plan: &HostsPlan, options: &Options, field: &mut dyn Field) -> Result<Answer> {
     let started = now_unix_ms();
     say(options, &format!("{}\n{}\n", plan.title, plan.about));
-    let used = field.managed().used();
     let factor = match options.scale {
         Some(factor) => factor,
         None => fit(plan, field, &mut |line| say(options, line))?,
     };
     let ramps = load::ramps(plan, factor);
     ramps.iter().try_for_each(Settings::check)?;
+    let points = whole::points(plan, &ramps, Scaling::of(plan, factor))?;
     let (tool, memory) = &options.keeping;
     let run = Run {
         identity: whole::identity(plan, tool, started, field.is_simulated()),
@@ -141,21 +122,26 @@ fn play(plan: &HostsPlan, options: &Options, field: &mut dyn Field) -> Result<An
         scale: Some(whole::scale(plan, factor, options.scale.is_none())),
         ..Run::default()
     };
+    let run = whole::begun(plan, run);
     let mut kept = memory.begin(run.clone());
-    let beginning = Beginning { plan, ramps, run };
-    let mut played = Played::nothing(plan);
-    let ended = in_turns(&beginning, field, factor, &mut played, &mut kept, &mut |line| say(options, line));
+    say(
+        options,
+        &format!("with floors and without, in turns: {} runs of {} on each host …", plan.runs, plan.run_length),
+    );
+    kept.begins();
+    let none = || vec![Vec::new(); plan.hosts.len()];
+    let mut ramping =
+        Ramping { plan, field, kept: &mut kept, say: &mut |line| say(options, line), ramps, runs: [none(), none()] };
+    let (mut run, ended) = engine::play(points, &mut ramping, run);
+    let Ramping { ramps, runs, .. } = ramping;
     let host = kept.host().clone();
-    if played.turns.is_empty() {
+    if run.points.is_empty() {
         kept.forget();
         return ended.and_then(|()| bail!("the plan has no runs"));
     }
-    let experiment = experiment(&beginning, factor, &played, ended.is_err(), field.notes());
-    let mut run = whole::run(&beginning, &played);
-    whole::add_used(&mut run, &used, &field.managed().used());
+    let experiment = experiment(plan, &ramps, factor, &runs, ended.is_err(), field.notes());
     run.verdicts = whole::verdicts(&experiment);
     run.notes.clone_from(&experiment.notes);
-    run.identity.state = if ended.is_ok() { State::Ended } else { State::CutShort };
     run.host = host;
     let answer = shown(&experiment, run, options, kept)?;
     ended.context("the experiment ended early; what was measured so far is kept, marked as cut short")?;
@@ -163,8 +149,14 @@ fn play(plan: &HostsPlan, options: &Options, field: &mut dyn Field) -> Result<An
 }
 
 /// The experiment for those who show it.
-fn experiment(of: &Beginning<'_>, factor: f64, played: &Played, cut_short: bool, mut notes: Vec<String>) -> Experiment {
-    let Beginning { plan, ramps, .. } = of;
+fn experiment(
+    plan: &HostsPlan,
+    ramps: &[Settings],
+    factor: f64,
+    runs: &[Vec<Vec<RunOutcome>>; 2],
+    cut_short: bool,
+    mut notes: Vec<String>,
+) -> Experiment {
     let differences = ramps[0].differences();
     if !differences.is_empty() {
         notes.insert(0, format!("not comparable with published figures: {}", differences.join(", ")));
@@ -182,93 +174,64 @@ fn experiment(of: &Beginning<'_>, factor: f64, played: &Played, cut_short: bool,
         constants: constants(plan),
         windows: (0..plan.runs).map(|run| window(plan, factor, run)).collect(),
         factor,
-        arms: played.halves.each_ref().map(|half| half.rows(&plan.hosts, ramps, plan.cycle)),
+        arms: [0, 1].map(|half| arm(HALVES[half], plan, ramps, &runs[half])),
         cut_short,
         notes,
     }
 }
 
-/// Which half plays which run. Who comes first changes from run to run, so that storage which gets slower or faster all
-/// the time favours nobody.
-fn turns(runs: usize) -> impl Iterator<Item = (usize, usize)> {
-    (0..runs).flat_map(|run| if run % 2 == 0 { [(0, run), (1, run)] } else { [(1, run), (0, run)] })
+/// Which half plays which run. Which comes first changes from run to run, so that storage which gets slower or faster all
+/// the time favours neither.
+fn turns(plan: &HostsPlan) -> impl Iterator<Item = Turn> {
+    let halves = |run| if run % 2 == 0 { [0, 1] } else { [1, 0] };
+    (0..plan.runs as usize).flat_map(move |run| halves(run).map(|half| Turn { half, run }))
 }
 
-/// Plays both halves in turns; what was played is there also when they did not come to their end.
-fn in_turns(
-    of: &Beginning<'_>,
-    field: &mut dyn Field,
-    factor: f64,
-    played: &mut Played,
-    kept: &mut Kept,
-    say: &mut dyn FnMut(&str),
-) -> Result<()> {
-    let plan = of.plan;
-    let scaling = Scaling::of(plan, factor);
-    let fitted = |lines: &[String]| lines.iter().map(|line| fitted(line, scaling)).collect::<Result<Vec<_>>>();
-    played.created = fitted(&plan.floors_create)?;
-    commands(field, &played.created)?;
-    for half in &mut played.halves {
-        half.commands = fitted(&half.published)?;
+impl Scene for Ramping<'_> {
+    type Error = anyhow::Error;
+
+    fn managed(&mut self) -> Option<&mut dyn Managed> {
+        Some(self.field.managed())
     }
-    say(&format!("with floors and without, in turns: {} runs of {} on each host …", plan.runs, plan.run_length));
-    kept.begins();
-    let start = field.now();
-    for (number, run) in turns(plan.runs as usize) {
-        let half = &mut played.halves[number];
-        commands(field, &half.commands)?;
-        let limits = field.managed().limits();
-        say(&format!("  run {} of {} {}", run + 1, plan.runs, half.name));
-        let begun = field.now().since(start);
-        let outcomes = field.run(&of.ramps, run as u64)?;
-        half.runs.iter_mut().zip(outcomes).for_each(|(runs, outcome)| runs.push(outcome));
-        played.turns.push(Turn { half: number, run, begun, limits });
-        if kept.is_due() {
-            kept.so_far(whole::run(of, played));
+
+    fn now(&self) -> Time {
+        self.field.now()
+    }
+
+    fn play(&mut self, _start: Time, run: &mut Run) -> Result<bool> {
+        let Some(turn) = turns(self.plan).nth(run.points.len() - 1) else { return Ok(false) };
+        (self.say)(&format!("  run {} of {} {}", turn.run + 1, self.plan.runs, HALVES[turn.half]));
+        for object in &mut run.objects {
+            // A shared group goes by its name alone, as the SVM does.
+            object.is_group = !object.path.contains(':') && object.path != self.plan.svm;
         }
-    }
-    Ok(())
-}
-
-fn commands(field: &mut dyn Field, lines: &[String]) -> Result<()> {
-    lines.iter().try_for_each(|line| {
-        field.managed().command(line).with_context(|| format!("command {line:?}"))?;
-        Ok(())
-    })
-}
-
-impl Played {
-    /// Nothing of the plan yet.
-    fn nothing(plan: &HostsPlan) -> Played {
-        let half = |name: &str, lines: &[String]| Half {
-            name: name.into(),
-            commands: Vec::new(),
-            published: lines.to_vec(),
-            runs: vec![Vec::new(); plan.hosts.len()],
-        };
-        let halves = [half("with floors", &plan.floors_on), half("without floors", &plan.floors_off)];
-        Played { created: Vec::new(), halves, turns: Vec::new() }
-    }
-}
-
-impl Half {
-    /// Its rows and cycles, with a cycle due every `period`.
-    fn rows(&self, hosts: &[PlannedHost], ramps: &[Settings], period: Span) -> Arm {
-        let rows = |((host, ramp), runs): ((&PlannedHost, &Settings), &Vec<RunOutcome>)| HostRows {
-            name: host.name.clone(),
-            protected: host.protected,
-            rows: (0..).zip(runs).map(|(number, run)| Row::of(number, run, ramp)).collect(),
-            cycles: runs.iter().map(|run| cycles(run, period)).collect(),
-        };
-        let second =
-            |runs: &Vec<RunOutcome>| (0..).zip(runs).flat_map(|(run, of)| TimelineSecond::of(run, of)).collect();
-        let seconds: Vec<Vec<TimelineSecond>> = self.runs.iter().map(second).collect();
-        let runs = self.runs.iter().map(Vec::len).max().unwrap_or(0) as u64;
-        Arm {
-            name: self.name.clone(),
-            hosts: hosts.iter().zip(ramps).zip(&self.runs).map(rows).collect(),
-            busy: (0..runs).map(|run| busy_by_cycle(&seconds, run, period)).collect(),
+        let outcomes = self.field.run(&self.ramps, turn.run as u64)?;
+        for ((actor, outcome), runs) in (0..).zip(outcomes).zip(&mut self.runs[turn.half]) {
+            whole::add(run, self.plan, actor, &outcome);
+            runs.push(outcome);
         }
+        if self.kept.is_due() {
+            self.kept.so_far(run.clone());
+        }
+        Ok(true)
+    }
+}
+
+/// A half's rows and cycles.
+fn arm(name: &str, plan: &HostsPlan, ramps: &[Settings], runs: &[Vec<RunOutcome>]) -> Arm {
+    let rows = |((host, ramp), runs): ((&PlannedHost, &Settings), &Vec<RunOutcome>)| HostRows {
+        name: host.name.clone(),
+        protected: host.protected,
+        rows: (0..).zip(runs).map(|(number, run)| Row::of(number, run, ramp)).collect(),
+        cycles: runs.iter().map(|run| cycles(run, plan.cycle)).collect(),
+    };
+    let second = |runs: &Vec<RunOutcome>| (0..).zip(runs).flat_map(|(run, of)| TimelineSecond::of(run, of)).collect();
+    let seconds: Vec<Vec<TimelineSecond>> = runs.iter().map(second).collect();
+    let played = runs.iter().map(Vec::len).max().unwrap_or(0) as u64;
+    Arm {
+        name: name.into(),
+        hosts: plan.hosts.iter().zip(ramps).zip(runs).map(rows).collect(),
+        busy: (0..played).map(|run| busy_by_cycle(&seconds, run, plan.cycle)).collect(),
     }
 }
 

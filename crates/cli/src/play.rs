@@ -254,10 +254,10 @@ fn play(
         plan.workloads.iter().map(|load| (load.name.clone(), plan.volumes[load.volume].name.clone())).collect();
     let mut watch = Watch::new(stop, &plan.title, &workloads, options.quiet);
     let mut kept = options.keeping.1.begin(run.clone());
-    let conductor = Conductor::new(plan, course.commands, course.places, course.idle, run);
     let seen = Seen { watch: &mut watch, phases: plan.phases.len() };
     let mut keeping = Keeping { watch: seen, kept: &mut kept };
-    let (mut run, played) = conductor.play(stage, &mut keeping);
+    let conductor = Conductor::new(plan, stage, &mut keeping, course.places, course.idle);
+    let (mut run, played) = conductor.play(course.commands, run);
     watch.finish();
     if run.points.is_empty() {
         kept.forget();

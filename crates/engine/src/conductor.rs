@@ -1,26 +1,12 @@
-//! Plays a plan's phases on a stage, second by second, and writes the run.
+//! The phases of a plan as points: each is played on a stage second by second.
 
+use crate::course::{self, BIN, Managed, Scene, StageError};
 use crate::worker::WorkloadSecond;
-use block::{Bytes, Span, Time};
-use stats::run::{self, Actor, GateRow, Place, Point, Run, Served, State};
-use stats::{DispatchTrace, FloorFared, HeldBy, Histogram, LimitsInForce, SETTLE, Waits};
-use workload::plan::Plan;
+use block::{Span, Time};
+use stats::run::{self, Actor, GateRow, Place, Point, Run, Served};
+use stats::{DispatchTrace, FloorFared, HeldBy, Histogram, SETTLE, Waits};
+use workload::plan::{Phase, Plan};
 use workload::{Arrival, Spec};
-
-/// What takes administrators' lines: a server, or its model in virtual time.
-pub trait Managed {
-    /// Runs an administrator's line and returns its answer.
-    ///
-    /// # Errors
-    /// The line was refused, in one line.
-    fn command(&mut self, line: &str) -> Result<String, StageError>;
-
-    /// The numbers in force for every object with a policy and every shared group, by path.
-    fn limits(&mut self) -> Vec<(String, LimitsInForce)>;
-
-    /// The space that every volume uses now, by path; nothing where it cannot be told.
-    fn used(&mut self) -> Vec<(String, Bytes)>;
-}
 
 /// What plays a plan: the real server and its clients, or the simulator.
 pub trait Stage {
@@ -42,11 +28,6 @@ pub trait Stage {
     /// The stage's clock.
     fn now(&self) -> Time;
 }
-
-/// Why a stage could not go on; one line.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct StageError(pub String);
 
 /// About a second, from both sides.
 #[derive(Clone, Debug, Default)]
@@ -88,10 +69,6 @@ pub struct ObjectSecond {
     pub trace: DispatchTrace,
 }
 
-fn used(stage: &mut dyn Stage) -> Vec<(String, Bytes)> {
-    stage.managed().map(Managed::used).unwrap_or_default()
-}
-
 /// Who watches a run.
 pub trait Pace {
     /// A second has passed. Returns whether to go on.
@@ -104,168 +81,77 @@ const BUSY_LIMIT: f64 = 0.93;
 /// From this part of what a client makes on it is that which bounds it: less may be chance of where a second ends.
 const PACE_KEPT: f64 = 0.98;
 
-/// Plays one plan.
+/// Plays one plan's phases on a stage, in its order of workloads.
 pub struct Conductor<'a> {
     plan: &'a Plan,
-    /// The lines to run in each phase, scaled; the plan has them as published.
-    commands: Vec<Vec<String>>,
+    stage: &'a mut dyn Stage,
+    pace: &'a mut dyn Pace,
     /// What the workloads use, in the plan's order: objects by the paths that the server has for them, or other places.
     places: Vec<Place>,
     /// A request's mean time in the idle device: twice that is a queue in it.
     idle_service: Span,
-    start: Time,
-    run: Run,
-    /// Phases begun when the server's advice was noted last.
+    /// Points begun when the server's advice was noted last.
     advised: usize,
 }
 
 impl<'a> Conductor<'a> {
-    /// For `plan`, whose workloads use `places` and whose phases run `commands`. A request takes
-    /// `idle_service` in the idle device. `run` has its identity and the machine filled in.
+    /// For `plan` on `stage`, whose workloads use `places`. A request takes `idle_service` in the idle device.
     pub fn new(
         plan: &'a Plan,
-        commands: Vec<Vec<String>>,
+        stage: &'a mut dyn Stage,
+        pace: &'a mut dyn Pace,
         places: Vec<Place>,
         idle_service: Span,
-        mut run: Run,
     ) -> Conductor<'a> {
-        for (workload, place) in plan.workloads.iter().zip(&places) {
+        Conductor { plan, stage, pace, places, idle_service, advised: 0 }
+    }
+
+    /// Plays every phase, running `commands` before each: the plan has them as published. `run` has its identity and the
+    /// machine filled in; it comes back also when it was cut short or failed, with what was measured.
+    pub fn play(mut self, commands: Vec<Vec<String>>, mut run: Run) -> (Run, Result<(), StageError>) {
+        for (workload, place) in self.plan.workloads.iter().zip(&self.places) {
             let place = Some(run.place(place.clone()));
             run.actors.push(Actor { name: workload.name.clone(), host: workload.host.clone(), group: None, place });
         }
-        Conductor { plan, commands, places, idle_service, start: Time::ZERO, run, advised: 0 }
-    }
-
-    /// Plays every phase. The run comes back also when it was cut short or failed, with what was measured.
-    pub fn play(mut self, stage: &mut dyn Stage, pace: &mut dyn Pace) -> (Run, Result<(), StageError>) {
-        let whole = self.plan.phases.iter().map(|phase| self.plan.length(phase)).sum();
-        // Bins of a trace start at multiples of 10 ms, so the run does too.
-        let now = stage.now().as_nanos();
-        self.start = Time::from_nanos(now - now % BIN.as_nanos());
-        for (path, used) in used(stage) {
-            self.run.object(&path).used_start = Some(used);
-        }
-        let played = self.play_phases(stage, pace, whole);
-        for (path, used) in used(stage) {
-            self.run.object(&path).used_end = Some(used);
-        }
-        self.run.identity.state = if matches!(played, Ok(true)) { State::Ended } else { State::CutShort };
-        (self.run, played.map(|_| ()))
-    }
-
-    /// Whether all were played to their end.
-    fn play_phases(&mut self, stage: &mut dyn Stage, pace: &mut dyn Pace, whole: Span) -> Result<bool, StageError> {
-        for index in 0..self.plan.phases.len() {
-            if !self.play_phase(stage, pace, index, whole)? {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
-    fn play_phase(
-        &mut self,
-        stage: &mut dyn Stage,
-        pace: &mut dyn Pace,
-        index: usize,
-        whole: Span,
-    ) -> Result<bool, StageError> {
-        let phase = &self.plan.phases[index];
-        let length = self.plan.length(phase);
-        for line in &self.commands[index] {
-            let done = match stage.managed() {
-                Some(managed) => managed.command(line),
-                None => Err(StageError("the plan has no volume of its own server".into())),
-            };
-            done.map_err(|error| StageError(format!("phase {}: {line}: {error}", phase.name)))?;
-        }
-        for (workload, spec) in phase.specs.iter().enumerate() {
-            stage.reshape(workload, spec)?;
-        }
-        let began = stage.now();
-        self.begin_phase(stage, index, began);
-        let end = began + length;
-        let (mut at, mut going_on) = (began, true);
-        while going_on && at < end {
-            // A stage runs a little late, so that at the end a splinter may be left: it belongs to the last second.
-            let until = if end.since(at) < Span::SECOND + SPLINTER { end } else { at + Span::SECOND };
-            let second = stage.run(until)?;
-            let now = stage.now();
-            self.take(&second, at, now, at.since(began) >= SETTLE || length <= SETTLE);
-            at = now;
-            self.run.points[index].end = now.since(self.start);
-            going_on = pace.second(&self.run, index, now.since(self.start), whole);
-        }
-        self.note_stalls(index);
-        Ok(going_on)
-    }
-
-    /// Tells the reader when something else had the server's processor for long enough to be seen in the figures.
-    fn note_stalls(&mut self, index: usize) {
-        let point = &self.run.points[index];
-        let (name, length) = (&point.name, point.length());
-        if let Some(stalled) = point.stalled.filter(|stalled| *stalled > length / 100) {
-            self.run.notes.push(format!(
-                "phase {name}: the processor was taken from the server for {stalled} of {length}, by something else on \
-                 this machine"
-            ));
-        }
-    }
-
-    fn begin_phase(&mut self, stage: &mut dyn Stage, index: usize, began: Time) {
-        let phase = &self.plan.phases[index];
-        let start = began.since(self.start);
-        self.run.begin_point(Point {
+        let point = |(phase, commands): (&Phase, Vec<String>)| Point {
             name: phase.name.clone(),
             about: phase.about.clone(),
-            commands: self.commands[index].clone(),
+            commands,
             commands_published: phase.commands.clone(),
-            start,
-            end: start,
             stalled: Some(Span::ZERO),
-        });
-        let limits = stage.managed().map(Managed::limits).unwrap_or_default();
-        for (path, _) in &limits {
-            self.run.object(path);
-        }
-        for object in &mut self.run.objects {
-            let in_force = limits.iter().find(|(path, _)| *path == object.path).map(|(_, limits)| limits.clone());
-            object.limits.resize(index, LimitsInForce::default());
-            object.limits.push(in_force.unwrap_or_default());
-        }
+            ..Point::default()
+        };
+        let points = self.plan.phases.iter().zip(commands).map(point).collect();
+        course::play(points, &mut self, run)
     }
 
-    /// Books a second; into the phase's cells too when it has settled.
-    fn take(&mut self, second: &Second, from: Time, to: Time, settled: bool) {
-        let length = to.since(from);
-        let start = from.since(self.start);
-        let points = self.run.points.len();
-        if let Some(point) = self.run.points.last_mut() {
+    /// Adds a second that began at `start` in the run, which began at `began`; to the phase's cells too when it has settled.
+    fn take(&mut self, run: &mut Run, second: &Second, began: Time, (start, length): (Span, Span), settled: bool) {
+        let points = run.points.len();
+        if let Some(point) = run.points.last_mut() {
             point.stalled = Some(point.stalled.unwrap_or_default() + second.stalled);
             // Its numbers change from second to second; once a phase is enough.
             if !second.advice.is_empty() && std::mem::replace(&mut self.advised, points) != points {
-                self.run.notes.push(format!("phase {}: {}", point.name, second.advice));
+                run.notes.push(format!("phase {}: {}", point.name, second.advice));
             }
         }
-        let point = points.saturating_sub(1) as u32;
+        let point = points - 1;
         for (number, seen) in second.workloads.iter().enumerate() {
             let server = second.objects.iter().find(|object| object.path == self.places[number].name);
-            let service = seen.tape.merged(|track| &track.service);
-            let held_by = self.held_by(number, seen, &service, server, second, length);
+            let held_by = self.held_by(&self.plan.phases[point].specs[number], seen, server, second, length);
             let held_at = server.filter(|object| object.held_by == held_by && !object.held_at.is_empty());
-            let held_at = held_at.map(|object| self.run.object_number(&object.held_at) as u32);
-            let actor = number as u32;
-            let outstanding = seen.outstanding;
+            let held_at = held_at.map(|object| run.object_number(&object.held_at) as u32);
+            let (point, actor, outstanding) = (point as u32, number as u32, seen.outstanding);
             let served = server.map(|object| Served { queued: &object.queued, device: &object.device });
             let at = run::Second { point, actor, start, length, outstanding, settled };
-            self.run.add_second(&seen.tape, at, served);
+            run.add_second(&seen.tape, at, served);
             let waits = server.map(|object| object.waits).unwrap_or_default();
             let floor = floor_over(&self.places[number].name, second);
-            self.run.add_gate_row(actor, GateRow { start, length, waits, held_by, held_at, floor });
+            run.add_gate_row(actor, GateRow { start, length, waits, held_by, held_at, floor });
         }
-        let shift = self.start.as_nanos() / BIN.as_nanos();
+        let shift = began.as_nanos() / BIN.as_nanos();
         for object in &second.objects {
-            let record = self.run.object(&object.path);
+            let record = run.object(&object.path);
             record.is_group = object.is_group;
             // What passed before the run began is none of it.
             for (bin, ops, bytes) in object.trace.bins() {
@@ -280,9 +166,8 @@ impl<'a> Conductor<'a> {
     /// device had a queue, or nobody did and it simply did not ask for more.
     fn held_by(
         &self,
-        workload: usize,
+        spec: &Spec,
         seen: &WorkloadSecond,
-        service: &Histogram,
         server: Option<&ObjectSecond>,
         second: &Second,
         length: Span,
@@ -294,14 +179,13 @@ impl<'a> Conductor<'a> {
         if ops == 0 && seen.outstanding == 0 {
             return HeldBy::Nothing;
         }
-        let phase = self.run.points.len().saturating_sub(1);
-        let most = self.plan.phases.get(phase).and_then(|phase| most_asked(&phase.specs[workload]));
-        if most.is_some_and(|most| ops as f64 >= PACE_KEPT * most * length.as_secs_f64()) {
+        if most_asked(spec).is_some_and(|most| ops as f64 >= PACE_KEPT * most * length.as_secs_f64()) {
             return HeldBy::Pace;
         }
         if second.server_busy.max(second.client_busy) > BUSY_LIMIT {
             return HeldBy::Cpu;
         }
+        let service = seen.tape.merged(|track| &track.service);
         let device = server.map_or(service.mean(), |object| object.device.mean());
         // Most of the time passed neither in the gate nor in the device: on the way, for want of a processor. Counted
         // from the hand-over, because an open loop that is behind waits before that, for whatever reason.
@@ -310,6 +194,55 @@ impl<'a> Conductor<'a> {
             return HeldBy::Cpu;
         }
         if device > self.idle_service * 2 { HeldBy::Disk } else { HeldBy::Depth }
+    }
+}
+
+impl Scene for Conductor<'_> {
+    type Error = StageError;
+
+    fn managed(&mut self) -> Option<&mut dyn Managed> {
+        self.stage.managed()
+    }
+
+    fn now(&self) -> Time {
+        self.stage.now()
+    }
+
+    fn play(&mut self, start: Time, run: &mut Run) -> Result<bool, StageError> {
+        let index = run.points.len() - 1;
+        let phase = &self.plan.phases[index];
+        for (workload, spec) in phase.specs.iter().enumerate() {
+            self.stage.reshape(workload, spec)?;
+        }
+        let whole = self.plan.phases.iter().map(|phase| self.plan.length(phase)).sum();
+        let (began, length) = (start + run.points[index].start, self.plan.length(phase));
+        let end = began + length;
+        let (mut at, mut going_on) = (began, true);
+        while going_on && at < end {
+            // A stage runs a little late, so that at the end a splinter may be left: it belongs to the last second.
+            let until = if end.since(at) < Span::SECOND + SPLINTER { end } else { at + Span::SECOND };
+            let second = self.stage.run(until)?;
+            let now = self.stage.now();
+            let settled = at.since(began) >= SETTLE || length <= SETTLE;
+            self.take(run, &second, start, (at.since(start), now.since(at)), settled);
+            at = now;
+            run.points[index].end = now.since(start);
+            going_on = self.pace.second(run, index, now.since(start), whole);
+        }
+        note_stalls(run);
+        Ok(going_on)
+    }
+}
+
+/// Tells the reader when something else had the server's processor for long enough to be seen in the figures.
+fn note_stalls(run: &mut Run) {
+    let Some(point) = run.points.last() else { return };
+    let (name, length) = (&point.name, point.length());
+    if let Some(stalled) = point.stalled.filter(|stalled| *stalled > length / 100) {
+        run.notes.push(format!(
+            "phase {name}: the processor was taken from the server for {stalled} of {length}, by something else on \
+             this machine"
+        ));
     }
 }
 
@@ -332,6 +265,3 @@ fn floor_over(path: &str, second: &Second) -> FloorFared {
 
 /// What is left of a phase and shorter than this is no interval of its own.
 const SPLINTER: Span = Span::from_millis(250);
-
-/// The length of a trace's bin.
-const BIN: Span = Span::from_millis(1000 / stats::BINS_A_SECOND as u64);

@@ -9,9 +9,11 @@
 //! ```
 //!
 //! It does not know which tool asked. One worker is one thread with one driver; what waits is the driver, never a
-//! target. The conductor plays a plan's phases on a [`Stage`], which is the real server or the simulator.
+//! target. [`play`] plays the points of an experiment on a [`Scene`]; the conductor is the one of a plan's phases, on a
+//! [`Stage`] which is the real server or the simulator.
 
 mod conductor;
+mod course;
 mod devices;
 mod host;
 mod hub;
@@ -20,7 +22,8 @@ mod memory;
 mod remote;
 mod worker;
 
-pub use conductor::{Conductor, Managed, ObjectSecond, Pace, Second, Stage, StageError};
+pub use conductor::{Conductor, ObjectSecond, Pace, Second, Stage};
+pub use course::{Managed, Scene, StageError, play};
 pub use host::HostWatch;
 pub use hub::{Hub, Socket};
 pub use memory::RandomMemory;

@@ -125,14 +125,9 @@ fn play(actor: &mut Actor, seconds: usize) -> (Recording, Result<(), StageError>
     let plan = Plan::read(PLAN, "books.toml").unwrap();
     let commands = plan.phases.iter().map(|phase| phase.commands.clone()).collect();
     let idle = Span::from_micros(100);
-    let conductor = Conductor::new(
-        &plan,
-        commands,
-        vec![Place { kind: "volume".into(), name: PATH.into(), size: None }],
-        idle,
-        Run::default(),
-    );
-    let (run, result) = conductor.play(actor, &mut Watch(seconds));
+    let (mut watch, places) = (Watch(seconds), vec![Place { kind: "volume".into(), name: PATH.into(), size: None }]);
+    let conductor = Conductor::new(&plan, actor, &mut watch, places, idle);
+    let (run, result) = conductor.play(commands, Run::default());
     (run.recording(), result)
 }
 
@@ -213,7 +208,7 @@ fn a_stage_that_fails_keeps_what_was_measured_and_says_why() {
 
     let mut actor = Actor { fails_at: Some("command"), ..Actor::new() };
     let (recording, result) = play(&mut actor, usize::MAX);
-    assert_eq!(result.unwrap_err().to_string(), "phase long: volume show: no");
+    assert_eq!(result.unwrap_err().to_string(), "before \"long\": volume show: no");
     assert!(recording.origin.cut_short);
     assert_eq!(recording.phases.len(), 1, "the second one never began");
 }

@@ -1,65 +1,51 @@
 //! An experiment of hosts as one run: each run of a half is a point, each host an actor.
 
-use super::{Beginning, Half, Played};
+use super::load::{Scaling, fitted};
+use super::{HALVES, Turn, turns};
 use crate::memory;
-use block::Bytes;
-use ramp::{Answered, Experiment, experiment_verdict};
+use anyhow::Result;
+use ramp::{Answered, Experiment, RunOutcome, Settings, experiment_verdict};
 use stats::run::{Actor, Identity, Place, Point, Run};
-use stats::{LimitsInForce, Outcome, Scale, Verdict};
+use stats::{Outcome, Scale, Verdict};
 use workload::plan::{HostsPlan, PlannedHost};
 
-/// What was played until now, the runs of both halves in the order of time. `of` is where it comes from.
-pub(super) fn run(of: &Beginning<'_>, played: &Played) -> Run {
-    let plan = of.plan;
-    let mut whole = of.run.clone();
+/// The run before its first point: its hosts, and what they load.
+pub(super) fn begun(plan: &HostsPlan, mut run: Run) -> Run {
     for host in &plan.hosts {
-        let place = Place { kind: "volume".into(), name: luns(plan, host), size: None };
-        let place = Some(whole.place(place));
-        whole.actors.push(Actor { name: host.name.clone(), host: host.name.clone(), group: None, place });
+        let place = Some(run.place(Place { kind: "volume".into(), name: luns(plan, host), size: None }));
+        run.actors.push(Actor { name: host.name.clone(), host: host.name.clone(), group: None, place });
     }
-    let left = played.halves.each_ref().map(|half| left(plan, half));
-    let targets: Vec<Vec<u64>> = of.ramps.iter().map(|ramp| ramp.ladder.targets()).collect();
-    for turn in &played.turns {
+    run.set(None, "cycle_s", plan.cycle.as_secs_f64());
+    run
+}
+
+/// A point for each run of each half, in the order of time, with its lines fitted to this machine.
+pub(super) fn points(plan: &HostsPlan, ramps: &[Settings], scaling: Scaling) -> Result<Vec<Point>> {
+    let targets: Vec<Vec<u64>> = ramps.iter().map(|ramp| ramp.ladder.targets()).collect();
+    let point = |turn: Turn| {
+        let published = [&plan.floors_on, &plan.floors_off][turn.half].clone();
         let asked = plan.hosts.iter().zip(&targets).map(|(host, of)| format!("{} {}", host.name, of[turn.run]));
-        let half = &played.halves[turn.half];
-        whole.points.push(Point {
-            name: format!("{}, run {}", half.name, turn.run),
+        Ok(Point {
+            name: format!("{}, run {}", HALVES[turn.half], turn.run),
             about: format!("asked: {} IOPS", asked.collect::<Vec<_>>().join(", ")),
-            commands: half.commands.clone(),
-            commands_published: half.published.clone(),
-            start: turn.begun,
-            end: turn.begun,
+            commands: published.iter().map(|line| fitted(line, scaling)).collect::<Result<_>>()?,
+            commands_published: published,
             ..Point::default()
-        });
-        for (actor, left) in (0..).zip(&left[turn.half]) {
-            whole.adopt(actor, left, turn.run as u32);
-        }
-        limits(&mut whole, plan, &turn.limits);
+        })
+    };
+    let mut points = turns(plan).map(point).collect::<Result<Vec<Point>>>()?;
+    if let Some(first) = points.first_mut() {
+        let created = plan.floors_create.iter().map(|line| fitted(line, scaling)).collect::<Result<Vec<_>>>()?;
+        first.commands.splice(..0, created);
+        first.commands_published.splice(..0, plan.floors_create.iter().cloned());
     }
-    if let Some(first) = whole.points.first_mut() {
-        first.commands.splice(..0, played.created.clone());
-        first.commands_published.splice(..0, plan.floors_create.clone());
-    }
-    whole.set(None, "cycle_s", plan.cycle.as_secs_f64());
-    whole
+    Ok(points)
 }
 
-/// What each host of a half left.
-fn left(plan: &HostsPlan, half: &Half) -> Vec<Run> {
-    plan.hosts.iter().zip(&half.runs).map(|(host, runs)| ramp::kept(&host.name, &luns(plan, host), runs)).collect()
-}
-
-/// The numbers in force in the last point.
-fn limits(whole: &mut Run, plan: &HostsPlan, limits: &[(String, LimitsInForce)]) {
-    let points = whole.points.len();
-    for (path, limits) in limits {
-        let object = whole.object(path);
-        // A shared group goes by its name alone, as the SVM does.
-        object.is_group = !path.contains(':') && *path != plan.svm;
-        object.limits.resize(points - 1, LimitsInForce::default());
-        object.limits.push(limits.clone());
-    }
-    whole.objects.iter_mut().for_each(|object| object.limits.resize(points, LimitsInForce::default()));
+/// Adds what a host did in the last point.
+pub(super) fn add(run: &mut Run, plan: &HostsPlan, actor: u32, outcome: &RunOutcome) {
+    let host = &plan.hosts[actor as usize];
+    run.adopt(actor, &ramp::kept(&host.name, &luns(plan, host), std::slice::from_ref(outcome)), 0);
 }
 
 /// The answers of the whole experiment.
@@ -92,16 +78,6 @@ pub(super) fn identity(plan: &HostsPlan, tool: &str, started_unix_ms: u64, simul
 pub(super) fn scale(plan: &HostsPlan, factor: f64, measured: bool) -> Scale {
     let published_iops = plan.hosts.iter().map(|host| host.to).sum::<u64>() as f64;
     Scale { factor, published_iops, measured_iops: measured.then_some(published_iops * factor) }
-}
-
-/// The space that volumes used, at the beginning and at the end.
-pub(super) fn add_used(run: &mut Run, start: &[(String, Bytes)], end: &[(String, Bytes)]) {
-    for (path, used) in start {
-        run.object(path).used_start = Some(*used);
-    }
-    for (path, used) in end {
-        run.object(path).used_end = Some(*used);
-    }
 }
 
 /// A host's LUNs as the server names them.

@@ -1,7 +1,7 @@
 //! A run that is written second by second, as a plan's is: each second of an actor is a tape of its own.
 
 use super::{Cell, Class, GateRow, GateSeries, Kind, Point, Run, Series, Slice, Taped, Times, tapes};
-use crate::{Histogram, ObjectRecord, Tape, Track};
+use crate::{Histogram, LimitsInForce, ObjectRecord, Tape, Track};
 use block::Span;
 
 /// Where a second of an actor lies in a run.
@@ -37,6 +37,27 @@ impl Run {
         let actors = 0..self.actors.len() as u32;
         self.cells.extend(actors.map(|actor| Cell::new(number, actor, Class::ALL, Span::ZERO)));
         self.points.push(point);
+    }
+
+    /// Takes the last point back, in which nothing was done.
+    pub fn forget_last_point(&mut self) {
+        self.points.pop();
+        let points = self.points.len();
+        self.cells.retain(|cell| (cell.point as usize) < points);
+        self.objects.iter_mut().for_each(|object| object.limits.truncate(points));
+    }
+
+    /// Adds the numbers in force in the last point: objects and groups by path. An object that is not among them has none.
+    pub fn in_force(&mut self, limits: Vec<(String, LimitsInForce)>) {
+        for (path, _) in &limits {
+            self.object(path);
+        }
+        let before = self.points.len().saturating_sub(1);
+        for object in &mut self.objects {
+            let in_force = limits.iter().find(|(path, _)| *path == object.path).map(|(_, limits)| limits.clone());
+            object.limits.resize(before, LimitsInForce::default());
+            object.limits.push(in_force.unwrap_or_default());
+        }
     }
 
     /// Adds what an actor did in a second: a slice of the whole and of each of its classes, and the same to the cells of

@@ -49,6 +49,7 @@ impl Run {
         let moved = |at: Span| start + at.saturating_sub(source.start);
         let within = |at: Span| (source.start..source.end).contains(&at);
         let cells = from.cells.iter().filter(|cell| cell.point == point);
+        self.cells.retain(|cell| (cell.point, cell.actor) != (number, actor));
         self.cells.extend(cells.map(|cell| Cell { point: number, actor, ..cell.clone() }));
         for series in &from.series {
             let slices = series.slices.iter().filter(|slice| within(slice.start));

@@ -1,0 +1,98 @@
+//! The course of an experiment: its points, one after the other, and the run that is written of them.
+//!
+//! ```text
+//!   for each point:  its lines ──► Managed ──► limits in force ──► Scene::play ──► cells and series of the point
+//! ```
+//! A plan's phases and the runs of hosts are points of one course; what differs is who plays them.
+
+use block::{Bytes, Span, Time};
+use stats::LimitsInForce;
+use stats::run::{Point, Run, State};
+
+/// What takes administrators' lines: a server, or its model in virtual time.
+pub trait Managed {
+    /// Runs an administrator's line and returns its answer.
+    ///
+    /// # Errors
+    /// The line was refused, in one line.
+    fn command(&mut self, line: &str) -> Result<String, StageError>;
+
+    /// The numbers in force for every object with a policy and every shared group, by path.
+    fn limits(&mut self) -> Vec<(String, LimitsInForce)>;
+
+    /// The space that every volume uses now, by path; nothing where it cannot be told.
+    fn used(&mut self) -> Vec<(String, Bytes)>;
+}
+
+/// Why a stage could not go on; one line.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct StageError(pub String);
+
+/// Whoever plays the points of a course.
+pub trait Scene {
+    /// Why it could not go on.
+    type Error: From<StageError>;
+
+    /// What the points' lines go to; `None` where nothing takes them.
+    fn managed(&mut self) -> Option<&mut dyn Managed>;
+
+    /// Its clock.
+    fn now(&self) -> Time;
+
+    /// Plays the last point of `run` to its end and adds what was done to it; the run began at `start`. Returns whether to go
+    /// on with the next.
+    ///
+    /// # Errors
+    /// Whoever plays could not go on. What was added until then is kept.
+    fn play(&mut self, start: Time, run: &mut Run) -> Result<bool, Self::Error>;
+}
+
+/// Plays `points` from the first to the last and adds them to `run`, which has its actors and places already. The run comes
+/// back also when it was cut short or failed, with what was measured.
+pub fn play<S: Scene>(points: Vec<Point>, scene: &mut S, mut run: Run) -> (Run, Result<(), S::Error>) {
+    // Bins of a trace start at their own multiples, so the run does too.
+    let now = scene.now().as_nanos();
+    let start = Time::from_nanos(now - now % BIN.as_nanos());
+    for (path, used) in used(scene) {
+        run.object(&path).used_start = Some(used);
+    }
+    let played = play_all(points, scene, start, &mut run);
+    for (path, used) in used(scene) {
+        run.object(&path).used_end = Some(used);
+    }
+    run.identity.state = if matches!(played, Ok(true)) { State::Ended } else { State::CutShort };
+    (run, played.map(|_| ()))
+}
+
+/// Whether all were played to their end.
+fn play_all<S: Scene>(points: Vec<Point>, scene: &mut S, start: Time, run: &mut Run) -> Result<bool, S::Error> {
+    for mut point in points {
+        for line in &point.commands {
+            let done = match scene.managed() {
+                Some(managed) => managed.command(line),
+                None => Err(StageError("the plan has no volume of its own server".into())),
+            };
+            done.map_err(|error| StageError(format!("before {:?}: {line}: {error}", point.name)))?;
+        }
+        point.start = scene.now().since(start);
+        point.end = point.start;
+        run.begin_point(point);
+        run.in_force(scene.managed().map(Managed::limits).unwrap_or_default());
+        let played = scene.play(start, run);
+        if played.is_err() && run.points.last().is_some_and(|point| point.end == point.start) {
+            run.forget_last_point();
+        }
+        if !played? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn used<S: Scene>(scene: &mut S) -> Vec<(String, Bytes)> {
+    scene.managed().map(Managed::used).unwrap_or_default()
+}
+
+/// The length of a trace's bin.
+pub(crate) const BIN: Span = Span::from_millis(1000 / stats::BINS_A_SECOND as u64);
