@@ -78,7 +78,7 @@ fn play_all<S: Scene>(points: Vec<Point>, scene: &mut S, start: Time, run: &mut 
         point.start = scene.now().since(start);
         point.end = point.start;
         run.begin_point(point);
-        run.in_force(scene.managed().map(Managed::limits).unwrap_or_default());
+        run.in_force(&scene.managed().map(Managed::limits).unwrap_or_default());
         let played = scene.play(start, run);
         if played.is_err() && run.points.last().is_some_and(|point| point.end == point.start) {
             run.forget_last_point();

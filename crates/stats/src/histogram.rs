@@ -76,8 +76,9 @@ impl Histogram {
     #[inline]
     pub fn record_many(&mut self, value: Span, times: u64) {
         let ns = value.as_nanos();
-        match self.buckets.get_mut(bucket_of(ns)) {
+        match self.buckets.get_mut(unbounded_bucket_of(ns)) {
             Some(bucket) => *bucket += times,
+            // The first value, or one that is longer than the last bucket.
             None => self.allocate()[bucket_of(ns)] += times,
         }
         self.count += times;
@@ -242,13 +243,17 @@ impl Histogram {
     }
 }
 
-/// The bucket of a value: its octave above the first 128, times 128, plus the seven bits below its leading one.
-#[inline]
+/// The bucket of a value; the last one of what is longer.
 fn bucket_of(ns: u64) -> usize {
-    let shift = (63 - (ns | (SUB as u64 - 1)).leading_zeros()) + 1 - SUB_BITS;
-    // For ns < 128 the shift is 0 and the bucket is ns itself. Above, ns >> (shift - 1) lies in 128..256.
-    let index = if shift == 0 { ns as usize } else { (shift as usize) * SUB + (ns >> (shift - 1)) as usize - SUB };
-    index.min(BUCKETS - 1)
+    unbounded_bucket_of(ns).min(BUCKETS - 1)
+}
+
+/// The bucket of a value, were there one for each: 128 times how far its leading one lies above the eighth bit, plus its
+/// eight bits from there. Below 256 that is the value itself.
+#[inline]
+fn unbounded_bucket_of(ns: u64) -> usize {
+    let shift = (ns | (2 * SUB as u64 - 1)).ilog2() - SUB_BITS;
+    shift as usize * SUB + (ns >> shift) as usize
 }
 
 /// The middle of a bucket's values.

@@ -13,7 +13,7 @@ mod place;
 mod ranks;
 mod reach;
 mod replay;
-mod sizes;
+pub(crate) mod sizes;
 mod stream;
 mod walk;
 

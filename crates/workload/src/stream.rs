@@ -11,12 +11,15 @@
 //!
 //! A stream is a pure function of specification, lane and times: the same seed gives the same requests in the same
 //! order, and when they are made does not change which they are (arrival draws from a source of its own). Nothing is
-//! allocated after it was made or reshaped.
+//! allocated after it was made or reshaped. Lengths, schedules and chance are those of a job's stream; why the two are two
+//! is decision 0306.
 
 use crate::chance::Chance;
 use crate::due::{Due, Share};
+use crate::job::sizes::Sizes;
+use crate::job::{BlockSizes, SplitShare};
 use crate::pace::Pace;
-use crate::spec::{Arrival, Pattern, Spec, SpecError};
+use crate::spec::{Arrival, BlockShare, Pattern, Spec, SpecError};
 use block::{Bytes, OpKind, Time};
 
 /// What to do next.
@@ -70,22 +73,12 @@ pub struct Stream {
     /// Writes until the next flush is due; never when there are none.
     flush_every: Option<u32>,
     written: u32,
-    blocks: Vec<Size>,
-    /// Sum of the blocks' weights.
-    weights: u64,
+    sizes: Sizes,
     place: Place,
     /// Requests that were due under an arrival that a reshape replaced, and never made.
     unsent: u64,
     /// As many as allowed were outstanding, and the schedule was not caught up with since.
     cap_met: bool,
-}
-
-/// A block's size in bytes and how many of the whole range it makes.
-#[derive(Clone, Copy, Debug)]
-struct Size {
-    size: u64,
-    weight: u64,
-    whole: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -120,8 +113,7 @@ impl Stream {
             read_percent: 0,
             flush_every: None,
             written: 0,
-            blocks: Vec::new(),
-            weights: 0,
+            sizes: sizes(spec),
             place: Place::of(spec, target, lane),
             unsent: 0,
             cap_met: false,
@@ -226,14 +218,7 @@ impl Stream {
         self.quota = quota(spec, self.lane);
         self.read_percent = u64::from(spec.read_percent);
         self.flush_every = spec.flush_every;
-        let range = spec.range_len(self.target).0;
-        self.blocks.clear();
-        self.blocks.extend(spec.blocks.shares().iter().map(|share| Size {
-            size: share.size.0,
-            weight: u64::from(share.weight),
-            whole: range / share.size.0,
-        }));
-        self.weights = self.blocks.iter().map(|share| share.weight).sum();
+        self.sizes = sizes(spec);
         let place = Place::of(spec, self.target, self.lane);
         let goes_on = (place.pattern, place.start, place.end) == (self.place.pattern, self.place.start, self.place.end);
         self.place.cursor = if goes_on { self.place.cursor } else { place.cursor };
@@ -270,28 +255,12 @@ impl Stream {
         }
         let kind = if self.chance.below(100) < self.read_percent { OpKind::Read } else { OpKind::Write };
         self.written = self.written.wrapping_add(u32::from(kind == OpKind::Write));
-        let block = self.block();
+        let len = u64::from(self.sizes.draw(&mut self.chance));
         let at = match self.place.pattern {
-            Pattern::Random => self.place.start + self.chance.below(block.whole) * block.size,
-            Pattern::Sequential => self.place.take(block.size),
+            Pattern::Random => self.place.jump(len, &mut self.chance),
+            Pattern::Sequential => self.place.take(len),
         };
-        Draft { kind, at, len: block.size, due }
-    }
-
-    /// A size by its weight.
-    #[inline]
-    fn block(&mut self) -> Size {
-        if let [only] = self.blocks[..] {
-            return only;
-        }
-        let mut drawn = self.chance.below(self.weights);
-        for share in &self.blocks {
-            if drawn < share.weight {
-                return *share;
-            }
-            drawn -= share.weight;
-        }
-        unreachable!("a draw below the sum of weights falls into one of them")
+        Draft { kind, at, len, due }
     }
 }
 
@@ -305,6 +274,12 @@ impl Place {
         Place { pattern: spec.pattern, start, end: start + range, cursor: start + part }
     }
 
+    /// A block of `len` bytes anywhere, by chance.
+    #[inline]
+    fn jump(&self, len: u64, chance: &mut Chance) -> u64 {
+        self.start + chance.below((self.end - self.start) / len) * len
+    }
+
     /// The next `len` bytes; around to the start where they do not fit before the end.
     #[inline]
     fn take(&mut self, len: u64) -> u64 {
@@ -312,6 +287,15 @@ impl Place {
         self.cursor = at + len;
         at
     }
+}
+
+/// How long its requests are.
+fn sizes(spec: &Spec) -> Sizes {
+    let share = |share: &BlockShare| SplitShare { size: share.size.0 as u32, weight: share.weight };
+    Sizes::new(&match spec.blocks.shares() {
+        [only] => BlockSizes::Fixed(only.size.0 as u32),
+        several => BlockSizes::Split(several.iter().map(share).collect()),
+    })
 }
 
 /// What lane `lane` takes of an open loop; nothing of a closed one, nor where it has no connection.

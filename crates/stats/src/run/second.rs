@@ -48,8 +48,8 @@ impl Run {
     }
 
     /// Adds the numbers in force in the last point: objects and groups by path. An object that is not among them has none.
-    pub fn in_force(&mut self, limits: Vec<(String, LimitsInForce)>) {
-        for (path, _) in &limits {
+    pub fn in_force(&mut self, limits: &[(String, LimitsInForce)]) {
+        for (path, _) in limits {
             self.object(path);
         }
         let before = self.points.len().saturating_sub(1);
