@@ -78,13 +78,27 @@ impl Histogram {
         let ns = value.as_nanos();
         match self.buckets.get_mut(unbounded_bucket_of(ns)) {
             Some(bucket) => *bucket += times,
-            // The first value, or one that is longer than the last bucket.
-            None => self.allocate()[bucket_of(ns)] += times,
+            None => self.record_apart(ns, times),
         }
         self.count += times;
         self.sum_ns += u128::from(ns) * u128::from(times);
+        if ns < self.min_ns || ns > self.max_ns {
+            self.stretch_to(ns);
+        }
+    }
+
+    /// A value below the least or above the largest: rare, so it is not on the way of every request.
+    #[cold]
+    fn stretch_to(&mut self, ns: u64) {
         self.min_ns = self.min_ns.min(ns);
         self.max_ns = self.max_ns.max(ns);
+    }
+
+    /// The first value, or one that is longer than the last bucket.
+    #[cold]
+    #[inline(never)]
+    fn record_apart(&mut self, ns: u64, times: u64) {
+        self.allocate()[bucket_of(ns)] += times;
     }
 
     #[cold]

@@ -126,7 +126,7 @@ impl Running {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn count(&mut self, ended: &Ended, noted: &Noted) {
         let Ended { due, made, handed, end, gate, bytes, .. } = *ended;
         let track = &mut self.track;

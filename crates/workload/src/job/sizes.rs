@@ -29,6 +29,14 @@ impl Sizes {
     pub(crate) fn draw(&self, chance: &mut Chance) -> u32 {
         match &self.blocks {
             BlockSizes::Fixed(size) => *size,
+            several => self.draw_one_of(several, chance),
+        }
+    }
+
+    /// Apart, so that the usual case is in line.
+    fn draw_one_of(&self, several: &BlockSizes, chance: &mut Chance) -> u32 {
+        match several {
+            BlockSizes::Fixed(size) => *size,
             BlockSizes::Range { least, most, step } => {
                 let step = (*step).max(1);
                 least + chance.below(u64::from((most - least) / step) + 1) as u32 * step

@@ -44,16 +44,15 @@ impl Runner {
                 let end = completion.end;
                 // A target that knows when the storage began (a system call) tells it better than the batch does.
                 let handed = slot.handed.max(end - completion.service);
-                match slot.purpose {
-                    // As in fio those at the end and before a check are not counted.
-                    Purpose::Flush if matches!(self.stage, Stage::Flushing | Stage::Settling) => {}
-                    Purpose::Flush => {
-                        self.tape.ended(&slot.ended(Tape::FLUSH, handed, end));
+                let is_flush = slot.purpose == Purpose::Flush;
+                // As in fio those at the end and before a check are not counted.
+                if !is_flush || !matches!(self.stage, Stage::Flushing | Stage::Settling) {
+                    let class = if is_flush { Tape::FLUSH } else { slot.direction as usize };
+                    let ended = slot.ended(class, handed, end);
+                    self.tape.ended(&ended);
+                    if is_flush {
                         self.syncs_whole += u64::from(slot.generation == 0);
-                    }
-                    Purpose::Load | Purpose::Check => {
-                        let ended = slot.ended(slot.direction as usize, handed, end);
-                        self.tape.ended(&ended);
+                    } else {
                         if let Some(logs) = &mut self.logs {
                             logs.ended(&slot, &ended);
                         }
@@ -195,8 +194,12 @@ impl Runner {
                 None => match self.stream.next(now) {
                     JobNext::Issue(draft) => {
                         self.count_in_flow();
-                        now = self.begin_round(now);
-                        self.redated(draft, now)
+                        if self.stream.rounds() == self.rounds {
+                            draft
+                        } else {
+                            now = self.begin_round(now);
+                            self.redated(draft, now)
+                        }
                     }
                     JobNext::Flush { file, whole } => {
                         self.flush(now, file, whole);
@@ -238,11 +241,11 @@ impl Runner {
 
     /// Where the way through the files just began anew they are read from the storage again, as in fio; the time behind
     /// that.
-    #[inline]
+    #[cold]
     fn begin_round(&mut self, now: Time) -> Time {
-        let rounds = self.stream.rounds();
+        self.rounds = self.stream.rounds();
         let layout = &self.spec.layout;
-        let drops = std::mem::replace(&mut self.rounds, rounds) != rounds && layout.invalidate && !layout.read_ahead;
+        let drops = layout.invalidate && !layout.read_ahead;
         if drops { self.forget_cache().unwrap_or(now) } else { now }
     }
 
