@@ -3,6 +3,7 @@
 //! The standard output has what the original prints, and behind it what is ours; notes go to the standard error.
 
 mod field;
+mod keeper;
 mod outputs;
 
 use crate::interrupt::Stop;
@@ -11,10 +12,11 @@ use crate::play::now_unix_ms;
 use crate::{Answer, date, interrupt, machine, terminal};
 use anyhow::{Result, anyhow, bail};
 use block::Span;
-use field::Field;
-use orion::{Ask, Command, Measured, Test, Where};
+use field::{Field, Watching};
+use keeper::Keeper;
+use orion::{Ask, Command, Measured, Test};
 use outputs::Outputs;
-use stats::run::{Run, State};
+use stats::run::Run;
 use stats::{Machine, Outcome};
 use workload::plan::Device;
 
@@ -85,32 +87,27 @@ fn run(mut ask: Ask, storage: Storage<'_>, memory: &Memory) -> Result<Answer> {
     let mut test = Test { ask, volumes, grid, started_unix_s: started, version, earlier: 0, simulated };
     let begun = begun(&test);
     let outputs = Outputs::open(&mut test, begun.machine.clone())?;
+    let test = test;
     if let Storage::Simulated(device) = storage {
         terminal::complain(&format!("in virtual time, on: {device}"));
     }
     test.ask.notes.iter().chain(&test.stamps()).for_each(|note| terminal::complain(&format!("note: {note}")));
     terminal::print(&orion::banner(&test));
-    let files = test.volumes.iter().filter(|volume| volume.at == Where::File).map(|volume| &volume.name);
-    let mut kept = memory.loading(files).begin(begun.clone());
-    let (points, refused) = measure(&field, &test, &stop, &mut |points| {
-        if kept.is_due() {
-            kept.so_far(ended(&begun, &test, points));
-        }
-        outputs.write(&test, points)
-    });
+    let mut keeper = Keeper::begin(memory, &test, begun);
+    let (points, refused) = measure(&field, &test, &stop, &mut keeper, &mut |points| outputs.write(&test, points));
     if let Some(error) = refused {
         // Nothing was done: there is nothing to tell.
         if points.is_empty() {
-            kept.forget();
+            keeper.forget();
             outputs.remove(&test);
         } else {
-            kept.end(ended(&begun, &test, &points));
+            keeper.end(&points);
             outputs.write(&test, &points)?;
         }
         return Err(error);
     }
     outputs.write(&test, &points)?;
-    kept.end(ended(&begun, &test, &points));
+    keeper.end(&points);
     close(&test, &points, stop.is_asked())
 }
 
@@ -119,17 +116,18 @@ fn measure(
     field: &Field<'_>,
     test: &Test,
     stop: &Stop,
+    keeper: &mut Keeper<'_>,
     tell: &mut dyn FnMut(&[Measured]) -> Result<()>,
 ) -> (Vec<Measured>, Option<anyhow::Error>) {
     let mut points: Vec<Measured> = Vec::new();
     let clock = uring::Clock::new();
     let (began, mut next) = (clock.now(), TELL);
-    for (number, spot) in (0..).zip(&test.grid.spots) {
+    for spot in &test.grid.spots {
         let start = match test.simulated {
             true => points.last().map_or(Span::ZERO, |last| last.start + last.elapsed),
             false => clock.now().since(began),
         };
-        let point = match field.play(&test.ask, *spot, number, start, stop) {
+        let point = match field.play(&test.ask, *spot, start, Watching { stop, points: &points, keeper }) {
             Ok(point) => point,
             Err(error) => return (points, Some(error)),
         };
@@ -141,6 +139,9 @@ fn measure(
         points.push(point);
         if failed || stop.is_asked() {
             break;
+        }
+        if keeper.is_due() {
+            keeper.so_far(&points, None);
         }
         let passed = clock.now().since(began);
         if !test.simulated && passed >= next {
@@ -188,18 +189,6 @@ fn begun(test: &Test) -> Run {
         false => machine::look(None, ""),
     };
     Run { identity, machine, ..Run::default() }
-}
-
-/// The same with these points.
-fn ended(begun: &Run, test: &Test, points: &[Measured]) -> Run {
-    let mut run = Run { identity: begun.identity.clone(), machine: begun.machine.clone(), ..orion::kept(test, points) };
-    let whole = points.len() == test.grid.spots.len() && points.iter().all(|point| point.trouble().is_none());
-    run.identity.state = if whole { State::Ended } else { State::CutShort };
-    let work = points.iter().flat_map(Measured::works).next();
-    if let Some((_, work)) = work.filter(|_| !test.simulated) {
-        run.machine.backend.clone_from(&work.backend);
-    }
-    run
 }
 
 /// A message of `orion` or `storage` as an error.

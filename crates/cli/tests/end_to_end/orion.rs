@@ -191,6 +191,28 @@ fn a_killed_run_leaves_what_it_measured() {
     assert!(kept.out.contains("tool=orion state=running"), "{kept:?}");
 }
 
+/// Killed within its first point, which lasts a minute: what the point did until then is in the database.
+#[test]
+fn a_point_is_kept_while_it_goes_on() {
+    let scratch = Scratch::new();
+    volumes(&scratch);
+    let mut command = seawall(scratch.path());
+    command.env(RESULTS, scratch.join("r.sqlite"));
+    command.args(["orion", "-run", "oltp", "-testname", "x", "-duration", "60"]);
+    let mut running = Running::start(command);
+    let query = "SELECT 'points=' || points || ' state=' || state FROM runs WHERE ops > 0";
+    let kept = || {
+        let mut asks = seawall(scratch.path());
+        run(asks.env(RESULTS, scratch.join("r.sqlite")).args(["results", "sql", query])).out
+    };
+    while !kept().contains("points=1") {
+        assert!(running.ended().is_none(), "{:?}", running.seen);
+    }
+    running.signal("KILL");
+    running.end();
+    assert!(kept().contains("points=1 state=running"), "{}", kept());
+}
+
 /// In virtual time no list is needed and the same again is the same, to the byte. 16 servers of 1 ms: five
 /// outstanding are 5000 a second, and two large ones 2000 MB.
 #[test]

@@ -1,5 +1,6 @@
 //! The volumes, looked at once, and a point played on them.
 
+use super::keeper::Keeper;
 use super::{Storage, said};
 use crate::classic::{Counters, aim};
 use crate::interrupt::Stop;
@@ -9,7 +10,8 @@ use anyhow::{Context as _, Result, bail};
 use array::VirtualClock;
 use block::{Bytes, Span};
 use engine::job::{JobProgress, RunSettings, Simulation, Watch};
-use orion::{Ask, Measured, Spot, Volume, Where};
+use orion::{Ask, Measured, Role, Spot, Volume, Where};
+use stats::job::JobOutcome;
 use std::path::Path;
 use storage::{Consent, Intent, Permit, Place};
 
@@ -55,12 +57,15 @@ impl<'a> Field<'a> {
         Ok(())
     }
 
-    /// Measures a point, which is `number` in its test and began `start` behind its beginning.
+    /// Measures a point, which began `start` behind the beginning of its test.
     ///
     /// # Errors
     /// Nothing was run.
-    pub fn play(&self, ask: &Ask, spot: Spot, number: u64, start: Span, stop: &Stop) -> Result<Measured> {
-        let (roles, specs): (Vec<_>, Vec<_>) = orion::jobs(&ask.load, &self.volumes, spot, number).into_iter().unzip();
+    pub fn play(&self, ask: &Ask, spot: Spot, start: Span, watching: Watching<'_, '_>) -> Result<Measured> {
+        let number = watching.points.len() as u64;
+        let counted = self.volumes.iter().any(|volume| volume.at == Where::File);
+        let (roles, specs): (Vec<Role>, Vec<_>) =
+            orion::jobs(&ask.load, &self.volumes, spot, number).into_iter().unzip();
         let before = Counters::now();
         let outcomes = match self.storage {
             Storage::Real => {
@@ -72,16 +77,17 @@ impl<'a> Field<'a> {
                     read_only: ask.load.write_percent == 0,
                     ..RunSettings::default()
                 };
-                engine::job::run(&specs, &settings, &mut Quiet { stop, first: number == 0 })?
+                let so_far =
+                    |outcomes| Measured::of(spot, start, roles.iter().copied().zip(outcomes).collect(), counted);
+                engine::job::run(&specs, &settings, &mut Played { watching, so_far })?
             }
             Storage::Simulated(device) => {
                 let simulation = Simulation::of(&specs)?;
                 let seed = specs.first().map_or(1, |spec| spec.seed);
                 let target = spec_of(device, simulation.size())?.build(seed).context("[device]")?;
-                simulation.run(target, &VirtualClock::new(), &mut || stop.is_asked(), &mut |_, _| Ok(None))
+                simulation.run(target, &VirtualClock::new(), &mut || watching.stop.is_asked(), &mut |_, _| Ok(None))
             }
         };
-        let counted = self.volumes.iter().any(|volume| volume.at == Where::File);
         let point = Measured::of(spot, start, roles.into_iter().zip(outcomes).collect(), counted);
         let fetched = Counters::now().fetched_since(&before).filter(|_| counted);
         Ok(Measured { fetched, ..point })
@@ -118,24 +124,43 @@ fn volume(path: &str) -> Result<Volume> {
     Ok(Volume { name: path.to_owned(), size: found.size.0, at })
 }
 
-/// Says what is to know before the first point, and nothing of the others.
-struct Quiet<'s> {
-    stop: &'s Stop,
-    first: bool,
+/// Who looks on while a point is measured.
+pub struct Watching<'w, 't> {
+    /// Asked to stop.
+    pub stop: &'w Stop,
+    /// The points that are over.
+    pub points: &'w [Measured],
+    /// Keeps what there is.
+    pub keeper: &'w mut Keeper<'t>,
 }
 
-impl Watch for Quiet<'_> {
+/// A point under way: keeps what there is of it, and says what is to know before the first point and nothing of the others.
+struct Played<'w, 't, F> {
+    watching: Watching<'w, 't>,
+    so_far: F,
+}
+
+impl<F: Fn(Vec<JobOutcome>) -> Measured> Watch for Played<'_, '_, F> {
     fn laying_out(&mut self, _path: &Path, _bytes: u64) {}
 
     fn note(&mut self, line: &str) {
-        if self.first {
+        if self.watching.points.is_empty() {
             terminal::complain(&format!("note: {line}"));
         }
     }
 
     fn progress(&mut self, _passed: Span, _jobs: &[JobProgress]) {}
 
+    fn wants_interim(&mut self, _passed: Span) -> bool {
+        self.watching.keeper.is_due()
+    }
+
+    fn interim(&mut self, _passed: Span, outcomes: Vec<JobOutcome>) {
+        let so_far = (self.so_far)(outcomes);
+        self.watching.keeper.so_far(self.watching.points, Some(so_far));
+    }
+
     fn wants_stop(&mut self) -> bool {
-        self.stop.is_asked()
+        self.watching.stop.is_asked()
     }
 }
