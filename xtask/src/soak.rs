@@ -1,5 +1,5 @@
 //! `cargo xtask soak`: for long what the tests do briefly. The fuzz targets driven by a seeded generator, with the compiler
-//! that builds the rest; the store's power losses, seed after seed; the server killed again and again.
+//! that builds the rest; the store's power losses, seed after seed; the server killed again and again; documents that are nearly right.
 
 use crate::root;
 use anyhow::{Context as _, Result};
@@ -16,6 +16,8 @@ pub enum Soak {
     Crash(Crash),
     /// The server killed under writes (`crates/cli/tests/end_to_end/kill.rs`)
     Kill(Kill),
+    /// Documents nearly like fio's JSON, imported (`crates/fio/tests/suite/reading.rs`); `fuzz/` has a target for a fuzzer
+    Import(Import),
 }
 
 /// The options of `soak qos`.
@@ -51,6 +53,14 @@ pub struct Kill {
     seed: u64,
 }
 
+/// The options of `soak import`.
+#[derive(clap::Args)]
+pub struct Import {
+    /// How many documents
+    #[arg(long, default_value_t = 100_000)]
+    documents: u32,
+}
+
 impl Soak {
     /// Runs it at the lowest priority. False if something was found: the line that repeats it was printed.
     ///
@@ -64,6 +74,7 @@ impl Soak {
             Soak::Qos(qos) => qos.complete(&mut command),
             Soak::Crash(crash) => crash.complete(&mut command),
             Soak::Kill(kill) => kill.complete(&mut command),
+            Soak::Import(import) => import.complete(&mut command),
         }
         let status = command.stdin(Stdio::null()).status().context("run the soak")?;
         Ok(status.success())
@@ -84,6 +95,22 @@ impl Crash {
         command.args(["test", "--release", "--package", "map", "--test", "crash", "--", "--nocapture"]);
         command.env("SEAWALL_CRASH_SEEDS", self.seeds.to_string()).env("SEAWALL_CRASH_FIRST", self.first.to_string());
         command.current_dir(root());
+    }
+}
+
+impl Import {
+    fn complete(&self, command: &mut Command) {
+        command.args([
+            "test",
+            "--release",
+            "--package",
+            "fio",
+            "--test",
+            "suite",
+            "reading::nearly_right_documents",
+            "--",
+        ]);
+        command.arg("--nocapture").env("SEAWALL_DOCUMENTS", self.documents.to_string()).current_dir(root());
     }
 }
 

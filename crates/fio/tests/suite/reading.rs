@@ -104,8 +104,13 @@ const PIECES: [&str; 14] = [
     "é",
 ];
 
+/// How many documents are tried: `cargo xtask soak import` says more.
+fn documents() -> u32 {
+    std::env::var("SEAWALL_DOCUMENTS").ok().and_then(|count| count.parse().ok()).unwrap_or(300)
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(documents()))]
 
     /// Documents that were cut, changed or put together wrongly are refused with a line or are whole runs.
     #[test]

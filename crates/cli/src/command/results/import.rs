@@ -86,6 +86,10 @@ fn run_of(path: &Path, text: &str, memory: &Memory) -> Result<Run> {
         let since = written.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
         run.identity.started_unix_ms = since.map_or(0, |since| since.as_millis() as u64);
         run.notes.push("its start is when the file that it was imported from was written".into());
+        terminal::complain(&format!(
+            "{}: nothing in it says when that was; its run starts when the file was written",
+            path.display()
+        ));
     }
     run.notes.push(format!("imported from {}", path.display()));
     memory.mark(&mut run);
