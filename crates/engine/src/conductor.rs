@@ -224,10 +224,11 @@ impl Scene for Conductor<'_> {
             let second = self.stage.run(until)?;
             let now = self.stage.now();
             let settled = at.since(began) >= SETTLE || length <= SETTLE;
-            self.take(run, &second, start, (at.since(start), now.since(at)), settled);
+            let [from, to] = [at, now].map(|time| course::passed(start, time));
+            self.take(run, &second, start, (from, to.saturating_sub(from)), settled);
             at = now;
-            run.points[index].end = now.since(start);
-            going_on = self.pace.second(run, index, now.since(start), whole);
+            run.points[index].end = to;
+            going_on = self.pace.second(run, index, to, whole);
         }
         note_stalls(run);
         Ok(going_on)

@@ -1,69 +1,61 @@
-//! A minute of slices, or of rows of a gate, as one compressed string, column by column.
+//! A minute of slices, or of rows of a gate, as one short string, column by column.
 //!
 //! ```text
-//!   block    version (1), then deflated: number of rows, columns
-//!   column   0                                          no row has a value
-//!            1, values                                  every row has one
-//!            2, a byte a row (1: has one), values       some have
-//!   values   0, the least of them, then each less the least
-//!            1, the first, then each less the one before it    (times)
+//!   block    version (2), then columns as in column.rs, the first of them the number of rows
+//!   starts   each less the end of the row before it: nearly always 0
+//!   times    by their first four digits (9998, 9999, 10000, 10010 …, numbered from 0), and what is beside these: 0, as the
+//!            times of a second have no more
+//!   percentiles   by their bucket, and what is beside its middle: nearly always 0
+//!   bytes, counts   as what is beside the usual multiple of the operations: of one block size 0
 //! ```
-//! Numbers are those of `packed.rs`; differences have their sign in the lowest bit. Percentiles are middles of a
-//! histogram's buckets: their columns hold the bucket, and what the value is beside its middle, which is nearly always 0.
+//! Differences have their sign in the lowest bit. Blocks of version 1 are read as well (`deflated.rs`).
 
-use crate::packed::{push, take};
+mod deflated;
+
+use crate::column::{self, Bits, Column, Written, unzigzag, zigzag};
 use block::Span;
-use miniz_oxide::deflate::compress_to_vec;
-use miniz_oxide::inflate::decompress_to_vec_with_limit;
-use stats::run::{GateRow, Slice, Spread, Times};
+use deflated::Deflated;
+use stats::run::{Coarse, GateRow, Minute, Slice, Spread, Times};
 use stats::{FloorFared, HeldBy, Histogram, Waits};
 
 /// Of this build's blocks.
-const VERSION: u8 = 1;
-/// How hard is tried: beyond it a block takes twice the time and shrinks by a hundredth.
-const EFFORT: u8 = 6;
-/// The most that a block is believed to hold.
-const UNPACKED_MAX: usize = 1 << 20;
+const VERSION: u8 = 2;
 /// The most rows that a block is believed to hold.
 const ROWS_MAX: u64 = 4096;
-
-pub(crate) type Column = Vec<Option<u64>>;
 
 /// The slices of a block.
 pub(crate) fn pack_slices(slices: &[Slice]) -> Vec<u8> {
     let column = |of: &dyn Fn(&Slice) -> Option<u64>| -> Column { slices.iter().map(of).collect() };
-    let mut out = Vec::new();
-    push(&mut out, slices.len() as u64);
-    put_steps(&mut out, &column(&|slice| Some(slice.start.as_nanos())));
-    put(&mut out, &column(&|slice| Some(slice.length.as_nanos())));
+    let mut out = Packer::of(slices.len());
+    let length = column(&|slice| Some(slice.length.as_nanos()));
+    out.starts(&column(&|slice| Some(slice.start.as_nanos())), &length);
     let ops = column(&|slice| Some(slice.ops));
-    put(&mut out, &ops);
-    put_multiple(&mut out, &column(&|slice| slice.bytes), &ops);
-    put(&mut out, &column(&|slice| slice.failed));
+    out.column(&ops);
+    out.multiple(&column(&|slice| slice.bytes), &ops);
+    out.column(&column(&|slice| slice.failed));
     for times in [|slice: &Slice| slice.response, |slice: &Slice| slice.service] {
-        put_multiple(&mut out, &column(&|slice| times(slice).map(|times| times.count)), &ops);
-        put(&mut out, &column(&|slice| times(slice).map(|times| times.mean.as_nanos())));
+        out.multiple(&column(&|slice| times(slice).map(|times| times.count)), &ops);
+        out.digits(&column(&|slice| times(slice).map(|times| times.mean.as_nanos())));
         for part in [|spread: Spread| spread.p50, |spread: Spread| spread.p99, |spread: Spread| spread.p999] {
-            put_buckets(&mut out, &column(&|slice| Some(part(times(slice)?.spread?).as_nanos())));
+            out.buckets(&column(&|slice| Some(part(times(slice)?.spread?).as_nanos())));
         }
-        put(&mut out, &column(&|slice| Some(times(slice)?.max?.as_nanos())));
+        out.digits(&column(&|slice| Some(times(slice)?.max?.as_nanos())));
     }
-    put(&mut out, &column(&|slice| slice.outstanding.map(u64::from)));
-    compressed(&out)
+    out.column(&column(&|slice| slice.outstanding.map(u64::from)));
+    out.finish()
 }
 
 /// What [`pack_slices`] packed; `None` when the bytes are something else.
 pub(crate) fn unpack_slices(bytes: &[u8]) -> Option<Vec<Slice>> {
-    let unpacked = uncompressed(bytes)?;
-    let mut rest = &unpacked[..];
-    let rows = row_count(&mut rest)?;
-    let [start, length, ops] = [get(&mut rest, rows)?, get(&mut rest, rows)?, get(&mut rest, rows)?];
-    let bytes = get_multiple(&mut rest, &ops)?;
-    let failed = get(&mut rest, rows)?;
+    let mut from = Unpacker::of(bytes)?;
+    let (start, length) = from.starts()?;
+    let ops = from.column()?;
+    let (bytes, failed) = (from.multiple(&ops)?, from.column()?);
+    let rows = from.rows;
     let mut times = || {
-        let (count, mean) = (get_multiple(&mut rest, &ops)?, get(&mut rest, rows)?);
-        let spread = [get_buckets(&mut rest, rows)?, get_buckets(&mut rest, rows)?, get_buckets(&mut rest, rows)?];
-        let max = get(&mut rest, rows)?;
+        let (count, mean) = (from.multiple(&ops)?, from.digits()?);
+        let spread = [from.buckets()?, from.buckets()?, from.buckets()?];
+        let max = from.digits()?;
         let row = |row: usize| {
             let [p50, p99, p999] = [&spread[0], &spread[1], &spread[2]].map(|column| column[row].map(Span::from_nanos));
             let spread = p50.zip(p99).zip(p999).map(|((p50, p99), p999)| Spread { p50, p99, p999 });
@@ -73,7 +65,7 @@ pub(crate) fn unpack_slices(bytes: &[u8]) -> Option<Vec<Slice>> {
         Some((0..rows).map(row).collect::<Vec<_>>())
     };
     let (response, service) = (times()?, times()?);
-    let outstanding = get(&mut rest, rows)?;
+    let outstanding = from.column()?;
     let slice = |row: usize| {
         Some(Slice {
             start: Span::from_nanos(start[row]?),
@@ -92,36 +84,55 @@ pub(crate) fn unpack_slices(bytes: &[u8]) -> Option<Vec<Slice>> {
 /// The rows of a gate's block.
 pub(crate) fn pack_gate(rows: &[GateRow]) -> Vec<u8> {
     let column = |of: &dyn Fn(&GateRow) -> Option<u64>| -> Column { rows.iter().map(of).collect() };
-    let mut out = Vec::new();
-    push(&mut out, rows.len() as u64);
-    put_steps(&mut out, &column(&|row| Some(row.start.as_nanos())));
-    put(&mut out, &column(&|row| Some(row.length.as_nanos())));
+    let mut out = Packer::of(rows.len());
+    let length = column(&|row| Some(row.length.as_nanos()));
+    out.starts(&column(&|row| Some(row.start.as_nanos())), &length);
     for wait in [|w: Waits| w.ceiling, |w: Waits| w.floors, |w: Waits| w.turn, |w: Waits| w.device] {
-        put(&mut out, &column(&|row| Some(wait(row.waits).as_nanos())));
+        out.digits(&column(&|row| Some(wait(row.waits).as_nanos())));
     }
-    put(&mut out, &column(&|row| HELD_BY.iter().position(|by| *by == row.held_by).map(|place| place as u64)));
-    put(&mut out, &column(&|row| row.held_at.map(u64::from)));
-    put(&mut out, &column(&|row| FLOORS.iter().position(|key| *key == row.floor.key().0).map(|place| place as u64)));
-    put(&mut out, &column(&|row| row.floor.key().1));
-    compressed(&out)
+    out.column(&column(&|row| HELD_BY.iter().position(|by| *by == row.held_by).map(|place| place as u64)));
+    out.column(&column(&|row| row.held_at.map(u64::from)));
+    out.column(&column(&|row| FLOORS.iter().position(|key| *key == row.floor.key().0).map(|place| place as u64)));
+    out.column(&column(&|row| row.floor.key().1));
+    out.finish()
 }
 
 /// What [`pack_gate`] packed; `None` when the bytes are something else.
 pub(crate) fn unpack_gate(bytes: &[u8]) -> Option<Vec<GateRow>> {
-    let unpacked = uncompressed(bytes)?;
-    let mut rest = &unpacked[..];
-    let rows = row_count(&mut rest)?;
-    let columns: Vec<Column> = (0..10).map(|_| get(&mut rest, rows)).collect::<Option<_>>()?;
+    let mut from = Unpacker::of(bytes)?;
+    let (start, length) = from.starts()?;
+    let waits = [from.digits()?, from.digits()?, from.digits()?, from.digits()?];
+    let (held_by, held_at, floor, number) = (from.column()?, from.column()?, from.column()?, from.column()?);
     let row = |row: usize| {
-        let span = |column: usize| columns[column][row].map(Span::from_nanos);
-        let waits = Waits { ceiling: span(2)?, floors: span(3)?, turn: span(4)?, device: span(5)? };
-        let held_by = *HELD_BY.get(usize::try_from(columns[6][row]?).ok()?)?;
-        let floor = FLOORS.get(usize::try_from(columns[8][row]?).ok()?)?;
-        let floor = FloorFared::from_key(floor, columns[9][row])?;
-        let held_at = columns[7][row].map(|number| number as u32);
-        Some(GateRow { start: span(0)?, length: span(1)?, waits, held_by, held_at, floor })
+        let span = |column: &Column| column[row].map(Span::from_nanos);
+        let [ceiling, floors, turn, device] = &waits;
+        let waits = Waits { ceiling: span(ceiling)?, floors: span(floors)?, turn: span(turn)?, device: span(device)? };
+        let held_by = *HELD_BY.get(usize::try_from(held_by[row]?).ok()?)?;
+        let floor = FloorFared::from_key(FLOORS.get(usize::try_from(floor[row]?).ok()?)?, number[row])?;
+        let held_at = held_at[row].map(|number| number as u32);
+        Some(GateRow { start: span(&start)?, length: span(&length)?, waits, held_by, held_at, floor })
     };
-    (0..rows).map(row).collect()
+    (0..from.rows).map(row).collect()
+}
+
+/// A minute's histogram: a row for each filled bucket.
+pub(crate) fn pack_minute(minute: &Minute) -> Vec<u8> {
+    let filled = || minute.response.filled();
+    let mut out = Packer::of(filled().count());
+    out.single(minute.start.as_nanos());
+    out.column(&filled().map(|(bucket, _)| Some(bucket.into())).collect::<Column>());
+    out.column(&filled().map(|(_, count)| Some(count)).collect::<Column>());
+    out.finish()
+}
+
+/// What [`pack_minute`] packed; `None` when the bytes are something else.
+pub(crate) fn unpack_minute(bytes: &[u8]) -> Option<Minute> {
+    let mut from = Unpacker::of(bytes)?;
+    let start = Span::from_nanos(from.single()?);
+    let rows = from.column()?.into_iter().zip(from.column()?);
+    let bucket = |(bucket, count): (Option<u64>, Option<u64>)| Some((u32::try_from(bucket?).ok()?, count?));
+    let response = Coarse::from_filled(rows.map(bucket).collect::<Option<_>>()?)?;
+    Some(Minute { start, response })
 }
 
 /// By number in the block; new ones go to the end.
@@ -142,133 +153,183 @@ const HELD_BY: [HeldBy; 11] = [
 /// By number in the block; new ones go to the end.
 const FLOORS: [&str; 6] = ["not_set", "met", "needs_outstanding", "overcommitted", "ceiling_above", "adjusting"];
 
-pub(crate) fn compressed(bytes: &[u8]) -> Vec<u8> {
-    let mut out = vec![VERSION];
-    out.extend(compress_to_vec(bytes, EFFORT));
-    out
+/// Packs the columns of a block.
+pub(crate) struct Packer(Written);
+
+impl Packer {
+    /// Of a block of so many rows.
+    pub(crate) fn of(rows: usize) -> Packer {
+        let mut out = Written::behind(vec![VERSION]);
+        column::put(&mut out, &[Some(rows as u64)]);
+        Packer(out)
+    }
+
+    /// A figure of the whole block.
+    fn single(&mut self, value: u64) {
+        self.column(&[Some(value)]);
+    }
+
+    /// Figures of any kind.
+    pub(crate) fn column(&mut self, column: &[Option<u64>]) {
+        column::put(&mut self.0, column);
+    }
+
+    /// Where rows start, and how long they are; both are always known.
+    pub(crate) fn starts(&mut self, start: &Column, length: &Column) {
+        let ends = start.iter().zip(length).map(|(start, length)| start.unwrap_or(0).wrapping_add(length.unwrap_or(0)));
+        let beside = |(start, end): (&Option<u64>, u64)| start.map(|start| zigzag(start.wrapping_sub(end)));
+        let before = std::iter::once(0).chain(ends);
+        self.column(&start.iter().zip(before).map(beside).collect::<Column>());
+        self.column(length);
+    }
+
+    /// What is nearly always the same multiple of another column: bytes of operations. Kept as what it is beside that
+    /// multiple, in front of which the multiple stands.
+    fn multiple(&mut self, column: &Column, of: &Column) {
+        let known = column.iter().zip(of).find_map(|(value, of)| (*value)?.checked_div((*of)?)).unwrap_or(0);
+        self.single(known);
+        let beside = |(value, of): (&Option<u64>, &Option<u64>)| {
+            value.map(|value| zigzag(value.wrapping_sub(known.wrapping_mul(of.unwrap_or(0)))))
+        };
+        self.column(&column.iter().zip(of).map(beside).collect::<Column>());
+    }
+
+    fn digits(&mut self, column: &Column) {
+        self.near(column, rank, |rank| from_rank(rank).unwrap_or(0));
+    }
+
+    fn buckets(&mut self, column: &Column) {
+        self.near(column, |ns| u64::from(Histogram::bucket(Span::from_nanos(ns))), middle);
+    }
+
+    /// Values as numbers of something near to them, and what they are beside that.
+    fn near(&mut self, column: &Column, number: impl Fn(u64) -> u64, near: impl Fn(u64) -> u64) {
+        self.column(&column.iter().map(|value| value.map(&number)).collect::<Column>());
+        let beside = |value: u64| zigzag(value.wrapping_sub(near(number(value))));
+        self.column(&column.iter().map(|value| value.map(beside)).collect::<Column>());
+    }
+
+    /// The block.
+    pub(crate) fn finish(self) -> Vec<u8> {
+        self.0.finish()
+    }
 }
 
-pub(crate) fn uncompressed(bytes: &[u8]) -> Option<Vec<u8>> {
-    let (version, packed) = bytes.split_first()?;
-    (*version == VERSION).then(|| decompress_to_vec_with_limit(packed, UNPACKED_MAX).ok()).flatten()
+/// Reads the columns of a block, in the order in which they were packed.
+pub(crate) struct Unpacker<'b> {
+    from: From<'b>,
+    /// How many rows there are.
+    pub(crate) rows: usize,
 }
 
-pub(crate) fn row_count(rest: &mut &[u8]) -> Option<usize> {
-    take(rest).filter(|rows| *rows <= ROWS_MAX).map(|rows| rows as usize)
+enum From<'b> {
+    Bits(Bits<'b>),
+    Deflated(Deflated),
 }
 
-/// Which rows have a value; then those values follow.
-fn put_presence(out: &mut Vec<u8>, column: &Column) {
-    let some = column.iter().filter(|value| value.is_some()).count();
-    match some {
-        0 => out.push(0),
-        _ if some == column.len() => out.push(1),
-        _ => {
-            out.push(2);
-            out.extend(column.iter().map(|value| u8::from(value.is_some())));
+impl<'b> Unpacker<'b> {
+    /// Of a block; `None` where it is none.
+    pub(crate) fn of(block: &'b [u8]) -> Option<Unpacker<'b>> {
+        let (version, packed) = block.split_first()?;
+        let (from, rows) = match *version {
+            deflated::VERSION => {
+                let mut from = Deflated::of(packed)?;
+                let rows = from.number()?;
+                (From::Deflated(from), rows)
+            }
+            VERSION => {
+                let mut bits = Bits::of(packed);
+                let rows = column::get(&mut bits, 1)?[0]?;
+                (From::Bits(bits), rows)
+            }
+            _ => return None,
+        };
+        (rows <= ROWS_MAX).then_some(Unpacker { from, rows: rows as usize })
+    }
+
+    /// A figure of the whole block.
+    fn single(&mut self) -> Option<u64> {
+        match &mut self.from {
+            From::Bits(bits) => column::get(bits, 1)?[0],
+            From::Deflated(deflated) => deflated.number(),
         }
     }
-}
 
-pub(crate) fn put(out: &mut Vec<u8>, column: &Column) {
-    put_presence(out, column);
-    let values = || column.iter().flatten();
-    let Some(least) = values().min() else { return };
-    out.push(0);
-    push(out, *least);
-    values().for_each(|value| push(out, value - least));
-}
-
-/// What grows by steps of about the same size.
-pub(crate) fn put_steps(out: &mut Vec<u8>, column: &Column) {
-    put_presence(out, column);
-    if column.iter().all(Option::is_none) {
-        return;
+    /// Figures of any kind.
+    pub(crate) fn column(&mut self) -> Option<Column> {
+        match &mut self.from {
+            From::Bits(bits) => column::get(bits, self.rows),
+            From::Deflated(deflated) => deflated.column(self.rows),
+        }
     }
-    out.push(1);
-    let mut before = 0u64;
-    for value in column.iter().flatten() {
-        push(out, zigzag(value.wrapping_sub(before)));
-        before = *value;
+
+    /// Starts and lengths.
+    pub(crate) fn starts(&mut self) -> Option<(Column, Column)> {
+        let (start, length) = (self.column()?, self.column()?);
+        if let From::Deflated(_) = self.from {
+            return Some((start, length));
+        }
+        let mut end = 0u64;
+        let whole = |(beside, length): (&Option<u64>, &Option<u64>)| {
+            let start = unzigzag((*beside)?).wrapping_add(end);
+            end = start.wrapping_add((*length)?);
+            Some(Some(start))
+        };
+        Some((start.iter().zip(&length).map(whole).collect::<Option<_>>()?, length))
+    }
+
+    fn multiple(&mut self, of: &Column) -> Option<Column> {
+        let known = self.single()?;
+        let beside = self.column()?;
+        let value = |(beside, of): (Option<u64>, &Option<u64>)| {
+            beside.map(|beside| unzigzag(beside).wrapping_add(known.wrapping_mul(of.unwrap_or(0))))
+        };
+        Some(beside.into_iter().zip(of).map(value).collect())
+    }
+
+    fn digits(&mut self) -> Option<Column> {
+        match self.from {
+            From::Bits(_) => self.near(from_rank),
+            // Version 1 had them as they are.
+            From::Deflated(_) => self.column(),
+        }
+    }
+
+    fn buckets(&mut self) -> Option<Column> {
+        self.near(|bucket| u32::try_from(bucket).ok().map(|bucket| middle(bucket.into())))
+    }
+
+    fn near(&mut self, near: impl Fn(u64) -> Option<u64>) -> Option<Column> {
+        let (numbers, beside) = (self.column()?, self.column()?);
+        let value = |(number, beside): (Option<u64>, Option<u64>)| match number {
+            Some(number) => Some(Some(near(number)?.wrapping_add(unzigzag(beside?)))),
+            None => Some(None),
+        };
+        numbers.into_iter().zip(beside).map(value).collect()
     }
 }
 
-/// What is nearly always the same multiple of another column: bytes of operations. Kept as what it is beside that
-/// multiple, in front of which the multiple stands.
-fn put_multiple(out: &mut Vec<u8>, column: &Column, of: &Column) {
-    let known = column.iter().zip(of).find_map(|(value, of)| (*value)?.checked_div((*of)?)).unwrap_or(0);
-    push(out, known);
-    let beside = |(value, of): (&Option<u64>, &Option<u64>)| {
-        value.map(|value| zigzag(value.wrapping_sub(known.wrapping_mul(of.unwrap_or(0)))))
-    };
-    put(out, &column.iter().zip(of).map(beside).collect());
+/// The middle of a histogram's bucket; of the last one for a number beyond it.
+fn middle(bucket: u64) -> u64 {
+    Histogram::middle(u32::try_from(bucket).unwrap_or(u32::MAX)).as_nanos()
 }
 
-fn put_buckets(out: &mut Vec<u8>, column: &Column) {
-    let bucket = |ns: u64| u64::from(Histogram::bucket(Span::from_nanos(ns)));
-    put(out, &column.iter().map(|value| value.map(bucket)).collect());
-    let beside = |ns: u64| zigzag(ns.wrapping_sub(Histogram::middle(bucket(ns) as u32).as_nanos()));
-    put(out, &column.iter().map(|value| value.map(beside)).collect());
+/// Numbers of four digits and any zeros behind them, counted from 0 on.
+const FOUR: u64 = 10_000;
+const A_ZERO_MORE: u64 = 9_000;
+
+/// The number of the highest one that is not above the value.
+fn rank(value: u64) -> u64 {
+    let zeros = u64::from(value.checked_ilog10().unwrap_or(0).saturating_sub(3));
+    let first = value / 10u64.pow(zeros as u32);
+    if zeros == 0 { first } else { FOUR + (zeros - 1) * A_ZERO_MORE + (first - FOUR / 10) }
 }
 
-pub(crate) fn get(rest: &mut &[u8], rows: usize) -> Option<Column> {
-    let has: Vec<bool> = match byte(rest)? {
-        0 => return Some(vec![None; rows]),
-        1 => vec![true; rows],
-        2 => (0..rows).map(|_| byte(rest).map(|byte| byte == 1)).collect::<Option<_>>()?,
-        _ => return None,
-    };
-    let steps = match byte(rest)? {
-        0 => false,
-        1 => true,
-        _ => return None,
-    };
-    let mut base = if steps { 0 } else { take(rest)? };
-    let mut value = |has: bool| {
-        Some(match has {
-            false => None,
-            true if steps => {
-                base = base.wrapping_add(unzigzag(take(rest)?));
-                Some(base)
-            }
-            true => Some(base.wrapping_add(take(rest)?)),
-        })
-    };
-    has.into_iter().map(&mut value).collect()
-}
-
-fn get_multiple(rest: &mut &[u8], of: &Column) -> Option<Column> {
-    let known = take(rest)?;
-    let beside = get(rest, of.len())?;
-    let value = |(beside, of): (Option<u64>, &Option<u64>)| {
-        beside.map(|beside| unzigzag(beside).wrapping_add(known.wrapping_mul(of.unwrap_or(0))))
-    };
-    Some(beside.into_iter().zip(of).map(value).collect())
-}
-
-fn get_buckets(rest: &mut &[u8], rows: usize) -> Option<Column> {
-    let (buckets, beside) = (get(rest, rows)?, get(rest, rows)?);
-    let value = |(bucket, beside): (Option<u64>, Option<u64>)| {
-        let middle = Histogram::middle(u32::try_from(bucket?).ok()?);
-        Some(middle.as_nanos().wrapping_add(unzigzag(beside?)))
-    };
-    Some(buckets.into_iter().zip(beside).map(value).collect())
-}
-
-fn byte(rest: &mut &[u8]) -> Option<u8> {
-    let (&byte, after) = rest.split_first()?;
-    *rest = after;
-    Some(byte)
-}
-
-/// A difference as a number: 0, -1, 1, -2 … become 0, 1, 2, 3 …
-fn zigzag(difference: u64) -> u64 {
-    let signed = difference as i64;
-    ((signed << 1) ^ (signed >> 63)) as u64
-}
-
-fn unzigzag(number: u64) -> u64 {
-    (number >> 1) ^ (number & 1).wrapping_neg()
+/// The one of that number; `None` where it has more than 64 bits.
+fn from_rank(rank: u64) -> Option<u64> {
+    let Some(above) = rank.checked_sub(FOUR) else { return Some(rank) };
+    let zeros = u32::try_from(above / A_ZERO_MORE + 1).ok()?;
+    10u64.checked_pow(zeros)?.checked_mul(above % A_ZERO_MORE + FOUR / 10)
 }
 
 #[cfg(test)]
@@ -277,19 +338,27 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn differences_keep_their_sign() {
-        for (difference, number) in [(0i64, 0u64), (-1, 1), (1, 2), (-2, 3), (i64::MIN, u64::MAX)] {
-            assert_eq!((zigzag(difference as u64), unzigzag(number)), (number, difference as u64));
+    fn four_digits_have_a_number() {
+        for (value, number, four) in [
+            (0, 0, 0),
+            (9_999, 9_999, 9_999),
+            (10_000, 10_000, 10_000),
+            (10_019, 10_001, 10_010),
+            (99_999, 18_999, 99_990),
+        ] {
+            assert_eq!((rank(value), from_rank(number)), (number, Some(four)), "{value}");
         }
+        assert_eq!(from_rank(rank(u64::MAX)), Some(18_440_000_000_000_000_000));
+        assert_eq!(from_rank(u64::MAX), None);
     }
 
     proptest! {
         /// Whatever bytes a damaged file holds, reading them ends without a panic.
         #[test]
         fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-            let _ = (unpack_slices(&bytes), unpack_gate(&bytes));
-            let deflated = compressed(&bytes);
-            let _ = (unpack_slices(&deflated), unpack_gate(&deflated));
+            for block in [bytes.clone(), [&[VERSION], &bytes[..]].concat(), deflated::tests::compressed(&bytes)] {
+                let _ = (unpack_slices(&block), unpack_gate(&block), unpack_minute(&block));
+            }
         }
     }
 }

@@ -138,7 +138,7 @@ impl Loader<'_> {
         let mut add = |class: Class, slice: &dyn Fn(&Second) -> Slice| {
             let slices: Vec<Slice> = seconds.iter().map(slice).collect();
             if class == Class::ALL || slices.iter().any(|slice| slice.ops > 0) {
-                run.series.push(Series { actor, class, slices });
+                run.series.push(Series { actor, class, slices, minutes: Vec::new() });
             }
         };
         add(Class::ALL, &|second| second.whole);

@@ -5,17 +5,19 @@
 //!   gate_rows(block)          a JSON array of rows of a gate, each an array of 10 values
 //!   host_rows(block)          a JSON array of rows of the host, each an array of 19 values, NULL where not known
 //!   device_rows(block)        a JSON array of rows of a device, each an array of 10 values
+//!   times_buckets(times)      the response times of a minute, as buckets of a histogram
+//!   merge(buckets)            of many rows (an aggregate): their histograms as one, as buckets
 //!   percentile_ns(buckets, p) the p-th percentile (0 to 100) of a histogram's buckets, in nanoseconds
 //! ```
 //! All of them give NULL for NULL, and an error for bytes that are none of ours.
 
-use super::block::{unpack_gate, unpack_slices};
+use super::block::{unpack_gate, unpack_minute, unpack_slices};
 use super::host::{Figures, unpack};
-use super::packed::unpack_buckets;
-use rusqlite::functions::{Context, FunctionFlags};
+use super::packed::{pack_filled, quantile, unpack_buckets};
+use rusqlite::functions::{Aggregate, Context, FunctionFlags};
 use rusqlite::{Connection, Error, Result};
-use stats::Histogram;
 use stats::run::{DeviceRow, GateRow, HostRow, Slice, Times};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// Makes them known to queries of this connection.
@@ -33,16 +35,42 @@ pub(super) fn register(connection: &Connection) -> Result<()> {
     connection.create_scalar_function("device_rows", 1, flags, |context| {
         unpacked(context, |bytes| Some(json(&unpack::<DeviceRow>(bytes)?, figures)))
     })?;
+    connection.create_scalar_function("times_buckets", 1, flags, |context| {
+        let Some(bytes) = context.get::<Option<Vec<u8>>>(0)? else { return Ok(None) };
+        let minute = unpack_minute(&bytes).ok_or_else(|| damaged("the times of a minute"))?;
+        Ok(Some(pack_filled(minute.response.buckets())))
+    })?;
+    connection.create_aggregate_function("merge", 1, flags, Merge)?;
     connection.create_scalar_function("percentile_ns", 2, flags, |context| {
         let Some(bytes) = context.get::<Option<Vec<u8>>>(0)? else { return Ok(None) };
         let percent: f64 = context.get(1)?;
-        let (buckets, _) = unpack_buckets(&bytes).ok_or_else(|| damaged("buckets of a histogram"))?;
-        let all = (block::Span::ZERO, block::Span::from_nanos(u64::MAX));
-        let histogram = Histogram::from_filled(&buckets, block::Span::ZERO, all.0, all.1);
-        let histogram = histogram.ok_or_else(|| damaged("buckets of a histogram"))?;
-        let known = histogram.count() > 0 && (0.0..=100.0).contains(&percent);
-        Ok(known.then(|| histogram.quantile(percent / 100.0).as_nanos() as i64))
+        let (buckets, count) = unpack_buckets(&bytes).ok_or_else(|| damaged("buckets of a histogram"))?;
+        let known = count > 0 && (0.0..=100.0).contains(&percent);
+        Ok(known.then(|| quantile(&buckets, count, percent / 100.0).as_nanos() as i64))
     })
+}
+
+/// Histograms as one.
+struct Merge;
+
+impl Aggregate<BTreeMap<u32, u64>, Option<Vec<u8>>> for Merge {
+    fn init(&self, _context: &mut Context<'_>) -> Result<BTreeMap<u32, u64>> {
+        Ok(BTreeMap::new())
+    }
+
+    fn step(&self, context: &mut Context<'_>, sum: &mut BTreeMap<u32, u64>) -> Result<()> {
+        let Some(bytes) = context.get::<Option<Vec<u8>>>(0)? else { return Ok(()) };
+        let (buckets, _) = unpack_buckets(&bytes).ok_or_else(|| damaged("buckets of a histogram"))?;
+        for (bucket, count) in buckets {
+            let whole = sum.entry(bucket).or_default();
+            *whole = whole.saturating_add(count);
+        }
+        Ok(())
+    }
+
+    fn finalize(&self, _context: &mut Context<'_>, sum: Option<BTreeMap<u32, u64>>) -> Result<Option<Vec<u8>>> {
+        Ok(sum.filter(|sum| !sum.is_empty()).map(|sum| pack_filled(sum.into_iter())))
+    }
 }
 
 fn unpacked(context: &Context<'_>, unpack: impl FnOnce(&[u8]) -> Option<String>) -> Result<Option<String>> {

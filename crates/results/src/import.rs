@@ -47,7 +47,7 @@ impl Results {
                 imported.known += 1;
                 continue;
             }
-            match load::load(&theirs.connection, line.id) {
+            match load::load(&theirs.connection, line.id, u64::MAX) {
                 Ok(Some(run)) => runs.push((line.clone(), run)),
                 Ok(None) => {}
                 // Named by its own name and not by that of its copy.
@@ -105,7 +105,7 @@ impl Copy {
 impl Drop for Copy {
     fn drop(&mut self) {
         // The log and its index go with the last connection; what else is left was put there by the upgrade.
-        for ending in ["", "-wal", "-shm", ".v1.bak", ".v2.bak", ".v3.bak", ".v4.bak", ".v5.bak"] {
+        for ending in ["", "-wal", "-shm", ".v1.bak", ".v2.bak", ".v3.bak", ".v4.bak", ".v5.bak", ".v6.bak"] {
             let mut name = self.path.as_os_str().to_owned();
             name.push(ending);
             let _ = std::fs::remove_file(name);

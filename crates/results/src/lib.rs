@@ -6,6 +6,7 @@
 
 mod block;
 mod cells;
+mod column;
 mod earlier;
 mod edit;
 mod escape;
@@ -212,9 +213,18 @@ impl Results {
     /// # Errors
     /// When there is no such run, or its rows cannot be read.
     pub fn load(&self, run: i64) -> Result<Run, Error> {
+        self.load_within(run, u64::MAX)
+    }
+
+    /// As [`Results::load`], but where the run has more slices of a second than that, a minute is one: its percentiles are
+    /// within 3.2 % then. A day of a hundred workloads has 26 million seconds, of which no page shows each.
+    ///
+    /// # Errors
+    /// As with [`Results::load`].
+    pub fn load_within(&self, run: i64, slices_most: u64) -> Result<Run, Error> {
         // One transaction, so that all rows are of the same moment.
         let found = match self.connection.unchecked_transaction() {
-            Ok(transaction) => load::load(&transaction, run),
+            Ok(transaction) => load::load(&transaction, run, slices_most),
             Err(source) => Err(Failure::Sqlite(source)),
         };
         match found {
@@ -242,6 +252,8 @@ impl Results {
         let mut connection = Connection::open_with_flags(path, flags).map_err(sqlite)?;
         connection.busy_timeout(BUSY_TIMEOUT).map_err(sqlite)?;
         connection.pragma_update(None, "foreign_keys", true).map_err(sqlite)?;
+        // Of a new file: blocks have 500 to 1000 bytes, of which a page of 4096 would waste an eighth.
+        connection.pragma_update(None, "page_size", 8192).map_err(sqlite)?;
         schema::prepare(&mut connection, path, schema::STEPS)?;
         functions::register(&connection).map_err(sqlite)?;
         // With a write-ahead log that no commit brings into the file, nothing is synchronised while a run goes on; the log

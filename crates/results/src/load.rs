@@ -1,6 +1,8 @@
 //! Reading a run back, in the order in which its rows were written.
 
-use super::block::{unpack_gate, unpack_slices};
+mod minutes;
+
+use super::block::{unpack_gate, unpack_minute, unpack_slices};
 use super::cells::{Cells, rows};
 use super::{Failure, host, packed};
 use block::{Bytes, Span};
@@ -10,17 +12,20 @@ use stats::run::{
     Run, Series, Setting, State, Value,
 };
 use stats::{CycleRecord, Histogram, LimitsInForce, Machine, Measured, ObjectRecord, Outcome, Scale, Verdict};
+use std::collections::BTreeMap;
 
-/// The whole run; `None` when there is none of that number.
-pub(super) fn load(connection: &Connection, number: i64) -> Result<Option<Run>, Failure> {
+/// The whole run; `None` when there is none of that number. Where it has more slices than `slices_most`, minutes stand for
+/// its seconds.
+pub(super) fn load(connection: &Connection, number: i64, slices_most: u64) -> Result<Option<Run>, Failure> {
     let Some(mut run) = load_run(connection, number)? else { return Ok(None) };
     let loader = Loader { connection, run: number };
+    let is_whole = slices_most == u64::MAX || loader.slices()? <= slices_most;
     loader.about(&mut run)?;
     run.points = loader.points()?;
     run.settings = loader.settings()?;
     run.cells = loader.cells()?;
-    run.series = loader.series()?;
-    run.gates = loader.gates()?;
+    run.series = if is_whole { loader.series()? } else { loader.series_by_minute()? };
+    run.gates = if is_whole { loader.gates()? } else { loader.gates_by_minute()? };
     run.host = loader.host()?;
     run.events = loader.events()?;
     run.cycles = loader.cycles()?;
@@ -166,20 +171,22 @@ impl Loader<'_> {
     }
 
     fn series(&self) -> Result<Vec<Series>, Failure> {
-        let sql = "SELECT minute.actor, minute.class, block.slices FROM minute JOIN block ON block.minute = minute.id
+        let sql = "SELECT minute.actor, minute.class, block.slices, times.response
+            FROM minute JOIN block ON block.minute = minute.id LEFT JOIN times ON times.minute = minute.id
             WHERE minute.run = ?1 ORDER BY minute.id";
-        let found = self.rows(sql, |cells| Ok((cells.next()?, cells.next::<String>()?, cells.next::<Vec<u8>>()?)))?;
-        let mut series: Vec<Series> = Vec::new();
-        for (actor, class, packed) in found {
-            let slices = unpack_slices(&packed).ok_or(Failure::Damaged("a minute"))?;
-            let class = Class::named(class);
-            // The minutes of several are written by turns while a run goes on.
-            match series.iter_mut().find(|known| (known.actor, &known.class) == (actor, &class)) {
-                Some(known) => known.slices.extend(slices),
-                None => series.push(Series { actor, class, slices }),
+        let rows = self.rows(sql, |cells| {
+            let (actor, class) = (cells.next()?, cells.next::<String>()?);
+            Ok((actor, class, cells.next::<Vec<u8>>()?, cells.next::<Option<Vec<u8>>>()?))
+        })?;
+        let mut found = SeriesFound::default();
+        for (actor, class, packed, times) in rows {
+            let series = found.of(actor, class);
+            series.slices.extend(unpack_slices(&packed).ok_or(Failure::Damaged("a minute"))?);
+            if let Some(times) = times {
+                series.minutes.push(unpack_minute(&times).ok_or(Failure::Damaged("the times of a minute"))?);
             }
         }
-        Ok(series)
+        Ok(found.all)
     }
 
     fn gates(&self) -> Result<Vec<GateSeries>, Failure> {
@@ -307,5 +314,25 @@ impl Loader<'_> {
 
     fn rows<T>(&self, sql: &str, read: impl FnMut(&mut Cells<'_>) -> Result<T>) -> Result<Vec<T>> {
         rows(self.connection, sql, [self.run], read)
+    }
+}
+
+/// Series by actor and class: the minutes of several are written by turns while a run goes on.
+#[derive(Default)]
+struct SeriesFound {
+    all: Vec<Series>,
+    numbers: BTreeMap<(u32, String), usize>,
+}
+
+impl SeriesFound {
+    /// The one of that class, a new one if there is none yet.
+    fn of(&mut self, actor: u32, class: String) -> &mut Series {
+        let SeriesFound { all, numbers } = self;
+        let at = *numbers.entry((actor, class)).or_insert_with_key(|(actor, class)| {
+            let class = Class::named(class.clone());
+            all.push(Series { actor: *actor, class, slices: Vec::new(), minutes: Vec::new() });
+            all.len() - 1
+        });
+        &mut all[at]
     }
 }

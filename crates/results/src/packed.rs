@@ -11,12 +11,18 @@
 //!
 //! Numbers of buckets grow and most counts are small, so a filled bucket takes about three bytes and a bin four.
 
+use block::Span;
 use stats::{DispatchTrace, Histogram};
 
 /// The filled buckets of a histogram.
 pub(super) fn pack_buckets(histogram: &Histogram) -> Vec<u8> {
+    pack_filled(histogram.filled())
+}
+
+/// Filled buckets, by their number, which rises.
+pub(super) fn pack_filled(filled: impl Iterator<Item = (u32, u64)>) -> Vec<u8> {
     let (mut out, mut before) = (Vec::new(), 0);
-    for (bucket, count) in histogram.filled() {
+    for (bucket, count) in filled {
         push(&mut out, u64::from(bucket - before));
         push(&mut out, count);
         before = bucket;
@@ -34,6 +40,17 @@ pub(super) fn unpack_buckets(mut bytes: &[u8]) -> Option<(Vec<(u32, u64)>, u64)>
         buckets.push((u32::try_from(bucket).ok()?, count));
     }
     Some((buckets, total))
+}
+
+/// The middle of the bucket that the value of this part is in, as [`Histogram::quantile`] finds it.
+pub(super) fn quantile(buckets: &[(u32, u64)], count: u64, part: f64) -> Span {
+    let rank = ((count as f64 * part).ceil() as u64).clamp(1, count);
+    let mut below = 0;
+    let within = buckets.iter().find(|(_, count)| {
+        below += count;
+        below >= rank
+    });
+    within.map_or(Span::ZERO, |(bucket, _)| Histogram::middle(*bucket))
 }
 
 /// The number of the first bin (0 without any), and the bins.

@@ -1,13 +1,14 @@
 //! Writing a run, row by row.
 
-use super::block::{pack_gate, pack_slices};
+use super::block::{pack_gate, pack_minute, pack_slices};
 use super::cells::{Cell as _, insert};
 use super::host::{self, Figures};
 use super::packed;
 use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, Result, params};
 use stats::run::{
-    Cell, DeviceRow, DeviceSeries, GateSeries, HostRow, Kind, Point, Run, Series, Setting, Slice, State, Times, Value,
+    Cell, DeviceRow, DeviceSeries, GateSeries, HostRow, Kind, Minute, Point, Run, Series, Setting, Slice, State, Times,
+    Value,
 };
 use stats::{CycleRecord, Histogram, Machine, ObjectRecord, Outcome};
 
@@ -226,12 +227,15 @@ impl Saver<'_> {
     fn series(&self, series: &Series) -> Result<()> {
         let over =
             self.over("minute", params![self.run, series.actor, series.class.name()], "actor = ?2 AND class = ?3")?;
-        for (n, slices) in minutes(&series.slices, |slice| slice.start.as_nanos()).enumerate().skip(over) {
+        for (n, (slices, times)) in of_series(series).enumerate().skip(over) {
             let key = [series.actor.cell(), series.class.name().cell(), n.cell()];
             let cells = [Sql::Null, Sql::Integer(self.run)].into_iter().chain(key).chain(minute(slices));
             insert(self.connection, "minute", cells)?;
             let id = self.connection.last_insert_rowid();
             insert(self.connection, "block", [Sql::Integer(id), Sql::Blob(pack_slices(slices))])?;
+            if let Some(times) = times {
+                insert(self.connection, "times", [Sql::Integer(id), Sql::Blob(pack_minute(times))])?;
+            }
         }
         Ok(())
     }
@@ -325,6 +329,21 @@ pub(super) fn outcome(outcome: Outcome) -> &'static str {
 fn minutes<T>(rows: &[T], start: impl Fn(&T) -> u64) -> impl Iterator<Item = &[T]> {
     let same = move |a: &T, b: &T| start(a) / MINUTE == start(b) / MINUTE;
     rows.chunk_by(same).flat_map(|minute| minute.chunks(BLOCK_ROWS_MAX))
+}
+
+/// The slices of a series by its minutes, each with its histogram where there is one.
+fn of_series(series: &Series) -> impl Iterator<Item = (&[Slice], Option<&Minute>)> {
+    let begun = |slice: &Slice| series.minutes.partition_point(|minute| minute.start <= slice.start);
+    let same = move |a: &Slice, b: &Slice| begun(a) == begun(b);
+    series.slices.chunk_by(same).flat_map(move |slices| {
+        let minute = begun(&slices[0]).checked_sub(1).map(|at| &series.minutes[at]);
+        // Without minutes of its own a series has those of the clock.
+        let parts: Vec<&[Slice]> = match minute {
+            Some(_) => slices.chunks(BLOCK_ROWS_MAX).collect(),
+            None => minutes(slices, |slice| slice.start.as_nanos()).collect(),
+        };
+        parts.into_iter().enumerate().map(move |(part, slices)| (slices, minute.filter(|_| part == 0)))
+    })
 }
 
 /// The columns of a minute behind its key.

@@ -99,7 +99,7 @@ fn a_run_that_was_written_as_it_went_on_is_whole() {
         let series = |(actor, class): (u32, &Class)| {
             let ops = |second| if *class == Class::WRITE { 7 } else { 100 + second };
             let slices = (0..seconds).map(|second| slice(second, ops(second))).collect();
-            Series { actor, class: class.clone(), slices }
+            Series { actor, class: class.clone(), slices, minutes: Vec::new() }
         };
         let classes = [Class::READ, Class::WRITE];
         Run {
@@ -115,6 +115,46 @@ fn a_run_that_was_written_as_it_went_on_is_whole() {
     let loaded = results.load(number).unwrap();
     assert_eq!(loaded, after(150));
     assert_eq!(loaded.series(1, &Class::READ).unwrap().slices[149].ops, 249);
+}
+
+/// Minutes with their histograms come back, also those that were written while they went on, and SQL adds them up: 60 reads
+/// of 1 ms in the first minute and 60 of 5 ms in the second, so the median of both is 1 ms and 99 % are 5.
+#[test]
+fn minutes_have_histograms_that_add_up() {
+    let after = |seconds: u64| {
+        let mut run = Run { actors: vec![Actor::default()], ..Run::default() };
+        run.begin_point(Point::default());
+        for start in 0..seconds {
+            let mut tape = Tape::default();
+            let (end, took) = (Time::from_nanos(1_000_000_000), Span::from_millis(if start < 60 { 1 } else { 5 }));
+            let (due, class) = (end - took, Tape::READ);
+            tape.ended(&Ended { class, due, made: due, handed: due, end, gate: Span::ZERO, bytes: 4096 });
+            let (start, length) = (Span::from_secs(start), Span::SECOND);
+            run.add_second(&tape, Second { start, length, settled: true, ..Second::default() }, None);
+        }
+        run
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let mut results = Results::open(&dir.path().join("results.sqlite")).unwrap();
+    let number = results.save(&after(30)).unwrap();
+    [90, 120].into_iter().for_each(|seconds| results.replace(number, &after(seconds)).unwrap());
+    assert_eq!(results.load(number).unwrap(), after(120));
+    let query = "SELECT percentile_ns(merge(buckets), 50) / 1e6, percentile_ns(merge(buckets), 99) / 1e6, sum(ops)
+        FROM minutes WHERE run = 1 AND class = 'read'";
+    let found = results.query(query, || false).unwrap().rows.remove(0);
+    use results::Cell::{Integer, Real};
+    let [Real(p50), Real(p99), Integer(120)] = found[..] else { panic!("{found:?}") };
+    assert!((p50 - 1.0).abs() < 0.032 && (p99 / 5.0 - 1.0).abs() < 0.032, "{p50} {p99}");
+    // By minutes it is the same in two rows for each class.
+    let drawn = results.load_within(number, 100).unwrap();
+    let reads = drawn.series(0, &Class::READ).unwrap();
+    assert_eq!(
+        reads.slices.iter().map(|slice| (slice.ops, slice.length)).collect::<Vec<_>>(),
+        [(60, Span::from_secs(60)); 2]
+    );
+    let p99 = reads.slices[1].response.unwrap().p99().unwrap().as_millis_f64();
+    assert!((p99 / 5.0 - 1.0).abs() < 0.032, "{p99}");
+    assert_eq!(drawn.cells, after(120).cells);
 }
 
 proptest! {
@@ -227,8 +267,9 @@ fn series() -> impl Strategy<Value = Vec<Series>> {
             service,
             outstanding,
         });
-    by_class(vec(slice, 1..4))
-        .prop_map(|all| all.into_iter().map(|(actor, class, slices)| Series { actor, class, slices }).collect())
+    by_class(vec(slice, 1..4)).prop_map(|all| {
+        all.into_iter().map(|(actor, class, slices)| Series { actor, class, slices, minutes: Vec::new() }).collect()
+    })
 }
 
 fn gates() -> impl Strategy<Value = Vec<GateSeries>> {

@@ -13,7 +13,9 @@ fn a_day_of_a_hundred_workloads_fits() {
     let path = dir.path().join("results.sqlite");
     drop(Results::open(&path).unwrap());
     let empty = std::fs::metadata(&path).unwrap().len();
-    Results::open(&path).unwrap().save(&busy::run(4, 1800)).unwrap();
+    let mut run = busy::begun(4, 1800);
+    (0..4).for_each(|actor| busy::add(&mut run, actor, 1800));
+    Results::open(&path).unwrap().save(&run).unwrap();
     let day = (std::fs::metadata(&path).unwrap().len() - empty) * 1200;
     assert!((100_000_000..600_000_000).contains(&day), "{} MB a day", day / 1_000_000);
 }

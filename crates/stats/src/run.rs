@@ -18,6 +18,7 @@ mod class;
 mod compare;
 mod host;
 mod jobs;
+mod minute;
 mod recording;
 mod second;
 mod series;
@@ -27,6 +28,7 @@ mod together;
 pub use class::{Class, Kind};
 pub use compare::{Difference, differences, obstacles};
 pub use host::{CpuTimes, DeviceRow, DeviceSeries, HostRecord, HostRow, MemoryUse, Moved, Pressure, Stall};
+pub use minute::{Coarse, Minute};
 pub use second::{Second, Served};
 pub use tapes::Taped;
 
@@ -258,6 +260,8 @@ pub struct Series {
     pub class: Class,
     /// In order of time.
     pub slices: Vec<Slice>,
+    /// Their minutes, in order of time; none where nobody kept histograms of them.
+    pub minutes: Vec<Minute>,
 }
 
 /// About a second.
@@ -311,12 +315,19 @@ impl Times {
         let Summary { count, mean, p50, p99, p999, max } = *summary;
         let known = [p50, p99, p999, max] != [Span::ZERO; 4] || mean == Span::ZERO;
         let spread = known.then_some(Spread { p50, p99, p999 });
-        (count > 0).then_some(Times { count, mean, spread, max: known.then_some(max) })
+        (count > 0).then(|| Times { count, mean, spread, max: known.then_some(max) }.rounded())
+    }
+
+    /// With mean and longest to four digits, within half a thousandth: a second is no surer than that, and the noise of
+    /// further digits is most of what a long run takes to keep.
+    #[must_use]
+    pub fn rounded(self) -> Times {
+        Times { mean: to_four_digits(self.mean), max: self.max.map(to_four_digits), ..self }
     }
 
     /// Of a sum over `count` requests; `None` of none.
     pub fn of_sum(count: u64, sum: Span, max: Option<Span>) -> Option<Times> {
-        (count > 0).then(|| Times { count, mean: sum / count, spread: None, max })
+        (count > 0).then(|| Times { count, mean: sum / count, spread: None, max }.rounded())
     }
 
     /// The median, where percentiles are known.
@@ -422,4 +433,11 @@ impl From<&str> for Value {
     fn from(word: &str) -> Value {
         Value::Word(word.into())
     }
+}
+
+/// Within half a thousandth.
+fn to_four_digits(span: Span) -> Span {
+    let ns = span.as_nanos();
+    let last = 10u64.pow(ns.checked_ilog10().unwrap_or(0).saturating_sub(3));
+    Span::from_nanos(ns.saturating_add(last / 2) / last * last)
 }

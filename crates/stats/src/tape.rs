@@ -16,7 +16,7 @@ mod track;
 pub use punctuality::Punctuality;
 pub use track::{Longest, TapeSecond, TapeSlice, Track};
 
-use crate::run::Class;
+use crate::run::{Class, Minute};
 use crate::{Direction, Histogram};
 use block::{Completion, Span, Time};
 use std::ops::{Index, IndexMut};
@@ -72,6 +72,8 @@ pub struct Tape {
     has_rolled: bool,
     /// How long requests of all parts together took, in each second that had some.
     seconds: Vec<TapeSecond>,
+    /// The same in each minute.
+    minutes: Vec<Minute>,
     /// How well a schedule was kept.
     pub punctuality: Punctuality,
 }
@@ -106,6 +108,7 @@ impl Tape {
             slice_end: noted.slices.map_or(Time::MAX, |length| start + length),
             has_rolled: false,
             seconds: Vec::new(),
+            minutes: Vec::new(),
             punctuality: Punctuality::default(),
         }
     }
@@ -215,6 +218,11 @@ impl Tape {
         &self.seconds
     }
 
+    /// How long requests of all parts together took in each minute, counted from the start of the tape.
+    pub fn minutes(&self) -> &[Minute] {
+        &self.minutes
+    }
+
     /// Operations of all parts together.
     pub fn ops(&self) -> u64 {
         self.parts().map(|track| track.ops).sum()
@@ -232,6 +240,7 @@ impl Tape {
     pub fn absorb(&mut self, other: &Tape) {
         // Percentiles do not add up.
         self.seconds.clear();
+        self.minutes.clear();
         self.each_of(other, Track::absorb);
     }
 
@@ -272,14 +281,17 @@ impl Tape {
     }
 
     fn end_second(&mut self, end: Time) {
-        let since_start = end.since(self.start);
+        let (began, since_start) = (self.second_began.since(self.start), end.since(self.start));
         let mut whole: Option<Times> = None;
         for running in &mut self.classes {
-            let times = running.end_second(since_start).filter(|_| running.track.class.is_part());
+            let times = running.end_second(began, since_start).filter(|_| running.track.class.is_part());
             whole = match (whole, times) {
                 (Some(whole), Some(times)) => Some(whole.and(&times)),
                 (whole, times) => whole.or(times),
             };
+        }
+        if whole.is_some() || !self.minutes.is_empty() {
+            Minute::add(&mut self.minutes, Span::ZERO, began, whole.as_ref().map(|whole| &whole.response));
         }
         self.seconds.extend(whole.map(|whole| whole.second(since_start)));
         self.second_began = end;

@@ -23,7 +23,7 @@ impl Report {
         let database = command::results::open(memory)?;
         let numbers = self.runs.iter().map(|run| database.number_of(run)).collect::<Result<Vec<_>, _>>()?;
         let runs =
-            numbers.iter().map(|number| command::results::looked_at(&database, *number)).collect::<Result<Vec<_>>>()?;
+            numbers.iter().map(|number| command::results::drawn(&database, *number)).collect::<Result<Vec<_>>>()?;
         let recordings: Vec<_> = runs.iter().map(stats::run::Run::recording).collect();
         let page = report::run_page(&recordings.iter().collect::<Vec<_>>());
         std::fs::write(&self.output, page.render()).with_context(|| format!("--output {}", self.output.display()))?;

@@ -12,7 +12,7 @@ use crate::Answer;
 use crate::memory::{self, Memory};
 use crate::terminal;
 use anyhow::{Result, bail};
-use results::Results as Database;
+use results::{Filter, Results as Database};
 use stats::run::Run;
 use std::path::PathBuf;
 
@@ -92,10 +92,23 @@ pub fn open(memory: &Memory) -> Result<Database> {
     Ok(Database::open_existing(&file(memory)?)?)
 }
 
-/// A run to be looked at: processes of RanRead do the same, so nobody asks what each of them did.
+/// A run to be looked at.
 pub fn looked_at(database: &Database, number: i64) -> Result<Run> {
-    let run = database.load(number)?;
-    Ok(if run.identity.tool == "ranread" { run.together("processes") } else { run })
+    Ok(as_looked_at(database.load(number)?))
+}
+
+/// A run to be drawn or compared, a long one by its minutes: a page has a few hundred points for each line.
+pub fn drawn(database: &Database, number: i64) -> Result<Run> {
+    Ok(as_looked_at(database.load_within(number, SLICES_DRAWN)?))
+}
+
+/// Slices of all workloads and classes of a run of which a page is made second by second: more take longer than a second to
+/// read.
+const SLICES_DRAWN: u64 = 1_000_000;
+
+/// Processes of RanRead do the same, so nobody asks what each of them did.
+fn as_looked_at(run: Run) -> Run {
+    if run.identity.tool == "ranread" { run.together("processes") } else { run }
 }
 
 impl Delete {
@@ -103,10 +116,11 @@ impl Delete {
         let mut database = open(memory)?;
         // All are there before any is gone.
         let numbers = self.runs.iter().map(|run| database.number_of(run)).collect::<Result<Vec<_>, _>>()?;
+        let lines = database.list(&Filter::default())?;
         for number in numbers {
-            let title = database.load(number)?.identity.title;
+            let title = lines.iter().find(|line| line.id == number).map_or("", |line| &line.title);
             database.delete(number)?;
-            terminal::line(&format!("run {number} deleted: {}", report::text::printable(&title)));
+            terminal::line(&format!("run {number} deleted: {}", report::text::printable(title)));
         }
         Ok(Answer::Yes)
     }

@@ -67,12 +67,17 @@ impl Scales {
         Axis::seconds(self.end)
     }
 
-    /// What a point of a line stands for: `second by second`, `means of 5 seconds`.
+    /// What a point of a line stands for: `second by second`, `means of 5 seconds`, `means of 10 minutes`.
     pub(crate) fn said(&self, recording: &Recording) -> String {
-        let most = recording.workloads.iter().map(|workload| workload.intervals.len()).max().unwrap_or(0);
-        match most.div_ceil(self.points) {
+        let longest = recording.workloads.iter().max_by_key(|workload| workload.intervals.len());
+        let intervals = longest.map_or(&[][..], |workload| &workload.intervals);
+        let each = intervals.get(intervals.len() / 2).map_or(1.0, |interval| interval.length.as_secs_f64());
+        let seconds = (intervals.len().div_ceil(self.points).max(1) as f64 * each).round() as u64;
+        match seconds {
             ..=1 => "second by second".into(),
-            step => format!("means of {step} seconds"),
+            60 => "minute by minute".into(),
+            minutes if minutes % 60 == 0 => format!("means of {} minutes", minutes / 60),
+            _ => format!("means of {seconds} seconds"),
         }
     }
 }

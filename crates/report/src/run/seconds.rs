@@ -7,12 +7,15 @@ use stats::{FloorFared, Interval, Recording, WorkloadRecord};
 
 /// Seconds at most: a longer run has the figures of so many of them, each some seconds after the one before.
 const SECONDS_MOST: usize = 3600;
+/// Their rows in all: as many as take 2 MB of a page.
+const ROWS_MOST: usize = 25_000;
 
 pub(super) fn of(recording: &Recording) -> Seconds {
     let mut starts: Vec<&Interval> = recording.workloads.iter().flat_map(|workload| &workload.intervals).collect();
     starts.sort_by_key(|interval| interval.start);
     starts.dedup_by_key(|interval| interval.start);
-    let step = starts.len().div_ceil(SECONDS_MOST).max(1);
+    let most = (ROWS_MOST / recording.workloads.len().max(1)).clamp(1, SECONDS_MOST);
+    let step = starts.len().div_ceil(most).max(1);
     let second = |first: &&Interval| {
         let phase = relation::phase_of(&recording.phases, first);
         let phase = phase.map_or(String::new(), |phase| format!(" · {} {}", phase + 1, recording.phases[phase].name));

@@ -205,7 +205,12 @@ mod tests {
             actors: vec![Actor { name: "j".into(), ..Actor::default() }],
             points: vec![Point { name: "run".into(), end: length, ..Point::default() }],
             cells: vec![cell(Class::ALL), cell(Class::READ)],
-            series: vec![Series { actor: 0, class: Class::READ, slices: ops.iter().enumerate().map(slice).collect() }],
+            series: vec![Series {
+                actor: 0,
+                class: Class::READ,
+                slices: ops.iter().enumerate().map(slice).collect(),
+                minutes: Vec::new(),
+            }],
             ..Run::default()
         };
         run.identity.tool = "fio".into();

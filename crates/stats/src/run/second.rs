@@ -1,7 +1,9 @@
 //! A run that is written second by second, as a plan's is: each second of an actor is a tape of its own.
 
-use super::{Cell, Class, GateRow, GateSeries, Kind, Point, Run, Series, Slice, Taped, Times, tapes};
-use crate::{Histogram, LimitsInForce, ObjectRecord, Tape, Track};
+use super::{
+    Cell, Class, GateRow, GateSeries, Kind, Minute, Point, Run, Series, Slice, Taped, Times, tapes, to_four_digits,
+};
+use crate::{Histogram, LimitsInForce, ObjectRecord, Tape, Track, Waits};
 use block::Span;
 
 /// Where a second of an actor lies in a run.
@@ -90,6 +92,7 @@ impl Run {
 
     /// Adds what a gate said of an actor in a second; from the first on of which it said anything.
     pub fn add_gate_row(&mut self, actor: u32, row: GateRow) {
+        let row = GateRow { waits: row.waits.rounded(), ..row };
         match self.gates.iter_mut().find(|gate| gate.actor == actor) {
             Some(gate) => gate.rows.push(row),
             None if (GateRow { start: row.start, length: row.length, ..GateRow::default() }) == row => {}
@@ -99,7 +102,7 @@ impl Run {
 
     fn add_slices_of(&mut self, tape: &Tape, at: Second, served: Option<Served<'_>>) {
         let Second { actor, start, length, outstanding, .. } = at;
-        let times = |of: fn(&Track) -> &Histogram| Times::of(&tape.merged(of).summary());
+        let response = tape.merged(|track| &track.response);
         let sum = |of: fn(&Track) -> u64| tape.parts().map(of).sum::<u64>();
         let whole = Slice {
             start,
@@ -107,14 +110,14 @@ impl Run {
             ops: sum(|track| track.ops),
             bytes: Some(sum(|track| track.bytes)),
             failed: Some(tape.tracks().map(|track| track.failed).sum()),
-            response: times(|track| &track.response),
+            response: Times::of(&response.summary()),
             service: match served {
                 Some(served) => Times::of(&served.device.summary()),
-                None => times(|track| &track.service),
+                None => Times::of(&tape.merged(|track| &track.service).summary()),
             },
             outstanding: Some(outstanding),
         };
-        self.push_slice(actor, &Class::ALL, whole);
+        self.push_slice(actor, &Class::ALL, whole, &response);
         for track in tape.tracks() {
             // A class has slices from its first request on.
             if track.ops + track.failed == 0 && self.series(actor, &track.class).is_none() {
@@ -130,15 +133,19 @@ impl Run {
                 service: Times::of(&track.service.summary()),
                 outstanding: None,
             };
-            self.push_slice(actor, &track.class, slice);
+            self.push_slice(actor, &track.class, slice, &track.response);
         }
     }
 
-    fn push_slice(&mut self, actor: u32, class: &Class, slice: Slice) {
-        match self.series.iter_mut().find(|series| (series.actor, &series.class) == (actor, class)) {
-            Some(series) => series.slices.push(slice),
-            None => self.series.push(Series { actor, class: class.clone(), slices: vec![slice] }),
-        }
+    fn push_slice(&mut self, actor: u32, class: &Class, slice: Slice, response: &Histogram) {
+        let same = |series: &Series| (series.actor, &series.class) == (actor, class);
+        let at = self.series.iter().position(same).unwrap_or_else(|| {
+            self.series.push(Series { actor, class: class.clone(), slices: Vec::new(), minutes: Vec::new() });
+            self.series.len() - 1
+        });
+        let series = &mut self.series[at];
+        Minute::add(&mut series.minutes, Span::ZERO, slice.start, Some(response));
+        series.slices.push(slice);
     }
 
     /// Adds a cell to the one of its class; a first one goes behind the others of its actor and point.
@@ -190,6 +197,15 @@ impl Cell {
                 None => self.latencies.push((*kind, histogram.clone())),
             }
         }
+    }
+}
+
+impl Waits {
+    /// To four digits, as all times of a second.
+    fn rounded(self) -> Waits {
+        let Waits { ceiling, floors, turn, device } = self;
+        let [ceiling, floors, turn, device] = [ceiling, floors, turn, device].map(to_four_digits);
+        Waits { ceiling, floors, turn, device }
     }
 }
 

@@ -49,7 +49,8 @@ impl Times {
         let sum = u128::from(self.mean.as_nanos()) * u128::from(self.count)
             + u128::from(other.mean.as_nanos()) * u128::from(other.count);
         let mean = Span::from_nanos(u64::try_from(sum / u128::from(count.max(1))).unwrap_or(u64::MAX));
-        Times { count, mean, spread: None, max: Option::zip(self.max, other.max).map(|(a, b)| a.max(b)) }
+        let max = Option::zip(self.max, other.max).map(|(a, b)| a.max(b));
+        Times { count, mean, spread: None, max }.rounded()
     }
 }
 

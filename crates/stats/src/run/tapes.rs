@@ -1,7 +1,7 @@
 //! What a tape becomes: cells of a point and series of seconds. There is no other way from a recorder to a run.
 
 use super::series::added_up;
-use super::{Cell, Class, Kind, Run, Series, Slice, Times};
+use super::{Cell, Class, Kind, Minute, Run, Series, Slice, Times};
 use crate::{Punctuality, Summary, Tape, TapeSecond, TapeSlice, Track};
 use block::Span;
 
@@ -35,11 +35,13 @@ impl Run {
         if !parts.is_empty() {
             let mut slices: Vec<Slice> = added_up(&parts).into_values().collect();
             spread(&mut slices, tape.seconds(), at.start);
-            self.add_slices(Series { actor: at.actor, class: Class::ALL, slices });
+            let minutes = minutes(tape.minutes(), at.start);
+            self.add_slices(Series { actor: at.actor, class: Class::ALL, slices, minutes });
         }
         for (track, mut slices) in series {
             spread(&mut slices, &track.seconds, at.start);
-            self.add_slices(Series { actor: at.actor, class: track.class.clone(), slices });
+            let minutes = minutes(&track.minutes, at.start);
+            self.add_slices(Series { actor: at.actor, class: track.class.clone(), slices, minutes });
         }
         &mut self.cells[first]
     }
@@ -47,10 +49,18 @@ impl Run {
     fn add_slices(&mut self, more: Series) {
         let same = |series: &&mut Series| (series.actor, &series.class) == (more.actor, &more.class);
         match self.series.iter_mut().find(same) {
-            Some(series) => series.slices.extend(more.slices),
+            Some(series) => {
+                series.slices.extend(more.slices);
+                series.minutes.extend(more.minutes);
+            }
             None => self.series.push(more),
         }
     }
+}
+
+/// Minutes of a tape that began at `start`.
+fn minutes(minutes: &[Minute], start: Span) -> Vec<Minute> {
+    minutes.iter().map(|minute| Minute { start: start + minute.start, response: minute.response.clone() }).collect()
 }
 
 /// Gives slices the percentiles of the seconds that end with them.

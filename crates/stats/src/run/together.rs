@@ -1,7 +1,7 @@
 //! Actors of a run as one, and of several runs as one: processes of one load, of which nobody asks what each did; hosts of
 //! one experiment.
 
-use super::{Actor, Cell, Class, Event, Kind, Run, Series, Setting, Slice};
+use super::{Actor, Cell, Class, Event, Kind, Minute, Run, Series, Setting, Slice};
 use crate::{CycleRecord, Histogram};
 use block::Span;
 use std::collections::BTreeMap;
@@ -54,11 +54,19 @@ impl Run {
         for series in &from.series {
             let slices = series.slices.iter().filter(|slice| within(slice.start));
             let slices: Vec<Slice> = slices.map(|slice| Slice { start: moved(slice.start), ..*slice }).collect();
+            let minutes = series.minutes.iter().filter(|minute| within(minute.start));
+            let minutes = minutes.map(|minute| Minute { start: moved(minute.start), ..minute.clone() });
             let same = |known: &&mut Series| (known.actor, &known.class) == (actor, &series.class);
             match self.series.iter_mut().find(same) {
-                Some(known) => known.slices.extend(slices),
+                Some(known) => {
+                    known.slices.extend(slices);
+                    known.minutes.extend(minutes);
+                }
                 None if slices.is_empty() => {}
-                None => self.series.push(Series { actor, class: series.class.clone(), slices }),
+                None => {
+                    let (class, minutes) = (series.class.clone(), minutes.collect());
+                    self.series.push(Series { actor, class, slices, minutes });
+                }
             }
         }
         let settings = from.settings.iter().filter(|setting| setting.point == Some(point));
@@ -83,8 +91,12 @@ impl Run {
                 classes[at].1.entry(self.second_of(slice)).and_modify(|sum| *sum = sum.plus(slice)).or_insert(*slice);
             }
         }
-        let series =
-            |(class, slices): (Class, Seconds)| Series { actor: 0, class, slices: slices.into_values().collect() };
+        let series = |(class, slices): (Class, Seconds)| Series {
+            actor: 0,
+            class,
+            slices: slices.into_values().collect(),
+            minutes: Vec::new(),
+        };
         classes.into_iter().map(series).collect()
     }
 
@@ -148,15 +160,13 @@ mod tests {
             cell.with(Kind::Response, &lat)
         };
         let point = |start, end| Point { start, end, ..Point::default() };
+        let of = |actor, slices| Series { actor, class: Class::READ, slices, minutes: Vec::new() };
         let actor = |place| Actor { place: Some(place), ..Actor::default() };
         let run = Run {
             actors: vec![actor(0), actor(1)],
             points: vec![point(Span::ZERO, begin), point(begin, begin + Span::from_secs(2))],
             cells: vec![Cell::new(0, 0, Class::ALL, Span::SECOND), cell(0, 100, 1), cell(1, 50, 4)],
-            series: vec![
-                Series { actor: 0, class: Class::READ, slices: vec![slice(0, 100, 1), slice(1000, 7, 1)] },
-                Series { actor: 1, class: Class::READ, slices: vec![slice(3, 50, 4)] },
-            ],
+            series: vec![of(0, vec![slice(0, 100, 1), slice(1000, 7, 1)]), of(1, vec![slice(3, 50, 4)])],
             ..Run::default()
         };
         let whole = run.together("processes");

@@ -2,7 +2,7 @@
 
 use super::{Ended, Noted};
 use crate::job::{Confidence, Spread, confidence};
-use crate::run::Class;
+use crate::run::{Class, Minute};
 use crate::{Histogram, Summary};
 use block::{Span, Time};
 
@@ -35,6 +35,8 @@ pub struct Track {
     pub slices: Vec<TapeSlice>,
     /// How long requests took in each second that had some; a second is as many slices as fit into one, at least one.
     pub seconds: Vec<TapeSecond>,
+    /// How long requests took in each minute of these seconds, counted from the start of the tape.
+    pub minutes: Vec<Minute>,
 }
 
 /// How long the requests of a class took in about a second.
@@ -83,7 +85,7 @@ pub struct Longest {
 /// How long requests took.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Times {
-    response: Histogram,
+    pub(super) response: Histogram,
     service: Histogram,
 }
 
@@ -179,10 +181,13 @@ impl Running {
         *before = now;
     }
 
-    /// Ends a second at `end`; its times, where it had requests.
-    pub(super) fn end_second(&mut self, end: Span) -> Option<Times> {
+    /// Ends a second from `start` to `end`; its times, where it had requests.
+    pub(super) fn end_second(&mut self, start: Span, end: Span) -> Option<Times> {
         let Running { track, times_before, .. } = self;
         if track.response.count() == times_before.response.count() {
+            if !track.minutes.is_empty() {
+                Minute::add(&mut track.minutes, Span::ZERO, start, None);
+            }
             return None;
         }
         let times = Times { response: track.response.clone(), service: track.service.clone() };
@@ -192,6 +197,7 @@ impl Running {
             service: times_before.service.since(&before.service),
         };
         track.seconds.push(fresh.second(end));
+        Minute::add(&mut track.minutes, Span::ZERO, start, Some(&fresh.response));
         Some(fresh)
     }
 
@@ -226,6 +232,7 @@ impl Track {
             gate: Histogram::new(),
             slices: Vec::new(),
             seconds: Vec::new(),
+            minutes: Vec::new(),
         }
     }
 
@@ -268,6 +275,7 @@ impl Track {
         self.measured = self.measured.max(other.measured);
         // Percentiles do not add up.
         self.seconds.clear();
+        self.minutes.clear();
         for theirs in &other.slices {
             match self.slices.binary_search_by_key(&theirs.start(), TapeSlice::start) {
                 Ok(index) => self.slices[index].absorb(theirs),

@@ -1,6 +1,6 @@
 //! `seawall results show`: one run as it was at its end.
 
-use super::{looked_at, open};
+use super::{drawn, looked_at, open};
 use crate::Answer;
 use crate::memory::Memory;
 use crate::terminal;
@@ -29,7 +29,7 @@ impl Show {
     pub fn run(self, memory: &Memory) -> Result<Answer> {
         let database = open(memory)?;
         let number = database.number_of(&self.run)?;
-        let run = looked_at(&database, number)?;
+        let run = if self.csv.is_some() { looked_at(&database, number)? } else { drawn(&database, number)? };
         match self.csv.as_deref() {
             _ if self.plan && run.identity.text.is_empty() => {
                 bail!("--plan: run {number} had none; its command was: {}", run.identity.command);

@@ -1,0 +1,90 @@
+//! Numbers of so many bits, one behind the other; the first bit is the highest of its byte.
+
+/// Bits that are written.
+#[derive(Default)]
+pub(crate) struct Written {
+    bytes: Vec<u8>,
+    /// What is not yet a byte: as many of its low bits.
+    part: u8,
+    bits: u32,
+}
+
+impl Written {
+    /// Behind these bytes.
+    pub(crate) fn behind(bytes: Vec<u8>) -> Written {
+        Written { bytes, ..Written::default() }
+    }
+
+    /// Adds the low bits of a number, up to 64 of them, the highest first.
+    pub(crate) fn push(&mut self, number: u64, bits: u32) {
+        let mut left = bits;
+        while left > 0 {
+            let fit = left.min(8 - self.bits);
+            let piece = (number >> (left - fit)) as u8 & ((1u16 << fit) - 1) as u8;
+            self.part = if fit == 8 { piece } else { self.part << fit | piece };
+            self.bits += fit;
+            left -= fit;
+            if self.bits == 8 {
+                self.bytes.push(self.part);
+                (self.part, self.bits) = (0, 0);
+            }
+        }
+    }
+
+    /// The bytes; the last one is filled up with zeros.
+    pub(crate) fn finish(mut self) -> Vec<u8> {
+        let missing = (8 - self.bits) % 8;
+        self.push(0, missing);
+        self.bytes
+    }
+}
+
+/// Bits that are read.
+pub(crate) struct Bits<'b> {
+    bytes: &'b [u8],
+    /// The number of the next one.
+    at: usize,
+}
+
+impl<'b> Bits<'b> {
+    /// Those of these bytes.
+    pub(crate) fn of(bytes: &'b [u8]) -> Bits<'b> {
+        Bits { bytes, at: 0 }
+    }
+
+    /// The next so many as a number, up to 64 of them; `None` where there are fewer.
+    pub(crate) fn take(&mut self, bits: u32) -> Option<u64> {
+        if bits == 0 {
+            return Some(0);
+        }
+        let number = self.ahead() >> (u128::BITS - bits);
+        self.skip(bits)?;
+        Some(number as u64)
+    }
+
+    /// How many zeros there are in front of the next one, which are passed; `None` where none comes or more than 64 do.
+    pub(crate) fn take_zeros(&mut self) -> Option<u32> {
+        let zeros = self.ahead().leading_zeros();
+        if zeros > u64::BITS {
+            return None;
+        }
+        self.skip(zeros)?;
+        Some(zeros)
+    }
+
+    /// The next ones, at least 120, as the highest of a number; zeros behind the end.
+    fn ahead(&self) -> u128 {
+        let rest = self.bytes.get(self.at / 8..).unwrap_or_default();
+        let ahead = rest.first_chunk().copied().unwrap_or_else(|| {
+            let mut last = [0; 16];
+            last[..rest.len()].copy_from_slice(rest);
+            last
+        });
+        u128::from_be_bytes(ahead) << (self.at % 8)
+    }
+
+    fn skip(&mut self, bits: u32) -> Option<()> {
+        self.at += bits as usize;
+        (self.at <= self.bytes.len() * 8).then_some(())
+    }
+}
