@@ -12,6 +12,7 @@ mod edit;
 mod escape;
 mod functions;
 mod host;
+mod immutable;
 mod import;
 mod list;
 mod load;
@@ -37,6 +38,8 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 pub struct Results {
     connection: Connection,
     path: PathBuf,
+    /// What SQLite calls it: the same, but of a file beside which nothing can be written.
+    name: PathBuf,
 }
 
 /// Why results could not be kept or read.
@@ -63,6 +66,22 @@ pub enum Error {
         found: usize,
         /// The newest format known here.
         known: usize,
+    },
+    /// The file is only read, and part of it stands in a log beside it.
+    #[error("{}: cannot be read where nothing can be written, because {}-wal has part of it; copy both and open the copy",
+        path.display(), path.display())]
+    Unfinished {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file is only read, and of an older format.
+    #[error("{}: written in format {found}, and cannot be brought up to date where nothing can be written; open a copy of it",
+        path.display())]
+    Older {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        found: usize,
     },
     /// A copy of an older file could not be made, so it was not upgraded.
     #[error("{}: not upgraded, because no copy of it could be written to {}", path.display(), copy.display())]
@@ -179,7 +198,8 @@ impl Results {
         Results::with(path, OpenFlags::SQLITE_OPEN_CREATE)
     }
 
-    /// As [`Results::open`], but a file must be there.
+    /// As [`Results::open`], but a file must be there. One that is on a file system mounted for reading, or in a folder of
+    /// somebody else's, is read as it is.
     ///
     /// # Errors
     /// When there is no file, and as with [`Results::open`].
@@ -187,7 +207,10 @@ impl Results {
         if !path.exists() {
             return Err(Error::NoFile { path: path.into() });
         }
-        Results::with(path, OpenFlags::empty())
+        match Results::with(path, OpenFlags::empty()) {
+            Err(Error::Sqlite { source, .. }) if immutable::is_meant(&source) => immutable::open(path),
+            opened => opened,
+        }
     }
 
     /// Writes a whole run and returns its number; when it fails, nothing of it is kept.
@@ -263,6 +286,6 @@ impl Results {
             .or_else(|source| if is_read_only(&source) { Ok(()) } else { Err(sqlite(source)) })?;
         connection.pragma_update(None, "synchronous", "normal").map_err(sqlite)?;
         connection.pragma_update(None, "wal_autocheckpoint", 0).map_err(sqlite)?;
-        Ok(Results { connection, path: path.into() })
+        Ok(Results { connection, path: path.into(), name: path.into() })
     }
 }

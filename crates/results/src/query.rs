@@ -68,14 +68,16 @@ impl Results {
     /// A connection that reads our tables and does nothing else; on request it knows them by the published
     /// name as well.
     fn to_read(&self, published: bool) -> Result<Connection> {
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let mut connection = Connection::open_with_flags(&self.path, flags)?;
+        let mut flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        // Otherwise a name that begins with `file:` is a name.
+        flags.set(OpenFlags::SQLITE_OPEN_URI, self.name != self.path);
+        let mut connection = Connection::open_with_flags(&self.name, flags)?;
         connection.busy_timeout(BUSY_TIMEOUT)?;
         functions::register(&connection)?;
         if published {
             // The same file once more: a view in another database could not look into this one. What is attached to a
             // connection that cannot write cannot be written either.
-            connection.execute(&format!("ATTACH ?1 AS {PUBLISHED}"), [self.path.as_os_str().as_bytes()])?;
+            connection.execute(&format!("ATTACH ?1 AS {PUBLISHED}"), [self.name.as_os_str().as_bytes()])?;
         }
         connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, LENGTH_MAX)?;
         connection.authorizer(Some(|context: rusqlite::hooks::AuthContext<'_>| match context.action {

@@ -103,6 +103,15 @@ pub(super) fn prepare(connection: &mut Connection, path: &Path, steps: &[Step]) 
     transaction.commit().map_err(sqlite)
 }
 
+/// Whether the file behind `connection` is one of the newest version already.
+pub(super) fn check(connection: &Connection, path: &Path) -> Result<(), Error> {
+    match recognise(connection, path)? {
+        found if found > STEPS.len() => Err(Error::Newer { path: path.into(), found, known: STEPS.len() }),
+        found if found < STEPS.len() => Err(Error::Older { path: path.into(), found }),
+        _ => Ok(()),
+    }
+}
+
 /// The version of a file of ours; 0 for an empty one.
 fn recognise(connection: &Connection, path: &Path) -> Result<usize, Error> {
     let read = || -> rusqlite::Result<(i64, i64, i64)> {

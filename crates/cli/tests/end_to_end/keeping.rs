@@ -154,6 +154,10 @@ fn a_database_that_may_not_be_written_is_left_alone() {
     let ended = run(&mut disk.within(&load(&disk.scratch, 1)));
     assert_eq!(ended.code, Some(0), "{}", ended.err);
     assert_eq!(ended.err.lines().filter(|line| line.contains("not kept: ")).count(), 1, "{}", ended.err);
+    // Who reads needs nothing written beside it.
+    assert_eq!(disk.query("SELECT state FROM runs"), serde_json::json!([{ "state": "ended" }]));
+    let shown = succeed(&mut disk.within(seawall(disk.scratch.path()).args(["results", "show", "last"])));
+    assert!(shown.contains("run 1: "), "{shown}");
     assert_eq!(disk.sh("mount -o remount,rw .").code, Some(0));
     assert_eq!(disk.query("SELECT state FROM runs"), serde_json::json!([{ "state": "ended" }]));
 }
