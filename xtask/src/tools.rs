@@ -21,7 +21,7 @@ const fn tool(program: &'static str, package: &'static str) -> Tool {
 }
 
 /// All of them: standard NBD clients, what makes file systems and volumes, and a browser for the page.
-pub const TOOLS: [Tool; 21] = [
+pub const TOOLS: [Tool; 22] = [
     tool("fio", "fio"),
     // Its example job files, of which one stands for all.
     tool("/usr/share/doc/fio/examples/flow.fio", "fio-examples"),
@@ -46,6 +46,8 @@ pub const TOOLS: [Tool; 21] = [
     // What looks at the page in it.
     tool("node", "nodejs"),
     tool("npm", "npm"),
+    // What makes the environment of ONTAP's client; the package has no program.
+    tool("/usr/share/doc/python3-venv", "python3-venv"),
 ];
 
 /// Packages of npm that tests use, in exactly these versions; neither needs another.
@@ -103,7 +105,7 @@ pub fn has(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     // Some lie where only root looks.
     let system = ["/usr/sbin", "/sbin"].map(PathBuf::from);
-    std::env::split_paths(&path).chain(system).any(|folder| folder.join(program).is_file())
+    std::env::split_paths(&path).chain(system).any(|folder| folder.join(program).exists())
 }
 
 /// Those that are not there.
