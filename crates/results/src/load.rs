@@ -101,11 +101,12 @@ impl Loader<'_> {
     }
 
     fn points(&self) -> Result<Vec<Point>> {
-        let sql = "SELECT name, about, start_ns, end_ns, stalled_ns FROM point WHERE run = ?1 ORDER BY n";
+        let sql = "SELECT name, about, start_ns, end_ns, stalled_ns, coalesce(arm, '') FROM point
+            LEFT JOIN point_arm ON point_arm.run = point.run AND point_arm.point = n WHERE point.run = ?1 ORDER BY n";
         let mut points = self.rows(sql, |cells| {
             let (name, about) = (cells.next()?, cells.next()?);
             let (start, end, stalled) = (cells.span()?, cells.span()?, cells.optional()?.map(Span::from_nanos));
-            Ok(Point { name, about, start, end, stalled, ..Point::default() })
+            Ok(Point { name, about, start, end, stalled, arm: cells.next()?, ..Point::default() })
         })?;
         let sql = "SELECT line FROM point_command WHERE run = ?1 AND point = ?2 AND form = ?3 ORDER BY n";
         for (n, point) in points.iter_mut().enumerate() {

@@ -28,12 +28,13 @@ pub(super) fn save(connection: &Connection, run: &Run, number: Option<i64>, uuid
 
 /// The tables of which all rows of a run are written anew when there is more of it. Minutes are not among them: those that
 /// are over stay as they are, so that what is written grows no faster than what is measured.
-const ANEW: [&str; 14] = [
+const ANEW: [&str; 15] = [
     "label",
     "place",
     "actor",
     "point",
     "point_command",
+    "point_arm",
     "setting",
     "cell",
     "latency",
@@ -195,6 +196,9 @@ impl Saver<'_> {
     fn point(&self, n: usize, point: &Point) -> Result<()> {
         let (start, end, stalled) = (point.start.cell(), point.end.cell(), point.stalled.cell());
         self.row("point", [n.cell(), point.name.cell(), point.about.cell(), start, end, stalled])?;
+        if !point.arm.is_empty() {
+            self.row("point_arm", [n.cell(), point.arm.cell()])?;
+        }
         for (form, lines) in [("run", &point.commands), ("published", &point.commands_published)] {
             for (place, line) in lines.iter().enumerate() {
                 self.row("point_command", [n.cell(), form.cell(), place.cell(), line.cell()])?;

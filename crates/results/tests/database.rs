@@ -367,10 +367,12 @@ fn scales() -> impl Strategy<Value = Scale> {
 }
 
 fn points() -> impl Strategy<Value = Point> {
-    (text(), text(), vec(text(), 0..3), vec(text(), 0..3), spans(), spans(), option::of(spans())).prop_map(
-        |(name, about, commands, commands_published, start, end, stalled)| Point {
+    let words = (text(), text(), text(), vec(text(), 0..3), vec(text(), 0..3));
+    (words, spans(), spans(), option::of(spans())).prop_map(
+        |((name, about, arm, commands, commands_published), start, end, stalled)| Point {
             name,
             about,
+            arm,
             commands,
             commands_published,
             start,

@@ -140,6 +140,8 @@ pub struct Point {
     pub name: String,
     /// What it shows, one line.
     pub about: String,
+    /// Which arm of the experiment it belongs to, where arms take turns; empty otherwise.
+    pub arm: String,
     /// Administrators' lines that were run at its start, as run.
     pub commands: Vec<String>,
     /// The same lines as the plan has them.

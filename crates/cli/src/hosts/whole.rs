@@ -27,6 +27,7 @@ pub(super) fn points(plan: &HostsPlan, ramps: &[Settings], scaling: Scaling) -> 
         let asked = plan.hosts.iter().zip(&targets).map(|(host, of)| format!("{} {}", host.name, of[turn.run]));
         Ok(Point {
             name: format!("{}, run {}", HALVES[turn.half], turn.run),
+            arm: HALVES[turn.half].into(),
             about: format!("asked: {} IOPS", asked.collect::<Vec<_>>().join(", ")),
             commands: published.iter().map(|line| fitted(line, scaling)).collect::<Result<_>>()?,
             commands_published: published,

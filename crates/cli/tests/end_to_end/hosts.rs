@@ -320,6 +320,9 @@ fn a_stop_of_a_simulation_keeps_the_runs_so_far() {
     assert!(recording.origin.cut_short && recording.origin.simulated, "{lines:?}");
     let played = phases(&recording);
     assert!(played[0] == "with floors, run 0" && played.len() < 100, "{played:?}");
+    let arms = "SELECT DISTINCT point, arm FROM results WHERE point < 3 ORDER BY point";
+    let arms = run(seawall(scratch.path()).env(RESULTS, "out.sqlite").args(["results", "sql", "--csv", arms]));
+    assert_eq!(arms.out.lines().nth(1), Some("0,with floors"), "{arms:?}");
     // 75 000 · 0.01; a hundredth of the way from 75 000 to 150 000.
     assert_eq!(recording.phases[0].about, "asked: epic_rhel1 750, epic_rhel2 750, epic_rhel3 758 IOPS");
     assert!(recording.notes.iter().any(|note| note.contains("it reaches 91.7 % of the IOPS that are asked")));

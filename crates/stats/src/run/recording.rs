@@ -135,7 +135,7 @@ impl Run {
 }
 
 fn phase(point: &Point) -> Phase {
-    let Point { name, about, commands, commands_published, start, end, stalled } = point.clone();
+    let Point { name, about, commands, commands_published, start, end, stalled, arm: _ } = point.clone();
     Phase { name, about, commands, commands_published, start, end, stalled: stalled.unwrap_or_default() }
 }
 
