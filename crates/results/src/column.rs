@@ -39,7 +39,7 @@ pub(crate) fn put(out: &mut Written, column: &[Option<u64>]) {
     }
     let steps =
         values.iter().scan(0u64, |before, value| Some(zigzag(value.wrapping_sub(std::mem::replace(before, *value)))));
-    let [plain, steps] = [Numbers::of(values.clone()), Numbers::of(steps.collect())];
+    let [plain, steps] = [Numbers::of(&values), Numbers::of(&steps.collect::<Vec<_>>())];
     let (is_steps, numbers) = if steps.cost < plain.cost { (1, steps) } else { (0, plain) };
     out.push(is_steps, 1);
     numbers.put(out);
@@ -81,7 +81,7 @@ struct Numbers {
 }
 
 impl Numbers {
-    fn of(numbers: Vec<u64>) -> Numbers {
+    fn of(numbers: &[u64]) -> Numbers {
         let least = numbers.iter().copied().min().unwrap_or(0);
         let more = || numbers.iter().map(|number| number - least);
         let part = more().fold(0, greatest_common).max(1);
