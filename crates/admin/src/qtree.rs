@@ -16,7 +16,8 @@ impl Errand<'_> {
             QtreeCommand::Delete(delete) => self.delete_qtree(&delete),
             QtreeCommand::Show(selection) => {
                 let volumes = self.registry.objects().filter(|object| object.kind() == ObjectKind::Volume);
-                self.listed(volumes.flat_map(|volume| self.qtree_rows(volume.id())), &selection)
+                let qtrees = volumes.flat_map(|volume| self.children(volume.id(), ObjectKind::Qtree));
+                self.listed(qtrees.map(|qtree| self.qtree_row(qtree)), &selection)
             }
         }
     }
@@ -64,18 +65,14 @@ impl Errand<'_> {
         })
     }
 
-    /// The qtrees of a volume, numbered from 1 in the order of their making.
-    fn qtree_rows(&self, volume: ObjectId) -> Vec<QtreeRow> {
-        let mut qtrees: Vec<&Object> = self.children(volume, ObjectKind::Qtree).collect();
-        qtrees.sort_by_key(|qtree| qtree.id());
-        let row = |(index, qtree): (usize, &Object)| QtreeRow {
-            vserver: self.svm_name(volume),
-            volume: self.place_of(volume).0,
+    fn qtree_row(&self, qtree: &Object) -> QtreeRow {
+        QtreeRow {
+            vserver: self.svm_name(qtree.id()),
+            volume: self.place_of(qtree.id()).0,
             qtree: qtree.name().into(),
-            id: index as u32 + 1,
+            id: qtree.id().0,
             status: "normal".into(),
             qos_policy_group: self.attached(qtree.id()).0,
-        };
-        qtrees.into_iter().enumerate().map(row).collect()
+        }
     }
 }

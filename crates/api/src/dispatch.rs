@@ -21,7 +21,7 @@ use crate::resource::{
     Volumes, Workloads,
 };
 use admin::{Administration, At};
-use block::ObjectId;
+use block::{ObjectId, Span};
 use ontap::Command;
 use qos::RefusalKind;
 use serde_json::{Value, json};
@@ -42,6 +42,8 @@ pub(crate) struct Reply {
     pub status: u16,
     /// Where what was made is.
     pub location: Option<String>,
+    /// How long to wait before asking again.
+    pub wait: Option<Span>,
     pub body: Value,
 }
 
@@ -72,7 +74,7 @@ pub(crate) fn answer(office: &mut Office, desk: &mut dyn Desk, caller: &Caller, 
 
 impl From<Problem> for Reply {
     fn from(problem: Problem) -> Reply {
-        Reply { status: problem.status, location: None, body: problem.body() }
+        Reply { status: problem.status, wait: problem.wait, body: problem.body(), ..Reply::default() }
     }
 }
 
@@ -228,7 +230,7 @@ impl Errand<'_> {
         ended: Result<(), Problem>,
     ) -> Result<Reply, Problem> {
         if !R::HAS_JOBS || query.return_timeout.is_some_and(|seconds| seconds > 0) {
-            return ended.map(|()| Reply { status, location: None, body: json!({}) });
+            return ended.map(|()| Reply { status, body: json!({}), ..Reply::default() });
         }
         // What is wrong by itself is answered at once; what stands in the way is what a job fails of.
         let fails_later = |problem: &Problem| matches!(problem.kind, Some(RefusalKind::InUse | RefusalKind::Full));
@@ -242,7 +244,7 @@ impl Errand<'_> {
         let uuid = admin::uuid_text(uuid);
         let href = format!("{}/{uuid}", JobsResource.path());
         let body = json!({ "job": { "uuid": uuid, "_links": { "self": { "href": href } } } });
-        Ok(Reply { status: 202, location: None, body })
+        Ok(Reply { status: 202, body, ..Reply::default() })
     }
 
     fn look<T>(&self, look: impl Fn(&View<'_>) -> Result<T, Problem>) -> Result<T, Problem> {

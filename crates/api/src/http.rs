@@ -282,10 +282,11 @@ fn sent(reply: Reply) -> hyper::Response<Full<Bytes>> {
     *response.status_mut() = hyper::StatusCode::from_u16(reply.status).unwrap_or_default();
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/hal+json"));
-    match reply.status {
-        401 => drop(headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Basic realm=\"seawall\""))),
-        429 => drop(headers.insert(RETRY_AFTER, HeaderValue::from_static("1"))),
-        _ => {}
+    if reply.status == 401 {
+        headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Basic realm=\"seawall\""));
+    }
+    if let Some(wait) = reply.wait {
+        headers.insert(RETRY_AFTER, wait.as_nanos().div_ceil(1_000_000_000).into());
     }
     if let Some(location) = reply.location.and_then(|location| HeaderValue::try_from(location).ok()) {
         headers.insert(LOCATION, location);

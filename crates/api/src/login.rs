@@ -151,9 +151,10 @@ impl State {
     fn must_not_wait(&self, from: IpAddr, now: Time) -> Result<(), Problem> {
         match self.failed.get(&from) {
             Some(failures) if failures.until > now => {
-                let ms = failures.until.since(now).as_nanos().div_ceil(1_000_000);
+                let wait = failures.until.since(now);
+                let ms = wait.as_nanos().div_ceil(1_000_000);
                 let message = format!("log-ins from {from} failed {} times: try again in {ms} ms", failures.count);
-                Err(Problem::new(429, code::UNAUTHORISED, message))
+                Err(Problem { wait: Some(wait), ..Problem::new(429, code::UNAUTHORISED, message) })
             }
             _ => Ok(()),
         }
@@ -212,6 +213,10 @@ mod tests {
         Logins::new(&path).unwrap()
     }
 
+    fn wait(result: Result<Caller, Problem>) -> Option<Span> {
+        result.err().and_then(|problem| problem.wait)
+    }
+
     fn status(result: Result<Caller, Problem>) -> u16 {
         result.map_or_else(|problem| problem.status, |_| 200)
     }
@@ -241,6 +246,7 @@ mod tests {
         let ask = |header: &str, ms| status(logins.caller(Some(header), HERE, at(ms)));
         assert_eq!(ask(&wrong, 0), 401);
         assert_eq!(ask(&right, 249), 429, "not even the right one");
+        assert_eq!(wait(logins.caller(Some(&right), HERE, at(100))), Some(Span::from_millis(150)), "what is left");
         assert_eq!(ask(&wrong, 250), 401);
         assert_eq!(ask(&right, 749), 429);
         assert_eq!(ask(&right, 750), 200, "and it is forgotten");

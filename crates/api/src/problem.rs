@@ -1,6 +1,7 @@
 //! Why a request was not done: the status, and ONTAP's envelope around code, message and field.
 
 use admin::{AdminError, Detail};
+use block::Span;
 use qos::RefusalKind;
 use serde_json::{Value, json};
 use server::ControlError;
@@ -18,6 +19,8 @@ pub struct Problem {
     pub target: Option<String>,
     /// What is in the way, where a command was refused.
     pub kind: Option<RefusalKind>,
+    /// How long to wait before trying again, where that is what is asked for.
+    pub wait: Option<Span>,
 }
 
 /// ONTAP's general codes.
@@ -49,7 +52,7 @@ pub(crate) mod code {
 impl Problem {
     /// A problem without a field.
     pub(crate) fn new(status: u16, code: u32, message: impl Into<String>) -> Problem {
-        Problem { status, code, message: message.into(), target: None, kind: None }
+        Problem { status, code, message: message.into(), target: None, kind: None, wait: None }
     }
 
     /// What was asked for is wrong.
@@ -94,7 +97,7 @@ impl From<&AdminError> for Problem {
             RefusalKind::Unsupported => 405,
         };
         let message = error.to_string();
-        Problem { status, code, message, target: field.map(|field| field.replace('-', "_")), kind: Some(kind) }
+        Problem { status, code, message, target: field.map(|field| field.replace('-', "_")), kind: Some(kind), wait: None }
     }
 }
 

@@ -25,6 +25,7 @@ pub use file::*;
 pub use lun::*;
 pub use policy_group::*;
 pub use qtree::*;
+pub(crate) use selection::OUTPUT;
 pub use selection::{Filter, Form, Selection};
 pub use snapshot::*;
 pub use statistics::*;

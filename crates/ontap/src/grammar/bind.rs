@@ -2,7 +2,7 @@
 //! meant, so that a whole mended line can be proposed.
 
 use super::Problem;
-use super::lookup::{Pick, pick};
+use super::lookup::{Pick, pick_parameter};
 use super::spec::{CommandSpec, Field, Need, Parameter};
 use crate::word::Word;
 use std::collections::BTreeMap;
@@ -76,7 +76,7 @@ impl<'a> Binder<'a> {
 
     /// The parameter that a word with a hyphen stands for.
     fn named(&self, word: &Word) -> Option<&'static Parameter> {
-        match pick(word.parameter()?, &self.names()) {
+        match pick_parameter(word.parameter()?, &self.names()) {
             Pick::One(name) => self.spec.parameter(name),
             Pick::None | Pick::Several(_) => None,
         }
@@ -88,7 +88,7 @@ impl<'a> Binder<'a> {
 
     /// What to write instead of a word that is a name refused here, or begins one and at most one of the command's own.
     fn refused(&self, typed: &str) -> Option<&'static str> {
-        if let Pick::Several(_) = pick(typed, &self.names()) {
+        if let Pick::Several(_) = pick_parameter(typed, &self.names()) {
             return None;
         }
         let typed = typed.to_ascii_lowercase();
@@ -105,7 +105,7 @@ impl<'a> Binder<'a> {
             self.next_value();
             return;
         }
-        if let Pick::Several(choices) = pick(typed, &self.names()) {
+        if let Pick::Several(choices) = pick_parameter(typed, &self.names()) {
             let choices = choices.iter().map(|c| format!("-{c}")).collect();
             self.problems.push(Problem::AmbiguousParameter { word: word.text.clone(), choices });
             self.mended = None;
@@ -120,7 +120,7 @@ impl<'a> Binder<'a> {
 
     fn unknown(&mut self, word: &Word, typed: &str) {
         let names = self.names();
-        let meant = match pick(typed, &names) {
+        let meant = match pick_parameter(typed, &names) {
             Pick::One(name) => Some(name),
             _ => nearest::to(typed, names.iter().copied()),
         };

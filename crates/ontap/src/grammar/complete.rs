@@ -1,6 +1,6 @@
 //! What could stand at the end of a line that is still being typed.
 
-use super::lookup::{Pick, next_words, pick};
+use super::lookup::{Pick, next_words, pick, pick_parameter};
 use super::spec::{CommandSpec, Parameter};
 use crate::catalogue;
 use crate::word::Word;
@@ -58,7 +58,7 @@ fn command_words(path: &[&'static str], next: &[&'static str], typed: &str) -> V
 /// Behind the command's words: a value where one is due, and parameters that are not given yet.
 fn behind(spec: &'static CommandSpec, given: &[Word], typed: &str, start: usize) -> Completion {
     let names: Vec<&'static str> = spec.parameters.iter().map(|p| p.name).collect();
-    let named = |word: &Word| match pick(word.parameter()?, &names) {
+    let named = |word: &Word| match pick_parameter(word.parameter()?, &names) {
         Pick::One(name) => spec.parameter(name),
         Pick::None | Pick::Several(_) => None,
     };

@@ -2,7 +2,7 @@
 
 use super::Problem;
 use super::spec::CommandSpec;
-use crate::catalogue;
+use crate::catalogue::{self, OUTPUT};
 use crate::word::Word;
 
 /// A line taken apart.
@@ -64,6 +64,18 @@ pub(super) fn pick(typed: &str, choices: &[&'static str]) -> Pick {
         [] => Pick::None,
         [one] => Pick::One(one),
         _ => Pick::Several(fitting),
+    }
+}
+
+/// The parameter of a command that a name, or the beginning of one, stands for. `-output` is no parameter of ONTAP's, so
+/// what begins another one as well means that one: `-o` is `-ostype` in `lun show`, as it is in its published lines.
+pub(super) fn pick_parameter(typed: &str, names: &[&'static str]) -> Pick {
+    match pick(typed, names) {
+        Pick::Several(fitting) => {
+            let theirs: Vec<&'static str> = fitting.into_iter().filter(|name| *name != OUTPUT.name).collect();
+            if let [one] = theirs[..] { Pick::One(one) } else { Pick::Several(theirs) }
+        }
+        picked => picked,
     }
 }
 

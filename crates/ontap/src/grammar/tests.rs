@@ -339,6 +339,21 @@ fn sound(line: &str) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// `-output` is ours: it makes no abbreviation ambiguous that ONTAP takes, and has its own where nothing else begins so.
+#[test]
+fn output_stands_behind_the_parameters_of_ontap() {
+    let shown = |line: &str| match parse(line) {
+        Ok(Command::Lun(LunCommand::Show(selection))) => selection,
+        Ok(Command::Volume(VolumeCommand::Show(selection))) => selection,
+        other => panic!("{line}: {other:?}"),
+    };
+    let luns = shown("lun show -o linux");
+    assert!(luns.query("ostype").is_some_and(|query| query.matches("linux")), "{luns:?}");
+    assert_eq!(luns.output, Output::Text);
+    assert_eq!(shown("lun show -ou json").output, Output::Json);
+    assert_eq!(shown("volume show -o json").output, Output::Json);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 

@@ -11,7 +11,7 @@ pub struct QtreeRow {
     pub volume: String,
     /// Its name.
     pub qtree: String,
-    /// Its number in the volume.
+    /// Its number, which it keeps for good and REST knows it by.
     pub id: u32,
     /// `normal` …
     pub status: String,
