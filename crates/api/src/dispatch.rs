@@ -17,8 +17,8 @@ use crate::problem::{Problem, code};
 use crate::query::{Query, decoded};
 use crate::record::{instance, page, picked};
 use crate::resource::{
-    Aggregates, Cluster, Job, Jobs, JobsResource, Luns, Policies, Qtrees, Resource, Space, Svms, View, VolumeSnapshots,
-    Volumes, Workloads,
+    Aggregates, Cluster, Job, Jobs, JobsResource, Luns, Policies, Qtrees, Resource, Space, Svms, View, VolumeFiles,
+    VolumeSnapshots, Volumes, Workloads,
 };
 use admin::{Administration, At};
 use block::{ObjectId, Span};
@@ -111,6 +111,10 @@ impl Errand<'_> {
             ["api", "storage", "volumes", volume, "snapshots", ref key @ ..] => {
                 let volume = self.look(|view| known(&Volumes, view, volume))?;
                 self.resource(&VolumeSnapshots { volume }, key)
+            }
+            ["api", "storage", "volumes", volume, "files", ref key @ ..] => {
+                let volume = self.look(|view| known(&Volumes, view, volume))?;
+                self.resource(&VolumeFiles { volume }, key)
             }
             ["api", "storage", "volumes", ref key @ ..] => self.resource(&Volumes, key),
             _ => Err(Problem::missing(format!("{path}: there is nothing at this path"))),

@@ -97,7 +97,14 @@ impl From<&AdminError> for Problem {
             RefusalKind::Unsupported => 405,
         };
         let message = error.to_string();
-        Problem { status, code, message, target: field.map(|field| field.replace('-', "_")), kind: Some(kind), wait: None }
+        Problem {
+            status,
+            code,
+            message,
+            target: field.map(|field| field.replace('-', "_")),
+            kind: Some(kind),
+            wait: None,
+        }
     }
 }
 

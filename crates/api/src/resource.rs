@@ -2,6 +2,7 @@
 
 mod aggregate;
 mod cluster;
+mod file;
 mod job;
 mod lun;
 mod policy;
@@ -14,6 +15,7 @@ mod workload;
 
 pub(crate) use aggregate::Aggregates;
 pub use cluster::Cluster;
+pub(crate) use file::VolumeFiles;
 pub(crate) use job::{Job, Jobs, JobsResource};
 pub(crate) use lun::Luns;
 pub(crate) use policy::Policies;

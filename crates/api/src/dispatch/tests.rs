@@ -5,6 +5,7 @@ use super::*;
 use crate::caller::Role;
 use admin::World;
 use block::{Bytes, Time};
+use proptest::prelude::*;
 use qos::RegistrySettings;
 use std::cell::Cell;
 use std::sync::Arc;
@@ -267,4 +268,153 @@ fn a_qtree_keeps_its_number() {
     assert_eq!(bench.ask("DELETE", &first, "{}").status, 202);
     assert_eq!(bench.get(&second)["name"], "b");
     assert_eq!(bench.ask("GET", &first, "").status, 404);
+}
+
+/// One at the volume's root and one in a qtree. The slash in a path comes as `%2F` from the client, and as it is from others.
+#[test]
+fn files_are_known_by_their_paths() {
+    let mut bench = Bench::new();
+    for line in [
+        "volume qtree create -volume v1 -qtree q",
+        "volume file create -volume v1 -file /dir/disk.img -size 1MB",
+        "volume file create -volume v1 -file /q/disk.img -size 1MB",
+        "volume file create -volume v2 -file /other.img -size 1MB",
+    ] {
+        let _ = bench.desk.administration.execute(line, Time::ZERO, &|_| 0).unwrap();
+    }
+    let volume = bench.get("/api/storage/volumes?name=v1")["records"][0]["uuid"].as_str().unwrap().to_owned();
+    let files = format!("/api/storage/volumes/{volume}/files");
+    let page = bench.get(&format!("{files}?fields=*&order_by=path"));
+    let paths: Vec<_> = page["records"].as_array().unwrap().iter().map(|file| file["path"].clone()).collect();
+    assert_eq!(paths, ["dir/disk.img", "q/disk.img"]);
+    assert_eq!(names(&page), ["disk.img", "disk.img"]);
+    let href = page["records"][0]["_links"]["self"]["href"].as_str().unwrap().to_owned();
+    assert_eq!(href, format!("{files}/dir%2Fdisk.img"));
+    let attached = bench.ask("PATCH", &format!("{href}?return_timeout=5"), r#"{"qos_policy": {"name": "p"}}"#);
+    assert_eq!(attached.status, 400, "v1 has a policy itself: {}", attached.body);
+    assert_eq!(
+        bench.ask("PATCH", &format!("/api/storage/volumes/{volume}"), r#"{"qos": {"policy": {"name": ""}}}"#).status,
+        202
+    );
+    assert_eq!(bench.ask("PATCH", &href, r#"{"qos_policy": {"name": "p"}, "size": 2097152}"#).status, 202);
+    let file = bench.get(&format!("{files}/dir/disk.img"));
+    assert_eq!((&file["qos_policy"]["name"], &file["size"]), (&json!("p"), &json!(2_097_152)));
+    assert_eq!(bench.ask("PATCH", &href, r#"{"path": "dir/new.img"}"#).status, 202);
+    assert_eq!(bench.ask("GET", &href, "").status, 404);
+    assert_eq!(bench.ask("PATCH", &format!("{files}/dir%2Fnew.img"), r#"{"path": "dir/../new.img"}"#).status, 400);
+    assert_eq!(bench.ask("DELETE", &format!("{files}/dir%2Fnew.img"), "{}").status, 202);
+    assert_eq!(bench.get(&files)["num_records"], 1);
+    assert_eq!(bench.ask("POST", &files, r#"{"path": "x"}"#).status, 405);
+}
+
+/// Words of requests, and what is near them.
+const WORDS: &[&str] = &[
+    "name",
+    "fields",
+    "size",
+    "uuid",
+    "svm",
+    "qos",
+    "policy",
+    "fixed",
+    "max_throughput_iops",
+    "records",
+    "order_by",
+    "max_records",
+    "offset",
+    "return_timeout",
+    "s",
+    "v1",
+    "p",
+    "null",
+    "true",
+    "-1",
+    "1e99",
+    "18446744073709551616",
+    "{",
+    "}",
+    "[",
+    "]",
+    "\"",
+    ":",
+    ",",
+    "=",
+    "&",
+    "%",
+    "%2F",
+    "..",
+    "/",
+    "*",
+    "|",
+    "!",
+    "<",
+    ">=",
+    ".",
+    "",
+];
+
+fn piece() -> impl Strategy<Value = String> {
+    proptest::sample::select(WORDS).prop_map(str::to_owned)
+}
+
+fn pieces() -> impl Strategy<Value = String> {
+    proptest::collection::vec(piece(), 0..12).prop_map(|pieces| pieces.concat())
+}
+
+/// JSON with the fields and names that there are, in any place.
+fn object() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<u64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        piece().prop_map(Value::from),
+    ];
+    leaf.prop_recursive(4, 24, 4, |inner| {
+        let fields = proptest::collection::vec((piece(), inner.clone()), 0..4);
+        prop_oneof![
+            proptest::collection::vec(inner, 0..3).prop_map(Value::from),
+            fields.prop_map(|fields| Value::Object(fields.into_iter().collect())),
+        ]
+    })
+}
+
+const PATHS: [&str; 11] = [
+    "/api/cluster",
+    "/api/cluster/jobs",
+    "/api/svm/svms",
+    "/api/storage/aggregates",
+    "/api/storage/luns",
+    "/api/storage/qtrees",
+    "/api/storage/qos/policies",
+    "/api/storage/qos/workloads",
+    "/api/storage/volumes",
+    "/api/storage/volumes/{v1}/files",
+    "/api/storage/volumes/{v1}/snapshots",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    /// Whatever is asked, nothing panics, nothing is the server's own fault, each refusal has a message and a code, and what
+    /// is refused at once leaves everything as it was.
+    #[test]
+    fn whatever_is_sent_is_answered(
+        method in proptest::sample::select(&["GET", "POST", "PATCH", "DELETE", "PUT"][..]),
+        path in proptest::sample::select(&PATHS[..]),
+        key in prop_oneof![3 => Just(String::new()), 1 => pieces().prop_map(|key| format!("/{key}"))],
+        query in prop_oneof![2 => Just(String::new()), 1 => pieces()],
+        body in prop_oneof![3 => object().prop_map(|body| body.to_string()), 1 => pieces()],
+    ) {
+        let mut bench = Bench::new();
+        let v1 = admin::uuid_of(bench.desk.administration.registry.objects().find(|object| object.name() == "v1").unwrap().id());
+        let before = bench.desk.administration.clone();
+        let reply = bench.ask(method, &format!("{}{key}?{query}", path.replace("{v1}", &v1)), &body);
+        prop_assert!((200..500).contains(&reply.status), "{} {}", reply.status, reply.body);
+        if reply.status >= 400 {
+            let error = &reply.body["error"];
+            prop_assert!(error["message"].is_string() && error["code"].is_string(), "{}", reply.body);
+            prop_assert!(bench.desk.administration == before);
+        }
+    }
 }

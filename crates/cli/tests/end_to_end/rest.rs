@@ -64,6 +64,40 @@ fn the_official_client_administrates() {
     assert!(passwords.iter().all(|password| !everything.contains(password)));
 }
 
+/// 64 connections, clients that vanish, what is no HTTP: see `rest_wire.py` beside this file. After SIGHUP new connections
+/// have the certificate that is there then.
+#[test]
+fn whoever_misbehaves_is_refused_and_the_others_are_served() {
+    requires!("python3", "openssl");
+    let scratch = Scratch::new();
+    let (mut server, port) = start(&scratch);
+    let password = add_user(&scratch, "admin", "admin");
+    play(Path::new("python3"), &scratch, include_str!("rest_wire.py"), &[&port, &password]);
+    let (certificate, key) = (scratch.join("pool/rest-cert.pem"), scratch.join("pool/rest-key.pem"));
+    let shown = || {
+        let text = format!("import ssl; print(ssl.get_server_certificate(('127.0.0.1', {port})), end='')");
+        succeed(Command::new("python3").args(["-c", &text]))
+    };
+    assert_eq!(shown(), read_text(&certificate));
+    let mut other = Command::new("openssl");
+    other.args([
+        "req",
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:prime256v1",
+        "-nodes",
+        "-subj",
+        "/CN=other",
+    ]);
+    succeed(other.arg("-keyout").arg(&key).arg("-out").arg(&certificate));
+    server.running().signal("HUP");
+    server.running().wait_for("certificates are read again");
+    assert_eq!(shown(), read_text(&certificate));
+    server.stop();
+}
+
 #[test]
 fn users_are_added_listed_and_deleted() {
     let scratch = Scratch::new();
