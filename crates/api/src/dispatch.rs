@@ -13,12 +13,13 @@
 use crate::body::Body;
 use crate::caller::Caller;
 use crate::json;
+use crate::openapi;
 use crate::problem::{Problem, code};
 use crate::query::{Query, decoded};
 use crate::record::{instance, page, picked};
 use crate::resource::{
     Aggregates, Cluster, Job, Jobs, JobsResource, Luns, Policies, Qtrees, Resource, Space, Svms, View, VolumeFiles,
-    VolumeSnapshots, Volumes, Workloads,
+    VolumeSnapshots, Volumes, Workloads, unsupported,
 };
 use admin::{Administration, At};
 use block::{ObjectId, Span};
@@ -100,7 +101,8 @@ impl Errand<'_> {
         let path = decoded(&self.request.path.replace('+', "%2B"))?;
         let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
         match parts[..] {
-            ["api", "cluster"] => self.cluster(),
+            ["docs", "api"] => self.only_shown("document", openapi::document),
+            ["api", "cluster"] => self.only_shown("cluster", || self.office.cluster.record()),
             ["api", "cluster", "jobs", ref key @ ..] => self.resource(&JobsResource, key),
             ["api", "svm", "svms", ref key @ ..] => self.resource(&Svms, key),
             ["api", "storage", "aggregates", ref key @ ..] => self.resource(&Aggregates, key),
@@ -121,11 +123,12 @@ impl Errand<'_> {
         }
     }
 
-    fn cluster(&self) -> Result<Reply, Problem> {
+    /// One thing that is there to be seen.
+    fn only_shown(&self, name: &str, record: impl Fn() -> Value) -> Result<Reply, Problem> {
         Query::read(self.request.query)?;
         match self.request.method {
-            "GET" => Ok(Reply { status: 200, body: self.office.cluster.record(), ..Reply::default() }),
-            method => Err(Problem::new(405, code::UNSUPPORTED, format!("{method}: cannot be done with the cluster"))),
+            "GET" => Ok(Reply { status: 200, body: record(), ..Reply::default() }),
+            method => Err(unsupported(name, method)),
         }
     }
 
@@ -135,6 +138,7 @@ impl Errand<'_> {
         let query = Query::read(self.request.query)?;
         match (self.request.method, key) {
             ("GET", _) => self.get(resource, key, &query),
+            (method, _) if !R::CHANGES.contains(&method) => Err(unsupported(R::NAME, method)),
             ("POST", None) => self.post(resource, &query),
             ("PATCH", _) => {
                 let modify = |view: &View<'_>, item, body: &mut Body| resource.modify(view, item, body);
@@ -144,7 +148,7 @@ impl Errand<'_> {
                 let delete = |view: &View<'_>, item, _: &mut Body| resource.delete(view, item);
                 self.change(resource, key, &query, &delete)
             }
-            (method, _) => Err(crate::resource::unsupported::<R>(method)),
+            (method, _) => Err(unsupported(R::NAME, method)),
         }
     }
 

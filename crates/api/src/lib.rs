@@ -15,6 +15,7 @@ mod filter;
 mod http;
 mod json;
 mod login;
+mod openapi;
 mod problem;
 mod query;
 mod record;

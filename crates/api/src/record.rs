@@ -14,23 +14,51 @@ pub(crate) struct Field<T> {
     pub name: &'static str,
     /// What it takes to tell it.
     pub cost: Cost,
+    /// What its value is.
+    pub kind: Kind,
     /// Its value; nothing where there is none.
     pub read: fn(&View<'_>, T) -> Option<Value>,
 }
 
+/// What a field's value is, for those who read the document of what there is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A text.
+    Text,
+    /// A whole number, not negative: bytes, operations per second, seconds, or a count, as its name says.
+    Number,
+    /// Yes or no.
+    Truth,
+    /// `2026-11-23T15:45:58Z`
+    Moment,
+    /// `{"name": …, "uuid": …}`
+    Named,
+    /// A list of those.
+    NamedList,
+    /// `{"message": …, "code": …, "target": …}`
+    Error,
+}
+
+impl<T> Field<T> {
+    /// The same, of another kind than text.
+    pub(crate) const fn of(self, kind: Kind) -> Field<T> {
+        Field { kind, ..self }
+    }
+}
+
 /// Shown in any case.
 pub(crate) const fn key<T>(name: &'static str, read: fn(&View<'_>, T) -> Option<Value>) -> Field<T> {
-    Field { name, cost: Cost::Key, read }
+    Field { name, cost: Cost::Key, kind: Kind::Text, read }
 }
 
 /// Shown where it is asked for.
 pub(crate) const fn known<T>(name: &'static str, read: fn(&View<'_>, T) -> Option<Value>) -> Field<T> {
-    Field { name, cost: Cost::Known, read }
+    Field { name, cost: Cost::Known, kind: Kind::Text, read }
 }
 
 /// Shown where it is asked for by name, or with `**`: the data thread is asked.
 pub(crate) const fn asked<T>(name: &'static str, read: fn(&View<'_>, T) -> Option<Value>) -> Field<T> {
-    Field { name, cost: Cost::Asked, read }
+    Field { name, cost: Cost::Asked, kind: Kind::Text, read }
 }
 
 /// The most records in an answer, where none is asked for.

@@ -65,6 +65,8 @@ pub(crate) trait Resource {
     const NAME: &'static str;
     /// Whether a change answers with a job.
     const HAS_JOBS: bool = true;
+    /// The methods that change it.
+    const CHANGES: &'static [&'static str] = &["POST", "PATCH", "DELETE"];
 
     /// The collection's path: `/api/storage/volumes`.
     fn path(&self) -> String;
@@ -91,7 +93,7 @@ pub(crate) trait Resource {
 
     /// What makes one.
     fn create(&self, _view: &View<'_>, _body: &mut Body) -> Result<Vec<Command>, Problem> {
-        Err(unsupported::<Self>("POST"))
+        Err(unsupported(Self::NAME, "POST"))
     }
 
     /// The one that a body had made: by its name.
@@ -101,17 +103,17 @@ pub(crate) trait Resource {
 
     /// What changes one.
     fn modify(&self, _view: &View<'_>, _item: Self::Item, _body: &mut Body) -> Result<Vec<Command>, Problem> {
-        Err(unsupported::<Self>("PATCH"))
+        Err(unsupported(Self::NAME, "PATCH"))
     }
 
     /// What takes one away.
     fn delete(&self, _view: &View<'_>, _item: Self::Item) -> Result<Vec<Command>, Problem> {
-        Err(unsupported::<Self>("DELETE"))
+        Err(unsupported(Self::NAME, "DELETE"))
     }
 }
 
-pub(crate) fn unsupported<R: Resource + ?Sized>(method: &str) -> Problem {
-    Problem::new(405, code::UNSUPPORTED, format!("{method}: cannot be done with a {}", R::NAME))
+pub(crate) fn unsupported(name: &str, method: &str) -> Problem {
+    Problem::new(405, code::UNSUPPORTED, format!("{method}: cannot be done with a {name}"))
 }
 
 impl View<'_> {

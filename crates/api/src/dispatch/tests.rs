@@ -393,6 +393,62 @@ const PATHS: [&str; 11] = [
     "/api/storage/volumes/{v1}/snapshots",
 ];
 
+/// Whether a value is what a schema of the document says, with nothing that it does not name.
+fn check(document: &Value, schema: &Value, value: &Value, place: &str) {
+    if let Some(name) = schema["$ref"].as_str() {
+        return check(document, document.pointer(name.trim_start_matches('#')).unwrap(), value, place);
+    }
+    let is_so = match schema["type"].as_str().unwrap_or_else(|| panic!("{place} has no type: {schema}")) {
+        "string" => value.is_string(),
+        "integer" => value.is_u64(),
+        "boolean" => value.is_boolean(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        other => panic!("{place}: {other}"),
+    };
+    assert!(is_so, "{place} is {value}, not {schema}");
+    for (index, one) in value.as_array().into_iter().flatten().enumerate() {
+        check(document, &schema["items"], one, &format!("{place}[{index}]"));
+    }
+    for (name, one) in value.as_object().into_iter().flatten() {
+        check(document, &schema["properties"][name], one, &format!("{place}.{name}"));
+    }
+}
+
+/// All that there is, read with all its fields, is as the document says; each path takes the methods that it names, and no
+/// others.
+#[test]
+fn the_document_says_what_is_answered() {
+    let mut bench = Bench::new();
+    for line in [
+        "volume qtree create -volume v1 -qtree q",
+        "volume file create -volume v1 -file /disk.img -size 1MB",
+        "volume snapshot create -volume v1 -snapshot s1",
+        "qos adaptive-policy-group create a -vserver s -expected-iops 10IOPS/TB -peak-iops 20IOPS/TB",
+        "vserver modify s -qos-adaptive-policy-group-template a",
+    ] {
+        let _ = bench.desk.administration.execute(line, Time::ZERO, &|_| 0).unwrap();
+    }
+    let v1 = bench.get("/api/storage/volumes?name=v1")["records"][0]["uuid"].as_str().unwrap().to_owned();
+    assert_eq!(bench.ask("DELETE", &format!("/api/storage/volumes/{v1}"), "{}").status, 202, "a job that fails");
+    let document = bench.get("/docs/api");
+    let content = "/responses/200/content/application~1hal+json/schema";
+    for path in PATHS {
+        let described = &document["paths"][path.replace("{v1}", "{volume.uuid}")];
+        let path = path.replace("{v1}", &v1);
+        let query = if path == "/api/cluster" { "" } else { "?fields=**" };
+        let page = bench.get(&format!("{path}{query}"));
+        assert_ne!(page["num_records"], 0, "{path}");
+        check(&document, described["get"].pointer(content).unwrap(), &page, &path);
+        for method in ["post", "patch", "delete"] {
+            let is_taken = bench.ask(&method.to_uppercase(), &path, "{}").status != 405;
+            assert_eq!(is_taken, described[method].is_object(), "{method} {path}");
+        }
+    }
+    let refused = bench.ask("GET", "/api/storage/volumes/none", "");
+    check(&document, &document["components"]["schemas"]["error"], &refused.body, "a refusal");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 

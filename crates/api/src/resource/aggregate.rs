@@ -3,7 +3,7 @@
 use super::{Resource, View};
 use crate::body::Body;
 use crate::problem::Problem;
-use crate::record::{Field, key, known};
+use crate::record::{Field, Kind, key, known};
 use block::ObjectId;
 use serde_json::{Value, json};
 
@@ -15,18 +15,20 @@ const FIELDS: &[Field<()>] = &[
     key("name", |view, ()| Some(view.cluster.name.as_str().into())),
     known("node.name", |view, ()| Some(view.cluster.name.as_str().into())),
     known("state", |_, ()| Some("online".into())),
-    known("space.block_storage.size", |view, ()| Some(view.space?.total.0.into())),
-    known("space.block_storage.available", |view, ()| Some(view.space?.free.0.into())),
+    known("space.block_storage.size", |view, ()| Some(view.space?.total.0.into())).of(Kind::Number),
+    known("space.block_storage.available", |view, ()| Some(view.space?.free.0.into())).of(Kind::Number),
     known("space.block_storage.used", |view, ()| {
         let space = view.space?;
         Some(space.total.0.saturating_sub(space.free.0).into())
-    }),
+    })
+    .of(Kind::Number),
 ];
 
 impl Resource for Aggregates {
     type Item = ();
 
     const NAME: &'static str = "aggregate";
+    const CHANGES: &'static [&'static str] = &[];
 
     fn path(&self) -> String {
         "/api/storage/aggregates".into()

@@ -6,7 +6,7 @@ use super::{Resource, View};
 use crate::body::Body;
 use crate::problem::{Problem, code};
 use crate::query::encoded;
-use crate::record::{Field, asked, key, known};
+use crate::record::{Field, Kind, asked, key, known};
 use admin::uuid_of;
 use block::ObjectId;
 use ontap::Command;
@@ -22,18 +22,19 @@ pub(crate) struct VolumeFiles {
 const FIELDS: &[Field<ObjectId>] = &[
     key("path", |view, file| Some(path_in_volume(view, file).into())),
     key("name", |view, file| Some(path_in_volume(view, file).rsplit('/').next().unwrap_or_default().into())),
-    key("volume", |view, file| Some(view.name_value(view.above(file, ObjectKind::Volume)?))),
+    key("volume", |view, file| Some(view.name_value(view.above(file, ObjectKind::Volume)?))).of(Kind::Named),
     known("type", |_, _| Some("file".into())),
-    known("size", |view, file| Some(view.size_of(file).into())),
+    known("size", |view, file| Some(view.size_of(file).into())).of(Kind::Number),
     known("qos_policy.name", |view, file| view.policy_name(file)),
     known("qos_policy.uuid", |view, file| view.policy_uuid(file)),
-    asked("bytes_used", |view, file| Some(view.used_in(file).into())),
+    asked("bytes_used", |view, file| Some(view.used_in(file).into())).of(Kind::Number),
 ];
 
 impl Resource for VolumeFiles {
     type Item = ObjectId;
 
     const NAME: &'static str = "file";
+    const CHANGES: &'static [&'static str] = &["PATCH", "DELETE"];
 
     fn path(&self) -> String {
         format!("/api/storage/volumes/{}/files", uuid_of(self.volume))

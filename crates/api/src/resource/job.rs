@@ -3,7 +3,7 @@
 
 use super::{Resource, View};
 use crate::problem::Problem;
-use crate::record::{Field, key, known};
+use crate::record::{Field, Kind, key, known};
 use block::{ObjectId, date};
 use serde_json::Value;
 use std::collections::VecDeque;
@@ -56,10 +56,11 @@ const FIELDS: &[Field<usize>] = &[
         let problem = view.jobs.get(index)?.problem.as_ref();
         Some(problem.map_or("success", |problem| &problem.message).into())
     }),
-    known("code", |view, index| Some(view.jobs.get(index)?.problem.as_ref().map_or(0, |problem| problem.code).into())),
-    known("error", |view, index| Some(view.jobs.get(index)?.problem.as_ref()?.body()["error"].clone())),
-    known("start_time", |view, index| Some(moment(view.jobs.get(index)?.time))),
-    known("end_time", |view, index| Some(moment(view.jobs.get(index)?.time))),
+    known("code", |view, index| Some(view.jobs.get(index)?.problem.as_ref().map_or(0, |problem| problem.code).into()))
+        .of(Kind::Number),
+    known("error", |view, index| Some(view.jobs.get(index)?.problem.as_ref()?.body()["error"].clone())).of(Kind::Error),
+    known("start_time", |view, index| Some(moment(view.jobs.get(index)?.time))).of(Kind::Moment),
+    known("end_time", |view, index| Some(moment(view.jobs.get(index)?.time))).of(Kind::Moment),
     known("svm.name", |view, index| Some(view.name_of(view.jobs.get(index)?.svm?).into())),
     known("svm.uuid", |view, index| Some(admin::uuid_of(view.jobs.get(index)?.svm?).into())),
 ];
@@ -68,6 +69,7 @@ impl Resource for JobsResource {
     type Item = usize;
 
     const NAME: &'static str = "job";
+    const CHANGES: &'static [&'static str] = &[];
 
     fn path(&self) -> String {
         "/api/cluster/jobs".into()

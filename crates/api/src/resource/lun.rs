@@ -4,7 +4,7 @@ use super::volume::size_in;
 use super::{Resource, View};
 use crate::body::Body;
 use crate::problem::Problem;
-use crate::record::{Field, asked, key, known};
+use crate::record::{Field, Kind, asked, key, known};
 use admin::uuid_of;
 use block::ObjectId;
 use ontap::Command;
@@ -18,20 +18,20 @@ pub(crate) struct Luns;
 const FIELDS: &[Field<ObjectId>] = &[
     key("uuid", |_, lun| Some(uuid_of(lun).into())),
     key("name", |view, lun| Some(view.path_in_svm(lun).into())),
-    known("svm", |view, lun| Some(view.name_value(view.registry().svm_of(lun)?))),
-    known("location.volume", |view, lun| Some(view.name_value(view.above(lun, ObjectKind::Volume)?))),
+    known("svm", |view, lun| Some(view.name_value(view.registry().svm_of(lun)?))).of(Kind::Named),
+    known("location.volume", |view, lun| Some(view.name_value(view.above(lun, ObjectKind::Volume)?))).of(Kind::Named),
     known("location.qtree.name", |view, lun| Some(view.name_of(view.above(lun, ObjectKind::Qtree)?).into())),
     known("location.logical_unit", |view, lun| Some(view.name_of(lun).into())),
     known("os_type", |_, _| Some("linux".into())),
-    known("enabled", |view, lun| Some((!view.administration.offline.contains(&lun)).into())),
+    known("enabled", |view, lun| Some((!view.administration.offline.contains(&lun)).into())).of(Kind::Truth),
     known("status.state", |view, lun| {
         Some(if view.administration.offline.contains(&lun) { "offline" } else { "online" }.into())
     }),
     known("qos_policy.name", |view, lun| view.policy_name(lun)),
     known("qos_policy.uuid", |view, lun| view.policy_uuid(lun)),
-    known("space.size", |view, lun| Some(view.size_of(lun).into())),
-    asked("space.used", |view, lun| Some(view.used_in(lun).into())),
-    asked("status.mapped", |view, lun| Some((view.at.world.connections(lun) > 0).into())),
+    known("space.size", |view, lun| Some(view.size_of(lun).into())).of(Kind::Number),
+    asked("space.used", |view, lun| Some(view.used_in(lun).into())).of(Kind::Number),
+    asked("status.mapped", |view, lun| Some((view.at.world.connections(lun) > 0).into())).of(Kind::Truth),
 ];
 
 impl Resource for Luns {

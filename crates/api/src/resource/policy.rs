@@ -3,7 +3,7 @@
 use super::{Resource, View};
 use crate::body::Body;
 use crate::problem::Problem;
-use crate::record::{Field, key, known};
+use crate::record::{Field, Kind, key, known};
 use admin::uuid_text;
 use block::ObjectId;
 use ontap::Command;
@@ -34,28 +34,32 @@ const FIELDS: &[Field<GroupId>] = &[
     known("policy_class", |view, id| {
         Some(if group(view, id)?.class() == GroupClass::Preset { "preset" } else { "user_defined" }.into())
     }),
-    known("pgid", |_, id| Some(id.0.into())),
-    known("object_count", |view, id| Some(group(view, id)?.members().len().into())),
-    known("fixed.capacity_shared", |view, id| Some(fixed(view, id)?.shared.into())),
-    known("fixed.max_throughput_iops", |view, id| Some(fixed(view, id)?.ceiling.iops?.0.into())),
-    known("fixed.max_throughput_mbps", |view, id| Some((fixed(view, id)?.ceiling.bytes?.0 / MB).into())),
-    known("fixed.min_throughput_iops", |view, id| Some(fixed(view, id)?.floor.iops?.0.into())),
-    known("fixed.min_throughput_mbps", |view, id| Some((fixed(view, id)?.floor.bytes?.0 / MB).into())),
+    known("pgid", |_, id: GroupId| Some(id.0.into())).of(Kind::Number),
+    known("object_count", |view, id| Some(group(view, id)?.members().len().into())).of(Kind::Number),
+    known("fixed.capacity_shared", |view, id| Some(fixed(view, id)?.shared.into())).of(Kind::Truth),
+    known("fixed.max_throughput_iops", |view, id| Some(fixed(view, id)?.ceiling.iops?.0.into())).of(Kind::Number),
+    known("fixed.max_throughput_mbps", |view, id| Some((fixed(view, id)?.ceiling.bytes?.0 / MB).into()))
+        .of(Kind::Number),
+    known("fixed.min_throughput_iops", |view, id| Some(fixed(view, id)?.floor.iops?.0.into())).of(Kind::Number),
+    known("fixed.min_throughput_mbps", |view, id| Some((fixed(view, id)?.floor.bytes?.0 / MB).into())).of(Kind::Number),
     known("fixed.max_throughput", |view, id| throughput(fixed(view, id)?.ceiling)),
     known("fixed.min_throughput", |view, id| throughput(fixed(view, id)?.floor)),
-    known("adaptive.expected_iops", |view, id| Some(per_tb(view, adaptive(view, id)?.expected).into())),
-    known("adaptive.peak_iops", |view, id| Some(per_tb(view, adaptive(view, id)?.peak).into())),
+    known("adaptive.expected_iops", |view, id| Some(per_tb(view, adaptive(view, id)?.expected).into()))
+        .of(Kind::Number),
+    known("adaptive.peak_iops", |view, id| Some(per_tb(view, adaptive(view, id)?.peak).into())).of(Kind::Number),
     known("adaptive.absolute_min_iops", |view, id| {
         Some(adaptive(view, id)?.minimum(view.registry().settings().units).0.into())
-    }),
+    })
+    .of(Kind::Number),
     known("adaptive.block_size", |view, id| Some(block_size(adaptive(view, id)?.block_size).into())),
     known("adaptive.expected_iops_allocation", |view, id| {
         Some(allocation(adaptive(view, id)?.expected_allocation).into())
     }),
     known("adaptive.peak_iops_allocation", |view, id| Some(allocation(adaptive(view, id)?.peak_allocation).into())),
-    known("burst.percent", |view, id| Some(burst(view, id)?.percent?.into())),
-    known("burst.duration", |view, id| Some((burst(view, id)?.duration?.as_nanos() / 1_000_000_000).into())),
-    known("burst.iops", |view, id| Some(burst(view, id)?.iops?.0.into())),
+    known("burst.percent", |view, id| Some(burst(view, id)?.percent?.into())).of(Kind::Number),
+    known("burst.duration", |view, id| Some((burst(view, id)?.duration?.as_nanos() / 1_000_000_000).into()))
+        .of(Kind::Number),
+    known("burst.iops", |view, id| Some(burst(view, id)?.iops?.0.into())).of(Kind::Number),
 ];
 
 impl Resource for Policies {

@@ -3,7 +3,7 @@
 use super::{Resource, View};
 use crate::body::Body;
 use crate::problem::Problem;
-use crate::record::{Field, key, known};
+use crate::record::{Field, Kind, key, known};
 use admin::uuid_of;
 use block::ObjectId;
 use ontap::Command;
@@ -15,14 +15,15 @@ use serde_json::json;
 pub(crate) struct Qtrees;
 
 const FIELDS: &[Field<ObjectId>] = &[
-    key("id", |_, qtree| Some(qtree.0.into())),
+    key("id", |_, qtree: ObjectId| Some(qtree.0.into())).of(Kind::Number),
     key("name", |view, qtree| Some(view.name_of(qtree).into())),
-    key("volume", |view, qtree| Some(view.name_value(view.above(qtree, ObjectKind::Volume)?))),
-    key("svm", |view, qtree| Some(view.name_value(view.registry().svm_of(qtree)?))),
+    key("volume", |view, qtree| Some(view.name_value(view.above(qtree, ObjectKind::Volume)?))).of(Kind::Named),
+    key("svm", |view, qtree| Some(view.name_value(view.registry().svm_of(qtree)?))).of(Kind::Named),
     known("path", |view, qtree| Some(view.path_in_svm(qtree).trim_start_matches("/vol").into())),
     known("qos_policy", |view, qtree| {
         Some(json!({ "name": view.policy_name(qtree)?, "uuid": view.policy_uuid(qtree)? }))
-    }),
+    })
+    .of(Kind::Named),
 ];
 
 impl Resource for Qtrees {

@@ -4,7 +4,7 @@ use super::job::moment;
 use super::{Resource, View};
 use crate::body::Body;
 use crate::problem::Problem;
-use crate::record::{Field, asked, key, known};
+use crate::record::{Field, Kind, asked, key, known};
 use admin::{Snapshot, uuid_of};
 use block::ObjectId;
 use ontap::Command;
@@ -19,13 +19,14 @@ pub(crate) struct VolumeSnapshots {
 const FIELDS: &[Field<u32>] = &[
     key("uuid", |_, id| Some(uuid(id).into())),
     key("name", |view, id| Some(snapshot(view, id)?.name.as_str().into())),
-    known("volume", |view, id| Some(view.name_value(snapshot(view, id)?.volume))),
-    known("svm", |view, id| Some(view.name_value(view.registry().svm_of(snapshot(view, id)?.volume)?))),
-    known("create_time", |view, id| Some(moment(snapshot(view, id)?.created))),
+    known("volume", |view, id| Some(view.name_value(snapshot(view, id)?.volume))).of(Kind::Named),
+    known("svm", |view, id| Some(view.name_value(view.registry().svm_of(snapshot(view, id)?.volume)?))).of(Kind::Named),
+    known("create_time", |view, id| Some(moment(snapshot(view, id)?.created))).of(Kind::Moment),
     asked("size", |view, id| {
         let snapshot = snapshot(view, id)?;
         Some(view.at.world.owned(&mut snapshot.leaves.iter().map(|leaf| leaf.tree)).into())
-    }),
+    })
+    .of(Kind::Number),
 ];
 
 fn snapshot<'a>(view: &View<'a>, id: u32) -> Option<&'a Snapshot> {

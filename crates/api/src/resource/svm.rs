@@ -3,7 +3,7 @@
 use super::{Resource, View};
 use crate::body::Body;
 use crate::problem::Problem;
-use crate::record::{Field, key, known};
+use crate::record::{Field, Kind, key, known};
 use admin::uuid_of;
 use block::ObjectId;
 use ontap::Command;
@@ -19,7 +19,7 @@ const FIELDS: &[Field<ObjectId>] = &[
     key("name", |view, svm| Some(view.name_of(svm).into())),
     known("state", |_, _| Some("running".into())),
     known("subtype", |_, _| Some("default".into())),
-    known("aggregates", |view, _| Some(view.cluster.aggregates())),
+    known("aggregates", |view, _| Some(view.cluster.aggregates())).of(Kind::NamedList),
     known("qos_policy.name", |view, svm| view.policy_name(svm)),
     known("qos_policy.uuid", |view, svm| view.policy_uuid(svm)),
     known("qos_adaptive_policy_group_template.name", |view, svm| Some(template(view, svm)?.name().into())),

@@ -3,7 +3,7 @@
 use super::{Resource, View};
 use crate::body::Body;
 use crate::problem::{Problem, code};
-use crate::record::{Field, asked, key, known};
+use crate::record::{Field, Kind, asked, key, known};
 use admin::uuid_of;
 use block::ObjectId;
 use ontap::Command;
@@ -19,17 +19,18 @@ pub(crate) struct Volumes;
 const FIELDS: &[Field<ObjectId>] = &[
     key("uuid", |_, volume| Some(uuid_of(volume).into())),
     key("name", |view, volume| Some(view.name_of(volume).into())),
-    known("svm", |view, volume| Some(view.name_value(view.registry().svm_of(volume)?))),
-    known("size", |view, volume| Some(view.size_of(volume).into())),
+    known("svm", |view, volume| Some(view.name_value(view.registry().svm_of(volume)?))).of(Kind::Named),
+    known("size", |view, volume| Some(view.size_of(volume).into())).of(Kind::Number),
     known("state", |_, _| Some("online".into())),
     known("style", |_, _| Some("flexvol".into())),
     known("type", |_, _| Some("rw".into())),
-    known("aggregates", |view, _| Some(view.cluster.aggregates())),
+    known("aggregates", |view, _| Some(view.cluster.aggregates())).of(Kind::NamedList),
     known("qos.policy.name", |view, volume| view.policy_name(volume)),
     known("qos.policy.uuid", |view, volume| view.policy_uuid(volume)),
-    known("space.size", |view, volume| Some(view.size_of(volume).into())),
-    asked("space.used", |view, volume| Some(view.used_in(volume).into())),
-    asked("space.available", |view, volume| Some(view.size_of(volume).saturating_sub(view.used_in(volume)).into())),
+    known("space.size", |view, volume| Some(view.size_of(volume).into())).of(Kind::Number),
+    asked("space.used", |view, volume| Some(view.used_in(volume).into())).of(Kind::Number),
+    asked("space.available", |view, volume| Some(view.size_of(volume).saturating_sub(view.used_in(volume)).into()))
+        .of(Kind::Number),
 ];
 
 impl Resource for Volumes {

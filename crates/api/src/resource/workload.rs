@@ -1,7 +1,7 @@
 //! `/api/storage/qos/workloads`: what policies apply to, with the limits that they come to now.
 
 use super::{Resource, View};
-use crate::record::{Field, key, known};
+use crate::record::{Field, Kind, key, known};
 use admin::{uuid_of, workload_name};
 use block::ObjectId;
 use ontap::value::Limits;
@@ -14,17 +14,17 @@ pub(crate) struct Workloads;
 const FIELDS: &[Field<ObjectId>] = &[
     key("uuid", |_, object| Some(uuid_of(object).into())),
     key("name", |view, object| Some(workload_name(view.registry().object(object)?).into())),
-    known("wid", |_, object| Some(object.0.into())),
+    known("wid", |_, object: ObjectId| Some(object.0.into())).of(Kind::Number),
     known("workload_class", |_, _| Some("user_defined".into())),
     known("policy.name", |view, object| view.policy_name(object)),
     known("policy.uuid", |view, object| view.policy_uuid(object)),
-    known("svm", |view, object| Some(view.name_value(view.registry().svm_of(object)?))),
+    known("svm", |view, object| Some(view.name_value(view.registry().svm_of(object)?))).of(Kind::Named),
     known("volume", |view, object| Some(view.name_of(view.above(object, ObjectKind::Volume)?).into())),
     known("qtree", |view, object| Some(view.name_of(view.above(object, ObjectKind::Qtree)?).into())),
     known("lun", |view, object| Some(view.path_in_svm(view.above(object, ObjectKind::Lun)?).into())),
     known("file", |view, object| Some(view.name_of(view.above(object, ObjectKind::File)?).into())),
-    known("max_throughput_iops", |view, object| Some(ceiling(view, object).iops?.into())),
-    known("min_throughput_iops", |view, object| Some(floor(view, object).iops?.into())),
+    known("max_throughput_iops", |view, object| Some(ceiling(view, object).iops?.into())).of(Kind::Number),
+    known("min_throughput_iops", |view, object| Some(floor(view, object).iops?.into())).of(Kind::Number),
     known("max_throughput", |view, object| text(ceiling(view, object))),
     known("min_throughput", |view, object| text(floor(view, object))),
 ];
@@ -57,6 +57,7 @@ impl Resource for Workloads {
     type Item = ObjectId;
 
     const NAME: &'static str = "workload";
+    const CHANGES: &'static [&'static str] = &[];
 
     fn path(&self) -> String {
         "/api/storage/qos/workloads".into()

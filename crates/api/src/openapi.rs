@@ -1,0 +1,215 @@
+//! What there is to ask for, as OpenAPI 3: made of the same tables of fields that records are made of, so that it cannot say
+//! anything else.
+
+use crate::record::{Field, Kind};
+use crate::resource::{
+    Aggregates, Cluster, JobsResource, Luns, Policies, Qtrees, Resource, Svms, VolumeFiles, VolumeSnapshots, Volumes,
+    Workloads,
+};
+use block::ObjectId;
+use serde_json::{Map, Value, json};
+
+/// The document.
+pub(crate) fn document() -> Value {
+    // The paths and fields of what is in a volume are the same for all volumes.
+    let volume = ObjectId::default();
+    let mut document = Document::default();
+    document.paths.insert(
+        "/api/cluster".into(),
+        json!({ "get": operation("Show: cluster", &[], None, "200", Cluster::schema()) }),
+    );
+    document.add(&JobsResource, "/api/cluster/jobs", &["uuid"]);
+    document.add(&Svms, "/api/svm/svms", &["uuid"]);
+    document.add(&Aggregates, "/api/storage/aggregates", &["uuid"]);
+    document.add(&Volumes, "/api/storage/volumes", &["uuid"]);
+    document.add(&VolumeSnapshots { volume }, "/api/storage/volumes/{volume.uuid}/snapshots", &["uuid"]);
+    document.add(&VolumeFiles { volume }, "/api/storage/volumes/{volume.uuid}/files", &["path"]);
+    document.add(&Luns, "/api/storage/luns", &["uuid"]);
+    document.add(&Qtrees, "/api/storage/qtrees", &["volume.uuid", "id"]);
+    document.add(&Policies, "/api/storage/qos/policies", &["uuid"]);
+    document.add(&Workloads, "/api/storage/qos/workloads", &["uuid"]);
+    let Document { paths, mut schemas } = document;
+    schemas.insert("error".into(), error_envelope());
+    schemas.insert("job_link".into(), job_link());
+    json!({
+        "openapi": "3.0.3",
+        "info": { "title": "Seawall: ONTAP's REST interface for quality of service", "version": env!("CARGO_PKG_VERSION") },
+        "security": [{ "basic": [] }],
+        "paths": paths,
+        "components": { "securitySchemes": { "basic": { "type": "http", "scheme": "basic" } }, "schemas": schemas },
+    })
+}
+
+#[derive(Default)]
+struct Document {
+    paths: Map<String, Value>,
+    schemas: Map<String, Value>,
+}
+
+impl Document {
+    /// Adds a collection and its records.
+    fn add<R: Resource>(&mut self, resource: &R, path: &str, keys: &[&str]) {
+        let name = R::NAME.replace(' ', "_").to_lowercase();
+        self.schemas.insert(name.clone(), record_schema(resource.fields()));
+        let record = json!({ "$ref": format!("#/components/schemas/{name}") });
+        let above: Vec<Value> = placeholders(path).map(in_path).collect();
+        let own: Vec<Value> = keys.iter().copied().map(in_path).chain(above.iter().cloned()).collect();
+        let (mut collection, mut instance) = (Map::new(), Map::new());
+        let filters = resource.fields().iter().map(|field| filter(field.name));
+        let picking: Vec<Value> = above.iter().cloned().chain(filters).chain(parameters(PICKING)).collect();
+        let picked: Vec<Value> = own.iter().cloned().chain(parameters(&["fields"])).collect();
+        let page = page_schema(&record);
+        collection.insert("get".into(), operation(&format!("List: {name}"), &picking, None, "200", page));
+        instance.insert("get".into(), operation(&format!("Show: {name}"), &picked, None, "200", record.clone()));
+        for &method in R::CHANGES {
+            let body = (method != "DELETE").then_some(&record);
+            let change = |of: &[Value]| {
+                let of: Vec<Value> = of.iter().cloned().chain(parameters(&["return_timeout"])).collect();
+                let (verb, status) = match method {
+                    "POST" => ("Make", "201"),
+                    "PATCH" => ("Change", "200"),
+                    _ => ("Delete", "200"),
+                };
+                let done = object(json!({ "num_records": { "type": "integer" } }));
+                let mut operation = operation(&format!("{verb}: {name}"), &of, body, status, done);
+                if R::HAS_JOBS {
+                    let job = json!({ "$ref": "#/components/schemas/job_link" });
+                    operation["responses"]["202"] = response("A job tells what becomes of it", job);
+                }
+                operation
+            };
+            if method == "POST" {
+                collection.insert("post".into(), change(&above));
+            } else {
+                collection.insert(method.to_lowercase(), change(&picking[..picking.len() - PICKING.len()]));
+                instance.insert(method.to_lowercase(), change(&own));
+            }
+        }
+        let keys: Vec<String> = keys.iter().map(|key| format!("{{{key}}}")).collect();
+        self.paths.insert(path.into(), collection.into());
+        self.paths.insert(format!("{path}/{}", keys.join("/")), instance.into());
+    }
+}
+
+/// What a collection takes beside filters.
+const PICKING: &[&str] = &["fields", "order_by", "max_records", "offset", "return_records"];
+
+fn operation(summary: &str, parameters: &[Value], body: Option<&Value>, status: &str, answer: Value) -> Value {
+    let refused = response("Why not", json!({ "$ref": "#/components/schemas/error" }));
+    let mut operation = json!({
+        "summary": summary,
+        "parameters": parameters,
+        "responses": { status: response("Done", answer), "default": refused },
+    });
+    if let Some(body) = body {
+        operation["requestBody"] = json!({ "content": { "application/json": { "schema": body } } });
+    }
+    operation
+}
+
+fn response(description: &str, schema: Value) -> Value {
+    json!({ "description": description, "content": { "application/hal+json": { "schema": schema } } })
+}
+
+/// What stands in braces in a path.
+fn placeholders(path: &str) -> impl Iterator<Item = &str> {
+    path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
+}
+
+fn in_path(name: &str) -> Value {
+    json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string", "minLength": 1 } })
+}
+
+fn filter(name: &str) -> Value {
+    let description = "Only those whose value this query fits";
+    json!({ "name": name, "in": "query", "description": description, "schema": { "type": "string" } })
+}
+
+fn parameters<'a>(names: &'a [&str]) -> impl Iterator<Item = Value> + 'a {
+    names.iter().map(|name| {
+        let schema = match *name {
+            "max_records" => json!({ "type": "integer", "minimum": 1 }),
+            "offset" => json!({ "type": "integer", "minimum": 0 }),
+            "return_timeout" => json!({ "type": "integer", "minimum": 0, "maximum": 120 }),
+            "return_records" => json!({ "type": "boolean" }),
+            _ => json!({ "type": "string" }),
+        };
+        json!({ "name": name, "in": "query", "schema": schema })
+    })
+}
+
+/// A record's schema: what is at each dotted name.
+pub(crate) fn record_schema<T>(fields: &[Field<T>]) -> Value {
+    let mut schema = object(json!({ "_links": links() }));
+    for field in fields {
+        let mut place = &mut schema;
+        let parts: Vec<&str> = field.name.split('.').collect();
+        for part in &parts[..parts.len() - 1] {
+            let inner = &mut place["properties"][*part];
+            if inner.is_null() {
+                *inner = object(json!({}));
+            }
+            place = inner;
+        }
+        place["properties"][parts[parts.len() - 1]] = of_kind(field.kind);
+    }
+    schema
+}
+
+fn of_kind(kind: Kind) -> Value {
+    match kind {
+        Kind::Text => json!({ "type": "string" }),
+        Kind::Number => json!({ "type": "integer", "minimum": 0 }),
+        Kind::Truth => json!({ "type": "boolean" }),
+        Kind::Moment => json!({ "type": "string", "format": "date-time" }),
+        Kind::Named => named(),
+        Kind::NamedList => json!({ "type": "array", "items": named() }),
+        Kind::Error => error(),
+    }
+}
+
+fn object(properties: Value) -> Value {
+    json!({ "type": "object", "properties": properties })
+}
+
+fn named() -> Value {
+    object(json!({ "name": { "type": "string" }, "uuid": { "type": "string" } }))
+}
+
+fn error() -> Value {
+    let text = json!({ "type": "string" });
+    object(json!({ "message": text, "code": text, "target": text }))
+}
+
+fn error_envelope() -> Value {
+    object(json!({ "error": error() }))
+}
+
+fn link() -> Value {
+    object(json!({ "href": { "type": "string" } }))
+}
+
+fn links() -> Value {
+    object(json!({ "self": link() }))
+}
+
+fn job_link() -> Value {
+    let job = object(json!({ "uuid": { "type": "string" }, "_links": links() }));
+    object(json!({ "job": job, "num_records": { "type": "integer" } }))
+}
+
+fn page_schema(record: &Value) -> Value {
+    object(json!({
+        "records": { "type": "array", "items": record },
+        "num_records": { "type": "integer", "minimum": 0 },
+        "_links": object(json!({ "self": link(), "next": link() })),
+    }))
+}
+
+impl Cluster {
+    fn schema() -> Value {
+        let (text, number) = (json!({ "type": "string" }), json!({ "type": "integer" }));
+        let version = object(json!({ "full": text, "generation": number, "major": number, "minor": number }));
+        object(json!({ "name": text, "uuid": text, "version": version, "_links": links() }))
+    }
+}
