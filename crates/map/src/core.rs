@@ -8,6 +8,9 @@
 //! Writes of one tree run side by side. What concerns many blocks at once (trim, zero, clone, delete, restore, resize)
 //! runs *alone*: it waits for the tree's changes under way, and later ones wait for it, in order. Reads pass always.
 
+mod operations;
+mod runs;
+
 use crate::ask::{Ask, Ended, What};
 use crate::change::{Alone, Lock, Piece};
 use crate::checkpoint::Checkpoint;
@@ -15,7 +18,7 @@ use crate::clearing::Cut;
 use crate::command::{Command, Run, Token};
 use crate::commit::Commit;
 use crate::end::Anchor;
-use crate::entry::{BLOCK, Entry, PAGE, PAGES, SIZE_MAX};
+use crate::entry::{BLOCK, Entry, PAGE};
 use crate::giving::Giving;
 use crate::group::Groups;
 use crate::limbo::{Limbo, Pin};
@@ -27,6 +30,7 @@ use crate::steps::{Owned, Steps};
 use crate::table::Home;
 use crate::tree::{Drop, Nodes, Root};
 use block::{Extent, Fault};
+use runs::runs_of;
 use std::collections::VecDeque;
 
 /// Trees that a pool may have: it bounds the table and the time of opening.
@@ -347,152 +351,6 @@ impl Core {
         trees
     }
 
-    /// What is wrong with an ask on its face.
-    pub(crate) fn refuse(&self, ask: &Ask) -> Option<Refusal> {
-        let size_fits =
-            |size: u64| (size <= SIZE_MAX && size.is_multiple_of(512)).then_some(()).ok_or(Refusal::Size(size));
-        let exists = |tree: u32| self.trees.get(&tree).ok_or(Refusal::NoTree(tree));
-        let is_free = |tree: u32| match (self.trees.contains_key(&tree), self.trees.len() < TREES_MAX) {
-            (true, _) => Err(Refusal::Exists(tree)),
-            (_, false) => Err(Refusal::TooMany(TREES_MAX)),
-            _ => Ok(()),
-        };
-        let thaw = |tree: &Tree| if tree.frozen { Err(Refusal::Frozen(ask.tree)) } else { Ok(()) };
-        let within = |tree: &Tree| {
-            let end = ask.at.checked_add(ask.len).filter(|end| *end <= tree.size);
-            end.map(|_| ()).ok_or(Refusal::Beyond)
-        };
-        let fits = match ask.what {
-            _ if self.failed => Err(Refusal::Failed),
-            What::Flush | What::Checkpoint | What::Anchor => Ok(()),
-            What::Create { size } => size_fits(size).and_then(|()| is_free(ask.tree)),
-            What::Share { from, .. } => exists(from).and_then(|_| is_free(ask.tree)),
-            What::Delete => exists(ask.tree).map(|_| ()),
-            What::Resize { size } => exists(ask.tree).and_then(thaw).and_then(|()| size_fits(size)),
-            What::Restore { from } => exists(ask.tree).and_then(thaw).and_then(|()| match exists(from)?.frozen {
-                true => Ok(()),
-                false => Err(Refusal::NotFrozen(from)),
-            }),
-            What::Write | What::Trim | What::Zero { .. } => {
-                exists(ask.tree).and_then(|tree| thaw(tree).and_then(|()| within(tree)))
-            }
-        };
-        fits.err()
-    }
-
-    /// The tree whose changes an op waits for.
-    pub(crate) fn tree_of(ask: &Ask) -> u32 {
-        match ask.what {
-            What::Share { from, .. } => from,
-            _ => ask.tree,
-        }
-    }
-
-    /// Begins an op, or lets it wait its turn.
-    pub(crate) fn queue(&mut self, op: u32) {
-        let ask = self.ops.get(op).ask;
-        let Some(tree) = self.trees.get_mut(&Core::tree_of(&ask)) else {
-            return self.end(op, Err(Refusal::NoTree(ask.tree)));
-        };
-        let alone = ask.what != What::Write;
-        if tree.alone || !tree.queue.is_empty() || alone && tree.running > 0 {
-            tree.queue.push_back(op);
-            return;
-        }
-        tree.running += 1;
-        tree.alone = alone;
-        if ask.what.is_structure() && self.ops.get(op).group.is_none() && self.is_grouping() {
-            return self.put_off(op);
-        }
-        self.begin(op, ask);
-    }
-
-    /// Begins an op that has waited, perhaps for a change that makes it impossible.
-    pub(crate) fn begin_late(&mut self, op: u32) {
-        let ask = self.ops.get(op).ask;
-        if ask.what.is_structure() && self.ops.get(op).group.is_none() && self.is_grouping() {
-            return self.put_off(op);
-        }
-        if let Some(refusal) = self.refuse(&ask).filter(|_| self.ops.get(op).group.is_none()) {
-            self.ops.get_mut(op).refusal = Some(refusal);
-            return self.piece_ended(op, None);
-        }
-        self.begin(op, ask);
-    }
-
-    fn begin(&mut self, op: u32, ask: Ask) {
-        if let Some(group) = self.ops.get(op).group {
-            return self.arrive(group);
-        }
-        // A write looks again when its commands are made; for the others this is the moment.
-        self.ops.get_mut(op).durable = ask.fua && (ask.what == What::Write || self.commit.is_clean());
-        match ask.what {
-            What::Write => return self.write(op),
-            What::Trim => self.clear(op, false),
-            What::Zero { .. } => self.clear(op, true),
-            What::Share { from, frozen } => self.share(ask.tree, from, frozen),
-            What::Restore { from } => self.restore(ask.tree, from),
-            What::Delete => self.delete(ask.tree),
-            What::Resize { size } => self.resize(op, size),
-            What::Flush | What::Create { .. } | What::Checkpoint | What::Anchor => {
-                unreachable!("not about a tree that is there")
-            }
-        }
-        self.piece_ended(op, None);
-    }
-
-    /// A piece of an op has ended, or the making of pieces. With the last the op leaves its tree.
-    pub(crate) fn piece_ended(&mut self, number: u32, refusal: Option<Refusal>) {
-        let op = self.ops.get_mut(number);
-        op.refusal = op.refusal.or(refusal);
-        op.left -= 1;
-        if op.left > 0 {
-            return;
-        }
-        let (ask, refusal) = (op.ask, op.refusal);
-        self.settle_op(number, refusal);
-        self.leave(Core::tree_of(&ask));
-    }
-
-    /// An op has done what it does: it is answered, or waits for a commit.
-    pub(crate) fn settle_op(&mut self, number: u32, refusal: Option<Refusal>) {
-        let op = self.ops.get(number);
-        let wants_commit = op.ask.what.is_structure() || op.ask.fua && (op.changed || !op.durable);
-        match refusal {
-            Some(refusal) => self.end(number, Err(refusal)),
-            None if self.failed && wants_commit => self.end(number, Err(Refusal::Failed)),
-            None if wants_commit => self.commit.waiting.push(number),
-            None => self.end(number, Ok(())),
-        }
-    }
-
-    /// A change of a tree has ended; those that waited for it go on.
-    pub(crate) fn leave(&mut self, number: u32) {
-        let Some(tree) = self.trees.get_mut(&number) else { return };
-        tree.running -= 1;
-        tree.alone = false;
-        if tree.queue.is_empty() {
-            return;
-        }
-        while let Some(tree) = self.trees.get_mut(&number) {
-            let Some(&op) = tree.queue.front() else { return };
-            let alone = self.ops.get(op).ask.what != What::Write;
-            if tree.alone || alone && tree.running > 0 {
-                return;
-            }
-            tree.queue.pop_front();
-            tree.running += 1;
-            tree.alone = alone;
-            self.begin_late(op);
-        }
-    }
-
-    /// Answers an op.
-    pub(crate) fn end(&mut self, op: u32, result: Result<(), Refusal>) {
-        let op = self.ops.take(op);
-        self.events.push(Ended { id: op.ask.id, result });
-    }
-
     pub(crate) fn create(&mut self, op: u32, size: u64) {
         let number = self.ops.get(op).ask.tree;
         let root = Root { node: 0, height: Root::height_for(size.div_ceil(BLOCK)) };
@@ -561,61 +419,5 @@ impl Core {
         self.commit.pending.drops.extend(gone.map(Drop::Block));
         self.commit.note_set(number, block, entry);
         true
-    }
-}
-
-/// Appends the runs of bytes `from..to` of a block.
-fn runs_of(entry: Entry, from: u64, to: u64, segment: u64, out: &mut Vec<Run>) {
-    let mut here = from;
-    while here < to {
-        let page = (here / PAGE) as u32;
-        let rest = entry.mask() >> page;
-        let valid = rest & 1 == 1;
-        let differs = if valid { !rest } else { rest };
-        let last = (page + differs.trailing_zeros()).min(PAGES);
-        let end = to.min(u64::from(last) * PAGE);
-        let at = entry.place().filter(|_| valid).map(|place| place * BLOCK + here);
-        push_run(out, Run { at, len: end - here }, segment);
-        here = end;
-    }
-}
-
-/// Appends a run, or makes the last one longer, if that does not end with its segment.
-fn push_run(out: &mut Vec<Run>, run: Run, segment: u64) {
-    let goes_on = run.at.is_none_or(|at| at & (segment - 1) != 0);
-    match out.last_mut() {
-        Some(last) if goes_on && last.at.map(|at| at + last.len) == run.at => last.len += run.len,
-        _ => out.push(run),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn runs_follow_the_mask_and_join() {
-        let entry = Entry::new(2, 0b1000_0000_0000_0110);
-        let mut out = Vec::new();
-        let segment = 16 * BLOCK;
-        runs_of(entry, 512, BLOCK, segment, &mut out);
-        let at = |page: u64| Some(2 * BLOCK + page * PAGE);
-        let expected = [(None, 3584), (at(1), 8192), (None, 12 * 4096), (at(15), 4096)];
-        assert_eq!(out, expected.map(|(at, len)| Run { at, len }));
-        // The next block on the disk follows on.
-        runs_of(Entry::new(3, 1), 0, 100, segment, &mut out);
-        assert_eq!(out.last(), Some(&Run { at: at(15), len: 4196 }));
-        out.clear();
-        runs_of(Entry::HOLE, 0, BLOCK, segment, &mut out);
-        runs_of(Entry::new(9, 0), 0, BLOCK, segment, &mut out);
-        assert_eq!(out, [Run { at: None, len: 2 * BLOCK }]);
-        out.clear();
-        runs_of(Entry::new(0, 0xffff), 65535, BLOCK, segment, &mut out);
-        assert_eq!(out, [Run { at: Some(65535), len: 1 }]);
-        // Blocks 15 and 16 follow each other, and lie in different segments.
-        out.clear();
-        runs_of(Entry::new(15, 0xffff), 0, BLOCK, segment, &mut out);
-        runs_of(Entry::new(16, 0xffff), 0, BLOCK, segment, &mut out);
-        assert_eq!(out, [15, 16].map(|block| Run { at: Some(block * BLOCK), len: BLOCK }));
     }
 }

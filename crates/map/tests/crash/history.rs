@@ -1,8 +1,12 @@
 //! One seed: rounds of random asks, each ended by a power loss (or a quiet close), recovery and a look at everything.
 
+mod reading;
+mod requests;
+
 use crate::catalogue::{Catalogue, Damaged};
 use crate::disk::{Disk, Faults, Outcome, SECTOR, pick};
 use crate::model::{Content, Known, Times};
+use crate::totals::Totals;
 use map::{
     Agreed, Ask, BLOCK, Core, Ended, PAGE, Pin, Refusal, Region, Run, Settings, Steps, What, check, format, format_end,
     recover,
@@ -20,80 +24,6 @@ const POOL: u64 = 0x5eed;
 const OF_CATALOGUE: u64 = 1 << 62;
 /// Asks under way at once.
 const DEPTH: usize = 12;
-
-/// What was done, so that a test that does nothing is noticed.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Totals {
-    pub crashes: u64,
-    pub deaths: u64,
-    pub writes: u64,
-    pub trims: u64,
-    pub zeroes: u64,
-    pub flushes: u64,
-    pub clones: u64,
-    pub groups: u64,
-    pub deletes: u64,
-    pub restores: u64,
-    pub resizes: u64,
-    pub reads: u64,
-    pub full: u64,
-    pub failed: u64,
-    pub checkpoints: u64,
-    pub replayed: u64,
-    pub short_writes: u64,
-    pub slow: u64,
-    pub discards: u64,
-    pub unread: u64,
-    pub several_members: u64,
-    pub editions: u64,
-    pub editions_cut_off: u64,
-    pub damaged_logs: u64,
-}
-
-impl Totals {
-    fn fields(&mut self) -> [&mut u64; 24] {
-        let Totals { crashes, deaths, writes, trims, zeroes, flushes, clones, groups, deletes, .. } = self;
-        let Totals { restores, resizes, reads, full, failed, checkpoints, replayed, .. } = self;
-        let Totals { short_writes, slow, discards, unread, several_members, .. } = self;
-        let Totals { editions, editions_cut_off, damaged_logs, .. } = self;
-        [
-            crashes,
-            deaths,
-            writes,
-            trims,
-            zeroes,
-            flushes,
-            clones,
-            groups,
-            deletes,
-            restores,
-            resizes,
-            reads,
-            full,
-            failed,
-            checkpoints,
-            replayed,
-            short_writes,
-            slow,
-            discards,
-            unread,
-            several_members,
-            editions,
-            editions_cut_off,
-            damaged_logs,
-        ]
-    }
-
-    pub fn add(&mut self, other: &Totals) {
-        let mut other = *other;
-        self.fields().into_iter().zip(other.fields()).for_each(|(sum, part)| *sum += *part);
-    }
-
-    pub fn assert_that_all_was_tried(&mut self) {
-        let totals = *self;
-        assert!(self.fields().into_iter().all(|field| *field >= 100), "{totals:?}");
-    }
-}
 
 /// A tree as the model has it.
 #[derive(Clone, Default)]
@@ -300,169 +230,6 @@ impl History {
         assert_eq!(self.core.audit(), []);
     }
 
-    fn ask_something(&mut self) {
-        let kind = self.below(100);
-        let many = self.trees.len() as u64;
-        match kind {
-            _ if many == 0 => return self.create(),
-            0..=1 if many < 8 => return self.create(),
-            2..=9 => return self.submit(0, 0, 0, What::Flush, false),
-            10 => return self.submit(0, 0, 0, What::Checkpoint, false),
-            _ => {}
-        }
-        let chosen = self.below(many) as usize;
-        let (&tree, known) = self.trees.iter().nth(chosen).expect("one of many");
-        let (size, frozen, busy) = (known.size, known.frozen, known.busy);
-        match kind {
-            _ if busy => {}
-            11..=13 if many < 8 => self.share(tree),
-            14..=15 if many < 8 => self.share_together(),
-            // What a group copies that has not asked for the tree yet would be another's.
-            16..=25 if self.is_in_a_group(tree) => {}
-            16..=18 => self.submit(tree, 0, 0, What::Delete, false),
-            19..=21 => self.restore(tree),
-            22..=25 => {
-                let size = self.size();
-                self.submit(tree, 0, 0, What::Resize { size }, false);
-            }
-            _ if frozen || size == 0 => {}
-            _ => self.change(tree, size, kind),
-        }
-    }
-
-    fn change(&mut self, tree: u32, size: u64, kind: u64) {
-        // Few blocks, so that asks meet; some whole pages, some whole blocks, some of any sectors.
-        let unit = [SECTOR, PAGE, BLOCK, SECTOR][self.below(4) as usize];
-        let at = self.below(size / unit + 1) * unit;
-        let longest = [4 * SECTOR, 3 * PAGE, 3 * BLOCK][self.below(3) as usize];
-        let len = ((self.below(longest / unit + 1) + 1) * unit).min(size.saturating_sub(at));
-        if len == 0 {
-            return;
-        }
-        let fua = self.below(8) == 0;
-        let what = match kind {
-            26..=35 => What::Trim,
-            36..=45 => What::Zero { no_hole: self.below(3) == 0 },
-            _ => What::Write,
-        };
-        self.submit(tree, at, len, what, fua);
-    }
-
-    /// Sizes from nothing to a few leaves, so that trees grow higher.
-    fn size(&mut self) -> u64 {
-        match self.below(6) {
-            0 => self.below(40) * SECTOR,
-            1 => (512 + self.below(40)) * BLOCK,
-            _ => (1 + self.below(20)) * BLOCK + self.below(3) * SECTOR,
-        }
-    }
-
-    fn create(&mut self) {
-        let size = self.size();
-        self.next_tree += 1;
-        self.submit(self.next_tree, 0, 0, What::Create { size }, false);
-    }
-
-    fn share(&mut self, from: u32) {
-        self.next_tree += 1;
-        let frozen = self.below(2) == 0;
-        self.submit(self.next_tree, 0, 0, What::Share { from, frozen }, false);
-    }
-
-    /// A snapshot of some trees at one moment.
-    fn share_together(&mut self) {
-        let idle: Vec<u32> =
-            self.trees.iter().filter(|(_, known)| !known.busy).map(|(tree, _)| *tree).take(3).collect();
-        let asks: Vec<Ask> = idle
-            .into_iter()
-            .map(|from| {
-                self.next_tree += 1;
-                self.prepare(self.next_tree, 0, 0, What::Share { from, frozen: true }, false)
-            })
-            .collect();
-        let Some(first) = asks.first() else { return };
-        let changes: Vec<(u32, What)> = asks.iter().map(|ask| (ask.tree, ask.what)).collect();
-        self.core.submit_together(first.id, changes);
-        self.groups.push(asks.iter().map(|ask| (ask.id, ask.tree)).collect());
-        self.totals.groups += 1;
-    }
-
-    fn restore(&mut self, tree: u32) {
-        let snapshots: Vec<u32> =
-            self.trees.iter().filter(|(_, known)| known.frozen && !known.busy).map(|(number, _)| *number).collect();
-        if !snapshots.is_empty() && !self.trees[&tree].frozen {
-            let from = snapshots[self.below(snapshots.len() as u64) as usize];
-            self.submit(tree, 0, 0, What::Restore { from }, false);
-        }
-    }
-
-    fn submit(&mut self, tree: u32, at: u64, len: u64, what: What, fua: bool) {
-        let ask = self.prepare(tree, at, len, what, fua);
-        self.core.submit(ask);
-    }
-
-    /// Notes what will be asked.
-    fn prepare(&mut self, tree: u32, at: u64, len: u64, what: What, fua: bool) -> Ask {
-        self.next += 1;
-        let (id, stamp) = (self.next, if what == What::Write { self.next } else { 0 });
-        let times = Rc::new(Times { begun: self.clock, ended: Cell::new(None), durable: Cell::new(false) });
-        let ask = Ask { id, tree, at, len, what, fua, aligned: self.below(8) > 0 };
-        let mut copy = None;
-        match what {
-            What::Write | What::Zero { .. } => self.note(tree, (at, at + len), stamp, &times),
-            What::Trim => {
-                let size = self.trees[&tree].size;
-                let last = if at + len == size { size } else { (at + len) / PAGE * PAGE };
-                self.note(tree, (at.next_multiple_of(PAGE), last), 0, &times);
-            }
-            What::Create { size } => copy = Some(Model { size, ..Model::default() }),
-            What::Share { from, frozen } => copy = Some(Model { frozen, ..self.trees[&from].clone() }),
-            What::Restore { from } => {
-                // The snapshot stays while it is restored from.
-                self.lend(from, true);
-                copy = Some(Model { frozen: false, busy: false, ..self.trees[&from].clone() });
-            }
-            _ => {}
-        }
-        if matches!(what, What::Restore { .. } | What::Delete | What::Resize { .. }) {
-            self.lend(tree, true);
-        }
-        self.under.insert(id, Under { ask, times, stamp, copy });
-        ask
-    }
-
-    fn lend(&mut self, tree: u32, busy: bool) {
-        if let Some(known) = self.trees.get_mut(&tree) {
-            known.busy = busy;
-        }
-    }
-
-    fn note(&mut self, tree: u32, (from, to): (u64, u64), value: u64, times: &Rc<Times>) {
-        let known = self.trees.get_mut(&tree).expect("asked of a tree that is there");
-        (from / SECTOR..to / SECTOR).for_each(|sector| known.content.write(sector, value, times));
-        // The copy of a group that has not asked for this tree yet may have this change, or not.
-        let perhaps = Rc::new(Times { begun: self.clock, ended: Cell::new(None), durable: Cell::new(false) });
-        for id in self.in_groups(tree) {
-            let Some(Under { copy: Some(copy), .. }) = self.under.get_mut(&id) else { continue };
-            (from / SECTOR..to / SECTOR).for_each(|sector| copy.content.write(sector, value, &perhaps));
-        }
-    }
-
-    /// The asks of groups under way that share a tree, and may not have asked for it yet.
-    fn in_groups(&self, tree: u32) -> Vec<u64> {
-        if !self.core.has_work() {
-            return Vec::new();
-        }
-        let shares = |id: &u64| {
-            self.under.get(id).is_some_and(|under| matches!(under.ask.what, What::Share { from, .. } if from == tree))
-        };
-        self.groups.iter().flatten().map(|(id, _)| *id).filter(shares).collect()
-    }
-
-    fn is_in_a_group(&self, tree: u32) -> bool {
-        !self.in_groups(tree).is_empty()
-    }
-
     fn take_events(&mut self) {
         let mut events = Vec::new();
         self.core.take_events(&mut events);
@@ -553,70 +320,6 @@ impl History {
         } else if under.copy.is_some() || !matches!(under.ask.what, What::Write | What::Trim | What::Zero { .. }) {
             let (ask, times) = (under.ask, Rc::clone(&under.times));
             self.under.insert(ask.id | 1 << 63, Under { ask, times, stamp: 0, copy: under.copy.clone() });
-        }
-    }
-
-    fn begin_reading(&mut self) {
-        let Some(chosen) = (!self.trees.is_empty()).then(|| self.below(self.trees.len() as u64)) else { return };
-        let (&tree, known) = self.trees.iter().nth(chosen as usize).expect("one of them");
-        let (sectors, busy) = (known.size / SECTOR, known.busy);
-        if sectors == 0 || busy {
-            return;
-        }
-        let at = self.below(sectors) * SECTOR;
-        let len = (1 + self.below(300)).min(sectors - at / SECTOR) * SECTOR;
-        let mut runs = Vec::new();
-        let pin = self.core.read(tree, at, len, &mut runs).expect("a read of what is there");
-        assert_eq!(runs.iter().map(|run| run.len).sum::<u64>(), len);
-        self.readings.push(Reading { tree, at, runs, pin, begun: self.clock });
-    }
-
-    fn end_reading(&mut self) {
-        let chosen = self.below(self.readings.len() as u64) as usize;
-        let Reading { tree, at, runs, pin, begun } = self.readings.swap_remove(chosen);
-        let values = self.values(&runs);
-        self.core.unpin(pin);
-        self.totals.reads += 1;
-        // One that was deleted or restored meanwhile is no longer as it was.
-        let Some(known) = self.trees.get(&tree).filter(|known| !known.busy && known.floor < begun) else { return };
-        for (index, value) in values.into_iter().enumerate() {
-            let sector = at / SECTOR + index as u64;
-            let good = known.content.may_hold(sector, value, Known::Ended(begun - 1)) || sector * SECTOR >= known.size;
-            assert!(good, "read {value:#x} from tree {tree}, sector {sector}");
-        }
-    }
-
-    fn values(&self, runs: &[Run]) -> Vec<u64> {
-        let mut values = Vec::new();
-        for run in runs {
-            for sector in 0..run.len / SECTOR {
-                values.push(run.at.map_or(0, |at| {
-                    let data = self.disk.sector(Region::Data, at / SECTOR + sector);
-                    let words = data.as_chunks::<8>().0;
-                    assert!(words.iter().all(|word| word == &words[0]), "a sector is one write's");
-                    u64::from_le_bytes(words[0])
-                }));
-            }
-        }
-        values
-    }
-
-    /// All of a tree as it reads now.
-    fn all_of(&mut self, tree: u32) -> Vec<u64> {
-        let (size, _) = self.core.tree(tree).expect("a tree that is there");
-        let mut runs = Vec::new();
-        let pin = self.core.read(tree, 0, size, &mut runs).unwrap();
-        self.core.unpin(pin);
-        self.values(&runs)
-    }
-
-    /// Compares everything with the model.
-    fn look(&mut self, known: Known) {
-        for (tree, expected) in self.trees.clone() {
-            if !expected.busy {
-                let values = self.all_of(tree);
-                assert_eq!(mismatch(&expected, &values, known), None, "tree {tree}");
-            }
         }
     }
 

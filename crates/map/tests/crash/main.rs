@@ -11,6 +11,7 @@ mod catalogue;
 mod disk;
 mod history;
 mod model;
+mod totals;
 
 use history::History;
 
@@ -25,7 +26,7 @@ fn number(name: &str) -> Option<u64> {
 fn whatever_is_lost_what_was_acknowledged_is_there() {
     let first = number("SEAWALL_CRASH_FIRST").unwrap_or(0);
     let count = number("SEAWALL_CRASH_SEEDS").unwrap_or(SEEDS);
-    let mut totals = history::Totals::default();
+    let mut totals = totals::Totals::default();
     for seed in first..first + count {
         let run = std::panic::catch_unwind(|| History::new(seed).run());
         match run {

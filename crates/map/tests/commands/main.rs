@@ -1,5 +1,8 @@
 //! What goes to the disk, and in which order: said by the commands themselves, ended one by one by the test.
 
+mod durable;
+mod trees;
+
 use block::Fault;
 use map::{
     Agreed, Ask, Command, Core, Damage, Ended, Media, PAGE, Refusal, Region, Run, Settings, Steps, What, check, format,
@@ -140,90 +143,6 @@ fn words(words: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn data_is_flushed_before_the_record_that_speaks_of_it() {
-    let mut bench = Bench::new();
-    bench.answers();
-    let write = bench.write(0, 8192, false);
-    assert_eq!(bench.run(), ["write"]);
-    assert_eq!(bench.answers(), [(write, Ok(()))], "a write that is not FUA waits for nothing");
-    let flush = bench.ask(0, 0, 0, What::Flush, false);
-    assert_eq!(bench.run(), ["flush Data", "store Log"]);
-    assert_eq!(bench.answers(), [(flush, Ok(()))]);
-    // Nothing has changed in the map since: one flush of the data.
-    bench.write(0, 8192, false);
-    bench.ask(0, 0, 0, What::Flush, false);
-    assert_eq!(bench.run(), ["write", "flush Data"]);
-}
-
-#[test]
-fn fua_is_one_durable_write_in_place_and_a_commit_where_the_map_changes() {
-    let mut bench = Bench::new();
-    bench.write(0, 4096, true);
-    assert_eq!(bench.run(), ["write", "flush Data", "store Log"]);
-    bench.write(0, 4096, true);
-    assert_eq!(bench.run(), ["write durably"]);
-    // The page beside it was written and not committed: a durable write there relies on a map that is not durable.
-    bench.write(4096, 4096, false);
-    bench.run();
-    bench.write(4096, 4096, true);
-    assert_eq!(bench.run(), ["write", "flush Data", "store Log"]);
-    // A trim of what is trimmed already, and durably so, has nothing to do.
-    bench.ask(1, 65536, 65536, What::Trim, true);
-    assert_eq!(bench.run(), words(&[]));
-}
-
-/// Two writes of the same new page at once: the one with FUA ends last and changes no map, but is not durable before the
-/// change of the other one is.
-#[test]
-fn fua_waits_for_the_map_of_a_write_beside_it() {
-    let mut bench = Bench::new();
-    bench.write(0, 4096, true);
-    bench.run();
-    bench.answers();
-    let (plain, fua) = (bench.write(4096, 4096, false), bench.write(4096, 4096, true));
-    let commands = bench.commands();
-    assert_eq!(commands.len(), 2);
-    commands.into_iter().for_each(|(_, command)| bench.end(command, Ok(())));
-    assert_eq!(bench.answers(), [(plain, Ok(()))]);
-    assert_eq!(bench.run(), ["flush Data", "store Log"]);
-    assert_eq!(bench.answers(), [(fua, Ok(()))]);
-}
-
-#[test]
-fn flushes_that_come_during_a_flush_share_the_next() {
-    let mut bench = Bench::new();
-    bench.answers();
-    let first = bench.ask(0, 0, 0, What::Flush, false);
-    let (_, command) = bench.commands().remove(0);
-    let later: Vec<u64> = (0..50).map(|_| bench.ask(0, 0, 0, What::Flush, false)).collect();
-    assert!(bench.commands().is_empty());
-    bench.end(command, Ok(()));
-    assert_eq!(bench.answers(), [(first, Ok(()))]);
-    assert_eq!(bench.run(), ["flush Data"]);
-    assert_eq!(bench.answers(), later.iter().map(|id| (*id, Ok(()))).collect::<Vec<_>>());
-}
-
-#[test]
-fn after_a_flush_that_failed_nothing_is_called_durable() {
-    let mut bench = Bench::new();
-    bench.answers();
-    bench.write(0, 4096, false);
-    bench.run();
-    let flush = bench.ask(0, 0, 0, What::Flush, false);
-    let (_, command) = bench.commands().remove(0);
-    bench.end(command, Err(Fault::Io));
-    let next = bench.ask(0, 0, 0, What::Flush, false);
-    let write = bench.write(0, 4096, false);
-    assert!(bench.commands().is_empty() && bench.core.has_failed());
-    let expected = [(1 + 1, Ok(())), (flush, Err(Refusal::Failed)), (next, Err(Refusal::Failed))];
-    assert_eq!(bench.answers(), [&expected[..], &[(write, Err(Refusal::Failed))]].concat());
-    let mut runs = Vec::new();
-    let pin = bench.core.read(1, 0, 4096, &mut runs).unwrap();
-    assert_eq!(runs, [Run { at: Some(0), len: 4096 }], "reads go on");
-    bench.core.unpin(pin);
-}
-
-#[test]
 fn a_write_that_failed_changes_no_map() {
     let mut bench = Bench::new();
     bench.write(0, 65536, false);
@@ -338,111 +257,6 @@ fn damage_is_named_and_such_a_pool_is_not_opened() {
     assert!(found.len() == 1 && found[0].starts_with("the log holds record "), "{found:?}");
 }
 
-/// A write of tree 1 is at the disk when trees 1 and 2 are shared together; a write of tree 2 that comes later waits for
-/// both copies. So neither copy holds the later write, though tree 2 was idle.
-#[test]
-fn trees_that_are_shared_together_are_shared_at_one_moment() {
-    let mut bench = Bench::new();
-    bench.ask(2, 0, 0, What::Create { size: 1 << 20 }, false);
-    bench.run();
-    bench.answers();
-    bench.write(0, 4096, false);
-    let first = bench.commands();
-    assert_eq!(first.len(), 1);
-    let share = |from: u32| (from + 10, What::Share { from, frozen: true });
-    bench.core.submit_together(100, vec![share(1), share(2)]);
-    bench.work();
-    let later = bench.ask(2, 0, 4096, What::Write, false);
-    assert_eq!(bench.commands().len(), 0, "all wait for the write that is at the disk");
-    assert_eq!((bench.core.tree(11), bench.core.tree(12)), (None, None));
-    first.into_iter().for_each(|(_, command)| bench.end(command, Ok(())));
-    bench.run();
-    let answered: Vec<u64> = bench.answers().into_iter().map(|(id, result)| result.map(|()| id).unwrap()).collect();
-    assert!([100, later].iter().all(|id| answered.contains(id)), "{answered:?}");
-    let mut runs = Vec::new();
-    for tree in [11, 12] {
-        let pin = bench.core.read(tree, 0, 4096, &mut runs).unwrap();
-        bench.core.unpin(pin);
-    }
-    assert!(runs[0].at.is_some() && runs[1].at.is_none(), "{runs:?}");
-    // What each holds alone: nothing, until its blocks are written over.
-    assert_eq!((bench.core.own(1), bench.core.own(11)), (0, 0));
-    bench.write(0, 4096, true);
-    bench.run();
-    assert_eq!((bench.core.own(1), bench.core.own(11), bench.core.own(12)), (65536, 65536, 0));
-    assert_eq!(bench.core.audit(), []);
-}
-
-/// One tree of the group is deleted while the group waits for it: none is shared, that is told, and nothing stays held.
-#[test]
-fn a_group_that_cannot_be_done_whole_is_not_done() {
-    let mut bench = Bench::new();
-    bench.ask(2, 0, 0, What::Create { size: 1 << 20 }, false);
-    bench.run();
-    bench.answers();
-    bench.ask(2, 0, 4096, What::Write, false);
-    let write = bench.commands();
-    let deleted = bench.ask(2, 0, 0, What::Delete, false);
-    let share = |from: u32| (from + 10, What::Share { from, frozen: true });
-    bench.core.submit_together(100, vec![share(1), share(2)]);
-    bench.work();
-    write.into_iter().for_each(|(_, command)| bench.end(command, Ok(())));
-    bench.run();
-    let answers: BTreeMap<_, _> = bench.answers().into_iter().collect();
-    assert_eq!(answers[&deleted], Ok(()));
-    assert_eq!(answers[&100], Err(Refusal::NoTree(2)));
-    let after = bench.write(0, 4096, true);
-    bench.run();
-    assert_eq!(bench.answers(), [(after, Ok(()))], "tree 1 is not held");
-    assert_eq!(bench.core.trees(), [(1, false)]);
-    // A group that is refused on its face: tree 9 does not exist.
-    bench.core.submit_together(102, vec![share(1), share(9)]);
-    bench.run();
-    assert_eq!(bench.answers(), [(102, Err(Refusal::NoTree(9)))]);
-    assert_eq!(bench.core.trees(), [(1, false)]);
-}
-
-/// One client asks for a flush after each of its 100 writes, without waiting; another writes and flushes once in the middle.
-/// While one flush is at the disk all others wait for the next, which is one for all of them: two in all, and the second
-/// client is answered with it. Nobody's write waits for a flush.
-#[test]
-fn a_storm_of_flushes_is_two_flushes_and_holds_nobody_up() {
-    let mut bench = Bench::new();
-    bench.ask(2, 0, 0, What::Create { size: 1 << 20 }, false);
-    bench.run();
-    // Both have their blocks: an overwrite changes no map.
-    bench.ask(1, 0, 1 << 20, What::Write, true);
-    bench.ask(2, 0, 1 << 20, What::Write, true);
-    bench.run();
-    bench.answers();
-    bench.ask(0, 0, 0, What::Flush, false);
-    let first = bench.commands();
-    assert_eq!(first.iter().map(|(word, _)| word.as_str()).collect::<Vec<_>>(), ["flush Data"]);
-    let (mut flushes, mut second) = (Vec::new(), 0);
-    for round in 0..100 {
-        bench.write(round % 256 * 4096, 4096, false);
-        if round == 50 {
-            bench.ask(2, 0, 4096, What::Write, false);
-        }
-        // The write goes to the disk at once, beside the flush that is there.
-        for (word, command) in bench.commands() {
-            assert_eq!(word, "write");
-            bench.end(command, Ok(()));
-        }
-        flushes.push(bench.ask(0, 0, 0, What::Flush, false));
-        if round == 50 {
-            second = bench.ask(0, 0, 0, What::Flush, false);
-        }
-        assert_eq!(bench.commands().len(), 0, "one flush is at the disk");
-    }
-    bench.answers();
-    first.into_iter().for_each(|(_, command)| bench.end(command, Ok(())));
-    assert_eq!(bench.run(), words(&["flush Data"]), "one for all that came meanwhile");
-    let answered: Vec<u64> = bench.answers().into_iter().map(|(id, result)| result.map(|()| id).unwrap()).collect();
-    assert!(answered.contains(&second) && flushes.iter().all(|flush| answered.contains(flush)));
-    assert_eq!(answered.len(), 1 + 100 + 1, "the first flush, the storm, the second client's");
-}
-
 /// Blocks go back to the disk when the record that frees them is durable and no read can see them, and nobody is given one
 /// that is on its way there.
 #[test]
@@ -551,42 +365,4 @@ fn no_command_reaches_over_the_end_of_a_segment() {
     bench.run();
     bench.core.give_back();
     assert_eq!(bench.run(), ["discard 2 at 0", "discard 2 at 2", "discard 1 at 4"]);
-}
-
-/// Clones of clones to any depth: the last of a thousand reads what the first was written with, by the same block, takes no
-/// space, and they go in any order. The limit is the number of trees of a pool, and it says so.
-#[test]
-fn clones_go_as_deep_as_there_may_be_trees() {
-    const DEEP: u32 = 1000;
-    let mut bench = Bench::new();
-    bench.write(0, 65536, false);
-    bench.run();
-    let (used, nodes) = (bench.core.usage().used, bench.core.usage().nodes);
-    let place = |bench: &mut Bench, tree: u32| {
-        let mut runs = Vec::new();
-        let pin = bench.core.read(tree, 0, 4096, &mut runs).unwrap();
-        bench.core.unpin(pin);
-        runs
-    };
-    let first = place(&mut bench, 1);
-    for tree in 2..=DEEP {
-        bench.ask(tree, 0, 0, What::Share { from: tree - 1, frozen: tree % 2 == 0 }, false);
-    }
-    bench.run();
-    assert_eq!((bench.core.usage().used, bench.core.usage().nodes, place(&mut bench, DEEP)), (used, nodes, first));
-    // 7 and 1000 have no common factor: each once, in an order that is neither up nor down, the last one stays.
-    for step in 1..DEEP {
-        bench.ask(step * 7 % DEEP, 0, 0, What::Delete, false);
-    }
-    bench.run();
-    assert_eq!((bench.core.trees(), bench.core.usage().used), (vec![(DEEP, true)], used));
-    bench.answers();
-    for tree in 1..map::TREES_MAX as u32 {
-        bench.ask(if tree < DEEP { tree } else { tree + 1 }, 0, 0, What::Share { from: DEEP, frozen: true }, false);
-    }
-    bench.run();
-    assert!(bench.answers().iter().all(|(_, result)| result.is_ok()));
-    let more = bench.ask(200_000, 0, 0, What::Share { from: DEEP, frozen: true }, false);
-    assert_eq!(bench.answers(), [(more, Err(Refusal::TooMany(65_536)))]);
-    assert_eq!((bench.core.trees().len(), bench.core.audit()), (65_536, vec![]));
 }
