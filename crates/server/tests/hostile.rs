@@ -7,40 +7,13 @@ use nbd::{Command, Errno, Request, Wishes};
 use server::ServerLimits;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
-use support::by_hand::{FIXED_NO_ZEROES, OPT_GO, OPT_LIST, go, option};
-use support::{BACKENDS, Chance, Client, LUN, LUN_BYTES, Server, is_closed, limits, settings};
+use support::by_hand::{FIXED_NO_ZEROES, OPT_GO, OPT_LIST, go, option, requests, simple};
+use support::{BACKENDS, Chance, Client, LUN, Server, is_closed, limits, settings};
 use uring::{Choice, IoSettings};
 
 /// A whole handshake without waiting for any answer: flags, and GO for the LUN with no information wished for.
 fn hello() -> Vec<u8> {
     [FIXED_NO_ZEROES.to_vec(), go(OPT_GO, LUN)].concat()
-}
-
-fn simple(request: &Request) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    request.put(nbd::Framing::Simple, &mut bytes).unwrap();
-    bytes
-}
-
-/// A few hundred KiB of valid requests of every kind.
-fn requests(chance: &mut Chance) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    for cookie in 0..chance.below(60) {
-        let len = [1, 512, 4096, 5000, 200_000][chance.below(5) as usize];
-        let at = chance.below(LUN_BYTES - len);
-        let command =
-            [Command::Read, Command::Write, Command::Flush, Command::Trim, Command::WriteZeroes, Command::Other(9)]
-                [chance.below(6) as usize];
-        match command {
-            Command::Write => {
-                bytes.extend(simple(&Request::write(cookie, at, len as u32)));
-                bytes.resize(bytes.len() + len as usize, cookie as u8);
-            }
-            Command::Flush => bytes.extend(simple(&Request::new(cookie, command, 0, 0))),
-            _ => bytes.extend(simple(&Request::new(cookie, command, at, len))),
-        }
-    }
-    bytes
 }
 
 /// Writes as far as the server takes it without waiting: a client that never reads would wait for ever.

@@ -1,13 +1,13 @@
 //! The transmission's part of a session: requests in, replies out.
 
 use super::link::{Held, Link, Payload};
+use super::reply::wanted;
 use super::sender::Load;
 use super::{Around, Ending, Filling, Pending, Phase, Session};
 use crate::claims::{Claim, Claims, STATUS, claim_of};
 use crate::waiting::Wait;
-use block::{Buf, Completion, Fault, Op, OpKind, Submitted, Target};
-use nbd::{Command, CommandFlags, Context, Contexts, Errno, Parsed, ReplyTo, Request};
-use uring::Io;
+use block::{Buf, Completion, Fault, Op, Submitted, Target};
+use nbd::{Command, CommandFlags, Context, Errno, Parsed, ReplyTo, Request};
 
 impl Session {
     /// Works off what is here, then asks for more.
@@ -229,56 +229,6 @@ impl Session {
         false
     }
 
-    /// Writes the reply of a request that has ended.
-    pub(super) fn reply(&mut self, pending: &Pending, completion: Completion, around: &mut Around<'_>) {
-        let buf = completion.buf;
-        if self.ending == Ending::Broken {
-            self.release_request(pending.claim, around);
-            return buf.into_iter().for_each(|buf| around.io.give(buf));
-        }
-        let Phase::Transmission(link) = &self.phase else { unreachable!("requests come after the handshake") };
-        let framing = link.rules.framing;
-        let (out, to) = (&mut *around.scratch, ReplyTo::from(&pending.request));
-        out.clear();
-        // Data and extents count as in flight until they are sent; otherwise what remains is the reply's head.
-        let mut keep = claim_of(0);
-        let mut data = None;
-        // What goes behind the data begins here.
-        let mut tail = None;
-        match (completion.kind, completion.result, buf) {
-            (OpKind::Read, Err(fault), Some(buf)) => {
-                (data, tail) = cut_short(out, link, pending, (fault, completion.failed_at), buf, around.io);
-                if data.is_some() {
-                    keep = pending.claim;
-                }
-            }
-            (kind, Err(fault), buf) => {
-                framing.error(out, to, errno_of(fault), &format!("{} failed: {}", word_of(kind), words_of(fault)));
-                buf.into_iter().for_each(|buf| around.io.give(buf));
-            }
-            (OpKind::Read, Ok(()), Some(buf)) => {
-                data = read(out, link, pending, &completion.extents, buf, around.io);
-                if data.is_some() {
-                    keep = pending.claim;
-                }
-            }
-            (OpKind::Status, Ok(()), _) => {
-                status(out, link, pending, &completion.extents);
-                keep = pending.claim;
-            }
-            (_, Ok(()), buf) => {
-                framing.ok(out, to);
-                buf.into_iter().for_each(|buf| around.io.give(buf));
-            }
-        }
-        let (head, tail) = around.scratch.split_at(tail.unwrap_or(around.scratch.len()));
-        self.tx.reply(head, data, keep, pending.claim);
-        if !tail.is_empty() {
-            self.tx.say(tail);
-        }
-        self.release(Load { bytes: pending.claim - keep, ..Load::default() }, around);
-    }
-
     /// Answers a request that is not carried out, and takes its payload off the stream.
     fn refuse(&mut self, request: Request, errno: Errno, around: &mut Around<'_>) -> bool {
         let claim = claim_of(0);
@@ -407,127 +357,5 @@ fn op_of(link: &Link, request: &Request) -> Op {
         Command::BlockStatus => Op::Status { sharing: wanted(link, request).id(Context::Sharing).is_some() },
         // The rules let nothing else through.
         Command::Write | Command::Disconnect | Command::Other(_) => unreachable!("handled before"),
-    }
-}
-
-/// The answer to a read; returns the data that goes with it. Where the store says that the first or last bytes were never
-/// written, a client that understands it hears so instead of getting zeroes: the holes' chunks go first, since chunks may
-/// come in any order, and one chunk of data ends the reply. Holes between data are sent as they are.
-fn read(
-    out: &mut Vec<u8>,
-    link: &Link,
-    pending: &Pending,
-    extents: &[block::Extent],
-    buf: Buf,
-    io: &Io,
-) -> Option<Buf> {
-    let (to, len) = (ReplyTo::from(&pending.request), buf.len());
-    let (framing, whole) = (link.rules.framing, pending.request.flags.contains(CommandFlags::DF));
-    let Some(chunks) = framing.chunks().filter(|_| !whole && !extents.is_empty()) else {
-        framing.read(out, to, len);
-        return Some(buf);
-    };
-    let hole = |extent: Option<&block::Extent>| {
-        extent.filter(|it| it.hole && it.len >= HOLE_BYTES_MIN).map_or(0, |it| it.len as u32)
-    };
-    let first = hole(extents.first());
-    if first == len {
-        chunks.hole(out, to, to.offset, len, nbd::Last::Yes);
-        io.give(buf);
-        return None;
-    }
-    let last = hole(extents.last());
-    let (start, data) = (buf.start(), len - first - last);
-    if first > 0 {
-        chunks.hole(out, to, to.offset, first, nbd::Last::No);
-    }
-    if last > 0 {
-        chunks.hole(out, to, to.offset + u64::from(len - last), last, nbd::Last::No);
-    }
-    chunks.data(out, to, to.offset + u64::from(first), data, nbd::Last::Yes);
-    Some(buf.window(start + first, data))
-}
-
-/// The answer to a read that failed: where it is known what came before, that goes as data, and an error that names the
-/// place behind it. Returns the data, and where in `out` begins what follows it.
-fn cut_short(
-    out: &mut Vec<u8>,
-    link: &Link,
-    pending: &Pending,
-    (fault, at): (Fault, Option<u64>),
-    buf: Buf,
-    io: &Io,
-) -> (Option<Buf>, Option<usize>) {
-    let (to, framing) = (ReplyTo::from(&pending.request), link.rules.framing);
-    let whole = pending.request.flags.contains(CommandFlags::DF);
-    let (Some(chunks), Some(at), false) = (framing.chunks(), at, whole) else {
-        io.give(buf);
-        framing.error(out, to, errno_of(fault), &format!("read failed: {}", words_of(fault)));
-        return (None, None);
-    };
-    // "the client can use this offset to determine if request had any partial success".
-    chunks.data(out, to, to.offset, buf.len(), nbd::Last::No);
-    let head = out.len();
-    chunks.error_at(out, to, errno_of(fault), &format!("read failed at {at}: {fault:?}"), at, nbd::Last::Yes);
-    (Some(buf), Some(head))
-}
-
-/// A hole at an end of a read that is shorter than this, in bytes, is sent as zeroes: a chunk of its own costs 52 bytes at most,
-/// and the client has to take it apart.
-const HOLE_BYTES_MIN: u64 = 512;
-
-/// The answer to a block status, cut to what was asked: a chunk for each context.
-fn status(out: &mut Vec<u8>, link: &Link, pending: &Pending, extents: &[block::Extent]) {
-    let (to, contexts) = (ReplyTo::from(&pending.request), wanted(link, &pending.request));
-    let Some(chunks) = link.rules.framing.chunks().filter(|_| !contexts.is_empty() && !extents.is_empty()) else {
-        return link.rules.framing.error(out, to, Errno::Invalid, "no status to tell");
-    };
-    let count = contexts.len();
-    for (number, (context, id)) in contexts.iter().enumerate() {
-        let told = |extent: &block::Extent| match context {
-            Context::Allocation => nbd::Extent::allocation(extent.len, extent.hole, extent.zero),
-            Context::Sharing => nbd::Extent::sharing(extent.len, !extent.hole, extent.shared),
-        };
-        let mut extents: Vec<nbd::Extent> = extents.iter().map(told).collect();
-        nbd::fit_extents(&mut extents, &pending.request);
-        let last = if number + 1 == count { nbd::Last::Yes } else { nbd::Last::No };
-        chunks.status(out, to, id, &extents, last);
-    }
-}
-
-/// The contexts that a block status is about.
-fn wanted(link: &Link, request: &Request) -> Contexts {
-    request.only.unwrap_or(link.rules.contexts)
-}
-
-fn errno_of(fault: Fault) -> Errno {
-    match fault {
-        Fault::Invalid => Errno::Invalid,
-        Fault::ReadOnly => Errno::Permission,
-        Fault::NoSpace => Errno::NoSpace,
-        Fault::Io => Errno::Io,
-        Fault::Unsupported => Errno::NotSupported,
-        Fault::NoMemory => Errno::NoMemory,
-        Fault::Gone => Errno::Shutdown,
-    }
-}
-
-/// What a client may tell its user.
-fn words_of(fault: Fault) -> String {
-    match fault {
-        Fault::Gone => "the export was taken offline, changed or deleted on the server".into(),
-        fault => format!("{fault:?}"),
-    }
-}
-
-fn word_of(kind: OpKind) -> &'static str {
-    match kind {
-        OpKind::Read => "read",
-        OpKind::Write => "write",
-        OpKind::Flush => "flush",
-        OpKind::Trim => "trim",
-        OpKind::Zero => "write zeroes",
-        OpKind::Cache => "cache",
-        OpKind::Status => "block status",
     }
 }

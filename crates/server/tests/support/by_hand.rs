@@ -1,6 +1,7 @@
 //! The protocol's bytes, written and read by hand over any stream, so that a client can also misbehave.
 
-use super::{LUN, Server};
+use super::{Chance, LUN, LUN_BYTES, Server};
+use nbd::{Command, Request};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 
@@ -168,3 +169,30 @@ pub trait Conversation: Read + Write + Sized {
 }
 
 impl<S: Read + Write> Conversation for S {}
+
+pub fn simple(request: &Request) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    request.put(nbd::Framing::Simple, &mut bytes).unwrap();
+    bytes
+}
+
+/// A few hundred KiB of valid requests of every kind.
+pub fn requests(chance: &mut Chance) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for cookie in 0..chance.below(60) {
+        let len = [1, 512, 4096, 5000, 200_000][chance.below(5) as usize];
+        let at = chance.below(LUN_BYTES - len);
+        let command =
+            [Command::Read, Command::Write, Command::Flush, Command::Trim, Command::WriteZeroes, Command::Other(9)]
+                [chance.below(6) as usize];
+        match command {
+            Command::Write => {
+                bytes.extend(simple(&Request::write(cookie, at, len as u32)));
+                bytes.resize(bytes.len() + len as usize, cookie as u8);
+            }
+            Command::Flush => bytes.extend(simple(&Request::new(cookie, command, 0, 0))),
+            _ => bytes.extend(simple(&Request::new(cookie, command, at, len))),
+        }
+    }
+    bytes
+}

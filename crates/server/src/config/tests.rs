@@ -1,0 +1,167 @@
+//! Configuration files: everything that can be said is read, and what is wrong is named in one line.
+
+use super::*;
+
+fn read(text: &str) -> Result<ServeConfig, String> {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("server.toml");
+    std::fs::write(&path, text).unwrap();
+    let here = dir.path().display().to_string();
+    ServeConfig::read(&path).map_err(|error| error.to_string().replace(&here, ""))
+}
+
+#[test]
+fn everything_that_can_be_said_is_read() {
+    let text = r#"
+        listen = ["unix:/run/s.sock", "0.0.0.0:10809"]
+        io_uring = false
+        cpu = 1
+        default_export = "/vol/v/l"
+        [pool]
+        folder = "/srv/pool"
+        create = true
+        [tls]
+        mode = "required"
+        certificate = "/t/cert.pem"
+        key = "/t/key.pem"
+        client_authorities = "/t/ca.pem"
+        client_certificates = "optional"
+        revocation_lists = "/t/crl.pem"
+        [[access]]
+        exports = ["svm01:*"]
+        addresses = ["10.0.0.0/8", "unix"]
+        certificates = ["CN=db1"]
+        psk = ["backup"]
+        read_only = true
+        [limits]
+        connections = 100
+        connections_per_address = 10
+        connection_in_flight = "8MiB"
+        connection_requests = 64
+        handshake_time = "5s"
+        handshake_options = 32
+        idle_time = "1h"
+        drain_time = "30s"
+        patience = "2500ms"
+        memory = "256MiB"
+        receive = "16KiB"
+        [log]
+        format = "json"
+        level = "info"
+        [audit]
+        file = "/var/log/audit.jsonl"
+        [rest]
+        listen = "127.0.0.1:8443"
+        certificate = "/t/rest.pem"
+        key = "/t/rest.key"
+    "#;
+    let expected = ServeConfig {
+        pool: Some("/srv/pool".into()),
+        create: true,
+        no_io_uring: true,
+        cpu: Some(1),
+        listen: vec![Listen::Unix("/run/s.sock".into()), Listen::Tcp("0.0.0.0:10809".into())],
+        tls_mode: Some(TlsMode::Required),
+        tls: Some(TlsSource::Certificates(TlsFiles {
+            certificate: "/t/cert.pem".into(),
+            key: "/t/key.pem".into(),
+            client_authorities: Some("/t/ca.pem".into()),
+            client_certificate_optional: true,
+            revocation_lists: Some("/t/crl.pem".into()),
+        })),
+        access: Access::by_rules(vec![AccessRule {
+            exports: vec!["svm01:*".into()],
+            addresses: vec!["10.0.0.0/8".parse().unwrap(), Network::Unix],
+            certificates: vec!["CN=db1".into()],
+            keys: vec!["backup".into()],
+            read_only: true,
+        }]),
+        default_export: Some("/vol/v/l".into()),
+        limits: ServerLimits {
+            connections: 100,
+            connections_per_address: 10,
+            connection_in_flight: Bytes::mib(8),
+            connection_requests: 64,
+            handshake_time: Span::from_secs(5),
+            handshake_options: 32,
+            idle_time: Span::from_secs(3600),
+            drain_time: Span::from_secs(30),
+            patience: Span::from_millis(2500),
+            memory: Bytes::mib(256),
+            receive: Bytes::kib(16),
+        },
+        log: LogSettings { format: LogFormat::Json, level: Some(LogLevel::Info) },
+        audit: Some("/var/log/audit.jsonl".into()),
+        rest: RestConfig {
+            listen: Some("127.0.0.1:8443".into()),
+            certificate: Some("/t/rest.pem".into()),
+            key: Some("/t/rest.key".into()),
+        },
+    };
+    assert_eq!(read(text).unwrap(), expected);
+    assert_eq!(read("").unwrap(), ServeConfig::default());
+}
+
+#[test]
+fn paths_begin_at_the_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("server.toml");
+    std::fs::write(&path, "[pool]\nfolder = \"pool\"\n[tls]\nfolder = \"tls\"\n").unwrap();
+    let config = ServeConfig::read(&path).unwrap();
+    assert_eq!(config.pool, Some(dir.path().join("pool")));
+    assert_eq!(config.tls, Some(TlsFiles::in_folder(&dir.path().join("tls"), false).into()));
+    std::fs::write(&path, "[tls]\npsk = \"keys.psk\"\n").unwrap();
+    assert_eq!(ServeConfig::read(&path).unwrap().tls, Some(TlsSource::Keys(dir.path().join("keys.psk"))));
+}
+
+/// Rules that want what clients are never asked for; the second of these has another way in.
+#[test]
+fn a_rule_that_nobody_meets_is_found() {
+    let rules = "[[access]]\nexports = [\"*\"]\n[[access]]\nexports = [\"*\"]\ncertificates = [\"CN=a\"]\n";
+    let and_keys = format!("{rules}psk = [\"a\"]\n");
+    for (tls, of_one, of_both) in [
+        ("", Some(2), Some(2)),
+        ("[tls]\nmode = \"off\"", None, None),
+        ("[tls]\nfolder = \"t\"", Some(2), Some(2)),
+        ("[tls]\nfolder = \"t\"\nclient_certificates = \"optional\"", None, None),
+        ("[tls]\npsk = \"k\"", Some(2), None),
+    ] {
+        let found = [rules, &and_keys].map(|rules| read(&format!("{rules}{tls}")).unwrap().rule_nobody_meets());
+        assert_eq!(found, [of_one, of_both], "{tls}");
+    }
+}
+
+#[test]
+fn what_is_wrong_is_named_in_one_line() {
+    for (text, words) in [
+        ("lisen = []", &["server.toml", "line 1", "lisen", "listen"][..]),
+        ("\n[limits]\nidle_time = \"soon\"", &["line 3", "soon", "10s"]),
+        ("[limits]\nmemory = \"much\"", &["line 2", "much"]),
+        ("[limits]\nconnections = 0", &["limits.connections", "at least 1"]),
+        ("[limits]\nreceive = \"2MiB\"", &["limits.receive", "1 MiB", "2 MiB"]),
+        ("[limits]\nconnections = 10000", &["limits.connections: 10000", "64 KiB", "512 MiB", "at most 2048"]),
+        ("listen = [\"here\"]", &["listen", "here", "HOST:PORT"]),
+        ("[tls]\nmode = \"on\"", &["line 2", "on", "required"]),
+        ("[tls]\nmode = \"required\"", &["tls", "certificate", "folder"]),
+        ("[tls]\nkey = \"k\"", &["tls.key", "tls.certificate"]),
+        ("[tls]\nfolder = \"t\"\npsk = \"k\"", &["tls.psk", "certificates"]),
+        ("[tls]\nfolder = \"t\"\nrevocation_lists = \"l\"", &["tls.revocation_lists", "tls.client_certificates"]),
+        ("[tls]\ncertificate = \"c\"\nkey = \"k\"\nclient_certificates = \"required\"", &["tls.client_authorities"]),
+        ("[[access]]\nexports = []", &["access: rule 1", "exports"]),
+        ("[[access]]\nexports = [\"*\"]\naddresses = [\"10.1.2.3/8\"]", &["rule 1", "10.1.2.3/8", "10.1.0.0/16"]),
+        ("[[access]]\naddresses = []", &["exports"]),
+        ("[log]\nformat = \"xml\"", &["line 2: log.format: must be one of text, json, got \"xml\""]),
+        ("listen = \"a\"", &["line 1: listen: must be a list in brackets, got \"a\""]),
+        ("[limits]\n\nconnections = \"9\"", &["line 3: limits.connections: must be a whole number", "got \"9\""]),
+        ("[[access]]\nexports = [\"*\"]\nread_only = 1", &["access.read_only: must be true or false, got 1"]),
+        ("[rest]\ncertificate = \"c\"", &["rest.certificate", "rest.key"]),
+        ("[rest]\nlisten = \"8443\"", &["rest.listen: \"8443\"", "HOST:PORT"]),
+        ("[pool]\nfoldr = 1", &["foldr: there is no such key; here it is one of folder, create"]),
+        ("[pool]\nfolder = []", &["pool.folder: must be a text in quotes, got a list"]),
+        ("[[access]]\n", &["line 1: exports: is missing"]),
+        ("listen = []\nx = = 1", &["line 2: extra `=`"]),
+    ] {
+        let error = read(text).unwrap_err();
+        assert!(words.iter().all(|word| error.contains(word)) && !error.contains('\n'), "{text:?}: {error}");
+    }
+}

@@ -1,0 +1,129 @@
+//! What a change does to data: before the catalogue names it, after it does, and back where it cannot be kept.
+
+use super::together::Together;
+use super::{Control, ControlError};
+use crate::exports::Export;
+use crate::shard::Order;
+use admin::{AdminError, Effect, Obstacle};
+use block::ObjectId;
+use map::What;
+use store::StoreError;
+
+impl Control {
+    /// Does what must be there before the catalogue names it; nothing is left when it fails.
+    pub(super) fn prepare(&self, effect: &Effect) -> Result<(), ControlError> {
+        match *effect {
+            Effect::Make { object, size } => self.change(object, What::Create { size }),
+            Effect::Resize { object, size, .. } => {
+                self.change(object, What::Resize { size }).map_err(|error| self.about(object, error))
+            }
+            // These are done at one moment, when all else is prepared.
+            Effect::Share { .. } | Effect::Restore { .. } => Ok(()),
+            Effect::Rename { .. } | Effect::Remove { .. } | Effect::Offer { .. } => Ok(()),
+        }
+    }
+
+    /// Changes trees of the maps at one moment, or none of them.
+    pub(super) fn share(&self, changes: Vec<(ObjectId, What)>) -> Result<(), ControlError> {
+        if changes.is_empty() {
+            return Ok(());
+        }
+        Ok(self.shard.together(changes)?.map_err(StoreError::from)?)
+    }
+
+    /// What grew stays so: its object's size is what the catalogue says. What shrank must be as long as that again.
+    pub(super) fn undo(&self, effects: &[Effect]) {
+        for effect in effects {
+            match *effect {
+                Effect::Make { object, .. } | Effect::Share { object, .. } => drop(self.remove(object)),
+                Effect::Resize { object, size, was } if size < was => {
+                    let _ = self.change(object, What::Resize { size: was });
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Names the object, where the pool refuses something.
+    pub(super) fn about(&self, object: ObjectId, error: ControlError) -> ControlError {
+        match error {
+            ControlError::Store(error @ StoreError::Refused(_)) => {
+                let path = self.path_of(object).unwrap_or_default();
+                AdminError::from(Obstacle::Store.told(format_args!("{path}: {error}")).about(path)).into()
+            }
+            other => other,
+        }
+    }
+
+    /// Removes what a LUN or file holds.
+    pub(super) fn remove(&self, object: ObjectId) -> Result<(), ControlError> {
+        self.change(object, What::Delete)
+    }
+
+    /// Removes what LUNs and files hold, all at once, in one record.
+    pub(super) fn remove_all(&self, objects: &[ObjectId]) -> Result<(), ControlError> {
+        self.share(objects.iter().map(|object| (*object, What::Delete)).collect())
+    }
+
+    /// Does what follows once the catalogue has it. All of it is tried; the first failure is told. What the catalogue does
+    /// not name any more goes only where that is confirmed: else the catalogue before may come back.
+    pub(super) fn carry_out(
+        &self,
+        effects: &[Effect],
+        edits: Vec<qos::Edit>,
+        is_confirmed: bool,
+    ) -> Result<(), ControlError> {
+        if effects.is_empty() && edits.is_empty() {
+            return Ok(());
+        }
+        // The shard stops serving an object before the scheduler forgets it, and the other way round for a new one.
+        for effect in effects {
+            if let Effect::Remove { object } = *effect {
+                self.shard.order(Order::Close { object })?;
+            }
+        }
+        self.shard.order(Order::Edit(edits.into_iter()))?;
+        let follow = |effect: &Effect| match *effect {
+            Effect::Make { object, size } => self.serve(object, size),
+            Effect::Resize { object, size, .. } => Ok(self.shard.order(Order::Resize { object, size })?),
+            Effect::Rename { object } => {
+                let (svm, path) = self.exported_as(object);
+                Ok(self.shard.order(Order::Rename { object, svm, path })?)
+            }
+            Effect::Share { frozen: true, .. } => Ok(()),
+            Effect::Share { object, size, .. } => self.serve(object, size),
+            Effect::Restore { object, size, .. } => Ok(self.shard.order(Order::Resize { object, size })?),
+            Effect::Remove { .. } | Effect::Offer { .. } => Ok(()),
+        };
+        let mut followed = effects.iter().map(follow).fold(Ok(()), Result::and);
+        self.offer(effects)?;
+        if is_confirmed {
+            let removed = |effect: &Effect| if let Effect::Remove { object } = *effect { Some(object) } else { None };
+            followed = followed.and(self.remove_all(&effects.iter().filter_map(removed).collect::<Vec<_>>()));
+            self.forget(&Together::of(effects).before);
+        }
+        // Many take several turns of the data thread. Whoever is answered finds them done.
+        followed.and(Ok(self.shard.reach()?))
+    }
+
+    /// The names that hosts know a LUN or file by: its SVM's, and its path there.
+    pub(super) fn exported_as(&self, object: ObjectId) -> (String, String) {
+        let path = self.path_of(object).unwrap_or_default();
+        let (svm, path) = path.split_once(':').unwrap_or_default();
+        (svm.into(), path.into())
+    }
+
+    /// Has the shard offer a LUN or file.
+    pub(super) fn serve(&self, object: ObjectId, size: u64) -> Result<(), ControlError> {
+        let (svm, path) = self.exported_as(object);
+        let (align, longest) = (self.align, self.shard.longest());
+        let online = !self.administration.offline.contains(&object);
+        let export = Export { object, svm, path, size, align, longest, online };
+        Ok(self.shard.order(Order::Open(export))?)
+    }
+
+    /// Removes trees that hold what was there before a restore. Those that stay are taken out when the pool is opened again.
+    pub(super) fn forget(&self, before: &[ObjectId]) {
+        let _ = self.share(before.iter().map(|tree| (*tree, What::Delete)).collect());
+    }
+}

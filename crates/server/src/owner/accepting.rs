@@ -1,0 +1,115 @@
+//! New connections: accepted from the listeners, within the limits on how many there may be.
+
+use super::{LISTENER, Owner};
+use crate::access::Caller;
+use crate::limits::REFUSALS;
+use crate::listen::Listener;
+use crate::session::{Around, Arrival, Session};
+use block::Time;
+use nbd::TlsMode;
+use std::net::IpAddr;
+use std::os::fd::OwnedFd;
+use uring::{Done, Failure, FileId, Job};
+
+pub(super) struct Accepting {
+    pub(super) socket: FileId,
+    pub(super) listener: Listener,
+    pub(super) tls: TlsMode,
+    /// The kernel has an accept of ours.
+    pub(super) armed: bool,
+}
+
+impl Owner {
+    /// Asks every listener that was not asked yet for its next connection.
+    pub(super) fn accept(&mut self) {
+        if !self.is_open {
+            return;
+        }
+        for (number, accepting) in self.listeners.iter_mut().enumerate().filter(|(_, accepting)| !accepting.armed) {
+            let job = Job::Accept { listener: accepting.socket };
+            // A full ring is asked again at the next look; until then connections wait in the kernel.
+            accepting.armed = self.port.push(LISTENER | number as u64, job).is_ok();
+        }
+    }
+
+    pub(super) fn accepted(&mut self, now: Time, event: Done) {
+        let number = (event.token & !LISTENER) as usize;
+        self.listeners[number].armed = false;
+        if self.stopping.is_some() {
+            return;
+        }
+        match (event.accepted, event.result) {
+            (Some(socket), _) => self.begin_session(now, number, socket),
+            (None, Err(failure)) if is_short_of(failure) => {
+                // At once it would fail at once again; a connection that ends makes room, so the next look tries.
+                tracing::warn!(%failure, "no connection can be accepted now");
+                return;
+            }
+            (None, result) => tracing::info!(?result, "a connection went before it was accepted"),
+        }
+        self.accept();
+    }
+
+    fn begin_session(&mut self, now: Time, listener: usize, socket: OwnedFd) {
+        let (listener, tls) = (&self.listeners[listener].listener, self.listeners[listener].tls);
+        let Ok((socket, address)) = listener.prepare(socket) else { return };
+        let caller = Caller { address, ..Caller::default() };
+        let refused_for = self.limit_met_by(address);
+        if let Some(limit) = refused_for {
+            tracing::warn!(client = %caller, "connection refused: the limit `{limit}` is met");
+            if self.refused >= REFUSALS {
+                return;
+            }
+        }
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.sessions.push(None);
+            self.sessions.len() as u32 - 1
+        });
+        let socket = self.io.register(socket);
+        let mut around = Around {
+            now,
+            io: &self.io,
+            port: &self.port,
+            gate: &mut self.gate,
+            exports: &self.exports,
+            access: &self.access,
+            tls: self.tls.as_ref(),
+            limits: &self.limits,
+            claims: &mut self.claims,
+            room: &mut self.room,
+            scratch: &mut self.scratch,
+        };
+        match Session::begin(index, Arrival { socket, caller, tls, refused_for }, &mut around) {
+            Some(session) => {
+                self.remember(&session);
+                self.sessions[index as usize] = Some(session);
+            }
+            None => {
+                tracing::warn!("connection refused: no memory for its receive buffer (limit `memory`)");
+                self.io.close(socket);
+                self.free.push(index);
+            }
+        }
+        // Lists it if the ring was too full for its first receive.
+        self.with_session(now, index, |_, _| ());
+    }
+
+    /// The limit that one more connection from there would break.
+    fn limit_met_by(&self, address: Option<IpAddr>) -> Option<&'static str> {
+        let from_there = address.and_then(|address| self.callers.get(&address)).copied().unwrap_or(0);
+        if self.connections() - self.refused >= self.limits.connections {
+            Some("connections")
+        } else if from_there >= self.limits.connections_per_address {
+            Some("connections_per_address")
+        } else {
+            None
+        }
+    }
+}
+
+/// Whether an accept failed for want of descriptors or memory.
+fn is_short_of(failure: Failure) -> bool {
+    const ENFILE: i32 = 23;
+    const EMFILE: i32 = 24;
+    matches!(failure, Failure::Os(uring::Errno(ENFILE | EMFILE))) || failure.fault() == block::Fault::NoMemory
+}

@@ -1,0 +1,100 @@
+//! What a client sends: received into the buffer of its phase, and decrypted where the connection is encrypted.
+
+use super::{Around, Direction, Ending, Filling, Phase, Session, token};
+use crate::waiting::Wait;
+use block::Buf;
+use cipher::Pulled;
+use uring::{Done, Job};
+
+impl Session {
+    pub(super) fn received(&mut self, done: Done, around: &mut Around<'_>) {
+        let filling = self.receiving.take();
+        let got = done.result;
+        if let (Some(buf), Some(filling)) = (done.buf, filling) {
+            self.came(filling, buf, got.unwrap_or(0));
+        }
+        self.heard = around.now;
+        self.overtime = self.overtime.map(|left| left.saturating_sub(got.unwrap_or(0).into()));
+        // The end of the stream without a goodbye, or a broken one: nobody is left to answer.
+        if !matches!(got, Ok(1..)) {
+            self.abandon(around);
+        }
+    }
+
+    /// Takes a buffer back with `got` more bytes in it.
+    pub(super) fn came(&mut self, filling: Filling, buf: Buf, got: u32) {
+        match (filling, &mut self.tls) {
+            (Filling::Payload, _) => self.payload_came(buf, got),
+            (Filling::Cipher, Some(tls)) => tls.cipher.came(buf, got),
+            (Filling::Inbox | Filling::Cipher, _) => self.rx.came(buf, got),
+        }
+    }
+
+    /// Asks for more bytes, behind those that are here; true when some were here already, to be decrypted.
+    pub(super) fn receive(&mut self, around: &mut Around<'_>) -> bool {
+        if self.receiving.is_some() || self.ending != Ending::No && self.overtime.is_none() {
+            return false;
+        }
+        if self.tls.is_some() {
+            return self.decrypt(around);
+        }
+        if self.reads()
+            && let Some(buf) = self.rx.lend(around.io)
+        {
+            self.push_receive(buf, Filling::Inbox, around);
+        }
+        false
+    }
+
+    /// Whether more of the stream is wanted.
+    pub(super) fn reads(&self) -> bool {
+        self.ending == Ending::No || self.overtime.is_some_and(|left| left > 0)
+    }
+
+    /// Decrypts what came; if nothing did, asks the kernel for more. True when there is more to parse.
+    fn decrypt(&mut self, around: &mut Around<'_>) -> bool {
+        let (io, Some(tls)) = (around.io, &mut self.tls) else { return false };
+        let Some(mut buf) = self.rx.lend(io) else { return false };
+        let pulled = io.with_mut(&mut buf, |bytes| tls.pull(io, bytes));
+        let got = if let Ok(Pulled::Bytes(got)) = pulled { got as u32 } else { 0 };
+        self.rx.came(buf, got);
+        match pulled {
+            Ok(Pulled::Bytes(_)) => return true,
+            Ok(Pulled::Nothing) if self.reads() => self.receive_cipher(around),
+            Ok(Pulled::Nothing) => {}
+            Ok(Pulled::End) => self.abandon(around),
+            Err(error) => self.fail_tls(&error, around),
+        }
+        false
+    }
+
+    pub(super) fn receive_cipher(&mut self, around: &mut Around<'_>) {
+        // What TLS has to say meanwhile (an answer to a new key) goes out.
+        self.send(around);
+        let Some(tls) = &mut self.tls else { return };
+        if let Some(buf) = tls.cipher.lend(around.io) {
+            self.push_receive(buf, Filling::Cipher, around);
+        }
+    }
+
+    /// The encrypted stream is broken: an alert says why, and nothing more is read.
+    pub(super) fn fail_tls(&mut self, error: &cipher::Fault, around: &mut Around<'_>) {
+        tracing::info!(session = self.index, client = %self.caller, %error, "TLS failed");
+        if matches!(self.phase, Phase::Transmission(_)) {
+            return self.abandon(around);
+        }
+        self.tls.iter_mut().for_each(|tls| tls.give_up());
+        self.ending = Ending::Draining;
+    }
+
+    pub(super) fn push_receive(&mut self, buf: Buf, filling: Filling, around: &mut Around<'_>) {
+        match around.port.push(token(self.index, Direction::Receive), Job::Receive { socket: self.socket, buf }) {
+            Ok(()) => self.receiving = Some(filling),
+            Err(Job::Receive { buf, .. }) => {
+                self.waits.get_or_insert(Wait::Room { starving: false });
+                self.came(filling, buf, 0);
+            }
+            Err(_) => unreachable!("the job that was pushed comes back"),
+        }
+    }
+}
