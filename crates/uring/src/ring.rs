@@ -9,6 +9,9 @@
 //! completion: see [`Attempts`]. What lies in the page cache may be read by a call of its own, which costs less than a
 //! request and its completion.
 
+mod entry;
+mod setup;
+
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -19,18 +22,18 @@ use io_uring::{EnterFlags, IoUring, opcode, types};
 
 use crate::attempts::Attempts;
 use crate::files::Closed;
-use crate::operation::{Handle, Key, Memory, Operation, Outcome, SEND_FLAGS, Wait};
+use crate::operation::{Key, Memory, Operation, Outcome, Wait};
 use crate::region::Region;
 use crate::slab::REGISTERED_CHUNK;
 use crate::usage::memory_lock_limit;
 use crate::{Clock, IoError, IoSettings, TaskWork, Waker};
+use entry::entry;
+use setup::{register_ring, setup, unregister_ring};
 
 /// `user_data` of the read that listens for wakes, and of cancellations. Requests are named by 32 bits.
 const WAKE: u64 = u64::MAX;
 const CANCELLATION: u64 = u64::MAX - 1;
 
-/// The kernel's thread falls asleep after so long without a request.
-const POLLING_MS: u32 = 1000;
 /// So many bytes are read from the page cache in one turn, or as many as the last read goes beyond: the processor's own
 /// cache still holds them when they are sent.
 const CACHED_BYTES_MAX: u32 = 256 << 10;
@@ -429,74 +432,6 @@ struct GetEventsArg {
     ts: u64,
 }
 
-/// Makes a ring with the best task work that the settings and the kernel allow.
-fn setup(settings: &IoSettings) -> Result<(IoUring, TaskWork), IoError> {
-    // One completion a request, the wake and a cancellation a request at most: the queue can then never overflow, which
-    // would cost the kernel an allocation each.
-    let completions = (2 * settings.in_flight + 2).max(2 * settings.entries);
-    let mut refused = None;
-    for (task_work, no_array) in [
-        (TaskWork::Deferred, true),
-        (TaskWork::Deferred, false),
-        (TaskWork::Cooperative, false),
-        (TaskWork::Plain, false),
-    ] {
-        if task_work < settings.task_work || settings.kernel_polls.is_some() && task_work != TaskWork::Plain {
-            continue;
-        }
-        let mut builder = IoUring::builder();
-        builder.setup_cqsize(completions).setup_clamp().dontfork();
-        match task_work {
-            TaskWork::Deferred => {
-                builder.setup_single_issuer().setup_defer_taskrun().setup_taskrun_flag().setup_submit_all()
-            }
-            TaskWork::Cooperative => builder.setup_coop_taskrun().setup_taskrun_flag().setup_submit_all(),
-            TaskWork::Plain => &mut builder,
-        };
-        if let Some(polling) = settings.kernel_polls {
-            builder.setup_sqpoll(POLLING_MS);
-            polling.processor.into_iter().for_each(|processor| _ = builder.setup_sqpoll_cpu(processor));
-        }
-        if no_array {
-            builder.setup_no_sqarray();
-        }
-        match builder.build(settings.entries) {
-            Ok(ring) => return Ok((ring, task_work)),
-            // The kernel does not know a flag.
-            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => refused = Some(error),
-            Err(cause) => return Err(IoError::Os { call: "io_uring_setup", cause }),
-        }
-    }
-    let cause = refused.unwrap_or_else(|| io::Error::from_raw_os_error(libc::EINVAL));
-    Err(IoError::Os { call: "io_uring_setup", cause })
-}
-
-/// `struct io_uring_rsrc_update`.
-#[repr(C)]
-struct RingUpdate {
-    offset: u32,
-    resv: u32,
-    data: u64,
-}
-
-const REGISTER_RING_FDS: u32 = 20;
-const UNREGISTER_RING_FDS: u32 = 21;
-
-/// Registers the ring with the thread (Linux ≥ 5.18).
-fn register_ring(fd: RawFd) -> Option<u32> {
-    let mut update = RingUpdate { offset: u32::MAX, resv: 0, data: fd as u64 };
-    // SAFETY: `update` is one valid element, which the kernel may write to during the call.
-    let done = unsafe { libc::syscall(libc::SYS_io_uring_register, fd, REGISTER_RING_FDS, &raw mut update, 1) };
-    (done == 1).then_some(update.offset)
-}
-
-/// Without this the thread would keep the ring, with all it pins, until it ends.
-fn unregister_ring(fd: RawFd, index: u32) {
-    let mut update = RingUpdate { offset: index, resv: 0, data: 0 };
-    // SAFETY: as in `register_ring`.
-    unsafe { libc::syscall(libc::SYS_io_uring_register, fd, UNREGISTER_RING_FDS, &raw mut update, 1) };
-}
-
 /// The ring waits by itself; on a non-blocking socket it would answer EAGAIN instead.
 fn set_blocking(fd: &OwnedFd) {
     let fd = fd.as_raw_fd();
@@ -507,70 +442,4 @@ fn set_blocking(fd: &OwnedFd) {
             libc::fcntl(fd, libc::F_SETFL, flags & !libc::O_NONBLOCK);
         }
     }
-}
-
-/// Builds an entry for either kind of file.
-macro_rules! entry_on {
-    ($file:expr, |$fd:ident| $code:expr) => {
-        match $file {
-            Handle { fixed: Some(index), .. } => {
-                let $fd = types::Fixed(index);
-                $code.build()
-            }
-            Handle { fd, .. } => {
-                let $fd = types::Fd(fd);
-                $code.build()
-            }
-        }
-    };
-}
-
-fn entry(operation: &Operation) -> Entry {
-    match *operation {
-        Operation::Read { file, at, memory } => match memory.fixed {
-            Some(index) => entry_on!(file, |fd| {
-                opcode::ReadFixed::new(fd, memory.start.as_ptr(), memory.len, index).offset(at)
-            }),
-            None => entry_on!(file, |fd| opcode::Read::new(fd, memory.start.as_ptr(), memory.len).offset(at)),
-        },
-        Operation::Write { file, at, memory, durable } => {
-            let flags = if durable { libc::RWF_DSYNC } else { 0 };
-            match memory.fixed {
-                Some(index) => entry_on!(file, |fd| {
-                    opcode::WriteFixed::new(fd, memory.start.as_ptr(), memory.len, index).offset(at).rw_flags(flags)
-                }),
-                None => entry_on!(file, |fd| {
-                    opcode::Write::new(fd, memory.start.as_ptr(), memory.len).offset(at).rw_flags(flags)
-                }),
-            }
-        }
-        Operation::Sync { file, data_only } => {
-            let flags = if data_only { types::FsyncFlags::DATASYNC } else { types::FsyncFlags::empty() };
-            entry_on!(file, |fd| opcode::Fsync::new(fd).flags(flags))
-        }
-        Operation::Allocate { file, mode, at, len } => {
-            entry_on!(file, |fd| opcode::Fallocate::new(fd, len).offset(at).mode(mode))
-        }
-        Operation::Accept { file } => entry_on!(file, |fd| {
-            opcode::Accept::new(fd, std::ptr::null_mut(), std::ptr::null_mut()).flags(libc::SOCK_CLOEXEC)
-        }),
-        Operation::Receive { file, memory } => {
-            entry_on!(file, |fd| opcode::Recv::new(fd, memory.start.as_ptr(), memory.len))
-        }
-        Operation::Send { file, memory, attempt, stays } => {
-            let flags = send_flags(attempt || stays);
-            entry_on!(file, |fd| opcode::Send::new(fd, memory.start.as_ptr(), memory.len).flags(flags))
-        }
-        Operation::SendMany { file, header, attempt, stays, .. } => {
-            let flags = send_flags(attempt || stays) as u32;
-            entry_on!(file, |fd| opcode::SendMsg::new(fd, header.as_ptr()).flags(flags))
-        }
-        Operation::Shutdown { file, how } => entry_on!(file, |fd| opcode::Shutdown::new(fd, how)),
-        Operation::PollIn { file } => entry_on!(file, |fd| opcode::PollAdd::new(fd, libc::POLLIN as u32)),
-        Operation::PollOut { file } => entry_on!(file, |fd| opcode::PollAdd::new(fd, libc::POLLOUT as u32)),
-    }
-}
-
-fn send_flags(at_once: bool) -> i32 {
-    if at_once { SEND_FLAGS | libc::MSG_DONTWAIT } else { SEND_FLAGS }
 }
