@@ -1,7 +1,9 @@
 //! A chart as SVG, at one of its widths.
 
+mod level;
+
 use super::names::{self, KEY_ROW, LINE, NAME_GAP, SWATCH};
-use super::{Axis, Band, Cell, Chart, Column, Level, LevelKind, Look, Mark, Stretch, Width};
+use super::{Axis, Band, Cell, Chart, Column, Look, Mark, Stretch, Width};
 use crate::markup::{Markup, place};
 use crate::text;
 
@@ -333,92 +335,6 @@ impl Drawing<'_> {
         let numbers = [x1, high, x2 - x1, low - high].map(place);
         let ([x, y, width, height], class) = (&numbers, format!("h{}", cell.shade.min(super::SHADES - 1)));
         self.svg.element("rect", &[("class", &class), ("x", x), ("y", y), ("width", width), ("height", height)]);
-    }
-
-    fn level(&mut self, level: &Level) {
-        let (Some(x1), Some(x2), Some(y)) = (self.x(level.from), self.x(level.to), self.y(level.figure)) else {
-            return;
-        };
-        let class = match level.kind {
-            LevelKind::Ceiling => "ceiling binding",
-            LevelKind::IdleCeiling => "ceiling idle",
-            LevelKind::Floor => "floor",
-            LevelKind::Limit => "limit",
-        };
-        if level.kind == LevelKind::Floor {
-            // A line that just meets its floor lies beneath the dots, so each has a ring of paper around it.
-            self.straight("floor ring", [x1, x2, y, y]);
-        }
-        self.straight(class, [x1, x2, y, y]);
-        let said = match level.kind {
-            LevelKind::Limit => self.say_free(level, [x1, x2, y]),
-            _ => self.say(level, [x1, x2, y]),
-        };
-        if !said {
-            let band =
-                self.chart.bands.iter().find(|band| band.number > 0 && band.from <= level.from && level.from < band.to);
-            let before = band.map_or(String::new(), |band| format!("{}: ", band.number));
-            let text = before + &level.says.join(" ");
-            if !level.says.is_empty() && self.key.iter().all(|entry| entry.text != text) {
-                self.key.push(Entry { text, class: class.into(), swatch: Some(Swatch::Line) });
-            }
-        }
-    }
-
-    /// Writes what a limit says above or below one of its ends, where no line goes; whether there was room.
-    fn say_free(&mut self, level: &Level, [x1, x2, y]: [f64; 3]) -> bool {
-        let says = level.says.join(" ");
-        let width = names::width_of(&says);
-        if width > x2 - x1 {
-            return false;
-        }
-        let lines: Vec<Vec<(f64, f64)>> = self.chart.marks.iter().filter_map(|mark| self.places(mark)).collect();
-        let [_, _, top, bottom] = self.frame;
-        let (x, y) = names::free_place(&lines, x1..x2, y, width, top..bottom);
-        self.label(x + width / 2.0, y, "says", &says);
-        true
-    }
-
-    /// Where a line goes in the drawing, or the upper edge of columns.
-    fn places(&self, mark: &Mark) -> Option<Vec<(f64, f64)>> {
-        let place = |x: f64, y: f64| Some((self.x(x)?, self.y(y)?));
-        match mark {
-            Mark::Line { points, on_right: false, .. } => {
-                Some(points.iter().filter_map(|(x, y)| place(*x, *y)).collect())
-            }
-            Mark::Columns { columns, .. } => {
-                let edge = |column: &Column| [place(column.from, column.top), place(column.to, column.top)];
-                Some(columns.iter().flat_map(edge).flatten().collect())
-            }
-            _ => None,
-        }
-    }
-
-    /// Writes what a level says beside it; whether there was room.
-    fn say(&mut self, level: &Level, [x1, x2, y]: [f64; 3]) -> bool {
-        let fits = |line: &String| names::width_of(line) <= x2 - x1;
-        let whole = level.says.join(" ");
-        // All in one line, or each part in its own, or the number alone where names stand at the ends.
-        let lines = match &level.says[..] {
-            _ if fits(&whole) => vec![whole],
-            [.., number] if !level.says.iter().all(fits) && self.measures.names_at_ends => vec![number.clone()],
-            says => says.to_vec(),
-        };
-        if !lines.iter().all(fits) {
-            return false;
-        }
-        let height = LINE * lines.len() as f64;
-        let [_, _, top, bottom] = self.frame;
-        // On its own side, unless that leaves the frame.
-        let above = match level.kind {
-            LevelKind::Floor => y + height > bottom,
-            _ => y - height >= top,
-        };
-        let first = if above { y - 5.0 - (height - LINE) } else { y + LINE };
-        for (i, line) in lines.iter().enumerate() {
-            self.label((x1 + x2) / 2.0, first + LINE * i as f64, "says", line);
-        }
-        true
     }
 
     /// The names at the right, moved apart where they would overlap.
