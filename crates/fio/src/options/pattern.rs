@@ -1,0 +1,100 @@
+//! What a job asks: directions, places and lengths.
+
+use super::Triple;
+use stats::{Direction, PerDirection};
+use workload::job::Distribution;
+
+/// Directions, order, sizes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PatternOptions {
+    /// `rw`.
+    pub kind: Kind,
+    /// What stands behind the colon of `rw`, as a number of bytes or requests.
+    pub more: Option<i64>,
+    /// `rw_sequencer=identical`.
+    pub identical: bool,
+    /// `rwmixread`.
+    pub read_percent: u32,
+    /// `bs`, `bsrange`, `bssplit`: what was given last for each direction.
+    pub blocks: Triple<Blocks>,
+    /// `bs_unaligned`.
+    pub unaligned: bool,
+    /// `bs_is_seq_rand`: blocks for reads are those of requests in order, for writes those at random places.
+    pub blocks_by_order: bool,
+    /// `ba`.
+    pub align: Triple<u64>,
+    /// `percentage_random`.
+    pub random_percent: PerDirection<u32>,
+    /// `random_distribution`.
+    pub distribution: PerDirection<Distribution>,
+    /// `zonemode=strided`.
+    pub strided: bool,
+    /// `zonesize`.
+    pub zone_bytes: u64,
+    /// `zonerange`; 0 is `zonesize`.
+    pub zone_range: u64,
+    /// `zoneskip`.
+    pub zone_skip: u64,
+    /// `norandommap`.
+    pub norandommap: bool,
+    /// `randseed`.
+    pub seed: u64,
+    /// `randrepeat`.
+    pub repeat: bool,
+}
+
+/// `rw`: directions and order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kind {
+    /// One direction, or a mix.
+    pub ways: Ways,
+    /// At random places.
+    pub random: bool,
+}
+
+/// Which directions `rw` names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ways {
+    /// One.
+    Only(Direction),
+    /// Reads and writes.
+    ReadWrite,
+    /// Trims, each followed by a write.
+    TrimWrite,
+}
+
+/// Block sizes of one direction, in bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Blocks {
+    /// `bs`.
+    Fixed(u64),
+    /// `bsrange`: least and most.
+    Range(u64, u64),
+    /// `bssplit`: size and percent.
+    Split(Vec<(u64, u32)>),
+}
+
+impl Default for PatternOptions {
+    fn default() -> PatternOptions {
+        PatternOptions {
+            kind: Kind { ways: Ways::Only(Direction::Read), random: false },
+            more: None,
+            identical: false,
+            read_percent: 50,
+            blocks: Triple::default(),
+            unaligned: false,
+            blocks_by_order: false,
+            align: Triple::default(),
+            random_percent: PerDirection::all(100),
+            distribution: PerDirection::all(Distribution::Uniform),
+            strided: false,
+            zone_bytes: 0,
+            zone_range: 0,
+            zone_skip: 0,
+            norandommap: false,
+            // fio's own default.
+            seed: 0x89,
+            repeat: true,
+        }
+    }
+}
