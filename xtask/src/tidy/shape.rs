@@ -3,7 +3,7 @@
 use super::{Finding, Source};
 
 /// Lines of a file. Beyond it two ideas share a name.
-const FILE_LINES_MAX: usize = 800;
+const FILE_LINES_MAX: usize = 500;
 
 /// Lines of a function, from `fn` to its brace. A test tells a story and may be longer; so may [`LONG`].
 const FUNCTION_LINES_MAX: usize = 60;
