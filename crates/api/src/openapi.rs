@@ -16,7 +16,7 @@ pub(crate) fn document() -> Value {
     let mut document = Document::default();
     document.paths.insert(
         "/api/cluster".into(),
-        json!({ "get": operation("Show: cluster", &[], None, "200", Cluster::schema()) }),
+        json!({ "get": operation("Show: cluster", &[], None, "200", &Cluster::schema()) }),
     );
     document.add(&JobsResource, "/api/cluster/jobs", &["uuid"]);
     document.add(&Svms, "/api/svm/svms", &["uuid"]);
@@ -59,8 +59,8 @@ impl Document {
         let picking: Vec<Value> = above.iter().cloned().chain(filters).chain(parameters(PICKING)).collect();
         let picked: Vec<Value> = own.iter().cloned().chain(parameters(&["fields"])).collect();
         let page = page_schema(&record);
-        collection.insert("get".into(), operation(&format!("List: {name}"), &picking, None, "200", page));
-        instance.insert("get".into(), operation(&format!("Show: {name}"), &picked, None, "200", record.clone()));
+        collection.insert("get".into(), operation(&format!("List: {name}"), &picking, None, "200", &page));
+        instance.insert("get".into(), operation(&format!("Show: {name}"), &picked, None, "200", &record));
         for &method in R::CHANGES {
             let body = (method != "DELETE").then_some(&record);
             let change = |of: &[Value]| {
@@ -70,11 +70,11 @@ impl Document {
                     "PATCH" => ("Change", "200"),
                     _ => ("Delete", "200"),
                 };
-                let done = object(json!({ "num_records": { "type": "integer" } }));
-                let mut operation = operation(&format!("{verb}: {name}"), &of, body, status, done);
+                let done = object(&json!({ "num_records": { "type": "integer" } }));
+                let mut operation = operation(&format!("{verb}: {name}"), &of, body, status, &done);
                 if R::HAS_JOBS {
                     let job = json!({ "$ref": "#/components/schemas/job_link" });
-                    operation["responses"]["202"] = response("A job tells what becomes of it", job);
+                    operation["responses"]["202"] = response("A job tells what becomes of it", &job);
                 }
                 operation
             };
@@ -94,8 +94,8 @@ impl Document {
 /// What a collection takes beside filters.
 const PICKING: &[&str] = &["fields", "order_by", "max_records", "offset", "return_records"];
 
-fn operation(summary: &str, parameters: &[Value], body: Option<&Value>, status: &str, answer: Value) -> Value {
-    let refused = response("Why not", json!({ "$ref": "#/components/schemas/error" }));
+fn operation(summary: &str, parameters: &[Value], body: Option<&Value>, status: &str, answer: &Value) -> Value {
+    let refused = response("Why not", &json!({ "$ref": "#/components/schemas/error" }));
     let mut operation = json!({
         "summary": summary,
         "parameters": parameters,
@@ -107,7 +107,7 @@ fn operation(summary: &str, parameters: &[Value], body: Option<&Value>, status: 
     operation
 }
 
-fn response(description: &str, schema: Value) -> Value {
+fn response(description: &str, schema: &Value) -> Value {
     json!({ "description": description, "content": { "application/hal+json": { "schema": schema } } })
 }
 
@@ -140,14 +140,14 @@ fn parameters<'a>(names: &'a [&str]) -> impl Iterator<Item = Value> + 'a {
 
 /// A record's schema: what is at each dotted name.
 pub(crate) fn record_schema<T>(fields: &[Field<T>]) -> Value {
-    let mut schema = object(json!({ "_links": links() }));
+    let mut schema = object(&json!({ "_links": links() }));
     for field in fields {
         let mut place = &mut schema;
         let parts: Vec<&str> = field.name.split('.').collect();
         for part in &parts[..parts.len() - 1] {
             let inner = &mut place["properties"][*part];
             if inner.is_null() {
-                *inner = object(json!({}));
+                *inner = object(&json!({}));
             }
             place = inner;
         }
@@ -168,48 +168,48 @@ fn of_kind(kind: Kind) -> Value {
     }
 }
 
-fn object(properties: Value) -> Value {
+fn object(properties: &Value) -> Value {
     json!({ "type": "object", "properties": properties })
 }
 
 fn named() -> Value {
-    object(json!({ "name": { "type": "string" }, "uuid": { "type": "string" } }))
+    object(&json!({ "name": { "type": "string" }, "uuid": { "type": "string" } }))
 }
 
 fn error() -> Value {
     let text = json!({ "type": "string" });
-    object(json!({ "message": text, "code": text, "target": text }))
+    object(&json!({ "message": text, "code": text, "target": text }))
 }
 
 fn error_envelope() -> Value {
-    object(json!({ "error": error() }))
+    object(&json!({ "error": error() }))
 }
 
 fn link() -> Value {
-    object(json!({ "href": { "type": "string" } }))
+    object(&json!({ "href": { "type": "string" } }))
 }
 
 fn links() -> Value {
-    object(json!({ "self": link() }))
+    object(&json!({ "self": link() }))
 }
 
 fn job_link() -> Value {
-    let job = object(json!({ "uuid": { "type": "string" }, "_links": links() }));
-    object(json!({ "job": job, "num_records": { "type": "integer" } }))
+    let job = object(&json!({ "uuid": { "type": "string" }, "_links": links() }));
+    object(&json!({ "job": job, "num_records": { "type": "integer" } }))
 }
 
 fn page_schema(record: &Value) -> Value {
-    object(json!({
+    object(&json!({
         "records": { "type": "array", "items": record },
         "num_records": { "type": "integer", "minimum": 0 },
-        "_links": object(json!({ "self": link(), "next": link() })),
+        "_links": object(&json!({ "self": link(), "next": link() })),
     }))
 }
 
 impl Cluster {
     fn schema() -> Value {
         let (text, number) = (json!({ "type": "string" }), json!({ "type": "integer" }));
-        let version = object(json!({ "full": text, "generation": number, "major": number, "minor": number }));
-        object(json!({ "name": text, "uuid": text, "version": version, "_links": links() }))
+        let version = object(&json!({ "full": text, "generation": number, "major": number, "minor": number }));
+        object(&json!({ "name": text, "uuid": text, "version": version, "_links": links() }))
     }
 }

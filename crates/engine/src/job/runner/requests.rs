@@ -194,12 +194,7 @@ impl Runner {
                 None => match self.stream.next(now) {
                     JobNext::Issue(draft) => {
                         self.count_in_flow();
-                        if self.stream.rounds() == self.rounds {
-                            draft
-                        } else {
-                            now = self.begin_round(now);
-                            self.redated(draft, now)
-                        }
+                        self.in_its_round(draft, &mut now)
                     }
                     JobNext::Flush { file, whole } => {
                         self.flush(now, file, whole);
@@ -237,6 +232,16 @@ impl Runner {
         self.refilling = false;
         self.ended_since_refill = 0;
         self.cap_met = self.tape.punctuality.scheduled;
+    }
+
+    /// A request as of its round; where that just began, as of when it has.
+    #[inline]
+    fn in_its_round(&mut self, draft: JobDraft, now: &mut Time) -> JobDraft {
+        if self.stream.rounds() == self.rounds {
+            return draft;
+        }
+        *now = self.begin_round(*now);
+        self.redated(draft, *now)
     }
 
     /// Where the way through the files just began anew they are read from the storage again, as in fio; the time behind
