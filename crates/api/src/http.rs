@@ -9,7 +9,7 @@ use crate::problem::{Problem, code};
 use crate::resource::{Cluster, Jobs, Space};
 use crate::users::{USERS_FILE, UsersError};
 use admin::{Administration, At};
-use http_body_util::{BodyExt as _, Full, Limited};
+use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, LOCATION, RETRY_AFTER, WWW_AUTHENTICATE};
 use hyper::server::conn::http1;
@@ -34,6 +34,9 @@ const CONNECTIONS_MAX: usize = 64;
 const BODY_BYTES_MAX: usize = 1 << 20;
 /// The longest head of a request, in bytes; hyper takes no less than 8 KiB.
 const HEAD_BYTES_MAX: usize = 64 << 10;
+/// A longer one is read so far and thrown away, so that its sender gets the answer that says why: a connection that is closed
+/// with bytes unread is reset, and the answer with it.
+const BODY_BYTES_READ: usize = 16 << 20;
 /// A client has so long for a TLS handshake.
 const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
 /// And so long for a request's head, the time between two requests included.
@@ -208,15 +211,30 @@ async fn converse(stream: TcpStream, from: IpAddr, shared: &Arc<Shared>) {
     }
 }
 
+/// All of a body; `None` where it is too long.
+async fn whole(mut body: Incoming) -> hyper::Result<Option<Vec<u8>>> {
+    let (mut whole, mut read) = (Vec::new(), 0);
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame?.into_data() else { continue };
+        read += data.len();
+        if read <= BODY_BYTES_MAX {
+            whole.extend_from_slice(&data);
+        } else if read > BODY_BYTES_READ {
+            break;
+        }
+    }
+    Ok((read <= BODY_BYTES_MAX).then_some(whole))
+}
+
 async fn respond(request: hyper::Request<Incoming>, from: IpAddr, shared: &Arc<Shared>) -> Reply {
     let (head, body) = request.into_parts();
-    let read = tokio::time::timeout(BODY_TIME, Limited::new(body, BODY_BYTES_MAX).collect());
-    let body = match read.await {
-        Ok(Ok(body)) => body.to_bytes(),
-        Ok(Err(error)) => {
-            let message = format!("the body cannot be read ({error}); it has {BODY_BYTES_MAX} bytes at most");
+    let body = match tokio::time::timeout(BODY_TIME, whole(body)).await {
+        Ok(Ok(Some(body))) => body,
+        Ok(Ok(None)) => {
+            let message = format!("the body is too long; it has {BODY_BYTES_MAX} bytes at most");
             return Problem::new(413, code::BAD_JSON, message).into();
         }
+        Ok(Err(error)) => return Problem::new(400, code::BAD_JSON, format!("the body cannot be read: {error}")).into(),
         Err(_) => {
             let message = format!("the body did not come within {} s", BODY_TIME.as_secs());
             return Problem::new(408, code::BAD_JSON, message).into();
