@@ -3,7 +3,7 @@
 use crate::dataset::{self, Filling as _};
 use crate::memory::{Keeping, Kept, Memory};
 use crate::stage::simulated::{Simulated, idle_service};
-use crate::stage::{Places, real::Real};
+use crate::stage::{Places, alone, clones, first_there, real::Real, silent};
 use crate::watch::{REPORT_COLUMNS, Seen, Watch, paint};
 use crate::workspace::Workspace;
 use crate::{Answer, date, hosts, interrupt, machine, memory, scale, terminal};
@@ -18,7 +18,7 @@ use std::io::{BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use storage::Consent;
 use workload::Plan;
-use workload::plan::{HostsPlan, Units, parse_space};
+use workload::plan::{HostsPlan, Units, Volume, Workload, parse_space};
 
 /// What the commands that play a plan share.
 #[derive(clap::Args, Clone, Debug)]
@@ -102,8 +102,7 @@ pub fn on_real_storage(
     let stop = interrupt::watch()?;
     check_out(&options.out)?;
     let folder = real.dir.clone().unwrap_or_else(|| format!("seawall-pool-{}", stamp(started)).into());
-    let served = plan.volumes.iter().filter(|volume| volume.is_served());
-    let needed = served.map(|volume| volume.size.map_or(0, |size| size.0)).sum();
+    let needed = space_needed(&plan);
     let make = || Workspace::make(folder, Bytes(needed), real.keep);
     let workspace = (!places.are_all()).then(make).transpose()?;
     let pool = workspace.as_ref().map(Workspace::path);
@@ -168,6 +167,17 @@ pub fn simulated(text: &str, file: &str, options: &Options) -> Result<Answer> {
     play(&plan, course, run, &mut stage, stop, &options)
 }
 
+/// The bytes that a run may take of the pool's file system: what is written before it, and what loads write to clones.
+fn space_needed(plan: &Plan) -> u64 {
+    let served = plan.volumes.iter().enumerate().filter(|(_, volume)| volume.is_served());
+    let takes = |(index, volume): (usize, &Volume)| match volume {
+        Volume { clone_of: Some(_), .. } if !plan.writes(index) => 0,
+        Volume { clone_of: None, thin: false, size, .. } => size.unwrap_or_default().0,
+        _ => plan.used(index).size.unwrap_or_default().0,
+    };
+    served.map(takes).sum()
+}
+
 /// The plan, read and checked with every command in it: nothing was made yet.
 fn read(text: &str, file: &str, options: &Options) -> Result<Plan> {
     let mut plan = Plan::read(text, file)?;
@@ -179,6 +189,7 @@ fn read(text: &str, file: &str, options: &Options) -> Result<Plan> {
             scale::line(line, 1.0).with_context(|| format!("{file}: phase {:?}", phase.name))?;
         }
     }
+    clones::check(&plan)?;
     Ok(plan)
 }
 
@@ -192,9 +203,10 @@ fn scaled(plan: &Plan, factor: f64) -> Result<(Plan, Vec<Vec<String>>)> {
 /// Measures what the path can do in the plan's first load, and the idle device; prints what follows from it.
 fn measured(stage: &mut Real, plan: &Plan, given: Option<f64>, options: &Options) -> Result<(Scale, Span)> {
     let published = plan.published_iops.map_or(0.0, |iops| iops.0 as f64);
-    let alone = plan.workloads.iter().enumerate().map(|(index, load)| {
-        let connections = u32::from(index == 0);
-        workload::Spec { connections, arrival: workload::Arrival::Closed { depth: 1 }, pace: None, ..load.spec.clone() }
+    let first = first_there(plan);
+    let alone = plan.workloads.iter().enumerate().map(|(index, load)| match first {
+        Some(first) if first == index => alone(&load.spec),
+        _ => silent(&load.spec),
     });
     let (_, idle) = stage.measure(plan, &alone.collect::<Vec<_>>(), MEASURE_IDLE)?;
     let (factor, measured) = match given {
@@ -251,7 +263,7 @@ fn play(
     options: &Options,
 ) -> Result<Answer> {
     let workloads: Vec<(String, String)> =
-        plan.workloads.iter().map(|load| (load.name.clone(), plan.volumes[load.volume].name.clone())).collect();
+        plan.workloads.iter().map(|load| (load.name.clone(), volume_names(plan, load))).collect();
     let mut watch = Watch::new(stop, &plan.title, &workloads, options.quiet);
     let mut kept = options.keeping.1.begin(run.clone());
     let seen = Seen { watch: &mut watch, phases: plan.phases.len() };
@@ -288,6 +300,12 @@ fn answer(recording: &Recording) -> Result<Answer> {
         }
         Some(Outcome::Pass) | None => Ok(Answer::Yes),
     }
+}
+
+/// The volumes of a workload as the live view has them.
+fn volume_names(plan: &Plan, load: &Workload) -> String {
+    let first = &plan.volumes[load.volumes[0]].name;
+    if load.volumes.len() == 1 { first.clone() } else { format!("{first} …") }
 }
 
 /// Writes the results; returns a line for each file.

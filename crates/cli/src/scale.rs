@@ -4,6 +4,7 @@ use anyhow::{Context as _, Result};
 use ontap::catalogue::{AdaptiveCommand, PolicyGroupCommand};
 use ontap::value::{AbsoluteMinimum, AdaptiveRate, Count, Limits, MinThroughput, Throughput, ValueError};
 use ontap::{Command, Word};
+use workload::plan::unfold;
 
 /// The text of a limit multiplied by a factor.
 type Times = fn(&str, f64) -> Result<String, ValueError>;
@@ -15,13 +16,18 @@ const FIXED: [(&str, Times); 3] = [("max-throughput", ceiling), ("min-throughput
 const ADAPTIVE: [(&str, Times); 4] =
     [("expected-iops", rate), ("peak-iops", rate), ("absolute-min-iops", minimum), ("burst-iops", burst)];
 
-/// The same line with every limit that it sets multiplied by `factor`, rounded, at least 1. With factor 1 the line stays
+/// The same line, which may stand for several, with every limit that it sets multiplied by `factor`, rounded, at least 1. With factor 1 the line stays
 /// as it is written.
 ///
 /// # Errors
 /// The line is no command.
 pub fn line(line: &str, factor: f64) -> Result<String> {
-    let command = ontap::parse(line).with_context(|| format!("command {line:?}"))?;
+    let mut commands = Vec::new();
+    for line in unfold(line) {
+        commands.push(ontap::parse(&line).with_context(|| format!("command {line:?}"))?);
+    }
+    // They differ in a number, as in names, and not in what they do.
+    let command = commands.swap_remove(0);
     let limits: &[(&str, Times)] = match command {
         _ if factor == 1.0 => return Ok(line.into()),
         Command::PolicyGroup(PolicyGroupCommand::Create(_) | PolicyGroupCommand::Modify(_)) => &FIXED,

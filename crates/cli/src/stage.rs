@@ -1,6 +1,7 @@
 //! What plays a plan: the real server with its clients, or the simulator. Both make the plan's volumes with the same
 //! administrators' lines.
 
+pub mod clones;
 pub mod device;
 pub mod modelled;
 mod places;
@@ -13,7 +14,7 @@ pub use places::Places;
 
 use qos::RegistrySettings;
 use workload::plan::{Burst, Nesting, Peak, Units, Volume};
-use workload::{Plan, Spec};
+use workload::{Arrival, Plan, Spec};
 
 /// How a plan's policies are meant.
 pub fn registry_settings(plan: &Plan) -> RegistrySettings {
@@ -39,15 +40,15 @@ pub fn registry_settings(plan: &Plan) -> RegistrySettings {
     }
 }
 
-/// The lines that make a plan's SVM and these of its volumes, with their LUNs. Sizes are plain bytes: no unit can be
-/// misread.
+/// The lines that make a plan's SVM and these of its volumes, with their LUNs; clones are made by the plan's own. Sizes are
+/// plain bytes: no unit can be misread.
 pub fn set_up<'p>(plan: &Plan, volumes: impl IntoIterator<Item = &'p Volume>) -> Vec<String> {
     let svm = &plan.svm;
     let mut lines = vec![format!("vserver create -vserver {svm}")];
     if plan.settings.fair {
         lines.push("qos fairness modify -enable true".into());
     }
-    for volume in volumes {
+    for volume in volumes.into_iter().filter(|volume| volume.clone_of.is_none()) {
         let (name, size) = (&volume.name, volume.size.map_or(0, |size| size.0));
         lines.push(format!("volume create -vserver {svm} -volume {name} -size {size}"));
         lines.push(format!("lun create -vserver {svm} -path {} -size {size}", volume.path()));
@@ -71,4 +72,14 @@ pub fn connections(plan: &Plan) -> Vec<u32> {
 /// The same load, silent.
 pub fn silent(spec: &Spec) -> Spec {
     Spec { connections: 0, ..spec.clone() }
+}
+
+/// The same load with one request at a time, which finds the device idle.
+pub fn alone(spec: &Spec) -> Spec {
+    Spec { connections: 1, arrival: Arrival::Closed { depth: 1 }, pace: None, requests: None, ..spec.clone() }
+}
+
+/// The first workload whose storage is there before any phase.
+pub fn first_there(plan: &Plan) -> Option<usize> {
+    (0..plan.workloads.len()).find(|workload| !plan.is_late(*workload))
 }

@@ -5,6 +5,7 @@ use crate::worker::WorkloadSecond;
 use block::{Span, Time};
 use stats::run::{self, Actor, GateRow, Place, Point, Run, Served};
 use stats::{DispatchTrace, FloorFared, HeldBy, Histogram, SETTLE, Waits};
+use std::borrow::Cow;
 use workload::plan::{Phase, Plan};
 use workload::{Arrival, Spec};
 
@@ -137,7 +138,9 @@ impl<'a> Conductor<'a> {
         }
         let point = points - 1;
         for (number, seen) in second.workloads.iter().enumerate() {
-            let server = second.objects.iter().find(|object| object.path == self.places[number].name);
+            let paths = self.paths(number);
+            let server = joined(&paths, second);
+            let server = server.as_deref();
             let held_by = self.held_by(&self.plan.phases[point].specs[number], seen, server, second, length);
             let held_at = server.filter(|object| object.held_by == held_by && !object.held_at.is_empty());
             let held_at = held_at.map(|object| run.object_number(&object.held_at) as u32);
@@ -146,7 +149,7 @@ impl<'a> Conductor<'a> {
             let at = run::Second { point, actor, start, length, outstanding, settled };
             run.add_second(&seen.tape, at, served);
             let waits = server.map(|object| object.waits).unwrap_or_default();
-            let floor = floor_over(&self.places[number].name, second);
+            let floor = paths.iter().map(|path| floor_over(path, second)).max().unwrap_or_default();
             run.add_gate_row(actor, GateRow { start, length, waits, held_by, held_at, floor });
         }
         let shift = began.as_nanos() / BIN.as_nanos();
@@ -158,6 +161,17 @@ impl<'a> Conductor<'a> {
                 if let Some(bin) = bin.checked_sub(shift) {
                     record.trace.add_bin(bin, ops, bytes);
                 }
+            }
+        }
+    }
+
+    /// The objects of the server that a workload uses, by path; another place by its name.
+    fn paths(&self, workload: usize) -> Vec<String> {
+        match self.plan.workloads[workload].volumes.as_slice() {
+            [_] => vec![self.places[workload].name.clone()],
+            several => {
+                let path = |volume: &usize| format!("{}:{}", self.plan.svm, self.plan.volumes[*volume].path());
+                several.iter().map(path).collect()
             }
         }
     }
@@ -253,6 +267,39 @@ fn most_asked(spec: &Spec) -> Option<f64> {
         Arrival::Open { rate, .. } => Some(rate.0 as f64),
         Arrival::Closed { .. } => spec.pace.map(|pace| pace.0 as f64 * f64::from(spec.connections)),
     }
+}
+
+/// What the server saw of the objects at `paths`: of several the sum, and what held back most of their requests.
+fn joined<'s>(paths: &[String], second: &'s Second) -> Option<Cow<'s, ObjectSecond>> {
+    let mut seen = second.objects.iter().filter(|object| paths.contains(&object.path));
+    let first = seen.next()?;
+    let others: Vec<&ObjectSecond> = seen.collect();
+    if others.is_empty() {
+        return Some(Cow::Borrowed(first));
+    }
+    let all = || [first].into_iter().chain(others.iter().copied());
+    let mut sum = ObjectSecond { path: first.path.clone(), ..ObjectSecond::default() };
+    for object in all() {
+        sum.queued.merge(&object.queued);
+        sum.device.merge(&object.device);
+    }
+    let requests = sum.device.count().max(1);
+    let mean = |of: fn(&Waits) -> Span| {
+        let whole: u128 =
+            all().map(|object| u128::from(of(&object.waits).as_nanos()) * u128::from(object.device.count())).sum();
+        Span::from_nanos((whole / u128::from(requests)) as u64)
+    };
+    sum.waits = Waits {
+        ceiling: mean(|waits| waits.ceiling),
+        floors: mean(|waits| waits.floors),
+        turn: mean(|waits| waits.turn),
+        device: mean(|waits| waits.device),
+    };
+    let held =
+        |by: HeldBy| all().filter(|object| object.held_by == by).map(|object| object.device.count()).sum::<u64>();
+    let most = all().max_by_key(|object| (held(object.held_by), object.held_by != HeldBy::Nothing)).unwrap_or(first);
+    (sum.held_by, sum.held_at) = (most.held_by, most.held_at.clone());
+    Some(Cow::Owned(sum))
 }
 
 /// How the floor fared that an object is under: its own, or the nearest above it.

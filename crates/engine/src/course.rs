@@ -8,6 +8,7 @@
 use block::{Bytes, Span, Time};
 use stats::LimitsInForce;
 use stats::run::{Point, Run, State};
+use workload::plan::unfold;
 
 /// What takes administrators' lines: a server, or its model in virtual time.
 pub trait Managed {
@@ -68,9 +69,9 @@ pub fn play<S: Scene>(points: Vec<Point>, scene: &mut S, mut run: Run) -> (Run, 
 /// Whether all were played to their end.
 fn play_all<S: Scene>(points: Vec<Point>, scene: &mut S, start: Time, run: &mut Run) -> Result<bool, S::Error> {
     for mut point in points {
-        for line in &point.commands {
+        for line in point.commands.iter().flat_map(|line| unfold(line)) {
             let done = match scene.managed() {
-                Some(managed) => managed.command(line),
+                Some(managed) => managed.command(&line),
                 None => Err(StageError("the plan has no volume of its own server".into())),
             };
             done.map_err(|error| StageError(format!("before {:?}: {line}: {error}", point.name)))?;

@@ -27,5 +27,5 @@ pub use course::{Managed, Scene, StageError, play};
 pub use host::HostWatch;
 pub use hub::{Hub, Socket};
 pub use memory::RandomMemory;
-pub use remote::{Player, RemoteWorker, WorkerGone};
+pub use remote::{Late, Player, RemoteWorker, WorkerError};
 pub use worker::{Lane, Memory, NoMemory, Worker, WorkloadSecond};

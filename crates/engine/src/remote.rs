@@ -1,6 +1,6 @@
 //! A worker on a thread of its own: it opens its ring and connections there, because neither may move.
 
-use crate::worker::{Worker, WorkloadSecond};
+use crate::worker::{Lane, Worker, WorkloadSecond};
 use block::{Driver, Span, Time};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
@@ -14,7 +14,13 @@ pub struct Player {
     pub driver: Box<dyn Driver>,
     /// Processor time of the calling thread so far.
     pub cpu: fn() -> Span,
+    /// Makes the lanes of a workload that has none yet, because its storage is not there from the start; called when it is
+    /// first asked for something, with its number. Its answer for the others is none.
+    pub late: Late,
 }
+
+/// See [`Player::late`]. It fails with one line.
+pub type Late = Box<dyn FnMut(usize, Time) -> Result<Vec<Lane>, String>>;
 
 enum Order {
     Run(Time),
@@ -24,6 +30,8 @@ enum Order {
 struct Report {
     workloads: Vec<WorkloadSecond>,
     cpu: Span,
+    /// Why lanes that came late could not be made.
+    failed: Option<String>,
 }
 
 /// The handle of a worker on another thread.
@@ -33,10 +41,16 @@ pub struct RemoteWorker {
     thread: Option<JoinHandle<()>>,
 }
 
-/// The worker's thread ended before its time; its own message says why.
+/// Why a worker on another thread cannot go on.
 #[derive(Debug, thiserror::Error)]
-#[error("the load thread ended early")]
-pub struct WorkerGone;
+pub enum WorkerError {
+    /// Its thread ended before its time; its own message says why.
+    #[error("the load thread ended early")]
+    Gone,
+    /// Storage that was to be there by now could not be opened.
+    #[error("{0}")]
+    Late(String),
+}
 
 impl RemoteWorker {
     /// Starts a thread, makes the player there, and waits until it is made.
@@ -68,23 +82,23 @@ impl RemoteWorker {
     /// Drives the lanes until `until`; returns what they did since the last call and the processor time of that.
     ///
     /// # Errors
-    /// The thread is gone.
-    pub fn run(&mut self, until: Time) -> Result<(Vec<WorkloadSecond>, Span), WorkerGone> {
+    /// The thread is gone, or what a workload was to use from now on could not be opened.
+    pub fn run(&mut self, until: Time) -> Result<(Vec<WorkloadSecond>, Span), WorkerError> {
         self.send(Order::Run(until))?;
-        let report = self.reports.recv().map_err(|_| WorkerGone)?;
-        Ok((report.workloads, report.cpu))
+        let report = self.reports.recv().map_err(|_| WorkerError::Gone)?;
+        report.failed.map_or(Ok((report.workloads, report.cpu)), |why| Err(WorkerError::Late(why)))
     }
 
     /// Changes a workload's shape from now on.
     ///
     /// # Errors
     /// The thread is gone.
-    pub fn reshape(&mut self, workload: usize, spec: &Spec) -> Result<(), WorkerGone> {
+    pub fn reshape(&mut self, workload: usize, spec: &Spec) -> Result<(), WorkerError> {
         self.send(Order::Reshape(workload, spec.clone()))
     }
 
-    fn send(&mut self, order: Order) -> Result<(), WorkerGone> {
-        self.orders.as_ref().ok_or(WorkerGone)?.send(order).map_err(|_| WorkerGone)
+    fn send(&mut self, order: Order) -> Result<(), WorkerError> {
+        self.orders.as_ref().ok_or(WorkerError::Gone)?.send(order).map_err(|_| WorkerError::Gone)
     }
 }
 
@@ -99,19 +113,28 @@ impl Drop for RemoteWorker {
 }
 
 fn serve(mut player: Player, inbox: &Receiver<Order>, outbox: &SyncSender<Report>) {
-    let mut cpu_before = (player.cpu)();
+    let (mut cpu_before, mut failed) = ((player.cpu)(), None);
     while let Ok(order) = inbox.recv() {
         match order {
             Order::Run(until) => {
                 player.worker.run(&mut *player.driver, until);
                 let cpu = (player.cpu)();
-                let report = Report { workloads: player.worker.collect(), cpu: cpu.saturating_sub(cpu_before) };
+                let cpu_used = cpu.saturating_sub(cpu_before);
+                let report = Report { workloads: player.worker.collect(), cpu: cpu_used, failed: failed.take() };
                 cpu_before = cpu;
                 if outbox.send(report).is_err() {
                     return;
                 }
             }
-            Order::Reshape(workload, spec) => player.worker.reshape(player.driver.now(), workload, &spec),
+            Order::Reshape(workload, spec) => {
+                if spec.connections > 0 {
+                    match (player.late)(workload, player.driver.now()) {
+                        Ok(lanes) => player.worker.add(lanes),
+                        Err(why) => failed = Some(why),
+                    }
+                }
+                player.worker.reshape(player.driver.now(), workload, &spec);
+            }
         }
     }
 }

@@ -74,13 +74,20 @@ struct Running {
 impl Worker {
     /// With `workloads` workloads and these lanes.
     pub fn new(workloads: usize, lanes: Vec<Lane>) -> Worker {
-        let running = |lane| Running { lane, held: None, starved: None, outstanding: 0, next_tag: 0, not_before: None };
-        Worker {
-            lanes: lanes.into_iter().map(running).collect(),
+        let mut worker = Worker {
+            lanes: Vec::new(),
             tapes: (0..workloads).map(|_| tape()).collect(),
             completions: Vec::new(),
             now: Time::ZERO,
-        }
+        };
+        worker.add(lanes);
+        worker
+    }
+
+    /// Takes more lanes: of a workload whose storage is there only now.
+    pub fn add(&mut self, lanes: Vec<Lane>) {
+        let running = |lane| Running { lane, held: None, starved: None, outstanding: 0, next_tag: 0, not_before: None };
+        self.lanes.extend(lanes.into_iter().map(running));
     }
 
     /// Drives every lane until `until`; what ends exactly then belongs to the time before it.

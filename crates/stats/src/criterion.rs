@@ -73,6 +73,17 @@ pub enum Criterion {
         /// The rate.
         at_least: Rate,
     },
+    /// Each of the workloads has a rate on average over a phase: what a limit says, neither less nor more.
+    RateIs {
+        /// Which workloads.
+        workloads: Vec<String>,
+        /// The phase.
+        phase: String,
+        /// The rate.
+        rate: Rate,
+        /// Part of the rate by which it may be off.
+        tolerance: f64,
+    },
 }
 
 /// So much a second.

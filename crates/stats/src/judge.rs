@@ -62,6 +62,10 @@ impl Criterion {
                 format!("{} at {at_least} or more in {phase}", names(workloads)),
                 bounds::rate(recording, workloads, phase, *at_least),
             ),
+            Criterion::RateIs { workloads, phase, rate, tolerance } => (
+                format!("{} at {rate} (±{}) in {phase}", names(workloads), percent(*tolerance)),
+                bounds::exactly(recording, workloads, phase, *rate, *tolerance),
+            ),
         };
         let (outcome, because, measured) = answer.unwrap_or_else(|why| (Outcome::CannotSay, why, None));
         Verdict { question, outcome, because, measured }
@@ -297,8 +301,11 @@ fn is_device_slower(recording: &Recording, workloads: &[String], phase: &str, ba
 /// The floor in IOPS in force for a workload's object, or for what it hangs on.
 fn floor_of(recording: &Recording, record: &WorkloadRecord, phase: usize) -> Option<u64> {
     let on_path = |object: &&ObjectRecord| {
-        record.object == object.path
-            || record.object.strip_prefix(&object.path).is_some_and(|rest| rest.starts_with('/'))
+        // Of several, as `a, b`, any.
+        let over = |used: &str| {
+            used == object.path || used.strip_prefix(&object.path).is_some_and(|rest| rest.starts_with('/'))
+        };
+        record.object.split(", ").any(over)
     };
     let floors = recording.objects.iter().filter(on_path).filter_map(|o| o.limits.get(phase)?.floor_iops);
     floors.max()

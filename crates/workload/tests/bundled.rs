@@ -17,7 +17,7 @@ fn three_hosts_have_the_published_load() {
     for (index, workload) in plan.workloads.iter().enumerate() {
         assert_eq!(workload.name, format!("server{}", index + 1));
         assert_eq!(workload.host, workload.name);
-        assert_eq!(plan.volumes[workload.volume].path(), format!("/vol/vol{}/lun1", index + 1));
+        assert_eq!(plan.volumes[workload.volumes[0]].path(), format!("/vol/vol{}/lun1", index + 1));
         let spec = &workload.spec;
         assert_eq!((spec.pattern, spec.read_percent), (Pattern::Random, 50));
         assert_eq!(spec.blocks.shares()[0].size, Bytes::kib(4));

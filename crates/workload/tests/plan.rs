@@ -106,6 +106,9 @@ fn response_times_and_rates_are_criteria() {
         let expected = Criterion::RateReached { workloads: workloads.clone(), phase: phase.clone(), at_least };
         assert_eq!(of(&format!("kind = \"rate-reached\"\n{line}")), [expected]);
     }
+    let rate = Rate::Iops(Iops(937));
+    let expected = Criterion::RateIs { workloads, phase, rate, tolerance: 0.01 };
+    assert_eq!(of("kind = \"rate-is\"\niops = 937\ntolerance = 0.01"), [expected]);
 }
 
 #[test]
@@ -214,4 +217,34 @@ fn every_form_of_a_load_in_words() {
     let plan = loaded("depth = 1", "[[phase]]\nname = \"p\"\nseconds = 120000\nw = { connections = 0 }");
     assert_eq!(plan.describe()[2], "phase 1, p (33 h 20 min): w now silent");
     assert_eq!(plan.describe()[0], "t: 1 workload, 1 phase, 33 h 20 min in all, seed 1");
+}
+
+/// Thirty clones of a volume are a line each: their names, their LUNs, and the load that its connections spread over them.
+#[test]
+fn a_name_may_stand_for_several_volumes() {
+    let text = "title = \"t\"\n[server]\nsvm = \"s\"\n[[volume]]\nname = \"prod\"\nsize = \"1GB\"\nlun = \"data\"\n\
+                thin = true\n[[volume]]\nname = \"dev{01..30}\"\nclone_of = \"prod\"\n[[workload]]\nname = \"devs\"\n\
+                lun = \"/vol/dev{01..30}/data\"\noffset = \"64KiB\"\nsize = \"16MiB\"\nconnections = 60\ndepth = 2\n\
+                [[phase]]\nname = \"p\"\n";
+    let plan = Plan::read(text, "p.toml").and_then(|plan| plan.sized(Bytes::mib(1))).unwrap();
+    assert_eq!(plan.volumes.len(), 31);
+    let (parent, last) = (&plan.volumes[0], &plan.volumes[30]);
+    assert!(parent.thin && parent.clone_of.is_none());
+    assert_eq!((last.path().as_str(), last.clone_of, last.size), ("/vol/dev30/data", Some(0), parent.size));
+    assert_eq!((plan.workloads[0].volume_of(0), plan.workloads[0].volume_of(59)), (1, 30));
+    assert!(plan.is_late(0));
+    // What is written before a run of a thin volume: what its loads use, which is nothing here.
+    let used = |volume| (plan.used(volume).offset.0, plan.used(volume).size.map(|size| size.0));
+    assert_eq!((used(0).1, used(30)), (Some(0), (64 << 10, Some(16 << 20))));
+    assert!(plan.describe()[1].starts_with("devs on s:/vol/dev01/data to /vol/dev30/data (30 LUNs): "));
+    for (part, with, words) in [
+        ("clone_of = \"prod\"", "clone_of = \"prd\"", "did you mean prod?"),
+        ("clone_of = \"prod\"", "clone_of = \"prod\"\nsize = \"1GB\"", "size: must be absent beside clone_of"),
+        ("dev{01..30}\"\nclone", "dev{30..01}\"\nclone", "name: must be 1 to 64 letters"),
+        ("/vol/dev{01..30}/data", "/vol/dev{01..31}/data", "/vol/dev31/data"),
+        ("name = \"prod\"", "name = \"dev07\"", "dev07"),
+    ] {
+        let refused = Plan::read(&text.replace(part, with), "p.toml").unwrap_err().to_string();
+        assert!(refused.contains(words), "{refused}");
+    }
 }

@@ -10,7 +10,7 @@ use std::path::Path;
 use storage::{Consent, Contents, How, Intent, Kind, Permit, Place};
 use uring::Io;
 use uring::disk::Cache;
-use workload::plan::Volume;
+use workload::plan::{Volume, Workload};
 use workload::{Plan, Spec};
 
 /// Places that one volume may be: each file of each connection is a descriptor.
@@ -75,17 +75,21 @@ impl Places {
 
     /// What each workload loads: a LUN of the plan's own server by its path, or places as they were named.
     pub fn loaded(&self, plan: &Plan) -> Vec<run::Place> {
-        let loaded = |volume: usize| {
+        let loaded = |load: &Workload| {
+            let volume = load.volumes[0];
             let about = &plan.volumes[volume];
             let (kind, name) = match self.0.get(volume).and_then(Option::as_ref) {
-                None => ("volume", path(plan, about)),
+                None => (
+                    "volume",
+                    load.volumes.iter().map(|used| path(plan, &plan.volumes[*used])).collect::<Vec<_>>().join(", "),
+                ),
                 Some(Storage { stripe: Some(_), .. }) => ("striped", about.together()),
                 Some(Storage { permits, .. }) if permits.len() > 1 => ("concatenated", about.together()),
                 Some(Storage { permits, .. }) => (permits[0].kind().word(), permits[0].place().to_string()),
             };
             run::Place { kind: kind.into(), name, size: about.size.map(|size| size.0) }
         };
-        plan.workloads.iter().map(|load| loaded(load.volume)).collect()
+        plan.workloads.iter().map(loaded).collect()
     }
 
     /// Checks that the loads fit the alignment of their places.
@@ -94,9 +98,11 @@ impl Places {
     /// A load asks for parts of blocks; one line with what the place takes.
     pub fn check_loads(&self, plan: &Plan) -> Result<()> {
         for (index, load) in plan.workloads.iter().enumerate() {
-            let permits = self.0[load.volume].iter().flat_map(|storage| &storage.permits);
+            // Several volumes of one workload are all the plan's own.
+            let volume = load.volumes[0];
+            let permits = self.0[volume].iter().flat_map(|storage| &storage.permits);
             for permit in permits {
-                let (name, align) = (&plan.volumes[load.volume].name, permit.alignment(Cache::Direct)?);
+                let (name, align) = (&plan.volumes[volume].name, permit.alignment(Cache::Direct)?);
                 let specs = plan.phases.iter().map(|phase| &phase.specs[index]);
                 if let Some(odd) = specs.filter(|spec| spec.connections > 0).find_map(|spec| unaligned(spec, align)) {
                     bail!(

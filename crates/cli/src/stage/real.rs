@@ -6,12 +6,16 @@ use super::{Places, connections, path, registry_settings, seen, set_up, silent};
 use crate::command::serve::io_settings;
 use anyhow::{Result, bail};
 use block::{Bytes, Span, Target, Time};
-use engine::{Lane, Managed, Player, RandomMemory, RemoteWorker, Second, Stage, StageError, Worker, WorkloadSecond};
+use engine::{
+    Lane, Late, Managed, Player, RandomMemory, RemoteWorker, Second, Stage, StageError, Worker, WorkloadSecond,
+};
 use stats::{Histogram, Tape};
+use std::collections::HashSet;
 use std::path::Path;
 use storage::{Address, Connection};
 use uring::{Clock, Io, IoSettings, usage};
-use workload::{Plan, Spec, Stream};
+use workload::plan::Volume;
+use workload::{Plan, Range, Spec, Stream};
 
 /// Memory of the clients' thread: the data of every write that is not yet sent.
 const CLIENT_MEMORY: Bytes = Bytes::mib(512);
@@ -89,7 +93,7 @@ impl Real {
         }
         let operations: u64 = second.workloads.iter().map(|workload| workload.tape.ops()).sum();
         let elsewhere = second.workloads.iter().zip(&plan.workloads);
-        let elsewhere = elsewhere.filter(|(_, load)| !plan.volumes[load.volume].is_served());
+        let elsewhere = elsewhere.filter(|(_, load)| !plan.volumes[load.volumes[0]].is_served());
         let mut device = Histogram::new();
         second.objects.iter().for_each(|object| device.merge(&object.device));
         elsewhere.for_each(|(seen, _)| device.merge(&seen.tape.merged(|track| &track.service)));
@@ -144,36 +148,66 @@ fn fail_when_lost(workloads: &[WorkloadSecond]) -> Result<(), StageError> {
     if faults == 0 { Ok(()) } else { Err(StageError(format!("{faults} requests failed; the server's log says why"))) }
 }
 
-/// All hosts' clients on one thread, connected as often as any phase needs, silent for now.
+/// All hosts' clients on one thread, connected as often as any phase needs, silent for now. Those of storage that a phase
+/// makes connect when they are first asked for something.
 fn hosts(plan: &Plan, places: Places, server: Option<Address>, no_io_uring: bool) -> Result<RemoteWorker> {
     let plan = plan.clone();
     RemoteWorker::start("hosts", move || {
         let io = client_io(no_io_uring)?;
-        let mut lanes = Vec::new();
-        let counts = connections(&plan);
         let now = io.clock().now();
-        for (workload, load) in plan.workloads.iter().enumerate() {
-            for lane in 0..counts[workload] {
-                let volume = &plan.volumes[load.volume];
-                let (target, size) = match (places.open(&io, load.volume)?, &server) {
-                    (Some(target), _) => (target, volume.size.unwrap_or_default()),
-                    (None, Some(address)) => own(&io, address, &path(&plan, volume))?,
-                    (None, None) => bail!("volume {}: is of the plan's own server, which does not run", volume.name),
-                };
-                let seed = load.spec.seed ^ (workload as u64) << 48;
-                let spec = Spec { seed, ..silent(&load.spec) };
-                lanes.push(Lane {
-                    workload,
-                    object: block::ObjectId(0),
-                    stream: Stream::new(&spec, size, lane, now)?,
-                    target,
-                    memory: Box::new(RandomMemory::new(&io, seed.wrapping_add(u64::from(lane)))),
-                });
+        let mut clients = Clients { plan, places, server, io: io.clone(), late: HashSet::new() };
+        let mut lanes = Vec::new();
+        for workload in 0..clients.plan.workloads.len() {
+            if clients.plan.is_late(workload) {
+                clients.late.insert(workload);
+            } else {
+                lanes.extend(clients.connect(workload, now)?);
             }
         }
-        let worker = Worker::new(plan.workloads.len(), lanes);
-        Ok(Player { worker, driver: Box::new(io), cpu: usage::thread_cpu })
+        let worker = Worker::new(clients.plan.workloads.len(), lanes);
+        let late: Late = Box::new(move |workload, now| match clients.late.remove(&workload) {
+            true => clients.connect(workload, now).map_err(|error| format!("{error:#}")),
+            false => Ok(Vec::new()),
+        });
+        Ok(Player { worker, driver: Box::new(io), cpu: usage::thread_cpu, late })
     })
+}
+
+/// Whoever connects the hosts to what they use.
+struct Clients {
+    plan: Plan,
+    places: Places,
+    server: Option<Address>,
+    io: Io,
+    /// The workloads whose storage is made by a phase, and is not asked for yet.
+    late: HashSet<usize>,
+}
+
+impl Clients {
+    fn connect(&self, workload: usize, now: Time) -> Result<Vec<Lane>> {
+        let Clients { plan, places, server, io, .. } = self;
+        let load = &plan.workloads[workload];
+        let mut lanes = Vec::new();
+        for lane in 0..connections(plan)[workload] {
+            let index = load.volume_of(lane);
+            let volume = &plan.volumes[index];
+            let (target, size) = match (places.open(io, index)?, server) {
+                (Some(target), _) => (target, volume.size.unwrap_or_default()),
+                (None, Some(address)) => own(io, address, &path(plan, volume))?,
+                (None, None) => bail!("volume {}: is of the plan's own server, which does not run", volume.name),
+            };
+            let seed = load.spec.seed ^ (workload as u64) << 48;
+            let spec = Spec { seed, ..silent(&load.spec) };
+            lanes.push(Lane {
+                workload,
+                object: block::ObjectId(0),
+                stream: Stream::new(&spec, size, lane, now)?,
+                target,
+                memory: Box::new(RandomMemory::new(io, seed.wrapping_add(u64::from(lane)))),
+            });
+        }
+        Ok(lanes)
+    }
 }
 
 /// A connection to a volume of our own server, and the volume's size.
@@ -189,42 +223,51 @@ fn client_io(no_io_uring: bool) -> Result<Io> {
     Ok(Io::open(&settings)?)
 }
 
-/// Writes every volume of our own server once, with data that cannot be compressed, through the same NBD path that the run uses.
+/// Writes every volume of our own server once, of a thin one what loads use, with data that cannot be compressed, through
+/// the same NBD path that the run uses. Clones have what their parents have.
 fn fill(plan: &Plan, address: &Address, no_io_uring: bool, filled: &mut dyn FnMut(u64, u64) -> bool) -> Result<()> {
     const BLOCK: Bytes = Bytes::mib(1);
-    let served = || plan.volumes.iter().filter(|volume| volume.is_served());
-    let names: Vec<String> = served().map(|volume| path(plan, volume)).collect();
-    let sizes: Vec<u64> = served().map(|volume| volume.size.map_or(0, |size| size.0)).collect();
-    let (all, seed) = (sizes.iter().sum(), plan.seed);
+    let served = plan.volumes.iter().enumerate().filter(|(_, volume)| volume.is_served() && volume.clone_of.is_none());
+    let part = |(index, volume): (usize, &Volume)| {
+        let whole = Range { offset: Bytes(0), size: volume.size };
+        let used = if volume.thin { plan.used(index) } else { whole };
+        (path(plan, volume), volume.size.unwrap_or_default(), used)
+    };
+    let parts: Vec<(String, Bytes, Range)> = served.map(part).collect();
+    let length = |range: &Range| range.size.unwrap_or_default().0;
+    let (all, count, seed) = (parts.iter().map(|(.., used)| length(used)).sum(), parts.len(), plan.seed);
     let address = address.clone();
     let mut worker: RemoteWorker = RemoteWorker::start("fill", move || -> Result<Player> {
         let io = client_io(no_io_uring)?;
         let now = io.clock().now();
         let mut lanes = Vec::new();
-        for (workload, (name, &size)) in names.iter().zip(&sizes).enumerate() {
-            let block = if size % BLOCK.0 == 0 { BLOCK } else { Bytes::kib(4) };
+        for (workload, (name, size, used)) in parts.into_iter().enumerate().filter(|(_, part)| length(&part.2) > 0) {
+            let (from, length) = (used.offset.0, length(&used));
+            let whole = |block: Bytes| from % block.0 == 0 && length % block.0 == 0;
+            let block = [BLOCK, Bytes::kib(4)].into_iter().find(|block| whole(*block)).unwrap_or(Bytes(512));
             let spec = Spec {
                 pattern: workload::Pattern::Sequential,
                 read_percent: 0,
                 flush_every: None,
                 pace: None,
                 blocks: workload::Blocks::of(block),
-                range: workload::Range::default(),
+                range: used,
                 arrival: workload::Arrival::Closed { depth: 4 },
                 connections: 1,
-                requests: Some(size / block.0),
+                requests: Some(length / block.0),
                 seed,
             };
             lanes.push(Lane {
                 workload,
                 object: block::ObjectId(0),
-                stream: Stream::new(&spec, Bytes(size), 0, now)?,
-                target: own(&io, &address, name)?.0,
+                stream: Stream::new(&spec, size, 0, now)?,
+                target: own(&io, &address, &name)?.0,
                 memory: Box::new(RandomMemory::new(&io, seed.wrapping_add(workload as u64))),
             });
         }
-        let worker = Worker::new(names.len(), lanes);
-        Ok(Player { worker, driver: Box::new(io), cpu: usage::thread_cpu })
+        let late: Late = Box::new(|_, _| Ok(Vec::new()));
+        let worker = Worker::new(count, lanes);
+        Ok(Player { worker, driver: Box::new(io), cpu: usage::thread_cpu, late })
     })?;
     let (clock, mut written) = (Clock::new(), 0);
     while written < all {

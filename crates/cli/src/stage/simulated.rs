@@ -1,18 +1,22 @@
 //! The same plan in virtual time: the same streams, commands, gate and recorder, over a simulated device.
 
 use super::modelled::{Model, Modelled};
-use super::{connections, registry_settings, seen, set_up, silent};
+use super::{alone, connections, first_there, registry_settings, seen, set_up, silent};
 use anyhow::Result;
 use block::{Driver as _, Span, Time};
 use engine::{Lane, Managed, NoMemory, Second, Stage, StageError, Worker};
 use server::{Accounts, trace_of};
+use std::collections::HashSet;
 use workload::plan::Volume;
 use workload::{Plan, Spec, Stream};
 
 /// The simulator.
 pub struct Simulated {
+    plan: Plan,
     server: Model,
     worker: Worker,
+    /// The workloads whose storage is made by a phase, and is not asked for yet.
+    late: HashSet<usize>,
 }
 
 impl Simulated {
@@ -26,33 +30,35 @@ impl Simulated {
         let of = Modelled { device: plan.device.as_ref(), file: &plan.file, size, seed: plan.seed };
         let lines = set_up(plan, &plan.volumes);
         let mut server = Model::start(&of, registry_settings(plan), &lines, Accounts::recording())?;
-        for volume in &plan.volumes {
-            // All of it, as after a fill.
-            server.uses(server.lun(&plan.svm, &volume.path())?, size_of(volume));
+        for (index, volume) in plan.volumes.iter().enumerate().filter(|(_, volume)| volume.clone_of.is_none()) {
+            // As after a fill.
+            let used = if volume.thin { plan.used(index).size.unwrap_or_default().0 } else { size_of(volume) };
+            server.uses(server.lun(&plan.svm, &volume.path())?, used);
         }
-        let worker = clients(plan, &server)?;
-        Ok(Simulated { server, worker })
+        let workloads = || 0..plan.workloads.len();
+        let late: HashSet<usize> = workloads().filter(|workload| plan.is_late(*workload)).collect();
+        let early = workloads().filter(|workload| !late.contains(workload));
+        let lanes = early.map(|workload| clients(plan, &server, workload)).collect::<Result<Vec<_>>>()?;
+        let worker = Worker::new(plan.workloads.len(), lanes.into_iter().flatten().collect());
+        Ok(Simulated { plan: plan.clone(), server, worker, late })
     }
 }
 
-/// The clients of all workloads, silent for now.
-fn clients(plan: &Plan, server: &Model) -> Result<Worker> {
-    let mut lanes = Vec::new();
-    for ((workload, load), count) in plan.workloads.iter().enumerate().zip(connections(plan)) {
-        let volume = &plan.volumes[load.volume];
-        let object = server.lun(&plan.svm, &volume.path())?;
-        for lane in 0..count {
-            let spec = Spec { seed: load.spec.seed ^ (workload as u64) << 48, ..silent(&load.spec) };
-            lanes.push(Lane {
-                workload,
-                object,
-                stream: Stream::new(&spec, volume.size.unwrap_or_default(), lane, server.clock.now())?,
-                target: Box::new(server.hub.socket()),
-                memory: Box::new(NoMemory),
-            });
-        }
-    }
-    Ok(Worker::new(plan.workloads.len(), lanes))
+/// The clients of a workload, silent for now.
+fn clients(plan: &Plan, server: &Model, workload: usize) -> Result<Vec<Lane>> {
+    let load = &plan.workloads[workload];
+    let lane = |lane: u32| {
+        let volume = &plan.volumes[load.volume_of(lane)];
+        let spec = Spec { seed: load.spec.seed ^ (workload as u64) << 48, ..silent(&load.spec) };
+        Ok(Lane {
+            workload,
+            object: server.lun(&plan.svm, &volume.path())?,
+            stream: Stream::new(&spec, volume.size.unwrap_or_default(), lane, server.clock.now())?,
+            target: Box::new(server.hub.socket()),
+            memory: Box::new(NoMemory),
+        })
+    };
+    (0..connections(plan)[workload]).map(lane).collect()
 }
 
 impl Stage for Simulated {
@@ -61,6 +67,11 @@ impl Stage for Simulated {
     }
 
     fn reshape(&mut self, workload: usize, spec: &Spec) -> Result<(), StageError> {
+        if spec.connections > 0 && self.late.remove(&workload) {
+            let lanes =
+                clients(&self.plan, &self.server, workload).map_err(|error| StageError(format!("{error:#}")))?;
+            self.worker.add(lanes);
+        }
         self.worker.reshape(self.server.clock.now(), workload, spec);
         Ok(())
     }
@@ -91,19 +102,13 @@ impl Stage for Simulated {
 /// # Errors
 /// The plan cannot be simulated.
 pub fn idle_service(plan: &Plan) -> Result<Span> {
-    let alone = plan.workloads.first().map(|load| Spec {
-        connections: 1,
-        arrival: workload::Arrival::Closed { depth: 1 },
-        pace: None,
-        requests: None,
-        ..load.spec.clone()
-    });
-    let Some(alone) = alone else { return Ok(Span::ZERO) };
+    let Some(first) = first_there(plan) else { return Ok(Span::ZERO) };
+    let alone = alone(&plan.workloads[first].spec);
     // A workload that is silent at first has lanes for later; one is enough here.
     let mut quiet = plan.clone();
-    quiet.workloads[0].spec = alone.clone();
+    quiet.workloads[first].spec = alone.clone();
     let mut stage = Simulated::start(&quiet)?;
-    stage.reshape(0, &alone)?;
+    stage.reshape(first, &alone)?;
     let second = stage.run(Time::ZERO + Span::SECOND)?;
     let device = second.objects.iter().filter(|object| object.device.count() > 0);
     let (sum, count) =

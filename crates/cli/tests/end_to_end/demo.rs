@@ -72,6 +72,32 @@ fn page_is_whole(page: &str) {
     assert!(page.contains("<svg") && page.trim_end().ends_with("</html>"), "the page has its pictures and its end");
 }
 
+/// Thirty clones that a phase makes are connected to and loaded, and volumes of 100 GB that grow to 10 TB take no more
+/// space than their loads use. Whether every criterion holds in so short a time on this machine is not asked; what every
+/// machine can do is: 150 IOPS at most where the limit says so, and a clone without a limit.
+#[test]
+fn plans_of_clones_and_of_classes_run_on_real_storage() {
+    for (name, phases) in [("dev-clones", 4), ("tiers", 8)] {
+        let scratch = Scratch::new();
+        let plan = format!("{}/../../plans/{name}.toml", env!("CARGO_MANIFEST_DIR"));
+        let arguments = ["run", &plan, "--size", "16MiB", "--phase-seconds", "2", "--out", "results", "--quiet"];
+        let ended = run(seawall(scratch.path()).args(arguments).env(RESULTS, "results/results.sqlite"));
+        assert!(ended.has_verdict(), "{ended:?}");
+        let recording = recording(&scratch.join("results"));
+        assert_eq!(recording.phases.len(), phases, "{ended:?}");
+        assert!(!recording.origin.cut_short && !recording.origin.simulated);
+        let iops = |workload: usize, phase: usize| recording.workloads[workload].tallies[phase].iops();
+        let ceiling = &recording.verdicts[0];
+        assert!(ceiling.question.starts_with("no ceiling exceeded"), "{ceiling:?}");
+        if name == "tiers" {
+            assert!(iops(0, 3) <= 153.0 && iops(0, 3) > 0.0, "{}", iops(0, 3));
+            assert!(iops(0, 4) > 2.0 * 153.0, "it grew: {}", iops(0, 4));
+        } else {
+            assert!(iops(1, 0) == 0.0 && iops(1, 1) > 0.0, "the clones come with the second phase");
+        }
+    }
+}
+
 /// With `--scale 1` nothing is measured and the published limits run as they are; `--keep` leaves the pool, whose LUNs
 /// hold 16 MiB each, in the folder that `--dir` names.
 #[test]

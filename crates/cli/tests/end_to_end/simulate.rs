@@ -194,7 +194,67 @@ fn every_bundled_plan_plays() {
         assert!(ended.has_verdict(), "{}: {ended:?}", entry.path().display());
         played += 1;
     }
-    assert!(played >= 3, "{played}");
+    assert!(played >= 5, "{played}");
+}
+
+/// Production and thirty clones of it: those are under no policy until they are put under one, whatever their parent is
+/// under. Shared, it is one budget of exactly 3000; production has what it had alone.
+#[test]
+fn clones_inherit_no_limit_and_a_policy_gives_production_its_share_back() {
+    let recording = all_held("dev-clones.toml");
+    let phase = |name: &str| recording.phases.iter().position(|phase| phase.name == name).expect("the phase");
+    let limits = |path: &str, name: &str| {
+        let object = recording.objects.iter().find(|object| object.path == path).expect(path);
+        object.limits.get(phase(name)).and_then(|limits| limits.ceiling_iops)
+    };
+    for clone in (1..=30).map(|number| format!("svm01:/vol/dev{number:02}")) {
+        assert_eq!(["clones", "each", "all"].map(|name| limits(&clone, name)), [None, Some(200), None], "{clone}");
+    }
+    assert_eq!(["alone", "clones", "all"].map(|name| limits("svm01:/vol/prod", name)), [Some(12_000); 3]);
+    let iops = |workload: usize, name: &str| recording.workloads[workload].tallies[phase(name)].iops().round();
+    // 256 requests in flight of 256 + 30 × 32 have 21 % of 21 000.
+    assert!((4_200.0..4_650.0).contains(&iops(0, "clones")), "{}", iops(0, "clones"));
+    assert_eq!(["alone", "each", "all"].map(|name| iops(0, name)), [12_000.0; 3]);
+    assert_eq!(["each", "all"].map(|name| iops(1, name)), [30.0 * 200.0, 3_000.0]);
+}
+
+/// Three service classes: 150 IOPS on 100 GB and 15 000 on 10 TB to the operation, 937 of 64 KiB; the first customer falls
+/// from the whole store to a third without a class, and with one has the same from the first minute on.
+#[test]
+fn classes_keep_their_promise_as_volumes_grow_and_customers_come() {
+    let recording = all_held("tiers.toml");
+    let iops = |workload: usize, name: &str| {
+        let phase = recording.phases.iter().position(|phase| phase.name == name).expect("the phase");
+        recording.workloads[workload].tallies[phase].iops()
+    };
+    let is = |workload, name: &str, expected: f64| {
+        let got = iops(workload, name);
+        assert!((got - expected).abs() <= 1.0 + expected / 1000.0, "{name}: {got} and not {expected}");
+    };
+    is(0, "one, no class", 40_000.0);
+    assert!((13_000.0..15_000.0).contains(&iops(0, "three, no class")), "{}", iops(0, "three, no class"));
+    for (workload, expected) in [(0, 150.0), (1, 400.0), (2, 50.0)] {
+        is(workload, "100 GB", expected);
+    }
+    for phase in ["one, 10 TB", "two, 10 TB", "three, 10 TB"] {
+        is(0, phase, 15_000.0);
+    }
+    is(0, "64 KiB", 937.5);
+}
+
+/// The run of a plan of the repository in virtual time, all of whose criteria held.
+fn all_held(plan: &str) -> stats::Recording {
+    let scratch = Scratch::new();
+    let plan = format!("{PLANS}/{plan}");
+    let ended = run(seawall(scratch.path())
+        .args(["simulate", &plan, "--out", "results"])
+        .env(RESULTS, "results/results.sqlite"));
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.out.contains(" criteria held\n"), "{}", ended.out);
+    assert!(ended.out.lines().all(|line| line.chars().count() <= 80 || line.contains('/')), "{}", ended.out);
+    let recording = recording(&scratch.join("results"));
+    assert!(recording.verdicts.iter().all(|verdict| verdict.outcome == Outcome::Pass), "{:?}", recording.verdicts);
+    recording
 }
 
 /// A reader who leaves before the end, as in `seawall … | head`, costs nothing: the results are there all the same, nothing

@@ -32,29 +32,77 @@ pub(super) fn response(
 
 /// Whether each workload had that rate on average.
 pub(super) fn rate(recording: &Recording, workloads: &[String], phase: &str, at_least: Rate) -> Answer {
-    let (asked, unit, of): (u64, _, fn(&Tally) -> f64) = match at_least {
+    let rates = rates(recording, workloads, phase, at_least)?;
+    let least = rates.iter().min_by(|one, other| one.got.total_cmp(&other.got)).ok_or("no workload is named")?;
+    let because = format!("least: {least}");
+    if least.got >= least.asked {
+        return Ok((Outcome::Pass, because, least.measured()));
+    }
+    least.too_little(recording, phase, because)
+}
+
+/// Whether each workload had that rate on average, to within `tolerance` of it.
+pub(super) fn exactly(recording: &Recording, workloads: &[String], phase: &str, rate: Rate, tolerance: f64) -> Answer {
+    let rates = rates(recording, workloads, phase, rate)?;
+    let off = |rate: &Had<'_>| (rate.got - rate.asked).abs();
+    let furthest = rates.iter().max_by(|one, other| off(one).total_cmp(&off(other))).ok_or("no workload is named")?;
+    let because = format!("furthest: {furthest}");
+    if off(furthest) <= tolerance * furthest.asked {
+        return Ok((Outcome::Pass, because, furthest.measured()));
+    }
+    if furthest.got > furthest.asked {
+        return Ok((Outcome::Fail, because, furthest.measured()));
+    }
+    furthest.too_little(recording, phase, because)
+}
+
+/// What a workload had, beside what was asked for.
+struct Had<'r> {
+    record: &'r WorkloadRecord,
+    got: f64,
+    asked: f64,
+    unit: &'static str,
+}
+
+fn rates<'r>(recording: &'r Recording, workloads: &[String], phase: &str, rate: Rate) -> Result<Vec<Had<'r>>, String> {
+    let (asked, unit, of): (u64, _, fn(&Tally) -> f64) = match rate {
         Rate::Iops(rate) => (rate.0, "IOPS", Tally::iops),
         Rate::Bytes(rate) => (rate.0, "bytes/s", Tally::bytes_per_second),
     };
-    let (index, ran) = phase_named(recording, phase)?;
+    let index = phase_named(recording, phase)?.0;
     let records = find_all(recording, workloads)?;
-    let rates = records.iter().map(|record| record.tallies.get(index).map_or(0.0, of));
-    let (record, got) =
-        records.iter().zip(rates).min_by(|one, other| one.1.total_cmp(&other.1)).ok_or("no workload is named")?;
-    let because = format!("least: {} {got:.0} {unit} ({:.1} %)", record.name, 100.0 * got / asked.max(1) as f64);
-    let figure = measured(got, asked as f64, unit);
-    if got >= asked as f64 {
-        return Ok((Outcome::Pass, because, figure));
+    let had = |record: &'r WorkloadRecord| {
+        let got = record.tallies.get(index).map_or(0.0, of);
+        Had { record, got, asked: asked as f64, unit }
+    };
+    Ok(records.into_iter().map(had).collect())
+}
+
+impl Had<'_> {
+    fn measured(&self) -> Option<Measured> {
+        measured(self.got, self.asked, self.unit)
     }
-    let held: Vec<HeldBy> = super::intervals(record, ran).map(|interval| interval.held_by).collect();
-    if 2 * held.iter().filter(|&&by| by == HeldBy::Pace).count() > held.len() {
-        return Err(format!("{because}; it did not ask for more"));
+
+    /// The answer where it was too little, unless something else than the storage may be why.
+    fn too_little(&self, recording: &Recording, phase: &str, because: String) -> Answer {
+        let ran = phase_named(recording, phase)?.1;
+        let held: Vec<HeldBy> = super::intervals(self.record, ran).map(|interval| interval.held_by).collect();
+        if 2 * held.iter().filter(|&&by| by == HeldBy::Pace).count() > held.len() {
+            return Err(format!("{because}; it did not ask for more"));
+        }
+        let missing = (1.0 - self.got / self.asked) * ran.length().as_secs_f64();
+        if let Some(why) = doubt(recording, &self.record.name, phase, ran, missing)? {
+            return Err(format!("{because}; but {why}"));
+        }
+        Ok((Outcome::Fail, because, self.measured()))
     }
-    let missing = (1.0 - got / asked as f64) * ran.length().as_secs_f64();
-    if let Some(why) = doubt(recording, &record.name, phase, ran, missing)? {
-        return Err(format!("{because}; but {why}"));
+}
+
+impl std::fmt::Display for Had<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Had { record, got, asked, unit } = self;
+        write!(f, "{} {got:.0} {unit} ({:.1} %)", record.name, 100.0 * got / asked.max(1.0))
     }
-    Ok((Outcome::Fail, because, figure))
 }
 
 /// Why it may not be the storage that a workload was measured on.

@@ -418,3 +418,26 @@ fn a_rate_is_judged_where_it_was_asked_for() {
     assert_eq!(of(Rate::Bytes(block::Bytes(4_000_000)), HeldBy::Disk).outcome, Outcome::Pass);
     assert_eq!(of(Rate::Bytes(block::Bytes(4_000_001)), HeldBy::Disk).outcome, Outcome::Fail);
 }
+
+/// A rate that a limit says is neither missed nor exceeded: 900 of 900 ± 1 %, and 1000 at `b`.
+#[test]
+fn a_rate_is_met_from_both_sides() {
+    let of = |names: &[&str], rate, held| {
+        let mut recording = run([[100, 100], [900, 1000]]);
+        recording.workloads[0].intervals.iter_mut().for_each(|interval| interval.held_by = held);
+        let (workloads, phase) = (names.iter().map(|&name| name.to_owned()).collect(), "after".to_owned());
+        let rate = Rate::Iops(block::Iops(rate));
+        Criterion::RateIs { workloads, phase, rate, tolerance: 0.01 }.judge(&recording)
+    };
+    // 900 / 0.99 = 909.09 and 900 / 1.01 = 891.09.
+    for (rate, outcome) in
+        [(909, Outcome::Pass), (910, Outcome::Fail), (892, Outcome::Pass), (891, Outcome::Fail), (900, Outcome::Pass)]
+    {
+        assert_eq!(of(&["a"], rate, HeldBy::CeilingIops).outcome, outcome, "{rate}");
+    }
+    let both = of(&["a", "b"], 905, HeldBy::CeilingIops);
+    assert_eq!((both.outcome, both.because.as_str()), (Outcome::Fail, "furthest: b 1000 IOPS (110.5 %)"));
+    assert_eq!(both.question, "a and b at 905 IOPS (±1 %) in after");
+    assert_eq!(of(&["a"], 1000, HeldBy::Pace).outcome, Outcome::CannotSay, "it did not ask for more");
+    assert_eq!(of(&["a"], 800, HeldBy::Pace).outcome, Outcome::Fail, "too much is too much");
+}

@@ -14,7 +14,7 @@ pub(super) struct Names<'n> {
 
 /// How each kind is read. A new kind is a new row, and a variant of [`Criterion`].
 type Reader = fn(&Table<'_>, &Names<'_>) -> Option<Criterion>;
-const KINDS: [(&str, Reader); 7] = [
+const KINDS: [(&str, Reader); 8] = [
     ("ceiling-held", ceiling_held),
     ("shared-sum", shared_sum),
     ("starved", starved),
@@ -22,6 +22,7 @@ const KINDS: [(&str, Reader); 7] = [
     ("floor-held", floor_held),
     ("response-within", response_within),
     ("rate-reached", rate_reached),
+    ("rate-is", rate_is),
 ];
 
 /// The criterion of one `[[criterion]]`.
@@ -69,17 +70,29 @@ fn response_within(table: &Table<'_>, names: &Names<'_>) -> Option<Criterion> {
 
 fn rate_reached(table: &Table<'_>, names: &Names<'_>) -> Option<Criterion> {
     table.only(&["kind", "workloads", "phase", "iops", "bytes"]);
+    let (workloads, phase, at_least) = rated(table, names)?;
+    Some(Criterion::RateReached { workloads, phase, at_least })
+}
+
+fn rate_is(table: &Table<'_>, names: &Names<'_>) -> Option<Criterion> {
+    table.only(&["kind", "workloads", "phase", "iops", "bytes", "tolerance"]);
+    let (rated, tolerance) = (rated(table, names), tolerance(table));
+    let (workloads, phase, rate) = rated?;
+    Some(Criterion::RateIs { workloads, phase, rate, tolerance: tolerance? })
+}
+
+fn rated(table: &Table<'_>, names: &Names<'_>) -> Option<(Vec<String>, String, Rate)> {
     if !table.has("bytes") {
         table.missing("iops", "say how many operations a second, or how many bytes");
     } else if table.has("iops") {
         table.wrong("iops", "absent beside bytes", "ask for each in a criterion of its own");
     }
     let (workloads, phase) = (workloads(table, names), phase(table, "phase", names));
-    let at_least = match table.has("bytes") {
+    let rate = match table.has("bytes") {
         true => table.space("bytes").map(Rate::Bytes),
         false => table.whole("iops").map(|rate| Rate::Iops(Iops(rate))),
     };
-    Some(Criterion::RateReached { workloads: workloads?, phase: phase?, at_least: at_least? })
+    Some((workloads?, phase?, rate?))
 }
 
 /// A phase held against another.

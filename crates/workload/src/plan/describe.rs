@@ -30,8 +30,7 @@ fn headline(plan: &Plan) -> String {
 }
 
 fn line_of_workload(plan: &Plan, workload: &Workload) -> String {
-    let volume = &plan.volumes[workload.volume];
-    let storage = if volume.is_served() { format!("{}:{}", plan.svm, volume.path()) } else { volume.together() };
+    let storage = plan.storage(workload);
     let host = if workload.host == workload.name { String::new() } else { format!(" (host {})", workload.host) };
     format!("{}{host} on {storage}: {}", workload.name, load(&workload.spec))
 }

@@ -6,7 +6,7 @@
 //! | the plan | `title`, `about`, `seed` (1), `phase_seconds` (8) |
 //! | `[scale]` | `published_iops`; without the table, the plan runs as it stands |
 //! | `[server]` | `svm`, `units` (`decimal`; what a GB is, here and in commands) |
-//! | `[[volume]]` | `name`, `size` (said when the plan is run), and `lun` (`lun1`) or `place` (storage that is there already, one or several) and `stripe` |
+//! | `[[volume]]` | `name`, `size` (said when the plan is run), and `lun` (`lun1`) and `thin`, or `clone_of`, or `place` (storage that is there already, one or several) and `stripe` |
 //! | `[[workload]]` | `name`, `host` (its name), `volume` or `lun` (`/vol/VOLUME/LUN`), `seed` (from the plan's), and a load |
 //! | `[[phase]]` | `name`, `about`, `seconds`, `commands`, and `WORKLOAD = { … }` for what changes in its load |
 //! | `[[criterion]]` | `kind`, and by kind: `phase`, `baseline`, `workloads`, `part`, `tolerance` |
@@ -35,6 +35,8 @@ mod read;
 mod server;
 mod space;
 mod table;
+mod unfold;
+mod volume;
 
 pub use device::{Device, Figure};
 pub use duration::{ParseDurationError, parse_duration};
@@ -42,8 +44,9 @@ pub use error::{PlanError, PlanErrors, Problem};
 pub use hosts::{HostsPlan, PlannedHost};
 pub use server::{Burst, Nesting, Peak, Settings};
 pub use space::{ParseSpaceError, Units, parse_space};
+pub use unfold::unfold;
 
-use crate::spec::{Arrival, DEPTH_MAX, RATE_MAX, Spec};
+use crate::spec::{Arrival, DEPTH_MAX, RATE_MAX, Range, Spec};
 use block::{Bytes, Iops, Span};
 use stats::Criterion;
 
@@ -98,17 +101,21 @@ pub struct Volume {
     pub places: Vec<String>,
     /// Its places are striped, with so many bytes at a time on each; `None` is one behind the other.
     pub stripe: Option<Bytes>,
+    /// Only the part that loads use is written before a run on real storage.
+    pub thin: bool,
+    /// Which of [`Plan::volumes`] it is a clone of, made by a phase's command; `None` is one that is there from the start.
+    pub clone_of: Option<usize>,
 }
 
-/// A load on one LUN.
+/// A load on one LUN, or spread over several.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Workload {
     /// Its name.
     pub name: String,
     /// The host it stands for.
     pub host: String,
-    /// Which of [`Plan::volumes`] it uses.
-    pub volume: usize,
+    /// Which of [`Plan::volumes`] it uses, at least one: its connections take turns at them.
+    pub volumes: Vec<usize>,
     /// The load before any phase changes it.
     pub spec: Spec,
 }
@@ -144,10 +151,16 @@ impl Plan {
         for volume in &mut self.volumes {
             volume.size.get_or_insert(size);
         }
+        for volume in 0..self.volumes.len() {
+            if let Some(parent) = self.volumes[volume].clone_of {
+                self.volumes[volume].size = self.volumes[parent].size;
+            }
+        }
         let mut errors = Vec::new();
         for (index, workload) in self.workloads.iter().enumerate() {
             let specs = std::iter::once(&workload.spec).chain(self.phases.iter().map(|phase| &phase.specs[index]));
-            for error in specs.flat_map(|spec| spec.broken_rules(self.volumes[workload.volume].size)) {
+            let sizes = || workload.volumes.iter().map(|volume| self.volumes[*volume].size);
+            for error in specs.flat_map(|spec| sizes().flat_map(|size| spec.broken_rules(size))) {
                 let problem = Problem::Load { within: format!("{}.", workload.name), error };
                 let error = PlanError { file: self.file.clone(), line: None, problem };
                 if !errors.contains(&error) {
@@ -161,9 +174,46 @@ impl Plan {
     /// Whether any load on `volume` has writes, before the phases or in one of them.
     pub fn writes(&self, volume: usize) -> bool {
         let writes = |spec: &Spec| spec.connections > 0 && spec.read_percent < 100;
+        self.loads_on(volume).any(writes)
+    }
+
+    /// Every shape that a load on `volume` has, before the phases and in them.
+    fn loads_on(&self, volume: usize) -> impl Iterator<Item = &Spec> {
         let phases = |index: usize| self.phases.iter().map(move |phase| &phase.specs[index]);
-        let on_it = self.workloads.iter().enumerate().filter(|(_, load)| load.volume == volume);
-        on_it.into_iter().any(|(index, load)| phases(index).chain([&load.spec]).any(writes))
+        let on_it = self.workloads.iter().enumerate().filter(move |(_, load)| load.volumes.contains(&volume));
+        on_it.flat_map(move |(index, load)| phases(index).chain([&load.spec]))
+    }
+
+    /// The part of `volume` that loads use, from the first byte that one uses to the last.
+    pub fn used(&self, volume: usize) -> Range {
+        let whole = self.volumes[volume].size.unwrap_or_default().0;
+        let part = |spec: &Spec| {
+            let Range { offset, size } = spec.range;
+            (offset.0, size.map_or(whole, |size| offset.0.saturating_add(size.0)))
+        };
+        let parts = self.loads_on(volume).map(part);
+        let (from, to) = parts.fold((whole, 0), |(from, to), part| (from.min(part.0), to.max(part.1.min(whole))));
+        Range { offset: Bytes(from), size: Some(Bytes(to.saturating_sub(from))) }
+    }
+
+    /// What a workload uses, in words: `svm01:/vol/vol1/lun1`, or the places as they were named.
+    pub fn storage(&self, workload: &Workload) -> String {
+        let paths = workload.volumes.iter().map(|volume| {
+            let volume = &self.volumes[*volume];
+            if volume.is_served() { format!("{}:{}", self.svm, volume.path()) } else { volume.together() }
+        });
+        let paths: Vec<String> = paths.collect();
+        match paths.as_slice() {
+            [first, .., last] => {
+                format!("{first} to {} ({} LUNs)", last.trim_start_matches(&format!("{}:", self.svm)), paths.len())
+            }
+            few => few.concat(),
+        }
+    }
+
+    /// Whether a workload uses what is not there before a phase has made it.
+    pub fn is_late(&self, workload: usize) -> bool {
+        self.workloads[workload].volumes.iter().any(|volume| self.volumes[*volume].clone_of.is_some())
     }
 
     /// The plan with depths, paces, rates and caps on outstanding requests multiplied by `factor`, rounded, at least 1.
@@ -181,6 +231,13 @@ impl Plan {
     /// The experiment in plain language: a line for the whole, each workload, each phase, and the simulated device.
     pub fn describe(&self) -> Vec<String> {
         describe::describe(self)
+    }
+}
+
+impl Workload {
+    /// Which of [`Plan::volumes`] a connection of it uses.
+    pub fn volume_of(&self, connection: u32) -> usize {
+        self.volumes[connection as usize % self.volumes.len()]
     }
 }
 

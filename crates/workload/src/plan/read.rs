@@ -3,9 +3,9 @@
 use super::criteria::Names;
 use super::error::{PlanErrors, Problem};
 use super::table::{Found, Report, Table};
-use super::{PHASE_DEFAULT, Phase, Plan, Volume, Workload, advice, criteria, device, load, server};
+use super::{PHASE_DEFAULT, Phase, Plan, Volume, Workload, criteria, device, load, server, volume};
 use crate::spec::SpecError;
-use block::{Bytes, Iops, Span};
+use block::{Iops, Span};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::SplitMix64;
 use toml::Spanned;
@@ -13,9 +13,6 @@ use toml::de::DeTable;
 
 /// Longest text of a plan: a hundred times what a long one needs.
 const TEXT_MAX: usize = 1 << 20;
-
-/// Volumes come in whole blocks of this many bytes, the least that LUNs have and that a volume is filled by.
-const VOLUME_BLOCK: u64 = 4096;
 
 /// A phase's own keys; every other one names a workload. A workload cannot be called by one of them.
 const PHASE_KEYS: [&str; 4] = ["name", "about", "seconds", "commands"];
@@ -114,24 +111,11 @@ impl Sections<'_> {
         self.root.missing("volume", "begin each with a line [[volume]] and name it");
         let mut names = Unique::default();
         let tables = self.root.tables("volume", "[[volume]]");
-        let read = |table: &Table<'_>| {
-            table.only(&["name", "size", "lun", "place", "stripe"]);
-            table.missing("name", "name the volume, such as vol1");
-            let name = table.name("name");
-            names.note_if_taken(table, "[[volume]]", name);
-            // Rounded up to whole blocks, as the administrators' commands do.
-            let size = table.space("size").and_then(|size| {
-                let blocks = size.0.checked_next_multiple_of(VOLUME_BLOCK).filter(|bytes| *bytes > 0);
-                if blocks.is_none() {
-                    table.wrong("size", "a size above zero", "100GB and 512MiB are common");
-                }
-                blocks.map(Bytes)
-            });
-            let lun = table.name("lun").map_or("lun1", |lun| lun.value);
-            let (places, stripe) = places(table);
-            Volume { name: owned(name), size, lun: lun.to_owned(), places, stripe }
-        };
-        tables.iter().map(read).collect()
+        let mut volumes: Vec<Volume> = Vec::new();
+        for table in &tables {
+            volumes.extend(volume::read(table, &volumes, &mut names));
+        }
+        volumes
     }
 
     fn workloads(&self, seed: u64, volumes: &[Volume]) -> Vec<Entry> {
@@ -169,26 +153,6 @@ struct Entry {
     told: Vec<SpecError>,
 }
 
-/// What a volume of somebody else's storage consists of, and the stripes it is laid out in.
-fn places(table: &Table<'_>) -> (Vec<String>, Option<Bytes>) {
-    let places: Vec<String> = table.text_or_texts("place").iter().map(|place| place.value.to_owned()).collect();
-    if table.has("place") && table.has("lun") {
-        let advice = "the plan's own server has no part in a place; leave one of the two out";
-        table.wrong("lun", "absent beside place", advice);
-    }
-    if places.is_empty() && table.has("place") {
-        table.wrong("place", "one place or more", "name them, or leave place out");
-    }
-    let stripe = table.size("stripe");
-    if stripe == Some(Bytes(0)) {
-        table.wrong("stripe", "above zero", "64KiB is common; leave it out for one place behind the other");
-    }
-    if stripe.is_some() && !table.has("place") {
-        table.wrong("stripe", "absent where no place is named", "stripes go over several places");
-    }
-    (places, stripe)
-}
-
 fn workload(table: &Table<'_>, seed: u64, volumes: &[Volume], names: &mut Unique) -> Entry {
     table.only(&[&["name", "host", "lun", "volume", "seed"][..], &load::KEYS].concat());
     table.missing("name", "name the workload, such as server1");
@@ -204,35 +168,12 @@ fn workload(table: &Table<'_>, seed: u64, volumes: &[Volume], names: &mut Unique
     if spec.connections == 0 {
         table.wrong("connections", "1 or more", "a workload that begins later has 0 in the first phase instead");
     }
-    let volume = volume(table, volumes);
+    let used = volume::named(table, volumes);
     let mut told = Vec::new();
-    load::check(table, &spec, volume.and_then(|index| volumes[index].size), &mut told);
+    let on = used.iter().filter_map(|index| volumes.get(*index));
+    on.for_each(|volume| load::check(table, &spec, volume.size, &mut told));
     let host = owned(table.name("host").or(name));
-    Entry { workload: Workload { name: owned(name), host, volume: volume.unwrap_or(0), spec }, told }
-}
-
-/// The volume that a workload names, or whose LUN it names.
-fn volume(table: &Table<'_>, volumes: &[Volume]) -> Option<usize> {
-    let (key, what) = if table.has("volume") { ("volume", "volume") } else { ("lun", "LUN") };
-    table.missing(key, "name the LUN it uses, such as /vol/vol1/lun1, or its volume");
-    if key == "volume" && table.has("lun") {
-        table.wrong("lun", "absent beside volume", "a volume has one LUN; leave one of the two out");
-    }
-    let found = table.text(key)?;
-    let name = |volume: &Volume| match key {
-        "volume" => volume.name.clone(),
-        _ if volume.is_served() => volume.path(),
-        _ => String::new(),
-    };
-    let names: Vec<String> = volumes.iter().map(name).collect();
-    let index = names.iter().position(|name| name == found.value);
-    if index.is_none() {
-        let known: Vec<&str> = names.iter().map(String::as_str).filter(|name| !name.is_empty()).collect();
-        let advice = advice::advice(found.value, &known);
-        let (key, given) = (table.full(key), found.value.to_owned());
-        table.note(found.line, Problem::UnknownName { key, what, given, advice });
-    }
-    index
+    Entry { workload: Workload { name: owned(name), host, volumes: used, spec }, told }
 }
 
 fn phase(table: &Table<'_>, now: &mut [Entry], volumes: &[Volume], names: &mut Unique) -> Phase {
@@ -269,8 +210,9 @@ fn change(phase: &Table<'_>, entry: &mut Entry, volumes: &[Volume]) {
     };
     table.only(&load::KEYS);
     entry.workload.spec = load::over(&table, &entry.workload.spec);
-    let size = volumes.get(entry.workload.volume).and_then(|volume| volume.size);
-    load::check(&table, &entry.workload.spec, size, &mut entry.told);
+    for volume in entry.workload.volumes.iter().filter_map(|index| volumes.get(*index)) {
+        load::check(&table, &entry.workload.spec, volume.size, &mut entry.told);
+    }
 }
 
 /// A length in whole seconds: figures are recorded a second each.

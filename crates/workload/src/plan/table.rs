@@ -5,7 +5,7 @@
 
 use super::error::{PlanError, PlanErrors, Problem};
 use super::space::{Units, parse_space};
-use super::{advice, duration};
+use super::{advice, duration, unfold};
 use block::{Bytes, Span};
 use std::cell::{Cell, RefCell};
 use toml::de::{DeTable, DeValue};
@@ -146,13 +146,22 @@ impl<'t> Table<'t> {
     /// A name: as [`Table::text`], of letters, digits, `_`, `-` and `.`, so that it can stand in paths and commands.
     pub(super) fn name(&self, key: &str) -> Option<Found<&'t str>> {
         let found = self.text(key)?;
-        let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-' || c == '.';
-        let good = found.value.len() <= 64 && found.value.chars().all(plain) && !found.value.starts_with(['-', '.']);
+        let good = is_name(found.value);
         if !good {
-            let rule = "1 to 64 letters, digits, _, - and ., the first a letter, digit or _";
-            self.wrong(key, rule, "choose a plainer name");
+            self.wrong(key, NAME_RULE, "choose a plainer name");
         }
         good.then_some(found)
+    }
+
+    /// The names that one stands for, as [`unfold`] has it.
+    pub(super) fn names(&self, key: &str) -> Vec<String> {
+        let Some(found) = self.text(key) else { return Vec::new() };
+        let names = unfold(found.value);
+        let good = names.iter().all(|name| is_name(name));
+        if !good {
+            self.wrong(key, NAME_RULE, "choose a plainer name; dev{01..30} is up to 100 names");
+        }
+        if good { names } else { Vec::new() }
     }
 
     /// One of a few words.
@@ -343,6 +352,14 @@ fn short(text: String, letters: usize) -> String {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
     }
+}
+
+/// What [`is_name`] asks.
+const NAME_RULE: &str = "1 to 64 letters, digits, _, - and ., the first a letter, digit or _";
+
+fn is_name(text: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-' || c == '.';
+    text.len() <= 64 && text.chars().all(plain) && !text.starts_with(['-', '.'])
 }
 
 fn is_one_line(text: &str) -> bool {
