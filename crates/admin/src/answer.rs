@@ -1,6 +1,6 @@
 //! What a command answers.
 
-use block::ObjectId;
+use block::{Iops, ObjectId};
 use ontap::show::{Listing, Statistics, entries, lun_created};
 use ontap::value::Size;
 use std::fmt;
@@ -56,6 +56,13 @@ pub enum Note {
         /// Connections that ended with an error.
         connections: u64,
     },
+    /// More is promised than the pool's goal has it.
+    BeyondGoal {
+        /// All floors together.
+        promised: Iops,
+        /// The goal.
+        goal: qos::Goal,
+    },
 }
 
 impl Default for Answer {
@@ -108,6 +115,14 @@ impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Note::Policy(note) => note.fmt(f),
+            Note::BeyondGoal { promised, goal } => write!(
+                f,
+                "the floors together are {} IOPS, beyond the goal of {} ({} % of {})",
+                promised.0,
+                goal.most().0,
+                goal.percent,
+                goal.capacity.0
+            ),
             Note::Disconnected { path, connections: 1, .. } => write!(f, "{path}: 1 connection ended with an error"),
             Note::Disconnected { path, connections, .. } => {
                 write!(f, "{path}: {connections} connections ended with an error")

@@ -50,6 +50,7 @@ impl Errand<'_> {
             Command::Clone(command) => self.clone(command),
             Command::PolicyGroup(command) => self.policy_group(command),
             Command::Adaptive(command) => self.adaptive_policy_group(command),
+            Command::Chart(chart) => self.chart(&chart),
             Command::Fairness(command) => self.fairness(command),
             Command::Workload(command) => self.workload(command),
             Command::Help(topic) => Ok(Answer::Text(topic.text())),

@@ -130,6 +130,8 @@ obstacles! {
     SnapshotNumbers = 8454933, Full, Some("snapshot");
     /// The store refuses it: there is data beyond a smaller size, or it is full.
     Store = 8454934, Invalid, Some("size");
+    /// The floors together would be beyond the pool's goal of utilisation.
+    BeyondGoal = 8454935, Full, None;
 }
 
 impl Obstacle {

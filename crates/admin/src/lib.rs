@@ -13,12 +13,14 @@
 
 mod adaptive;
 mod answer;
+mod chart;
 mod clone;
 mod effect;
 mod errand;
 mod error;
 mod fairness;
 mod file;
+mod goal;
 mod leaf;
 mod lun;
 mod policy_group;
@@ -97,6 +99,7 @@ impl Administration {
     /// # Errors
     /// One is refused, and nothing changed.
     pub fn run_all(&mut self, commands: Vec<Command>, at: &At<'_>) -> Result<Outcome, AdminError> {
+        let promised = goal::before(&self.registry, &commands);
         self.registry.begin();
         let mut errand = Errand {
             registry: &mut self.registry,
@@ -111,7 +114,12 @@ impl Administration {
             forced: false,
             undo: Undo::default(),
         };
-        let result = errand.run_all(commands);
+        let mut result = errand.run_all(commands);
+        if let (Ok(_), Some(promised)) = (&result, promised)
+            && let Err(objection) = errand.keep_goal(promised)
+        {
+            result = Err(objection.into());
+        }
         let Errand { edits, effects, taken, notes, forced, undo, .. } = errand;
         let undo = Undo { registry: self.registry.end(), ..undo };
         match result {

@@ -82,8 +82,14 @@ const OBSTACLES: &[(Obstacle, Row)] = &[
 
 /// Not to be reached by one line from there: a volume with snapshots and nothing else, 1023 snapshots, 2^31 trees; the
 /// other two are the server's and the store's.
-const OBSTACLES_ELSEWHERE: &[Obstacle] =
-    &[Obstacle::HasSnapshots, Obstacle::SnapshotsMax, Obstacle::SnapshotNumbers, Obstacle::Connected, Obstacle::Store];
+const OBSTACLES_ELSEWHERE: &[Obstacle] = &[
+    Obstacle::HasSnapshots,
+    Obstacle::SnapshotsMax,
+    Obstacle::SnapshotNumbers,
+    Obstacle::Connected,
+    Obstacle::Store,
+    Obstacle::BeyondGoal,
+];
 
 #[rustfmt::skip]
 const RULES: &[(Rule, Row)] = &[

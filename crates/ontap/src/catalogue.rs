@@ -4,6 +4,7 @@
 //! A new command is a new entry in one of the files below, and a new area a new file and a line in `areas!`.
 
 mod adaptive;
+mod chart;
 mod clone;
 mod fairness;
 mod file;
@@ -19,6 +20,7 @@ mod workload;
 
 pub use crate::value::Output;
 pub use adaptive::*;
+pub use chart::*;
 pub use clone::*;
 pub use fairness::*;
 pub use file::*;
@@ -82,6 +84,8 @@ areas! {
     PolicyGroup(PolicyGroupCommand),
     /// `qos adaptive-policy-group …`
     Adaptive(AdaptiveCommand),
+    /// `qos adaptive-policy-group chart`
+    Chart(AdaptiveChart),
     /// `qos fairness …`
     Fairness(FairnessCommand),
     /// `qos workload …` and `qos settings …`

@@ -13,9 +13,9 @@ mod throughput;
 
 pub use adaptive::{AbsoluteMinimum, AdaptiveRate, PerSize};
 pub use assignment::PolicyAssignment;
-pub use choice::{Allocation, BlockSize, Enabled, OsType, Output, PeakMode, Switch};
+pub use choice::{Allocation, BlockSize, ChartFormat, Enabled, OsType, Output, PeakMode, Switch};
 pub use name::{ObjectName, PolicyName};
-pub use number::{Count, RowCount};
+pub use number::{Count, RowCount, Years};
 pub use path::{FilePath, JunctionPath, LunPath};
 pub use query::Query;
 pub use size::{Size, SizeUnit, Units};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use block::{Iops, ObjectId};
 
-use crate::adaptive::Density;
+use crate::adaptive::{Density, Evaluation, Size, Units};
 use crate::edit::GroupId;
 use crate::policy::{AdaptivePolicy, Policy};
 use crate::rule::{Refusal, Rule};
@@ -98,6 +98,19 @@ pub(crate) fn presets() -> impl Iterator<Item = Group> {
     })
 }
 
+/// The smallest built-in group whose floor is at least `iops` for an object of `size`, and what it comes to there; where none
+/// suffices, the largest.
+pub fn smallest_built_in(iops: Iops, size: Size, units: Units) -> (Group, Evaluation) {
+    let comes_to = |group: Group| {
+        let evaluation = group.policy.evaluate(size, units);
+        (group, evaluation)
+    };
+    // From the largest to the smallest, as they are numbered.
+    let all: Vec<(Group, Evaluation)> = presets().map(comes_to).collect();
+    let enough = all.iter().rposition(|(_, evaluation)| evaluation.floor >= iops);
+    all.into_iter().nth(enough.unwrap_or(0)).expect("there are built-in groups")
+}
+
 /// Whether `name` may be a policy group's.
 pub(crate) fn check_name(name: &str) -> Result<(), Refusal> {
     let fits = (1..=127).contains(&name.len())
@@ -109,6 +122,27 @@ pub(crate) fn check_name(name: &str) -> Result<(), Refusal> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use block::Bytes;
+
+    /// On 5 TB the floors are 640, 10 240 and 30 720; on 100 GB the minima rule, 75, 500 and 1000.
+    #[test]
+    fn the_smallest_class_that_suffices_is_named() {
+        let at = |iops, gb: u64| {
+            let size = Bytes(gb * 1_000_000_000);
+            let (group, found) = smallest_built_in(Iops(iops), Size { allocated: size, used: size }, Units::Decimal);
+            (group.name().to_owned(), found.floor.0)
+        };
+        for (iops, gb, name, floor) in [
+            (640, 5000, "value", 640),
+            (641, 5000, "performance", 10_240),
+            (30_720, 5000, "extreme", 30_720),
+            (75_000, 5000, "extreme", 30_720),
+            (75, 100, "value", 75),
+            (501, 100, "extreme", 1000),
+        ] {
+            assert_eq!(at(iops, gb), (name.to_owned(), floor), "{iops} on {gb} GB");
+        }
+    }
 
     #[test]
     fn a_name_has_1_to_127_characters_of_the_allowed_ones() {

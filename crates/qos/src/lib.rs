@@ -30,7 +30,7 @@ pub use account::{Bin, FloorState, GateStatus, GroupAccount, ObjectAccount, Pass
 pub use adaptive::{Allocation, Density, Evaluation, Per, Size, SizeUnit, Units};
 pub use edit::{Burst, Ceiling, Edit, EditError, Floor, GroupId, Limits};
 pub use gate::Gate;
-pub use group::{Group, GroupClass};
+pub use group::{Group, GroupClass, smallest_built_in};
 pub use object::{Membership, Object, ObjectKind};
 pub use policy::{AdaptivePolicy, BlockSize, BurstKnobs, CREDIT_DURATION, FixedPolicy, Policy, Rates};
 pub use registry::{
@@ -38,5 +38,5 @@ pub use registry::{
     ObjectRecord, PolicyChange, Registry, Touched, Undo,
 };
 pub use rule::{Refusal, RefusalKind, Rule};
-pub use settings::{DefaultBurst, Nesting, PeakMode, RegistrySettings};
+pub use settings::{Beyond, DefaultBurst, Goal, Nesting, PeakMode, RegistrySettings};
 pub use tuning::Settings;

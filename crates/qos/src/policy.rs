@@ -4,9 +4,9 @@
 
 use std::fmt;
 
-use block::{BytesPerSecond, Iops, Span};
+use block::{Bytes, BytesPerSecond, Iops, Span};
 
-use crate::adaptive::{Allocation, Density, Evaluation, Size, Units};
+use crate::adaptive::{Allocation, Density, Evaluation, Per, Size, SizeUnit, Units};
 use crate::edit::{Burst, Ceiling, Floor, Limits};
 use crate::rule::{Refusal, Rule};
 use crate::settings::{PeakMode, RegistrySettings};
@@ -277,6 +277,16 @@ impl AdaptivePolicy {
             2048.. => Iops(500),
             _ => Iops(75),
         })
+    }
+
+    /// The space up to which the absolute minimum rules and the expected rate does not: `M / expected`, rounded up.
+    pub fn knee(&self, units: Units) -> Bytes {
+        let unit = match self.expected.per {
+            Per::Gb => SizeUnit::Gb,
+            Per::Tb => SizeUnit::Tb,
+        };
+        let bytes = u128::from(self.minimum(units).0) * u128::from(units.bytes(unit));
+        Bytes(u64::try_from(bytes.div_ceil(u128::from(self.expected.iops.0.max(1)))).unwrap_or(u64::MAX))
     }
 
     /// What the policy comes to for an object of `size`.

@@ -15,6 +15,7 @@ mod evaluate;
 mod groups;
 mod in_force;
 mod objects;
+mod promised;
 mod undo;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -239,7 +240,11 @@ impl Registry {
         self.objects.get(&id).ok_or_else(|| Refusal::new(Rule::NoObject, self.label(id), format_args!("{}", id.0)))
     }
 
-    fn known_group(&self, name: &str) -> Result<&Group, Refusal> {
+    /// A policy group that is there.
+    ///
+    /// # Errors
+    /// [`Rule::NoGroup`].
+    pub fn known_group(&self, name: &str) -> Result<&Group, Refusal> {
         self.group(name).ok_or_else(|| Refusal::new(Rule::NoGroup, Group::subject(name), format_args!("{name:?}")))
     }
 

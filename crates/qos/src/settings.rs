@@ -1,6 +1,6 @@
 //! What the owner of a registry decides once for all its policies.
 
-use block::Span;
+use block::{Iops, Span};
 
 use crate::adaptive::Units;
 use crate::edit::Burst;
@@ -66,6 +66,38 @@ pub struct RegistrySettings {
     /// An object under an adaptive policy that changed its size is evaluated anew after this long. The default leaves
     /// the caller a minute to come round within the 5 minutes promised.
     pub evaluation_interval: Span,
+    /// How much of what the pool can do may be promised; `None` asks nothing.
+    pub goal: Option<Goal>,
+}
+
+/// How much of what a pool can do its floors may promise together. What it can do is for an administrator to say: a figure
+/// measured once would be wrong as soon as the load is another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Goal {
+    /// What the pool can do.
+    pub capacity: Iops,
+    /// The part of it that may be promised, in percent.
+    pub percent: u32,
+    /// What becomes of a promise beyond it.
+    pub beyond: Beyond,
+}
+
+/// What becomes of a promise beyond the goal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Beyond {
+    /// It is made, with a note.
+    #[default]
+    Warn,
+    /// It is refused.
+    Refuse,
+}
+
+impl Goal {
+    /// The most that may be promised.
+    pub fn most(self) -> Iops {
+        let most = u128::from(self.capacity.0) * u128::from(self.percent) / 100;
+        Iops(u64::try_from(most).unwrap_or(u64::MAX))
+    }
 }
 
 impl Default for RegistrySettings {
@@ -79,6 +111,7 @@ impl Default for RegistrySettings {
             groups_max: 12_000,
             workloads_max: 40_000,
             evaluation_interval: Span::from_secs(240),
+            goal: None,
         }
     }
 }

@@ -9,9 +9,13 @@
 //! fair = false         # or true: SVMs take turns even where no limit binds; left out, as commands last left it
 //! groups_max = 12000
 //! workloads_max = 40000
+//! capacity_iops = 200000       # what the pool can do; without it there is no goal
+//! utilisation = 80             # how much of that floors may promise together, in percent
+//! beyond_utilisation = "warn"  # or "refuse": what becomes of a promise beyond it
 //! ```
 
-use qos::{DefaultBurst, Nesting, PeakMode, RegistrySettings, Units};
+use block::Iops;
+use qos::{Beyond, DefaultBurst, Goal, Nesting, PeakMode, RegistrySettings, Units};
 use serde::Deserialize;
 use store::{Pool, StoreError};
 
@@ -20,7 +24,9 @@ use store::{Pool, StoreError};
 /// # Errors
 /// A setting is unknown or has no such value.
 pub fn registry_settings(pool: &Pool) -> Result<RegistrySettings, StoreError> {
-    pool.qos_settings::<Table>().map(Table::settings)
+    let table = pool.qos_settings::<Table>()?;
+    let goal = table.goal().map_err(|reason| StoreError::Settings { path: pool.settings_path(), reason })?;
+    Ok(RegistrySettings { goal, ..table.settings() })
 }
 
 #[derive(Clone, Copy, Default, Deserialize)]
@@ -33,7 +39,13 @@ struct Table {
     fair: Option<bool>,
     groups_max: Option<u32>,
     workloads_max: Option<u32>,
+    capacity_iops: Option<u64>,
+    utilisation: Option<u32>,
+    beyond_utilisation: Option<BeyondWord>,
 }
+
+/// How much of a pool may be promised where nothing is said: what is above it is for those without a floor.
+const UTILISATION: u32 = 80;
 
 /// A word of the table for each value of the registry's.
 macro_rules! words {
@@ -55,7 +67,27 @@ words!(NestingWord for Nesting { Ontap = Nesting::Ontap, Free = Nesting::Free })
 words!(BurstWord for DefaultBurst { None = DefaultBurst::None, Ontap = DefaultBurst::Ontap });
 words!(PeakWord for PeakMode { Ceiling = PeakMode::Ceiling, Credits = PeakMode::Credits });
 
+words!(BeyondWord for Beyond { Warn = Beyond::Warn, Refuse = Beyond::Refuse });
+
 impl Table {
+    fn goal(self) -> Result<Option<Goal>, String> {
+        let Some(capacity) = self.capacity_iops else {
+            return match (self.utilisation, self.beyond_utilisation) {
+                (None, None) => Ok(None),
+                _ => Err("[qos] utilisation is of capacity_iops, which is not there; say what the pool can do".into()),
+            };
+        };
+        let percent = self.utilisation.unwrap_or(UTILISATION);
+        if !(1..=1000).contains(&percent) {
+            return Err(format!("[qos] utilisation: must be from 1 to 1000 percent, got {percent}"));
+        }
+        if !(1..=qos::policy::IOPS_MAX).contains(&capacity) {
+            return Err(format!("[qos] capacity_iops: must be from 1 to {}, got {capacity}", qos::policy::IOPS_MAX));
+        }
+        let beyond = self.beyond_utilisation.map_or(Beyond::default(), Beyond::from);
+        Ok(Some(Goal { capacity: Iops(capacity), percent, beyond }))
+    }
+
     fn settings(self) -> RegistrySettings {
         let default = RegistrySettings::default();
         RegistrySettings {
@@ -67,6 +99,7 @@ impl Table {
             groups_max: self.groups_max.map_or(default.groups_max, |count| count as usize),
             workloads_max: self.workloads_max.map_or(default.workloads_max, |count| count as usize),
             evaluation_interval: default.evaluation_interval,
+            goal: None,
         }
     }
 }
@@ -88,7 +121,8 @@ mod tests {
     fn every_setting_is_read_and_what_is_left_out_is_the_default() {
         assert_eq!(read("cache = \"page\"").unwrap(), RegistrySettings::default());
         let all = "[qos]\nunits = \"binary\"\nnesting = \"free\"\nburst = \"ontap\"\npeak = \"credits\"\n\
-                   fair = true\ngroups_max = 5\nworkloads_max = 1000000";
+                   fair = true\ngroups_max = 5\nworkloads_max = 1000000\ncapacity_iops = 200000\n\
+                   beyond_utilisation = \"refuse\"";
         let expected = RegistrySettings {
             units: Units::Binary,
             nesting: Nesting::Free,
@@ -97,6 +131,7 @@ mod tests {
             fair: Some(true),
             groups_max: 5,
             workloads_max: 1_000_000,
+            goal: Some(Goal { capacity: Iops(200_000), percent: 80, beyond: Beyond::Refuse }),
             ..RegistrySettings::default()
         };
         assert_eq!(read(all).unwrap(), expected);
@@ -107,6 +142,8 @@ mod tests {
         for (text, words) in [
             ("[qos]\nunits = \"metric\"", ["metric", "decimal", "binary"]),
             ("[qos]\nunit = \"binary\"", ["unit", "units", "nesting"]),
+            ("[qos]\nutilisation = 70", ["seawall.toml", "capacity_iops", "say what the pool can do"]),
+            ("[qos]\ncapacity_iops = 9\nutilisation = 0", ["seawall.toml", "from 1 to 1000 percent", "got 0"]),
             ("[qos]\ngroups_max = -1", ["seawall.toml", "[qos]", "-1"]),
         ] {
             let error = read(text).unwrap_err();

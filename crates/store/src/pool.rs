@@ -178,9 +178,14 @@ impl Pool {
     /// It is no `T`.
     pub fn qos_settings<T: serde::de::DeserializeOwned>(&self) -> Result<T, StoreError> {
         self.settings.qos.clone().try_into().map_err(|error: toml::de::Error| StoreError::Settings {
-            path: self.dir.join(SETTINGS),
+            path: self.settings_path(),
             reason: format!("[qos]: {}", error.message().trim().replace('\n', " ")),
         })
+    }
+
+    /// Where its settings are.
+    pub fn settings_path(&self) -> PathBuf {
+        self.dir.join(SETTINGS)
     }
 
     /// Where the control socket is.

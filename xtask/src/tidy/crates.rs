@@ -20,9 +20,10 @@ const SHARED: [&str; 3] = ["block", "nearest", "stats"];
 
 /// Pure crates that join others: the administration, what commands mean for policies and objects; front ends, the crate
 /// whose words they unfold into, and the one whose sections their pages are built of.
-const JOINING: [(&str, &str); 9] = [
+const JOINING: [(&str, &str); 10] = [
     ("admin", "ontap"),
     ("admin", "qos"),
+    ("admin", "report"),
     ("fio", "workload"),
     ("orion", "report"),
     ("orion", "workload"),

@@ -3,7 +3,7 @@
 use crate::demand::{self, Recorded};
 use crate::{Answer, terminal};
 use anyhow::{Context as _, Result, bail};
-use block::{Bytes, Span};
+use block::{Bytes, Iops, Span};
 use ramp::{
     Advice, Demand, Need, TB, advice_chart, advice_page, advice_text, advice_warnings, iops_of_references, space,
 };
@@ -71,7 +71,7 @@ pub struct Advise {
 impl Advise {
     pub fn run(self) -> Result<Answer> {
         let (need, about, mut warnings, volumes) = self.need()?;
-        let advice = Advice::on(need)?;
+        let advice = Advice::on(need.clone())?;
         let commands = advice.safe.commands(&self.policy_group, &self.vserver, self.volume.as_deref());
         for line in &commands {
             ontap::parse(line).with_context(|| format!("the advised line {line:?}"))?;
@@ -80,6 +80,7 @@ impl Advise {
         let answer = if warnings.is_empty() { Answer::Yes } else { Answer::No };
         wrapped(&about);
         terminal::print(&advice_text(&advice));
+        wrapped(&built_in(need.iops, need.used));
         for warning in &warnings {
             wrapped(&format!("warning: {warning}"));
         }
@@ -134,6 +135,17 @@ impl Advise {
         let about = about(path, &recorded, &demand, &self.demand);
         Ok((Need { iops, used, cycle_limit }, about, warnings, recorded.volumes))
     }
+}
+
+/// The smallest built-in policy group that suffices for so many IOPS, in a sentence.
+fn built_in(iops: u64, used: Bytes) -> String {
+    let size = qos::Size { allocated: used, used };
+    let (group, found) = qos::smallest_built_in(Iops(iops), size, qos::Units::Decimal);
+    let (name, floor, of) = (group.name(), found.floor.0, space(used));
+    if floor >= iops {
+        return format!("Of the built-in policy groups {name} is the smallest that suffices: {floor} IOPS on {of}.");
+    }
+    format!("No built-in policy group suffices: {name}, the largest, has {floor} IOPS on {of}, and {iops} are needed.")
 }
 
 fn about(path: &Path, recorded: &Recorded, demand: &Demand, taken: &str) -> String {
@@ -197,6 +209,14 @@ fn count_given(given: &str) -> Result<u64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// 5 TB under performance have 10 240, under extreme 30 720.
+    #[test]
+    fn the_smallest_built_in_group_is_named() {
+        let said = |iops| built_in(iops, Bytes(5 * TB));
+        assert!(said(10_000).contains(" performance is the smallest that suffices: 10240 IOPS on 5.000 TB."));
+        assert!(said(75_000).starts_with("No built-in policy group suffices: extreme, the largest, has 30720 IOPS on"));
+    }
 
     #[test]
     fn spaces_are_read() {

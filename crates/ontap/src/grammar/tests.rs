@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use std::collections::BTreeSet;
 
 /// vserver 4, volume 4, qtree 4, file 1, lun 6, policy group 5, adaptive 5, workload and settings 2, statistics 3 · 3.
-const COMMANDS: usize = 60;
+const COMMANDS: usize = 61;
 
 fn ok(line: &str) -> Command {
     parse(line).unwrap_or_else(|e| panic!("{line}: {e}"))

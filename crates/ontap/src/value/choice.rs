@@ -115,6 +115,19 @@ choice! {
 }
 
 choice! {
+    /// How a chart is drawn.
+    ChartFormat, "text|svg|page", "a kind of chart"
+    {
+        /// In 80 columns for the terminal.
+        Text = "text",
+        /// As a picture.
+        Svg = "svg",
+        /// As an HTML page.
+        Page = "page",
+    }
+}
+
+choice! {
     /// A switch of the `enabled`/`none` kind.
     Enabled, "enabled|none", "a state"
     {

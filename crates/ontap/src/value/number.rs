@@ -19,6 +19,35 @@ impl RowCount {
     }
 }
 
+/// How many years something is looked at: 1 to 30.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Years(u8);
+
+impl Years {
+    /// The number of years.
+    pub fn get(self) -> u32 {
+        self.0.into()
+    }
+}
+
+impl FromStr for Years {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Years, ValueError> {
+        let years = text.parse::<Count>().ok().and_then(|c| u8::try_from(c.0).ok());
+        years
+            .filter(|n| (1..=30).contains(n))
+            .map(Years)
+            .ok_or_else(|| ValueError::new(text, "is not a number of years: write 1 to 30"))
+    }
+}
+
+impl fmt::Display for Years {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
 impl FromStr for Count {
     type Err = ValueError;
 
@@ -57,3 +86,4 @@ impl fmt::Display for RowCount {
 
 plain_value!(Count, "<integer>");
 plain_value!(RowCount, "<1-20>");
+plain_value!(Years, "<1-30>");

@@ -3,11 +3,9 @@
 use super::{Advice, Need, Policy, TB, references_of};
 use block::{Bytes, Span};
 use report::Page;
-use report::chart::{Axis, Chart, Level, LevelKind, Look, Mark};
+use report::chart::{Axis, Level, LevelKind, Look, Mark};
+use report::growth::{self, Step};
 use report::section::{Cell, Charts, Figure, Group, Notes, Preformatted, Row, Table, Tables};
-
-/// Columns of the bars of the chart.
-const BAR: u64 = 40;
 
 /// The advice in words, without its command lines.
 pub fn advice_text(advice: &Advice) -> String {
@@ -58,16 +56,17 @@ pub fn advice_warnings(advice: &Advice, volumes: u64) -> Vec<String> {
 
 /// Floor and ceiling of the cycle-safe policy as the used space grows, as bars.
 pub fn advice_chart(advice: &Advice) -> String {
-    let growth = advice.growth();
-    let most = growth.iter().map(|(.., ceiling)| *ceiling).max().unwrap_or(1).max(1);
-    let columns = |iops: u64| (u128::from(iops) * u128::from(BAR) / u128::from(most)) as usize;
-    let mut text =
-        format!("{:>12}{:>12}{:>14}  # floor, - up to the ceiling\n", "used space", "floor IOPS", "ceiling IOPS");
-    for (used, floor, ceiling) in growth {
-        let bar = "#".repeat(columns(floor)) + &"-".repeat(columns(ceiling).saturating_sub(columns(floor)));
-        text += &format!("{:>12}{floor:>12}{ceiling:>14}  {bar}\n", space(used));
-    }
-    text
+    growth::bars("used space", &steps(advice))
+}
+
+/// In the unit that the space is said in.
+fn steps(advice: &Advice) -> Vec<Step> {
+    let unit = unit(advice.need.used).0;
+    let step = |(used, floor, ceiling): (Bytes, u64, u64)| {
+        let at = used.0 as f64 / unit as f64;
+        Step { name: space(used), at, floor, ceiling }
+    };
+    advice.growth().into_iter().map(step).collect()
 }
 
 /// The advice as a page with the chart of floor and ceiling; `about` says where the need is from.
@@ -82,7 +81,7 @@ pub fn advice_page(advice: &Advice, about: &str, warnings: &[String], commands: 
     page.about = [about, &need].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" ");
     page.add(Notes { lines: warnings.to_vec() });
     page.add(rules(advice));
-    page.add(growth(advice));
+    page.add(charts(advice));
     let lead = "They create the policy and attach it.";
     page.add(Preformatted {
         heading: "The commands".into(),
@@ -118,33 +117,22 @@ fn rules(advice: &Advice) -> Tables {
     }
 }
 
-fn growth(advice: &Advice) -> Charts {
+fn charts(advice: &Advice) -> Charts {
     let Need { iops, used, cycle_limit } = advice.need;
-    let growth = advice.growth();
-    // In the unit that the space is said in.
-    let (unit, name) = unit(used);
-    let line = |index, name: &str, of: &dyn Fn(&(Bytes, u64, u64)) -> u64| Mark::Line {
-        name: name.into(),
-        points: growth.iter().map(|point| (point.0.0 as f64 / unit as f64, of(point) as f64)).collect(),
-        look: Look::Alone(index),
+    let (steps, name) = (steps(advice), unit(used).1);
+    let need = iops as f64 * advice.factor;
+    let end = steps.iter().map(|step| step.at).fold(0.0, f64::max);
+    let x = Axis::around(0.0, end).unit(format!("used space in {name}"));
+    let mut chart = growth::chart("Floor and ceiling by used space", x, &steps, need);
+    let published =
+        advice.growth().into_iter().zip(&steps).map(|(point, step)| (step.at, advice.published.at(point.0).0 as f64));
+    chart.marks.push(Mark::Line {
+        name: "published floor".into(),
+        points: published.collect(),
+        look: Look::Alone(2),
         dots: true,
         on_right: false,
-    };
-    let need = iops as f64 * advice.factor;
-    let most = growth.iter().map(|point| point.2 as f64).fold(need, f64::max);
-    let end = growth.iter().map(|point| point.0.0 as f64 / unit as f64).fold(0.0, f64::max);
-    let x = Axis::around(0.0, end).unit(format!("used space in {name}"));
-    let mut chart = Chart::new("Floor and ceiling by used space", x, Axis::from_zero(most).unit("IOPS"));
-    chart.description = growth
-        .iter()
-        .map(|(used, floor, ceiling)| format!("{}: floor {floor}, ceiling {ceiling} IOPS.", space(*used)))
-        .collect::<Vec<_>>()
-        .join(" ");
-    chart.marks = vec![
-        line(0, "ceiling", &|point| point.2),
-        line(1, "floor", &|point| point.1),
-        line(2, "published floor", &|point| advice.published.at(point.0).0),
-    ];
+    });
     let says = vec![format!("needed to write a burst within {:.0} s", cycle_limit.as_secs_f64())];
     chart.marks.push(Mark::Level(Level { from: 0.0, to: chart.x.high(), figure: need, says, kind: LevelKind::Limit }));
     Charts {

@@ -1,0 +1,59 @@
+//! `qos adaptive-policy-group chart`: what a policy comes to as space is used and years pass. ONTAP has no such command.
+
+use super::Command;
+use crate::grammar::{CommandSpec, Parameter};
+use crate::value::{ChartFormat, Count, PolicyName, Size, Years};
+
+/// Draws the floor and the ceiling of an adaptive policy group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AdaptiveChart {
+    /// Which.
+    pub policy_group: PolicyName,
+    /// Used space today; without it ten times what the absolute minimum rules over.
+    pub used_space: Option<Size>,
+    /// Size of the volume; without it as large as what is used.
+    pub size: Option<Size>,
+    /// By how many percent the used space grows in a year.
+    pub growth: Count,
+    /// For how many years.
+    pub years: Years,
+    /// How it is drawn.
+    pub format: ChartFormat,
+}
+
+const POLICY_GROUP: Parameter = Parameter::new::<PolicyName>("policy-group", "Policy group", None);
+const USED_SPACE: Parameter =
+    Parameter::new::<Option<Size>>("used-space", "Used space today; ten times the knee without it", None);
+const SIZE: Parameter =
+    Parameter::new::<Option<Size>>("size", "Size of the volume; as large as what is used without it", None);
+const GROWTH: Parameter =
+    Parameter::new::<Count>("growth", "Percent by which the used space grows in a year", Some("20"));
+const YEARS: Parameter = Parameter::new::<Years>("years", "How many years", Some("5"));
+const FORMAT: Parameter =
+    Parameter::new::<ChartFormat>("format", "Text for the terminal, a picture, or a page", Some("text"));
+
+impl AdaptiveChart {
+    /// Always: that is all it is for.
+    pub fn shows(&self) -> bool {
+        true
+    }
+
+    pub(crate) const SPECS: &'static [CommandSpec] = &[CommandSpec {
+        path: "qos adaptive-policy-group chart",
+        help: "Draw the floor and the ceiling of an adaptive policy group over used space and years",
+        parameters: &[POLICY_GROUP, USED_SPACE, SIZE, GROWTH, YEARS, FORMAT],
+        apart: &[],
+        refused: &[],
+        keys: &[],
+        build: |arguments| {
+            Ok(Command::Chart(AdaptiveChart {
+                policy_group: arguments.read("policy-group", None)?,
+                used_space: arguments.read("used-space", None)?,
+                size: arguments.read("size", None)?,
+                growth: arguments.read("growth", GROWTH.default)?,
+                years: arguments.read("years", YEARS.default)?,
+                format: arguments.read("format", FORMAT.default)?,
+            }))
+        },
+    }];
+}

@@ -1,0 +1,49 @@
+//! Floor and ceiling as something grows: used space, or the years. As bars for the terminal and as a chart.
+
+use crate::chart::{Axis, Chart, Look, Mark};
+
+/// Columns of the longest bar.
+const BAR: u64 = 40;
+
+/// The limits at one size.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    /// What it is called: `5.000 TB`, `2028`.
+    pub name: String,
+    /// Where it lies across.
+    pub at: f64,
+    /// The least, in IOPS.
+    pub floor: u64,
+    /// The most, in IOPS.
+    pub ceiling: u64,
+}
+
+/// A line for each step, in 80 columns; `what` heads the first column.
+pub fn bars(what: &str, steps: &[Step]) -> String {
+    let most = steps.iter().map(|step| step.ceiling).max().unwrap_or(1).max(1);
+    let columns = |iops: u64| (u128::from(iops) * u128::from(BAR) / u128::from(most)) as usize;
+    let mut text = format!("{what:>12}{:>12}{:>14}  # floor, - up to the ceiling\n", "floor IOPS", "ceiling IOPS");
+    for Step { name, floor, ceiling, .. } in steps {
+        let bar = "#".repeat(columns(*floor)) + &"-".repeat(columns(*ceiling).saturating_sub(columns(*floor)));
+        text += format!("{name:>12}{floor:>12}{ceiling:>14}  {bar}").trim_end();
+        text += "\n";
+    }
+    text
+}
+
+/// The ceiling as the first line of a chart and the floor as the second; `most` is what the chart must have room for besides.
+pub fn chart(title: &str, across: Axis, steps: &[Step], most: f64) -> Chart {
+    let line = |index, name: &str, of: &dyn Fn(&Step) -> u64| Mark::Line {
+        name: name.into(),
+        points: steps.iter().map(|step| (step.at, of(step) as f64)).collect(),
+        look: Look::Alone(index),
+        dots: true,
+        on_right: false,
+    };
+    let most = steps.iter().map(|step| step.ceiling as f64).fold(most, f64::max);
+    let mut chart = Chart::new(title, across, Axis::from_zero(most).unit("IOPS"));
+    let said = |step: &Step| format!("{}: floor {}, ceiling {} IOPS.", step.name, step.floor, step.ceiling);
+    chart.description = steps.iter().map(said).collect::<Vec<_>>().join(" ");
+    chart.marks = vec![line(0, "ceiling", &|step| step.ceiling), line(1, "floor", &|step| step.floor)];
+    chart
+}
