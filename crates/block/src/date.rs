@@ -1,5 +1,6 @@
 //! A moment of the clock on the wall as a date, for whoever prints one.
 
+use jiff::civil::DateTime;
 use jiff::{Timestamp, tz::TimeZone};
 
 /// The moment so many seconds after 1970 began, in the zone that they are counted in (UTC, if nothing was added to them), as
@@ -7,6 +8,13 @@ use jiff::{Timestamp, tz::TimeZone};
 pub fn date(seconds: u64, format: &str) -> String {
     let moment = i64::try_from(seconds).ok().and_then(|seconds| Timestamp::from_second(seconds).ok());
     moment.unwrap_or(Timestamp::MAX).to_zoned(TimeZone::UTC).strftime(format).to_string()
+}
+
+/// The other way round: the seconds from 1970 to a date, `2026-11-01`, or a moment of it, `2026-11-01T06:00`, in UTC. `None` of
+/// what is none, or before 1970.
+pub fn moment(given: &str) -> Option<u64> {
+    let moment = given.parse::<DateTime>().ok()?.to_zoned(TimeZone::UTC).ok()?;
+    u64::try_from(moment.timestamp().as_second()).ok()
 }
 
 #[cfg(test)]
@@ -27,5 +35,21 @@ mod tests {
             assert_eq!(date(seconds, "%a %b %e %H:%M:%S %Y"), expected, "{seconds}");
         }
         assert_eq!(date(u64::MAX, "%Y"), "9999", "no date is so late");
+    }
+
+    #[test]
+    fn dates_are_read() {
+        for (given, seconds) in [
+            ("1970-01-01", Some(0)),
+            ("2024-03-01", Some(1_709_251_200)),
+            ("2026-11-22T02:30:59", Some(1_795_314_659)),
+            ("2026-11-22T02:30", Some(1_795_314_600)),
+            ("1969-12-31", None),
+            ("2026-02-29", None),
+            ("yesterday", None),
+            ("", None),
+        ] {
+            assert_eq!(moment(given), seconds, "{given}");
+        }
     }
 }

@@ -19,7 +19,7 @@ mod target;
 mod time;
 
 pub use buf::Buf;
-pub use date::date;
+pub use date::{date, moment};
 pub use drive::{Actor, Wait, drive};
 pub use rate::{Bytes, BytesPerSecond, Iops, ParseBytesError};
 pub use request::{Cause, Completion, Extent, Fault, LimitKind, ObjectId, Op, OpKind, Request};

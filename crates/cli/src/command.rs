@@ -6,6 +6,7 @@ pub mod demo;
 pub mod dgen;
 pub mod fio;
 pub mod install_names;
+pub mod levels;
 pub mod orion;
 pub mod ramp;
 pub mod ranread;

@@ -7,9 +7,9 @@ use std::path::Path;
 use std::process::Command;
 
 /// Decides and computes; time, chance and bytes are given to it.
-const PURE: [&str; 16] = [
-    "admin", "array", "block", "fio", "map", "nbd", "nearest", "ontap", "orion", "qos", "ramp", "ranread", "report",
-    "stats", "tiers", "workload",
+const PURE: [&str; 17] = [
+    "admin", "array", "block", "fio", "levels", "map", "nbd", "nearest", "ontap", "orion", "qos", "ramp", "ranread",
+    "report", "stats", "tiers", "workload",
 ];
 /// Touches the world.
 const ADAPTERS: [&str; 9] = ["api", "cipher", "engine", "psk", "results", "server", "storage", "store", "uring"];
@@ -20,11 +20,12 @@ const SHARED: [&str; 3] = ["block", "nearest", "stats"];
 
 /// Pure crates that join others: the administration, what commands mean for policies and objects; front ends, the crate
 /// whose words they unfold into, and the one whose sections their pages are built of.
-const JOINING: [(&str, &str); 10] = [
+const JOINING: [(&str, &str); 11] = [
     ("admin", "ontap"),
     ("admin", "qos"),
     ("admin", "report"),
     ("fio", "workload"),
+    ("levels", "report"),
     ("orion", "report"),
     ("orion", "workload"),
     ("ramp", "report"),

@@ -30,6 +30,7 @@ mod hosts;
 mod interrupt;
 mod keeping;
 mod kill;
+mod levels;
 mod libnbd;
 mod loop_device;
 mod loop_mount;

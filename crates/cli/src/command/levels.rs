@@ -1,0 +1,97 @@
+//! `seawall levels`: classes of storage, their policies on a server, and what a provider bills.
+
+mod report;
+mod server;
+
+use crate::{Answer, terminal};
+use anyhow::{Context as _, Result, bail};
+use levels::Classes;
+use server::Server;
+use std::path::{Path, PathBuf};
+
+/// Name classes of storage, make their policies on a server, and bill what was promised and used
+///
+/// A file (TOML) names the classes: what each promises for every TB, and what it costs a month. `apply` makes an adaptive
+/// policy group of each in every SVM, by the same commands as the shell. `report` says of each SVM and volume over a period what was promised, used, held back
+/// and missed, and what it costs. docs/levels.md describes the file and the figures.
+#[derive(clap::Args)]
+pub struct Levels {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(clap::Subcommand)]
+enum What {
+    /// Show the classes of a file
+    Show {
+        /// The file of classes
+        file: PathBuf,
+    },
+    /// Make or change the policy group of each class, named CLASS-SVM, on a running server
+    Apply {
+        /// The file of classes
+        file: PathBuf,
+        /// The pool's folder
+        #[arg(long, value_name = "DIR")]
+        pool: PathBuf,
+        /// Only in this SVM; may be given several times [default: in all]
+        #[arg(long, value_name = "SVM")]
+        vserver: Vec<String>,
+        /// Print the commands and run none
+        #[arg(long)]
+        dry_run: bool,
+    },
+    Report(report::Report),
+}
+
+impl Levels {
+    pub fn run(self) -> Result<Answer> {
+        match self.what {
+            What::Show { file } => {
+                terminal::print(&levels::list(&read(&file)?));
+                Ok(Answer::Yes)
+            }
+            What::Apply { file, pool, vserver, dry_run } => apply(&read(&file)?, &pool, &vserver, dry_run),
+            What::Report(report) => report.run(),
+        }
+    }
+}
+
+fn read(file: &Path) -> Result<Classes> {
+    let text =
+        std::fs::read_to_string(file).with_context(|| format!("{}: read the file of classes", file.display()))?;
+    Classes::read(&text).with_context(|| format!("{}", file.display()))
+}
+
+fn apply(classes: &Classes, pool: &Path, svms: &[String], dry_run: bool) -> Result<Answer> {
+    let mut server = Server::connect(pool)?;
+    let known = server.svms()?;
+    if let Some(unknown) = svms.iter().find(|svm| !known.contains(svm)) {
+        bail!("--vserver {unknown}: the server has no such SVM; it has: {}", known.join(", "));
+    }
+    let svms = if svms.is_empty() { &known } else { svms };
+    if svms.is_empty() {
+        bail!("--pool {}: the server has no SVM yet; `vserver create NAME` in its shell makes one", pool.display());
+    }
+    let existing = server.policies()?;
+    for step in svms.iter().flat_map(|svm| levels::steps(classes, svm, &existing)) {
+        let Some(line) = step.line() else {
+            if let levels::Step::Keep(name) = &step {
+                terminal::line(&format!("{name}: is as it should be"));
+            }
+            continue;
+        };
+        terminal::line(line);
+        if dry_run {
+            continue;
+        }
+        match server.run(line)? {
+            Ok(said) => terminal::print(&said),
+            Err(refusal) => {
+                terminal::aside(&format!("Error: {refusal}\n"));
+                return Ok(Answer::No);
+            }
+        }
+    }
+    Ok(Answer::Yes)
+}

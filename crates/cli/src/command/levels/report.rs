@@ -1,0 +1,74 @@
+//! `seawall levels report`: what a provider bills.
+
+use super::read;
+use crate::{Answer, date, terminal};
+use anyhow::{Context as _, Result, bail};
+use levels::{Bill, Hour, Period};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+/// Say what was promised, used, held back and missed, and what it costs
+#[derive(clap::Args)]
+pub struct Report {
+    /// The file of classes
+    file: PathBuf,
+    /// A file of hours (CSV); may be given several times, for several pools
+    #[arg(long, value_name = "FILE", required = true)]
+    hours: Vec<PathBuf>,
+    /// From this date on, UTC: 2026-11-01, or 2026-11-01T06:00 [default: the first of this month]
+    #[arg(long, value_name = "DATE", value_parser = moment)]
+    from: Option<u64>,
+    /// Up to this date [default: now]
+    #[arg(long, value_name = "DATE", value_parser = moment)]
+    to: Option<u64>,
+    /// Write the bill for a spreadsheet as well, a row for each volume
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+    /// Write a page as well
+    #[arg(long, value_name = "FILE")]
+    page: Option<PathBuf>,
+}
+
+impl Report {
+    /// Reads the hours and prints the bill.
+    ///
+    /// # Errors
+    /// Something cannot be read or written, or is not as it should be.
+    pub fn run(self) -> Result<Answer> {
+        let classes = read(&self.file)?;
+        let now = date::since_1970().as_secs();
+        let month = moment(&block::date(now, "%Y-%m-01")).unwrap_or(0);
+        let period = Period { from: self.from.unwrap_or(month), to: self.to.unwrap_or(now) };
+        if period.from >= period.to {
+            let said = |seconds| block::date(seconds, "%Y-%m-%dT%H:%M");
+            bail!("--to {}: must be after --from {}; give a later date", said(period.to), said(period.from));
+        }
+        let mut hours = Vec::new();
+        for path in &self.hours {
+            hours.extend(kept(path)?);
+        }
+        let bill = Bill::of(&classes, period, hours);
+        terminal::print(&levels::table(&bill));
+        if let Some(path) = &self.csv {
+            let file = File::create(path).with_context(|| format!("--csv {}", path.display()))?;
+            levels::csv(&bill, file).with_context(|| format!("--csv {}", path.display()))?;
+            terminal::line(&format!("\nfigures   {}", path.display()));
+        }
+        if let Some(path) = &self.page {
+            let page = report::Page { version: env!("CARGO_PKG_VERSION").into(), ..levels::page(&bill) };
+            std::fs::write(path, page.render()).with_context(|| format!("--page {}", path.display()))?;
+            terminal::line(&format!("\npage      {}", path.display()));
+        }
+        Ok(Answer::Yes)
+    }
+}
+
+fn kept(path: &Path) -> Result<Vec<Hour>> {
+    let named = || format!("--hours {}", path.display());
+    levels::hours(File::open(path).with_context(named)?).with_context(named)
+}
+
+/// A date as people give it, in seconds since the beginning of 1970.
+fn moment(given: &str) -> Result<u64, String> {
+    block::moment(given).ok_or_else(|| "must be a date such as 2026-11-01 or 2026-11-01T06:00, from 1970 on".into())
+}

@@ -1,0 +1,198 @@
+//! A bill: the volumes of a period with what each costs.
+//!
+//! ```text
+//!   price = (price of a TB × TB + price of an IOPS × promised IOPS) × hours / hours of a month
+//! ```
+//! TB and promised IOPS are means over the time in which a server ran and knew the volume. Each line is rounded to a hundredth
+//! once, and sums are of what is printed.
+
+use crate::class::{Class, Classes, Space};
+use crate::line::{Hour, Line, lines};
+
+/// A stretch of time, in seconds since the beginning of 1970.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Period {
+    /// Its start.
+    pub from: u64,
+    /// Its end.
+    pub to: u64,
+}
+
+impl Period {
+    /// The hours that begin in it.
+    pub fn hours(self) -> std::ops::Range<u64> {
+        self.from.div_ceil(3600)..self.to.div_ceil(3600)
+    }
+
+    /// Its length in hours.
+    pub fn length_hours(self) -> f64 {
+        self.to.saturating_sub(self.from) as f64 / 3600.0
+    }
+}
+
+/// What a provider bills.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bill {
+    /// Of when.
+    pub period: Period,
+    /// What prices are in.
+    pub currency: String,
+    /// Hours of a month.
+    pub month_hours: f64,
+    /// By SVM, volume and policy.
+    pub lines: Vec<Billed>,
+}
+
+/// A line of a bill.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Billed {
+    /// What was promised and done.
+    pub line: Line,
+    /// The name of its class, or of a policy that is none of the classes; empty without a policy.
+    pub class: String,
+    /// Whether its class is one of the provider's.
+    pub has_price: bool,
+    /// What it costs, in hundredths.
+    pub hundredths: u64,
+    /// The latency that its class promises, in milliseconds, and in how many of its hours the mean was longer.
+    pub late: Option<(f64, u64)>,
+}
+
+impl Bill {
+    /// The bill of a period, of the hours that begin in it.
+    pub fn of(classes: &Classes, period: Period, hours: impl IntoIterator<Item = Hour>) -> Bill {
+        let within = period.hours();
+        let lines = lines(hours.into_iter().filter(|hour| within.contains(&hour.hour)));
+        let lines = lines.into_iter().map(|line| billed(classes, line)).collect();
+        Bill { period, currency: classes.currency.clone(), month_hours: classes.month_hours, lines }
+    }
+
+    /// Its SVMs, in order, each with its lines.
+    pub fn svms(&self) -> Vec<(&str, &[Billed])> {
+        self.lines.chunk_by(|one, other| one.line.svm == other.line.svm).map(|own| (&*own[0].line.svm, own)).collect()
+    }
+
+    /// Hours in which a server ran, as far as any line tells.
+    pub fn covered_hours(&self) -> f64 {
+        self.lines.iter().map(|billed| billed.line.seconds).max().unwrap_or(0) as f64 / 3600.0
+    }
+}
+
+/// What lines cost together, in hundredths.
+pub fn sum(lines: &[Billed]) -> u64 {
+    lines.iter().map(|billed| billed.hundredths).fold(0, u64::saturating_add)
+}
+
+fn billed(classes: &Classes, line: Line) -> Billed {
+    let class = classes.of_policy(&line.policy, &line.svm);
+    let late = class.and_then(|class| class.latency_ms).map(|goal| {
+        let hours = line.latencies_us.iter().filter(|latency| **latency as f64 > goal * 1000.0);
+        (goal, hours.count() as u64)
+    });
+    Billed {
+        class: class.map_or_else(|| line.policy.clone(), |class| class.name.clone()),
+        has_price: class.is_some(),
+        hundredths: class.map_or(0, |class| price(class, classes.month_hours, &line)),
+        late,
+        line,
+    }
+}
+
+fn price(class: &Class, month_hours: f64, line: &Line) -> u64 {
+    let tb = match class.expected_space {
+        Space::AllocatedSpace => line.allocated_tb(),
+        Space::UsedSpace => line.used_tb(),
+    };
+    let months = line.seconds as f64 / 3600.0 / month_hours;
+    ((class.price_per_tb * tb + class.price_per_iops * line.promised_iops()) * months * 100.0).round() as u64
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub(crate) const CLASSES: &str = "[[class]]\nname = \"gold\"\nexpected_iops_per_tb = 2000\npeak_iops_per_tb = 4000\n\
+        latency_ms = 2.0\nprice_per_tb = 100.0\nprice_per_iops = 0.05\n\
+        [[class]]\nname = \"bronze\"\nexpected_iops_per_tb = 250\npeak_iops_per_tb = 500\nexpected_space = \"used-space\"\n\
+        price_per_tb = 20.0\n";
+
+    /// Two SVMs for so many hours from hour 100 on: erp under gold, 10 TB and 20 000 IOPS, web under bronze with a tenth of
+    /// 10 TB used, and one without a class.
+    pub(crate) fn hours(count: u64) -> Vec<Hour> {
+        let tb_mib = 1e12 / 1_048_576.0;
+        let volume = |svm: &str, volume: &str, policy: &str, number, floor: u64, used_tb: f64| Hour {
+            hour: 100 + number,
+            svm: svm.into(),
+            volume: volume.into(),
+            policy: policy.into(),
+            is_volume: true,
+            seconds: 3600,
+            floor_ops: 3600 * floor,
+            allocated_mib_s: (3600.0 * 10.0 * tb_mib) as u64,
+            used_mib_s: (3600.0 * used_tb * tb_mib) as u64,
+            ..Hour::default()
+        };
+        let lun = |number: u64| Hour {
+            hour: 100 + number,
+            svm: "svm01".into(),
+            volume: "erp".into(),
+            seconds: 3600,
+            ops: 3600 * 12_000,
+            bytes: 3600 * 12_000 * 8192,
+            completed: 3600 * 12_000,
+            latency_us: 3600 * 12_000 * (1000 + 1500 * (number % 2)),
+            held_us: 3600 * 12_000 * 100,
+            missed_ops: 3600 * 200,
+            missed_ms: 60_000,
+            ..Hour::default()
+        };
+        let of = |number| {
+            [
+                volume("svm01", "erp", "gold-svm01", number, 20_000, 8.0),
+                lun(number),
+                volume("svm02", "scratch", "", number, 0, 0.5),
+                volume("svm02", "web", "bronze-svm02", number, 250, 1.0),
+            ]
+        };
+        (0..count).flat_map(of).collect()
+    }
+
+    pub(crate) fn bill(count: u64) -> Bill {
+        let classes = Classes::read(CLASSES).unwrap();
+        Bill::of(&classes, Period { from: 100 * 3600, to: (100 + count) * 3600 }, hours(count))
+    }
+
+    /// A whole month of 730 hours: gold 10 TB × 100 + 20 000 IOPS × 0.05 = 2000.00, bronze 1 TB used × 20 = 20.00; what has no
+    /// class costs nothing. Half the hours of gold were late: 1.0 and 2.5 ms in turn.
+    #[test]
+    fn a_month_costs_what_the_prices_say() {
+        let bill = bill(730);
+        let told: Vec<_> =
+            bill.lines.iter().map(|b| (b.line.volume.as_str(), b.class.as_str(), b.hundredths)).collect();
+        assert_eq!(told, [("erp", "gold", 200_000), ("scratch", "", 0), ("web", "bronze", 2_000)]);
+        assert_eq!(bill.lines[0].late, Some((2.0, 365)));
+        assert_eq!(sum(&bill.lines), 202_000);
+        assert_eq!(
+            bill.svms().iter().map(|(svm, lines)| (*svm, lines.len())).collect::<Vec<_>>(),
+            [("svm01", 1), ("svm02", 2)]
+        );
+        assert_eq!(bill.covered_hours(), 730.0);
+    }
+
+    /// Hours outside of the period are not billed, and an hour of which a server ran for half is billed half.
+    #[test]
+    fn what_was_not_kept_is_not_billed() {
+        let classes = Classes::read(CLASSES).unwrap();
+        let mut kept = hours(10);
+        kept.iter_mut().filter(|hour| hour.hour == 104).for_each(|hour| {
+            hour.seconds /= 2;
+            hour.floor_ops /= 2;
+            hour.allocated_mib_s /= 2;
+        });
+        let bill = Bill::of(&classes, Period { from: 102 * 3600, to: 106 * 3600 }, kept);
+        // 3.5 of 730 hours at 2000 a month: 9.589.
+        assert_eq!((bill.lines[0].line.hours, bill.lines[0].hundredths), (4, 959));
+        assert_eq!((bill.lines[0].line.promised_iops(), bill.covered_hours()), (20_000.0, 3.5));
+        assert_eq!(bill.period.length_hours(), 4.0);
+    }
+}

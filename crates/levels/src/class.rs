@@ -1,0 +1,294 @@
+//! The file that names classes: what each promises for every TB, and what it costs a month.
+//!
+//! ```toml
+//! currency = "EUR"
+//! month_hours = 730                   # hours that a month's price is for
+//!
+//! [[class]]
+//! name = "gold"
+//! about = "databases"
+//! expected_iops_per_tb = 2000         # the floor
+//! peak_iops_per_tb = 4000             # the ceiling
+//! absolute_min_iops = 200             # the floor of small volumes; left out, as the policy's default
+//! expected_space = "allocated-space"  # or "used-space": which TB count
+//! peak_space = "allocated-space"
+//! block_size = "4K"                   # makes a limit in bytes of the rates; left out, 32K
+//! latency_ms = 2.0                    # what the mean of an hour should not exceed
+//! price_per_tb = 120.0                # for each TB of the space that the floor counts
+//! price_per_iops = 0.02               # for each IOPS that is promised
+//! ```
+
+use serde::Deserialize;
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// The classes of a provider.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Classes {
+    /// What prices are in: `EUR`.
+    pub currency: String,
+    /// Hours that a month's price is for.
+    pub month_hours: f64,
+    /// The classes, at least one.
+    pub classes: Vec<Class>,
+}
+
+/// One class.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Class {
+    /// Its name.
+    pub name: String,
+    /// What it is for.
+    #[serde(default)]
+    pub about: String,
+    /// The floor for every TB, in IOPS.
+    pub expected_iops_per_tb: u64,
+    /// The ceiling for every TB, in IOPS.
+    pub peak_iops_per_tb: u64,
+    /// The floor however small the space is; `None` is the policy's default.
+    pub absolute_min_iops: Option<u64>,
+    /// The space that the floor counts.
+    #[serde(default = "Space::allocated")]
+    pub expected_space: Space,
+    /// The space that the ceiling counts.
+    #[serde(default = "Space::used")]
+    pub peak_space: Space,
+    /// Operation size that makes a limit in bytes of the rates, as the policy's parameter has it.
+    pub block_size: Option<String>,
+    /// What the mean latency of an hour should not exceed, in milliseconds.
+    pub latency_ms: Option<f64>,
+    /// Price of a TB for a month.
+    #[serde(default)]
+    pub price_per_tb: f64,
+    /// Price of a promised IOPS for a month.
+    #[serde(default)]
+    pub price_per_iops: f64,
+}
+
+/// Which space counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Space {
+    /// What is promised to the volume.
+    AllocatedSpace,
+    /// What it has written.
+    UsedSpace,
+}
+
+impl Space {
+    fn allocated() -> Space {
+        Space::AllocatedSpace
+    }
+
+    fn used() -> Space {
+        Space::UsedSpace
+    }
+}
+
+impl fmt::Display for Space {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Space::AllocatedSpace => "allocated-space",
+            Space::UsedSpace => "used-space",
+        })
+    }
+}
+
+/// What is wrong with a file of classes; one line.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ClassesError {
+    /// It is no TOML, lacks a key or has one that is not known.
+    #[error("line {line}: {what}")]
+    Form {
+        /// Where.
+        line: usize,
+        /// What.
+        what: String,
+    },
+    /// No class.
+    #[error("it names no class; begin one with [[class]]")]
+    Empty,
+    /// Two of a name.
+    #[error("class {0}: is there twice; each needs a name of its own")]
+    Twice(String),
+    /// A value that breaks a rule.
+    #[error("class {class}: {key}: must be {rule}, got {given}")]
+    Value {
+        /// The class's name.
+        class: String,
+        /// The key.
+        key: &'static str,
+        /// What it must be.
+        rule: String,
+        /// What was given.
+        given: String,
+    },
+    /// The same of the whole.
+    #[error("{key}: must be {rule}, got {given}")]
+    Whole {
+        /// The key.
+        key: &'static str,
+        /// What it must be.
+        rule: &'static str,
+        /// What was given.
+        given: String,
+    },
+}
+
+/// Letters that a class's name leaves for that of the SVM behind it: policy groups have 127.
+const NAME_MAX: usize = 32;
+/// The highest price that is taken, so that no sum overflows.
+const PRICE_MAX: f64 = 1e9;
+/// The largest rate of a limit.
+const IOPS_MAX: u64 = i32::MAX as u64;
+/// What policies take as a block size.
+const BLOCK_SIZES: [&str; 7] = ["ANY", "4K", "8K", "16K", "32K", "64K", "128K"];
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default = "euro")]
+    currency: String,
+    #[serde(default = "month")]
+    month_hours: f64,
+    #[serde(default)]
+    class: Vec<Class>,
+}
+
+fn euro() -> String {
+    "EUR".into()
+}
+
+/// A twelfth of a year.
+fn month() -> f64 {
+    730.0
+}
+
+impl Classes {
+    /// Reads the file's text.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn read(text: &str) -> Result<Classes, ClassesError> {
+        let file: File = toml::from_str(text).map_err(|error| {
+            let start = error.span().map_or(0, |span| span.start);
+            let line = text[..start.min(text.len())].matches('\n').count() + 1;
+            ClassesError::Form { line, what: error.message().trim().replace('\n', ", ") }
+        })?;
+        let File { currency, month_hours, class: classes } = file;
+        let whole = |key, rule, given: String| Err(ClassesError::Whole { key, rule, given });
+        if !(1..=8).contains(&currency.chars().count()) || currency.chars().any(char::is_control) {
+            return whole("currency", "1 to 8 letters", format!("{currency:?}"));
+        }
+        if !(1.0..=10_000.0).contains(&month_hours) {
+            return whole("month_hours", "from 1 to 10000", month_hours.to_string());
+        }
+        if classes.is_empty() {
+            return Err(ClassesError::Empty);
+        }
+        let mut names = BTreeSet::new();
+        for class in &classes {
+            class.check()?;
+            if !names.insert(&class.name) {
+                return Err(ClassesError::Twice(class.name.clone()));
+            }
+        }
+        Ok(Classes { currency, month_hours, classes })
+    }
+
+    /// The class whose policy group in an SVM has that name, or that has it itself.
+    pub fn of_policy(&self, policy: &str, svm: &str) -> Option<&Class> {
+        self.classes.iter().find(|class| class.policy(svm) == policy || class.name == policy)
+    }
+}
+
+impl Class {
+    /// The name of its policy group in an SVM: names of policy groups are unique in a pool.
+    pub fn policy(&self, svm: &str) -> String {
+        // A policy group's name has no dots.
+        format!("{}-{}", self.name, svm.replace('.', "_"))
+    }
+
+    fn check(&self) -> Result<(), ClassesError> {
+        let wrong =
+            |key, rule: String, given: String| Err(ClassesError::Value { class: self.name.clone(), key, rule, given });
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        let named = self.name.starts_with(|c: char| c.is_ascii_alphanumeric()) && self.name.chars().all(plain);
+        if !named || self.name.len() > NAME_MAX {
+            let rule = format!("1 to {NAME_MAX} letters, digits, _ and -, the first a letter or digit");
+            return wrong("name", rule, format!("{:?}", self.name));
+        }
+        let rates = [
+            ("expected_iops_per_tb", self.expected_iops_per_tb),
+            ("peak_iops_per_tb", self.peak_iops_per_tb),
+            ("absolute_min_iops", self.absolute_min_iops.unwrap_or(1)),
+        ];
+        for (key, rate) in rates {
+            if !(1..=IOPS_MAX).contains(&rate) {
+                return wrong(key, format!("from 1 to {IOPS_MAX}"), rate.to_string());
+            }
+        }
+        if self.expected_iops_per_tb > self.peak_iops_per_tb {
+            let rule = format!("at most peak_iops_per_tb, which is {}", self.peak_iops_per_tb);
+            return wrong("expected_iops_per_tb", rule, self.expected_iops_per_tb.to_string());
+        }
+        if let Some(size) = self.block_size.as_ref().filter(|size| !BLOCK_SIZES.contains(&size.as_str())) {
+            return wrong("block_size", format!("one of {}", BLOCK_SIZES.join(", ")), format!("{size:?}"));
+        }
+        let latency = self.latency_ms.unwrap_or(1.0);
+        if !(latency > 0.0 && latency <= 1e6) {
+            return wrong("latency_ms", "above 0 and at most 1000000".into(), latency.to_string());
+        }
+        for (key, price) in [("price_per_tb", self.price_per_tb), ("price_per_iops", self.price_per_iops)] {
+            if !(0.0..=PRICE_MAX).contains(&price) {
+                return wrong(key, format!("from 0 to {PRICE_MAX}"), price.to_string());
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOLD: &str = "[[class]]\nname = \"gold\"\nexpected_iops_per_tb = 2000\npeak_iops_per_tb = 4000\n";
+
+    #[test]
+    fn what_is_left_out_has_its_default() {
+        let classes = Classes::read(GOLD).unwrap();
+        assert_eq!((classes.currency.as_str(), classes.month_hours), ("EUR", 730.0));
+        let gold = &classes.classes[0];
+        assert_eq!((gold.expected_space, gold.peak_space), (Space::AllocatedSpace, Space::UsedSpace));
+        assert_eq!((gold.absolute_min_iops, gold.latency_ms, gold.price_per_tb), (None, None, 0.0));
+        assert_eq!(gold.policy("svm.01"), "gold-svm_01");
+        assert!(classes.of_policy("gold-svm01", "svm01").is_some() && classes.of_policy("gold", "svm01").is_some());
+        assert!(classes.of_policy("gold-svm01", "svm02").is_none());
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (text, words) in [
+            (String::new(), "it names no class; begin one with [[class]]"),
+            (format!("{GOLD}{GOLD}"), "class gold: is there twice"),
+            (format!("{GOLD}colour = 1"), "line 5: unknown field `colour`"),
+            (GOLD.replace("name = \"gold\"\n", ""), "missing field `name`"),
+            (GOLD.replace("gold", "g/old"), "class g/old: name: must be 1 to 32 letters"),
+            (
+                GOLD.replace("2000", "5000"),
+                "expected_iops_per_tb: must be at most peak_iops_per_tb, which is 4000, got 5000",
+            ),
+            (GOLD.replace("2000", "0"), "expected_iops_per_tb: must be from 1 to 2147483647, got 0"),
+            (format!("{GOLD}block_size = \"5K\""), "block_size: must be one of ANY, 4K"),
+            (format!("{GOLD}latency_ms = 0.0"), "latency_ms: must be above 0"),
+            (format!("{GOLD}price_per_tb = -1.0"), "price_per_tb: must be from 0 to 1000000000, got -1"),
+            (format!("{GOLD}price_per_iops = nan"), "price_per_iops: must be"),
+            (format!("month_hours = 0.0\n{GOLD}"), "month_hours: must be from 1 to 10000, got 0"),
+            (format!("currency = \"\"\n{GOLD}"), "currency: must be 1 to 8 letters"),
+        ] {
+            let refused = Classes::read(&text).unwrap_err().to_string();
+            assert!(refused.contains(words) && !refused.contains('\n'), "{text}: {refused}");
+        }
+    }
+}

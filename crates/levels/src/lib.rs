@@ -1,0 +1,28 @@
+//! Service levels: what classes of storage promise and cost, and what came of it, for whoever bills it.
+//!
+//! ```text
+//!   classes (TOML) ──► lines that make an adaptive policy group of each, in each SVM
+//!          │
+//!   hours of a pool ──► Bill: by SVM and volume what was promised, used, held back, missed ──► text, CSV, page
+//! ```
+//! A figure comes out of the hours that were kept, and nothing is guessed: an hour in which no server ran is not billed, and
+//! the bill says how much of the period was.
+
+mod bill;
+mod class;
+mod hours;
+mod line;
+mod page;
+mod policy;
+mod text;
+
+pub use bill::{Bill, Billed, Period, sum};
+pub use class::{Class, Classes, ClassesError, Space};
+pub use hours::{HoursError, hours};
+pub use line::{Hour, Line};
+pub use page::page;
+pub use policy::{Existing, Step, steps};
+pub use text::{csv, list, table};
+
+/// A TB as rates and prices count it.
+pub const TB: u64 = 1_000_000_000_000;

@@ -1,0 +1,266 @@
+//! What a volume was promised and had under a policy, put together of the hours of its objects.
+
+use std::collections::BTreeMap;
+
+/// What an object did and was promised in one hour.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Hour {
+    /// The hour, counted from the beginning of 1970.
+    pub hour: u64,
+    /// Its SVM.
+    pub svm: String,
+    /// The volume that it is or is in.
+    pub volume: String,
+    /// Whether it is the volume itself and not something in it.
+    pub is_volume: bool,
+    /// The policy group that it is in itself; empty without.
+    pub policy: String,
+    /// Seconds that this is of.
+    pub seconds: u64,
+    /// Its floor, in IOPS times seconds.
+    pub floor_ops: u64,
+    /// Its size, in MiB times seconds.
+    pub allocated_mib_s: u64,
+    /// What of it is used, in MiB times seconds.
+    pub used_mib_s: u64,
+    /// Operations.
+    pub ops: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// Requests that ended: those that the times are of.
+    pub completed: u64,
+    /// Their time, in microseconds.
+    pub latency_us: u64,
+    /// What of it ceilings held them back.
+    pub held_us: u64,
+    /// Operations that it got less than its floor.
+    pub missed_ops: u64,
+    /// Time in which its floor was not met, in milliseconds.
+    pub missed_ms: u64,
+}
+
+/// A volume under a policy over a period, as sums.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Line {
+    /// Its SVM.
+    pub svm: String,
+    /// The volume.
+    pub volume: String,
+    /// The policy group; empty without.
+    pub policy: String,
+    /// Hours in which it was there.
+    pub hours: u64,
+    /// Seconds.
+    pub seconds: u64,
+    /// Its floor, in IOPS times seconds.
+    pub floor_ops: u64,
+    /// Its size, in MiB times seconds.
+    pub allocated_mib_s: u64,
+    /// What of it was used, in MiB times seconds.
+    pub used_mib_s: u64,
+    /// Operations.
+    pub ops: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// Requests that ended.
+    pub completed: u64,
+    /// Their time, in microseconds.
+    pub latency_us: u64,
+    /// What of it ceilings held them back.
+    pub held_us: u64,
+    /// Operations that it got less than its floor.
+    pub missed_ops: u64,
+    /// Time in which its floor was not met, in milliseconds.
+    pub missed_ms: u64,
+    /// The most operations of an hour, a second in the mean.
+    pub busiest_iops: u64,
+    /// The mean latency of each hour in which something ended, in microseconds.
+    pub latencies_us: Vec<u64>,
+}
+
+const MIB: f64 = (1 << 20) as f64;
+
+impl Line {
+    /// A sum over time as its mean.
+    fn mean(&self, sum: u64) -> f64 {
+        sum as f64 / self.seconds.max(1) as f64
+    }
+
+    /// What was promised, in IOPS.
+    pub fn promised_iops(&self) -> f64 {
+        self.mean(self.floor_ops)
+    }
+
+    /// What was done, in IOPS.
+    pub fn used_iops(&self) -> f64 {
+        self.mean(self.ops)
+    }
+
+    /// The size, in TB.
+    pub fn allocated_tb(&self) -> f64 {
+        self.mean(self.allocated_mib_s) * MIB / crate::TB as f64
+    }
+
+    /// What of it was used, in TB.
+    pub fn used_tb(&self) -> f64 {
+        self.mean(self.used_mib_s) * MIB / crate::TB as f64
+    }
+
+    /// The part of its requests' time in which ceilings held them back.
+    pub fn held(&self) -> f64 {
+        self.held_us as f64 / self.latency_us.max(1) as f64
+    }
+
+    /// The part of what was promised that it did not get.
+    pub fn missed(&self) -> f64 {
+        self.missed_ops as f64 / self.floor_ops.max(1) as f64
+    }
+
+    /// Mean latency, in milliseconds.
+    pub fn latency_ms(&self) -> f64 {
+        self.latency_us as f64 / 1000.0 / self.completed.max(1) as f64
+    }
+
+    /// Takes in what is said of another line; what is counted over time alone, hours and seconds, stays.
+    fn join(&mut self, other: &Line) {
+        for (sum, more) in [
+            (&mut self.floor_ops, other.floor_ops),
+            (&mut self.allocated_mib_s, other.allocated_mib_s),
+            (&mut self.used_mib_s, other.used_mib_s),
+            (&mut self.ops, other.ops),
+            (&mut self.bytes, other.bytes),
+            (&mut self.completed, other.completed),
+            (&mut self.latency_us, other.latency_us),
+            (&mut self.held_us, other.held_us),
+            (&mut self.missed_ops, other.missed_ops),
+            (&mut self.missed_ms, other.missed_ms),
+        ] {
+            *sum = sum.saturating_add(more);
+        }
+    }
+
+    /// Takes in an hour of the same volume and policy.
+    fn add_hour(&mut self, hour: &Line) {
+        self.join(hour);
+        self.hours += 1;
+        self.seconds += hour.seconds;
+        self.busiest_iops = self.busiest_iops.max(hour.ops / hour.seconds.max(1));
+        if hour.completed > 0 {
+            self.latencies_us.push(hour.latency_us / hour.completed);
+        }
+    }
+}
+
+/// The volumes by SVM and name, under each policy that they had. What is in a volume under no policy of its own counts for
+/// the volume's; the promise of a volume and of what is in it are one, of which the larger counts.
+pub fn lines(hours: impl IntoIterator<Item = Hour>) -> Vec<Line> {
+    let mut by_hour: BTreeMap<(String, String, u64), Vec<Hour>> = BTreeMap::new();
+    for hour in hours.into_iter().filter(|hour| !hour.volume.is_empty()) {
+        by_hour.entry((hour.svm.clone(), hour.volume.clone(), hour.hour)).or_default().push(hour);
+    }
+    let mut lines: BTreeMap<(String, String, String), Line> = BTreeMap::new();
+    for ((svm, volume, _), objects) in by_hour {
+        for (policy, hour) in of_one_hour(&objects) {
+            let line = lines.entry((svm.clone(), volume.clone(), policy.clone())).or_insert_with(|| Line {
+                svm: svm.clone(),
+                volume: volume.clone(),
+                policy,
+                ..Line::default()
+            });
+            line.add_hour(&hour);
+        }
+    }
+    lines.into_values().collect()
+}
+
+/// What the objects of one volume did in an hour, by policy.
+fn of_one_hour(objects: &[Hour]) -> BTreeMap<String, Line> {
+    // Where the volume changed its policy within the hour, what is in it counts for the one it had longest.
+    let volumes = || objects.iter().filter(|object| object.is_volume);
+    let of_volume = volumes().max_by_key(|volume| volume.seconds).map_or("", |volume| volume.policy.as_str());
+    let has_volume = volumes().next().is_some();
+    let mut found: BTreeMap<String, Line> = BTreeMap::new();
+    let mut within: BTreeMap<String, u64> = BTreeMap::new();
+    for object in objects {
+        let is_own = object.is_volume || !object.policy.is_empty();
+        let policy = if is_own { object.policy.as_str() } else { of_volume };
+        let line = found.entry(policy.to_owned()).or_default();
+        line.seconds = line.seconds.max(object.seconds);
+        // Space is that of who carries the policy; without a row of the volume, of what is in it.
+        let has_space = is_own || !has_volume;
+        let (allocated, used) = if has_space { (object.allocated_mib_s, object.used_mib_s) } else { (0, 0) };
+        line.join(&Line {
+            allocated_mib_s: allocated,
+            used_mib_s: used,
+            floor_ops: if object.is_volume { object.floor_ops } else { 0 },
+            ops: object.ops,
+            bytes: object.bytes,
+            completed: object.completed,
+            latency_us: object.latency_us,
+            held_us: object.held_us,
+            missed_ops: object.missed_ops,
+            missed_ms: object.missed_ms,
+            ..Line::default()
+        });
+        if !object.is_volume {
+            *within.entry(policy.to_owned()).or_default() += object.floor_ops;
+        }
+    }
+    for (policy, floor) in within {
+        if let Some(line) = found.get_mut(&policy) {
+            line.floor_ops = line.floor_ops.max(floor);
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hour(number: u64, policy: &str, is_volume: bool) -> Hour {
+        let (svm, volume, policy) = ("s".into(), "v".into(), policy.into());
+        Hour { hour: number, svm, volume, policy, is_volume, seconds: 3600, ..Hour::default() }
+    }
+
+    /// A volume of 1 TB under gold with a LUN that does the work: two hours of 100 and 300 IOPS are 200 in the mean, and the
+    /// latency of each hour is kept.
+    #[test]
+    fn what_is_in_a_volume_counts_for_it() {
+        let volume =
+            |number| Hour { floor_ops: 3600 * 500, allocated_mib_s: 3600 * 1024, ..hour(number, "gold", true) };
+        let lun = |number, iops: u64, latency_ms: u64| Hour {
+            ops: 3600 * iops,
+            completed: 3600 * iops,
+            latency_us: 3600 * iops * latency_ms * 1000,
+            held_us: 3600 * iops * 250,
+            allocated_mib_s: 3600 * 512,
+            missed_ops: 3600,
+            ..hour(number, "", false)
+        };
+        let found = lines([volume(7), lun(7, 100, 1), volume(8), lun(8, 300, 3)]);
+        assert_eq!(found.len(), 1, "{found:?}");
+        let line = &found[0];
+        assert_eq!((line.policy.as_str(), line.hours, line.seconds), ("gold", 2, 7200));
+        assert_eq!((line.promised_iops(), line.used_iops(), line.busiest_iops), (500.0, 200.0, 300));
+        assert_eq!(line.latencies_us, [1000, 3000]);
+        // 100 × 1 ms and 300 × 3 ms of 400: 2.5 ms, of which 0.25 ms are a tenth.
+        assert_eq!((line.latency_ms(), line.held()), (2.5, 0.1));
+        assert_eq!(line.missed(), 1.0 / 500.0);
+        assert!((line.allocated_tb() - 1024.0 * 1_048_576.0 / 1e12).abs() < 1e-12, "the volume's and not the LUN's");
+    }
+
+    /// LUNs under policies of their own are lines of their own; a volume that changes its class has a line under each.
+    #[test]
+    fn each_policy_has_a_line() {
+        let lun = Hour { floor_ops: 3600, ops: 36, allocated_mib_s: 5, ..hour(1, "bronze", false) };
+        let found = lines([hour(1, "", true), lun.clone(), hour(2, "gold", true), hour(3, "gold", true)]);
+        let told: Vec<_> =
+            found.iter().map(|line| (line.policy.as_str(), line.hours, line.floor_ops, line.ops)).collect();
+        assert_eq!(told, [("", 1, 0, 0), ("bronze", 1, 3600, 36), ("gold", 2, 0, 0)]);
+        assert_eq!(found[1].allocated_mib_s, 5);
+        // A volume's floor of two hours' worth covers that of the LUN in it.
+        let both = [Hour { floor_ops: 7200, ..hour(1, "bronze", true) }, lun];
+        assert_eq!(lines(both)[0].floor_ops, 7200);
+    }
+}

@@ -1,0 +1,163 @@
+//! A bill as a page: what it comes to, promised beside used, and every line.
+
+use crate::bill::{Bill, Billed};
+use crate::text::{money, percent, percent_fine, period, totals};
+use report::Page;
+use report::chart::{Axis, Chart, Column, Look, Mark};
+use report::section::{Cell, Charts, Figure, Group, Row, Table, Tables, Tone};
+use report::text::{megabytes, thousands};
+
+/// Volumes of the chart: more have no room for their names.
+const CHARTED: usize = 16;
+
+/// The page. Its version is for whoever knows it.
+pub fn page(bill: &Bill) -> Page {
+    let mut page = Page::new("Service levels", "");
+    page.about = "What was promised to each volume, what it used, what ceilings held back, and what was missed.".into();
+    page.facts = period(bill);
+    if let Some(charts) = charts(bill) {
+        page.add(charts);
+    }
+    page.add(prices(bill));
+    page.add(served(bill));
+    page
+}
+
+/// The volumes to which most was promised, or that did most.
+fn charts(bill: &Bill) -> Option<Charts> {
+    let mut lines: Vec<&Billed> = bill.lines.iter().collect();
+    let size = |billed: &Billed| billed.line.promised_iops().max(billed.line.used_iops());
+    lines.sort_by(|one, other| size(other).total_cmp(&size(one)));
+    lines.truncate(CHARTED);
+    let most = lines.iter().map(|billed| size(billed)).fold(0.0, f64::max);
+    if most == 0.0 {
+        return None;
+    }
+    let name = |billed: &&Billed| format!("{}:{}", billed.line.svm, billed.line.volume);
+    let names: Vec<String> = lines.iter().map(name).collect();
+    let mut chart = Chart::new("Promised and used", Axis::places(names.clone()), Axis::from_zero(most).unit("IOPS"));
+    chart.room = 10;
+    let parts: [(&str, fn(&Billed) -> f64); 2] =
+        [("promised", |billed| billed.line.promised_iops()), ("used", |billed| billed.line.used_iops())];
+    for (index, (what, of)) in parts.into_iter().enumerate() {
+        let column = |(place, billed): (usize, &&Billed)| {
+            let from = place as f64 + 0.15 + 0.35 * index as f64;
+            let title = format!("{}: {what} {} IOPS", names[place], thousands(of(billed).round() as u64));
+            Column { from, to: from + 0.35, base: 0.0, top: of(billed), title }
+        };
+        let columns = lines.iter().enumerate().map(column).collect();
+        chart.marks.push(Mark::Columns { name: what.into(), columns, look: Look::Series(index) });
+    }
+    let said = lines.iter().map(|billed| {
+        let [promised, used] = parts.map(|(_, of)| thousands(of(billed).round() as u64));
+        format!("{}: promised {promised}, used {used} IOPS.", name(billed))
+    });
+    chart.description = said.collect::<Vec<_>>().join(" ");
+    let rest = bill.lines.len() - lines.len();
+    let caption = if rest > 0 { format!("Of {} the largest.", rest + lines.len()) } else { String::new() };
+    Some(Charts {
+        heading: "Promised and used".into(),
+        lead: "Means over the time that was kept.".into(),
+        figures: vec![Figure::of(chart).captioned(caption)],
+        small: false,
+    })
+}
+
+/// What it comes to.
+fn prices(bill: &Bill) -> Tables {
+    let columns = ["Volume", "Class", "TB", "Promised IOPS", "Used IOPS", "Held back", "Missed", &bill.currency];
+    let row = |billed: &Billed| {
+        let line = &billed.line;
+        let promises = line.floor_ops > 0;
+        let cells = vec![
+            Cell::from(or_dash(!billed.class.is_empty(), || billed.class.clone())),
+            Cell::from(format!("{:.3}", line.allocated_tb())),
+            Cell::from(or_dash(promises, || thousands(line.promised_iops().round() as u64))),
+            Cell::from(thousands(line.used_iops().round() as u64)),
+            Cell::from(percent(line.held())),
+            toned(or_dash(promises, || percent_fine(line.missed())), promises && line.missed_ops > 0),
+            Cell::from(or_dash(billed.has_price, || money(billed.hundredths))),
+        ];
+        Row { name: line.volume.clone(), remarks: Vec::new(), cells }
+    };
+    let group = |(svm, lines): (&str, &[Billed])| {
+        let rows = lines.iter().map(row).chain([together(lines)]);
+        Group { name: svm.into(), rows: rows.collect(), remarks: Vec::new() }
+    };
+    let mut groups: Vec<Group> = bill.svms().into_iter().map(group).collect();
+    if groups.len() > 1 {
+        groups.push(Group { name: "All".into(), rows: vec![together(&bill.lines)], remarks: Vec::new() });
+    }
+    Tables {
+        heading: "The bill".into(),
+        tables: vec![Table { columns: columns.map(String::from).into(), groups, ..Table::default() }],
+        note: "Held back is the part of requests' time in which ceilings held them. Missed is the part of what was promised that \
+               a volume asked for and did not get. Prices are for the means of TB and promised IOPS over the hours that were \
+               kept."
+            .into(),
+        ..Tables::default()
+    }
+}
+
+fn together(lines: &[Billed]) -> Row {
+    let cells = [String::new()].into_iter().chain(totals(lines)).map(Cell::from);
+    Row { name: "together".into(), remarks: Vec::new(), cells: cells.collect() }
+}
+
+/// How each volume was served.
+fn served(bill: &Bill) -> Tables {
+    let columns =
+        ["Volume", "Hours", "Busiest hour, IOPS", "MB/s", "Latency, ms", "Hours above its goal", "Floor missed, min"];
+    let row = |billed: &Billed| {
+        let line = &billed.line;
+        let late = billed
+            .late
+            .map_or("–".to_owned(), |(goal, late)| format!("{late} of {} above {goal} ms", line.latencies_us.len()));
+        let cells = vec![
+            Cell::from(format!("{:.1}", line.seconds as f64 / 3600.0)),
+            Cell::from(thousands(line.busiest_iops)),
+            Cell::from(megabytes(line.bytes as f64 / line.seconds.max(1) as f64)),
+            Cell::from(or_dash(line.completed > 0, || format!("{:.2}", line.latency_ms()))),
+            toned(late, billed.late.is_some_and(|(_, late)| late > 0)),
+            toned(format!("{:.0}", line.missed_ms as f64 / 60_000.0), line.missed_ms > 0),
+        ];
+        Row { name: line.volume.clone(), remarks: Vec::new(), cells }
+    };
+    let group = |(svm, lines): (&str, &[Billed])| Group {
+        name: svm.into(),
+        rows: lines.iter().map(row).collect(),
+        remarks: Vec::new(),
+    };
+    let groups = bill.svms().into_iter().map(group).collect();
+    Tables {
+        heading: "How each was served".into(),
+        tables: vec![Table { columns: columns.map(String::from).into(), groups, ..Table::default() }],
+        ..Tables::default()
+    }
+}
+
+fn toned(says: String, is_bad: bool) -> Cell {
+    Cell { says, tone: if is_bad { Tone::Bad } else { Tone::Plain } }
+}
+
+fn or_dash(there: bool, says: impl Fn() -> String) -> String {
+    if there { says() } else { "–".into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bill::tests::bill;
+
+    #[test]
+    fn a_page_has_every_volume_and_the_sums() {
+        let html = page(&bill(730)).render();
+        for words in ["erp", "web", "scratch", "2,000.00", "2,020.00", "365 of 730 above 2 ms"] {
+            assert!(html.contains(words), "{words}");
+        }
+        // The one chart, wide and narrow.
+        assert_eq!(html.matches("<svg").count(), 2);
+        assert!(!html.contains("NaN"));
+        assert!(!page(&bill(0)).render().contains("<svg"), "nothing was done, and nothing is drawn");
+    }
+}

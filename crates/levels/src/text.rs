@@ -1,0 +1,295 @@
+//! Classes and bills as text: for the terminal in 80 columns, and as CSV.
+
+use crate::bill::{Bill, Billed, sum};
+use crate::class::{Class, Classes};
+use report::text::{fit, thousands};
+
+/// The classes, a line each.
+pub fn list(classes: &Classes) -> String {
+    let currency = &classes.currency;
+    let mut text = format!(
+        "{:<14}{:>10}{:>10}{:>8}{:>7}{:>10}{:>12}\n{:<14}{:>10}{:>10}{:>8}{:>7}{:>10}{:>12}\n",
+        "class",
+        "expected",
+        "peak",
+        "at",
+        "block",
+        "latency",
+        currency,
+        "",
+        "IOPS/TB",
+        "IOPS/TB",
+        "least",
+        "size",
+        "ms",
+        "a month",
+    );
+    for class in &classes.classes {
+        let Class { name, expected_iops_per_tb, peak_iops_per_tb, .. } = class;
+        let or_dash = |number: Option<String>| number.unwrap_or_else(|| "–".into());
+        let minimum = or_dash(class.absolute_min_iops.map(thousands));
+        let (block, latency) = (or_dash(class.block_size.clone()), or_dash(class.latency_ms.map(|ms| ms.to_string())));
+        text += &format!(
+            "{:<14}{:>10}{:>10}{minimum:>8}{block:>7}{latency:>10}{:>12}\n",
+            fit(name, 13),
+            thousands(*expected_iops_per_tb),
+            thousands(*peak_iops_per_tb),
+            format!("{}/TB", class.price_per_tb),
+        );
+        if class.price_per_iops > 0.0 {
+            text += &format!("{:>71}\n", format!("{}/IOPS", class.price_per_iops));
+        }
+        let spaces = format!("expected of {}, peak of {}", class.expected_space, class.peak_space);
+        let about = if class.about.is_empty() { spaces } else { format!("{}; {spaces}", class.about) };
+        for line in report::text::wrap(&about, 76) {
+            text += &format!("  {line}\n");
+        }
+    }
+    text
+}
+
+/// When, and how much of it was kept.
+pub(crate) fn period(bill: &Bill) -> String {
+    let day = |seconds| block::date(seconds, "%Y-%m-%d %H:%M");
+    format!(
+        "{} to {} (UTC): {:.1} of {:.1} hours were kept; a month is {} hours",
+        day(bill.period.from),
+        day(bill.period.to),
+        bill.covered_hours(),
+        bill.period.length_hours(),
+        bill.month_hours
+    )
+}
+
+/// A part as percent: `0.4 %`.
+pub(crate) fn percent(part: f64) -> String {
+    format!("{:.1} %", 100.0 * part)
+}
+
+/// Likewise of parts that should be nothing: `0.02 %`.
+pub(crate) fn percent_fine(part: f64) -> String {
+    format!("{:.2} %", 100.0 * part)
+}
+
+/// Hundredths as money: `1,234.50`.
+pub(crate) fn money(hundredths: u64) -> String {
+    format!("{}.{:02}", thousands(hundredths / 100), hundredths % 100)
+}
+
+/// What a line is called: the volume, and with it what it is under.
+fn row(name: &str, class: &str, cells: [String; 6]) -> String {
+    let [tb, promised, used, held, missed, price] = cells;
+    let line = format!(
+        "{:<17}{:<9}{tb:>8}{promised:>9}{used:>9}{held:>8}{missed:>8}{price:>12}",
+        fit(name, 16),
+        fit(class, 8)
+    );
+    line.trim_end().to_owned() + "\n"
+}
+
+/// The bill in 80 columns.
+pub fn table(bill: &Bill) -> String {
+    let mut text = report::text::wrap(&period(bill), 80).join("\n") + "\n\n";
+    let head = ["TB", "promised", "used", "held", "missed", &bill.currency].map(String::from);
+    text += &row("volume", "class", head);
+    text += &row("", "", ["", "IOPS", "IOPS", "back", "", ""].map(String::from));
+    for (svm, lines) in bill.svms() {
+        text += &format!("\n{}\n", fit(svm, 80));
+        for billed in lines {
+            text += &of_line(billed);
+        }
+        text += &together(&format!("  {} together", fit(svm, 15)), lines);
+    }
+    if bill.lines.is_empty() {
+        text += "\nNo hour of a volume was kept in this time.\n";
+    } else if bill.svms().len() > 1 {
+        text += &format!("\n{}", together("all together", &bill.lines));
+    }
+    text
+}
+
+fn of_line(billed: &Billed) -> String {
+    let line = &billed.line;
+    let class = if billed.class.is_empty() { "–" } else { &billed.class };
+    let promises = line.floor_ops > 0;
+    let or_dash = |text: String| if promises { text } else { "–".into() };
+    let mut text = row(
+        &format!("  {}", line.volume),
+        class,
+        [
+            format!("{:.3}", line.allocated_tb()),
+            or_dash(thousands(line.promised_iops().round() as u64)),
+            thousands(line.used_iops().round() as u64),
+            percent(line.held()),
+            or_dash(percent_fine(line.missed())),
+            if billed.has_price { money(billed.hundredths) } else { "–".into() },
+        ],
+    );
+    for remark in remarks(billed) {
+        for line in report::text::wrap(&remark, 74) {
+            text += &format!("    {line}\n");
+        }
+    }
+    text
+}
+
+/// What must not go unseen in a line.
+pub(crate) fn remarks(billed: &Billed) -> Vec<String> {
+    let line = &billed.line;
+    let mut remarks = Vec::new();
+    if line.missed_ms > 0 {
+        remarks.push(format!("the floor was missed for {:.0} min", line.missed_ms as f64 / 60_000.0));
+    }
+    if let Some((goal, late)) = billed.late.filter(|(_, late)| *late > 0) {
+        remarks.push(format!("in {late} of {} hours the mean latency was above {goal} ms", line.latencies_us.len()));
+    }
+    remarks
+}
+
+/// Means and sums of several lines.
+pub(crate) fn totals(lines: &[Billed]) -> [String; 6] {
+    let all = |of: fn(&Billed) -> f64| lines.iter().map(of).sum::<f64>();
+    let floor: f64 = all(|billed| billed.line.floor_ops as f64);
+    let latency: f64 = all(|billed| billed.line.latency_us as f64);
+    [
+        format!("{:.3}", all(|billed| billed.line.allocated_tb())),
+        thousands(all(|billed| billed.line.promised_iops()).round() as u64),
+        thousands(all(|billed| billed.line.used_iops()).round() as u64),
+        percent(all(|billed| billed.line.held_us as f64) / latency.max(1.0)),
+        percent_fine(all(|billed| billed.line.missed_ops as f64) / floor.max(1.0)),
+        money(sum(lines)),
+    ]
+}
+
+fn together(name: &str, lines: &[Billed]) -> String {
+    let [tb, promised, used, held, missed, price] = totals(lines);
+    format!("{:<26}{tb:>8}{promised:>9}{used:>9}{held:>8}{missed:>8}{price:>12}\n", fit(name, 26))
+}
+
+/// The bill for a spreadsheet: a row for each line, figures without thousands.
+///
+/// # Errors
+/// The writer's.
+pub fn csv(bill: &Bill, out: impl std::io::Write) -> csv::Result<()> {
+    let mut writer = csv::Writer::from_writer(out);
+    writer.write_record(COLUMNS)?;
+    for billed in &bill.lines {
+        let line = &billed.line;
+        let (goal, late) =
+            billed.late.map_or_else(Default::default, |(goal, late)| (goal.to_string(), late.to_string()));
+        writer.write_record([
+            block::date(bill.period.from, "%Y-%m-%dT%H:%M:%SZ"),
+            block::date(bill.period.to, "%Y-%m-%dT%H:%M:%SZ"),
+            line.svm.clone(),
+            line.volume.clone(),
+            billed.class.clone(),
+            line.policy.clone(),
+            format!("{:.4}", line.seconds as f64 / 3600.0),
+            format!("{:.6}", line.allocated_tb()),
+            format!("{:.6}", line.used_tb()),
+            format!("{:.3}", line.promised_iops()),
+            format!("{:.3}", line.used_iops()),
+            line.busiest_iops.to_string(),
+            line.bytes.to_string(),
+            format!("{:.4}", line.latency_ms()),
+            goal,
+            late,
+            format!("{:.4}", 100.0 * line.held()),
+            format!("{:.4}", 100.0 * line.missed()),
+            format!("{:.2}", line.missed_ms as f64 / 60_000.0),
+            format!("{}.{:02}", billed.hundredths / 100, billed.hundredths % 100),
+            bill.currency.clone(),
+        ])?;
+    }
+    writer.flush()?;
+    Ok(())
+}
+
+/// The columns of the CSV.
+const COLUMNS: [&str; 21] = [
+    "from",
+    "to",
+    "svm",
+    "volume",
+    "class",
+    "policy",
+    "hours",
+    "allocated_tb",
+    "used_tb",
+    "promised_iops",
+    "used_iops",
+    "busiest_hour_iops",
+    "bytes",
+    "latency_ms",
+    "latency_goal_ms",
+    "late_hours",
+    "held_back_percent",
+    "missed_percent",
+    "missed_minutes",
+    "price",
+    "currency",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bill::tests::{CLASSES, bill};
+
+    #[test]
+    fn classes_are_listed_in_80_columns() {
+        let text = list(&Classes::read(CLASSES).unwrap());
+        let expected = "\
+class           expected      peak      at  block   latency         EUR
+                 IOPS/TB   IOPS/TB   least   size        ms     a month
+gold               2,000     4,000       –      –         2      100/TB
+                                                              0.05/IOPS
+  expected of allocated-space, peak of used-space
+bronze               250       500       –      –         –       20/TB
+  expected of used-space, peak of used-space
+";
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn a_bill_is_this_table() {
+        let text = table(&bill(730));
+        let expected = "\
+1970-01-05 04:00 to 1970-02-04 14:00 (UTC): 730.0 of 730.0 hours were kept; a
+month is 730 hours
+
+volume           class          TB promised     used    held  missed         EUR
+                                       IOPS     IOPS    back
+
+svm01
+  erp            gold       10.000   20,000   12,000   5.7 %  1.00 %    2,000.00
+    the floor was missed for 730 min
+    in 365 of 730 hours the mean latency was above 2 ms
+  svm01 together            10.000   20,000   12,000   5.7 %  1.00 %    2,000.00
+
+svm02
+  scratch        –          10.000        –        0   0.0 %       –           –
+  web            bronze     10.000      250        0   0.0 %  0.00 %       20.00
+  svm02 together            20.000      250        0   0.0 %  0.00 %       20.00
+
+all together                30.000   20,250   12,000   5.7 %  0.99 %    2,020.00
+";
+        assert_eq!(text, expected);
+        assert!(text.lines().all(|line| line.chars().count() <= 80));
+        assert!(table(&bill(0)).ends_with("No hour of a volume was kept in this time.\n"));
+    }
+
+    #[test]
+    fn a_spreadsheet_gets_a_row_for_each_line() {
+        let mut out = Vec::new();
+        csv(&bill(730), &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let rows: Vec<&str> = text.lines().collect();
+        assert_eq!(rows.len(), 4);
+        assert_eq!(
+            rows[1],
+            "1970-01-05T04:00:00Z,1970-02-04T14:00:00Z,svm01,erp,gold,gold-svm01,730.0000,10.000000,8.000000,20000.000,\
+             12000.000,12000,258342912000000,1.7500,2,365,5.7143,1.0000,730.00,2000.00,EUR"
+        );
+        assert!(rows[2].contains(",svm02,scratch,,,"), "{}", rows[2]);
+    }
+}
