@@ -145,9 +145,7 @@ impl Line {
         self.hours += 1;
         self.seconds += hour.seconds;
         self.busiest_iops = self.busiest_iops.max(hour.ops / hour.seconds.max(1));
-        if hour.completed > 0 {
-            self.latencies_us.push(hour.latency_us / hour.completed);
-        }
+        self.latencies_us.extend(hour.latency_us.checked_div(hour.completed));
     }
 }
 

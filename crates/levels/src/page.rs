@@ -7,6 +7,9 @@ use report::chart::{Axis, Chart, Column, Look, Mark};
 use report::section::{Cell, Charts, Figure, Group, Row, Table, Tables, Tone};
 use report::text::{megabytes, thousands};
 
+/// A line's figure, in IOPS.
+type Rate = fn(&Billed) -> f64;
+
 /// Volumes of the chart: more have no room for their names.
 const CHARTED: usize = 16;
 
@@ -37,7 +40,7 @@ fn charts(bill: &Bill) -> Option<Charts> {
     let names: Vec<String> = lines.iter().map(name).collect();
     let mut chart = Chart::new("Promised and used", Axis::places(names.clone()), Axis::from_zero(most).unit("IOPS"));
     chart.room = 10;
-    let parts: [(&str, fn(&Billed) -> f64); 2] =
+    let parts: [(&str, Rate); 2] =
         [("promised", |billed| billed.line.promised_iops()), ("used", |billed| billed.line.used_iops())];
     for (index, (what, of)) in parts.into_iter().enumerate() {
         let column = |(place, billed): (usize, &&Billed)| {
