@@ -204,15 +204,18 @@ fn numbers(iops: Option<f64>, bytes: Option<f64>, between: &str) -> String {
 }
 
 /// Names behind one another; of three and more that are numbered through, the first and the last number: `db1–4`.
-pub(crate) fn listed(names: &[&str], between: &str) -> String {
+pub(crate) fn listed<'n>(names: &[&'n str], between: &str) -> String {
     let mut parts: Vec<String> = Vec::new();
     let mut rest = names;
     while let [first, behind @ ..] = rest {
-        let follows = |(ahead, name): (usize, &&str)| {
-            let (stem, number) = numbered(first)?;
-            (numbered(name)? == (stem, number.checked_add(ahead as u64 + 1)?)).then_some(number + ahead as u64 + 1)
+        let follows = |(ahead, name): (usize, &'n str)| {
+            let (one, next) = (numbered(first)?, numbered(name)?);
+            let number = one.number.checked_add(ahead as u64 + 1)?;
+            // Where zeros fill up, all have as many digits.
+            let alike = one.digits == next.digits || !(one.is_filled || next.is_filled);
+            (next.stem == one.stem && next.number == number && alike).then_some(next.text)
         };
-        let run: Vec<u64> = behind.iter().enumerate().map_while(follows).collect();
+        let run: Vec<&str> = behind.iter().copied().enumerate().map_while(follows).collect();
         match run[..] {
             [_, .., last] => parts.push(format!("{first}–{last}")),
             _ => parts.push((*first).into()),
@@ -222,12 +225,21 @@ pub(crate) fn listed(names: &[&str], between: &str) -> String {
     parts.join(between)
 }
 
-/// A name's stem and the number at its end, where it is written without a zero before it.
-fn numbered(name: &str) -> Option<(&str, u64)> {
+/// A name with a number at its end.
+struct Numbered<'n> {
+    stem: &'n str,
+    text: &'n str,
+    number: u64,
+    digits: usize,
+    /// Whether a zero stands before it.
+    is_filled: bool,
+}
+
+fn numbered(name: &str) -> Option<Numbered<'_>> {
     let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
-    let digits = &name[stem.len()..];
-    let plain = !digits.starts_with('0') && !stem.is_empty();
-    Some((stem, digits.parse().ok().filter(|_| plain)?))
+    let text = &name[stem.len()..];
+    let number = text.parse().ok().filter(|_| !stem.is_empty())?;
+    Some(Numbered { stem, text, number, digits: text.len(), is_filled: text.len() > 1 && text.starts_with('0') })
 }
 
 #[cfg(test)]
@@ -325,7 +337,8 @@ mod tests {
     fn names_that_are_numbered_through_are_told_short() {
         let told = |names: &[&str]| listed(names, ", ");
         assert_eq!(told(&["a9", "a10", "a11", "b", "c1", "c2", "c4"]), "a9–11, b, c1, c2, c4");
-        assert_eq!(told(&["a01", "a02", "a03", "1", "2", "3"]), "a01, a02, a03, 1, 2, 3");
+        assert_eq!(told(&["a09", "a10", "a11", "1", "2", "3"]), "a09–11, 1, 2, 3");
+        assert_eq!(told(&["a08", "a9", "a10", "b9", "b010", "b011"]), "a08, a9, a10, b9, b010, b011");
         assert_eq!(
             (told(&[]), told(&["a18446744073709551615", "a"])),
             (String::new(), "a18446744073709551615, a".into())

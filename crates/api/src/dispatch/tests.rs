@@ -1,6 +1,8 @@
 //! Requests answered over a bare administration: no HTTP, no pool, no clock. What of all this the official client makes is
 //! tested against the built program.
 
+mod goal;
+
 use super::*;
 use crate::caller::Role;
 use admin::World;
