@@ -83,7 +83,9 @@ impl Job {
         let cache = if target.direct { ", past the page cache" } else { "" };
         match target.engine {
             Engine::Null => format!("{size}nothing at all (null)"),
-            Engine::Nbd => format!("{size}{}{offset}", target.uri.as_deref().unwrap_or("an NBD export")),
+            Engine::Nbd | Engine::Joined => {
+                format!("{size}{}{offset}", target.uri.as_deref().unwrap_or("an NBD export"))
+            }
             Engine::Sync | Engine::Space | Engine::Uring => {
                 let paths = self.paths();
                 let names = match &paths[..] {

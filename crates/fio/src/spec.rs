@@ -169,9 +169,9 @@ impl Job {
         };
         match target.engine {
             Engine::Null => Place::Null { size: Bytes(self.null_bytes()) },
-            Engine::Nbd => {
+            Engine::Nbd | Engine::Joined => {
                 let uri = target.uri.clone().unwrap_or_default();
-                Place::Nbd { uri, region: region("", target.size, None) }
+                Place::Named { name: uri, region: region("", target.size, None) }
             }
             Engine::Sync | Engine::Space | Engine::Uring => {
                 let paths = self.paths();

@@ -218,7 +218,7 @@ impl Unfolding<'_> {
             || target.read_iolog.is_some()
             || target.layout.until_full
             || match target.engine {
-                Engine::Nbd => true,
+                Engine::Nbd | Engine::Joined => true,
                 Engine::Null => false,
                 Engine::Sync | Engine::Space | Engine::Uring => job.paths().iter().all(is_there),
             };
@@ -318,6 +318,25 @@ fn value<'s>(definition: &Definition, setting: &'s Setting) -> Result<&'s str, P
     }
 }
 
+/// What `uri` must be for the engine: one export, or several places as one.
+fn check_uri(target: &crate::options::TargetOptions) -> Result<(), Problem> {
+    let uri = target.uri.as_deref();
+    let is_joined = uri.is_some_and(|uri| uri.starts_with("concat:") || uri.starts_with("striped:"));
+    let given = uri.unwrap_or("none");
+    match target.engine {
+        Engine::Nbd if uri.is_none() => {
+            Err(Problem::Rule("ioengine=nbd needs uri=…, as in uri=nbd+unix:///disk?socket=pool.sock".into()))
+        }
+        Engine::Nbd if is_joined => {
+            Err(Problem::Rule(format!("ioengine=nbd loads one export, got uri={given}; say ioengine=joined")))
+        }
+        Engine::Joined if !is_joined => Err(Problem::Rule(format!(
+            "ioengine=joined needs uri=concat:A,B or uri=striped:64KiB:A,B, got uri={given}"
+        ))),
+        _ => Ok(()),
+    }
+}
+
 /// What must hold for a job as a whole.
 fn check(job: &Job, flags: &Flags) -> Result<(), Problem> {
     let options = &job.options;
@@ -325,9 +344,7 @@ fn check(job: &Job, flags: &Flags) -> Result<(), Problem> {
     if flags.readonly && options.pattern.kind.ways != Ways::Only(Direction::Read) {
         return rule("writes, and --readonly was given".into());
     }
-    if options.target.engine == Engine::Nbd && options.target.uri.is_none() {
-        return rule("ioengine=nbd needs uri=…, as in uri=nbd+unix:///disk?socket=pool.sock".into());
-    }
+    check_uri(&options.target)?;
     for direction in Direction::ALL {
         let (bytes, iops) = (options.pace.rate[direction], options.pace.rate_iops[direction]);
         if let (Some(bytes), Some(iops)) = (bytes, iops) {

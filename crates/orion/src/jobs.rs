@@ -36,6 +36,10 @@ pub enum Where {
     File,
     /// An NBD export.
     Export,
+    /// Several places as one, concatenated.
+    Concatenated,
+    /// Several places as one, in stripes.
+    Striped,
     /// No storage.
     Nothing,
     /// A range of a simulated device.
@@ -205,7 +209,8 @@ fn blocks_of(block: u32) -> Reach {
 
 /// What all jobs of a point have in common.
 fn measured(load: &Load, volume: &Virtual<'_>) -> JobSpec {
-    let is_file = volume.volumes.iter().any(|volume| volume.at == Where::File);
+    let is_file =
+        volume.volumes.iter().any(|volume| matches!(volume.at, Where::File | Where::Concatenated | Where::Striped));
     JobSpec {
         engine: EngineKind::Uring,
         direct: is_file && !load.page_cache,
@@ -275,9 +280,9 @@ impl<'v> Virtual<'v> {
     fn place(&self, parts: impl Iterator<Item = Part<'v>>) -> Place {
         let mut files = parts.map(Part::file);
         match self.volumes {
-            [volume] if volume.at == Where::Export => {
+            [volume] if matches!(volume.at, Where::Export | Where::Concatenated | Where::Striped) => {
                 let region = files.next().unwrap_or_default();
-                Place::Nbd { uri: volume.name.clone(), region: FileSpec { path: PathBuf::new(), ..region } }
+                Place::Named { name: volume.name.clone(), region: FileSpec { path: PathBuf::new(), ..region } }
             }
             [volume] if volume.at == Where::Nothing => Place::Null { size: Bytes(volume.size) },
             _ => Place::Files(files.collect()),

@@ -13,6 +13,8 @@ pub fn kept(test: &Test, points: &[Measured]) -> Run {
         let kind = match volume.at {
             Where::File => "file",
             Where::Export => "nbd",
+            Where::Concatenated => "concatenated",
+            Where::Striped => "striped",
             Where::Nothing => "null",
             Where::Simulated => "volume",
         };

@@ -28,6 +28,11 @@ pub enum Aim {
         /// Its URI.
         uri: String,
     },
+    /// Several places as one.
+    Joined {
+        /// As they were named: `striped:64KiB:/dev/vdb,/dev/vdc`.
+        name: String,
+    },
     /// No storage.
     Nothing {
         /// How much of it.
@@ -55,7 +60,7 @@ pub fn jobs(load: &Load, aims: &[Aim], processes: u32, repeat: u64) -> Vec<JobSp
             number: process,
             place: place(aim, load.block),
             engine: EngineKind::Sync,
-            direct: !load.page_cache && matches!(aim, Aim::Database { .. } | Aim::Device { .. }),
+            direct: !load.page_cache && matches!(aim, Aim::Database { .. } | Aim::Device { .. } | Aim::Joined { .. }),
             reach: reach(load),
             pacing: Pacing::default(),
             ending: ending(load),
@@ -75,7 +80,9 @@ fn place(aim: &Aim, block: u32) -> Place {
             Place::Files(vec![FileSpec { path: path.into(), offset, ..FileSpec::default() }])
         }
         Aim::Device { path } => Place::Files(vec![FileSpec { path: path.into(), ..FileSpec::default() }]),
-        Aim::Export { uri } => Place::Nbd { uri: uri.clone(), region: FileSpec::default() },
+        Aim::Export { uri: name } | Aim::Joined { name } => {
+            Place::Named { name: name.clone(), region: FileSpec::default() }
+        }
         Aim::Nothing { size } => Place::Null { size: *size },
         Aim::Simulated { name, size } => {
             Place::Files(vec![FileSpec { path: name.into(), file_size: Some(*size), ..FileSpec::default() }])

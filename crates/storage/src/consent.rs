@@ -81,6 +81,7 @@ fn covers(word: &str, place: &Place) -> bool {
     };
     match place {
         Place::Nothing(_) => false,
+        Place::Joined { members, .. } => members.iter().any(|member| covers(word, member)),
         Place::Nbd { uri, export } => fits(word, uri) || fits(word, &export.name),
         Place::Path(path) => {
             let (text, at) = (path.to_string_lossy(), whole(path));

@@ -24,11 +24,28 @@ pub enum OpenError {
         cause: std::io::Error,
     },
     /// It is a folder.
-    #[error("{0}: is a folder; name a file in it")]
+    #[error("{0}: is a folder; name a file in it, or concat:{0} for its files as one")]
     Folder(String),
     /// A folder whose files were meant has none.
-    #[error("{0}: has no file with anything in it")]
+    #[error("{0}: has no file of 4 KiB or more")]
     NoFiles(String),
+    /// The same place among those that are joined.
+    #[error("{0}: is named twice")]
+    Twice(String),
+    /// More places are joined than files can be open.
+    #[error("at most {most} places together, got {given}")]
+    TooMany {
+        /// So many may be.
+        most: usize,
+        /// So many were named.
+        given: usize,
+    },
+    /// One of several places that are joined is not there.
+    #[error("{0}: is not there, and a file that is made is a volume alone; make it first")]
+    MissingMember(String),
+    /// Places that are joined have no whole stripe or block.
+    #[error("{0} has 0 B together, as the smallest has no whole stripe or block; leave it out")]
+    NothingTogether(String),
     /// A stripe that ends within a block.
     #[error("stripe: must be a whole multiple of {align}, which the places take, got {stripe}")]
     Stripe {

@@ -28,6 +28,8 @@ pub struct Member {
     pub object: ObjectId,
     /// How many bytes it has.
     pub size: Bytes,
+    /// Whether it can be told to make writes durable. What cannot holds nothing back.
+    pub flushes: bool,
 }
 
 /// How large members of these sizes are together, where all of them take multiples of `align` bytes.
@@ -212,7 +214,7 @@ impl<T: Target> Joined<T> {
         let mut is_enough = true;
         for (member, about) in self.members.iter().enumerate() {
             let share = self.order.share(member, &range);
-            if share.is_empty() && !is_flush {
+            if if is_flush { !about.flushes } else { share.is_empty() } {
                 continue;
             }
             let len = share.end - share.start;
@@ -381,6 +383,9 @@ impl<T: Target> Target for Joined<T> {
     fn submit(&mut self, now: Time, request: Request) -> Submitted {
         let kind = request.op.kind();
         if kind == OpKind::Flush {
+            if !self.members.iter().any(|member| member.flushes) {
+                return self.refuse(request, now, Fault::Unsupported);
+            }
             return self.submit_split(now, request);
         }
         let is_within = request.at.checked_add(request.len).is_some_and(|end| end <= self.traits.size.0);

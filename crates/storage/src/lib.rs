@@ -26,7 +26,7 @@ pub use error::{OpenError, Refusal, words};
 pub use joined::{Copies, Joined, Member};
 pub use layout::{Contents, Plan, read_ahead};
 pub use nbd_target::{Address, ConnectError, Connection, Export, NbdTarget, TlsChoice, TlsError};
-pub use open::{Calls, Exclusion, How, Opened, joined_size, open, open_files, open_joined, own_connection, own_export};
+pub use open::{Calls, Exclusion, How, LossCounts, Opened, open, open_files, open_joined, own_connection, own_export};
 pub use permit::{Intent, Kind, Permit};
 pub use place::Place;
 pub use safety::EDGE;

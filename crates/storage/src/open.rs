@@ -66,7 +66,24 @@ pub struct Opened {
     /// Whether it can be told to make writes durable. What cannot holds nothing back.
     pub flushes: bool,
     /// What of its connections is lost; it goes on counting.
-    pub losses: Option<Rc<RefCell<Losses>>>,
+    pub losses: LossCounts,
+}
+
+/// What was lost of the connections of a target, which counts on.
+#[derive(Clone, Debug, Default)]
+pub struct LossCounts(Vec<Rc<RefCell<Losses>>>);
+
+impl LossCounts {
+    /// The sum until now.
+    pub fn sum(&self) -> Losses {
+        let mut sum = Losses::default();
+        self.0.iter().for_each(|losses| sum.absorb(&losses.borrow()));
+        sum
+    }
+
+    fn absorb(&mut self, other: LossCounts) {
+        self.0.extend(other.0);
+    }
 }
 
 /// Asks for leave and opens, where one place is all that is asked about.
@@ -91,7 +108,7 @@ pub fn open_files(io: &Io, permits: &[Permit], how: How) -> Result<Opened, OpenE
         None => Box::new(RingTarget::new(io, files)),
         Some(calls) => Box::new(by_calls(io, files, calls).map_err(|error| of_system("lockfile", error))?),
     };
-    Ok(Opened { align: target.traits().align, target, sizes, flushes: true, losses: None })
+    Ok(Opened { align: target.traits().align, target, sizes, flushes: true, losses: LossCounts::default() })
 }
 
 /// Several places as one target of one object: concatenated in this order, or in stripes of so many bytes. Files and
@@ -102,19 +119,17 @@ pub fn open_files(io: &Io, permits: &[Permit], how: How) -> Result<Opened, OpenE
 ///
 /// # Panics
 /// There are none.
-pub fn open_joined(
-    io: &Io,
-    permits: &[Permit],
-    stripe: Option<Bytes>,
-    how: How,
-) -> Result<Joined<Box<dyn Target>>, OpenError> {
-    let (mut targets, mut align) = (Vec::new(), 1);
+pub fn open_joined(io: &Io, permits: &[Permit], stripe: Option<Bytes>, how: How) -> Result<Opened, OpenError> {
+    let (mut targets, mut align, mut flushes, mut losses) = (Vec::new(), 1, false, LossCounts::default());
     let mut members = vec![None; permits.len()];
     let mut add = |opened: Opened, of: &[usize]| {
         for ((number, place), size) in (0..).zip(of).zip(opened.sizes) {
-            members[*place] = Some(Member { target: targets.len(), object: ObjectId(number), size });
+            members[*place] =
+                Some(Member { target: targets.len(), object: ObjectId(number), size, flushes: opened.flushes });
         }
         align = align.max(opened.align);
+        flushes |= opened.flushes;
+        losses.absorb(opened.losses);
         targets.push(opened.target);
     };
     let (paths, others): (Vec<usize>, Vec<usize>) =
@@ -128,14 +143,16 @@ pub fn open_joined(
     }
     check_stripe(stripe, align)?;
     let copies = Copies { io: io.clone(), keep_data: how.keep_data };
-    Ok(Joined::new(targets, members.into_iter().flatten().collect(), stripe, Some(copies)))
+    let joined = Joined::new(targets, members.into_iter().flatten().collect(), stripe, Some(copies));
+    let sizes = vec![joined.traits().size];
+    Ok(Opened { target: Box::new(joined), sizes, align, flushes, losses })
 }
 
 /// How large places are together: what [`open_joined`] makes of them past the page cache.
 ///
 /// # Errors
 /// As [`Permit::alignment`]; or a stripe is no multiple of the largest alignment.
-pub fn joined_size(permits: &[Permit], stripe: Option<Bytes>) -> Result<Bytes, OpenError> {
+pub(crate) fn joined_size(permits: &[Permit], stripe: Option<Bytes>) -> Result<Bytes, OpenError> {
     let aligns = permits.iter().map(|permit| permit.alignment(Cache::Direct)).collect::<Result<Vec<u32>, _>>()?;
     let align = aligns.into_iter().max().unwrap_or(1);
     check_stripe(stripe, align)?;
@@ -194,7 +211,7 @@ impl Permit {
                     sizes: vec![traits.size],
                     align: traits.align,
                     flushes,
-                    losses: Some(losses),
+                    losses: LossCounts(vec![losses]),
                 })
             }
             Place::Nothing(size) => Ok(Opened {
@@ -202,8 +219,9 @@ impl Permit {
                 sizes: vec![*size],
                 align: 1,
                 flushes: true,
-                losses: None,
+                losses: LossCounts::default(),
             }),
+            Place::Joined { stripe, .. } => open_joined(io, self.parts(), *stripe, how),
         }
     }
 

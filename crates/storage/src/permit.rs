@@ -12,6 +12,7 @@
 use crate::consent::Consent;
 use crate::error::{OpenError, Refusal, is_for_devices, of_system};
 use crate::nbd_target::Connection;
+use crate::open::joined_size;
 use crate::place::Place;
 use crate::safety::{self, Findings};
 use block::Bytes;
@@ -44,6 +45,10 @@ pub enum Kind {
     Export,
     /// No storage.
     Nothing,
+    /// Several places behind each other.
+    Concatenated,
+    /// Several places in stripes.
+    Striped,
 }
 
 impl Kind {
@@ -54,6 +59,8 @@ impl Kind {
             Kind::Device => "device",
             Kind::Export => "nbd",
             Kind::Nothing => "null",
+            Kind::Concatenated => "concatenated",
+            Kind::Striped => "striped",
         }
     }
 }
@@ -67,6 +74,8 @@ pub struct Permit {
     /// Of an export: what its offsets and lengths must be multiples of.
     align: u32,
     leave: Leave,
+    /// Leave for each of several that are joined.
+    members: Vec<Permit>,
 }
 
 /// What leave was given for.
@@ -91,7 +100,7 @@ impl Permit {
                 one.connections = 1;
                 let connection = Connection::to(&one)?;
                 let (size, align) = (Bytes(connection.rules.size), connection.rules.minimum);
-                let permit = Permit { place: place.clone(), kind: Kind::Export, size, align, leave: intent.leave() };
+                let permit = Permit { size, align, ..Permit::bare(place, Kind::Export, intent) };
                 if permit.writes() && connection.rules.flags.contains(nbd::TransmissionFlags::READ_ONLY) {
                     return Err(OpenError::ReadOnly(place.to_string()));
                 }
@@ -99,11 +108,32 @@ impl Permit {
                 permit.objections(intent)?;
                 Ok(permit)
             }
-            Place::Nothing(size) => {
-                let leave = intent.leave();
-                Ok(Permit { place: place.clone(), kind: Kind::Nothing, size: *size, align: 1, leave })
-            }
+            Place::Nothing(size) => Ok(Permit { size: *size, ..Permit::bare(place, Kind::Nothing, intent) }),
+            Place::Joined { stripe, .. } => Permit::ask_joined(place, *stripe, intent),
         }
+    }
+
+    /// One of which nothing is known yet.
+    fn bare(place: &Place, kind: Kind, intent: Intent<'_>) -> Permit {
+        let leave = intent.leave();
+        Permit { place: place.clone(), kind, size: Bytes(0), align: 1, leave, members: Vec::new() }
+    }
+
+    fn ask_joined(place: &Place, stripe: Option<Bytes>, intent: Intent<'_>) -> Result<Permit, OpenError> {
+        let mut members = Vec::new();
+        for member in place.members()? {
+            let permit = Permit::ask(&member, intent)?;
+            if permit.kind == Kind::Missing {
+                return Err(OpenError::MissingMember(member.to_string()));
+            }
+            members.push(permit);
+        }
+        let size = joined_size(&members, stripe)?;
+        if size == Bytes(0) {
+            return Err(OpenError::NothingTogether(named(place)));
+        }
+        let kind = if stripe.is_some() { Kind::Striped } else { Kind::Concatenated };
+        Ok(Permit { size, members, ..Permit::bare(place, kind, intent) })
     }
 
     fn ask_path(place: &Place, path: &Path, intent: Intent<'_>) -> Result<Permit, OpenError> {
@@ -113,12 +143,12 @@ impl Permit {
             Err(error)
                 if error.kind() == std::io::ErrorKind::NotFound && leave != Leave::Read && !is_for_devices(&name) =>
             {
-                return Ok(Permit { place: place.clone(), kind: Kind::Missing, size: Bytes(0), align: 1, leave });
+                return Ok(Permit::bare(place, Kind::Missing, intent));
             }
             about => about.map_err(|error| of_system(&name, error))?,
         };
         let kind = kind_of(&about, &name)?;
-        let mut permit = Permit { place: place.clone(), kind, size: Bytes(0), align: 1, leave };
+        let mut permit = Permit::bare(place, kind, intent);
         // What it is used for comes first: the system's own refusal to open such a device says less.
         permit.objections(intent)?;
         let write = matches!(intent, Intent::Write(_));
@@ -186,9 +216,34 @@ impl Permit {
         self.leave != Leave::Read
     }
 
-    /// The same over one connection where it is an export.
+    /// Those of which it consists: itself, or those that are joined.
+    pub fn parts(&self) -> &[Permit] {
+        if self.members.is_empty() { std::slice::from_ref(self) } else { &self.members }
+    }
+
+    /// Whether a request to it may become several, with memory of their own.
+    pub fn splits(&self) -> bool {
+        !self.members.is_empty()
+    }
+
+    /// How many connections it takes.
+    pub fn connections(&self) -> u32 {
+        let own = |permit: &Permit| match &permit.place {
+            Place::Nbd { export, .. } => export.connections,
+            _ => 0,
+        };
+        self.parts().iter().map(own).sum()
+    }
+
+    /// How many files and devices are opened for it.
+    pub fn files(&self) -> u32 {
+        self.parts().iter().filter(|part| part.path().is_some()).count() as u32
+    }
+
+    /// The same over one connection to each export.
     #[must_use]
     pub fn over_one_connection(mut self) -> Permit {
+        self.members = self.members.into_iter().map(Permit::over_one_connection).collect();
         if let Place::Nbd { export, .. } = &mut self.place {
             export.connections = 1;
         }
@@ -197,7 +252,8 @@ impl Permit {
 
     /// The same for reading alone.
     #[must_use]
-    pub fn reading(self) -> Permit {
+    pub fn reading(mut self) -> Permit {
+        self.members = self.members.into_iter().map(Permit::reading).collect();
         Permit { leave: Leave::Read, ..self }
     }
 
@@ -227,6 +283,9 @@ impl Permit {
                 Ok(opened.map_err(|error| of_disk(&self.place.to_string(), error))?.align)
             }
             Place::Nbd { .. } | Place::Nothing(_) => Ok(self.align),
+            Place::Joined { .. } => {
+                self.members.iter().try_fold(1, |most, member| Ok(member.alignment(cache)?.max(most)))
+            }
         }
     }
 }
@@ -238,6 +297,14 @@ impl Intent<'_> {
             Intent::Write(_) => Leave::Write,
             Intent::Remove(_) => Leave::Remove,
         }
+    }
+}
+
+/// Places that are joined, as a list.
+fn named(place: &Place) -> String {
+    match place {
+        Place::Joined { members, .. } => members.iter().map(Place::to_string).collect::<Vec<_>>().join(", "),
+        place => place.to_string(),
     }
 }
 

@@ -20,11 +20,25 @@ pub enum Place {
     },
     /// No storage at all, so many bytes of it: what is left is the cost of asking.
     Nothing(Bytes),
+    /// Several places as one: concatenated in this order, or in stripes of so many bytes. A folder among them stands for
+    /// its files. None of them is joined itself.
+    Joined {
+        /// At least one.
+        members: Vec<Place>,
+        /// Bytes on each before the next one's turn.
+        stripe: Option<Bytes>,
+    },
 }
+
+/// Places that may be joined: each file of each connection is a descriptor.
+const MEMBERS_MAX: usize = 256;
+/// Files of a folder with fewer bytes tell about its data and are not of it.
+const DATA_MIN: u64 = 4096;
 
 impl Place {
     /// Reads what was typed: a path, `nbd://HOST[:PORT]/NAME`, `nbd+unix:///NAME?socket=PATH` and what else a URI of an
-    /// export can say, `null:SIZE`.
+    /// export can say, `null:SIZE`; or several as one, `concat:A,B,C` or `striped:SIZE:A,B,C`, where a folder stands for its
+    /// files.
     ///
     /// # Errors
     /// One line: which rule it breaks.
@@ -32,6 +46,19 @@ impl Place {
         if let Some(size) = given.strip_prefix("null:") {
             let size = size.parse().map_err(|error| format!("{given}: {error}"))?;
             return Ok(Place::Nothing(size));
+        }
+        if let Some(members) = given.strip_prefix("concat:") {
+            return Place::joined(given, members, None);
+        }
+        if let Some(rest) = given.strip_prefix("striped:") {
+            let (stripe, members) = rest
+                .split_once(':')
+                .ok_or_else(|| format!("{given}: must be striped:SIZE:A,B,C, as in striped:64KiB:/dev/vdb,/dev/vdc"))?;
+            let stripe: Bytes = stripe.parse().map_err(|error| format!("{given}: {error}"))?;
+            if stripe == Bytes(0) {
+                return Err(format!("{given}: a stripe must be above 0 B; as in striped:64KiB:/dev/vdb,/dev/vdc"));
+            }
+            return Place::joined(given, members, Some(stripe));
         }
         if given.starts_with("nbd") && given.contains("://") {
             return Place::nbd(given);
@@ -51,8 +78,39 @@ impl Place {
         Ok(Place::Nbd { uri: uri.into(), export: Box::new(export) })
     }
 
-    /// What of it is loaded: itself, or where it is a folder its files that have anything in them, in the order of their
-    /// names. What lies in folders below does not count.
+    fn joined(given: &str, members: &str, stripe: Option<Bytes>) -> Result<Place, String> {
+        let members = members.split(',').map(Place::parse).collect::<Result<Vec<Place>, String>>();
+        let members =
+            members.map_err(|line| if line.starts_with(given) { line } else { format!("{given}: {line}") })?;
+        if members.iter().any(|member| matches!(member, Place::Joined { .. })) {
+            return Err(format!("{given}: places that are joined cannot be joined again; name all of them in one row"));
+        }
+        Ok(Place::Joined { members, stripe })
+    }
+
+    /// The places of which it consists: itself, or those that are joined, with the files of folders among them.
+    ///
+    /// # Errors
+    /// A folder cannot be read or has no files; there are too many; or one is named twice.
+    pub fn members(&self) -> Result<Vec<Place>, OpenError> {
+        let Place::Joined { members, .. } = self else { return Ok(vec![self.clone()]) };
+        let mut all: Vec<Place> = Vec::new();
+        for member in members {
+            for place in member.clone().files()? {
+                if let Some(first) = all.iter().find(|other| other.is_same(&place)) {
+                    return Err(OpenError::Twice(first.to_string()));
+                }
+                all.push(place);
+            }
+        }
+        match all.len() {
+            given if given > MEMBERS_MAX => Err(OpenError::TooMany { most: MEMBERS_MAX, given }),
+            _ => Ok(all),
+        }
+    }
+
+    /// What of it is loaded: itself, or where it is a folder its files of 4 KiB and more, in the order of their names. What
+    /// lies in folders below does not count.
     ///
     /// # Errors
     /// It cannot be read, or has no such file.
@@ -65,7 +123,7 @@ impl Place {
         let mut files = Vec::new();
         for entry in std::fs::read_dir(folder).map_err(look)? {
             let path = entry.map_err(look)?.path();
-            if std::fs::metadata(&path).is_ok_and(|about| about.is_file() && about.len() > 0) {
+            if std::fs::metadata(&path).is_ok_and(|about| about.is_file() && about.len() >= DATA_MIN) {
                 files.push(path);
             }
         }
@@ -76,12 +134,15 @@ impl Place {
         Ok(files.into_iter().map(Place::Path).collect())
     }
 
-    /// Whether both are the same storage.
+    /// Whether both are the same storage, or have some in common.
     pub fn is_same(&self, other: &Place) -> bool {
         match (self, other) {
             (Place::Path(one), Place::Path(other)) => same(one, other),
             (Place::Nbd { export: one, .. }, Place::Nbd { export: other, .. }) => {
                 (&one.address, &one.name) == (&other.address, &other.name)
+            }
+            (Place::Joined { members, .. }, other) | (other, Place::Joined { members, .. }) => {
+                members.iter().any(|member| member.is_same(other))
             }
             _ => false,
         }
@@ -100,6 +161,9 @@ impl Place {
             Place::Path(path) => same(path, Path::new(name)),
             Place::Nbd { uri, export } => name == uri || (!name.is_empty() && name == export.name),
             Place::Nothing(_) => false,
+            Place::Joined { members, .. } => {
+                name == self.to_string() || members.iter().any(|member| member.is_called(name))
+            }
         }
     }
 }
@@ -110,6 +174,16 @@ impl std::fmt::Display for Place {
             Place::Path(path) => write!(f, "{}", path.display()),
             Place::Nbd { uri, .. } => f.write_str(uri),
             Place::Nothing(size) => write!(f, "null:{}", size.0),
+            Place::Joined { members, stripe } => {
+                match stripe {
+                    None => f.write_str("concat:")?,
+                    Some(stripe) => write!(f, "striped:{}:", stripe.0)?,
+                }
+                for (number, member) in members.iter().enumerate() {
+                    write!(f, "{}{member}", if number > 0 { "," } else { "" })?;
+                }
+                Ok(())
+            }
         }
     }
 }
@@ -137,6 +211,24 @@ mod tests {
         let Place::Nbd { export, .. } = &nbd else { panic!("{nbd:?}") };
         assert_eq!((&export.address, export.name.as_str()), (&crate::Address::Unix("s".into()), "a"));
         assert!(Place::parse("nbd+unix:///a").unwrap_err().starts_with("must name its socket, got"));
+        let joined = Place::parse("striped:64KiB:/dev/vdb,null:1GiB").unwrap();
+        let Place::Joined { members, stripe } = &joined else { panic!("{joined:?}") };
+        assert_eq!(
+            (members.as_slice(), *stripe),
+            (&[Place::Path("/dev/vdb".into()), Place::Nothing(Bytes::gib(1))][..], Some(Bytes::kib(64)))
+        );
+        assert_eq!(Place::parse(&joined.to_string()), Ok(joined.clone()), "{joined}");
+        assert!(joined.is_called("/dev/vdb") && joined.is_same(&members[0]) && !joined.is_called("/dev/vdc"));
+        for (given, rule) in [
+            ("concat:", "names nothing"),
+            ("striped:64KiB", "must be striped:SIZE:A,B,C"),
+            ("striped:0:a,b", "must be above 0 B"),
+            ("striped:x:a,b", "striped:x:a,b: "),
+            ("concat:a,concat:b", "cannot be joined again"),
+        ] {
+            let line = Place::parse(given).unwrap_err();
+            assert!(line.contains(rule) && line.starts_with(given), "{line}");
+        }
         assert!(Place::parse("null:much").unwrap_err().starts_with("null:much"));
         assert!(Place::parse("").unwrap_err().starts_with("names nothing"));
         assert!(nbd.is_called(uri) && nbd.is_called("a") && !nbd.is_called("b"));

@@ -60,6 +60,14 @@ pub(crate) fn holds(place: &Place, consent: &Consent) -> Result<Vec<String>, Ope
     let carried = |what: &'static str| format!("it carries {what}");
     match place {
         Place::Nothing(_) => Ok(Vec::new()),
+        Place::Joined { .. } => {
+            let mut all = Vec::new();
+            for member in place.members()? {
+                let found = holds(&member, consent)?;
+                all.extend(found.into_iter().map(|what| format!("of {member}: {what}")));
+            }
+            Ok(all)
+        }
         Place::Nbd { uri, export } => {
             let (head, tail, size) = peek::edges(uri, export, EDGE)?;
             let window = |edge: &(u64, Vec<u8>)| (edge.0, edge.1.clone());

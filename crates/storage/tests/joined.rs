@@ -154,7 +154,8 @@ fn bytes_are_where_they_belong() {
         let folder = tempfile::tempdir().unwrap();
         let places: Vec<Place> = (0..3).map(|n| file(folder.path(), n, BLOCKS[n])).collect();
         let io = io();
-        let mut joined = storage::open_joined(&io, &permits(&places), stripe.map(|n| Bytes(n * BLOCK)), how()).unwrap();
+        let mut joined =
+            storage::open_joined(&io, &permits(&places), stripe.map(|n| Bytes(n * BLOCK)), how()).unwrap().target;
         // In stripes the smallest, of 3 blocks, decides.
         let blocks = stripe.map_or(3 + 9 + 5, |stripe| 3 / stripe * stripe * 3);
         assert_eq!(joined.traits().size, Bytes(blocks * BLOCK));
@@ -187,7 +188,8 @@ fn files_and_an_export_are_one() {
         let places = [file(folder.path(), 0, BLOCKS[0]), export, file(folder.path(), 2, BLOCKS[2])];
         let io = io();
         let before = io.outstanding();
-        let mut joined = storage::open_joined(&io, &permits(&places), stripe.map(|n| Bytes(n * BLOCK)), how()).unwrap();
+        let mut joined =
+            storage::open_joined(&io, &permits(&places), stripe.map(|n| Bytes(n * BLOCK)), how()).unwrap().target;
         play(&io, &mut joined, &steps);
         drop(joined);
         assert_eq!(io.outstanding(), before, "buffers are out");
@@ -223,7 +225,8 @@ fn device(room: u32) -> Box<dyn Target> {
 }
 
 fn simulated(rooms: &[u32], stripe: Option<Bytes>) -> Joined<Box<dyn Target>> {
-    let members = (0..rooms.len()).map(|target| Member { target, object: ObjectId(0), size: Bytes::mib(1) });
+    let members =
+        (0..rooms.len()).map(|target| Member { target, object: ObjectId(0), size: Bytes::mib(1), flushes: true });
     Joined::new(rooms.iter().map(|room| device(*room)).collect(), members.collect(), stripe, None)
 }
 

@@ -11,7 +11,7 @@ mod status;
 mod world;
 
 use crate::memory::Memory;
-use crate::stage::device::spec_of;
+use crate::stage::device::built;
 use crate::{Answer, interrupt, terminal};
 use anyhow::{Context as _, Result, anyhow, bail};
 use array::VirtualClock;
@@ -103,7 +103,7 @@ fn carry_out(invocation: &Invocation, storage: &Storage<'_>, memory: &Memory) ->
             Ok(simulation) => {
                 terminal::complain(&format!("in virtual time, on: {device}"));
                 let seed = specs.first().map_or(1, |spec| spec.seed);
-                let target = spec_of(device, simulation.size())?.build(seed).context("[device]")?;
+                let target = built(device, simulation.size(), seed)?;
                 let mut complete = |job: usize, done: &[JobOutcome]| recording::complete(invocation, job, done);
                 Ok(simulation.run(target, &VirtualClock::new(), &mut || stop.is_asked(), &mut complete))
             }

@@ -9,7 +9,6 @@ mod marks;
 mod sweep;
 
 use crate::memory::Memory;
-use crate::stage::device::spec_of;
 use crate::{Answer, date, interrupt, machine, terminal};
 use anyhow::{Context as _, Result, bail};
 use block::Bytes;
@@ -199,8 +198,3 @@ fn smaller_than_memory(size: Bytes) -> Option<String> {
 
 /// How large a file of a simulated device is.
 const SIMULATED: Bytes = Bytes::gib(100);
-
-/// The device that stands in for all of them.
-fn built(device: &Device, size: Bytes, seed: u64) -> Result<Box<dyn block::Target>> {
-    spec_of(device, size)?.build(seed).context("[device]")
-}

@@ -53,11 +53,21 @@ impl Pipe {
     /// The same, and may make a file. Files are opened past the page cache, or through it where the file system has no
     /// other way.
     pub fn open_or_make(permit: &Permit, create: Create) -> Result<Pipe> {
-        let slab = Bytes(PIECE * (DEPTH as u64 + 2) + (1 << 20));
-        let io = Io::open(&IoSettings { slab, in_flight: 64, entries: 64, files: 8, ..IoSettings::default() })?;
+        let permit = permit.clone().over_one_connection();
+        // What is split has parts with memory of their own, and each export receives into its own.
+        let copies = if permit.splits() { 2 } else { 1 };
+        let received = u64::from(permit.connections().saturating_sub(1)) * storage::NbdTarget::MEMORY.0 * 2;
+        let slab = Bytes(PIECE * (DEPTH as u64 + 2) * copies + (1 << 20) + received);
+        let io = Io::open(&IoSettings {
+            slab,
+            in_flight: 64,
+            entries: 64,
+            files: 8 + permit.files() + permit.connections(),
+            ..IoSettings::default()
+        })?;
         // The pieces go one after the other: more connections would not make them faster.
         let how = How { create, fallback: Some(BLOCK as u32), ..How::default() };
-        let Opened { target, sizes, align, flushes, .. } = permit.clone().over_one_connection().open(&io, how)?;
+        let Opened { target, sizes, align, flushes, .. } = permit.open(&io, how)?;
         let (place, longest) = (permit.place(), target.traits().longest);
         if u64::from(align) > BLOCK {
             bail!("{place}: it takes pieces of {align} bytes, the database writes 8 KiB");

@@ -5,8 +5,8 @@
 //! ```
 
 use super::Storage;
-use crate::stage::device::spec_of;
-use anyhow::{Context as _, Result};
+use crate::stage::device::built;
+use anyhow::Result;
 use array::VirtualClock;
 use block::{Bytes, ObjectId, Span, Target};
 use engine::Hub;
@@ -39,7 +39,7 @@ impl SimulatedStorage {
         let wij = Spot { object: DEVICE, at: data.0, bytes: Layout::wij_need(burst) };
         let stream = Spot { object: DEVICE, at: wij.at + wij.bytes, bytes: Layout::stream_need() };
         let files = vec![DataFile { object: DEVICE, at: 0, blocks: data.0 / BLOCK }];
-        let target = spec_of(device, Bytes(stream.at + stream.bytes))?.build(settings.seed).context("[device]")?;
+        let target = built(device, Bytes(stream.at + stream.bytes), settings.seed)?;
         Ok(SimulatedStorage {
             clock: VirtualClock::new(),
             hub: Hub::new(target),

@@ -121,15 +121,17 @@ impl OpenedStorage {
     fn worker(&self, settings: &Settings) -> Result<Io> {
         let constants = &settings.constants;
         // What each connection receives into, and as much again, as memory comes in powers of two.
-        let connections = |permit: &Permit| match permit.place() {
-            Place::Nbd { export, .. } => u64::from(export.connections),
-            _ => 0,
-        };
-        let connections: u64 = self.sites.permits().map(connections).sum();
+        let connections: u64 = self.sites.permits().map(|permit| u64::from(permit.connections())).sum();
+        let files: u32 = self.sites.permits().map(Permit::files).sum();
         let blocks = u64::from(constants.readers + constants.writers + 32);
-        let buffers = blocks * BLOCK * 2 + constants.wij_write.0 * 6 + connections * NbdTarget::MEMORY.0 * 2;
-        let in_flight =
-            constants.readers + constants.writers + 32 + 4 * (self.sites.permits().count() as u32 + connections as u32);
+        // The parts of requests that are split have memory of their own.
+        let copies = if self.sites.permits().any(Permit::splits) { 2 } else { 1 };
+        let own = blocks * BLOCK * 2 + constants.wij_write.0 * 6;
+        let buffers = own * copies + connections * NbdTarget::MEMORY.0 * 2;
+        let in_flight = constants.readers
+            + constants.writers
+            + 32
+            + 4 * (files.max(self.sites.permits().count() as u32) + connections as u32);
         Ok(Io::open(&IoSettings { slab: Bytes(buffers.max(4 << 20)), in_flight, ..IoSettings::default() })?)
     }
 

@@ -2,7 +2,8 @@
 
 use anyhow::{Context as _, Result, bail};
 use array::{Allowance, Change, CloudVolume, DeviceSpec, Disk, Flash, Host, Model, ParallelServers, Pause};
-use block::{Bytes, Span, Time};
+use block::{Bytes, ObjectId, Span, Target, Time};
+use storage::{Joined, Member};
 use workload::plan::{Device, Figure};
 
 /// The device of a plan, `size` large.
@@ -25,6 +26,39 @@ pub fn spec_of(device: &Device, size: Bytes) -> Result<DeviceSpec> {
     spec.check().context("[device]")?;
     Ok(spec)
 }
+
+/// The device of a plan, at least `size` large: one, or several alike that are joined.
+///
+/// # Errors
+/// As [`spec_of`].
+pub fn built(device: &Device, size: Bytes, seed: u64) -> Result<Box<dyn Target>> {
+    let members = device.figure("members").map_or(1, count);
+    let stripe = device.figure("stripe").map(|figure| Bytes(count(figure)));
+    if members == 1 {
+        if let Some(stripe) = stripe {
+            bail!("[device]: stripe: needs several members, got one and {stripe}; say members = 4 or leave stripe out");
+        }
+        return spec_of(device, size)?.build(seed).context("[device]");
+    }
+    // Each is a whole number of stripes, so that together they are no smaller.
+    let unit = stripe.map_or(UNIT, |stripe| stripe.0);
+    let each = Bytes(size.0.div_ceil(members).next_multiple_of(unit));
+    let spec = spec_of(device, each)?;
+    let build = |member: u64| spec.build(seed ^ member << 40).context("[device]");
+    let targets = (0..members).map(build).collect::<Result<Vec<Box<dyn Target>>>>()?;
+    let member = |target| Member { target, object: ObjectId(0), size: each, flushes: true };
+    if let Some(stripe) = stripe {
+        let align = targets.iter().map(|target| target.traits().align).max().unwrap_or(1);
+        if !stripe.0.is_multiple_of(align.into()) {
+            bail!("[device]: stripe: must be a whole multiple of {align} B, got {stripe}");
+        }
+    }
+    let all = (0..targets.len()).map(member).collect();
+    Ok(Box::new(Joined::new(targets, all, stripe, None)))
+}
+
+/// What the size of a device without stripes is a multiple of.
+const UNIT: u64 = 1 << 20;
 
 fn parallel_servers(model: &mut ParallelServers, device: &Device) {
     set_count(device, "servers", &mut model.servers);

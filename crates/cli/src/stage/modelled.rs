@@ -1,6 +1,6 @@
 //! The server's model in virtual time: its commands and its gate, over a plan's simulated device.
 
-use super::device::spec_of;
+use super::device::built;
 use admin::Administration;
 use anyhow::{Context as _, Result, bail};
 use array::VirtualClock;
@@ -58,7 +58,7 @@ impl Model {
         let Some(device) = of.device else {
             bail!("{}: has no [device]; say what stands in for the disk in a simulation", of.file);
         };
-        let device = spec_of(device, Bytes(of.size))?.build(of.seed).context("[device]")?;
+        let device = built(device, Bytes(of.size), of.seed)?;
         let gate = Gate::new(device, qos::Settings::default());
         let mut model = Model {
             clock: VirtualClock::new(),

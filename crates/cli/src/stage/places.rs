@@ -2,30 +2,19 @@
 //! out, targets.
 
 use super::path;
-use anyhow::{Context as _, Result, bail};
-use block::{Bytes, Target};
-use ramp::Dataset;
+use anyhow::{Context as _, Result, anyhow, bail};
+use block::Bytes;
 use stats::run;
 use std::path::Path;
-use storage::{Consent, Contents, How, Intent, Kind, Permit, Place};
+use storage::{Consent, Contents, How, Intent, Kind, Opened, Permit, Place};
 use uring::Io;
 use uring::disk::Cache;
 use workload::plan::{Volume, Workload};
 use workload::{Plan, Spec};
 
-/// Places that one volume may be: each file of each connection is a descriptor.
-const MEMBERS_MAX: usize = 256;
-
 /// What a run may do to the places of its plan, in the plan's order of volumes; nothing for a volume of its own server.
 #[derive(Clone, Debug, Default)]
-pub struct Places(Vec<Option<Storage>>);
-
-/// The storage of a volume: one place, or several together.
-#[derive(Clone, Debug)]
-struct Storage {
-    permits: Vec<Permit>,
-    stripe: Option<Bytes>,
-}
+pub struct Places(Vec<Option<Permit>>);
 
 impl Places {
     /// Asks for leave at each place, and gives the plan's volumes without a size that of their places. A file that is not
@@ -34,22 +23,22 @@ impl Places {
     /// # Errors
     /// No leave, or the place is smaller than the plan has it; one line.
     pub fn ask(plan: &mut Plan, consent: &Consent) -> Result<Places> {
-        let mut asked: Vec<Option<Storage>> = Vec::new();
-        let mut taken: Vec<(usize, Place)> = Vec::new();
+        let mut asked: Vec<Option<Permit>> = Vec::new();
         for volume in 0..plan.volumes.len() {
-            let storage = ask(plan, volume, consent)?;
-            for permit in storage.iter().flat_map(|storage| &storage.permits) {
-                let name = &plan.volumes[volume].name;
-                match taken.iter().find(|(_, place)| place.is_same(permit.place())) {
-                    Some((other, place)) if *other == volume => bail!("volume {name}: {place}: is named twice"),
-                    Some((other, _)) => bail!(
-                        "volume {name}: is the same place as volume {}; let their workloads name one volume",
-                        plan.volumes[*other].name,
-                    ),
-                    None => taken.push((volume, permit.place().clone())),
+            let permit = ask(plan, volume, consent)?;
+            let is_same = |other: &Option<Permit>, place: &Place| {
+                other.as_ref().is_some_and(|other| other.parts().iter().any(|part| part.place().is_same(place)))
+            };
+            for part in permit.iter().flat_map(Permit::parts) {
+                if let Some(other) = asked.iter().position(|other| is_same(other, part.place())) {
+                    bail!(
+                        "volume {}: is the same place as volume {}; let their workloads name one volume",
+                        plan.volumes[volume].name,
+                        plan.volumes[other].name,
+                    );
                 }
             }
-            asked.push(storage);
+            asked.push(permit);
         }
         Ok(Places(asked))
     }
@@ -60,7 +49,7 @@ impl Places {
     }
 
     fn permits(&self) -> impl Iterator<Item = &Permit> {
-        self.0.iter().flatten().flat_map(|storage| &storage.permits)
+        self.0.iter().flatten().flat_map(Permit::parts)
     }
 
     /// All of them, as they were named.
@@ -83,9 +72,8 @@ impl Places {
                     "volume",
                     load.volumes.iter().map(|used| path(plan, &plan.volumes[*used])).collect::<Vec<_>>().join(", "),
                 ),
-                Some(Storage { stripe: Some(_), .. }) => ("striped", about.together()),
-                Some(Storage { permits, .. }) if permits.len() > 1 => ("concatenated", about.together()),
-                Some(Storage { permits, .. }) => (permits[0].kind().word(), permits[0].place().to_string()),
+                Some(permit) if permit.splits() => (permit.kind().word(), about.together()),
+                Some(permit) => (permit.kind().word(), permit.place().to_string()),
             };
             run::Place { kind: kind.into(), name, size: about.size.map(|size| size.0) }
         };
@@ -100,7 +88,7 @@ impl Places {
         for (index, load) in plan.workloads.iter().enumerate() {
             // Several volumes of one workload are all the plan's own.
             let volume = load.volumes[0];
-            let permits = self.0[volume].iter().flat_map(|storage| &storage.permits);
+            let permits = self.0[volume].iter().flat_map(Permit::parts);
             for permit in permits {
                 let (name, align) = (&plan.volumes[volume].name, permit.alignment(Cache::Direct)?);
                 let specs = plan.phases.iter().map(|phase| &phase.specs[index]);
@@ -122,9 +110,8 @@ impl Places {
     /// # Errors
     /// The system refuses; what was begun of that file is removed.
     pub fn lay_out(&self, plan: &Plan, said: impl Fn(&Place, Bytes)) -> Result<()> {
-        for (storage, volume) in self.0.iter().zip(&plan.volumes) {
-            let permits = storage.iter().flat_map(|storage| &storage.permits);
-            for permit in permits.filter(|permit| permit.kind() == Kind::Missing) {
+        for (permit, volume) in self.0.iter().zip(&plan.volumes) {
+            for permit in permit.iter().filter(|permit| permit.kind() == Kind::Missing) {
                 let size = volume.size.unwrap_or_default();
                 said(permit.place(), size);
                 let contents = Contents::Random(plan.seed);
@@ -139,65 +126,45 @@ impl Places {
     ///
     /// # Errors
     /// It cannot be opened without the page cache, or the server refuses.
-    pub fn open(&self, io: &Io, volume: usize) -> Result<Option<Box<dyn Target>>> {
-        let Some(Storage { permits, stripe }) = &self.0[volume] else { return Ok(None) };
+    pub fn open(&self, io: &Io, volume: usize) -> Result<Option<Opened>> {
+        let Some(permit) = &self.0[volume] else { return Ok(None) };
         let how = How { keep_data: false, ..How::default() };
-        let permits: Vec<Permit> = permits.iter().map(|permit| permit.clone().over_one_connection()).collect();
-        match permits.as_slice() {
-            [permit] => Ok(Some(permit.open(io, how)?.target)),
-            several => Ok(Some(Box::new(storage::open_joined(io, several, *stripe, how)?))),
-        }
+        Ok(Some(permit.clone().over_one_connection().open(io, how)?))
     }
 }
 
 /// Leave for one volume.
-fn ask(plan: &mut Plan, volume: usize, consent: &Consent) -> Result<Option<Storage>> {
+fn ask(plan: &mut Plan, volume: usize, consent: &Consent) -> Result<Option<Permit>> {
     let writes = plan.writes(volume);
     let Volume { name, places: given, size, stripe, .. } = &mut plan.volumes[volume];
     if given.is_empty() {
         return Ok(None);
     }
-    let mut places = Vec::new();
-    for given in &*given {
-        let place = Place::parse(given).map_err(|line| anyhow::anyhow!("volume {name}: place: {line}"))?;
-        places.extend(place.files().with_context(|| format!("volume {name}"))?);
-    }
-    // What tells how the data of a folder was made is not of that data.
-    places.retain(|place| !matches!(place, Place::Path(path) if path.ends_with(Dataset::MANIFEST)));
-    let is_one = places.len() == 1;
-    if places.len() > MEMBERS_MAX {
-        bail!("volume {name}: at most {MEMBERS_MAX} places together, got {}", places.len());
-    }
-    let ask = |place: &Place| {
-        let is_missing = matches!(place, Place::Path(path) if !path.exists());
-        if is_missing && !is_one {
-            bail!("{place}: is not there, and a file that is made is a volume alone; make it first");
+    let parse = |given: &String| Place::parse(given).map_err(|line| anyhow!("volume {name}: place: {line}"));
+    let members = given.iter().map(parse).collect::<Result<Vec<Place>>>()?;
+    let is_folder = |place: &Place| matches!(place, Place::Path(path) if path.is_dir());
+    let place = match members.as_slice() {
+        [place] if !is_folder(place) && stripe.is_none() => place.clone(),
+        [_, _, ..] if members.iter().any(|place| matches!(place, Place::Joined { .. })) => {
+            bail!("volume {name}: place: places that are joined cannot be joined again; name all of them in one row")
         }
-        let intent = if writes || is_missing { Intent::Write(consent) } else { Intent::Read };
-        Ok(Permit::ask(place, intent)?)
+        _ => Place::Joined { members, stripe: *stripe },
     };
-    let permits: Result<Vec<Permit>> = places.iter().map(ask).collect();
-    let permits = permits.with_context(|| format!("volume {name}"))?;
-    let has = match permits.as_slice() {
-        [] => bail!("volume {name}: there is nothing to load; name files, devices or exports"),
-        [_] if stripe.is_some() => bail!("volume {name}: stripe: needs several places, got one; leave stripe out"),
-        [permit] if permit.kind() == Kind::Missing => None,
-        [permit] => Some(permit.size()),
-        several => Some(storage::joined_size(several, *stripe).with_context(|| format!("volume {name}"))?),
-    };
-    if let Some(has) = has {
-        let named = given.join(", ");
-        if has == Bytes(0) && permits.len() > 1 {
-            bail!(
-                "volume {name}: {named} has 0 B together, as the smallest has no whole stripe or block; leave it out"
-            );
-        }
+    let parts = place.members().with_context(|| format!("volume {name}"))?;
+    if stripe.is_some() && parts.len() == 1 {
+        bail!("volume {name}: stripe: needs several places, got one; leave stripe out");
+    }
+    let is_missing = parts.len() == 1 && matches!(&place, Place::Path(path) if !path.exists());
+    let intent = if writes || is_missing { Intent::Write(consent) } else { Intent::Read };
+    let permit = Permit::ask(&place, intent).with_context(|| format!("volume {name}"))?;
+    if permit.kind() != Kind::Missing {
+        let (named, has) = (given.join(", "), permit.size());
         if let Some(size) = size.filter(|size| *size > has) {
             bail!("volume {name}: {named} has {has}, and the plan asks for {size}; leave size out to use all of it");
         }
         size.get_or_insert(has);
     }
-    Ok(Some(Storage { permits, stripe: *stripe }))
+    Ok(Some(permit))
 }
 
 /// What of a load is no multiple of `align` bytes, in words.

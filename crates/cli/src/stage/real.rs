@@ -192,7 +192,7 @@ impl Clients {
             let index = load.volume_of(lane);
             let volume = &plan.volumes[index];
             let (target, size) = match (places.open(io, index)?, server) {
-                (Some(target), _) => (target, volume.size.unwrap_or_default()),
+                (Some(opened), _) => (opened.target, volume.size.unwrap_or_default()),
                 (None, Some(address)) => own(io, address, &path(plan, volume))?,
                 (None, None) => bail!("volume {}: is of the plan's own server, which does not run", volume.name),
             };

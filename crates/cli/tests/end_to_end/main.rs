@@ -28,6 +28,7 @@ mod fio_safety;
 mod full_disk;
 mod hosts;
 mod interrupt;
+mod joined;
 mod keeping;
 mod kill;
 mod levels;

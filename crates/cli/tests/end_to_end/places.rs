@@ -159,7 +159,7 @@ fn places_together_that_do_not_fit_are_one_line() {
         ("place = [\"free\", \"theirs\"]", writes, "--destroy-data=theirs"),
         ("place = [\"free\", \"none\"]", writes, "none: is not there, and a file that is made is a volume alone"),
         ("place = [\"free\", \"./free\"]", "depth = 1", "volume db: free: is named twice"),
-        ("place = \"bare\"", "depth = 1", "volume db: bare: has no file with anything in it"),
+        ("place = \"bare\"", "depth = 1", "volume db: bare: has no file of 4 KiB or more"),
         ("place = [\"free\"]\nstripe = \"64KiB\"", "depth = 1", "volume db: stripe: needs several places, got one"),
         ("place = [\"free\", \"also\"]\nstripe = 0", "depth = 1", "stripe: must be above zero"),
         ("place = [\"free\", \"also\"]\nstripe = 100", "depth = 1", "stripe: must be a whole multiple of"),

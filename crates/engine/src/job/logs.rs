@@ -116,7 +116,7 @@ impl Histograms {
 fn hands_over(spec: &JobSpec) -> bool {
     match spec.place {
         Place::Files(_) => spec.engine == EngineKind::Uring,
-        Place::Nbd { .. } => true,
+        Place::Named { .. } => true,
         Place::Null { .. } => spec.pacing.depth > 1,
     }
 }

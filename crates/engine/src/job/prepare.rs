@@ -96,7 +96,7 @@ fn idle(consent: &Consent, specs: &[JobSpec]) -> Vec<String> {
     let places = |spec: &JobSpec| -> Vec<Site> {
         match &spec.place {
             Place::Files(files) => files.iter().map(|file| Site::Path(file.path.clone())).collect(),
-            Place::Nbd { uri, .. } => Site::nbd(uri).into_iter().collect(),
+            Place::Named { name, .. } => Site::parse(name).into_iter().collect(),
             Place::Null { .. } => Vec::new(),
         }
     };

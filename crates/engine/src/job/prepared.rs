@@ -48,11 +48,12 @@ impl Prepared {
         let mut regions: Vec<_> = self.sites.iter().map(|site| site.region).collect();
         let backend = match (&spec.place, spec.engine, near) {
             (Place::Null { .. }, ..) => "nothing".into(),
-            (Place::Nbd { .. }, ..) => {
+            (Place::Named { .. }, ..) => {
                 // It may have grown since it was asked about.
                 let region = self.sites[0].region_in(&spec, sizes[0]);
                 regions = vec![region.map_err(|line| OpenError(format!("{}: {line}", spec.name)))?];
-                format!("NBD over {}", io.backend())
+                let word = if self.sites[0].permit.splits() { "places together" } else { "NBD" };
+                format!("{word} over {}", io.backend())
             }
             (Place::Files(_), EngineKind::Uring, Some(Near { processor, disk })) => {
                 format!("{}, near processor {processor}, which takes the interrupts of {disk}", io.backend())
@@ -153,20 +154,20 @@ pub(crate) fn io_settings(jobs: &[Prepared]) -> IoSettings {
     let (mut slab, mut in_flight, mut files, mut ring) = (0u64, 0u64, 0u32, 0u64);
     for Prepared { spec, sites, .. } in jobs {
         let depth = u64::from(spec.pacing.depth.max(1));
-        let own = sites.iter().filter(|site| site.permit.path().is_some()).count() as u64;
-        let connections = sites.iter().find_map(|site| match site.permit.place() {
-            storage::Place::Nbd { export, .. } => Some(u64::from(export.connections)),
-            _ => None,
-        });
-        let connections = connections.unwrap_or(1);
+        let own: u64 = sites.iter().map(|site| u64::from(site.permit.files())).sum();
+        let connections: u64 = sites.iter().map(|site| u64::from(site.permit.connections())).sum();
+        let connections = connections.max(1);
         let block = u64::from(spec.reach.most_block()).next_power_of_two().max(4096);
         // A slot is out for each request in flight; a job that reads and writes keeps its buffers for writes meanwhile.
         let keeps = if spec.reach.mix.has(Direction::Read) || spec.verify.is_some() { 1 } else { 0 };
         let sides = keeps + u64::from(spec.reach.mix.has(Direction::Write));
         let (bytes, extra) = match spec.place {
             Place::Null { .. } => (if spec.reach.mix.has(Direction::Write) { depth * block } else { 0 }, 0),
-            // What is received, and headers.
-            Place::Nbd { .. } => (depth * block * sides.max(1), connections * 2 * NbdTarget::MEMORY.0),
+            // What is received, and headers; the parts of requests that are split have memory of their own.
+            Place::Named { .. } => {
+                let parts = if sites.iter().any(|site| site.permit.splits()) { depth * block * 2 } else { 0 };
+                (depth * block * sides.max(1), connections * 2 * NbdTarget::MEMORY.0 + parts)
+            }
             Place::Files(_) => (depth * block * sides.max(1), 0),
         };
         slab += bytes + extra;

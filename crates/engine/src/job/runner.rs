@@ -24,11 +24,10 @@ use crate::job::board::Board;
 use crate::job::prepare::OpenError;
 use block::{Actor, Completion, Target, Time, Wakeup};
 use stats::Tape;
-use stats::job::{AskedRow, DepthShares, Errors, JobError, JobOutcome, LatencyFinding, Losses};
-use std::cell::RefCell;
+use stats::job::{AskedRow, DepthShares, Errors, JobError, JobOutcome, LatencyFinding};
 use std::path::PathBuf;
-use std::rc::Rc;
 use std::sync::Arc;
+use storage::LossCounts;
 use workload::job::{Ends, EngineKind, JobDraft, JobSpec, JobStream, PerDirection, Place, Region};
 
 /// A job on its worker.
@@ -95,7 +94,7 @@ pub(crate) struct Runner {
     forget: Option<Forget>,
     /// How often the files' cache was dropped for a way that began anew.
     rounds: u64,
-    losses: Option<Rc<RefCell<Losses>>>,
+    losses: LossCounts,
 }
 
 /// Makes a job's files anew and opens them.
@@ -115,7 +114,7 @@ pub(crate) struct Parts {
     pub(crate) notes: Vec<String>,
     pub(crate) backend: String,
     /// What of its connections is lost, where it has some; counted by the target.
-    pub(crate) losses: Option<Rc<RefCell<Losses>>>,
+    pub(crate) losses: LossCounts,
     /// It starts then, if the jobs that it waits for have ended.
     pub(crate) start: Time,
     /// For a job whose files are made anew for each loop.

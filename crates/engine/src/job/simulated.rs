@@ -17,6 +17,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
+use storage::LossCounts;
 use workload::job::{FileSpec, JobSpec, Place, Region};
 
 /// [`Watch::complete`](super::Watch::complete) as a function.
@@ -153,7 +154,7 @@ impl Job {
             regions,
             notes,
             backend,
-            losses: None,
+            losses: LossCounts::default(),
             start,
             renew: None,
             forget: None,
@@ -180,7 +181,7 @@ fn objections(spec: &JobSpec) -> impl Iterator<Item = &'static str> {
 fn files(spec: &JobSpec) -> Vec<FileSpec> {
     match &spec.place {
         Place::Files(files) => files.clone(),
-        Place::Nbd { uri, region } => vec![FileSpec { path: uri.into(), ..region.clone() }],
+        Place::Named { name, region } => vec![FileSpec { path: name.into(), ..region.clone() }],
         Place::Null { size } => {
             let path = PathBuf::from(format!("{} (null)", spec.name));
             vec![FileSpec { path, file_size: Some(*size), ..FileSpec::default() }]

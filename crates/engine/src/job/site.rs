@@ -55,8 +55,8 @@ pub(crate) fn survey(spec: &JobSpec, consent: &Consent, ahead: &mut Ahead) -> Re
             let region = Region { len: size.0, ..Region::default() };
             Ok(vec![Site { file: FileSpec::default(), permit, region, plan: None }])
         }
-        workload::job::Place::Nbd { uri, region } => {
-            Site::survey_export(uri, region, spec, consent, ahead).map(|site| vec![site]).map_err(|line| vec![line])
+        workload::job::Place::Named { name, region } => {
+            Site::survey_named(name, region, spec, consent, ahead).map(|site| vec![site]).map_err(|line| vec![line])
         }
         workload::job::Place::Files(files) => {
             let (mut sites, mut wrong) = (Vec::with_capacity(files.len()), Vec::new());
@@ -72,14 +72,19 @@ pub(crate) fn survey(spec: &JobSpec, consent: &Consent, ahead: &mut Ahead) -> Re
 }
 
 impl Site {
-    fn survey_export(
-        uri: &str,
+    fn survey_named(
+        name: &str,
         file: &FileSpec,
         spec: &JobSpec,
         consent: &Consent,
         ahead: &mut Ahead,
     ) -> Result<Site, String> {
-        let place = Place::nbd(uri).map_err(|line| format!("uri: {line}"))?;
+        // A path is a file's, which are loaded as files.
+        let place = match Place::parse(name) {
+            Ok(Place::Path(_)) => Place::nbd(name),
+            place => place,
+        };
+        let place = place.map_err(|line| format!("uri: {line}"))?;
         let intent = if writes(spec) { Intent::Write(consent) } else { Intent::Read };
         let permit = Permit::ask(&place, intent).map_err(|error| error.to_string())?;
         let region = region(file, spec, permit.size())?;
@@ -155,7 +160,7 @@ impl Site {
         if block.is_multiple_of(align) && self.region.start.is_multiple_of(align) {
             return Ok(());
         }
-        let how = if matches!(self.permit.place(), Place::Nbd { .. }) { "requests to" } else { "direct I/O on" };
+        let how = if self.permit.path().is_none() { "requests to" } else { "direct I/O on" };
         Err(format!(
             "bs and offset: must be multiples of {align} for {how} {}, got {block} from {} on",
             self.permit.place(),

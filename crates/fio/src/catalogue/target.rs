@@ -47,10 +47,15 @@ pub(super) const OPTIONS: &[Definition] = &[
     }),
     option("file_service_type", Form::Text("roundrobin:4"), "which file is next, and for how many requests", order),
     option("ioengine", Form::Text("io_uring"), "how requests are made", engine),
-    option("uri", Form::Text("nbd+unix:///disk?socket=s"), "the NBD export of ioengine=nbd", |o, v| {
-        o.target.uri = Some(v.text().to_owned());
-        Ok(())
-    }),
+    option(
+        "uri",
+        Form::Text("nbd+unix:///disk?socket=s"),
+        "the export of ioengine=nbd, or the places of joined",
+        |o, v| {
+            o.target.uri = Some(v.text().to_owned());
+            Ok(())
+        },
+    ),
     option(
         "read_iolog",
         Form::Text("trace.log"),
@@ -266,7 +271,7 @@ fn order(o: &mut Options, v: Value<'_>) -> Result<(), String> {
 }
 
 /// fio's engines, what each becomes here, and what the user should know of it.
-const ENGINES: [(&str, Engine, &str); 13] = [
+const ENGINES: [(&str, Engine, &str); 14] = [
     ("psync", Engine::Sync, ""),
     ("sync", Engine::Sync, ""),
     ("pvsync", Engine::Sync, "one system call a request, without a vector"),
@@ -280,6 +285,7 @@ const ENGINES: [(&str, Engine, &str); 13] = [
     ("aio", Engine::Uring, "io_uring in its place, with the same depth"),
     ("null", Engine::Null, ""),
     ("nbd", Engine::Nbd, ""),
+    ("joined", Engine::Joined, ""),
 ];
 
 /// fio's engines that are not here, and what is nearest to each.

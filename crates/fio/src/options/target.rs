@@ -20,7 +20,7 @@ pub struct TargetOptions {
     pub engine: Engine,
     /// `ioengine` as typed.
     pub engine_name: String,
-    /// `uri` of an NBD export.
+    /// `uri` of an NBD export, or the places that are joined.
     pub uri: Option<String>,
     /// `read_iolog`: the recording that is run again.
     pub read_iolog: Option<String>,
@@ -62,6 +62,8 @@ pub enum Engine {
     Uring,
     /// An NBD export.
     Nbd,
+    /// Several places as one.
+    Joined,
     /// Nothing at all.
     Null,
 }

@@ -207,7 +207,10 @@ fn load(words: &Words, target: &str, iterations: Option<&str>) -> Result<Load, G
         true => 0,
         false => words.option("read-percent").map_or(Ok(100), |given| number("--read-percent", given, 0..=100))?,
     };
-    let first: Vec<String> = target.split(',').map(str::to_owned).collect();
+    let first: Vec<String> = match joined(target) {
+        true => vec![target.to_owned()],
+        false => target.split(',').map(str::to_owned).collect(),
+    };
     let targets = [first, words.all("target")].concat();
     if targets.iter().any(String::is_empty) {
         return Err(value("DIRECTORY", "directories, devices or exports with a comma between them", target));
@@ -293,4 +296,9 @@ fn decimal(what: &str, given: &str, range: RangeInclusive<f64>) -> Result<f64, G
 
 fn value(what: &str, rule: &str, given: &str) -> GrammarError {
     GrammarError::Value { what: what.into(), rule: rule.into(), given: given.into() }
+}
+
+/// Whether a target is several places as one, of which the list is a part.
+fn joined(target: &str) -> bool {
+    ["concat:", "striped:"].iter().any(|word| target.starts_with(word))
 }

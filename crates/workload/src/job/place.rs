@@ -8,10 +8,10 @@ use std::path::PathBuf;
 pub enum Place {
     /// Files and block devices; at least one.
     Files(Vec<FileSpec>),
-    /// An export of an NBD server. The region's `path` is not used.
-    Nbd {
-        /// As in `nbd+unix:///name?socket=PATH` or `nbd://HOST:PORT/NAME`.
-        uri: String,
+    /// One place by its name: an export of an NBD server, or several places as one. The region's `path` is not used.
+    Named {
+        /// As in `nbd+unix:///name?socket=PATH`, `nbd://HOST:PORT/NAME` or `striped:64KiB:/dev/vdb,/dev/vdc`.
+        name: String,
         /// The part of it that is used.
         region: FileSpec,
     },
@@ -113,7 +113,7 @@ impl Default for FileOrder {
     }
 }
 
-/// How a job talks to its files. [`Place::Nbd`] and [`Place::Null`] have engines of their own.
+/// How a job talks to its files. [`Place::Named`] and [`Place::Null`] have engines of their own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EngineKind {
     /// Plain system calls, one at a time; a depth above 1 is done by as many threads.

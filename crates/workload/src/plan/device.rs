@@ -63,12 +63,19 @@ const fn needed(name: &'static str, form: Form, advice: &'static str) -> Key {
 
 /// Most servers or channels of a simulated device, and most requests in its queue.
 const PLACES_MAX: u64 = 65_536;
+/// Most devices that are one together.
+const MEMBERS_MAX: u64 = 256;
 /// Most of a count that is a rate or a credit.
 const RATE_MAX: u64 = 1 << 50;
 
 /// What a device of any kind has, beside what its kind has.
-const EVERY: [Key; 3] =
-    [key("flush", Form::TimeOrNone), key("trim", Form::TimeOrNone), key("queue_limit", Form::Count(PLACES_MAX))];
+const EVERY: [Key; 5] = [
+    key("flush", Form::TimeOrNone),
+    key("trim", Form::TimeOrNone),
+    key("queue_limit", Form::Count(PLACES_MAX)),
+    key("members", Form::Count(MEMBERS_MAX)),
+    key("stripe", Form::Size),
+];
 
 const KINDS: [(&str, &[Key]); 5] = [
     (

@@ -13,7 +13,7 @@ use workload::job::{Direction, EngineKind, JobSpec, Mix, Pace};
 pub fn paths(specs: &[JobSpec]) -> Vec<&Path> {
     let files = specs.iter().flat_map(|spec| match &spec.place {
         workload::job::Place::Files(files) => &files[..],
-        workload::job::Place::Nbd { .. } | workload::job::Place::Null { .. } => &[],
+        workload::job::Place::Named { .. } | workload::job::Place::Null { .. } => &[],
     });
     files.map(|file| file.path.as_path()).collect()
 }
@@ -78,13 +78,22 @@ impl Keeping<'_> {
     }
 }
 
+/// What a place that was named is.
+fn named(name: &str) -> &'static str {
+    match storage::Place::parse(name) {
+        Ok(storage::Place::Joined { stripe: Some(_), .. }) => "striped",
+        Ok(storage::Place::Joined { stripe: None, .. }) => "concatenated",
+        _ => "nbd",
+    }
+}
+
 fn place(spec: &JobSpec) -> Place {
     let (kind, name, size) = match &spec.place {
         workload::job::Place::Files(files) => {
             let names: Vec<String> = files.iter().map(|file| file.path.display().to_string()).collect();
             ("file", names.join(", "), None)
         }
-        workload::job::Place::Nbd { uri, .. } => ("nbd", uri.clone(), None),
+        workload::job::Place::Named { name, .. } => (named(name), name.clone(), None),
         workload::job::Place::Null { size } => ("null", "null".to_owned(), Some(size.0)),
     };
     Place { kind: kind.into(), name, size }

@@ -41,7 +41,7 @@ pub fn awaiting(job: &Job, spec: JobSpec, maker: &JobSpec) -> JobSpec {
     let target = &job.options.target;
     let files = match &maker.place {
         Place::Files(files) => files.clone(),
-        Place::Nbd { region, .. } => vec![FileSpec { path: unnamed(maker), ..region.clone() }],
+        Place::Named { region, .. } => vec![FileSpec { path: unnamed(maker), ..region.clone() }],
         Place::Null { size } => {
             vec![FileSpec { path: unnamed(maker), size: Some(Amount::Bytes(*size)), ..FileSpec::default() }]
         }
@@ -49,7 +49,7 @@ pub fn awaiting(job: &Job, spec: JobSpec, maker: &JobSpec) -> JobSpec {
     let longest = files.iter().filter_map(end_of).max();
     let place = match (&spec.place, &target.replay_redirect) {
         (Place::Null { .. }, _) => Place::Null { size: longest.unwrap_or(NULL_BYTES) },
-        (Place::Nbd { .. }, _) => spec.place.clone(),
+        (Place::Named { .. }, _) => spec.place.clone(),
         (Place::Files(_), None) => Place::Files(files),
         (Place::Files(_), Some(one)) => {
             let size = longest.map(Amount::Bytes);

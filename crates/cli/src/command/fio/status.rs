@@ -242,7 +242,7 @@ fn bytes_of(spec: &JobSpec) -> Option<u64> {
     };
     let whole = match &spec.place {
         Place::Files(files) => files.iter().map(|file| sized(file.size)).sum::<Option<u64>>(),
-        Place::Nbd { region, .. } => sized(region.size),
+        Place::Named { region, .. } => sized(region.size),
         Place::Null { size } => Some(size.0),
     };
     let pass = sized(spec.ending.amount).or(whole)?;

@@ -4,7 +4,7 @@ use super::keeper::Keeper;
 use super::{Storage, said};
 use crate::classic::{Counters, aim};
 use crate::interrupt::Stop;
-use crate::stage::device::spec_of;
+use crate::stage::device::built;
 use crate::terminal;
 use anyhow::{Context as _, Result, bail};
 use array::VirtualClock;
@@ -84,7 +84,7 @@ impl<'a> Field<'a> {
             Storage::Simulated(device) => {
                 let simulation = Simulation::of(&specs)?;
                 let seed = specs.first().map_or(1, |spec| spec.seed);
-                let target = spec_of(device, simulation.size())?.build(seed).context("[device]")?;
+                let target = built(device, simulation.size(), seed)?;
                 simulation.run(target, &VirtualClock::new(), &mut || watching.stop.is_asked(), &mut |_, _| Ok(None))
             }
         };
@@ -120,6 +120,8 @@ fn volume(path: &str) -> Result<Volume> {
         Place::Path(_) => Where::File,
         Place::Nbd { .. } => Where::Export,
         Place::Nothing(_) => Where::Nothing,
+        Place::Joined { stripe: None, .. } => Where::Concatenated,
+        Place::Joined { stripe: Some(_), .. } => Where::Striped,
     };
     Ok(Volume { name: path.to_owned(), size: found.size.0, at })
 }

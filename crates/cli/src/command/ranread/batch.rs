@@ -2,10 +2,11 @@
 
 use super::keeper::Keeper;
 use super::marks::Running;
-use super::{SIMULATED, Storage, built, database, smaller_than_memory};
+use super::{SIMULATED, Storage, database, smaller_than_memory};
 use crate::classic::{Counters, aim, on_flash};
 use crate::interrupt::Stop;
 use crate::memory::Memory;
+use crate::stage::device::built;
 use crate::{date, machine, terminal};
 use anyhow::{Result, bail};
 use array::VirtualClock;
@@ -82,7 +83,7 @@ impl<'a> Field<'a> {
         let simulated = matches!(self.storage, Storage::Simulated(_));
         let file = |aim: &'_ Aim| match aim {
             Aim::Database { path } | Aim::Device { path } => Some(path.clone()),
-            Aim::Export { .. } | Aim::Nothing { .. } | Aim::Simulated { .. } => None,
+            Aim::Export { .. } | Aim::Joined { .. } | Aim::Nothing { .. } | Aim::Simulated { .. } => None,
         };
         let memory = memory.loading(self.aims.iter().filter_map(file));
         Keeper::begin(&memory, title, asked, self.load.seed, self.machine(), simulated)
@@ -216,7 +217,7 @@ impl<'a> Field<'a> {
 
 /// A target of this machine, its size, and whether it is on flash.
 fn real(target: &str) -> Result<(Aim, Bytes, bool)> {
-    if Path::new(target).is_dir() || target.ends_with('/') || !is_special(target) {
+    if !is_special(target) {
         let (manifest, path) = database::find(target)?;
         let on_flash = on_flash(&path);
         return Ok((Aim::Database { path: path.display().to_string() }, Bytes(manifest.bytes), on_flash));
@@ -225,6 +226,7 @@ fn real(target: &str) -> Result<(Aim, Bytes, bool)> {
     let aim = match found.place {
         Place::Nbd { uri, .. } => Aim::Export { uri },
         Place::Nothing(size) => Aim::Nothing { size },
+        Place::Joined { .. } => Aim::Joined { name: target.to_owned() },
         Place::Path(_) => Aim::Device { path: target.to_owned() },
     };
     Ok((aim, found.size, on_flash(Path::new(target))))
@@ -233,6 +235,7 @@ fn real(target: &str) -> Result<(Aim, Bytes, bool)> {
 /// Whether it is a device, an export or nothing, and not a directory.
 fn is_special(target: &str) -> bool {
     match Place::parse(target) {
+        Ok(Place::Path(path)) if path.is_dir() || target.ends_with('/') => false,
         Ok(Place::Path(path)) => path.starts_with("/dev") || Place::Path(path).is_block_device(),
         Ok(_) | Err(_) => true,
     }
@@ -244,6 +247,8 @@ fn place(aim: &Aim, target: &str, size: Bytes) -> run::Place {
         Aim::Database { .. } => ("folder", database::with_slash(target)),
         Aim::Device { .. } | Aim::Simulated { .. } => ("file", target.to_owned()),
         Aim::Export { .. } => ("nbd", target.to_owned()),
+        Aim::Joined { name } if name.starts_with("striped:") => ("striped", name.clone()),
+        Aim::Joined { name } => ("concatenated", name.clone()),
         Aim::Nothing { .. } => ("null", target.to_owned()),
     };
     run::Place { kind: kind.into(), name, size: Some(size.0) }

@@ -32,7 +32,7 @@ pub(super) fn so_far(runner: &Runner, now: Time) -> JobOutcome {
 fn of(runner: &Runner, mut tape: Tape, logs: Option<Box<RequestLogs>>, end: Time) -> JobOutcome {
     let loaded = runner.times.loaded.unwrap_or(end);
     tape.finish(loaded, end);
-    let losses = runner.losses.as_ref().map(|losses| losses.borrow().clone()).unwrap_or_default();
+    let losses = runner.losses.sum();
     let mut notes = runner.notes.clone();
     notes.extend(losses.lines());
     let mut outcome = JobOutcome {

@@ -126,7 +126,7 @@ impl Runner {
     fn name_of(&self, file: u32) -> String {
         match (&self.spec.place, self.paths.get(file as usize)) {
             (_, Some(path)) => path.display().to_string(),
-            (Place::Nbd { uri, .. }, None) => uri.clone(),
+            (Place::Named { name, .. }, None) => name.clone(),
             (_, None) => self.spec.name.clone(),
         }
     }

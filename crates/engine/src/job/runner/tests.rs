@@ -5,6 +5,7 @@ use block::{Bytes, Driver, Fault, Iops, Op, Request, Span, Submitted, Ticket, Tr
 use stats::Punctuality;
 use std::cell::Cell;
 use std::collections::VecDeque;
+use std::rc::Rc;
 use workload::job::{Coverage, Direction, Ending, Mix, Order, Pace, Place, Verify};
 
 /// Serves each request in 100 µs, side by side; what comes or is on its way in a stall ends after it.
@@ -72,7 +73,7 @@ fn play_through_cache(
         regions: vec![Region { start: 0, len: spec_bytes(spec), beyond: 0 }],
         notes: Vec::new(),
         backend: String::new(),
-        losses: None,
+        losses: LossCounts::default(),
         start: Time::ZERO,
         renew: None,
         forget,
