@@ -43,6 +43,7 @@ impl Errand<'_> {
         match command {
             Command::Vserver(command) => self.vserver(command),
             Command::Volume(command) => self.volume(command),
+            Command::Aggregate(command) => self.aggregate(&command),
             Command::Qtree(command) => self.qtree(command),
             Command::File(command) => self.file(command),
             Command::Lun(command) => self.lun(command),
@@ -53,6 +54,8 @@ impl Errand<'_> {
             Command::Chart(chart) => self.chart(&chart),
             Command::Fairness(command) => self.fairness(command),
             Command::Workload(command) => self.workload(command),
+            // It is the shell's, and changes nothing here.
+            Command::Session(_) => Ok(Answer::default()),
             Command::Help(topic) => Ok(Answer::Text(topic.text())),
             Command::Statistics(show) => self.statistics(&show),
         }

@@ -12,6 +12,7 @@
 //! run the same commands. One file a command's area, with the same roles in each: what changes, what shows.
 
 mod adaptive;
+mod aggregate;
 mod answer;
 mod chart;
 mod clone;
@@ -47,7 +48,7 @@ pub use snapshots::{Snapshot, SnapshotLeaf, Snapshots};
 pub use statistics::advice;
 pub use undo::{Touched, Undo};
 pub use workload::workload_name;
-pub use world::{At, World};
+pub use world::{Aggregate, At, World};
 
 use block::{ObjectId, Time};
 use errand::{Assigned, Errand, list, path_of, whole};

@@ -1,9 +1,9 @@
 //! `lun`: block devices inside volumes.
 
 use super::{AdminError, Answer, Assigned, Deed, Effect, Errand, Obstacle, path_of, uuid_of, whole};
-use crate::size::leaf_bytes;
+use crate::size::{leaf_bytes, new_leaf_bytes};
 use block::ObjectId;
-use ontap::catalogue::{LunCommand, LunCreate, LunDelete, LunModify, LunMove};
+use ontap::catalogue::{LunCommand, LunCreate, LunDelete, LunModify, LunMove, LunResize};
 use ontap::show::LunRow;
 use ontap::value::{LunPath, ObjectName, Query};
 use qos::{Object, ObjectKind};
@@ -13,6 +13,7 @@ impl Errand<'_> {
         match command {
             LunCommand::Create(create) => self.create_lun(&create),
             LunCommand::Modify(modify) => self.modify_lun(&modify),
+            LunCommand::Resize(resize) => self.resize_lun(&resize),
             LunCommand::Move(rename) => self.rename_lun(&rename),
             LunCommand::Offline(offline) => self.offer(offline.vserver.as_ref(), &offline.path, false),
             LunCommand::Online(online) => self.offer(online.vserver.as_ref(), &online.path, true),
@@ -42,6 +43,15 @@ impl Errand<'_> {
         let size = modify.size.map(|size| leaf_bytes(size, self.units)).transpose()?;
         let (fixed, adaptive) = (modify.qos_policy_group.as_ref(), modify.qos_adaptive_policy_group.as_ref());
         self.modify_leaf(lun, size, &Assigned { fixed, adaptive })?;
+        Ok(Answer::default())
+    }
+
+    fn resize_lun(&mut self, resize: &LunResize) -> Result<Answer, AdminError> {
+        let lun = self.known_lun(resize.vserver.as_ref(), &resize.path)?;
+        self.forced = resize.force.0;
+        let was = self.registry.object(lun).map_or(0, |lun| lun.size().allocated.0);
+        let size = new_leaf_bytes(resize.size, was, self.units)?;
+        self.modify_leaf(lun, Some(size), &Assigned { fixed: None, adaptive: None })?;
         Ok(Answer::default())
     }
 

@@ -2,7 +2,7 @@
 
 use super::{AdminError, Administration, At, Errand, Obstacle, whole};
 use block::{Bytes, ObjectId, Time};
-use ontap::value::Units;
+use ontap::value::{NewSize, Units};
 use qos::{Edit, Object, ObjectKind, Registry};
 
 /// Sizes of volumes, LUNs and files are rounded up to whole blocks of this many bytes: what a device never splits.
@@ -16,19 +16,30 @@ pub const LEAF_BYTES_MAX: u64 = 128 << 40;
 
 /// The size of a volume as typed, in bytes.
 pub(super) fn volume_bytes(size: ontap::value::Size, units: Units) -> Result<u64, AdminError> {
-    bytes_of(size, units, VOLUME_MAX, "a volume has")
+    new_volume_bytes(size.into(), 0, units)
 }
 
 /// The size of a LUN or file as typed, in bytes.
 pub(super) fn leaf_bytes(size: ontap::value::Size, units: Units) -> Result<u64, AdminError> {
-    bytes_of(size, units, LEAF_BYTES_MAX, "a LUN or file has")
+    new_leaf_bytes(size.into(), 0, units)
+}
+
+/// The same of a size that may be relative to what there `was`.
+pub(super) fn new_volume_bytes(size: NewSize, was: u64, units: Units) -> Result<u64, AdminError> {
+    new_bytes(size, was, units, VOLUME_MAX, "a volume has")
+}
+
+/// The same of a LUN or file.
+pub(super) fn new_leaf_bytes(size: NewSize, was: u64, units: Units) -> Result<u64, AdminError> {
+    new_bytes(size, was, units, LEAF_BYTES_MAX, "a LUN or file has")
 }
 
 /// A typed size in bytes, rounded up to whole blocks.
-fn bytes_of(size: ontap::value::Size, units: Units, max: u64, who: &str) -> Result<u64, AdminError> {
-    let bytes = size.bytes(units).and_then(|bytes| bytes.checked_next_multiple_of(BLOCK));
+fn new_bytes(size: NewSize, was: u64, units: Units, max: u64, who: &str) -> Result<u64, AdminError> {
+    let bytes = size.bytes(was, units).and_then(|bytes| bytes.checked_next_multiple_of(BLOCK));
     bytes.filter(|bytes| (BLOCK..=max).contains(bytes)).ok_or_else(|| {
-        let text = format!("size {size}: {who} from 1 byte up to {} TiB ({max} bytes)", max >> 40);
+        let from = if matches!(size, NewSize::Is(_)) { String::new() } else { format!(" of {was} bytes now") };
+        let text = format!("size {size}{from}: {who} from 1 byte up to {} TiB ({max} bytes)", max >> 40);
         Obstacle::SizeRange.told(text).given(size).into()
     })
 }

@@ -13,7 +13,7 @@ use qos::{FloorState, GateStatus, GroupId, Object, ObjectKind, Shortage};
 use std::collections::BTreeMap;
 
 /// The one node that there is.
-const NODE: &str = "seawall";
+pub(super) const NODE: &str = "seawall";
 /// Where no policy applies.
 const BEST_EFFORT: &str = "User-Best-Effort";
 

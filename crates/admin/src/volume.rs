@@ -1,10 +1,11 @@
 //! `volume`: volumes. A volume bounds the sizes of its LUNs and files together.
 
 use super::{AdminError, Answer, Assigned, Deed, Errand, Obstacle, list, path_of, uuid_of, whole};
-use crate::size::volume_bytes;
+use crate::size::{new_volume_bytes, volume_bytes};
 use block::ObjectId;
-use ontap::catalogue::{VolumeCommand, VolumeCreate, VolumeDelete, VolumeModify, VolumeRename};
-use ontap::show::{Listing, VolumeRow};
+use ontap::catalogue::{VolumeCommand, VolumeCreate, VolumeDelete, VolumeModify, VolumeRename, VolumeSize};
+use ontap::show::{DfRow, Listing, VolumeRow, size as size_text};
+use ontap::value::NewSize;
 use qos::{Object, ObjectKind};
 
 /// The size of a volume that is made without one: ONTAP's own default.
@@ -17,6 +18,15 @@ impl Errand<'_> {
             VolumeCommand::Modify(modify) => self.modify_volumes(&modify),
             VolumeCommand::Rename(rename) => self.rename_volume(&rename),
             VolumeCommand::Delete(delete) => self.delete_volume(&delete),
+            VolumeCommand::Size(size) => self.size_volume(&size),
+            VolumeCommand::Df(selection) => {
+                let volumes = self.registry.objects().filter(|object| object.kind() == ObjectKind::Volume);
+                let rows = volumes.map(|volume| (volume.id(), DfRow(self.volume_row(volume))));
+                Ok(Answer::Rows(Listing::measured(rows, &selection, self.units, |volume, DfRow(row)| {
+                    row.used = self.used_in(volume);
+                    row.available = row.size.saturating_sub(row.used);
+                })))
+            }
             VolumeCommand::Show(selection) => {
                 let volumes = self.registry.objects().filter(|object| object.kind() == ObjectKind::Volume);
                 let rows = volumes.map(|volume| (volume.id(), self.volume_row(volume)));
@@ -48,18 +58,37 @@ impl Errand<'_> {
         if volumes.is_empty() {
             return Err(self.no_volume(svm, &modify.volume));
         }
-        let size = modify.size.map(|size| volume_bytes(size, self.units)).transpose()?;
-        if let Some(size) = size {
-            volumes.iter().try_for_each(|volume| self.check_volume_holds(*volume, size))?;
-        }
         let (fixed, adaptive) = (modify.qos_policy_group.as_ref(), modify.qos_adaptive_policy_group.as_ref());
         for &volume in &volumes {
-            if let Some(size) = size {
-                self.resize(volume, size)?;
+            if let Some(size) = modify.size {
+                self.resize_volume(volume, size)?;
             }
             self.assign(volume, &Assigned { fixed, adaptive })?;
         }
         Ok(Deed::VolumesModified(volumes.len()).into())
+    }
+
+    /// A volume's new size; returns it.
+    fn resize_volume(&mut self, volume: ObjectId, size: NewSize) -> Result<u64, AdminError> {
+        let size = new_volume_bytes(size, self.size_of(volume), self.units)?;
+        self.check_volume_holds(volume, size)?;
+        self.resize(volume, size)?;
+        Ok(size)
+    }
+
+    fn size_of(&self, object: ObjectId) -> u64 {
+        self.registry.object(object).map_or(0, |object| object.size().allocated.0)
+    }
+
+    fn size_volume(&mut self, asked: &VolumeSize) -> Result<Answer, AdminError> {
+        let svm = self.svm(asked.vserver.as_ref())?;
+        let volume = self.known_volume(svm, asked.volume.as_str())?;
+        let (bytes, is) = match asked.new_size {
+            Some(size) => (self.resize_volume(volume, size)?, "size set to"),
+            None => (self.size_of(volume), "has size"),
+        };
+        let (svm, name) = (self.svm_name(svm), &asked.volume);
+        Ok(Answer::Text(format!("vol size: Volume \"{svm}:{name}\" {is} {}.\n", size_text(bytes, self.units))))
     }
 
     fn rename_volume(&mut self, rename: &VolumeRename) -> Result<Answer, AdminError> {

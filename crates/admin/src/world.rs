@@ -31,6 +31,22 @@ pub trait World {
 
     /// An identifier that nobody else has.
     fn uuid(&self) -> u128;
+
+    /// The pool's name and space, where there is a pool.
+    fn aggregate(&self) -> Option<Aggregate> {
+        None
+    }
+}
+
+/// A pool, as far as its space goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Aggregate {
+    /// Its name.
+    pub name: String,
+    /// All of its space, in bytes.
+    pub size: u64,
+    /// What is free of it, in bytes.
+    pub available: u64,
 }
 
 /// A world of sizes alone: no clients, no statistics.

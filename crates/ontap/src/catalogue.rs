@@ -4,6 +4,7 @@
 //! A new command is a new entry in one of the files below, and a new area a new file and a line in `areas!`.
 
 mod adaptive;
+mod aggregate;
 mod chart;
 mod clone;
 mod fairness;
@@ -11,7 +12,9 @@ mod file;
 mod lun;
 mod policy_group;
 mod qtree;
+mod question;
 mod selection;
+mod session;
 mod snapshot;
 mod statistics;
 mod volume;
@@ -20,6 +23,7 @@ mod workload;
 
 pub use crate::value::Output;
 pub use adaptive::*;
+pub use aggregate::*;
 pub use chart::*;
 pub use clone::*;
 pub use fairness::*;
@@ -29,6 +33,7 @@ pub use policy_group::*;
 pub use qtree::*;
 pub(crate) use selection::OUTPUT;
 pub use selection::{Filter, Form, Selection};
+pub use session::*;
 pub use snapshot::*;
 pub use statistics::*;
 pub use volume::*;
@@ -36,6 +41,7 @@ pub use vserver::*;
 pub use workload::*;
 
 use crate::grammar::{CommandSpec, Topic};
+use std::sync::LazyLock;
 
 /// Joins the areas to one enum.
 macro_rules! areas {
@@ -58,18 +64,26 @@ macro_rules! areas {
             }
         }
 
-        /// Every command there is, area by area.
+        /// Every command there is, area by area, and those of snapshots once more by their shorter name.
         pub fn specs() -> impl Iterator<Item = &'static CommandSpec> {
-            [$( $enum::SPECS ),+].into_iter().flatten()
+            [$( $enum::SPECS ),+].into_iter().flatten().chain(SHORTER.iter())
         }
     };
 }
+
+/// `snapshot …` for `volume snapshot …`, as ONTAP has had it since 9.16.
+static SHORTER: LazyLock<Vec<CommandSpec>> = LazyLock::new(|| {
+    let shorter = |spec: &CommandSpec| Some(CommandSpec { path: spec.path.strip_prefix("volume ")?, ..*spec });
+    SnapshotCommand::SPECS.iter().filter_map(shorter).collect()
+});
 
 areas! {
     /// `vserver …`
     Vserver(VserverCommand),
     /// `volume …`
     Volume(VolumeCommand),
+    /// `storage aggregate …`
+    Aggregate(AggregateCommand),
     /// `volume qtree …`
     Qtree(QtreeCommand),
     /// `volume file …`
@@ -92,6 +106,8 @@ areas! {
     Workload(WorkloadCommand),
     /// `qos statistics …`
     Statistics(StatisticsShow),
+    /// `set` and `rows`
+    Session(SessionCommand),
 }
 
 /// Turns a table into an enum, a struct for every command that changes something, and the rows for the parser.

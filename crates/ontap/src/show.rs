@@ -11,7 +11,9 @@
 //! and the other way round. Rows print in the order in which they are given.
 
 mod adaptive;
+mod aggregate;
 mod cell;
+mod df;
 mod fairness;
 mod figure;
 mod file;
@@ -30,7 +32,9 @@ mod vserver;
 mod workload;
 
 pub use adaptive::AdaptiveRow;
+pub use aggregate::AggregateRow;
 pub use cell::Cell;
+pub use df::DfRow;
 pub use fairness::FairnessRow;
 pub use figure::{latency, size, throughput};
 pub use file::FileRow;

@@ -5,6 +5,7 @@ mod adaptive;
 mod assignment;
 mod choice;
 mod name;
+mod new_size;
 mod number;
 mod path;
 mod query;
@@ -13,8 +14,11 @@ mod throughput;
 
 pub use adaptive::{AbsoluteMinimum, AdaptiveRate, PerSize};
 pub use assignment::PolicyAssignment;
-pub use choice::{Allocation, BlockSize, ChartFormat, Enabled, OsType, Output, PeakMode, Switch};
+pub use choice::{
+    Allocation, BlockSize, ChartFormat, Confirmations, Enabled, OsType, Output, PeakMode, Privilege, Switch,
+};
 pub use name::{ObjectName, PolicyName};
+pub use new_size::NewSize;
 pub use number::{Count, RowCount, Years};
 pub use path::{FilePath, JunctionPath, LunPath};
 pub use query::Query;

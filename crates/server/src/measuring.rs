@@ -3,7 +3,7 @@
 
 use crate::monitor::Monitor;
 use crate::shard::{Shard, ShardGone};
-use admin::{Sample, World};
+use admin::{Aggregate, Sample, World};
 use block::ObjectId;
 use std::cell::{Cell, OnceCell};
 use std::collections::{BTreeMap, HashMap};
@@ -64,6 +64,12 @@ impl World for Measuring<'_> {
 
     fn sample(&self) -> Arc<Sample> {
         self.monitor.latest()
+    }
+
+    fn aggregate(&self) -> Option<Aggregate> {
+        let space = uring::space::space(self.pool.dir()).ok()?;
+        let name = self.pool.dir().file_name().map_or("seawall".into(), |name| name.to_string_lossy().into_owned());
+        Some(Aggregate { name, size: space.total.0, available: space.available.0 })
     }
 
     /// From the kernel; without it (no /proc) the time since its start must do.

@@ -10,7 +10,7 @@ use ontap::Command;
 use ontap::catalogue::{
     CloneCommand, VolumeCloneCreate, VolumeCommand, VolumeCreate, VolumeDelete, VolumeModify, VolumeRename,
 };
-use ontap::value::{ObjectName, Query, Size, SizeUnit};
+use ontap::value::{NewSize, ObjectName, Query, Size, SizeUnit};
 use qos::ObjectKind;
 
 /// Volumes.
@@ -116,7 +116,7 @@ impl Resource for Volumes {
             commands.push(Command::Volume(VolumeCommand::Modify(VolumeModify {
                 volume: Query::exact(volume.as_str()),
                 vserver: vserver.clone(),
-                size,
+                size: size.map(NewSize::Is),
                 qos_policy_group: policy.fixed,
                 qos_adaptive_policy_group: policy.adaptive,
             })));

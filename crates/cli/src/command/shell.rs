@@ -1,5 +1,7 @@
 //! `seawall shell`: an administrator's lines to a running server.
 
+mod pages;
+mod settings;
 mod terminal;
 
 use crate::{Answer, interrupt, terminal as screen};
@@ -7,6 +9,7 @@ use anyhow::{Context as _, Result};
 use ontap::Command;
 use ontap::catalogue::{Output, StatisticsShow};
 use server::ControlClient;
+use settings::Settings;
 use std::io::{BufRead, IsTerminal};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
@@ -55,11 +58,12 @@ struct Session {
     server: ControlClient,
     /// Where Ctrl-C only ends the line that runs.
     interrupts: Option<Interrupts>,
+    settings: Settings,
 }
 
 impl Session {
     fn begin(pool: &Path) -> Result<Session> {
-        Ok(Session { pool: pool.to_owned(), server: connect(pool)?, interrupts: None })
+        Ok(Session { pool: pool.to_owned(), server: connect(pool)?, interrupts: None, settings: Settings::default() })
     }
 
     /// From now on Ctrl-C ends the line that runs, not the program.
@@ -144,6 +148,10 @@ fn script(session: &mut Session) -> Result<Answer> {
 
 fn run_line(session: &mut Session, line: &str) -> Result<Answer> {
     let by_hand = std::io::stdout().is_terminal();
+    if let Ok(Command::Session(command)) = ontap::parse(line) {
+        screen::print(&session.settings.take(&command));
+        return Ok(Answer::Yes);
+    }
     // What goes on until it is interrupted would never end a script.
     let once = !by_hand && statistics(line).is_some_and(|show| show.iterations.is_none());
     let line = if once { &format!("{line} -iterations 1") } else { line };
@@ -156,13 +164,16 @@ fn run_line(session: &mut Session, line: &str) -> Result<Answer> {
     } else {
         "\n"
     };
+    // Statistics that come again and again are a page each already.
+    let session_rows =
+        if session.interrupts.is_some() && statistics(line).is_none() { session.settings.rows } else { 0 };
     let mut shown = false;
     let result = session.run_each(line, |answer| {
         // Statistics come again and again.
         if std::mem::replace(&mut shown, true) {
             screen::print(between);
         }
-        screen::is_read(answer)
+        if session_rows > 0 { pages::print(answer, session_rows) } else { screen::is_read(answer) }
     })?;
     match result {
         Some(Ok(())) => Ok(Answer::Yes),

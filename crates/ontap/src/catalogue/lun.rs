@@ -1,7 +1,7 @@
 //! `lun`: block devices inside volumes.
 
 use super::commands;
-use crate::value::{LunPath, ObjectName, OsType, PolicyAssignment, Query, Size, Switch};
+use crate::value::{LunPath, NewSize, ObjectName, OsType, PolicyAssignment, Query, Size, Switch};
 
 commands! {
     /// Everything that begins with `lun`.
@@ -38,6 +38,18 @@ commands! {
         /// Adaptive policy group
         "qos-adaptive-policy-group" qos_adaptive_policy_group: Option<PolicyAssignment>,
     } apart { "qos-policy-group" "qos-adaptive-policy-group", }
+
+    /// Make a LUN larger or smaller
+    "lun resize" => Resize(LunResize) {
+        /// LUN
+        "path" path: LunPath,
+        /// SVM that owns the volume; may be left out where there is only one
+        "vserver" vserver: Option<ObjectName>,
+        /// New size, or what it grows or shrinks by: +500MB
+        "size" size: NewSize,
+        /// Make it smaller although clients are connected: their connections end
+        "force" force: Switch,
+    }
 
     /// Rename a LUN in its volume and qtree
     "lun move-in-volume" => Move(LunMove) {

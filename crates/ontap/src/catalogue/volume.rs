@@ -1,7 +1,7 @@
 //! `volume`: volumes.
 
 use super::commands;
-use crate::value::{JunctionPath, ObjectName, PolicyAssignment, Query, Size};
+use crate::value::{JunctionPath, NewSize, ObjectName, PolicyAssignment, Query, Size};
 
 commands! {
     /// Everything that begins with `volume`, but for its qtrees and files.
@@ -23,7 +23,11 @@ commands! {
         "qos-policy-group" qos_policy_group: Option<PolicyAssignment>,
         /// Adaptive policy group
         "qos-adaptive-policy-group" qos_adaptive_policy_group: Option<PolicyAssignment>,
-    } apart { "qos-policy-group" "qos-adaptive-policy-group", }
+    } apart { "qos-policy-group" "qos-adaptive-policy-group", } refused {
+        "aggr-list" "a FlexGroup spreads over several aggregates, and there is one here; create a volume in it, without -aggr-list",
+        "aggr-list-multiplier" "it is for FlexGroups, of which there are none here; create a volume, without it",
+        "auto-provision-as" "it makes FlexGroups, of which there are none here; create a volume, without it",
+    }
 
     /// Change volumes
     "volume modify" => Modify(VolumeModify) {
@@ -31,8 +35,8 @@ commands! {
         "volume" volume: Query,
         /// SVM that owns it; may be left out where there is only one
         "vserver" vserver: Option<ObjectName>,
-        /// New size
-        "size" size: Option<Size>,
+        /// New size, or what each grows or shrinks by: +500MB
+        "size" size: Option<NewSize>,
         /// Fixed policy group
         "qos-policy-group" qos_policy_group: Option<PolicyAssignment>,
         /// Adaptive policy group
@@ -55,6 +59,16 @@ commands! {
         "volume" volume: ObjectName,
         /// SVM that owns it; may be left out where there is only one
         "vserver" vserver: Option<ObjectName>,
+    }
+
+    /// Display or change the size of a volume
+    "volume size" => Size(VolumeSize) {
+        /// Volume
+        "volume" volume: ObjectName,
+        /// SVM that owns it; may be left out where there is only one
+        "vserver" vserver: Option<ObjectName>,
+        /// New size, or what it grows or shrinks by: +500MB; without it the size is shown
+        "new-size" new_size: Option<NewSize>,
     }
 
     shows
@@ -86,5 +100,26 @@ commands! {
         "qos-policy-group",
         /// Adaptive policy group
         "qos-adaptive-policy-group",
+    }
+
+    shows
+    /// Display the space of volumes in KB
+    "df" => Df by { "vserver", "volume" } {
+        /// Volume
+        "volume",
+        /// SVM
+        "vserver",
+        /// Path of the volume
+        "filesystem",
+        /// Size
+        "kbytes",
+        /// Used space
+        "used",
+        /// Free space
+        "avail",
+        /// Used space in percent
+        "capacity",
+        /// Place in the SVM's name space
+        "mounted-on",
     }
 }

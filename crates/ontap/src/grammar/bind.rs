@@ -91,8 +91,15 @@ impl<'a> Binder<'a> {
         if let Pick::Several(_) = pick_parameter(typed, &self.names()) {
             return None;
         }
+        let own = pick_parameter(typed, &self.names());
         let typed = typed.to_ascii_lowercase();
-        let means = |name: &str| !typed.is_empty() && name.starts_with(&typed);
+        // A beginning that is one of the command's own means that one, unless the refused name begins it too.
+        let is_refused_first = |name: &str| match own {
+            Pick::One(own) => own.starts_with(name),
+            _ => true,
+        };
+        let means =
+            |name: &str| typed == name || (!typed.is_empty() && name.starts_with(&typed) && is_refused_first(name));
         self.spec.refused.iter().find(|(name, _)| means(name)).map(|(_, instead)| *instead)
     }
 

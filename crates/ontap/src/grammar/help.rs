@@ -12,11 +12,15 @@ pub struct Topic {
 }
 
 impl Topic {
-    /// The topic of a line that asks for help: `help …`, or `…` with `?` behind it. `None` for any other line.
+    /// The topic of a line that asks for help: `help …`, `man …`, or `…` with `?` behind it. `None` for any other line.
     pub(super) fn asked(words: &[Word]) -> Option<Result<Topic, Problem>> {
         let mark = |w: &Word| !w.quoted && (w.text == "?" || w.text == "-?");
         match words {
-            [first, rest @ ..] if !first.quoted && first.text.eq_ignore_ascii_case("help") => Some(Topic::of(rest)),
+            [first, rest @ ..]
+                if !first.quoted && ["help", "man"].iter().any(|word| first.text.eq_ignore_ascii_case(word)) =>
+            {
+                Some(Topic::of(rest))
+            }
             [rest @ .., last] if mark(last) => Some(Topic::of(rest)),
             _ => None,
         }

@@ -6,7 +6,7 @@ use crate::value::{Switch, Value, ValueError};
 use crate::word::Word;
 
 /// One command.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct CommandSpec {
     /// Its words, for example `volume create`.
     pub path: &'static str,

@@ -7,8 +7,8 @@ use crate::value::*;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
-/// vserver 4, volume 4, qtree 4, file 1, lun 6, policy group 5, adaptive 5, workload and settings 2, statistics 3 · 3.
-const COMMANDS: usize = 61;
+/// Each command once, and the six of snapshots once more by their shorter name.
+const COMMANDS: usize = 73;
 
 fn ok(line: &str) -> Command {
     parse(line).unwrap_or_else(|e| panic!("{line}: {e}"))
@@ -121,8 +121,8 @@ fn mistakes_in_command_words_are_named() {
         "\"volme\" is not a recognized command; did you mean \"volume\"?; try: volume modify -volume v -size 1g"
     );
     assert_eq!(
-        told("volume resize -volume v"),
-        "\"resize\" is not a recognized command after \"volume\"; it has create, modify, rename, delete, show, qtree, file, \
+        told("volume nonsense -volume v"),
+        "\"nonsense\" is not a recognized command after \"volume\"; it has create, modify, rename, delete, size, show, qtree, file, \
          snapshot, clone"
     );
     assert_eq!(
@@ -244,7 +244,7 @@ fn what_could_follow_is_offered() {
     assert_eq!(completed("volume modify -volume "), Vec::<String>::new());
     assert_eq!(completed("nonsense "), Vec::<String>::new());
     assert_eq!(completed("volume show \"vol1 "), Vec::<String>::new());
-    assert_eq!(complete("").candidates.len(), 4);
+    assert_eq!(complete("").candidates.len(), 9);
 }
 
 /// The template's name begins as the group of volumes and LUNs is called: cut short to that, it would set the group of all
@@ -284,7 +284,9 @@ fn the_tables_are_consistent() {
         assert!(spec.apart.iter().all(|(a, b)| names.contains(a) && names.contains(b)), "{}", spec.path);
         assert!(spec.keys.iter().all(|k| names.contains(k)), "{}", spec.path);
         let elsewhere = |name: &str| specs().any(|other| other.path != spec.path && other.parameter(name).is_some());
-        assert!(spec.refused.iter().all(|(name, _)| !names.contains(name) && elsewhere(name)), "{}", spec.path);
+        // FlexGroups have parameters that no command here has.
+        let is_known = |name: &str| elsewhere(name) || name.starts_with("aggr-list") || name == "auto-provision-as";
+        assert!(spec.refused.iter().all(|(name, _)| !names.contains(name) && is_known(name)), "{}", spec.path);
         for parameter in spec.parameters {
             let name = parameter.name;
             assert!(!parameter.help().is_empty(), "{} -{name}", spec.path);
@@ -381,4 +383,23 @@ proptest! {
             }
         }
     }
+}
+
+/// A FlexGroup is refused by name, and what is cut short means what a volume has.
+#[test]
+fn flexgroups_are_refused_by_name() {
+    for parameter in ["-aggr-list a,b", "-aggr-list-multiplier 2", "-auto-provision-as flexgroup", "-aggr-l a"] {
+        let told = told(&format!("volume create v -size 1g {parameter}"));
+        assert!(told.contains("FlexGroup") && told.contains(parameter.split(' ').next().unwrap()), "{told}");
+    }
+    for parameter in ["-aggr a", "-a a", "-aggregate a"] {
+        assert!(parse(&format!("volume create v -size 1g {parameter}")).is_ok(), "{parameter}");
+    }
+}
+
+#[test]
+fn snapshots_have_a_shorter_name_and_man_is_help() {
+    assert_eq!(parse("snapshot create v -snapshot s"), parse("volume snapshot create v -snapshot s"));
+    assert_eq!(parse("snap show -volume v*"), parse("vol snap show -volume v*"));
+    assert_eq!(parse("man lun resize"), parse("help lun resize"));
 }

@@ -1,8 +1,8 @@
 //! What a `show` command found: rows of one kind, and the form that was asked for.
 
 use super::{
-    AdaptiveRow, FairnessRow, FileRow, LunRow, PolicyGroupRow, QtreeRow, Row, SnapshotRow, VolumeRow, VserverRow,
-    WorkloadRow, columns, fields_of, instance, json, picked, summary,
+    AdaptiveRow, AggregateRow, DfRow, FairnessRow, FileRow, LunRow, PolicyGroupRow, QtreeRow, Row, SnapshotRow,
+    VolumeRow, VserverRow, WorkloadRow, columns, fields_of, instance, json, picked, summary,
 };
 use crate::catalogue::{Form, Output, Selection};
 use crate::value::Units;
@@ -50,6 +50,10 @@ kinds! {
     Vservers(VserverRow),
     /// `volume show`
     Volumes(VolumeRow),
+    /// `df`
+    Df(DfRow),
+    /// `storage aggregate show`
+    Aggregates(AggregateRow),
     /// `volume qtree show`
     Qtrees(QtreeRow),
     /// `volume file show`

@@ -128,6 +128,32 @@ choice! {
 }
 
 choice! {
+    /// What a session lets its user do.
+    #[derive(Default)]
+    Privilege, "admin|advanced", "a level of privilege"
+    {
+        /// What is done every day.
+        #[default]
+        Admin = "admin",
+        /// What is done seldom, and with care.
+        Advanced = "advanced",
+    }
+}
+
+choice! {
+    /// Whether a session asks before something is destroyed.
+    #[derive(Default)]
+    Confirmations, "on|off", "a switch"
+    {
+        /// It asks.
+        #[default]
+        On = "on",
+        /// It does not.
+        Off = "off",
+    }
+}
+
+choice! {
     /// A switch of the `enabled`/`none` kind.
     Enabled, "enabled|none", "a state"
     {

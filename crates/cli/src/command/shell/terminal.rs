@@ -18,8 +18,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// What a line begins with.
-const PROMPT: &str = "seawall::> ";
 /// Lines that are remembered.
 const HISTORY_MAX: usize = 1000;
 
@@ -36,7 +34,7 @@ pub fn converse(session: &mut Session) -> Result<Answer> {
     let mut begun = (String::new(), String::new());
     loop {
         let typed = std::mem::take(&mut begun);
-        let line = match editor.readline_with_initial(PROMPT, (&typed.0, &typed.1)) {
+        let line = match editor.readline_with_initial(session.settings.prompt(), (&typed.0, &typed.1)) {
             Ok(line) => line,
             Err(ReadlineError::Interrupted) => continue,
             Err(ReadlineError::Eof) => return Ok(Answer::Yes),
@@ -56,6 +54,9 @@ pub fn converse(session: &mut Session) -> Result<Answer> {
         let _ = history.as_ref().map(|path| editor.append_history(path));
         if matches!(line, "exit" | "quit") {
             return Ok(Answer::Yes);
+        }
+        if !session.settings.is_meant(line, |question| editor.readline(question))? {
+            continue;
         }
         run_line(session, line)?;
     }
