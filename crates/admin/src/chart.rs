@@ -18,7 +18,7 @@ use report::section::{Charts, Fact, Facts, Figure};
 use report::table::COLUMNS;
 use report::{Page, picture, text};
 
-/// Parts of the space of today at which a policy is looked at, in percent.
+/// Parts of the volume's size, or else of the space of today, at which a policy is looked at, in percent.
 const PARTS: [u64; 6] = [25, 50, 75, 100, 150, 200];
 /// Without a word on the used space: so many times what the absolute minimum rules over.
 const KNEES: u64 = 10;
@@ -99,14 +99,15 @@ impl Drawing<'_> {
     }
 
     fn over_space(&self) -> Vec<Step> {
-        let parts = PARTS.map(|percent| (u128::from(self.used) * u128::from(percent) / 100) as u64);
+        let whole = self.size.unwrap_or(self.used);
+        let parts = PARTS.map(|percent| (u128::from(whole) * u128::from(percent) / 100) as u64);
         // The ceiling leaves the floor where the peak reaches it, and up to there the floor is as at the beginning.
         let peak =
             AdaptivePolicy { expected: self.policy.peak, absolute_min: Some(Iops(self.at(0).0)), ..*self.policy };
         let follows = self.policy.peak_allocation == Allocation::Used || self.size.is_none();
         let knee_of_peak = follows.then_some(peak.knee(self.units).0);
         let knees = self.knee().into_iter().chain(knee_of_peak);
-        let mut spaces: Vec<u64> = [0, self.most()].into_iter().chain(parts).chain(knees).collect();
+        let mut spaces: Vec<u64> = [0, self.used, self.most()].into_iter().chain(parts).chain(knees).collect();
         spaces.retain(|space| *space <= self.most());
         spaces.sort_unstable();
         spaces.dedup();
@@ -240,11 +241,12 @@ impl Drawing<'_> {
         format!("{:.3} {name}", bytes as f64 / unit as f64)
     }
 
-    /// The unit that all spaces are said in: that of today's.
+    /// The unit that all spaces are said in: that of the volume, or of what is used today.
     fn unit(&self) -> (u64, &'static str) {
         let units = [(SizeUnit::Tb, "TB"), (SizeUnit::Gb, "GB"), (SizeUnit::Mb, "MB"), (SizeUnit::Kb, "KB")];
         let sized = units.map(|(unit, name)| (self.units.bytes(unit), name));
-        sized.into_iter().find(|(unit, _)| self.used >= *unit).unwrap_or((1, "bytes"))
+        let whole = self.size.unwrap_or(self.used);
+        sized.into_iter().find(|(unit, _)| whole >= *unit).unwrap_or((1, "bytes"))
     }
 }
 
