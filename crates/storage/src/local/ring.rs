@@ -55,6 +55,22 @@ impl RingTarget {
         Submitted::Taken(ticket)
     }
 
+    /// Apart from the others: of what it asks for, a job that is handed back does not have all.
+    #[cold]
+    fn submit_zero(&mut self, now: Time, file: FileId, request: &Request, asked: (bool, bool)) -> Submitted {
+        let &Request { tag, object, at, len, fua, due, .. } = request;
+        let (no_hole, fast_only) = asked;
+        let place = self.remember(Flying { tag, object, kind: OpKind::Zero, len, due, since: now });
+        match self.port.push(u64::from(place), Job::Zero { file, at, len, keep: no_hole }) {
+            Ok(()) => Submitted::Taken(Ticket(u64::from(place))),
+            Err(_) => {
+                self.free.push(place);
+                let op = Op::Zero { no_hole, fast_only };
+                Submitted::Full(Request { tag, object, at, len, op, fua, due })
+            }
+        }
+    }
+
     fn remember(&mut self, flying: Flying) -> u32 {
         match self.free.pop() {
             Some(place) => {
@@ -108,6 +124,9 @@ impl Target for RingTarget {
         let Some(&file) = self.files.get(request.object.0 as usize) else {
             return self.refuse(request, now, Fault::Invalid);
         };
+        if let Op::Zero { no_hole, fast_only } = request.op {
+            return self.submit_zero(now, file, &request, (no_hole, fast_only));
+        }
         let Request { tag, object, at, len, fua, due, .. } = request;
         let kind = request.op.kind();
         let job = match request.op {
@@ -119,8 +138,7 @@ impl Target for RingTarget {
             Op::Flush if fua => Job::SyncAll { file },
             Op::Flush => Job::Sync { file },
             Op::Trim => Job::Punch { file, at, len },
-            Op::Zero { no_hole, .. } => Job::Zero { file, at, len, keep: no_hole },
-            Op::Cache | Op::Status { .. } => return self.refuse(request, now, Fault::Unsupported),
+            Op::Zero { .. } | Op::Cache | Op::Status { .. } => return self.refuse(request, now, Fault::Unsupported),
         };
         let place = self.remember(Flying { tag, object, kind, len, due, since: now });
         match self.port.push(u64::from(place), job) {
@@ -134,8 +152,7 @@ impl Target for RingTarget {
                     }
                     Job::Write { buf, .. } => Op::Write(buf),
                     Job::Sync { .. } | Job::SyncAll { .. } => Op::Flush,
-                    Job::Punch { .. } => Op::Trim,
-                    _ => Op::Zero { no_hole: false, fast_only: false },
+                    _ => Op::Trim,
                 };
                 Submitted::Full(Request { tag, object, at, len, op, fua, due })
             }
@@ -177,6 +194,35 @@ impl Drop for RingTarget {
         self.files.iter().for_each(|&file| self.io.close(file));
         for completion in &mut self.refused {
             completion.buf.take().into_iter().for_each(|buf| self.io.give(buf));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use uring::IoSettings;
+
+    /// A ring with room for one request has one: the zeroing behind it is handed back as it was asked for.
+    #[test]
+    fn a_zeroing_without_room_is_handed_back_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("f");
+        std::fs::write(&path, vec![1; 8192]).unwrap();
+        let settings = IoSettings { in_flight: 1, entries: 8, slab: Bytes::mib(1), ..IoSettings::default() };
+        let io = Io::open(&settings).unwrap();
+        let file = std::fs::File::options().read(true).write(true).open(&path).unwrap();
+        let mut target = RingTarget::new(&io, vec![LocalFile { file, size: Bytes(8192), align: 1 }]);
+        let request = |tag, op| Request { tag, object: ObjectId(0), at: 0, len: 4096, op, fua: false, due: Time::ZERO };
+        let Submitted::Taken(_) = target.submit(Time::ZERO, request(1, Op::Trim)) else { panic!("there is room") };
+        for (no_hole, fast_only) in [(false, false), (true, false), (false, true), (true, true)] {
+            let zero = request(2, Op::Zero { no_hole, fast_only });
+            let Submitted::Full(back) = target.submit(Time::ZERO, zero) else { panic!("there is no room") };
+            assert!(
+                matches!(back.op, Op::Zero { no_hole: n, fast_only: f } if (n, f) == (no_hole, fast_only)),
+                "{back:?} of {no_hole} and {fast_only}"
+            );
+            assert_eq!((back.tag, back.len), (2, 4096));
         }
     }
 }
