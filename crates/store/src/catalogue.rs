@@ -161,7 +161,7 @@ const BUSY_TIME: Duration = Duration::from_secs(5);
 const APPLICATION_ID: i64 = 0x5345_4157;
 
 /// The format that this program writes, and the only one that it knows.
-const FORMAT: u32 = 6;
+const FORMAT: u32 = 7;
 
 const SCHEMA: &str = "
     CREATE TABLE object (
@@ -212,13 +212,15 @@ pub(crate) struct Reading {
     pub pool: u64,
     /// Its generation, and the checksum of what was read.
     pub edition: Edition,
+    /// The sum of the rows' checksums.
+    pub sum: rows::Sum,
     /// The checksum is the one that was written with it.
     pub is_whole: bool,
 }
 
 /// The edition of the catalogue of a new pool.
 pub(crate) fn first_edition(pool: u64) -> Edition {
-    Edition { generation: 0, digest: rows::digest(pool, 0, &Contents::default()) }
+    Edition { generation: 0, digest: rows::digest(pool, 0, &Contents::default(), rows::Sum::default()) }
 }
 
 impl Catalogue {
@@ -325,7 +327,9 @@ impl Catalogue {
         let frees = changes.frees();
         let was = self.reading.contents.apply(changes);
         let generation = self.reading.edition.generation + 1;
-        let edition = Edition { generation, digest: rows::digest(self.reading.pool, generation, self.contents()) };
+        let sum = self.reading.sum.after(&was, self.contents());
+        let digest = rows::digest(self.reading.pool, generation, self.contents(), sum);
+        let edition = Edition { generation, digest };
         let written = match self.write(&was, edition) {
             Err(error) if frees && is_for_want_of_room(&error) => {
                 // It may be gone already; then the second attempt fails as the first one did.
@@ -338,7 +342,7 @@ impl Catalogue {
             self.reading.contents.apply(was);
             return Err(error.into());
         }
-        self.reading.edition = edition;
+        (self.reading.edition, self.reading.sum) = (edition, sum);
         self.fold();
         Ok(was)
     }
@@ -391,6 +395,10 @@ impl Catalogue {
         let sql = "UPDATE pool SET fair = ?1, generation = ?2, digest = ?3";
         change.execute(sql, params![wanted.fair, edition.generation as i64, edition.digest])?;
         debug_assert_eq!(rows::read(&change).as_ref(), Ok(wanted), "what is not read back is lost");
+        debug_assert_eq!(
+            rows::digest(self.reading.pool, edition.generation, wanted, rows::Sum::of(wanted)),
+            edition.digest
+        );
         change.commit()
     }
 }
@@ -439,8 +447,9 @@ fn reading_of(db: &Connection) -> Result<Reading, StoreError> {
     let (number, generation, written): (i64, i64, u32) =
         db.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
     let (pool, generation) = (number as u64, generation as u64);
-    let digest = rows::digest(pool, generation, &contents);
-    Ok(Reading { contents, pool, edition: Edition { generation, digest }, is_whole: digest == written })
+    let sum = rows::Sum::of(&contents);
+    let digest = rows::digest(pool, generation, &contents, sum);
+    Ok(Reading { contents, pool, edition: Edition { generation, digest }, sum, is_whole: digest == written })
 }
 
 /// What SQLite finds wrong.

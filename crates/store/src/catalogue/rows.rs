@@ -1,6 +1,6 @@
 //! The catalogue's rows: written and read, and what they come to.
 
-use super::{Contents, Kind, ObjectRow, PolicyRow, SnapshotLeafRow, SnapshotRow};
+use super::{Changes, Contents, Kind, ObjectRow, PolicyRow, SnapshotLeafRow, SnapshotRow};
 use crate::catalogue::CatalogueId;
 use crc32c::crc32c_append;
 use rusqlite::{Connection, Row, Transaction, params};
@@ -130,23 +130,83 @@ fn policy_of(row: &Row<'_>) -> rusqlite::Result<PolicyRow> {
     Ok(PolicyRow { id: row.get(0)?, svm: row.get(1)?, name: row.get(2)?, uuid: row.get(3)?, settings: row.get(4)? })
 }
 
-/// A checksum of everything that a catalogue says: any bit of it that changes is noticed, whatever SQLite makes of it.
-pub(crate) fn digest(pool: u64, generation: u64, contents: &Contents) -> u32 {
-    let mut sum = Digest { crc: 0, bytes: Vec::new() };
+/// The sum of the checksums of all rows. It does not depend on their order, so that a change takes off what its rows
+/// were and adds what they are, however many others there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Sum(u32);
+
+impl Sum {
+    /// Of all that a catalogue says.
+    pub(super) fn of(contents: &Contents) -> Sum {
+        let objects = contents.objects.values().map(ObjectRow::checksum);
+        let policies = contents.policies.values().map(PolicyRow::checksum);
+        let snapshots = contents.snapshots.values().map(SnapshotRow::checksum);
+        Sum(objects.chain(policies).chain(snapshots).fold(0, u32::wrapping_add))
+    }
+
+    /// After a change: `was` has what the changed rows were, and `contents` what they are.
+    pub(super) fn after(self, was: &Changes, contents: &Contents) -> Sum {
+        let mut sum = self;
+        sum.replace(&was.objects, &contents.objects, ObjectRow::checksum);
+        sum.replace(&was.policies, &contents.policies, PolicyRow::checksum);
+        sum.replace(&was.snapshots, &contents.snapshots, SnapshotRow::checksum);
+        sum
+    }
+
+    fn replace<T>(
+        &mut self,
+        was: &BTreeMap<CatalogueId, Option<T>>,
+        is: &BTreeMap<CatalogueId, T>,
+        checksum: impl Fn(&T) -> u32,
+    ) {
+        for (id, was) in was {
+            let (was, is) = (was.as_ref().map_or(0, &checksum), is.get(id).map_or(0, &checksum));
+            self.0 = self.0.wrapping_sub(was).wrapping_add(is);
+        }
+    }
+}
+
+/// A checksum of everything that a catalogue says, of which `sum` has the rows: any bit of it that changes is noticed,
+/// whatever SQLite makes of it.
+pub(crate) fn digest(pool: u64, generation: u64, contents: &Contents, sum: Sum) -> u32 {
+    let mut head = Digest { crc: 0, bytes: Vec::new() };
     let Contents { objects, policies, snapshots, fair } = contents;
-    sum.numbers(&[pool, generation, objects.len() as u64, policies.len() as u64, snapshots.len() as u64]);
-    sum.numbers(&[u64::from(*fair)]);
-    for ObjectRow { id, kind, parent, name, size, policy, template, fair, offline } in objects.values() {
-        sum.numbers(&[u64::from(*id), *size, u64::from(*fair), u64::from(*offline)]);
+    head.numbers(&[pool, generation, objects.len() as u64, policies.len() as u64, snapshots.len() as u64]);
+    head.numbers(&[u64::from(*fair), u64::from(sum.0)]);
+    head.end()
+}
+
+/// Of which table a row is, so that no row of one table passes for one of another.
+const OBJECT: u64 = 1;
+const POLICY: u64 = 2;
+const SNAPSHOT: u64 = 3;
+
+impl ObjectRow {
+    fn checksum(&self) -> u32 {
+        let ObjectRow { id, kind, parent, name, size, policy, template, fair, offline } = self;
+        let mut sum = Digest { crc: 0, bytes: Vec::new() };
+        sum.numbers(&[OBJECT, u64::from(*id), *size, u64::from(*fair), u64::from(*offline)]);
         [parent, policy, template].into_iter().for_each(|other| sum.maybe(*other));
         sum.texts(&[kind.word(), name]);
+        sum.mixed()
     }
-    for PolicyRow { id, svm, name, uuid, settings } in policies.values() {
-        sum.numbers(&[u64::from(*id), u64::from(*svm)]);
+}
+
+impl PolicyRow {
+    fn checksum(&self) -> u32 {
+        let PolicyRow { id, svm, name, uuid, settings } = self;
+        let mut sum = Digest { crc: 0, bytes: Vec::new() };
+        sum.numbers(&[POLICY, u64::from(*id), u64::from(*svm)]);
         sum.texts(&[name, uuid, settings]);
+        sum.mixed()
     }
-    for SnapshotRow { id, volume, name, created, leaves } in snapshots.values() {
-        sum.numbers(&[u64::from(*id), u64::from(*volume), *created, leaves.len() as u64]);
+}
+
+impl SnapshotRow {
+    fn checksum(&self) -> u32 {
+        let SnapshotRow { id, volume, name, created, leaves } = self;
+        let mut sum = Digest { crc: 0, bytes: Vec::new() };
+        sum.numbers(&[SNAPSHOT, u64::from(*id), u64::from(*volume), *created, leaves.len() as u64]);
         sum.texts(&[name]);
         // The order in which they were made is not kept.
         let leaves: BTreeMap<u32, &SnapshotLeafRow> = leaves.iter().map(|leaf| (leaf.tree, leaf)).collect();
@@ -154,8 +214,8 @@ pub(crate) fn digest(pool: u64, generation: u64, contents: &Contents) -> u32 {
             sum.numbers(&[u64::from(*tree), *size, u64::from(qtree.is_some())]);
             sum.texts(&[kind.word(), qtree.as_deref().unwrap_or_default(), name]);
         }
+        sum.mixed()
     }
-    sum.end()
 }
 
 struct Digest {
@@ -180,6 +240,15 @@ impl Digest {
         }
         self.crc = crc32c_append(self.crc, &self.bytes);
         self.bytes.clear();
+    }
+
+    /// Mixed, because checksums themselves are linear: the same bit in two rows would move their sum by amounts that
+    /// depend on each other. The finaliser of MurmurHash3, which maps no two numbers to one.
+    fn mixed(self) -> u32 {
+        let mut sum = self.end();
+        sum = (sum ^ sum >> 16).wrapping_mul(0x85eb_ca6b);
+        sum = (sum ^ sum >> 13).wrapping_mul(0xc2b2_ae35);
+        sum ^ sum >> 16
     }
 
     fn end(self) -> u32 {
