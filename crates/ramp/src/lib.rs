@@ -29,6 +29,7 @@ mod page;
 mod reading;
 mod reads;
 mod settings;
+mod short;
 mod summary;
 mod timeline;
 
@@ -57,6 +58,7 @@ pub use page::page;
 pub use reading::{ReadingError, read_seconds, read_summary};
 pub use reads::Reads;
 pub use settings::{Accounting, Constants, Settings, SettingsError, Steps};
+pub use short::{is_short, read_short};
 pub use stats::Outcome;
 pub use summary::{HEADER, Row, next_number, summary_csv};
 pub use timeline::{SECONDS_HEADER, TimelineSecond, seconds_csv};

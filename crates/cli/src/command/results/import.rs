@@ -14,7 +14,8 @@ use std::time::UNIX_EPOCH;
 /// Take in the runs of another results database, of fio, or of a ramp's table
 ///
 /// A results database of another machine or an earlier time, fio's own output (--output-format=json or json+), or the
-/// summary.csv of a ramp. Runs that are here already are left out; the other file is left as it is.
+/// summary.csv of a ramp, or a short table of one as it is printed (run, read_iops, write_iops, total_iops,
+/// longest_write_cycle_s, effective_write_latency_ms, randread_average_ms). Runs that are here already are left out; the other file is left as it is.
 #[derive(clap::Args)]
 pub struct Import {
     /// The other files
@@ -68,7 +69,7 @@ fn text_of(path: &Path) -> Result<Option<String>> {
     }
     let text = String::from_utf8(bytes).ok();
     let text = text.with_context(|| {
-        format!("{}: is no results database, no JSON of fio's and no summary.csv of a ramp", path.display())
+        format!("{}: is no results database, no JSON of fio's and no table of a ramp", path.display())
     })?;
     Ok(Some(text))
 }
@@ -78,6 +79,13 @@ fn run_of(path: &Path, text: &str, memory: &Memory) -> Result<Run> {
     let within = || path.display().to_string();
     let mut run = match text.starts_with(ramp::HEADER) {
         true => ramp::imported(&ramp::read_summary(text).with_context(within)?),
+        false if ramp::is_short(text) => {
+            let mut run = ramp::read_short(text).with_context(within)?;
+            // Tables have no names; what was printed at the same time is told apart by its file's.
+            let name = path.file_stem().unwrap_or_default().to_string_lossy();
+            run.identity.title = format!("{name}, {}", run.identity.title);
+            run
+        }
         false => fio::read_json(text).with_context(within)?,
     };
     if run.identity.started_unix_ms == 0 {

@@ -1,0 +1,168 @@
+//! The short tables in which results of ramps are printed: a row a run, six figures or fewer, no length and no counts.
+//!
+//! ```text
+//!   run,read_iops,write_iops,total_iops,longest_write_cycle_s,effective_write_latency_ms
+//!   10,55655,18176,73832,32.66,0.12
+//! ```
+//! Columns may be in any order and be written as in `summary.csv` (`Longest Write Cycle (sec)`). What is not printed stays
+//! unknown.
+
+use crate::BLOCK;
+use crate::reading::{ReadingError, fields};
+use block::Span;
+use stats::run::{Actor, Cell, Class, Point, Run, Setting, State, Value};
+
+/// What a column tells.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Column {
+    Run,
+    Reads,
+    Writes,
+    Total,
+    /// A figure that is kept under this name, and how many of it are one of the column's.
+    Figure(&'static str, f64),
+}
+
+/// The columns by their names in small letters, with `_` for all else.
+const COLUMNS: [(&str, Column); 10] = [
+    ("run", Column::Run),
+    ("read_iops", Column::Reads),
+    ("write_iops", Column::Writes),
+    ("total_iops", Column::Total),
+    ("longest_wij_time_s", Column::Figure("longest_wij_ms", 1e3)),
+    ("longest_wij_time_sec", Column::Figure("longest_wij_ms", 1e3)),
+    ("longest_write_cycle_s", Column::Figure("longest_cycle_ms", 1e3)),
+    ("longest_write_cycle_sec", Column::Figure("longest_cycle_ms", 1e3)),
+    ("effective_write_latency_ms", Column::Figure("effective_write_ms", 1.0)),
+    ("randread_average_ms", Column::Figure("read_mean_ms", 1.0)),
+];
+
+/// Counts are those of so long: a table prints rates and no lengths.
+const OVER: Span = Span::SECOND;
+
+/// Whether a text begins as such a table does: with columns that are known, `total_iops` among them.
+pub fn is_short(text: &str) -> bool {
+    columns(text).is_some_and(|columns| columns.contains(&Column::Total))
+}
+
+/// The run that a short table tells of.
+///
+/// # Errors
+/// A line has too few fields, or something else than a number.
+pub fn read_short(text: &str) -> Result<Run, ReadingError> {
+    let first = || text.lines().next().unwrap_or_default();
+    let Some(columns) = columns(text).filter(|columns| columns.contains(&Column::Total)) else {
+        return Err(ReadingError::Header(first().chars().take(60).collect()));
+    };
+    let names = fields(first());
+    let mut run = Run::default();
+    run.identity.tool = "ramp".into();
+    run.identity.title = "a printed table".into();
+    run.identity.state = State::Ended;
+    run.actors.push(Actor { name: "ramp".into(), ..Actor::default() });
+    run.set(Some(0), "block_bytes", BLOCK as f64);
+    run.notes.push(
+        "of a printed table: its rates are kept as the requests of one second; lengths, counts and percentiles are not known"
+            .into(),
+    );
+    let rows = text.lines().enumerate().skip(1).filter(|(_, line)| !line.trim().is_empty());
+    for (point, (index, line)) in (0u32..).zip(rows) {
+        let given = fields(line);
+        if given.len() != columns.len() {
+            return Err(ReadingError::Short { line: index + 1, found: given.len(), wanted: columns.len() });
+        }
+        let start = Span::from_nanos(OVER.as_nanos() * u64::from(point));
+        let mut name = format!("row {}", point + 1);
+        for ((column, text), title) in columns.iter().zip(&given).zip(&names) {
+            if text.trim().is_empty() {
+                continue;
+            }
+            let wrong = || ReadingError::Field {
+                line: index + 1,
+                column: title.trim().to_owned(),
+                given: text.chars().take(40).collect(),
+            };
+            let number: f64 = text.trim().parse().map_err(|_| wrong())?;
+            if !number.is_finite() || !(0.0..=RATE_MAX).contains(&number) {
+                return Err(wrong());
+            }
+            let class = match column {
+                Column::Run => {
+                    name = format!("run {}", text.trim());
+                    continue;
+                }
+                Column::Figure(key, times) => {
+                    let value = Value::Number(number * times);
+                    run.settings.push(Setting { point: Some(point), actor: Some(0), key: (*key).into(), value });
+                    continue;
+                }
+                Column::Reads => Class::READ,
+                Column::Writes => Class::WRITE,
+                Column::Total => Class::ALL,
+            };
+            let ops = number.round() as u64;
+            let bytes = Some(ops.saturating_mul(BLOCK));
+            run.cells.push(Cell { ops, bytes, ..Cell::new(point, 0, class, OVER) });
+        }
+        run.points.push(Point { name, start, end: start + OVER, ..Point::default() });
+    }
+    Ok(run)
+}
+
+/// No storage does more in a second, and no figure of a table is larger.
+const RATE_MAX: f64 = 1e12;
+
+/// What each column tells, if all are known.
+fn columns(text: &str) -> Option<Vec<Column>> {
+    let known = |name: &String| {
+        let letter = |letter: char| if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { ' ' };
+        let words: String = name.chars().map(letter).collect();
+        let name = words.split_whitespace().collect::<Vec<_>>().join("_");
+        COLUMNS.iter().find(|(known, _)| *known == name).map(|(_, column)| *column)
+    };
+    fields(text.lines().next()?.trim_start_matches('\u{feff}')).iter().map(known).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ops(run: &Run, point: u32, class: Class) -> Option<u64> {
+        run.cells.iter().find(|cell| cell.point == point && cell.class == class).map(|cell| cell.ops)
+    }
+
+    fn figure(run: &Run, point: u32, key: &str) -> Option<f64> {
+        let found = run.settings.iter().find(|setting| setting.point == Some(point) && setting.key == key)?;
+        if let Value::Number(number) = found.value { Some(number) } else { None }
+    }
+
+    /// Two rows of a published table (TR-4794, server epic_rhel1), and one without reads, as that of the bully is printed.
+    #[test]
+    fn figures_are_kept_as_they_were_printed() {
+        let text = "run,read_iops,write_iops,total_iops,longest_write_cycle_s,effective_write_latency_ms\n\
+                    10,55655,18176,73832,32.66,0.12\n11,55653,18114,73768,34.66,0.1\n";
+        assert!(is_short(text));
+        let run = read_short(text).unwrap();
+        let names: Vec<&str> = run.points.iter().map(|point| point.name.as_str()).collect();
+        assert_eq!(names, ["run 10", "run 11"]);
+        let all = [Class::READ, Class::WRITE, Class::ALL].map(|class| ops(&run, 0, class));
+        assert_eq!(all, [Some(55_655), Some(18_176), Some(73_832)]);
+        assert_eq!(figure(&run, 1, "effective_write_ms"), Some(0.1));
+        assert!((figure(&run, 1, "longest_cycle_ms").unwrap() - 34_660.0).abs() < 1e-6);
+        assert_eq!(figure(&run, 1, "read_mean_ms"), None);
+        let bully = "Run,Write IOPS,Total IOPS,Longest WIJ Time (sec)\r\n10,19980,81207,21.48\r\n";
+        let run = read_short(bully).unwrap();
+        assert_eq!((ops(&run, 0, Class::READ), ops(&run, 0, Class::ALL)), (None, Some(81_207)));
+    }
+
+    #[test]
+    fn what_is_no_such_table_says_why() {
+        for other in ["", "run,read_iops\n", "total_iops,colour\n1,red\n", "{}"] {
+            assert!(!is_short(other), "{other}");
+        }
+        let line = |text: &str| read_short(text).unwrap_err().to_string();
+        assert!(line("total_iops,run\n1\n").starts_with("line 2: has 1 of 2 fields"));
+        assert!(line("total_iops\nmany\n").starts_with("line 2: total_iops must be a number, got \"many\""));
+        assert!(line("total_iops\n-1\n").contains("got \"-1\"") && line("total_iops\ninf\n").contains("inf"));
+    }
+}
