@@ -191,6 +191,32 @@ fn svms_luns_qtrees_and_workloads_are_listed() {
     assert_snapshot!("workload_summary", table);
 }
 
+#[test]
+fn workloads_files_and_snapshots_are_told_in_full() {
+    let workload = WorkloadRow {
+        workload: "lun1-wid7967".into(),
+        class: "user-defined".into(),
+        wid: 7967,
+        policy_group: Some("policy1".into()),
+        vserver: Some("svm01".into()),
+        volume: Some("vol1".into()),
+        lun: Some("lun1".into()),
+        max_throughput: Some(Limits { iops: Some(1000), bytes_per_second: Some(200_000_000) }),
+        burst: Some(BurstInForce { ppm: 500_000, duration: block::Span::SECOND, on_credit: false }),
+        ..WorkloadRow::default()
+    };
+    assert_snapshot!("workload_instance", shown(&[workload], "qos workload show -instance"));
+    let (vserver, volume, size) = ("svm01".to_owned(), "vol1".to_owned(), 1 << 30);
+    let file =
+        FileRow { vserver: vserver.clone(), volume: volume.clone(), file: "/f.img".into(), size, ..FileRow::default() };
+    assert_snapshot!("file_summary", shown(std::slice::from_ref(&file), "volume file show"));
+    assert_snapshot!("file_instance", shown(&[file], "volume file show -instance"));
+    let snapshot = "daily.0".to_owned();
+    let snapshot = SnapshotRow { vserver, volume, snapshot, create_time: 1_795_314_659, size, total_percent: 5 };
+    assert_snapshot!("snapshot_summary", shown(std::slice::from_ref(&snapshot), "volume snapshot show"));
+    assert_snapshot!("snapshot_instance", shown(&[snapshot], "volume snapshot show -instance"));
+}
+
 /// No summary is wider than a terminal, whatever is in it.
 #[test]
 fn every_summary_fits_a_terminal() {
