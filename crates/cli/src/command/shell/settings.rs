@@ -87,7 +87,7 @@ mod tests {
         assert_eq!(settings.prompt(), "seawall::*> ");
         assert_eq!(take(&mut settings, "set -conf off"), "");
         assert_eq!(take(&mut settings, "set"), "  Privilege Level: advanced\n    Confirmations: off\n");
-        take(&mut settings, "set adv");
+        take(&mut settings, "set advanced");
         take(&mut settings, "rows 24");
         assert_eq!(take(&mut settings, "rows"), "The number of rows displayed by the shell is 24.\n");
     }
