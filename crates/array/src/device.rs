@@ -5,21 +5,25 @@
 
 use block::{Bytes, Span, Target, Time};
 
+use crate::array::Array;
 use crate::bucket::Allowance;
 use crate::cloud_volume::{CloudVolume, Throttled};
 use crate::disk::{Arm, Disk};
 use crate::flash::{Channels, Collection, Flash};
 use crate::host::{Absence, Host, Thread};
 use crate::parallel_servers::{ParallelServers, Servers};
-use crate::simulated::Simulated;
+use crate::simulated::{Medium, Simulated};
 
 /// A device to build.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceSpec {
     /// What it is made of.
     pub model: Model,
-    /// Its size; requests beyond it are refused.
+    /// The size of each object on it; requests beyond it are refused.
     pub size: Bytes,
+    /// How many objects of that size lie on it, one behind the other in the order in which they are first asked of;
+    /// at least 1. Those beyond share the places of the first.
+    pub luns: u32,
     /// How many requests it takes before it says that it is full, waiting ones included. `None` is no limit.
     pub queue_limit: Option<u32>,
     /// Changes of its capacity, in the order of their times. It starts at 100 %.
@@ -39,6 +43,8 @@ pub enum Model {
     CloudVolume(CloudVolume),
     /// A host whose processor is the limit.
     Host(Host),
+    /// An array: stages before media.
+    Array(Array),
 }
 
 /// A change of capacity: of the servers that are open, of a disk's or drive's speed, of a cloud volume's limits.
@@ -74,6 +80,19 @@ pub enum DeviceError {
         /// The field that bounds it.
         larger: &'static str,
     },
+    /// A RAID group has too few or too many members for its level, or an odd number of halves.
+    #[error("raid: level {level} needs {rule}, got {members} members")]
+    Members {
+        /// Its level.
+        level: &'static str,
+        /// What it needs.
+        rule: &'static str,
+        /// What was given.
+        members: u32,
+    },
+    /// Stages of an array stand in the wrong order.
+    #[error("array: {0}")]
+    Stages(&'static str),
     /// The changes of capacity are not in the order of their times.
     #[error("changes must be in the order of their times; the one at {0:?} follows a later one")]
     ChangeOrder(Time),
@@ -84,7 +103,7 @@ pub enum DeviceError {
 
 impl Model {
     /// The names that [`DeviceSpec::named`] knows.
-    pub const NAMES: [&'static str; 5] = ["parallel-servers", "disk", "flash", "cloud-volume", "host"];
+    pub const NAMES: [&'static str; 6] = ["parallel-servers", "disk", "flash", "cloud-volume", "host", "array"];
 
     /// Its name.
     pub const fn name(&self) -> &'static str {
@@ -94,6 +113,7 @@ impl Model {
             Model::Flash(_) => "flash",
             Model::CloudVolume(_) => "cloud-volume",
             Model::Host(_) => "host",
+            Model::Array(_) => "array",
         }
     }
 }
@@ -107,6 +127,7 @@ impl DeviceSpec {
             "flash" => Model::Flash(Flash::default()),
             "cloud-volume" => Model::CloudVolume(CloudVolume::default()),
             "host" => Model::Host(Host::default()),
+            "array" => Model::Array(Array::default()),
             other => return Err(DeviceError::Name(other.into())),
         };
         Ok(DeviceSpec::of(model))
@@ -114,22 +135,17 @@ impl DeviceSpec {
 
     /// A device of this model, 1 TiB large, without a queue limit or changes.
     pub fn of(model: Model) -> DeviceSpec {
-        DeviceSpec { model, size: Bytes::gib(1024), queue_limit: None, changes: Vec::new() }
+        DeviceSpec { model, size: Bytes::gib(1024), luns: 1, queue_limit: None, changes: Vec::new() }
     }
 
     /// Whether such a device can be built, and if not, which field breaks which rule.
     pub fn check(&self) -> Result<(), DeviceError> {
         let device = self.model.name();
-        let fields = [("size", self.size.0), ("queue_limit", self.queue_limit.map_or(1, u64::from))];
+        let queue_limit = self.queue_limit.map_or(1, u64::from);
+        let fields = [("size", self.size.0), ("luns", self.luns.into()), ("queue_limit", queue_limit)];
         none_zero(device, &fields)?;
         self.check_changes()?;
-        match &self.model {
-            Model::ParallelServers(model) => model.check(device),
-            Model::Disk(model) => model.check(device),
-            Model::Flash(model) => model.check(device),
-            Model::CloudVolume(model) => model.check(device),
-            Model::Host(model) => model.check(device),
-        }
+        self.model.check()
     }
 
     fn check_changes(&self) -> Result<(), DeviceError> {
@@ -145,19 +161,45 @@ impl DeviceSpec {
     /// Builds it. The same requests at the same times with the same seed end at the same times.
     pub fn build(&self, seed: u64) -> Result<Box<dyn Target>, DeviceError> {
         self.check()?;
-        let limit = self.queue_limit.map_or(usize::MAX, |limit| limit as usize);
-        let (size, changes) = (self.size, self.changes.clone());
-        Ok(match self.model.clone() {
-            Model::ParallelServers(spec) => Box::new(Simulated::new(Servers::new(spec), size, limit, changes)),
-            Model::Disk(spec) => Box::new(Simulated::new(Arm::new(spec, size, seed), size, limit, changes)),
-            Model::Flash(spec) => Box::new(Simulated::new(Channels::new(spec, seed), size, limit, changes)),
-            Model::CloudVolume(spec) => Box::new(Simulated::new(Throttled::new(spec, seed), size, limit, changes)),
-            Model::Host(spec) => Box::new(Simulated::new(Thread::new(spec, seed), size, limit, changes)),
+        let size = Bytes(self.size.0.saturating_mul(self.luns.into()));
+        Ok(match &self.model {
+            Model::ParallelServers(spec) => Box::new(Simulated::new(Servers::new(spec), self)),
+            Model::Disk(spec) => Box::new(Simulated::new(Arm::new(spec.clone(), size, seed), self)),
+            Model::Flash(spec) => Box::new(Simulated::new(Channels::new(spec.clone(), seed), self)),
+            Model::CloudVolume(spec) => Box::new(Simulated::new(Throttled::new(spec.clone(), seed), self)),
+            Model::Host(spec) => Box::new(Simulated::new(Thread::new(spec.clone(), seed), self)),
+            Model::Array(_) => Box::new(Simulated::new(self.model.medium(size, seed), self)),
         })
     }
 }
 
-fn none_zero(device: &'static str, fields: &[(&'static str, u64)]) -> Result<(), DeviceError> {
+impl Model {
+    pub(crate) fn check(&self) -> Result<(), DeviceError> {
+        let device = self.name();
+        match self {
+            Model::ParallelServers(model) => model.check(device),
+            Model::Disk(model) => model.check(device),
+            Model::Flash(model) => model.check(device),
+            Model::CloudVolume(model) => model.check(device),
+            Model::Host(model) => model.check(device),
+            Model::Array(model) => model.check(),
+        }
+    }
+
+    /// The part that takes time, for so many bytes.
+    pub(crate) fn medium(&self, size: Bytes, seed: u64) -> Box<dyn Medium> {
+        match self.clone() {
+            Model::ParallelServers(spec) => Box::new(Servers::new(&spec)),
+            Model::Disk(spec) => Box::new(Arm::new(spec, size, seed)),
+            Model::Flash(spec) => Box::new(Channels::new(spec, seed)),
+            Model::CloudVolume(spec) => Box::new(Throttled::new(spec, seed)),
+            Model::Host(spec) => Box::new(Thread::new(spec, seed)),
+            Model::Array(spec) => spec.medium(size, seed),
+        }
+    }
+}
+
+pub(crate) fn none_zero(device: &'static str, fields: &[(&'static str, u64)]) -> Result<(), DeviceError> {
     match fields.iter().find(|(_, value)| *value == 0) {
         Some((field, _)) => Err(DeviceError::Zero { device, field }),
         None => Ok(()),

@@ -51,7 +51,7 @@ impl Host {
     /// What requests add to their turn.
     fn work(&self) -> Work {
         let &Host { request, size_unit, flush, trim, .. } = self;
-        Work { request, size_unit, flush, trim }
+        Work { read: request, write: request, size_unit, flush, trim }
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   DeviceSpec (plain data)  ── build(seed) ──►  Simulated<medium>     one shell: tickets, refusals, completions
-//!                                                  │  parallel servers │ disk │ flash │ cloud volume │ host
+//!                                                  │  parallel servers │ disk │ flash │ cloud volume │ host │ array
 //!                                                  └─ each a small event machine in whole nanoseconds
 //! ```
 //!
@@ -10,9 +10,13 @@
 //! end at 5 ms is reported as 5 ms by a poll at 7 ms, and what begins after it begins at 5 ms. Hence a run depends on
 //! the requests and the seed alone, byte for byte.
 //!
+//! An [`Array`] is stages, each a medium that stands before another: link, controller, log of writes, credits, RAID; a
+//! RAID stands before as many of what follows as it has members, and last come media.
+//!
 //! Nothing here reads a clock. [`VirtualClock`] is the driver that jumps to the next event.
 
 mod agenda;
+mod array;
 mod bucket;
 mod clock;
 mod cloud_volume;
@@ -20,10 +24,15 @@ mod device;
 mod disk;
 mod flash;
 mod host;
+mod link;
 mod parallel_servers;
+mod raid;
 mod simulated;
+mod stage;
 mod work;
+mod write_log;
 
+pub use array::{Array, Stage};
 pub use bucket::Allowance;
 pub use clock::VirtualClock;
 pub use cloud_volume::CloudVolume;
@@ -31,4 +40,8 @@ pub use device::{Change, DeviceError, DeviceSpec, Model};
 pub use disk::Disk;
 pub use flash::{Collection, Flash, Pause};
 pub use host::{Absence, Host};
+pub use link::Link;
 pub use parallel_servers::ParallelServers;
+pub use raid::{Level, Raid};
+pub use stage::Controller;
+pub use write_log::WriteLog;

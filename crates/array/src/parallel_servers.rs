@@ -35,14 +35,15 @@ impl ParallelServers {
     /// How long requests hold their server.
     fn work(&self) -> Work {
         let &ParallelServers { service, size_unit, flush, trim, .. } = self;
-        Work { request: service, size_unit, flush, trim }
+        Work { read: service, write: service, size_unit, flush, trim }
     }
 }
 
 /// The servers at work.
 #[derive(Debug)]
 pub(crate) struct Servers {
-    spec: ParallelServers,
+    servers: u32,
+    work: Work,
     /// How many may begin something new.
     open: u32,
     busy: u32,
@@ -51,8 +52,13 @@ pub(crate) struct Servers {
 }
 
 impl Servers {
-    pub(crate) fn new(spec: ParallelServers) -> Servers {
-        Servers { open: spec.servers, spec, busy: 0, waiting: VecDeque::new(), running: Agenda::new() }
+    pub(crate) fn new(spec: &ParallelServers) -> Servers {
+        Servers::that(spec.servers, spec.work())
+    }
+
+    /// So many servers that do this work.
+    pub(crate) fn that(servers: u32, work: Work) -> Servers {
+        Servers { open: servers, servers, work, busy: 0, waiting: VecDeque::new(), running: Agenda::new() }
     }
 
     /// Gives free servers something to do.
@@ -60,7 +66,7 @@ impl Servers {
         while self.busy < self.open {
             let Some(job) = self.waiting.pop_front() else { return };
             self.busy += 1;
-            self.running.note(now + self.spec.work().of(&job), job.slot);
+            self.running.note(now + self.work.of(&job), job.slot);
         }
     }
 }
@@ -89,7 +95,7 @@ impl Medium for Servers {
 
     /// Fewer servers; those that are busy finish what they have. At least one stays open unless the percentage is 0.
     fn scale(&mut self, now: Time, percent: u32) {
-        let open = u64::from(self.spec.servers) * u64::from(percent) / 100;
+        let open = u64::from(self.servers) * u64::from(percent) / 100;
         self.open = u32::try_from(open).unwrap_or(u32::MAX).max(u32::from(percent > 0));
         self.begin(now);
     }

@@ -13,9 +13,11 @@
 use slab::Slab;
 use std::collections::VecDeque;
 
-use block::{Buf, Bytes, Completion, Extent, Fault, OpKind, Request, Submitted, Target, Ticket, Time, Traits, Wakeup};
+use block::{
+    Buf, Bytes, Completion, Extent, Fault, ObjectId, OpKind, Request, Submitted, Target, Ticket, Time, Traits, Wakeup,
+};
 
-use crate::device::Change;
+use crate::device::{Change, DeviceSpec};
 
 /// What a medium knows of a request.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +34,7 @@ pub(crate) struct Job {
 }
 
 /// The part of a device that takes time.
-pub(crate) trait Medium {
+pub(crate) trait Medium: std::fmt::Debug {
     /// Takes a job at `now`; what falls due until then was done before.
     fn arrive(&mut self, now: Time, job: Job);
 
@@ -49,6 +51,36 @@ pub(crate) trait Medium {
     fn scale(&mut self, now: Time, percent: u32);
 }
 
+impl Medium for Box<dyn Medium> {
+    fn arrive(&mut self, now: Time, job: Job) {
+        (**self).arrive(now, job);
+    }
+
+    fn next_event(&self) -> Option<Time> {
+        (**self).next_event()
+    }
+
+    fn step(&mut self, now: Time, ended: &mut Vec<u32>) {
+        (**self).step(now, ended);
+    }
+
+    fn withdraw(&mut self, now: Time, slot: u32) -> bool {
+        (**self).withdraw(now, slot)
+    }
+
+    fn scale(&mut self, now: Time, percent: u32) {
+        (**self).scale(now, percent);
+    }
+}
+
+/// The sooner of two instants, where there is one.
+pub(crate) fn sooner(one: Option<Time>, other: Option<Time>) -> Option<Time> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    }
+}
+
 /// Takes a job out of a line of those that have not begun; false if it is not there.
 pub(crate) fn withdraw(waiting: &mut VecDeque<Job>, slot: u32) -> bool {
     let place = waiting.iter().position(|job| job.slot == slot);
@@ -60,6 +92,7 @@ pub(crate) fn withdraw(waiting: &mut VecDeque<Job>, slot: u32) -> bool {
 pub(crate) struct Simulated<M> {
     medium: M,
     size: Bytes,
+    places: Places,
     queue_limit: usize,
     changes: VecDeque<Change>,
     /// The latest instant seen: a caller's clock that steps back is taken as standing still.
@@ -68,6 +101,35 @@ pub(crate) struct Simulated<M> {
     taken: u64,
     ended: Vec<Completion>,
     ended_slots: Vec<u32>,
+}
+
+/// Where objects lie on the medium: one behind the other, in the order in which they are first asked of. More than there
+/// are places for share them from the first on.
+#[derive(Debug, Default)]
+struct Places {
+    luns: u32,
+    taken: u32,
+    /// By the object's number; 0 is none yet.
+    by_object: Vec<u32>,
+}
+
+impl Places {
+    /// The object's place, from 0.
+    fn of(&mut self, object: ObjectId) -> u64 {
+        if self.luns == 1 {
+            return 0;
+        }
+        let index = object.0 as usize;
+        if self.by_object.len() <= index {
+            self.by_object.resize(index + 1, 0);
+        }
+        let place = &mut self.by_object[index];
+        if *place == 0 {
+            *place = self.taken % self.luns + 1;
+            self.taken += 1;
+        }
+        u64::from(*place - 1)
+    }
 }
 
 #[derive(Debug)]
@@ -79,13 +141,14 @@ struct Pending {
 }
 
 impl<M: Medium> Simulated<M> {
-    /// At most `queue_limit` requests are inside at once; `changes` are in the order of their times.
-    pub(crate) fn new(medium: M, size: Bytes, queue_limit: usize, changes: Vec<Change>) -> Simulated<M> {
+    /// A device of this description around its medium.
+    pub(crate) fn new(medium: M, spec: &DeviceSpec) -> Simulated<M> {
         Simulated {
             medium,
-            size,
-            queue_limit,
-            changes: changes.into(),
+            size: spec.size,
+            places: Places { luns: spec.luns, ..Places::default() },
+            queue_limit: spec.queue_limit.map_or(usize::MAX, |limit| limit as usize),
+            changes: spec.changes.clone().into(),
             clock: Time::ZERO,
             slots: Slab::new(),
             taken: 0,
@@ -119,10 +182,7 @@ impl<M: Medium> Simulated<M> {
     /// The medium's next event or the next change of capacity.
     fn next_instant(&self) -> Option<Time> {
         let change = self.changes.front().map(|change| change.at);
-        match (self.medium.next_event(), change) {
-            (Some(event), Some(change)) => Some(event.min(change)),
-            (event, change) => event.or(change),
-        }
+        sooner(self.medium.next_event(), change)
     }
 
     /// A medium ends each job once.
@@ -179,13 +239,17 @@ impl<M: Medium> Target for Simulated<M> {
         }
         let fault = self.fault(&request);
         let (kind, at, len, fua) = (request.op.kind(), request.at, request.len, request.fua);
+        let object = request.object;
         self.taken += 1;
         // 32 bits of the count suffice: a slot would have to be reused 2^32 times while a caller keeps its old ticket.
         let ticket = self.taken as u32;
         let slot = self.slots.insert(Pending { request, submitted: now, ticket }) as u32;
         match fault {
             Some(fault) => self.finish(slot, now, Err(fault)),
-            None => self.medium.arrive(now, Job { slot, kind, at, len, fua }),
+            None => {
+                let at = at + self.places.of(object) * self.size.0;
+                self.medium.arrive(now, Job { slot, kind, at, len, fua });
+            }
         }
         Submitted::Taken(Ticket(u64::from(ticket) << 32 | u64::from(slot)))
     }

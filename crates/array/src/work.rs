@@ -7,9 +7,11 @@ use crate::simulated::Job;
 /// What requests cost by kind.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Work {
-    /// A read or write of no size.
-    pub request: Span,
-    /// A read or write of S bytes costs `request × (1 + S / size_unit)`, rounded up to the nanosecond. `None`: size costs
+    /// A read of no size.
+    pub read: Span,
+    /// A write of no size.
+    pub write: Span,
+    /// A read or write of S bytes costs its time `× (1 + S / size_unit)`, rounded up to the nanosecond. `None`: size costs
     /// nothing.
     pub size_unit: Option<Bytes>,
     /// A flush; a write with forced unit access costs this and its own.
@@ -24,15 +26,15 @@ impl Work {
         match job.kind {
             OpKind::Flush => self.flush,
             OpKind::Trim | OpKind::Zero | OpKind::Status => self.trim,
-            OpKind::Read | OpKind::Cache => self.sized(job.len),
-            OpKind::Write if job.fua => self.sized(job.len) + self.flush,
-            OpKind::Write => self.sized(job.len),
+            OpKind::Read | OpKind::Cache => self.sized(self.read, job.len),
+            OpKind::Write if job.fua => self.sized(self.write, job.len) + self.flush,
+            OpKind::Write => self.sized(self.write, job.len),
         }
     }
 
-    fn sized(&self, len: u64) -> Span {
-        let Some(unit) = self.size_unit else { return self.request };
-        let extra = (u128::from(self.request.as_nanos()) * u128::from(len)).div_ceil(u128::from(unit.0));
-        self.request + Span::from_nanos(u64::try_from(extra).unwrap_or(u64::MAX))
+    fn sized(&self, base: Span, len: u64) -> Span {
+        let Some(unit) = self.size_unit else { return base };
+        let extra = (u128::from(base.as_nanos()) * u128::from(len)).div_ceil(u128::from(unit.0));
+        base + Span::from_nanos(u64::try_from(extra).unwrap_or(u64::MAX))
     }
 }

@@ -3,7 +3,7 @@
 
 mod load;
 
-use array::{DeviceError, DeviceSpec, Model};
+use array::{Array, DeviceError, DeviceSpec, Model, Stage};
 use block::{Completion, Fault, Span, Submitted, Target, Ticket, Time, Wakeup};
 use load::{Ask, closed_loop, request, scattered};
 use proptest::prelude::*;
@@ -34,11 +34,26 @@ fn minimum(spec: &DeviceSpec, ask: Ask) -> Span {
         (Model::CloudVolume(m), Ask::Flush) => m.flush,
         (Model::CloudVolume(m), Ask::Trim { .. }) => m.trim,
         (Model::CloudVolume(m), _) => m.latency,
+        (Model::Array(m), ask) => array_minimum(m, ask),
         // A turn of its own.
         (Model::Host(m), Ask::Flush) => m.turn + m.flush,
         (Model::Host(m), Ask::Trim { .. }) => m.turn + m.trim,
         (Model::Host(m), _) => m.turn + m.request,
     }
+}
+
+/// The usual array: both ways over the link, the controller, and for what the log answers the log.
+fn array_minimum(array: &Array, ask: Ask) -> Span {
+    let of = |stage: &Stage| match (stage, ask) {
+        (Stage::Link(link), _) => link.latency + link.latency,
+        (Stage::Controller(controller), Ask::Flush) => controller.flush,
+        (Stage::Controller(controller), Ask::Trim { .. }) => controller.trim,
+        (Stage::Controller(controller), Ask::Read { .. }) => controller.read,
+        (Stage::Controller(controller), Ask::Write { .. }) => controller.write,
+        (Stage::WriteLog(log), Ask::Flush | Ask::Write { .. }) => log.latency,
+        _ => Span::ZERO,
+    };
+    array.stages.iter().map(of).sum()
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -202,7 +217,8 @@ fn what_lies_outside_is_refused_with_its_buffer() {
 
 #[test]
 fn a_waiting_request_can_be_cancelled_and_one_under_way_ends_as_it_would() {
-    for spec in devices() {
+    // What is on an array's link cannot be called back: there all are under way.
+    for spec in devices().into_iter().filter(|spec| spec.model.name() != "array") {
         let mut device = spec.build(0).unwrap();
         let mut submit = |tag, at| match device.submit(at, request(tag, at, Ask::Read { at: 0, len: 4096 })) {
             Submitted::Taken(ticket) => ticket,

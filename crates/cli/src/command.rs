@@ -1,6 +1,7 @@
 //! The commands, one file each: what was typed, what it means, and the call that does it.
 
 pub mod advise;
+pub mod arrays;
 pub mod check;
 pub mod demo;
 pub mod dgen;

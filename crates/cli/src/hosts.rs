@@ -87,7 +87,8 @@ pub fn on_real_storage(text: &str, file: &str, options: &Options, real: &RealOpt
 
 /// Plays a plan of hosts in virtual time.
 pub fn simulated(text: &str, file: &str, options: &Options) -> Result<Answer> {
-    let plan = prepared(text, file, options)?;
+    let mut plan = prepared(text, file, options)?;
+    plan.device = options.device.clone().or(plan.device);
     let mut field = simulated::Simulated::start(&plan)?;
     play(&plan, options, &mut field)
 }

@@ -5,6 +5,7 @@
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
+mod catalogue;
 mod classic;
 mod command;
 mod complaint;
@@ -61,6 +62,7 @@ enum Command {
     Orion(command::orion::Orion),
     Tiers(command::tiers::Tiers),
     Levels(command::levels::Levels),
+    Arrays(command::arrays::Arrays),
     Advise(command::advise::Advise),
     Results(command::results::Results),
     Report(command::report::Report),
@@ -103,6 +105,7 @@ fn carry_out() -> ExitCode {
         Command::Orion(orion) => orion.run(memory),
         Command::Tiers(tiers) => tiers.run(memory),
         Command::Levels(levels) => levels.run(),
+        Command::Arrays(arrays) => arrays.run(),
         Command::Advise(advise) => advise.run(),
         Command::Results(results) => results.run(memory),
         Command::Report(report) => report.run(memory),

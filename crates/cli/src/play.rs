@@ -18,7 +18,7 @@ use std::io::{BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use storage::Consent;
 use workload::Plan;
-use workload::plan::{HostsPlan, Units, Volume, Workload, parse_space};
+use workload::plan::{Device, HostsPlan, Units, Volume, Workload, parse_space};
 
 /// What the commands that play a plan share.
 #[derive(clap::Args, Clone, Debug)]
@@ -42,6 +42,9 @@ pub struct Options {
     /// Which command it is, and where the run is kept.
     #[arg(skip)]
     pub(crate) keeping: (&'static str, Memory),
+    /// What stands in for the disk instead of the plan's device.
+    #[arg(skip)]
+    pub(crate) device: Option<Device>,
 }
 
 impl Options {
@@ -184,6 +187,7 @@ fn read(text: &str, file: &str, options: &Options) -> Result<Plan> {
     if let Some(seconds) = options.phase_seconds {
         plan.phase_length = Span::from_secs(seconds);
     }
+    plan.device = options.device.clone().or(plan.device);
     for phase in &plan.phases {
         for line in &phase.commands {
             scale::line(line, 1.0).with_context(|| format!("{file}: phase {:?}", phase.name))?;

@@ -15,6 +15,7 @@
 
 pub mod chart;
 pub mod csv;
+pub mod diagram;
 pub mod growth;
 mod host;
 pub mod live;

@@ -3,7 +3,8 @@
 use array::{DeviceSpec, VirtualClock};
 use block::{Buf, Completion, Driver, ObjectId, Op, Request, Submitted, Target, Time, Wakeup};
 
-/// One request: what and where.
+/// One request: what and where. Not every test asks for all.
+#[allow(dead_code)]
 #[derive(Clone, Copy, Debug)]
 pub enum Ask {
     Read { at: u64, len: u64 },

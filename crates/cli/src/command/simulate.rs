@@ -1,13 +1,12 @@
 //! `seawall simulate`: a plan, or what a classic tool does, in virtual time.
 
 use super::{fio, orion, ramp, ranread};
-use crate::Answer;
 use crate::memory::Memory;
 use crate::play::{self, Options};
-use anyhow::{Context as _, Result, anyhow, bail};
+use crate::{Answer, catalogue};
+use anyhow::{Context as _, Result, bail};
 use block::Bytes;
 use std::path::{Path, PathBuf};
-use workload::plan::Device;
 
 /// Run a plan, or what a classic tool does, in virtual time over a simulated device
 ///
@@ -21,6 +20,9 @@ pub struct Simulate {
     /// The plan file
     #[arg(required = true)]
     plan: Option<PathBuf>,
+    /// Instead of the plan's device an array of `seawall arrays list`, or the one that a file describes
+    #[arg(long, value_name = "NAME|FILE")]
+    array: Option<String>,
     #[command(flatten)]
     options: Options,
     #[command(subcommand)]
@@ -41,9 +43,9 @@ enum Tool {
 /// programs (exec_prerun) is refused; all else, and the outputs, are as with `seawall fio`.
 #[derive(clap::Args)]
 struct Jobs {
-    /// The device: one of cloud-volume, disk, flash, host with its usual figures, or a TOML file with a table `device`
-    /// as plans have it, such as a plan
-    #[arg(long, value_name = "KIND|FILE", default_value = "flash")]
+    /// The device: one of cloud-volume, disk, flash, host with its usual figures, an array of `seawall arrays list`, or
+    /// a TOML file with a table `device` as plans have it, such as a plan
+    #[arg(long, visible_alias = "array", value_name = "KIND|NAME|FILE", default_value = "flash")]
     device: String,
     /// fio's options and job files
     #[arg(value_name = "OPTION|JOBFILE", trailing_var_arg = true, allow_hyphen_values = true, required = true)]
@@ -56,9 +58,9 @@ struct Jobs {
 /// runs are kept in the results database, and not among the rows of RanRead, which are of storage.
 #[derive(clap::Args)]
 struct Reads {
-    /// The device: one of cloud-volume, disk, flash, host with its usual figures, or a TOML file with a table `device`
-    /// as plans have it, such as a plan
-    #[arg(long, value_name = "KIND|FILE", default_value = "flash")]
+    /// The device: one of cloud-volume, disk, flash, host with its usual figures, an array of `seawall arrays list`, or
+    /// a TOML file with a table `device` as plans have it, such as a plan
+    #[arg(long, visible_alias = "array", value_name = "KIND|NAME|FILE", default_value = "flash")]
     device: String,
     /// What seawall ranread takes
     #[arg(value_name = "WORD", trailing_var_arg = true, allow_hyphen_values = true, required = true)]
@@ -71,9 +73,9 @@ struct Reads {
 /// one simulated device, which every point finds as it was made.
 #[derive(clap::Args)]
 struct Calibration {
-    /// The device: one of cloud-volume, disk, flash, host with its usual figures, or a TOML file with a table `device`
-    /// as plans have it, such as a plan
-    #[arg(long, value_name = "KIND|FILE", default_value = "flash")]
+    /// The device: one of cloud-volume, disk, flash, host with its usual figures, an array of `seawall arrays list`, or
+    /// a TOML file with a table `device` as plans have it, such as a plan
+    #[arg(long, visible_alias = "array", value_name = "KIND|NAME|FILE", default_value = "flash")]
     device: String,
     /// What seawall orion takes
     #[arg(value_name = "OPTION", trailing_var_arg = true, allow_hyphen_values = true, required = true)]
@@ -86,9 +88,9 @@ struct Calibration {
 /// verdict are as with `seawall ramp`.
 #[derive(clap::Args)]
 struct Ramp {
-    /// The device: one of cloud-volume, disk, flash, host with its usual figures, or a TOML file with a table `device`
-    /// as plans have it, such as a plan
-    #[arg(long, value_name = "KIND|FILE", default_value = "flash")]
+    /// The device: one of cloud-volume, disk, flash, host with its usual figures, an array of `seawall arrays list`, or
+    /// a TOML file with a table `device` as plans have it, such as a plan
+    #[arg(long, visible_alias = "array", value_name = "KIND|NAME|FILE", default_value = "flash")]
     device: String,
     /// How much data the database has
     #[arg(long, value_name = "SIZE", default_value = "100GiB", value_parser = play::size)]
@@ -101,15 +103,24 @@ struct Ramp {
 impl Simulate {
     pub fn run(self, memory: &Memory) -> Result<Answer> {
         match (self.tool, self.plan) {
-            (Some(Tool::Fio(Jobs { device, arguments })), _) => fio::simulate(&arguments, &named(&device)?, memory),
-            (Some(Tool::Ramp(Ramp { device, data, words })), _) => {
-                ramp::simulate(&words, &named(&device)?, data, memory)
+            (Some(Tool::Fio(Jobs { device, arguments })), _) => {
+                fio::simulate(&arguments, &catalogue::device("--device", &device)?, memory)
             }
-            (Some(Tool::Ranread(Reads { device, words })), _) => ranread::simulate(&words, &named(&device)?, memory),
-            (Some(Tool::Orion(Calibration { device, words })), _) => orion::simulate(&words, &named(&device)?, memory),
+            (Some(Tool::Ramp(Ramp { device, data, words })), _) => {
+                ramp::simulate(&words, &catalogue::device("--device", &device)?, data, memory)
+            }
+            (Some(Tool::Ranread(Reads { device, words })), _) => {
+                ranread::simulate(&words, &catalogue::device("--device", &device)?, memory)
+            }
+            (Some(Tool::Orion(Calibration { device, words })), _) => {
+                orion::simulate(&words, &catalogue::device("--device", &device)?, memory)
+            }
             (None, Some(plan)) => {
                 let text = read("PLAN", &plan)?;
-                play::simulated(&text, &plan.display().to_string(), &self.options.kept_by("simulate", memory))
+                let array = self.array.map(|array| catalogue::device("--array", &array)).transpose()?;
+                let mut options = self.options.kept_by("simulate", memory);
+                options.device = array;
+                play::simulated(&text, &plan.display().to_string(), &options)
             }
             (None, None) => bail!("PLAN: name a plan file, or a tool: seawall simulate fio …, seawall simulate ramp …"),
         }
@@ -118,19 +129,4 @@ impl Simulate {
 
 fn read(what: &str, path: &Path) -> Result<String> {
     std::fs::read_to_string(path).with_context(|| format!("{what} {}: cannot be read", path.display()))
-}
-
-/// The device of that kind, or the one that a file describes.
-fn named(word: &str) -> Result<Device> {
-    let kind = Device::kinds().any(|kind| kind == word);
-    let path = Path::new(word);
-    if !kind && !path.is_file() {
-        let kinds = Device::kinds().collect::<Vec<_>>().join(", ");
-        bail!("--device: must be one of {kinds}, or a file with a table [device], got {word:?}");
-    }
-    let (text, file) = match kind {
-        true => (format!("[device]\nkind = \"{word}\"\n"), "--device"),
-        false => (read("--device", path)?, word),
-    };
-    Device::read(&text, file).map_err(|errors| anyhow!("{errors}"))
 }

@@ -35,7 +35,9 @@ impl Simulated {
     pub fn start(plan: &HostsPlan) -> Result<Simulated> {
         let journals = plan.hosts.iter().map(|host| journal_bytes(plan, host));
         let size = journals.chain([plan.volume_size.0]).max().unwrap_or(0);
-        let of = Modelled { device: plan.device.as_ref(), file: &plan.file, size, seed: plan.seed };
+        let luns: usize = plan.hosts.iter().map(|host| host.volumes.len() + 1).sum();
+        let (device, luns) = (plan.device.as_ref(), luns as u32);
+        let of = Modelled { device, file: &plan.file, size, luns, seed: plan.seed };
         let mut server = Model::start(&of, registry_settings(plan), &set_up(plan), Accounts::default())?;
         let (mut layouts, mut journals) = (Vec::new(), Vec::new());
         for host in &plan.hosts {

@@ -1,7 +1,10 @@
 //! A plan's simulated device as the simulator builds it: the plan's keys laid over the usual figures of its kind.
 
 use anyhow::{Context as _, Result, bail};
-use array::{Allowance, Change, CloudVolume, DeviceSpec, Disk, Flash, Host, Model, ParallelServers, Pause};
+use array::{
+    Allowance, Array, Change, CloudVolume, Controller, DeviceSpec, Disk, Flash, Host, Level, Link, Model,
+    ParallelServers, Pause, Raid, Stage, WriteLog,
+};
 use block::{Bytes, ObjectId, Span, Target, Time};
 use storage::{Joined, Member};
 use workload::plan::{Device, Figure};
@@ -22,6 +25,7 @@ pub fn spec_of(device: &Device, size: Bytes) -> Result<DeviceSpec> {
         Model::Flash(model) => flash(model, device)?,
         Model::CloudVolume(model) => cloud_volume(model, device),
         Model::Host(model) => host(model, device),
+        Model::Array(model) => array(model, &device.stages)?,
     }
     spec.check().context("[device]")?;
     Ok(spec)
@@ -32,13 +36,23 @@ pub fn spec_of(device: &Device, size: Bytes) -> Result<DeviceSpec> {
 /// # Errors
 /// As [`spec_of`].
 pub fn built(device: &Device, size: Bytes, seed: u64) -> Result<Box<dyn Target>> {
+    built_for(device, size, 1, seed)
+}
+
+/// The device of a plan with so many objects of that size, each with a place of its own; on several that are joined they lie
+/// over each other.
+///
+/// # Errors
+/// As [`spec_of`].
+pub fn built_for(device: &Device, size: Bytes, luns: u32, seed: u64) -> Result<Box<dyn Target>> {
     let members = device.figure("members").map_or(1, count);
     let stripe = device.figure("stripe").map(|figure| Bytes(count(figure)));
     if members == 1 {
         if let Some(stripe) = stripe {
             bail!("[device]: stripe: needs several members, got one and {stripe}; say members = 4 or leave stripe out");
         }
-        return spec_of(device, size)?.build(seed).context("[device]");
+        let spec = DeviceSpec { luns, ..spec_of(device, size)? };
+        return spec.build(seed).context("[device]");
     }
     // Each is a whole number of stripes, so that together they are no smaller.
     let unit = stripe.map_or(UNIT, |stripe| stripe.0);
@@ -121,6 +135,61 @@ fn host(model: &mut Host, device: &Device) {
     set_time(device, "trim", &mut model.trim);
 }
 
+/// The stages of an array, the last of them its media.
+fn array(model: &mut Array, stages: &[Device]) -> Result<()> {
+    let Some((media, before)) = stages.split_last() else { bail!("[device]: an array needs at least its media") };
+    *model.media = spec_of(media, Bytes(1)).context("[[device.stage]]")?.model;
+    model.stages = before.iter().map(stage).collect::<Result<_>>()?;
+    Ok(())
+}
+
+fn stage(said: &Device) -> Result<Stage> {
+    Ok(match said.kind {
+        "link" => {
+            let mut link = Link { flow: said.figure("flow").map(size), ..Link::default() };
+            set_size(said, "bandwidth", &mut link.bandwidth);
+            set_time(said, "latency", &mut link.latency);
+            set_count(said, "flows", &mut link.flows);
+            Stage::Link(link)
+        }
+        "controller" => {
+            let mut controller = Controller { size_unit: said.figure("size_unit").map(size), ..Controller::default() };
+            set_count(said, "cores", &mut controller.cores);
+            set_time(said, "read", &mut controller.read);
+            set_time(said, "write", &mut controller.write);
+            set_time(said, "flush", &mut controller.flush);
+            set_time(said, "trim", &mut controller.trim);
+            Stage::Controller(controller)
+        }
+        "write-log" => {
+            let mut log = WriteLog { bandwidth: said.figure("bandwidth").map(size), ..WriteLog::default() };
+            set_size(said, "half", &mut log.half);
+            set_time(said, "latency", &mut log.latency);
+            set_time(said, "every", &mut log.every);
+            set_count(said, "depth", &mut log.depth);
+            set_size(said, "unit", &mut log.unit);
+            log.anywhere = matches!(said.figure("anywhere"), Some(Figure::Flag(true)));
+            Stage::WriteLog(log)
+        }
+        "credits" => {
+            // The way through takes no time here: that is a link's.
+            let mut limits = CloudVolume { latency: Span::ZERO, jitter: Span::ZERO, ..CloudVolume::default() };
+            (limits.flush, limits.trim) = (Span::ZERO, Span::ZERO);
+            cloud_volume(&mut limits, said);
+            Stage::Credits(limits)
+        }
+        _ => {
+            let word = said.figure("level");
+            let level = Level::NAMED.into_iter().find(|(name, _)| word == Some(Figure::Word(name)));
+            let (_, level) = level.context("[[device.stage]]: level: missing")?;
+            let mut raid = Raid { level, members: 1, unit: Bytes::kib(64) };
+            set_count(said, "members", &mut raid.members);
+            set_size(said, "unit", &mut raid.unit);
+            Stage::Raid(raid)
+        }
+    })
+}
+
 /// A base alone is a limit without bursts.
 fn set_allowance(device: &Device, [base, peak, credit]: [&str; 3], allowance: &mut Allowance) {
     if let Some(figure) = device.figure(base) {
@@ -144,8 +213,10 @@ fn set_size(device: &Device, key: &str, into: &mut Bytes) {
 
 fn count(figure: Figure) -> u64 {
     match figure {
-        Figure::Count(number) | Figure::Size(Bytes(number)) => number,
+        Figure::Count(number) | Figure::Size(Bytes(number)) | Figure::Rate(Bytes(number)) => number,
         Figure::Time(span) => span.as_nanos(),
+        Figure::Flag(flag) => flag.into(),
+        Figure::Word(_) => 0,
     }
 }
 
@@ -259,6 +330,59 @@ mod tests {
                 "kind = \"{kind}\"\n{needed}\nchanges = [{{ at = \"10s\", percent = 50 }}, {{ at = \"20s\", percent = 100 }}]"
             ));
             assert_eq!(changed.unwrap().changes[1], Change { at: Time::ZERO + Span::from_secs(20), percent: 100 });
+        }
+    }
+
+    /// Every key of every stage reaches a field of the array.
+    #[test]
+    fn every_key_of_a_stage_arrives() {
+        let array = |stage: &str| {
+            device(&format!("kind = \"array\"\n[[device.stage]]\n{stage}\n[[device.stage]]\nkind = \"flash\""))
+        };
+        let stages = [
+            ("link", "", &["bandwidth = 7", "latency = \"9us\"", "flow = 7", "flows = 7"][..]),
+            (
+                "controller",
+                "",
+                &[
+                    "cores = 7",
+                    "read = \"9us\"",
+                    "write = \"9us\"",
+                    "size_unit = 7",
+                    "flush = \"9us\"",
+                    "trim = \"9us\"",
+                ],
+            ),
+            (
+                "write-log",
+                "",
+                &[
+                    "half = 7",
+                    "latency = \"9us\"",
+                    "bandwidth = 7",
+                    "every = \"9us\"",
+                    "depth = 7",
+                    "unit = 7",
+                    "anywhere = true",
+                ],
+            ),
+            ("credits", "", &["iops = 7", "bytes = 7", "io_unit = 7", "latency = \"9us\"", "jitter = \"9us\""]),
+            ("raid", "level = \"5\"\nmembers = 3", &["unit = 512"]),
+        ];
+        for (kind, needed, keys) in stages {
+            let base = array(&format!("kind = \"{kind}\"\n{needed}")).unwrap();
+            for key in keys {
+                assert_ne!(array(&format!("kind = \"{kind}\"\n{needed}\n{key}")).unwrap(), base, "{kind}: {key}");
+            }
+        }
+        for (stage, words) in [
+            ("kind = \"raid\"\nlevel = \"5\"\nmembers = 2", "raid: level 5 needs at least 3, got 2 members"),
+            ("kind = \"raid\"\nlevel = \"7\"\nmembers = 3", "level"),
+            ("kind = \"disk\"", "kind"),
+            ("kind = \"link\"\nsource = { flow = \"a guess\" }", "of a figure that stands beside it"),
+        ] {
+            let error = array(stage).unwrap_err();
+            assert!(error.contains(words) && !error.contains('\n'), "{error}");
         }
     }
 

@@ -1,6 +1,6 @@
 //! The server's model in virtual time: its commands and its gate, over a plan's simulated device.
 
-use super::device::built;
+use super::device::built_for;
 use admin::Administration;
 use anyhow::{Context as _, Result, bail};
 use array::VirtualClock;
@@ -40,6 +40,8 @@ pub struct Modelled<'p> {
     pub file: &'p str,
     /// Bytes.
     pub size: u64,
+    /// How many objects of that size lie on it, each with a place of its own.
+    pub luns: u32,
     /// Of its random choices.
     pub seed: u64,
 }
@@ -58,7 +60,7 @@ impl Model {
         let Some(device) = of.device else {
             bail!("{}: has no [device]; say what stands in for the disk in a simulation", of.file);
         };
-        let device = built(device, Bytes(of.size), of.seed)?;
+        let device = built_for(device, Bytes(of.size), of.luns.max(1), of.seed)?;
         let gate = Gate::new(device, qos::Settings::default());
         let mut model = Model {
             clock: VirtualClock::new(),

@@ -27,7 +27,8 @@ impl Simulated {
     pub fn start(plan: &Plan) -> Result<Simulated> {
         let size_of = |volume: &Volume| volume.size.map_or(0, |size| size.0);
         let size = plan.volumes.iter().map(size_of).max().unwrap_or(0);
-        let of = Modelled { device: plan.device.as_ref(), file: &plan.file, size, seed: plan.seed };
+        let luns = plan.volumes.len() as u32;
+        let of = Modelled { device: plan.device.as_ref(), file: &plan.file, size, luns, seed: plan.seed };
         let lines = set_up(plan, &plan.volumes);
         let mut server = Model::start(&of, registry_settings(plan), &lines, Accounts::recording())?;
         for (index, volume) in plan.volumes.iter().enumerate().filter(|(_, volume)| volume.clone_of.is_none()) {

@@ -4,6 +4,7 @@
 //! time, and ends what it started. One that needs a program which is not there skips with its reason ([`requires`]).
 
 mod advise;
+mod arrays;
 mod axe;
 mod bad_disk;
 mod bad_input;

@@ -9,11 +9,18 @@ use super::table::{Report, Table};
 use block::{Bytes, Span};
 use std::fmt;
 
-/// A simulated device.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A simulated device, or a stage of an array.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Device {
-    /// `parallel-servers`, `disk`, `flash`, `cloud-volume` or `host`.
+    /// `parallel-servers`, `disk`, `flash`, `cloud-volume`, `host` or `array`; of a stage also `link`, `controller`,
+    /// `write-log`, `credits` or `raid`.
     pub kind: &'static str,
+    /// What it is, in words, if that is said.
+    pub about: Option<String>,
+    /// Of an array: what it is made of, from the hosts to the media.
+    pub stages: Vec<Device>,
+    /// Where figures come from, by key.
+    pub sources: Vec<(String, String)>,
     /// What the plan says of it, by key; the rest is as usual for its kind.
     pub said: Vec<(&'static str, Figure)>,
     /// How its capacity changes, in the order of time: from when on after the start, and to how many percent.
@@ -29,6 +36,12 @@ pub enum Figure {
     Time(Span),
     /// A size.
     Size(Bytes),
+    /// Bytes a second.
+    Rate(Bytes),
+    /// One of several words.
+    Word(&'static str),
+    /// Yes or no.
+    Flag(bool),
 }
 
 /// How a key's value is read.
@@ -44,6 +57,12 @@ enum Form {
     TimeOrNone,
     /// A size above zero.
     Size,
+    /// Bytes a second, above zero.
+    Rate,
+    /// One of these.
+    Word(&'static [&'static str]),
+    /// `true` or `false`.
+    Flag,
 }
 
 struct Key {
@@ -77,7 +96,7 @@ const EVERY: [Key; 5] = [
     key("stripe", Form::Size),
 ];
 
-const KINDS: [(&str, &[Key]); 5] = [
+const KINDS: [(&str, &[Key]); 6] = [
     (
         "parallel-servers",
         &[
@@ -134,6 +153,50 @@ const KINDS: [(&str, &[Key]); 5] = [
             key("absent_length", Form::TimeOrNone),
         ],
     ),
+    ("array", &[]),
+];
+
+/// What stands before media in an array. Bandwidths are bytes a second.
+const STAGES: [(&str, &[Key]); 5] = [
+    (
+        "link",
+        &[
+            key("bandwidth", Form::Rate),
+            key("latency", Form::TimeOrNone),
+            key("flow", Form::Rate),
+            key("flows", Form::Count(PLACES_MAX)),
+        ],
+    ),
+    (
+        "controller",
+        &[
+            key("cores", Form::Count(PLACES_MAX)),
+            key("read", Form::TimeOrNone),
+            key("write", Form::TimeOrNone),
+            key("size_unit", Form::Size),
+        ],
+    ),
+    (
+        "write-log",
+        &[
+            key("half", Form::Size),
+            key("latency", Form::TimeOrNone),
+            key("bandwidth", Form::Rate),
+            key("every", Form::Time),
+            key("depth", Form::Count(PLACES_MAX)),
+            key("unit", Form::Size),
+            key("anywhere", Form::Flag),
+        ],
+    ),
+    ("credits", KINDS[3].1),
+    (
+        "raid",
+        &[
+            needed("level", Form::Word(&["0", "1", "10", "5", "6", "dp"]), "say which, such as \"5\""),
+            needed("members", Form::Count(PLACES_MAX), "say how many, with parity and copies"),
+            key("unit", Form::Size),
+        ],
+    ),
 ];
 
 impl Device {
@@ -176,10 +239,40 @@ impl Device {
 /// The device of the plan's table `[device]`.
 pub(super) fn read(table: &Table<'_>) -> Option<Device> {
     table.missing("kind", "choose one, such as parallel-servers");
-    let words = KINDS.map(|(kind, keys)| (kind, (kind, keys)));
-    let (kind, keys) = table.choice("kind", &words)?;
-    let keys = || keys.iter().chain(&EVERY);
-    let names: Vec<&str> = ["kind"].into_iter().chain(keys().map(|key| key.name)).chain(["changes"]).collect();
+    let (kind, keys) = table.choice("kind", &KINDS.map(|(kind, keys)| (kind, (kind, keys))))?;
+    let is_array = kind == "array";
+    let own = if is_array { &["changes", "about", "source", "stage"][..] } else { &["changes", "about", "source"] };
+    let mut device = figures(table, kind, (keys, &EVERY), own);
+    device.changes = changes(table);
+    if is_array {
+        table.missing("stage", "write each with a line [[device.stage]], from the hosts to the media");
+        device.stages = stages(table);
+    }
+    Some(device)
+}
+
+/// The stages of an array, the last of them its media.
+fn stages(array: &Table<'_>) -> Vec<Device> {
+    let tables = if array.has("stage") { array.tables("stage", "[[device.stage]]") } else { Vec::new() };
+    let mut stages = Vec::new();
+    for (index, table) in tables.iter().enumerate() {
+        table.missing("kind", "choose one, such as controller");
+        let is_last = index + 1 == tables.len();
+        let kinds: Vec<_> = match is_last {
+            true => KINDS.into_iter().filter(|(kind, _)| *kind != "array").collect(),
+            false => STAGES.to_vec(),
+        };
+        let words: Vec<_> = kinds.into_iter().map(|(kind, keys)| (kind, (kind, keys))).collect();
+        let Some((kind, keys)) = table.choice("kind", &words) else { continue };
+        stages.push(figures(table, kind, (keys, &EVERY[..2]), &["about", "source"]));
+    }
+    stages
+}
+
+/// What a table says of its kind, by the keys of its kind and those of every kind; `own` are the keys that are read elsewhere.
+fn figures(table: &Table<'_>, kind: &'static str, keys: (&'static [Key], &'static [Key]), own: &[&str]) -> Device {
+    let keys = || keys.0.iter().chain(keys.1);
+    let names: Vec<&str> = ["kind"].into_iter().chain(keys().map(|key| key.name)).chain(own.iter().copied()).collect();
     table.only(&names);
     for key in keys() {
         if let Some(advice) = key.needed {
@@ -187,7 +280,22 @@ pub(super) fn read(table: &Table<'_>) -> Option<Device> {
         }
     }
     let said = keys().filter_map(|key| Some((key.name, figure(table, key)?))).collect();
-    Some(Device { kind, said, changes: changes(table) })
+    let about = if table.has("about") { table.text("about").map(|found| found.value.to_string()) } else { None };
+    Device { kind, about, said, sources: sources(table), ..Device::default() }
+}
+
+/// The table `source` beside figures: where each comes from.
+fn sources(table: &Table<'_>) -> Vec<(String, String)> {
+    let source = if table.has("source") { table.table_within("source") } else { None };
+    let Some(source) = source else { return Vec::new() };
+    let entry = |key: &str| Some((key.to_string(), source.text(key)?.value.to_string()));
+    let keys: Vec<&str> = source.keys().map(|found| found.value).collect();
+    for key in &keys {
+        if !table.has(key) {
+            source.wrong(key, "of a figure that stands beside it", "name a key of the same table");
+        }
+    }
+    keys.into_iter().filter_map(entry).collect()
 }
 
 fn figure(table: &Table<'_>, key: &Key) -> Option<Figure> {
@@ -196,6 +304,12 @@ fn figure(table: &Table<'_>, key: &Key) -> Option<Figure> {
         Form::Count(_) | Form::CountOrNone => Figure::Count(table.whole(name)?),
         Form::Time | Form::TimeOrNone => Figure::Time(table.duration(name)?),
         Form::Size => Figure::Size(table.size(name)?),
+        Form::Rate => Figure::Rate(table.size(name)?),
+        Form::Word(words) => {
+            let words: Vec<_> = words.iter().map(|word| (*word, *word)).collect();
+            Figure::Word(table.choice(name, &words)?)
+        }
+        Form::Flag => Figure::Flag(table.flag(name)?),
     };
     match (key.form, figure) {
         (Form::Count(most), Figure::Count(count)) if !(1..=most).contains(&count) => {
@@ -207,7 +321,9 @@ fn figure(table: &Table<'_>, key: &Key) -> Option<Figure> {
         (Form::Time, Figure::Time(Span::ZERO)) => {
             table.wrong(name, "above zero", "a real device takes at least some microseconds");
         }
-        (Form::Size, Figure::Size(Bytes(0))) => table.wrong(name, "above zero", "leave it out for what is usual"),
+        (Form::Size, Figure::Size(Bytes(0))) | (Form::Rate, Figure::Rate(Bytes(0))) => {
+            table.wrong(name, "above zero", "leave it out for what is usual");
+        }
         _ => return Some(figure),
     }
     None
@@ -247,6 +363,12 @@ impl fmt::Display for Device {
             }
             _ => f.write_str(self.kind)?,
         }
+        for (index, stage) in self.stages.iter().enumerate() {
+            write!(f, "{}{}", if index == 0 { ": " } else { ", " }, stage.kind)?;
+            if let (Some(level), Some(members)) = (stage.figure("level"), stage.figure("members")) {
+                write!(f, " {level} of {members}")?;
+            }
+        }
         let rest = self.said.iter().filter(|(name, _)| !["servers", "service"].contains(name));
         for (index, (name, figure)) in rest.enumerate() {
             let name = name.replace('_', " ");
@@ -265,6 +387,9 @@ impl fmt::Display for Figure {
             Figure::Count(count) => write!(f, "{count}"),
             Figure::Time(span) => write!(f, "{span}"),
             Figure::Size(size) => write!(f, "{size}"),
+            Figure::Rate(rate) => write!(f, "{} MB/s", rate.0 as f64 / 1e6),
+            Figure::Word(word) => f.write_str(word),
+            Figure::Flag(flag) => write!(f, "{flag}"),
         }
     }
 }

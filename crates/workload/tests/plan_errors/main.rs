@@ -347,8 +347,8 @@ fn words_that_are_no_choice() {
         (
             "kind = \"parallel-servers\"",
             "kind = \"tape\"",
-            "p.toml:38: kind: must be parallel-servers or disk or flash or cloud-volume or host, got \"tape\"; known here: parallel-servers, \
-             disk, flash, cloud-volume, host",
+            "p.toml:38: kind: must be parallel-servers or disk or flash or cloud-volume or host or array, got \"tape\"; known here: parallel-servers, \
+             disk, flash, cloud-volume, host, array",
         ),
     ]);
 }

@@ -1,0 +1,119 @@
+//! A stage that a request passes on its way down: a medium of its own, and behind it what follows.
+//!
+//! ```text
+//!   ──► [stage] ──► below ──►        the stage's end is the arrival below; the end below is the end
+//! ```
+//! A controller is parallel servers used so, limits with credit are a cloud volume used so.
+
+use block::{Bytes, Span, Time};
+
+use crate::device::{DeviceError, none_zero};
+use crate::simulated::{Job, Medium, sooner};
+use crate::work::Work;
+
+/// Processors that every request costs some time, first come first served: with c cores and a cost of s seconds it does
+/// c / s requests a second (M/D/c).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Controller {
+    /// How many requests are worked on at once.
+    pub cores: u32,
+    /// What a read of no size costs.
+    pub read: Span,
+    /// What a write of no size costs.
+    pub write: Span,
+    /// A read or write of S bytes costs `× (1 + S / size_unit)`, rounded up to the nanosecond. `None`: size costs nothing.
+    pub size_unit: Option<Bytes>,
+    /// What a flush costs; a write with forced unit access costs this much more.
+    pub flush: Span,
+    /// What a trim, zeroing or status request costs.
+    pub trim: Span,
+}
+
+impl Controller {
+    pub(crate) fn work(&self) -> Work {
+        let &Controller { read, write, size_unit, flush, trim, .. } = self;
+        Work { read, write, size_unit, flush, trim }
+    }
+
+    pub(crate) fn check(&self) -> Result<(), DeviceError> {
+        let unit = self.size_unit.map_or(1, |unit| unit.0);
+        let fields = [("cores", u64::from(self.cores)), ("size_unit", unit)];
+        none_zero("controller", &fields)
+    }
+}
+
+impl Default for Controller {
+    /// Two cores, 20 µs for a small request: 100 000 a second.
+    fn default() -> Controller {
+        let each = Span::from_micros(20);
+        let small = Span::from_micros(5);
+        Controller { cores: 2, read: each, write: each, size_unit: None, flush: small, trim: small }
+    }
+}
+
+/// A stage and what follows it.
+#[derive(Debug)]
+pub(crate) struct Before<S> {
+    stage: S,
+    below: Box<dyn Medium>,
+    /// By slot: the job while it is in the stage.
+    inside: Vec<Option<Job>>,
+    passed: Vec<u32>,
+}
+
+impl<S: Medium> Before<S> {
+    pub(crate) fn new(stage: S, below: Box<dyn Medium>) -> Before<S> {
+        Before { stage, below, inside: Vec::new(), passed: Vec::new() }
+    }
+}
+
+impl<S: Medium> Medium for Before<S> {
+    fn arrive(&mut self, now: Time, job: Job) {
+        let slot = job.slot as usize;
+        if self.inside.len() <= slot {
+            self.inside.resize(slot + 1, None);
+        }
+        self.inside[slot] = Some(job);
+        self.stage.arrive(now, job);
+    }
+
+    fn next_event(&self) -> Option<Time> {
+        sooner(self.stage.next_event(), self.below.next_event())
+    }
+
+    fn step(&mut self, now: Time, ended: &mut Vec<u32>) {
+        if is_due(&self.stage, now) {
+            let mut passed = std::mem::take(&mut self.passed);
+            self.stage.step(now, &mut passed);
+            for slot in passed.drain(..) {
+                let job = self.inside[slot as usize].take().expect("a stage ends what is inside it");
+                self.below.arrive(now, job);
+            }
+            self.passed = passed;
+        }
+        if is_due(&self.below, now) {
+            self.below.step(now, ended);
+        }
+    }
+
+    fn withdraw(&mut self, now: Time, slot: u32) -> bool {
+        match self.inside[slot as usize] {
+            Some(_) if self.stage.withdraw(now, slot) => {
+                self.inside[slot as usize] = None;
+                true
+            }
+            Some(_) => false,
+            None => self.below.withdraw(now, slot),
+        }
+    }
+
+    fn scale(&mut self, now: Time, percent: u32) {
+        self.stage.scale(now, percent);
+        self.below.scale(now, percent);
+    }
+}
+
+/// Whether something is due there: a medium is asked to step at its own instants only.
+pub(crate) fn is_due(medium: &impl Medium, now: Time) -> bool {
+    medium.next_event().is_some_and(|at| at <= now)
+}

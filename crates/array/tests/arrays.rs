@@ -1,0 +1,241 @@
+//! What arrays do, against figures worked out by hand: the penalties of RAID, links and their flows, the log of writes, and
+//! objects with places of their own.
+
+mod load;
+
+use array::{
+    Array, Controller, DeviceError, DeviceSpec, Disk, Level, Link, Model, ParallelServers, Raid, Stage, WriteLog,
+};
+use block::{Bytes, ObjectId, OpKind, Span, Submitted, Time, Wakeup};
+use load::{Ask, closed_loop, request, scattered};
+
+fn second(s: u64) -> Time {
+    Time::ZERO + Span::from_secs(s)
+}
+
+/// One server of 1 ms: 1000 requests a second, whatever they are.
+fn thousand() -> Model {
+    let each = Span::from_millis(1);
+    Model::ParallelServers(ParallelServers { servers: 1, service: each, size_unit: None, flush: each, trim: each })
+}
+
+fn array(stages: Vec<Stage>, media: Model) -> DeviceSpec {
+    DeviceSpec::of(Model::Array(Array { stages, media: Box::new(media) }))
+}
+
+fn raid(level: Level, members: u32) -> Stage {
+    Stage::Raid(Raid { level, members, unit: Bytes::kib(64) })
+}
+
+/// How many random requests of 4 KiB end in ten seconds, `reads` of every hundred reads.
+fn random_iops(spec: &DeviceSpec, reads: u64, depth: usize) -> f64 {
+    let mut place = scattered(11, 4096, 1 << 27);
+    let ask = move |tag: u64| match tag * 37 % 100 < reads {
+        true => Ask::Read { at: place(), len: 4096 },
+        false => Ask::Write { at: place(), len: 4096 },
+    };
+    let done = closed_loop(spec, 1, depth, second(12), ask);
+    done.iter().filter(|c| c.end > second(2)).count() as f64 / 10.0
+}
+
+/// members × 1000 / (f + (1 - f) × penalty). A queue of 400 keeps all members busy but for chance: within 3 %.
+#[test]
+fn small_writes_cost_what_their_level_says() {
+    for (level, members, penalty) in
+        [(Level::Zero, 8, 1.0), (Level::Ten, 8, 2.0), (Level::Five, 8, 4.0), (Level::Six, 9, 6.0), (Level::Dp, 9, 6.0)]
+    {
+        let spec = array(vec![raid(level, members)], thousand());
+        for reads in [0, 70] {
+            let share = reads as f64 / 100.0;
+            // DP's parities stand on members of their own: reads go to the others alone, and with writes alone each small
+            // write costs each parity two of its thousand a second.
+            let expected = match (level, reads) {
+                (Level::Dp, 0) => 500.0,
+                (Level::Dp, _) => continue,
+                _ => f64::from(members) * 1000.0 / (share + (1.0 - share) * penalty),
+            };
+            // DP's parities serve reads and writes in rounds of the depth, and a count begins and ends within one.
+            let iops = random_iops(&spec, reads, if level == Level::Dp { 100 } else { 400 });
+            assert!((iops / expected - 1.0).abs() < 0.03, "{level:?} with {reads} % reads: {iops}, not {expected}");
+        }
+    }
+}
+
+#[test]
+fn full_stripes_are_written_without_reading() {
+    // 7 data units of 64 KiB: one write on each of 8 members, 1 ms each, so 1000 stripes a second; partial ones that
+    // cover 6 of 7 read the seventh first and take two rounds.
+    let spec = array(vec![raid(Level::Five, 8)], thousand());
+    let stripe = 7 * 65_536;
+    let whole = closed_loop(&spec, 1, 1, second(1), |tag| Ask::Write { at: tag * stripe, len: stripe });
+    assert_eq!(whole.len(), 1000);
+    let partial = closed_loop(&spec, 1, 1, second(1), |tag| Ask::Write { at: tag * stripe, len: stripe - 65_536 });
+    assert_eq!(partial.len(), 500);
+}
+
+#[test]
+fn mirrored_reads_use_both_copies() {
+    let one = random_iops(&array(vec![raid(Level::One, 2)], thousand()), 100, 64);
+    assert!((one - 2000.0).abs() < 20.0, "{one}");
+}
+
+/// A RAID over one member is that member, with all its figures: nothing is added on the way.
+#[test]
+fn a_stripe_of_one_member_is_the_member() {
+    let trace = |spec: DeviceSpec| {
+        let mut place = scattered(3, 4096, 1 << 20);
+        let done = closed_loop(&spec, 5, 8, second(3), |_| Ask::Read { at: place(), len: 4096 });
+        done.iter().map(|c| (c.tag, c.end)).collect::<Vec<_>>()
+    };
+    let slow = Model::Disk(Disk::default());
+    // The member's chance is seeded by its number, so one that has none: parallel servers.
+    assert_eq!(trace(array(vec![raid(Level::Zero, 1)], thousand())), trace(DeviceSpec::of(thousand())));
+    assert_eq!(trace(array(Vec::new(), slow.clone())), trace(DeviceSpec::of(slow)));
+}
+
+#[test]
+fn one_flow_is_its_own_limit_and_sixteen_reach_the_links() {
+    // 5 Gb/s a flow, 1250 MB/s the link; 1 MiB reads from media that cost nothing to speak of.
+    let quick = Model::ParallelServers(ParallelServers {
+        servers: 64,
+        service: Span::from_micros(10),
+        size_unit: None,
+        flush: Span::ZERO,
+        trim: Span::ZERO,
+    });
+    for (flows, expected) in [(1, 625.0), (2, 1250.0), (16, 1250.0)] {
+        let flow = Some(Bytes(625_000_000));
+        let link = Link { bandwidth: Bytes(1_250_000_000), latency: Span::from_micros(50), flow, flows };
+        let spec = array(vec![Stage::Link(link)], quick.clone());
+        let done = closed_loop(&spec, 1, 128, second(2), |tag| Ask::Read { at: (tag % 100) << 20, len: 1 << 20 });
+        let bytes = done.iter().filter(|c| c.end > second(1)).count() as f64 * f64::from(1 << 20);
+        assert!((bytes / 1e6 / expected - 1.0).abs() < 0.01, "{flows} flows: {} MB/s", bytes / 1e6);
+    }
+}
+
+#[test]
+fn both_directions_of_a_link_carry_at_once() {
+    let link = Link { bandwidth: Bytes(1 << 30), latency: Span::ZERO, flow: None, flows: 1 };
+    let quick = Model::ParallelServers(ParallelServers { service: Span::from_nanos(1), ..ParallelServers::default() });
+    let spec = array(vec![Stage::Link(link)], quick);
+    let ask = |tag: u64| match tag % 2 {
+        0 => Ask::Read { at: 0, len: 1 << 20 },
+        _ => Ask::Write { at: 0, len: 1 << 20 },
+    };
+    let done = closed_loop(&spec, 1, 64, second(2), ask);
+    let count = |kind| done.iter().filter(|c| c.kind == kind && c.end > second(1)).count();
+    // 1 GiB a second each way: 1024 of each.
+    assert!(count(OpKind::Read).abs_diff(1024) <= 1 && count(OpKind::Write).abs_diff(1024) <= 1, "not both ways");
+}
+
+#[test]
+fn controllers_do_cores_over_cost() {
+    let controller =
+        Controller { cores: 4, read: Span::from_micros(50), write: Span::from_micros(100), ..Controller::default() };
+    let quick = Model::ParallelServers(ParallelServers {
+        servers: 64,
+        service: Span::from_micros(1),
+        ..ParallelServers::default()
+    });
+    let spec = array(vec![Stage::Controller(controller)], quick);
+    // 4 / 50 µs reads, 4 / 100 µs writes.
+    assert!((random_iops(&spec, 100, 64) - 80_000.0).abs() < 80.0);
+    assert!((random_iops(&spec, 0, 64) - 40_000.0).abs() < 40.0);
+}
+
+fn logged(half: Bytes, anywhere: bool) -> DeviceSpec {
+    let log = WriteLog { half, depth: 64, anywhere, ..WriteLog::default() };
+    array(vec![Stage::WriteLog(log)], thousand())
+}
+
+#[test]
+fn a_log_answers_at_once_until_it_is_full_and_then_at_the_medias_rate() {
+    // 1000 writes of 4 KiB a half. The first half fills and its point begins, the second fills while the first is written,
+    // in 1 s; from then on nothing is answered faster than the media write: 1000 a second.
+    let spec = logged(Bytes(4096 * 1000), false);
+    let mut place = scattered(5, 8192, 1 << 26);
+    let done = closed_loop(&spec, 1, 16, second(20), |_| Ask::Write { at: place(), len: 4096 });
+    let quick = done.iter().take(1990).all(|c| c.service == Span::from_micros(100));
+    assert!(quick, "the log's own latency while there is room");
+    let late = done.iter().filter(|c| c.end > second(10)).count();
+    assert!(late.abs_diff(10_000) <= 1000, "{late} in ten seconds at 1000 a second");
+    // A half at a time: a stall lasts nearly a half's second.
+    let longest = done.iter().map(|c| c.service).max();
+    assert!(longest.is_some_and(|l| l > Span::from_millis(900) && l < Span::from_millis(1100)), "{longest:?}");
+}
+
+#[test]
+fn what_is_written_twice_before_its_point_goes_down_once() {
+    // Ten places written over and over fill no half: media write ten blocks every ten seconds.
+    let spec = logged(Bytes::mib(1), false);
+    let done = closed_loop(&spec, 1, 8, second(30), |tag| Ask::Write { at: tag % 10 * 8192, len: 4096 });
+    assert!(done.iter().all(|c| c.service == Span::from_micros(100)), "it stalled");
+}
+
+#[test]
+fn an_array_that_writes_anywhere_writes_full_stripes() {
+    // RAID 5 of 8: in place a small write costs 4 of 8000 a second; anywhere, a piece of 7 × 64 KiB takes one from each.
+    let group = || raid(Level::Five, 8);
+    let rate = |anywhere| {
+        let unit = Bytes(7 * 65_536);
+        let log = WriteLog { half: Bytes::mib(16), depth: 64, unit, anywhere, ..WriteLog::default() };
+        random_iops(&array(vec![Stage::WriteLog(log), group()], thousand()), 0, 64)
+    };
+    let (in_place, anywhere) = (rate(false), rate(true));
+    assert!((in_place - 2000.0).abs() < 400.0, "in place {in_place}");
+    // 1000 pieces of 448 KiB a second are 112 000 writes of 4 KiB: the log's 64 / 100 µs are far more.
+    assert!((anywhere - 112_000.0).abs() < 12_000.0, "anywhere {anywhere}");
+}
+
+#[test]
+fn a_read_of_what_is_in_the_log_is_answered_from_it() {
+    let spec = logged(Bytes::gib(1), false);
+    let ask = |tag: u64| match tag % 2 {
+        0 => Ask::Write { at: tag / 2 * 8192, len: 4096 },
+        _ => Ask::Read { at: tag / 2 * 8192, len: 4096 },
+    };
+    let done = closed_loop(&spec, 1, 1, Time::ZERO + Span::from_millis(100), ask);
+    assert!(done.iter().all(|c| c.service == Span::from_micros(100)), "the media were asked");
+}
+
+#[test]
+fn objects_lie_one_behind_the_other() {
+    // Two objects of 16 tracks on one arm: going to and fro between their first bytes is a seek over 16 tracks each time,
+    // where both in one place would cost nothing but the turn.
+    let mean = |luns: u32| {
+        let spec = DeviceSpec { size: Bytes::mib(16), luns, ..DeviceSpec::of(Model::Disk(Disk::default())) };
+        let mut device = spec.build(1).expect("a disk");
+        let (mut now, mut done) = (Time::ZERO, Vec::new());
+        for tag in 0..100 {
+            let ask = request(tag, now, Ask::Read { at: 0, len: 4096 });
+            let ask = block::Request { object: ObjectId(7 + tag as u32 % 2), ..ask };
+            let Submitted::Taken(_) = device.submit(now, ask) else { panic!("full") };
+            while let Wakeup::At(at) = device.next_wakeup() {
+                now = at;
+                device.poll(now, &mut done);
+            }
+            device.poll(now, &mut done);
+        }
+        done.iter().map(|c| c.service).sum::<Span>().as_nanos() / 100
+    };
+    let turn = Disk::default().rotation.as_nanos();
+    assert!(mean(1).abs_diff(turn) < turn / 20, "one place: {} ns a read", mean(1));
+    assert!(mean(2) > turn, "two places: {} ns a read", mean(2));
+}
+
+#[test]
+fn arrays_that_cannot_be_are_refused_in_one_line() {
+    for (stage, words) in [
+        (raid(Level::Five, 2), "raid: level 5 needs at least 3, got 2 members"),
+        (raid(Level::Ten, 5), "raid: level 10 needs an even number, got 5 members"),
+        (raid(Level::Six, 3), "raid: level 6 needs at least 4, got 3 members"),
+        (Stage::Link(Link { bandwidth: Bytes(0), ..Link::default() }), "link: bandwidth must be at least 1"),
+        (Stage::Controller(Controller { cores: 0, ..Controller::default() }), "controller: cores must be at least 1"),
+        (Stage::WriteLog(WriteLog { half: Bytes(0), ..WriteLog::default() }), "write-log: half must be at least 1"),
+    ] {
+        let refused: DeviceError = array(vec![stage], thousand()).check().expect_err(words);
+        assert_eq!(refused.to_string(), words);
+    }
+    let wide = vec![raid(Level::Zero, 4096), raid(Level::One, 2)];
+    assert!(array(wide, thousand()).check().is_err());
+}

@@ -1,0 +1,89 @@
+//! The arrays that come with the program: files of `arrays/`, each a table `[device]` with a source for every figure.
+
+use anyhow::{Result, anyhow, bail};
+use std::path::Path;
+use workload::plan::Device;
+
+/// All, by name.
+pub const ARRAYS: [(&str, &str); 9] = [
+    ("aff-a300", include_str!("../../../arrays/aff-a300.toml")),
+    ("aff-a700", include_str!("../../../arrays/aff-a700.toml")),
+    ("ams-sata-raid5", include_str!("../../../arrays/ams-sata-raid5.toml")),
+    ("clariion-fc-raid5", include_str!("../../../arrays/clariion-fc-raid5.toml")),
+    ("cloud-volume-burst", include_str!("../../../arrays/cloud-volume-burst.toml")),
+    ("fsx-128", include_str!("../../../arrays/fsx-128.toml")),
+    ("laptop-nvme", include_str!("../../../arrays/laptop-nvme.toml")),
+    ("usp-v-fc-raid10", include_str!("../../../arrays/usp-v-fc-raid10.toml")),
+    ("usp-v-fc-raid5", include_str!("../../../arrays/usp-v-fc-raid5.toml")),
+];
+
+/// The text of the array of that name.
+pub fn text(name: &str) -> Option<&'static str> {
+    ARRAYS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+}
+
+/// The array of that name in the catalogue, the usual device of that kind, or what the table `[device]` of a file describes.
+/// `option` is where the word was typed.
+///
+/// # Errors
+/// It is none of them, or the file is wrong.
+pub fn device(option: &str, word: &str) -> Result<Device> {
+    let is_kind = word != "array" && Device::kinds().any(|kind| kind == word);
+    let path = Path::new(word);
+    let (text, file) = match text(word) {
+        Some(text) => (text.to_string(), word),
+        None if is_kind => (format!("[device]\nkind = \"{word}\"\n"), option),
+        None if path.is_file() => {
+            let text = std::fs::read_to_string(path);
+            (text.map_err(|error| anyhow!("{option} {word}: cannot be read: {error}"))?, word)
+        }
+        None => {
+            let known: Vec<&str> = Device::kinds().chain(ARRAYS.map(|(name, _)| name)).collect();
+            let meant = nearest::to(word, known.iter().copied()).map(|near| format!("; did you mean {near}?"));
+            let kinds = Device::kinds().filter(|kind| *kind != "array").collect::<Vec<_>>().join(", ");
+            bail!(
+                "{option}: must be one of {kinds}, an array of seawall arrays list, or a file with a table [device], \
+                 got {word:?}{}",
+                meant.unwrap_or_default()
+            );
+        }
+    };
+    Device::read(&text, file).map_err(|errors| anyhow!("{errors}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stage::device::spec_of;
+    use block::Bytes;
+
+    /// Every array can be built, and says of each figure where it comes from, by one of the words that tell how sure it is.
+    #[test]
+    fn every_figure_of_the_catalogue_has_its_source() {
+        for (name, text) in ARRAYS {
+            let array = Device::read(text, name).expect(name);
+            assert!(array.about.is_some(), "{name} says what it is");
+            for stage in &array.stages {
+                for (key, _) in &stage.said {
+                    let source = stage.sources.iter().find(|(of, _)| of == key);
+                    let source = source.unwrap_or_else(|| panic!("{name}: {}: {key} has no source", stage.kind));
+                    let words = ["published", "derived", "fitted", "recalled", "assumed"];
+                    assert!(words.iter().any(|word| source.1.starts_with(word)), "{name}: {source:?}");
+                }
+            }
+            spec_of(&array, Bytes::gib(100)).expect(name).build(1).expect(name);
+        }
+    }
+
+    /// A file of the folder that is not embedded would be an array that nobody finds.
+    #[test]
+    fn every_file_of_the_folder_is_in_the_catalogue() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../arrays");
+        let mut files: Vec<String> = std::fs::read_dir(folder)
+            .expect("the folder of arrays")
+            .map(|entry| entry.expect("an entry").path().file_stem().expect("a name").to_string_lossy().into_owned())
+            .collect();
+        files.sort();
+        assert_eq!(files, ARRAYS.map(|(name, _)| name));
+    }
+}

@@ -1,0 +1,128 @@
+//! `seawall arrays`: the arrays that come with the program.
+
+use crate::catalogue::{self, ARRAYS};
+use crate::watch::REPORT_COLUMNS;
+use crate::{Answer, terminal};
+use anyhow::{Context as _, Result};
+use report::diagram::{self, Part};
+use report::text;
+use std::path::PathBuf;
+use workload::plan::Device;
+
+/// List, show and draw the arrays that can be simulated
+///
+/// seawall simulate takes each by its name: --array NAME for a plan, --device NAME for a classic tool. An array of one's own
+/// is a file like those that show prints.
+#[derive(clap::Args)]
+pub struct Arrays {
+    #[command(subcommand)]
+    act: Act,
+}
+
+#[derive(clap::Subcommand)]
+enum Act {
+    /// List them, a line each
+    List,
+    /// Show what one is made of, each figure with its source
+    Show {
+        /// An array of the list, or a file with a table `device`
+        #[arg(value_name = "NAME|FILE")]
+        array: String,
+        /// Print the file instead, to begin one's own from
+        #[arg(long)]
+        toml: bool,
+    },
+    /// Draw one as SVG
+    Diagram {
+        /// An array of the list, or a file with a table `device`
+        #[arg(value_name = "NAME|FILE")]
+        array: String,
+        /// The drawing
+        #[arg(short, long, value_name = "FILE", default_value = "array.svg")]
+        output: PathBuf,
+    },
+}
+
+impl Arrays {
+    pub fn run(self) -> Result<Answer> {
+        match self.act {
+            Act::List => list()?,
+            Act::Show { array, toml: true } if catalogue::text(&array).is_some() => {
+                terminal::print(catalogue::text(&array).unwrap_or_default());
+            }
+            Act::Show { array, toml: true } => {
+                let text = std::fs::read_to_string(&array);
+                terminal::print(
+                    &text.with_context(|| format!("{array}: no array of seawall arrays list, and no file"))?,
+                );
+            }
+            Act::Show { array, toml: false } => terminal::print(&shown(&catalogue::device("NAME", &array)?)),
+            Act::Diagram { array, output } => {
+                let device = catalogue::device("NAME", &array)?;
+                let title = device.about.clone().unwrap_or(array);
+                let drawing = diagram::render(&title, &parts(&device));
+                std::fs::write(&output, drawing).with_context(|| format!("--output {}", output.display()))?;
+                terminal::line(&format!("diagram   {}", output.display()));
+            }
+        }
+        Ok(Answer::Yes)
+    }
+}
+
+fn list() -> Result<()> {
+    let longest = ARRAYS.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    for (name, _) in ARRAYS {
+        let device = catalogue::device("NAME", name)?;
+        let about = text::wrap(&device.about.unwrap_or_default(), REPORT_COLUMNS - longest - 2);
+        for (index, line) in about.iter().enumerate() {
+            terminal::line(&format!("{:longest$}  {line}", if index == 0 { name } else { "" }));
+        }
+    }
+    Ok(())
+}
+
+/// What stands in a device: its stages, or itself where it has none.
+fn stages(device: &Device) -> &[Device] {
+    match device.stages.as_slice() {
+        [] => std::slice::from_ref(device),
+        stages => stages,
+    }
+}
+
+fn shown(device: &Device) -> String {
+    let about = text::wrap(device.about.as_deref().unwrap_or(device.kind), REPORT_COLUMNS);
+    let mut out = format!("{}\n", about.join("\n"));
+    for stage in stages(device) {
+        out += &format!("\n{}", stage.kind);
+        out += &stage.about.as_ref().map(|about| format!(": {about}")).unwrap_or_default();
+        out += "\n";
+        if stage.said.is_empty() {
+            out += "  as usual for its kind\n";
+        }
+        for (key, figure) in &stage.said {
+            let source = stage.sources.iter().find(|(of, _)| of == key).map_or("no source", |(_, source)| source);
+            let head = format!("  {:<14} {:>16}  ", key.replace('_', " "), figure.to_string());
+            let columns = text::width(&head);
+            for (index, line) in text::wrap(source, REPORT_COLUMNS - columns).iter().enumerate() {
+                let blank = " ".repeat(columns);
+                out += &format!("{}{line}\n", if index == 0 { &head } else { &blank });
+            }
+        }
+    }
+    out
+}
+
+/// The boxes of the drawing. A RAID's members stand behind each other in the box that follows it.
+fn parts(device: &Device) -> Vec<Part> {
+    let mut copies = 1;
+    let mut parts = Vec::new();
+    for stage in stages(device) {
+        let figures = stage.said.iter().map(|(key, figure)| format!("{} {figure}", key.replace('_', " ")));
+        let title = stage.about.as_ref().map_or(stage.kind.into(), |about| format!("{}: {about}", stage.kind));
+        parts.push(Part { title, lines: figures.collect(), copies });
+        if let Some(workload::plan::Figure::Count(members)) = stage.figure("members") {
+            copies *= members;
+        }
+    }
+    parts
+}
