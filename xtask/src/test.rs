@@ -34,7 +34,7 @@ pub fn run() -> Result<bool> {
     step::heading("what the tests need");
     tools::provide();
     tools::provide_node_packages();
-    tools::provide_python_package();
+    tools::provide_python_packages();
     let lines = [
         steps.check("format", cargo(&["fmt", "--all", "--check"]))?,
         steps.tidy()?,

@@ -75,28 +75,28 @@ pub fn provide_node_packages() {
     }
 }
 
-/// The official client of ONTAP's REST interface, in exactly this version.
-const PYTHON_PACKAGE: &str = "netapp-ontap==9.19.1.0";
+/// The official client of ONTAP's REST interface, and the oracle for a cache's misses, in exactly these versions.
+const PYTHON_PACKAGES: [&str; 2] = ["netapp-ontap==9.19.1.0", "libcachesim==0.3.5"];
 
-/// Makes a virtual environment with [`PYTHON_PACKAGE`] in `target/python`, where the tests of REST look for it. Never fails:
+/// Makes a virtual environment with [`PYTHON_PACKAGES`] in `target/python`, where tests look for them. Never fails:
 /// those tests say themselves that they have not what they need.
-pub fn provide_python_package() {
+pub fn provide_python_packages() {
     let folder = crate::root().join("target/python");
-    let stamp = folder.join("installed");
-    if std::fs::read_to_string(&stamp).is_ok_and(|there| there == PYTHON_PACKAGE) {
-        return println!("all there: {PYTHON_PACKAGE}");
+    let (stamp, packages) = (folder.join("installed"), PYTHON_PACKAGES.join(" "));
+    if std::fs::read_to_string(&stamp).is_ok_and(|there| there == packages) {
+        return println!("all there: {packages}");
     } else if !has("python3") {
-        return println!("python3 is not installed; REST is not tested with {PYTHON_PACKAGE}");
+        return println!("python3 is not installed; nothing is tested with {packages}");
     }
-    println!("installing: {PYTHON_PACKAGE} in {}", folder.display());
+    println!("installing: {packages} in {}", folder.display());
     let is_done = |command| crate::step::run(command).is_ok_and(|ended| ended.good);
     let mut environment = Command::new("python3");
     environment.args(["-m", "venv"]).arg(&folder);
     let mut package = Command::new(folder.join("bin/python"));
-    package.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", PYTHON_PACKAGE]);
-    match is_done(environment) && is_done(package) && std::fs::write(&stamp, PYTHON_PACKAGE).is_ok() {
-        true => println!("installed: {PYTHON_PACKAGE}"),
-        false => println!("not installed: {PYTHON_PACKAGE}; REST is not tested with it"),
+    package.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(PYTHON_PACKAGES);
+    match is_done(environment) && is_done(package) && std::fs::write(&stamp, &packages).is_ok() {
+        true => println!("installed: {packages}"),
+        false => println!("not installed: {packages}; nothing is tested with them"),
     }
 }
 

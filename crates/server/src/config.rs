@@ -23,6 +23,7 @@
 //! All of it is checked when it is read. What the pool itself keeps (its layout, its cache, how policies are read) is in
 //! the `seawall.toml` in its folder.
 
+mod cache;
 mod rest;
 mod words;
 
@@ -48,6 +49,8 @@ pub struct ServeConfig {
     pub no_io_uring: bool,
     /// The processor that the data thread is bound to; without, it runs where the system puts it.
     pub cpu: Option<u32>,
+    /// Pages of the pool in memory; none without.
+    pub cache: Option<store::CacheSettings>,
     /// Where to listen.
     pub listen: Vec<Listen>,
     /// Whether clients encrypt; `None` for what the addresses ask for.
@@ -191,6 +194,7 @@ struct File {
     io_uring: Option<bool>,
     cpu: Option<u32>,
     pool: PoolTable,
+    cache: cache::CacheTable,
     tls: Option<TlsTable>,
     access: Option<Vec<AccessTable>>,
     limits: LimitsTable,
@@ -300,6 +304,7 @@ impl File {
             create: self.pool.create,
             no_io_uring: self.io_uring == Some(false),
             cpu: self.cpu,
+            cache: self.cache.checked()?,
             listen,
             tls_mode,
             tls,

@@ -32,7 +32,7 @@ use qos::Gate;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::mpsc::{Receiver, Sender};
-use store::Served;
+use store::{CacheSettings, Served};
 use uring::{Done, Io, Port};
 
 /// How long a stopping shard takes at most to bring everything to the disk.
@@ -58,6 +58,7 @@ pub(crate) struct Owner {
     tls: Option<Tls>,
     accounts: Accounts,
     limits: ServerLimits,
+    cache: Option<CacheSettings>,
     claims: Claims,
     listeners: Vec<Accepting>,
     /// Clients may come in. Before all exports are known they wait in the kernel: one that came back after a new start
@@ -126,6 +127,7 @@ impl Owner {
             tls: doors.tls,
             accounts: Accounts::default(),
             limits,
+            cache: doors.cache,
             claims: Claims::new(limits.memory, buffers),
             listeners: doors.listeners.into_iter().map(accepting).collect(),
             is_open: false,

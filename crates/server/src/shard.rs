@@ -16,7 +16,7 @@ use std::os::fd::OwnedFd;
 use std::sync::mpsc::{Sender, channel, sync_channel};
 use std::thread::JoinHandle;
 use std::vec::IntoIter;
-use store::{MappedPool, MappedVolumes};
+use store::{CacheSettings, MappedPool, MappedVolumes};
 use uring::{Backend, Io, IoSettings, Waker, usage};
 
 /// The thread's ring, opened by the thread where it runs from now on. Threads in place of io_uring would be bound too, to the
@@ -203,6 +203,8 @@ pub struct Front {
     pub default_export: Option<String>,
     /// The processor that the data thread is bound to; without, it runs where the system puts it.
     pub cpu: Option<u32>,
+    /// Pages of the pool in memory; none without.
+    pub cache: Option<CacheSettings>,
 }
 
 /// An open [`Front`].
@@ -211,6 +213,7 @@ pub(crate) struct Doors {
     pub tls: Option<Tls>,
     pub access: Access,
     pub default_export: Option<String>,
+    pub cache: Option<CacheSettings>,
 }
 
 impl Front {
@@ -246,8 +249,8 @@ impl Front {
             Ok((listener, mode))
         });
         let listeners = listeners.collect::<Result<Vec<_>, ListenError>>()?;
-        let Front { tls, access, default_export, .. } = self;
-        Ok(Doors { listeners, tls, access, default_export })
+        let Front { tls, access, default_export, cache, .. } = self;
+        Ok(Doors { listeners, tls, access, default_export, cache })
     }
 }
 

@@ -30,7 +30,9 @@ pub use catalogue::{
 };
 pub use check::{Checked, Trouble, check};
 pub use error::StoreError;
-pub use mapped::{Counts, MapError, MapSettings, MappedPool, MappedVolumes, Marks, Named, check_maps};
+pub use mapped::{
+    CacheSettings, Counts, MapError, MapSettings, MappedPool, MappedVolumes, Marks, Named, PartitionState, check_maps,
+};
 pub use pool::{CONTROL_SOCKET, Keeper, Pool};
 pub use repair::{RepairSettings, Repaired, repair};
 pub use served::Served;

@@ -11,13 +11,17 @@
 //! of our own that are taken at the beginning: a flush must not wait for memory that clients hold who wait for it.
 
 mod administration;
+mod cached;
 mod error;
 mod files;
 mod flight;
 mod members;
 mod places;
+mod reading;
 mod salvage;
 mod views;
+
+pub use cached::{CacheSettings, PartitionState};
 
 use crate::doubt::Doubt;
 use crate::line::Line;
@@ -26,6 +30,7 @@ use crate::settings::VolumesSettings;
 use block::{
     Buf, Bytes, Completion, Fault, ObjectId, Op, OpKind, Request, Span, Submitted, Target, Ticket, Time, Traits, Wakeup,
 };
+use cached::Cached;
 pub use error::MapError;
 pub(crate) use files::{Length, lengths};
 pub use files::{MapSettings, MappedPool, check_maps};
@@ -83,6 +88,11 @@ pub struct MappedVolumes {
     line: Line<Queued>,
     ops: Slots<Changing>,
     reads: usize,
+    /// Pages in memory.
+    cached: Option<Cached>,
+    ahead: cache::ReadAhead,
+    /// Reads under way that nobody asked for yet.
+    aheads: usize,
     /// Reads that have ended and whose bytes are still in the file.
     views: views::Views,
     flights: Slots<Flight>,
@@ -144,6 +154,8 @@ impl MappedVolumes {
             bounces.into_iter().for_each(|buf| io.give(buf));
             return Err(Box::new(pool));
         }
+        // Without the memory it is served all the same, from the disk.
+        let cached = settings.cache.as_ref().and_then(|cache| Cached::new(cache).ok());
         let MappedPool { core, files, align, bases, locks, members, give_back, doubt, .. } = pool;
         Ok(MappedVolumes {
             settings,
@@ -162,6 +174,9 @@ impl MappedVolumes {
             line: Line::default(),
             ops: Slots::default(),
             reads: 0,
+            cached,
+            ahead: cache::ReadAhead::default(),
+            aheads: 0,
             views: views::Views::default(),
             flights: Slots::default(),
             unpushed: VecDeque::new(),
@@ -190,6 +205,7 @@ impl MappedVolumes {
     /// Stops serving `object`: what waits completes as gone, what is under way completes as usual.
     pub fn close(&mut self, now: Time, object: ObjectId) {
         self.objects.remove(&object);
+        self.cached.iter_mut().for_each(|cached| cached.forget(object.0));
         for queued in self.line.take_all(object.0) {
             self.ready.push(queued.end(now, Err(Fault::Gone)));
         }
@@ -229,6 +245,11 @@ impl MappedVolumes {
         !self.line.is_empty() || !self.flights.is_empty() || !self.ops.is_empty() || self.core.is_busy()
     }
 
+    /// Whether something goes on in steps.
+    pub fn has_work(&self) -> bool {
+        self.core.has_work() || self.cached.as_ref().is_some_and(Cached::has_work)
+    }
+
     fn has_room(&self) -> bool {
         self.ops.len() + self.reads < self.settings.in_flight_limit
     }
@@ -265,7 +286,7 @@ impl MappedVolumes {
         let request = &queued.request;
         let (tree, at, len) = (request.object.0, request.at, request.len);
         let what = match request.op {
-            Op::Read => return self.start_read(now, queued),
+            Op::Read => return self.start_read(now, queued, false),
             Op::Cache => {
                 self.ready.push(queued.end(now, Ok(())));
                 return Ok(());
@@ -286,6 +307,9 @@ impl MappedVolumes {
         let data = queued.take_data();
         let aligned = data.as_ref().is_none_or(|data| u64::from(data.start()) & (self.align - 1) == 0);
         let op = self.ops.add(Changing { queued, data, waiting: VecDeque::new() });
+        if let Some(cached) = self.cached.as_mut().filter(|_| !matches!(what, What::Flush)) {
+            cached.begin_change(tree, at, len);
+        }
         self.core.submit(Ask { id: u64::from(op), tree, at, len, what, fua, aligned });
         Ok(())
     }
@@ -324,11 +348,12 @@ impl MappedVolumes {
         let any = !events.is_empty();
         for ended in events.drain(..) {
             if ended.id & ADMINISTRATION != 0 {
-                self.answers.push(Ended { id: ended.id & !ADMINISTRATION, ..ended });
+                self.answer_administration(ended);
                 continue;
             }
             let Changing { mut queued, data, .. } = self.ops.take(ended.id as u32);
             self.counts.flushes += u64::from(ended.result.is_ok() && queued.request.op.kind() == OpKind::Flush);
+            self.update_cached(&queued.request, data.as_ref().filter(|_| ended.result.is_ok()));
             if let Some(data) = data {
                 queued.request.op = Op::Write(data);
             }
@@ -350,7 +375,12 @@ impl Target for MappedVolumes {
         self.next_ticket += 1;
         let ticket = Ticket(self.next_ticket);
         match self.check(&request) {
-            Ok(()) => self.line.push_back(Queued { ticket, taken: now, lun: request.object.0, request }),
+            Ok(()) => {
+                let queued = Queued { ticket, taken: now, lun: request.object.0, request };
+                if let Some(queued) = self.read_cached(now, queued) {
+                    self.line.push_back(queued);
+                }
+            }
             Err(fault) => self.ready.push(Completion::refuse(request, now, fault)),
         }
         Submitted::Taken(ticket)
@@ -365,6 +395,7 @@ impl Target for MappedVolumes {
         self.reaped = reaped;
         self.push_again();
         self.end_views(now);
+        self.cached.iter_mut().filter(|cached| cached.has_work()).for_each(Cached::step);
         if self.core.has_work() {
             self.core.step(&mut Steps::new(STEPS));
         }
@@ -392,7 +423,7 @@ impl Target for MappedVolumes {
         let commit = later(self.changed, COMMIT_TIME).sooner(later(self.stale, GIVE_BACK_TIME));
         let commit = commit.sooner(later(self.unanchored, ANCHOR_TIME)).sooner(self.next_look());
         match self.is_busy() {
-            _ if can_start || !self.ready.is_empty() || !self.answers.is_empty() || self.core.has_work() => Wakeup::Now,
+            _ if can_start || !self.ready.is_empty() || !self.answers.is_empty() || self.has_work() => Wakeup::Now,
             true => Wakeup::External.sooner(commit),
             false => commit,
         }

@@ -58,9 +58,14 @@ impl Served {
         Some(self.volumes.as_mut()?.agree(agreed))
     }
 
+    /// The pool's cache, as far as there are maps.
+    pub fn volumes_mut(&mut self) -> Option<&mut MappedVolumes> {
+        self.volumes.as_deref_mut()
+    }
+
     /// Whether something goes on in steps.
     pub fn has_work(&self) -> bool {
-        self.volumes.as_ref().is_some_and(|volumes| volumes.core().has_work())
+        self.volumes.as_ref().is_some_and(|volumes| volumes.has_work())
     }
 
     /// Moves the answers to what was administered to the end of `out`.

@@ -1,7 +1,7 @@
 //! The pool's settings: what `seawall.toml` in its folder may say.
 
 use crate::error::StoreError;
-use crate::mapped::{MEMBERS_MAX, MapSettings, Named};
+use crate::mapped::{CacheSettings, MEMBERS_MAX, MapSettings, Named};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,11 +27,13 @@ pub struct VolumesSettings {
     pub in_flight_limit: usize,
     /// The longest read or write in bytes: 32 MiB, the most that NBD clients expect to be served.
     pub longest: u32,
+    /// Pages in memory; none without.
+    pub cache: Option<CacheSettings>,
 }
 
 impl Default for VolumesSettings {
     fn default() -> Self {
-        VolumesSettings { in_flight_limit: 512, longest: 32 << 20 }
+        VolumesSettings { in_flight_limit: 512, longest: 32 << 20, cache: None }
     }
 }
 

@@ -7,9 +7,9 @@ use std::path::Path;
 use std::process::Command;
 
 /// Decides and computes; time, chance and bytes are given to it.
-const PURE: [&str; 17] = [
-    "admin", "array", "block", "fio", "levels", "map", "nbd", "nearest", "ontap", "orion", "qos", "ramp", "ranread",
-    "report", "stats", "tiers", "workload",
+const PURE: [&str; 18] = [
+    "admin", "array", "block", "cache", "fio", "levels", "map", "nbd", "nearest", "ontap", "orion", "qos", "ramp",
+    "ranread", "report", "stats", "tiers", "workload",
 ];
 /// Touches the world.
 const ADAPTERS: [&str; 9] = ["api", "cipher", "engine", "psk", "results", "server", "storage", "store", "uring"];

@@ -192,6 +192,7 @@ fn front(config: &ServeConfig, tls: Option<Tls>) -> Front {
         access: config.access.clone(),
         default_export: config.default_export.clone(),
         cpu: config.cpu,
+        cache: config.cache,
     }
 }
 

@@ -56,6 +56,7 @@ fn everything_that_can_be_said_is_read() {
         key = "/t/rest.key"
     "#;
     let expected = ServeConfig {
+        cache: None,
         pool: Some("/srv/pool".into()),
         create: true,
         no_io_uring: true,
@@ -163,5 +164,29 @@ fn what_is_wrong_is_named_in_one_line() {
     ] {
         let error = read(text).unwrap_err();
         assert!(words.iter().all(|word| error.contains(word)) && !error.contains('\n'), "{text:?}: {error}");
+    }
+}
+
+#[test]
+fn a_cache_has_a_size_and_pages_that_fit() {
+    let read = |text: &str| {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("seawall.toml");
+        std::fs::write(&path, text).unwrap();
+        ServeConfig::read(&path).map(|config| config.cache).map_err(|error| error.to_string())
+    };
+    assert_eq!(read(""), Ok(None));
+    let cache = read("[cache]\nmemory = \"64MiB\"\npage = \"16KiB\"").unwrap().unwrap();
+    assert_eq!((cache.memory, cache.page), (Bytes::mib(64), 16 << 10));
+    for (text, words) in [
+        (
+            "[cache]\nmemory = \"64KiB\"",
+            "cache.memory: must be at least 1 MiB, got 65536 bytes; leave it out for no cache",
+        ),
+        ("[cache]\nmemory = \"1MiB\"\npage = \"5KiB\"", "cache.page: must be 4, 8, 16, 32 or 64 KiB, got 5120 bytes"),
+        ("[cache]\nmemory = \"900TiB\"", "cache.memory: must be at most the machine's "),
+    ] {
+        let error = read(text).unwrap_err();
+        assert!(error.contains(words) && !error.contains('\n'), "{error}");
     }
 }

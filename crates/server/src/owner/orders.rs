@@ -76,7 +76,11 @@ impl Owner {
             }
             Order::Record => self.accounts.record(),
             Order::Reach(answer) => drop(answer.send(())),
-            Order::Maps(pool) => match MappedVolumes::new(&self.io, *pool, VolumesSettings::default()) {
+            Order::Maps(pool) => match MappedVolumes::new(
+                &self.io,
+                *pool,
+                VolumesSettings { cache: self.cache, ..VolumesSettings::default() },
+            ) {
                 Ok(volumes) => self.gate.inner_mut().begin(volumes),
                 // The slab was made large enough; without maps every LUN of theirs is gone to clients.
                 Err(_) => tracing::error!("no memory for the maps' own buffers"),
@@ -256,7 +260,7 @@ mod tests {
             let settings = IoSettings { slab: Bytes::mib(4), registered: Bytes(0), ..IoSettings::default() };
             let (orders, inbox) = channel();
             let (tls, access, default_export) = (None, Access::default(), None);
-            let doors = Doors { listeners: Vec::new(), tls, access, default_export };
+            let doors = Doors { listeners: Vec::new(), tls, access, default_export, cache: None };
             let owner = Owner::new(Io::open(&settings).unwrap(), doors, ServerLimits::default(), inbox);
             Bench { owner, orders, now: Time::ZERO }
         }

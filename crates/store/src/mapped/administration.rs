@@ -1,8 +1,10 @@
 //! Changes of structure: LUNs and snapshots made, shared, restored, resized and deleted, each durable when it is
 //! answered.
 
+use super::PartitionState;
 use super::{ADMINISTRATION, MappedVolumes};
-use block::ObjectId;
+use block::{Bytes, ObjectId};
+use cache::{PartitionId, Refusal};
 use map::{Agreed, Ask, Ended, What};
 
 impl MappedVolumes {
@@ -11,6 +13,9 @@ impl MappedVolumes {
     pub fn administer(&mut self, object: ObjectId, what: What) -> u64 {
         self.next_ticket += 1;
         let id = self.next_ticket & (ADMINISTRATION - 1);
+        if !matches!(what, What::Flush | What::Checkpoint | What::Anchor) {
+            self.begin_structure(id, vec![object.0]);
+        }
         let ask = Ask { id: id | ADMINISTRATION, tree: object.0, at: 0, len: 0, what, fua: true, aligned: true };
         self.core.submit(ask);
         self.sort_answers();
@@ -23,6 +28,7 @@ impl MappedVolumes {
         self.next_ticket += 1;
         let id = self.next_ticket & (ADMINISTRATION - 1);
         let changes: Vec<(u32, What)> = changes.into_iter().map(|(object, what)| (object.0, what)).collect();
+        self.begin_structure(id, changes.iter().map(|(tree, _)| *tree).collect());
         self.core.submit_together(id | ADMINISTRATION, changes);
         id
     }
@@ -40,8 +46,59 @@ impl MappedVolumes {
         let mut events = Vec::new();
         self.core.take_events(&mut events);
         let (ours, others): (Vec<_>, Vec<_>) = events.into_iter().partition(|ended| ended.id & ADMINISTRATION != 0);
-        self.answers.extend(ours.into_iter().map(|ended| Ended { id: ended.id & !ADMINISTRATION, ..ended }));
+        ours.into_iter().for_each(|ended| self.answer_administration(ended));
         self.events.extend(others);
+    }
+
+    pub(super) fn answer_administration(&mut self, ended: Ended) {
+        let id = ended.id & !ADMINISTRATION;
+        self.cached.iter_mut().for_each(|cached| cached.end_structure(id));
+        self.answers.push(Ended { id, ..ended });
+    }
+
+    fn begin_structure(&mut self, id: u64, trees: Vec<u32>) {
+        if let Some(cached) = &mut self.cached {
+            cached.begin_structure(id, trees);
+        }
+    }
+
+    /// Makes a partition of the cache.
+    ///
+    /// # Errors
+    /// There is no cache, or not so much of it left.
+    pub fn create_partition(&mut self, size: Bytes) -> Result<PartitionId, Refusal> {
+        self.cached.as_mut().ok_or(Refusal::Beyond(0))?.create(size)
+    }
+
+    /// Gives a partition of the cache another size.
+    ///
+    /// # Errors
+    /// There is none, or not so much of the cache left.
+    pub fn resize_partition(&mut self, partition: PartitionId, size: Bytes) -> Result<(), Refusal> {
+        self.cached.as_mut().ok_or(Refusal::NoPartition)?.resize(partition, size)
+    }
+
+    /// Gives a partition up; its LUNs go to the default one.
+    ///
+    /// # Errors
+    /// There is none, or it is the default one.
+    pub fn delete_partition(&mut self, partition: PartitionId) -> Result<(), Refusal> {
+        self.cached.as_mut().ok_or(Refusal::NoPartition)?.delete(partition)
+    }
+
+    /// Has the pages of a LUN be in a partition.
+    pub fn assign_partition(&mut self, object: ObjectId, partition: PartitionId) {
+        self.cached.iter_mut().for_each(|cached| cached.assign(object.0, partition));
+    }
+
+    /// Has the default partition keep so much at most: memory is short, or no longer.
+    pub fn limit_cache(&mut self, size: Bytes) {
+        self.cached.iter_mut().for_each(|cached| cached.limit(size));
+    }
+
+    /// What a partition holds and what came of it.
+    pub fn partition(&self, partition: PartitionId) -> Option<PartitionState> {
+        self.cached.as_ref()?.state(partition)
     }
 
     /// Moves the answers to what was administered to the end of `out`.

@@ -8,9 +8,10 @@
 //!   store    a buffer of our own, a piece of 64 KiB at a time
 //! ```
 
+use super::cached::Filling;
 use super::{BOUNCE, Changing, MappedVolumes, Queued, RESERVED};
 use crate::mapped::files::{REGIONS, index_of};
-use block::{Buf, Extent, Fault, Time};
+use block::{Buf, Completion, Extent, Fault, Time};
 use map::{Command, Patch, Pin, Region, Run, Token};
 use uring::{Done, Failure, FileId, Job};
 
@@ -66,6 +67,10 @@ pub(super) struct Reading {
     may_stand: bool,
     /// Where some of the request's bytes were never written: which, see [`extents`]. Else nothing is gathered.
     extents: Vec<Extent>,
+    /// Its bytes may be kept, from this byte of the tree on.
+    filling: Option<(Filling, u64)>,
+    /// Nobody asked for it yet.
+    is_ahead: bool,
 }
 
 /// A write of the maps' own under way.
@@ -98,34 +103,43 @@ pub(super) enum NeedsData {
 
 impl MappedVolumes {
     /// Starts a read, or hands it back when there is no memory for it.
-    pub(super) fn start_read(&mut self, now: Time, queued: Queued) -> Result<(), Queued> {
+    pub(super) fn start_read(&mut self, now: Time, queued: Queued, is_ahead: bool) -> Result<(), Queued> {
         let (tree, at, len) = (queued.request.object.0, queued.request.at, queued.request.len);
-        let from = at & !(self.align - 1);
-        let whole = (at + len).next_multiple_of(self.align) - from;
+        let filling = self.cached.as_mut().and_then(|cached| Some((cached.begin_fill(tree)?, cached.page)));
+        let grain = filling.map_or(self.align, |(_, page)| page.max(self.align));
+        // The last page may be read whole, and no further.
+        let last = self.core.tree(tree).map_or(u64::MAX, |(size, _)| size.next_multiple_of(map::PAGE));
+        let from = at & !(grain - 1);
+        let whole = (at + len).next_multiple_of(grain).min(last.max(at + len)) - from;
+        let filling = filling.map(|(filling, _)| (filling, from));
         let Some(buf) = self.io.take(whole as u32) else { return Err(queued) };
         self.runs.clear();
         let pin = match self.core.read(tree, from, whole, &mut self.runs) {
             Ok(pin) => pin,
             Err(refusal) => {
                 self.io.give(buf);
-                self.ready.push(queued.end(now, Err(refusal.fault())));
+                let completion = queued.end(now, Err(refusal.fault()));
+                self.answer(is_ahead, completion);
                 return Ok(());
             }
         };
         let skip = (at - from) as u32;
         self.reads += 1;
+        // What is kept has to be here.
+        let may_stand = filling.is_none();
         if let [Run { at: Some(at), .. }] = self.runs[..] {
             let (runs, extents) = (Vec::new(), Vec::new());
-            let reading = Reading { queued, pin, runs, filled: whole as u32, skip, may_stand: true, extents };
+            let reading =
+                Reading { queued, pin, runs, filled: whole as u32, skip, may_stand, extents, filling, is_ahead };
             let flight = self.flights.add(Flight::Read(reading));
             let (file, at) = self.data_at(at);
-            self.push(flight, Job::View { file, at, buf });
+            self.push(flight, if may_stand { Job::View { file, at, buf } } else { Job::Read { file, at, buf } });
             return Ok(());
         }
         let runs: Vec<Run> = self.runs.iter().rev().copied().collect();
-        let may_stand = runs.iter().all(|run| run.at.is_some());
+        let may_stand = may_stand && runs.iter().all(|run| run.at.is_some());
         let extents = extents(&self.runs, u64::from(skip), len);
-        self.read_on(now, Reading { queued, pin, runs, filled: 0, skip, may_stand, extents }, buf);
+        self.read_on(now, Reading { queued, pin, runs, filled: 0, skip, may_stand, extents, filling, is_ahead }, buf);
         Ok(())
     }
 
@@ -165,7 +179,8 @@ impl MappedVolumes {
         self.io.give(buf);
         self.reads -= 1;
         self.core.unpin(reading.pin);
-        self.ready.push(reading.queued.end(now, Err(fault)));
+        let completion = reading.queued.end(now, Err(fault));
+        self.answer(reading.is_ahead, completion);
     }
 
     /// Has a part of a read's buffer stand for its bytes, if they lie in the page cache.
@@ -175,8 +190,10 @@ impl MappedVolumes {
     }
 
     fn end_read(&mut self, now: Time, reading: Reading, buf: Buf) {
-        let Reading { queued, pin, skip, filled, extents, .. } = reading;
+        let Reading { queued, pin, skip, filled, extents, filling, is_ahead, .. } = reading;
         self.reads -= 1;
+        let buf = buf.window(0, filled);
+        self.fill_cached(queued.request.object.0, filling, &buf);
         match self.io.view(&buf) {
             Some(view) => self.views.show(now, (view, filled), pin),
             None => self.core.unpin(pin),
@@ -185,19 +202,28 @@ impl MappedVolumes {
         let mut completion = queued.end(now, Ok(()));
         completion.buf = Some(buf.window(skip, len));
         completion.extents = extents;
-        self.ready.push(completion);
+        self.answer(is_ahead, completion);
     }
 
     /// Ends a read one of whose runs failed after `moved` bytes of it: what came before is here.
     fn fail_read(&mut self, now: Time, reading: Reading, (fault, moved): (Fault, u32), part: Buf) {
-        let Reading { queued, pin, filled, skip, .. } = reading;
+        let Reading { queued, pin, filled, skip, is_ahead, .. } = reading;
         self.reads -= 1;
         self.core.unpin(pin);
         // When one run is all, `part` is the whole buffer.
         let good = (filled - part.len() + moved).saturating_sub(skip);
         let (completion, unused) = queued.end_in_the_middle(now, fault, part, (skip, good));
         unused.into_iter().for_each(|buf| self.io.give(buf));
-        self.ready.push(completion);
+        self.answer(is_ahead, completion);
+    }
+
+    /// Tells the end of a read, where somebody asked for it.
+    fn answer(&mut self, is_ahead: bool, mut completion: Completion) {
+        if !is_ahead {
+            return self.ready.push(completion);
+        }
+        self.aheads -= 1;
+        completion.buf.take().into_iter().for_each(|buf| self.io.give(buf));
     }
 
     /// Hands the maps' commands to the kernel as far as there are buffers for them.

@@ -1,6 +1,7 @@
 //! LUNs and snapshots in one file of blocks, through a real ring: what is read is what was written, clones and snapshots
 //! keep what they had, a pool that is opened again holds it all, and the check finds nothing wrong.
 
+mod cached;
 mod members;
 mod random;
 mod space;
@@ -32,10 +33,14 @@ struct Bench {
 
 impl Bench {
     fn new(backend: Choice, pool: MappedPool) -> Bench {
+        Bench::with(backend, pool, VolumesSettings::default())
+    }
+
+    fn with(backend: Choice, pool: MappedPool, volumes: VolumesSettings) -> Bench {
         let settings =
             IoSettings { backend, slab: block::Bytes::mib(16), views: Some(64 << 10), ..IoSettings::default() };
         let io = Io::open(&settings).unwrap();
-        let mut volumes = match MappedVolumes::new(&io, pool, VolumesSettings::default()) {
+        let mut volumes = match MappedVolumes::new(&io, pool, volumes) {
             Ok(volumes) => volumes,
             Err(_) => panic!("the slab is large enough"),
         };

@@ -3,7 +3,7 @@
 use super::*;
 
 #[derive(Clone, Debug)]
-enum Act {
+pub(super) enum Act {
     Write { lun: usize, at: u64, len: u64, seed: u8, fua: bool },
     Trim { lun: usize, at: u64, len: u64 },
     Zero { lun: usize, at: u64, len: u64, no_hole: bool },
@@ -15,7 +15,7 @@ enum Act {
     Checkpoint,
 }
 
-fn act() -> impl Strategy<Value = Act> {
+pub(super) fn act() -> impl Strategy<Value = Act> {
     let place = prop_oneof![Just(1u64), Just(512), Just(4096), Just(65536)].prop_flat_map(|unit| {
         (0..SIZE / unit, 1..=(SIZE / unit).min(5_000)).prop_map(move |(at, len)| {
             let at = at * unit;
@@ -38,9 +38,9 @@ fn act() -> impl Strategy<Value = Act> {
 }
 
 /// What the pool holds: bytes and whether they may change.
-type Model = BTreeMap<u32, (Vec<u8>, bool)>;
+pub(super) type Model = BTreeMap<u32, (Vec<u8>, bool)>;
 
-fn run(bench: &mut Bench, acts: &[Act]) -> Model {
+pub(super) fn run(bench: &mut Bench, acts: &[Act]) -> Model {
     bench.administer(1, What::Create { size: SIZE }).unwrap();
     let mut model = Model::from([(1, (vec![0; SIZE as usize], false))]);
     let mut next = 1;
@@ -110,7 +110,7 @@ fn run(bench: &mut Bench, acts: &[Act]) -> Model {
     model
 }
 
-fn compare(bench: &mut Bench, model: &Model) {
+pub(super) fn compare(bench: &mut Bench, model: &Model) {
     assert_eq!(bench.volumes.core().audit(), []);
     for (lun, (content, _)) in model {
         assert!(bench.read(*lun, 0, SIZE) == *content, "LUN {lun}");

@@ -1,0 +1,79 @@
+//! Which slot holds a page: an open table with linear probing, of twice as many places as slots, so that probes stay
+//! short. A place that comes free is filled from behind, so there are no tombstones.
+
+use crate::lists::{NONE, Slot};
+
+/// A page: of an object, its number within it. What an object is, is the user's affair.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Key {
+    /// The object.
+    pub object: u64,
+    /// Number of the page within the object.
+    pub page: u64,
+}
+
+impl Key {
+    /// A mix of both numbers: two rounds of a multiplication by odd constants (splitmix64's finaliser).
+    pub fn hash(self) -> u64 {
+        let mut x = self.page ^ self.object.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(31);
+        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        x ^ (x >> 31)
+    }
+}
+
+/// Slots by key. The keys themselves are the slots' (`keys`), so a place is four bytes.
+pub(crate) struct Index {
+    places: Vec<u32>,
+    mask: usize,
+}
+
+impl Index {
+    pub(crate) fn new(slots: u32) -> Index {
+        let places = (slots as usize * 2).next_power_of_two().max(8);
+        Index { places: vec![NONE; places], mask: places - 1 }
+    }
+
+    pub(crate) fn find(&self, keys: &[Key], key: Key) -> Option<Slot> {
+        let mut at = key.hash() as usize & self.mask;
+        loop {
+            match self.places[at] {
+                NONE => return None,
+                slot if keys[slot as usize] == key => return Some(Slot(slot)),
+                _ => at = (at + 1) & self.mask,
+            }
+        }
+    }
+
+    /// `key` must not be there.
+    pub(crate) fn insert(&mut self, key: Key, slot: Slot) {
+        let mut at = key.hash() as usize & self.mask;
+        while self.places[at] != NONE {
+            at = (at + 1) & self.mask;
+        }
+        self.places[at] = slot.0;
+    }
+
+    pub(crate) fn remove(&mut self, keys: &[Key], key: Key) {
+        let mut hole = key.hash() as usize & self.mask;
+        while self.places[hole] == NONE || keys[self.places[hole] as usize] != key {
+            assert!(self.places[hole] != NONE, "only what is there is removed");
+            hole = (hole + 1) & self.mask;
+        }
+        let mut at = hole;
+        loop {
+            at = (at + 1) & self.mask;
+            let slot = self.places[at];
+            if slot == NONE {
+                break;
+            }
+            // One that began its probing at or before the hole may come forward into it.
+            let home = keys[slot as usize].hash() as usize & self.mask;
+            if (at.wrapping_sub(home) & self.mask) >= (at.wrapping_sub(hole) & self.mask) {
+                self.places[hole] = slot;
+                hole = at;
+            }
+        }
+        self.places[hole] = NONE;
+    }
+}

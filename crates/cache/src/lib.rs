@@ -1,0 +1,27 @@
+//! A page cache without pages: which slot holds which page, who is evicted, and what it came to. Whoever has the memory
+//! (the server) or has none (a simulated array) uses it as it is.
+//!
+//! ```text
+//!   get(partition, key) ──► index ──► slot          one probe and one counter a hit, nothing allocated
+//!   insert(partition, key) ──► slot, who was evicted for it
+//!                 small ──► main                     per partition: queues by the policy,
+//!                   └──► ghost                       keys that were evicted, without a slot
+//! ```
+//! The slots are one budget; each partition has a part of it, and evicts only pages of its own.
+
+mod advice;
+mod ghost;
+mod index;
+mod lists;
+mod partition;
+mod partitions;
+mod read_ahead;
+mod shards;
+
+pub use advice::{Advice, Worth, advise};
+pub use index::Key;
+pub use lists::Slot;
+pub use partition::{Policy, Statistics};
+pub use partitions::{Cache, Evicted, Inserted, PARTITIONS_MAX, PartitionId, Refusal};
+pub use read_ahead::{Ahead, ReadAhead};
+pub use shards::{Curve, Shards};

@@ -1,0 +1,187 @@
+//! A part of the budget with its queues, and who of it is evicted next.
+//!
+//! - **S3-FIFO** (Yang and others, SOSP 2023): a small queue of a tenth, where pages that are asked for once pass
+//!   through, and a main one where pages go around as often as they were asked for, three times at most.
+//! - **2Q** (Johnson and Shasha, VLDB 1994): a FIFO of a quarter, a ghost of half, and an LRU for what comes again after it left.
+//! - **SIEVE** (Zhang and others, NSDI 2024): one queue, and a hand that spares what was asked for since it last passed.
+
+use crate::ghost::Ghost;
+use crate::index::Key;
+use crate::lists::{Links, NONE, Queue};
+
+/// Who is evicted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Policy {
+    /// S3-FIFO.
+    #[default]
+    S3Fifo,
+    /// 2Q.
+    TwoQ,
+    /// SIEVE.
+    Sieve,
+}
+
+/// Asked for so often a page counts at most.
+const ASKED_MAX: u8 = 3;
+/// Asked for so often, a page goes from the small queue to the main one (S3-FIFO).
+const PROMOTED: u8 = 2;
+
+/// What came of a partition since it was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Pages asked for that were there.
+    pub hits: u64,
+    /// Pages asked for that were not.
+    pub misses: u64,
+    /// Pages that came in.
+    pub inserted: u64,
+    /// Pages that went for others, or because the partition became smaller.
+    pub evicted: u64,
+    /// Pages that went because what they held was changed or is gone.
+    pub invalidated: u64,
+}
+
+/// What is known of a slot beside its key.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct About {
+    pub partition: u8,
+    pub in_main: bool,
+    pub asked: u8,
+}
+
+pub(crate) struct Partition {
+    pub policy: Policy,
+    /// Slots that it may have.
+    pub capacity: u32,
+    pub statistics: Statistics,
+    small: Queue,
+    main: Queue,
+    /// Where SIEVE's hand stands.
+    hand: u32,
+    ghost: Ghost,
+}
+
+impl Partition {
+    pub(crate) fn new(policy: Policy, capacity: u32) -> Partition {
+        let (small, main) = Default::default();
+        let ghost = Ghost::new(ghosts(policy, capacity));
+        Partition { policy, capacity, statistics: Statistics::default(), small, main, hand: NONE, ghost }
+    }
+
+    pub(crate) fn resize(&mut self, capacity: u32) {
+        self.capacity = capacity;
+        self.ghost.resize(ghosts(self.policy, capacity));
+    }
+
+    pub(crate) fn len(&self) -> u32 {
+        self.small.len + self.main.len
+    }
+
+    /// The small queue's part of the capacity.
+    fn small_max(&self) -> u32 {
+        match self.policy {
+            Policy::S3Fifo => (self.capacity / 10).max(1),
+            Policy::TwoQ => (self.capacity / 4).max(1),
+            Policy::Sieve => 0,
+        }
+    }
+
+    /// A page that is there was asked for.
+    pub(crate) fn touch(&mut self, links: &mut Links, slot: u32, about: &mut About) {
+        match self.policy {
+            Policy::S3Fifo => about.asked = (about.asked + 1).min(ASKED_MAX),
+            Policy::Sieve => about.asked = 1,
+            Policy::TwoQ if about.in_main => {
+                links.unlink(&mut self.main, slot);
+                links.push(&mut self.main, slot);
+            }
+            Policy::TwoQ => {}
+        }
+    }
+
+    /// A page comes in.
+    pub(crate) fn admit(&mut self, links: &mut Links, slot: u32, key: Key, about: &mut About) {
+        let known = self.ghost.take(key.hash());
+        let filling =
+            self.policy == Policy::S3Fifo && self.statistics.evicted == 0 && self.small.len >= self.small_max();
+        *about = About { in_main: self.policy == Policy::Sieve || known || filling, asked: 0, ..*about };
+        links.push(if about.in_main { &mut self.main } else { &mut self.small }, slot);
+        self.statistics.inserted += 1;
+    }
+
+    /// Takes a page out of its queue that is not evicted but gone.
+    pub(crate) fn withdraw(&mut self, links: &mut Links, slot: u32, about: About) {
+        if self.hand == slot {
+            self.hand = links.newer(slot);
+        }
+        links.unlink(if about.in_main { &mut self.main } else { &mut self.small }, slot);
+    }
+
+    /// Whom to evict; it is out of its queue then. There must be one.
+    pub(crate) fn evict(&mut self, links: &mut Links, keys: &[Key], abouts: &mut [About]) -> u32 {
+        self.statistics.evicted += 1;
+        match self.policy {
+            Policy::S3Fifo => self.evict_s3(links, keys, abouts),
+            Policy::TwoQ => self.evict_2q(links, keys),
+            Policy::Sieve => self.evict_sieve(links, abouts),
+        }
+    }
+
+    fn evict_s3(&mut self, links: &mut Links, keys: &[Key], abouts: &mut [About]) -> u32 {
+        let main_max = self.capacity - self.small_max().min(self.capacity);
+        while self.small.len > 0 && (self.main.len <= main_max || self.main.len == 0) {
+            let slot = self.small.tail;
+            links.unlink(&mut self.small, slot);
+            let about = &mut abouts[slot as usize];
+            if about.asked < PROMOTED {
+                self.ghost.push(keys[slot as usize].hash());
+                return slot;
+            }
+            (about.in_main, about.asked) = (true, 0);
+            links.push(&mut self.main, slot);
+        }
+        loop {
+            // It ends: each round takes one from the count of a page, and counts are three at most.
+            let slot = self.main.tail;
+            links.unlink(&mut self.main, slot);
+            match &mut abouts[slot as usize].asked {
+                0 => return slot,
+                asked => *asked -= 1,
+            }
+            links.push(&mut self.main, slot);
+        }
+    }
+
+    fn evict_2q(&mut self, links: &mut Links, keys: &[Key]) -> u32 {
+        if self.small.len > self.small_max() || self.main.len == 0 {
+            let slot = self.small.tail;
+            links.unlink(&mut self.small, slot);
+            self.ghost.push(keys[slot as usize].hash());
+            return slot;
+        }
+        let slot = self.main.tail;
+        links.unlink(&mut self.main, slot);
+        slot
+    }
+
+    fn evict_sieve(&mut self, links: &mut Links, abouts: &mut [About]) -> u32 {
+        let mut slot = if self.hand == NONE { self.main.tail } else { self.hand };
+        while abouts[slot as usize].asked > 0 {
+            abouts[slot as usize].asked = 0;
+            let newer = links.newer(slot);
+            slot = if newer == NONE { self.main.tail } else { newer };
+        }
+        self.hand = links.newer(slot);
+        links.unlink(&mut self.main, slot);
+        slot
+    }
+}
+
+/// Evicted keys that a policy remembers.
+fn ghosts(policy: Policy, capacity: u32) -> u32 {
+    match policy {
+        Policy::S3Fifo => capacity - capacity / 10,
+        Policy::TwoQ => capacity / 2,
+        Policy::Sieve => 0,
+    }
+}

@@ -1,0 +1,287 @@
+//! The slots of one budget, divided into partitions.
+
+use crate::index::{Index, Key};
+use crate::lists::{Links, Slot};
+use crate::partition::{About, Partition, Policy, Statistics};
+use std::fmt;
+
+/// Partitions at most: a slot keeps the number of its own in a byte, and nobody assigns volumes to more by hand.
+pub const PARTITIONS_MAX: usize = 64;
+
+/// A partition. The first is the default one, which is always there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PartitionId(pub u8);
+
+/// Why something cannot be. Nothing was changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The partitions would be larger together than the budget; so many slots are left.
+    Beyond(u32),
+    /// [`PARTITIONS_MAX`] are there.
+    TooMany,
+    /// There is no such partition, or it is the default one, which stays.
+    NoPartition,
+    /// A partition of no slots holds nothing.
+    Nothing,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::Beyond(left) => write!(f, "more than the memory of the cache: {left} pages are left"),
+            Refusal::TooMany => write!(f, "there are {PARTITIONS_MAX} partitions, which is the most"),
+            Refusal::NoPartition => write!(f, "there is no such partition"),
+            Refusal::Nothing => write!(f, "a partition has one page at least"),
+        }
+    }
+}
+
+/// A page that went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Evicted {
+    /// Which.
+    pub key: Key,
+    /// It was asked for while it was there.
+    pub was_asked: bool,
+}
+
+/// Where a page goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Inserted {
+    /// The slot to fill.
+    pub slot: Slot,
+    /// Who went for it: its bytes are still in that slot.
+    pub evicted: Option<Evicted>,
+}
+
+/// See the crate's head.
+pub struct Cache {
+    index: Index,
+    links: Links,
+    keys: Vec<Key>,
+    abouts: Vec<About>,
+    free: Vec<u32>,
+    partitions: Vec<Option<Partition>>,
+    /// Where a sweep goes on.
+    swept: u32,
+}
+
+impl Cache {
+    /// A cache of so many slots, all of the default partition.
+    pub fn new(slots: u32, policy: Policy) -> Cache {
+        let mut partitions = Vec::with_capacity(PARTITIONS_MAX);
+        partitions.push(Some(Partition::new(policy, slots)));
+        Cache {
+            index: Index::new(slots),
+            links: Links::new(slots),
+            keys: vec![Key::default(); slots as usize],
+            abouts: vec![About { partition: FREE, ..About::default() }; slots as usize],
+            free: (0..slots).rev().collect(),
+            partitions,
+            swept: 0,
+        }
+    }
+
+    /// All slots.
+    pub fn slots(&self) -> u32 {
+        self.keys.len() as u32
+    }
+
+    /// Where a page is that somebody asks for on behalf of `partition`; counted there.
+    pub fn get(&mut self, partition: PartitionId, key: Key) -> Option<Slot> {
+        let found = self.index.find(&self.keys, key);
+        let asked = self.partitions[usize::from(partition.0)].as_mut()?;
+        let Some(slot) = found else {
+            asked.statistics.misses += 1;
+            return None;
+        };
+        asked.statistics.hits += 1;
+        let about = &mut self.abouts[slot.0 as usize];
+        let owner = self.partitions[usize::from(about.partition)].as_mut().expect("a slot's partition is there");
+        owner.touch(&mut self.links, slot.0, about);
+        Some(slot)
+    }
+
+    /// Where a page is, without counting or changing anything.
+    pub fn peek(&self, key: Key) -> Option<Slot> {
+        self.index.find(&self.keys, key)
+    }
+
+    /// A place for a page in `partition`; where it is already there, that. `None` where the partition has no slots, or
+    /// has to wait for slots of one that became smaller.
+    pub fn insert(&mut self, partition: PartitionId, key: Key) -> Option<Inserted> {
+        if let Some(slot) = self.peek(key) {
+            return Some(Inserted { slot, evicted: None });
+        }
+        let mine = self.partitions.get(usize::from(partition.0))?.as_ref()?;
+        if mine.capacity == 0 {
+            return None;
+        }
+        let evicted = if mine.len() >= mine.capacity { Some(self.evict(partition)) } else { None };
+        let slot = self.free.pop()?;
+        let about = &mut self.abouts[slot as usize];
+        about.partition = partition.0;
+        self.keys[slot as usize] = key;
+        self.index.insert(key, Slot(slot));
+        let mine = self.partitions[usize::from(partition.0)].as_mut().expect("it is there");
+        mine.admit(&mut self.links, slot, key, about);
+        Some(Inserted { slot: Slot(slot), evicted })
+    }
+
+    /// Takes a page out whose bytes are no longer true; the slot that is free then.
+    pub fn remove(&mut self, key: Key) -> Option<Slot> {
+        let slot = self.peek(key)?;
+        self.take_out(slot.0);
+        Some(slot)
+    }
+
+    /// Looks at up to `steps` slots and takes out those whose object is dead; their slots come to `freed`. Whether it has
+    /// been all the way around.
+    pub fn sweep(&mut self, steps: u32, is_dead: impl Fn(u64) -> bool, freed: &mut Vec<Slot>) -> bool {
+        for _ in 0..steps {
+            if self.swept >= self.slots() {
+                self.swept = 0;
+                return true;
+            }
+            let slot = self.swept;
+            self.swept += 1;
+            if self.abouts[slot as usize].partition != FREE && is_dead(self.keys[slot as usize].object) {
+                self.take_out(slot);
+                freed.push(Slot(slot));
+            }
+        }
+        false
+    }
+
+    /// Makes another partition of what the default one has.
+    ///
+    /// # Errors
+    /// There are too many, it would hold nothing, or there is not so much left.
+    pub fn create(&mut self, policy: Policy, slots: u32) -> Result<PartitionId, Refusal> {
+        self.reserve(0, slots)?;
+        let partition = Partition::new(policy, slots);
+        match self.partitions.iter().position(Option::is_none) {
+            Some(free) => {
+                self.partitions[free] = Some(partition);
+                Ok(PartitionId(free as u8))
+            }
+            None if self.partitions.len() < PARTITIONS_MAX => {
+                self.partitions.push(Some(partition));
+                Ok(PartitionId(self.partitions.len() as u8 - 1))
+            }
+            None => {
+                self.divide_rest();
+                Err(Refusal::TooMany)
+            }
+        }
+    }
+
+    /// Gives a partition another size, at the default one's cost. What is too much of either goes with [`Cache::shrink`].
+    ///
+    /// # Errors
+    /// There is none, it would hold nothing, or there is not so much left.
+    pub fn resize(&mut self, partition: PartitionId, slots: u32) -> Result<(), Refusal> {
+        let had = self.named(partition)?.capacity;
+        self.reserve(had, slots)?;
+        self.named(partition)?.resize(slots);
+        Ok(())
+    }
+
+    /// Gives a partition up; what it holds is the default one's to evict.
+    ///
+    /// # Errors
+    /// There is none, or it is the default one.
+    pub fn delete(&mut self, partition: PartitionId) -> Result<(), Refusal> {
+        self.named(partition)?;
+        for slot in 0..self.slots() {
+            if self.abouts[slot as usize].partition == partition.0 {
+                self.take_out(slot);
+            }
+        }
+        self.partitions[usize::from(partition.0)] = None;
+        self.divide_rest();
+        Ok(())
+    }
+
+    /// Evicts up to `steps` pages of partitions that hold more than they may; their slots come to `freed`. Whether there
+    /// is no more to do.
+    pub fn shrink(&mut self, steps: u32, freed: &mut Vec<Slot>) -> bool {
+        let mut left = steps;
+        for number in 0..self.partitions.len() {
+            while self.partitions[number].as_ref().is_some_and(|partition| partition.len() > partition.capacity) {
+                if left == 0 {
+                    return false;
+                }
+                left -= 1;
+                self.evict(PartitionId(number as u8));
+                freed.extend(self.free.last().map(|slot| Slot(*slot)));
+            }
+        }
+        true
+    }
+
+    /// Has all of the default partition but `slots` go, or gives it back up to what the others leave: memory is short, or
+    /// no longer. What is too much goes with [`Cache::shrink`].
+    pub fn limit_default(&mut self, slots: u32) {
+        let rest = self.slots() - self.assigned();
+        self.partitions[0].as_mut().expect("it is always there").resize(slots.min(rest));
+    }
+
+    /// What came of a partition, its size and how much it holds, in pages; `None` if there is none.
+    pub fn statistics(&self, partition: PartitionId) -> Option<(Statistics, u32, u32)> {
+        let found = self.partitions.get(usize::from(partition.0))?.as_ref()?;
+        Some((found.statistics, found.capacity, found.len()))
+    }
+
+    /// Slots of partitions other than the default one.
+    fn assigned(&self) -> u32 {
+        self.partitions[1..].iter().flatten().map(|partition| partition.capacity).sum()
+    }
+
+    fn named(&mut self, partition: PartitionId) -> Result<&mut Partition, Refusal> {
+        let found = self.partitions.get_mut(usize::from(partition.0)).filter(|_| partition.0 > 0);
+        found.and_then(Option::as_mut).ok_or(Refusal::NoPartition)
+    }
+
+    /// The default partition has what the others leave, once one that has `had` has `slots`.
+    fn reserve(&mut self, had: u32, slots: u32) -> Result<(), Refusal> {
+        let left = self.slots() - (self.assigned() - had);
+        match slots {
+            0 => Err(Refusal::Nothing),
+            slots if slots > left => Err(Refusal::Beyond(left)),
+            slots => {
+                self.partitions[0].as_mut().expect("it is always there").resize(left - slots);
+                Ok(())
+            }
+        }
+    }
+
+    fn divide_rest(&mut self) {
+        let rest = self.slots() - self.assigned();
+        self.partitions[0].as_mut().expect("it is always there").resize(rest);
+    }
+
+    fn evict(&mut self, partition: PartitionId) -> Evicted {
+        let mine = self.partitions[usize::from(partition.0)].as_mut().expect("it is there");
+        let slot = mine.evict(&mut self.links, &self.keys, &mut self.abouts);
+        let about = &mut self.abouts[slot as usize];
+        let evicted = Evicted { key: self.keys[slot as usize], was_asked: about.in_main || about.asked > 0 };
+        about.partition = FREE;
+        self.index.remove(&self.keys, evicted.key);
+        self.free.push(slot);
+        evicted
+    }
+
+    fn take_out(&mut self, slot: u32) {
+        let about = self.abouts[slot as usize];
+        let owner = self.partitions[usize::from(about.partition)].as_mut().expect("a slot's partition is there");
+        owner.withdraw(&mut self.links, slot, about);
+        owner.statistics.invalidated += 1;
+        self.abouts[slot as usize].partition = FREE;
+        self.index.remove(&self.keys, self.keys[slot as usize]);
+        self.free.push(slot);
+    }
+}
+
+/// The partition of a slot that is free.
+const FREE: u8 = u8::MAX;

@@ -1,0 +1,87 @@
+//! Who reads one after the other: what comes next is fetched before it is asked for.
+
+/// Streams that are watched at a time. The one that was quiet longest goes.
+const STREAMS: usize = 32;
+/// Reads in a row from which on it is a stream.
+const IN_ROW: u32 = 3;
+/// The first window, in bytes; it doubles each time the stream comes near its end.
+const FIRST: u64 = 128 << 10;
+/// The largest: what an ordinary disk needs to be busy.
+const MOST: u64 = 1 << 20;
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Stream {
+    object: u64,
+    /// Where the next read is expected.
+    next: u64,
+    in_row: u32,
+    /// All before was asked to be fetched.
+    fetched: u64,
+    window: u64,
+    used: u64,
+}
+
+/// What to fetch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ahead {
+    /// Of which object.
+    pub object: u64,
+    /// From which byte on.
+    pub at: u64,
+    /// How much of it.
+    pub len: u64,
+}
+
+/// The streams.
+#[derive(Default)]
+pub struct ReadAhead {
+    streams: [Stream; STREAMS],
+    reads: u64,
+}
+
+impl ReadAhead {
+    /// A read of `len` bytes at `at`; what to fetch because of it. It may reach beyond the object's end.
+    pub fn read(&mut self, object: u64, at: u64, len: u64) -> Option<Ahead> {
+        self.reads += 1;
+        let reads = self.reads;
+        let known =
+            self.streams.iter_mut().find(|stream| stream.used > 0 && stream.object == object && stream.next == at);
+        let Some(stream) = known else {
+            let oldest = self.streams.iter_mut().min_by_key(|stream| stream.used)?;
+            *oldest = Stream { object, next: at + len, in_row: 1, fetched: 0, window: FIRST, used: reads };
+            return None;
+        };
+        (stream.next, stream.used, stream.in_row) = (at + len, reads, stream.in_row + 1);
+        // Half of the last window is left: time for the next one to come before the stream is there.
+        if stream.in_row < IN_ROW || stream.next + stream.window / 2 < stream.fetched {
+            return None;
+        }
+        let from = stream.fetched.max(stream.next);
+        let ahead = Ahead { object, at: from, len: stream.window };
+        stream.fetched = from + stream.window;
+        stream.window = (stream.window * 2).min(MOST);
+        Some(ahead)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_is_fetched_ahead_once_and_nothing_else_is() {
+        let mut ahead = ReadAhead::default();
+        let (mut fetched, mut last) = (0, 0);
+        for read in 0..1000u64 {
+            if let Some(found) = ahead.read(7, read * 4096, 4096) {
+                assert!(read >= 2 && found.at >= (read + 1) * 4096, "never what was read");
+                assert!(last == 0 || found.at == last, "one after the other");
+                (fetched, last) = (fetched + found.len, found.at + found.len);
+            }
+            // Another one reads here and there.
+            assert_eq!(ahead.read(8, (read * 7919 % 1000) * 8192, 4096), None);
+        }
+        // All from the fourth read on, and no more than 1.5 windows too much.
+        assert!((997 * 4096..1000 * 4096 + (3 << 19)).contains(&fetched), "{fetched}");
+    }
+}

@@ -1,0 +1,196 @@
+//! The cache never shows what was: random histories against the model, changes at one time against the disk, and
+//! partitions that come, change and go meanwhile.
+
+use super::random::{Act, act, compare, run};
+use super::*;
+use block::Bytes;
+use cache::{PartitionId, Policy};
+use store::CacheSettings;
+
+const DEFAULT: PartitionId = PartitionId(0);
+
+fn with_cache(memory: Bytes, page: u32, policy: Policy) -> VolumesSettings {
+    VolumesSettings { cache: Some(CacheSettings { memory, page, policy }), ..VolumesSettings::default() }
+}
+
+/// A cache of 12 to 400 pages of any size, by any policy: some of the histories fit in, some do not.
+fn any_cache() -> impl Strategy<Value = VolumesSettings> {
+    let policy = prop_oneof![Just(Policy::S3Fifo), Just(Policy::TwoQ), Just(Policy::Sieve)];
+    let page = prop_oneof![Just(4096u32), Just(8192), Just(16384), Just(65536)];
+    (12u64..400, page, policy)
+        .prop_map(|(pages, page, policy)| with_cache(Bytes(pages * u64::from(page)), page, policy))
+}
+
+/// A small generator of chance (xorshift): the histories are repeated by their seed.
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % n
+    }
+}
+
+/// Writes, trims, zeroes and reads of one LUN, eight at a time, with a restore in between: whatever order the disk had
+/// them in, what is read afterwards is what lies there, as a pool opened without a cache shows it.
+fn overlap(seed: u64, page: u32) {
+    let dir = tempfile::tempdir().unwrap();
+    let pool = MappedPool::create(dir.path(), 7, PAGED).unwrap();
+    let mut bench = Bench::with(Choice::Auto, pool, with_cache(Bytes::kib(512), page, Policy::S3Fifo));
+    let mut chance = Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    bench.administer(1, What::Create { size: SIZE }).unwrap();
+    bench.administer(2, What::Share { from: 1, frozen: true }).unwrap();
+    for _ in 0..40 {
+        let mut asked = 0;
+        for _ in 0..8 {
+            // Close together, so that they meet.
+            let (at, len) = (chance.below(20) * 512 + chance.below(3) * 65_536, 512 * (1 + chance.below(24)));
+            let len = len.min(SIZE - at);
+            let op = match chance.below(8) {
+                0..=3 => Op::Write(bench.filled(&vec![chance.below(256) as u8; len as usize])),
+                4 => Op::Trim,
+                5 => Op::Zero { no_hole: chance.below(2) == 0, fast_only: false },
+                _ => Op::Read,
+            };
+            bench.submit(1, at, len, op, chance.below(4) == 0);
+            asked += 1;
+        }
+        let restores = chance.below(8) == 0;
+        let ask = restores.then(|| bench.volumes.administer(ObjectId(1), What::Restore { from: 2 }));
+        let (mut answers, mut out) = (Vec::new(), Vec::new());
+        while out.len() < asked || answers.len() < usize::from(ask.is_some()) {
+            bench.turn(&mut out);
+            bench.volumes.take_answers(&mut answers);
+        }
+        for mut completion in out {
+            completion.buf.take().into_iter().for_each(|buf| bench.io.give(buf));
+        }
+        // Fills pages for the next round.
+        let _ = bench.read(1, 0, SIZE);
+    }
+    let shown = bench.read(1, 0, SIZE);
+    assert_eq!(bench.flush(1), Ok(()));
+    bench.release();
+    drop(bench);
+    let mut bench = Bench::new(Choice::Auto, MappedPool::open(dir.path(), PAGED).unwrap());
+    let there = bench.read(1, 0, SIZE);
+    let wrong = (0..SIZE as usize).find(|at| shown[*at] != there[*at]);
+    assert_eq!(wrong, None, "seed {seed}, pages of {page}: the first byte that was not what lies there");
+}
+
+#[test]
+fn changes_at_one_time_leave_nothing_old_in_the_cache() {
+    for seed in 0..24 {
+        overlap(seed, [4096, 8192, 65536][seed as usize % 3]);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn with_a_cache_too_what_is_read_is_what_was_written(
+        acts in proptest::collection::vec(act(), 1..80), cache in any_cache(), threads in any::<bool>(),
+    ) {
+        let dir = tempfile::tempdir().unwrap();
+        let pool = MappedPool::create(dir.path(), 7, PAGED).unwrap();
+        let mut bench = Bench::with(BACKENDS[usize::from(threads)], pool, cache);
+        // Each read twice: the second time from memory, where it fits.
+        let acts: Vec<Act> = acts.into_iter().flat_map(|act| match act {
+            Act::Read { .. } => vec![act.clone(), act],
+            other => vec![other],
+        }).collect();
+        let model = run(&mut bench, &acts);
+        compare(&mut bench, &model);
+        compare(&mut bench, &model);
+    }
+}
+
+/// A bench with a LUN of 1 MiB that is written, and a cache of 2 MiB in pages of 4 KiB.
+fn with_lun(dir: &Path) -> Bench {
+    let pool = MappedPool::create(dir, 7, PAGED).unwrap();
+    let mut bench = Bench::with(Choice::Auto, pool, with_cache(Bytes::mib(2), 4096, Policy::S3Fifo));
+    bench.administer(1, What::Create { size: 1 << 20 }).unwrap();
+    bench.write(1, 0, &pattern(3, 1 << 20)).unwrap();
+    bench.flush(1).unwrap();
+    bench
+}
+
+#[test]
+fn what_was_read_is_answered_without_the_disk() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut bench = with_lun(dir.path());
+    let first = bench.read(1, 4096, 8192);
+    let state = bench.volumes.partition(DEFAULT).unwrap();
+    assert_eq!((state.counts.hits, state.counts.misses, state.resident), (0, 2, Bytes(8192)));
+    // It is there before anything was polled or waited for, and any part of it is.
+    bench.submit(1, 4096, 8192, Op::Read, false);
+    let mut out = Vec::new();
+    let now = bench.io.now();
+    bench.volumes.poll(now, &mut out);
+    let completion = out.pop().expect("answered at once");
+    assert!(bench.taken(completion, 8192) == first);
+    assert!(bench.read(1, 5000, 100) == first[904..1004]);
+    assert_eq!(bench.volumes.partition(DEFAULT).unwrap().counts.hits, 3);
+    // A write of a part is seen in memory and on the disk.
+    bench.write(1, 6000, &[9; 10]).unwrap();
+    assert_eq!(bench.read(1, 5999, 12)[1..11], [9; 10]);
+    assert_eq!(bench.volumes.partition(DEFAULT).unwrap().counts.hits, 4);
+}
+
+#[test]
+fn a_stream_is_read_ahead() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut bench = with_lun(dir.path());
+    for block in 0..256u64 {
+        assert!(bench.read(1, block * 4096, 4096) == pattern(3, 1 << 20)[block as usize * 4096..][..4096]);
+        // What is read ahead comes in its own time.
+        while bench.volumes.reads_ahead() > 0 {
+            let now = bench.io.now();
+            bench.volumes.poll(now, &mut Vec::new());
+            if bench.volumes.reads_ahead() > 0 {
+                bench.io.turn(None);
+            }
+        }
+    }
+    let counts = bench.volumes.partition(DEFAULT).unwrap().counts;
+    // The first three are missed, and then nothing: the windows come before they are asked for.
+    assert_eq!((counts.misses, counts.hits), (3, 253));
+}
+
+#[test]
+fn partitions_come_change_and_go_while_reads_go_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut bench = with_lun(dir.path());
+    let refused = bench.volumes.create_partition(Bytes::mib(3)).unwrap_err();
+    assert_eq!(refused.to_string(), "more than the memory of the cache: 512 pages are left");
+    assert!(bench.volumes.create_partition(Bytes(100)).is_err(), "of no page");
+    let whole = bench.read(1, 0, 1 << 20);
+    let partition = bench.volumes.create_partition(Bytes::kib(512)).unwrap();
+    bench.volumes.assign_partition(ObjectId(1), partition);
+    for _ in 0..2 {
+        assert!(bench.read(1, 0, 1 << 20) == whole);
+    }
+    bench.release();
+    let state = |bench: &Bench, partition| bench.volumes.partition(partition).map(|state| (state.size, state.resident));
+    assert_eq!(state(&bench, partition), Some((Bytes::kib(512), Bytes::kib(512))));
+    assert_eq!(state(&bench, DEFAULT), Some((Bytes::kib(1536), Bytes(0))), "what it had there was forgotten");
+    bench.volumes.resize_partition(partition, Bytes::kib(64)).unwrap();
+    while bench.volumes.has_work() {
+        bench.turn(&mut Vec::new());
+    }
+    assert_eq!(state(&bench, partition), Some((Bytes::kib(64), Bytes::kib(64))));
+    assert!(bench.read(1, 0, 1 << 20) == whole);
+    bench.volumes.delete_partition(partition).unwrap();
+    assert_eq!(state(&bench, partition), None);
+    assert!(bench.read(1, 0, 1 << 20) == whole && bench.read(1, 0, 1 << 20) == whole);
+    assert_eq!(state(&bench, DEFAULT), Some((Bytes::mib(2), Bytes::mib(1))));
+    assert!(bench.volumes.delete_partition(DEFAULT).is_err() && bench.volumes.delete_partition(partition).is_err());
+    bench.volumes.limit_cache(Bytes::kib(100));
+    while bench.volumes.has_work() {
+        bench.turn(&mut Vec::new());
+    }
+    assert_eq!(state(&bench, DEFAULT), Some((Bytes::kib(100), Bytes::kib(100))), "given back under pressure");
+}
