@@ -127,8 +127,8 @@ fn columns(text: &str) -> Option<Vec<Column>> {
 mod tests {
     use super::*;
 
-    fn ops(run: &Run, point: u32, class: Class) -> Option<u64> {
-        run.cells.iter().find(|cell| cell.point == point && cell.class == class).map(|cell| cell.ops)
+    fn ops(run: &Run, point: u32, class: &Class) -> Option<u64> {
+        run.cells.iter().find(|cell| cell.point == point && cell.class == *class).map(|cell| cell.ops)
     }
 
     fn figure(run: &Run, point: u32, key: &str) -> Option<f64> {
@@ -145,14 +145,14 @@ mod tests {
         let run = read_short(text).unwrap();
         let names: Vec<&str> = run.points.iter().map(|point| point.name.as_str()).collect();
         assert_eq!(names, ["run 10", "run 11"]);
-        let all = [Class::READ, Class::WRITE, Class::ALL].map(|class| ops(&run, 0, class));
+        let all = [Class::READ, Class::WRITE, Class::ALL].map(|class| ops(&run, 0, &class));
         assert_eq!(all, [Some(55_655), Some(18_176), Some(73_832)]);
         assert_eq!(figure(&run, 1, "effective_write_ms"), Some(0.1));
         assert!((figure(&run, 1, "longest_cycle_ms").unwrap() - 34_660.0).abs() < 1e-6);
         assert_eq!(figure(&run, 1, "read_mean_ms"), None);
         let bully = "Run,Write IOPS,Total IOPS,Longest WIJ Time (sec)\r\n10,19980,81207,21.48\r\n";
         let run = read_short(bully).unwrap();
-        assert_eq!((ops(&run, 0, Class::READ), ops(&run, 0, Class::ALL)), (None, Some(81_207)));
+        assert_eq!((ops(&run, 0, &Class::READ), ops(&run, 0, &Class::ALL)), (None, Some(81_207)));
     }
 
     #[test]
