@@ -110,6 +110,7 @@ fn price(class: &Class, month_hours: f64, line: &Line) -> u64 {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::line::Sums;
 
     pub(crate) const CLASSES: &str = "[[class]]\nname = \"gold\"\nexpected_iops_per_tb = 2000\npeak_iops_per_tb = 4000\n\
         latency_ms = 2.0\nprice_per_tb = 100.0\nprice_per_iops = 0.05\n\
@@ -127,23 +128,28 @@ pub(crate) mod tests {
             policy: policy.into(),
             is_volume: true,
             seconds: 3600,
-            floor_ops: 3600 * floor,
-            allocated_mib_s: (3600.0 * 10.0 * tb_mib) as u64,
-            used_mib_s: (3600.0 * used_tb * tb_mib) as u64,
-            ..Hour::default()
+            sums: Sums {
+                floor_ops: 3600 * floor,
+                allocated_mib_s: (3600.0 * 10.0 * tb_mib) as u64,
+                used_mib_s: (3600.0 * used_tb * tb_mib) as u64,
+                ..Sums::default()
+            },
         };
         let lun = |number: u64| Hour {
             hour: 100 + number,
             svm: "svm01".into(),
             volume: "erp".into(),
             seconds: 3600,
-            ops: 3600 * 12_000,
-            bytes: 3600 * 12_000 * 8192,
-            completed: 3600 * 12_000,
-            latency_us: 3600 * 12_000 * (1000 + 1500 * (number % 2)),
-            held_us: 3600 * 12_000 * 100,
-            missed_ops: 3600 * 200,
-            missed_ms: 60_000,
+            sums: Sums {
+                ops: 3600 * 12_000,
+                bytes: 3600 * 12_000 * 8192,
+                completed: 3600 * 12_000,
+                latency_us: 3600 * 12_000 * (1000 + 1500 * (number % 2)),
+                held_us: 3600 * 12_000 * 100,
+                missed_ops: 3600 * 200,
+                missed_ms: 60_000,
+                ..Sums::default()
+            },
             ..Hour::default()
         };
         let of = |number| {
@@ -186,8 +192,8 @@ pub(crate) mod tests {
         let mut kept = hours(10);
         kept.iter_mut().filter(|hour| hour.hour == 104).for_each(|hour| {
             hour.seconds /= 2;
-            hour.floor_ops /= 2;
-            hour.allocated_mib_s /= 2;
+            hour.sums.floor_ops /= 2;
+            hour.sums.allocated_mib_s /= 2;
         });
         let bill = Bill::of(&classes, Period { from: 102 * 3600, to: 106 * 3600 }, kept);
         // 3.5 of 730 hours at 2000 a month: 9.589.

@@ -3,7 +3,7 @@
 //! Columns are found by name and may stand in any order, and others may stand between them. Names are those of the file that a
 //! server keeps by the hour: what was done as it is, what was promised behind `promised_`.
 
-use crate::line::Hour;
+use crate::line::{Hour, Sums};
 use std::collections::BTreeMap;
 use std::io::Read;
 
@@ -86,16 +86,18 @@ impl Row<'_> {
             is_volume,
             policy: self.text("policy").to_owned(),
             seconds: self.number("promised_seconds")?,
-            floor_ops: self.number("promised_floor_ops")?,
-            allocated_mib_s: self.number("promised_allocated_mib_s")?,
-            used_mib_s: self.number("promised_used_mib_s")?,
-            ops: self.sum(&["read_ops", "write_ops", "other_ops"])?,
-            bytes: self.sum(&["read_bytes", "write_bytes"])?,
-            completed: self.number("completed")?,
-            latency_us: self.sum(&LATENCY)?,
-            held_us: self.number("qos_max_us")?,
-            missed_ops: self.number("missed_ops")?,
-            missed_ms: self.number("missed_ms")?,
+            sums: Sums {
+                floor_ops: self.number("promised_floor_ops")?,
+                allocated_mib_s: self.number("promised_allocated_mib_s")?,
+                used_mib_s: self.number("promised_used_mib_s")?,
+                ops: self.sum(&["read_ops", "write_ops", "other_ops"])?,
+                bytes: self.sum(&["read_bytes", "write_bytes"])?,
+                completed: self.number("completed")?,
+                latency_us: self.sum(&LATENCY)?,
+                held_us: self.number("qos_max_us")?,
+                missed_ops: self.number("missed_ops")?,
+                missed_ms: self.number("missed_ms")?,
+            },
             svm,
             volume,
         })
@@ -111,9 +113,12 @@ mod tests {
         let text = "promised_seconds,path,volume,svm,hour,colour,write_ops,read_ops,qos_max_us,disk_us,policy\n\
                     3600,s:/vol/v,v,s,7,red,,,,,gold-s\n3600,s:/vol/v/l,v,s,7,blue,5,4,10,20,\n";
         let found = hours(text.as_bytes()).unwrap();
-        assert_eq!((found[0].is_volume, found[0].policy.as_str(), found[0].ops), (true, "gold-s", 0));
+        assert_eq!((found[0].is_volume, found[0].policy.as_str(), found[0].sums.ops), (true, "gold-s", 0));
         let lun = &found[1];
-        assert_eq!((lun.is_volume, lun.hour, lun.ops, lun.latency_us, lun.held_us), (false, 7, 9, 30, 10));
+        assert_eq!(
+            (lun.is_volume, lun.hour, lun.sums.ops, lun.sums.latency_us, lun.sums.held_us),
+            (false, 7, 9, 30, 10)
+        );
     }
 
     #[test]

@@ -2,6 +2,31 @@
 
 use std::collections::BTreeMap;
 
+/// What was done and promised, in sums that add up over objects and over time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sums {
+    /// The floor, in IOPS times seconds.
+    pub floor_ops: u64,
+    /// The size, in MiB times seconds.
+    pub allocated_mib_s: u64,
+    /// What of it is used, in MiB times seconds.
+    pub used_mib_s: u64,
+    /// Operations.
+    pub ops: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// Requests that ended: those that the times are of.
+    pub completed: u64,
+    /// Their time, in microseconds.
+    pub latency_us: u64,
+    /// What of it ceilings held them back.
+    pub held_us: u64,
+    /// Operations missing to the floor.
+    pub missed_ops: u64,
+    /// Time in which the floor was not met, in milliseconds.
+    pub missed_ms: u64,
+}
+
 /// What an object did and was promised in one hour.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hour {
@@ -17,26 +42,8 @@ pub struct Hour {
     pub policy: String,
     /// Seconds that this is of.
     pub seconds: u64,
-    /// Its floor, in IOPS times seconds.
-    pub floor_ops: u64,
-    /// Its size, in MiB times seconds.
-    pub allocated_mib_s: u64,
-    /// What of it is used, in MiB times seconds.
-    pub used_mib_s: u64,
-    /// Operations.
-    pub ops: u64,
-    /// Bytes.
-    pub bytes: u64,
-    /// Requests that ended: those that the times are of.
-    pub completed: u64,
-    /// Their time, in microseconds.
-    pub latency_us: u64,
-    /// What of it ceilings held them back.
-    pub held_us: u64,
-    /// Operations that it got less than its floor.
-    pub missed_ops: u64,
-    /// Time in which its floor was not met, in milliseconds.
-    pub missed_ms: u64,
+    /// What it did and was promised.
+    pub sums: Sums,
 }
 
 /// A volume under a policy over a period, as sums.
@@ -52,77 +59,17 @@ pub struct Line {
     pub hours: u64,
     /// Seconds.
     pub seconds: u64,
-    /// Its floor, in IOPS times seconds.
-    pub floor_ops: u64,
-    /// Its size, in MiB times seconds.
-    pub allocated_mib_s: u64,
-    /// What of it was used, in MiB times seconds.
-    pub used_mib_s: u64,
-    /// Operations.
-    pub ops: u64,
-    /// Bytes.
-    pub bytes: u64,
-    /// Requests that ended.
-    pub completed: u64,
-    /// Their time, in microseconds.
-    pub latency_us: u64,
-    /// What of it ceilings held them back.
-    pub held_us: u64,
-    /// Operations that it got less than its floor.
-    pub missed_ops: u64,
-    /// Time in which its floor was not met, in milliseconds.
-    pub missed_ms: u64,
+    /// What it did and was promised.
+    pub sums: Sums,
     /// The most operations of an hour, a second in the mean.
     pub busiest_iops: u64,
     /// The mean latency of each hour in which something ended, in microseconds.
     pub latencies_us: Vec<u64>,
 }
 
-const MIB: f64 = (1 << 20) as f64;
-
-impl Line {
-    /// A sum over time as its mean.
-    fn mean(&self, sum: u64) -> f64 {
-        sum as f64 / self.seconds.max(1) as f64
-    }
-
-    /// What was promised, in IOPS.
-    pub fn promised_iops(&self) -> f64 {
-        self.mean(self.floor_ops)
-    }
-
-    /// What was done, in IOPS.
-    pub fn used_iops(&self) -> f64 {
-        self.mean(self.ops)
-    }
-
-    /// The size, in TB.
-    pub fn allocated_tb(&self) -> f64 {
-        self.mean(self.allocated_mib_s) * MIB / crate::TB as f64
-    }
-
-    /// What of it was used, in TB.
-    pub fn used_tb(&self) -> f64 {
-        self.mean(self.used_mib_s) * MIB / crate::TB as f64
-    }
-
-    /// The part of its requests' time in which ceilings held them back.
-    pub fn held(&self) -> f64 {
-        self.held_us as f64 / self.latency_us.max(1) as f64
-    }
-
-    /// The part of what was promised that it did not get.
-    pub fn missed(&self) -> f64 {
-        self.missed_ops as f64 / self.floor_ops.max(1) as f64
-    }
-
-    /// Mean latency, in milliseconds.
-    pub fn latency_ms(&self) -> f64 {
-        self.latency_us as f64 / 1000.0 / self.completed.max(1) as f64
-    }
-
-    /// Takes in what is said of another line; what is counted over time alone, hours and seconds, stays.
-    fn join(&mut self, other: &Line) {
+impl Sums {
+    /// Adds another one's.
+    fn add(&mut self, other: &Sums) {
         for (sum, more) in [
             (&mut self.floor_ops, other.floor_ops),
             (&mut self.allocated_mib_s, other.allocated_mib_s),
@@ -138,14 +85,58 @@ impl Line {
             *sum = sum.saturating_add(more);
         }
     }
+}
+
+const MIB: f64 = (1 << 20) as f64;
+
+impl Line {
+    /// A sum over time as its mean.
+    fn mean(&self, sum: u64) -> f64 {
+        sum as f64 / self.seconds.max(1) as f64
+    }
+
+    /// What was promised, in IOPS.
+    pub fn promised_iops(&self) -> f64 {
+        self.mean(self.sums.floor_ops)
+    }
+
+    /// What was done, in IOPS.
+    pub fn used_iops(&self) -> f64 {
+        self.mean(self.sums.ops)
+    }
+
+    /// The size, in TB.
+    pub fn allocated_tb(&self) -> f64 {
+        self.mean(self.sums.allocated_mib_s) * MIB / crate::TB as f64
+    }
+
+    /// What of it was used, in TB.
+    pub fn used_tb(&self) -> f64 {
+        self.mean(self.sums.used_mib_s) * MIB / crate::TB as f64
+    }
+
+    /// The part of its requests' time in which ceilings held them back.
+    pub fn held(&self) -> f64 {
+        self.sums.held_us as f64 / self.sums.latency_us.max(1) as f64
+    }
+
+    /// The part of what was promised that it did not get.
+    pub fn missed(&self) -> f64 {
+        self.sums.missed_ops as f64 / self.sums.floor_ops.max(1) as f64
+    }
+
+    /// Mean latency, in milliseconds.
+    pub fn latency_ms(&self) -> f64 {
+        self.sums.latency_us as f64 / 1000.0 / self.sums.completed.max(1) as f64
+    }
 
     /// Takes in an hour of the same volume and policy.
     fn add_hour(&mut self, hour: &Line) {
-        self.join(hour);
+        self.sums.add(&hour.sums);
         self.hours += 1;
         self.seconds += hour.seconds;
-        self.busiest_iops = self.busiest_iops.max(hour.ops / hour.seconds.max(1));
-        self.latencies_us.extend(hour.latency_us.checked_div(hour.completed));
+        self.busiest_iops = self.busiest_iops.max(hour.sums.ops / hour.seconds.max(1));
+        self.latencies_us.extend(hour.sums.latency_us.checked_div(hour.sums.completed));
     }
 }
 
@@ -186,27 +177,21 @@ fn of_one_hour(objects: &[Hour]) -> BTreeMap<String, Line> {
         line.seconds = line.seconds.max(object.seconds);
         // Space is that of who carries the policy; without a row of the volume, of what is in it.
         let has_space = is_own || !has_volume;
-        let (allocated, used) = if has_space { (object.allocated_mib_s, object.used_mib_s) } else { (0, 0) };
-        line.join(&Line {
-            allocated_mib_s: allocated,
-            used_mib_s: used,
-            floor_ops: if object.is_volume { object.floor_ops } else { 0 },
-            ops: object.ops,
-            bytes: object.bytes,
-            completed: object.completed,
-            latency_us: object.latency_us,
-            held_us: object.held_us,
-            missed_ops: object.missed_ops,
-            missed_ms: object.missed_ms,
-            ..Line::default()
-        });
+        let mut sums = object.sums;
+        if !has_space {
+            (sums.allocated_mib_s, sums.used_mib_s) = (0, 0);
+        }
         if !object.is_volume {
-            *within.entry(policy.to_owned()).or_default() += object.floor_ops;
+            sums.floor_ops = 0;
+        }
+        line.sums.add(&sums);
+        if !object.is_volume {
+            *within.entry(policy.to_owned()).or_default() += object.sums.floor_ops;
         }
     }
     for (policy, floor) in within {
         if let Some(line) = found.get_mut(&policy) {
-            line.floor_ops = line.floor_ops.max(floor);
+            line.sums.floor_ops = line.sums.floor_ops.max(floor);
         }
     }
     found
@@ -225,15 +210,20 @@ mod tests {
     /// latency of each hour is kept.
     #[test]
     fn what_is_in_a_volume_counts_for_it() {
-        let volume =
-            |number| Hour { floor_ops: 3600 * 500, allocated_mib_s: 3600 * 1024, ..hour(number, "gold", true) };
+        let volume = |number| Hour {
+            sums: Sums { floor_ops: 3600 * 500, allocated_mib_s: 3600 * 1024, ..Sums::default() },
+            ..hour(number, "gold", true)
+        };
         let lun = |number, iops: u64, latency_ms: u64| Hour {
-            ops: 3600 * iops,
-            completed: 3600 * iops,
-            latency_us: 3600 * iops * latency_ms * 1000,
-            held_us: 3600 * iops * 250,
-            allocated_mib_s: 3600 * 512,
-            missed_ops: 3600,
+            sums: Sums {
+                ops: 3600 * iops,
+                completed: 3600 * iops,
+                latency_us: 3600 * iops * latency_ms * 1000,
+                held_us: 3600 * iops * 250,
+                allocated_mib_s: 3600 * 512,
+                missed_ops: 3600,
+                ..Sums::default()
+            },
             ..hour(number, "", false)
         };
         let found = lines([volume(7), lun(7, 100, 1), volume(8), lun(8, 300, 3)]);
@@ -251,14 +241,17 @@ mod tests {
     /// LUNs under policies of their own are lines of their own; a volume that changes its class has a line under each.
     #[test]
     fn each_policy_has_a_line() {
-        let lun = Hour { floor_ops: 3600, ops: 36, allocated_mib_s: 5, ..hour(1, "bronze", false) };
+        let lun = Hour {
+            sums: Sums { floor_ops: 3600, ops: 36, allocated_mib_s: 5, ..Sums::default() },
+            ..hour(1, "bronze", false)
+        };
         let found = lines([hour(1, "", true), lun.clone(), hour(2, "gold", true), hour(3, "gold", true)]);
         let told: Vec<_> =
-            found.iter().map(|line| (line.policy.as_str(), line.hours, line.floor_ops, line.ops)).collect();
+            found.iter().map(|line| (line.policy.as_str(), line.hours, line.sums.floor_ops, line.sums.ops)).collect();
         assert_eq!(told, [("", 1, 0, 0), ("bronze", 1, 3600, 36), ("gold", 2, 0, 0)]);
-        assert_eq!(found[1].allocated_mib_s, 5);
+        assert_eq!(found[1].sums.allocated_mib_s, 5);
         // A volume's floor of two hours' worth covers that of the LUN in it.
-        let both = [Hour { floor_ops: 7200, ..hour(1, "bronze", true) }, lun];
-        assert_eq!(lines(both)[0].floor_ops, 7200);
+        let both = [Hour { sums: Sums { floor_ops: 7200, ..Sums::default() }, ..hour(1, "bronze", true) }, lun];
+        assert_eq!(lines(both)[0].sums.floor_ops, 7200);
     }
 }

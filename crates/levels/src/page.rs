@@ -71,14 +71,14 @@ fn prices(bill: &Bill) -> Tables {
     let columns = ["Volume", "Class", "TB", "Promised IOPS", "Used IOPS", "Held back", "Missed", &bill.currency];
     let row = |billed: &Billed| {
         let line = &billed.line;
-        let promises = line.floor_ops > 0;
+        let promises = line.sums.floor_ops > 0;
         let cells = vec![
             Cell::from(or_dash(!billed.class.is_empty(), || billed.class.clone())),
             Cell::from(format!("{:.3}", line.allocated_tb())),
             Cell::from(or_dash(promises, || thousands(line.promised_iops().round() as u64))),
             Cell::from(thousands(line.used_iops().round() as u64)),
             Cell::from(percent(line.held())),
-            toned(or_dash(promises, || percent_fine(line.missed())), promises && line.missed_ops > 0),
+            toned(or_dash(promises, || percent_fine(line.missed())), promises && line.sums.missed_ops > 0),
             Cell::from(or_dash(billed.has_price, || money(billed.hundredths))),
         ];
         Row { name: line.volume.clone(), remarks: Vec::new(), cells }
@@ -119,10 +119,10 @@ fn served(bill: &Bill) -> Tables {
         let cells = vec![
             Cell::from(format!("{:.1}", line.seconds as f64 / 3600.0)),
             Cell::from(thousands(line.busiest_iops)),
-            Cell::from(megabytes(line.bytes as f64 / line.seconds.max(1) as f64)),
-            Cell::from(or_dash(line.completed > 0, || format!("{:.2}", line.latency_ms()))),
+            Cell::from(megabytes(line.sums.bytes as f64 / line.seconds.max(1) as f64)),
+            Cell::from(or_dash(line.sums.completed > 0, || format!("{:.2}", line.latency_ms()))),
             toned(late, billed.late.is_some_and(|(_, late)| late > 0)),
-            toned(format!("{:.0}", line.missed_ms as f64 / 60_000.0), line.missed_ms > 0),
+            toned(format!("{:.0}", line.sums.missed_ms as f64 / 60_000.0), line.sums.missed_ms > 0),
         ];
         Row { name: line.volume.clone(), remarks: Vec::new(), cells }
     };

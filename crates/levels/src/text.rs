@@ -111,7 +111,7 @@ pub fn table(bill: &Bill) -> String {
 fn of_line(billed: &Billed) -> String {
     let line = &billed.line;
     let class = if billed.class.is_empty() { "–" } else { &billed.class };
-    let promises = line.floor_ops > 0;
+    let promises = line.sums.floor_ops > 0;
     let or_dash = |text: String| if promises { text } else { "–".into() };
     let mut text = row(
         &format!("  {}", line.volume),
@@ -137,8 +137,8 @@ fn of_line(billed: &Billed) -> String {
 pub(crate) fn remarks(billed: &Billed) -> Vec<String> {
     let line = &billed.line;
     let mut remarks = Vec::new();
-    if line.missed_ms > 0 {
-        remarks.push(format!("the floor was missed for {:.0} min", line.missed_ms as f64 / 60_000.0));
+    if line.sums.missed_ms > 0 {
+        remarks.push(format!("the floor was missed for {:.0} min", line.sums.missed_ms as f64 / 60_000.0));
     }
     if let Some((goal, late)) = billed.late.filter(|(_, late)| *late > 0) {
         remarks.push(format!("in {late} of {} hours the mean latency was above {goal} ms", line.latencies_us.len()));
@@ -149,14 +149,14 @@ pub(crate) fn remarks(billed: &Billed) -> Vec<String> {
 /// Means and sums of several lines.
 pub(crate) fn totals(lines: &[Billed]) -> [String; 6] {
     let all = |of: fn(&Billed) -> f64| lines.iter().map(of).sum::<f64>();
-    let floor: f64 = all(|billed| billed.line.floor_ops as f64);
-    let latency: f64 = all(|billed| billed.line.latency_us as f64);
+    let floor: f64 = all(|billed| billed.line.sums.floor_ops as f64);
+    let latency: f64 = all(|billed| billed.line.sums.latency_us as f64);
     [
         format!("{:.3}", all(|billed| billed.line.allocated_tb())),
         thousands(all(|billed| billed.line.promised_iops()).round() as u64),
         thousands(all(|billed| billed.line.used_iops()).round() as u64),
-        percent(all(|billed| billed.line.held_us as f64) / latency.max(1.0)),
-        percent_fine(all(|billed| billed.line.missed_ops as f64) / floor.max(1.0)),
+        percent(all(|billed| billed.line.sums.held_us as f64) / latency.max(1.0)),
+        percent_fine(all(|billed| billed.line.sums.missed_ops as f64) / floor.max(1.0)),
         money(sum(lines)),
     ]
 }
@@ -190,13 +190,13 @@ pub fn csv(bill: &Bill, out: impl std::io::Write) -> csv::Result<()> {
             format!("{:.3}", line.promised_iops()),
             format!("{:.3}", line.used_iops()),
             line.busiest_iops.to_string(),
-            line.bytes.to_string(),
+            line.sums.bytes.to_string(),
             format!("{:.4}", line.latency_ms()),
             goal,
             late,
             format!("{:.4}", 100.0 * line.held()),
             format!("{:.4}", 100.0 * line.missed()),
-            format!("{:.2}", line.missed_ms as f64 / 60_000.0),
+            format!("{:.2}", line.sums.missed_ms as f64 / 60_000.0),
             format!("{}.{:02}", billed.hundredths / 100, billed.hundredths % 100),
             bill.currency.clone(),
         ])?;
