@@ -379,6 +379,7 @@ mod tests {
             ("kind = \"raid\"\nlevel = \"5\"\nmembers = 2", "raid: level 5 needs at least 3, got 2 members"),
             ("kind = \"raid\"\nlevel = \"7\"\nmembers = 3", "level"),
             ("kind = \"disk\"", "kind"),
+            ("kind = \"link\"\nflush = \"9us\"", "flush: no such key in [[device.stage]]"),
             ("kind = \"link\"\nsource = { flow = \"a guess\" }", "of a figure that stands beside it"),
         ] {
             let error = array(stage).unwrap_err();

@@ -87,14 +87,13 @@ const MEMBERS_MAX: u64 = 256;
 /// Most of a count that is a rate or a credit.
 const RATE_MAX: u64 = 1 << 50;
 
-/// What a device of any kind has, beside what its kind has.
-const EVERY: [Key; 5] = [
-    key("flush", Form::TimeOrNone),
-    key("trim", Form::TimeOrNone),
-    key("queue_limit", Form::Count(PLACES_MAX)),
-    key("members", Form::Count(MEMBERS_MAX)),
-    key("stripe", Form::Size),
-];
+/// What everything has that serves requests itself: flushes and trims have times of their own.
+const SERVES: [Key; 2] = [key("flush", Form::TimeOrNone), key("trim", Form::TimeOrNone)];
+/// What a whole device has.
+const WHOLE: [Key; 3] =
+    [key("queue_limit", Form::Count(PLACES_MAX)), key("members", Form::Count(MEMBERS_MAX)), key("stripe", Form::Size)];
+/// What serves nothing itself but hands on what it is given.
+const HANDS_ON: [&str; 4] = ["array", "link", "write-log", "raid"];
 
 const KINDS: [(&str, &[Key]); 6] = [
     (
@@ -242,7 +241,8 @@ pub(super) fn read(table: &Table<'_>) -> Option<Device> {
     let (kind, keys) = table.choice("kind", &KINDS.map(|(kind, keys)| (kind, (kind, keys))))?;
     let is_array = kind == "array";
     let own = if is_array { &["changes", "about", "source", "stage"][..] } else { &["changes", "about", "source"] };
-    let mut device = figures(table, kind, (keys, &EVERY), own);
+    let keys: Vec<&Key> = keys.iter().chain(serves(kind)).chain(&WHOLE).collect();
+    let mut device = figures(table, kind, &keys, own);
     device.changes = changes(table);
     if is_array {
         table.missing("stage", "write each with a line [[device.stage]], from the hosts to the media");
@@ -264,22 +264,27 @@ fn stages(array: &Table<'_>) -> Vec<Device> {
         };
         let words: Vec<_> = kinds.into_iter().map(|(kind, keys)| (kind, (kind, keys))).collect();
         let Some((kind, keys)) = table.choice("kind", &words) else { continue };
-        stages.push(figures(table, kind, (keys, &EVERY[..2]), &["about", "source"]));
+        let keys: Vec<&Key> = keys.iter().chain(serves(kind)).collect();
+        stages.push(figures(table, kind, &keys, &["about", "source"]));
     }
     stages
 }
 
-/// What a table says of its kind, by the keys of its kind and those of every kind; `own` are the keys that are read elsewhere.
-fn figures(table: &Table<'_>, kind: &'static str, keys: (&'static [Key], &'static [Key]), own: &[&str]) -> Device {
-    let keys = || keys.0.iter().chain(keys.1);
-    let names: Vec<&str> = ["kind"].into_iter().chain(keys().map(|key| key.name)).chain(own.iter().copied()).collect();
-    table.only(&names);
-    for key in keys() {
+/// The keys of a kind that serves requests itself.
+fn serves(kind: &str) -> &'static [Key] {
+    if HANDS_ON.contains(&kind) { &[] } else { &SERVES }
+}
+
+/// What a table says of its kind by these keys; `own` are those that are read elsewhere.
+fn figures(table: &Table<'_>, kind: &'static str, keys: &[&'static Key], own: &[&str]) -> Device {
+    let known = ["kind"].into_iter().chain(keys.iter().map(|key| key.name)).chain(own.iter().copied());
+    table.only(&known.collect::<Vec<_>>());
+    for key in keys {
         if let Some(advice) = key.needed {
             table.missing(key.name, advice);
         }
     }
-    let said = keys().filter_map(|key| Some((key.name, figure(table, key)?))).collect();
+    let said = keys.iter().filter_map(|key| Some((key.name, figure(table, key)?))).collect();
     let about = if table.has("about") { table.text("about").map(|found| found.value.to_string()) } else { None };
     Device { kind, about, said, sources: sources(table), ..Device::default() }
 }
