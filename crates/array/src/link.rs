@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!               ┌─ flow 1 ─┐                     a request takes the flows in turn; its data has left when both
-//!   request ──► ├─ flow 2 ─┤ ──► the whole       the flow and the link have carried it:
-//!               └─ flow n ─┘      link           end = max(flow free, now + ...) + latency
+//!   request ──► ├─ flow 2 ─┤ ──► the whole       the flow and the link have carried it
+//!               └─ flow n ─┘      link
 //! ```
 //! A server for each: data of S bytes keeps its flow busy for `S / flow` and the link for `S / bandwidth`, one after the
 //! other in the order of arrival, and arrives when the later of both is through, and the latency later. A link of one flow
@@ -103,7 +103,7 @@ impl Wires {
         }
     }
 
-    /// A request stays on its flow: slots are many, and which one takes which flow is by turns.
+    /// The next flow in turn; what goes up takes turns with what goes down.
     fn flow(&mut self) -> u32 {
         self.turn = (self.turn + 1) % self.down.spec.flows;
         self.turn

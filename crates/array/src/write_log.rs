@@ -13,7 +13,7 @@
 //! triggers "10 s" (Hitz, Lau, Malcolm, "File System Design for an NFS File Server Appliance", 1994) and "half full"; what one
 //! half is of a pair's memory is a matter of the array.
 //!
-//! A range written twice before its point goes down once. A read of what is in the log is answered from it.
+//! A range written twice before its point goes down once; ranges that overlap but begin at different bytes go down both. A read of what is in the log is answered from it.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -214,7 +214,8 @@ impl<T: Target> Joined<T> {
         let mut is_enough = true;
         for (member, about) in self.members.iter().enumerate() {
             let share = self.order.share(member, &range);
-            if if is_flush { !about.flushes } else { share.is_empty() } {
+            let has_no_part = if is_flush { !about.flushes } else { share.is_empty() };
+            if has_no_part {
                 continue;
             }
             let len = share.end - share.start;
