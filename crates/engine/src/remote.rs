@@ -112,7 +112,17 @@ impl Drop for RemoteWorker {
     }
 }
 
+/// How long the end of a run waits at most for what is outstanding: storage that stalls holds nobody up for longer.
+const SETTLE: Span = Span::from_secs(2);
+
+/// Carries out the orders, and lets what is outstanding end before the connections do.
 fn serve(mut player: Player, inbox: &Receiver<Order>, outbox: &SyncSender<Report>) {
+    carry_out(&mut player, inbox, outbox);
+    let latest = player.driver.now() + SETTLE;
+    player.worker.settle(&mut *player.driver, latest);
+}
+
+fn carry_out(player: &mut Player, inbox: &Receiver<Order>, outbox: &SyncSender<Report>) {
     let (mut cpu_before, mut failed) = ((player.cpu)(), None);
     while let Ok(order) = inbox.recv() {
         match order {

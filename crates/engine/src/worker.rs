@@ -58,6 +58,8 @@ pub struct Worker {
     completions: Vec<Completion>,
     /// The time of the last pass.
     now: Time,
+    /// Nothing new is asked for any more.
+    settling: bool,
 }
 
 struct Running {
@@ -79,6 +81,7 @@ impl Worker {
             tapes: (0..workloads).map(|_| tape()).collect(),
             completions: Vec::new(),
             now: Time::ZERO,
+            settling: false,
         };
         worker.add(lanes);
         worker
@@ -94,6 +97,13 @@ impl Worker {
     pub fn run(&mut self, driver: &mut dyn Driver, until: Time) {
         let look = |now, _: &mut [Worker]| if now >= until { Wait::End } else { Wait::Until(until) };
         drive(driver, std::slice::from_mut(self), look);
+    }
+
+    /// Asks for nothing more, and drives every lane until all that is outstanding has ended, or until `latest`. A server whose
+    /// connection ends in the middle of its answers may take it for a fault: nbdkit 1.32 then ends itself.
+    pub fn settle(&mut self, driver: &mut dyn Driver, latest: Time) {
+        self.settling = true;
+        self.run(driver, latest);
     }
 
     /// Changes what the lanes of a workload ask from now on: as many lanes as `spec` has connections, the rest idle.
@@ -133,7 +143,7 @@ impl Actor for Worker {
             loop {
                 running.lane.target.poll(now, &mut self.completions);
                 running.take(now, &mut self.completions, tape);
-                if running.issue(now, tape) == 0 {
+                if self.settling || running.issue(now, tape) == 0 {
                     break;
                 }
             }
@@ -141,11 +151,16 @@ impl Actor for Worker {
     }
 
     fn next_wakeup(&self, _now: Time) -> Wakeup {
-        self.lanes.iter().map(Running::next_wakeup).fold(Wakeup::Idle, Wakeup::sooner)
+        let wakeup = |running: &Running| match self.settling {
+            // What the stream would ask next no longer matters.
+            true => running.lane.target.next_wakeup(),
+            false => running.next_wakeup(),
+        };
+        self.lanes.iter().map(wakeup).fold(Wakeup::Idle, Wakeup::sooner)
     }
 
     fn is_over(&self, _now: Time) -> bool {
-        false
+        self.settling && self.lanes.iter().all(|running| running.outstanding == 0)
     }
 }
 

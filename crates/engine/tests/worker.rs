@@ -292,3 +292,30 @@ fn failures_are_counted_apart_and_give_their_memory_back() {
     );
     assert_eq!(i64::from(seen.outstanding), *out.borrow());
 }
+
+/// At its end a worker lets what is outstanding end and asks for nothing more, in a closed loop and in an open one; a device
+/// that stands still is waited for no longer than that.
+#[test]
+fn a_worker_settles_before_it_goes() {
+    let rate = Arrival::Open { rate: Iops(10_000), spacing: Spacing::Uniform, outstanding: 1000 };
+    for arrival in [Arrival::Closed { depth: 8 }, rate] {
+        let device = Device::new(Span::from_millis(3), 1000);
+        let mut worker = Worker::new(1, vec![lane(0, &spec(arrival), Box::new(device))]);
+        let mut clock = Clock(Time::ZERO);
+        worker.run(&mut clock, seconds(1));
+        let [before] = &worker.collect()[..] else { panic!("one workload") };
+        assert!(before.outstanding >= 8, "{before:?}");
+        worker.settle(&mut clock, seconds(3));
+        let [after] = &worker.collect()[..] else { panic!("one workload") };
+        // The last was made at 1 s at the latest, and takes 3 ms.
+        assert_eq!((after.outstanding, reads(after).ops), (0, u64::from(before.outstanding)));
+        assert!(clock.0 <= seconds(1) + Span::from_millis(3), "{:?}", clock.0);
+    }
+    let stall = (seconds(1), seconds(60));
+    let device = Device { stall, ..Device::new(Span::from_millis(3), 8) };
+    let mut worker = Worker::new(1, vec![lane(0, &spec(Arrival::Closed { depth: 8 }), Box::new(device))]);
+    let mut clock = Clock(Time::ZERO);
+    worker.run(&mut clock, seconds(2));
+    worker.settle(&mut clock, seconds(4));
+    assert_eq!((worker.collect()[0].outstanding, clock.0), (8, seconds(4)));
+}
