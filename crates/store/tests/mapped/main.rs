@@ -66,14 +66,15 @@ impl Bench {
 
     /// Polls, and waits for the kernel if that brings nothing.
     fn turn(&mut self, out: &mut Vec<Completion>) {
-        let (now, before, was_busy) = (self.io.now(), out.len(), self.volumes.core().is_busy());
+        let (now, before) = (self.io.now(), out.len());
+        let was_busy = self.volumes.core().is_busy() || self.volumes.has_work();
         self.volumes.poll(now, out);
         if out.len() == before {
             match self.volumes.next_wakeup() {
                 Wakeup::Now => self.io.turn(Some(Time::ZERO)),
                 Wakeup::External => self.io.turn(None),
                 Wakeup::At(time) => self.io.turn(Some(time)),
-                // The last that was under way was the maps' own.
+                // The last that was under way was the maps' own, or the cache's.
                 Wakeup::Idle if was_busy => now,
                 asleep => panic!("nothing will ever end: {asleep:?}"),
             };
