@@ -8,6 +8,7 @@ pub mod dgen;
 pub mod fio;
 pub mod install_names;
 pub mod levels;
+pub mod oltp;
 pub mod orion;
 pub mod ramp;
 pub mod ranread;

@@ -60,6 +60,7 @@ enum Command {
     Ramp(command::ramp::Ramp),
     Ranread(command::ranread::Ranread),
     Orion(command::orion::Orion),
+    Oltp(command::oltp::Oltp),
     Tiers(command::tiers::Tiers),
     Levels(command::levels::Levels),
     Arrays(command::arrays::Arrays),
@@ -85,7 +86,14 @@ fn main() -> ExitCode {
 }
 
 fn carry_out() -> ExitCode {
-    let arguments = match Arguments::try_parse_from(command::dgen::with_dashes(names::unfold(std::env::args_os()))) {
+    let words = match names::unfold(std::env::args_os()) {
+        Ok(words) => words,
+        Err(error) => {
+            terminal::complain(&error.to_string());
+            return ExitCode::from(2);
+        }
+    };
+    let arguments = match Arguments::try_parse_from(command::dgen::with_dashes(words)) {
         Ok(arguments) => arguments,
         Err(error) => return without_command(&error),
     };
@@ -103,6 +111,7 @@ fn carry_out() -> ExitCode {
         Command::Ramp(ramp) => ramp.run(memory),
         Command::Ranread(ranread) => ranread.run(memory),
         Command::Orion(orion) => orion.run(memory),
+        Command::Oltp(oltp) => oltp.run(memory),
         Command::Tiers(tiers) => tiers.run(memory),
         Command::Levels(levels) => levels.run(),
         Command::Arrays(arrays) => arrays.run(),

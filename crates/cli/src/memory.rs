@@ -135,6 +135,11 @@ impl Kept {
         &self.host
     }
 
+    /// What the host did so far, by whole seconds.
+    pub fn host_so_far(&self) -> HostRecord {
+        self.watch.as_ref().map_or_else(|| self.host.clone(), HostWatch::so_far)
+    }
+
     /// Whether it is time to write what there is of the run so far: about once a second, of long runs once in a fiftieth
     /// of them.
     pub fn is_due(&self) -> bool {
@@ -146,7 +151,7 @@ impl Kept {
         let Some(writer) = &self.writer else { return };
         run.identity.state = State::Running;
         self.label(&mut run);
-        run.host = self.watch.as_ref().map_or_else(|| self.host.clone(), HostWatch::so_far);
+        run.host = self.host_so_far();
         writer.so_far(run);
     }
 

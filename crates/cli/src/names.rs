@@ -1,10 +1,14 @@
 //! The names of the classic tools: called by one of them, the program is that tool.
 
+use oltp::CharbenchError;
 use std::ffi::OsString;
 use std::path::Path;
 
+/// The one whose options are rewritten here: they are words behind one dash.
+pub const CHARBENCH: &str = "charbench";
+
 /// A tool's name, and the command that it is here.
-pub const NAMES: [(&str, &str); 7] = [
+pub const NAMES: [(&str, &str); 8] = [
     ("fio", "fio"),
     ("dgen.pl", "dgen"),
     ("dgen", "dgen"),
@@ -12,16 +16,24 @@ pub const NAMES: [(&str, &str); 7] = [
     ("RampRun", "ramp"),
     ("ranread", "ranread"),
     ("orion", "orion"),
+    (CHARBENCH, "oltp"),
 ];
 
 /// The words as `seawall` itself takes them: behind a classic name stands its command.
-pub fn unfold(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
+///
+/// # Errors
+/// Words of charbench that mean nothing there.
+pub fn unfold(words: impl Iterator<Item = OsString>) -> Result<Vec<OsString>, CharbenchError> {
     let mut words: Vec<OsString> = words.collect();
     let called = words.first().and_then(|word| Path::new(word).file_name()).and_then(|name| name.to_str());
     if let Some((_, command)) = called.and_then(|called| NAMES.iter().find(|(name, _)| *name == called)) {
+        if called == Some(CHARBENCH) {
+            let rest: Vec<String> = words.drain(1..).map(|word| word.to_string_lossy().into_owned()).collect();
+            words.extend(oltp::unfold(&rest)?.into_iter().map(OsString::from));
+        }
         words.insert(1, command.into());
     }
-    words
+    Ok(words)
 }
 
 #[cfg(test)]
@@ -30,9 +42,13 @@ mod tests {
 
     #[test]
     fn a_classic_name_is_its_command() {
-        let of = |words: &[&str]| unfold(words.iter().map(OsString::from));
+        let of = |words: &[&str]| unfold(words.iter().map(OsString::from)).unwrap();
         assert_eq!(of(&["/usr/local/bin/fio", "--name=j"]), ["/usr/local/bin/fio", "fio", "--name=j"]);
         assert_eq!(of(&["RampRun.pl", "-miniops", "500"]), ["RampRun.pl", "ramp", "-miniops", "500"]);
+        assert_eq!(
+            of(&["charbench", "-uc", "2"]),
+            ["charbench", "oltp", "run", "--users", "2", "--warm-up", "0", "--columns", "users,tpm,tps,errs,vresp"]
+        );
         assert_eq!(of(&["seawall", "fio"]), ["seawall", "fio"]);
         assert_eq!(of(&[]), [""; 0]);
     }

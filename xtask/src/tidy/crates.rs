@@ -7,12 +7,13 @@ use std::path::Path;
 use std::process::Command;
 
 /// Decides and computes; time, chance and bytes are given to it.
-const PURE: [&str; 18] = [
-    "admin", "array", "block", "cache", "fio", "levels", "map", "nbd", "nearest", "ontap", "orion", "qos", "ramp",
-    "ranread", "report", "stats", "tiers", "workload",
+const PURE: [&str; 19] = [
+    "admin", "array", "block", "cache", "fio", "levels", "map", "nbd", "nearest", "oltp", "ontap", "orion", "qos",
+    "ramp", "ranread", "report", "stats", "tiers", "workload",
 ];
 /// Touches the world.
-const ADAPTERS: [&str; 9] = ["api", "cipher", "engine", "psk", "results", "server", "storage", "store", "uring"];
+const ADAPTERS: [&str; 10] =
+    ["api", "cipher", "database", "engine", "psk", "results", "server", "storage", "store", "uring"];
 
 /// What a pure crate may use of ours: the words that all share, the word that was meant, and the rules of
 /// measuring.
@@ -20,12 +21,13 @@ const SHARED: [&str; 3] = ["block", "nearest", "stats"];
 
 /// Pure crates that join others: the administration, what commands mean for policies and objects; front ends, the crate
 /// whose words they unfold into, and the one whose sections their pages are built of.
-const JOINING: [(&str, &str); 11] = [
+const JOINING: [(&str, &str); 12] = [
     ("admin", "ontap"),
     ("admin", "qos"),
     ("admin", "report"),
     ("fio", "workload"),
     ("levels", "report"),
+    ("oltp", "report"),
     ("orion", "report"),
     ("orion", "workload"),
     ("ramp", "report"),
@@ -35,9 +37,10 @@ const JOINING: [(&str, &str); 11] = [
 ];
 
 /// Which adapters an adapter may use; one that is not here uses none.
-const BENEATH: [(&str, &[&str]); 6] = [
+const BENEATH: [(&str, &[&str]); 7] = [
     ("api", &["cipher", "server", "uring"]),
     ("cipher", &["psk"]),
+    ("database", &["uring"]),
     ("storage", &["cipher", "uring"]),
     ("store", &["uring"]),
     ("engine", &["storage", "uring"]),
@@ -46,7 +49,7 @@ const BENEATH: [(&str, &[&str]); 6] = [
 
 /// Libraries that only these crates may use.
 const RESERVED: [(&str, &[&str]); 6] = [
-    ("rusqlite", &["results", "store"]),
+    ("rusqlite", &["database", "results", "store"]),
     ("io-uring", &["uring"]),
     ("libc", &["uring"]),
     ("hyper", &["api"]),

@@ -42,6 +42,7 @@ mod nbd_client;
 mod nbdfuse;
 mod nbdkit;
 mod offline;
+mod oltp;
 mod orion;
 mod page;
 mod places;

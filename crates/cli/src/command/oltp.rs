@@ -1,0 +1,203 @@
+//! `seawall oltp`: order entry on a real database.
+
+mod database;
+mod load;
+
+use crate::Answer;
+use crate::memory::Memory;
+use ::oltp::{Columns, Mix, Scale, Think};
+use anyhow::Result;
+use block::Bytes;
+use std::path::PathBuf;
+
+/// Put an order-entry load on a real database, and say what users feel and what limited it
+///
+/// setup makes and loads eleven tables, run lets users place orders, sweep looks for the number of users from which on
+/// more bring little, check proves the database's contents, drop removes what setup made. Called as charbench it takes
+/// that tool's options. docs/oltp.md says what is measured.
+#[derive(clap::Args)]
+pub struct Oltp {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(clap::Subcommand)]
+enum What {
+    Setup(Setup),
+    Run(Run),
+    Sweep(Sweep),
+    Check(Check),
+    Drop(Drop),
+}
+
+/// Which database.
+#[derive(clap::Args, Clone)]
+struct Which {
+    /// The database, as in sqlite:/data/orders.sqlite
+    #[arg(long, value_name = "sqlite:PATH", conflicts_with = "directory")]
+    database: Option<String>,
+    /// A folder for orders.sqlite, where no database is named
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    directory: PathBuf,
+}
+
+/// Make the tables and load them
+#[derive(clap::Args)]
+struct Setup {
+    #[command(flatten)]
+    which: Which,
+    /// How large: 1 has a million customers
+    #[arg(long, value_name = "N", default_value = "0.1", value_parser = scale)]
+    scale: Scale,
+    /// Products; each is stored in about 900 warehouses
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    products: u64,
+    /// Which indexes
+    #[arg(long, value_name = "WHICH", default_value = "all", value_parser = ["all", "primary", "none"])]
+    indexes: String,
+    /// The seed of all data: the same one makes the same rows
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+}
+
+/// What users do, however many there are.
+#[derive(clap::Args, Clone)]
+struct Work {
+    #[command(flatten)]
+    which: Which,
+    /// How long it is measured, in seconds
+    #[arg(long, value_name = "S", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=604_800))]
+    time: u64,
+    /// How long users work before that, in seconds: less than 60 makes transactions a minute too few
+    #[arg(long, value_name = "S", default_value_t = 60, value_parser = clap::value_parser!(u64).range(0..=86_400))]
+    warm_up: u64,
+    /// How often each transaction is done: v2, v1 or as in NCR=15,BP=50
+    #[arg(long, value_name = "WEIGHTS", default_value = "v2", value_parser = mix)]
+    weights: Mix,
+    /// Do the three queries of managers too (SQ, WQ, WA), which the published sets leave out
+    #[arg(long)]
+    queries: bool,
+    /// Leave transactions out, as in SQ,WQ,WA
+    #[arg(long, value_name = "NAMES", default_value = "")]
+    disable: String,
+    /// How long users think inside a transaction, in milliseconds, as in 100-200
+    #[arg(long, value_name = "MS", default_value = "0", value_parser = range)]
+    think: (i64, i64),
+    /// How long they think between transactions
+    #[arg(long, value_name = "MS", default_value = "0", value_parser = range)]
+    think_between: (i64, i64),
+    /// The database's cache of each connection
+    #[arg(long, value_name = "SIZE", default_value = "2MiB", value_parser = size)]
+    buffers: Bytes,
+    /// The seed of all chance
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Write a page
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// Let users work, and tell what they felt
+#[derive(clap::Args)]
+struct Run {
+    #[command(flatten)]
+    work: Work,
+    /// How many users, a connection each
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=4096))]
+    users: u32,
+    /// Transactions due in a second, all users together; response times count from when each was due
+    #[arg(long, value_name = "TPS", value_parser = rate)]
+    rate: Option<f64>,
+    /// Print a line each second with these columns: users, tpm, tps, errs, resp, vresp, trans
+    #[arg(long, value_name = "COLUMNS", value_parser = columns)]
+    columns: Option<Columns>,
+    /// Write results.xml
+    #[arg(long, value_name = "FILE")]
+    xml: Option<PathBuf>,
+    /// A comment for it
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    comment: String,
+}
+
+/// Let more and more users work: 1, 2, 4 and so on, until more bring little
+#[derive(clap::Args)]
+struct Sweep {
+    #[command(flatten)]
+    work: Work,
+    /// The most users
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=4096))]
+    to: u32,
+}
+
+/// Prove references, totals, stock, sequences, and that counted inserts are the rows that came
+#[derive(clap::Args)]
+struct Check {
+    #[command(flatten)]
+    which: Which,
+    /// Print a digest of each table's rows: the same rows have the same one
+    #[arg(long)]
+    digests: bool,
+}
+
+/// Remove what setup made, and nothing else
+#[derive(clap::Args)]
+struct Drop {
+    #[command(flatten)]
+    which: Which,
+}
+
+impl Oltp {
+    pub fn run(self, memory: &Memory) -> Result<Answer> {
+        match self.what {
+            What::Setup(setup) => setup.run(),
+            What::Run(run) => run.run(memory),
+            What::Sweep(sweep) => sweep.run(memory),
+            What::Check(check) => check.run(),
+            What::Drop(drop) => drop.run(),
+        }
+    }
+}
+
+impl Work {
+    fn mix(&self) -> Result<Mix> {
+        let all = if self.queries { self.weights.with_queries() } else { self.weights };
+        all.without(&self.disable).map_err(|error| anyhow::anyhow!("--disable: {error}"))
+    }
+
+    fn think(&self) -> Think {
+        Think { within_ms: self.think, between_ms: self.think_between }
+    }
+}
+
+fn scale(given: &str) -> Result<Scale, String> {
+    given.parse().map_err(str::to_owned)
+}
+
+fn mix(given: &str) -> Result<Mix, String> {
+    Mix::parse(given).map_err(|error| error.to_string())
+}
+
+fn columns(given: &str) -> Result<Columns, String> {
+    Columns::parse(given).map_err(|error| error.to_string())
+}
+
+fn size(given: &str) -> Result<Bytes, String> {
+    let size = given.parse::<Bytes>().ok().filter(|size| (1 << 14..=1 << 44).contains(&size.0));
+    size.ok_or_else(|| "must be a size from 16KiB to 16TiB, as in 2MiB".into())
+}
+
+fn rate(given: &str) -> Result<f64, String> {
+    let rate = given.parse().ok().filter(|rate| (0.01..=1e6).contains(rate));
+    rate.ok_or_else(|| "must be a number of transactions a second from 0.01 to 1000000".into())
+}
+
+/// Milliseconds, one number or the least and the most.
+fn range(given: &str) -> Result<(i64, i64), String> {
+    let number = |part: &str| part.parse::<i64>().ok().filter(|ms| (0..=3_600_000).contains(ms));
+    let parts = match given.split_once('-') {
+        Some((least, most)) => number(least).zip(number(most)),
+        None => number(given).map(|ms| (ms, ms)),
+    };
+    let fits = parts.filter(|(least, most)| least <= most);
+    fits.ok_or_else(|| "must be milliseconds up to 3600000, or the least and the most as in 100-200".into())
+}

@@ -1,0 +1,92 @@
+//! Databases made, proved and removed.
+
+use super::{Check, Drop, Setup, Which};
+use crate::{Answer, interrupt, terminal};
+use ::database::Sqlite;
+use ::oltp::{Indexes, Rows, Sizes};
+use anyhow::{Context as _, Result, bail};
+use indicatif::{ProgressBar, ProgressStyle};
+use std::io::IsTerminal as _;
+use std::path::PathBuf;
+
+/// The file of a folder.
+const FILE: &str = "orders.sqlite";
+
+impl Which {
+    /// The database that was named.
+    pub fn sqlite(&self, buffers: u64) -> Result<Sqlite> {
+        let path = match &self.database {
+            None => self.directory.join(FILE),
+            Some(named) => match named.strip_prefix("sqlite:").filter(|path| !path.is_empty()) {
+                Some(path) => PathBuf::from(path),
+                // What was typed is not repeated: a password may be in it.
+                None => bail!("--database: must be sqlite:PATH, as in sqlite:/data/orders.sqlite"),
+            },
+        };
+        Ok(Sqlite::new(path, buffers))
+    }
+}
+
+impl Setup {
+    pub fn run(self) -> Result<Answer> {
+        let stop = interrupt::watch()?;
+        let database = self.which.sqlite(0)?;
+        let indexes = match self.indexes.as_str() {
+            "primary" => Indexes::Primary,
+            "none" => Indexes::None,
+            _ => Indexes::All,
+        };
+        let rows = Rows { seed: self.seed, sizes: Sizes { scale: self.scale, products: self.products } };
+        let bar = if std::io::stderr().is_terminal() { ProgressBar::new(1000) } else { ProgressBar::hidden() };
+        let style = ProgressStyle::with_template("{bar:40} {percent:>3} %  {eta} left  {msg}");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        let loaded = database.setup(rows, indexes, &mut |part, what| {
+            bar.set_position((part * 1000.0) as u64);
+            bar.set_message(what.to_owned());
+            !stop.is_asked()
+        });
+        bar.finish_and_clear();
+        let loaded = loaded.context("setup")?;
+        for (table, rows) in &loaded.rows {
+            terminal::line(&format!("{:<22}{:>12}", table.name(), report::text::thousands(*rows)));
+        }
+        let size = block::Bytes(database.size()?);
+        terminal::line(&format!("\n{} has {size}, scale {}", database.path().display(), self.scale));
+        Ok(Answer::Yes)
+    }
+}
+
+impl Check {
+    pub fn run(self) -> Result<Answer> {
+        let database = self.which.sqlite(0)?;
+        let mut unsure = false;
+        let holds = database.check(&mut |found| {
+            let (says, why) = match found.holds {
+                Some(true) => ("pass", String::new()),
+                Some(false) => ("fail", format!(": {}", found.because)),
+                None => ("cannot say", format!(": {}", found.because)),
+            };
+            unsure |= found.holds.is_none();
+            terminal::line(&format!("{says}: {}{why}", found.what));
+        })?;
+        if self.digests {
+            for (table, digest) in database.digests()? {
+                terminal::line(&format!("{digest:016x}  {}", table.name()));
+            }
+        }
+        match holds {
+            true => Ok(Answer::Yes),
+            false if unsure => bail!("check: of some of it nothing can be said"),
+            false => Ok(Answer::No),
+        }
+    }
+}
+
+impl Drop {
+    pub fn run(self) -> Result<Answer> {
+        let database = self.which.sqlite(0)?;
+        database.drop_all()?;
+        terminal::line(&format!("{}: what setup made is removed", database.path().display()));
+        Ok(Answer::Yes)
+    }
+}

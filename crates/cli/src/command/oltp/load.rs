@@ -1,0 +1,272 @@
+//! Users at work: one number of them, or more and more.
+
+use super::{Run, Sweep, Work};
+use crate::classic::Counters;
+use crate::interrupt::{self, Stop};
+use crate::memory::{self, Kept, Memory};
+use crate::play::now_unix_ms;
+use crate::{Answer, date, machine, terminal};
+use ::database::{Pace, Plan, Sqlite, Whistle, play};
+use ::oltp::{
+    Asked, Columns, Evidence, Figures, Ledger, Limiter, Ranges, Step, add_point, asked, goes_on, limiter, page,
+    results_xml, summary, sweep_page,
+};
+use anyhow::{Context as _, Result, anyhow, bail};
+use block::{Bytes, Span, Time};
+use stats::run::{DeviceRow, HostRecord, Run as Kept_, State};
+use std::path::Path;
+use uring::Clock;
+
+/// A load and what is kept of it.
+struct Field<'a> {
+    work: &'a Work,
+    database: Sqlite,
+    ranges: Ranges,
+    rate: Option<f64>,
+    run: Kept_,
+    kept: Kept,
+    clock: Clock,
+    /// When the first window began.
+    zero: Option<Time>,
+    stop: Stop,
+}
+
+/// A point as it was played.
+struct Played {
+    figures: Figures,
+    ledger: Ledger,
+    limiter: Limiter,
+}
+
+impl Run {
+    pub fn run(self, memory: &Memory) -> Result<Answer> {
+        let users = report::text::count(self.users as usize, "user", "users");
+        let mut field = Field::open(&self.work, self.rate, &users, memory)?;
+        let played = field.play(self.users, self.columns.as_ref());
+        let facts = field.facts();
+        let (run, kept, stopped) = (field.run, field.kept, field.stop.is_asked());
+        let played = end(played, run, kept, stopped)?;
+        terminal::print(&summary(&played.figures, &played.limiter));
+        if let Some(first) = played.ledger.first_failure() {
+            terminal::complain(&format!("the first failure was {first}"));
+        }
+        if let Some(path) = &self.xml {
+            let date = report::text::date(now_unix_ms());
+            let name = field.database.path().display().to_string();
+            let think = self.work.think();
+            let xml = results_xml(&played.figures, &played.ledger, think, &name, &self.comment, &date);
+            std::fs::write(path, xml).with_context(|| format!("--xml {}", path.display()))?;
+        }
+        write(self.work.output.as_deref(), page(&played.figures, &played.ledger, &played.limiter, &facts))?;
+        if stopped {
+            bail!("stopped before the end; what was measured until then is kept");
+        }
+        Ok(if played.figures.failed() > 0 { Answer::No } else { Answer::Yes })
+    }
+}
+
+impl Sweep {
+    pub fn run(self, memory: &Memory) -> Result<Answer> {
+        let mut field = Field::open(&self.work, None, "a sweep over users", memory)?;
+        let (mut steps, mut limiters) = (Vec::<Step>::new(), Vec::new());
+        let mut users = 1;
+        let mut last = Ok(());
+        terminal::line("   users   avg TPS   max TPM    avg ms    failed  limiter");
+        while users <= self.to && goes_on(&steps) && !field.stop.is_asked() {
+            match field.play(users, None) {
+                Err(error) => {
+                    last = Err(error);
+                    break;
+                }
+                Ok(Played { figures, limiter, .. }) => {
+                    let (tps, tpm) = (format!("{:.1}", figures.avg_tps), report::text::thousands(figures.max_tpm));
+                    let (ms, failed) = (report::text::millis(figures.response), figures.failed());
+                    terminal::line(&format!("{users:>8}{tps:>10}{tpm:>10}{ms:>10}{failed:>10}  {}", limiter.name));
+                    steps.push(Step { users, figures });
+                    limiters.push(limiter);
+                }
+            }
+            users *= 2;
+        }
+        let (facts, stopped) = (field.facts(), field.stop.is_asked());
+        end(last, field.run, field.kept, stopped)?;
+        if let Some(at) = ::oltp::knee(&steps) {
+            terminal::line(&format!("knee     {} users, {:.1} TPS", steps[at].users, steps[at].figures.avg_tps));
+        }
+        write(self.work.output.as_deref(), sweep_page(&steps, &limiters, &facts))?;
+        if stopped {
+            bail!("stopped before the end; what was measured until then is kept");
+        }
+        Ok(if steps.iter().any(|step| step.figures.failed() > 0) { Answer::No } else { Answer::Yes })
+    }
+}
+
+/// Keeps the run as it ended.
+fn end<T>(played: Result<T>, mut run: Kept_, kept: Kept, stopped: bool) -> Result<T> {
+    if played.is_err() && run.points.is_empty() {
+        kept.forget();
+    } else {
+        if played.is_err() || stopped {
+            run.identity.state = State::CutShort;
+        }
+        kept.end(run);
+    }
+    played
+}
+
+impl<'a> Field<'a> {
+    fn open(work: &'a Work, rate: Option<f64>, users: &str, memory: &Memory) -> Result<Field<'a>> {
+        let mix = work.mix()?;
+        let database = work.which.sqlite(work.buffers.0)?;
+        let name = database.path().display().to_string();
+        let (ranges, scale) = (database.ranges()?, database.number("scale")?);
+        let size = database.size()?;
+        if size < machine::look(None, "").memory.0 {
+            let size = Bytes(size);
+            terminal::complain(&format!(
+                "note: the database has {size}, less than this host's memory: after the first reads the page cache gives them"
+            ));
+        }
+        if work.warm_up < 60 {
+            terminal::complain("note: with less than 60 s of warm-up the first minutes count too few transactions");
+        }
+        let asked = asked(&Asked {
+            database: format!("sqlite:{name}"),
+            engine: format!("sqlite {}", Sqlite::version()),
+            size: Some(size),
+            scale,
+            mix,
+            think: work.think(),
+            rate,
+            warm_up_s: work.warm_up,
+            buffers: work.buffers.0,
+        });
+        let identity = memory::identity("oltp", format!("order entry on {name}, {users}"), now_unix_ms());
+        let identity = stats::run::Identity { seed: work.seed, ..identity };
+        let machine = machine::look(database.path().parent(), "");
+        let run = Kept_ { identity, machine, ..asked };
+        let kept = memory.loading([database.path()]).begin(run.clone());
+        let stop = interrupt::watch()?;
+        Ok(Field { work, database, ranges, rate, run, kept, clock: Clock::new(), zero: None, stop })
+    }
+
+    fn play(&mut self, users: u32, columns: Option<&Columns>) -> Result<Played> {
+        let work = self.work;
+        let plan = Plan {
+            users,
+            mix: work.mix()?,
+            think: work.think(),
+            rate: self.rate,
+            warm_up: Span::from_secs(work.warm_up),
+            window: Span::from_secs(work.time),
+            seed: work.seed,
+            ranges: self.ranges,
+        };
+        self.database.run_begins()?;
+        let (whistle, database) = (Whistle::default(), self.database.clone());
+        let connect = |_, whistle| database.connect(date::since_1970().as_secs() as i64, whistle);
+        let first = self.zero.is_none();
+        let mut watch = Watch { stop: &self.stop, kept: first.then_some(&self.kept), columns, users, before: None };
+        if let Some(columns) = columns {
+            terminal::line(&columns.heads());
+        }
+        let played = play(&plan, &whistle, &connect, &mut watch);
+        let before = watch.before;
+        // Without a connection nothing was added.
+        let added = played.as_ref().map(|ledger| *ledger.whole()).unwrap_or_default();
+        self.database.run_ends(&added)?;
+        let ledger = played.map_err(|failure| anyhow!("{}: {failure}", self.database.path().display()))?;
+        let zero = *self.zero.get_or_insert(ledger.from());
+        let start = ledger.from().since(zero);
+        let figures = Figures::of(&ledger, users);
+        let seen = self.seen(start, start + figures.window, before);
+        let limiter = limiter(&figures, &seen);
+        add_point(&mut self.run, start, &ledger, &figures, &seen, &limiter);
+        if self.kept.is_due() {
+            self.kept.so_far(self.run.clone());
+        }
+        Ok(Played { figures, ledger, limiter })
+    }
+
+    /// What the host did in a window.
+    fn seen(&self, start: Span, end: Span, before: Option<(Counters, Option<f64>)>) -> Evidence {
+        let host: HostRecord = self.kept.host_so_far().between(start, end);
+        let busy = |rows: &[DeviceRow]| DeviceRow::sum(rows).and_then(|sum| sum.busy_part());
+        let devices = host.devices.iter().filter_map(|device| Some((device.name.clone(), busy(&device.rows)?)));
+        let passed: f64 = host.rows.iter().map(|row| row.length.as_secs_f64()).sum();
+        let stalls: Option<Vec<f64>> =
+            host.rows.iter().map(|row| row.pressure.io.map(|stall| stall.some.as_secs_f64())).collect();
+        let now = Counters::now();
+        let window = (self.clock.now().since(self.zero.unwrap_or(Time::ZERO)).saturating_sub(start)).as_secs_f64();
+        let own = before.and_then(|(_, cpu)| Some(own_cpu_s()? - cpu?)).filter(|_| window > 0.0);
+        Evidence {
+            cpu: before.and_then(|(before, _)| now.cpu_busy_since(&before)),
+            device: devices.max_by(|a, b| a.1.total_cmp(&b.1)),
+            io_pressure: stalls.filter(|_| passed > 0.0).map(|stalls| stalls.iter().sum::<f64>() / passed),
+            own_cores: own.map(|seconds| seconds / window),
+            cores: machine::look(None, "").cores,
+            fetched: before.and_then(|(before, _)| now.fetched_since(&before)),
+        }
+    }
+
+    fn facts(&self) -> Vec<(String, String)> {
+        let work = self.work;
+        let mut facts = vec![
+            ("Database".to_owned(), format!("SQLite {}, {}", Sqlite::version(), self.database.path().display())),
+            ("Buffers".to_owned(), format!("{} a connection", work.buffers)),
+            ("Warm-up".to_owned(), format!("{} s", work.warm_up)),
+            ("Command".to_owned(), self.run.identity.command.clone()),
+        ];
+        if let Some(rate) = self.rate {
+            facts.push(("Rate".into(), format!("{rate} transactions a second, each due by a schedule")));
+        }
+        facts
+    }
+}
+
+/// Processor time of this program, in seconds: user and kernel, from `/proc/self/stat` in hundredths.
+fn own_cpu_s() -> Option<f64> {
+    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+    let (_, behind) = stat.rsplit_once(')')?;
+    let mut fields = behind.split_whitespace().skip(11).map_while(|field| field.parse::<f64>().ok());
+    Some((fields.next()? + fields.next()?) / 100.0)
+}
+
+/// Looks once a second.
+struct Watch<'a> {
+    stop: &'a Stop,
+    /// Told where the first window begins.
+    kept: Option<&'a Kept>,
+    columns: Option<&'a Columns>,
+    users: u32,
+    before: Option<(Counters, Option<f64>)>,
+}
+
+impl Pace for Watch<'_> {
+    fn begins(&mut self) {
+        if let Some(kept) = self.kept {
+            kept.begins();
+        }
+        self.before = Some((Counters::now(), own_cpu_s()));
+    }
+
+    fn second(&mut self, ledger: &Ledger, seconds: usize, working: u32) -> bool {
+        let read = self.columns.is_none_or(|columns| {
+            let time = report::text::date(now_unix_ms());
+            let time = time.split(' ').nth(1).unwrap_or_default().to_owned();
+            let line = columns.line(&time, ledger, seconds - 1, working, self.users);
+            terminal::is_read(&(line + "\n"))
+        });
+        read && !self.stop.is_asked()
+    }
+}
+
+/// Writes a page where one is wanted.
+fn write(path: Option<&Path>, page: report::Page) -> Result<()> {
+    let Some(path) = path else { return Ok(()) };
+    let facts = report::text::facts(now_unix_ms(), &machine::look(None, ""));
+    let page = report::Page { facts, version: env!("CARGO_PKG_VERSION").into(), ..page };
+    std::fs::write(path, page.render()).with_context(|| format!("--output {}", path.display()))?;
+    terminal::line(&format!("page       {}", path.display()));
+    Ok(())
+}

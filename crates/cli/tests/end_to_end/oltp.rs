@@ -1,0 +1,54 @@
+//! `seawall oltp`: a database made, loaded, proved and removed; its outputs, its bad input, and charbench's options.
+
+use crate::running::{Ended, RESULTS, run, seawall};
+use crate::scratch::Scratch;
+
+fn oltp(scratch: &Scratch, line: &str) -> Ended {
+    let mut command = seawall(scratch.path());
+    run(command.env(RESULTS, scratch.join("r.sqlite")).arg("oltp").args(line.split_whitespace()))
+}
+
+/// All commands in turn on a small database: the run's figures are in its text, file, page and in what is kept.
+#[test]
+fn a_database_is_made_loaded_proved_and_removed() {
+    let scratch = Scratch::new();
+    let made = oltp(&scratch, "setup --scale 0.001 --products 20");
+    assert!(made.code == Some(0) && made.out.contains("customers                    1,000\n"), "{made:?}");
+    let again = oltp(&scratch, "setup --scale 0.001 --products 20");
+    assert!(again.code == Some(2) && again.err.contains("has a table customers already"), "{again:?}");
+    let worked =
+        oltp(&scratch, "run --users 2 --warm-up 0 --time 1 --xml x.xml -o p.html --columns users,tpm,tps,trans");
+    assert!(worked.code == Some(0) && worked.out.starts_with("Time     Users   TPM     TPS     NCR "), "{worked:?}");
+    for part in ["[2/2]", "avg TPS ", "max TPM ", "failed     none", "limiter "] {
+        assert!(worked.out.contains(part), "{part}: {}", worked.out);
+    }
+    let read = |name| std::fs::read_to_string(scratch.join(name)).unwrap();
+    assert!(read("x.xml").contains("<NumberOfUsers>2</NumberOfUsers>"));
+    assert!(read("p.html").contains("Transactions over time"));
+    let proved = oltp(&scratch, "check");
+    assert!(proved.code == Some(0) && proved.out.lines().all(|line| line.starts_with("pass: ")), "{proved:?}");
+    let sql = "SELECT COUNT(*) FROM settings WHERE key IN ('max_tpm', 'avg_resp', 'limiter')";
+    let kept = run(seawall(scratch.path()).env(RESULTS, scratch.join("r.sqlite")).args(["results", "sql", sql]));
+    assert!(kept.code == Some(0) && kept.out.contains('3'), "{kept:?}");
+    assert_eq!(oltp(&scratch, "drop").code, Some(0));
+    assert!(!scratch.join("orders.sqlite").exists());
+}
+
+#[test]
+fn bad_input_has_one_line_and_no_password() {
+    let scratch = Scratch::new();
+    for (line, rule) in [
+        ("run", "no order-entry tables of ours"),
+        ("drop", "no order-entry tables of ours"),
+        ("setup --scale 0", "must be a number from 0.0001 to 1000"),
+        ("run --weights XX=1", "must be v2, v1 or NAME=WEIGHT"),
+        ("run --disable NCR,UCD,BP,OP,PO,BO", "no transaction is left"),
+        ("run --think 9-3", "must be milliseconds"),
+        ("run --columns disk", "must be columns of users"),
+        ("check --database postgres://u:hunter2@host/x", "must be sqlite:PATH"),
+    ] {
+        let ended = oltp(&scratch, line);
+        assert!(ended.code == Some(2) && ended.err.contains(rule), "{line}: {ended:?}");
+        assert!(!ended.err.contains("hunter2"), "{ended:?}");
+    }
+}

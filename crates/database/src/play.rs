@@ -1,0 +1,285 @@
+//! Users at work: a thread each, and one that collects what they did.
+
+use block::{Actor, Driver, Span, Time, Wait, Wakeup, drive};
+use oltp::{Counts, Done, Failure, Ledger, Mix, Ranges, Session, Think, Transaction, User, Waits};
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
+use uring::Clock;
+
+/// What users do in a point.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    /// How many there are.
+    pub users: u32,
+    /// What they do.
+    pub mix: Mix,
+    /// How long they think.
+    pub think: Think,
+    /// Transactions due in a second, all users together; none in a closed loop.
+    pub rate: Option<f64>,
+    /// Before anything is measured.
+    pub warm_up: Span,
+    /// For how long it is measured.
+    pub window: Span,
+    /// The seed of all chance.
+    pub seed: u64,
+    /// What there is to draw from.
+    pub ranges: Ranges,
+}
+
+/// Who looks at a point while it goes on, about once a second.
+pub trait Pace {
+    /// The window begins now.
+    fn begins(&mut self) {}
+
+    /// So many seconds of the point are over; `false` ends it.
+    fn second(&mut self, ledger: &Ledger, seconds: usize, working: u32) -> bool;
+}
+
+/// Ends every wait when it is blown.
+#[derive(Debug, Default)]
+pub struct Whistle(Mutex<bool>, Condvar);
+
+impl Whistle {
+    /// Ends all waits, now and later.
+    pub fn blow(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.1.notify_all();
+    }
+
+    /// Waits so long, or until it is blown; whether it was.
+    pub fn wait(&self, span: Span) -> bool {
+        let guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let wait = Duration::from_nanos(span.as_nanos());
+        let (guard, _) =
+            self.1.wait_timeout_while(guard, wait, |blown| !*blown).unwrap_or_else(PoisonError::into_inner);
+        *guard
+    }
+}
+
+/// After a failure a user waits so long, so that a database that refuses everything is not asked in a frenzy.
+const AFTER_FAILURE: Span = Span::from_millis(10);
+
+/// Plays a point. `connect` makes the connection of the user of that number, with what ends its thinking.
+///
+/// # Errors
+/// A user has no connection at the start, or the system gives no thread.
+pub fn play<'w, S: Session + Send>(
+    plan: &Plan,
+    whistle: &'w Whistle,
+    connect: &(dyn Fn(u32, &'w Whistle) -> Result<S, Failure> + Sync),
+    pace: &mut dyn Pace,
+) -> Result<Ledger, Failure> {
+    let clock = Clock::new();
+    // All are connected before the first begins: logging on is no part of the load.
+    let sessions = (0..plan.users).map(|number| connect(number, whistle)).collect::<Result<Vec<_>, _>>()?;
+    let (sender, receiver) = channel();
+    let start = clock.now();
+    std::thread::scope(|scope| {
+        for (number, session) in (0..).zip(sessions) {
+            let worker = Worker { plan, number, whistle, clock, connect, sender: sender.clone(), start };
+            let thread = std::thread::Builder::new().name(format!("user {number}")).stack_size(256 << 10);
+            // A user of 256 KiB: no transaction goes deep, and a thousand of them are to fit.
+            if let Err(error) = thread.spawn_scoped(scope, move || worker.work(session)) {
+                whistle.blow();
+                return Err(Failure::Other(format!("user {number}: the system gives no thread: {error}")));
+            }
+        }
+        drop(sender);
+        Ok(collect(plan, whistle, clock, receiver, start, pace))
+    })
+}
+
+fn collect(
+    plan: &Plan,
+    whistle: &Whistle,
+    clock: Clock,
+    receiver: Receiver<Told>,
+    start: Time,
+    pace: &mut dyn Pace,
+) -> Ledger {
+    let inbox = Rc::new(RefCell::new(Inbox::default()));
+    let mut desk = Desk { clock, receiver, inbox: Rc::clone(&inbox) };
+    let ledger = Ledger::new(start, plan.warm_up, plan.window, plan.rate.is_some());
+    let (from, until) = (ledger.from(), ledger.until());
+    let mut collectors = [Collector { ledger, inbox, left: plan.users }];
+    let (mut next, mut seconds, mut begun, mut over) = (start + Span::SECOND, 0, false, false);
+    drive(&mut desk, &mut collectors, |now, collectors| {
+        let [collector] = collectors else { return Wait::End };
+        if now >= from && !begun {
+            begun = true;
+            pace.begins();
+        }
+        while now >= next && !over {
+            seconds += 1;
+            collector.take_in();
+            collector.ledger.roll(next);
+            over = !pace.second(&collector.ledger, seconds, collector.left);
+            next += Span::SECOND;
+        }
+        if now >= until {
+            over = true;
+        }
+        if over {
+            // Transactions under way end; then all senders are gone, and the collector is over.
+            collector.ledger.finish(now);
+            whistle.blow();
+            return Wait::Unbounded;
+        }
+        Wait::Until(next.min(until).min(if begun { until } else { from }))
+    });
+    let [mut collector] = collectors;
+    collector.take_in();
+    collector.ledger.finish(clock.now());
+    collector.ledger
+}
+
+/// What users tell.
+enum Told {
+    /// A transaction ended.
+    Done(Box<Done>),
+    /// One works no longer.
+    Left,
+}
+
+#[derive(Default)]
+struct Inbox {
+    told: Vec<Told>,
+    closed: bool,
+}
+
+/// Waits for users on behalf of the collector.
+struct Desk {
+    clock: Clock,
+    receiver: Receiver<Told>,
+    inbox: Rc<RefCell<Inbox>>,
+}
+
+/// What ends meanwhile is taken in together.
+const GATHER: Span = Span::from_millis(5);
+
+impl Driver for Desk {
+    fn now(&self) -> Time {
+        self.clock.now()
+    }
+
+    fn turn(&mut self, until: Option<Time>) -> Time {
+        let wait = until.map_or(GATHER * 20, |until| until.since(self.clock.now()));
+        let first = self.receiver.recv_timeout(Duration::from_nanos(wait.as_nanos()));
+        let mut inbox = self.inbox.borrow_mut();
+        inbox.closed |= matches!(first, Err(RecvTimeoutError::Disconnected));
+        inbox.told.extend(first.ok());
+        inbox.told.extend(self.receiver.try_iter());
+        self.clock.now()
+    }
+}
+
+/// Its pass only collects.
+struct Collector {
+    ledger: Ledger,
+    inbox: Rc<RefCell<Inbox>>,
+    left: u32,
+}
+
+impl Collector {
+    fn take_in(&mut self) {
+        for told in self.inbox.borrow_mut().told.drain(..) {
+            match told {
+                Told::Done(done) => self.ledger.add(&done),
+                Told::Left => self.left -= 1,
+            }
+        }
+    }
+}
+
+impl Actor for Collector {
+    fn pass(&mut self, _now: Time) {
+        self.take_in();
+    }
+
+    fn next_wakeup(&self, _now: Time) -> Wakeup {
+        Wakeup::External
+    }
+
+    fn is_over(&self, _now: Time) -> bool {
+        self.inbox.borrow().closed
+    }
+}
+
+/// The thread of a user.
+struct Worker<'a, 'w, S> {
+    plan: &'a Plan,
+    number: u32,
+    whistle: &'w Whistle,
+    clock: Clock,
+    connect: &'a (dyn Fn(u32, &'w Whistle) -> Result<S, Failure> + Sync),
+    sender: Sender<Told>,
+    start: Time,
+}
+
+impl<S: Session> Worker<'_, '_, S> {
+    fn work(self, session: S) {
+        let plan = self.plan;
+        let seed = plan.seed ^ 0x0DDE_5EED;
+        let mut life = 0;
+        // The chance of the next connection of the same user is another, and known too.
+        let user = |session, life: u64| {
+            User::new(session, seed, u64::from(self.number) | (life << 32), plan.ranges, plan.think)
+        };
+        let mut user_now = user(session, life);
+        for turn in 0.. {
+            let scheduled = plan.rate.map(|rate| {
+                let place = turn as f64 * f64::from(plan.users) + f64::from(self.number);
+                self.start + Span::from_secs_f64(place / rate)
+            });
+            let early = scheduled.map_or(Span::ZERO, |due| due.since(self.clock.now()));
+            if self.whistle.wait(early) {
+                break;
+            }
+            let what = plan.mix.draw(user_now.chance());
+            let begun = self.clock.now();
+            let (thought, counts, failure) = user_now.perform(what);
+            let waits = user_now.session().waits();
+            let lost = matches!(failure, Some(Failure::Lost(_)));
+            let failed = failure.is_some();
+            self.tell((what, scheduled.unwrap_or(begun), begun), thought, waits, counts, failure);
+            if lost {
+                life += 1;
+                match self.again() {
+                    Some(session) => user_now = user(session, life),
+                    None => break,
+                }
+            } else if failed {
+                self.whistle.wait(AFTER_FAILURE);
+            }
+            user_now.rest();
+        }
+        // The receiver is gone once the point was given up.
+        let _ = self.sender.send(Told::Left);
+    }
+
+    fn tell(
+        &self,
+        (what, due, begun): (Transaction, Time, Time),
+        thought: Span,
+        waits: Waits,
+        counts: Counts,
+        failure: Option<Failure>,
+    ) {
+        let end = self.clock.now();
+        let _ = self.sender.send(Told::Done(Box::new(Done { what, due, begun, end, thought, waits, counts, failure })));
+    }
+
+    /// Another connection, as soon as there is one.
+    fn again(&self) -> Option<S> {
+        while !self.whistle.wait(AFTER_FAILURE * 10) {
+            if let Ok(session) = (self.connect)(self.number, self.whistle) {
+                return Some(session);
+            }
+        }
+        None
+    }
+}

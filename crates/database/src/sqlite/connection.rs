@@ -1,0 +1,141 @@
+//! A user's connection.
+
+use super::{Error, Sqlite, values};
+use crate::play::Whistle;
+use block::Span;
+use oltp::{Failure, Row, Sequence, Session, Value, Waits};
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{ErrorCode, ToSql, params_from_iter};
+use std::time::Duration;
+use uring::Clock;
+
+/// A statement that waits longer has failed.
+const TIMEOUT: Duration = Duration::from_secs(120);
+
+/// Statements that a connection keeps prepared: more than the load has.
+const PREPARED: usize = 64;
+
+/// A connection of one user.
+pub struct Connection<'w> {
+    connection: rusqlite::Connection,
+    whistle: &'w Whistle,
+    clock: Clock,
+    /// Seconds since 1970 at the clock's zero.
+    zero: i64,
+    waits: Waits,
+}
+
+impl Sqlite {
+    /// A connection of a user; `date` is now in seconds since 1970, and the whistle ends its thinking.
+    ///
+    /// # Errors
+    /// It is no database of ours.
+    pub fn connect<'w>(&self, date: i64, whistle: &'w Whistle) -> Result<Connection<'w>, Failure> {
+        let connection = self.open().map_err(|error| Failure::Lost(error.to_string()))?;
+        connection.set_prepared_statement_cache_capacity(PREPARED);
+        let kib = (self.buffers / 1024).max(1);
+        let settings = format!("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA cache_size = -{kib}");
+        connection.execute_batch(&settings).map_err(failure)?;
+        connection.busy_timeout(TIMEOUT).map_err(failure)?;
+        let clock = Clock::new();
+        let zero = date - (clock.now().as_nanos() / 1_000_000_000) as i64;
+        Ok(Connection { connection, whistle, clock, zero, waits: Waits::default() })
+    }
+
+    /// The program's version of the database.
+    pub fn version() -> &'static str {
+        rusqlite::version()
+    }
+
+    /// The size of the file.
+    ///
+    /// # Errors
+    /// It is not there.
+    pub fn size(&self) -> Result<u64, Error> {
+        let about = std::fs::metadata(self.path()).map_err(|error| Error::File(self.name(), error))?;
+        Ok(about.len())
+    }
+}
+
+/// A value on its way in, without a copy.
+struct Given<'a>(&'a Value);
+
+impl ToSql for Given<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(match self.0 {
+            Value::Null => ValueRef::Null,
+            Value::Number(number) => ValueRef::Integer(*number),
+            Value::Text(text) => ValueRef::Text(text.as_bytes()),
+        }))
+    }
+}
+
+impl Session for Connection<'_> {
+    fn rows(&mut self, sql: &'static str, args: &[Value]) -> Result<Vec<Row>, Failure> {
+        let mut statement = self.connection.prepare_cached(sql).map_err(failure)?;
+        let columns = statement.column_count();
+        let mut rows = statement.query(params_from_iter(args.iter().map(Given))).map_err(failure)?;
+        let mut out = Vec::new();
+        while let Some(row) = rows.next().map_err(failure)? {
+            out.push(values(row, columns).map_err(failure)?);
+        }
+        Ok(out)
+    }
+
+    fn change(&mut self, sql: &'static str, args: &[Value]) -> Result<u64, Failure> {
+        let mut statement = self.connection.prepare_cached(sql).map_err(failure)?;
+        statement.execute(params_from_iter(args.iter().map(Given))).map(|rows| rows as u64).map_err(failure)
+    }
+
+    fn next(&mut self, sequence: Sequence) -> Result<i64, Failure> {
+        const NEXT: &str = "UPDATE orderentry_sequences SET value = value + 1 WHERE name = $1 RETURNING value";
+        let rows = self.rows(NEXT, &[sequence.name().into()])?;
+        let number = rows.first().and_then(|row| row[0].number());
+        number.ok_or_else(|| Failure::Other(format!("{}: there is no such sequence", sequence.name())))
+    }
+
+    fn begin(&mut self) -> Result<(), Failure> {
+        // As a writer from the start: a reader that becomes one later may find that it read what is no more.
+        let before = self.clock.now();
+        let begun = self.connection.prepare_cached("BEGIN IMMEDIATE").and_then(|mut it| it.execute([]));
+        self.waits.locked += self.clock.now().since(before);
+        begun.map(drop).map_err(failure)
+    }
+
+    fn commit(&mut self) -> Result<(), Failure> {
+        let before = self.clock.now();
+        let done = self.connection.prepare_cached("COMMIT").and_then(|mut it| it.execute([]));
+        self.waits.committing += self.clock.now().since(before);
+        done.map(drop).map_err(failure)
+    }
+
+    fn rollback(&mut self) {
+        if !self.connection.is_autocommit() {
+            let _ = self.connection.execute_batch("ROLLBACK");
+        }
+    }
+
+    fn think(&mut self, span: Span) -> Span {
+        let before = self.clock.now();
+        self.whistle.wait(span);
+        self.clock.now().since(before)
+    }
+
+    fn date(&self) -> i64 {
+        self.zero + (self.clock.now().as_nanos() / 1_000_000_000) as i64
+    }
+
+    fn waits(&mut self) -> Waits {
+        std::mem::take(&mut self.waits)
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it is what map_err hands over")]
+fn failure(error: rusqlite::Error) -> Failure {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseBusy) => Failure::Timeout,
+        Some(ErrorCode::DatabaseLocked) => Failure::Deadlock,
+        Some(ErrorCode::CannotOpen | ErrorCode::NotADatabase) => Failure::Lost(error.to_string()),
+        _ => Failure::Other(error.to_string()),
+    }
+}

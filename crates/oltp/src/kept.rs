@@ -1,0 +1,90 @@
+//! A load as any run is kept: a point for each number of users, a class for each transaction.
+
+use crate::figures::Figures;
+use crate::ledger::Ledger;
+use crate::limiter::{Evidence, Limiter};
+use crate::mix::Mix;
+use crate::session::{Failure, Think};
+use crate::transaction::Transaction;
+use block::Span;
+use stats::run::{Actor, Place, Point, Run, Setting, Taped, Value};
+
+/// What was asked for.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// The database, without a password.
+    pub database: String,
+    /// What it is: `sqlite 3.54.0`.
+    pub engine: String,
+    /// Its size in bytes.
+    pub size: Option<u64>,
+    /// The scale that setup had.
+    pub scale: f64,
+    /// How often each transaction is done.
+    pub mix: Mix,
+    /// How long users think.
+    pub think: Think,
+    /// Transactions due in a second; none in a closed loop.
+    pub rate: Option<f64>,
+    /// How much of each point is not measured, in seconds.
+    pub warm_up_s: u64,
+    /// The database's own cache of each connection, in bytes.
+    pub buffers: u64,
+}
+
+/// A run without a point.
+pub fn asked(asked: &Asked) -> Run {
+    let mut run = Run::default();
+    let place = run.place(Place { kind: "database".into(), name: asked.database.clone(), size: asked.size });
+    run.actors.push(Actor { name: "users".into(), place: Some(place), ..Actor::default() });
+    run.set(None, "engine", asked.engine.as_str());
+    run.set(None, "scale", asked.scale);
+    for one in Transaction::ALL {
+        run.set(None, &format!("weight_{}", one.short().to_lowercase()), f64::from(asked.mix.weight(one)));
+    }
+    let Think { within_ms, between_ms } = asked.think;
+    for (key, (least, most)) in [("think", within_ms), ("think_between", between_ms)] {
+        run.set(None, &format!("{key}_ms_min"), least as f64);
+        run.set(None, &format!("{key}_ms_max"), most as f64);
+    }
+    if let Some(rate) = asked.rate {
+        run.set(None, "rate_tps", rate);
+    }
+    run.set(None, "warm_up_s", asked.warm_up_s as f64);
+    run.set(None, "buffers_bytes", asked.buffers as f64);
+    run
+}
+
+/// Adds a point that was measured from `start` of the run on.
+pub fn add_point(run: &mut Run, start: Span, ledger: &Ledger, figures: &Figures, seen: &Evidence, limiter: &Limiter) {
+    let (point, users) = (run.points.len() as u32, figures.users);
+    let name = if users == 1 { "1 user".to_owned() } else { format!("{users} users") };
+    let end = start + figures.window;
+    run.points.push(Point { name, about: "order entry".into(), start, end, ..Point::default() });
+    run.add_tape(&ledger.tape, Taped { point, actor: 0, start, measured: figures.window });
+    let mut set = |key: &str, value: Value| {
+        run.settings.push(Setting { point: Some(point), actor: None, key: key.into(), value });
+    };
+    let mut numbers = vec![
+        ("users", f64::from(users)),
+        ("max_tpm", figures.max_tpm as f64),
+        ("max_tps", figures.max_tps as f64),
+        ("avg_tps", figures.avg_tps),
+        ("avg_resp", figures.response.as_millis_f64()),
+        ("selects", figures.counts.selects as f64),
+        ("inserts", figures.counts.inserted() as f64),
+        ("updates", figures.counts.updates as f64),
+        ("commits", figures.counts.commits as f64),
+        ("rollbacks", figures.counts.rollbacks as f64),
+        ("lock_wait_s", figures.waits.locked.as_secs_f64()),
+        ("commit_wait_s", figures.waits.committing.as_secs_f64()),
+    ];
+    numbers.extend(Failure::KINDS.into_iter().zip(figures.failures.map(|count| count as f64)));
+    numbers.extend(seen.cpu.map(|part| ("cpu_pct", part * 100.0)));
+    numbers.extend(seen.device.as_ref().map(|(_, part)| ("disk_busy_pct", part * 100.0)));
+    numbers.extend(seen.own_cores.map(|cores| ("own_cores", cores)));
+    numbers.extend(seen.fetched.map(|bytes| ("fetched_bytes", bytes as f64)));
+    numbers.into_iter().for_each(|(key, number)| set(key, Value::Number(number)));
+    set("limiter", Value::Word(limiter.name.into()));
+    set("limiter_grounds", Value::Word(limiter.grounds.clone()));
+}

@@ -1,0 +1,47 @@
+//! The order-entry load of a database: schema, rows, transactions, what was measured and what it says.
+//!
+//! ```text
+//!   Scale, seed ──► Rows ──► a database ◄── User::perform ◄── Weights
+//!                                               │
+//!                                            Ledger ──► Figures ──► results.xml, lines, table, page; a Run
+//! ```
+//! All SQL of the load is here. Connecting, waiting and reading a clock are an adapter's, behind [`Session`].
+
+mod chance;
+mod charbench;
+mod check;
+mod figures;
+mod generate;
+mod kept;
+mod ledger;
+mod limiter;
+mod mix;
+mod page;
+mod scale;
+mod schema;
+mod session;
+mod sweep;
+mod text;
+mod transaction;
+mod user;
+mod words;
+mod xml;
+
+pub use chance::Chance;
+pub use charbench::{CharbenchError, Columns, unfold};
+pub use check::{Check, Expected, checks};
+pub use figures::{Figures, Line};
+pub use generate::{Rows, digest};
+pub use kept::{Asked, add_point, asked};
+pub use ledger::{Done, Ledger, Second};
+pub use limiter::{Evidence, Limiter, limiter};
+pub use mix::{Mix, MixError};
+pub use page::{page, sweep_page};
+pub use scale::{Scale, Sizes};
+pub use schema::{Indexes, SEQUENCES_TABLE, Sequence, Table, create, create_views, indexes, insert};
+pub use session::{Counts, Failure, Ranges, Row, Session, Think, Value, Waits};
+pub use sweep::{Step, goes_on, knee};
+pub use text::summary;
+pub use transaction::Transaction;
+pub use user::User;
+pub use xml::results_xml;

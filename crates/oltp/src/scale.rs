@@ -1,0 +1,71 @@
+//! How many rows there are.
+
+use crate::schema::Table;
+use std::fmt;
+use std::str::FromStr;
+
+/// How large the scaled tables are: 1 is a million customers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scale(f64);
+
+impl FromStr for Scale {
+    type Err = &'static str;
+
+    fn from_str(given: &str) -> Result<Scale, &'static str> {
+        let scale = given.parse::<f64>().ok().filter(|scale| (0.0001..=1000.0).contains(scale));
+        scale.map(Scale).ok_or("must be a number from 0.0001 to 1000, as in 0.1 for 100,000 customers")
+    }
+}
+
+impl fmt::Display for Scale {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+/// How large all tables are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sizes {
+    /// The scaled ones.
+    pub scale: Scale,
+    /// Products; each is stored in 800 to 1000 warehouses, and that is most of a small database.
+    pub products: u64,
+}
+
+impl Sizes {
+    /// Warehouses, whatever the scale.
+    pub const WAREHOUSES: u64 = 1000;
+    /// Products, unless set.
+    pub const PRODUCTS: u64 = 1000;
+
+    /// How many units of rows a table is made of: rows, except that a product is a unit of inventories and an order one of
+    /// items.
+    pub fn units(&self, table: Table) -> u64 {
+        let scaled = |rows: f64| ((rows * self.scale.0).round() as u64).max(1);
+        match table {
+            Table::Customers => scaled(1_000_000.0),
+            Table::Addresses | Table::CardDetails => scaled(1_500_000.0),
+            Table::Orders | Table::OrderItems => scaled(1_429_790.0),
+            Table::Logon => scaled(2_382_984.0),
+            Table::Inventories | Table::ProductInformation | Table::ProductDescriptions => self.products,
+            Table::Warehouses => Sizes::WAREHOUSES,
+            Table::Metadata => 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fractions_scale_and_fixed_tables_stay() {
+        let sizes = Sizes { scale: "0.1".parse().unwrap(), products: Sizes::PRODUCTS };
+        assert_eq!(sizes.units(Table::Customers), 100_000);
+        assert_eq!(sizes.units(Table::Orders), 142_979);
+        assert_eq!(sizes.units(Table::Warehouses), 1000);
+        for wrong in ["0", "x", "-1", "1e9", "nan", ""] {
+            assert!(wrong.parse::<Scale>().unwrap_err().starts_with("must be a number"), "{wrong}");
+        }
+    }
+}
