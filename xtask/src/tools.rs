@@ -20,8 +20,8 @@ const fn tool(program: &'static str, package: &'static str) -> Tool {
     Tool { program, package }
 }
 
-/// All of them: standard NBD clients, what makes file systems and volumes, and a browser for the page.
-pub const TOOLS: [Tool; 22] = [
+/// All of them: standard NBD clients, what makes file systems and volumes, a database, and a browser for the page.
+pub const TOOLS: [Tool; 23] = [
     tool("fio", "fio"),
     // Its example job files, of which one stands for all.
     tool("/usr/share/doc/fio/examples/flow.fio", "fio-examples"),
@@ -46,6 +46,8 @@ pub const TOOLS: [Tool; 22] = [
     // What looks at the page in it.
     tool("node", "nodejs"),
     tool("npm", "npm"),
+    // A server for the order-entry load; the package of that name depends on the newest version's.
+    tool("/usr/lib/postgresql", "postgresql"),
     // What makes the environment of ONTAP's client; the package has no program.
     tool("/usr/share/doc/python3-venv", "python3-venv"),
 ];

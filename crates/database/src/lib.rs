@@ -5,8 +5,20 @@
 //! ```
 //! What users do is `oltp`'s; here is what touches the world.
 
+mod any;
+mod books;
+mod error;
 mod play;
+mod postgres;
+mod private;
+mod setup;
 mod sqlite;
 
-pub use play::{Pace, Plan, Whistle, play};
-pub use sqlite::{Connection, Error, Found, Loaded, Sqlite};
+pub use any::Database;
+pub use books::Found;
+pub use error::Error;
+pub use play::{Dates, Pace, Plan, Whistle, play};
+pub use postgres::{Address, AddressError, Isolation, Postgres, WireError};
+pub use private::Private;
+pub use setup::{Loaded, Progress};
+pub use sqlite::Sqlite;

@@ -1,7 +1,7 @@
 //! Users at work: a thread each, and one that collects what they did.
 
 use block::{Actor, Driver, Span, Time, Wait, Wakeup, drive};
-use oltp::{Counts, Done, Failure, Ledger, Mix, Ranges, Session, Think, Transaction, User, Waits};
+use oltp::{Done, Failure, Ledger, Mix, Mode, Performed, Ranges, Session, Think, User};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -16,6 +16,8 @@ pub struct Plan {
     pub users: u32,
     /// What they do.
     pub mix: Mix,
+    /// How they ask for it.
+    pub mode: Mode,
     /// How long they think.
     pub think: Think,
     /// Transactions due in a second, all users together; none in a closed loop.
@@ -24,10 +26,23 @@ pub struct Plan {
     pub warm_up: Span,
     /// For how long it is measured.
     pub window: Span,
+    /// The transactions of all users together after which a point is over; none where only time ends it.
+    pub transactions: Option<u64>,
+    /// The dates of new rows.
+    pub dates: Dates,
     /// The seed of all chance.
     pub seed: u64,
     /// What there is to draw from.
     pub ranges: Ranges,
+}
+
+/// The dates of new rows, in seconds since 1970 (UTC).
+#[derive(Clone, Copy, Debug)]
+pub enum Dates {
+    /// Now, which was this when the point began.
+    Passing(i64),
+    /// Always the same, so that the same work makes the same rows.
+    Fixed(i64),
 }
 
 /// Who looks at a point while it goes on, about once a second.
@@ -227,10 +242,11 @@ impl<S: Session> Worker<'_, '_, S> {
         let mut life = 0;
         // The chance of the next connection of the same user is another, and known too.
         let user = |session, life: u64| {
-            User::new(session, seed, u64::from(self.number) | (life << 32), plan.ranges, plan.think)
+            let number = u64::from(self.number) | (life << 32);
+            User::new(session, plan.mode, seed, number, plan.ranges, plan.think)
         };
         let mut user_now = user(session, life);
-        for turn in 0.. {
+        for turn in 0..self.share() {
             let scheduled = plan.rate.map(|rate| {
                 let place = turn as f64 * f64::from(plan.users) + f64::from(self.number);
                 self.start + Span::from_secs_f64(place / rate)
@@ -241,11 +257,14 @@ impl<S: Session> Worker<'_, '_, S> {
             }
             let what = plan.mix.draw(user_now.chance());
             let begun = self.clock.now();
-            let (thought, counts, failure) = user_now.perform(what);
+            let Performed { thought, counts, failure, unsure } = user_now.perform(what, self.date());
+            let (end, due) = (self.clock.now(), scheduled.unwrap_or(begun));
             let waits = user_now.session().waits();
             let lost = matches!(failure, Some(Failure::Lost(_)));
             let failed = failure.is_some();
-            self.tell((what, scheduled.unwrap_or(begun), begun), thought, waits, counts, failure);
+            let done = Done { what, due, begun, end, thought, waits, counts, unsure, failure };
+            // The receiver is gone once the point was given up.
+            let _ = self.sender.send(Told::Done(Box::new(done)));
             if lost {
                 life += 1;
                 match self.again() {
@@ -261,16 +280,17 @@ impl<S: Session> Worker<'_, '_, S> {
         let _ = self.sender.send(Told::Left);
     }
 
-    fn tell(
-        &self,
-        (what, due, begun): (Transaction, Time, Time),
-        thought: Span,
-        waits: Waits,
-        counts: Counts,
-        failure: Option<Failure>,
-    ) {
-        let end = self.clock.now();
-        let _ = self.sender.send(Told::Done(Box::new(Done { what, due, begun, end, thought, waits, counts, failure })));
+    /// How many transactions it does: its part of all, the first users one more where they do not divide evenly.
+    fn share(&self) -> u64 {
+        let (users, number) = (u64::from(self.plan.users), u64::from(self.number));
+        self.plan.transactions.map_or(u64::MAX, |all| all / users + u64::from(number < all % users))
+    }
+
+    fn date(&self) -> i64 {
+        match self.plan.dates {
+            Dates::Fixed(date) => date,
+            Dates::Passing(began) => began + self.clock.now().since(self.start).as_secs_f64() as i64,
+        }
     }
 
     /// Another connection, as soon as there is one.

@@ -3,45 +3,14 @@
 mod connection;
 mod setup;
 
-pub use connection::Connection;
-pub use setup::Loaded;
+use connection::Given;
 
-use oltp::{Check, Counts, Expected, Ranges, Row, Table, Value, checks, digest};
+use crate::books::Books;
+use crate::error::Error;
+use oltp::{Row, Table, Value};
 use rusqlite::types::ValueRef;
-use rusqlite::{OpenFlags, OptionalExtension as _};
+use rusqlite::{OpenFlags, params_from_iter};
 use std::path::{Path, PathBuf};
-
-/// What is wrong; one line.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// Setup was not there.
-    #[error("{0}: no order-entry tables of ours are in it; seawall oltp setup makes them")]
-    NotOurs(String),
-    /// Tables of the same names.
-    #[error(
-        "{database}: has a table {table} already; drop what setup made with seawall oltp drop, or name another database"
-    )]
-    Taken {
-        /// Which database.
-        database: String,
-        /// The first table that is in the way.
-        table: String,
-    },
-    /// The user ended it.
-    #[error("stopped; what was made is removed")]
-    Stopped,
-    /// Anything else, in the database's words.
-    #[error("{0}: {1}")]
-    Database(String, rusqlite::Error),
-    /// The file system's words.
-    #[error("{0}: {1}")]
-    File(String, std::io::Error),
-}
-
-/// What mark setup leaves.
-const MADE_BY: (&str, &str) = ("made_by", "seawall");
-/// Counts the runs that have not said what they added.
-const OPEN_RUNS: &str = "open_runs";
 
 /// A database in a file.
 #[derive(Clone, Debug)]
@@ -49,17 +18,6 @@ pub struct Sqlite {
     path: PathBuf,
     /// The cache of each connection, in bytes.
     pub buffers: u64,
-}
-
-/// What a check found.
-#[derive(Clone, Debug)]
-pub struct Found {
-    /// What must hold.
-    pub what: String,
-    /// Whether it does; `None` where nothing can be said.
-    pub holds: Option<bool>,
-    /// The figures.
-    pub because: String,
 }
 
 impl Sqlite {
@@ -79,7 +37,7 @@ impl Sqlite {
 
     fn wrong(&self) -> impl Fn(rusqlite::Error) -> Error {
         let name = self.name();
-        move |error| Error::Database(name.clone(), error)
+        move |error| Error::Sqlite(name.clone(), error)
     }
 
     fn open(&self) -> Result<rusqlite::Connection, Error> {
@@ -90,116 +48,17 @@ impl Sqlite {
         rusqlite::Connection::open_with_flags(&self.path, flags).map_err(self.wrong())
     }
 
-    /// A connection to a database of ours.
-    fn ours(&self) -> Result<rusqlite::Connection, Error> {
-        let connection = self.open()?;
-        match metadata(&connection, MADE_BY.0) {
-            Ok(Some(by)) if by == MADE_BY.1 => Ok(connection),
-            Ok(_) => Err(Error::NotOurs(self.name())),
-            Err(error) if error.to_string().contains("no such table") => Err(Error::NotOurs(self.name())),
-            Err(error) => Err(self.wrong()(error)),
-        }
-    }
-
-    /// A number that setup left.
-    ///
-    /// # Errors
-    /// It is no database of ours.
-    pub fn number(&self, key: &str) -> Result<f64, Error> {
-        let connection = self.ours()?;
-        let value = metadata(&connection, key).map_err(self.wrong())?;
-        value.and_then(|value| value.parse().ok()).ok_or_else(|| Error::NotOurs(self.name()))
-    }
-
-    /// What there is to draw from.
-    ///
-    /// # Errors
-    /// It is no database of ours.
-    pub fn ranges(&self) -> Result<Ranges, Error> {
-        let of = |key| self.number(key).map(|number| number as i64);
-        Ok(Ranges { customers: of("rows:customers")?, products: of("rows:product_information")? })
-    }
-
-    /// A run begins: until it says what it added, rows cannot be compared.
-    ///
-    /// # Errors
-    /// It is no database of ours, or cannot be written.
-    pub fn run_begins(&self) -> Result<(), Error> {
-        let connection = self.ours()?;
-        add(&connection, OPEN_RUNS, 1).map_err(self.wrong())
-    }
-
-    /// A run has ended that added so much.
-    ///
-    /// # Errors
-    /// As [`Sqlite::run_begins`].
-    pub fn run_ends(&self, counts: &Counts) -> Result<(), Error> {
-        let mut connection = self.ours()?;
-        let work = || {
-            let transaction = connection.transaction()?;
-            for table in Table::ALL {
-                add(&transaction, &format!("counted:{}", table.name()), counts.inserts[table as usize] as i64)?;
-            }
-            add(&transaction, OPEN_RUNS, -1)?;
-            transaction.commit()
-        };
-        let mut work = work;
-        work().map_err(self.wrong())
-    }
-
-    /// Looks whether all holds that must.
-    ///
-    /// # Errors
-    /// It is no database of ours, or cannot be read.
-    pub fn check(&self, said: &mut dyn FnMut(&Found)) -> Result<bool, Error> {
-        let connection = self.ours()?;
-        let stored = |key: &str| -> Result<i64, Error> {
-            let value = metadata(&connection, key).map_err(self.wrong())?;
-            Ok(value.and_then(|value| value.parse().ok()).unwrap_or(0))
-        };
-        let is_open = stored(OPEN_RUNS)? != 0;
-        let mut all = true;
-        for Check { what, sql, expected } in checks(stored("rows:orders")?, stored("stock")?) {
-            let number: i64 = connection.query_row(&sql, [], |row| row.get(0)).map_err(self.wrong())?;
-            let wanted = match expected {
-                Expected::Zero => 0,
-                Expected::LoadedAndCounted(table) | Expected::LastOf(table) => {
-                    stored(&format!("rows:{}", table.name()))? + stored(&format!("counted:{}", table.name()))?
-                }
-            };
-            let counts = expected != Expected::Zero;
-            let found = match counts && is_open {
-                true => {
-                    Found { what, holds: None, because: "a run goes on, or was killed before it could tell".into() }
-                }
-                false => {
-                    let because =
-                        if counts { format!("{number}, expected {wanted}") } else { format!("{number} are wrong") };
-                    Found { what, holds: Some(number == wanted), because }
-                }
-            };
-            all &= found.holds == Some(true);
-            said(&found);
-        }
-        Ok(all)
-    }
-
-    /// The digest of each table's rows as they are now.
-    ///
-    /// # Errors
-    /// As [`Sqlite::check`].
-    pub fn digests(&self) -> Result<Vec<(Table, u64)>, Error> {
-        let connection = self.ours()?;
-        let tables = Table::ALL.into_iter().filter(|table| *table != Table::Metadata);
-        tables.map(|table| Ok((table, digest_of(&connection, table).map_err(self.wrong())?))).collect()
+    /// A connection for checks and what runs write down.
+    pub(crate) fn books(&self) -> Result<Book, Error> {
+        Ok(Book { name: self.name(), connection: self.open()? })
     }
 
     /// Removes what setup made, and the file where nothing else is in it.
     ///
     /// # Errors
-    /// It is no database of ours, or in use.
-    pub fn drop_all(&self) -> Result<(), Error> {
-        let connection = self.ours()?;
+    /// It is in use.
+    pub(crate) fn drop_all(&self) -> Result<(), Error> {
+        let connection = self.open()?;
         remove(&connection).map_err(self.wrong())?;
         let others: i64 = connection
             .query_row("SELECT COUNT(*) FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'", [], |row| row.get(0))
@@ -224,25 +83,43 @@ impl Sqlite {
     }
 }
 
-fn metadata(connection: &rusqlite::Connection, key: &str) -> rusqlite::Result<Option<String>> {
-    let sql = "SELECT metadata_value FROM orderentry_metadata WHERE metadata_key = ?1";
-    connection.query_row(sql, [key], |row| row.get(0)).optional()
+/// A connection that is not a user's.
+pub(crate) struct Book {
+    name: String,
+    connection: rusqlite::Connection,
 }
 
-fn add(connection: &rusqlite::Connection, key: &str, more: i64) -> rusqlite::Result<()> {
-    let sql = "INSERT INTO orderentry_metadata VALUES (?1, ?2) ON CONFLICT (metadata_key) DO UPDATE SET metadata_value = \
-               CAST(metadata_value AS INTEGER) + ?2";
-    connection.execute(sql, rusqlite::params![key, more]).map(drop)
-}
-
-fn digest_of(connection: &rusqlite::Connection, table: Table) -> rusqlite::Result<u64> {
-    let columns: Vec<&str> = table.columns().collect();
-    let mut statement = connection.prepare(&format!("SELECT {} FROM {}", columns.join(", "), table.name()))?;
-    let (mut rows, mut sum) = (statement.query([])?, 0u64);
-    while let Some(row) = rows.next()? {
-        sum = sum.wrapping_add(digest(&values(row, columns.len())?));
+impl Books for Book {
+    fn ask(&mut self, sql: &str, args: &[Value], each: &mut dyn FnMut(Vec<Value>)) -> Result<u64, Error> {
+        let work = || {
+            let mut statement = self.connection.prepare(sql)?;
+            let columns = statement.column_count();
+            let mut rows = statement.query(params_from_iter(args.iter().map(Given)))?;
+            let mut count = 0;
+            while let Some(row) = rows.next()? {
+                each(values(row, columns)?);
+                count += 1;
+            }
+            Ok(count)
+        };
+        let mut work = work;
+        work().map_err(|error| self.wrong(error))
     }
-    Ok(sum)
+
+    fn batch(&mut self, sql: &str) -> Result<(), Error> {
+        self.connection.execute_batch(sql).map_err(|error| self.wrong(error))
+    }
+}
+
+impl Book {
+    fn wrong(&self, error: rusqlite::Error) -> Error {
+        // No such table, or one of others without our columns.
+        let said = error.to_string();
+        match said.starts_with("no such table") || said.starts_with("no such column") {
+            true => Error::NotOurs(self.name.clone()),
+            false => Error::Sqlite(self.name.clone(), error),
+        }
+    }
 }
 
 /// A row as the load knows it.

@@ -28,7 +28,9 @@ impl Rows {
         let id = Value::Number(unit as i64 + 1);
         match table {
             Table::Customers => out.push(self.customer(id, chance)),
-            Table::Addresses => out.push(address(id, self.any(Table::Customers, chance), chance)),
+            Table::Addresses => {
+                out.push(address(id, self.any(Table::Customers, chance), past(chance, 5), chance));
+            }
             Table::CardDetails => out.push(card(id, self.any(Table::Customers, chance), past(chance, 5), chance)),
             Table::Warehouses => {
                 let name = format!("{} depot {}", town(chance), unit + 1);
@@ -130,7 +132,7 @@ pub(crate) fn customer(id: Value, preferred: (i64, i64), since: i64, chance: &mu
 }
 
 /// An address of a customer.
-pub(crate) fn address(id: Value, customer: i64, chance: &mut Chance) -> Row {
+pub(crate) fn address(id: Value, customer: i64, created: i64, chance: &mut Chance) -> Row {
     let code = |chance: &mut Chance| match chance.percent(50) {
         true => Value::Null,
         false => chance.between(10_000, 99_999).to_string().into(),
@@ -138,7 +140,7 @@ pub(crate) fn address(id: Value, customer: i64, chance: &mut Chance) -> Row {
     vec![
         id,
         customer.into(),
-        past(chance, 5).into(),
+        created.into(),
         chance.between(1, 999).to_string().into(),
         format!("{} Street", town(chance)).into(),
         town(chance).into(),

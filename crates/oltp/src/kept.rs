@@ -4,7 +4,7 @@ use crate::figures::Figures;
 use crate::ledger::Ledger;
 use crate::limiter::{Evidence, Limiter};
 use crate::mix::Mix;
-use crate::session::{Failure, Think};
+use crate::session::{Failure, Mode, Think};
 use crate::transaction::Transaction;
 use block::Span;
 use stats::run::{Actor, Place, Point, Run, Setting, Taped, Value};
@@ -22,13 +22,15 @@ pub struct Asked {
     pub scale: f64,
     /// How often each transaction is done.
     pub mix: Mix,
+    /// How they ask for it.
+    pub mode: Mode,
     /// How long users think.
     pub think: Think,
     /// Transactions due in a second; none in a closed loop.
     pub rate: Option<f64>,
     /// How much of each point is not measured, in seconds.
     pub warm_up_s: u64,
-    /// The database's own cache of each connection, in bytes.
+    /// The database's own cache in bytes; of SQLite that of each connection.
     pub buffers: u64,
 }
 
@@ -42,6 +44,7 @@ pub fn asked(asked: &Asked) -> Run {
     for one in Transaction::ALL {
         run.set(None, &format!("weight_{}", one.short().to_lowercase()), f64::from(asked.mix.weight(one)));
     }
+    run.set(None, "calls", asked.mode.name());
     let Think { within_ms, between_ms } = asked.think;
     for (key, (least, most)) in [("think", within_ms), ("think_between", between_ms)] {
         run.set(None, &format!("{key}_ms_min"), least as f64);

@@ -23,6 +23,8 @@ pub struct Done {
     pub waits: Waits,
     /// What was done.
     pub counts: Counts,
+    /// It is not known what of it was committed.
+    pub unsure: bool,
     /// Why it failed, if it did.
     pub failure: Option<Failure>,
 }
@@ -52,6 +54,7 @@ pub struct Ledger {
     pub(crate) failures: [u64; 5],
     pub(crate) waits: Waits,
     whole: Counts,
+    unsure: u64,
     first_failure: Option<String>,
 }
 
@@ -71,6 +74,7 @@ impl Ledger {
             failures: [0; 5],
             waits: Waits::default(),
             whole: Counts::default(),
+            unsure: 0,
             first_failure: None,
         }
     }
@@ -78,6 +82,7 @@ impl Ledger {
     /// Takes in a transaction.
     pub fn add(&mut self, done: &Done) {
         self.whole.add(&done.counts);
+        self.unsure += u64::from(done.unsure);
         let at = done.end.since(self.start).as_nanos() / Span::SECOND.as_nanos();
         let at = usize::try_from(at).unwrap_or(usize::MAX).min(self.planned_seconds());
         if at >= self.seconds.len() {
@@ -166,6 +171,11 @@ impl Ledger {
         &self.whole
     }
 
+    /// Failed transactions of which it is not known what was committed.
+    pub fn unsure(&self) -> u64 {
+        self.unsure
+    }
+
     /// The first failure, in words.
     pub fn first_failure(&self) -> Option<&str> {
         self.first_failure.as_deref()
@@ -198,6 +208,7 @@ pub(crate) mod tests {
                     thought: Span::from_millis(2),
                     waits: Waits::default(),
                     counts,
+                    unsure: false,
                     failure: (one == 9).then_some(Failure::Timeout),
                 });
             }

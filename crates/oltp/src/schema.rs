@@ -130,6 +130,14 @@ impl Table {
         self.definition().columns.iter().map(|(name, _)| *name)
     }
 
+    /// The type of a column, counted from 0.
+    pub(crate) fn kind(self, column: usize) -> &'static str {
+        match self.definition().columns[column].1 {
+            Kind::Number => "BIGINT",
+            Kind::Text(_) => "VARCHAR",
+        }
+    }
+
     fn definition(self) -> &'static Definition {
         &DEFINITIONS[self as usize]
     }
@@ -297,10 +305,20 @@ const DEFINITIONS: [Definition; 11] = [
     },
 ];
 
-/// The statement that makes a table in SQLite, which takes references with the table or never.
-pub fn create(table: Table, indexes: Indexes) -> String {
+/// What a database's words are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    /// SQLite's, which takes references with the table or never.
+    Sqlite,
+    /// PostgreSQL's, which takes keys and references when rows are there.
+    Postgres,
+}
+
+/// The statement that makes a table.
+pub fn create(table: Table, indexes: Indexes, dialect: Dialect) -> String {
     let Definition { name, columns, key, references, .. } = table.definition();
-    let is_rowid = |column: &str| key.len() == 1 && key[0] == column && indexes != Indexes::None;
+    let later = dialect == Dialect::Postgres;
+    let is_rowid = |column: &str| !later && key.len() == 1 && key[0] == column && indexes != Indexes::None;
     let mut parts: Vec<String> = Vec::new();
     for (column, kind) in *columns {
         parts.push(match kind {
@@ -310,16 +328,42 @@ pub fn create(table: Table, indexes: Indexes) -> String {
             Kind::Text(most) => format!("{column} VARCHAR({most})"),
         });
     }
-    if indexes != Indexes::None || table == Table::Metadata {
-        if !key.is_empty() && !parts.iter().any(|part| part.ends_with("PRIMARY KEY")) {
-            parts.push(format!("PRIMARY KEY ({})", key.join(", ")));
-        }
-        for (column, other) in *references {
-            let cascade = if *other == "orders" { " ON DELETE CASCADE" } else { "" };
-            parts.push(format!("FOREIGN KEY ({column}) REFERENCES {other}{cascade}"));
-        }
+    let is_keyed = table == Table::Metadata || (indexes != Indexes::None && !later);
+    if is_keyed && !key.is_empty() && !parts.iter().any(|part| part.ends_with("PRIMARY KEY")) {
+        parts.push(format!("PRIMARY KEY ({})", key.join(", ")));
     }
-    format!("CREATE TABLE {name} ({})", parts.join(", "))
+    if is_keyed {
+        parts.extend(references.iter().map(reference));
+    }
+    // A tenth of each block is filled, as published: neighbours in stock do not share one.
+    let storage = if later && table == Table::Inventories { " WITH (fillfactor = 10)" } else { "" };
+    format!("CREATE TABLE {name} ({}){storage}", parts.join(", "))
+}
+
+fn reference((column, other): &(&str, &str)) -> String {
+    let cascade = if *other == "orders" { " ON DELETE CASCADE" } else { "" };
+    format!("FOREIGN KEY ({column}) REFERENCES {other}{cascade}")
+}
+
+/// The statements that add a table's key and references where [`create`] leaves them out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Constraints {
+    /// The key.
+    pub primary: Option<String>,
+    /// References, of which each needs the other table's key.
+    pub references: Vec<String>,
+}
+
+/// The key and the references of a table, for a database that takes them when rows are there.
+pub fn constraints(table: Table, indexes: Indexes) -> Constraints {
+    let Definition { name, key, references, .. } = table.definition();
+    if indexes == Indexes::None || table == Table::Metadata {
+        return Constraints::default();
+    }
+    Constraints {
+        primary: (!key.is_empty()).then(|| format!("ALTER TABLE {name} ADD PRIMARY KEY ({})", key.join(", "))),
+        references: references.iter().map(|one| format!("ALTER TABLE {name} ADD {}", reference(one))).collect(),
+    }
 }
 
 /// What a column's values are held to.
@@ -375,8 +419,14 @@ mod tests {
         // Of customers 4, orders 4, inventories, items and products 2 each, of four other tables one each.
         let count = |of| Table::ALL.iter().map(|table| indexes(*table, of).len()).sum::<usize>();
         assert_eq!((count(Indexes::All), count(Indexes::Primary)), (18, 0));
-        assert!(create(Table::Inventories, Indexes::All).contains("PRIMARY KEY (product_id, warehouse_id)"));
-        assert!(create(Table::Orders, Indexes::All).contains("order_id INTEGER PRIMARY KEY"));
-        assert!(!create(Table::Orders, Indexes::None).contains("KEY"));
+        let sqlite = |table, indexes| create(table, indexes, Dialect::Sqlite);
+        assert!(sqlite(Table::Inventories, Indexes::All).contains("PRIMARY KEY (product_id, warehouse_id)"));
+        assert!(sqlite(Table::Orders, Indexes::All).contains("order_id INTEGER PRIMARY KEY"));
+        assert!(!sqlite(Table::Orders, Indexes::None).contains("KEY"));
+        assert!(!create(Table::OrderItems, Indexes::All, Dialect::Postgres).contains("KEY"));
+        let items = constraints(Table::OrderItems, Indexes::Primary);
+        assert_eq!(items.primary.unwrap(), "ALTER TABLE order_items ADD PRIMARY KEY (order_id, line_item_id)");
+        assert!(items.references[0].ends_with("(order_id) REFERENCES orders ON DELETE CASCADE"));
+        assert_eq!(constraints(Table::Orders, Indexes::None), Constraints::default());
     }
 }

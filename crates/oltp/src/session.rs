@@ -119,11 +119,62 @@ pub trait Session {
     /// Waits as long as a user thinks; returns how long that was.
     fn think(&mut self, span: Span) -> Span;
 
-    /// Seconds since 1970 (UTC).
-    fn date(&self) -> i64;
-
     /// What it waited since this was asked last.
     fn waits(&mut self) -> Waits;
+}
+
+impl<S: Session + ?Sized> Session for Box<S> {
+    fn rows(&mut self, sql: &'static str, args: &[Value]) -> Result<Vec<Row>, Failure> {
+        (**self).rows(sql, args)
+    }
+
+    fn change(&mut self, sql: &'static str, args: &[Value]) -> Result<u64, Failure> {
+        (**self).change(sql, args)
+    }
+
+    fn next(&mut self, sequence: Sequence) -> Result<i64, Failure> {
+        (**self).next(sequence)
+    }
+
+    fn begin(&mut self) -> Result<(), Failure> {
+        (**self).begin()
+    }
+
+    fn commit(&mut self) -> Result<(), Failure> {
+        (**self).commit()
+    }
+
+    fn rollback(&mut self) {
+        (**self).rollback();
+    }
+
+    fn think(&mut self, span: Span) -> Span {
+        (**self).think(span)
+    }
+
+    fn waits(&mut self) -> Waits {
+        (**self).waits()
+    }
+}
+
+/// How a transaction is asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// By single statements.
+    #[default]
+    Statements,
+    /// By one call of a procedure in the database.
+    Procedures,
+}
+
+impl Mode {
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Mode::Statements => "statements",
+            Mode::Procedures => "procedures",
+        }
+    }
 }
 
 /// What a connection waited for.
@@ -138,7 +189,7 @@ pub struct Waits {
 /// Statements that were done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Queries.
+    /// Queries; numbers of sequences are none.
     pub selects: u64,
     /// Rows added, by table.
     pub inserts: [u64; Table::ALL.len()],
@@ -151,6 +202,17 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// Nothing.
+    pub const NONE: Counts =
+        Counts { selects: 0, inserts: [0; Table::ALL.len()], updates: 0, commits: 0, rollbacks: 0 };
+
+    /// The same with so many rows more in a table.
+    #[must_use]
+    pub fn with(mut self, table: Table, rows: u64) -> Counts {
+        self.inserts[table as usize] += rows;
+        self
+    }
+
     /// Adds those of another.
     pub fn add(&mut self, other: &Counts) {
         self.selects += other.selects;

@@ -1,19 +1,12 @@
 //! One user: a connection, chance, and what was done with them.
 
 use crate::chance::Chance;
-use crate::scale::Sizes;
+use crate::keys::Keys;
 use crate::schema::{Sequence, Table};
-use crate::session::{Counts, Failure, Ranges, Row, Session, Think, Value};
-use crate::transaction::Transaction;
+use crate::session::{Counts, Failure, Mode, Ranges, Row, Session, Think, Value};
+use crate::statement::{ADDRESSES, CARDS, CUSTOMER};
+use crate::transaction::{Drawn, Transaction};
 use block::Span;
-
-const CUSTOMER: &str = "SELECT cust_first_name, cust_last_name, nls_language, nls_territory, credit_limit, cust_email, \
-                        account_mgr_id, customer_class, preferred_address, preferred_card FROM customers WHERE \
-                        customer_id = $1";
-const ADDRESSES: &str = "SELECT address_id, street_name, town, county, country, post_code, zip_code FROM addresses WHERE \
-                         customer_id = $1 LIMIT 5";
-const CARDS: &str = "SELECT card_id, card_type, card_number, expiry_date, is_valid FROM card_details WHERE customer_id = \
-                     $1 LIMIT 5";
 
 /// What is inserted, by table; each stands once and is prepared once.
 const fn insert_of(table: Table) -> &'static str {
@@ -38,32 +31,79 @@ const fn insert_of(table: Table) -> &'static str {
 
 /// A user at work.
 pub struct User<S> {
-    pub(crate) session: S,
-    pub(crate) chance: Chance,
-    ranges: Ranges,
+    session: S,
+    mode: Mode,
+    chance: Chance,
+    /// Of thinking, apart, so that a user who thinks does the same.
+    moods: Chance,
+    keys: Keys,
     think: Think,
     counts: Counts,
     /// Counted only when they are durable.
     open: Option<Counts>,
     thought: Span,
+    unsure: bool,
+}
+
+/// A transaction that was done, or failed.
+#[derive(Clone, Debug)]
+pub struct Performed {
+    /// How long the user thought in it.
+    pub thought: Span,
+    /// What was done.
+    pub counts: Counts,
+    /// Why it failed, if it did: what was open is taken back.
+    pub failure: Option<Failure>,
+    /// It failed, and how much of it was committed before is not known: the connection was lost while it committed, or a
+    /// call failed, which may have committed in its midst.
+    pub unsure: bool,
 }
 
 impl<S: Session> User<S> {
     /// The user of that number.
-    pub fn new(session: S, seed: u64, number: u64, ranges: Ranges, think: Think) -> User<S> {
-        let chance = Chance::new(seed, number);
-        User { session, chance, ranges, think, counts: Counts::default(), open: None, thought: Span::ZERO }
+    pub fn new(session: S, mode: Mode, seed: u64, number: u64, ranges: Ranges, think: Think) -> User<S> {
+        User {
+            session,
+            mode,
+            chance: Chance::new(seed, number),
+            moods: Chance::new(!seed, number),
+            keys: Keys::new(ranges),
+            think,
+            counts: Counts::NONE,
+            open: None,
+            thought: Span::ZERO,
+            unsure: false,
+        }
     }
 
-    /// Does a transaction. Returns how long the user thought in it, what was done, and why it failed, if it did: what is
-    /// open then is taken back.
-    pub fn perform(&mut self, what: Transaction) -> (Span, Counts, Option<Failure>) {
-        let failure = what.perform(self).err();
+    /// Does a transaction, whose new rows have that date in seconds since 1970 (UTC).
+    pub fn perform(&mut self, what: Transaction, date: i64) -> Performed {
+        let drawn = what.draw(&mut self.chance, &self.keys, date);
+        let done = match self.mode {
+            Mode::Statements => drawn.perform(self),
+            Mode::Procedures => self.call(&*drawn),
+        };
+        let failure = done.err();
         if failure.is_some() && self.open.take().is_some() {
             self.session.rollback();
             self.counts.rollbacks += 1;
         }
-        (std::mem::take(&mut self.thought), std::mem::take(&mut self.counts), failure)
+        Performed {
+            thought: std::mem::take(&mut self.thought),
+            counts: std::mem::take(&mut self.counts),
+            failure,
+            unsure: std::mem::take(&mut self.unsure),
+        }
+    }
+
+    fn call(&mut self, drawn: &dyn Drawn<S>) -> Result<(), Failure> {
+        let (sql, given) = drawn.call();
+        self.unsure = true;
+        let rows = self.session.rows(sql, &given)?;
+        self.unsure = false;
+        let number = |at: usize| rows.first().and_then(|row| row.get(at)?.number()).unwrap_or(0) as u64;
+        self.counts.add(&drawn.counts(number(0), number(1)));
+        Ok(())
     }
 
     /// Its chance, for what to do next.
@@ -78,14 +118,14 @@ impl<S: Session> User<S> {
 
     /// Thinks between transactions.
     pub fn rest(&mut self) {
-        let span = span_of(self.think.between_ms, &mut self.chance);
+        let span = span_of(self.think.between_ms, &mut self.moods);
         if span > Span::ZERO {
             self.session.think(span);
         }
     }
 
     pub(crate) fn think(&mut self) {
-        let span = span_of(self.think.within_ms, &mut self.chance);
+        let span = span_of(self.think.within_ms, &mut self.moods);
         if span > Span::ZERO {
             self.thought += self.session.think(span);
         }
@@ -93,12 +133,14 @@ impl<S: Session> User<S> {
 
     pub(crate) fn begin(&mut self) -> Result<(), Failure> {
         self.session.begin()?;
-        self.open = Some(Counts::default());
+        self.open = Some(Counts::NONE);
         Ok(())
     }
 
     pub(crate) fn commit(&mut self) -> Result<(), Failure> {
-        self.session.commit()?;
+        let done = self.session.commit();
+        self.unsure = matches!(done, Err(Failure::Lost(_)));
+        done?;
         let open = self.open.take().unwrap_or_default();
         self.counts.add(&open);
         self.counts.commits += 1;
@@ -109,8 +151,8 @@ impl<S: Session> User<S> {
         self.open.as_mut().unwrap_or(&mut self.counts)
     }
 
+    /// The next number of a sequence; no query of the published counts.
     pub(crate) fn next(&mut self, sequence: Sequence) -> Result<i64, Failure> {
-        self.count().selects += 1;
         self.session.next(sequence)
     }
 
@@ -131,10 +173,9 @@ impl<S: Session> User<S> {
     }
 
     /// A logon is a transaction of its own.
-    pub(crate) fn logon(&mut self, customer: i64) -> Result<(), Failure> {
+    pub(crate) fn logon(&mut self, customer: i64, date: i64) -> Result<(), Failure> {
         self.begin()?;
         let id = self.next(Sequence::Logon)?;
-        let date = self.session.date();
         self.insert(Table::Logon, &[id.into(), customer.into(), date.into()])?;
         self.commit()
     }
@@ -153,18 +194,6 @@ impl<S: Session> User<S> {
     pub(crate) fn cards(&mut self, customer: i64) -> Result<Option<i64>, Failure> {
         let found = self.select(CARDS, &[customer.into()])?;
         Ok(found.first().and_then(|row| row[0].number()))
-    }
-
-    pub(crate) fn any_customer(&mut self) -> i64 {
-        self.chance.between(1, self.ranges.customers)
-    }
-
-    pub(crate) fn any_product(&mut self) -> i64 {
-        self.chance.between(1, self.ranges.products)
-    }
-
-    pub(crate) fn any_warehouse(&mut self) -> i64 {
-        self.chance.between(1, Sizes::WAREHOUSES as i64 - 1)
     }
 }
 

@@ -5,9 +5,11 @@ mod load;
 
 use crate::Answer;
 use crate::memory::Memory;
-use ::oltp::{Columns, Mix, Scale, Think};
+use ::database::Isolation;
+use ::oltp::{Columns, Mix, Mode, Scale, Think};
 use anyhow::Result;
 use block::Bytes;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 /// Put an order-entry load on a real database, and say what users feel and what limited it
@@ -33,8 +35,8 @@ enum What {
 /// Which database.
 #[derive(clap::Args, Clone)]
 struct Which {
-    /// The database, as in sqlite:/data/orders.sqlite
-    #[arg(long, value_name = "sqlite:PATH", conflicts_with = "directory")]
+    /// The database: sqlite:PATH or postgres://USER@HOST/DATABASE; passwords are PGPASSWORD's or ~/.pgpass's
+    #[arg(long, value_name = "NAME", conflicts_with = "directory")]
     database: Option<String>,
     /// A folder for orders.sqlite, where no database is named
     #[arg(long, value_name = "DIR", default_value = ".")]
@@ -55,6 +57,9 @@ struct Setup {
     /// Which indexes
     #[arg(long, value_name = "WHICH", default_value = "all", value_parser = ["all", "primary", "none"])]
     indexes: String,
+    /// Connections that load at once, where there can be several; as many as processors
+    #[arg(long, value_name = "N", value_parser = jobs)]
+    jobs: Option<NonZeroUsize>,
     /// The seed of all data: the same one makes the same rows
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -80,18 +85,27 @@ struct Work {
     /// Leave transactions out, as in SQ,WQ,WA
     #[arg(long, value_name = "NAMES", default_value = "")]
     disable: String,
+    /// How a transaction is asked for: by single statements, or by one call of a procedure
+    #[arg(long, value_name = "HOW", default_value = "statements", value_parser = ["statements", "procedures"])]
+    calls: String,
+    /// How a server keeps transactions apart
+    #[arg(long, value_name = "LEVEL", default_value = "read-committed", value_parser = ["read-committed", "repeatable-read", "serializable"])]
+    isolation: String,
     /// How long users think inside a transaction, in milliseconds, as in 100-200
     #[arg(long, value_name = "MS", default_value = "0", value_parser = range)]
     think: (i64, i64),
     /// How long they think between transactions
     #[arg(long, value_name = "MS", default_value = "0", value_parser = range)]
     think_between: (i64, i64),
-    /// The database's cache of each connection
-    #[arg(long, value_name = "SIZE", default_value = "2MiB", value_parser = size)]
-    buffers: Bytes,
+    /// SQLite's cache of each connection, 2MiB unless set; a server has its own
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    buffers: Option<Bytes>,
     /// The seed of all chance
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
+    /// The date of all new rows, in seconds since 1970 (UTC), so that the same work makes the same rows; now unless set
+    #[arg(long, value_name = "S", value_parser = clap::value_parser!(i64).range(0..=4_102_444_800))]
+    date: Option<i64>,
     /// Write a page
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -108,6 +122,9 @@ struct Run {
     /// Transactions due in a second, all users together; response times count from when each was due
     #[arg(long, value_name = "TPS", value_parser = rate)]
     rate: Option<f64>,
+    /// End after so many transactions of all users together, if they are done before the time; nothing is left unmeasured
+    #[arg(long, value_name = "N", conflicts_with = "warm_up", value_parser = clap::value_parser!(u64).range(1..))]
+    transactions: Option<u64>,
     /// Print a line each second with these columns: users, tpm, tps, errs, resp, vresp, trans
     #[arg(long, value_name = "COLUMNS", value_parser = columns)]
     columns: Option<Columns>,
@@ -164,6 +181,18 @@ impl Work {
         all.without(&self.disable).map_err(|error| anyhow::anyhow!("--disable: {error}"))
     }
 
+    fn mode(&self) -> Mode {
+        if self.calls == "procedures" { Mode::Procedures } else { Mode::Statements }
+    }
+
+    fn isolation(&self) -> Isolation {
+        match self.isolation.as_str() {
+            "repeatable-read" => Isolation::RepeatableRead,
+            "serializable" => Isolation::Serializable,
+            _ => Isolation::ReadCommitted,
+        }
+    }
+
     fn think(&self) -> Think {
         Think { within_ms: self.think, between_ms: self.think_between }
     }
@@ -171,6 +200,11 @@ impl Work {
 
 fn scale(given: &str) -> Result<Scale, String> {
     given.parse().map_err(str::to_owned)
+}
+
+fn jobs(given: &str) -> Result<NonZeroUsize, String> {
+    let jobs = given.parse::<NonZeroUsize>().ok().filter(|jobs| jobs.get() <= 256);
+    jobs.ok_or_else(|| "must be a number of connections from 1 to 256".into())
 }
 
 fn mix(given: &str) -> Result<Mix, String> {

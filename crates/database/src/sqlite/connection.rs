@@ -1,6 +1,7 @@
 //! A user's connection.
 
-use super::{Error, Sqlite, values};
+use super::{Sqlite, values};
+use crate::error::Error;
 use crate::play::Whistle;
 use block::Span;
 use oltp::{Failure, Row, Sequence, Session, Value, Waits};
@@ -20,26 +21,22 @@ pub struct Connection<'w> {
     connection: rusqlite::Connection,
     whistle: &'w Whistle,
     clock: Clock,
-    /// Seconds since 1970 at the clock's zero.
-    zero: i64,
     waits: Waits,
 }
 
 impl Sqlite {
-    /// A connection of a user; `date` is now in seconds since 1970, and the whistle ends its thinking.
+    /// A connection of a user, whose thinking the whistle ends.
     ///
     /// # Errors
     /// It is no database of ours.
-    pub fn connect<'w>(&self, date: i64, whistle: &'w Whistle) -> Result<Connection<'w>, Failure> {
+    pub fn connect<'w>(&self, whistle: &'w Whistle) -> Result<Connection<'w>, Failure> {
         let connection = self.open().map_err(|error| Failure::Lost(error.to_string()))?;
         connection.set_prepared_statement_cache_capacity(PREPARED);
         let kib = (self.buffers / 1024).max(1);
         let settings = format!("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA cache_size = -{kib}");
         connection.execute_batch(&settings).map_err(failure)?;
         connection.busy_timeout(TIMEOUT).map_err(failure)?;
-        let clock = Clock::new();
-        let zero = date - (clock.now().as_nanos() / 1_000_000_000) as i64;
-        Ok(Connection { connection, whistle, clock, zero, waits: Waits::default() })
+        Ok(Connection { connection, whistle, clock: Clock::new(), waits: Waits::default() })
     }
 
     /// The program's version of the database.
@@ -58,7 +55,7 @@ impl Sqlite {
 }
 
 /// A value on its way in, without a copy.
-struct Given<'a>(&'a Value);
+pub(super) struct Given<'a>(pub &'a Value);
 
 impl ToSql for Given<'_> {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
@@ -119,10 +116,6 @@ impl Session for Connection<'_> {
         let before = self.clock.now();
         self.whistle.wait(span);
         self.clock.now().since(before)
-    }
-
-    fn date(&self) -> i64 {
-        self.zero + (self.clock.now().as_nanos() / 1_000_000_000) as i64
     }
 
     fn waits(&mut self) -> Waits {

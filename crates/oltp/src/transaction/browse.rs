@@ -1,47 +1,92 @@
 //! Products and orders that are looked at.
 
-use crate::session::{Failure, Session};
+use super::{Drawn, Pick, array};
+use crate::chance::Chance;
+use crate::keys::Keys;
+use crate::schema::Table;
+use crate::session::{Counts, Failure, Session, Value};
+use crate::statement::{ADD_ONE, BROWSE_ORDERS, BROWSE_PRODUCTS, ITEMS, ORDERS, PRODUCT, RAISE_TOTAL};
 use crate::user::User;
 
-const PRODUCT: &str = "SELECT p.product_id, p.product_name, p.list_price, i.warehouse_id, i.quantity_on_hand FROM \
-                       product_information p JOIN inventories i ON i.product_id = p.product_id WHERE p.product_id = $1 \
-                       LIMIT 14";
-const ORDERS: &str = "SELECT order_id, order_date, order_mode, order_status, order_total, sales_rep_id FROM orders WHERE \
-                      customer_id = $1 ORDER BY order_id LIMIT 50";
-const ITEMS: &str = "SELECT line_item_id, product_id, unit_price, quantity FROM order_items WHERE order_id = $1";
-const ONE_MORE: &str = "UPDATE order_items SET quantity = quantity + 1 WHERE order_id = $1 AND line_item_id = $2";
-const DEARER: &str = "UPDATE orders SET order_total = order_total + $1 WHERE order_id = $2";
-
-pub fn products<S: Session>(user: &mut User<S>) -> Result<(), Failure> {
-    let customer = user.any_customer();
-    user.customer(customer)?;
-    user.think();
-    user.logon(customer)?;
-    for _ in 0..user.chance.between(1, 5) {
-        let product = user.any_product();
-        user.select(PRODUCT, &[product.into()])?;
-        user.think();
-    }
-    Ok(())
+/// Some products, one after the other.
+pub struct Products {
+    customer: i64,
+    products: Vec<i64>,
+    date: i64,
 }
 
-pub fn orders<S: Session>(user: &mut User<S>) -> Result<(), Failure> {
-    let customer = user.any_customer();
-    user.customer(customer)?;
-    user.addresses(customer)?;
-    user.logon(customer)?;
-    let orders = user.select(ORDERS, &[customer.into()])?;
-    if orders.len() < 2 {
-        return Ok(());
+impl Products {
+    pub fn draw(chance: &mut Chance, keys: &Keys, date: i64) -> Products {
+        let customer = keys.customer(chance);
+        let products = (0..chance.between(1, 5)).map(|_| keys.product(chance)).collect();
+        Products { customer, products, date }
     }
-    let order = user.chance.pick(&orders)[0].clone();
-    let items = user.select(ITEMS, std::slice::from_ref(&order))?;
-    if items.is_empty() {
-        return Ok(());
+}
+
+impl<S: Session> Drawn<S> for Products {
+    fn perform(&self, user: &mut User<S>) -> Result<(), Failure> {
+        user.customer(self.customer)?;
+        user.think();
+        user.logon(self.customer, self.date)?;
+        for product in &self.products {
+            user.select(PRODUCT, &[(*product).into()])?;
+            user.think();
+        }
+        Ok(())
     }
-    let item = user.chance.pick(&items).clone();
-    user.begin()?;
-    user.update(ONE_MORE, &[order.clone(), item[0].clone()])?;
-    user.update(DEARER, &[item[2].clone(), order])?;
-    user.commit()
+
+    fn call(&self) -> (&'static str, Vec<Value>) {
+        (BROWSE_PRODUCTS, vec![self.date.into(), self.customer.into(), array(self.products.iter().copied())])
+    }
+
+    fn counts(&self, _: u64, _: u64) -> Counts {
+        let counts = Counts { selects: 1 + self.products.len() as u64, commits: 1, ..Counts::default() };
+        counts.with(Table::Logon, 1)
+    }
+}
+
+/// The orders of a customer, and one more of an item.
+pub struct Orders {
+    customer: i64,
+    order: Pick,
+    item: Pick,
+    date: i64,
+}
+
+impl Orders {
+    pub fn draw(chance: &mut Chance, keys: &Keys, date: i64) -> Orders {
+        Orders { customer: keys.customer(chance), order: Pick::draw(chance), item: Pick::draw(chance), date }
+    }
+}
+
+impl<S: Session> Drawn<S> for Orders {
+    fn perform(&self, user: &mut User<S>) -> Result<(), Failure> {
+        user.customer(self.customer)?;
+        user.addresses(self.customer)?;
+        user.logon(self.customer, self.date)?;
+        let orders = user.select(ORDERS, &[self.customer.into()])?;
+        // As the published server side has it: a customer with one order only looks.
+        if orders.len() < 2 {
+            return Ok(());
+        }
+        let order = orders[self.order.of(orders.len())][0].clone();
+        let items = user.select(ITEMS, std::slice::from_ref(&order))?;
+        if items.is_empty() {
+            return Ok(());
+        }
+        let item = items[self.item.of(items.len())].clone();
+        user.begin()?;
+        user.update(ADD_ONE, &[order.clone(), item[0].clone()])?;
+        user.update(RAISE_TOTAL, &[item[2].clone(), order])?;
+        user.commit()
+    }
+
+    fn call(&self) -> (&'static str, Vec<Value>) {
+        (BROWSE_ORDERS, vec![self.date.into(), self.customer.into(), self.order.0.into(), self.item.0.into()])
+    }
+
+    fn counts(&self, looked: u64, changed: u64) -> Counts {
+        let counts = Counts { selects: 3 + looked, updates: 2 * changed, commits: 1 + changed, ..Counts::default() };
+        counts.with(Table::Logon, 1)
+    }
 }

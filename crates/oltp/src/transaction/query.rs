@@ -1,32 +1,82 @@
-//! What managers ask.
+//! The queries of managers.
 
-use crate::session::{Failure, Session};
+use super::Drawn;
+use crate::chance::Chance;
+use crate::keys::Keys;
+use crate::session::{Counts, Failure, Session, Value};
+use crate::statement::{BY_REP, BY_WAREHOUSE, LAST_HOUR, SALES_REP, WAREHOUSE, WAREHOUSE_ACTIVITY};
 use crate::user::User;
 
-const BY_REP: &str = "SELECT * FROM (SELECT o.order_id, o.order_total, c.cust_first_name, c.cust_last_name, RANK() OVER \
-                      (ORDER BY o.order_total DESC) AS place FROM orders o JOIN customers c ON c.customer_id = \
-                      o.customer_id WHERE o.sales_rep_id = $1) ranked WHERE place <= 10";
-/// All groupings of a cube over mode and warehouse, which not every database has as such.
-const BY_WAREHOUSE: &str = "WITH here AS (SELECT order_mode, warehouse_id, order_total FROM orders WHERE warehouse_id = $1) \
-     SELECT order_mode, warehouse_id, SUM(order_total), COUNT(*) FROM here GROUP BY order_mode, warehouse_id UNION ALL \
-     SELECT order_mode, NULL, SUM(order_total), COUNT(*) FROM here GROUP BY order_mode UNION ALL \
-     SELECT NULL, warehouse_id, SUM(order_total), COUNT(*) FROM here GROUP BY warehouse_id UNION ALL \
-     SELECT NULL, NULL, SUM(order_total), COUNT(*) FROM here";
-/// Slots of five minutes.
-const LAST_HOUR: &str = "SELECT (order_date - $1) / 300, SUM(order_total), COUNT(*) FROM orders WHERE order_date >= $1 \
-                         AND warehouse_id = $2 GROUP BY (order_date - $1) / 300";
+const ONE: Counts = Counts { selects: 1, ..Counts::NONE };
 
-pub fn sales_rep<S: Session>(user: &mut User<S>) -> Result<(), Failure> {
-    let rep = user.chance.between(1, 1000);
-    user.select(BY_REP, &[rep.into()]).map(drop)
+/// The largest orders of a sales representative.
+pub struct SalesRep(i64);
+
+impl SalesRep {
+    pub fn draw(chance: &mut Chance) -> SalesRep {
+        SalesRep(chance.between(1, 1000))
+    }
 }
 
-pub fn warehouse<S: Session>(user: &mut User<S>) -> Result<(), Failure> {
-    let place = user.any_warehouse();
-    user.select(BY_WAREHOUSE, &[place.into()]).map(drop)
+impl<S: Session> Drawn<S> for SalesRep {
+    fn perform(&self, user: &mut User<S>) -> Result<(), Failure> {
+        user.select(BY_REP, &[self.0.into()]).map(drop)
+    }
+
+    fn call(&self) -> (&'static str, Vec<Value>) {
+        (SALES_REP, vec![self.0.into()])
+    }
+
+    fn counts(&self, _: u64, _: u64) -> Counts {
+        ONE
+    }
 }
 
-pub fn activity<S: Session>(user: &mut User<S>) -> Result<(), Failure> {
-    let (since, place) = (user.session.date() - 3600, user.any_warehouse());
-    user.select(LAST_HOUR, &[since.into(), place.into()]).map(drop)
+/// The orders of a warehouse, added up.
+pub struct Warehouse(i64);
+
+impl Warehouse {
+    pub fn draw(chance: &mut Chance) -> Warehouse {
+        Warehouse(Keys::warehouse(chance))
+    }
+}
+
+impl<S: Session> Drawn<S> for Warehouse {
+    fn perform(&self, user: &mut User<S>) -> Result<(), Failure> {
+        user.select(BY_WAREHOUSE, &[self.0.into()]).map(drop)
+    }
+
+    fn call(&self) -> (&'static str, Vec<Value>) {
+        (WAREHOUSE, vec![self.0.into()])
+    }
+
+    fn counts(&self, _: u64, _: u64) -> Counts {
+        ONE
+    }
+}
+
+/// The last hour of a warehouse.
+pub struct Activity {
+    since: i64,
+    warehouse: i64,
+}
+
+impl Activity {
+    pub fn draw(chance: &mut Chance, date: i64) -> Activity {
+        Activity { since: date - 3600, warehouse: Keys::warehouse(chance) }
+    }
+}
+
+impl<S: Session> Drawn<S> for Activity {
+    fn perform(&self, user: &mut User<S>) -> Result<(), Failure> {
+        user.select(LAST_HOUR, &[self.since.into(), self.warehouse.into()]).map(drop)
+    }
+
+    fn call(&self) -> (&'static str, Vec<Value>) {
+        (WAREHOUSE_ACTIVITY, vec![self.since.into(), self.warehouse.into()])
+    }
+
+    fn counts(&self, _: u64, _: u64) -> Counts {
+        ONE
+    }
 }

@@ -2,35 +2,32 @@
 
 use super::{Check, Drop, Setup, Which};
 use crate::{Answer, interrupt, terminal};
-use ::database::Sqlite;
+use ::database::Database;
 use ::oltp::{Indexes, Rows, Sizes};
 use anyhow::{Context as _, Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal as _;
-use std::path::PathBuf;
+use std::num::NonZeroUsize;
 
 /// The file of a folder.
 const FILE: &str = "orders.sqlite";
 
 impl Which {
     /// The database that was named.
-    pub fn sqlite(&self, buffers: u64) -> Result<Sqlite> {
-        let path = match &self.database {
-            None => self.directory.join(FILE),
-            Some(named) => match named.strip_prefix("sqlite:").filter(|path| !path.is_empty()) {
-                Some(path) => PathBuf::from(path),
-                // What was typed is not repeated: a password may be in it.
-                None => bail!("--database: must be sqlite:PATH, as in sqlite:/data/orders.sqlite"),
-            },
-        };
-        Ok(Sqlite::new(path, buffers))
+    pub fn database(&self) -> Result<Database> {
+        let environment = |name: &str| std::env::var(name).ok();
+        match &self.database {
+            None => Ok(Database::named(&format!("sqlite:{}", self.directory.join(FILE).display()), &environment)?),
+            // What was typed is not repeated: a password may be in it.
+            Some(named) => Database::named(named, &environment).context("--database"),
+        }
     }
 }
 
 impl Setup {
     pub fn run(self) -> Result<Answer> {
         let stop = interrupt::watch()?;
-        let database = self.which.sqlite(0)?;
+        let database = self.which.database()?;
         let indexes = match self.indexes.as_str() {
             "primary" => Indexes::Primary,
             "none" => Indexes::None,
@@ -40,25 +37,26 @@ impl Setup {
         let bar = if std::io::stderr().is_terminal() { ProgressBar::new(1000) } else { ProgressBar::hidden() };
         let style = ProgressStyle::with_template("{bar:40} {percent:>3} %  {eta} left  {msg}");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-        let loaded = database.setup(rows, indexes, &mut |part, what| {
+        let jobs = self.jobs.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
+        let loaded = database.setup(rows, indexes, jobs, &mut |part, what| {
             bar.set_position((part * 1000.0) as u64);
             bar.set_message(what.to_owned());
             !stop.is_asked()
         });
         bar.finish_and_clear();
         let loaded = loaded.context("setup")?;
-        for (table, rows) in &loaded.rows {
+        for (table, rows, _) in &loaded.rows {
             terminal::line(&format!("{:<22}{:>12}", table.name(), report::text::thousands(*rows)));
         }
         let size = block::Bytes(database.size()?);
-        terminal::line(&format!("\n{} has {size}, scale {}", database.path().display(), self.scale));
+        terminal::line(&format!("\n{} has {size}, scale {}", database.name(), self.scale));
         Ok(Answer::Yes)
     }
 }
 
 impl Check {
     pub fn run(self) -> Result<Answer> {
-        let database = self.which.sqlite(0)?;
+        let database = self.which.database()?;
         let mut unsure = false;
         let holds = database.check(&mut |found| {
             let (says, why) = match found.holds {
@@ -84,9 +82,9 @@ impl Check {
 
 impl Drop {
     pub fn run(self) -> Result<Answer> {
-        let database = self.which.sqlite(0)?;
+        let database = self.which.database()?;
         database.drop_all()?;
-        terminal::line(&format!("{}: what setup made is removed", database.path().display()));
+        terminal::line(&format!("{}: what setup made is removed", database.name()));
         Ok(Answer::Yes)
     }
 }

@@ -6,29 +6,42 @@ use crate::interrupt::{self, Stop};
 use crate::memory::{self, Kept, Memory};
 use crate::play::now_unix_ms;
 use crate::{Answer, date, machine, terminal};
-use ::database::{Pace, Plan, Sqlite, Whistle, play};
+use ::database::{Database, Dates, Pace, Plan, Whistle, play};
 use ::oltp::{
-    Asked, Columns, Evidence, Figures, Ledger, Limiter, Ranges, Step, add_point, asked, goes_on, limiter, page,
+    Asked, Columns, Evidence, Figures, Ledger, Limiter, Mode, Ranges, Step, add_point, asked, goes_on, limiter, page,
     results_xml, summary, sweep_page,
 };
 use anyhow::{Context as _, Result, anyhow, bail};
 use block::{Bytes, Span, Time};
 use stats::run::{DeviceRow, HostRecord, Run as Kept_, State};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use uring::Clock;
 
 /// A load and what is kept of it.
 struct Field<'a> {
     work: &'a Work,
-    database: Sqlite,
+    database: Database,
+    /// The database's program and version.
+    engine: String,
+    /// The database's own cache, in bytes.
+    buffers: u64,
     ranges: Ranges,
-    rate: Option<f64>,
+    pace: Schedule,
     run: Kept_,
     kept: Kept,
     clock: Clock,
     /// When the first window began.
     zero: Option<Time>,
     stop: Stop,
+}
+
+/// What ends and what drives a point, other than time.
+#[derive(Clone, Copy, Default)]
+struct Schedule {
+    /// Transactions due in a second.
+    rate: Option<f64>,
+    /// Transactions after which it is over.
+    transactions: Option<u64>,
 }
 
 /// A point as it was played.
@@ -41,7 +54,8 @@ struct Played {
 impl Run {
     pub fn run(self, memory: &Memory) -> Result<Answer> {
         let users = report::text::count(self.users as usize, "user", "users");
-        let mut field = Field::open(&self.work, self.rate, &users, memory)?;
+        let pace = Schedule { rate: self.rate, transactions: self.transactions };
+        let mut field = Field::open(&self.work, pace, &users, memory)?;
         let played = field.play(self.users, self.columns.as_ref());
         let facts = field.facts();
         let (run, kept, stopped) = (field.run, field.kept, field.stop.is_asked());
@@ -52,8 +66,7 @@ impl Run {
         }
         if let Some(path) = &self.xml {
             let date = report::text::date(now_unix_ms());
-            let name = field.database.path().display().to_string();
-            let think = self.work.think();
+            let (name, think) = (field.database.name(), self.work.think());
             let xml = results_xml(&played.figures, &played.ledger, think, &name, &self.comment, &date);
             std::fs::write(path, xml).with_context(|| format!("--xml {}", path.display()))?;
         }
@@ -67,7 +80,7 @@ impl Run {
 
 impl Sweep {
     pub fn run(self, memory: &Memory) -> Result<Answer> {
-        let mut field = Field::open(&self.work, None, "a sweep over users", memory)?;
+        let mut field = Field::open(&self.work, Schedule::default(), "a sweep over users", memory)?;
         let (mut steps, mut limiters) = (Vec::<Step>::new(), Vec::new());
         let mut users = 1;
         let mut last = Ok(());
@@ -115,39 +128,52 @@ fn end<T>(played: Result<T>, mut run: Kept_, kept: Kept, stopped: bool) -> Resul
 }
 
 impl<'a> Field<'a> {
-    fn open(work: &'a Work, rate: Option<f64>, users: &str, memory: &Memory) -> Result<Field<'a>> {
+    fn open(work: &'a Work, pace: Schedule, users: &str, memory: &Memory) -> Result<Field<'a>> {
         let mix = work.mix()?;
-        let database = work.which.sqlite(work.buffers.0)?;
-        let name = database.path().display().to_string();
+        let database = opened(work)?;
         let (ranges, scale) = (database.ranges()?, database.number("scale")?);
-        let size = database.size()?;
-        if size < machine::look(None, "").memory.0 {
+        let (engine, size, buffers) = (database.engine()?, database.size()?, database.buffers()?);
+        let (name, folder) = (database.name(), database.folder());
+        if size < machine::look(None, "").memory.0 && database.is_local() {
             let size = Bytes(size);
             terminal::complain(&format!(
                 "note: the database has {size}, less than this host's memory: after the first reads the page cache gives them"
             ));
         }
-        if work.warm_up < 60 {
+        if !database.is_local() {
+            terminal::complain("note: the server is on another host: its processors and devices are not seen");
+        } else if folder.is_none() {
+            terminal::complain(
+                "note: the server does not say where its files are (role pg_read_all_settings); its devices are not seen",
+            );
+        }
+        if work.warm_up < 60 && pace.transactions.is_none() {
             terminal::complain("note: with less than 60 s of warm-up the first minutes count too few transactions");
         }
         let asked = asked(&Asked {
-            database: format!("sqlite:{name}"),
-            engine: format!("sqlite {}", Sqlite::version()),
+            database: name.clone(),
+            engine: engine.clone(),
             size: Some(size),
             scale,
             mix,
+            mode: work.mode(),
             think: work.think(),
-            rate,
-            warm_up_s: work.warm_up,
-            buffers: work.buffers.0,
+            rate: pace.rate,
+            warm_up_s: if pace.transactions.is_some() { 0 } else { work.warm_up },
+            buffers,
         });
         let identity = memory::identity("oltp", format!("order entry on {name}, {users}"), now_unix_ms());
         let identity = stats::run::Identity { seed: work.seed, ..identity };
-        let machine = machine::look(database.path().parent(), "");
+        let machine = machine::look(folder.as_deref(), "");
         let run = Kept_ { identity, machine, ..asked };
-        let kept = memory.loading([database.path()]).begin(run.clone());
-        let stop = interrupt::watch()?;
-        Ok(Field { work, database, ranges, rate, run, kept, clock: Clock::new(), zero: None, stop })
+        let kept = memory.loading(loaded_paths(folder)).begin(run.clone());
+        let (clock, stop) = (Clock::new(), interrupt::watch()?);
+        Ok(Field { work, database, engine, buffers, ranges, pace, run, kept, clock, zero: None, stop })
+    }
+
+    /// How long users work before anything is measured, in seconds.
+    fn warm_up(&self) -> u64 {
+        if self.pace.transactions.is_some() { 0 } else { self.work.warm_up }
     }
 
     fn play(&mut self, users: u32, columns: Option<&Columns>) -> Result<Played> {
@@ -156,15 +182,18 @@ impl<'a> Field<'a> {
             users,
             mix: work.mix()?,
             think: work.think(),
-            rate: self.rate,
-            warm_up: Span::from_secs(work.warm_up),
+            mode: work.mode(),
+            rate: self.pace.rate,
+            transactions: self.pace.transactions,
+            dates: work.date.map_or(Dates::Passing(date::since_1970().as_secs() as i64), Dates::Fixed),
+            warm_up: Span::from_secs(self.warm_up()),
             window: Span::from_secs(work.time),
             seed: work.seed,
             ranges: self.ranges,
         };
         self.database.run_begins()?;
         let (whistle, database) = (Whistle::default(), self.database.clone());
-        let connect = |_, whistle| database.connect(date::since_1970().as_secs() as i64, whistle);
+        let connect = |_, whistle| database.connect(whistle);
         let first = self.zero.is_none();
         let mut watch = Watch { stop: &self.stop, kept: first.then_some(&self.kept), columns, users, before: None };
         if let Some(columns) = columns {
@@ -173,9 +202,9 @@ impl<'a> Field<'a> {
         let played = play(&plan, &whistle, &connect, &mut watch);
         let before = watch.before;
         // Without a connection nothing was added.
-        let added = played.as_ref().map(|ledger| *ledger.whole()).unwrap_or_default();
-        self.database.run_ends(&added)?;
-        let ledger = played.map_err(|failure| anyhow!("{}: {failure}", self.database.path().display()))?;
+        let (added, unsure) = played.as_ref().map(|ledger| (*ledger.whole(), ledger.unsure())).unwrap_or_default();
+        self.database.run_ends(&added, unsure)?;
+        let ledger = played.map_err(|failure| anyhow!("{}: {failure}", self.database.name()))?;
         let zero = *self.zero.get_or_insert(ledger.from());
         let start = ledger.from().since(zero);
         let figures = Figures::of(&ledger, users);
@@ -212,16 +241,46 @@ impl<'a> Field<'a> {
     fn facts(&self) -> Vec<(String, String)> {
         let work = self.work;
         let mut facts = vec![
-            ("Database".to_owned(), format!("SQLite {}, {}", Sqlite::version(), self.database.path().display())),
-            ("Buffers".to_owned(), format!("{} a connection", work.buffers)),
-            ("Warm-up".to_owned(), format!("{} s", work.warm_up)),
+            ("Database".to_owned(), format!("{}, {}", self.engine, self.database.name())),
+            ("Buffers".to_owned(), Bytes(self.buffers).to_string()),
+            ("Calls".to_owned(), work.mode().name().to_owned()),
+            ("Warm-up".to_owned(), format!("{} s", self.warm_up())),
             ("Command".to_owned(), self.run.identity.command.clone()),
         ];
-        if let Some(rate) = self.rate {
+        if let Some(rate) = self.pace.rate {
             facts.push(("Rate".into(), format!("{rate} transactions a second, each due by a schedule")));
         }
         facts
     }
+}
+
+/// The files of a database, and its log where that is on a device of its own.
+fn loaded_paths(folder: Option<PathBuf>) -> Vec<PathBuf> {
+    let log = folder.as_ref().map(|folder| folder.join("pg_wal")).filter(|log| log.exists());
+    folder.into_iter().chain(log).collect()
+}
+
+/// The database with what is asked of connections to it.
+fn opened(work: &Work) -> Result<Database> {
+    let mut database = work.which.database()?;
+    match &mut database {
+        Database::Sqlite(sqlite) => {
+            if work.mode() == Mode::Procedures {
+                bail!("--calls procedures: SQLite has no procedures; name a server with --database postgres://…");
+            }
+            sqlite.buffers = work.buffers.map_or(2 << 20, |size| size.0);
+        }
+        Database::Postgres(postgres) => {
+            if work.buffers.is_some() {
+                bail!("--buffers: is the server's shared_buffers; set it there and start it again");
+            }
+            postgres.isolation = work.isolation();
+        }
+    }
+    if work.mode() == Mode::Procedures && work.think.1 > 0 {
+        bail!("--think: a call has no pause inside; use --think-between, or --calls statements");
+    }
+    Ok(database)
 }
 
 /// Processor time of this program, in seconds: user and kernel, from `/proc/self/stat` in hundredths.

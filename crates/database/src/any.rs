@@ -1,0 +1,215 @@
+//! The database of a run, whichever it is.
+
+use crate::books::{self, Books, Found};
+use crate::error::Error;
+use crate::play::Whistle;
+use crate::postgres::{Address, Environment, Isolation, Postgres};
+use crate::setup::{Loaded, Progress};
+use crate::sqlite::Sqlite;
+use oltp::{Counts, Dialect, Failure, Indexes, Ranges, Rows, Session, Table};
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+/// A database under the load.
+#[derive(Clone, Debug)]
+pub enum Database {
+    /// A file.
+    Sqlite(Sqlite),
+    /// A server.
+    Postgres(Postgres),
+}
+
+impl Database {
+    /// The database of that name: `sqlite:PATH` or `postgres://…`. `environment` is what a variable is set to.
+    ///
+    /// # Errors
+    /// It is none; the message does not repeat it, as a password may be in it.
+    pub fn named(name: &str, environment: Environment<'_>) -> Result<Database, Error> {
+        if let Some(path) = name.strip_prefix("sqlite:").filter(|path| !path.is_empty()) {
+            return Ok(Database::Sqlite(Sqlite::new(path.into(), 0)));
+        }
+        if !name.starts_with("postgres://") && !name.starts_with("postgresql://") {
+            return Err(Error::Kind);
+        }
+        let address = Address::parse(name, environment)?;
+        let password = address.password().map(str::to_owned).or_else(|| from_file(&address, environment));
+        Ok(Database::Postgres(Postgres::new(address.with_password(password), Isolation::default())))
+    }
+
+    /// What it is called; without a password.
+    pub fn name(&self) -> String {
+        match self {
+            Database::Sqlite(sqlite) => format!("sqlite:{}", sqlite.path().display()),
+            Database::Postgres(postgres) => postgres.name(),
+        }
+    }
+
+    /// Its program and version, as in `sqlite 3.54.0`.
+    ///
+    /// # Errors
+    /// A server does not answer.
+    pub fn engine(&self) -> Result<String, Error> {
+        Ok(match self {
+            Database::Sqlite(_) => format!("sqlite {}", Sqlite::version()),
+            Database::Postgres(postgres) => format!("postgresql {}", postgres.version()?),
+        })
+    }
+
+    fn books(&self) -> Result<Box<dyn Books>, Error> {
+        Ok(match self {
+            Database::Sqlite(sqlite) => Box::new(sqlite.books()?),
+            Database::Postgres(postgres) => Box::new(postgres.books()?),
+        })
+    }
+
+    /// A connection to a database of ours.
+    fn ours(&self) -> Result<Box<dyn Books>, Error> {
+        let mut books = self.books()?;
+        books::must_be_ours(&mut *books, &self.name())?;
+        Ok(books)
+    }
+
+    fn dialect(&self) -> Dialect {
+        match self {
+            Database::Sqlite(_) => Dialect::Sqlite,
+            Database::Postgres(_) => Dialect::Postgres,
+        }
+    }
+
+    /// Makes and loads all tables, with so many connections where there can be several. What was made is removed again
+    /// when it fails or is stopped.
+    ///
+    /// # Errors
+    /// Something of the same names is there, or the database cannot be written.
+    pub fn setup(
+        &self,
+        rows: Rows,
+        indexes: Indexes,
+        jobs: NonZeroUsize,
+        progress: Progress<'_>,
+    ) -> Result<Loaded, Error> {
+        match self {
+            Database::Sqlite(sqlite) => sqlite.setup(rows, indexes, progress),
+            Database::Postgres(postgres) => postgres.setup(rows, indexes, jobs, progress),
+        }
+    }
+
+    /// Removes what setup made.
+    ///
+    /// # Errors
+    /// It is no database of ours, or in use.
+    pub fn drop_all(&self) -> Result<(), Error> {
+        drop(self.ours()?);
+        match self {
+            Database::Sqlite(sqlite) => sqlite.drop_all(),
+            Database::Postgres(postgres) => postgres.drop_all(),
+        }
+    }
+
+    /// A connection of a user, whose thinking the whistle ends.
+    ///
+    /// # Errors
+    /// It is not there, or refuses.
+    pub fn connect<'w>(&self, whistle: &'w Whistle) -> Result<Box<dyn Session + Send + 'w>, Failure> {
+        Ok(match self {
+            Database::Sqlite(sqlite) => Box::new(sqlite.connect(whistle)?),
+            Database::Postgres(postgres) => Box::new(postgres.connect(whistle)?),
+        })
+    }
+
+    /// Bytes of its file, or of the whole database.
+    ///
+    /// # Errors
+    /// It is not there.
+    pub fn size(&self) -> Result<u64, Error> {
+        match self {
+            Database::Sqlite(sqlite) => sqlite.size(),
+            Database::Postgres(postgres) => postgres.size(),
+        }
+    }
+
+    /// Bytes of its own cache of pages; of SQLite that of each connection.
+    ///
+    /// # Errors
+    /// A server does not answer.
+    pub fn buffers(&self) -> Result<u64, Error> {
+        match self {
+            Database::Sqlite(sqlite) => Ok(sqlite.buffers),
+            Database::Postgres(postgres) => postgres.buffers(),
+        }
+    }
+
+    /// Whether it is on this host, as far as its name says.
+    pub fn is_local(&self) -> bool {
+        match self {
+            Database::Sqlite(_) => true,
+            Database::Postgres(postgres) => postgres.is_local(),
+        }
+    }
+
+    /// Its file, or the folder of its files, if that is on this host and known.
+    pub fn folder(&self) -> Option<PathBuf> {
+        match self {
+            Database::Sqlite(sqlite) => Some(sqlite.path().to_path_buf()),
+            Database::Postgres(postgres) => postgres.folder(),
+        }
+    }
+
+    /// A number that setup left.
+    ///
+    /// # Errors
+    /// It is no database of ours.
+    pub fn number(&self, key: &str) -> Result<f64, Error> {
+        books::left(&mut *self.ours()?, &self.name(), key)
+    }
+
+    /// What there is to draw from.
+    ///
+    /// # Errors
+    /// It is no database of ours.
+    pub fn ranges(&self) -> Result<Ranges, Error> {
+        books::ranges(&mut *self.ours()?, &self.name())
+    }
+
+    /// A run begins: until it says what it added, rows cannot be compared.
+    ///
+    /// # Errors
+    /// It is no database of ours, or cannot be written.
+    pub fn run_begins(&self) -> Result<(), Error> {
+        books::run_begins(&mut *self.ours()?)
+    }
+
+    /// A run has ended that added so much; of so many transactions it is not known whether they were committed.
+    ///
+    /// # Errors
+    /// As [`Database::run_begins`].
+    pub fn run_ends(&self, counts: &Counts, unsure: u64) -> Result<(), Error> {
+        books::run_ends(&mut *self.ours()?, counts, unsure)
+    }
+
+    /// Looks whether all holds that must.
+    ///
+    /// # Errors
+    /// It is no database of ours, or cannot be read.
+    pub fn check(&self, said: &mut dyn FnMut(&Found)) -> Result<bool, Error> {
+        books::check(&mut *self.ours()?, self.dialect(), said)
+    }
+
+    /// The digest of each table's rows as they are now.
+    ///
+    /// # Errors
+    /// As [`Database::check`].
+    pub fn digests(&self) -> Result<Vec<(Table, u64)>, Error> {
+        books::digests(&mut *self.ours()?)
+    }
+}
+
+/// The password of libpq's file: `PGPASSFILE`, or `.pgpass` at home. One that others can read is not used, as by libpq.
+fn from_file(address: &Address, environment: Environment<'_>) -> Option<String> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let home = || environment("HOME").map(|home| Path::new(&home).join(".pgpass"));
+    let path = environment("PGPASSFILE").map(PathBuf::from).or_else(home)?;
+    let mode = path.metadata().ok()?.permissions().mode();
+    let text = std::fs::read_to_string(path).ok().filter(|_| mode & 0o077 == 0)?;
+    address.password_in(&text)
+}

@@ -1,0 +1,37 @@
+//! What is wrong with a database; one line each.
+
+use crate::postgres::{AddressError, WireError};
+
+/// What is wrong; one line.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Setup was not there.
+    #[error("{0}: no order-entry tables of ours are in it; seawall oltp setup makes them")]
+    NotOurs(String),
+    /// Tables of the same names.
+    #[error("{database}: has {table} already; drop what setup made with seawall oltp drop, or name another database")]
+    Taken {
+        /// Which database.
+        database: String,
+        /// The first name that is in the way.
+        table: String,
+    },
+    /// The user ended it.
+    #[error("stopped; what was made is removed")]
+    Stopped,
+    /// Not a database.
+    #[error("must be sqlite:PATH or postgres://USER@HOST/DATABASE")]
+    Kind,
+    /// Not a server of PostgreSQL.
+    #[error(transparent)]
+    Address(#[from] AddressError),
+    /// In SQLite's words.
+    #[error("{0}: {1}")]
+    Sqlite(String, rusqlite::Error),
+    /// In PostgreSQL's words.
+    #[error("{0}: {1}")]
+    Postgres(String, WireError),
+    /// The file system's words.
+    #[error("{0}: {1}")]
+    File(String, std::io::Error),
+}

@@ -1,0 +1,125 @@
+//! PostgreSQL: a server behind a URL.
+
+mod address;
+mod connection;
+mod setup;
+mod wire;
+
+pub use address::{Address, AddressError, Environment};
+pub use connection::Isolation;
+pub use wire::WireError;
+
+use crate::books::Books;
+use crate::error::Error;
+use oltp::Value;
+use std::path::PathBuf;
+use wire::Wire;
+
+/// A statement that takes longer has failed, in milliseconds; as published.
+const TIMEOUT_MS: &str = "120000";
+/// Setup, checks and drop wait so long for a lock at most.
+const LOCK_TIMEOUT: &str = "10s";
+
+/// A database of a PostgreSQL server.
+#[derive(Clone, Debug)]
+pub struct Postgres {
+    address: Address,
+    /// How users' transactions are kept apart.
+    pub isolation: Isolation,
+}
+
+impl Postgres {
+    /// The database at that address.
+    pub fn new(address: Address, isolation: Isolation) -> Postgres {
+        Postgres { address, isolation }
+    }
+
+    /// Its URL, without a password.
+    pub fn name(&self) -> String {
+        self.address.name()
+    }
+
+    /// Whether its server is on this host, as far as its address says.
+    pub fn is_local(&self) -> bool {
+        self.address.is_local()
+    }
+
+    /// A connection for setup, checks and what runs write down.
+    pub(crate) fn books(&self) -> Result<Book, Error> {
+        let settings = [("application_name", "seawall"), ("lock_timeout", LOCK_TIMEOUT)];
+        let wire = Wire::connect(&self.address, &settings).map_err(|error| Error::Postgres(self.name(), error))?;
+        Ok(Book { name: self.name(), wire })
+    }
+
+    /// The server's version.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub fn version(&self) -> Result<String, Error> {
+        let book = self.books()?;
+        // `15.18 (Debian 15.18-0+deb12u1)`.
+        Ok(book.wire.version().split(' ').next().unwrap_or_default().to_owned())
+    }
+
+    /// Bytes of the whole database.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub fn size(&self) -> Result<u64, Error> {
+        let sql = "SELECT pg_database_size(current_database())";
+        Ok(self.books()?.number(sql)?.unwrap_or(0).try_into().unwrap_or(0))
+    }
+
+    /// A setting of the server; `None` where the role may not know it.
+    ///
+    /// # Errors
+    /// The connection is lost.
+    pub fn setting(&self, name: &str) -> Result<Option<String>, Error> {
+        match self.books()?.text("SELECT current_setting($1)", &[name.into()]) {
+            Err(Error::Postgres(_, WireError::Server { .. })) => Ok(None),
+            answer => answer,
+        }
+    }
+
+    /// Its cache of pages, in bytes.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub fn buffers(&self) -> Result<u64, Error> {
+        let sql = "SELECT setting::bigint * current_setting('block_size')::bigint FROM pg_settings WHERE name = \
+                   'shared_buffers'";
+        Ok(self.books()?.number(sql)?.unwrap_or(0).try_into().unwrap_or(0))
+    }
+
+    /// The folder of its files, if it is on this host and the role may know it.
+    pub fn folder(&self) -> Option<PathBuf> {
+        let folder = PathBuf::from(self.setting("data_directory").ok()??);
+        (self.is_local() && folder.exists()).then_some(folder)
+    }
+}
+
+/// A connection that is not a user's.
+pub(crate) struct Book {
+    name: String,
+    pub(crate) wire: Wire,
+}
+
+impl Books for Book {
+    fn ask(&mut self, sql: &str, args: &[Value], each: &mut dyn FnMut(Vec<Value>)) -> Result<u64, Error> {
+        self.wire.once(sql, args, each).map_err(|error| self.wrong(error))
+    }
+
+    fn batch(&mut self, sql: &str) -> Result<(), Error> {
+        self.wire.batch(sql).map_err(|error| self.wrong(error))
+    }
+}
+
+impl Book {
+    fn wrong(&self, error: WireError) -> Error {
+        match error.code() {
+            // No such table, or one of others without our columns.
+            "42P01" | "42703" => Error::NotOurs(self.name.clone()),
+            _ => Error::Postgres(self.name.clone(), error),
+        }
+    }
+}

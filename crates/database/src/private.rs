@@ -1,0 +1,152 @@
+//! A PostgreSQL server of one's own in a folder, for tests and benches: made, started and ended by this program, behind
+//! a Unix socket in that folder and nowhere else.
+//!
+//! PostgreSQL refuses to run as root; root starts it as the user `postgres`, or `nobody`.
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Where packages put its programs, by version.
+const PACKAGES: &str = "/usr/lib/postgresql";
+/// The role and the database.
+const ROLE: &str = "seawall";
+
+/// A running server, which ends with this.
+#[derive(Debug)]
+pub struct Private {
+    programs: PathBuf,
+    folder: PathBuf,
+    account: Option<(u32, u32)>,
+    settings: String,
+}
+
+impl Private {
+    /// The folder of PostgreSQL's programs, the newest there is; `None` where there is no server.
+    pub fn programs() -> Option<PathBuf> {
+        let version = |path: &Path| path.file_name().and_then(|name| name.to_str()?.parse::<u32>().ok());
+        let installed = fs::read_dir(PACKAGES).into_iter().flatten().flatten().map(|entry| entry.path());
+        let newest = installed.filter(|path| path.join("bin/initdb").exists()).max_by_key(|path| version(path));
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let on_path = || std::env::split_paths(&path).find(|folder| folder.join("initdb").exists());
+        newest.map(|folder| folder.join("bin")).or_else(on_path)
+    }
+
+    /// Makes a cluster in that folder, which must be empty, and starts it with these settings. With a password the role
+    /// needs it.
+    ///
+    /// # Errors
+    /// There is no server, or it does not start; its log says why.
+    pub fn start(folder: &Path, settings: &[(&str, &str)], password: Option<&str>) -> io::Result<Private> {
+        let programs = Private::programs().ok_or_else(|| io::Error::other("no PostgreSQL server is installed"))?;
+        let account = account()?;
+        let folder = folder.canonicalize()?;
+        let mut all = format!("-c listen_addresses= -c unix_socket_directories={}", folder.display());
+        for (name, value) in settings {
+            all += &format!(" -c {name}={value}");
+        }
+        let private = Private { programs, folder, account, settings: all };
+        private.own(&private.folder)?;
+        fs::set_permissions(&private.folder, fs::Permissions::from_mode(0o755))?;
+        let mut command = private.command("initdb");
+        command.args(["--no-sync", "--encoding=UTF8", "--locale=C", "--username", ROLE, "--pgdata"]);
+        command.arg(private.data());
+        match password {
+            None => command.arg("--auth=trust"),
+            Some(password) => {
+                let path = private.folder.join("password");
+                File::create(&path)?.write_all(password.as_bytes())?;
+                private.own(&path)?;
+                command.args(["--auth=scram-sha-256", "--pwfile"]).arg(path)
+            }
+        };
+        private.run(command)?;
+        private.control(&["start"])?;
+        Ok(private)
+    }
+
+    /// The URL of its database `postgres`.
+    pub fn url(&self) -> String {
+        format!("postgres://{ROLE}@/postgres?host={}", self.folder.display())
+    }
+
+    /// The folder of its files.
+    pub fn data(&self) -> PathBuf {
+        self.folder.join("data")
+    }
+
+    /// Ends it as a crash does, and starts it again.
+    ///
+    /// # Errors
+    /// It does not come back.
+    pub fn crash(&self) -> io::Result<()> {
+        self.control(&["restart", "-m", "immediate"])
+    }
+
+    /// One of its programs, as the account that the server runs as, with what leads to the server in its environment.
+    pub fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(self.programs.join(program));
+        if let Some((uid, gid)) = self.account {
+            command.uid(uid).gid(gid);
+        }
+        // A folder that the other account may not enter would be refused.
+        command.current_dir("/").env("PGHOST", &self.folder).env("PGUSER", ROLE).env("PGDATABASE", "postgres");
+        command.stdin(Stdio::null());
+        command
+    }
+
+    fn own(&self, path: &Path) -> io::Result<()> {
+        self.account.map_or(Ok(()), |(uid, gid)| chown(path, Some(uid), Some(gid)))
+    }
+
+    /// Runs a program to its end; a failure has the last line that it wrote.
+    fn run(&self, mut command: Command) -> io::Result<()> {
+        // A server that is started keeps what it inherits: a file and no pipe, so that nothing waits for its end.
+        let path = self.folder.join("errors");
+        let status = command.stdout(Stdio::null()).stderr(File::create(&path)?).status()?;
+        if status.success() {
+            return Ok(());
+        }
+        let said = fs::read_to_string(&path)?;
+        let name = command.get_program().to_string_lossy().into_owned();
+        Err(io::Error::other(format!("{name}: {}", said.lines().last().unwrap_or("failed"))))
+    }
+
+    fn control(&self, what: &[&str]) -> io::Result<()> {
+        let mut command = self.command("pg_ctl");
+        command.args(what).args(["--wait", "--silent", "--timeout=60"]);
+        command.arg("--pgdata").arg(self.data()).arg("--log").arg(self.folder.join("log"));
+        command.arg("--options").arg(&self.settings);
+        self.run(command).map_err(|error| {
+            let log = fs::read_to_string(self.folder.join("log")).unwrap_or_default();
+            io::Error::other(format!("{error}; {}", log.lines().last().unwrap_or("no log")))
+        })
+    }
+}
+
+impl Drop for Private {
+    fn drop(&mut self) {
+        let mut command = self.command("pg_ctl");
+        command.args(["stop", "-m", "immediate", "--wait", "--silent", "--pgdata"]).arg(self.data());
+        // It may have ended by itself.
+        let _ = self.run(command);
+    }
+}
+
+/// The account for the server where this is root's process.
+fn account() -> io::Result<Option<(u32, u32)>> {
+    if fs::metadata("/proc/self")?.uid() != 0 {
+        return Ok(None);
+    }
+    let all = fs::read_to_string("/etc/passwd")?;
+    let of = |name: &str| {
+        let line = all.lines().find(|line| line.split(':').next() == Some(name))?;
+        let mut fields = line.split(':').skip(2).map_while(|field| field.parse().ok());
+        Some((fields.next()?, fields.next()?))
+    };
+    let found = of("postgres").or_else(|| of("nobody"));
+    found.map(Some).ok_or_else(|| io::Error::other("root needs a user postgres or nobody to start a server as"))
+}

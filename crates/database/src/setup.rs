@@ -1,0 +1,84 @@
+//! What setup of every database shares: how far it is, and what was loaded.
+
+use crate::books::{Books, note};
+use crate::error::Error;
+use oltp::{Rows, Sizes, Table};
+
+/// What was loaded.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// Rows by table, and the sum of their digests.
+    pub rows: Vec<(Table, u64, u64)>,
+}
+
+/// Is given the part of the whole that is done, and what is being done; `false` stops it.
+pub type Progress<'a> = &'a mut dyn FnMut(f64, &str) -> bool;
+
+/// A setup under way.
+pub(crate) struct Work<'p> {
+    pub rows: Rows,
+    /// Of [`weight`]s.
+    pub done: f64,
+    all: f64,
+    /// What was done last.
+    pub what: &'static str,
+    progress: Progress<'p>,
+}
+
+impl<'p> Work<'p> {
+    pub fn new(rows: Rows, progress: Progress<'p>) -> Work<'p> {
+        let all = Table::ALL.into_iter().map(|table| rows.sizes.units(table) as f64 * weight(table)).sum();
+        Work { rows, done: 0.0, all, what: "tables", progress }
+    }
+
+    /// Reports; an error if it is to stop.
+    pub fn goes_on(&mut self, what: &str) -> Result<(), Error> {
+        // Indexes and statistics take about as long as rows, of which nothing is known beforehand: the last hundredth.
+        let part = (self.done / self.all).min(0.99);
+        if (self.progress)(part, what) { Ok(()) } else { Err(Error::Stopped) }
+    }
+}
+
+/// Rows of a unit, on average.
+pub(crate) const fn weight(table: Table) -> f64 {
+    match table {
+        Table::Inventories => 900.0,
+        Table::OrderItems => 3.5,
+        _ => 1.0,
+    }
+}
+
+impl Loaded {
+    /// Nothing yet.
+    pub(crate) fn of_tables() -> Loaded {
+        let tables = Table::ALL.into_iter().filter(|table| *table != Table::Metadata);
+        Loaded { rows: tables.map(|table| (table, 0, 0)).collect() }
+    }
+
+    /// Adds rows of a table and their digests.
+    pub(crate) fn add(&mut self, table: Table, rows: u64, digest: u64) {
+        if let Some((_, count, sum)) = self.rows.iter_mut().find(|(one, _, _)| *one == table) {
+            *count += rows;
+            *sum = sum.wrapping_add(digest);
+        }
+    }
+
+    /// How many rows a table has.
+    pub fn of(&self, table: Table) -> u64 {
+        self.rows.iter().find(|(one, _, _)| *one == table).map_or(0, |(_, rows, _)| *rows)
+    }
+
+    /// Writes it down, with all that checks compare with.
+    pub(crate) fn note(&self, books: &mut dyn Books, rows: &Rows) -> Result<(), Error> {
+        for (table, count, sum) in &self.rows {
+            note(books, &format!("rows:{}", table.name()), &count.to_string())?;
+            note(books, &format!("digest:{}", table.name()), &format!("{sum:016x}"))?;
+        }
+        let stock = books.number("SELECT SUM(quantity_on_hand) FROM inventories")?.unwrap_or(0);
+        let Rows { seed, sizes: Sizes { scale, .. } } = rows;
+        for (key, value) in [("stock", stock.to_string()), ("scale", scale.to_string()), ("seed", seed.to_string())] {
+            note(books, key, &value)?;
+        }
+        Ok(())
+    }
+}

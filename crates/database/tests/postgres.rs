@@ -1,0 +1,218 @@
+//! PostgreSQL under the load, on a server of the test's own: the same rows as in SQLite, by statements and by procedures;
+//! failures by kind; a server that crashes; what is refused and what drop leaves.
+
+mod work;
+
+use database::{Database, Error, Isolation, Pace, Private, Sqlite, Whistle};
+use oltp::{Failure, Indexes, Ledger, Mix, Mode, Rows, Session, Sizes, Table};
+use tempfile::TempDir;
+use work::{Asked, JOBS, play, play_watched, set_up, wrong};
+
+/// A server, unless there is none to start.
+fn server(password: Option<&str>) -> Option<(TempDir, Private)> {
+    if Private::programs().is_none() {
+        assert!(std::env::var_os("CI").is_none(), "nothing may be skipped here: PostgreSQL is not installed");
+        println!("skipped: PostgreSQL is not installed");
+        return None;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let settings =
+        [("deadlock_timeout", "10ms"), ("max_connections", "40"), ("shared_buffers", "16MB"), ("fsync", "off")];
+    let server = Private::start(folder.path(), &settings, password).unwrap();
+    Some((folder, server))
+}
+
+fn named(url: &str) -> Database {
+    Database::named(url, &|_| None).unwrap()
+}
+
+fn edit(server: &Private, sql: &str) {
+    let status = server.command("psql").args(["-qv", "ON_ERROR_STOP=1", "-c", sql]).status().unwrap();
+    assert!(status.success(), "{sql}");
+}
+
+/// After setup, and after 5000 transactions of one user, all tables have the same rows in SQLite and in PostgreSQL, there
+/// by statements and by procedures; and what was counted is the same.
+#[test]
+fn the_same_seed_makes_the_same_rows_in_every_database() {
+    let Some((folder, server)) = server(None) else { return };
+    edit(&server, "CREATE DATABASE other");
+    let file = Database::Sqlite(Sqlite::new(folder.path().join("a"), 1 << 20));
+    let other = server.url().replace("/postgres?", "/other?");
+    let all = [(file, Mode::Statements), (named(&server.url()), Mode::Statements), (named(&other), Mode::Procedures)];
+    all.iter().for_each(|(database, _)| set_up(database, 1, 100));
+    let digests = || all.each_ref().map(|(database, _)| database.digests().unwrap());
+    let before = digests();
+    assert_eq!(before[0], before[1]);
+    assert_eq!(before[0], before[2]);
+    let done = all.each_ref().map(|(database, mode)| {
+        let ledger = play(database, Asked { users: 1, transactions: 5000, mode: *mode });
+        assert_eq!(ledger.first_failure(), None);
+        *ledger.whole()
+    });
+    assert_eq!(done[0], done[1]);
+    assert_eq!(done[0], done[2]);
+    let after = digests();
+    assert_eq!(after[0], after[1]);
+    assert_eq!(after[0], after[2]);
+    let changed = before[0].iter().zip(&after[0]).filter(|(before, after)| before != after).count();
+    // Customers, addresses, cards, inventories, orders, items, logons; warehouses and both of products stay.
+    assert_eq!(changed, 7);
+    for (database, _) in &all {
+        assert_eq!(wrong(database), []);
+    }
+}
+
+/// Users by statements and by procedures leave a database in which all holds; what is damaged is seen.
+#[test]
+fn what_users_did_adds_up_and_damage_is_seen() {
+    let Some((_folder, server)) = server(None) else { return };
+    let database = named(&server.url());
+    set_up(&database, 1, 100);
+    for mode in [Mode::Statements, Mode::Procedures] {
+        let ledger = play(&database, Asked { users: 4, transactions: 400, mode });
+        assert!(ledger.whole().inserts[Table::Orders as usize] > 0 && ledger.first_failure().is_none(), "{mode:?}");
+        assert_eq!(wrong(&database), [], "{mode:?}");
+    }
+    let damage = [
+        (
+            "UPDATE orders SET order_total = order_total + 1 WHERE order_id = (SELECT MAX(order_id) FROM orders)",
+            "totals",
+        ),
+        ("UPDATE inventories SET quantity_on_hand = quantity_on_hand + 1 WHERE product_id = 1", "stock"),
+        ("DELETE FROM logon WHERE logon_id = 1", "rows of logon"),
+        ("SELECT setval('address_seq', 1)", "no row of addresses is ahead"),
+    ];
+    for (number, (sql, what)) in damage.into_iter().enumerate() {
+        edit(&server, sql);
+        let found = wrong(&database);
+        assert_eq!(found.len(), number + 1, "{sql}: {found:?}");
+        assert!(found.iter().any(|(said, holds)| said.starts_with(what) && *holds == Some(false)), "{what}: {found:?}");
+    }
+}
+
+/// A deadlock, a change that cannot be serialized, a statement that takes too long, and a connection that the server ends.
+#[test]
+fn failures_have_their_kinds() {
+    let Some((_folder, server)) = server(None) else { return };
+    let database = named(&server.url());
+    set_up(&database, 1, 20);
+    let Database::Postgres(plain) = &database else { panic!("not a server") };
+    let mut strict = plain.clone();
+    strict.isolation = Isolation::RepeatableRead;
+    let whistle = Whistle::default();
+    let (mut one, mut two) = (strict.connect(&whistle).unwrap(), strict.connect(&whistle).unwrap());
+    const RAISE: &str = "UPDATE orders SET order_total = order_total + 1 WHERE order_id = $1";
+    one.begin().unwrap();
+    one.rows("SELECT COUNT(*) FROM orders", &[]).unwrap();
+    two.change(RAISE, &[1.into()]).unwrap();
+    assert_eq!(one.change(RAISE, &[1.into()]), Err(Failure::Serialization));
+    one.rollback();
+    // Each has one row and wants the other's: of two only one can be the victim.
+    one.begin().unwrap();
+    two.begin().unwrap();
+    one.change(RAISE, &[2.into()]).unwrap();
+    two.change(RAISE, &[3.into()]).unwrap();
+    let [first, second] = std::thread::scope(|scope| {
+        let first = scope.spawn(|| one.change(RAISE, &[3.into()]).inspect_err(|_| one.rollback()));
+        let second = two.change(RAISE, &[2.into()]).inspect_err(|_| two.rollback());
+        [first.join().unwrap(), second]
+    });
+    assert!([&first, &second].contains(&&Err(Failure::Deadlock)) && first != second, "{first:?} {second:?}");
+    one.rollback();
+    one.change("SET statement_timeout = 1", &[]).unwrap();
+    assert_eq!(one.rows("SELECT pg_sleep(60)", &[]), Err(Failure::Timeout));
+    edit(&server, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'seawall user'");
+    assert!(matches!(one.rows("SELECT 1", &[]), Err(Failure::Lost(_))));
+}
+
+/// Crashes the server once after a number of transactions.
+struct Crash<'a>(&'a Private, bool);
+
+impl Pace for Crash<'_> {
+    fn second(&mut self, ledger: &Ledger, _: usize, _: u32) -> bool {
+        let done: u64 = ledger.seconds().iter().map(|second| second.done).sum();
+        if done > 50 && !self.1 {
+            self.1 = true;
+            self.0.crash().unwrap();
+        }
+        true
+    }
+}
+
+/// Connections come back, the rest is done, and what was acknowledged is there.
+#[test]
+fn a_server_that_crashes_is_a_gap_and_no_end() {
+    let Some((_folder, server)) = server(None) else { return };
+    let database = named(&server.url());
+    set_up(&database, 1, 20);
+    let mut crash = Crash(&server, false);
+    let asked = Asked { users: 3, transactions: 60_000, mode: Mode::Statements };
+    let mut limited = Limited { crash: &mut crash, after: 0 };
+    let ledger = play_watched(&database, asked, Mix::V2, &mut limited);
+    assert!(crash.1 && ledger.first_failure().is_some(), "{ledger:?}");
+    let said = wrong(&database);
+    assert!(said.iter().all(|(_, holds)| holds.is_none()), "{said:?}");
+}
+
+/// Ends the point when there were transactions again after the crash.
+struct Limited<'a, 'b> {
+    crash: &'a mut Crash<'b>,
+    after: u64,
+}
+
+impl Pace for Limited<'_, '_> {
+    fn second(&mut self, ledger: &Ledger, seconds: usize, working: u32) -> bool {
+        let done: u64 = ledger.seconds().iter().map(|second| second.done).sum();
+        let was = self.crash.1;
+        self.crash.second(ledger, seconds, working);
+        if self.crash.1 && !was {
+            self.after = done;
+        }
+        // What was under way at the crash may still have been told: three users, one each, and 50 more.
+        !self.crash.1 || done < self.after + 53
+    }
+}
+
+#[test]
+fn what_is_not_ours_is_neither_loaded_nor_dropped() {
+    let Some((_folder, server)) = server(None) else { return };
+    let database = named(&server.url());
+    let sizes = Sizes { scale: "0.001".parse().unwrap(), products: 20 };
+    let rows = Rows { seed: 1, sizes };
+    let set_up = |part: f64| database.setup(rows, Indexes::All, JOBS, &mut |done, _| done < part);
+    assert!(matches!(database.ranges(), Err(Error::NotOurs(_))));
+    edit(&server, "CREATE TABLE orders (mine int)");
+    assert!(matches!(set_up(2.0), Err(Error::Taken { table, .. }) if table == "orders"));
+    assert!(matches!(database.drop_all(), Err(Error::NotOurs(_))));
+    edit(&server, "DROP TABLE orders; CREATE TABLE orderentry_metadata (mine int)");
+    assert!(matches!(database.check(&mut |_| {}), Err(Error::NotOurs(_))));
+    edit(&server, "DROP TABLE orderentry_metadata");
+    // One that is stopped leaves nothing: the next is not in its way.
+    assert!(matches!(set_up(0.5), Err(Error::Stopped)));
+    set_up(2.0).unwrap();
+    // Something of the user's that needs ours: nothing is removed, and it is said.
+    edit(&server, "CREATE VIEW mine AS SELECT * FROM orders");
+    assert!(database.drop_all().unwrap_err().to_string().contains("depend"));
+    assert_eq!(wrong(&database), []);
+    edit(&server, "DROP VIEW mine; CREATE TABLE mine AS SELECT 7 AS x");
+    database.drop_all().unwrap();
+    edit(&server, "SELECT 1 / (SELECT COUNT(*) FROM mine)");
+    let left = "SELECT 1 / (CASE WHEN COUNT(*) = 0 THEN 1 ELSE 0 END) FROM pg_class WHERE relname ~ \
+                '^(orders|customers|logon|orderentry)' OR relname ~ '_seq$'";
+    edit(&server, left);
+}
+
+/// Passwords are asked for by SCRAM, and come from the environment.
+#[test]
+fn a_password_is_needed_where_the_server_wants_one() {
+    let Some((_folder, server)) = server(Some("hunter2")) else { return };
+    let with = |password: Option<&'static str>| {
+        let said = move |name: &str| (name == "PGPASSWORD").then(|| password.map(str::to_owned))?;
+        Database::named(&server.url(), &said).unwrap().engine()
+    };
+    assert!(with(Some("hunter2")).unwrap().starts_with("postgresql "));
+    assert!(with(None).unwrap_err().to_string().contains("set PGPASSWORD"));
+    let refused = with(Some("hunter3")).unwrap_err().to_string();
+    assert!(refused.contains("28P01") && !refused.contains("hunter3"), "{refused}");
+}

@@ -1,0 +1,73 @@
+//! What the tests of all databases share: setup, a point of so many transactions, and what the checks say.
+
+use block::Span;
+use database::{Database, Dates, Pace, Plan, Whistle};
+use oltp::{Indexes, Ledger, Mix, Mode, Rows, Sizes, Think};
+use std::num::NonZeroUsize;
+
+/// Connections of a setup.
+pub const JOBS: NonZeroUsize = NonZeroUsize::new(2).unwrap();
+
+/// Makes a small database.
+pub fn set_up(database: &Database, seed: u64, products: u64) {
+    let sizes = Sizes { scale: "0.001".parse().unwrap(), products };
+    database.setup(Rows { seed, sizes }, Indexes::All, JOBS, &mut |_, _| true).unwrap();
+}
+
+/// A point.
+#[derive(Clone, Copy)]
+pub struct Asked {
+    pub users: u32,
+    pub transactions: u64,
+    pub mode: Mode,
+}
+
+/// Plays it with all nine transactions.
+pub fn play(database: &Database, asked: Asked) -> Ledger {
+    play_mix(database, asked, Mix::V2.with_queries())
+}
+
+/// Plays it: no thinking, always the same date, and an hour would be allowed.
+pub fn play_mix(database: &Database, asked: Asked, mix: Mix) -> Ledger {
+    struct Quiet;
+    impl Pace for Quiet {
+        fn second(&mut self, _: &Ledger, _: usize, _: u32) -> bool {
+            true
+        }
+    }
+    play_watched(database, asked, mix, &mut Quiet)
+}
+
+/// The same, watched.
+pub fn play_watched(database: &Database, asked: Asked, mix: Mix, pace: &mut dyn Pace) -> Ledger {
+    let plan = Plan {
+        users: asked.users,
+        mix,
+        mode: asked.mode,
+        think: Think::default(),
+        rate: None,
+        warm_up: Span::ZERO,
+        window: Span::from_secs(3600),
+        transactions: Some(asked.transactions),
+        dates: Dates::Fixed(1_800_000_000),
+        seed: 3,
+        ranges: database.ranges().unwrap(),
+    };
+    database.run_begins().unwrap();
+    let whistle = Whistle::default();
+    let ledger = database::play(&plan, &whistle, &|_, whistle| database.connect(whistle), pace).unwrap();
+    database.run_ends(ledger.whole(), ledger.unsure()).unwrap();
+    ledger
+}
+
+/// What fails of the checks, and what cannot be said.
+pub fn wrong(database: &Database) -> Vec<(String, Option<bool>)> {
+    let mut wrong = Vec::new();
+    let all = database.check(&mut |found| {
+        if found.holds != Some(true) {
+            wrong.push((format!("{}: {}", found.what, found.because), found.holds));
+        }
+    });
+    assert_eq!(all.unwrap(), wrong.is_empty());
+    wrong
+}
