@@ -15,6 +15,7 @@ mod index;
 mod lists;
 mod partition;
 mod partitions;
+mod pressure;
 mod read_ahead;
 mod shards;
 
@@ -23,5 +24,6 @@ pub use index::Key;
 pub use lists::Slot;
 pub use partition::{Policy, Statistics};
 pub use partitions::{Cache, Evicted, Inserted, PARTITIONS_MAX, PartitionId, Refusal};
+pub use pressure::Pressure;
 pub use read_ahead::{Ahead, ReadAhead};
 pub use shards::{Curve, Shards};

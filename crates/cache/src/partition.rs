@@ -51,9 +51,13 @@ pub(crate) struct About {
 
 pub(crate) struct Partition {
     pub policy: Policy,
-    /// Slots that it may have.
+    /// Slots that it was given.
+    pub size: u32,
+    /// Slots that it may have now: fewer while memory is short.
     pub capacity: u32,
     pub statistics: Statistics,
+    /// It was given up; its pages go.
+    pub is_closed: bool,
     small: Queue,
     main: Queue,
     /// Where SIEVE's hand stands.
@@ -65,12 +69,36 @@ impl Partition {
     pub(crate) fn new(policy: Policy, capacity: u32) -> Partition {
         let (small, main) = Default::default();
         let ghost = Ghost::new(ghosts(policy, capacity));
-        Partition { policy, capacity, statistics: Statistics::default(), small, main, hand: NONE, ghost }
+        Partition {
+            policy,
+            size: capacity,
+            capacity,
+            statistics: Statistics::default(),
+            is_closed: false,
+            small,
+            main,
+            hand: NONE,
+            ghost,
+        }
     }
 
+    /// Another size. One that was given up and whose pages are not all gone begins anew.
     pub(crate) fn resize(&mut self, capacity: u32) {
+        if std::mem::take(&mut self.is_closed) {
+            // What is still there counts as having come in, so that the counts add up.
+            self.statistics = Statistics { inserted: self.len().into(), ..Statistics::default() };
+        }
+        if capacity == self.capacity {
+            return;
+        }
         self.capacity = capacity;
         self.ghost.resize(ghosts(self.policy, capacity));
+    }
+
+    pub(crate) fn close(&mut self) {
+        self.size = 0;
+        self.resize(0);
+        self.is_closed = true;
     }
 
     pub(crate) fn len(&self) -> u32 {

@@ -15,11 +15,14 @@ pub struct PartitionId(pub u8);
 /// Why something cannot be. Nothing was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// The partitions would be larger together than the budget; so many slots are left.
-    Beyond(u32),
-    /// [`PARTITIONS_MAX`] are there.
-    TooMany,
-    /// There is no such partition, or it is the default one, which stays.
+    /// The partitions would be larger together than the budget.
+    Beyond {
+        /// What they would have.
+        asked: u64,
+        /// What there is.
+        slots: u32,
+    },
+    /// It has the default one's number, or one beyond [`PARTITIONS_MAX`].
     NoPartition,
     /// A partition of no slots holds nothing.
     Nothing,
@@ -28,9 +31,10 @@ pub enum Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Refusal::Beyond(left) => write!(f, "more than the memory of the cache: {left} pages are left"),
-            Refusal::TooMany => write!(f, "there are {PARTITIONS_MAX} partitions, which is the most"),
-            Refusal::NoPartition => write!(f, "there is no such partition"),
+            Refusal::Beyond { asked, slots } => {
+                write!(f, "the partitions would have {asked} pages, and the cache has {slots}")
+            }
+            Refusal::NoPartition => write!(f, "partitions have the numbers 1 to {}", PARTITIONS_MAX - 1),
             Refusal::Nothing => write!(f, "a partition has one page at least"),
         }
     }
@@ -62,6 +66,8 @@ pub struct Cache {
     abouts: Vec<About>,
     free: Vec<u32>,
     partitions: Vec<Option<Partition>>,
+    /// The most that all partitions together may have now.
+    limit: u32,
     /// Where a sweep goes on.
     swept: u32,
 }
@@ -78,6 +84,7 @@ impl Cache {
             abouts: vec![About { partition: FREE, ..About::default() }; slots as usize],
             free: (0..slots).rev().collect(),
             partitions,
+            limit: slots,
             swept: 0,
         }
     }
@@ -90,7 +97,7 @@ impl Cache {
     /// Where a page is that somebody asks for on behalf of `partition`; counted there.
     pub fn get(&mut self, partition: PartitionId, key: Key) -> Option<Slot> {
         let found = self.index.find(&self.keys, key);
-        let asked = self.partitions[usize::from(partition.0)].as_mut()?;
+        let asked = self.partitions.get_mut(usize::from(partition.0))?.as_mut()?;
         let Some(slot) = found else {
             asked.statistics.misses += 1;
             return None;
@@ -153,53 +160,39 @@ impl Cache {
         false
     }
 
-    /// Makes another partition of what the default one has.
+    /// Has exactly these partitions be there beside the default one, each with so many slots; the default one has what they
+    /// leave. One that is named no more holds nothing from now on. What is too much anywhere goes with [`Cache::shrink`].
     ///
     /// # Errors
-    /// There are too many, it would hold nothing, or there is not so much left.
-    pub fn create(&mut self, policy: Policy, slots: u32) -> Result<PartitionId, Refusal> {
-        self.reserve(0, slots)?;
-        let partition = Partition::new(policy, slots);
-        match self.partitions.iter().position(Option::is_none) {
-            Some(free) => {
-                self.partitions[free] = Some(partition);
-                Ok(PartitionId(free as u8))
-            }
-            None if self.partitions.len() < PARTITIONS_MAX => {
-                self.partitions.push(Some(partition));
-                Ok(PartitionId(self.partitions.len() as u8 - 1))
-            }
-            None => {
-                self.divide_rest();
-                Err(Refusal::TooMany)
+    /// They are more than the slots, one has none, or a number cannot be.
+    pub fn divide(&mut self, policy: Policy, parts: &[(PartitionId, u32)]) -> Result<(), Refusal> {
+        if parts.iter().any(|(id, _)| id.0 == 0 || usize::from(id.0) >= PARTITIONS_MAX) {
+            return Err(Refusal::NoPartition);
+        }
+        if parts.iter().any(|(_, slots)| *slots == 0) {
+            return Err(Refusal::Nothing);
+        }
+        let asked: u64 = parts.iter().map(|(_, slots)| u64::from(*slots)).sum();
+        if asked > self.slots().into() {
+            return Err(Refusal::Beyond { asked, slots: self.slots() });
+        }
+        for number in 1..self.partitions.len() {
+            let is_named = parts.iter().any(|(id, _)| usize::from(id.0) == number);
+            if let Some(partition) = self.partitions[number].as_mut().filter(|_| !is_named) {
+                partition.close();
             }
         }
-    }
-
-    /// Gives a partition another size, at the default one's cost. What is too much of either goes with [`Cache::shrink`].
-    ///
-    /// # Errors
-    /// There is none, it would hold nothing, or there is not so much left.
-    pub fn resize(&mut self, partition: PartitionId, slots: u32) -> Result<(), Refusal> {
-        let had = self.named(partition)?.capacity;
-        self.reserve(had, slots)?;
-        self.named(partition)?.resize(slots);
-        Ok(())
-    }
-
-    /// Gives a partition up; what it holds is the default one's to evict.
-    ///
-    /// # Errors
-    /// There is none, or it is the default one.
-    pub fn delete(&mut self, partition: PartitionId) -> Result<(), Refusal> {
-        self.named(partition)?;
-        for slot in 0..self.slots() {
-            if self.abouts[slot as usize].partition == partition.0 {
-                self.take_out(slot);
+        for (id, slots) in parts {
+            let number = usize::from(id.0);
+            if self.partitions.len() <= number {
+                self.partitions.resize_with(number + 1, || None);
+            }
+            match &mut self.partitions[number] {
+                Some(partition) => partition.size = *slots,
+                none => *none = Some(Partition::new(policy, *slots)),
             }
         }
-        self.partitions[usize::from(partition.0)] = None;
-        self.divide_rest();
+        self.apply();
         Ok(())
     }
 
@@ -208,6 +201,9 @@ impl Cache {
     pub fn shrink(&mut self, steps: u32, freed: &mut Vec<Slot>) -> bool {
         let mut left = steps;
         for number in 0..self.partitions.len() {
+            if self.partitions[number].as_ref().is_some_and(|partition| partition.is_closed && partition.len() == 0) {
+                self.partitions[number] = None;
+            }
             while self.partitions[number].as_ref().is_some_and(|partition| partition.len() > partition.capacity) {
                 if left == 0 {
                     return false;
@@ -220,45 +216,38 @@ impl Cache {
         true
     }
 
-    /// Has all of the default partition but `slots` go, or gives it back up to what the others leave: memory is short, or
-    /// no longer. What is too much goes with [`Cache::shrink`].
-    pub fn limit_default(&mut self, slots: u32) {
-        let rest = self.slots() - self.assigned();
-        self.partitions[0].as_mut().expect("it is always there").resize(slots.min(rest));
+    /// Has all partitions together have so many slots at most: memory is short, or no longer. The default partition gives
+    /// first; when it has none, the others give in proportion. What is too much goes with [`Cache::shrink`].
+    pub fn limit(&mut self, slots: u32) {
+        self.limit = slots;
+        self.apply();
     }
 
     /// What came of a partition, its size and how much it holds, in pages; `None` if there is none.
     pub fn statistics(&self, partition: PartitionId) -> Option<(Statistics, u32, u32)> {
-        let found = self.partitions.get(usize::from(partition.0))?.as_ref()?;
+        let found = self.partitions.get(usize::from(partition.0))?.as_ref().filter(|found| !found.is_closed)?;
         Some((found.statistics, found.capacity, found.len()))
     }
 
-    /// Slots of partitions other than the default one.
+    /// Slots that partitions other than the default one were given.
     fn assigned(&self) -> u32 {
-        self.partitions[1..].iter().flatten().map(|partition| partition.capacity).sum()
+        self.partitions[1..].iter().flatten().map(|partition| partition.size).sum()
     }
 
-    fn named(&mut self, partition: PartitionId) -> Result<&mut Partition, Refusal> {
-        let found = self.partitions.get_mut(usize::from(partition.0)).filter(|_| partition.0 > 0);
-        found.and_then(Option::as_mut).ok_or(Refusal::NoPartition)
-    }
-
-    /// The default partition has what the others leave, once one that has `had` has `slots`.
-    fn reserve(&mut self, had: u32, slots: u32) -> Result<(), Refusal> {
-        let left = self.slots() - (self.assigned() - had);
-        match slots {
-            0 => Err(Refusal::Nothing),
-            slots if slots > left => Err(Refusal::Beyond(left)),
-            slots => {
-                self.partitions[0].as_mut().expect("it is always there").resize(left - slots);
-                Ok(())
-            }
+    /// Gives each partition what it may have now.
+    fn apply(&mut self) {
+        let assigned = self.assigned();
+        let limit = self.limit.min(self.slots());
+        let rest = self.slots() - assigned;
+        let [default, others @ ..] = &mut self.partitions[..] else { return };
+        for partition in others.iter_mut().flatten().filter(|partition| !partition.is_closed || partition.size > 0) {
+            let size = u64::from(partition.size);
+            let part = if assigned <= limit { size } else { size * u64::from(limit) / u64::from(assigned) };
+            partition.resize(part as u32);
         }
-    }
-
-    fn divide_rest(&mut self) {
-        let rest = self.slots() - self.assigned();
-        self.partitions[0].as_mut().expect("it is always there").resize(rest);
+        let default = default.as_mut().expect("it is always there");
+        default.size = rest;
+        default.resize(rest.min(limit.saturating_sub(assigned)));
     }
 
     fn evict(&mut self, partition: PartitionId) -> Evicted {

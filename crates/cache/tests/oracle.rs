@@ -159,13 +159,22 @@ fn slots_are_accounted_for_whatever_happens() {
             let part = parts[(chance.next_u64() % parts.len() as u64) as usize];
             let key = Key { object: chance.next_u64() % 3, page: chance.next_u64() % 60 };
             match chance.next_u64() % 40 {
-                0 if parts.len() < 5 => parts.extend(cache.create(policy, 1 + (chance.next_u64() % 30) as u32)),
-                1 if parts.len() > 1 => {
-                    let gone = parts.pop().unwrap();
-                    cache.delete(gone).unwrap();
+                0..=2 => {
+                    // Any of the numbers 1 to 4, each with any size.
+                    let some = (1..5).filter(|_| chance.next_u64() % 2 == 0).collect::<Vec<u8>>();
+                    let divided: Vec<_> =
+                        some.iter().map(|id| (PartitionId(*id), (chance.next_u64() % 30) as u32)).collect();
+                    let (asked, empty) =
+                        divided.iter().fold((0, false), |(sum, empty), (_, n)| (sum + n, empty | (*n == 0)));
+                    let before: Vec<_> = parts.iter().map(|part| cache.statistics(*part)).collect();
+                    let done = cache.divide(policy, &divided);
+                    assert_eq!(done.is_err(), empty || asked > 64, "seed {seed}: {divided:?}");
+                    match done {
+                        Ok(()) => parts = [0].into_iter().chain(some).map(PartitionId).collect(),
+                        Err(_) => assert_eq!(before, parts.iter().map(|p| cache.statistics(*p)).collect::<Vec<_>>()),
+                    }
                 }
-                2 => drop(cache.resize(part, (chance.next_u64() % 30) as u32)),
-                3 => cache.limit_default((chance.next_u64() % 64) as u32),
+                3 => cache.limit((chance.next_u64() % 64) as u32),
                 4 => drop(cache.shrink(7, &mut freed)),
                 5 => drop(cache.sweep(9, |object| object == 2, &mut freed)),
                 6 | 7 => drop(cache.remove(key)),

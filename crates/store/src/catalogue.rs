@@ -13,6 +13,7 @@ mod changes;
 mod rows;
 
 pub use changes::Changes;
+pub use rows::PartitionRow;
 
 use crate::StoreError;
 use map::Edition;
@@ -118,6 +119,8 @@ pub struct Contents {
     pub policies: BTreeMap<CatalogueId, PolicyRow>,
     /// The snapshots.
     pub snapshots: BTreeMap<CatalogueId, SnapshotRow>,
+    /// The partitions of the cache.
+    pub partitions: BTreeMap<CatalogueId, PartitionRow>,
     /// Whether the SVMs take turns where no limit binds.
     pub fair: bool,
 }
@@ -161,7 +164,7 @@ const BUSY_TIME: Duration = Duration::from_secs(5);
 const APPLICATION_ID: i64 = 0x5345_4157;
 
 /// The format that this program writes, and the only one that it knows.
-const FORMAT: u32 = 7;
+const FORMAT: u32 = 8;
 
 const SCHEMA: &str = "
     CREATE TABLE object (
@@ -195,6 +198,15 @@ const SCHEMA: &str = "
         qtree     TEXT,
         name      TEXT NOT NULL,
         size      INTEGER NOT NULL
+    ) STRICT;
+    CREATE TABLE cache_partition (
+        id        INTEGER PRIMARY KEY,
+        name      TEXT NOT NULL,
+        size      INTEGER NOT NULL
+    ) STRICT;
+    CREATE TABLE cache_volume (
+        volume    INTEGER PRIMARY KEY REFERENCES object (id) DEFERRABLE INITIALLY DEFERRED,
+        partition INTEGER NOT NULL REFERENCES cache_partition (id) DEFERRABLE INITIALLY DEFERRED
     ) STRICT;
     CREATE TABLE pool (
         number      INTEGER NOT NULL,
@@ -383,6 +395,12 @@ impl Catalogue {
             change.execute("DELETE FROM snapshot_leaf WHERE snapshot = ?1", [id])?;
             change.execute("DELETE FROM snapshot WHERE id = ?1", [id])?;
         }
+        for id in was.partitions.keys() {
+            change.execute("DELETE FROM cache_volume WHERE partition = ?1", [id])?;
+            if !wanted.partitions.contains_key(id) {
+                change.execute("DELETE FROM cache_partition WHERE id = ?1", [id])?;
+            }
+        }
         for row in was.objects.keys().filter_map(|id| wanted.objects.get(id)) {
             rows::write_object(&change, row)?;
         }
@@ -391,6 +409,9 @@ impl Catalogue {
         }
         for row in was.snapshots.keys().filter_map(|id| wanted.snapshots.get(id)) {
             rows::write_snapshot(&change, row)?;
+        }
+        for row in was.partitions.keys().filter_map(|id| wanted.partitions.get(id)) {
+            rows::write_partition(&change, row)?;
         }
         let sql = "UPDATE pool SET fair = ?1, generation = ?2, digest = ?3";
         change.execute(sql, params![wanted.fair, edition.generation as i64, edition.digest])?;

@@ -26,7 +26,7 @@ mod settings;
 mod unfinished;
 
 pub use catalogue::{
-    Catalogue, CatalogueId, Changes, Contents, Kind, ObjectRow, PolicyRow, SnapshotLeafRow, SnapshotRow,
+    Catalogue, CatalogueId, Changes, Contents, Kind, ObjectRow, PartitionRow, PolicyRow, SnapshotLeafRow, SnapshotRow,
 };
 pub use check::{Checked, Trouble, check};
 pub use error::StoreError;

@@ -413,6 +413,7 @@ impl Target for MappedVolumes {
         }
         if self.core.has_failed() {
             self.doubt.remember();
+            self.cached.iter_mut().for_each(Cached::shut);
         }
         out.append(&mut self.ready);
     }

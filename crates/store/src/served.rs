@@ -58,9 +58,14 @@ impl Served {
         Some(self.volumes.as_mut()?.agree(agreed))
     }
 
-    /// The pool's cache, as far as there are maps.
+    /// What serves the pool, to be changed.
     pub fn volumes_mut(&mut self) -> Option<&mut MappedVolumes> {
         self.volumes.as_deref_mut()
+    }
+
+    /// What serves the pool, as far as there are maps.
+    pub fn volumes(&self) -> Option<&MappedVolumes> {
+        self.volumes.as_deref()
     }
 
     /// Whether something goes on in steps.

@@ -1,6 +1,6 @@
 //! Some rows of a catalogue that are to be otherwise, without the rest.
 
-use super::{CatalogueId, Contents, ObjectRow, PolicyRow, SnapshotRow};
+use super::{CatalogueId, Contents, ObjectRow, PartitionRow, PolicyRow, SnapshotRow};
 use std::collections::BTreeMap;
 
 /// Rows as they are to be, under their numbers; `None` is a row that is to go.
@@ -12,6 +12,8 @@ pub struct Changes {
     pub policies: BTreeMap<CatalogueId, Option<PolicyRow>>,
     /// The snapshots.
     pub snapshots: BTreeMap<CatalogueId, Option<SnapshotRow>>,
+    /// The partitions of the cache.
+    pub partitions: BTreeMap<CatalogueId, Option<PartitionRow>>,
     /// Whether the SVMs take turns where no limit binds, if that is to be otherwise.
     pub fair: Option<bool>,
 }
@@ -19,11 +21,12 @@ pub struct Changes {
 impl Changes {
     /// All that leads from `contents` to `wanted`.
     pub fn between(contents: &Contents, wanted: Contents) -> Changes {
-        let Contents { objects, policies, snapshots, fair } = wanted;
+        let Contents { objects, policies, snapshots, partitions, fair } = wanted;
         let mut changes = Changes {
             objects: all(&contents.objects, objects),
             policies: all(&contents.policies, policies),
             snapshots: all(&contents.snapshots, snapshots),
+            partitions: all(&contents.partitions, partitions),
             fair: Some(fair),
         };
         changes.leave_out_what_is_so(contents);
@@ -35,12 +38,14 @@ impl Changes {
         differing(&mut self.objects, &contents.objects);
         differing(&mut self.policies, &contents.policies);
         differing(&mut self.snapshots, &contents.snapshots);
+        differing(&mut self.partitions, &contents.partitions);
         self.fair = self.fair.filter(|fair| *fair != contents.fair);
     }
 
     /// Whether nothing is to be otherwise.
     pub fn is_empty(&self) -> bool {
-        self.objects.is_empty() && self.policies.is_empty() && self.snapshots.is_empty() && self.fair.is_none()
+        let Changes { objects, policies, snapshots, partitions, fair } = self;
+        objects.is_empty() && policies.is_empty() && snapshots.is_empty() && partitions.is_empty() && fair.is_none()
     }
 
     /// Whether an object or a snapshot goes, and with it what its rows take.
@@ -56,6 +61,7 @@ impl Contents {
             objects: swap(&mut self.objects, changes.objects),
             policies: swap(&mut self.policies, changes.policies),
             snapshots: swap(&mut self.snapshots, changes.snapshots),
+            partitions: swap(&mut self.partitions, changes.partitions),
             fair: changes.fair.map(|fair| std::mem::replace(&mut self.fair, fair)),
         }
     }

@@ -6,6 +6,19 @@ use crc32c::crc32c_append;
 use rusqlite::{Connection, Row, Transaction, params};
 use std::collections::BTreeMap;
 
+/// A partition of the server's cache.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartitionRow {
+    /// Its number, from 1 on; what no partition has is the default one's.
+    pub id: CatalogueId,
+    /// Its name, unique in the pool.
+    pub name: String,
+    /// Its size in bytes.
+    pub size: u64,
+    /// The volumes that have their pages in it, in order. A volume is in one partition at most.
+    pub volumes: Vec<CatalogueId>,
+}
+
 /// All of them.
 pub(super) fn read(db: &Connection) -> rusqlite::Result<Contents> {
     let mut query = db.prepare("SELECT id, kind, parent, name, size, policy, template, fair, offline FROM object")?;
@@ -15,7 +28,7 @@ pub(super) fn read(db: &Connection) -> rusqlite::Result<Contents> {
     let policies =
         query.query_map([], |row| policy_of(row).map(|policy| (policy.id, policy)))?.collect::<Result<_, _>>()?;
     let fair = db.query_row("SELECT fair FROM pool", [], |row| row.get(0))?;
-    Ok(Contents { objects, policies, snapshots: read_snapshots(db)?, fair })
+    Ok(Contents { objects, policies, snapshots: read_snapshots(db)?, partitions: read_partitions(db)?, fair })
 }
 
 fn read_snapshots(db: &Connection) -> rusqlite::Result<BTreeMap<CatalogueId, SnapshotRow>> {
@@ -32,6 +45,36 @@ fn read_snapshots(db: &Connection) -> rusqlite::Result<BTreeMap<CatalogueId, Sna
         }
     }
     Ok(snapshots)
+}
+
+fn read_partitions(db: &Connection) -> rusqlite::Result<BTreeMap<CatalogueId, PartitionRow>> {
+    let mut query = db.prepare("SELECT id, name, size FROM cache_partition")?;
+    let partitions = query.query_map([], |row| {
+        let size: i64 = row.get(2)?;
+        Ok(PartitionRow { id: row.get(0)?, name: row.get(1)?, size: size as u64, volumes: Vec::new() })
+    })?;
+    let mut partitions: BTreeMap<CatalogueId, PartitionRow> =
+        partitions.map(|row| row.map(|row| (row.id, row))).collect::<Result<_, _>>()?;
+    let mut query = db.prepare("SELECT partition, volume FROM cache_volume ORDER BY volume")?;
+    for pair in query.query_map([], |row| Ok((row.get::<_, u32>(0)?, row.get(1)?)))? {
+        let (partition, volume) = pair?;
+        if let Some(partition) = partitions.get_mut(&partition) {
+            partition.volumes.push(volume);
+        }
+    }
+    Ok(partitions)
+}
+
+/// Its volumes' rows are not there.
+pub(super) fn write_partition(change: &Transaction<'_>, row: &PartitionRow) -> rusqlite::Result<()> {
+    let PartitionRow { id, name, size, volumes } = row;
+    let sql = "INSERT INTO cache_partition (id, name, size) VALUES (?1, ?2, ?3)
+               ON CONFLICT (id) DO UPDATE SET name = excluded.name, size = excluded.size";
+    change.execute(sql, params![id, name, *size as i64])?;
+    for volume in volumes {
+        change.execute("INSERT INTO cache_volume (volume, partition) VALUES (?1, ?2)", params![volume, id])?;
+    }
+    Ok(())
 }
 
 pub(super) fn write_snapshot(change: &Transaction<'_>, row: &SnapshotRow) -> rusqlite::Result<()> {
@@ -141,7 +184,8 @@ impl Sum {
         let objects = contents.objects.values().map(ObjectRow::checksum);
         let policies = contents.policies.values().map(PolicyRow::checksum);
         let snapshots = contents.snapshots.values().map(SnapshotRow::checksum);
-        Sum(objects.chain(policies).chain(snapshots).fold(0, u32::wrapping_add))
+        let partitions = contents.partitions.values().map(PartitionRow::checksum);
+        Sum(objects.chain(policies).chain(snapshots).chain(partitions).fold(0, u32::wrapping_add))
     }
 
     /// After a change: `was` has what the changed rows were, and `contents` what they are.
@@ -150,6 +194,7 @@ impl Sum {
         sum.replace(&was.objects, &contents.objects, ObjectRow::checksum);
         sum.replace(&was.policies, &contents.policies, PolicyRow::checksum);
         sum.replace(&was.snapshots, &contents.snapshots, SnapshotRow::checksum);
+        sum.replace(&was.partitions, &contents.partitions, PartitionRow::checksum);
         sum
     }
 
@@ -170,8 +215,10 @@ impl Sum {
 /// whatever SQLite makes of it.
 pub(crate) fn digest(pool: u64, generation: u64, contents: &Contents, sum: Sum) -> u32 {
     let mut head = Digest { crc: 0, bytes: Vec::new() };
-    let Contents { objects, policies, snapshots, fair } = contents;
-    head.numbers(&[pool, generation, objects.len() as u64, policies.len() as u64, snapshots.len() as u64]);
+    let Contents { objects, policies, snapshots, partitions, fair } = contents;
+    let rows = [objects.len(), policies.len(), snapshots.len(), partitions.len()];
+    head.numbers(&[pool, generation]);
+    head.numbers(&rows.map(|rows| rows as u64));
     head.numbers(&[u64::from(*fair), u64::from(sum.0)]);
     head.end()
 }
@@ -180,6 +227,7 @@ pub(crate) fn digest(pool: u64, generation: u64, contents: &Contents, sum: Sum) 
 const OBJECT: u64 = 1;
 const POLICY: u64 = 2;
 const SNAPSHOT: u64 = 3;
+const PARTITION: u64 = 4;
 
 impl ObjectRow {
     fn checksum(&self) -> u32 {
@@ -214,6 +262,17 @@ impl SnapshotRow {
             sum.numbers(&[u64::from(*tree), *size, u64::from(qtree.is_some())]);
             sum.texts(&[kind.word(), qtree.as_deref().unwrap_or_default(), name]);
         }
+        sum.mixed()
+    }
+}
+
+impl PartitionRow {
+    fn checksum(&self) -> u32 {
+        let PartitionRow { id, name, size, volumes } = self;
+        let mut sum = Digest { crc: 0, bytes: Vec::new() };
+        sum.numbers(&[PARTITION, u64::from(*id), *size, volumes.len() as u64]);
+        volumes.iter().for_each(|volume| sum.numbers(&[u64::from(*volume)]));
+        sum.texts(&[name]);
         sum.mixed()
     }
 }

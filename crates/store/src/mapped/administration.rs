@@ -62,28 +62,12 @@ impl MappedVolumes {
         }
     }
 
-    /// Makes a partition of the cache.
+    /// Has exactly these partitions of the cache be there beside the default one. Without a cache there is nothing to do.
     ///
     /// # Errors
-    /// There is no cache, or not so much of it left.
-    pub fn create_partition(&mut self, size: Bytes) -> Result<PartitionId, Refusal> {
-        self.cached.as_mut().ok_or(Refusal::Beyond(0))?.create(size)
-    }
-
-    /// Gives a partition of the cache another size.
-    ///
-    /// # Errors
-    /// There is none, or not so much of the cache left.
-    pub fn resize_partition(&mut self, partition: PartitionId, size: Bytes) -> Result<(), Refusal> {
-        self.cached.as_mut().ok_or(Refusal::NoPartition)?.resize(partition, size)
-    }
-
-    /// Gives a partition up; its LUNs go to the default one.
-    ///
-    /// # Errors
-    /// There is none, or it is the default one.
-    pub fn delete_partition(&mut self, partition: PartitionId) -> Result<(), Refusal> {
-        self.cached.as_mut().ok_or(Refusal::NoPartition)?.delete(partition)
+    /// They are more than the cache, one has no page, or a number cannot be; nothing was changed.
+    pub fn divide_cache(&mut self, partitions: &[(PartitionId, Bytes)]) -> Result<(), Refusal> {
+        self.cached.as_mut().map_or(Ok(()), |cached| cached.divide(partitions))
     }
 
     /// Has the pages of a LUN be in a partition.
@@ -91,9 +75,15 @@ impl MappedVolumes {
         self.cached.iter_mut().for_each(|cached| cached.assign(object.0, partition));
     }
 
-    /// Has the default partition keep so much at most: memory is short, or no longer.
+    /// Has the cache keep so much at most, the default partition less first: memory is short, or no longer.
     pub fn limit_cache(&mut self, size: Bytes) {
         self.cached.iter_mut().for_each(|cached| cached.limit(size));
+    }
+
+    /// The partitions of the cache with what they hold and what came of them; none without a cache.
+    pub fn partitions(&self) -> impl Iterator<Item = (PartitionId, PartitionState)> {
+        let numbers = (0..cache::PARTITIONS_MAX as u8).map(PartitionId);
+        numbers.filter_map(|id| Some((id, self.partition(id)?)))
     }
 
     /// What a partition holds and what came of it.

@@ -63,6 +63,8 @@ pub(super) struct Cached {
     /// Something is to be swept.
     swept: Option<u32>,
     too_large: bool,
+    /// Nothing is answered from here any more.
+    is_shut: bool,
     freed: Vec<Slot>,
 }
 
@@ -108,6 +110,7 @@ impl Cached {
             structure: HashMap::new(),
             swept: None,
             too_large: false,
+            is_shut: false,
             freed: Vec::new(),
         })
     }
@@ -219,35 +222,33 @@ impl Cached {
         }
     }
 
-    pub(super) fn create(&mut self, size: Bytes) -> Result<PartitionId, Refusal> {
+    /// Has these partitions be there and no others; trees of one that is not stay with it, and have nothing kept of them.
+    pub(super) fn divide(&mut self, parts: &[(PartitionId, Bytes)]) -> Result<(), Refusal> {
+        let parts: Vec<_> = parts.iter().map(|(id, size)| (*id, self.slots_of(*size))).collect();
+        self.cache.divide(self.policy, &parts)?;
         self.too_large = true;
-        self.cache.create(self.policy, self.slots_of(size))
-    }
-
-    pub(super) fn resize(&mut self, partition: PartitionId, size: Bytes) -> Result<(), Refusal> {
-        self.too_large = true;
-        self.cache.resize(partition, self.slots_of(size))
-    }
-
-    pub(super) fn delete(&mut self, partition: PartitionId) -> Result<(), Refusal> {
-        self.cache.delete(partition)?;
-        let of_it = self.trees.iter().filter(|(_, tree)| tree.partition == partition).map(|(tree, _)| *tree);
-        for tree in of_it.collect::<Vec<_>>() {
-            self.assign(tree, PartitionId::default());
-        }
         Ok(())
     }
 
-    /// Has the default partition keep that much at most: memory is short.
+    /// Has all of it keep that much at most: memory is short, or no longer.
     pub(super) fn limit(&mut self, size: Bytes) {
         self.too_large = true;
-        self.cache.limit_default(self.slots_of(size));
+        self.cache.limit(self.slots_of(size));
     }
 
     pub(super) fn state(&self, partition: PartitionId) -> Option<PartitionState> {
         let (counts, slots, held) = self.cache.statistics(partition)?;
         let bytes = |slots: u32| Bytes(u64::from(slots) * self.page);
         Some(PartitionState { counts, size: bytes(slots), resident: bytes(held) })
+    }
+
+    /// A flush has failed: the device may have lost what was written before, and what is here would show it all the same. From
+    /// now on all reads go to the device, and the memory is given back.
+    pub(super) fn shut(&mut self) {
+        if !std::mem::replace(&mut self.is_shut, true) {
+            self.live.clear();
+            self.swept = Some(2);
+        }
     }
 
     pub(super) fn has_work(&self) -> bool {
@@ -292,8 +293,9 @@ impl Cached {
 
     /// The number and partition of a tree whose pages may be used.
     fn open_tree(&mut self, tree: u32) -> Option<(u64, PartitionId)> {
+        let is_shut = self.is_shut;
         let tree = self.tree(tree);
-        (tree.closed == 0).then_some((tree.view, tree.partition))
+        (tree.closed == 0 && !is_shut).then_some((tree.view, tree.partition))
     }
 
     fn close(&mut self, tree: u32) {
