@@ -61,6 +61,15 @@ pub enum Effect {
         /// They may have it.
         online: bool,
     },
+    /// The cache has other partitions, or of other sizes: those of [`crate::Partitions::sizes`].
+    Divide,
+    /// Its pages belong to another partition of the cache.
+    Place {
+        /// Which.
+        object: ObjectId,
+        /// The partition's number; 0 for the default one.
+        partition: u32,
+    },
 }
 
 impl Effect {
@@ -72,6 +81,7 @@ impl Effect {
             Effect::Restore { object, .. } | Effect::Offer { object, online: false } => Some(object),
             Effect::Resize { object, size, was } => (size < was).then_some(object),
             Effect::Make { .. } | Effect::Share { .. } | Effect::Rename { .. } | Effect::Offer { .. } => None,
+            Effect::Divide | Effect::Place { .. } => None,
         }
     }
 }

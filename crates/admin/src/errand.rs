@@ -1,6 +1,6 @@
 //! One command on its way: what all areas need of the registry, and what they lead to.
 
-use crate::{AdminError, Answer, At, Effect, Note, Obstacle, Snapshot, Snapshots, Taken, Undo};
+use crate::{AdminError, Answer, At, Effect, Note, Obstacle, Partitions, Snapshot, Snapshots, Taken, Undo};
 use block::{Bytes, ObjectId};
 use ontap::Command;
 use ontap::catalogue::Selection;
@@ -14,6 +14,7 @@ pub(crate) struct Errand<'a> {
     pub registry: &'a mut Registry,
     pub snapshots: &'a mut Snapshots,
     pub offline: &'a mut BTreeSet<ObjectId>,
+    pub partitions: &'a mut Partitions,
     pub units: Units,
     pub at: At<'a>,
     pub edits: Vec<Edit>,
@@ -58,6 +59,7 @@ impl Errand<'_> {
             Command::Session(_) => Ok(Answer::default()),
             Command::Help(topic) => Ok(Answer::Text(topic.text())),
             Command::Statistics(show) => self.statistics(&show),
+            Command::Cache(command) => self.cache(command),
         }
     }
 

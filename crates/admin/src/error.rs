@@ -98,10 +98,18 @@ obstacles! {
     NoSnapshot = 4, Missing, Some("snapshot");
     /// The source has no such LUN or file.
     NoSource = 4, Missing, Some("path");
+    /// There is no such partition of the cache.
+    NoPartition = 4, Missing, Some("partition");
     /// There is no such node.
     NoNode = 4, Missing, Some("node");
     /// The volume has a snapshot of that name.
     SnapshotTaken = 1, Exists, Some("snapshot");
+    /// There is a partition of that name.
+    PartitionTaken = 1, Exists, Some("partition");
+    /// The server has no cache.
+    NoCache = 3, Unsupported, None;
+    /// The default partition is what the others leave.
+    PartitionDefault = 3, Unsupported, Some("partition");
     /// Floors cannot be switched off.
     FloorsAlwaysKept = 3, Unsupported, Some("enable");
     /// It contains something that would be lost.
@@ -110,6 +118,8 @@ obstacles! {
     HasSnapshots = 8, InUse, None;
     /// Clients are connected to it.
     Connected = 8, InUse, None;
+    /// It has volumes.
+    PartitionInUse = 8, InUse, Some("partition");
     /// There are several SVMs, and none was named.
     WhichSvm = 8454925, Invalid, Some("vserver");
     /// A qtree without its volume.
@@ -132,6 +142,16 @@ obstacles! {
     Store = 8454934, Invalid, Some("size");
     /// The floors together would be beyond the pool's goal of utilisation.
     BeyondGoal = 8454935, Full, None;
+    /// The partitions would be more than the memory of the cache.
+    BeyondMemory = 8454936, Full, Some("size");
+    /// A partition that would hold nothing.
+    PartitionSize = 8454937, Invalid, Some("size");
+    /// There are as many partitions as there may be.
+    PartitionsMax = 8454938, Full, Some("partition");
+    /// A volume is in another partition, or is named twice.
+    VolumeTwice = 8454939, InUse, Some("volumes");
+    /// A volume is not in the partition.
+    NotInPartition = 8454940, Invalid, Some("volumes");
 }
 
 impl Obstacle {

@@ -14,6 +14,7 @@
 mod adaptive;
 mod aggregate;
 mod answer;
+mod cache;
 mod chart;
 mod clone;
 mod effect;
@@ -24,6 +25,7 @@ mod file;
 mod goal;
 mod leaf;
 mod lun;
+mod partitions;
 mod policy_group;
 mod qtree;
 mod rename;
@@ -42,13 +44,14 @@ pub use answer::{Answer, Deed, Note};
 pub use effect::{Effect, Outcome, Taken};
 pub use errand::{object_of_uuid, uuid_of, uuid_text};
 pub use error::{AdminError, Detail, Objection, Obstacle};
-pub use sample::{Sample, SampleKind, Seen, main_cause};
+pub use partitions::{CacheMemory, CachePartition, DEFAULT_PARTITION, PARTITIONS_MAX, Partitions};
+pub use sample::{CacheSeen, Sample, SampleKind, Seen, main_cause};
 pub use size::LEAF_BYTES_MAX;
 pub use snapshots::{Snapshot, SnapshotLeaf, Snapshots};
 pub use statistics::advice;
 pub use undo::{Touched, Undo};
 pub use workload::workload_name;
-pub use world::{Aggregate, At, World};
+pub use world::{Aggregate, At, MemoryPart, World};
 
 use block::{ObjectId, Time};
 use errand::{Assigned, Errand, list, path_of, whole};
@@ -68,6 +71,8 @@ pub struct Administration {
     pub snapshots: Snapshots,
     /// The LUNs that no client may have for now.
     pub offline: BTreeSet<ObjectId>,
+    /// The partitions of the cache, and its memory.
+    pub partitions: Partitions,
     units: Units,
 }
 
@@ -82,6 +87,7 @@ impl Administration {
             registry: Registry::new(settings),
             snapshots: Snapshots::default(),
             offline: BTreeSet::new(),
+            partitions: Partitions::default(),
             units,
         }
     }
@@ -106,6 +112,7 @@ impl Administration {
             registry: &mut self.registry,
             snapshots: &mut self.snapshots,
             offline: &mut self.offline,
+            partitions: &mut self.partitions,
             units: self.units,
             at: *at,
             edits: Vec::new(),
@@ -134,10 +141,13 @@ impl Administration {
 
     /// Takes back what the last command did; nothing has been done since.
     pub fn take_back(&mut self, undo: Undo) {
-        let Undo { registry, snapshots, offline } = undo;
+        let Undo { registry, snapshots, offline, partitions } = undo;
         self.registry.take_back(registry);
         for (id, was) in snapshots.into_iter().rev() {
             self.snapshots.set(id, was);
+        }
+        for (id, was) in partitions.into_iter().rev() {
+            self.partitions.set(id, was);
         }
         for (lun, was) in offline.into_iter().rev() {
             if was {

@@ -1,6 +1,6 @@
 //! What the gate said of about a second, summed up for statistics, and what held objects back in it.
 
-use block::{Cause, ObjectId, Span};
+use block::{Bytes, Cause, ObjectId, Span};
 use qos::{FloorState, GateStatus, Tally};
 use std::collections::BTreeMap;
 
@@ -41,6 +41,62 @@ pub struct Sample {
     pub objects: BTreeMap<ObjectId, Seen>,
     /// The gate at its end.
     pub gate: GateStatus,
+    /// What each partition of the cache did in it, by number.
+    pub cache: BTreeMap<u32, CacheSeen>,
+}
+
+/// What a partition of the cache did, in pages, and what it holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheSeen {
+    /// Asked for and there.
+    pub hits: u64,
+    /// Asked for and not there.
+    pub misses: u64,
+    /// That came in.
+    pub inserted: u64,
+    /// That went for others.
+    pub evicted: u64,
+    /// That went because what they held was changed or is gone.
+    pub invalidated: u64,
+    /// What it may hold.
+    pub size: Bytes,
+    /// What it holds.
+    pub resident: Bytes,
+}
+
+impl CacheSeen {
+    /// What came of it since it was as `before`. A partition that was made anew meanwhile begins at nothing.
+    #[must_use]
+    pub fn since(self, before: CacheSeen) -> CacheSeen {
+        let began = if self.hits < before.hits || self.misses < before.misses { CacheSeen::default() } else { before };
+        CacheSeen {
+            hits: self.hits - began.hits,
+            misses: self.misses - began.misses,
+            inserted: self.inserted.saturating_sub(began.inserted),
+            evicted: self.evicted.saturating_sub(began.evicted),
+            invalidated: self.invalidated.saturating_sub(began.invalidated),
+            ..self
+        }
+    }
+}
+
+impl Sample {
+    /// What a partition did, by the second.
+    pub fn cache_of(&self, partition: u32) -> CacheSeen {
+        let seen = self.cache.get(&partition).copied().unwrap_or_default();
+        let per_second = |count: u64| {
+            let length = u128::from(self.length.as_nanos().max(1));
+            (u128::from(count) * u128::from(Span::SECOND.as_nanos()) / length) as u64
+        };
+        CacheSeen {
+            hits: per_second(seen.hits),
+            misses: per_second(seen.misses),
+            inserted: per_second(seen.inserted),
+            evicted: per_second(seen.evicted),
+            invalidated: per_second(seen.invalidated),
+            ..seen
+        }
+    }
 }
 
 /// What takes a device about as long: mostly reads or not, and the binary logarithm of their mean size; 0 for none.

@@ -1,6 +1,6 @@
 //! The way back from a command: what it replaced, and whose records that concerns.
 
-use crate::Snapshot;
+use crate::{CachePartition, Snapshot};
 use block::ObjectId;
 use qos::GroupId;
 use std::collections::BTreeSet;
@@ -13,6 +13,8 @@ pub struct Undo {
     pub(crate) snapshots: Vec<(u32, Option<Snapshot>)>,
     /// Whether a LUN was offline, likewise.
     pub(crate) offline: Vec<(ObjectId, bool)>,
+    /// What was under a partition's number, likewise.
+    pub(crate) partitions: Vec<(u32, Option<CachePartition>)>,
 }
 
 /// Whose records a command may have changed. All others are as they were.
@@ -24,6 +26,8 @@ pub struct Touched {
     pub groups: BTreeSet<GroupId>,
     /// Snapshots, by number.
     pub snapshots: BTreeSet<u32>,
+    /// Partitions of the cache, by number.
+    pub partitions: BTreeSet<u32>,
 }
 
 impl Undo {
@@ -31,12 +35,13 @@ impl Undo {
     pub fn touched(&self) -> Touched {
         let qos::Touched { mut objects, groups } = self.registry.touched();
         objects.extend(self.offline.iter().map(|(lun, _)| *lun));
-        Touched { objects, groups, snapshots: self.snapshots.iter().map(|(id, _)| *id).collect() }
+        let snapshots = self.snapshots.iter().map(|(id, _)| *id).collect();
+        Touched { objects, groups, snapshots, partitions: self.partitions.iter().map(|(id, _)| *id).collect() }
     }
 
     /// How many steps it takes, for tests of what a command costs.
     pub fn len(&self) -> usize {
-        self.registry.len() + self.snapshots.len() + self.offline.len()
+        self.registry.len() + self.snapshots.len() + self.offline.len() + self.partitions.len()
     }
 
     /// Whether nothing was changed.

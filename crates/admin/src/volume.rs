@@ -102,6 +102,7 @@ impl Errand<'_> {
         let volume = self.known_volume(svm, delete.volume.as_str())?;
         self.check_empty(volume)?;
         self.check_no_snapshots(volume)?;
+        self.leave_partition(volume);
         let change = self.registry.remove_object(volume)?;
         self.take(change);
         Ok(Answer::default())

@@ -1,7 +1,8 @@
 //! What a command is told of the world: when it runs, and what it may ask.
 
-use crate::Sample;
-use block::{ObjectId, Time};
+use crate::{CacheSeen, Sample};
+use block::{Bytes, ObjectId, Time};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The moment that a command runs at, and whom it asks.
@@ -32,10 +33,33 @@ pub trait World {
     /// An identifier that nobody else has.
     fn uuid(&self) -> u128;
 
+    /// What came of each partition of the cache since it was made, by number; `None` where there is no cache.
+    fn cache(&self) -> Option<BTreeMap<u32, CacheSeen>> {
+        None
+    }
+
+    /// What the server's memory is for; nothing where there is no server.
+    fn memory(&self) -> Vec<MemoryPart> {
+        Vec::new()
+    }
+
     /// The pool's name and space, where there is a pool.
     fn aggregate(&self) -> Option<Aggregate> {
         None
     }
+}
+
+/// What some of the server's memory is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryPart {
+    /// Its name.
+    pub name: &'static str,
+    /// The most that it may take; `None` where that grows with the pool.
+    pub limit: Option<Bytes>,
+    /// The most that it may take now, while memory is short.
+    pub allowed: Option<Bytes>,
+    /// What it takes.
+    pub used: Bytes,
 }
 
 /// A pool, as far as its space goes.

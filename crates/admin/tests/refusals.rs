@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use admin::{AdminError, Administration, Detail, Obstacle};
-use block::{ObjectId, Time};
+use admin::{AdminError, Administration, CacheMemory, Detail, Obstacle};
+use block::{Bytes, ObjectId, Time};
 use ontap::Problem;
 use qos::RefusalKind::{self, Denied, Exists, Full, InUse, Invalid, Missing, Unsupported};
 use qos::{RegistrySettings, Rule};
@@ -25,10 +25,12 @@ const THERE: &[&str] = &[
     "qos policy-group create floor -vserver s -min-throughput 10iops -is-shared false",
     "qos adaptive-policy-group create a -vserver s -expected-iops 10 -peak-iops 20",
     "volume modify v -vserver s -qos-policy-group f",
+    "cache partition create p -size 1MiB -volumes s:v",
 ];
 
 fn there() -> Administration {
     let mut administration = Administration::new(RegistrySettings::default());
+    administration.partitions.memory = Some(CacheMemory { memory: Bytes::mib(2), page: Bytes::kib(4) });
     for line in THERE {
         let _ = run(&mut administration, line).unwrap_or_else(|error| panic!("{line}: {error}"));
     }
@@ -65,6 +67,14 @@ const OBSTACLES: &[(Obstacle, Row)] = &[
     (Obstacle::NoSnapshot, row("volume snapshot delete v -snapshot no -vserver s", 4, Missing, Some("snapshot"), Some("no"), Some("v"))),
     (Obstacle::NoSource, row("volume snapshot restore-file v -snapshot one -path /no -vserver s", 4, Missing, Some("path"), Some("/no"), Some("snapshot one"))),
     (Obstacle::NoSource, row("volume file clone create -volume v -source-path /no -destination-path /g -vserver s", 4, Missing, Some("path"), Some("/no"), Some("volume v"))),
+    (Obstacle::NoPartition, row("cache partition modify no -size 1MiB", 4, Missing, Some("partition"), Some("no"), None)),
+    (Obstacle::PartitionTaken, row("cache partition create p -size 4KiB", 1, Exists, Some("partition"), Some("p"), None)),
+    (Obstacle::PartitionDefault, row("cache partition delete default", 3, Unsupported, Some("partition"), Some("default"), None)),
+    (Obstacle::PartitionInUse, row("cache partition delete p", 8, InUse, Some("partition"), None, Some("p"))),
+    (Obstacle::BeyondMemory, row("cache partition create r -size 2MiB", 8454936, Full, Some("size"), Some("2MiB"), None)),
+    (Obstacle::PartitionSize, row("cache partition create r -size 0", 8454937, Invalid, Some("size"), Some("0B"), None)),
+    (Obstacle::VolumeTwice, row("cache partition create r -size 4KiB -volumes s:v", 8454939, InUse, Some("volumes"), Some("s:v"), Some("p"))),
+    (Obstacle::NotInPartition, row("cache partition modify p -remove-volumes s:empty", 8454940, Invalid, Some("volumes"), Some("s:empty"), Some("p"))),
     (Obstacle::NoNode, row("qos statistics performance show -node no", 4, Missing, Some("node"), Some("no"), None)),
     (Obstacle::SnapshotTaken, row("volume snapshot create v -snapshot one -vserver s", 1, Exists, Some("snapshot"), Some("one"), Some("s:/vol/v"))),
     (Obstacle::FloorsAlwaysKept, row("qos settings throughput-floors-v2 -enable false", 3, Unsupported, Some("enable"), Some("false"), None)),
@@ -80,8 +90,8 @@ const OBSTACLES: &[(Obstacle, Row)] = &[
     (Obstacle::NoRoom, row("lun create /vol/v/big -vserver s -size 6MiB", 8454931, Full, Some("size"), Some("6291456"), Some("s:/vol/v"))),
 ];
 
-/// Not to be reached by one line from there: a volume with snapshots and nothing else, 1023 snapshots, 2^31 trees; the
-/// other two are the server's and the store's.
+/// Not to be reached by one line from there: a volume with snapshots and nothing else, 1023 snapshots, 2^31 trees, 64
+/// partitions, no cache; the others are the server's and the store's.
 const OBSTACLES_ELSEWHERE: &[Obstacle] = &[
     Obstacle::HasSnapshots,
     Obstacle::SnapshotsMax,
@@ -89,6 +99,8 @@ const OBSTACLES_ELSEWHERE: &[Obstacle] = &[
     Obstacle::Connected,
     Obstacle::Store,
     Obstacle::BeyondGoal,
+    Obstacle::PartitionsMax,
+    Obstacle::NoCache,
 ];
 
 #[rustfmt::skip]

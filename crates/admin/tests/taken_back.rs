@@ -5,8 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 
-use admin::{Administration, Outcome, Touched};
-use block::{ObjectId, Time};
+use admin::{Administration, CacheMemory, Outcome, Touched};
+use block::{Bytes, ObjectId, Time};
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::strategy::ValueTree as _;
@@ -88,7 +88,15 @@ fn line() -> impl Strategy<Value = String> {
         svm().prop_map(|s| format!("vserver delete {s}")),
         (svm(), svm()).prop_map(|(s, to)| format!("vserver rename {s} -newname {to}")),
     ];
-    prop_oneof![4 => of_volumes, 6 => of_leaves, 3 => of_snapshots, 5 => of_policies, 1 => of_svms]
+    let of_cache = prop_oneof![
+        (name(), size(), name()).prop_map(|(p, n, v)| format!("cache partition create {p} -size {n} -volumes s:{v}")),
+        (name(), size(), name()).prop_map(|(p, n, v)| format!("cache partition modify {p} -size {n} -volumes s:{v}")),
+        (name(), name(), name())
+            .prop_map(|(p, v, w)| format!("cache partition modify {p} -add-volumes s:{v} -remove-volumes s:{w}")),
+        (name(), name()).prop_map(|(p, to)| format!("cache partition modify {p} -new-name {to}")),
+        (name(), force()).prop_map(|(p, force)| format!("cache partition delete {p}{force}")),
+    ];
+    prop_oneof![4 => of_volumes, 6 => of_leaves, 3 => of_snapshots, 5 => of_policies, 1 => of_svms, 3 => of_cache]
 }
 
 /// The numbers under which two sets of records differ.
@@ -114,7 +122,9 @@ fn assert_told(before: &Administration, after: &Administration, touched: &Touche
     let snapshots = |of: &Administration| of.snapshots.all().map(|s| (s.id, s.clone())).collect::<BTreeMap<_, _>>();
     assert_within(&differing(&objects(before), &objects(after)), &touched.objects, line);
     assert_within(&differing(&groups(before), &groups(after)), &touched.groups, line);
+    let partitions = |of: &Administration| of.partitions.all().map(|p| (p.id, p.clone())).collect::<BTreeMap<_, _>>();
     assert_within(&differing(&snapshots(before), &snapshots(after)), &touched.snapshots, line);
+    assert_within(&differing(&partitions(before), &partitions(after)), &touched.partitions, line);
 }
 
 proptest! {
@@ -125,6 +135,7 @@ proptest! {
         lines in prop::collection::vec((line(), any::<bool>()), 1..60),
     ) {
         let mut administration = Administration::new(RegistrySettings::default());
+        administration.partitions.memory = Some(CacheMemory { memory: Bytes::mib(4), page: Bytes::kib(4) });
         for line in ["vserver create s", "volume create a -size 1GiB", "lun create /vol/a/a -size 1MiB"] {
             let _ = run(&mut administration, line).unwrap();
         }
@@ -152,6 +163,7 @@ proptest! {
 fn some_of_each_command_are_done() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     let mut administration = Administration::new(RegistrySettings::default());
+    administration.partitions.memory = Some(CacheMemory { memory: Bytes::mib(4), page: Bytes::kib(4) });
     let mut done = BTreeMap::<String, u32>::new();
     for _ in 0..20_000 {
         let line = line().new_tree(&mut runner).unwrap().current();

@@ -5,6 +5,7 @@
 
 mod adaptive;
 mod aggregate;
+mod cache;
 mod chart;
 mod clone;
 mod fairness;
@@ -24,6 +25,7 @@ mod workload;
 pub use crate::value::Output;
 pub use adaptive::*;
 pub use aggregate::*;
+pub use cache::*;
 pub use chart::*;
 pub use clone::*;
 pub use fairness::*;
@@ -106,6 +108,8 @@ areas! {
     Workload(WorkloadCommand),
     /// `qos statistics …`
     Statistics(StatisticsShow),
+    /// `cache …`
+    Cache(CacheCommand),
     /// `set` and `rows`
     Session(SessionCommand),
 }

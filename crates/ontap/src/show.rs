@@ -12,6 +12,7 @@
 
 mod adaptive;
 mod aggregate;
+mod cache;
 mod cell;
 mod df;
 mod fairness;
@@ -33,6 +34,7 @@ mod workload;
 
 pub use adaptive::AdaptiveRow;
 pub use aggregate::AggregateRow;
+pub use cache::{CacheCounts, CachePartitionRow, CacheStatisticsRow, MemoryRow};
 pub use cell::Cell;
 pub use df::DfRow;
 pub use fairness::FairnessRow;

@@ -11,6 +11,7 @@ mod path;
 mod query;
 mod size;
 mod throughput;
+mod volumes;
 
 pub use adaptive::{AbsoluteMinimum, AdaptiveRate, PerSize};
 pub use assignment::PolicyAssignment;
@@ -24,6 +25,7 @@ pub use path::{FilePath, JunctionPath, LunPath};
 pub use query::Query;
 pub use size::{Size, SizeUnit, Units};
 pub use throughput::{Limits, MinThroughput, Throughput};
+pub use volumes::{VolumeList, VolumeName};
 
 use crate::word::Word;
 

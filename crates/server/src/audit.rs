@@ -19,7 +19,7 @@ use std::net::IpAddr;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
-use store::{Changes, Contents, Kind, ObjectRow, PolicyRow, SnapshotRow};
+use store::{Changes, Contents, Kind, ObjectRow, PartitionRow, PolicyRow, SnapshotRow};
 use uring::socket::Peer;
 
 /// Who gives a command.
@@ -160,7 +160,7 @@ fn is_torn(file: &mut File) -> std::io::Result<bool> {
     Ok(last != *b"\n")
 }
 
-/// What became of every object, policy group and snapshot whose row was replaced, by what it was and what it is. What is in
+/// What became of every object, policy group, snapshot and partition whose row was replaced, by what it was and what it is. What is in
 /// something that was renamed goes by another path too; that is not told of each.
 fn changes(replaced: &Changes, now: &Contents) -> Vec<Change> {
     let (before, after) = (View { replaced: Some(replaced), now }, View { replaced: None, now });
@@ -184,6 +184,10 @@ fn changes(replaced: &Changes, now: &Contents) -> Vec<Change> {
     for id in replaced.snapshots.keys() {
         let snapshot = |view: &View<'_>| view.snapshot(*id).map(|row| view.of_snapshot(row));
         tell("snapshot", snapshot(&before), snapshot(&after));
+    }
+    for id in replaced.partitions.keys() {
+        let partition = |view: &View<'_>| view.partition(*id).map(|row| view.of_partition(row));
+        tell("cache partition", partition(&before), partition(&after));
     }
     if let Some(was) = replaced.fair {
         let (before, after) = (json!({ "fair": was }), json!({ "fair": now.fair }));
@@ -215,6 +219,11 @@ impl<'a> View<'a> {
         was.map_or_else(|| self.now.snapshots.get(&id), Option::as_ref)
     }
 
+    fn partition(&self, id: u32) -> Option<&'a PartitionRow> {
+        let was = self.replaced.and_then(|replaced| replaced.partitions.get(&id));
+        was.map_or_else(|| self.now.partitions.get(&id), Option::as_ref)
+    }
+
     fn of_object(&self, row: &ObjectRow) -> (String, Value) {
         let policy = |id: Option<u32>| id.and_then(|id| self.policy(id)).map(|row| row.name.as_str());
         let name = self.path(row);
@@ -241,6 +250,12 @@ impl<'a> View<'a> {
         let volume = self.object(row.volume).map(|volume| self.path(volume)).unwrap_or_default();
         let value = json!({ "name": row.name, "volume": volume, "created": row.created, "files": row.leaves.len() });
         (format!("{volume}@{}", row.name), value)
+    }
+
+    fn of_partition(&self, row: &PartitionRow) -> (String, Value) {
+        let volumes = row.volumes.iter().filter_map(|id| self.object(*id)).map(|volume| self.path(volume));
+        let volumes = volumes.collect::<Vec<_>>();
+        (row.name.clone(), json!({ "name": row.name, "size": row.size, "volumes": volumes }))
     }
 
     fn path(&self, row: &ObjectRow) -> String {

@@ -7,8 +7,9 @@ mod together;
 
 use crate::audit::{Actor, Audit, AuditError, Ended};
 use crate::measuring::Measuring;
+use crate::memory::{Relief, Stalls};
 use crate::monitor::Monitor;
-use crate::persist::{UnreadablePolicy, changes_of, offline_of, records_of, snapshots_of};
+use crate::persist::{UnreadablePolicy, changes_of, offline_of, partitions_of, records_of, snapshots_of};
 use crate::shard::{Account, Order, Shard, ShardGone};
 use admin::{AdminError, Administration, Answer, At, Effect, Outcome, Touched, World as _};
 use block::{Bytes, ObjectId};
@@ -24,6 +25,7 @@ use store::{Changes, Contents, MappedPool, Pool, StoreError};
 use together::{Together, touched};
 use uring::Clock;
 
+const _: () = assert!(admin::PARTITIONS_MAX as usize == cache::PARTITIONS_MAX, "a partition's number is the cache's");
 const _: () = assert!(admin::LEAF_BYTES_MAX == map::SIZE_MAX, "a LUN is as large as a tree of the maps may be");
 
 /// Why a command was not done, or not all of it.
@@ -80,6 +82,8 @@ pub struct Control {
     loose: BTreeSet<u32>,
     /// The rows of the catalogue that the last command changed, as they were before it.
     replaced: Changes,
+    /// Makes the cache smaller while memory is short.
+    relief: Option<Relief>,
 }
 
 impl Control {
@@ -101,12 +105,16 @@ impl Control {
         administration.registry = registry;
         administration.snapshots = snapshots_of(contents);
         administration.offline = offline_of(contents);
+        administration.partitions = partitions_of(contents);
+        administration.partitions.memory = shard.cache();
         let align = maps.align();
         let monitor = Arc::default();
         let (clock, date) = (Clock::new(), || 0);
-        let (audit, loose, replaced) = Default::default();
-        let mut control = Control { pool, administration, shard, monitor, clock, date, audit, align, loose, replaced };
+        let (audit, loose, replaced, relief) = Default::default();
+        let mut control =
+            Control { pool, administration, shard, monitor, clock, date, audit, align, loose, replaced, relief };
         control.serve_maps(maps)?;
+        control.divide_cache()?;
         control.shard.order(Order::Edit(change.edits.into_iter()))?;
         for object in control.administration.registry.objects().filter(|object| object.kind().is_leaf()) {
             control.serve(object.id(), object.size().allocated.0)?;
@@ -243,7 +251,7 @@ impl Control {
     /// The shard is gone.
     pub fn account(&self) -> Result<Account, ShardGone> {
         let account = self.shard.account()?;
-        self.monitor.take_in(account.now, &account.said, account.gate);
+        self.monitor.take_in(account.now, &account.said, account.gate, account.cache.clone());
         Ok(account)
     }
 
@@ -267,6 +275,20 @@ impl Control {
             edits if edits.is_empty() => Ok(()),
             edits => self.shard.order(Order::Edit(edits.into_iter())),
         }
+    }
+
+    /// From now on the cache, where there is one, is made smaller while tasks stand still for memory.
+    pub fn watch_memory(&mut self, stalls: Stalls) {
+        self.relief = self.shard.cache().map(|cache| Relief::new(stalls, cache.memory));
+    }
+
+    /// Looks whether memory is short: to be called from time to time.
+    ///
+    /// # Errors
+    /// The shard is gone.
+    pub fn look_at_memory(&mut self) -> Result<(), ShardGone> {
+        let now = self.clock.now();
+        self.relief.as_mut().map_or(Ok(()), |relief| relief.look(now, &self.shard))
     }
 
     /// What it knows of the last second.

@@ -1,5 +1,5 @@
 //! What has to happen from time to time while a server runs, on a thread of its own: every second the gate is asked what
-//! it did, so that statistics are at hand, and now and then the sizes of the data are looked at, for adaptive policies.
+//! it did, so that statistics are at hand, and whether memory is short; and now and then the sizes of the data are looked at, for adaptive policies.
 //! The data path never waits for any of it.
 
 use crate::control::Control;
@@ -68,7 +68,10 @@ fn is_stopped((stop, asked): &(Mutex<bool>, Condvar), wait: Duration) -> bool {
 
 fn keep(control: &Mutex<Control>, sizes: bool) {
     let mut control = control.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Err(error) = control.account().map(drop).and_then(|()| if sizes { control.follow_sizes() } else { Ok(()) }) {
+    let looked = control.look_at_memory();
+    if let Err(error) =
+        looked.and(control.account().map(drop)).and_then(|()| if sizes { control.follow_sizes() } else { Ok(()) })
+    {
         tracing::error!(%error, "housekeeping");
     }
 }

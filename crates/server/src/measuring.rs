@@ -3,7 +3,7 @@
 
 use crate::monitor::Monitor;
 use crate::shard::{Shard, ShardGone};
-use admin::{Aggregate, Sample, World};
+use admin::{Aggregate, CacheSeen, MemoryPart, Sample, World};
 use block::ObjectId;
 use std::cell::{Cell, OnceCell};
 use std::collections::{BTreeMap, HashMap};
@@ -64,6 +64,14 @@ impl World for Measuring<'_> {
 
     fn sample(&self) -> Arc<Sample> {
         self.monitor.latest()
+    }
+
+    fn cache(&self) -> Option<BTreeMap<u32, CacheSeen>> {
+        self.shard.cache().map(|_| self.told(self.shard.cached()))
+    }
+
+    fn memory(&self) -> Vec<MemoryPart> {
+        self.told(self.shard.memory())
     }
 
     fn aggregate(&self) -> Option<Aggregate> {

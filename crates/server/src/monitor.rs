@@ -6,7 +6,7 @@
 //!                                       └─► Monitor: sums up to a second ─► Sample, numbered, for everybody
 //! ```
 
-use admin::{Sample, SampleKind};
+use admin::{CacheSeen, Sample, SampleKind};
 use block::{Span, Time};
 use qos::GateStatus;
 use std::collections::BTreeMap;
@@ -29,20 +29,30 @@ struct State {
     since: Time,
     growing: Sample,
     latest: Arc<Sample>,
+    /// What had come of each partition of the cache at the end of the latest.
+    cache: BTreeMap<u32, CacheSeen>,
     /// The least mean time in the device of any object's requests in any sample so far, by their kind: what an idle
     /// device is taken to need.
     quickest: BTreeMap<SampleKind, Span>,
 }
 
 impl Monitor {
-    /// Takes in what the gate said at `now` since it was last asked.
-    pub fn take_in(&self, now: Time, accounts: &[qos::ObjectAccount], gate: GateStatus) {
+    /// Takes in what the gate said at `now` since it was last asked, and what came of each partition of the cache since it
+    /// was made.
+    pub fn take_in(
+        &self,
+        now: Time,
+        accounts: &[qos::ObjectAccount],
+        gate: GateStatus,
+        cache: BTreeMap<u32, CacheSeen>,
+    ) {
         let mut state = self.state();
         let length = now.since(state.since);
         state.since = now;
         // The first account covers an unknown time, and what came before a pause says nothing of the last second.
         if length > LEAST * 10 || state.latest.number == 0 && state.growing.length == Span::ZERO && length > LEAST * 2 {
             state.growing = Sample::default();
+            state.cache = cache;
             return;
         }
         state.growing.length += length;
@@ -50,6 +60,9 @@ impl Monitor {
             state.growing.objects.entry(account.object).or_default().add(account, length);
         }
         if state.growing.length >= LEAST {
+            let before = std::mem::replace(&mut state.cache, cache);
+            let since = |(id, seen): (&u32, &CacheSeen)| (*id, seen.since(before.get(id).copied().unwrap_or_default()));
+            state.growing.cache = state.cache.iter().map(since).collect();
             state.publish(gate);
             self.fed.notify_all();
         }
@@ -119,7 +132,7 @@ mod tests {
         let monitor = Monitor::default();
         assert_eq!(monitor.latest().number, 0);
         for half in 1..=4 {
-            monitor.take_in(at(500 * half), &[account(100, 100 * half)], GateStatus::default());
+            monitor.take_in(at(500 * half), &[account(100, 100 * half)], GateStatus::default(), BTreeMap::new());
         }
         let sample = monitor.latest();
         assert_eq!((sample.number, sample.length), (2, Span::SECOND));
@@ -145,13 +158,28 @@ mod tests {
             let (reads, writes) = if is_read { (all, none) } else { (none, all) };
             qos::ObjectAccount { object: ObjectId(object), reads, writes, ..account(100, service_ms) }
         };
-        monitor.take_in(at(1000), &[of(1, 4096, true, 10), of(2, 1 << 20, true, 500)], GateStatus::default());
+        monitor.take_in(
+            at(1000),
+            &[of(1, 4096, true, 10), of(2, 1 << 20, true, 500)],
+            GateStatus::default(),
+            BTreeMap::new(),
+        );
         let busy = |number: u32| monitor.latest().objects[&ObjectId(number)].is_device_busy();
         assert!(!busy(1) && !busy(2), "5 ms for a megabyte is not slow because 4 KiB take 0.1 ms");
-        monitor.take_in(at(2000), &[of(3, 4096, true, 30), of(4, 4096, false, 30)], GateStatus::default());
+        monitor.take_in(
+            at(2000),
+            &[of(3, 4096, true, 30), of(4, 4096, false, 30)],
+            GateStatus::default(),
+            BTreeMap::new(),
+        );
         assert!(busy(3), "three times as long as another's reads of that size");
         assert!(!busy(4), "the only writes so far");
-        monitor.take_in(at(3000), &[of(1, 4096, true, 19), of(2, 1 << 20, true, 1100)], GateStatus::default());
+        monitor.take_in(
+            at(3000),
+            &[of(1, 4096, true, 19), of(2, 1 << 20, true, 1100)],
+            GateStatus::default(),
+            BTreeMap::new(),
+        );
         assert!(!busy(1) && busy(2));
     }
 
@@ -159,9 +187,9 @@ mod tests {
     #[test]
     fn a_long_pause_makes_no_sample() {
         let monitor = Monitor::default();
-        monitor.take_in(at(600_000), &[account(1_000_000, 1)], GateStatus::default());
+        monitor.take_in(at(600_000), &[account(1_000_000, 1)], GateStatus::default(), BTreeMap::new());
         assert_eq!(monitor.latest().number, 0);
-        monitor.take_in(at(601_000), &[account(100, 1)], GateStatus::default());
+        monitor.take_in(at(601_000), &[account(100, 1)], GateStatus::default(), BTreeMap::new());
         assert_eq!(monitor.latest().objects[&ObjectId(3)].ops(), 100);
     }
 }

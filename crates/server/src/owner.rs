@@ -9,6 +9,7 @@
 //! or the ring) or for its turn is in `waiting`, and goes on when that is there (see `turns`).
 
 mod accepting;
+mod cache;
 mod clients;
 mod orders;
 mod turns;

@@ -1,7 +1,7 @@
 //! The registry's records as the catalogue's rows, and back. The settings of a policy group are JSON there: this file's
 //! own types, because types of the core do not know how they are stored.
 
-use admin::{Administration, Snapshot, SnapshotLeaf, Snapshots, Touched, uuid_text};
+use admin::{Administration, CachePartition, Partitions, Snapshot, SnapshotLeaf, Snapshots, Touched, uuid_text};
 use block::{Bytes, BytesPerSecond, Iops, ObjectId, Span};
 use qos::{
     AdaptivePolicy, Allocation, BlockSize, BurstKnobs, Catalogue, Density, FixedPolicy, GroupId, GroupRecord,
@@ -9,7 +9,7 @@ use qos::{
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use store::{Changes, Contents, Kind, ObjectRow, PolicyRow, SnapshotLeafRow, SnapshotRow};
+use store::{Changes, Contents, Kind, ObjectRow, PartitionRow, PolicyRow, SnapshotLeafRow, SnapshotRow};
 
 /// A row that cannot be read back.
 #[derive(Debug, thiserror::Error)]
@@ -21,8 +21,8 @@ pub struct UnreadablePolicy {
 
 /// The rows to keep of what a command touched, as the administration has it now.
 pub(crate) fn changes_of(administration: &Administration, touched: &Touched) -> Changes {
-    let Administration { registry, snapshots, offline, .. } = administration;
-    let Touched { objects, groups, snapshots: numbers } = touched;
+    let Administration { registry, snapshots, offline, partitions, .. } = administration;
+    let Touched { objects, groups, snapshots: numbers, partitions: parts } = touched;
     let object =
         |id: &ObjectId| registry.object_record(*id).map(|record| object_row(&record, offline.contains(&record.id)));
     let policy = |id: &GroupId| registry.group_record(*id).as_ref().map(policy_row);
@@ -30,6 +30,7 @@ pub(crate) fn changes_of(administration: &Administration, touched: &Touched) -> 
         objects: objects.iter().map(|id| (id.0, object(id))).collect(),
         policies: groups.iter().map(|id| (id.0, policy(id))).collect(),
         snapshots: numbers.iter().map(|id| (*id, snapshots.get(*id).map(snapshot_row))).collect(),
+        partitions: parts.iter().map(|id| (*id, partitions.get(*id).map(partition_row))).collect(),
         fair: Some(registry.fair()),
     }
 }
@@ -61,6 +62,21 @@ pub(crate) fn snapshots_of(contents: &Contents) -> Snapshots {
 /// The LUNs that are offline.
 pub(crate) fn offline_of(contents: &Contents) -> BTreeSet<ObjectId> {
     contents.objects.values().filter(|row| row.offline).map(|row| ObjectId(row.id)).collect()
+}
+
+/// The partitions of the cache that were kept.
+pub(crate) fn partitions_of(contents: &Contents) -> Partitions {
+    Partitions::new(contents.partitions.values().map(|row| CachePartition {
+        id: row.id,
+        name: row.name.clone(),
+        size: row.size,
+        volumes: row.volumes.iter().copied().map(ObjectId).collect(),
+    }))
+}
+
+fn partition_row(partition: &CachePartition) -> PartitionRow {
+    let CachePartition { id, name, size, volumes } = partition;
+    PartitionRow { id: *id, name: name.clone(), size: *size, volumes: volumes.iter().map(|volume| volume.0).collect() }
 }
 
 fn snapshot_row(snapshot: &Snapshot) -> SnapshotRow {

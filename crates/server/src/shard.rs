@@ -7,11 +7,13 @@ use crate::limits::ServerLimits;
 use crate::listen::{Listen, ListenError, Listener};
 use crate::owner::{Connected, Owner};
 use crate::tls::Tls;
+use admin::{CacheMemory, CacheSeen, MemoryPart};
 use block::{Bytes, ObjectId, Span, Time};
 use map::{Owned, What};
 use nbd::TlsMode;
 use qos::{Edit, GateStatus, GroupId, Passed};
 use stats::DispatchTrace;
+use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::sync::mpsc::{Sender, channel, sync_channel};
 use std::thread::JoinHandle;
@@ -87,6 +89,8 @@ pub struct Account {
     pub claimed: Bytes,
     /// Buffers that are out or in flight now.
     pub buffers: usize,
+    /// What came of each partition of the cache since it was made, by number.
+    pub cache: BTreeMap<u32, CacheSeen>,
     /// The time on the shard's clock.
     pub now: Time,
 }
@@ -168,6 +172,19 @@ pub(crate) enum Order {
     Close {
         object: ObjectId,
     },
+    /// Divide the cache into these partitions, by number.
+    Divide(Vec<(u32, Bytes)>),
+    /// Tell what memory is for.
+    Memory(Sender<Vec<MemoryPart>>),
+    /// Keep so much in the cache at most.
+    Limit(Bytes),
+    /// Keep an object's pages in that partition.
+    Place {
+        object: ObjectId,
+        partition: u32,
+    },
+    /// Tell what came of each partition of the cache, by number.
+    Cache(Sender<BTreeMap<u32, CacheSeen>>),
     /// Tell when all orders before are done.
     Reach(Sender<()>),
     /// Tell who is connected.
@@ -276,6 +293,7 @@ pub struct Shard {
     backend: Backend,
     listening: Vec<String>,
     longest: u32,
+    cache: Option<CacheMemory>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -299,6 +317,7 @@ impl Shard {
         let listening = doors.listeners.iter().map(|(listener, mode)| with_mode(&listener.address, *mode)).collect();
         let limits = limits.within(&settings, doors.listeners.len(), doors.encrypts());
         let longest = limits.longest();
+        let cache = doors.cache.map(|cache| CacheMemory { memory: cache.memory, page: Bytes(cache.page.into()) });
         // What the maps need for themselves is not the clients'.
         settings.slab.0 += MappedVolumes::MEMORY.0;
         let (orders, inbox) = channel();
@@ -314,7 +333,7 @@ impl Shard {
         };
         let thread = std::thread::Builder::new().name("shard".into()).spawn(body)?;
         let (waker, backend) = is_made.recv().map_err(|_| ShardGone)??;
-        Ok(Shard { orders: Some(orders), waker, backend, listening, longest, thread: Some(thread) })
+        Ok(Shard { orders: Some(orders), waker, backend, listening, longest, cache, thread: Some(thread) })
     }
 
     /// What the thread's I/O runs on.
@@ -330,6 +349,25 @@ impl Shard {
     /// The longest read or write that clients are offered, in bytes.
     pub fn longest(&self) -> u32 {
         self.longest
+    }
+
+    /// The memory of its cache, if it has one.
+    pub fn cache(&self) -> Option<CacheMemory> {
+        self.cache
+    }
+
+    /// What came of each partition of the cache, by number.
+    pub(crate) fn cached(&self) -> Result<BTreeMap<u32, CacheSeen>, ShardGone> {
+        let (answer, receiver) = channel();
+        self.order(Order::Cache(answer))?;
+        receiver.recv().map_err(|_| ShardGone)
+    }
+
+    /// What its memory is for.
+    pub(crate) fn memory(&self) -> Result<Vec<MemoryPart>, ShardGone> {
+        let (answer, receiver) = channel();
+        self.order(Order::Memory(answer))?;
+        receiver.recv().map_err(|_| ShardGone)
     }
 
     /// What happened since the last call.

@@ -7,7 +7,7 @@ use api::{Cluster, Rest, RestSettings};
 use block::Bytes;
 use server::{
     Audit, Control, ControlSocket, Front, Housekeeping, HousekeepingSettings, Listen, LogFormat, LogSettings,
-    ServeConfig, Shard, Tls, TlsFiles, TlsMode, TlsSource, registry_settings,
+    ServeConfig, Shard, Stalls, Tls, TlsFiles, TlsMode, TlsSource, registry_settings,
 };
 use std::io::IsTerminal as _;
 use std::os::fd::OwnedFd;
@@ -165,6 +165,13 @@ impl Serve {
         terminal::line(&format!("I/O: {}", shard.backend()));
         let mut control = Control::open(pool, shard, registry)?.with_date(|| date::since_1970().as_secs());
         control.keep_trail(trail);
+        match Stalls::of_this_process() {
+            Some(stalls) => control.watch_memory(stalls),
+            None if config.cache.is_some() => tracing::warn!(
+                "the kernel does not tell when memory is short (no pressure stall information): the cache keeps what it has"
+            ),
+            None => {}
+        }
         Ok(Arc::new(Mutex::new(control)))
     }
 }

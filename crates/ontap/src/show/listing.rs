@@ -1,8 +1,9 @@
 //! What a `show` command found: rows of one kind, and the form that was asked for.
 
 use super::{
-    AdaptiveRow, AggregateRow, DfRow, FairnessRow, FileRow, LunRow, PolicyGroupRow, QtreeRow, Row, SnapshotRow,
-    VolumeRow, VserverRow, WorkloadRow, columns, fields_of, instance, json, picked, summary,
+    AdaptiveRow, AggregateRow, CachePartitionRow, CacheStatisticsRow, DfRow, FairnessRow, FileRow, LunRow, MemoryRow,
+    PolicyGroupRow, QtreeRow, Row, SnapshotRow, VolumeRow, VserverRow, WorkloadRow, columns, fields_of, instance, json,
+    picked, summary,
 };
 use crate::catalogue::{Form, Output, Selection};
 use crate::value::Units;
@@ -70,6 +71,12 @@ kinds! {
     Fairness(FairnessRow),
     /// `qos workload show`
     Workloads(WorkloadRow),
+    /// `cache partition show`
+    CachePartitions(CachePartitionRow),
+    /// `cache statistics show`
+    CacheStatistics(CacheStatisticsRow),
+    /// `memory show`
+    Memory(MemoryRow),
 }
 
 impl Listing {

@@ -95,6 +95,7 @@ fn asks(line: &str) -> Selection {
         | Command::Fairness(FairnessCommand::Show(s))
         | Command::PolicyGroup(PolicyGroupCommand::Show(s))
         | Command::Adaptive(AdaptiveCommand::Show(s))
+        | Command::Cache(CacheCommand::Show(s) | CacheCommand::Statistics(s))
         | Command::Workload(WorkloadCommand::Show(s)) => s,
         other => panic!("{line} is no show command: {other:?}"),
     }
@@ -125,6 +126,42 @@ fn policy_groups_are_listed() {
 fn adaptive_policy_groups_are_listed() {
     assert_snapshot!("adaptive_summary", shown(&built_in(), "qos adaptive-policy-group show"));
     assert_snapshot!("adaptive_instance", shown(&built_in(), "qos adaptive-policy-group show value"));
+}
+
+fn partitions() -> Vec<CachePartitionRow> {
+    let row = |partition: &str, size, volumes: Option<&[&str]>, hits, misses| CachePartitionRow {
+        partition: partition.to_owned(),
+        size,
+        volumes: volumes.map(|volumes| volumes.iter().map(|volume| (*volume).to_owned()).collect()),
+        counts: Some(CacheCounts {
+            hits,
+            misses,
+            inserted: misses,
+            evicted: misses / 2,
+            invalidated: 7,
+            resident: size / 2,
+        }),
+    };
+    vec![
+        row("default", 3 * GIB, None, 1_000_000, 9_000_000),
+        row("database", 4 * GIB, Some(&["svm01:data", "svm01:log"]), 123_456_789, 1_234_567),
+        row("unused", GIB, Some(&[]), 0, 0),
+        CachePartitionRow { counts: None, ..row("no-cache", GIB, Some(&[]), 0, 0) },
+    ]
+}
+
+#[test]
+fn partitions_of_the_cache_are_listed() {
+    assert_snapshot!("cache_partition_summary", shown(&partitions(), "cache partition show"));
+    assert_snapshot!("cache_partition_instance", shown(&partitions()[..2], "cache partition show -instance"));
+    assert_snapshot!("cache_partition_json", shown(&partitions(), "cache part show -output json -fields hits,volumes"));
+    let counts = |row: &CachePartitionRow| row.counts.unwrap_or_default();
+    let figures = partitions().into_iter().map(|row| CacheStatisticsRow {
+        counts: counts(&row),
+        partition: row.partition,
+        size: row.size,
+    });
+    assert_snapshot!("cache_statistics", shown(&figures.collect::<Vec<_>>(), "cache statistics show"));
 }
 
 #[test]

@@ -3,10 +3,11 @@
 use super::together::Together;
 use super::{Control, ControlError};
 use crate::exports::Export;
-use crate::shard::Order;
-use admin::{AdminError, Effect, Obstacle};
+use crate::shard::{Order, ShardGone};
+use admin::{AdminError, Administration, Effect, Obstacle};
 use block::ObjectId;
 use map::What;
+use qos::ObjectKind;
 use store::StoreError;
 
 impl Control {
@@ -20,6 +21,7 @@ impl Control {
             // These are done at one moment, when all else is prepared.
             Effect::Share { .. } | Effect::Restore { .. } => Ok(()),
             Effect::Rename { .. } | Effect::Remove { .. } | Effect::Offer { .. } => Ok(()),
+            Effect::Divide | Effect::Place { .. } => Ok(()),
         }
     }
 
@@ -94,6 +96,8 @@ impl Control {
             Effect::Share { object, size, .. } => self.serve(object, size),
             Effect::Restore { object, size, .. } => Ok(self.shard.order(Order::Resize { object, size })?),
             Effect::Remove { .. } | Effect::Offer { .. } => Ok(()),
+            Effect::Divide => Ok(self.divide_cache()?),
+            Effect::Place { object, partition } => Ok(self.shard.order(Order::Place { object, partition })?),
         };
         let mut followed = effects.iter().map(follow).fold(Ok(()), Result::and);
         self.offer(effects)?;
@@ -119,7 +123,35 @@ impl Control {
         let (align, longest) = (self.align, self.shard.longest());
         let online = !self.administration.offline.contains(&object);
         let export = Export { object, svm, path, size, align, longest, online };
-        Ok(self.shard.order(Order::Open(export))?)
+        self.shard.order(Order::Open(export))?;
+        match self.partition_of(object) {
+            0 => Ok(()),
+            partition => Ok(self.shard.order(Order::Place { object, partition })?),
+        }
+    }
+
+    /// The number of the cache's partition that a LUN's or file's pages belong to; 0 is the default one.
+    fn partition_of(&self, object: ObjectId) -> u32 {
+        let Administration { registry, partitions, .. } = &self.administration;
+        let volume = registry.path(object).find(|above| above.kind() == ObjectKind::Volume);
+        volume.and_then(|volume| partitions.of_volume(volume.id())).map_or(0, |partition| partition.id)
+    }
+
+    /// Has the cache be divided as the administration has it. What does not fit into its memory is warned of.
+    pub(super) fn divide_cache(&self) -> Result<(), ShardGone> {
+        let partitions = &self.administration.partitions;
+        match partitions.memory {
+            Some(cache) if partitions.taken() > cache.memory.0 => tracing::warn!(
+                memory = cache.memory.0,
+                partitions = partitions.taken(),
+                "the cache has less memory than its partitions were given; each gets its part of it"
+            ),
+            None if partitions.all().next().is_some() => {
+                tracing::warn!("the cache has partitions and no memory: [cache] memory is not set");
+            }
+            _ => {}
+        }
+        self.shard.order(Order::Divide(partitions.sizes()))
     }
 
     /// Removes trees that hold what was there before a restore. Those that stay are taken out when the pool is opened again.

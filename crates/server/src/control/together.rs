@@ -13,7 +13,7 @@ pub(super) fn touched(effects: &[Effect]) -> BTreeSet<u32> {
         | Effect::Share { object, .. }
         | Effect::Restore { object, .. }
         | Effect::Remove { object } => Some(object.0),
-        Effect::Rename { .. } | Effect::Offer { .. } => None,
+        Effect::Rename { .. } | Effect::Offer { .. } | Effect::Divide | Effect::Place { .. } => None,
     };
     let before = Together::of(effects).before.into_iter().map(|tree| tree.0);
     effects.iter().filter_map(of).chain(before).collect()
@@ -49,7 +49,9 @@ impl Together {
                 | Effect::Resize { .. }
                 | Effect::Rename { .. }
                 | Effect::Remove { .. }
-                | Effect::Offer { .. } => {}
+                | Effect::Offer { .. }
+                | Effect::Divide
+                | Effect::Place { .. } => {}
             }
         }
         all

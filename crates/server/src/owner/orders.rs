@@ -21,7 +21,7 @@ const ORDER: u32 = 16;
 const EDIT: u32 = 16;
 const ACCOUNT: u32 = 16;
 /// One look-up of a tree.
-const LOOK_UP: u32 = 2;
+pub(super) const LOOK_UP: u32 = 2;
 /// Sessions that are looked at in the time of a step.
 const SESSIONS: u32 = 4;
 
@@ -91,6 +91,9 @@ impl Owner {
             }
             Order::Resize { object, size } => self.exports.resize(object, size),
             Order::Rename { object, svm, path } => self.exports.rename(object, svm, path),
+            Order::Divide(_) | Order::Limit(_) | Order::Place { .. } => self.divide(order, steps),
+            Order::Cache(answer) => drop(answer.send(self.cached())),
+            Order::Memory(answer) => drop(answer.send(self.memory())),
             Order::Close { object } => {
                 steps.spend(self.sessions.len() as u32 / SESSIONS);
                 self.exports.remove(object);
@@ -224,6 +227,7 @@ impl Owner {
             longest_turn: std::mem::take(&mut self.longest_turn),
             connections: self.connections(),
             claimed: Bytes(self.claims.claimed()),
+            cache: self.cached(),
             buffers: self.io.outstanding() - self.gate.inner().own_buffers(),
             now,
         });

@@ -1,0 +1,102 @@
+//! `cache`: the server's memory for pages, in partitions, what came of it, and what else takes memory.
+
+use super::commands;
+use crate::value::{ObjectName, Size, Switch, VolumeList};
+
+commands! {
+    /// Everything that begins with `cache`, and `memory`.
+    CacheCommand in Cache
+
+    /// Create a partition of the cache
+    "cache partition create" => Create(CachePartitionCreate) {
+        /// Name of the new partition
+        "partition" partition: ObjectName,
+        /// Its size, taken from the default partition
+        "size" size: Size,
+        /// Volumes whose pages it has; without it none
+        "volumes" volumes: Option<VolumeList>,
+    }
+
+    /// Change a partition of the cache
+    "cache partition modify" => Modify(CachePartitionModify) {
+        /// Partition
+        "partition" partition: ObjectName,
+        /// New size
+        "size" size: Option<Size>,
+        /// Volumes whose pages it has from now on, in place of those it had
+        "volumes" volumes: Option<VolumeList>,
+        /// More volumes
+        "add-volumes" add_volumes: Option<VolumeList>,
+        /// Volumes that go to the default partition
+        "remove-volumes" remove_volumes: Option<VolumeList>,
+        /// Its new name
+        "new-name" new_name: Option<ObjectName>,
+    } apart { "volumes" "add-volumes", "volumes" "remove-volumes", }
+
+    /// Delete a partition of the cache
+    "cache partition delete" => Delete(CachePartitionDelete) {
+        /// Partition
+        "partition" partition: ObjectName,
+        /// Also if it has volumes; they go to the default partition
+        "force" force: Switch,
+    }
+
+    shows
+    /// Display the partitions of the cache
+    "cache partition show" => Show by { "partition" } {
+        /// Partition
+        "partition",
+        /// What it may hold
+        "size",
+        /// What it holds
+        "resident",
+        /// Volumes whose pages it has
+        "volumes",
+        /// Share of the pages asked for that were there, since the server started
+        "hit-share",
+        /// Pages asked for that were there
+        "hits",
+        /// Pages asked for that were not
+        "misses",
+        /// Pages that came in
+        "inserted",
+        /// Pages that went for others
+        "evicted",
+        /// Pages that went because what they held was changed
+        "invalidated",
+    }
+
+    shows
+    /// Display what the server's memory is for
+    "memory show" => Memory by { "part" } {
+        /// What it is for
+        "part",
+        /// The most that it may take
+        "limit",
+        /// The most that it may take now
+        "allowed",
+        /// What it takes
+        "used",
+    }
+
+    shows
+    /// Display what the partitions of the cache did in the last second
+    "cache statistics show" => Statistics by { "partition" } {
+        /// Partition
+        "partition",
+        /// Share of the pages asked for that were there
+        "hit-share",
+        /// Pages asked for that were there
+        "hits",
+        /// Pages asked for that were not
+        "misses",
+        /// Pages that came in
+        "inserted",
+        /// Pages that went for others
+        "evicted",
+        /// What it holds
+        "resident",
+        /// What it may hold
+        "size",
+    }
+}

@@ -1,0 +1,179 @@
+//! What `cache partition show`, `cache statistics show` and `memory show` list.
+
+use super::{Cell, Column, Row};
+
+/// A partition of the cache, with what came of it since the server started.
+#[derive(Clone, Debug, Default)]
+pub struct CachePartitionRow {
+    /// Its name.
+    pub partition: String,
+    /// What it may hold, in bytes.
+    pub size: u64,
+    /// What came of it; `None` where the server has no cache.
+    pub counts: Option<CacheCounts>,
+    /// The volumes whose pages it has, as `SVM:VOLUME`; `None` of the default one, which has all others.
+    pub volumes: Option<Vec<String>>,
+}
+
+/// What came of a partition, in pages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheCounts {
+    /// Asked for and there.
+    pub hits: u64,
+    /// Asked for and not there.
+    pub misses: u64,
+    /// That came in.
+    pub inserted: u64,
+    /// That went for others.
+    pub evicted: u64,
+    /// That went because what they held was changed or is gone.
+    pub invalidated: u64,
+    /// Bytes that it holds now.
+    pub resident: u64,
+}
+
+impl CacheCounts {
+    fn cell(&self, field: &str) -> Option<Cell> {
+        Some(match field {
+            "hit-share" => match self.hits + self.misses {
+                0 => Cell::Absent,
+                asked => Cell::Percent((u128::from(self.hits) * 100 / u128::from(asked)) as u64),
+            },
+            "hits" => Cell::Count(self.hits),
+            "misses" => Cell::Count(self.misses),
+            "inserted" => Cell::Count(self.inserted),
+            "evicted" => Cell::Count(self.evicted),
+            "invalidated" => Cell::Count(self.invalidated),
+            "resident" => Cell::Bytes(self.resident),
+            _ => return None,
+        })
+    }
+}
+
+impl Row for CachePartitionRow {
+    const COMMAND: &'static str = "cache partition show";
+
+    const SUMMARY: &'static [Column] = &[
+        Column::left("partition", "Partition", 16),
+        Column::right("size", "Size", 8),
+        Column::right("resident", "Resident", 8),
+        Column::right("hit-share", "Hit%", 4),
+        Column::right("evicted", "Evicted", 9),
+        Column::left("volumes", "Volumes", 28),
+    ];
+
+    const INSTANCE: &'static [(&'static str, &'static str)] = &[
+        ("Partition", "partition"),
+        ("Size", "size"),
+        ("Resident", "resident"),
+        ("Volumes", "volumes"),
+        ("Hit Share", "hit-share"),
+        ("Pages Hit", "hits"),
+        ("Pages Missed", "misses"),
+        ("Pages Inserted", "inserted"),
+        ("Pages Evicted", "evicted"),
+        ("Pages Invalidated", "invalidated"),
+    ];
+
+    const MEASURED: &'static [&'static str] =
+        &["resident", "hit-share", "hits", "misses", "inserted", "evicted", "invalidated"];
+
+    fn cell(&self, field: &str) -> Option<Cell> {
+        Some(match field {
+            "partition" => Cell::Text(self.partition.clone()),
+            "size" => Cell::Bytes(self.size),
+            "volumes" => Cell::Text(match &self.volumes {
+                None => "all others".into(),
+                Some(volumes) if volumes.is_empty() => "-".into(),
+                Some(volumes) => volumes.join(","),
+            }),
+            measured => match &self.counts {
+                Some(counts) => counts.cell(measured)?,
+                None => CacheCounts::default().cell(measured).map(|_| Cell::Absent)?,
+            },
+        })
+    }
+}
+
+/// What the server's memory is for.
+#[derive(Clone, Debug, Default)]
+pub struct MemoryRow {
+    /// `cache`, `buffers` or `maps`.
+    pub part: String,
+    /// The most that it may take, in bytes; `None` where that grows with the pool.
+    pub limit: Option<u64>,
+    /// The most that it may take now, while memory is short.
+    pub allowed: Option<u64>,
+    /// What it takes, in bytes.
+    pub used: u64,
+}
+
+impl Row for MemoryRow {
+    const COMMAND: &'static str = "memory show";
+
+    const SUMMARY: &'static [Column] = &[
+        Column::left("part", "Memory", 10),
+        Column::right("limit", "Limit", 8),
+        Column::right("allowed", "Allowed", 8),
+        Column::right("used", "Used", 8),
+    ];
+
+    const INSTANCE: &'static [(&'static str, &'static str)] =
+        &[("Memory", "part"), ("Limit", "limit"), ("Allowed Now", "allowed"), ("Used", "used")];
+
+    fn cell(&self, field: &str) -> Option<Cell> {
+        let maybe = |bytes: Option<u64>| bytes.map_or(Cell::Absent, Cell::Bytes);
+        Some(match field {
+            "part" => Cell::Text(self.part.clone()),
+            "limit" => maybe(self.limit),
+            "allowed" => maybe(self.allowed),
+            "used" => Cell::Bytes(self.used),
+            _ => return None,
+        })
+    }
+}
+
+/// What a partition did in the last second, by the second.
+#[derive(Clone, Debug, Default)]
+pub struct CacheStatisticsRow {
+    /// Its name.
+    pub partition: String,
+    /// What it may hold, in bytes.
+    pub size: u64,
+    /// Pages a second, and what it holds.
+    pub counts: CacheCounts,
+}
+
+impl Row for CacheStatisticsRow {
+    const COMMAND: &'static str = "cache statistics show";
+
+    const SUMMARY: &'static [Column] = &[
+        Column::left("partition", "Partition", 16),
+        Column::right("hit-share", "Hit%", 4),
+        Column::right("hits", "Hits/s", 9),
+        Column::right("misses", "Misses/s", 9),
+        Column::right("inserted", "Ins/s", 8),
+        Column::right("evicted", "Evict/s", 8),
+        Column::right("resident", "Resident", 8),
+        Column::right("size", "Size", 8),
+    ];
+
+    const INSTANCE: &'static [(&'static str, &'static str)] = &[
+        ("Partition", "partition"),
+        ("Hit Share", "hit-share"),
+        ("Pages Hit Per Second", "hits"),
+        ("Pages Missed Per Second", "misses"),
+        ("Pages Inserted Per Second", "inserted"),
+        ("Pages Evicted Per Second", "evicted"),
+        ("Resident", "resident"),
+        ("Size", "size"),
+    ];
+
+    fn cell(&self, field: &str) -> Option<Cell> {
+        match field {
+            "partition" => Some(Cell::Text(self.partition.clone())),
+            "size" => Some(Cell::Bytes(self.size)),
+            field => self.counts.cell(field),
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! How long tasks stood still for memory, as the kernel counts it (pressure stall information, PSI).
+//!
+//! ```text
+//!   /proc/self/cgroup ─► memory.pressure of our own control group, where there is one: it rises too when `memory.high` or
+//!                        `memory.max` of the service is met, and the machine has plenty
+//!   else /proc/pressure/memory: the whole machine
+//! ```
+
+use crate::shard::{Order, Shard, ShardGone};
+use block::{Bytes, Span, Time};
+use cache::Pressure;
+use std::path::{Path, PathBuf};
+
+/// A file of the kernel that counts stalls.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stalls {
+    path: PathBuf,
+}
+
+impl Stalls {
+    /// Our own control group's, or the machine's; `None` where the kernel counts none.
+    pub fn of_this_process() -> Option<Stalls> {
+        let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+        let own = groups.lines().find_map(|line| line.strip_prefix("0::"));
+        let own = own.map(|group| PathBuf::from(format!("/sys/fs/cgroup{group}/memory.pressure")));
+        let paths = own.into_iter().chain([PathBuf::from("/proc/pressure/memory")]);
+        paths.map(|path| Stalls { path }).find(|stalls| stalls.total().is_some())
+    }
+
+    /// Those that a file of that form counts.
+    pub fn at(path: &Path) -> Stalls {
+        Stalls { path: path.into() }
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// How long some task stood still, since the machine started.
+    pub fn total(&self) -> Option<Span> {
+        total_of(&std::fs::read_to_string(&self.path).ok()?)
+    }
+}
+
+/// A cache that is made smaller while tasks stand still for memory.
+#[derive(Debug)]
+pub(crate) struct Relief {
+    stalls: Stalls,
+    pressure: Pressure,
+    /// When it was looked last, and the stalls until then.
+    last: Option<(Time, Span)>,
+}
+
+impl Relief {
+    pub(crate) fn new(stalls: Stalls, cache: Bytes) -> Relief {
+        Relief { stalls, pressure: Pressure::new(cache), last: None }
+    }
+
+    /// Looks, and orders of the shard what follows.
+    pub(crate) fn look(&mut self, now: Time, shard: &Shard) -> Result<(), ShardGone> {
+        let Some(total) = self.stalls.total() else { return Ok(()) };
+        let Some((at, before)) = self.last.replace((now, total)) else { return Ok(()) };
+        match self.pressure.look(total.saturating_sub(before), now.since(at)) {
+            None => Ok(()),
+            Some(limit) => {
+                tracing::info!(
+                    bytes = limit.0,
+                    "the cache keeps this much: tasks stand still for memory, or no longer"
+                );
+                shard.order(Order::Limit(limit))
+            }
+        }
+    }
+}
+
+/// `some avg10=0.00 avg60=0.00 avg300=0.00 total=123`, in microseconds.
+fn total_of(text: &str) -> Option<Span> {
+    let some = text.lines().find(|line| line.starts_with("some "))?;
+    let total = some.split_whitespace().find_map(|word| word.strip_prefix("total="))?;
+    total.parse().ok().map(Span::from_micros)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sum_of_the_stalls_of_some_is_read() {
+        let text =
+            "some avg10=0.12 avg60=0.00 avg300=0.00 total=4711\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=9\n";
+        assert_eq!(total_of(text), Some(Span::from_micros(4711)));
+        assert_eq!(total_of("full avg10=0.00 total=9\n"), None);
+        assert_eq!(total_of(""), None);
+    }
+}
