@@ -1,5 +1,5 @@
-//! Recorded traces: what a real system asked of its storage, and when. fio's iolog (versions 2 and 3) and the dump of
-//! blktrace become the same events.
+//! Recorded traces: what a real system asked of its storage, and when. fio's iolog (versions 2 and 3), a table
+//! (CSV) and the dump of blktrace become the same events.
 //!
 //! ```text
 //!   text of an iolog ─► Iolog    ─┐
@@ -9,6 +9,7 @@
 //! Both readers are iterators over what they are given, so that a long trace need not be held twice.
 
 mod blktrace;
+mod csv;
 mod iolog;
 
 pub use blktrace::Blktrace;
@@ -112,7 +113,7 @@ impl Skips {
 pub enum TraceError {
     /// It begins like no trace that is known.
     #[error(
-        "no trace that is known: it begins neither with \"fio version 2 iolog\" or \"fio version 3 iolog\" nor with blktrace's number; a blktrace recording is made one with blkparse -d"
+        "no trace that is known: it begins neither with \"fio version 2 iolog\" or \"fio version 3 iolog\" nor with \"time_us,file,action,offset,length\" nor with blktrace's number; a blktrace recording is made one with blkparse -d"
     )]
     Unknown,
     /// A line of an iolog breaks its rule.
@@ -152,6 +153,11 @@ impl Trace {
             trace.files = dump.into_files();
         } else {
             let text = std::str::from_utf8(bytes).map_err(|_| TraceError::Unknown)?;
+            if let Some(table) = csv::read(text) {
+                (trace.files, trace.events) = table?;
+                trace.events.sort_by_key(|event| event.due);
+                return Ok(trace);
+            }
             let mut log = Iolog::new(text)?;
             trace.events = log.by_ref().collect::<Result<_, _>>()?;
             trace.files = log.into_files();

@@ -1,5 +1,7 @@
 //! `seawall advise`: the adaptive policy that protects a database.
 
+mod cache;
+
 use crate::demand::{self, Recorded};
 use crate::{Answer, terminal};
 use anyhow::{Context as _, Result, bail};
@@ -18,12 +20,16 @@ use std::path::{Path, PathBuf};
 /// what its floor and ceiling are as the used space grows. Exit code 0: the policy does what is asked; 1: a warning says
 /// why it may not; 2: there is nothing to go by.
 #[derive(clap::Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 #[command(group(clap::ArgGroup::new("from").args(["iops", "global_references", "recording"]).required(true)))]
 #[command(override_usage = "\
 seawall advise --iops N --used-space SPACE [OPTIONS]\n       \
 seawall advise --global-references N --used-space SPACE [OPTIONS]\n       \
-seawall advise --recording PATH [OPTIONS]")]
+seawall advise --recording PATH [OPTIONS]\n       \
+seawall advise cache --trace FILE [OPTIONS]")]
 pub struct Advise {
+    #[command(subcommand)]
+    of: Option<Of>,
     /// Total IOPS that the database needs, as a ramp asks them
     ///
     /// 75000, or 75k; 1.5M is a million and a half.
@@ -68,8 +74,17 @@ pub struct Advise {
     page: Option<PathBuf>,
 }
 
+/// What else is advised of.
+#[derive(clap::Subcommand)]
+enum Of {
+    Cache(cache::AdviseCache),
+}
+
 impl Advise {
     pub fn run(self) -> Result<Answer> {
+        if let Some(Of::Cache(of)) = self.of {
+            return of.run();
+        }
         let (need, about, mut warnings, volumes) = self.need()?;
         let advice = Advice::on(need.clone())?;
         let commands = advice.safe.commands(&self.policy_group, &self.vserver, self.volume.as_deref());

@@ -129,3 +129,50 @@ fn a_run_says_what_it_needed() {
     let wrong = advise(&scratch, "--recording out.sqlite --used-space 5 --workload nobody");
     assert!(wrong.code == Some(2) && wrong.err.contains("it has "), "{}", wrong.err);
 }
+
+/// 512 pages one after the other, twenty times: a cache of 1 MiB never has the next one, one of 2 MiB has all but the first
+/// round, 95 %, by the curve and played through. Pages that are read once are worth no memory.
+#[test]
+fn the_size_of_a_cache_is_told_from_a_trace() {
+    let scratch = Scratch::new();
+    let mut table = String::from("time_us,file,action,offset,length\n");
+    for read in 0..512 * 20u64 {
+        table += &format!(
+            "{},db,read,{},4096\n{},log,write,{},4096\n",
+            read * 10,
+            read % 512 * 4096,
+            read * 10,
+            read * 4096
+        );
+    }
+    std::fs::write(scratch.join("t.csv"), &table).unwrap();
+    let ended = advise(&scratch, "cache --trace t.csv --file db --page a.html --svg a.svg");
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    for part in [
+        "10,240 reads of db in 0 s; 10,240 pages of 4 KiB",
+        "       1MB   0.0 %    +0.0 %\n",
+        "       2MB  95.0 %   +95.0 %  ######################################\n",
+        "2MB is worth its memory",
+        "of that size: 95.0 %.",
+        "cache partition create -partition NAME -size 2MiB -volumes VOLUME",
+    ] {
+        assert!(ended.out.contains(part), "{part}: {}", ended.out);
+    }
+    assert!(ended.out.lines().all(|line| line.chars().count() <= 80), "{}", ended.out);
+    assert!(read_text(&scratch.join("a.html")).contains("<svg") && read_text(&scratch.join("a.svg")).contains("<svg"));
+    let once: String = (0..4096u64).map(|page| format!("{page} f read {} 4096\n", page * 4096)).collect();
+    std::fs::write(scratch.join("once.log"), format!("fio version 3 iolog\n0 f add\n{once}")).unwrap();
+    let none = advise(&scratch, "cache --trace once.log");
+    assert!(none.code == Some(1) && none.out.contains("No size is worth its memory"), "{}{}", none.out, none.err);
+    for (words, why) in [
+        ("cache --trace t.csv --file dc", "--file dc: is not in the trace; it has: db, log"),
+        ("cache --trace t.csv --file log", "--trace t.csv: reads nothing of these files"),
+        ("cache --trace a.html", "no trace that is known"),
+        ("cache --trace none", "--trace none: "),
+        ("cache", "--trace <FILE>"),
+        ("cache --trace t.csv --page-kib 5", "--page-kib"),
+    ] {
+        let wrong = advise(&scratch, words);
+        assert!(wrong.code == Some(2) && wrong.err.contains(why), "{words}: {}", wrong.err);
+    }
+}

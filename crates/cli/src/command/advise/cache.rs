@@ -1,0 +1,222 @@
+//! `seawall advise cache`: which size of a cache is worth its memory, by a recorded trace.
+
+use crate::{Answer, terminal};
+use anyhow::{Context as _, Result, bail};
+use cache::{Cache, Curve, Key, PartitionId, Policy, Shards, Worth, advise};
+use fio::trace::{Action, Trace};
+use ontap::show::size;
+use ontap::value::Units;
+use report::chart::{Axis, Chart, Level, LevelKind, Look, Mark};
+use report::section::{Cell, Charts, Figure, Group, Notes, Preformatted, Row, Table, Tables};
+use report::text::{thousands, wrap};
+use report::{Page, picture};
+use std::path::PathBuf;
+
+/// Pages that are followed: 8192 have a mean error below a hundredth (Waldspurger and others, FAST 2015, figure 8).
+const SAMPLES: usize = 8192;
+/// The smallest size looked at, in bytes: the smallest that a server takes.
+const FROM: u64 = 1 << 20;
+/// Columns of a bar of all hits.
+const BAR: f64 = 40.0;
+/// Slots of the cache that is played through the trace at most: 64 GiB in pages of 4 KiB.
+const PLAYED_MAX: u64 = 1 << 24;
+
+/// Say which size of a cache is worth its memory
+///
+/// From a trace of what clients asked for: the share of the pages read that a cache of each size would have had (a miss-ratio
+/// curve by sampling, SHARDS), and the largest size whose doubling still saves 5 % of all reads. Traces are fio's iologs
+/// (--write_iolog, versions 2 and 3), tables (time_us,file,action,offset,length) and dumps of blktrace. Exit code 0: a size is
+/// worth its memory; 1: none is.
+#[derive(clap::Args)]
+pub struct AdviseCache {
+    /// The trace
+    #[arg(long, value_name = "FILE")]
+    trace: PathBuf,
+    /// Which file, device or LUN of the trace, by name; may be given several times [default: all]
+    #[arg(long, value_name = "NAME")]
+    file: Vec<String>,
+    /// A page of the cache, in KiB
+    #[arg(long, value_name = "KIB", default_value = "4", value_parser = ["4", "8", "16", "32", "64"])]
+    page_kib: String,
+    /// Write the advice with its curve as an HTML page
+    #[arg(long, value_name = "FILE")]
+    page: Option<PathBuf>,
+    /// Write the curve as a picture
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+}
+
+impl AdviseCache {
+    pub fn run(self) -> Result<Answer> {
+        let path = self.trace.display();
+        let bytes = std::fs::read(&self.trace).with_context(|| format!("--trace {path}"))?;
+        let trace = Trace::read(&bytes).with_context(|| format!("--trace {path}"))?;
+        if let Some(odd) = self.file.iter().find(|name| !trace.files.contains(name)) {
+            bail!("--file {odd}: is not in the trace; it has: {}", trace.files.join(", "));
+        }
+        let page: u64 = self.page_kib.parse::<u64>().unwrap_or(4) << 10;
+        let Some(found) = Found::of(&trace, &self.file, page) else {
+            bail!("--trace {path}: reads nothing{}", if self.file.is_empty() { "" } else { " of these files" });
+        };
+        let about = found.about(&path.to_string(), &trace, &self.file);
+        wrap(&about, 80).iter().for_each(|line| terminal::line(line));
+        terminal::print(&found.table());
+        wrap(&found.verdict(), 80).iter().for_each(|line| terminal::line(line));
+        if let Some(command) = found.command() {
+            terminal::line(&format!("\n{command}"));
+        }
+        if let Some(to) = &self.svg {
+            std::fs::write(to, picture::of(&found.chart())).with_context(|| format!("--svg {}", to.display()))?;
+            terminal::line(&format!("\npicture {}", to.display()));
+        }
+        if let Some(to) = &self.page {
+            std::fs::write(to, found.page(&about).render()).with_context(|| format!("--page {}", to.display()))?;
+            terminal::line(&format!("\npage {}", to.display()));
+        }
+        Ok(if found.best.is_some() { Answer::Yes } else { Answer::No })
+    }
+}
+
+/// What a trace says of caches.
+struct Found {
+    /// Bytes of a page.
+    page: u64,
+    reads: u64,
+    curve: Curve,
+    sizes: Vec<Worth>,
+    best: Option<Worth>,
+    /// Share of hits at the best size by the server's own policy, played through.
+    played: Option<f64>,
+}
+
+impl Found {
+    /// Of the reads of these files, or of all; `None` if there are none.
+    fn of(trace: &Trace, files: &[String], page: u64) -> Option<Found> {
+        let is_meant = |file: u32| files.is_empty() || files.contains(&trace.files[file as usize]);
+        let reads = || trace.events.iter().filter(|e| e.action == Action::Read && is_meant(e.file));
+        let keys = || {
+            reads().flat_map(|e| {
+                let pages = e.at / page..(e.at + u64::from(e.len)).div_ceil(page);
+                pages.map(move |page| Key { object: e.file.into(), page })
+            })
+        };
+        let mut shards = Shards::new(SAMPLES);
+        keys().for_each(|key| shards.ask(key));
+        let curve = shards.curve();
+        if curve.asked == 0 {
+            return None;
+        }
+        let advice = advise(&curve, FROM / page);
+        let played = advice.best.filter(|best| best.pages <= PLAYED_MAX).map(|best| {
+            let mut cache = Cache::new(best.pages as u32, Policy::default());
+            let part = PartitionId::default();
+            let hits = keys().filter(|key| {
+                let hit = cache.get(part, *key).is_some();
+                if !hit {
+                    cache.insert(part, *key);
+                }
+                hit
+            });
+            hits.count() as f64 / curve.asked as f64
+        });
+        Some(Found { page, reads: reads().count() as u64, curve, sizes: advice.sizes, best: advice.best, played })
+    }
+
+    fn bytes(&self, pages: u64) -> String {
+        size(pages.saturating_mul(self.page), Units::Binary)
+    }
+
+    fn about(&self, path: &str, trace: &Trace, files: &[String]) -> String {
+        let of = if files.is_empty() { format!("{} files", trace.files.len()) } else { files.join(", ") };
+        format!(
+            "{path}: {} reads of {of} in {:.0} s; {} pages of {} KiB asked for, {} different ones by estimate ({}).",
+            thousands(self.reads),
+            trace.length().as_secs_f64(),
+            thousands(self.curve.asked),
+            self.page >> 10,
+            thousands(self.curve.pages),
+            self.bytes(self.curve.pages),
+        )
+    }
+
+    fn table(&self) -> String {
+        let mut text = format!("\n{:>10}{:>8}{:>10}\n", "Cache", "Hits", "Doubling");
+        for worth in &self.sizes {
+            let bar = "#".repeat((worth.hits * BAR).round() as usize);
+            let (hits, gained) = (worth.hits * 100.0, worth.gained * 100.0);
+            let line = format!("{:>10}{hits:>6.1} %{gained:>+8.1} %  {bar}", self.bytes(worth.pages));
+            text += line.trim_end();
+            text += "\n";
+        }
+        text + "\n"
+    }
+
+    fn verdict(&self) -> String {
+        let Some(best) = self.best else {
+            return "No size is worth its memory: no doubling saves 5 % of the pages asked for.".into();
+        };
+        let size = self.bytes(best.pages);
+        let played = self.played.map_or(String::new(), |hits| {
+            format!(" Played through a cache of the server (S3-FIFO) of that size: {:.1} %.", hits * 100.0)
+        });
+        format!(
+            "{size} is worth its memory: the largest whose doubling saved 5 % of the pages asked for, or doublings together \
+             that much each. It has {:.1} % of them.{played} The first time that a page is asked for is a miss at any size.",
+            best.hits * 100.0
+        )
+    }
+
+    fn command(&self) -> Option<String> {
+        let bytes = self.best?.pages.saturating_mul(self.page);
+        Some(format!("cache partition create -partition NAME -size {}MiB -volumes VOLUME", bytes >> 20))
+    }
+
+    fn chart(&self) -> Chart {
+        let mib = |pages: u64| (pages * self.page) as f64 / f64::from(1 << 20);
+        let points: Vec<(f64, f64)> = self.sizes.iter().map(|worth| (mib(worth.pages), worth.hits * 100.0)).collect();
+        let last = points.last().map_or(1.0, |point| point.0);
+        let across = Axis::decades(mib(FROM / self.page), last).unit("cache in MiB");
+        let (low, high) = (across.low(), across.high());
+        let mut chart = Chart::new("Pages found in a cache, by its size", across, Axis::from_zero(100.0).unit("%"));
+        let said = |worth: &Worth| format!("{}: {:.1} %.", self.bytes(worth.pages), worth.hits * 100.0);
+        chart.description = self.sizes.iter().map(said).collect::<Vec<_>>().join(" ");
+        chart.marks.push(Mark::Line { name: "hits".into(), points, look: Look::Alone(0), dots: true, on_right: false });
+        if let Some(best) = self.best {
+            let says = vec![format!("{} is worth its memory", self.bytes(best.pages))];
+            let figure = best.hits * 100.0;
+            chart.marks.push(Mark::Level(Level { from: low, to: high, figure, says, kind: LevelKind::Limit }));
+        }
+        chart
+    }
+
+    fn page(&self, about: &str) -> Page {
+        let mut page = Page::new("Which size of a cache is worth its memory", env!("CARGO_PKG_VERSION"));
+        page.about = about.into();
+        page.add(Notes { lines: vec![self.verdict()] });
+        page.add(Charts {
+            heading: "Pages found in a cache, by its size".into(),
+            lead: "Of an LRU cache, by sampling (SHARDS): the share of the pages read that it would have had.".into(),
+            figures: vec![Figure::of(self.chart())],
+            small: false,
+        });
+        let row = |worth: &Worth| Row {
+            name: self.bytes(worth.pages),
+            remarks: Vec::new(),
+            cells: [worth.hits, worth.gained].map(|share| Cell::from(format!("{:.1}", share * 100.0))).to_vec(),
+        };
+        page.add(Tables {
+            heading: "The sizes".into(),
+            tables: vec![Table {
+                columns: ["Cache", "Hits, %", "Saved by the doubling, %"].map(String::from).to_vec(),
+                groups: vec![Group { rows: self.sizes.iter().map(row).collect(), ..Group::default() }],
+                ..Table::default()
+            }],
+            ..Tables::default()
+        });
+        if let Some(text) = self.command() {
+            let (heading, lead) = ("The command".into(), "It makes a partition of that size.".into());
+            page.add(Preformatted { heading, lead, text, wraps: true });
+        }
+        page
+    }
+}
