@@ -25,8 +25,8 @@ pub struct Advice {
     pub best: Option<Worth>,
 }
 
-/// Looks at sizes from `from` pages on. The best is the largest whose doubling still saved 5 % of all asks, counted over
-/// all doublings since the last that did, so that a working set that fits only as a whole is found beyond a plain.
+/// Looks at sizes from `from` pages on. The best is the largest whose doubling still saved 5 % of all asks, by itself or
+/// on average over all doublings since the last that did, so that a working set that fits only as a whole is found beyond a plain.
 pub fn advise(curve: &Curve, from: u64) -> Advice {
     let (mut sizes, mut best, mut pages) = (Vec::new(), None, from.max(1));
     let (mut before, mut paid) = (0.0, 0.0);
@@ -35,7 +35,7 @@ pub fn advise(curve: &Curve, from: u64) -> Advice {
         let size = Worth { pages, hits, gained: hits - before };
         sizes.push(size);
         let doublings = sizes.len() as f64 - best.map_or(0.0, |(at, _): (usize, Worth)| at as f64);
-        if hits - paid >= WORTH * doublings {
+        if size.gained >= WORTH || hits - paid >= WORTH * doublings {
             best = Some((sizes.len(), size));
             paid = hits;
         }
@@ -44,5 +44,27 @@ pub fn advise(curve: &Curve, from: u64) -> Advice {
             return Advice { sizes, best: best.map(|(_, size)| size) };
         }
         pages *= 2;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn best(points: &[(u64, f64)]) -> Option<u64> {
+        let pages = points.last().map_or(0, |point| point.0);
+        let curve = Curve { points: points.to_vec(), asked: 1000, pages };
+        advise(&curve, 1).best.map(|best| best.pages)
+    }
+
+    #[test]
+    fn the_largest_size_whose_doubling_pays_is_named() {
+        // 50, 51, 52 and 60 % at 1, 2, 4 and 8 pages, 61 % at 16: the doubling to 8 saved 8 %, those before little.
+        assert_eq!(best(&[(0, 1.0), (1, 0.5), (2, 0.49), (4, 0.48), (8, 0.4), (16, 0.39)]), Some(8));
+        // Nothing up to 8, all at 16.
+        assert_eq!(best(&[(0, 1.0), (16, 0.0)]), Some(16));
+        // 4.9 % each, and so 4.9 % on average.
+        assert_eq!(best(&[(0, 1.0), (1, 0.951), (2, 0.902), (4, 0.853)]), None);
+        assert_eq!(best(&[(0, 1.0), (1, 1.0), (2, 1.0)]), None);
     }
 }

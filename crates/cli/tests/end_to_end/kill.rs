@@ -43,6 +43,7 @@ fn nothing_acknowledged_is_lost_by_kills() {
     let scratch = Scratch::new();
     std::fs::create_dir(scratch.join("pool")).unwrap();
     std::fs::write(scratch.join("pool/seawall.toml"), "cache = \"page\"\n").unwrap();
+    std::fs::write(scratch.join("cache.toml"), "[cache]\nmemory = \"4MiB\"\n").unwrap();
     let mut server = Server::start(&scratch);
     server.tell(&["vserver create -vserver svm01", "volume create -vserver svm01 -volume v -size 64MiB"]);
     for lun in ["a", "b"] {
@@ -61,7 +62,9 @@ fn nothing_acknowledged_is_lost_by_kills() {
         assert_eq!(checked.code, Some(0), "seed {seed}, kill {kill}: {}{}", checked.out, checked.err);
         let clock = Clock::new();
         let began = clock.now();
-        server = Server::start(&scratch);
+        // Every other one keeps pages in memory.
+        let with_cache: &[&str] = if kill % 2 == 0 { &["--config", "cache.toml"] } else { &[] };
+        server = Server::start_with(&scratch, with_cache);
         starts.push(clock.now().since(began));
         busiest = busiest.max(cpu_ticks(server.running().id()));
         for band in &mut bands {

@@ -244,7 +244,7 @@ fn what_could_follow_is_offered() {
     assert_eq!(completed("volume modify -volume "), Vec::<String>::new());
     assert_eq!(completed("nonsense "), Vec::<String>::new());
     assert_eq!(completed("volume show \"vol1 "), Vec::<String>::new());
-    assert_eq!(complete("").candidates.len(), 9);
+    assert_eq!(complete("").candidates.len(), 11);
 }
 
 /// The template's name begins as the group of volumes and LUNs is called: cut short to that, it would set the group of all

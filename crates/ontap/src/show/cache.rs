@@ -82,11 +82,11 @@ impl Row for CachePartitionRow {
         Some(match field {
             "partition" => Cell::Text(self.partition.clone()),
             "size" => Cell::Bytes(self.size),
-            "volumes" => Cell::Text(match &self.volumes {
-                None => "all others".into(),
-                Some(volumes) if volumes.is_empty() => "-".into(),
-                Some(volumes) => volumes.join(","),
-            }),
+            "volumes" => match &self.volumes {
+                None => Cell::Text("all others".into()),
+                Some(volumes) if volumes.is_empty() => Cell::Absent,
+                Some(volumes) => Cell::Text(volumes.join(",")),
+            },
             measured => match &self.counts {
                 Some(counts) => counts.cell(measured)?,
                 None => CacheCounts::default().cell(measured).map(|_| Cell::Absent)?,

@@ -74,7 +74,7 @@ fn after_a_failed_flush_nothing_is_answered_from_memory() {
     let read = |volumes: &mut MappedVolumes, io: &mut Io| {
         let (object, now) = (ObjectId(1), io.now());
         let request = Request { tag: 0, object, at: 4096, len: 4096, op: Op::Read, fua: false, due: now };
-        volumes.submit(now, request);
+        assert!(matches!(volumes.submit(now, request), Submitted::Taken(_)));
         let (_, mut done) = until_ended(volumes, io);
         io.give(done[0].buf.take().expect("it was read"));
         volumes.partition(default).unwrap().counts

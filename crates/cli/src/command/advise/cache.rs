@@ -8,7 +8,7 @@ use ontap::show::size;
 use ontap::value::Units;
 use report::chart::{Axis, Chart, Level, LevelKind, Look, Mark};
 use report::section::{Cell, Charts, Figure, Group, Notes, Preformatted, Row, Table, Tables};
-use report::text::{thousands, wrap};
+use report::text::{count, thousands, wrap};
 use report::{Page, picture};
 use std::path::PathBuf;
 
@@ -127,7 +127,7 @@ impl Found {
     }
 
     fn about(&self, path: &str, trace: &Trace, files: &[String]) -> String {
-        let of = if files.is_empty() { format!("{} files", trace.files.len()) } else { files.join(", ") };
+        let of = if files.is_empty() { count(trace.files.len(), "file", "files") } else { files.join(", ") };
         format!(
             "{path}: {} reads of {of} in {:.0} s; {} pages of {} KiB asked for, {} different ones by estimate ({}).",
             thousands(self.reads),
@@ -160,8 +160,8 @@ impl Found {
             format!(" Played through a cache of the server (S3-FIFO) of that size: {:.1} %.", hits * 100.0)
         });
         format!(
-            "{size} is worth its memory: the largest whose doubling saved 5 % of the pages asked for, or doublings together \
-             that much each. It has {:.1} % of them.{played} The first time that a page is asked for is a miss at any size.",
+            "{size} is worth its memory: the largest whose doubling saved 5 % of the pages asked for, by itself or on average \
+             over the doublings since the last that did. It has {:.1} % of them.{played} The first time that a page is asked for is a miss at any size.",
             best.hits * 100.0
         )
     }
