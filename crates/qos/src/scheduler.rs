@@ -28,10 +28,12 @@ mod limit;
 mod meter;
 mod node;
 mod pace;
+mod pulse;
 mod queue;
 mod report;
 mod trace;
 mod turn;
+mod waste;
 mod window;
 
 use std::collections::VecDeque;

@@ -241,6 +241,13 @@ impl Guarantee {
         if wanted.time < 0.3 { f64::INFINITY } else { self.part_of_held(wanted, phi) }
     }
 
+    /// Whether it got less than all of itself in the last second, and no ceiling was in its way.
+    pub fn is_missed(&self) -> bool {
+        let gauge = &self.gauge;
+        let [second, recent] = [&gauge.second, &gauge.recent].map(|sums| self.part_of_floor(sums));
+        gauge.second.time > 0.3 && (second < 0.9 || second < 0.99 && recent < 0.99)
+    }
+
     /// By what factor the requests of an owner who asks for less than it could might slow down, taken for one that
     /// thinks between an answer and the next request: with d outstanding at most, r a second, each of time T, it thinks
     /// for d / r - T, and gets its floor F as long as T stays below d / F - (d / r - T). One that is seldom seen with all

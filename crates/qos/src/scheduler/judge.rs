@@ -6,6 +6,7 @@ use block::{Span, Time};
 use super::Scheduler;
 use super::floor::{Spot, Standing};
 use super::knee::Knee;
+use super::pulse::{Beat, Pulse};
 use super::window::{Round, Standings, Verdict, Window};
 use crate::edit::Floor;
 
@@ -24,9 +25,8 @@ const UNUSED: Span = Span::from_secs(1);
 /// After a request larger than the window others wait at most so many times as long as it took, and at most so long.
 const REST_SERVICES: u64 = 8;
 const REST_MOST: Span = Span::from_millis(200);
-/// A device that does little for longer than this has become slower.
-const STALL: Span = Span::from_millis(60);
-
+/// A round that took longer was held up: nothing was measured in the rest of it.
+const ROUND_MOST: Span = Span::from_millis(200);
 /// All floors' common state.
 #[derive(Debug)]
 pub(crate) struct Floors {
@@ -73,6 +73,8 @@ pub(crate) struct Floors {
     short_since: Option<Time>,
     /// When a floor was last in use.
     used_at: Time,
+    /// When the last round was over.
+    round_at: Time,
 }
 
 /// What a round adds up.
@@ -83,6 +85,7 @@ struct Sums {
     needed: f64,
     service: f64,
     completions: f64,
+    missed: bool,
 }
 
 /// What flows through the backend, in 1/256 operations.
@@ -97,18 +100,6 @@ struct Flow {
     completions: u64,
     best_effort_done: u64,
     best_effort_completions: u64,
-}
-
-/// How fast the device usually is.
-#[derive(Clone, Copy, Debug, Default)]
-struct Pulse {
-    /// Completions since the last tick.
-    done: u64,
-    since: Time,
-    /// Completions per second over the last second.
-    usual: f64,
-    /// For how long it has been much less.
-    stalled: Span,
 }
 
 impl Floors {
@@ -142,6 +133,7 @@ impl Floors {
             retry_early_at: Time::ZERO,
             short_since: None,
             used_at: Time::ZERO,
+            round_at: Time::ZERO,
         }
     }
 
@@ -224,7 +216,7 @@ impl Floors {
         self.all -= cost;
         self.flow.done += cost;
         self.flow.completions += 1;
-        self.pulse.done += 1;
+        self.pulse.ended();
         self.window.knee.ended(now, cost);
         if best_effort {
             self.best_effort -= cost;
@@ -237,27 +229,11 @@ impl Floors {
         }
     }
 
-    /// Whether the device as a whole does much less than it usually does, for a short while: nobody's fault, and no
-    /// reason to move the window. What was measured meanwhile is forgotten.
+    /// Whether the device stalls. What was measured meanwhile is forgotten once it is over.
     fn is_stalled(&mut self, now: Time) -> bool {
-        let pulse = &mut self.pulse;
-        let time = now.since(pulse.since).as_secs_f64();
-        let (expected, done) = (pulse.usual * time, pulse.done as f64);
-        (pulse.done, pulse.since) = (0, now);
-        // Chance alone makes about the root of the count; three times that says something.
-        let little = done < expected * (1.0 - (3.0 / expected.max(1.0).sqrt()).max(0.05));
-        if little && pulse.stalled < STALL {
-            pulse.stalled += Span::from_secs_f64(time);
-            return true;
-        }
-        if !little && pulse.stalled > Span::ZERO {
-            pulse.stalled = Span::ZERO;
-            self.changes += 1;
-        }
-        let rate = done / time.max(1e-9);
-        let weight = if pulse.usual == 0.0 { 1.0 } else { time.min(1.0) };
-        pulse.usual += (rate - pulse.usual) * weight;
-        false
+        let beat = self.pulse.beat(now);
+        self.changes += u32::from(beat == Beat::Over);
+        beat == Beat::Stalled
     }
 
     fn begin_flow(&mut self, now: Time) {
@@ -277,6 +253,8 @@ impl Floors {
             request: operations(flow.best_effort_done as f64) / flow.best_effort_completions.max(1) as f64,
             best_effort_max: operations(flow.best_effort_max as f64),
             scaled: self.phi < 1.0,
+            missed: sums.missed,
+            time: now.since(self.round_at).min(ROUND_MOST).as_secs_f64(),
         }
     }
 
@@ -288,6 +266,7 @@ impl Floors {
         }
         match verdict {
             Verdict::Nothing => self.recover(now, round),
+            Verdict::Retry => self.tries += 1,
             Verdict::Remeasure => {
                 // A request that came to the old queue has gone after its time.
                 let service = if sums.completions > 0.0 { sums.service / sums.completions } else { 0.0 };
@@ -372,7 +351,10 @@ impl Scheduler {
         let standing = if fresh { guarantee.standing(phi) } else { Standing::Pending };
         guarantee.forget_ceiling(now, memory);
         match standing {
-            Standing::Got(got) => self.note(floor, got),
+            Standing::Got(got) => {
+                self.floors.sums.missed |= guarantee.is_missed();
+                self.note(floor, got);
+            }
             Standing::Pending => self.floors.sums.standings.pending += 1,
             Standing::Content => {
                 let guess = self.guarantees[floor].guess(phi);
@@ -444,7 +426,7 @@ impl Scheduler {
             // now because it is asked for less.
             floors.settling = false;
             floors.changes += 1;
-            floors.pulse = Pulse { since: now, ..Pulse::default() };
+            floors.pulse = Pulse::new(now);
             return floors.begin_flow(now);
         }
         if floors.is_stalled(now) {
@@ -469,6 +451,7 @@ impl Scheduler {
         floors.window.seek_knee(now, &round);
         floors.window_full &= floors.window.limit <= was;
         floors.act(now, verdict, &sums, &round);
+        floors.round_at = now;
     }
 }
 

@@ -34,6 +34,8 @@ pub(crate) struct Knee {
     less_next: bool,
     /// When floors last lowered the cap.
     lowered_at: Time,
+    /// How much more is tried where floors may have no room for it, as a part of what is in flight.
+    step: f64,
     /// The throughput at this level when it was last found that more does not help.
     usual: f64,
 }
@@ -94,6 +96,11 @@ impl Knee {
     const STEP: f64 = 2.0;
     /// A next level nearer than this is not worth a comparison.
     const STEP_LEAST: f64 = 1.1;
+    /// Where floors may have no room for that, so much more; half of it after each level at which one was short.
+    const BOLD: f64 = 0.25;
+    const TIMID: f64 = 0.05;
+    /// The next of them follows after so long.
+    const SOON: Span = Span::from_millis(500);
     /// What floors keep of their room at a new level.
     const MARGIN: f64 = 1.25;
     /// A queue that takes longer is not tried: comparing would take as long as floors are judged by.
@@ -116,6 +123,7 @@ impl Knee {
             less_next: false,
             lowered_at: Time::ZERO,
             usual: 0.0,
+            step: Knee::BOLD,
         }
     }
 
@@ -142,8 +150,14 @@ impl Knee {
 
     /// A floor is short: what is tried, is tried again later.
     pub fn give_up(&mut self, now: Time) {
-        if self.trial.is_some() {
-            self.rest(now);
+        if let Some(trial) = &self.trial {
+            if trial.less || self.step <= Knee::TIMID {
+                self.rest(now);
+                self.step = Knee::BOLD;
+            } else {
+                self.step *= 0.5;
+                self.try_at = now + Knee::SOON;
+            }
         }
         self.pass(now);
     }
@@ -253,11 +267,11 @@ impl Knee {
     fn compare_with_more(&mut self, round: &Round, throughput: f64) {
         let &Round { in_flight, request, standings: Standings { room, .. }, .. } = round;
         let longest = self.cap + throughput * Knee::LONGEST.as_secs_f64() - in_flight;
-        let bound = (self.cap + in_flight * (room / Knee::MARGIN - 1.0)).min(longest);
+        // As far as floors are known to have room, or a little past that, so that it is seen whether they have.
+        let bold = (in_flight * (room / Knee::MARGIN - 1.0)).min((Knee::STEP - 1.0) * in_flight);
+        let above = (self.cap + bold.max(self.step * in_flight)).min(longest);
         // At least one request more, or nothing changes.
-        let above = (self.cap + (Knee::STEP - 1.0) * in_flight).min(bound);
-        let least = (self.cap * Knee::STEP_LEAST).max(self.cap + request);
-        if above >= least {
+        if above >= self.cap + request {
             self.trial = Some(Trial::new(self.cap, above, false));
         }
     }
@@ -355,6 +369,8 @@ mod tests {
             request: 1.0,
             best_effort_max: best_effort,
             scaled: false,
+            missed: false,
+            time: 0.02,
         }
     }
 

@@ -18,6 +18,9 @@
 //! floor's owner asks for too few at a time; giving everyone else's throughput away would not help it. The window
 //! stays at the knee, and the floor is held to what it got there.
 //!
+//! Where floors are missed and the others lose much by it, none of this goes on: the window opens, and it is tried again
+//! later (`waste.rs`).
+//!
 //! It grows no further than the knee of the device (`knee.rs`), but where floors have ample room: their requests wait
 //! elsewhere most of the time, and it opens.
 //!
@@ -27,6 +30,7 @@ use block::Time;
 
 use super::knee::Knee;
 use super::turn::OPERATION;
+use super::waste::{Sight, Waste};
 
 /// How the floors stand, one with another.
 #[derive(Clone, Copy, Debug)]
@@ -77,6 +81,10 @@ pub(crate) struct Round {
     pub best_effort_max: f64,
     /// The floors are scaled down already.
     pub scaled: bool,
+    /// A floor got less than all of itself in the last second, whatever it is held to.
+    pub missed: bool,
+    /// Seconds since the round before.
+    pub time: f64,
 }
 
 /// What the round led to.
@@ -90,6 +98,8 @@ pub(crate) enum Verdict {
     Overcommitted,
     /// Those who are short ask for too few at a time.
     TooShallow,
+    /// After a time in which nobody was held back: floors are tried again.
+    Retry,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -100,6 +110,8 @@ enum Phase {
     Stuck(u32),
     /// Climbing: the throughput of the level below, and how many levels were climbed.
     Climb { below: f64, levels: u32 },
+    /// Holding the others back did not help: they go as they come, since then. The window was of this size.
+    Open { since: Time, size: f64 },
 }
 
 /// The window and its controller.
@@ -114,6 +126,7 @@ pub(crate) struct Window {
     blamed_capacity: bool,
     /// The part of what was in flight that was best effort when the climb began.
     bottom: f64,
+    waste: Waste,
 }
 
 impl Window {
@@ -144,6 +157,7 @@ impl Window {
             phase: Phase::Follow,
             blamed_capacity: false,
             bottom: 0.0,
+            waste: Waste::default(),
         };
         window.set(Knee::START);
         window
@@ -161,6 +175,9 @@ impl Window {
 
     /// Goes on with the search for the device's knee.
     pub fn seek_knee(&mut self, now: Time, round: &Round) {
+        if self.is_open() {
+            return;
+        }
         let full = round.best_effort_max >= 0.9 * self.size;
         let searches =
             self.size >= 0.99 * self.knee.cap && (full || self.knee.tries_larger() || self.knee.has_less(now, round));
@@ -180,11 +197,51 @@ impl Window {
 
     /// Judges a round.
     pub fn judge(&mut self, now: Time, round: &Round) -> Verdict {
+        let held_back = round.best_effort_max >= 0.9 * self.size;
+        if !self.is_open() && self.waste.note(now, round, held_back) {
+            return self.look(now);
+        }
         match self.phase {
+            Phase::Open { since, size } => self.stay_open(now, round, since, size),
             Phase::Climb { below, levels } => self.climb(round, below, levels),
             _ if round.standings.worst >= Window::SHORT => self.grow(round),
             _ => self.cut(now, round),
         }
+    }
+
+    /// Floors are missed and cost much: what does the device do without them?
+    fn look(&mut self, now: Time) -> Verdict {
+        self.phase = Phase::Open { since: now, size: self.size };
+        self.knee.give_up(now);
+        let wider = self.waste.begin_look(now, self.size);
+        self.set(wider);
+        Verdict::Remeasure
+    }
+
+    fn stay_open(&mut self, now: Time, round: &Round, since: Time, size: f64) -> Verdict {
+        match self.waste.look(now, round, since) {
+            Sight::Early => Verdict::Nothing,
+            Sight::Dear => {
+                self.set(Window::MOST);
+                Verdict::Nothing
+            }
+            Sight::Free => {
+                self.phase = Phase::Follow;
+                self.set(size);
+                Verdict::Remeasure
+            }
+            Sight::Forgiven => {
+                self.phase = Phase::Follow;
+                self.set(round.best_effort_max);
+                self.knee.cap = self.knee.cap.max(self.size);
+                Verdict::Retry
+            }
+        }
+    }
+
+    /// Whether others are let go because holding them back did not help.
+    pub fn is_open(&self) -> bool {
+        matches!(self.phase, Phase::Open { .. })
     }
 
     fn grow(&mut self, round: &Round) -> Verdict {

@@ -2,6 +2,7 @@
 //! ceilings that no sliding second exceeds, credit to the operation, equal shares, floors that hold on storage of
 //! unknown speed, and the same trace for the same seed.
 
+mod bounded;
 mod bursts;
 mod cases;
 mod ceilings;

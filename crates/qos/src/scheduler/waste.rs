@@ -1,0 +1,152 @@
+//! What floors cost in vain. Holding others back is worth what it costs as long as the floors are met by it. Where one is
+//! missed all the same, whatever the reason, the throughput that is lost meanwhile is added up, and once it is too much
+//! nobody is held back for a while:
+//!
+//! ```text
+//!   lost   ▲      ╭╮ budget: look, then let everything go            the device's throughput with nobody held back is
+//!          │     ╱ ╲╲                                                  measured then: so it is known from there on what
+//!          │   ╱     ╲╲  forgiven, the slower the more often          holding back costs, and where it costs nothing
+//!          │ ╱         ╲╲___                                            it goes on at once
+//!          └──────────────────────► time
+//!            missed │ open │ tried again
+//! ```
+
+use block::{Span, Time};
+
+use super::window::Round;
+
+/// The account of it. Throughputs are costs completed per second.
+#[derive(Debug, Default)]
+pub(crate) struct Waste {
+    /// Seconds of the whole throughput.
+    spent: f64,
+    /// How often the budget was used up since floors were last met for long.
+    failures: f64,
+    /// The throughput while others were held back, fading.
+    held: f64,
+    /// The throughput while they were not, over how many seconds that was measured, and when last.
+    open: f64,
+    weight: f64,
+    seen: Time,
+    /// The same of this look alone.
+    look: f64,
+    look_weight: f64,
+    /// When a floor was last missed, and how many seconds the slowest looks back.
+    missed: Time,
+    memory: f64,
+}
+
+/// What a look at the device with nobody held back shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sight {
+    /// Not enough yet.
+    Early,
+    /// Holding back cost nothing.
+    Free,
+    /// It cost something: nobody is held back until that is forgiven.
+    Dear,
+    /// It is.
+    Forgiven,
+}
+
+impl Waste {
+    /// Throughput that floors may cost in vain, in seconds of all of it, or as many as the slowest floor's measurements
+    /// look back: what is lost in a second, at most, by a floor that turns out to be out of reach.
+    const BUDGET: f64 = 0.3;
+    /// What of it is forgiven a second: after a failure it is tried again after 15 s, after the next 30 s, at most 60 s.
+    const FORGIVEN: f64 = 0.02;
+    const FAILURES_MOST: f64 = 4.0;
+    /// Floors that were met for so long forget earlier failures.
+    const FORGET: Span = Span::from_secs(10);
+    /// What is assumed to be lost while it is not known: more than a half, so that a second does not pass before it is
+    /// looked at.
+    const UNKNOWN: f64 = 0.7;
+    /// A gain while a floor is missed makes up for no more than this of what was lost before.
+    const GAIN_MOST: f64 = -0.5;
+    /// A floor that was missed is not met for as long: measurements begin anew after each change of the window.
+    const RECENT: Span = Span::from_millis(200);
+    /// At the first look so many times as much, and so much more, may be in flight: enough to see a slope, and no harm to
+    /// floors that turn out to be harmless.
+    const WIDER: f64 = 2.0;
+    const MORE: f64 = 8.0;
+    /// For how long it is looked at least, and the part of the throughput that holding back must leave to be free.
+    const LOOK: Span = Span::from_millis(400);
+    const FREE: f64 = 0.9;
+    /// Seconds over which the throughput fades: with others held back, and without.
+    const HELD_MEMORY: f64 = 0.5;
+    const OPEN_MEMORY: f64 = 5.0;
+    /// Seconds that what was seen before counts beside a new look.
+    const BEFORE: f64 = 1.0;
+    /// For how many times as long as it was measured it is known, and for how many seconds at most.
+    const KNOWN: f64 = 15.0;
+    const KNOWN_MOST: f64 = 30.0;
+
+    /// A round is over in which others were held back or not. Whether too much was lost in vain by now.
+    pub fn note(&mut self, now: Time, round: &Round, held_back: bool) -> bool {
+        self.forgive(round.time);
+        if round.missed {
+            (self.missed, self.memory) = (now, round.standings.memory);
+        }
+        let since = now.since(self.missed);
+        if self.missed == Time::ZERO || since >= Waste::RECENT {
+            if since >= Waste::FORGET {
+                self.failures = 0.0;
+            }
+            return false;
+        }
+        if held_back {
+            self.add(now, round);
+        }
+        held_back && self.spent >= Waste::BUDGET.max(self.memory)
+    }
+
+    fn add(&mut self, now: Time, round: &Round) {
+        let part = if self.held == 0.0 { 1.0 } else { (round.time / Waste::HELD_MEMORY).min(1.0) };
+        self.held += (round.total - self.held) * part;
+        let cost = match self.is_known(now) {
+            true => (1.0 - round.total / self.open.max(1e-9)).clamp(Waste::GAIN_MOST, 1.0),
+            false => Waste::UNKNOWN,
+        };
+        self.spent = (self.spent + cost * round.time).max(0.0);
+    }
+
+    fn forgive(&mut self, time: f64) {
+        self.spent = (self.spent - Waste::FORGIVEN / self.failures.clamp(1.0, Waste::FAILURES_MOST) * time).max(0.0);
+    }
+
+    /// Whether it is known what the device does with nobody held back. A short look is soon forgotten.
+    fn is_known(&self, now: Time) -> bool {
+        now.since(self.seen).as_secs_f64() < (Waste::KNOWN * self.weight).min(Waste::KNOWN_MOST)
+    }
+
+    /// From now on it is looked at. Gives the window for that, in place of one of this size.
+    pub fn begin_look(&mut self, now: Time, size: f64) -> f64 {
+        self.weight = if self.is_known(now) { self.weight.min(Waste::BEFORE) } else { 0.0 };
+        (self.look, self.look_weight) = (0.0, 0.0);
+        Waste::WIDER * size + Waste::MORE
+    }
+
+    /// A round is over in which nobody was held back, or fewer than before.
+    pub fn look(&mut self, now: Time, round: &Round, since: Time) -> Sight {
+        self.forgive(round.time);
+        for (mean, weight) in [(&mut self.open, &mut self.weight), (&mut self.look, &mut self.look_weight)] {
+            *weight += round.time;
+            *mean += (round.total - *mean) * (round.time / weight.max(1e-9)).min(1.0);
+        }
+        self.weight = self.weight.min(Waste::OPEN_MEMORY);
+        self.seen = now;
+        if now.since(since) < Waste::LOOK {
+            return Sight::Early;
+        }
+        if self.held > 0.0 {
+            // By this look alone: the device may have become slower since the last.
+            if self.held >= Waste::FREE * self.look {
+                (self.spent, self.held) = (0.0, 0.0);
+                return Sight::Free;
+            }
+            self.held = 0.0;
+            self.failures += 1.0;
+        }
+        if self.spent > 0.0 { Sight::Dear } else { Sight::Forgiven }
+    }
+}
