@@ -26,6 +26,7 @@ mod label;
 mod ladder;
 mod machine;
 mod page;
+mod phases;
 mod reading;
 mod reads;
 mod settings;
@@ -55,6 +56,7 @@ pub use machine::{
     RunSetup, SetupError, Spot,
 };
 pub use page::page;
+pub use phases::{Doing, PhaseRun, Rates, Steady, journal_write, phases};
 pub use reading::{ReadingError, read_seconds, read_summary};
 pub use reads::Reads;
 pub use settings::{Accounting, Constants, Settings, SettingsError, Steps};

@@ -80,7 +80,7 @@ pub struct Row {
 impl Row {
     /// The figures of a run of a ramp.
     pub fn of(run: u64, outcome: &Outcome, settings: &Settings) -> Row {
-        let elapsed = settings.accounting.elapsed(outcome.elapsed);
+        let elapsed = settings.accounting.elapsed(outcome.elapsed, outcome.runtime);
         let rate = |count: u64| if elapsed == Span::ZERO { 0.0 } else { count as f64 / elapsed.as_secs_f64() };
         let longest = |of: fn(&Cycle) -> Span| outcome.cycles.iter().map(of).max().unwrap_or(Span::ZERO);
         let [reads, writes] = [Tape::READ, Tape::WRITE].map(|class| &outcome.tape[class]);
@@ -188,14 +188,14 @@ pub fn next_number(summary: &str) -> Result<u64, String> {
 
 /// `writers · Σ (cycle − WIJ) · 1000 / Σ blocks`. The published tables fit it with 8 writers, the number of the database's
 /// write daemons.
-fn effective_write(cycles: &[Cycle], writers: u32) -> Option<f64> {
+pub(crate) fn effective_write(cycles: &[Cycle], writers: u32) -> Option<f64> {
     let blocks: u64 = cycles.iter().map(|cycle| cycle.blocks).sum();
     let time: Span = cycles.iter().map(|cycle| cycle.cycle.saturating_sub(cycle.wij)).sum();
     (blocks > 0).then(|| f64::from(writers) * time.as_millis_f64() / blocks as f64)
 }
 
 /// The shortest time that at least 90 % of the cycles did not exceed.
-fn percentile_90(cycles: &[Cycle]) -> Span {
+pub(crate) fn percentile_90(cycles: &[Cycle]) -> Span {
     let mut times: Vec<Span> = cycles.iter().map(|cycle| cycle.cycle).collect();
     times.sort_unstable();
     match times.len() {

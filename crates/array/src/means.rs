@@ -1,0 +1,145 @@
+//! Means: what an array gives in the long run, computed instead of played. This is the level of phases: a table of thirty
+//! minutes by thirty rows takes milliseconds here and hours as single requests.
+//!
+//! ```text
+//!   stages ──► stations: servers, how long each request keeps one, and how often it comes
+//!   X = min(asked, outstanding / R)      R = Σ (service + wait)      wait = C(c, a) · s / (c (1 - u)) · (va + vs) / 2
+//! ```
+//! X is a flow's rate, R its response time, u a station's utilisation. The wait is that of M/M/c by Erlang's formula C, times
+//! half of the squared variations of arrivals and of service (Allen and Cunneen); a flow does not wait behind itself, so its own share
+//! of `1 / outstanding` is left out (the arrival theorem, Reiser and Lavenberg 1980). Where a station would be used beyond
+//! all that it has, all who need it wait so much longer that it is not: that is what a queue does.
+//!
+//! What it leaves out: times (a log that is full for a while, credit that ends; both are said as they are now), reordering in
+//! a disk (it does more than is computed), pauses, and waits of parts of one request for each other.
+
+mod path;
+
+use crate::array::Array;
+use block::{Bytes, OpKind};
+use path::Station;
+
+/// Requests of one kind and size.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Flow {
+    /// Read or write.
+    pub kind: OpKind,
+    /// How large each is.
+    pub len: Bytes,
+    /// How many a second are asked; infinite for as many as `outstanding` allows.
+    pub rate: f64,
+    /// How many are outstanding at most; infinite for an open load.
+    pub outstanding: f64,
+}
+
+/// What a flow gets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Mean {
+    /// Requests a second.
+    pub rate: f64,
+    /// Seconds from arrival to answer, without the time that a request waits to be among the outstanding.
+    pub response: f64,
+}
+
+/// What flows get of an array together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Means {
+    /// By flow.
+    pub flows: Vec<Mean>,
+    /// By station, from the hosts on: its name and the part of it that is used, from 0 to 1; above 1 where open flows ask for
+    /// more than there is.
+    pub used: Vec<(String, f64)>,
+}
+
+impl Means {
+    /// The station of which the largest part is used.
+    pub fn limit(&self) -> Option<&(String, f64)> {
+        self.used.iter().max_by(|one, other| one.1.total_cmp(&other.1))
+    }
+}
+
+/// Steps of a search by halves: more than a `f64` has digits.
+const HALVES: usize = 60;
+/// Rounds until rates have settled; each halves the distance.
+const ROUNDS: usize = 200;
+/// The highest utilisation that waits are computed with; beyond it the search for the longer wait decides.
+const NEARLY_ALL: f64 = 0.999;
+
+impl Array {
+    /// What these flows get together. `credit` is whether stages with credit for bursts have some left.
+    pub fn means(&self, flows: &[Flow], credit: bool) -> Means {
+        let (stations, fixed) = path::stations(self, flows, credit);
+        let settle = |at: Option<usize>, longer: f64| settle(&stations, &fixed, flows, at, longer);
+        let rates = settle(None, 0.0);
+        let used: Vec<f64> = stations.iter().map(|station| station.used(&rates)).collect();
+        let first = (0..stations.len()).max_by(|&one, &other| used[one].total_cmp(&used[other]));
+        let (rates, longer) = match first.filter(|&station| used[station] > NEARLY_ALL) {
+            Some(station) => {
+                // No wait of hours is looked for: open flows beyond what there is never get it.
+                let (mut low, mut high) = (0.0, 1.0e4);
+                for _ in 0..HALVES {
+                    let middle = f64::midpoint(low, high);
+                    let over = stations[station].used(&settle(first, middle)) > NEARLY_ALL;
+                    *(if over { &mut low } else { &mut high }) = middle;
+                }
+                (settle(first, high), high)
+            }
+            None => (rates, 0.0),
+        };
+        let mean = |flow: usize| {
+            let response = response(&stations, &fixed, flows, &rates, flow, first.filter(|_| longer > 0.0), longer);
+            Mean { rate: rates[flow], response }
+        };
+        let used = stations.iter().map(|station| (station.name.clone(), station.used(&rates))).collect();
+        Means { flows: (0..flows.len()).map(mean).collect(), used }
+    }
+}
+
+/// The rates at which all flows' responses and rates agree, where everyone waits `longer` at one station.
+fn settle(stations: &[Station], fixed: &[f64], flows: &[Flow], at: Option<usize>, longer: f64) -> Vec<f64> {
+    let alone = vec![0.0; flows.len()];
+    let all = 0..flows.len();
+    let reaches = |flow: usize, rates: &[f64]| {
+        let response = response(stations, fixed, flows, rates, flow, at, longer);
+        flows[flow].rate.min(if response > 0.0 { flows[flow].outstanding / response } else { f64::INFINITY })
+    };
+    let mut rates: Vec<f64> = all.clone().map(|flow| reaches(flow, &alone)).collect();
+    for _ in 0..ROUNDS {
+        let next: Vec<f64> = all.clone().map(|flow| f64::midpoint(rates[flow], reaches(flow, &rates))).collect();
+        let moved = next.iter().zip(&rates).any(|(next, rate)| (next - rate).abs() > 1e-9 * rate);
+        rates = next;
+        if !moved {
+            break;
+        }
+    }
+    rates
+}
+
+fn response(
+    stations: &[Station],
+    fixed: &[f64],
+    flows: &[Flow],
+    rates: &[f64],
+    flow: usize,
+    at: Option<usize>,
+    longer: f64,
+) -> f64 {
+    // One of the outstanding does not wait behind itself.
+    let own = 1.0 - 1.0 / flows[flow].outstanding.max(1.0);
+    let seen: Vec<f64> = rates.iter().enumerate().map(|(k, rate)| if k == flow { rate * own } else { *rate }).collect();
+    let open: Vec<f64> = flows.iter().map(|flow| if flow.rate.is_finite() { 1.0 } else { 0.0 }).collect();
+    let mut sum = fixed[flow];
+    for (index, station) in stations.iter().enumerate() {
+        let visit = &station.visits[flow];
+        if visit.work == 0.0 {
+            continue;
+        }
+        if at == Some(index) {
+            sum += longer;
+        }
+        if visit.rounds > 0.0 {
+            sum += visit.shown + visit.rounds * station.wait(&seen, &open);
+        }
+    }
+    sum
+}

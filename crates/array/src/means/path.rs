@@ -1,0 +1,295 @@
+//! The stations of an array: its stages as servers, with what each flow asks of them.
+
+use super::Flow;
+use crate::array::{Array, Stage};
+use crate::bucket::Allowance;
+use crate::cloud_volume::CloudVolume;
+use crate::device::Model;
+use crate::link::Link;
+use crate::raid::{Level, Raid};
+use crate::write_log::WriteLog;
+use block::{Bytes, OpKind, Span};
+
+/// Servers with a queue before them, or several such queues alike.
+pub(super) struct Station {
+    pub name: String,
+    /// Servers of one queue.
+    servers: f64,
+    /// How many queues there are; requests are spread over them evenly.
+    queues: f64,
+    /// By flow.
+    pub visits: Vec<Visit>,
+}
+
+/// What one request of a flow asks of a station.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Visit {
+    /// Seconds of a server, in all.
+    pub work: f64,
+    /// The same as the sum of squares.
+    squares: f64,
+    /// How often a server is asked.
+    count: f64,
+    /// How often the request itself waits for one, one after the other; what happens beside it does not count.
+    pub rounds: f64,
+    /// Seconds that the request itself is served.
+    pub shown: f64,
+}
+
+impl Station {
+    /// The part that is used.
+    pub fn used(&self, rates: &[f64]) -> f64 {
+        let work: f64 = self.visits.iter().zip(rates).map(|(visit, rate)| visit.work * rate).sum();
+        work / (self.servers * self.queues)
+    }
+
+    /// Seconds until a server is free. `open` is 1 for flows that come by a schedule of their own, and 0 for those that come
+    /// when they are answered: these are as regular as the station that they wait for, unless chance spreads them over queues.
+    pub fn wait(&self, rates: &[f64], open: &[f64]) -> f64 {
+        let sum = |of: fn(&Visit) -> f64| -> f64 { self.visits.iter().zip(rates).map(|(v, rate)| of(v) * rate).sum() };
+        let (count, work, squares) = (sum(|visit| visit.count), sum(|visit| visit.work), sum(|visit| visit.squares));
+        if count == 0.0 || work == 0.0 {
+            return 0.0;
+        }
+        let used = (work / (self.servers * self.queues)).min(super::NEARLY_ALL);
+        let service = work / count;
+        let variation = (squares / count) / (service * service) - 1.0;
+        let by_chance: f64 =
+            self.visits.iter().zip(rates).zip(open).map(|((v, rate), open)| v.count * rate * open).sum();
+        let arrivals = if self.queues > 1.0 { 1.0 } else { by_chance / count };
+        let erlang = erlang_c(self.servers, used * self.servers);
+        erlang * service / (self.servers * (1.0 - used)) * (arrivals + variation.max(0.0)) / 2.0
+    }
+}
+
+/// The part of arrivals that wait with c servers and a load of a (Erlang 1917): by the recursion of his formula B.
+fn erlang_c(servers: f64, load: f64) -> f64 {
+    let mut b = 1.0;
+    let mut k = 1.0;
+    while k <= servers {
+        b = load * b / (k + load * b);
+        k += 1.0;
+    }
+    let used = load / servers;
+    b / (1.0 - used * (1.0 - b))
+}
+
+/// What a flow has become on its way down.
+#[derive(Clone, Copy)]
+struct Asked {
+    flow: usize,
+    kind: OpKind,
+    len: f64,
+    /// How many for each request of the flow.
+    count: f64,
+    /// How many of them one after the other, before the answer.
+    rounds: f64,
+}
+
+struct Path {
+    stations: Vec<Station>,
+    fixed: Vec<f64>,
+    asked: Vec<Asked>,
+    queues: f64,
+    credit: bool,
+}
+
+/// The stations from the hosts to the media, and by flow the seconds that pass without a queue.
+pub(super) fn stations(array: &Array, flows: &[Flow], credit: bool) -> (Vec<Station>, Vec<f64>) {
+    let asked =
+        |(flow, of): (usize, &Flow)| Asked { flow, kind: of.kind, len: of.len.0 as f64, count: 1.0, rounds: 1.0 };
+    let mut path = Path {
+        stations: Vec::new(),
+        fixed: vec![0.0; flows.len()],
+        asked: flows.iter().enumerate().map(asked).collect(),
+        queues: 1.0,
+        credit,
+    };
+    for stage in &array.stages {
+        path.stage(stage);
+    }
+    path.media(&array.media);
+    (path.stations, path.fixed)
+}
+
+fn seconds(span: Span) -> f64 {
+    span.as_secs_f64()
+}
+
+fn per(bytes: f64, rate: Bytes) -> f64 {
+    bytes / rate.0 as f64
+}
+
+impl Path {
+    /// A station; `service` is how long each keeps a server, and how much of that is the request's own time.
+    fn station(&mut self, name: &str, servers: f64, queues: f64, service: impl Fn(&Asked) -> (f64, f64)) {
+        let mut visits = vec![Visit::default(); self.fixed.len()];
+        for asked in &self.asked {
+            let (time, shown) = service(asked);
+            let visit = &mut visits[asked.flow];
+            visit.work += asked.count * time;
+            visit.squares += asked.count * time * time;
+            visit.count += if time > 0.0 { asked.count } else { 0.0 };
+            visit.rounds += if time > 0.0 { asked.rounds } else { 0.0 };
+            visit.shown += asked.rounds * shown;
+        }
+        self.stations.push(Station { name: name.into(), servers, queues: self.queues * queues, visits });
+    }
+
+    /// Time that passes without a queue.
+    fn delay(&mut self, takes: impl Fn(&Asked) -> f64) {
+        for asked in &self.asked {
+            self.fixed[asked.flow] += asked.rounds * takes(asked);
+        }
+    }
+
+    fn stage(&mut self, stage: &Stage) {
+        match stage {
+            Stage::Link(link) => self.link(link),
+            Stage::Controller(controller) => {
+                let unit = controller.size_unit;
+                let (read, write) = (controller.read, controller.write);
+                self.station("controller", controller.cores.into(), 1.0, |asked| {
+                    let base = seconds(if asked.kind == OpKind::Write { write } else { read });
+                    let time = unit.map_or(base, |unit| base * (1.0 + asked.len / unit.0 as f64));
+                    (time, time)
+                });
+            }
+            Stage::WriteLog(log) => self.write_log(log),
+            Stage::Credits(credits) => self.limits("credits", credits),
+            Stage::Raid(raid) => self.raid(raid),
+        }
+    }
+
+    fn link(&mut self, link: &Link) {
+        self.delay(|_| 2.0 * seconds(link.latency));
+        for (name, carried) in [("link down", OpKind::Write), ("link up", OpKind::Read)] {
+            let bytes = |asked: &Asked| if asked.kind == carried { asked.len } else { 0.0 };
+            self.station(name, 1.0, 1.0, |asked| {
+                let time = per(bytes(asked), link.bandwidth);
+                (time, if link.flow.is_none() { time } else { 0.0 })
+            });
+            if let Some(flow) = link.flow {
+                self.station(&format!("flows, {name}"), 1.0, link.flows.into(), |asked| {
+                    let time = per(bytes(asked), flow);
+                    (time, time.max(per(bytes(asked), link.bandwidth)))
+                });
+            }
+        }
+    }
+
+    /// Writes end in the log; what goes down from it is in nobody's time.
+    fn write_log(&mut self, log: &WriteLog) {
+        let is_write = |asked: &Asked| asked.kind == OpKind::Write;
+        self.delay(|asked| if is_write(asked) { seconds(log.latency) } else { 0.0 });
+        if let Some(bandwidth) = log.bandwidth {
+            self.station("write log", 1.0, 1.0, |asked| {
+                let time = if is_write(asked) { per(asked.len, bandwidth) } else { 0.0 };
+                (time, time)
+            });
+        }
+        for asked in self.asked.iter_mut().filter(|asked| is_write(asked)) {
+            asked.rounds = 0.0;
+            if log.anywhere {
+                asked.count *= asked.len / log.unit.0 as f64;
+                asked.len = log.unit.0 as f64;
+            }
+        }
+    }
+
+    fn limits(&mut self, name: &str, limits: &CloudVolume) {
+        let credit = self.credit;
+        let rate = |of: Allowance| if credit && of.credit > 0 { of.peak } else { of.base } as f64;
+        let (operations, bytes) = (rate(limits.operations), rate(limits.bytes));
+        let unit = limits.io_unit.0 as f64;
+        self.station(&format!("{name}, operations"), 1.0, 1.0, |asked| {
+            ((asked.len / unit).ceil().max(1.0) / operations, 0.0)
+        });
+        self.station(&format!("{name}, bytes"), 1.0, 1.0, |asked| (asked.len / bytes, 0.0));
+        self.delay(|_| seconds(limits.latency) + seconds(limits.jitter) / 2.0);
+    }
+
+    fn raid(&mut self, raid: &Raid) {
+        let (unit, data, members) = (raid.unit.0 as f64, raid.data() as f64, f64::from(raid.members));
+        let copies = match raid.level {
+            Level::One => members,
+            Level::Ten => 2.0,
+            _ => 1.0,
+        };
+        let parities = members - data;
+        let parity = matches!(raid.level, Level::Five | Level::Six | Level::Dp);
+        let mut below = Vec::with_capacity(self.asked.len());
+        for asked in std::mem::take(&mut self.asked) {
+            let parts = (asked.len / unit).ceil().max(1.0);
+            let part = Asked { len: asked.len / parts, count: asked.count * parts, ..asked };
+            match asked.kind {
+                OpKind::Write if parity && asked.len >= unit * data => {
+                    let stripes = asked.len / (unit * data);
+                    below.push(Asked { len: unit, count: asked.count * stripes * members, ..asked });
+                }
+                OpKind::Write if parity => {
+                    let both = Asked { count: part.count * (1.0 + parities), ..part };
+                    below.push(Asked { kind: OpKind::Read, ..both });
+                    below.push(both);
+                }
+                OpKind::Write => below.push(Asked { count: part.count * copies, ..part }),
+                _ => below.push(part),
+            }
+        }
+        self.asked = below;
+        self.queues *= members;
+    }
+
+    fn media(&mut self, media: &Model) {
+        match media {
+            Model::ParallelServers(of) => self.station("media", of.servers.into(), 1.0, |asked| {
+                let time = seconds(of.service) * of.size_unit.map_or(1.0, |unit| 1.0 + asked.len / unit.0 as f64);
+                (time, time)
+            }),
+            Model::Disk(of) => {
+                // Two random places lie a third of the way apart on average, the root of which is 8/15 on average.
+                let reach = seconds(of.seek_longest) - seconds(of.seek_shortest);
+                let seek = seconds(of.seek_shortest) + reach * (8.0 / 15.0 + 1.0 / 3.0) / 2.0;
+                let turn = seconds(of.rotation);
+                self.station("disks", 1.0, 1.0, |asked| {
+                    let time = seek + turn / 2.0 + turn * asked.len / of.track.0 as f64;
+                    (time, time)
+                });
+            }
+            Model::Flash(of) => {
+                let channels = f64::from(of.channels);
+                let stall = of.collection.map_or(0.0, |c| seconds(c.stall) / c.every.0 as f64);
+                let page = of.page.0 as f64;
+                for asked in &mut self.asked {
+                    let parts = (asked.len / page).ceil().clamp(1.0, channels);
+                    asked.count *= parts;
+                    asked.len /= parts;
+                }
+                self.station("flash", 1.0, channels, |asked| match asked.kind {
+                    OpKind::Write => {
+                        let time = seconds(of.program) * asked.len / page;
+                        (time + stall * asked.len, time)
+                    }
+                    _ => {
+                        let time = seconds(of.read) * (asked.len / page).ceil();
+                        (time, time)
+                    }
+                });
+            }
+            Model::CloudVolume(of) => self.limits("volume", of),
+            Model::Host(of) => {
+                let (turn, request) = (seconds(of.turn), seconds(of.request));
+                self.station("host", 1.0, 1.0, |asked| {
+                    let time = request * of.size_unit.map_or(1.0, |unit| 1.0 + asked.len / unit.0 as f64);
+                    (time, turn + time)
+                });
+            }
+            Model::Array(inner) => {
+                for stage in &inner.stages {
+                    self.stage(stage);
+                }
+                self.media(&inner.media);
+            }
+        }
+    }
+}
