@@ -13,6 +13,7 @@ pub mod orion;
 pub mod ramp;
 pub mod ranread;
 pub mod report;
+pub mod reproduce;
 pub mod results;
 pub mod run;
 pub mod serve;

@@ -170,6 +170,32 @@ pub fn simulated(text: &str, file: &str, options: &Options) -> Result<Answer> {
     play(&plan, course, run, &mut stage, stop, &options)
 }
 
+/// Plays a plan in virtual time without a word: nothing is printed or kept.
+///
+/// # Errors
+/// The plan is wrong or cannot be simulated.
+pub(crate) fn quietly(text: &str, file: &str, device: Option<&Device>) -> Result<Recording> {
+    struct Unseen(interrupt::Stop);
+    impl engine::Pace for Unseen {
+        fn second(&mut self, _run: &Run, _phase: usize, _passed: Span, _whole: Span) -> bool {
+            !self.0.is_asked()
+        }
+    }
+    let mut plan = Plan::read(text, file)?;
+    plan.device = device.cloned().or(plan.device);
+    let plan = plan.sized(Bytes::gib(1))?;
+    let (plan, commands) = scaled(&plan, 1.0)?;
+    let mut stage = Simulated::start(&plan)?;
+    let mut unseen = Unseen(interrupt::watch()?);
+    let (places, idle) = (Places::default().loaded(&plan), idle_service(&plan)?);
+    let (run, played) = Conductor::new(&plan, &mut stage, &mut unseen, places, idle).play(commands, Run::default());
+    played?;
+    if unseen.0.is_asked() {
+        bail!("stopped by hand");
+    }
+    Ok(run.recording())
+}
+
 /// The bytes that a run may take of the pool's file system: what is written before it, and what loads write to clones.
 fn space_needed(plan: &Plan) -> u64 {
     let served = plan.volumes.iter().enumerate().filter(|(_, volume)| volume.is_served());

@@ -7,9 +7,9 @@ use std::path::Path;
 use std::process::Command;
 
 /// Decides and computes; time, chance and bytes are given to it.
-const PURE: [&str; 19] = [
-    "admin", "array", "block", "cache", "fio", "levels", "map", "nbd", "nearest", "oltp", "ontap", "orion", "qos",
-    "ramp", "ranread", "report", "stats", "tiers", "workload",
+const PURE: [&str; 20] = [
+    "admin", "array", "block", "cache", "capacity", "fio", "levels", "map", "nbd", "nearest", "oltp", "ontap", "orion",
+    "qos", "ramp", "ranread", "report", "stats", "tiers", "workload",
 ];
 /// Touches the world.
 const ADAPTERS: [&str; 10] =
@@ -21,10 +21,13 @@ const SHARED: [&str; 3] = ["block", "nearest", "stats"];
 
 /// Pure crates that join others: the administration, what commands mean for policies and objects; front ends, the crate
 /// whose words they unfold into, and the one whose sections their pages are built of.
-const JOINING: [(&str, &str); 12] = [
+const JOINING: [(&str, &str); 15] = [
     ("admin", "ontap"),
     ("admin", "qos"),
     ("admin", "report"),
+    ("capacity", "array"),
+    ("capacity", "ramp"),
+    ("capacity", "report"),
     ("fio", "workload"),
     ("levels", "report"),
     ("oltp", "report"),

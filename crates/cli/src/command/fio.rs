@@ -58,6 +58,24 @@ pub fn simulate(arguments: &[String], device: &Device, memory: &Memory) -> Resul
     answered(arguments, &Storage::Simulated(device), memory)
 }
 
+/// What jobs come to in virtual time, without a word.
+///
+/// # Errors
+/// As for `seawall fio`.
+pub fn outcomes(arguments: &[String], device: &Device) -> Result<Vec<JobOutcome>> {
+    let invocation = Invocation::parse(arguments, &Machine).map_err(|error| anyhow!("{error}"))?;
+    let stop = interrupt::watch()?;
+    let specs = specs(&invocation)?;
+    let simulation = Simulation::of(&specs).map_err(anyhow::Error::from)?;
+    let target = built(device, simulation.size(), specs.first().map_or(1, |spec| spec.seed))?;
+    let mut complete = |_: usize, _: &[JobOutcome]| Ok(None);
+    let outcomes = simulation.run(target, &VirtualClock::new(), &mut || stop.is_asked(), &mut complete);
+    if stop.is_asked() {
+        bail!("stopped by hand");
+    }
+    Ok(outcomes)
+}
+
 fn answered(arguments: &[String], storage: &Storage<'_>, memory: &Memory) -> Result<Answer> {
     let invocation = Invocation::parse(arguments, &Machine).map_err(|error| anyhow!("{error}"))?;
     match &invocation.flags.action {

@@ -1,0 +1,259 @@
+//! A published table beside a simulated one: every cell with its error, and beside every error how many numbers were fitted to
+//! get it.
+
+mod page;
+mod text;
+
+use stats::Outcome;
+
+/// Where a column of simulated figures comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Basis {
+    /// Numbers were fitted to these very cells, so many; the error says how well they fit and is no evidence.
+    Fitted(u32),
+    /// No number was fitted to these cells; so many were fitted to others that the simulation uses.
+    Predicted(u32),
+}
+
+impl Basis {
+    /// In words.
+    pub fn words(self) -> String {
+        let numbers = |n: u32| report::text::count(n as usize, "fitted number", "fitted numbers");
+        match self {
+            Basis::Fitted(n) => format!("fitted: {}", numbers(n)),
+            Basis::Predicted(0) => "predicted: no fitted number".into(),
+            Basis::Predicted(n) => format!("predicted: {}, none to this column", numbers(n)),
+        }
+    }
+}
+
+/// A number that was fitted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fitted {
+    /// What it is, with where it stands.
+    pub name: String,
+    /// Its value, with its unit.
+    pub value: String,
+    /// To which cells.
+    pub to: String,
+}
+
+/// A column of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    /// Its name with its unit.
+    pub name: String,
+    /// Where its simulated figures come from.
+    pub basis: Basis,
+    /// Digits behind the point of simulated figures.
+    pub digits: usize,
+    /// Whether the error is said as a difference and not as a part.
+    pub absolute: bool,
+}
+
+/// A row of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// Its name.
+    pub name: String,
+    /// By column the cell as printed, empty where nothing is, and the simulated figure.
+    pub cells: Vec<(String, Option<f64>)>,
+    /// Why it is in no error, if it is not.
+    pub left_out: Option<String>,
+}
+
+/// One of the tables of a comparison.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Line {
+    /// What it is.
+    pub name: String,
+    /// Its columns.
+    pub columns: Vec<Column>,
+    /// Its rows.
+    pub rows: Vec<Row>,
+}
+
+/// What was asked of the comparison, and what came of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Target {
+    /// What was asked.
+    pub asked: String,
+    /// What was reached.
+    pub reached: String,
+    /// Whether that is enough.
+    pub outcome: Outcome,
+}
+
+/// A curve: its name, whether it is published, and its points.
+pub type Curve = (String, bool, Vec<(f64, f64)>);
+
+/// Curves to draw: published and simulated.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Drawn {
+    /// What is drawn.
+    pub title: String,
+    /// What lies across, and up.
+    pub axes: [String; 2],
+    /// The curves.
+    pub curves: Vec<Curve>,
+    /// Levels: a name and a figure.
+    pub levels: Vec<(String, f64)>,
+}
+
+/// A published table beside a simulated one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Comparison {
+    /// As it is called.
+    pub name: String,
+    /// Its title.
+    pub title: String,
+    /// What is compared, in a sentence or two.
+    pub about: String,
+    /// Numbers that were fitted.
+    pub fitted: Vec<Fitted>,
+    /// The tables.
+    pub lines: Vec<Line>,
+    /// What was asked.
+    pub targets: Vec<Target>,
+    /// What a reader must know.
+    pub notes: Vec<String>,
+    /// Curves.
+    pub drawn: Vec<Drawn>,
+}
+
+/// What a printed figure says, as its least and its most: `44.68`, `~59k`, `600-625 (~5 Gbps)`.
+pub(crate) fn range(printed: &str) -> Option<(f64, f64)> {
+    let text = printed.split(" (").next()?.trim_start_matches('~');
+    let number = |text: &str| {
+        let (digits, thousands) = match text.strip_suffix(['K', 'k']) {
+            Some(digits) => (digits, 1000.0),
+            None => (text, 1.0),
+        };
+        digits.parse::<f64>().ok().filter(|number| number.is_finite()).map(|number| number * thousands)
+    };
+    match text.split_once('-').filter(|(low, _)| !low.is_empty()) {
+        Some((low, high)) => Some((number(low)?, number(high)?)),
+        None => number(text).map(|number| (number, number)),
+    }
+}
+
+impl Target {
+    /// A figure that must not be more than a limit, both in percent.
+    pub fn percent(asked: &str, reached: f64, limit: f64) -> Target {
+        Target {
+            asked: asked.into(),
+            reached: format!("{:.2} %", 100.0 * reached),
+            outcome: if reached <= limit { Outcome::Pass } else { Outcome::Fail },
+        }
+    }
+
+    /// One that is reached or not.
+    pub fn of(asked: &str, reached: String, is: bool) -> Target {
+        Target { asked: asked.into(), reached, outcome: if is { Outcome::Pass } else { Outcome::Fail } }
+    }
+}
+
+impl Row {
+    /// The error of a cell: simulated over published less one, or their difference; `None` where one of them is missing or
+    /// the published one is no number.
+    pub fn error(&self, column: usize, absolute: bool) -> Option<f64> {
+        let (published, simulated) = &self.cells[column];
+        let ((low, high), simulated) = (range(published)?, (*simulated)?);
+        // Within a printed range there is no error.
+        let published = simulated.clamp(low, high);
+        Some(if absolute { simulated - published } else { simulated / published - 1.0 })
+    }
+}
+
+impl Line {
+    /// The errors of a column, without the rows that are left out.
+    pub fn errors(&self, column: usize) -> impl Iterator<Item = f64> {
+        let absolute = self.columns[column].absolute;
+        self.rows.iter().filter(|row| row.left_out.is_none()).filter_map(move |row| row.error(column, absolute))
+    }
+
+    /// The mean and the worst of a column's errors, without their signs; `None` where there is none.
+    pub fn mean_and_worst(&self, column: usize) -> Option<(f64, f64)> {
+        let errors: Vec<f64> = self.errors(column).map(f64::abs).collect();
+        let worst = errors.iter().copied().fold(0.0, f64::max);
+        (!errors.is_empty()).then(|| (errors.iter().sum::<f64>() / errors.len() as f64, worst))
+    }
+}
+
+impl Comparison {
+    /// Whether everything that was asked was reached.
+    pub fn holds(&self) -> bool {
+        self.targets.iter().all(|target| target.outcome == Outcome::Pass)
+    }
+
+    /// How many numbers were fitted.
+    pub fn parameters(&self) -> u32 {
+        self.fitted.len() as u32
+    }
+
+    /// Whether every column states at most as many fitted numbers as are named, and a fitted one at least one.
+    pub fn is_honest(&self) -> bool {
+        let named = self.parameters();
+        self.lines.iter().flat_map(|line| &line.columns).all(|column| match column.basis {
+            Basis::Fitted(n) => (1..=named).contains(&n),
+            Basis::Predicted(n) => n == named,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn printed_figures_are_read_as_they_stand() {
+        for (text, figures) in [
+            ("44.68", Some((44.68, 44.68))),
+            ("~59k", Some((59_000.0, 59_000.0))),
+            ("600-625 (~5 Gbps)", Some((600.0, 625.0))),
+            ("", None),
+            ("above 128 until burst credits end", None),
+            ("N/A", None),
+        ] {
+            assert_eq!(range(text), figures, "{text}");
+        }
+    }
+
+    fn comparison(bases: &[Basis], fitted: usize) -> Comparison {
+        let column = |basis: &Basis| Column { name: "x".into(), basis: *basis, digits: 0, absolute: false };
+        let number = Fitted { name: "n".into(), value: "1".into(), to: "x".into() };
+        let line = Line { name: "t".into(), columns: bases.iter().map(column).collect(), rows: Vec::new() };
+        Comparison { fitted: vec![number; fitted], lines: vec![line], ..Comparison::default() }
+    }
+
+    /// More numbers than are named are not allowed, and none is stated as free of numbers that the simulation uses.
+    #[test]
+    fn a_column_cannot_use_more_numbers_than_are_named() {
+        assert!(comparison(&[Basis::Fitted(2), Basis::Predicted(2)], 2).is_honest());
+        assert!(!comparison(&[Basis::Fitted(3)], 2).is_honest() && !comparison(&[Basis::Predicted(0)], 2).is_honest());
+        assert!(!comparison(&[Basis::Fitted(0)], 0).is_honest() && comparison(&[Basis::Predicted(0)], 0).is_honest());
+    }
+
+    /// Errors by hand: 110 for 100 is +10 %, 610 within 600 to 625 is none, and a row that is left out is in no sum.
+    #[test]
+    fn errors_and_their_sums_are_by_hand() {
+        let row = |printed: &str, simulated, left_out: Option<&str>| Row {
+            name: "r".into(),
+            cells: vec![(printed.into(), simulated)],
+            left_out: left_out.map(String::from),
+        };
+        let mut shown = comparison(&[Basis::Predicted(0)], 0);
+        shown.lines[0].rows = vec![
+            row("100", Some(110.0), None),
+            row("600-625", Some(610.0), None),
+            row("1", Some(9.0), Some("suspect")),
+            row("", Some(9.0), None),
+        ];
+        let (mean, worst) = shown.lines[0].mean_and_worst(0).expect("two errors");
+        assert!((mean - 0.05).abs() < 1e-12 && (worst - 0.1).abs() < 1e-12);
+        let text = shown.text();
+        assert!(text.contains("predicted: no fitted number") && text.contains("+10.0%") && text.contains("suspect"));
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        assert!(shown.page().render().contains("+10.00 %"));
+    }
+}

@@ -1,0 +1,20 @@
+//! What arrays carry: hosts on an array at the level of phases, and published tables beside simulated ones.
+//!
+//! ```text
+//!   array ──► HostsOn: what each host gets in each phase ──► ramp::phases ──► rows
+//!   published cells ──► Comparison ◄── rows                      error, fitted or predicted, targets
+//! ```
+//! A published cell never reaches a simulation: figures that were fitted stand in the files of arrays, and a test fits them
+//! again from the rows that they name.
+
+mod comparison;
+mod genio;
+mod hosts_on;
+mod published;
+mod workshop;
+
+pub use comparison::{Basis, Column, Comparison, Curve, Drawn, Fitted, Line, Row, Target};
+pub use genio::{Fit, Ramps, Trial, a_pair, adaptive_qos, fit, held_out, setups};
+pub use hosts_on::{HostLoad, HostsOn};
+pub use published::{Cells, PublishedError};
+pub use workshop::{Step, Steps, walk_through, workshop};

@@ -1,0 +1,238 @@
+//! `seawall reproduce`: published tables beside simulated ones.
+
+mod genio;
+mod walk;
+mod workshop;
+
+use crate::play::{check_out, free_name, now_unix_ms, stamp};
+use crate::{Answer, catalogue, machine, terminal};
+use anyhow::{Context as _, Result, bail};
+use block::Span;
+use capacity::{Cells, Comparison};
+use report::Page;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use workload::plan::Device;
+
+/// Simulate published tables and set both side by side
+///
+/// Prints for every cell what was published, what is simulated and the error, whether numbers were fitted to it and how many, and
+/// what was asked of the comparison. Without a name all are played. Published figures never reach a simulation; exit code 1
+/// says that a target was missed.
+#[derive(clap::Args)]
+pub struct Reproduce {
+    /// Which: a300, a700, aqos, fsx-qos, fsx-workshop
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
+    /// Where the pages go
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    out: PathBuf,
+    /// A folder whose files stand in for published ones of the same name
+    #[arg(long, value_name = "DIR")]
+    published: Option<PathBuf>,
+    /// Another array than the published one: a name of `seawall arrays list`, or a file
+    #[arg(long, value_name = "NAME|FILE")]
+    array: Option<String>,
+    /// Of a300, a700 and aqos: a write cycle comes this often
+    #[arg(long, value_name = "TIME", value_parser = workload::plan::parse_duration)]
+    cycle: Option<Span>,
+    /// Of a300, a700 and aqos: what the last host asks, in place of the published ends of its ramp
+    #[arg(long, value_name = "MIN-MAX", value_parser = ends)]
+    last_host: Option<(u64, u64)>,
+    /// Of aqos: leave the policies out
+    #[arg(long)]
+    no_policies: bool,
+}
+
+/// What may be different from what was published.
+struct Setting {
+    /// Texts that stand in for published ones.
+    others: HashMap<String, String>,
+    array: Option<Device>,
+    cycle: Option<Span>,
+    last_host: Option<(u64, u64)>,
+    no_policies: bool,
+}
+
+impl Setting {
+    /// The array to play, the published one unless another is given.
+    fn array(&self, published: &str) -> Result<Device> {
+        self.array.clone().map_or_else(|| catalogue::device("--array", published), Ok)
+    }
+
+    /// What differs, for a note.
+    fn differences(&self) -> Option<String> {
+        let cycle = self.cycle.map(|cycle| format!("a cycle every {cycle}"));
+        let ends = self.last_host.map(|(min, max)| format!("the last host from {min} to {max} IOPS"));
+        let policies = self.no_policies.then(|| "no policies".to_string());
+        let array = self.array.as_ref().map(|_| "another array".to_string());
+        let all: Vec<String> = [cycle, ends, policies, array].into_iter().flatten().collect();
+        (!all.is_empty())
+            .then(|| format!("Not as published: {}. Errors say how far this is from what was.", all.join(", ")))
+    }
+}
+
+type Play = fn(&Setting) -> Result<Comparison>;
+
+/// All, by name.
+const ALL: [(&str, Play); 5] = [
+    ("a300", genio::a300),
+    ("a700", genio::a700),
+    ("aqos", genio::aqos),
+    ("fsx-qos", walk::walk),
+    ("fsx-workshop", workshop::workshop),
+];
+
+impl Reproduce {
+    pub fn run(self) -> Result<Answer> {
+        let wanted = wanted(&self.names)?;
+        check_out(&self.out)?;
+        let array = self.array.map(|array| catalogue::device("--array", &array)).transpose()?;
+        let others = self.published.as_deref().map(stand_ins).transpose()?.unwrap_or_default();
+        let Reproduce { cycle, last_host, no_policies, .. } = self;
+        let setting = Setting { others, array, cycle, last_host, no_policies };
+        let mut holds = true;
+        for (index, (name, play)) in wanted.into_iter().enumerate() {
+            let mut comparison = play(&setting).with_context(|| format!("reproduce {name}"))?;
+            assert!(comparison.is_honest(), "{name}: a column uses fitted numbers that are not named");
+            comparison.notes.splice(0..0, setting.differences());
+            terminal::print(&format!("{}{}", if index == 0 { "" } else { "\n" }, comparison.text()));
+            let page = write(&self.out, &comparison)?;
+            terminal::line(&format!("\npage      {}", page.display()));
+            holds &= comparison.holds();
+        }
+        Ok(if holds { Answer::Yes } else { Answer::No })
+    }
+}
+
+fn wanted(names: &[String]) -> Result<Vec<(&'static str, Play)>> {
+    if names.is_empty() {
+        return Ok(ALL.to_vec());
+    }
+    let find = |name: &String| match ALL.iter().find(|(known, _)| known == name) {
+        Some(found) => Ok(*found),
+        None => {
+            let known = ALL.map(|(known, _)| known);
+            let meant =
+                nearest::to(name, known.into_iter()).map(|near| format!("; did you mean {near}?")).unwrap_or_default();
+            bail!("NAME: must be one of {}, got {name:?}{meant}", known.join(", "))
+        }
+    };
+    names.iter().map(find).collect()
+}
+
+/// The published files of a folder.
+fn stand_ins(folder: &Path) -> Result<HashMap<String, String>> {
+    let about = || format!("--published {}", folder.display());
+    let mut found = HashMap::new();
+    for entry in std::fs::read_dir(folder).with_context(about)? {
+        let path = entry.with_context(about)?.path();
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        if Cells::embedded(&name).is_some() {
+            found.insert(name, std::fs::read_to_string(&path).with_context(about)?);
+        }
+    }
+    if found.is_empty() {
+        bail!("{}: has no file of the name of a published table, such as aqos_rhel1.csv", about());
+    }
+    Ok(found)
+}
+
+fn write(out: &Path, comparison: &Comparison) -> Result<PathBuf> {
+    std::fs::create_dir_all(out).with_context(|| format!("--out {}: make the folder", out.display()))?;
+    let now = now_unix_ms();
+    let path = out.join(format!("{}.html", free_name(out, &format!("{}-{}", comparison.name, stamp(now)), "html")));
+    let facts = report::text::facts(now, &machine::look(None, "virtual time"));
+    let page = Page { facts, version: env!("CARGO_PKG_VERSION").into(), ..comparison.page() };
+    std::fs::write(&path, page.render()).with_context(|| path.display().to_string())?;
+    Ok(path)
+}
+
+/// `75000-150000`
+fn ends(given: &str) -> Result<(u64, u64), String> {
+    let both = given.split_once('-').and_then(|(min, max)| Some((min.parse().ok()?, max.parse().ok()?)));
+    both.filter(|(min, max)| 0 < *min && min <= max && *max <= 100_000_000)
+        .ok_or_else(|| "must be two rates such as 75000-150000, the smaller first".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn setting() -> Setting {
+        Setting { others: HashMap::new(), array: None, cycle: None, last_host: None, no_policies: false }
+    }
+
+    fn simulated(comparison: &Comparison) -> Vec<Option<f64>> {
+        let rows = comparison.lines.iter().flat_map(|line| &line.rows);
+        rows.flat_map(|row| row.cells.iter().map(|cell| cell.1)).collect()
+    }
+
+    /// A published cell that is changed changes its error and nothing that is simulated.
+    #[test]
+    fn a_changed_cell_changes_the_error_and_nothing_simulated() {
+        let as_printed = genio::aqos(&setting()).expect("played");
+        let text = Cells::embedded("aqos_rhel1.csv").expect("embedded").replace("32.66", "65.32");
+        let changed = Setting { others: HashMap::from([("aqos_rhel1.csv".into(), text)]), ..setting() };
+        let changed = genio::aqos(&changed).expect("played");
+        assert_eq!(simulated(&as_printed), simulated(&changed));
+        let error = |comparison: &Comparison| {
+            let line = &comparison.lines[0];
+            let at = line.columns.iter().position(|column| column.name.starts_with("longest cycle")).expect("a column");
+            line.rows[0].error(at, false).expect("an error")
+        };
+        assert!((1.0 + error(&changed)) * 2.0 - (1.0 + error(&as_printed)) < 1e-9);
+        assert!(error(&changed) < error(&as_printed) - 0.3);
+    }
+
+    /// The figures in the files of arrays are those that a fit to the published rows gives, within half a percent, and no more
+    /// than two are fitted.
+    #[test]
+    fn fitted_figures_are_those_of_the_fit() {
+        let comparison = genio::aqos(&setting()).expect("played");
+        assert_eq!(comparison.parameters(), 2);
+        assert!(comparison.is_honest());
+        let fit = capacity::fit(&HashMap::new()).expect("the cells are there");
+        let micros = |index: usize| {
+            let value = &comparison.fitted[index].value;
+            value.split(' ').next().and_then(|number| number.parse::<f64>().ok()).expect("a number")
+        };
+        let (journal, blocks) = (micros(0), micros(1));
+        assert!(
+            (journal / (1e6 * fit.journal) - 1.0).abs() < 0.005,
+            "{journal} us in the array, fit {:?}",
+            fit.journal
+        );
+        let cycle = journal + blocks;
+        assert!((cycle / (1e6 * fit.cycle) - 1.0).abs() < 0.005, "{cycle} us in the array, fit {:?}", fit.cycle);
+    }
+
+    /// Shorter periods write smaller bursts in the same ratio; a bully who asks more has longer cycles in the ratio of what it
+    /// asks, and nobody else changes where the array is not full.
+    #[test]
+    fn what_no_document_holds_moves_by_its_cause() {
+        let last = |setting: &Setting, host: usize| {
+            let comparison = genio::aqos(setting).expect("played");
+            let line = &comparison.lines[host];
+            let at = line.columns.iter().position(|column| column.name.starts_with("longest cycle")).expect("a column");
+            line.rows[9].cells[at].1.expect("simulated")
+        };
+        let published = setting();
+        let minute = Setting { cycle: Some(Span::from_secs(60)), ..setting() };
+        let more = Setting { last_host: Some((75_000, 170_000)), ..setting() };
+        for host in 0..3 {
+            let ratio = last(&minute, host) / last(&published, host);
+            assert!((ratio - 0.75).abs() < 0.01, "host {host}: {ratio}");
+        }
+        let ratio = last(&more, 2) / last(&published, 2);
+        assert!((ratio - 170.0 / 150.0).abs() < 0.02, "{ratio}");
+        assert!((last(&more, 0) / last(&published, 0) - 1.0).abs() < 0.02);
+    }
+
+    #[test]
+    fn what_is_no_name_says_which_there_are() {
+        let said = wanted(&["aqso".into()]).map(|_| ()).expect_err("no name").to_string();
+        assert!(said.contains("must be one of a300, a700, aqos") && said.contains("did you mean aqos?"), "{said}");
+        assert!(ends("5").is_err() && ends("9-3").is_err() && ends("75000-150000") == Ok((75_000, 150_000)));
+    }
+}
