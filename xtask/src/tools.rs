@@ -20,8 +20,9 @@ const fn tool(program: &'static str, package: &'static str) -> Tool {
     Tool { program, package }
 }
 
-/// All of them: standard NBD clients, what makes file systems and volumes, a database, and a browser for the page.
-pub const TOOLS: [Tool; 23] = [
+/// All of them: standard NBD clients, an NFS server and its clients, what makes file systems and volumes, a database, and a
+/// browser for the page.
+pub const TOOLS: [Tool; 31] = [
     tool("fio", "fio"),
     // Its example job files, of which one stands for all.
     tool("/usr/share/doc/fio/examples/flow.fio", "fio-examples"),
@@ -42,6 +43,15 @@ pub const TOOLS: [Tool; 23] = [
     tool("mkfs.ext4", "e2fsprogs"),
     tool("debugfs", "e2fsprogs"),
     tool("losetup", "mount"),
+    // An NFS server, in a network of its own, and clients.
+    tool("ganesha.nfsd", "nfs-ganesha"),
+    tool("/usr/share/doc/nfs-ganesha-vfs", "nfs-ganesha-vfs"),
+    tool("rpcbind", "rpcbind"),
+    tool("rpcinfo", "rpcbind"),
+    tool("nfs-ls", "libnfs-utils"),
+    tool("ip", "iproute2"),
+    tool("nsenter", "util-linux"),
+    tool("unshare", "util-linux"),
     tool("chromium", "chromium"),
     // What looks at the page in it.
     tool("node", "nodejs"),

@@ -86,6 +86,10 @@ impl Job {
             Engine::Nbd | Engine::Joined => {
                 format!("{size}{}{offset}", target.uri.as_deref().unwrap_or("an NBD export"))
             }
+            Engine::Nfs => {
+                let file = self.paths().into_iter().next().unwrap_or_default();
+                format!("{size}{file} in {}{offset}", target.nfs_url.as_deref().unwrap_or("a folder of an NFS server"))
+            }
             Engine::Sync | Engine::Space | Engine::Uring => {
                 let paths = self.paths();
                 let names = match &paths[..] {

@@ -4,6 +4,7 @@
 //! clones; folders take turns over the clones.
 
 use crate::options::TargetOptions;
+use block::Bytes;
 
 /// A clone, as far as the names of its files go.
 #[derive(Clone, Copy, Debug)]
@@ -42,6 +43,20 @@ impl Namer<'_> {
             .replace("$jobnum", &self.number.to_string())
             .replace("$filenum", &file.to_string())
     }
+}
+
+/// The URI of a file in a folder of an NFS server, with what the folder's own says behind its question mark; a load that
+/// writes makes it as long as `end`, if the folder says nothing of that.
+pub fn nfs_file(folder: &str, file: &str, end: Option<Bytes>) -> String {
+    let (path, query) = folder.split_once('?').unwrap_or((folder, ""));
+    // What stands for itself in a name and not in a URI.
+    let file = file.replace('%', "%25").replace('?', "%3F");
+    let has_size = query.split('&').any(|pair| pair.starts_with("size="));
+    let end = end.filter(|_| !has_size).map(|end| format!("size={}", end.0));
+    let said = [query.to_owned(), end.unwrap_or_default()];
+    let said = said.iter().filter(|said| !said.is_empty()).map(String::as_str).collect::<Vec<_>>().join("&");
+    let mark = if said.is_empty() { "" } else { "?" };
+    format!("{}/{}{mark}{said}", path.trim_end_matches('/'), file.trim_start_matches('/'))
 }
 
 /// The parts of a list; `\:` is a colon within a part.

@@ -173,6 +173,21 @@ impl Job {
                 let uri = target.uri.clone().unwrap_or_default();
                 Place::Named { name: uri, region: region("", target.size, None) }
             }
+            Engine::Nfs => {
+                let more = times(target.offset_increment, self.number);
+                let end = match (target.size, target.offset, more) {
+                    (Some(Amount::Bytes(size)), Amount::Bytes(offset), Amount::Bytes(more)) => {
+                        Some(Bytes(size.0 + offset.0 + more.0))
+                    }
+                    _ => None,
+                };
+                let file = self.paths().into_iter().next().unwrap_or_default();
+                let folder = target.nfs_url.as_deref().unwrap_or_default();
+                Place::Named {
+                    name: crate::naming::nfs_file(folder, &file, end),
+                    region: region("", target.size, None),
+                }
+            }
             Engine::Sync | Engine::Space | Engine::Uring => {
                 let paths = self.paths();
                 let files = paths.len() as u64;

@@ -103,6 +103,7 @@ impl Unfolding<'_> {
         self.set(&mut own, &section.settings)?;
         own.options.course.stonewall |= waits;
         let name = own.options.name.clone().unwrap_or_else(|| section.name.clone());
+        over_nfs(&mut own.options);
         let job = Job {
             name,
             number: 0,
@@ -218,7 +219,7 @@ impl Unfolding<'_> {
             || target.read_iolog.is_some()
             || target.layout.until_full
             || match target.engine {
-                Engine::Nbd | Engine::Joined => true,
+                Engine::Nbd | Engine::Nfs | Engine::Joined => true,
                 Engine::Null => false,
                 Engine::Sync | Engine::Space | Engine::Uring => job.paths().iter().all(is_there),
             };
@@ -330,10 +331,37 @@ fn check_uri(target: &crate::options::TargetOptions) -> Result<(), Problem> {
         Engine::Nbd if is_joined => {
             Err(Problem::Rule(format!("ioengine=nbd loads one export, got uri={given}; say ioengine=joined")))
         }
+        Engine::Nfs => check_nfs(target),
         Engine::Joined if !is_joined => Err(Problem::Rule(format!(
             "ioengine=joined needs uri=concat:A,B or uri=striped:64KiB:A,B, got uri={given}"
         ))),
         _ => Ok(()),
+    }
+}
+
+/// A job has one file of an NFS server, in the folder that is named.
+fn check_nfs(target: &crate::options::TargetOptions) -> Result<(), Problem> {
+    let folder = target.nfs_url.as_deref().unwrap_or_default();
+    let files = target.filename.as_deref().map_or(target.nrfiles as usize, |list| naming::split(list).len());
+    if !folder.starts_with("nfs://") {
+        Err(Problem::Rule("ioengine=nfs needs nfs_url=…, as in nfs_url=nfs://host/vol1?nconnect=16".into()))
+    } else if files != 1 {
+        Err(Problem::Rule(format!("ioengine=nfs loads one file a job, got {files}; say numjobs={files}")))
+    } else {
+        Ok(())
+    }
+}
+
+/// A directory of an NFS server is loaded by our own client, whichever engine was named for files.
+fn over_nfs(options: &mut Options) {
+    let target = &mut options.target;
+    let folder = target.directory.take_if(|folder| folder.starts_with("nfs://"));
+    let Some(folder) = folder else { return };
+    target.nfs_url = Some(folder);
+    let named = std::mem::replace(&mut target.engine_name, "nfs".into());
+    if std::mem::replace(&mut target.engine, Engine::Nfs).has_files() {
+        options.notes.retain(|note| !note.starts_with("ioengine="));
+        options.note(format!("ioengine={named}: nfs in its place, as the directory is that of an NFS server"));
     }
 }
 

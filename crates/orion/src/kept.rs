@@ -12,6 +12,7 @@ pub fn kept(test: &Test, points: &[Measured]) -> Run {
     for volume in &test.volumes {
         let kind = match volume.at {
             Where::File => "file",
+            Where::Export if volume.name.starts_with("nfs://") => "nfs",
             Where::Export => "nbd",
             Where::Concatenated => "concatenated",
             Where::Striped => "striped",

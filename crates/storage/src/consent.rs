@@ -83,6 +83,7 @@ fn covers(word: &str, place: &Place) -> bool {
         Place::Nothing(_) => false,
         Place::Joined { members, .. } => members.iter().any(|member| covers(word, member)),
         Place::Nbd { uri, export } => fits(word, uri) || fits(word, &export.name),
+        Place::Nfs { uri, file } => fits(word, uri) || fits(word, &file.path),
         Place::Path(path) => {
             let (text, at) = (path.to_string_lossy(), whole(path));
             let absolute = std::path::absolute(word).unwrap_or_else(|_| word.into());

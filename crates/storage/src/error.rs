@@ -1,6 +1,7 @@
 //! Why storage cannot be opened.
 
 use crate::nbd_target::ConnectError;
+use crate::nfs_target::NfsError;
 use block::{Bytes, Fault};
 use uring::disk;
 
@@ -88,6 +89,9 @@ pub enum OpenError {
     /// The export cannot be had.
     #[error(transparent)]
     Export(#[from] ConnectError),
+    /// The file of an NFS server cannot be had.
+    #[error(transparent)]
+    Nfs(#[from] NfsError),
     /// The file or device cannot be had.
     #[error(transparent)]
     Disk(#[from] disk::OpenError),

@@ -2,23 +2,28 @@
 //!
 //! ```text
 //!   "…" ──► Place ──ask(intent)──► Permit ──open──► block::Target: files and devices by the ring or by system calls,
-//!                     │                             an NBD export, nothing at all
+//!                     │                             an NBD export, a file of an NFS server, nothing at all
 //!                     └ safety: who uses it, what it carries, what the user said may go (Consent)
 //! ```
 //! There is no other way to a target that may be written, so nobody can forget to ask.
 
 mod consent;
 mod device_number;
+mod dial;
 mod error;
 mod joined;
 mod layout;
 pub mod local;
 mod nbd_target;
+mod nfs_target;
 mod open;
 mod peek;
+mod pending;
 mod permit;
 mod place;
 mod safety;
+mod search;
+mod uri;
 
 pub use consent::Consent;
 pub use device_number::major_minor;
@@ -26,6 +31,7 @@ pub use error::{OpenError, Refusal, words};
 pub use joined::{Copies, Joined, Member};
 pub use layout::{Contents, Plan, read_ahead};
 pub use nbd_target::{Address, ConnectError, Connection, Export, NbdTarget, TlsChoice, TlsError};
+pub use nfs_target::{NfsError, NfsFile, NfsTarget};
 pub use open::{Calls, Exclusion, How, LossCounts, Opened, open, open_files, open_joined, own_connection, own_export};
 pub use permit::{Intent, Kind, Permit};
 pub use place::Place;

@@ -15,17 +15,17 @@
 mod connect;
 mod export;
 mod link;
-mod search;
 mod tls;
 
 pub use connect::{Address, ConnectError, Connection};
 pub use export::Export;
 pub use tls::{TlsChoice, TlsError};
 
+use crate::pending::{Pending, fail};
+use crate::search::Search;
 use block::{Bytes, Completion, Fault, Op, OpKind, Request, Span, Submitted, Target, Ticket, Time, Traits, Wakeup};
-use link::{Keep, Link, Orphan, Pending};
+use link::{Keep, Link, Orphan};
 use nbd::Rules;
-use search::Search;
 use stats::job::Losses;
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -33,7 +33,7 @@ use std::rc::Rc;
 use uring::Io;
 
 /// How long a request waits for memory before it is tried again.
-const RETRY: Span = Span::from_millis(1);
+pub(crate) const RETRY: Span = Span::from_millis(1);
 
 /// An export in use.
 pub struct NbdTarget {
@@ -61,7 +61,7 @@ enum Place {
     Down {
         since: Time,
         until: Time,
-        search: Search,
+        search: Search<Connection>,
     },
     Gone,
 }
@@ -195,8 +195,10 @@ impl NbdTarget {
     /// Counts what a lost connection leaves, and decides for each request what becomes of it.
     fn bury(&mut self, place: usize, now: Time) {
         let search = self.again.as_ref().and_then(|export| {
-            let search = Search::start(export, self.io.waker())?;
-            Some(Place::Down { since: now, until: now + export.reconnect, search })
+            let export = export.clone();
+            let reconnect = export.reconnect;
+            let search = Search::start(move || Connection::to(&export), self.io.waker())?;
+            Some(Place::Down { since: now, until: now + reconnect, search })
         });
         let lost = std::mem::replace(&mut self.places[place], search.unwrap_or(Place::Gone));
         let Place::Up(link) = lost else { return };
@@ -290,12 +292,6 @@ impl NbdTarget {
             }
         }
     }
-}
-
-/// Ends a request that a lost server had, or never got.
-fn fail(pending: Pending, now: Time) -> Completion {
-    let service = now.since(pending.since);
-    Completion { service, ..Completion::refuse(pending.request, now, Fault::Gone) }
 }
 
 impl Target for NbdTarget {

@@ -5,6 +5,7 @@ use crate::error::of_system;
 use crate::joined::{self, Copies, Joined, Member};
 use crate::local::{CallTarget, LocalFile, Lock, NullTarget, RingTarget};
 use crate::nbd_target::{ConnectError, Connection, Export, NbdTarget};
+use crate::nfs_target::NfsTarget;
 use crate::permit::{Intent, Kind, Permit, of_disk};
 use crate::place::Place;
 use block::{Bytes, ObjectId, Target};
@@ -192,7 +193,7 @@ pub fn own_connection(io: &Io, connection: Connection, keep_data: bool) -> Resul
 }
 
 impl Permit {
-    /// Opens what leave was given for, on the worker that `io` is of. An export is connected to as it says, and later
+    /// Opens what leave was given for, on the worker that `io` is of. A server is connected to as the URI says, and later
     /// losses are mended as it says.
     ///
     /// # Errors
@@ -211,6 +212,17 @@ impl Permit {
                     sizes: vec![traits.size],
                     align: traits.align,
                     flushes,
+                    losses: LossCounts(vec![losses]),
+                })
+            }
+            Place::Nfs { file, .. } => {
+                let target = NfsTarget::open(io, file, self.writes(), how.keep_data)?;
+                let (traits, losses) = (target.traits(), target.losses());
+                Ok(Opened {
+                    target: Box::new(target),
+                    sizes: vec![traits.size],
+                    align: traits.align,
+                    flushes: true,
                     losses: LossCounts(vec![losses]),
                 })
             }

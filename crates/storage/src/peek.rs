@@ -1,7 +1,6 @@
-//! The beginning and the end of an export, read once, to see what it carries.
+//! The beginning and the end of what a server has, read once, to see what it carries.
 
 use crate::error::OpenError;
-use crate::nbd_target::{Export, NbdTarget};
 use block::{
     Actor, Bytes, Completion, Driver as _, Fault, ObjectId, Op, Request, Submitted, Target, Time, Wait, Wakeup, drive,
 };
@@ -10,15 +9,18 @@ use uring::{Io, IoSettings};
 /// Bytes that are asked for at once.
 const PIECE: u64 = 128 << 10;
 
-/// Bytes of an export: where they begin, and they.
+/// Bytes: where they begin, and they.
 pub(crate) type Edge = (u64, Vec<u8>);
 
-/// Its first and its last `edge` bytes, each from a multiple of what the server wants, and its size.
-pub(crate) fn edges(uri: &str, export: &Export, edge: u64) -> Result<(Edge, Edge, u64), OpenError> {
+/// The first and the last `edge` bytes of what `open` opens, each from a multiple of what the server wants, and its size.
+pub(crate) fn edges<T: Target>(
+    uri: &str,
+    edge: u64,
+    open: impl FnOnce(&Io) -> Result<T, OpenError>,
+) -> Result<(Edge, Edge, u64), OpenError> {
     let settings = IoSettings { slab: Bytes::mib(2), in_flight: 16, entries: 8, files: 2, ..IoSettings::default() };
     let mut io = Io::open(&settings).map_err(|error| OpenError::Ring(std::io::Error::other(error.to_string())))?;
-    let export = Export { connections: 1, reconnect: block::Span::ZERO, ..export.clone() };
-    let mut target = NbdTarget::open(&io, &export, true)?;
+    let mut target = open(&io)?;
     let traits = target.traits();
     let align = u64::from(traits.align.max(1));
     let size = traits.size.0 / align * align;
@@ -38,7 +40,7 @@ pub(crate) fn edges(uri: &str, export: &Export, edge: u64) -> Result<(Edge, Edge
     Ok((head, tail, traits.size.0))
 }
 
-fn read_once(io: &mut Io, target: &mut NbdTarget, at: u64, len: u64) -> Result<Vec<u8>, Fault> {
+fn read_once(io: &mut Io, target: &mut impl Target, at: u64, len: u64) -> Result<Vec<u8>, Fault> {
     let now = io.now();
     let request = Request { tag: 0, object: ObjectId(0), at, len, op: Op::Read, fua: false, due: now };
     if let Submitted::Full(_) = target.submit(now, request) {
@@ -56,12 +58,12 @@ fn read_once(io: &mut Io, target: &mut NbdTarget, at: u64, len: u64) -> Result<V
 }
 
 /// One request that is waited for.
-struct Reading<'a> {
-    target: &'a mut NbdTarget,
+struct Reading<'a, T> {
+    target: &'a mut T,
     ended: Vec<Completion>,
 }
 
-impl Actor for Reading<'_> {
+impl<T: Target> Actor for Reading<'_, T> {
     fn pass(&mut self, now: Time) {
         self.target.poll(now, &mut self.ended);
     }

@@ -12,6 +12,7 @@
 use crate::consent::Consent;
 use crate::error::{OpenError, Refusal, is_for_devices, of_system};
 use crate::nbd_target::Connection;
+use crate::nfs_target::{NfsError, find};
 use crate::open::joined_size;
 use crate::place::Place;
 use crate::safety::{self, Findings};
@@ -43,6 +44,8 @@ pub enum Kind {
     Device,
     /// An NBD export.
     Export,
+    /// A file of an NFS server.
+    NfsFile,
     /// No storage.
     Nothing,
     /// Several places behind each other.
@@ -58,6 +61,7 @@ impl Kind {
             Kind::Missing | Kind::File => "file",
             Kind::Device => "device",
             Kind::Export => "nbd",
+            Kind::NfsFile => "nfs",
             Kind::Nothing => "null",
             Kind::Concatenated => "concatenated",
             Kind::Striped => "striped",
@@ -87,7 +91,7 @@ enum Leave {
 }
 
 impl Permit {
-    /// Asks for leave to do what is meant at `place`. An export is connected to for that.
+    /// Asks for leave to do what is meant at `place`. A server is connected to for that.
     ///
     /// # Errors
     /// It is not there, may not be opened or has no size; or something speaks against writing it, and nobody said that it
@@ -107,6 +111,16 @@ impl Permit {
                 drop(connection);
                 permit.objections(intent)?;
                 Ok(permit)
+            }
+            Place::Nfs { file, .. } => {
+                let permit = Permit::bare(place, Kind::NfsFile, intent);
+                let missing = || NfsError::Missing { address: file.host.clone(), path: file.path.clone() };
+                // One that is not there is made when it is opened, if it says how long and may be written.
+                let wished = file.size.filter(|_| permit.writes());
+                let there = find(file)?.map(|found| Bytes(found.size));
+                let size = there.max(wished).ok_or_else(missing)?;
+                permit.objections(intent)?;
+                Ok(Permit { size, ..permit })
             }
             Place::Nothing(size) => Ok(Permit { size: *size, ..Permit::bare(place, Kind::Nothing, intent) }),
             Place::Joined { stripe, .. } => Permit::ask_joined(place, *stripe, intent),
@@ -230,6 +244,7 @@ impl Permit {
     pub fn connections(&self) -> u32 {
         let own = |permit: &Permit| match &permit.place {
             Place::Nbd { export, .. } => export.connections,
+            Place::Nfs { file, .. } => file.connections,
             _ => 0,
         };
         self.parts().iter().map(own).sum()
@@ -240,12 +255,14 @@ impl Permit {
         self.parts().iter().filter(|part| part.path().is_some()).count() as u32
     }
 
-    /// The same over one connection to each export.
+    /// The same over one connection to each server.
     #[must_use]
     pub fn over_one_connection(mut self) -> Permit {
         self.members = self.members.into_iter().map(Permit::over_one_connection).collect();
-        if let Place::Nbd { export, .. } = &mut self.place {
-            export.connections = 1;
+        match &mut self.place {
+            Place::Nbd { export, .. } => export.connections = 1,
+            Place::Nfs { file, .. } => file.connections = 1,
+            Place::Path(_) | Place::Nothing(_) | Place::Joined { .. } => {}
         }
         self
     }
@@ -282,7 +299,7 @@ impl Permit {
                 let opened = disk::open(path, Opening { cache, ..Opening::default() });
                 Ok(opened.map_err(|error| of_disk(&self.place.to_string(), error))?.align)
             }
-            Place::Nbd { .. } | Place::Nothing(_) => Ok(self.align),
+            Place::Nbd { .. } | Place::Nfs { .. } | Place::Nothing(_) => Ok(self.align),
             Place::Joined { .. } => {
                 self.members.iter().try_fold(1, |most, member| Ok(member.alignment(cache)?.max(most)))
             }

@@ -2,6 +2,7 @@
 
 use crate::error::{OpenError, of_system};
 use crate::nbd_target::Export;
+use crate::nfs_target::NfsFile;
 use block::Bytes;
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
@@ -17,6 +18,13 @@ pub enum Place {
         uri: String,
         /// What that says.
         export: Box<Export>,
+    },
+    /// A file of an NFS server.
+    Nfs {
+        /// As it was typed.
+        uri: String,
+        /// What that says.
+        file: Box<NfsFile>,
     },
     /// No storage at all, so many bytes of it: what is left is the cost of asking.
     Nothing(Bytes),
@@ -37,7 +45,7 @@ const DATA_MIN: u64 = 4096;
 
 impl Place {
     /// Reads what was typed: a path, `nbd://HOST[:PORT]/NAME`, `nbd+unix:///NAME?socket=PATH` and what else a URI of an
-    /// export can say, `null:SIZE`; or several as one, `concat:A,B,C` or `striped:SIZE:A,B,C`, where a folder stands for its
+    /// export can say, `nfs://HOST[:PORT]/EXPORT/FILE`, `null:SIZE`; or several as one, `concat:A,B,C` or `striped:SIZE:A,B,C`, where a folder stands for its
     /// files.
     ///
     /// # Errors
@@ -63,8 +71,11 @@ impl Place {
         if given.starts_with("nbd") && given.contains("://") {
             return Place::nbd(given);
         }
+        if given.starts_with("nfs://") {
+            return Ok(Place::Nfs { uri: given.into(), file: Box::new(NfsFile::parse(given)?) });
+        }
         if given.is_empty() {
-            return Err("names nothing; give a device, a file or an NBD URI".into());
+            return Err("names nothing; give a device, a file, or the URI of an NBD export or an NFS file".into());
         }
         Ok(Place::Path(given.into()))
     }
@@ -141,6 +152,7 @@ impl Place {
             (Place::Nbd { export: one, .. }, Place::Nbd { export: other, .. }) => {
                 (&one.address, &one.name) == (&other.address, &other.name)
             }
+            (Place::Nfs { file: one, .. }, Place::Nfs { file: other, .. }) => one.is_same(other),
             (Place::Joined { members, .. }, other) | (other, Place::Joined { members, .. }) => {
                 members.iter().any(|member| member.is_same(other))
             }
@@ -160,6 +172,7 @@ impl Place {
         match self {
             Place::Path(path) => same(path, Path::new(name)),
             Place::Nbd { uri, export } => name == uri || (!name.is_empty() && name == export.name),
+            Place::Nfs { uri, file } => name == uri || (!name.is_empty() && name == file.path),
             Place::Nothing(_) => false,
             Place::Joined { members, .. } => {
                 name == self.to_string() || members.iter().any(|member| member.is_called(name))
@@ -172,7 +185,7 @@ impl std::fmt::Display for Place {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Place::Path(path) => write!(f, "{}", path.display()),
-            Place::Nbd { uri, .. } => f.write_str(uri),
+            Place::Nbd { uri, .. } | Place::Nfs { uri, .. } => f.write_str(uri),
             Place::Nothing(size) => write!(f, "null:{}", size.0),
             Place::Joined { members, stripe } => {
                 match stripe {
@@ -211,6 +224,12 @@ mod tests {
         let Place::Nbd { export, .. } = &nbd else { panic!("{nbd:?}") };
         assert_eq!((&export.address, export.name.as_str()), (&crate::Address::Unix("s".into()), "a"));
         assert!(Place::parse("nbd+unix:///a").unwrap_err().starts_with("must name its socket, got"));
+        let typed = "nfs://h/vol1/f?nconnect=16";
+        let nfs = Place::parse(typed).unwrap();
+        assert!(
+            nfs.is_called(typed) && nfs.is_called("/vol1/f") && nfs.is_same(&Place::parse("nfs://h/vol1/f").unwrap())
+        );
+        assert!(Place::parse("nfs://h").unwrap_err().starts_with("must name a file behind its host, got"));
         let joined = Place::parse("striped:64KiB:/dev/vdb,null:1GiB").unwrap();
         let Place::Joined { members, stripe } = &joined else { panic!("{joined:?}") };
         assert_eq!(

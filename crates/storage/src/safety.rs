@@ -11,8 +11,11 @@ mod signature;
 
 use crate::consent::Consent;
 use crate::error::{OpenError, of_system};
-use crate::peek;
+use crate::nbd_target::{Export, NbdTarget};
+use crate::nfs_target::{NfsFile, NfsTarget, find};
+use crate::peek::{self, Edge};
 use crate::place::Place;
+use block::Span;
 use devices::{Kernel, Use};
 use signature::Window;
 use std::fs::File;
@@ -69,17 +72,36 @@ pub(crate) fn holds(place: &Place, consent: &Consent) -> Result<Vec<String>, Ope
             Ok(all)
         }
         Place::Nbd { uri, export } => {
-            let (head, tail, size) = peek::edges(uri, export, EDGE)?;
-            let window = |edge: &(u64, Vec<u8>)| (edge.0, edge.1.clone());
-            let ((head_at, head), (tail_at, tail)) = (window(&head), window(&tail));
-            let (head, tail) = (Window { at: head_at, bytes: &head }, Window { at: tail_at, bytes: &tail });
-            Ok(signature::signatures(head, tail, size).into_iter().map(carried).collect())
+            let export = Export { connections: 1, reconnect: Span::ZERO, ..(**export).clone() };
+            let edges = peek::edges(uri, EDGE, |io| Ok(NbdTarget::open(io, &export, true)?))?;
+            Ok(carried_between(&edges).into_iter().map(carried).collect())
         }
+        Place::Nfs { uri, file } => on_server(uri, file, consent),
         Place::Path(path) => {
             let found = if place.is_block_device() { on_device(path) } else { in_file(path, consent) };
             found.map_err(|error| of_system(&place.to_string(), error))
         }
     }
+}
+
+/// What signatures are at the beginning and the end.
+fn carried_between((head, tail, size): &(Edge, Edge, u64)) -> Vec<&'static str> {
+    let (head, tail) = (Window { at: head.0, bytes: &head.1 }, Window { at: tail.0, bytes: &tail.1 });
+    signature::signatures(head, tail, *size)
+}
+
+/// A file of a server is as one here: ours by its mark, or by how it begins.
+fn on_server(uri: &str, file: &NfsFile, consent: &Consent) -> Result<Vec<String>, OpenError> {
+    let there = find(file)?.filter(|found| found.size > 0);
+    let Some(there) = there else { return Ok(Vec::new()) };
+    let one = NfsFile { connections: 1, reconnect: Span::ZERO, ..file.clone() };
+    let edges = peek::edges(uri, EDGE, |io| Ok(NfsTarget::open(io, &one, false, true)?))?;
+    let mut found = Vec::new();
+    if !there.ours && !consent.knows(&edges.0.1) {
+        found.push(format!("it is a file of {} that seawall did not make", block::Bytes(there.size)));
+    }
+    found.extend(carried_between(&edges).into_iter().map(|what| format!("it carries {what}")));
+    Ok(found)
 }
 
 fn on_device(path: &Path) -> io::Result<Vec<String>> {

@@ -27,6 +27,7 @@ mod fio_options;
 mod fio_recording;
 mod fio_safety;
 mod full_disk;
+mod ganesha;
 mod hosts;
 mod interrupt;
 mod joined;

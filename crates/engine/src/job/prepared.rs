@@ -9,7 +9,7 @@ use super::site::{Site, writes};
 use block::{Bytes, Span, Target, Time};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use storage::{Calls, Exclusion, How, NbdTarget, Opened, Permit};
+use storage::{Calls, Exclusion, How, Kind, NbdTarget, Opened, Permit};
 use uring::disk::{Cache, Create};
 use uring::{Choice, Io, IoSettings, Polling};
 use workload::job::{Direction, EngineKind, FileLock, JobSpec, Place};
@@ -52,7 +52,11 @@ impl Prepared {
                 // It may have grown since it was asked about.
                 let region = self.sites[0].region_in(&spec, sizes[0]);
                 regions = vec![region.map_err(|line| OpenError(format!("{}: {line}", spec.name)))?];
-                let word = if self.sites[0].permit.splits() { "places together" } else { "NBD" };
+                let word = match self.sites[0].permit.kind() {
+                    _ if self.sites[0].permit.splits() => "places together",
+                    Kind::NfsFile => "NFS",
+                    _ => "NBD",
+                };
                 format!("{word} over {}", io.backend())
             }
             (Place::Files(_), EngineKind::Uring, Some(Near { processor, disk })) => {

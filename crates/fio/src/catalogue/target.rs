@@ -57,6 +57,15 @@ pub(super) const OPTIONS: &[Definition] = &[
         },
     ),
     option(
+        "nfs_url",
+        Form::Text("nfs://host/vol1?nconnect=16"),
+        "the folder of ioengine=nfs, with what a URI of an NFS file can say; its file is made if it is not there",
+        |o, v| {
+            o.target.nfs_url = Some(v.text().to_owned());
+            Ok(())
+        },
+    ),
+    option(
         "read_iolog",
         Form::Text("trace.log"),
         "runs a recording again: fio's iolog, or blktrace's dump; clones take turns of a:b",
@@ -271,7 +280,7 @@ fn order(o: &mut Options, v: Value<'_>) -> Result<(), String> {
 }
 
 /// fio's engines, what each becomes here, and what the user should know of it.
-const ENGINES: [(&str, Engine, &str); 14] = [
+const ENGINES: [(&str, Engine, &str); 15] = [
     ("psync", Engine::Sync, ""),
     ("sync", Engine::Sync, ""),
     ("pvsync", Engine::Sync, "one system call a request, without a vector"),
@@ -285,6 +294,7 @@ const ENGINES: [(&str, Engine, &str); 14] = [
     ("aio", Engine::Uring, "io_uring in its place, with the same depth"),
     ("null", Engine::Null, ""),
     ("nbd", Engine::Nbd, ""),
+    ("nfs", Engine::Nfs, ""),
     ("joined", Engine::Joined, ""),
 ];
 
@@ -292,7 +302,7 @@ const ENGINES: [(&str, Engine, &str); 14] = [
 const ENGINES_MISSING: &[(&[&str], &str)] = &[
     (&["splice", "ftruncate", "e4defrag"], "the nearest is psync"),
     (
-        &["rbd", "rados", "http", "nfs", "libiscsi", "libhdfs", "gfapi", "gfapi_async"],
+        &["rbd", "rados", "http", "libiscsi", "libhdfs", "gfapi", "gfapi_async"],
         "the nearest is nbd, on an export of it",
     ),
     (

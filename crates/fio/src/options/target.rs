@@ -22,6 +22,8 @@ pub struct TargetOptions {
     pub engine_name: String,
     /// `uri` of an NBD export, or the places that are joined.
     pub uri: Option<String>,
+    /// `nfs_url`: the folder of an NFS server in which the job's file is.
+    pub nfs_url: Option<String>,
     /// `read_iolog`: the recording that is run again.
     pub read_iolog: Option<String>,
     /// `write_iolog`: where what is asked is recorded.
@@ -62,6 +64,8 @@ pub enum Engine {
     Uring,
     /// An NBD export.
     Nbd,
+    /// A file of an NFS server.
+    Nfs,
     /// Several places as one.
     Joined,
     /// Nothing at all.
@@ -91,6 +95,7 @@ impl Default for TargetOptions {
             engine: Engine::Sync,
             engine_name: "psync".into(),
             uri: None,
+            nfs_url: None,
             read_iolog: None,
             write_iolog: None,
             replay_redirect: None,

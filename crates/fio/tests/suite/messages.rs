@@ -68,7 +68,7 @@ fn job_files() {
         ),
         (
             "[a]\nsize=1m\nioengine=nul\n",
-            "jobs/a.fio:3 [a]: ioengine=nul: must be one of psync, sync, pvsync, pvsync2, vsync, mmap, falloc, io_uring, libaio, posixaio, aio, null, nbd, joined; did you mean null?",
+            "jobs/a.fio:3 [a]: ioengine=nul: must be one of psync, sync, pvsync, pvsync2, vsync, mmap, falloc, io_uring, libaio, posixaio, aio, null, nbd, nfs, joined; did you mean null?",
         ),
         (
             "[a]\nsize=1m\nnuma_mem_policy=prefer:0,1\n",

@@ -2,17 +2,13 @@
 
 use super::export::Export;
 use super::tls::{Tls, TlsChoice, TlsError};
+use crate::dial::{PATIENCE, call, undisturbed};
 use cipher::Records;
 use nbd::{ClientHandshake, ClientStep, HandshakeError, HandshakeLimits, Purpose, Rules, TlsWish, Wishes};
 use std::io::{Read, Write};
-use std::net::{TcpStream, ToSocketAddrs as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::time::Duration;
-
-/// How long the server may take for each step of the handshake.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Where a server listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -158,18 +154,6 @@ fn connect(address: &Address, wishes: Wishes, tls: Option<&TlsChoice>) -> Result
             Ok(made.on(stream.into()))
         }
     }
-}
-
-/// The first of the host's addresses that answers.
-fn call(host: &str) -> std::io::Result<TcpStream> {
-    let mut last = std::io::Error::new(std::io::ErrorKind::NotFound, "the host has no address");
-    for address in host.to_socket_addrs()? {
-        match undisturbed(|| TcpStream::connect_timeout(&address, PATIENCE)) {
-            Ok(stream) => return Ok(stream),
-            Err(error) => last = error,
-        }
-    }
-    Err(last)
 }
 
 struct Made {
@@ -325,16 +309,6 @@ fn shake_hands(
                 out.clear();
             }
             ClientStep::Described(_) | ClientStep::Listed(_) => unreachable!("the export is to be used"),
-        }
-    }
-}
-
-/// Tries again when a signal came. A ring on this thread interrupts waits in system calls to get its own work done.
-fn undisturbed<T>(mut call: impl FnMut() -> std::io::Result<T>) -> std::io::Result<T> {
-    loop {
-        match call() {
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            done => return done,
         }
     }
 }

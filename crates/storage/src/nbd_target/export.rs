@@ -9,6 +9,7 @@
 
 use super::Address;
 use super::tls::TlsChoice;
+use crate::uri::{RECONNECT_MAX, decoded, truth, whole};
 use block::Span;
 use nbd::{Framing, TlsWish, Wishes};
 
@@ -39,9 +40,6 @@ const PARAMETERS: &str =
 impl Export {
     /// Most connections to one export: more than the processors of any client help nobody.
     pub const CONNECTIONS_MAX: u32 = 64;
-
-    /// The longest that a lost connection may be tried for, in seconds: a day.
-    const RECONNECT_MAX: u64 = 86_400;
 
     /// The export `name` at `address` over one connection in clear text, with simple replies, given up when it is lost.
     pub fn new(address: Address, name: &str) -> Export {
@@ -153,16 +151,13 @@ impl Said {
     fn take(&mut self, pair: &str) -> Result<(), String> {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         let value = decoded(value);
-        let whole = |least: u64, most: u64| {
-            let number = value.parse().ok().filter(|number| (least..=most).contains(number));
-            number.ok_or_else(|| format!("{name} must be a whole number from {least} to {most}, not {value:?}"))
-        };
+        let whole = |least: u64, most: u64| whole(name, &value, least..=most);
         match name {
             "socket" => self.socket = Some(value),
             "tls-certificates" => self.certificates = Some(value),
             "tls-hostname" => self.hostname = Some(value),
             "connections" => self.connections = Some(whole(1, Export::CONNECTIONS_MAX.into())? as u32),
-            "reconnect" => self.reconnect = Some(Span::from_secs(whole(0, Export::RECONNECT_MAX)?)),
+            "reconnect" => self.reconnect = Some(Span::from_secs(whole(0, RECONNECT_MAX)?)),
             "replies" => self.replies = Some(framing(&value)?),
             "repeat-writes" => self.repeat_writes = truth(name, &value)?,
             "tls-psk-file" => self.keys = Some(value),
@@ -181,40 +176,10 @@ fn framing(word: &str) -> Result<Framing, String> {
     }
 }
 
-fn truth(name: &str, word: &str) -> Result<bool, String> {
-    match word {
-        "true" | "1" | "yes" | "on" => Ok(true),
-        "false" | "0" | "no" | "off" => Ok(false),
-        _ => Err(format!("{name} must be true or false, not {word:?}")),
-    }
-}
-
 /// The protocol's own port where none is said. An address of version 6 stands in brackets, with colons of its own.
 fn with_port(host: &str) -> String {
     let has_port = !host.ends_with(']') && host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
     if has_port { host.to_owned() } else { format!("{host}:10809") }
-}
-
-/// Without `%41` and the like; what is no such escape stays.
-fn decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&first, behind)) = rest.split_first() {
-        let code = (first == b'%').then(|| behind.get(..2)).flatten();
-        let code =
-            code.and_then(|code| std::str::from_utf8(code).ok()).and_then(|code| u8::from_str_radix(code, 16).ok());
-        match code {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = &behind[2..];
-            }
-            None => {
-                bytes.push(first);
-                rest = behind;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[cfg(test)]

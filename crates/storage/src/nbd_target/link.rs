@@ -8,7 +8,8 @@ mod outgoing;
 
 use super::connect::Connection;
 use super::tls::Tls;
-use block::{Buf, Cause, Completion, Fault, Op, Request, Span, Time};
+use crate::pending::Pending;
+use block::{Buf, Completion, Fault, Op, Request, Time};
 use incoming::Data;
 use nbd::{Command, CommandFlags, Errno, ReadAssembly, ReplyParser, Rules};
 use outgoing::{Aboard, Outgoing};
@@ -27,13 +28,6 @@ pub(super) struct Keep {
     pub(super) reads: bool,
     /// A write's bytes stay until its reply, so that it can be sent again.
     pub(super) writes: bool,
-}
-
-/// A request, and when it was handed over first: what it waits for a lost server counts as service.
-#[derive(Debug)]
-pub(super) struct Pending {
-    pub(super) request: Request,
-    pub(super) since: Time,
 }
 
 /// A request without a reply on a connection that was lost.
@@ -307,27 +301,6 @@ impl Drop for Link {
                 self.io.give(buf);
             }
         }
-    }
-}
-
-/// The end of a request, the data of a read with it.
-pub(super) fn end(pending: Pending, buf: Option<Buf>, now: Time, result: Result<(), Fault>) -> Completion {
-    let Pending { request, since } = pending;
-    let Request { tag, object, len, due, .. } = request;
-    Completion {
-        tag,
-        object,
-        kind: request.op.kind(),
-        len,
-        due,
-        end: now,
-        queued: Span::ZERO,
-        service: now.since(since),
-        cause: Cause::Nothing,
-        result,
-        failed_at: None,
-        buf,
-        extents: Vec::new(),
     }
 }
 

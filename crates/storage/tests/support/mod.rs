@@ -1,4 +1,4 @@
-//! An NBD target on a ring of its own, and what tests need of the machine.
+//! A target on a ring of its own, and what tests need of the machine.
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
@@ -13,10 +13,10 @@ use uring::{Choice, Io, IoSettings};
 
 pub const BACKENDS: [Choice; 2] = [Choice::Auto, Choice::Threads];
 
-/// One connection that is driven by hand.
-pub struct Client {
+/// A target that is driven by hand.
+pub struct Client<T: Target = NbdTarget> {
     pub io: Io,
-    pub target: NbdTarget,
+    pub target: T,
     next_tag: u64,
 }
 
@@ -39,6 +39,12 @@ impl Client {
         let export = Export::parse(uri)?;
         let target = storage::own_export(&io, &export, true).map_err(|error| error.to_string())?;
         Ok(Client { io, target, next_tag: 0 })
+    }
+}
+
+impl<T: Target> Client<T> {
+    pub fn new(io: Io, target: T) -> Client<T> {
+        Client { io, target, next_tag: 0 }
     }
 
     /// Has the kernel take what was submitted, without waiting for an end.

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 pub enum Place {
     /// Files and block devices; at least one.
     Files(Vec<FileSpec>),
-    /// One place by its name: an export of an NBD server, or several places as one. The region's `path` is not used.
+    /// One place by its name: an export of an NBD server, a file of an NFS server, or several places as one. The region's `path` is not used.
     Named {
         /// As in `nbd+unix:///name?socket=PATH`, `nbd://HOST:PORT/NAME` or `striped:64KiB:/dev/vdb,/dev/vdc`.
         name: String,

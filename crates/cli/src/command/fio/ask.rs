@@ -51,6 +51,7 @@ pub fn engines() -> String {
         ("psync", "system calls; sync, vsync, pvsync, pvsync2 are done by it"),
         ("null", "nothing at all: the cost of asking"),
         ("nbd", "an export of an NBD server, named by uri="),
+        ("nfs", "a file of an NFS server, in the folder nfs_url=, or directory=nfs://…"),
     ];
     engines.iter().fold("Engines:\n".into(), |text, (name, about)| text + &columns(&format!("  {name}"), about))
 }

@@ -83,6 +83,7 @@ fn named(name: &str) -> &'static str {
     match storage::Place::parse(name) {
         Ok(storage::Place::Joined { stripe: Some(_), .. }) => "striped",
         Ok(storage::Place::Joined { stripe: None, .. }) => "concatenated",
+        Ok(storage::Place::Nfs { .. }) => "nfs",
         _ => "nbd",
     }
 }

@@ -118,7 +118,7 @@ fn volume(path: &str) -> Result<Volume> {
     let found = aim(path)?;
     let at = match found.place {
         Place::Path(_) => Where::File,
-        Place::Nbd { .. } => Where::Export,
+        Place::Nbd { .. } | Place::Nfs { .. } => Where::Export,
         Place::Nothing(_) => Where::Nothing,
         Place::Joined { stripe: None, .. } => Where::Concatenated,
         Place::Joined { stripe: Some(_), .. } => Where::Striped,

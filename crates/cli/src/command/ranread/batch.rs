@@ -224,7 +224,7 @@ fn real(target: &str) -> Result<(Aim, Bytes, bool)> {
     }
     let found = aim(target)?;
     let aim = match found.place {
-        Place::Nbd { uri, .. } => Aim::Export { uri },
+        Place::Nbd { uri, .. } | Place::Nfs { uri, .. } => Aim::Export { uri },
         Place::Nothing(size) => Aim::Nothing { size },
         Place::Joined { .. } => Aim::Joined { name: target.to_owned() },
         Place::Path(_) => Aim::Device { path: target.to_owned() },
@@ -246,6 +246,7 @@ fn place(aim: &Aim, target: &str, size: Bytes) -> run::Place {
     let (kind, name) = match aim {
         Aim::Database { .. } => ("folder", database::with_slash(target)),
         Aim::Device { .. } | Aim::Simulated { .. } => ("file", target.to_owned()),
+        Aim::Export { uri } if uri.starts_with("nfs://") => ("nfs", target.to_owned()),
         Aim::Export { .. } => ("nbd", target.to_owned()),
         Aim::Joined { name } if name.starts_with("striped:") => ("striped", name.clone()),
         Aim::Joined { name } => ("concatenated", name.clone()),

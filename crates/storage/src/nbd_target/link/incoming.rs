@@ -1,7 +1,8 @@
 //! What a connection brings: bytes are taken in, opened where they are sealed, and read as replies.
 
 use super::super::tls::TlsError;
-use super::{Link, RECEIVE, RECEIVE_TOKEN, end, fault_of};
+use super::{Link, RECEIVE, RECEIVE_TOKEN, fault_of};
+use crate::pending::end;
 use block::{Buf, Completion, Op, OpKind, Time};
 use nbd::{Body, Errno, Framing, Parsed, StreamError};
 use uring::Job;

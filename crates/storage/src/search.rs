@@ -1,7 +1,6 @@
 //! Looking for a server that was lost, on a thread of its own: connecting blocks, and a worker must not.
 
-use super::connect::{ConnectError, Connection};
-use super::export::Export;
+use std::fmt::Display;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
 use std::time::Duration;
 use uring::Waker;
@@ -11,39 +10,48 @@ const PAUSE_LEAST: Duration = Duration::from_millis(10);
 const PAUSE_MOST: Duration = Duration::from_secs(1);
 
 /// Attempts that go on until one succeeds or this is dropped.
-pub(super) struct Search {
-    news: Receiver<Result<Connection, ConnectError>>,
+pub(crate) struct Search<C> {
+    news: Receiver<Result<C, String>>,
     /// Its end tells the thread to stop.
     _stop: Sender<()>,
     /// Why the last attempt failed.
-    pub(super) last: Option<String>,
+    pub(crate) last: Option<String>,
 }
 
-impl Search {
-    /// Starts to look; `waker` is rung at every end of an attempt. `None` where no thread can be started.
-    pub(super) fn start(export: &Export, waker: Waker) -> Option<Search> {
-        let (export, (tell, news), (stop, stopped)) = (export.clone(), channel(), channel());
-        let body = move || look(&export, &waker, &tell, &stopped);
+impl<C: Send + 'static> Search<C> {
+    /// Starts to look by calling `attempt`; `waker` is rung at every end of one. `None` where no thread can be started.
+    pub(crate) fn start<E: Display>(
+        attempt: impl Fn() -> Result<C, E> + Send + 'static,
+        waker: Waker,
+    ) -> Option<Search<C>> {
+        let ((tell, news), (stop, stopped)) = (channel(), channel());
+        let attempt = move || attempt().map_err(|error| error.to_string());
+        let body = move || look(attempt, &waker, &tell, &stopped);
         std::thread::Builder::new().name("reconnect".into()).spawn(body).ok()?;
         Some(Search { news, _stop: stop, last: None })
     }
 
     /// The connection, if it was made. Never blocks.
-    pub(super) fn take(&mut self) -> Option<Connection> {
+    pub(crate) fn take(&mut self) -> Option<C> {
         loop {
             match self.news.try_recv() {
                 Ok(Ok(connection)) => return Some(connection),
-                Ok(Err(error)) => self.last = Some(error.to_string()),
+                Ok(Err(line)) => self.last = Some(line),
                 Err(TryRecvError::Empty | TryRecvError::Disconnected) => return None,
             }
         }
     }
 }
 
-fn look(export: &Export, waker: &Waker, tell: &Sender<Result<Connection, ConnectError>>, stopped: &Receiver<()>) {
+fn look<C>(
+    attempt: impl Fn() -> Result<C, String>,
+    waker: &Waker,
+    tell: &Sender<Result<C, String>>,
+    stopped: &Receiver<()>,
+) {
     let mut pause = PAUSE_LEAST;
     loop {
-        let made = Connection::to(export);
+        let made = attempt();
         let is_made = made.is_ok();
         let is_heard = tell.send(made).is_ok();
         waker.wake();

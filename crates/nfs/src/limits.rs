@@ -1,0 +1,25 @@
+//! How much of anything is taken from a peer. What passes a limit ends the connection or is answered as an error.
+
+/// Bytes of a file handle (RFC 1813, `NFS3_FHSIZE`).
+pub const HANDLE_BYTES_MAX: u32 = 64;
+/// Bytes of a name in a directory: what Linux file systems take.
+pub const NAME_BYTES_MAX: u32 = 255;
+/// Bytes of a path in MOUNT and of a symbolic link (RFC 1813, `MNTPATHLEN`).
+pub const PATH_BYTES_MAX: u32 = 1024;
+/// Bytes of a credential or verifier (RFC 5531, `opaque_auth`).
+pub const CREDENTIAL_BYTES_MAX: u32 = 400;
+/// Bytes of a client's name in a credential (RFC 5531, appendix A).
+pub const MACHINE_BYTES_MAX: u32 = 255;
+/// Groups of a user beside the first (RFC 5531, appendix A).
+pub const GROUPS_MAX: u32 = 16;
+/// Bytes of data in one READ or WRITE: the largest that Linux' client asks for.
+pub const DATA_BYTES_MAX: u32 = 1 << 20;
+/// Bytes of a call or of a reply beside the data of a READ or WRITE. A credential, a handle, two names and attributes take
+/// less than 2 KiB; pages of a directory are the largest, and a client says how large.
+pub const HEAD_BYTES_MAX: u32 = 128 << 10;
+/// Bytes of one record, its fragments together.
+pub const RECORD_BYTES_MAX: u32 = DATA_BYTES_MAX + HEAD_BYTES_MAX;
+/// Fragments of one record: a peer that sends a MiB by 1 KiB is still understood.
+pub const FRAGMENTS_MAX: u32 = 1024;
+/// Members of a list: exports of a server, groups of an export, flavours of a mount.
+pub const LIST_MAX: u32 = 4096;

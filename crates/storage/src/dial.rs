@@ -1,0 +1,29 @@
+//! Calling a server: blocking, before the ring takes the connection over.
+
+use std::net::{TcpStream, ToSocketAddrs as _};
+use std::time::Duration;
+
+/// How long a server may take for each step before requests.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The first of the host's addresses that answers; `host` ends with its port.
+pub(crate) fn call(host: &str) -> std::io::Result<TcpStream> {
+    let mut last = std::io::Error::new(std::io::ErrorKind::NotFound, "the host has no address");
+    for address in host.to_socket_addrs()? {
+        match undisturbed(|| TcpStream::connect_timeout(&address, PATIENCE)) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+/// Tries again when a signal came. A ring on this thread interrupts waits in system calls to get its own work done.
+pub(crate) fn undisturbed<T>(mut call: impl FnMut() -> std::io::Result<T>) -> std::io::Result<T> {
+    loop {
+        match call() {
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            done => return done,
+        }
+    }
+}

@@ -1,0 +1,358 @@
+//! A file of an NFS server as a [`Target`]: our own client of NFS version 3, over one connection or several.
+//!
+//! ```text
+//!   submit ──► the next Link in turn ──► message of calls ──► Send ──► server
+//!   poll   ◄── Link ◄── replies, read data ◄── Receive
+//!                │ lost
+//!                └──► Search (its own thread) ──► new Link ──► all that was under way is asked again
+//! ```
+//!
+//! Requests go over the connections by turns, as those of a mount with `nconnect` do. A write is durable after a COMMIT, or
+//! at once if it has to be (`FILE_SYNC`). Each answer to a WRITE has the *verifier* of the server's present life. A server
+//! that has another one at the next COMMIT has died in between and may have lost what was written: that flush ends as
+//! [`Fault::Gone`], and the writes are counted in [`Losses`]. Their data is not kept to be written again: a load that saw
+//! its writes answered has to hear that they were lost.
+//!
+//! READ, WRITE and COMMIT done twice do what they do once. So after a lost connection everything is asked again, in contrast
+//! to NBD also writes: an NFS server is expected to know no connection.
+
+mod connect;
+mod file;
+mod link;
+mod promises;
+
+pub use connect::NfsError;
+pub use file::NfsFile;
+
+pub(crate) use connect::find;
+
+use crate::nbd_target::RETRY;
+use crate::pending::fail;
+use crate::search::Search;
+use block::{Bytes, Completion, Fault, Op, OpKind, Request, Span, Submitted, Target, Ticket, Time, Traits, Wakeup};
+use connect::Found;
+use link::{Asked, Event, Link};
+use promises::Promises;
+use stats::job::Losses;
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::os::fd::OwnedFd;
+use std::rc::Rc;
+use uring::Io;
+
+/// How long a server that wants to be asked again later is left alone (`NFS3ERR_JUKEBOX`).
+const LATER: Span = Span::from_millis(100);
+
+/// Bytes of one request: what the exports of NBD servers take. What the server takes at once is another matter.
+const LONGEST: u32 = 32 << 20;
+
+/// A file in use.
+pub struct NfsTarget {
+    io: Io,
+    found: Rc<Found>,
+    places: Vec<Place>,
+    /// Whose turn it is.
+    turn: usize,
+    keep_reads: bool,
+    reconnect: Span,
+    writes: bool,
+    /// Taken while no connection was there, what a lost one left to be asked again, and what is to be asked later; in order.
+    waiting: VecDeque<Asked>,
+    ready: Vec<Completion>,
+    /// When to look at `waiting` again.
+    retry: Option<Time>,
+    promises: Promises,
+    /// Numbers of calls begin behind these on the next connection.
+    turns: u32,
+    losses: Rc<RefCell<Losses>>,
+}
+
+/// Where a connection is, or was.
+enum Place {
+    Up(Box<Link>),
+    /// Lost at a time, and looked for until another.
+    Down {
+        since: Time,
+        until: Time,
+        search: Search<OwnedFd>,
+    },
+    Gone,
+}
+
+impl NfsTarget {
+    /// Bytes of a worker's slab that each connection needs for itself.
+    pub const MEMORY: Bytes = Bytes(link::RECEIVE as u64);
+
+    /// Finds the file, connects as it says, and blocks until that is done; later losses are mended as it says. With `writes`
+    /// the file is made, or made longer, where it says how long it is to be. With `keep_data` a read's completion has its
+    /// bytes; without, they are taken off the stream and forgotten.
+    ///
+    /// # Errors
+    /// There is no such file, no connection is to be had, or the slab has no room for the receive buffers.
+    pub(crate) fn open(io: &Io, file: &NfsFile, writes: bool, keep_data: bool) -> Result<NfsTarget, NfsError> {
+        let missing = || NfsError::Missing { address: file.host.clone(), path: file.path.clone() };
+        let found = if writes { connect::make(file)? } else { find(file)?.ok_or_else(missing)? };
+        let found = Rc::new(found);
+        // A server remembers calls by their numbers, across connections too: those of another run are elsewhere.
+        let turns = io.clock().now().as_nanos() as u32;
+        let mut target = NfsTarget {
+            io: io.clone(),
+            found: Rc::clone(&found),
+            places: Vec::new(),
+            turn: 0,
+            keep_reads: keep_data,
+            reconnect: file.reconnect,
+            writes,
+            waiting: VecDeque::new(),
+            ready: Vec::new(),
+            retry: None,
+            promises: Promises::default(),
+            turns,
+            losses: Rc::default(),
+        };
+        for _ in 0..file.connections {
+            let link = target.link(connect::connect(&found)?).ok_or(NfsError::NoMemory)?;
+            target.places.push(Place::Up(link));
+        }
+        Ok(target)
+    }
+
+    fn link(&mut self, socket: OwnedFd) -> Option<Box<Link>> {
+        self.turns = self.turns.wrapping_add(0x1_0000);
+        Link::new(&self.io, socket, &self.found, self.keep_reads, self.turns).map(Box::new)
+    }
+
+    /// What was lost so far; it goes on counting.
+    pub fn losses(&self) -> Rc<RefCell<Losses>> {
+        Rc::clone(&self.losses)
+    }
+
+    fn links(&self) -> impl Iterator<Item = &Link> {
+        self.places.iter().filter_map(|place| match place {
+            Place::Up(link) => Some(&**link),
+            _ => None,
+        })
+    }
+
+    fn is_up(&self) -> bool {
+        self.links().any(|link| !link.is_lost())
+    }
+
+    fn is_gone(&self) -> bool {
+        self.places.iter().all(|place| matches!(place, Place::Gone))
+    }
+
+    /// Hands a request to the connection whose turn it is; back without memory or connection.
+    fn dispatch(&mut self, mut asked: Asked) -> Result<(), Asked> {
+        let covers = self.promises.written();
+        for _ in 0..self.places.len() {
+            self.turn = (self.turn + 1) % self.places.len();
+            if let Place::Up(link) = &mut self.places[self.turn]
+                && !link.is_lost()
+            {
+                match link.submit(asked, covers) {
+                    Ok(()) => return Ok(()),
+                    Err(back) => asked = back,
+                }
+            }
+        }
+        Err(asked)
+    }
+
+    /// Takes what links have finished.
+    fn gather(&mut self, now: Time) {
+        let mut events = Vec::new();
+        for place in &mut self.places {
+            if let Place::Up(link) = place {
+                link.take(now);
+                events.append(&mut link.events);
+            }
+        }
+        events.into_iter().for_each(|event| self.settle(event, now));
+    }
+
+    fn settle(&mut self, event: Event, now: Time) {
+        match event {
+            Event::Ended(completion) => self.ready.push(completion),
+            Event::Wrote(verifier) => self.losses.borrow_mut().not_flushed += self.promises.wrote(verifier),
+            Event::Committed(verifier, covers, completion) => {
+                let (lost, result) = self.promises.committed(verifier, covers);
+                self.losses.borrow_mut().not_flushed += lost;
+                self.ready.push(Completion { result, ..completion });
+            }
+            Event::Later(asked) => {
+                self.waiting.push_back(asked);
+                self.retry.get_or_insert(now + LATER);
+            }
+        }
+    }
+
+    /// Sees to lost connections, and to those that are being looked for.
+    fn mend(&mut self, now: Time) {
+        for place in 0..self.places.len() {
+            match &mut self.places[place] {
+                Place::Up(link) if link.is_over() => self.bury(place, now),
+                Place::Down { since, until, search } => {
+                    let (since, is_late) = (*since, now >= *until);
+                    let why = match search.take() {
+                        Some(socket) => self.link(socket).ok_or_else(|| NfsError::NoMemory.to_string()),
+                        None if is_late => Err(search.last.take().unwrap_or_else(|| "no answer".into())),
+                        None => continue,
+                    };
+                    let mut losses = self.losses.borrow_mut();
+                    losses.away += now.since(since);
+                    self.places[place] = match why {
+                        Ok(link) => {
+                            losses.regained += 1;
+                            Place::Up(link)
+                        }
+                        Err(why) => {
+                            losses.given_up = Some(why);
+                            Place::Gone
+                        }
+                    };
+                }
+                Place::Up(_) | Place::Gone => {}
+            }
+        }
+        if self.is_gone() {
+            let io = &self.io;
+            self.ready.extend(self.waiting.drain(..).map(|asked| fail(asked.unload(io), now)));
+            // Nobody will ask for a COMMIT any more.
+            self.losses.borrow_mut().not_flushed += self.promises.give_up();
+        }
+    }
+
+    /// Counts what a lost connection leaves, and asks for all of it again where there is a connection, or will be.
+    fn bury(&mut self, place: usize, now: Time) {
+        let reconnect = self.reconnect;
+        let search = (reconnect > Span::ZERO).then(|| {
+            let found = Found::clone(&self.found);
+            let search = Search::start(move || connect::connect(&found), self.io.waker())?;
+            Some(Place::Down { since: now, until: now + reconnect, search })
+        });
+        let lost = std::mem::replace(&mut self.places[place], search.flatten().unwrap_or(Place::Gone));
+        let Place::Up(link) = lost else { return };
+        let (orphans, events) = link.leave();
+        events.into_iter().for_each(|event| self.settle(event, now));
+        let goes_on = !self.is_gone();
+        let mut losses = self.losses.borrow_mut();
+        losses.lost += 1;
+        // Ahead of what came later, in their own order.
+        let mut again = VecDeque::new();
+        for (asked, sent) in orphans {
+            let kind = asked.kind();
+            losses.under_way.count(kind);
+            match (goes_on, sent) {
+                (true, true) => losses.repeated.count(kind),
+                (true, false) => losses.unsent += 1,
+                (false, _) => losses.unknown.count(kind),
+            }
+            again.push_back(asked);
+        }
+        again.append(&mut self.waiting);
+        self.waiting = again;
+    }
+
+    /// Asks for what waited, as far as there is memory.
+    fn resume(&mut self, now: Time) {
+        if self.retry.is_some_and(|retry| retry > now) || !self.is_up() {
+            return;
+        }
+        self.retry = None;
+        while let Some(asked) = self.waiting.pop_front() {
+            if let Err(asked) = self.dispatch(asked) {
+                self.waiting.push_front(asked);
+                self.retry = Some(now + RETRY);
+                return;
+            }
+        }
+    }
+
+    /// Why a request is not for this target.
+    fn refuses(&self, request: &Request) -> Option<Fault> {
+        let end = request.at.checked_add(request.len);
+        let fits = end.is_some_and(|end| end <= self.found.size) && request.len <= u64::from(LONGEST);
+        match request.op.kind() {
+            OpKind::Flush => None,
+            OpKind::Trim | OpKind::Zero | OpKind::Cache | OpKind::Status => Some(Fault::Unsupported),
+            OpKind::Write if !self.writes => Some(Fault::ReadOnly),
+            OpKind::Read | OpKind::Write => (!fits || request.len == 0).then_some(Fault::Invalid),
+        }
+    }
+}
+
+impl Target for NfsTarget {
+    fn traits(&self) -> Traits {
+        Traits { size: Bytes(self.found.size), align: 1, longest: LONGEST, carries_data: true, read_only: !self.writes }
+    }
+
+    fn submit(&mut self, now: Time, request: Request) -> Submitted {
+        let ticket = Ticket(request.tag);
+        let refused = if self.is_gone() { Some(Fault::Gone) } else { self.refuses(&request) };
+        if let Some(fault) = refused {
+            self.ready.push(Completion::refuse(request, now, fault));
+            return Submitted::Taken(ticket);
+        }
+        if request.op == Op::Flush && self.promises.is_kept() {
+            // All that was written is durable: there is nothing to ask for.
+            self.ready.push(Completion::of(&request, now, Ok(())));
+            return Submitted::Taken(ticket);
+        }
+        let asked = Asked::new(request, now);
+        // Whatever came first goes first.
+        if !self.waiting.is_empty() || !self.is_up() {
+            self.waiting.push_back(asked);
+            return Submitted::Taken(ticket);
+        }
+        match self.dispatch(asked) {
+            Ok(()) => Submitted::Taken(ticket),
+            Err(asked) => Submitted::Full(asked.unload(&self.io).request),
+        }
+    }
+
+    fn poll(&mut self, now: Time, out: &mut Vec<Completion>) {
+        self.gather(now);
+        if self.places.iter().any(|place| !matches!(place, Place::Up(link) if !link.is_lost())) {
+            self.mend(now);
+        }
+        if !self.waiting.is_empty() {
+            self.resume(now);
+        }
+        for place in &mut self.places {
+            if let Place::Up(link) = place {
+                link.go();
+            }
+        }
+        for completion in &mut self.ready {
+            completion.buf = completion.buf.take().filter(|buf| !buf.is_nothing());
+        }
+        out.append(&mut self.ready);
+    }
+
+    fn next_wakeup(&self) -> Wakeup {
+        if !self.ready.is_empty() || self.links().any(Link::has_news) {
+            return Wakeup::Now;
+        }
+        let busy = !self.waiting.is_empty() || self.links().any(|link| link.outstanding() > 0 || link.is_lost());
+        let own = if busy { Wakeup::External } else { Wakeup::Idle };
+        let ends = self.places.iter().filter_map(|place| match place {
+            Place::Down { until, .. } => Some(*until),
+            _ => None,
+        });
+        ends.chain(self.retry).fold(own, |wakeup, end| wakeup.sooner(Wakeup::At(end)))
+    }
+
+    /// NFS cannot take a call back: its reply comes as usual.
+    fn cancel(&mut self, _now: Time, _ticket: Ticket) {}
+}
+
+impl Drop for NfsTarget {
+    /// Gives its memory back; the server sees the connections end.
+    fn drop(&mut self) {
+        for completion in &mut self.ready {
+            completion.buf.take().into_iter().for_each(|buf| self.io.give(buf));
+        }
+        self.waiting.drain(..).for_each(|asked| link::give(&self.io, asked));
+    }
+}

@@ -1,0 +1,261 @@
+//! What a connection brings: bytes are taken in, and read as replies.
+
+use super::{Link, RECEIVE, RECEIVE_TOKEN, SLOTS};
+use block::{Fault, Op, Time};
+use nfs::limits::HEAD_BYTES_MAX;
+use nfs::record::{MARK_BYTES, Mark, RecordError};
+use nfs::rpc::{self, Outcome};
+use nfs::xdr::filling;
+use nfs::{Procedure, Reader, Reply, Stable, Status, Verifier, XdrError};
+use uring::Job;
+
+/// The answer to a call.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Answer {
+    /// So many bytes were read; the file may end with them.
+    Read { len: u32, eof: bool },
+    /// So many bytes were written.
+    Wrote { count: u32, stable: Stable, verifier: Verifier },
+    /// What was written is durable, if this life of the server had all of it.
+    Committed(Verifier),
+    /// It was not done.
+    Failed(Fault),
+    /// Not now.
+    Later,
+}
+
+/// `left` bytes of the stream belong at byte `to` of a request's buffer; then the call in `slot` is answered so.
+pub(super) struct Data {
+    slot: u32,
+    to: u32,
+    left: u32,
+    answer: Answer,
+}
+
+/// A stream that cannot be followed any more: what it holds is no reply to a call of ours.
+#[derive(Debug)]
+struct Broken;
+
+impl From<RecordError> for Broken {
+    fn from(_: RecordError) -> Broken {
+        Broken
+    }
+}
+
+impl From<XdrError> for Broken {
+    fn from(_: XdrError) -> Broken {
+        Broken
+    }
+}
+
+/// A reply, free of the bytes that it was read from: whose it is, what it says, its own bytes, and those of its data.
+struct Head {
+    slot: u32,
+    answer: Answer,
+    taken: u32,
+    data: u32,
+}
+
+impl Link {
+    /// Takes the bytes that are here apart, as far as they go.
+    pub(super) fn read_replies(&mut self, now: Time) {
+        loop {
+            let step = if let Some(data) = self.data.take() {
+                Ok(self.take_data(now, data))
+            } else if self.skip > 0 {
+                let here = self.skip.min(self.end - self.start);
+                self.start += here;
+                self.skip -= here;
+                Ok(here > 0)
+            } else if self.joiner.has_begun() {
+                self.join(now)
+            } else {
+                self.read_reply(now)
+            };
+            match step {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(Broken) => return self.lose(),
+            }
+        }
+    }
+
+    /// Shows the bytes that came and were not read.
+    fn input<R>(&self, look: impl FnOnce(&[u8]) -> R) -> R {
+        match &self.rx {
+            Some(rx) => self.io.with(rx, |bytes| look(&bytes[self.start as usize..self.end as usize])),
+            None => look(&[]),
+        }
+    }
+
+    /// Reads the head of a reply where it lies; false when it is not here whole.
+    fn read_reply(&mut self, now: Time) -> Result<bool, Broken> {
+        enum Found {
+            More,
+            Fragments,
+            Whole(Head, u32),
+        }
+        let found = self.input(|bytes| -> Result<Found, Broken> {
+            let Some(mark) = Mark::read(bytes)? else { return Ok(Found::More) };
+            if !mark.last {
+                return Ok(Found::Fragments);
+            }
+            let record = &bytes[MARK_BYTES as usize..];
+            let record = &record[..record.len().min(mark.len as usize)];
+            match self.parse(record) {
+                Err(XdrError::Short)
+                    if record.len() < mark.len as usize && record.len() < HEAD_BYTES_MAX as usize / 2 =>
+                {
+                    Ok(Found::More)
+                }
+                head => Ok(Found::Whole(head?, mark.len)),
+            }
+        })?;
+        let (head, len) = match found {
+            Found::More => return Ok(false),
+            Found::Fragments => return self.join(now),
+            Found::Whole(head, len) => (head, len),
+        };
+        self.skip = len.checked_sub(head.taken + head.data).ok_or(Broken)?;
+        self.start += MARK_BYTES + head.taken;
+        if head.data > 0 {
+            let to = self.flying[head.slot as usize].as_ref().ok_or(Broken)?.asked.done;
+            self.data = Some(Data { slot: head.slot, to, left: head.data, answer: head.answer });
+        } else {
+            self.answer(now, head.slot, head.answer);
+        }
+        Ok(true)
+    }
+
+    /// Reads the head of a reply, as far as it says what is to be done.
+    fn parse(&self, record: &[u8]) -> Result<Head, XdrError> {
+        let mut reader = Reader::new(record);
+        let (xid, outcome) = rpc::read_reply(&mut reader)?;
+        let slot = xid as usize % SLOTS;
+        let stray = XdrError::NoSuch { what: "call of ours", got: xid };
+        let flying = self.flying.get(slot).and_then(Option::as_ref).ok_or(stray)?;
+        if flying.xid != xid || !flying.sent {
+            return Err(stray);
+        }
+        let procedure = match &flying.asked.pending.request.op {
+            Op::Read => Procedure::Read,
+            Op::Write(_) => Procedure::Write,
+            _ => Procedure::Commit,
+        };
+        let (mut answer, mut data) = (Answer::Failed(Fault::Io), 0);
+        if outcome == Outcome::Success {
+            answer = match Reply::read(procedure, &mut reader)? {
+                Reply::Read(_, Ok(done)) => {
+                    if done.len > flying.step || done.count != done.len {
+                        return Err(XdrError::TooLong { what: "data", most: flying.step, got: done.len });
+                    }
+                    data = done.len;
+                    Answer::Read { len: done.len, eof: done.eof }
+                }
+                Reply::Write(_, Ok(written)) => {
+                    if written.count > flying.step {
+                        return Err(XdrError::TooLong { what: "count", most: flying.step, got: written.count });
+                    }
+                    Answer::Wrote { count: written.count, stable: written.stable, verifier: written.verifier }
+                }
+                Reply::Commit(_, Ok(verifier)) => Answer::Committed(verifier),
+                Reply::Read(_, Err(status)) | Reply::Write(_, Err(status)) | Reply::Commit(_, Err(status)) => {
+                    failed(status)
+                }
+                _ => Answer::Failed(Fault::Io),
+            };
+        } else if matches!(outcome, Outcome::AuthError(_)) {
+            answer = Answer::Failed(Fault::ReadOnly);
+        }
+        Ok(Head { slot: slot as u32, answer, taken: reader.taken() as u32, data })
+    }
+
+    /// Puts a reply of several fragments together; false when it is not here whole.
+    fn join(&mut self, now: Time) -> Result<bool, Broken> {
+        let mut joiner = std::mem::take(&mut self.joiner);
+        let (fed, taken) = self.input(|bytes| {
+            let mut input = bytes;
+            let fed = joiner.feed(&mut input).map(|record| record.map(<[u8]>::to_vec));
+            (fed, bytes.len() - input.len())
+        });
+        self.start += taken as u32;
+        let record = fed?;
+        if record.is_some() {
+            joiner.clear();
+        }
+        self.joiner = joiner;
+        let Some(record) = record else { return Ok(false) };
+        let Head { slot, answer, taken, data } = self.parse(&record)?;
+        let data = record.get(taken as usize..(taken + data) as usize).ok_or(Broken)?;
+        let flying = self.flying[slot as usize].as_mut().ok_or(Broken)?;
+        let to = flying.asked.done as usize;
+        if let Some(buf) = &mut flying.asked.buf {
+            self.io.with_mut(buf, |bytes| bytes[to..to + data.len()].copy_from_slice(data));
+        }
+        self.answer(now, slot, answer);
+        Ok(true)
+    }
+
+    /// Moves data of a READ to its buffer; false when more has to come first.
+    fn take_data(&mut self, now: Time, mut data: Data) -> bool {
+        let here = data.left.min(self.end - self.start);
+        let mut buf = self.flying[data.slot as usize].as_mut().and_then(|flying| flying.asked.buf.take());
+        if let Some(buf) = &mut buf {
+            let (to, len) = (data.to as usize, here as usize);
+            self.input(|source| self.io.with_mut(buf, |bytes| bytes[to..to + len].copy_from_slice(&source[..len])));
+        }
+        if let Some(flying) = self.flying[data.slot as usize].as_mut() {
+            flying.asked.buf = buf;
+        }
+        self.start += here;
+        data.to += here;
+        data.left -= here;
+        if data.left > 0 {
+            self.data = Some(data);
+            return false;
+        }
+        self.answer(now, data.slot, data.answer);
+        true
+    }
+
+    pub(super) fn receive(&mut self) {
+        if self.receiving || self.lost || self.outstanding() == 0 {
+            return;
+        }
+        let Some(mut rx) = self.rx.take() else { return };
+        let (start, end) = (self.start as usize, self.end as usize);
+        if start == end {
+            (self.start, self.end) = (0, 0);
+        } else if start > 0 {
+            self.io.with_mut(&mut rx, |bytes| bytes.copy_within(start..end, 0));
+            (self.start, self.end) = (0, (end - start) as u32);
+        }
+        // A head that is not here whole is shorter, and a receive of nothing would look like the end of the stream.
+        debug_assert!(self.end < RECEIVE);
+        let buf = rx.window(self.end, RECEIVE - self.end);
+        match self.port.push(RECEIVE_TOKEN, Job::Receive { socket: self.socket, buf }) {
+            Ok(()) => self.receiving = true,
+            Err(Job::Receive { buf, .. }) => self.rx = Some(buf.window(0, self.end)),
+            Err(_) => unreachable!("the job that was pushed comes back"),
+        }
+    }
+}
+
+fn failed(status: Status) -> Answer {
+    Answer::Failed(match status {
+        Status::Jukebox => return Answer::Later,
+        Status::NoSpace | Status::Quota | Status::TooBig => Fault::NoSpace,
+        Status::ReadOnly | Status::Access | Status::NotOwner => Fault::ReadOnly,
+        Status::Stale | Status::BadHandle | Status::NoEntry => Fault::Gone,
+        Status::Invalid | Status::IsDirectory => Fault::Invalid,
+        Status::NotSupported => Fault::Unsupported,
+        _ => Fault::Io,
+    })
+}
+
+const _: () = {
+    // The filling behind a READ's data belongs to the rest of its record, which is skipped.
+    assert!(filling(1) == 3);
+    // A reply's head, with the largest verifier and attributes, is far below what one receive holds.
+    assert!(HEAD_BYTES_MAX / 2 < RECEIVE);
+};
