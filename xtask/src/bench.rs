@@ -8,6 +8,7 @@ mod demo;
 mod engine;
 mod fio;
 mod nbd;
+mod oltp;
 mod orders;
 mod qos;
 mod ramp;
@@ -41,6 +42,8 @@ pub enum Bench {
     Store(store::Store),
     /// For how long administrators' orders keep the data thread, with 10 000 LUNs and one of 1 TiB
     Orders(orders::Orders),
+    /// The driver of order entry with pgbench, on the same server
+    Oltp(oltp::Oltp),
     /// How large the results of a hundred workloads get, and how long views of them take
     Results(results::Results),
     /// How long `seawall demo` takes from its start to its first measured second
@@ -61,6 +64,7 @@ impl Bench {
             Bench::Ramp(ramp) => ramp.run(),
             Bench::Store(store) => store.run(),
             Bench::Orders(orders) => orders.run(),
+            Bench::Oltp(oltp) => oltp.run(),
             Bench::Results(results) => results.run(),
             Bench::Demo(demo) => demo.run(),
         }

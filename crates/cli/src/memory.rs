@@ -37,6 +37,9 @@ pub struct Memory {
     /// What is loaded, for the devices under it.
     #[arg(skip)]
     loaded: Vec<PathBuf>,
+    /// The host is watched even where nothing is kept.
+    #[arg(skip)]
+    is_watched: bool,
 }
 
 impl Memory {
@@ -62,6 +65,11 @@ impl Memory {
         Memory { labels: self.labels.iter().cloned().chain(more).collect(), ..self.clone() }
     }
 
+    /// The same, for runs that need the host's figures themselves, kept or not.
+    pub fn watched(self) -> Memory {
+        Memory { is_watched: true, ..self }
+    }
+
     /// The same, for runs that load these files, folders and devices: their host is watched, and the devices under them.
     pub fn loading<P: AsRef<Path>>(&self, paths: impl IntoIterator<Item = P>) -> Memory {
         Memory { loaded: paths.into_iter().map(|path| device_under(path.as_ref())).collect(), ..self.clone() }
@@ -79,7 +87,7 @@ impl Memory {
         kept.label(&mut run);
         kept.writer = self.file().and_then(|file| Writer::begin(file, &run));
         // In virtual time the host does nothing but reckon. Without a thread to spare its figures are not known.
-        if kept.writer.is_some() && !kept.simulated {
+        if (kept.writer.is_some() || self.is_watched) && !kept.simulated {
             kept.watch = HostWatch::start(&self.loaded).ok();
         }
         kept

@@ -3,7 +3,8 @@
 use crate::books::{self, Books, Found};
 use crate::error::Error;
 use crate::play::Whistle;
-use crate::postgres::{Address, Environment, Isolation, Postgres};
+use crate::postgres::{Address, Environment, Isolation, Postgres, ServerWatch};
+use crate::private::Private;
 use crate::setup::{Loaded, Progress};
 use crate::sqlite::Sqlite;
 use oltp::{Counts, Dialect, Failure, Indexes, Ranges, Rows, Session, Table};
@@ -20,13 +21,17 @@ pub enum Database {
 }
 
 impl Database {
-    /// The database of that name: `sqlite:PATH` or `postgres://…`. `environment` is what a variable is set to.
+    /// The database of that name: `sqlite:PATH`, `postgres://…`, or `private:FOLDER`, where a server of PostgreSQL is started
+    /// that ends with this. `environment` is what a variable is set to, `buffers` the cache of its own, where this sets it.
     ///
     /// # Errors
     /// It is none; the message does not repeat it, as a password may be in it.
-    pub fn named(name: &str, environment: Environment<'_>) -> Result<Database, Error> {
+    pub fn named(name: &str, environment: Environment<'_>, buffers: Option<u64>) -> Result<Database, Error> {
         if let Some(path) = name.strip_prefix("sqlite:").filter(|path| !path.is_empty()) {
-            return Ok(Database::Sqlite(Sqlite::new(path.into(), 0)));
+            return Ok(Database::Sqlite(Sqlite::new(path.into(), buffers.unwrap_or(SQLITE_BUFFERS))));
+        }
+        if let Some(folder) = name.strip_prefix("private:").filter(|path| !path.is_empty()) {
+            return private(Path::new(folder), buffers.unwrap_or(SERVER_BUFFERS)).map(Database::Postgres);
         }
         if !name.starts_with("postgres://") && !name.starts_with("postgresql://") {
             return Err(Error::Kind);
@@ -155,6 +160,17 @@ impl Database {
         }
     }
 
+    /// Begins to watch a server, second by second; `None` of a database that is no server.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub fn watch(&self) -> Result<Option<ServerWatch>, Error> {
+        match self {
+            Database::Sqlite(_) => Ok(None),
+            Database::Postgres(postgres) => postgres.watch().map(Some),
+        }
+    }
+
     /// A number that setup left.
     ///
     /// # Errors
@@ -202,6 +218,27 @@ impl Database {
     pub fn digests(&self) -> Result<Vec<(Table, u64)>, Error> {
         books::digests(&mut *self.ours()?)
     }
+}
+
+/// SQLite's cache of each connection, unless set.
+const SQLITE_BUFFERS: u64 = 2 << 20;
+/// The cache of a server of one's own, unless set: PostgreSQL's default.
+const SERVER_BUFFERS: u64 = 128 << 20;
+/// Connections of a server of one's own.
+const CONNECTIONS: &str = "1100";
+
+fn private(folder: &Path, buffers: u64) -> Result<Postgres, Error> {
+    let wrong = |error| Error::File(folder.display().to_string(), error);
+    let is_ours = folder.join("data/PG_VERSION").exists();
+    if !is_ours && std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
+        return Err(wrong(std::io::Error::other("the folder is not empty and has no server of ours in it")));
+    }
+    std::fs::create_dir_all(folder).map_err(wrong)?;
+    let size = format!("{}kB", (buffers >> 10).max(128));
+    let settings = [("shared_buffers", size.as_str()), ("max_connections", CONNECTIONS), ("track_io_timing", "on")];
+    let server = Private::start(folder, &settings, None).map_err(wrong)?;
+    let address = Address::parse(&server.url(), &|_| None)?;
+    Ok(Postgres::of_private(address, server))
 }
 
 /// The password of libpq's file: `PGPASSFILE`, or `.pgpass` at home. One that others can read is not used, as by libpq.

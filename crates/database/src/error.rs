@@ -20,7 +20,7 @@ pub enum Error {
     #[error("stopped; what was made is removed")]
     Stopped,
     /// Not a database.
-    #[error("must be sqlite:PATH or postgres://USER@HOST/DATABASE")]
+    #[error("must be sqlite:PATH, postgres://USER@HOST/DATABASE or private:FOLDER")]
     Kind,
     /// Not a server of PostgreSQL.
     #[error(transparent)]

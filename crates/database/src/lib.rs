@@ -7,10 +7,12 @@
 
 mod any;
 mod books;
+mod cgroup;
 mod error;
 mod play;
 mod postgres;
 mod private;
+mod process;
 mod setup;
 mod sqlite;
 
@@ -18,7 +20,8 @@ pub use any::Database;
 pub use books::Found;
 pub use error::Error;
 pub use play::{Dates, Pace, Plan, Whistle, play};
-pub use postgres::{Address, AddressError, Isolation, Postgres, WireError};
+pub use postgres::{Address, AddressError, Isolation, Postgres, ServerWatch, WireError};
 pub use private::Private;
+pub use process::process;
 pub use setup::{Loaded, Progress};
 pub use sqlite::Sqlite;

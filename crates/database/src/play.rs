@@ -1,7 +1,7 @@
 //! Users at work: a thread each, and one that collects what they did.
 
 use block::{Actor, Driver, Span, Time, Wait, Wakeup, drive};
-use oltp::{Done, Failure, Ledger, Mix, Mode, Performed, Ranges, Session, Think, User};
+use oltp::{Done, Draws, Failure, Ledger, Mix, Mode, Performed, Session, Think, User};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -32,8 +32,8 @@ pub struct Plan {
     pub dates: Dates,
     /// The seed of all chance.
     pub seed: u64,
-    /// What there is to draw from.
-    pub ranges: Ranges,
+    /// What keys are drawn from.
+    pub draws: Draws,
 }
 
 /// The dates of new rows, in seconds since 1970 (UTC).
@@ -243,7 +243,7 @@ impl<S: Session> Worker<'_, '_, S> {
         // The chance of the next connection of the same user is another, and known too.
         let user = |session, life: u64| {
             let number = u64::from(self.number) | (life << 32);
-            User::new(session, plan.mode, seed, number, plan.ranges, plan.think)
+            User::new(session, plan.mode, (seed, number), plan.draws, plan.think)
         };
         let mut user_now = user(session, life);
         for turn in 0..self.share() {

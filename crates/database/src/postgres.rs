@@ -3,16 +3,20 @@
 mod address;
 mod connection;
 mod setup;
+mod watch;
 mod wire;
 
 pub use address::{Address, AddressError, Environment};
 pub use connection::Isolation;
+pub use watch::ServerWatch;
 pub use wire::WireError;
 
 use crate::books::Books;
 use crate::error::Error;
+use crate::private::Private;
 use oltp::Value;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 use wire::Wire;
 
 /// A statement that takes longer has failed, in milliseconds; as published.
@@ -26,12 +30,36 @@ pub struct Postgres {
     address: Address,
     /// How users' transactions are kept apart.
     pub isolation: Isolation,
+    /// The server, where it is this program's own; it ends with the last of these.
+    server: Option<Arc<Mutex<Private>>>,
 }
 
 impl Postgres {
     /// The database at that address.
     pub fn new(address: Address, isolation: Isolation) -> Postgres {
-        Postgres { address, isolation }
+        Postgres { address, isolation, server: None }
+    }
+
+    /// The database of a server of one's own.
+    pub(crate) fn of_private(address: Address, server: Private) -> Postgres {
+        Postgres { address, isolation: Isolation::default(), server: Some(Arc::new(Mutex::new(server))) }
+    }
+
+    /// Whether the server is this program's own.
+    pub fn is_private(&self) -> bool {
+        self.server.is_some()
+    }
+
+    /// Limits the memory of a server of one's own, page cache included; only root may.
+    ///
+    /// # Errors
+    /// The server is another's, or the host has no such limits.
+    pub fn limit_memory(&self, bytes: u64) -> Result<(), Error> {
+        let wrong = |error| Error::File(self.name(), error);
+        let Some(server) = &self.server else {
+            return Err(wrong(std::io::Error::other("only a server of one's own (private:FOLDER) is limited")));
+        };
+        server.lock().unwrap_or_else(PoisonError::into_inner).limit_memory(bytes).map_err(wrong)
     }
 
     /// Its URL, without a password.

@@ -1,8 +1,9 @@
-//! A PostgreSQL server of one's own in a folder, for tests and benches: made, started and ended by this program, behind
-//! a Unix socket in that folder and nowhere else.
+//! A PostgreSQL server of one's own in a folder: made, started and ended by this program, behind a Unix socket in that
+//! folder and nowhere else. Its data stay there for the next start.
 //!
 //! PostgreSQL refuses to run as root; root starts it as the user `postgres`, or `nobody`.
 
+use crate::cgroup::Memory;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
@@ -22,6 +23,8 @@ pub struct Private {
     folder: PathBuf,
     account: Option<(u32, u32)>,
     settings: String,
+    /// Outlives the server's processes.
+    memory: Option<Memory>,
 }
 
 impl Private {
@@ -35,8 +38,8 @@ impl Private {
         newest.map(|folder| folder.join("bin")).or_else(on_path)
     }
 
-    /// Makes a cluster in that folder, which must be empty, and starts it with these settings. With a password the role
-    /// needs it.
+    /// Starts the cluster in that folder with these settings, and makes one first where there is none; the folder must be
+    /// empty then. With a password the role needs it.
     ///
     /// # Errors
     /// There is no server, or it does not start; its log says why.
@@ -48,7 +51,17 @@ impl Private {
         for (name, value) in settings {
             all += &format!(" -c {name}={value}");
         }
-        let private = Private { programs, folder, account, settings: all };
+        let private = Private { programs, folder, account, settings: all, memory: None };
+        if !private.data().join("PG_VERSION").exists() {
+            private.make(password)?;
+        }
+        private.control(&["start"])?;
+        Ok(private)
+    }
+
+    /// Makes a cluster.
+    fn make(&self, password: Option<&str>) -> io::Result<()> {
+        let private = self;
         private.own(&private.folder)?;
         fs::set_permissions(&private.folder, fs::Permissions::from_mode(0o755))?;
         let mut command = private.command("initdb");
@@ -63,9 +76,33 @@ impl Private {
                 command.args(["--auth=scram-sha-256", "--pwfile"]).arg(path)
             }
         };
-        private.run(command)?;
-        private.control(&["start"])?;
-        Ok(private)
+        private.run(command)
+    }
+
+    /// Limits the memory of all of its processes, page cache included, and leaves nothing of its files in the cache that
+    /// others had read. Only root may.
+    ///
+    /// # Errors
+    /// The host has no such limits, or this process may not set them.
+    pub fn limit_memory(&mut self, bytes: u64) -> io::Result<()> {
+        let file = self.data().join("postmaster.pid");
+        let pid = fs::read_to_string(file)?.lines().next().and_then(|line| line.trim().parse().ok());
+        let pid = pid.ok_or_else(|| io::Error::other("the server is not running"))?;
+        let memory = Memory::limited(&format!("seawall-{pid}"), bytes)?;
+        drop_cached(&self.data())?;
+        memory.take(pid)?;
+        // Those that were there before the first was taken in.
+        for task in fs::read_dir("/proc")?.flatten() {
+            let stat = fs::read_to_string(task.path().join("stat")).unwrap_or_default();
+            let parent = stat.rsplit_once(')').and_then(|(_, behind)| behind.split_whitespace().nth(1)?.parse().ok());
+            if let (true, Some(child)) =
+                (parent == Some(pid), task.file_name().to_str().and_then(|name| name.parse().ok()))
+            {
+                memory.take(child)?;
+            }
+        }
+        self.memory = Some(memory);
+        Ok(())
     }
 
     /// The URL of its database `postgres`.
@@ -130,10 +167,24 @@ impl Private {
 impl Drop for Private {
     fn drop(&mut self) {
         let mut command = self.command("pg_ctl");
-        command.args(["stop", "-m", "immediate", "--wait", "--silent", "--pgdata"]).arg(self.data());
+        command.args(["stop", "-m", "fast", "--wait", "--silent", "--pgdata"]).arg(self.data());
         // It may have ended by itself.
         let _ = self.run(command);
     }
+}
+
+/// Takes the files of a folder and of those below out of the page cache.
+fn drop_cached(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let (path, kind) = entry.and_then(|entry| Ok((entry.path(), entry.file_type()?)))?;
+        if kind.is_dir() {
+            drop_cached(&path)?;
+        } else if let Ok(file) = File::open(&path) {
+            file.sync_all()?;
+            uring::space::drop_cache(&file)?;
+        }
+    }
+    Ok(())
 }
 
 /// The account for the server where this is root's process.

@@ -23,7 +23,7 @@ fn server(password: Option<&str>) -> Option<(TempDir, Private)> {
 }
 
 fn named(url: &str) -> Database {
-    Database::named(url, &|_| None).unwrap()
+    Database::named(url, &|_| None, None).unwrap()
 }
 
 fn edit(server: &Private, sql: &str) {
@@ -209,7 +209,7 @@ fn a_password_is_needed_where_the_server_wants_one() {
     let Some((_folder, server)) = server(Some("hunter2")) else { return };
     let with = |password: Option<&'static str>| {
         let said = move |name: &str| (name == "PGPASSWORD").then(|| password.map(str::to_owned))?;
-        Database::named(&server.url(), &said).unwrap().engine()
+        Database::named(&server.url(), &said, None).unwrap().engine()
     };
     assert!(with(Some("hunter2")).unwrap().starts_with("postgresql "));
     assert!(with(None).unwrap_err().to_string().contains("set PGPASSWORD"));

@@ -1,8 +1,9 @@
 //! A load as any run is kept: a point for each number of users, a class for each transaction.
 
+use crate::evidence::{At, Evidence};
 use crate::figures::Figures;
 use crate::ledger::Ledger;
-use crate::limiter::{Evidence, Limiter};
+use crate::limiter::Limiter;
 use crate::mix::Mix;
 use crate::session::{Failure, Mode, Think};
 use crate::transaction::Transaction;
@@ -26,6 +27,8 @@ pub struct Asked {
     pub mode: Mode,
     /// How long users think.
     pub think: Think,
+    /// By which exponent some keys are drawn more often.
+    pub skew: Option<f64>,
     /// Transactions due in a second; none in a closed loop.
     pub rate: Option<f64>,
     /// How much of each point is not measured, in seconds.
@@ -49,6 +52,9 @@ pub fn asked(asked: &Asked) -> Run {
     for (key, (least, most)) in [("think", within_ms), ("think_between", between_ms)] {
         run.set(None, &format!("{key}_ms_min"), least as f64);
         run.set(None, &format!("{key}_ms_max"), most as f64);
+    }
+    if let Some(skew) = asked.skew {
+        run.set(None, "skew", skew);
     }
     if let Some(rate) = asked.rate {
         run.set(None, "rate_tps", rate);
@@ -87,7 +93,25 @@ pub fn add_point(run: &mut Run, start: Span, ledger: &Ledger, figures: &Figures,
     numbers.extend(seen.device.as_ref().map(|(_, part)| ("disk_busy_pct", part * 100.0)));
     numbers.extend(seen.own_cores.map(|cores| ("own_cores", cores)));
     numbers.extend(seen.fetched.map(|bytes| ("fetched_bytes", bytes as f64)));
+    numbers.extend(seen.database_cores.map(|cores| ("database_cores", cores)));
+    numbers.extend(seen.device_read.map(|bytes| ("device_read_bytes", bytes as f64)));
+    if let Some(server) = &seen.server {
+        numbers.extend([
+            ("database_read_bytes", server.read as f64),
+            ("database_commits", server.commits as f64),
+            ("wal_bytes", server.wal as f64),
+            ("wal_syncs", server.wal_syncs as f64),
+            ("checkpoints", server.checkpoints as f64),
+            ("database_written_bytes", server.written as f64),
+        ]);
+        numbers.extend(server.hits().map(|part| ("buffer_hit_pct", part * 100.0)));
+    }
     numbers.into_iter().for_each(|(key, number)| set(key, Value::Number(number)));
+    for at in At::ALL {
+        if let Some(part) = seen.server.as_ref().and_then(|server| server.part(at)) {
+            set(&format!("found_{}_pct", at.name()), Value::Number(part * 100.0));
+        }
+    }
     set("limiter", Value::Word(limiter.name.into()));
     set("limiter_grounds", Value::Word(limiter.grounds.clone()));
 }

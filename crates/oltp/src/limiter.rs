@@ -1,23 +1,8 @@
 //! What limited a load, with the grounds that say so.
 
+use crate::evidence::{At, Evidence, ServerCounts};
 use crate::figures::Figures;
-
-/// What the host and the program did in the window; a part is of one.
-#[derive(Clone, Debug, Default)]
-pub struct Evidence {
-    /// All processors' time that was used.
-    pub cpu: Option<f64>,
-    /// The busiest device and the part of the time in which it had requests.
-    pub device: Option<(String, f64)>,
-    /// The part of the time in which something waited for I/O.
-    pub io_pressure: Option<f64>,
-    /// Processors that this program used, the database too where that is inside of it.
-    pub own_cores: Option<f64>,
-    /// Processors of the host; 0 where unknown.
-    pub cores: u32,
-    /// Bytes that came from below the page cache.
-    pub fetched: Option<u64>,
-}
+use block::Bytes;
 
 /// What limited.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,59 +19,181 @@ const WAITING: f64 = 0.4;
 const FULL: f64 = 0.9;
 /// A full device limits only if work waits for it in this part of the time: many devices take more than one request at once.
 const STALLED: f64 = 0.25;
-/// Where processors are full and this program had less than this part of them, others kept it from them.
+/// Where processors are full and this program and its database had less than this part of them, others kept them away.
 const FOREIGN: f64 = 0.5;
+/// Where devices read less than this part of what the database read, the page cache had the rest.
+const CACHED: f64 = 0.5;
 
 /// What limited that load.
 pub fn limiter(figures: &Figures, seen: &Evidence) -> Limiter {
-    let percent = |part: f64| format!("{:.0} %", part * 100.0);
-    let known = |part: Option<f64>| part.map_or("unknown".to_owned(), percent);
-    let worked = figures.worked.as_secs_f64();
-    let window = figures.window.as_secs_f64();
-    let of_work = |span: block::Span| if worked > 0.0 { span.as_secs_f64() / worked } else { 0.0 };
-    let busy = worked / (window * f64::from(figures.users)).max(f64::MIN_POSITIVE);
-    let (locked, committing) = (of_work(figures.waits.locked), of_work(figures.waits.committing));
-    // One writer at a time: how much of the time it made changes durable.
-    let writer = figures.waits.committing.as_secs_f64() / window.max(f64::MIN_POSITIVE);
-    let cpu = known(seen.cpu);
-    let full = |part: Option<f64>| part.is_some_and(|part| part >= FULL);
-    let device = seen.device.as_ref().map(|(_, busy)| *busy);
-    let name = seen.device.as_ref().map_or("", |(name, _)| name);
-    let (name, grounds) = if busy < 0.5 {
-        (
-            "the users",
-            format!("they were thinking or waiting for their turn; transactions took {} of their time", percent(busy)),
-        )
-    } else if full(seen.cpu) && seen.own_cores.is_some_and(|own| own < FOREIGN * f64::from(seen.cores)) {
-        let own = seen.own_cores.unwrap_or(0.0);
-        (
-            "cannot say",
-            format!("processors were used {cpu}, by other programs: this one had {own:.1} of {}", seen.cores),
-        )
-    } else if full(device) && seen.io_pressure.is_some_and(|part| part >= STALLED) {
-        (
-            "disk",
+    let case = Case::of(figures, seen);
+    let first = case.users().or_else(|| case.foreign()).or_else(|| case.disk()).or_else(|| case.locks());
+    let then = first.or_else(|| case.commits()).or_else(|| case.reads()).or_else(|| case.processor());
+    then.or_else(|| case.driver()).unwrap_or_else(|| case.unknown())
+}
+
+/// What is known of a load, as parts of one.
+struct Case<'a> {
+    figures: &'a Figures,
+    seen: &'a Evidence,
+    /// Of users' time, in transactions.
+    busy: f64,
+    /// Of response times, until the one writer of SQLite was free.
+    locked: f64,
+    /// Of response times, in commits.
+    committing: f64,
+}
+
+impl<'a> Case<'a> {
+    fn of(figures: &'a Figures, seen: &'a Evidence) -> Case<'a> {
+        let worked = figures.worked.as_secs_f64();
+        let of_work = |span: block::Span| if worked > 0.0 { span.as_secs_f64() / worked } else { 0.0 };
+        let all = (figures.window.as_secs_f64() * f64::from(figures.users)).max(f64::MIN_POSITIVE);
+        let (locked, committing) = (of_work(figures.waits.locked), of_work(figures.waits.committing));
+        Case { figures, seen, busy: worked / all, locked, committing }
+    }
+
+    fn server(&self) -> Option<&ServerCounts> {
+        self.seen.server.as_ref()
+    }
+
+    /// In which part of all looks users' connections were found there.
+    fn found(&self, at: At) -> f64 {
+        self.server().and_then(|server| server.part(at)).unwrap_or(0.0)
+    }
+
+    fn cpu(&self) -> String {
+        format!("processors {}", known(self.seen.cpu))
+    }
+
+    fn cpu_is_full(&self) -> bool {
+        self.seen.cpu.is_some_and(|part| part >= FULL)
+    }
+
+    /// Processors that this load had, driver and database.
+    fn ours(&self) -> Option<f64> {
+        Some(self.seen.own_cores? + self.seen.database_cores.unwrap_or(0.0))
+    }
+
+    fn users(&self) -> Option<Limiter> {
+        let grounds = format!(
+            "they were thinking or waiting for their turn; transactions took {} of their time",
+            percent(self.busy)
+        );
+        (self.busy < 0.5).then_some(Limiter { name: "the users", grounds })
+    }
+
+    fn foreign(&self) -> Option<Limiter> {
+        let (ours, cores) = (self.ours()?, self.seen.cores);
+        // Of a server whose processes are not seen its share is not known.
+        let is_known = self.server().is_none() || self.seen.database_cores.is_some();
+        let foreign = is_known && self.cpu_is_full() && ours < FOREIGN * f64::from(cores);
+        let grounds = format!("{} used, by other programs: this load had {ours:.1} of {cores}", self.cpu());
+        foreign.then_some(Limiter { name: "cannot say", grounds })
+    }
+
+    fn disk(&self) -> Option<Limiter> {
+        let (name, busy) = self.seen.device.as_ref()?;
+        let stalled = self.seen.io_pressure.filter(|part| *part >= STALLED && *busy >= FULL)?;
+        let grounds =
+            format!("{name} was busy {} of the time, and work waited for I/O {}", percent(*busy), percent(stalled));
+        Some(Limiter { name: "disk", grounds })
+    }
+
+    fn locks(&self) -> Option<Limiter> {
+        // One writer at a time: how much of the time it made changes durable.
+        let window = self.figures.window.as_secs_f64().max(f64::MIN_POSITIVE);
+        let writer = self.figures.waits.committing.as_secs_f64() / window;
+        let grounds = if self.found(At::Locked) >= WAITING {
             format!(
-                "{name} was busy {} of the time, and work waited for I/O {}",
-                known(device),
-                known(seen.io_pressure)
+                "connections were found waiting for other transactions in {} of looks",
+                percent(self.found(At::Locked))
+            )
+        } else if self.locked >= WAITING && writer < 0.6 {
+            format!("{} of response times were waits for the one writer", percent(self.locked))
+        } else {
+            return None;
+        };
+        Some(Limiter { name: "locks", grounds: format!("{grounds}; {}", self.cpu()) })
+    }
+
+    fn commits(&self) -> Option<Limiter> {
+        let found = self.found(At::Committing);
+        let grounds = if found >= WAITING {
+            format!("connections were found waiting for the log in {} of looks", percent(found))
+        } else if self.committing >= WAITING || self.locked >= WAITING {
+            let queue = if self.locked > 0.0 {
+                format!(", waits for the writer {}", percent(self.locked))
+            } else {
+                String::new()
+            };
+            format!("commits were {} of response times{queue}", percent(self.committing))
+        } else {
+            return None;
+        };
+        Some(Limiter { name: "commit latency", grounds: format!("{grounds}; {}", self.cpu()) })
+    }
+
+    fn reads(&self) -> Option<Limiter> {
+        let found = self.found(At::Reading);
+        let server = self.server().filter(|_| found >= WAITING)?;
+        let grounds = format!("connections were found waiting for blocks in {} of looks", percent(found));
+        let (name, behind) = match self.seen.device_read {
+            Some(device) if (device as f64) < CACHED * server.read as f64 => (
+                "page cache",
+                format!(
+                    "the database read {}, devices {}: the page cache had the rest",
+                    Bytes(server.read),
+                    Bytes(device)
+                ),
             ),
-        )
-    } else if locked >= WAITING && writer < 0.6 {
-        ("locks", format!("{} of response times were waits for the one writer; processors {cpu}", percent(locked)))
-    } else if committing >= WAITING || locked >= WAITING {
-        let queue = if locked > 0.0 { format!(", waits for that writer {}", percent(locked)) } else { String::new() };
-        ("commit latency", format!("commits were {} of response times{queue}; processors {cpu}", percent(committing)))
-    } else if full(seen.cpu) {
-        (
-            "processor",
-            format!("processors were used {cpu}; this program had {:.1} of them", seen.own_cores.unwrap_or(0.0)),
-        )
-    } else {
-        let waits = format!("waits for locks {} and for commits {}", percent(locked), percent(committing));
-        ("cannot say", format!("processors {cpu}, busiest device {}, {waits} of response times", known(device)))
-    };
-    Limiter { name, grounds }
+            Some(device) => ("disk", format!("the database read {}, devices {}", Bytes(server.read), Bytes(device))),
+            None => ("disk or page cache", "what devices read is not known".to_owned()),
+        };
+        Some(Limiter { name, grounds: format!("{grounds}; {behind}") })
+    }
+
+    fn processor(&self) -> Option<Limiter> {
+        let ours = match (self.seen.own_cores, self.seen.database_cores) {
+            (Some(own), Some(database)) => format!("the database had {database:.1} of them, the driver {own:.1}"),
+            (own, _) => format!("this program had {:.1} of them", own.unwrap_or(0.0)),
+        };
+        let grounds = format!("{} used; {ours}", self.cpu());
+        self.cpu_is_full().then_some(Limiter { name: "processor", grounds })
+    }
+
+    fn driver(&self) -> Option<Limiter> {
+        let found = self.found(At::Client);
+        let grounds = format!(
+            "connections were found waiting for the next statement in {} of looks; this program used {:.1} processors",
+            percent(found),
+            self.seen.own_cores.unwrap_or(0.0)
+        );
+        (found >= WAITING).then_some(Limiter { name: "driver", grounds })
+    }
+
+    fn unknown(&self) -> Limiter {
+        let device = known(self.seen.device.as_ref().map(|(_, busy)| *busy));
+        let waits = match self.server() {
+            None => {
+                let (locked, committing) = (percent(self.locked), percent(self.committing));
+                format!("waits for locks {locked} and for commits {committing} of response times")
+            }
+            Some(_) => {
+                let found = At::ALL.map(|at| format!("{} {}", at.name(), percent(self.found(at))));
+                format!("connections were found at {}", found.join(", "))
+            }
+        };
+        Limiter { name: "cannot say", grounds: format!("{}, busiest device {device}, {waits}", self.cpu()) }
+    }
+}
+
+fn percent(part: f64) -> String {
+    format!("{:.0} %", part * 100.0)
+}
+
+fn known(part: Option<f64>) -> String {
+    part.map_or("unknown".to_owned(), percent)
 }
 
 #[cfg(test)]
@@ -95,11 +202,14 @@ mod tests {
     use crate::ledger::tests::played;
     use block::Span;
 
+    fn name(figures: &Figures, seen: &Evidence) -> &'static str {
+        limiter(figures, seen).name
+    }
+
     /// One user, of 8 transactions a second of 100 ms each: it worked 24 of 30 s.
     #[test]
     fn each_limit_has_its_grounds() {
         let figures = Figures::of(&played(|_| 8, 100), 1);
-        let name = |figures: &Figures, seen: &Evidence| limiter(figures, seen).name;
         assert_eq!(name(&figures, &Evidence::default()), "cannot say");
         assert_eq!(name(&Figures { users: 2, ..figures.clone() }, &Evidence::default()), "the users");
         assert_eq!(name(&figures, &Evidence { cpu: Some(0.95), ..Evidence::default() }), "processor");
@@ -114,5 +224,31 @@ mod tests {
             name(&Figures { waits, ..figures.clone() }, &Evidence::default())
         };
         assert_eq!((waits(12, 2), waits(12, 20), waits(0, 12)), ("locks", "commit latency", "commit latency"));
+    }
+
+    /// Of ten looks six found connections at one thing.
+    #[test]
+    fn a_servers_looks_say_where_connections_waited() {
+        let figures = Figures::of(&played(|_| 8, 100), 1);
+        let at = |at: At, device_read| {
+            let mut server = ServerCounts { read: 1000, ..ServerCounts::default() };
+            server.found = [1, 1, 1, 1, 0, 0];
+            server.found[at as usize] += 6;
+            name(&figures, &Evidence { server: Some(server), device_read, ..Evidence::default() })
+        };
+        assert_eq!(
+            [At::Locked, At::Committing, At::Client].map(|place| at(place, None)),
+            ["locks", "commit latency", "driver"]
+        );
+        assert_eq!(
+            [Some(900), Some(100), None].map(|device| at(At::Reading, device)),
+            ["disk", "page cache", "disk or page cache"]
+        );
+        assert_eq!(at(At::Processor, None), "cannot say", "without the host's processors");
+        let full = Evidence { cpu: Some(0.97), cores: 2, own_cores: Some(0.5), ..Evidence::default() };
+        let of = |database_cores| Evidence { server: Some(ServerCounts::default()), database_cores, ..full.clone() };
+        assert_eq!(name(&figures, &of(Some(0.1))), "cannot say", "others had them");
+        assert_eq!(name(&figures, &of(Some(1.3))), "processor");
+        assert_eq!(name(&figures, &of(None)), "processor", "whose they were is not known");
     }
 }

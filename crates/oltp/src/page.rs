@@ -1,16 +1,36 @@
 //! The page of a load, and of a sweep.
 
+use crate::evidence::{At, ServerCounts};
 use crate::figures::Figures;
 use crate::ledger::Ledger;
 use crate::limiter::Limiter;
 use crate::session::Failure;
 use crate::sweep::{Step, knee};
-use report::Page;
-use report::section::{Cell, Fact, Facts, Group, Knee, KneeRun, Notes, Row, Table, Tables, Tone};
+use report::chart::Stretch;
+use report::section::{
+    Cell, Fact, Facts, Group, Host, HostFigures, Knee, KneeRun, Notes, Row, Series, Table, Tables, Tone,
+};
 use report::text::{millis, thousands};
+use report::{Page, host_figures};
+use stats::run::HostRecord;
+
+/// What was seen beside the users, second by second from the start of the window.
+#[derive(Clone, Copy, Debug)]
+pub struct Around<'a> {
+    /// The host.
+    pub host: &'a HostRecord,
+    /// The server.
+    pub server: &'a [ServerCounts],
+}
 
 /// The page of one point. The caller sets its facts and version.
-pub fn page(figures: &Figures, ledger: &Ledger, limiter: &Limiter, facts: &[(String, String)]) -> Page {
+pub fn page(
+    figures: &Figures,
+    ledger: &Ledger,
+    around: Around<'_>,
+    limiter: &Limiter,
+    facts: &[(String, String)],
+) -> Page {
     let mut page = Page::new("Order entry", "");
     page.about = format!(
         "{} users: {:.1} transactions a second, {} in the best minute, {} ms on average.",
@@ -40,8 +60,35 @@ pub fn page(figures: &Figures, ledger: &Ledger, limiter: &Limiter, facts: &[(Str
     let failures = Failure::KINDS.iter().zip(figures.failures);
     told.extend(failures.map(|(kind, count)| Fact::of(kind.replace('_', " "), thousands(count))));
     page.add(Facts { heading: "Figures".into(), facts: told });
+    if !around.host.rows.is_empty() || !around.server.is_empty() {
+        page.add(beside(around));
+    }
     page.add(list("What was run", facts));
     page
+}
+
+/// Host, devices and the server's connections over the same seconds.
+fn beside(around: Around<'_>) -> Host {
+    let mut hosts = vec![host_figures(around.host, "The host".into())];
+    let series = |at: At| Series {
+        name: at.name().into(),
+        stretches: (0..).zip(around.server).map(|(second, counts)| stretch(second, counts.part(at))).collect(),
+    };
+    if !around.server.is_empty() {
+        let pressure = At::ALL.map(series).into();
+        hosts.push(HostFigures { name: "Users' connections".into(), pressure, ..HostFigures::default() });
+    }
+    Host {
+        heading: "Host and database meanwhile".into(),
+        lead: "In percent of the time, over the seconds of the window: processors by kind of work, devices with requests in \
+               flight, and how often users' connections were found at work or waiting."
+            .into(),
+        hosts,
+    }
+}
+
+fn stretch(second: u32, part: Option<f64>) -> Stretch {
+    Stretch { from: f64::from(second), to: f64::from(second + 1), figure: part.map(|part| part * 100.0) }
 }
 
 /// The page of a sweep.

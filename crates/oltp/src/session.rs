@@ -237,6 +237,15 @@ pub struct Ranges {
     pub products: i64,
 }
 
+/// What keys are drawn from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Draws {
+    /// All there are.
+    pub ranges: Ranges,
+    /// By which exponent some are drawn more often (Zipf); all alike without.
+    pub skew: Option<f64>,
+}
+
 /// How long users think, in milliseconds, from the least to the most.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Think {

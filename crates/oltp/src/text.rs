@@ -1,15 +1,17 @@
 //! A point as text.
 
+use crate::evidence::{At, Evidence};
 use crate::figures::Figures;
 use crate::limiter::Limiter;
 use crate::session::Failure;
+use block::Bytes;
 use report::text::{millis, thousands, wrap};
 
 /// Columns of a terminal that has no more.
 const COLUMNS: usize = 80;
 
 /// The figures of a point, a line each, none longer than a terminal.
-pub fn summary(figures: &Figures, limiter: &Limiter) -> String {
+pub fn summary(figures: &Figures, seen: &Evidence, limiter: &Limiter) -> String {
     let head = ["done", "failed", "mean ms", "p50", "p95", "p99", "max"];
     let mut lines = vec![format!("{:<6}{}", "", head.map(|head| format!("{head:>10}")).concat())];
     for line in &figures.lines {
@@ -43,13 +45,54 @@ pub fn summary(figures: &Figures, limiter: &Limiter) -> String {
         ),
         format!("failed     {}", failures(figures)),
     ]);
-    let said = format!("{}: {}", limiter.name, limiter.grounds);
-    let mut lead = "limiter    ";
-    for line in wrap(&said, COLUMNS - lead.len()) {
-        lines.push(format!("{lead}{line}"));
-        lead = "           ";
-    }
+    let told = [("host", host(seen)), ("database", server(seen)), ("found at", found(seen))];
+    told.into_iter().for_each(|(name, said)| lines.extend(said.into_iter().flat_map(|said| named(name, &said))));
+    lines.extend(named("limiter", &format!("{}: {}", limiter.name, limiter.grounds)));
     lines.join("\n") + "\n"
+}
+
+/// A name and what is said of it, in lines of a terminal.
+fn named(name: &str, said: &str) -> Vec<String> {
+    let room = 11;
+    let lead = |at| if at == 0 { name } else { "" };
+    wrap(said, COLUMNS - room).iter().enumerate().map(|(at, line)| format!("{:<room$}{line}", lead(at))).collect()
+}
+
+fn host(seen: &Evidence) -> Option<String> {
+    let cpu = seen.cpu.map(|part| format!("processors {:.0} %", part * 100.0));
+    let own = seen.own_cores.map(|cores| format!("this program {cores:.2} of {}", seen.cores));
+    let device = seen.device.as_ref().map(|(name, busy)| format!("{name} busy {:.0} %", busy * 100.0));
+    let pressure = seen.io_pressure.map(|part| format!("waiting for I/O {:.0} %", part * 100.0));
+    let all: Vec<String> = [cpu, own, device, pressure].into_iter().flatten().collect();
+    (!all.is_empty()).then(|| all.join(", "))
+}
+
+fn server(seen: &Evidence) -> Option<String> {
+    let server = seen.server.as_ref()?;
+    let cores = seen.database_cores.map(|cores| format!(", {cores:.2} processors")).unwrap_or_default();
+    let hits =
+        server.hits().map(|part| format!(" ({:.1} % of blocks were in its cache)", part * 100.0)).unwrap_or_default();
+    let device = seen.device_read.map(|bytes| format!(", devices read {}", Bytes(bytes))).unwrap_or_default();
+    Some(format!(
+        "read {}{hits}{device}; log {} in {} syncs, {} checkpoints{cores}",
+        Bytes(server.read),
+        Bytes(server.wal),
+        thousands(server.wal_syncs),
+        server.checkpoints
+    ))
+}
+
+/// Where connections were found, what matters first.
+fn found(seen: &Evidence) -> Option<String> {
+    let server = seen.server.as_ref()?;
+    let mut all: Vec<(f64, At)> = At::ALL.into_iter().filter_map(|at| Some((server.part(at)?, at))).collect();
+    all.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let said: Vec<String> = all
+        .iter()
+        .filter(|(part, _)| *part >= 0.005)
+        .map(|(part, at)| format!("{} {:.0} %", at.name(), part * 100.0))
+        .collect();
+    (!said.is_empty()).then(|| said.join(", "))
 }
 
 /// Failures by kind.

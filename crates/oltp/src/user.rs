@@ -3,7 +3,7 @@
 use crate::chance::Chance;
 use crate::keys::Keys;
 use crate::schema::{Sequence, Table};
-use crate::session::{Counts, Failure, Mode, Ranges, Row, Session, Think, Value};
+use crate::session::{Counts, Draws, Failure, Mode, Row, Session, Think, Value};
 use crate::statement::{ADDRESSES, CARDS, CUSTOMER};
 use crate::transaction::{Drawn, Transaction};
 use block::Span;
@@ -60,14 +60,14 @@ pub struct Performed {
 }
 
 impl<S: Session> User<S> {
-    /// The user of that number.
-    pub fn new(session: S, mode: Mode, seed: u64, number: u64, ranges: Ranges, think: Think) -> User<S> {
+    /// The user of a seed and a number.
+    pub fn new(session: S, mode: Mode, (seed, number): (u64, u64), draws: Draws, think: Think) -> User<S> {
         User {
             session,
             mode,
             chance: Chance::new(seed, number),
             moods: Chance::new(!seed, number),
-            keys: Keys::new(ranges),
+            keys: Keys::new(draws.ranges, draws.skew),
             think,
             counts: Counts::NONE,
             open: None,

@@ -38,5 +38,5 @@ pub use host::host_lines;
 pub use page::{Page, Second, Seconds};
 pub use paint::Paint;
 pub use relation::{held_back, in_force};
-pub use run::run_page;
+pub use run::{host_figures, run_page};
 pub use standing::Standing;

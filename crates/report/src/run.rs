@@ -9,6 +9,7 @@ mod seconds;
 mod tables;
 
 pub(crate) use figures::label;
+pub use host::host_figures;
 
 use crate::chart::{Chart, Look};
 use crate::page::Page;

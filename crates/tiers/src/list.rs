@@ -8,11 +8,14 @@
 //! ranread = [1, 10, 20]               # processes, a batch each; [] leaves it out
 //! iterations = 10000
 //! size_gb = 4                         # of the database that is made in a directory
+//! oltp = "--users 8 --time 60"         # options of `seawall oltp run`; "" leaves it out
+//! scale = 0.1                         # of the order-entry database that is made
 //! repeats = 3
 //!
 //! [[tier]]
 //! test = 1                            # its number; otherwise its place
 //! path = "/data"                      # a directory, a file, a device or nbd://…
+//! database = "postgres://u@host/shop"  # for order entry; in a directory SQLite's file otherwise
 //! cpus = 2                            # processors that the load may use
 //! storage = "Clariion FC"             # words are said here where the host cannot see them
 //! iops = 1403                         # figures are printed ones
@@ -47,6 +50,10 @@ pub struct Load {
     pub iterations: u64,
     /// The size of the database that is made in a directory, in GB as RanRead counts them (2^30 bytes).
     pub size_gb: u64,
+    /// Options of order entry's run, but for the database; empty leaves it out.
+    pub oltp: String,
+    /// The scale of the order-entry database that is made.
+    pub scale: f64,
     /// How often all of it is done, the tiers in turns.
     pub repeats: u32,
 }
@@ -54,7 +61,8 @@ pub struct Load {
 impl Default for Load {
     fn default() -> Load {
         let orion = "-run simple -duration 10".into();
-        Load { orion, ranread: vec![1, 10, 20], iterations: 10_000, size_gb: 4, repeats: 1 }
+        let oltp = String::new();
+        Load { orion, ranread: vec![1, 10, 20], iterations: 10_000, size_gb: 4, oltp, scale: 0.1, repeats: 1 }
     }
 }
 
@@ -65,6 +73,8 @@ pub struct Tier {
     pub row: Row,
     /// Where it can be loaded: a directory, a file, a device, an NBD export.
     pub path: Option<String>,
+    /// The database that order entry loads.
+    pub database: Option<String>,
     /// Processors that the load may use; all where none is said.
     pub cpus: Option<f64>,
     /// Files of other tools whose figures are its.
@@ -106,6 +116,9 @@ pub enum ListError {
         /// What was given.
         cpus: String,
     },
+    /// A scale that order entry has not.
+    #[error("load.scale = {0}: must be from 0.0001 to 1000")]
+    Scale(String),
     /// A load that does nothing.
     #[error("load.{key} = {value}: must be from {least} to {most}")]
     Load {
@@ -136,6 +149,7 @@ struct Typed {
 struct TypedTier {
     test: Option<u32>,
     path: Option<String>,
+    database: Option<String>,
     cpus: Option<f64>,
     #[serde(default)]
     import: Vec<String>,
@@ -198,6 +212,9 @@ impl List {
                 return Err(ListError::Load { key, value, least, most });
             }
         }
+        if !(0.0001..=1000.0).contains(&typed.load.scale) {
+            return Err(ListError::Scale(typed.load.scale.to_string()));
+        }
         let tiers: Vec<Tier> =
             (1..).zip(typed.tier).map(|(place, tier)| tier_of(place, tier)).collect::<Result<_, _>>()?;
         let mut numbers = BTreeSet::new();
@@ -244,7 +261,7 @@ fn tier_of(place: u32, typed: TypedTier) -> Result<Tier, ListError> {
     if let Some(cpus) = typed.cpus.filter(|cpus| !(0.01..=4096.0).contains(cpus)) {
         return Err(ListError::Cpus { row: row.number, cpus: cpus.to_string() });
     }
-    Ok(Tier { row, path: typed.path, cpus: typed.cpus, imports: typed.import })
+    Ok(Tier { row, path: typed.path, database: typed.database, cpus: typed.cpus, imports: typed.import })
 }
 
 #[cfg(test)]

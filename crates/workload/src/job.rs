@@ -21,6 +21,7 @@ pub use content::{Content, Fill, Hash, Pattern, TrimChecks, Verify, WorkingSet};
 pub use ending::{Ending, Ends, SteadyCheck, SteadyFigure, SteadyLimit, SteadyRule};
 pub use pacing::{Floor, FlowShare, LatencySearch, Pace, Pacing, Think};
 pub use place::{Amount, Calls, EngineKind, FileLock, FileOrder, FileSpec, Layout, Place, Provision, Turns, WriteSync};
+pub use ranks::Zipf;
 pub use reach::{BlockSizes, Coverage, Distribution, Mix, Order, Reach, SplitShare, Strides, Zone};
 pub use replay::{Replay, ReplayAsk, ReplayRow};
 pub use stream::{JobDraft, JobNext, JobStream};

@@ -328,7 +328,7 @@ fn observe(mut child: Child, stall: Option<u32>, seconds: u64, line: &str) -> Re
 }
 
 /// `VmHWM` of a process; proc(5).
-fn resident_most_kib(pid: u32) -> f64 {
+pub(super) fn resident_most_kib(pid: u32) -> f64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let most = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     most.and_then(|rest| rest.trim().strip_suffix(" kB")?.trim().parse().ok()).unwrap_or(0.0)

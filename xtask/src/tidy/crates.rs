@@ -21,7 +21,7 @@ const SHARED: [&str; 3] = ["block", "nearest", "stats"];
 
 /// Pure crates that join others: the administration, what commands mean for policies and objects; front ends, the crate
 /// whose words they unfold into, and the one whose sections their pages are built of.
-const JOINING: [(&str, &str); 15] = [
+const JOINING: [(&str, &str); 16] = [
     ("admin", "ontap"),
     ("admin", "qos"),
     ("admin", "report"),
@@ -31,6 +31,7 @@ const JOINING: [(&str, &str); 15] = [
     ("fio", "workload"),
     ("levels", "report"),
     ("oltp", "report"),
+    ("oltp", "workload"),
     ("orion", "report"),
     ("orion", "workload"),
     ("ramp", "report"),

@@ -1,6 +1,7 @@
 //! `seawall oltp`: order entry on a real database.
 
 mod database;
+pub use database::{FILE, is_set_up};
 mod load;
 
 use crate::Answer;
@@ -9,6 +10,7 @@ use ::database::Isolation;
 use ::oltp::{Columns, Mix, Mode, Scale, Think};
 use anyhow::Result;
 use block::Bytes;
+use clap::Parser as _;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -35,7 +37,8 @@ enum What {
 /// Which database.
 #[derive(clap::Args, Clone)]
 struct Which {
-    /// The database: sqlite:PATH or postgres://USER@HOST/DATABASE; passwords are PGPASSWORD's or ~/.pgpass's
+    /// The database: sqlite:PATH, postgres://USER@HOST/DATABASE (passwords are PGPASSWORD's or ~/.pgpass's), or
+    /// private:FOLDER, a PostgreSQL server of its own that is started there and ends with the command
     #[arg(long, value_name = "NAME", conflicts_with = "directory")]
     database: Option<String>,
     /// A folder for orders.sqlite, where no database is named
@@ -91,15 +94,22 @@ struct Work {
     /// How a server keeps transactions apart
     #[arg(long, value_name = "LEVEL", default_value = "read-committed", value_parser = ["read-committed", "repeatable-read", "serializable"])]
     isolation: String,
+    /// Draw some customers and products more often than others: Zipf's exponent, as in 1.1; all alike unless set
+    #[arg(long, value_name = "THETA", value_parser = skew)]
+    skew: Option<f64>,
     /// How long users think inside a transaction, in milliseconds, as in 100-200
     #[arg(long, value_name = "MS", default_value = "0", value_parser = range)]
     think: (i64, i64),
     /// How long they think between transactions
     #[arg(long, value_name = "MS", default_value = "0", value_parser = range)]
     think_between: (i64, i64),
-    /// SQLite's cache of each connection, 2MiB unless set; a server has its own
+    /// The database's own cache: of SQLite that of each connection, 2MiB unless set, of private:FOLDER shared_buffers,
+    /// 128MiB unless set; another server has its own
     #[arg(long, value_name = "SIZE", value_parser = size)]
     buffers: Option<Bytes>,
+    /// Limit the memory of private:FOLDER, page cache included, so that it has to read from storage (root, cgroups)
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    memory: Option<Bytes>,
     /// The seed of all chance
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -128,6 +138,9 @@ struct Run {
     /// Print a line each second with these columns: users, tpm, tps, errs, resp, vresp, trans
     #[arg(long, value_name = "COLUMNS", value_parser = columns)]
     columns: Option<Columns>,
+    /// Write the window second by second: users, host, devices and database beside each other
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
     /// Write results.xml
     #[arg(long, value_name = "FILE")]
     xml: Option<PathBuf>,
@@ -161,6 +174,27 @@ struct Check {
 struct Drop {
     #[command(flatten)]
     which: Which,
+}
+
+/// The command's words, as another command has them.
+#[derive(clap::Parser)]
+#[command(no_binary_name = true)]
+struct Words {
+    #[command(flatten)]
+    oltp: Oltp,
+}
+
+/// A command by its words.
+///
+/// # Errors
+/// As for `seawall oltp`.
+pub fn load(words: &[String], memory: &Memory) -> Result<Answer> {
+    // One line of what clap has to say.
+    let parsed = Words::try_parse_from(words).map_err(|error| {
+        let said = error.to_string();
+        anyhow::anyhow!("oltp: {}", said.lines().next().unwrap_or_default().trim_start_matches("error: "))
+    })?;
+    parsed.oltp.run(memory)
 }
 
 impl Oltp {
@@ -218,6 +252,11 @@ fn columns(given: &str) -> Result<Columns, String> {
 fn size(given: &str) -> Result<Bytes, String> {
     let size = given.parse::<Bytes>().ok().filter(|size| (1 << 14..=1 << 44).contains(&size.0));
     size.ok_or_else(|| "must be a size from 16KiB to 16TiB, as in 2MiB".into())
+}
+
+fn skew(given: &str) -> Result<f64, String> {
+    let skew = given.parse().ok().filter(|skew| (0.01..=10.0).contains(skew));
+    skew.ok_or_else(|| "must be a number from 0.01 to 10, as in 1.1".into())
 }
 
 fn rate(given: &str) -> Result<f64, String> {

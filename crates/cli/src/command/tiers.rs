@@ -52,7 +52,7 @@ struct Show {
     output: Option<PathBuf>,
 }
 
-/// Put the same load on every tier of a list: Orion and RanRead, the tiers in turns, then show the table
+/// Put the same load on every tier of a list: Orion, RanRead and order entry, the tiers in turns, then show the table
 ///
 /// In a folder that has none the database of RanRead is made first (load.size_gb); it is what Orion reads as well. Nothing
 /// else is written to. What is loaded stands in the list under [load].

@@ -46,7 +46,7 @@ fn bad_input_has_one_line_and_no_password() {
         ("run --think 9-3", "must be milliseconds"),
         ("run --columns disk", "must be columns of users"),
         ("check --database postgres://u:hunter2@host/x", "a password in the URL can be read by everybody"),
-        ("check --database mysql://u:hunter2@host/x", "must be sqlite:PATH or postgres://"),
+        ("check --database mysql://u:hunter2@host/x", "must be sqlite:PATH, postgres://"),
         ("check --database postgres://host/x?pasword=hunter2", "there is no such parameter"),
         ("check --database postgres:///x?host=/nowhere", "/nowhere/.s.PGSQL.5432"),
         ("run --transactions 5 --warm-up 3", "cannot be used with"),
@@ -81,8 +81,19 @@ fn postgresql_takes_the_same_commands() {
     }
     let refused = oltp(&scratch, "run --calls procedures");
     assert!(refused.code == Some(2) && refused.err.contains("SQLite has no procedures"), "{refused:?}");
-    let worked = on_server("run --users 2 --transactions 200 --calls procedures --queries -o p.html --xml x.xml");
+    let worked =
+        on_server("run --users 2 --time 2 --warm-up 0 --calls procedures --queries --skew 1.1 -o p.html --csv s.csv");
     assert!(worked.code == Some(0) && worked.out.contains("failed     none"), "{worked:?}");
+    for part in ["host       processors", "database   read", "found at", "limiter"] {
+        assert!(worked.out.contains(part), "{part}: {worked:?}");
+    }
+    let seconds = std::fs::read_to_string(scratch.join("s.csv")).unwrap();
+    let columns: Vec<&str> = seconds.lines().next().unwrap().split(',').collect();
+    let row: Vec<&str> = seconds.lines().nth(1).unwrap().split(',').collect();
+    let of = |name: &str| row[columns.iter().position(|column| *column == name).unwrap()].parse::<u64>();
+    assert!(of("done").is_ok_and(|done| done > 0) && of("db_wal_bytes").is_ok_and(|bytes| bytes > 0), "{seconds}");
+    let worked = on_server("run --users 1 --transactions 20 --xml x.xml");
+    assert_eq!(worked.code, Some(0), "{worked:?}");
     let proved = on_server("check --digests");
     assert!(proved.code == Some(0) && proved.out.contains("pass: no row of logon is ahead"), "{proved:?}");
     for name in ["p.html", "x.xml", "r.sqlite"] {
@@ -91,4 +102,28 @@ fn postgresql_takes_the_same_commands() {
     }
     let dropped = on_server("drop");
     assert!(dropped.code == Some(0) && on_server("check").code == Some(2), "{dropped:?}");
+}
+
+/// A server of its own: made by setup, started again with less cache by the next command, and its folder must be its own.
+#[test]
+fn a_server_of_its_own_lives_in_a_folder() {
+    if database::Private::programs().is_none() {
+        return crate::requires::skip("PostgreSQL is not installed");
+    }
+    // Not in the scratch folder: the server's account has to get to it.
+    let (scratch, folder) = (Scratch::new(), tempfile::tempdir().unwrap());
+    let name = format!("private:{}", folder.path().join("pg").display());
+    let private = |line: &str| oltp(&scratch, &format!("{line} --database {name}"));
+    let made = private("setup --scale 0.001 --products 20");
+    assert_eq!(made.code, Some(0), "{made:?}");
+    let worked = private("run --users 2 --transactions 100 --buffers 1MiB");
+    assert!(worked.code == Some(0) && worked.out.contains("failed     none"), "{worked:?}");
+    let proved = private("check");
+    assert_eq!(proved.code, Some(0), "{proved:?}");
+    std::fs::create_dir(scratch.join("mine")).unwrap();
+    std::fs::write(scratch.join("mine/file"), "x").unwrap();
+    let refused = oltp(&scratch, "setup --database private:mine");
+    assert!(refused.code == Some(2) && refused.err.contains("not empty"), "{refused:?}");
+    let refused = oltp(&scratch, "run --database sqlite:x --memory 64MiB");
+    assert!(refused.code == Some(2) && refused.err.contains("private:FOLDER"), "{refused:?}");
 }

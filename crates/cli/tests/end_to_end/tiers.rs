@@ -76,3 +76,24 @@ fn what_is_wrong_is_one_line() {
         assert!(ended.err.contains(says) && ended.err.lines().count() == 1, "{words:?}: {}", ended.err);
     }
 }
+
+/// Order entry fills the columns of transactions, disk and processors: in a folder its database is made first.
+#[test]
+fn order_entry_fills_its_columns() {
+    let scratch = Scratch::new();
+    let list = "title = \"shop\"\n[load]\norion = \"\"\nranread = []\noltp = \"--users 2 --time 1 --warm-up 0\"\nscale = 0.0001\n\
+                [[tier]]\npath = \"a\"\n";
+    std::fs::write(scratch.join("shop.toml"), list).unwrap();
+    let ran = tiers(&scratch, &["run", "shop.toml"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let csv = tiers(&scratch, &["show", "shop.toml", "--csv"]).out;
+    let [heads, row] = [0, 1].map(|line| csv.lines().nth(line).unwrap().split(',').collect::<Vec<_>>());
+    for column in ["max_tpm", "max_tps", "avg_tps", "avg_resp", "cpu_pct"] {
+        let place = heads.iter().position(|head| *head == column).unwrap();
+        assert!(row[place].parse::<f64>().is_ok_and(|figure| figure > 0.0), "{column}: {csv}");
+    }
+    let wrong = list.replace("0.0001", "0");
+    std::fs::write(scratch.join("shop.toml"), wrong).unwrap();
+    let refused = tiers(&scratch, &["run", "shop.toml"]);
+    assert!(refused.code == Some(2) && refused.err.contains("load.scale"), "{refused:?}");
+}

@@ -2,7 +2,7 @@
 
 use block::Span;
 use database::{Database, Dates, Pace, Plan, Whistle};
-use oltp::{Indexes, Ledger, Mix, Mode, Rows, Sizes, Think};
+use oltp::{Draws, Indexes, Ledger, Mix, Mode, Rows, Sizes, Think};
 use std::num::NonZeroUsize;
 
 /// Connections of a setup.
@@ -51,7 +51,7 @@ pub fn play_watched(database: &Database, asked: Asked, mix: Mix, pace: &mut dyn 
         transactions: Some(asked.transactions),
         dates: Dates::Fixed(1_800_000_000),
         seed: 3,
-        ranges: database.ranges().unwrap(),
+        draws: Draws { ranges: database.ranges().unwrap(), skew: None },
     };
     database.run_begins().unwrap();
     let whistle = Whistle::default();

@@ -5,7 +5,7 @@ use crate::chart::Stretch;
 use crate::section::{Cell, Group, Host, HostFigures, Row, Series, Table, Tables};
 use crate::text;
 use block::Span;
-use stats::run::{CpuTimes, DeviceRow, HostRow, Moved, Stall};
+use stats::run::{CpuTimes, DeviceRow, HostRecord, HostRow, Moved, Stall};
 
 /// The figures of a device.
 const HEADINGS: [&str; 8] =
@@ -17,7 +17,7 @@ pub(super) fn host(runs: &[Run<'_>]) -> Host {
         lead: "In percent of the time: processors by kind of work, all of them together, what stands on what; devices with \
                requests in flight, of everybody; and for how much of the time some task waited for want of something."
             .into(),
-        hosts: runs.iter().map(figures).collect(),
+        hosts: runs.iter().map(of_run).collect(),
     }
 }
 
@@ -72,8 +72,14 @@ fn cells(row: &DeviceRow) -> Vec<Cell> {
     used.into_iter().chain(moved(&row.reads)).chain(moved(&row.writes)).map(Cell::from).collect()
 }
 
-fn figures(run: &Run<'_>) -> HostFigures {
-    let recorded = &run.recording.host;
+fn of_run(run: &Run<'_>) -> HostFigures {
+    let machine = &run.recording.machine.host;
+    let name = if machine.is_empty() { run.headed("The host") } else { run.headed(machine) };
+    host_figures(&run.recording.host, name)
+}
+
+/// What a host did, for a section of it.
+pub fn host_figures(recorded: &HostRecord, name: String) -> HostFigures {
     let series = |name: &str, of: &dyn Fn(&HostRow) -> Option<f64>| {
         let stretches: Vec<Stretch> = recorded.rows.iter().map(|row| stretch(row.start, row.length, of(row))).collect();
         let known = stretches.iter().any(|stretch| stretch.figure.is_some());
@@ -96,9 +102,8 @@ fn figures(run: &Run<'_>) -> HostFigures {
             .map(|row| stretch(row.start, row.length, percent(row.busy, row.length)))
             .collect(),
     };
-    let machine = &run.recording.machine.host;
     HostFigures {
-        name: if machine.is_empty() { run.headed("The host") } else { run.headed(machine) },
+        name,
         processor: [
             cpu("user", |cpu| cpu.user + cpu.nice),
             cpu("system", |cpu| cpu.system + cpu.irq + cpu.softirq),

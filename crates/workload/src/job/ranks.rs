@@ -6,10 +6,46 @@
 
 use crate::chance::Chance;
 
+/// Ranks of which the first is the likeliest: rank `k` (from 1) with a weight of `1 / k^theta`.
+#[derive(Clone, Copy, Debug)]
+pub struct Zipf {
+    n: u64,
+    exponent: f64,
+    integral_first: f64,
+    integral_last: f64,
+    shortcut: f64,
+}
+
+impl Zipf {
+    /// Of `n` ranks, at least one.
+    pub fn new(n: u64, theta: f64) -> Zipf {
+        let n = n.max(1);
+        Zipf {
+            n,
+            exponent: theta,
+            integral_first: integral(theta, 1.5) - 1.0,
+            integral_last: integral(theta, n as f64 + 0.5),
+            shortcut: 2.0 - integral_inverse(theta, integral(theta, 2.5) - height(theta, 2.0)),
+        }
+    }
+
+    /// The next rank, from 0; `unit` draws a number from 0 to below 1.
+    pub fn rank(&self, mut unit: impl FnMut() -> f64) -> u64 {
+        loop {
+            let u = self.integral_last + unit() * (self.integral_first - self.integral_last);
+            let x = integral_inverse(self.exponent, u);
+            let k = (x + 0.5).floor().clamp(1.0, self.n as f64);
+            if k - x <= self.shortcut || u >= integral(self.exponent, k + 0.5) - height(self.exponent, k) {
+                return k as u64 - 1;
+            }
+        }
+    }
+}
+
 /// Draws ranks below `n`, the smaller the likelier (or, for normal, places around a middle).
 #[derive(Clone, Debug)]
 pub(crate) enum Ranks {
-    Zipf { n: u64, exponent: f64, integral_first: f64, integral_last: f64, shortcut: f64 },
+    Zipf(Zipf),
     Pareto { n: u64, power: f64 },
     Normal { n: u64, width: u64 },
 }
@@ -17,14 +53,7 @@ pub(crate) enum Ranks {
 impl Ranks {
     /// Rank `k` (from 1) with a weight of `1 / k^theta`.
     pub(crate) fn zipf(n: u64, theta: f64) -> Ranks {
-        let n = n.max(1);
-        Ranks::Zipf {
-            n,
-            exponent: theta,
-            integral_first: integral(theta, 1.5) - 1.0,
-            integral_last: integral(theta, n as f64 + 0.5),
-            shortcut: 2.0 - integral_inverse(theta, integral(theta, 2.5) - height(theta, 2.0)),
-        }
+        Ranks::Zipf(Zipf::new(n, theta))
     }
 
     /// `1 − h` of the draws go to the first `h` of the ranks: a uniform draw to the power of `log h / log (1 − h)`.
@@ -44,14 +73,7 @@ impl Ranks {
     /// The next rank, from 0.
     pub(crate) fn draw(&self, chance: &mut Chance) -> u64 {
         match *self {
-            Ranks::Zipf { n, exponent, integral_first, integral_last, shortcut } => loop {
-                let u = integral_last + chance.unit() * (integral_first - integral_last);
-                let x = integral_inverse(exponent, u);
-                let k = (x + 0.5).floor().clamp(1.0, n as f64);
-                if k - x <= shortcut || u >= integral(exponent, k + 0.5) - height(exponent, k) {
-                    return k as u64 - 1;
-                }
-            },
+            Ranks::Zipf(zipf) => zipf.rank(|| chance.unit()),
             Ranks::Pareto { n, power } => ((chance.unit().powf(power) * n as f64) as u64).min(n - 1),
             Ranks::Normal { n, width } => {
                 let sum: u64 = (0..EVEN_DRAWS).map(|_| chance.below(n + 1)).sum();

@@ -2,7 +2,7 @@
 
 use super::{Check, Drop, Setup, Which};
 use crate::{Answer, interrupt, terminal};
-use ::database::Database;
+use ::database::{Database, Error};
 use ::oltp::{Indexes, Rows, Sizes};
 use anyhow::{Context as _, Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -10,16 +10,31 @@ use std::io::IsTerminal as _;
 use std::num::NonZeroUsize;
 
 /// The file of a folder.
-const FILE: &str = "orders.sqlite";
+pub const FILE: &str = "orders.sqlite";
+
+/// Whether that database has what setup makes.
+///
+/// # Errors
+/// It is none, or does not answer.
+pub fn is_set_up(name: &str) -> Result<bool> {
+    match Database::named(name, &|name| std::env::var(name).ok(), None)?.number("scale") {
+        Ok(_) => Ok(true),
+        Err(Error::NotOurs(_)) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
 
 impl Which {
     /// The database that was named.
-    pub fn database(&self) -> Result<Database> {
+    pub fn database(&self, buffers: Option<u64>) -> Result<Database> {
         let environment = |name: &str| std::env::var(name).ok();
         match &self.database {
-            None => Ok(Database::named(&format!("sqlite:{}", self.directory.join(FILE).display()), &environment)?),
+            None => {
+                let name = format!("sqlite:{}", self.directory.join(FILE).display());
+                Ok(Database::named(&name, &environment, buffers)?)
+            }
             // What was typed is not repeated: a password may be in it.
-            Some(named) => Database::named(named, &environment).context("--database"),
+            Some(named) => Database::named(named, &environment, buffers).context("--database"),
         }
     }
 }
@@ -27,7 +42,7 @@ impl Which {
 impl Setup {
     pub fn run(self) -> Result<Answer> {
         let stop = interrupt::watch()?;
-        let database = self.which.database()?;
+        let database = self.which.database(None)?;
         let indexes = match self.indexes.as_str() {
             "primary" => Indexes::Primary,
             "none" => Indexes::None,
@@ -56,7 +71,7 @@ impl Setup {
 
 impl Check {
     pub fn run(self) -> Result<Answer> {
-        let database = self.which.database()?;
+        let database = self.which.database(None)?;
         let mut unsure = false;
         let holds = database.check(&mut |found| {
             let (says, why) = match found.holds {
@@ -82,7 +97,7 @@ impl Check {
 
 impl Drop {
     pub fn run(self) -> Result<Answer> {
-        let database = self.which.database()?;
+        let database = self.which.database(None)?;
         database.drop_all()?;
         terminal::line(&format!("{}: what setup made is removed", database.name()));
         Ok(Answer::Yes)

@@ -6,10 +6,10 @@ use crate::interrupt::{self, Stop};
 use crate::memory::{self, Kept, Memory};
 use crate::play::now_unix_ms;
 use crate::{Answer, date, machine, terminal};
-use ::database::{Database, Dates, Pace, Plan, Whistle, play};
+use ::database::{Database, Dates, Pace, Plan, ServerWatch, Whistle, play, process};
 use ::oltp::{
-    Asked, Columns, Evidence, Figures, Ledger, Limiter, Mode, Ranges, Step, add_point, asked, goes_on, limiter, page,
-    results_xml, summary, sweep_page,
+    Around, Asked, Columns, Draws, Evidence, Figures, Ledger, Limiter, Mode, Ranges, ServerCounts, Step, add_point,
+    asked, goes_on, limiter, page, results_xml, seconds_csv, summary, sweep_page,
 };
 use anyhow::{Context as _, Result, anyhow, bail};
 use block::{Bytes, Span, Time};
@@ -48,6 +48,9 @@ struct Schedule {
 struct Played {
     figures: Figures,
     ledger: Ledger,
+    seen: Evidence,
+    host: HostRecord,
+    server: Vec<ServerCounts>,
     limiter: Limiter,
 }
 
@@ -60,7 +63,8 @@ impl Run {
         let facts = field.facts();
         let (run, kept, stopped) = (field.run, field.kept, field.stop.is_asked());
         let played = end(played, run, kept, stopped)?;
-        terminal::print(&summary(&played.figures, &played.limiter));
+        terminal::print(&summary(&played.figures, &played.seen, &played.limiter));
+        warn_of_driver(&played.seen);
         if let Some(first) = played.ledger.first_failure() {
             terminal::complain(&format!("the first failure was {first}"));
         }
@@ -70,7 +74,13 @@ impl Run {
             let xml = results_xml(&played.figures, &played.ledger, think, &name, &self.comment, &date);
             std::fs::write(path, xml).with_context(|| format!("--xml {}", path.display()))?;
         }
-        write(self.work.output.as_deref(), page(&played.figures, &played.ledger, &played.limiter, &facts))?;
+        if let Some(path) = &self.csv {
+            let csv = seconds_csv(&played.ledger, Span::ZERO, &played.host, &played.server);
+            std::fs::write(path, csv).with_context(|| format!("--csv {}", path.display()))?;
+        }
+        let around = Around { host: &played.host, server: &played.server };
+        let whole = page(&played.figures, &played.ledger, around, &played.limiter, &facts);
+        write(self.work.output.as_deref(), whole)?;
         if stopped {
             bail!("stopped before the end; what was measured until then is kept");
         }
@@ -134,7 +144,7 @@ impl<'a> Field<'a> {
         let (ranges, scale) = (database.ranges()?, database.number("scale")?);
         let (engine, size, buffers) = (database.engine()?, database.size()?, database.buffers()?);
         let (name, folder) = (database.name(), database.folder());
-        if size < machine::look(None, "").memory.0 && database.is_local() {
+        if size < machine::look(None, "").memory.0 && database.is_local() && work.memory.is_none() {
             let size = Bytes(size);
             terminal::complain(&format!(
                 "note: the database has {size}, less than this host's memory: after the first reads the page cache gives them"
@@ -158,6 +168,7 @@ impl<'a> Field<'a> {
             mix,
             mode: work.mode(),
             think: work.think(),
+            skew: work.skew,
             rate: pace.rate,
             warm_up_s: if pace.transactions.is_some() { 0 } else { work.warm_up },
             buffers,
@@ -166,7 +177,8 @@ impl<'a> Field<'a> {
         let identity = stats::run::Identity { seed: work.seed, ..identity };
         let machine = machine::look(folder.as_deref(), "");
         let run = Kept_ { identity, machine, ..asked };
-        let kept = memory.loading(loaded_paths(folder)).begin(run.clone());
+        let cache = vec![("db_cache".to_owned(), Bytes(buffers).to_string())];
+        let kept = memory.labelled(cache).loading(loaded_paths(folder)).watched().begin(run.clone());
         let (clock, stop) = (Clock::new(), interrupt::watch()?);
         Ok(Field { work, database, engine, buffers, ranges, pace, run, kept, clock, zero: None, stop })
     }
@@ -189,18 +201,20 @@ impl<'a> Field<'a> {
             warm_up: Span::from_secs(self.warm_up()),
             window: Span::from_secs(work.time),
             seed: work.seed,
-            ranges: self.ranges,
+            draws: Draws { ranges: self.ranges, skew: work.skew },
         };
         self.database.run_begins()?;
         let (whistle, database) = (Whistle::default(), self.database.clone());
         let connect = |_, whistle| database.connect(whistle);
         let first = self.zero.is_none();
-        let mut watch = Watch { stop: &self.stop, kept: first.then_some(&self.kept), columns, users, before: None };
+        let kept = first.then_some(&self.kept);
+        let mut watch =
+            Watch { stop: &self.stop, kept, columns, users, database: &self.database, before: None, server: None };
         if let Some(columns) = columns {
             terminal::line(&columns.heads());
         }
         let played = play(&plan, &whistle, &connect, &mut watch);
-        let before = watch.before;
+        let (before, server) = (watch.before, watch.server.take().map(ServerWatch::end).unwrap_or_default());
         // Without a connection nothing was added.
         let (added, unsure) = played.as_ref().map(|ledger| (*ledger.whole(), ledger.unsure())).unwrap_or_default();
         self.database.run_ends(&added, unsure)?;
@@ -208,18 +222,24 @@ impl<'a> Field<'a> {
         let zero = *self.zero.get_or_insert(ledger.from());
         let start = ledger.from().since(zero);
         let figures = Figures::of(&ledger, users);
-        let seen = self.seen(start, start + figures.window, before);
+        let host = self.kept.host_so_far().between(start, start + figures.window);
+        let seen = self.seen(start, &host, &server, before);
         let limiter = limiter(&figures, &seen);
         add_point(&mut self.run, start, &ledger, &figures, &seen, &limiter);
         if self.kept.is_due() {
             self.kept.so_far(self.run.clone());
         }
-        Ok(Played { figures, ledger, limiter })
+        Ok(Played { figures, ledger, seen, host, server, limiter })
     }
 
     /// What the host did in a window.
-    fn seen(&self, start: Span, end: Span, before: Option<(Counters, Option<f64>)>) -> Evidence {
-        let host: HostRecord = self.kept.host_so_far().between(start, end);
+    fn seen(
+        &self,
+        start: Span,
+        host: &HostRecord,
+        server: &[ServerCounts],
+        before: Option<(Counters, Option<f64>)>,
+    ) -> Evidence {
         let busy = |rows: &[DeviceRow]| DeviceRow::sum(rows).and_then(|sum| sum.busy_part());
         let devices = host.devices.iter().filter_map(|device| Some((device.name.clone(), busy(&device.rows)?)));
         let passed: f64 = host.rows.iter().map(|row| row.length.as_secs_f64()).sum();
@@ -228,11 +248,20 @@ impl<'a> Field<'a> {
         let now = Counters::now();
         let window = (self.clock.now().since(self.zero.unwrap_or(Time::ZERO)).saturating_sub(start)).as_secs_f64();
         let own = before.and_then(|(_, cpu)| Some(own_cpu_s()? - cpu?)).filter(|_| window > 0.0);
+        let server = ServerCounts::sum(server).map(|sum| (server.len() as f64, sum));
         Evidence {
             cpu: before.and_then(|(before, _)| now.cpu_busy_since(&before)),
             device: devices.max_by(|a, b| a.1.total_cmp(&b.1)),
             io_pressure: stalls.filter(|_| passed > 0.0).map(|stalls| stalls.iter().sum::<f64>() / passed),
+            // Devices may stand on each other: what the one read that read most is no sum.
+            device_read: host
+                .devices
+                .iter()
+                .filter_map(|device| Some(DeviceRow::sum(&device.rows)?.reads.bytes.0))
+                .max(),
             own_cores: own.map(|seconds| seconds / window),
+            database_cores: server.as_ref().and_then(|(seconds, sum)| Some(sum.cpu?.as_secs_f64() / seconds)),
+            server: server.map(|(_, sum)| sum),
             cores: machine::look(None, "").cores,
             fetched: before.and_then(|(before, _)| now.fetched_since(&before)),
         }
@@ -262,19 +291,24 @@ fn loaded_paths(folder: Option<PathBuf>) -> Vec<PathBuf> {
 
 /// The database with what is asked of connections to it.
 fn opened(work: &Work) -> Result<Database> {
-    let mut database = work.which.database()?;
+    let mut database = work.which.database(work.buffers.map(|size| size.0))?;
     match &mut database {
-        Database::Sqlite(sqlite) => {
+        Database::Sqlite(_) => {
             if work.mode() == Mode::Procedures {
                 bail!("--calls procedures: SQLite has no procedures; name a server with --database postgres://…");
             }
-            sqlite.buffers = work.buffers.map_or(2 << 20, |size| size.0);
+            if work.memory.is_some() {
+                bail!("--memory: only a server of its own is limited; name it with --database private:FOLDER");
+            }
         }
         Database::Postgres(postgres) => {
-            if work.buffers.is_some() {
+            if work.buffers.is_some() && !postgres.is_private() {
                 bail!("--buffers: is the server's shared_buffers; set it there and start it again");
             }
             postgres.isolation = work.isolation();
+            if let Some(memory) = work.memory {
+                postgres.limit_memory(memory.0).context("--memory")?;
+            }
         }
     }
     if work.mode() == Mode::Procedures && work.think.1 > 0 {
@@ -283,12 +317,20 @@ fn opened(work: &Work) -> Result<Database> {
     Ok(database)
 }
 
-/// Processor time of this program, in seconds: user and kernel, from `/proc/self/stat` in hundredths.
+/// Processor time of this program, in seconds.
 fn own_cpu_s() -> Option<f64> {
-    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
-    let (_, behind) = stat.rsplit_once(')')?;
-    let mut fields = behind.split_whitespace().skip(11).map_while(|field| field.parse::<f64>().ok());
-    Some((fields.next()? + fields.next()?) / 100.0)
+    process("self").map(|(_, time)| time.as_secs_f64())
+}
+
+/// From this part of a processor on, the driver beside a server is part of what is measured.
+const DRIVER: f64 = 0.5;
+
+fn warn_of_driver(seen: &Evidence) {
+    if let Some(own) = seen.own_cores.filter(|own| seen.server.is_some() && *own > DRIVER) {
+        terminal::complain(&format!(
+            "note: the driver itself used {own:.1} processors; another host for it, or --calls procedures, takes less"
+        ));
+    }
 }
 
 /// Looks once a second.
@@ -298,7 +340,9 @@ struct Watch<'a> {
     kept: Option<&'a Kept>,
     columns: Option<&'a Columns>,
     users: u32,
+    database: &'a Database,
     before: Option<(Counters, Option<f64>)>,
+    server: Option<ServerWatch>,
 }
 
 impl Pace for Watch<'_> {
@@ -307,6 +351,8 @@ impl Pace for Watch<'_> {
             kept.begins();
         }
         self.before = Some((Counters::now(), own_cpu_s()));
+        // Without it the database's own figures are not known.
+        self.server = self.database.watch().ok().flatten();
     }
 
     fn second(&mut self, ledger: &Ledger, seconds: usize, working: u32) -> bool {

@@ -1,9 +1,9 @@
-//! Every tier of a list under the same load: Orion, then RanRead, one tier after the other, as often as the list says.
+//! Every tier of a list under the same load: Orion, RanRead and order entry, one tier after the other, as often as the list says.
 
 use super::cpus::Capped;
 use super::labels;
 use crate::classic::{Counters, device_of};
-use crate::command::{orion, ranread};
+use crate::command::{oltp, orion, ranread};
 use crate::memory::Memory;
 use crate::{Answer, interrupt, terminal};
 use anyhow::{Context as _, Result, bail};
@@ -28,12 +28,13 @@ pub fn run(
     repeats: Option<u32>,
     memory: &Memory,
 ) -> Result<Option<Answer>> {
-    let loaded: Vec<&Tier> = list.tiers.iter().filter(|tier| tier.path.is_some()).collect();
+    let loaded: Vec<&Tier> = list.tiers.iter().filter(|tier| tier.path.is_some() || tier.database.is_some()).collect();
     if loaded.is_empty() {
-        bail!("no tier has a path; say in the list where each can be loaded");
+        bail!("no tier has a path or a database; say in the list where each can be loaded");
     }
-    if list.load.orion.trim().is_empty() && list.load.ranread.is_empty() {
-        bail!("[load] names neither orion nor ranread: there is nothing to put on the tiers");
+    let load = &list.load;
+    if load.orion.trim().is_empty() && load.ranread.is_empty() && load.oltp.trim().is_empty() {
+        bail!("[load] names none of orion, ranread and oltp: there is nothing to put on the tiers");
     }
     let Some(file) = memory.file() else {
         bail!("--results none: the table is made of runs that were kept; name a file");
@@ -51,7 +52,8 @@ pub fn run(
             let number = tier.row.number;
             terminal::complain(&format!("test {number}, {repeat} of {repeats}"));
             let _capped = cpus.or(tier.cpus).map(Capped::to).transpose()?;
-            let memory = memory.labelled(labels(list, number));
+            let memory =
+                memory.labelled(labels(list, number)).labelled(vec![("vcpu".to_owned(), vcpus(cpus.or(tier.cpus)))]);
             for words in commands(list, tier, out)? {
                 if stop.is_asked() {
                     bail!("stopped before the end; what was run is kept, and shown by tiers show");
@@ -70,6 +72,12 @@ pub fn run(
     Ok(sure.then_some(if good { Answer::Yes } else { Answer::No }))
 }
 
+/// Processors that the load has, as a label.
+fn vcpus(capped: Option<f64>) -> String {
+    let all = || std::thread::available_parallelism().map_or(0.0, |all| all.get() as f64);
+    capped.unwrap_or_else(all).to_string()
+}
+
 /// One command on one tier, with what the kernel counted meanwhile said of its run; within, what it answered.
 fn one(words: &[String], (list, tier): (&List, &Tier), memory: &Memory, file: &Path) -> Result<Result<Answer>> {
     let last = || -> Result<Option<i64>> {
@@ -85,6 +93,7 @@ fn one(words: &[String], (list, tier): (&List, &Tier), memory: &Memory, file: &P
     let began = clock.now();
     let answer = match words {
         [tool, words @ ..] if tool == "orion" => orion::load(words, memory),
+        [tool, words @ ..] if tool == "oltp" => oltp::load(words, memory),
         [_, words @ ..] => ranread::load(words, memory),
         [] => return Ok(Ok(Answer::Yes)),
     };
@@ -110,9 +119,15 @@ fn busy(device: &Path) -> Option<Span> {
 
 /// What a tier's commands are.
 fn commands(list: &List, tier: &Tier, out: &Path) -> Result<Vec<Vec<String>>> {
-    let path = tier.path.as_deref().unwrap_or_default();
-    let is_folder = Path::new(path).is_dir();
     let mut commands = Vec::new();
+    if let Some(database) = database_of(tier, list) {
+        let options = list.load.oltp.split_whitespace().map(str::to_owned);
+        commands.push(
+            ["oltp", "run", "--database"].map(str::to_owned).into_iter().chain([database]).chain(options).collect(),
+        );
+    }
+    let Some(path) = tier.path.as_deref() else { return Ok(commands) };
+    let is_folder = Path::new(path).is_dir();
     if !list.load.orion.trim().is_empty() {
         let test = out.join(format!("tier{}", tier.row.number));
         let volume =
@@ -130,13 +145,39 @@ fn commands(list: &List, tier: &Tier, out: &Path) -> Result<Vec<Vec<String>>> {
     Ok(commands)
 }
 
-/// Makes the database of a tier that is a folder, unless it is there.
+/// The database that order entry loads: the one that the list names, or a file in the tier's folder.
+fn database_of(tier: &Tier, list: &List) -> Option<String> {
+    let in_folder = |path: &String| {
+        let is_folder = !path.contains("://") && Path::new(path).is_dir();
+        is_folder.then(|| format!("sqlite:{}", Path::new(path).join(oltp::FILE).display()))
+    };
+    let wanted = !list.load.oltp.trim().is_empty();
+    tier.database.clone().or_else(|| tier.path.as_ref().and_then(in_folder)).filter(|_| wanted)
+}
+
+/// Makes the databases of a tier, unless they are there.
 fn prepare(tier: &Tier, list: &List) -> Result<()> {
+    let test = || format!("test {}", tier.row.number);
+    if !list.load.orion.trim().is_empty() || !list.load.ranread.is_empty() {
+        prepare_ranread(tier, list).with_context(test)?;
+    } else if let Some(path) = tier.path.as_deref().filter(|path| !path.contains("://") && !Path::new(path).exists()) {
+        fs::create_dir_all(path).with_context(test)?;
+    }
+    let Some(database) = database_of(tier, list) else { return Ok(()) };
+    if oltp::is_set_up(&database).with_context(test)? {
+        return Ok(());
+    }
+    terminal::complain(&format!("test {}: order entry's database is made", tier.row.number));
+    let words = ["setup", "--database", &database, "--scale", &list.load.scale.to_string()].map(str::to_owned);
+    oltp::load(&words, &Memory::default()).map(drop).with_context(test)
+}
+
+fn prepare_ranread(tier: &Tier, list: &List) -> Result<()> {
     let Some(path) = tier.path.as_deref().filter(|path| !path.contains("://")) else { return Ok(()) };
     let place = Path::new(path);
     if place.is_file() || place.join(::ranread::MANIFEST_FILE).exists() || place.exists() && !place.is_dir() {
         return Ok(());
     }
     let words = ["setup", path, NAME, &list.load.size_gb.to_string()].map(str::to_owned);
-    ranread::load(&words, &Memory::default()).map(|_| ()).with_context(|| format!("test {}", tier.row.number))
+    ranread::load(&words, &Memory::default()).map(drop)
 }

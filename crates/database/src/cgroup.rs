@@ -1,0 +1,82 @@
+//! A limit on the memory of a server's processes, page cache included, so that the host's memory does not stand in for
+//! what is read from storage: a control group of version 2, or of version 1 where that has the memory controller.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Where control groups are.
+const ROOT: &str = "/sys/fs/cgroup";
+
+/// A control group of one server, which is removed with this.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    folder: PathBuf,
+}
+
+impl Memory {
+    /// A group of that name with so many bytes.
+    ///
+    /// # Errors
+    /// Only root may, and only where the memory controller is there.
+    pub(crate) fn limited(name: &str, bytes: u64) -> io::Result<Memory> {
+        Memory::limited_in(Path::new(ROOT), name, bytes)
+    }
+
+    fn limited_in(root: &Path, name: &str, bytes: u64) -> io::Result<Memory> {
+        let controllers = fs::read_to_string(root.join("cgroup.controllers")).unwrap_or_default();
+        let (parent, file) = if controllers.split_whitespace().any(|one| one == "memory") {
+            // What has it for its children as well; where that is set already nothing changes.
+            fs::write(root.join("cgroup.subtree_control"), "+memory")?;
+            (root.to_owned(), "memory.max")
+        } else if root.join("memory/memory.limit_in_bytes").exists() {
+            (root.join("memory"), "memory.limit_in_bytes")
+        } else {
+            return Err(io::Error::other("this host has no memory controller of control groups"));
+        };
+        let folder = parent.join(name);
+        fs::create_dir(&folder)?;
+        // From here on it is removed whatever happens.
+        let memory = Memory { folder };
+        fs::write(memory.folder.join(file), bytes.to_string())?;
+        Ok(memory)
+    }
+
+    /// Takes a process in, whose later children are in it too.
+    ///
+    /// # Errors
+    /// It is gone.
+    pub(crate) fn take(&self, pid: u32) -> io::Result<()> {
+        fs::write(self.folder.join("cgroup.procs"), pid.to_string())
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // One that still has a process stays; nothing depends on it.
+        let _ = fs::remove_dir(&self.folder);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Which file has the limit is told by what the root has, on either version.
+    #[test]
+    fn either_version_has_its_file() {
+        let root = tempfile::tempdir().unwrap();
+        let limited = |name: &str| Memory::limited_in(root.path(), name, 4096);
+        assert!(limited("a").unwrap_err().to_string().contains("no memory controller"));
+        fs::create_dir(root.path().join("memory")).unwrap();
+        fs::write(root.path().join("memory/memory.limit_in_bytes"), "").unwrap();
+        let read = |path: &str| fs::read_to_string(root.path().join(path)).unwrap();
+        let first = limited("b").unwrap();
+        assert_eq!(read("memory/b/memory.limit_in_bytes"), "4096");
+        first.take(7).unwrap();
+        assert_eq!(read("memory/b/cgroup.procs"), "7");
+        fs::write(root.path().join("cgroup.controllers"), "cpu memory\n").unwrap();
+        let _second = limited("c").unwrap();
+        assert_eq!((read("c/memory.max").as_str(), read("cgroup.subtree_control").as_str()), ("4096", "+memory"));
+    }
+}

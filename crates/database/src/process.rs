@@ -1,0 +1,31 @@
+//! Processor time of processes, as the kernel counts it.
+
+use block::Span;
+
+/// The name of a process, and the processor time that it had, by number or `self`: from `/proc`, in hundredths of a second.
+/// `None` where there is none of that number.
+pub fn process(pid: &str) -> Option<(String, Span)> {
+    parsed(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+}
+
+fn parsed(stat: &str) -> Option<(String, Span)> {
+    // The name stands in brackets and may have any letters in it.
+    let (name, behind) = stat.split_once('(')?.1.rsplit_once(')')?;
+    let mut fields = behind.split_whitespace().skip(11).map_while(|field| field.parse::<u64>().ok());
+    let ticks = fields.next()? + fields.next()?;
+    Some((name.to_owned(), Span::from_millis(ticks * 10)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Fields 14 and 15 of proc(5): user and kernel time.
+    #[test]
+    fn a_name_with_brackets_is_a_name() {
+        let line = "7 (a) b) S 1 7 7 0 -1 4194560 100 0 0 0 150 50 0 0 20 0 1 0 5 0 0";
+        assert_eq!(parsed(line), Some(("a) b".to_owned(), Span::from_secs(2))));
+        assert_eq!(parsed("7 a"), None);
+        assert!(process("self").is_some());
+    }
+}

@@ -1,0 +1,308 @@
+//! `cargo xtask bench oltp`: what the driver of order entry costs beside pgbench, on the same server.
+//!
+//! ```text
+//! statements   browsing products, by our driver and by pgbench with the same statements; runs take turns
+//! procedures   the same transactions, one call each
+//! memory       a thousand users in one process
+//! loading      setup at scale 0.1 without indexes, beside psql's COPY of the same rows
+//! ```
+//! The server is started by this bench on a folder in `target`; root starts it as `postgres`, as PostgreSQL wants.
+
+use super::engine::resident_most_kib;
+use super::served::{Served, children_seconds};
+use super::turns::Turns;
+use super::{Folder, load_average, median, release_build, succeed};
+use crate::root;
+use crate::step::Watch;
+use anyhow::{Context as _, Result, bail};
+use std::fmt::Write as _;
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The options of this bench.
+#[derive(clap::Args)]
+pub struct Oltp {
+    #[command(flatten)]
+    turns: Turns<3, 20, 5>,
+    /// Users of both drivers
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=256))]
+    users: u32,
+}
+
+/// What ours is to reach.
+const TPS_WITHIN: f64 = 0.05;
+const CPU_MOST: f64 = 1.15;
+const PROCEDURES_MOST: f64 = 0.4;
+const MEMORY_MOST_MB: f64 = 100.0;
+const LOADING_MOST: f64 = 1.0;
+/// Where Debian has PostgreSQL's programs.
+const PROGRAMS: &str = "/usr/lib/postgresql";
+/// Customers and products of scale 0.1.
+const CUSTOMERS: u32 = 100_000;
+const PRODUCTS: u32 = 1000;
+
+impl Oltp {
+    /// Runs all of it and prints a table.
+    ///
+    /// # Errors
+    /// A program is missing or failed.
+    pub fn run(&self) -> Result<()> {
+        let programs = programs()?;
+        let seawall = release_build()?;
+        let folder = Folder::make(&root().join("target/bench-oltp"))?;
+        let bench = Bench { programs, seawall, folder: folder.0.join("server") };
+        println!("{} runs of each, taking turns; medians", self.turns.runs);
+        // It makes the cluster as well, and ends the server again.
+        let private = format!("private:{}", bench.folder.display());
+        succeed(&mut bench.ours(&["setup", "--database", &private, "--scale", "0.1"]))?;
+        let served = bench.serve()?;
+        self.statements(&bench)?;
+        bench.memory()?;
+        self.loading(&bench)?;
+        drop(served);
+        println!("\nload average at the end: {}", load_average()?);
+        Ok(())
+    }
+
+    fn statements(&self, bench: &Bench) -> Result<()> {
+        let scripts = bench.scripts()?;
+        let (users, seconds) = (self.users.to_string(), self.turns.seconds.to_string());
+        let ours = |how: &str| {
+            let words = ["run", "--database", &bench.url(), "--users", &users, "--time", &seconds, "--warm-up", "0"];
+            let mut command = bench.ours(&words);
+            command.args(["--weights", "BP=1", "--calls", how]);
+            measured(&mut command, "avg TPS")
+        };
+        let theirs = || {
+            let mut command = Command::new(bench.programs.join("pgbench"));
+            command.args(["-n", "-M", "prepared", "-c", &users, "-j", &users, "-T", &seconds, "-U", "seawall", "-h"]);
+            command.arg(&bench.folder).arg("postgres");
+            scripts.iter().for_each(|script| _ = command.arg("-f").arg(script));
+            measured(&mut command, "tps =")
+        };
+        let mut all = [Vec::new(), Vec::new(), Vec::new()];
+        for _ in 0..self.turns.runs {
+            let turn = [ours("statements")?, theirs()?, ours("procedures")?];
+            all.iter_mut().zip(turn).for_each(|(runs, one)| runs.push(one));
+        }
+        let [statements, pgbench, procedures] =
+            all.map(|runs| (median(runs.iter().map(|run| run.tps)), median(runs.iter().map(Run::cpu_us))));
+        println!(
+            "\nbrowsing products, {users} users, {seconds} s: transactions a second, driver's processor time of one"
+        );
+        for (name, (tps, cpu)) in [("statements", statements), ("pgbench", pgbench), ("procedures", procedures)] {
+            println!("  {name:<12}{tps:>10.0} TPS{cpu:>10.1} µs");
+        }
+        let (tps, cpu) = (statements.0 / pgbench.0, statements.1 / pgbench.1);
+        let calls = procedures.1 / statements.1;
+        println!("  TPS beside pgbench {tps:.3}   within {TPS_WITHIN}: {}", held((tps - 1.0).abs() <= TPS_WITHIN));
+        println!("  processor time beside pgbench {cpu:.2}   at most {CPU_MOST} ×: {}", held(cpu <= CPU_MOST));
+        println!(
+            "  of a call beside statements {calls:.2}   at most {PROCEDURES_MOST} ×: {}",
+            held(calls <= PROCEDURES_MOST)
+        );
+        Ok(())
+    }
+
+    fn loading(&self, bench: &Bench) -> Result<()> {
+        let tables = [
+            "customers",
+            "addresses",
+            "card_details",
+            "warehouses",
+            "product_information",
+            "product_descriptions",
+            "inventories",
+            "orders",
+            "order_items",
+            "logon",
+        ];
+        bench.psql("CREATE DATABASE ours")?;
+        bench.psql("CREATE DATABASE theirs")?;
+        for table in tables {
+            let file = bench.file(table);
+            bench.psql(&format!("\\copy {table} TO '{}'", file.display()))?;
+        }
+        let url = bench.url().replace("/postgres?", "/ours?");
+        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        for _ in 0..self.turns.runs {
+            let words = ["setup", "--database", &url, "--scale", "0.1", "--indexes", "none"];
+            ours.push(timed(&mut bench.ours(&words))?);
+            succeed(&mut bench.ours(&["drop", "--database", &url]))?;
+            // The definitions of the loaded database, in the other one.
+            let definitions = bench.definitions(&tables)?;
+            bench.psql_in("theirs", &definitions)?;
+            let mut command = bench.psql_command("theirs");
+            for table in tables {
+                command.arg("-c").arg(format!("\\copy {table} FROM '{}'", bench.file(table).display()));
+            }
+            theirs.push(timed(command.args(["-c", "VACUUM ANALYZE", "-c", "CHECKPOINT"]))?);
+            bench.psql_in("theirs", &format!("DROP TABLE {} CASCADE", tables.join(", ")))?;
+        }
+        let (ours, theirs) = (median(ours), median(theirs));
+        let ratio = ours / theirs;
+        println!(
+            "\nloading scale 0.1 without indexes, generation included, beside psql's COPY of files of the same rows"
+        );
+        println!(
+            "  ours {ours:.1} s  psql {theirs:.1} s  ratio {ratio:.2}   at most {LOADING_MOST} ×: {}",
+            held(ratio <= LOADING_MOST)
+        );
+        Ok(())
+    }
+}
+
+/// What is compared, and on which server.
+struct Bench {
+    programs: PathBuf,
+    seawall: PathBuf,
+    folder: PathBuf,
+}
+
+impl Bench {
+    fn ours(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(&self.seawall);
+        command.env("SEAWALL_RESULTS", "none").arg("oltp").args(words);
+        command
+    }
+
+    fn url(&self) -> String {
+        format!("postgres://seawall@/postgres?host={}", self.folder.display())
+    }
+
+    fn file(&self, table: &str) -> PathBuf {
+        self.folder.with_file_name(format!("{table}.rows"))
+    }
+
+    fn serve(&self) -> Result<Served> {
+        let is_root = Path::new("/proc/self").metadata()?.uid() == 0;
+        let mut command = Command::new(if is_root { "setpriv" } else { "env" });
+        if is_root {
+            command.args(["--reuid=postgres", "--regid=postgres", "--init-groups"]);
+        }
+        command.arg(self.programs.join("postgres")).arg("-D").arg(self.folder.join("data")).arg("-k").arg(&self.folder);
+        command.args(["-c", "listen_addresses=", "-c", "max_connections=1100", "-c", "shared_buffers=512MB"]);
+        Served::start(command, &self.folder.join(".s.PGSQL.5432"))
+    }
+
+    fn psql_command(&self, database: &str) -> Command {
+        let mut command = Command::new(self.programs.join("psql"));
+        command.args(["-q", "-v", "ON_ERROR_STOP=1", "-U", "seawall", "-d", database, "-h"]).arg(&self.folder);
+        command
+    }
+
+    fn psql(&self, sql: &str) -> Result<()> {
+        self.psql_in("postgres", sql)
+    }
+
+    fn psql_in(&self, database: &str, sql: &str) -> Result<()> {
+        succeed(self.psql_command(database).arg("-c").arg(sql))
+    }
+
+    /// The statements that make tables without keys, as the loaded ones are.
+    fn definitions(&self, tables: &[&str]) -> Result<String> {
+        let mut all = String::new();
+        for table in tables {
+            let sql = format!(
+                "SELECT 'CREATE TABLE {table} (' || string_agg(quote_ident(attname) || ' ' || format_type(atttypid, \
+                 atttypmod), ', ' ORDER BY attnum) || ')' FROM pg_attribute WHERE attrelid = '{table}'::regclass AND attnum \
+                 > 0"
+            );
+            let output = self.psql_command("postgres").args(["-A", "-t", "-c", &sql]).output()?;
+            let _ = writeln!(all, "{};", String::from_utf8_lossy(&output.stdout).trim());
+        }
+        Ok(all)
+    }
+
+    /// Scripts of the statements of a browse, one for each number of products, all as likely.
+    fn scripts(&self) -> Result<Vec<PathBuf>> {
+        (1..=5)
+            .map(|products| {
+                let mut script = format!("\\set customer random(1, {CUSTOMERS})\n");
+                for product in 1..=products {
+                    let _ = writeln!(script, "\\set product{product} random(1, {PRODUCTS})");
+                }
+                script += "SELECT cust_first_name, cust_last_name, nls_language, nls_territory, credit_limit, cust_email, \
+                           account_mgr_id, customer_class, preferred_address, preferred_card FROM customers WHERE \
+                           customer_id = :customer;\nBEGIN;\nSELECT nextval('logon_seq') AS logon \\gset\nINSERT INTO \
+                           logon VALUES (:logon, :customer, 1800000000);\nCOMMIT;\n";
+                for product in 1..=products {
+                    let _ = writeln!(
+                        script,
+                        "SELECT p.product_id, p.product_name, p.list_price, i.warehouse_id, i.quantity_on_hand FROM \
+                         product_information p JOIN inventories i ON i.product_id = p.product_id WHERE p.product_id = \
+                         :product{product} LIMIT 14;"
+                    );
+                }
+                let path = self.folder.with_file_name(format!("browse{products}.sql"));
+                std::fs::write(&path, script).with_context(|| path.display().to_string())?;
+                Ok(path)
+            })
+            .collect()
+    }
+
+    fn memory(&self) -> Result<()> {
+        let mut command = self.ours(&["run", "--database", &self.url(), "--users", "1000", "--time", "5"]);
+        command.args(["--warm-up", "0", "--columns", "users"]).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().context("seawall")?;
+        let lines = BufReader::new(child.stdout.take().context("its output")?).lines();
+        let mut peak: f64 = 0.0;
+        for line in lines {
+            line?;
+            // At the last line it may have ended.
+            peak = peak.max(resident_most_kib(child.id()) * 1024.0 / 1e6);
+        }
+        child.wait()?;
+        println!(
+            "\na thousand users: {peak:.0} MB   under {MEMORY_MOST_MB}: {}",
+            held(peak > 0.0 && peak < MEMORY_MOST_MB)
+        );
+        Ok(())
+    }
+}
+
+/// A run of a driver.
+struct Run {
+    tps: f64,
+    cpu: f64,
+    seconds: f64,
+}
+
+impl Run {
+    /// Processor time of one transaction, in microseconds.
+    fn cpu_us(&self) -> f64 {
+        self.cpu / (self.tps * self.seconds) * 1e6
+    }
+}
+
+/// Runs a driver; its rate stands behind `mark` in what it prints.
+fn measured(command: &mut Command, mark: &str) -> Result<Run> {
+    let (before, watch) = (children_seconds()?, Watch::start());
+    let output = command.stdin(Stdio::null()).output().context("a driver")?;
+    let (after, seconds) = (children_seconds()?, watch.elapsed().as_secs_f64());
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let rate = said.lines().find_map(|line| line.strip_prefix(mark)?.split_whitespace().next()?.parse().ok());
+    let Some(tps) = rate.filter(|_| output.status.success()) else {
+        bail!("a driver failed: {said}{}", String::from_utf8_lossy(&output.stderr))
+    };
+    let cpu = after.user + after.system - before.user - before.system;
+    Ok(Run { tps, cpu, seconds })
+}
+
+fn timed(command: &mut Command) -> Result<f64> {
+    let watch = Watch::start();
+    succeed(command)?;
+    Ok(watch.elapsed().as_secs_f64())
+}
+
+fn held(good: bool) -> &'static str {
+    if good { "held" } else { "MISSED" }
+}
+
+fn programs() -> Result<PathBuf> {
+    let installed = std::fs::read_dir(PROGRAMS).into_iter().flatten().flatten().map(|entry| entry.path().join("bin"));
+    let newest = installed.filter(|bin| bin.join("pgbench").exists()).max();
+    newest.with_context(|| format!("no PostgreSQL in {PROGRAMS}; `cargo xtask test` says how to get it"))
+}
