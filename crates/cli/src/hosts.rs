@@ -27,7 +27,7 @@ use ramp::{Arm, Experiment, HostRows, Outcome, Row, RunOutcome, Settings, Timeli
 use ramp::{busy_by_cycle, experiment_table, experiment_verdict};
 use report::Page;
 use stats::Machine;
-use stats::run::Run;
+use stats::run::{Point, Run};
 use workload::plan::{HostsPlan, PlannedHost};
 
 /// What the hosts work on: the real server with a thread for each, or its model in virtual time.
@@ -72,6 +72,8 @@ struct Ramping<'a> {
     field: &'a mut dyn Field,
     kept: &'a mut Kept,
     say: &'a mut dyn FnMut(&str),
+    /// The runs that were not begun yet.
+    points: std::vec::IntoIter<Point>,
     /// The ramp of each host.
     ramps: Vec<Settings>,
     /// Of each half, of each host, the runs that were played.
@@ -131,9 +133,16 @@ fn play(plan: &HostsPlan, options: &Options, field: &mut dyn Field) -> Result<An
     );
     kept.begins();
     let none = || vec![Vec::new(); plan.hosts.len()];
-    let mut ramping =
-        Ramping { plan, field, kept: &mut kept, say: &mut |line| say(options, line), ramps, runs: [none(), none()] };
-    let (mut run, ended) = engine::play(points, &mut ramping, run);
+    let mut ramping = Ramping {
+        plan,
+        field,
+        kept: &mut kept,
+        say: &mut |line| say(options, line),
+        points: points.into_iter(),
+        ramps,
+        runs: [none(), none()],
+    };
+    let (mut run, ended) = engine::play(&mut ramping, run);
     let Ramping { ramps, runs, .. } = ramping;
     let host = kept.host().clone();
     if run.points.is_empty() {
@@ -199,6 +208,10 @@ impl Scene for Ramping<'_> {
         self.field.now()
     }
 
+    fn next(&mut self, _run: &Run) -> Option<Point> {
+        self.points.next()
+    }
+
     fn play(&mut self, _start: Time, run: &mut Run) -> Result<bool> {
         let Some(turn) = turns(self.plan).nth(run.points.len() - 1) else { return Ok(false) };
         (self.say)(&format!("  run {} of {} {}", turn.run + 1, self.plan.runs, HALVES[turn.half]));
@@ -208,7 +221,7 @@ impl Scene for Ramping<'_> {
         }
         let outcomes = self.field.run(&self.ramps, turn.run as u64)?;
         for ((actor, outcome), runs) in (0..).zip(outcomes).zip(&mut self.runs[turn.half]) {
-            whole::add(run, self.plan, actor, &outcome);
+            ramp::kept::add(run, actor, &outcome);
             runs.push(outcome);
         }
         if self.kept.is_due() {

@@ -91,6 +91,8 @@ pub struct Conductor<'a> {
     places: Vec<Place>,
     /// A request's mean time in the idle device: twice that is a queue in it.
     idle_service: Span,
+    /// The phases that were not begun yet.
+    points: std::vec::IntoIter<Point>,
     /// Points begun when the server's advice was noted last.
     advised: usize,
 }
@@ -104,7 +106,7 @@ impl<'a> Conductor<'a> {
         places: Vec<Place>,
         idle_service: Span,
     ) -> Conductor<'a> {
-        Conductor { plan, stage, pace, places, idle_service, advised: 0 }
+        Conductor { plan, stage, pace, places, idle_service, points: Vec::new().into_iter(), advised: 0 }
     }
 
     /// Plays every phase, running `commands` before each: the plan has them as published. `run` has its identity and the
@@ -122,8 +124,8 @@ impl<'a> Conductor<'a> {
             stalled: Some(Span::ZERO),
             ..Point::default()
         };
-        let points = self.plan.phases.iter().zip(commands).map(point).collect();
-        course::play(points, &mut self, run)
+        self.points = self.plan.phases.iter().zip(commands).map(point).collect::<Vec<_>>().into_iter();
+        course::play(&mut self, run)
     }
 
     /// Adds a second that began at `start` in the run, which began at `began`; to the phase's cells too when it has settled.
@@ -222,7 +224,12 @@ impl Scene for Conductor<'_> {
         self.stage.now()
     }
 
+    fn next(&mut self, _run: &Run) -> Option<Point> {
+        self.points.next()
+    }
+
     fn play(&mut self, start: Time, run: &mut Run) -> Result<bool, StageError> {
+        run.begin_cells();
         let index = run.points.len() - 1;
         let phase = &self.plan.phases[index];
         for (workload, spec) in phase.specs.iter().enumerate() {

@@ -1,9 +1,12 @@
 //! The course of an experiment: its points, one after the other, and the run that is written of them.
 //!
 //! ```text
-//!   for each point:  its lines ──► Managed ──► limits in force ──► Scene::play ──► cells and series of the point
+//!   Scene::next ──► point ──► its lines ──► Managed ──► limits in force ──► Scene::play ──► its cells and series
+//!        ▲                                                                                        │
+//!        └──────────────────────────── Run: all that was measured so far ◄────────────────────────┘
 //! ```
-//! A plan's phases and the runs of hosts are points of one course; what differs is who plays them.
+//! A plan's phases, the runs of a ramp and of hosts, the stages of load jobs, the points of a matrix and the batches of a
+//! sweep are points of a course; what differs is the scene.
 
 use block::{Bytes, Span, Time};
 use stats::LimitsInForce;
@@ -30,35 +33,40 @@ pub trait Managed {
 #[error("{0}")]
 pub struct StageError(pub String);
 
-/// Whoever plays the points of a course.
+/// The points of a course, and what they are played on.
 pub trait Scene {
     /// Why it could not go on.
     type Error: From<StageError>;
 
     /// What the points' lines go to; `None` where nothing takes them.
-    fn managed(&mut self) -> Option<&mut dyn Managed>;
+    fn managed(&mut self) -> Option<&mut dyn Managed> {
+        None
+    }
 
     /// Its clock.
     fn now(&self) -> Time;
+
+    /// The point that follows those of `run`, which may depend on what was measured in them; `None` after the last.
+    fn next(&mut self, run: &Run) -> Option<Point>;
 
     /// Plays the last point of `run` to its end and adds what was done to it; the run began at `start`. Returns whether to go
     /// on with the next.
     ///
     /// # Errors
-    /// Whoever plays could not go on. What was added until then is kept.
+    /// The point could not be played to its end. What was added until then is kept.
     fn play(&mut self, start: Time, run: &mut Run) -> Result<bool, Self::Error>;
 }
 
-/// Plays `points` from the first to the last and adds them to `run`, which has its actors and places already. The run comes
-/// back also when it was cut short or failed, with what was measured.
-pub fn play<S: Scene>(points: Vec<Point>, scene: &mut S, mut run: Run) -> (Run, Result<(), S::Error>) {
+/// Plays the points of `scene` from the first to the last and adds them to `run`, which has its actors and places already.
+/// The run comes back also when it was cut short or failed, with what was measured.
+pub fn play<S: Scene>(scene: &mut S, mut run: Run) -> (Run, Result<(), S::Error>) {
     // Bins of a trace start at their own multiples, so the run does too.
     let now = scene.now().as_nanos();
     let start = Time::from_nanos(now - now % BIN.as_nanos());
     for (path, used) in used(scene) {
         run.object(&path).used_start = Some(used);
     }
-    let played = play_all(points, scene, start, &mut run);
+    let played = play_all(scene, start, &mut run);
     for (path, used) in used(scene) {
         run.object(&path).used_end = Some(used);
     }
@@ -67,8 +75,8 @@ pub fn play<S: Scene>(points: Vec<Point>, scene: &mut S, mut run: Run) -> (Run, 
 }
 
 /// Whether all were played to their end.
-fn play_all<S: Scene>(points: Vec<Point>, scene: &mut S, start: Time, run: &mut Run) -> Result<bool, S::Error> {
-    for mut point in points {
+fn play_all<S: Scene>(scene: &mut S, start: Time, run: &mut Run) -> Result<bool, S::Error> {
+    while let Some(mut point) = scene.next(run) {
         for line in point.commands.iter().flat_map(|line| unfold(line)) {
             let done = match scene.managed() {
                 Some(managed) => managed.command(&line),
@@ -78,7 +86,7 @@ fn play_all<S: Scene>(points: Vec<Point>, scene: &mut S, start: Time, run: &mut 
         }
         point.start = passed(start, scene.now());
         point.end = point.start;
-        run.begin_point(point);
+        run.points.push(point);
         run.in_force(&scene.managed().map(Managed::limits).unwrap_or_default());
         let played = scene.play(start, run);
         if played.is_err() && run.points.last().is_some_and(|point| point.end == point.start) {

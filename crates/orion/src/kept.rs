@@ -2,12 +2,13 @@
 
 use crate::grammar::Pattern;
 use crate::jobs::{Where, depth_of};
+use crate::ladder::Spot;
 use crate::point::Measured;
 use crate::test::Test;
 use stats::run::{Actor, Event, Place, Point, Run, Setting, Value};
 
-/// What the points so far are, without where they come from.
-pub fn kept(test: &Test, points: &[Measured]) -> Run {
+/// A test before its first point, without where it comes from.
+pub fn begun(test: &Test) -> Run {
     let mut run = Run::default();
     for volume in &test.volumes {
         let kind = match volume.at {
@@ -27,10 +28,6 @@ pub fn kept(test: &Test, points: &[Measured]) -> Run {
         run.actors.push(Actor { name: name.into(), place, ..Actor::default() });
         settings(&mut run, actor, test);
     }
-    for (number, point) in (0..).zip(points) {
-        add(&mut run, number, point, test);
-    }
-    run.verdicts = crate::verdicts(&test.proofs(points));
     run.notes = test.stamps();
     run
 }
@@ -45,15 +42,20 @@ fn settings(run: &mut Run, actor: u32, test: &Test) {
     run.set(Some(actor), "direct", if load.page_cache { "no" } else { "yes" });
 }
 
-fn add(run: &mut Run, number: u32, point: &Measured, test: &Test) {
-    let spot = point.spot;
-    run.points.push(Point {
+/// The point of a spot.
+pub fn point(spot: Spot) -> Point {
+    Point {
         name: format!("small {}, large {}", spot.small, spot.large),
         about: format!("{} small and {} large outstanding", spot.small, spot.large),
-        start: point.start,
-        end: point.start + point.elapsed,
         ..Point::default()
-    });
+    }
+}
+
+/// Adds what was measured in the last point.
+pub fn add(run: &mut Run, test: &Test, point: &Measured) {
+    let (spot, number) = (point.spot, (run.points.len() as u32).saturating_sub(1));
+    let Some(last) = run.points.last_mut() else { return };
+    (last.start, last.end) = (point.start, point.start + point.elapsed);
     let depths = [spot.small, spot.large * depth_of(test.ask.load.pattern)];
     for (actor, (work, depth)) in (0..).zip([&point.small, &point.large].into_iter().zip(depths)) {
         let Some(work) = work else { continue };

@@ -202,7 +202,11 @@ fn a_quick_run_is_stamped_and_has_its_pictures() {
 #[test]
 fn a_run_is_kept_with_its_points() {
     let (test, points) = played("-run normal -testname gold -num_disks 1 -duration 2", &[64]);
-    let run = orion::kept(&test, &points);
+    let mut run = orion::kept::begun(&test);
+    for point in &points {
+        run.points.push(orion::kept::point(point.spot));
+        orion::kept::add(&mut run, &test, point);
+    }
     assert_eq!(run.actors.iter().map(|actor| actor.name.as_str()).collect::<Vec<_>>(), ["small", "large"]);
     assert_eq!((run.points.len(), run.points[16].name.as_str()), (17, "small 5, large 2"));
     let all = run.cell(16, 1, &stats::run::Class::ALL).expect("large loads were measured");

@@ -10,41 +10,46 @@ use stats::{CycleRecord, Outcome, Verdict};
 /// The database is the only actor.
 const ACTOR: u32 = 0;
 
-/// What the runs so far of the host `system` are, without where they come from. `place` is what was loaded.
-pub fn kept(system: &str, place: &str, runs: &[RunOutcome]) -> Run {
+/// A ramp of the host `system` before its first run, without where it comes from. `place` is what is loaded.
+pub fn begun(system: &str, place: &str) -> Run {
     let mut kept = Run::default();
     let place = kept.place(Place { kind: "folder".into(), name: place.into(), size: None });
     let name = "ramp".to_owned();
     kept.actors.push(Actor { name, host: system.into(), group: None, place: Some(place) });
     kept.set(Some(ACTOR), "block_bytes", BLOCK as f64);
-    let mut start = Span::ZERO;
-    for (number, run) in runs.iter().enumerate() {
-        let point = number as u32;
-        kept.points.push(Point {
-            name: format!("{} IOPS", run.target),
-            about: format!("reads and write cycles of {} IOPS in all", run.target),
-            start,
-            end: start + run.elapsed,
-            ..Point::default()
-        });
-        let value = Value::Number(run.target as f64);
-        kept.settings.push(Setting { point: Some(point), actor: Some(ACTOR), key: "target_iops".into(), value });
-        kept.add_tape(&run.tape, Taped { point, actor: ACTOR, start, measured: run.elapsed });
-        kept.cycles.extend(run.cycles.iter().map(|cycle| {
-            let crate::Cycle { due, start, sleep, wij, write, cycle, blocks, .. } = *cycle;
-            (ACTOR, CycleRecord { phase: point, due, start, sleep, wij, write, cycle, blocks })
-        }));
-        kept.events.extend(run.failure.map(|failure| Event {
-            point: Some(point),
-            actor: Some(ACTOR),
-            at: start + failure.at,
-            kind: "failure".into(),
-            name: format!("{}: {:?}", kind(failure.kind), failure.fault),
-            number: None,
-        }));
-        start += run.elapsed;
-    }
     kept
+}
+
+/// The point of a run that is asked for `target` blocks a second.
+pub fn point(target: u64) -> Point {
+    Point {
+        name: format!("{target} IOPS"),
+        about: format!("reads and write cycles of {target} IOPS in all"),
+        ..Point::default()
+    }
+}
+
+/// Adds to `kept` what `actor` did in a run, as the whole of the last point or as its part of it.
+pub fn add(kept: &mut Run, actor: u32, run: &RunOutcome) {
+    let point = (kept.points.len() as u32).saturating_sub(1);
+    let Some(last) = kept.points.last_mut() else { return };
+    let start = last.start;
+    last.end = last.end.max(start + run.elapsed);
+    let value = Value::Number(run.target as f64);
+    kept.settings.push(Setting { point: Some(point), actor: Some(actor), key: "target_iops".into(), value });
+    kept.add_tape(&run.tape, Taped { point, actor, start, measured: run.elapsed });
+    kept.cycles.extend(run.cycles.iter().map(|cycle| {
+        let crate::Cycle { due, start, sleep, wij, write, cycle, blocks, .. } = *cycle;
+        (actor, CycleRecord { phase: point, due, start, sleep, wij, write, cycle, blocks })
+    }));
+    kept.events.extend(run.failure.map(|failure| Event {
+        point: Some(point),
+        actor: Some(actor),
+        at: start + failure.at,
+        kind: "failure".into(),
+        name: format!("{}: {:?}", kind(failure.kind), failure.fault),
+        number: None,
+    }));
 }
 
 /// The rows of a summary as a run: counts, rates and verdicts are in them; seconds, histograms and cycles are not, so that
@@ -150,7 +155,11 @@ mod tests {
         (tape[journal].ops, tape[journal].bytes) = (2, 33 * BLOCK);
         tape.punctuality = Punctuality { scheduled: true, never_sent: 7, ..Punctuality::default() };
         let run = RunOutcome { target: 100, elapsed: Span::SECOND, tape, ..RunOutcome::default() };
-        let kept = kept("host", "/data", &[run.clone(), run]);
+        let mut kept = begun("host", "/data");
+        for start in [Span::ZERO, run.elapsed] {
+            kept.points.push(Point { start, ..point(run.target) });
+            add(&mut kept, ACTOR, &run);
+        }
         let all = kept.cell(1, 0, &Class::ALL).unwrap();
         assert_eq!((all.ops, all.never_sent, all.late), (50, Some(7), Some(0)));
         assert_eq!(all.latency(Kind::Response).unwrap().count(), 50);

@@ -21,7 +21,7 @@ mod cycle;
 mod dataset;
 mod experiment;
 mod grammar;
-mod kept;
+pub mod kept;
 mod label;
 mod ladder;
 mod machine;
@@ -48,7 +48,7 @@ pub use experiment::{
     experiment_table, experiment_verdict,
 };
 pub use grammar::{DASHES, GrammarError, Invocation, help};
-pub use kept::{imported, kept};
+pub use kept::imported;
 pub use label::Label;
 pub use ladder::{Ladder, Load};
 pub use machine::{

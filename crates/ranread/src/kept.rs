@@ -31,7 +31,7 @@ pub struct Taken {
 
 /// A run without a batch: what its processes are to do, with the places that they take turns at, and the specification
 /// sheet. Where it comes from is for whoever knows.
-pub fn asked(load: &Load, places: Vec<Place>, sheet: &[(String, String)]) -> Run {
+pub fn begun(load: &Load, places: Vec<Place>, sheet: &[(String, String)]) -> Run {
     let mut run = Run { places, ..Run::default() };
     let mix = match load.read_percent {
         100 => "read",
@@ -57,15 +57,21 @@ pub fn asked(load: &Load, places: Vec<Place>, sheet: &[(String, String)]) -> Run
     run
 }
 
-/// Adds a batch to a run of [`asked`].
-pub fn taken(run: &mut Run, batch: Taken) {
-    let Taken { start, state, outcomes } = batch;
-    let (point, processes) = (run.points.len() as u32, outcomes.len());
+/// The point of the next batch, of so many processes.
+pub fn point(run: &Run, processes: u32) -> Point {
     let load = if processes == 1 { "1 process".to_owned() } else { format!("{processes} processes") };
     let about = format!("{load} at once, each at depth 1");
     let before = run.points.iter().filter(|point| point.about == about).count();
     let name = if before == 0 { load } else { format!("{load}, batch {}", before + 1) };
-    run.points.push(Point { name, about, start, end: start, ..Point::default() });
+    Point { name, about, ..Point::default() }
+}
+
+/// Adds a batch to a run of [`begun()`], as its last point.
+pub fn add(run: &mut Run, batch: Taken) {
+    let Taken { start, state, outcomes } = batch;
+    let (point, processes) = ((run.points.len() as u32).saturating_sub(1), outcomes.len());
+    let Some(last) = run.points.last_mut() else { return };
+    (last.start, last.end) = (start, start);
     let mut set = |key: &str, value| {
         run.settings.push(Setting { point: Some(point), actor: None, key: key.into(), value });
     };
@@ -92,7 +98,7 @@ pub fn sheet(run: &Run) -> Vec<(String, String)> {
     run.settings.iter().filter_map(line).collect()
 }
 
-/// The batches of a run of [`asked`], in their order. A process of which nothing is kept has no row.
+/// The batches of a run of [`begun()`], in their order. A process of which nothing is kept has no row.
 pub fn batches(run: &Run) -> Vec<Batch> {
     let database = run.places.iter().map(|place| place.name.as_str()).collect::<Vec<_>>().join(",");
     let number =
@@ -128,7 +134,7 @@ pub fn batches(run: &Run) -> Vec<Batch> {
         };
         let cells = run.cells.iter().filter(|cell| cell.point as usize == number);
         let mut of_point: BTreeMap<u32, Row> = BTreeMap::new();
-        cells.for_each(|cell| add(of_point.entry(cell.actor).or_insert_with(|| blank.clone()), cell));
+        cells.for_each(|cell| add_cell(of_point.entry(cell.actor).or_insert_with(|| blank.clone()), cell));
         rows.push(of_point);
     }
     let rows = rows.into_iter().filter(|rows| !rows.is_empty());
@@ -136,7 +142,7 @@ pub fn batches(run: &Run) -> Vec<Batch> {
 }
 
 /// Adds what a cell says of a process.
-fn add(row: &mut Row, cell: &Cell) {
+fn add_cell(row: &mut Row, cell: &Cell) {
     row.job = cell.actor + 1;
     if cell.class == Class::READ {
         row.reads = cell.ops;
@@ -192,7 +198,7 @@ mod tests {
     fn batches_are_read_back_as_they_were_kept() {
         let place = |name: &str| Place { kind: "folder".into(), name: name.into(), size: None };
         let told = [("Array".to_owned(), "AFF".to_owned())];
-        let mut run = asked(&load(), vec![place("/a/"), place("/b/")], &told);
+        let mut run = begun(&load(), vec![place("/a/"), place("/b/")], &told);
         run.identity.started_unix_ms = 1_464_012_480_500;
         let mut wanted = Vec::new();
         let loads = [
@@ -205,7 +211,8 @@ mod tests {
             let blank = Row::blank(started, "/a/,/b/".into(), outcomes.len() as u32, &load());
             let rows = (1..).zip(&outcomes).map(|(job, outcome)| blank.of(job, state, outcome)).collect();
             wanted.push(Batch { rows });
-            taken(&mut run, Taken { start: Span::from_secs(at), state, outcomes });
+            run.points.push(point(&run, outcomes.len() as u32));
+            add(&mut run, Taken { start: Span::from_secs(at), state, outcomes });
         }
         assert_eq!(batches(&run), wanted);
         let names: Vec<&str> = run.points.iter().map(|point| point.name.as_str()).collect();

@@ -19,7 +19,7 @@ mod export;
 mod grammar;
 mod jobs;
 mod judge;
-mod kept;
+pub mod kept;
 mod manifest;
 mod page;
 mod point;
@@ -39,7 +39,7 @@ pub use grammar::{
 };
 pub use jobs::{Aim, jobs, setup_job};
 pub use judge::{Finding, judge, judge_batch, knee, limiter};
-pub use kept::{Taken, asked, batches, sheet, taken};
+pub use kept::{batches, sheet};
 pub use manifest::{DATABASE_FILE, MANIFEST_FILE, Manifest, ManifestError};
 pub use page::page;
 pub use point::{Measured, Point};

@@ -49,7 +49,8 @@ fn what_is_not_there_is_said_and_nothing_is_made() {
 /// A run of one actor in one point with these times of one kind.
 fn one_cell(kind: Kind, times: impl IntoIterator<Item = Span>) -> Run {
     let mut run = Run { actors: vec![Actor::default()], ..Run::default() };
-    run.begin_point(Point::default());
+    run.points.push(Point::default());
+        run.begin_cells();
     let mut histogram = Histogram::new();
     times.into_iter().for_each(|time| histogram.record(time));
     run.cells[0].latencies.push((kind, histogram));
@@ -123,7 +124,8 @@ fn a_run_that_was_written_as_it_went_on_is_whole() {
 fn minutes_have_histograms_that_add_up() {
     let after = |seconds: u64| {
         let mut run = Run { actors: vec![Actor::default()], ..Run::default() };
-        run.begin_point(Point::default());
+        run.points.push(Point::default());
+        run.begin_cells();
         for start in 0..seconds {
             let mut tape = Tape::default();
             let (end, took) = (Time::from_nanos(1_000_000_000), Span::from_millis(if start < 60 { 1 } else { 5 }));

@@ -3,18 +3,16 @@
 //! The standard output has what the original prints, and behind it what is ours; notes go to the standard error.
 
 mod field;
-mod keeper;
+mod matrix;
 mod outputs;
 
-use crate::interrupt::Stop;
 use crate::memory::{self, Memory};
 use crate::play::now_unix_ms;
 use crate::{Answer, date, interrupt, machine, terminal};
 use anyhow::{Result, anyhow, bail};
-use block::Span;
-use field::{Field, Watching};
-use keeper::Keeper;
-use orion::{Ask, Command, Measured, Test};
+use field::Field;
+use matrix::Matrix;
+use orion::{Ask, Command, Measured, Test, Where};
 use outputs::Outputs;
 use stats::run::Run;
 use stats::{Machine, Outcome};
@@ -93,71 +91,23 @@ fn run(mut ask: Ask, storage: Storage<'_>, memory: &Memory) -> Result<Answer> {
     }
     test.ask.notes.iter().chain(&test.stamps()).for_each(|note| terminal::complain(&format!("note: {note}")));
     terminal::print(&orion::banner(&test));
-    let mut keeper = Keeper::begin(memory, &test, begun);
-    let (points, refused) = measure(&field, &test, &stop, &mut keeper, &mut |points| outputs.write(&test, points));
-    if let Some(error) = refused {
-        // Nothing was done: there is nothing to tell.
-        if points.is_empty() {
-            keeper.forget();
-            outputs.remove(&test);
-        } else {
-            keeper.end(&points);
-            outputs.write(&test, &points)?;
-        }
-        return Err(error);
+    let files = test.volumes.iter().filter(|volume| volume.at == Where::File).map(|volume| &volume.name);
+    let kept = memory.loading(files).begin(begun.clone());
+    let run = Run { identity: begun.identity, machine: begun.machine, ..orion::kept::begun(&test) };
+    let mut matrix = Matrix::new(&field, &test, &outputs, &stop, kept);
+    let (run, played) = engine::play(&mut matrix, run);
+    let Matrix { points, kept, .. } = matrix;
+    // Where nothing was done there is nothing to tell.
+    if points.is_empty() && played.is_err() {
+        kept.forget();
+        outputs.remove(&test);
+        return played.map(|()| Answer::Yes);
     }
+    kept.end(run);
     outputs.write(&test, &points)?;
-    keeper.end(&points);
+    played?;
     close(&test, &points, stop.is_asked())
 }
-
-/// Measures point after point, told every now and then what there is; what was measured, and why not all was.
-fn measure(
-    field: &Field<'_>,
-    test: &Test,
-    stop: &Stop,
-    keeper: &mut Keeper<'_>,
-    tell: &mut dyn FnMut(&[Measured]) -> Result<()>,
-) -> (Vec<Measured>, Option<anyhow::Error>) {
-    let mut points: Vec<Measured> = Vec::new();
-    let clock = uring::Clock::new();
-    let (began, mut next) = (clock.now(), TELL);
-    for spot in &test.grid.spots {
-        let start = match test.simulated {
-            true => points.last().map_or(Span::ZERO, |last| last.start + last.elapsed),
-            false => clock.now().since(began),
-        };
-        let point = match field.play(&test.ask, *spot, start, Watching { stop, points: &points, keeper }) {
-            Ok(point) => point,
-            Err(error) => return (points, Some(error)),
-        };
-        if test.ask.verbose {
-            let lines = orion::point_lines(points.len() + 1, test.grid.spots.len(), &point);
-            lines.iter().for_each(|line| terminal::line(line));
-        }
-        let failed = point.trouble().is_some();
-        points.push(point);
-        if failed || stop.is_asked() {
-            break;
-        }
-        if keeper.is_due() {
-            keeper.so_far(&points, None);
-        }
-        let passed = clock.now().since(began);
-        if !test.simulated && passed >= next {
-            next = passed + TELL.max(passed / TELL_PART);
-            if let Err(error) = tell(&points) {
-                return (points, Some(error));
-            }
-        }
-    }
-    (points, None)
-}
-
-/// Files are written anew so often, so that one that is killed leaves what it measured; and no more
-/// often than this part of the time, since what is written grows with the points.
-const TELL: Span = Span::SECOND;
-const TELL_PART: u64 = 50;
 
 /// The result lines, and the answer.
 fn close(test: &Test, points: &[Measured], stopped: bool) -> Result<Answer> {

@@ -8,12 +8,13 @@ use crate::ramping::{
 };
 use crate::{Answer, demand, interrupt, machine, terminal};
 use anyhow::{Context as _, Result, anyhow, bail};
-use block::{Bytes, Span};
+use block::{Bytes, Span, Time};
+use engine::Scene;
 use ramp::{Accounting, Criteria, Invocation, Load, Outcome, Row, RunOutcome, RunSetup, Settings};
 use report::Page;
-use stats::run::{Run, State};
+use stats::run::{Point, Run, State};
 use std::os::unix::process::CommandExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::channel;
 use std::time::Duration;
@@ -151,27 +152,35 @@ fn ramp_up(
     let outputs = Outputs::open(&invocation.output)?;
     let about_it = about(settings, &*storage).into_iter().chain(not_comparable(settings));
     outputs.about(&about_it.collect::<Vec<_>>())?;
-    let loads = settings.loads();
-    let mut standing = Standing::begin(outputs.folder(), stop, settings, invocation.quiet)?;
+    let standing = Standing::begin(outputs.folder(), stop, settings, invocation.quiet)?;
     notes(settings, &*storage).iter().for_each(|note| terminal::complain(&format!("note: {note}")));
+    let started_unix_ms = now_unix_ms();
+    let run = begun(settings, &*storage, started_unix_ms);
+    let memory = memory.with_file(invocation.results.as_deref()).loading(storage.folder());
     let mut ramp = Ramping {
         settings,
         criteria,
+        loads: settings.loads(),
         storage,
         outputs,
+        standing,
         runs: Vec::new(),
         rows: Vec::new(),
         worst: None,
         backend: String::new(),
-        started_unix_ms: now_unix_ms(),
-        kept: None,
+        started_unix_ms,
+        kept: memory.begin(run.clone()),
     };
-    let memory = memory.with_file(invocation.results.as_deref()).loading(ramp.storage.folder());
-    ramp.kept = Some(memory.begin(ramp.run()));
-    let played = ramp.all(&loads, &mut standing);
+    let (run, played) = match ramp.warm_up() {
+        Ok(()) => engine::play(&mut ramp, run),
+        Err(error) => (cut_short(run), Err(error)),
+    };
+    let Ramping { mut standing, outputs, rows, worst, kept, .. } = ramp;
     standing.clear();
-    let ended = ramp.ending(played);
-    standing.end(&ended, &ramp.verdict());
+    let kept = kept.end(run);
+    let verdict = verdict(&rows, worst);
+    let ended = played.and_then(|()| ended(&outputs, &verdict, worst, kept));
+    standing.end(&ended, &verdict);
     ended
 }
 
@@ -179,64 +188,76 @@ fn ramp_up(
 struct Ramping<'a> {
     settings: &'a Settings,
     criteria: Criteria,
+    /// What each run asks for.
+    loads: Vec<Load>,
     storage: Box<dyn Storage>,
     outputs: Outputs,
+    standing: Standing,
     runs: Vec<RunOutcome>,
     rows: Vec<Row>,
     worst: Option<Outcome>,
     backend: String,
     started_unix_ms: u64,
-    /// The run as it is kept; `None` before it began and after it ended.
-    kept: Option<Kept>,
+    kept: Kept,
 }
 
+impl Scene for Ramping<'_> {
+    type Error = anyhow::Error;
+
+    /// The runs alone: what lies between them is no part of the ramp.
+    fn now(&self) -> Time {
+        self.runs.iter().fold(Time::ZERO, |time, run| time + run.elapsed)
+    }
+
+    fn next(&mut self, run: &Run) -> Option<Point> {
+        self.loads.get(run.points.len()).map(|load| ramp::kept::point(load.target))
+    }
+
+    fn play(&mut self, start: Time, run: &mut Run) -> Result<bool> {
+        let index = run.points.len() - 1;
+        let number = self.outputs.first_run + index as u64;
+        let outcome = self.one(index + 1, &RunSetup::of(self.settings, number), number, &format!("run {number}"))?;
+        self.standing.clear();
+        run.points[index].start = self.now().since(start);
+        ramp::kept::add(run, ACTOR, &outcome);
+        run.machine = machine::look(self.storage.folder(), &self.backend);
+        self.keep(number, outcome, run)?;
+        Ok(true)
+    }
+}
+
+/// The database is the only actor.
+const ACTOR: u32 = 0;
+
 impl Ramping<'_> {
-    fn all(&mut self, loads: &[Load], standing: &mut Standing) -> Result<()> {
+    fn warm_up(&mut self) -> Result<()> {
         if self.settings.warm_up {
-            let setup = RunSetup::warm_up(self.settings);
-            let outcome = self.play(0, &loads[0], &setup, self.outputs.first_run, standing)?;
-            self.end(&outcome, "the warm-up")?;
+            self.one(0, &RunSetup::warm_up(self.settings), self.outputs.first_run, "the warm-up")?;
         }
-        self.kept.iter().for_each(Kept::begins);
-        for (index, load) in loads.iter().enumerate() {
-            let run = self.outputs.first_run + index as u64;
-            let outcome = self.play(index + 1, load, &RunSetup::of(self.settings, run), run, standing)?;
-            self.end(&outcome, &format!("run {run}"))?;
-            standing.clear();
-            self.keep(run, outcome)?;
-        }
+        self.kept.begins();
         Ok(())
     }
 
-    fn play(
-        &mut self,
-        number: usize,
-        load: &Load,
-        setup: &RunSetup,
-        run: u64,
-        standing: &mut Standing,
-    ) -> Result<RunOutcome> {
-        let constants = &self.settings.constants;
-        let mut watch = |progress: &ramp::Progress| standing.show(number, load, setup.runtime, constants, progress);
+    /// Plays one run, counted from 1, or the warm-up; an error where it did not come to its end.
+    fn one(&mut self, count: usize, setup: &RunSetup, run: u64, name: &str) -> Result<RunOutcome> {
+        let (load, constants) = (&self.loads[count.saturating_sub(1)], &self.settings.constants);
+        let standing = &mut self.standing;
+        let mut watch = |progress: &ramp::Progress| standing.show(count, load, setup.runtime, constants, progress);
         let played = self.storage.play(self.settings, load, setup, run, &mut watch);
         let (outcome, backend) = played.with_context(|| format!("run {run}: rows of earlier runs are kept"))?;
         self.backend = backend;
-        Ok(outcome)
-    }
-
-    /// An error where a run did not come to its end.
-    fn end(&self, outcome: &RunOutcome, name: &str) -> Result<()> {
-        if let Some(failure) = failed(outcome, &*self.storage) {
+        if let Some(failure) = failed(&outcome, &*self.storage) {
             bail!("{name}: {failure}; the rows of earlier runs are kept");
         }
         if outcome.cut_short {
             bail!("{name}: stopped before its end; the rows of earlier runs are kept");
         }
-        Ok(())
+        Ok(outcome)
     }
 
-    fn keep(&mut self, run: u64, outcome: RunOutcome) -> Result<()> {
-        let mut row = Row::of(run, &outcome, self.settings);
+    /// Adds a run to the tables, says how it was, and keeps it.
+    fn keep(&mut self, number: u64, outcome: RunOutcome, run: &mut Run) -> Result<()> {
+        let mut row = Row::of(number, &outcome, self.settings);
         let (verdict, judgements) = self.criteria.judge(&row, &self.settings.constants);
         row.verdict = verdict.to_string();
         self.outputs.add(&row, &outcome, self.settings.constants.cycle)?;
@@ -249,73 +270,71 @@ impl Ramping<'_> {
             terminal::line(&format!("  {}: {}", judgement.outcome, judgement.because));
         }
         remarks(&row).iter().for_each(|remark| terminal::line(&format!("  {remark}")));
+        run.verdicts.extend(judgements.into_iter().map(|judgement| stats::Verdict {
+            question: format!("run {} at {} IOPS: {}", row.run, row.target, judgement.name),
+            outcome: judgement.outcome,
+            because: judgement.because,
+            measured: judgement.measured,
+        }));
         self.runs.push(outcome);
         self.rows.push(row);
-        let so_far = self.run();
-        self.kept.iter_mut().for_each(|kept| kept.so_far(so_far.clone()));
-        let facts = report::text::facts(self.started_unix_ms, &machine::look(self.storage.folder(), &self.backend));
+        self.kept.so_far(run.clone());
+        let facts = report::text::facts(self.started_unix_ms, &run.machine);
         let page = ramp::page(self.settings, &self.rows, &self.runs);
         self.outputs.page(&Page { facts, version: env!("CARGO_PKG_VERSION").into(), ..page }.render())
     }
+}
 
-    /// Keeps what was played, and says the verdict on the whole and where all of it is.
-    fn ending(&mut self, played: Result<()>) -> Result<Answer> {
-        let run = self.run();
-        let kept = self.kept.take().and_then(|kept| kept.end(run));
-        played?;
-        terminal::line(&format!("\nverdict   {}", self.verdict()));
-        for (name, file) in [("summary", "summary.csv"), ("page", "page.html")] {
-            terminal::line(&format!("{name:<9} {}", self.outputs.folder().join(file).display()));
-        }
-        in_memory(kept).iter().for_each(|line| terminal::line(line));
-        match self.worst {
-            Some(Outcome::Pass) => Ok(Answer::Yes),
-            Some(Outcome::Fail) => Ok(Answer::No),
-            Some(Outcome::CannotSay) | None => {
-                bail!("cannot say: a run saw too little or was not the load that was asked; its line tells why")
-            }
+/// A ramp that was not played to its first run.
+fn cut_short(mut run: Run) -> Run {
+    run.identity.state = State::CutShort;
+    run
+}
+
+/// Says the verdict on the whole and where all of it is.
+fn ended(
+    outputs: &Outputs,
+    verdict: &str,
+    worst: Option<Outcome>,
+    kept: Option<(PathBuf, i64)>,
+) -> Result<Answer> {
+    terminal::line(&format!("\nverdict   {verdict}"));
+    for (name, file) in [("summary", "summary.csv"), ("page", "page.html")] {
+        terminal::line(&format!("{name:<9} {}", outputs.folder().join(file).display()));
+    }
+    in_memory(kept).iter().for_each(|line| terminal::line(line));
+    match worst {
+        Some(Outcome::Pass) => Ok(Answer::Yes),
+        Some(Outcome::Fail) => Ok(Answer::No),
+        Some(Outcome::CannotSay) | None => {
+            bail!("cannot say: a run saw too little or was not the load that was asked; its line tells why")
         }
     }
+}
 
-    /// On all runs together.
-    fn verdict(&self) -> String {
-        let (runs, passed) = (self.rows.len(), self.rows.iter().filter(|row| row.verdict == "pass").count());
-        let verdict = self.worst.map_or("cannot say".into(), |worst| worst.to_string());
-        format!("{verdict}, {passed} of {runs} runs passed")
-    }
+/// On all runs together.
+fn verdict(rows: &[Row], worst: Option<Outcome>) -> String {
+    let (runs, passed) = (rows.len(), rows.iter().filter(|row| row.verdict == "pass").count());
+    let verdict = worst.map_or("cannot say".into(), |worst| worst.to_string());
+    format!("{verdict}, {passed} of {runs} runs passed")
+}
 
-    /// The run so far, as it is kept.
-    fn run(&self) -> Run {
-        let settings = self.settings;
-        let title = format!("ramp {} to {} IOPS: {}", settings.ladder.min, settings.ladder.max, settings.comment);
-        let mut run = ramp::kept(&settings.system, &self.storage.names(), &self.runs);
-        run.identity = memory::identity("ramp", title, self.started_unix_ms);
-        run.identity.seed = settings.seed;
-        if self.runs.len() < settings.ladder.runs as usize {
-            run.identity.state = State::CutShort;
-        }
-        run.identity.simulated = self.storage.is_simulated();
-        run.machine = machine::look(self.storage.folder(), &self.backend);
-        let constants = &settings.constants;
-        run.set(None, "cycle_s", constants.cycle.as_secs_f64());
-        run.set(None, "runtime_s", settings.runtime.as_secs_f64());
-        run.set(None, "readers", f64::from(constants.readers));
-        run.set(None, "writers", f64::from(constants.writers));
-        run.notes.extend(not_comparable(settings));
-        run.set(None, "used_bytes", self.storage.size().0 as f64);
-        for (index, outcome) in self.runs.iter().enumerate() {
-            let row = Row::of(self.outputs.first_run + index as u64, outcome, settings);
-            for judgement in self.criteria.judge(&row, constants).1 {
-                run.verdicts.push(stats::Verdict {
-                    question: format!("run {} at {} IOPS: {}", row.run, row.target, judgement.name),
-                    outcome: judgement.outcome,
-                    because: judgement.because,
-                    measured: judgement.measured,
-                });
-            }
-        }
-        run
-    }
+/// The ramp before its first run, as it is kept.
+fn begun(settings: &Settings, storage: &dyn Storage, started_unix_ms: u64) -> Run {
+    let title = format!("ramp {} to {} IOPS: {}", settings.ladder.min, settings.ladder.max, settings.comment);
+    let mut run = ramp::kept::begun(&settings.system, &storage.names());
+    run.identity = memory::identity("ramp", title, started_unix_ms);
+    run.identity.seed = settings.seed;
+    run.identity.simulated = storage.is_simulated();
+    run.machine = machine::look(storage.folder(), "");
+    let constants = &settings.constants;
+    run.set(None, "cycle_s", constants.cycle.as_secs_f64());
+    run.set(None, "runtime_s", settings.runtime.as_secs_f64());
+    run.set(None, "readers", f64::from(constants.readers));
+    run.set(None, "writers", f64::from(constants.writers));
+    run.notes.extend(not_comparable(settings));
+    run.set(None, "used_bytes", storage.size().0 as f64);
+    run
 }
 
 /// The heads of the columns of [`line()`], in two lines.

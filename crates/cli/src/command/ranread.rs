@@ -3,6 +3,7 @@
 //! The standard output has the classic text to the byte; what the original does not say goes to the standard error.
 
 mod batch;
+mod course;
 mod database;
 mod keeper;
 mod marks;
@@ -12,7 +13,8 @@ use crate::memory::Memory;
 use crate::{Answer, date, interrupt, machine, terminal};
 use anyhow::{Context as _, Result, bail};
 use block::Bytes;
-use ranread::{Command, ExportAsk, Finding, RunAsk};
+use course::Loads;
+use ranread::{Batch, Command, ExportAsk, Finding, Measured, RunAsk};
 use stats::{Machine, Outcome};
 use std::path::Path;
 use workload::plan::Device;
@@ -84,27 +86,25 @@ fn run_once(ask: RunAsk, storage: Storage<'_>, memory: &Memory) -> Result<Answer
     field.must_suffice(ask.processes)?;
     field.notes().iter().for_each(|note| terminal::complain(&format!("note: {note}")));
     let loads = report::text::count(ask.processes as usize, "process", "processes");
-    let mut keeper = field.keeper(memory, &loads, &sheet_of(&[], &field, &field.machine()));
+    let (run, mut kept) = field.begin(memory, &loads, &sheet_of(&[], &field, &field.machine()));
     terminal::print(&ranread::run_begins(ask.processes));
-    let played = field.play(ask.processes, 0, &mut keeper, &stop, true);
-    let (batch, measured) = match played {
-        Ok(played) => played,
-        Err(error) => {
-            terminal::print("\n");
-            return Err(error);
-        }
-    };
+    let mut once = Once { processes: Some(ask.processes), taken: None };
+    let (run, played) = course::play(&mut field, &mut once, (run, &mut kept), &stop, true);
+    let judged = once.taken.as_ref().and_then(|(_, measured)| {
+        ask.limits.map(|limits| ranread::judge_batch(measured, ask.processes, limits))
+    });
+    let unsure = field.cannot_say();
+    // One that another shell stopped, or that failed, is not what was asked for: it is kept as cut short, without a verdict.
+    course::end(run, kept, judged.as_deref().unwrap_or(&[]), unsure.clone(), None);
+    if played.is_err() {
+        terminal::print("\n");
+    }
+    played?;
+    let Some((batch, measured)) = once.taken else { return Ok(Answer::Yes) };
     terminal::print(&ranread::run_ends(&batch));
     terminal::complain(&batch::said(&batch, &measured));
     if stop.is_asked() {
         bail!("stopped before the end; the rows of what was done are kept");
-    }
-    let judged = ask.limits.map(|limits| ranread::judge_batch(&measured, ask.processes, limits));
-    let unsure = field.cannot_say();
-    // One that another shell stopped, or that failed, is not what was asked for.
-    match batch.state() {
-        ranread::State::Whole => drop(keeper.end(judged.as_deref().unwrap_or(&[]), unsure.clone(), None)),
-        _ => drop(keeper),
     }
     if let Some(why) = unsure {
         bail!("verdict: cannot say: {why}");
@@ -113,6 +113,23 @@ fn run_once(ask: RunAsk, storage: Storage<'_>, memory: &Memory) -> Result<Answer
         _ if field.failed() => Ok(Answer::No),
         Some(findings) => verdict(&findings),
         None => Ok(Answer::Yes),
+    }
+}
+
+/// One batch.
+struct Once {
+    /// How many processes it has, until it is played.
+    processes: Option<u32>,
+    taken: Option<(Batch, Measured)>,
+}
+
+impl Loads for Once {
+    fn next(&mut self) -> Option<u32> {
+        self.processes.take()
+    }
+
+    fn took(&mut self, batch: &Batch, measured: Measured) {
+        self.taken = Some((batch.clone(), measured));
     }
 }
 

@@ -4,7 +4,7 @@ use super::load::{Scaling, fitted};
 use super::{HALVES, Turn, turns};
 use crate::memory;
 use anyhow::Result;
-use ramp::{Answered, Experiment, RunOutcome, Settings, experiment_verdict};
+use ramp::{Answered, Experiment, Settings, experiment_verdict};
 use stats::run::{Actor, Identity, Place, Point, Run};
 use stats::{Outcome, Scale, Verdict};
 use workload::plan::{HostsPlan, PlannedHost};
@@ -41,12 +41,6 @@ pub(super) fn points(plan: &HostsPlan, ramps: &[Settings], scaling: Scaling) -> 
         first.commands_published.splice(..0, plan.floors_create.iter().cloned());
     }
     Ok(points)
-}
-
-/// Adds what a host did in the last point.
-pub(super) fn add(run: &mut Run, plan: &HostsPlan, actor: u32, outcome: &RunOutcome) {
-    let host = &plan.hosts[actor as usize];
-    run.adopt(actor, &ramp::kept(&host.name, &luns(plan, host), std::slice::from_ref(outcome)), 0);
 }
 
 /// The answers of the whole experiment.

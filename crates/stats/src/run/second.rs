@@ -1,7 +1,7 @@
 //! A run that is written second by second, as a plan's is: each second of an actor is a tape of its own.
 
 use super::{
-    Cell, Class, GateRow, GateSeries, Kind, Minute, Point, Run, Series, Slice, Taped, Times, tapes, to_four_digits,
+    Cell, Class, GateRow, GateSeries, Kind, Minute, Run, Series, Slice, Taped, Times, tapes, to_four_digits,
 };
 use crate::{Histogram, LimitsInForce, ObjectRecord, Tape, Track, Waits};
 use block::Span;
@@ -33,12 +33,11 @@ pub struct Served<'h> {
 }
 
 impl Run {
-    /// Another point, in which nothing was done yet: each actor has a cell of it.
-    pub fn begin_point(&mut self, point: Point) {
-        let number = self.points.len() as u32;
+    /// The last point begins to be written second by second: each actor has a cell of it, whatever comes.
+    pub fn begin_cells(&mut self) {
+        let number = (self.points.len() as u32).saturating_sub(1);
         let actors = 0..self.actors.len() as u32;
         self.cells.extend(actors.map(|actor| Cell::new(number, actor, Class::ALL, Span::ZERO)));
-        self.points.push(point);
     }
 
     /// Takes the last point back, in which nothing was done.
@@ -211,6 +210,7 @@ impl Waits {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{Actor, Point};
     use super::*;
     use crate::{Ended, Noted, Punctuality};
     use block::Time;
@@ -230,8 +230,9 @@ mod tests {
     }
 
     fn begun() -> Run {
-        let mut run = Run { actors: vec![super::super::Actor::default()], ..Run::default() };
-        run.begin_point(Point::default());
+        let (actors, points) = (vec![Actor::default()], vec![Point::default()]);
+        let mut run = Run { actors, points, ..Run::default() };
+        run.begin_cells();
         run
     }
 

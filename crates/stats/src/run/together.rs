@@ -1,8 +1,7 @@
-//! Actors of a run as one, and of several runs as one: processes of one load, of which nobody asks what each did; hosts of
-//! one experiment.
+//! Actors of a run as one: processes of one load, of which nobody asks what each did.
 
-use super::{Actor, Cell, Class, Event, Kind, Minute, Run, Series, Setting, Slice};
-use crate::{CycleRecord, Histogram};
+use super::{Actor, Cell, Class, Kind, Run, Series, Slice};
+use crate::Histogram;
 use block::Span;
 use std::collections::BTreeMap;
 
@@ -37,47 +36,6 @@ impl Run {
         run.events.iter_mut().for_each(|event| event.actor = event.actor.map(|_| 0));
         run.cycles.iter_mut().for_each(|(actor, _)| *actor = 0);
         run
-    }
-
-    /// Takes over what the one actor of another run did in one of its points, as what `actor` did in the last point of this
-    /// one: that goes on for as long as the other took.
-    pub fn adopt(&mut self, actor: u32, from: &Run, point: u32) {
-        let number = (self.points.len() as u32).saturating_sub(1);
-        let (Some(source), Some(last)) = (from.points.get(point as usize), self.points.last_mut()) else { return };
-        let start = last.start;
-        last.end = last.end.max(start + source.length());
-        let moved = |at: Span| start + at.saturating_sub(source.start);
-        let within = |at: Span| (source.start..source.end).contains(&at);
-        let cells = from.cells.iter().filter(|cell| cell.point == point);
-        self.cells.retain(|cell| (cell.point, cell.actor) != (number, actor));
-        self.cells.extend(cells.map(|cell| Cell { point: number, actor, ..cell.clone() }));
-        for series in &from.series {
-            let slices = series.slices.iter().filter(|slice| within(slice.start));
-            let slices: Vec<Slice> = slices.map(|slice| Slice { start: moved(slice.start), ..*slice }).collect();
-            let minutes = series.minutes.iter().filter(|minute| within(minute.start));
-            let minutes = minutes.map(|minute| Minute { start: moved(minute.start), ..minute.clone() });
-            let same = |known: &&mut Series| (known.actor, &known.class) == (actor, &series.class);
-            match self.series.iter_mut().find(same) {
-                Some(known) => {
-                    known.slices.extend(slices);
-                    known.minutes.extend(minutes);
-                }
-                None if slices.is_empty() => {}
-                None => {
-                    let (class, minutes) = (series.class.clone(), minutes.collect());
-                    self.series.push(Series { actor, class, slices, minutes });
-                }
-            }
-        }
-        let settings = from.settings.iter().filter(|setting| setting.point == Some(point));
-        let setting = |setting: &Setting| Setting { point: Some(number), actor: Some(actor), ..setting.clone() };
-        self.settings.extend(settings.map(setting));
-        let events = from.events.iter().filter(|event| event.point == Some(point));
-        let event =
-            |event: &Event| Event { point: Some(number), actor: Some(actor), at: moved(event.at), ..event.clone() };
-        self.events.extend(events.map(event));
-        let cycles = from.cycles.iter().filter(|(_, cycle)| cycle.phase == point);
-        self.cycles.extend(cycles.map(|(_, cycle)| (actor, CycleRecord { phase: number, ..*cycle })));
     }
 
     fn series_together(&self) -> Vec<Series> {

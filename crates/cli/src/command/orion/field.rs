@@ -1,17 +1,18 @@
 //! The volumes, looked at once, and a point played on them.
 
-use super::keeper::Keeper;
 use super::{Storage, said};
 use crate::classic::{Counters, aim};
 use crate::interrupt::Stop;
+use crate::memory::Kept;
 use crate::stage::device::built;
 use crate::terminal;
 use anyhow::{Context as _, Result, bail};
 use array::VirtualClock;
 use block::{Bytes, Span};
 use engine::job::{JobProgress, RunSettings, Simulation, Watch};
-use orion::{Ask, Measured, Role, Spot, Volume, Where};
+use orion::{Ask, Measured, Role, Spot, Test, Volume, Where};
 use stats::job::JobOutcome;
+use stats::run::Run;
 use std::path::Path;
 use storage::{Consent, Intent, Permit, Place};
 
@@ -61,8 +62,8 @@ impl<'a> Field<'a> {
     ///
     /// # Errors
     /// Nothing was run.
-    pub fn play(&self, ask: &Ask, spot: Spot, start: Span, watching: Watching<'_, '_>) -> Result<Measured> {
-        let number = watching.points.len() as u64;
+    pub fn play(&self, spot: Spot, start: Span, watching: Watching<'_>) -> Result<Measured> {
+        let (ask, number) = (&watching.test.ask, watching.number() as u64);
         let counted = self.volumes.iter().any(|volume| volume.at == Where::File);
         let (roles, specs): (Vec<Role>, Vec<_>) =
             orion::jobs(&ask.load, &self.volumes, spot, number).into_iter().unzip();
@@ -126,27 +127,36 @@ fn volume(path: &str) -> Result<Volume> {
     Ok(Volume { name: path.to_owned(), size: found.size.0, at })
 }
 
-/// Who looks on while a point is measured.
-pub struct Watching<'w, 't> {
+/// What a point that is measured is part of.
+pub struct Watching<'w> {
     /// Asked to stop.
     pub stop: &'w Stop,
-    /// The points that are over.
-    pub points: &'w [Measured],
+    /// The test.
+    pub test: &'w Test,
     /// Keeps what there is.
-    pub keeper: &'w mut Keeper<'t>,
+    pub kept: &'w mut Kept,
+    /// The points that are over, and the one that begins.
+    pub run: &'w Run,
+}
+
+impl Watching<'_> {
+    /// The point's number, from 0.
+    fn number(&self) -> usize {
+        self.run.points.len().saturating_sub(1)
+    }
 }
 
 /// A point under way: keeps what there is of it, and says what is to know before the first point and nothing of the others.
-struct Played<'w, 't, F> {
-    watching: Watching<'w, 't>,
+struct Played<'w, F> {
+    watching: Watching<'w>,
     so_far: F,
 }
 
-impl<F: Fn(Vec<JobOutcome>) -> Measured> Watch for Played<'_, '_, F> {
+impl<F: Fn(Vec<JobOutcome>) -> Measured> Watch for Played<'_, F> {
     fn laying_out(&mut self, _path: &Path, _bytes: u64) {}
 
     fn note(&mut self, line: &str) {
-        if self.watching.points.is_empty() {
+        if self.watching.number() == 0 {
             terminal::complain(&format!("note: {line}"));
         }
     }
@@ -154,12 +164,14 @@ impl<F: Fn(Vec<JobOutcome>) -> Measured> Watch for Played<'_, '_, F> {
     fn progress(&mut self, _passed: Span, _jobs: &[JobProgress]) {}
 
     fn wants_interim(&mut self, _passed: Span) -> bool {
-        self.watching.keeper.is_due()
+        self.watching.kept.is_due()
     }
 
     fn interim(&mut self, _passed: Span, outcomes: Vec<JobOutcome>) {
         let so_far = (self.so_far)(outcomes);
-        self.watching.keeper.so_far(self.watching.points, Some(so_far));
+        let mut run = self.watching.run.clone();
+        orion::kept::add(&mut run, self.watching.test, &so_far);
+        self.watching.kept.so_far(run);
     }
 
     fn wants_stop(&mut self) -> bool {

@@ -1,21 +1,24 @@
 //! One batch: its jobs run, watched, and turned into rows.
 
-use super::keeper::Keeper;
+use super::keeper::TOOL;
 use super::marks::Running;
 use super::{SIMULATED, Storage, database, smaller_than_memory};
 use crate::classic::{Counters, aim, on_flash};
 use crate::interrupt::Stop;
-use crate::memory::Memory;
+use crate::memory::{self, Kept, Memory};
+use crate::play::now_unix_ms;
 use crate::stage::device::built;
 use crate::{date, machine, terminal};
 use anyhow::{Result, bail};
 use array::VirtualClock;
 use block::{Bytes, Span};
 use engine::job::{JobProgress, RunSettings, Simulation, Watch};
-use ranread::{Aim, Batch, Effort, Evidence, Load, Measured, Row, State, Taken};
+use ranread::kept::{self, Taken};
+use ranread::{Aim, Batch, Effort, Evidence, Load, Measured, Row, State};
 use report::text;
 use stats::job::JobOutcome;
 use stats::{Direction, Track};
+use stats::run::{Identity, Run};
 use stats::{Machine, run};
 use std::path::Path;
 use storage::Place;
@@ -76,17 +79,25 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// Begins to keep what is played: `loads` says how many processes.
-    pub fn keeper(&self, memory: &Memory, loads: &str, sheet: &[(String, String)]) -> Keeper {
-        let asked = ranread::asked(&self.load, self.places.clone(), sheet);
+    /// Whether its time is a virtual one.
+    pub fn is_simulated(&self) -> bool {
+        matches!(self.storage, Storage::Simulated(_))
+    }
+
+    /// The run of what is played, which begins to be kept: `loads` says how many processes.
+    pub fn begin(&self, memory: &Memory, loads: &str, sheet: &[(String, String)]) -> (Run, Kept) {
         let title = format!("{} of {}, {loads}", self.kind(), self.name());
-        let simulated = matches!(self.storage, Storage::Simulated(_));
+        let identity = memory::identity(TOOL, title, now_unix_ms());
+        let identity = Identity { seed: self.load.seed, simulated: self.is_simulated(), ..identity };
+        let begun = kept::begun(&self.load, self.places.clone(), sheet);
+        let run = Run { identity, machine: self.machine(), ..begun };
         let file = |aim: &'_ Aim| match aim {
             Aim::Database { path } | Aim::Device { path } => Some(path.clone()),
             Aim::Export { .. } | Aim::Joined { .. } | Aim::Nothing { .. } | Aim::Simulated { .. } => None,
         };
         let memory = memory.loading(self.aims.iter().filter_map(file));
-        Keeper::begin(&memory, title, asked, self.load.seed, self.machine(), simulated)
+        let kept = memory.begin(run.clone());
+        (run, kept)
     }
 
     fn kind(&self) -> String {
@@ -139,22 +150,21 @@ impl<'a> Field<'a> {
         sheet.map(|(name, value)| (name.to_owned(), value)).to_vec()
     }
 
-    /// Runs a batch of so many processes, which is kept. With `dots` each second has one.
+    /// Runs a batch of so many processes as the last point of `run`, in which it begins at `start`.
     ///
     /// # Errors
     /// Nothing was run.
     pub fn play(
         &mut self,
         processes: u32,
-        repeat: u64,
-        keeper: &mut Keeper,
-        stop: &Stop,
-        dots: bool,
+        start: Span,
+        run: &mut Run,
+        watched: Watched<'_>,
     ) -> Result<(Batch, Measured)> {
+        let repeat = (run.points.len() as u64).saturating_sub(1);
         let specs = ranread::jobs(&self.load, &self.aims, processes, repeat);
         let blank = Row::blank(date::since_1970().as_secs(), self.name(), processes, &self.load);
         let before = Counters::now();
-        let start = keeper.passed();
         let outcomes = match self.storage {
             Storage::Real => {
                 let settings = RunSettings {
@@ -162,14 +172,14 @@ impl<'a> Field<'a> {
                     even_in_use: self.load.even_in_use.clone(),
                     ..RunSettings::default()
                 };
-                let mut watch = Watching { stop, running: self.running.as_ref(), keeper, start, dots };
+                let mut watch = Watching { watched, running: self.running.as_ref(), run, start };
                 engine::job::run(&specs, &settings, &mut watch)?
             }
             Storage::Simulated(device) => {
                 let simulation = Simulation::of(&specs)?;
                 let target = built(device, simulation.size(), self.load.seed ^ repeat)?;
                 // The processes of a batch run at once: none waits for what an earlier one leaves.
-                simulation.run(target, &VirtualClock::new(), &mut || stop.is_asked(), &mut |_, _| Ok(None))
+                simulation.run(target, &VirtualClock::new(), &mut || watched.stop.is_asked(), &mut |_, _| Ok(None))
             }
         };
         let after = Counters::now();
@@ -177,7 +187,10 @@ impl<'a> Field<'a> {
         let rows = (1..).zip(&outcomes).map(|(job, outcome)| blank.of(job, State::Whole, outcome)).collect();
         let batch = Batch { rows };
         let evidence = self.evidence(&outcomes, &before, &after);
-        keeper.add(Taken { start, state: batch.state(), outcomes });
+        if let Some(first) = outcomes.first().filter(|_| !self.is_simulated()) {
+            run.machine.backend.clone_from(&first.backend);
+        }
+        kept::add(run, Taken { start, state: batch.state(), outcomes });
         let measured = Measured::of(&batch, evidence);
         Ok((batch, measured))
     }
@@ -255,14 +268,24 @@ fn place(aim: &Aim, target: &str, size: Bytes) -> run::Place {
     run::Place { kind: kind.into(), name, size: Some(size.0) }
 }
 
-/// Keeps what was done and prints dots.
+/// What a batch is watched by.
+pub struct Watched<'w> {
+    /// Asked to stop.
+    pub stop: &'w Stop,
+    /// Whether each second has a dot.
+    pub dots: bool,
+    /// Keeps what was done.
+    pub kept: &'w mut Kept,
+}
+
+/// A batch under way.
 struct Watching<'w> {
-    stop: &'w Stop,
+    watched: Watched<'w>,
     running: Option<&'w Running>,
-    keeper: &'w mut Keeper,
-    /// When the batch began in the run.
+    /// The run, whose last point the batch is.
+    run: &'w Run,
+    /// When the batch began in it.
     start: Span,
-    dots: bool,
 }
 
 impl Watch for Watching<'_> {
@@ -273,21 +296,23 @@ impl Watch for Watching<'_> {
     }
 
     fn progress(&mut self, _passed: Span, _jobs: &[JobProgress]) {
-        if self.dots {
+        if self.watched.dots {
             terminal::print(".");
         }
     }
 
     fn wants_interim(&mut self, _passed: Span) -> bool {
-        self.keeper.is_due()
+        self.watched.kept.is_due()
     }
 
     fn interim(&mut self, _passed: Span, outcomes: Vec<JobOutcome>) {
-        self.keeper.so_far(self.start, outcomes);
+        let mut run = self.run.clone();
+        kept::add(&mut run, Taken { start: self.start, state: State::Running, outcomes });
+        self.watched.kept.so_far(run);
     }
 
     fn wants_stop(&mut self) -> bool {
-        self.stop.is_asked() || self.running.is_some_and(Running::is_stopped)
+        self.watched.stop.is_asked() || self.running.is_some_and(Running::is_stopped)
     }
 }
 

@@ -1,13 +1,15 @@
 //! A sweep: batch after batch, a line a load, the answers, and the page.
 
 use super::batch::Field;
+use super::course::{self, Loads};
 use super::{Storage, sheet_of, verdict, write};
 use crate::memory::Memory;
 use crate::play::{in_memory, now_unix_ms};
 use crate::{Answer, interrupt, terminal};
 use anyhow::{Result, bail};
-use ranread::{Sweep, SweepAsk, SweepPlan};
+use ranread::{Batch, Measured, Sweep, SweepAsk, SweepPlan};
 use report::{Page, text};
+use stats::run::State;
 
 pub fn run(ask: SweepAsk, storage: Storage<'_>, memory: &Memory) -> Result<Answer> {
     let stop = interrupt::watch()?;
@@ -19,25 +21,21 @@ pub fn run(ask: SweepAsk, storage: Storage<'_>, memory: &Memory) -> Result<Answe
     let machine = field.machine();
     let sheet = sheet_of(&ask.sheet, &field, &machine);
     let loads = format!("{} to {} processes", ask.settings.from, ask.settings.to);
-    let mut keeper = field.keeper(memory, &loads, &sheet);
-    let mut sweep = Sweep::new(plan.clone());
+    let (run, mut kept) = field.begin(memory, &loads, &sheet);
+    let mut climb = Climb { sweep: Sweep::new(plan.clone()), load: None };
     terminal::line(ranread::sweep_heads());
-    let (mut last, mut batches) = (None, 0);
-    while let Some(load) = sweep.next_load() {
-        if let Some(shown) = last.filter(|last| *last != load) {
-            show(&sweep, shown);
-        }
-        last = Some(load);
-        let (batch, measured) = field.play(load, batches, &mut keeper, &stop, false)?;
-        batches += 1;
-        if stop.is_asked() || batch.done() == 0 || batch.rows.iter().any(|row| row.state != ranread::State::Whole) {
-            bail!("stopped before the sweep was over; the rows of what was done are kept, see export");
-        }
-        sweep.record(load, measured);
+    let (run, played) = course::play(&mut field, &mut climb, (run, &mut kept), &stop, false);
+    if played.is_err() || run.identity.state != State::Ended {
+        course::end(run, kept, &[], None, None);
+        played?;
+        bail!("stopped before the sweep was over; the rows of what was done are kept, see export");
     }
-    last.iter().for_each(|last| show(&sweep, *last));
+    let Climb { sweep, .. } = climb;
     let points = sweep.points();
     let findings = ranread::judge(&points, &plan, sweep.ended());
+    let limiter = ranread::limiter(&points).map(|limiter| format!("limit: {limiter}"));
+    let batches = ranread::batches(&run);
+    let kept = course::end(run, kept, &findings, field.cannot_say(), limiter.clone());
     terminal::line("");
     if let Some(path) = &ask.page {
         let page = ranread::page(&points, &plan, &findings, &sheet);
@@ -50,17 +48,40 @@ pub fn run(ask: SweepAsk, storage: Storage<'_>, memory: &Memory) -> Result<Answe
         write("--page", path, page.render().as_bytes())?;
     }
     if let Some(path) = &ask.xlsx {
-        write("--xlsx", path, &ranread::workbook(&keeper.batches(), &sheet).render()?)?;
+        write("--xlsx", path, &ranread::workbook(&batches, &sheet).render()?)?;
     }
-    let limiter = ranread::limiter(&points).map(|limiter| format!("limit: {limiter}"));
     limiter.iter().for_each(|limiter| terminal::line(limiter));
     sheet.iter().for_each(|(name, value)| terminal::line(&format!("{name}: {value}")));
-    let kept = keeper.end(&findings, field.cannot_say(), limiter);
     in_memory(kept).iter().for_each(|line| terminal::line(line));
     let answer = verdict(&findings)?;
     match field.cannot_say() {
         Some(why) => bail!("verdict: cannot say: {why}"),
         None => Ok(answer),
+    }
+}
+
+/// A sweep, and the load that it plays.
+struct Climb {
+    sweep: Sweep,
+    load: Option<u32>,
+}
+
+impl Loads for Climb {
+    fn next(&mut self) -> Option<u32> {
+        let next = self.sweep.next_load();
+        // A load is shown when it will not be repeated.
+        if let Some(over) = self.load.filter(|load| Some(*load) != next) {
+            show(&self.sweep, over);
+        }
+        self.load = next;
+        next
+    }
+
+    fn took(&mut self, batch: &Batch, measured: Measured) {
+        let whole = batch.done() > 0 && batch.state() == ranread::State::Whole;
+        if let Some(load) = self.load.filter(|_| whole) {
+            self.sweep.record(load, measured);
+        }
     }
 }
 

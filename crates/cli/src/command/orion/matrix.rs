@@ -1,0 +1,102 @@
+//! The matrix as a course: point after point is measured, told and kept.
+
+use super::field::{Field, Watching};
+use super::outputs::Outputs;
+use crate::interrupt::Stop;
+use crate::memory::Kept;
+use crate::terminal;
+use anyhow::Result;
+use block::{Span, Time};
+use engine::Scene;
+use orion::{Measured, Test};
+use stats::run::{Point, Run};
+use uring::Clock;
+
+/// Files are written anew so often, so that one that is killed leaves what it measured; and no more
+/// often than this part of the time, since what is written grows with the points.
+const TELL: Span = Span::SECOND;
+const TELL_PART: u64 = 50;
+
+/// A test under way.
+pub struct Matrix<'t> {
+    field: &'t Field<'t>,
+    test: &'t Test,
+    outputs: &'t Outputs,
+    stop: &'t Stop,
+    /// Where it is kept.
+    pub kept: Kept,
+    /// What was measured.
+    pub points: Vec<Measured>,
+    clock: Clock,
+    /// When the files are written next.
+    next: Time,
+}
+
+impl<'t> Matrix<'t> {
+    /// Before the first point.
+    pub fn new(
+        field: &'t Field<'t>,
+        test: &'t Test,
+        outputs: &'t Outputs,
+        stop: &'t Stop,
+        kept: Kept,
+    ) -> Matrix<'t> {
+        let clock = Clock::new();
+        Matrix { field, test, outputs, stop, kept, points: Vec::new(), next: clock.now() + TELL, clock }
+    }
+}
+
+impl Scene for Matrix<'_> {
+    type Error = anyhow::Error;
+
+    /// In virtual time, in which each point has a clock of its own, the points one behind the other.
+    fn now(&self) -> Time {
+        match self.test.simulated {
+            true => self.points.last().map_or(Time::ZERO, |last| Time::ZERO + last.start + last.elapsed),
+            false => self.clock.now(),
+        }
+    }
+
+    fn next(&mut self, run: &Run) -> Option<Point> {
+        self.test.grid.spots.get(run.points.len()).map(|spot| orion::kept::point(*spot))
+    }
+
+    fn play(&mut self, start: Time, run: &mut Run) -> Result<bool> {
+        let (spots, begun) = (&self.test.grid.spots, self.now().since(start));
+        let spot = spots[run.points.len() - 1];
+        let watching = Watching { stop: self.stop, test: self.test, kept: &mut self.kept, run };
+        let point = self.field.play(spot, begun, watching)?;
+        if self.test.ask.verbose {
+            let lines = orion::point_lines(run.points.len(), spots.len(), &point);
+            lines.iter().for_each(|line| terminal::line(line));
+        }
+        orion::kept::add(run, self.test, &point);
+        let failed = point.trouble().is_some();
+        let backend = point.works().next().map(|(_, work)| work.backend.clone());
+        if let Some(backend) = backend.filter(|_| !self.test.simulated) {
+            run.machine.backend = backend;
+        }
+        self.points.push(point);
+        run.verdicts = orion::verdicts(&self.test.proofs(&self.points));
+        if failed || self.stop.is_asked() {
+            return Ok(false);
+        }
+        if self.kept.is_due() {
+            self.kept.so_far(run.clone());
+        }
+        self.tell(start)?;
+        Ok(true)
+    }
+}
+
+impl Matrix<'_> {
+    /// Writes the files where it is time to; the run began at `start`.
+    fn tell(&mut self, start: Time) -> Result<()> {
+        let now = self.clock.now();
+        if self.test.simulated || now < self.next {
+            return Ok(());
+        }
+        self.next = now + TELL.max(now.since(start) / TELL_PART);
+        self.outputs.write(self.test, &self.points)
+    }
+}
