@@ -292,12 +292,7 @@ fn cut_short(mut run: Run) -> Run {
 }
 
 /// Says the verdict on the whole and where all of it is.
-fn ended(
-    outputs: &Outputs,
-    verdict: &str,
-    worst: Option<Outcome>,
-    kept: Option<(PathBuf, i64)>,
-) -> Result<Answer> {
+fn ended(outputs: &Outputs, verdict: &str, worst: Option<Outcome>, kept: Option<(PathBuf, i64)>) -> Result<Answer> {
     terminal::line(&format!("\nverdict   {verdict}"));
     for (name, file) in [("summary", "summary.csv"), ("page", "page.html")] {
         terminal::line(&format!("{name:<9} {}", outputs.folder().join(file).display()));

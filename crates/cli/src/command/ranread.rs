@@ -90,9 +90,10 @@ fn run_once(ask: RunAsk, storage: Storage<'_>, memory: &Memory) -> Result<Answer
     terminal::print(&ranread::run_begins(ask.processes));
     let mut once = Once { processes: Some(ask.processes), taken: None };
     let (run, played) = course::play(&mut field, &mut once, (run, &mut kept), &stop, true);
-    let judged = once.taken.as_ref().and_then(|(_, measured)| {
-        ask.limits.map(|limits| ranread::judge_batch(measured, ask.processes, limits))
-    });
+    let judged = once
+        .taken
+        .as_ref()
+        .and_then(|(_, measured)| ask.limits.map(|limits| ranread::judge_batch(measured, ask.processes, limits)));
     let unsure = field.cannot_say();
     // One that another shell stopped, or that failed, is not what was asked for: it is kept as cut short, without a verdict.
     course::end(run, kept, judged.as_deref().unwrap_or(&[]), unsure.clone(), None);

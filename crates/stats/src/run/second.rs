@@ -1,8 +1,6 @@
 //! A run that is written second by second, as a plan's is: each second of an actor is a tape of its own.
 
-use super::{
-    Cell, Class, GateRow, GateSeries, Kind, Minute, Run, Series, Slice, Taped, Times, tapes, to_four_digits,
-};
+use super::{Cell, Class, GateRow, GateSeries, Kind, Minute, Run, Series, Slice, Taped, Times, tapes, to_four_digits};
 use crate::{Histogram, LimitsInForce, ObjectRecord, Tape, Track, Waits};
 use block::Span;
 

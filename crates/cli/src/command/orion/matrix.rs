@@ -34,13 +34,7 @@ pub struct Matrix<'t> {
 
 impl<'t> Matrix<'t> {
     /// Before the first point.
-    pub fn new(
-        field: &'t Field<'t>,
-        test: &'t Test,
-        outputs: &'t Outputs,
-        stop: &'t Stop,
-        kept: Kept,
-    ) -> Matrix<'t> {
+    pub fn new(field: &'t Field<'t>, test: &'t Test, outputs: &'t Outputs, stop: &'t Stop, kept: Kept) -> Matrix<'t> {
         let clock = Clock::new();
         Matrix { field, test, outputs, stop, kept, points: Vec::new(), next: clock.now() + TELL, clock }
     }

@@ -1,0 +1,92 @@
+//! What is seen while a run goes on, kept as text beside this file.
+
+use crate::live_view;
+use crate::noisy_neighbour;
+use block::Span;
+use insta::assert_snapshot;
+use report::Paint;
+use report::live::{LiveState, LiveWorkload, frame, lines, painted_frame};
+use stats::{FloorFared, Interval};
+
+#[test]
+fn a_frame_of_80_columns() {
+    assert_snapshot!(frame(80, &after(28)).join("\n"));
+}
+
+#[test]
+fn a_frame_of_120_columns() {
+    assert_snapshot!(frame(120, &after(50)).join("\n"));
+}
+
+#[test]
+fn a_frame_of_50_columns() {
+    assert_snapshot!(frame(50, &after(28)).join("\n"));
+}
+
+#[test]
+fn plain_lines() {
+    assert_snapshot!(lines(80, &after(12)).join("\n"));
+}
+
+#[test]
+fn before_the_first_second() {
+    let state = after(0);
+    assert_snapshot!(format!("{}\n\n{}", frame(80, &state).join("\n"), lines(80, &state).join("\n")));
+}
+
+#[test]
+fn no_frame_is_wider_than_asked() {
+    let mut state = after(28);
+    state.workloads[0].name = "a workload with a name that is much too long".into();
+    state.workloads[1].recent.back_mut().unwrap().counts.faults = 12;
+    state.workloads[2].recent.back_mut().unwrap().floor = FloorFared::NeedsOutstanding(1234);
+    state.workloads[2].held = "ceiling a-volume-with-a-long-name".into();
+    state.advice = vec!["the floors ask for 90000 IOPS together, and the most that was seen is 95000".repeat(2)];
+    for width in 0..140 {
+        for line in frame(width, &state).into_iter().chain(lines(width, &state)) {
+            assert!(line.chars().count() <= width, "{width}: {line}");
+        }
+    }
+    assert!(frame(80, &state).iter().any(|line| line.contains("12 operations failed")));
+    for lines in [frame(80, &state), lines(80, &state)] {
+        assert!(lines.iter().any(|line| line.ends_with("floor missed: needs 1234 outstanding requests")), "{lines:?}");
+    }
+    assert!(frame(80, &state).concat().contains("the floors ask for 90000 IOPS"));
+}
+
+#[test]
+fn plain_forms_have_no_escape_sequences_whatever_the_names() {
+    let mut state = after(28);
+    for text in [&mut state.title, &mut state.name, &mut state.about, &mut state.in_force[0]] {
+        text.push_str("\u{1b}[2J\n");
+    }
+    state.workloads[0].name = "\u{1b}[31mred\n".into();
+    let plain = frame(80, &state).concat() + &lines(80, &state).concat();
+    assert!(!plain.contains(char::is_control), "{plain:?}");
+    assert_eq!(lines(80, &state).len(), 3);
+    assert!(painted_frame(80, &state, Paint::Ansi).concat().contains("\u{1b}[1m"));
+}
+
+#[test]
+fn the_bar_is_full_at_the_end_and_not_before() {
+    let mut state = after(55);
+    let bar = |state: &LiveState| frame(80, state).into_iter().find(|line| line.ends_with('%')).unwrap();
+    assert!(bar(&state).ends_with("  98 %"), "55 of 56 s are 98.2 %");
+    (state.elapsed, state.total) = (Span::from_secs(56), Span::from_secs(56));
+    assert_eq!(bar(&state), "━".repeat(74) + " 100 %");
+}
+
+#[test]
+fn only_the_last_seconds_are_kept() {
+    let mut workload = LiveWorkload::new("server1", "vol1");
+    for second in 0..100 {
+        workload.push(Interval { start: Span::from_secs(second), ..Interval::default() });
+    }
+    assert_eq!(workload.recent.len(), report::live::RECENT);
+    assert_eq!(workload.recent.back().unwrap().start, Span::from_secs(99));
+}
+
+/// The noisy neighbour after so many seconds.
+fn after(seconds: usize) -> LiveState {
+    live_view::after(&noisy_neighbour::recording(), seconds)
+}

@@ -1,0 +1,22 @@
+//! The tests of the crate against the whole, one module for each subject, in one program: a program for each would be linked
+//! for each.
+
+mod agreement;
+mod check;
+mod control;
+mod cpu;
+mod crowd;
+mod descriptors;
+mod documented;
+mod hostile;
+mod objects;
+mod offline;
+mod protocol;
+#[cfg(feature = "psk")]
+mod psk;
+mod secrets;
+mod sessions;
+mod snapshots;
+mod support;
+mod tls;
+mod views;
