@@ -10,6 +10,7 @@
 mod board;
 mod command;
 mod context;
+mod course;
 mod crew;
 mod disks;
 mod fill;
@@ -34,4 +35,4 @@ mod written;
 pub use board::JobProgress;
 pub use prepare::SetupError;
 pub use simulated::{Completing, Simulation};
-pub use stage::{RunSettings, Watch, run};
+pub use stage::{RunSettings, Watch, play, run};

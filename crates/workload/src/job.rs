@@ -30,7 +30,16 @@ pub use walk::Region;
 pub use stats::{Direction, PerDirection};
 
 use block::Span;
+use std::ops::Range;
 use std::path::PathBuf;
+
+/// The stages of jobs: those of one start together, when those before them have ended.
+pub fn stages(specs: &[JobSpec]) -> Vec<Range<usize>> {
+    let begins = (0..specs.len()).filter(|job| *job == 0 || specs[*job].start.after_earlier);
+    let mut begins: Vec<usize> = begins.collect();
+    begins.push(specs.len());
+    begins.windows(2).map(|stage| stage[0]..stage[1]).collect()
+}
 
 /// One job.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -102,7 +102,7 @@ fn carry_out(invocation: &Invocation, storage: &Storage<'_>, memory: &Memory) ->
     let mut reports = Reports::new(invocation);
     let begun = kept::begun(invocation, &specs, matches!(storage, Storage::Simulated(_)));
     let mut kept = memory.loading(kept::paths(&specs)).begin(begun.clone());
-    let outcomes = match storage {
+    let played = match storage {
         Storage::Real => {
             let settings = RunSettings {
                 destroy: flags.destroy_data.clone(),
@@ -113,9 +113,9 @@ fn carry_out(invocation: &Invocation, storage: &Storage<'_>, memory: &Memory) ->
             };
             let keeping = kept::Keeping { begun: &begun, specs: &specs, kept: &mut kept };
             let mut status = Status::new(stop.clone(), flags, &mut reports, keeping);
-            let outcomes = engine::job::run(&specs, &settings, &mut status);
+            let played = engine::job::play(&specs, &settings, &mut status, begun.clone());
             status.finish()?;
-            outcomes
+            played
         }
         Storage::Simulated(device) => match Simulation::of(&specs) {
             Ok(simulation) => {
@@ -123,20 +123,20 @@ fn carry_out(invocation: &Invocation, storage: &Storage<'_>, memory: &Memory) ->
                 let seed = specs.first().map_or(1, |spec| spec.seed);
                 let target = built(device, simulation.size(), seed)?;
                 let mut complete = |job: usize, done: &[JobOutcome]| recording::complete(invocation, job, done);
-                Ok(simulation.run(target, &VirtualClock::new(), &mut || stop.is_asked(), &mut complete))
+                Ok(simulation.play(target, &VirtualClock::new(), &mut || stop.is_asked(), &mut complete, begun))
             }
             Err(error) => Err(error),
         },
     };
-    let outcomes = match outcomes {
-        Ok(outcomes) => outcomes,
+    let (run, outcomes) = match played {
+        Ok(played) => played,
         Err(error) => {
             kept.forget();
             reports.refused(&error.0)?;
             return Err(error.into());
         }
     };
-    kept.end(kept::ended(&begun, &specs, &outcomes, stop.is_asked()));
+    kept.end(kept::ended(run, &outcomes, stop.is_asked()));
     reports.at_the_end(&outcomes, stop.is_asked())?;
     if stop.is_asked() {
         bail!("stopped before the end; the report has what was done until then");

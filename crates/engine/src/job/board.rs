@@ -6,7 +6,7 @@ use stats::job::JobOutcome;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use uring::Waker;
-use workload::job::{Direction, Ends, JobSpec, PerDirection};
+use workload::job::{Direction, Ends, JobSpec, PerDirection, stages};
 
 /// Seen by all workers and by whoever watches.
 pub(crate) struct Board {
@@ -24,7 +24,7 @@ pub(crate) struct Board {
 struct Entry {
     name: String,
     group: u32,
-    stage: u32,
+    stage: usize,
     stopped: AtomicBool,
     /// What it did when it was asked last.
     shown: Mutex<Option<JobOutcome>>,
@@ -57,14 +57,11 @@ impl Board {
 
     /// For these jobs, the run beginning at `start`.
     pub(crate) fn new(specs: &[JobSpec], start: Time) -> Board {
-        let mut stage = 0;
+        let stages = stages(specs);
         let entry = |(index, spec): (usize, &JobSpec)| Entry {
             name: spec.name.clone(),
             group: spec.group,
-            stage: {
-                stage += u32::from(index > 0 && spec.start.after_earlier);
-                stage
-            },
+            stage: stages.partition_point(|stage| stage.end <= index),
             stopped: AtomicBool::new(false),
             shown: Mutex::default(),
             began: AtomicU64::new(0),

@@ -5,6 +5,7 @@
 
 use super::board::Board;
 use super::context::Context;
+use super::course::{self, Crews};
 use super::crew;
 use super::prepare::{SetupError, adjusted};
 use super::prepared::delay;
@@ -13,7 +14,9 @@ use super::site::region;
 use crate::hub::{Hub, Socket};
 use block::{Bytes, Completion, Driver, Request, Span, Submitted, Target, Ticket, Time, Traits, Wait, Wakeup, drive};
 use stats::job::JobOutcome;
+use stats::run::Run;
 use std::collections::HashMap;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -80,40 +83,70 @@ impl Simulation {
         stop: &mut dyn FnMut() -> bool,
         complete: &mut Completing<'_>,
     ) -> Vec<JobOutcome> {
+        self.play(device, clock, stop, complete, Run::default()).1
+    }
+
+    /// Runs all jobs, which are the first actors of `run`, and adds each of their stages to it as a point; see
+    /// [`Simulation::run`].
+    pub fn play<D: Driver + Clone + 'static>(
+        self,
+        device: Box<dyn Target>,
+        clock: &D,
+        stop: &mut dyn FnMut() -> bool,
+        complete: &mut Completing<'_>,
+        run: Run,
+    ) -> (Run, Vec<JobOutcome>) {
         let Simulation { jobs, bases, .. } = self;
         let specs: Vec<JobSpec> = jobs.iter().map(|job| job.spec.clone()).collect();
-        let start = clock.now();
-        let (board, hub) = (Arc::new(Board::new(&specs, start)), Hub::new(device));
-        let mut outcomes = Vec::with_capacity(jobs.len());
-        let mut rest = jobs.into_iter().enumerate().peekable();
-        while rest.peek().is_some() {
-            let began = clock.now();
-            let context = Context::Virtual(Rc::new(clock.clone()));
-            let mut runners = Vec::new();
-            while let Some((index, job)) = rest.next_if(|(_, job)| runners.is_empty() || !job.spec.start.after_earlier)
-            {
-                let late =
-                    complete(index, &outcomes).and_then(|spec| spec.map(|spec| Job::of(&spec, &bases)).transpose());
-                let (job, trouble) = match late {
-                    Ok(late) => (late.unwrap_or(job), None),
-                    Err(line) => (job, Some(line)),
-                };
-                let mut runner = job.runner(index, &context, &hub, &board, began);
-                trouble.into_iter().for_each(|line| runner.refuse(&line, began));
-                runners.push(runner);
-            }
-            board.begin_stage(runners.iter().map(|runner| (runner.index(), &specs[runner.index()])));
-            let mut heeded = 0;
-            drive(&mut clock.clone(), &mut runners, |now, runners: &mut [Runner]| {
-                if !board.is_stopped() && stop() {
-                    board.stop();
-                }
-                crew::heed(&board, runners, now, &mut heeded);
-                Wait::Until(now + Span::SECOND)
-            });
-            outcomes.extend(runners.into_iter().map(Runner::finish));
+        let (board, hub) = (Arc::new(Board::new(&specs, clock.now())), Hub::new(device));
+        let waiting = jobs.into_iter();
+        let mut crews = Virtual { waiting, bases, specs: &specs, board, hub, clock, stop, complete };
+        course::play(&specs, &mut crews, run)
+    }
+}
+
+/// Jobs in virtual time.
+struct Virtual<'s, D> {
+    /// Those of later stages.
+    waiting: std::vec::IntoIter<Job>,
+    bases: HashMap<PathBuf, (u64, u64)>,
+    specs: &'s [JobSpec],
+    board: Arc<Board>,
+    hub: Hub<Box<dyn Target>>,
+    clock: &'s D,
+    stop: &'s mut dyn FnMut() -> bool,
+    complete: &'s mut Completing<'s>,
+}
+
+impl<D: Driver + Clone + 'static> Crews for Virtual<'_, D> {
+    fn now(&self) -> Time {
+        self.clock.now()
+    }
+
+    fn run(&mut self, jobs: Range<usize>, done: &[JobOutcome]) -> Vec<JobOutcome> {
+        let (began, context) = (self.clock.now(), Context::Virtual(Rc::new(self.clock.clone())));
+        let mut runners = Vec::with_capacity(jobs.len());
+        for (index, job) in jobs.zip(self.waiting.by_ref()) {
+            let late = (self.complete)(index, done);
+            let late = late.and_then(|spec| spec.map(|spec| Job::of(&spec, &self.bases)).transpose());
+            let (job, trouble) = match late {
+                Ok(late) => (late.unwrap_or(job), None),
+                Err(line) => (job, Some(line)),
+            };
+            let mut runner = job.runner(index, &context, &self.hub, &self.board, began);
+            trouble.into_iter().for_each(|line| runner.refuse(&line, began));
+            runners.push(runner);
         }
-        outcomes
+        self.board.begin_stage(runners.iter().map(|runner| (runner.index(), &self.specs[runner.index()])));
+        let mut heeded = 0;
+        drive(&mut self.clock.clone(), &mut runners, |now, runners: &mut [Runner]| {
+            if !self.board.is_stopped() && (self.stop)() {
+                self.board.stop();
+            }
+            crew::heed(&self.board, runners, now, &mut heeded);
+            Wait::Until(now + Span::SECOND)
+        });
+        runners.into_iter().map(Runner::finish).collect()
     }
 }
 

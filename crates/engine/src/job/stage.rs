@@ -1,6 +1,7 @@
-//! A whole run: stages one after the other, each with its workers, watched from the calling thread.
+//! Stages by the wall clock, each with its workers, watched from the calling thread.
 
 use super::board::{Board, JobProgress};
+use super::course::{self, Crews};
 use super::crew;
 use super::disks::Disks;
 use super::placement::Near;
@@ -8,7 +9,9 @@ use super::prepare::{OpenError, SetupError, prepare, prepare_late};
 use super::prepared::Prepared;
 use block::{Span, Time};
 use stats::job::{JobError, JobOutcome};
+use stats::run::Run;
 use std::mem::take;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -84,6 +87,19 @@ pub trait Watch {
 /// # Errors
 /// Something is wrong with a job or its files, and nothing was run.
 pub fn run(specs: &[JobSpec], settings: &RunSettings, watch: &mut dyn Watch) -> Result<Vec<JobOutcome>, SetupError> {
+    play(specs, settings, watch, Run::default()).map(|(_, outcomes)| outcomes)
+}
+
+/// Runs all jobs, which are the first actors of `run`, and adds each of their stages to it as a point.
+///
+/// # Errors
+/// As for [`run`].
+pub fn play(
+    specs: &[JobSpec],
+    settings: &RunSettings,
+    watch: &mut dyn Watch,
+    run: Run,
+) -> Result<(Run, Vec<JobOutcome>), SetupError> {
     let jobs = prepare(specs, settings, watch)?;
     // Each job opens its own copy of each of its files.
     uring::usage::raise_file_limit();
@@ -91,16 +107,30 @@ pub fn run(specs: &[JobSpec], settings: &RunSettings, watch: &mut dyn Watch) -> 
     let start = clock.now();
     watch.begins();
     let board = Arc::new(Board::new(specs, start));
-    let mut outcomes = Vec::with_capacity(jobs.len());
-    let mut rest = jobs;
-    while !rest.is_empty() {
-        let later = rest.iter().skip(1).position(|job| job.spec.start.after_earlier).map_or(rest.len(), |at| at + 1);
-        let next = rest.split_off(later);
-        let stage = rest.into_iter().map(|job| completed(job, &outcomes, settings, watch)).collect();
-        outcomes.extend(run_stage(stage, settings, &board, clock, watch));
-        rest = next;
+    let mut threads = Threads { waiting: jobs.into_iter(), settings, board, clock, watch };
+    Ok(course::play(specs, &mut threads, run))
+}
+
+/// Jobs by the wall clock.
+struct Threads<'s> {
+    /// Those of later stages.
+    waiting: std::vec::IntoIter<Prepared>,
+    settings: &'s RunSettings,
+    board: Arc<Board>,
+    clock: Clock,
+    watch: &'s mut dyn Watch,
+}
+
+impl Crews for Threads<'_> {
+    fn now(&self) -> Time {
+        self.clock.now()
     }
-    Ok(outcomes)
+
+    fn run(&mut self, jobs: Range<usize>, done: &[JobOutcome]) -> Vec<JobOutcome> {
+        let stage = self.waiting.by_ref().take(jobs.len());
+        let stage = stage.map(|job| completed(job, done, self.settings, self.watch)).collect();
+        run_stage(stage, self.settings, &self.board, self.clock, self.watch)
+    }
 }
 
 /// A job as it is known now.

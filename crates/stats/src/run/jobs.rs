@@ -1,36 +1,33 @@
 //! Load jobs as a run: each job is an actor, each stage of a job file a point.
 
-use super::{Actor, Event, Point, Run, Taped};
+use super::{Event, Point, Run, Taped};
 use crate::job::JobOutcome;
 use block::Span;
 
-impl Run {
-    /// Adds jobs, each with the number of its stage; stages become points.
-    pub fn add_jobs<'j>(&mut self, jobs: impl Iterator<Item = (&'j JobOutcome, usize)>) {
-        for (outcome, stage) in jobs {
-            while self.points.len() <= stage {
-                let name = format!("stage {}", self.points.len() + 1);
-                self.points.push(Point { name, start: Span::from_nanos(u64::MAX), ..Point::default() });
-            }
-            let point = &mut self.points[stage];
-            // One that never began says nothing of when its stage was.
-            if outcome.elapsed > Span::ZERO {
-                point.start = point.start.min(outcome.start);
-                point.end = point.end.max(outcome.start + outcome.elapsed);
-            }
-            self.add_job(stage as u32, outcome);
-        }
-        // A stage that no job reached.
-        self.points.iter_mut().filter(|point| point.end < point.start).for_each(|point| point.start = point.end);
-        if let [only] = &mut self.points[..] {
-            only.name = "run".into();
-        }
+impl Point {
+    /// The point of stage `number` among so many, counted from 0.
+    pub fn stage(number: usize, of: usize) -> Point {
+        let name = if of == 1 { "run".to_owned() } else { format!("stage {}", number + 1) };
+        Point { name, ..Point::default() }
     }
+}
 
-    fn add_job(&mut self, point: u32, outcome: &JobOutcome) {
-        let actor = self.actors.len() as u32;
-        self.actors.push(Actor { name: outcome.name.clone(), group: Some(outcome.group), ..Actor::default() });
-        self.add_outcome(point, actor, outcome);
+impl Run {
+    /// Adds what the jobs of a stage did, as the last point; they are the actors from `first` on. Their outcomes count from
+    /// the start of the run.
+    pub fn add_stage(&mut self, first: u32, outcomes: &[JobOutcome]) {
+        let number = (self.points.len() as u32).saturating_sub(1);
+        let Some(point) = self.points.last_mut() else { return };
+        (point.start, point.end) = (Span::ZERO, Span::ZERO);
+        // One that never began says nothing of when its stage was.
+        let began = || outcomes.iter().filter(|outcome| outcome.elapsed > Span::ZERO);
+        if let Some(start) = began().map(|outcome| outcome.start).min() {
+            let end = began().map(|outcome| outcome.start + outcome.elapsed).max();
+            (point.start, point.end) = (start, end.unwrap_or(start));
+        }
+        for (actor, outcome) in (first..).zip(outcomes) {
+            self.add_outcome(number, actor, outcome);
+        }
     }
 
     /// Adds what an actor did in a point; its series go on. `outcome` counts from the start of the run.
@@ -74,7 +71,7 @@ impl Run {
 mod tests {
     use super::*;
     use crate::job;
-    use crate::run::{Class, Kind};
+    use crate::run::{Actor, Class, Kind};
     use crate::{Ended, Punctuality, Tape};
     use block::Time;
 
@@ -95,7 +92,11 @@ mod tests {
         open.tape.punctuality = Punctuality { scheduled: true, never_sent: 16, ..Punctuality::default() };
         open.errors.count(job::ErrorKind::Verify, None);
         let mut run = Run::default();
-        run.add_jobs([(&job(10), 0), (&open, 1)].into_iter());
+        for (number, outcome) in [job(10), open].into_iter().enumerate() {
+            run.actors.push(Actor::default());
+            run.points.push(Point::stage(number, 2));
+            run.add_stage(number as u32, &[outcome]);
+        }
         let all = |point, actor| run.cell(point, actor, &Class::ALL).unwrap();
         assert_eq!((all(0, 0).late, all(0, 0).never_sent), (None, None));
         assert_eq!((all(1, 1).late, all(1, 1).never_sent, all(1, 1).failed), (Some(0), Some(16), Some(1)));

@@ -5,9 +5,9 @@ use crate::play::now_unix_ms;
 use block::Span;
 use fio::Invocation;
 use stats::job::JobOutcome;
-use stats::run::{Place, Run, State};
+use stats::run::{Actor, Place, Point, Run, State};
 use std::path::Path;
-use workload::job::{Direction, EngineKind, JobSpec, Mix, Pace};
+use workload::job::{Direction, EngineKind, JobSpec, Mix, Pace, stages};
 
 /// The files and devices that jobs load.
 pub fn paths(specs: &[JobSpec]) -> Vec<&Path> {
@@ -27,32 +27,28 @@ pub fn begun(invocation: &Invocation, specs: &[JobSpec], simulated: bool) -> Run
     identity.simulated = simulated;
     identity.seed = specs.first().map_or(0, |spec| spec.seed);
     let backend = if simulated { "virtual time" } else { "" };
-    Run { identity, machine: memory::this_machine(backend), ..Run::default() }
+    let mut run = Run { identity, machine: memory::this_machine(backend), ..Run::default() };
+    for (number, spec) in (0..).zip(specs) {
+        let place = Some(run.place(place(spec)));
+        run.actors.push(Actor { name: spec.name.clone(), group: Some(spec.group), place, ..Actor::default() });
+        settings(&mut run, number, spec);
+    }
+    run
 }
 
 /// The same jobs at their end. Those that were stopped by hand are cut short.
-pub fn ended(begun: &Run, specs: &[JobSpec], outcomes: &[JobOutcome], interrupted: bool) -> Run {
-    let mut run = begun.clone();
-    let mut stage = 0;
-    let stages = specs.iter().enumerate().map(|(index, spec)| {
-        stage += usize::from(index > 0 && spec.start.after_earlier);
-        stage
-    });
-    run.add_jobs(outcomes.iter().zip(stages));
-    for (number, spec) in specs.iter().enumerate().take(run.actors.len()) {
-        // Of a job that did not begin yet nothing else is known.
-        run.actors[number].name.clone_from(&spec.name);
-        let place = run.place(place(spec));
-        run.actors[number].place = Some(place);
-        settings(&mut run, number as u32, spec);
-    }
-    run.machine.backend = match outcomes.first() {
-        Some(first) if !begun.identity.simulated => first.backend.clone(),
-        _ => run.machine.backend,
-    };
+pub fn ended(mut run: Run, outcomes: &[JobOutcome], interrupted: bool) -> Run {
+    run_on(&mut run, outcomes);
     let failed = outcomes.iter().any(|outcome| outcome.error.is_some());
     run.identity.state = if interrupted || failed { State::CutShort } else { State::Ended };
     run
+}
+
+/// Says by what their I/O ran.
+fn run_on(run: &mut Run, outcomes: &[JobOutcome]) {
+    if let Some(first) = outcomes.first().filter(|_| !run.identity.simulated) {
+        run.machine.backend.clone_from(&first.backend);
+    }
 }
 
 /// Jobs as they are kept while they run.
@@ -74,7 +70,13 @@ impl Keeping<'_> {
                 *outcome = JobOutcome::default();
             }
         }
-        self.kept.so_far(ended(self.begun, self.specs, &outcomes, false));
+        let (mut run, stages) = (self.begun.clone(), stages(self.specs));
+        run_on(&mut run, &outcomes);
+        for (number, jobs) in stages.iter().enumerate() {
+            run.points.push(Point::stage(number, stages.len()));
+            run.add_stage(jobs.start as u32, &outcomes[jobs.clone()]);
+        }
+        self.kept.so_far(run);
     }
 }
 

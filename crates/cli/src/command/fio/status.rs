@@ -15,7 +15,7 @@ use fio::{Eta, Flags};
 use stats::job::JobOutcome;
 use std::io::{IsTerminal as _, stderr};
 use std::path::Path;
-use workload::job::{Amount, Direction, JobSpec, PerDirection, Place};
+use workload::job::{Amount, Direction, JobSpec, PerDirection, Place, stages};
 
 /// Bars of the sparkline: so many of the last readings.
 const RECENT: usize = 12;
@@ -94,15 +94,12 @@ impl<'r, 'i> Status<'r, 'i> {
     /// For these jobs; what was done in between goes to `reports`.
     pub fn new(stop: Stop, flags: &Flags, reports: &'r mut Reports<'i>, keeping: Keeping<'r>) -> Status<'r, 'i> {
         let terminal = stderr().is_terminal();
-        let mut stage = 0;
-        let plan = |(index, spec): (usize, &JobSpec)| {
-            stage += usize::from(index > 0 && spec.start.after_earlier);
-            Plan {
-                stage,
-                time: spec.ending.runtime.map(|runtime| runtime + spec.ending.ramp + spec.start.delay_least),
-                time_based: spec.ending.time_based,
-                bytes: bytes_of(spec),
-            }
+        let stages = stages(keeping.specs);
+        let plan = |(index, spec): (usize, &JobSpec)| Plan {
+            stage: stages.partition_point(|stage| stage.end <= index),
+            time: spec.ending.runtime.map(|runtime| runtime + spec.ending.ramp + spec.start.delay_least),
+            time_based: spec.ending.time_based,
+            bytes: bytes_of(spec),
         };
         Status {
             stop,

@@ -1,0 +1,56 @@
+//! Load jobs on the course of all runs: each of their stages is a point.
+
+use crate::course::{self, Scene, StageError};
+use block::Time;
+use stats::job::JobOutcome;
+use stats::run::{Point, Run};
+use std::ops::Range;
+use workload::job::{JobSpec, stages};
+
+/// What runs the jobs of a stage: threads by the wall clock, or one device in virtual time.
+pub(super) trait Crews {
+    /// Its clock.
+    fn now(&self) -> Time;
+
+    /// Runs the jobs of the next stage; `done` is what those before them did.
+    fn run(&mut self, jobs: Range<usize>, done: &[JobOutcome]) -> Vec<JobOutcome>;
+}
+
+struct Stages<'c> {
+    crews: &'c mut dyn Crews,
+    stages: Vec<Range<usize>>,
+    played: usize,
+    outcomes: Vec<JobOutcome>,
+}
+
+/// Plays the stages of jobs and adds them to `run`, whose first actors the jobs are. What each job did, in their order.
+pub(super) fn play(specs: &[JobSpec], crews: &mut dyn Crews, run: Run) -> (Run, Vec<JobOutcome>) {
+    let outcomes = Vec::with_capacity(specs.len());
+    let mut stages = Stages { crews, stages: stages(specs), played: 0, outcomes };
+    // A stage has no lines that could be refused: what goes wrong in it is in its outcomes.
+    let (run, _) = course::play(&mut stages, run);
+    (run, stages.outcomes)
+}
+
+impl Scene for Stages<'_> {
+    type Error = StageError;
+
+    fn now(&self) -> Time {
+        self.crews.now()
+    }
+
+    fn next(&mut self, _run: &Run) -> Option<Point> {
+        (self.played < self.stages.len()).then(|| Point::stage(self.played, self.stages.len()))
+    }
+
+    fn play(&mut self, _start: Time, run: &mut Run) -> Result<bool, StageError> {
+        let jobs = self.stages[self.played].clone();
+        let first = jobs.start as u32;
+        let outcomes = self.crews.run(jobs, &self.outcomes);
+        run.add_stage(first, &outcomes);
+        self.outcomes.extend(outcomes);
+        self.played += 1;
+        // Jobs of later stages say themselves that they were not run.
+        Ok(true)
+    }
+}
