@@ -151,7 +151,7 @@ fn play(plan: &HostsPlan, options: &Options, field: &mut dyn Field) -> Result<An
     }
     let experiment = experiment(plan, &ramps, factor, &runs, ended.is_err(), field.notes());
     run.verdicts = whole::verdicts(&experiment);
-    run.notes.clone_from(&experiment.notes);
+    run.notes.extend(experiment.notes.iter().cloned());
     run.host = host;
     let answer = shown(&experiment, run, options, kept)?;
     ended.context("the experiment ended early; what was measured so far is kept, marked as cut short")?;

@@ -3,6 +3,7 @@
 use crate::course::{self, BIN, Managed, Scene, StageError};
 use crate::worker::WorkloadSecond;
 use block::{Span, Time};
+use stats::job::Losses;
 use stats::run::{self, Actor, GateRow, Place, Point, Run, Served};
 use stats::{DispatchTrace, FloorFared, HeldBy, Histogram, SETTLE, Waits};
 use std::borrow::Cow;
@@ -93,6 +94,8 @@ pub struct Conductor<'a> {
     idle_service: Span,
     /// The phases that were not begun yet.
     points: std::vec::IntoIter<Point>,
+    /// What each workload's connections lost in the phase that is played.
+    losses: Vec<Losses>,
     /// Points begun when the server's advice was noted last.
     advised: usize,
 }
@@ -106,7 +109,16 @@ impl<'a> Conductor<'a> {
         places: Vec<Place>,
         idle_service: Span,
     ) -> Conductor<'a> {
-        Conductor { plan, stage, pace, places, idle_service, points: Vec::new().into_iter(), advised: 0 }
+        Conductor {
+            plan,
+            stage,
+            pace,
+            places,
+            idle_service,
+            points: Vec::new().into_iter(),
+            losses: Vec::new(),
+            advised: 0,
+        }
     }
 
     /// Plays every phase, running `commands` before each: the plan has them as published. `run` has its identity and the
@@ -140,6 +152,7 @@ impl<'a> Conductor<'a> {
         }
         let point = points - 1;
         for (number, seen) in second.workloads.iter().enumerate() {
+            self.losses[number].absorb(&seen.losses);
             let paths = self.paths(number);
             let server = joined(&paths, second);
             let server = server.as_deref();
@@ -164,6 +177,17 @@ impl<'a> Conductor<'a> {
                     record.trace.add_bin(bin, ops, bytes);
                 }
             }
+        }
+    }
+
+    /// Tells what connections were lost in the last point.
+    fn note_losses(&self, run: &mut Run) {
+        let Some((point, end)) = run.points.last().map(|point| (run.points.len() as u32 - 1, point.end)) else {
+            return;
+        };
+        for ((actor, losses), workload) in (0..).zip(&self.losses).zip(&self.plan.workloads) {
+            run.add_losses(point, actor, end, losses);
+            run.note_of(&workload.name, &losses.lines());
         }
     }
 
@@ -230,6 +254,7 @@ impl Scene for Conductor<'_> {
 
     fn play(&mut self, start: Time, run: &mut Run) -> Result<bool, StageError> {
         run.begin_cells();
+        self.losses = vec![Losses::default(); run.actors.len()];
         let index = run.points.len() - 1;
         let phase = &self.plan.phases[index];
         for (workload, spec) in phase.specs.iter().enumerate() {
@@ -252,6 +277,7 @@ impl Scene for Conductor<'_> {
             going_on = self.pace.second(run, index, to, whole);
         }
         note_stalls(run);
+        self.note_losses(run);
         Ok(going_on)
     }
 }

@@ -3,8 +3,10 @@
 use block::{
     Actor, Buf, Completion, Driver, ObjectId, Op, OpKind, Request, Submitted, Target, Time, Wait, Wakeup, drive,
 };
+use stats::job::Losses;
 use stats::run::Class;
 use stats::{Ended, Noted, Tape};
+use storage::LossCounts;
 use workload::{Draft, Next, Spec, Stream};
 
 /// One workload over the time since it was last collected.
@@ -15,6 +17,8 @@ pub struct WorkloadSecond {
     pub tape: Tape,
     /// Requests outstanding now.
     pub outstanding: u32,
+    /// What its connections lost.
+    pub losses: Losses,
 }
 
 /// A stream and its target.
@@ -29,6 +33,8 @@ pub struct Lane {
     pub target: Box<dyn Target>,
     /// Where buffers for writes come from.
     pub memory: Box<dyn Memory>,
+    /// What its target's connections lose.
+    pub losses: LossCounts,
 }
 
 /// Where a lane's write buffers come from and read buffers go back to.
@@ -120,15 +126,16 @@ impl Worker {
     pub fn collect(&mut self) -> Vec<WorkloadSecond> {
         let mut seconds = Vec::with_capacity(self.tapes.len());
         for (workload, tape) in self.tapes.iter_mut().enumerate() {
-            let mut outstanding = 0;
+            let (mut outstanding, mut losses) = (0, Losses::default());
             for running in self.lanes.iter_mut().filter(|running| running.lane.workload == workload) {
                 outstanding += running.outstanding;
+                losses.absorb(&running.lane.losses.take());
                 if let Some(overdue) = running.overdue(self.now) {
                     tape.punctuality.scheduled = true;
                     tape.punctuality.never_sent += overdue;
                 }
             }
-            seconds.push(WorkloadSecond { tape: tape.take(self.now), outstanding });
+            seconds.push(WorkloadSecond { tape: tape.take(self.now), outstanding, losses });
             tape.punctuality.scheduled = false;
         }
         seconds

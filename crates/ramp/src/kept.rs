@@ -50,6 +50,9 @@ pub fn add(kept: &mut Run, actor: u32, run: &RunOutcome) {
         name: format!("{}: {:?}", kind(failure.kind), failure.fault),
         number: None,
     }));
+    kept.add_losses(point, actor, start + run.elapsed, &run.losses);
+    let name = kept.actors.get(actor as usize).map_or(String::new(), |actor| actor.name.clone());
+    kept.note_of(&name, &run.losses.lines());
 }
 
 /// The rows of a summary as a run: counts, rates and verdicts are in them; seconds, histograms and cycles are not, so that
@@ -137,6 +140,7 @@ fn kind(kind: OpKind) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use stats::job::Losses;
     use stats::run::Kind;
     use stats::{Direction, Punctuality, Tape, TapeSlice};
 
@@ -154,7 +158,8 @@ mod tests {
         reads.slices = vec![slice];
         (tape[journal].ops, tape[journal].bytes) = (2, 33 * BLOCK);
         tape.punctuality = Punctuality { scheduled: true, never_sent: 7, ..Punctuality::default() };
-        let run = RunOutcome { target: 100, elapsed: Span::SECOND, tape, ..RunOutcome::default() };
+        let losses = Losses { lost: 2, regained: 2, ..Losses::default() };
+        let run = RunOutcome { target: 100, elapsed: Span::SECOND, tape, losses, ..RunOutcome::default() };
         let mut kept = begun("host", "/data");
         for start in [Span::ZERO, run.elapsed] {
             kept.points.push(Point { start, ..point(run.target) });
@@ -168,6 +173,9 @@ mod tests {
         assert_eq!(slices.iter().map(|slice| slice.start).collect::<Vec<_>>(), [Span::ZERO, Span::SECOND]);
         let times = slices[0].response.unwrap();
         assert_eq!((times.count, times.mean, times.spread, times.max), (50, Span::from_micros(200), None, None));
+        let lost: Vec<_> = kept.events.iter().map(|event| (event.point, event.kind.as_str(), event.number)).collect();
+        assert_eq!(lost, [0, 1].map(|point| (Some(point), "connections_lost", Some(2.0))));
+        assert!(kept.notes[0].starts_with("ramp: connections lost: 2, made again: 2"), "{:?}", kept.notes);
         // Nothing was written, so nothing is said of writes over time.
         assert_eq!(kept.series(0, &Class::WRITE), None);
     }

@@ -24,6 +24,7 @@ use block::{
 };
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use stats::job::Losses;
 use stats::run::Class;
 use stats::{Direction, Ended, Noted, Tape};
 use stream::Stream;
@@ -66,6 +67,8 @@ pub struct Outcome {
     pub cycles_missed: u64,
     /// What ended the run early.
     pub failure: Option<Failure>,
+    /// What the connections to the storage lost; as with `busy`, whoever plays the run says it.
+    pub losses: Losses,
     /// It was stopped before its end.
     pub cut_short: bool,
 }

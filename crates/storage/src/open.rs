@@ -82,6 +82,13 @@ impl LossCounts {
         sum
     }
 
+    /// What was lost since this was asked last.
+    pub fn take(&mut self) -> Losses {
+        let mut sum = Losses::default();
+        self.0.iter().for_each(|losses| sum.absorb(&losses.take()));
+        sum
+    }
+
     fn absorb(&mut self, other: LossCounts) {
         self.0.extend(other.0);
     }

@@ -269,7 +269,8 @@ impl Ramping<'_> {
         for judgement in judgements.iter().filter(|judgement| judgement.outcome != Outcome::Pass) {
             terminal::line(&format!("  {}: {}", judgement.outcome, judgement.because));
         }
-        remarks(&row).iter().for_each(|remark| terminal::line(&format!("  {remark}")));
+        let lost = outcome.losses.lines();
+        remarks(&row).iter().chain(&lost).for_each(|remark| terminal::line(&format!("  {remark}")));
         run.verdicts.extend(judgements.into_iter().map(|judgement| stats::Verdict {
             question: format!("run {} at {} IOPS: {}", row.run, row.target, judgement.name),
             outcome: judgement.outcome,

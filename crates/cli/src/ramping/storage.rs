@@ -9,8 +9,9 @@ use crate::{machine, terminal};
 use anyhow::{Result, anyhow, bail};
 use block::{Bytes, Driver as _, ObjectId, Span, Target as _};
 use ramp::{BLOCK, Invocation, Layout, Load, Machine, Progress, RunOutcome, RunSetup, Settings, Spot};
+use stats::job::Losses;
 use std::path::{Path, PathBuf};
-use storage::{How, NbdTarget, OpenError, Opened, Permit};
+use storage::{How, LossCounts, NbdTarget, OpenError, Opened, Permit};
 use uring::disk::{self, Cache};
 use uring::{Io, IoSettings};
 
@@ -106,7 +107,7 @@ impl OpenedStorage {
     /// It cannot be opened any more, or takes no writes as long as the journal's.
     pub fn ready(&mut self, settings: &Settings, number: u64) -> Result<Ready> {
         let io = self.worker(settings)?;
-        let target = self.routes(&io)?;
+        let (target, losses) = self.routes(&io)?;
         let (longest, wij_write) = (target.traits().longest, settings.constants.wij_write.0);
         if u64::from(longest) < wij_write {
             bail!("--wij-write: must be at most {longest} here, got {wij_write}");
@@ -114,7 +115,7 @@ impl OpenedStorage {
         let layout = Layout::new(self.sites.data().to_vec(), self.wij);
         let layout = self.stream.map_or(layout.clone(), |stream| layout.with_stream(stream));
         let buffers = SlabBuffers::new(&io, self.sites.owners().to_vec(), self.wij.bytes, number);
-        Ok(Ready { io, target, buffers, layout, alert: self.alert })
+        Ok(Ready { io, target, losses, buffers, layout, alert: self.alert })
     }
 
     /// A ring with memory for all that can be in flight.
@@ -135,9 +136,9 @@ impl OpenedStorage {
         Ok(Io::open(&IoSettings { slab: Bytes(buffers.max(4 << 20)), in_flight, ..IoSettings::default() })?)
     }
 
-    /// Opens everything: files and devices as one, every export by itself.
-    fn routes(&self, io: &Io) -> Result<Routes> {
-        let (mut roads, mut files, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
+    /// Opens everything: files and devices as one, every export by itself. With what each loses of its connections.
+    fn routes(&self, io: &Io) -> Result<(Routes, Vec<LossCounts>)> {
+        let (mut roads, mut files, mut numbers, mut losses) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let how = How { cache: self.cache, keep_data: false, ..How::default() };
         for (number, permit) in self.sites.permits().enumerate() {
             let object = ObjectId(number as u32);
@@ -145,7 +146,9 @@ impl OpenedStorage {
                 files.push(permit.clone());
                 numbers.push(object);
             } else {
-                roads.push(road(permit.open(io, how)?, &permit.place().to_string(), vec![object])?);
+                let opened = permit.open(io, how)?;
+                losses.push(opened.losses.clone());
+                roads.push(road(opened, &permit.place().to_string(), vec![object])?);
             }
         }
         if !files.is_empty() {
@@ -158,7 +161,7 @@ impl OpenedStorage {
             })?;
             roads.push(road(opened, "a file or device", numbers)?);
         }
-        Ok(Routes::new(roads))
+        Ok((Routes::new(roads), losses))
     }
 }
 
@@ -214,6 +217,7 @@ impl Storage for OpenedStorage {
 pub struct Ready {
     io: Io,
     target: Routes,
+    losses: Vec<LossCounts>,
     buffers: SlabBuffers,
     layout: Layout,
     alert: Span,
@@ -230,14 +234,16 @@ impl Ready {
         setup: &RunSetup,
         watch: &mut dyn FnMut(&Progress) -> bool,
     ) -> Result<(RunOutcome, String)> {
-        let Ready { io, target, buffers, layout, alert } = self;
+        let Ready { io, target, losses, buffers, layout, alert } = self;
         let machine = Machine::new(Box::new(target), Box::new(buffers), layout, load, setup, io.now())?.alert(alert);
         let mut driver = io.clone();
         let before = uring::usage::thread_busy();
         let outcome = machine.run(&mut driver, LOOK, watch);
         let busy = uring::usage::thread_busy().saturating_sub(before);
         let backend = io.backend().to_string();
-        Ok((RunOutcome { busy, ..outcome }, backend))
+        let mut lost = Losses::default();
+        losses.iter().for_each(|of| lost.absorb(&of.sum()));
+        Ok((RunOutcome { busy, losses: lost, ..outcome }, backend))
     }
 }
 

@@ -12,7 +12,7 @@ use engine::{
 use stats::{Histogram, Tape};
 use std::collections::HashSet;
 use std::path::Path;
-use storage::{Address, Connection};
+use storage::{Address, Connection, LossCounts};
 use uring::{Clock, Io, IoSettings, usage};
 use workload::plan::Volume;
 use workload::{Plan, Range, Spec, Stream};
@@ -145,7 +145,9 @@ impl Stage for Real {
 /// A lost server must not look like a slow one.
 fn fail_when_lost(workloads: &[WorkloadSecond]) -> Result<(), StageError> {
     let faults: u64 = workloads.iter().flat_map(|workload| workload.tape.tracks()).map(|track| track.failed).sum();
-    if faults == 0 { Ok(()) } else { Err(StageError(format!("{faults} requests failed; the server's log says why"))) }
+    let lost: Vec<String> = workloads.iter().flat_map(|workload| workload.losses.lines()).collect();
+    let lost = if lost.is_empty() { "the server's log says why".to_owned() } else { lost.join("; ") };
+    if faults == 0 { Ok(()) } else { Err(StageError(format!("{faults} requests failed; {lost}"))) }
 }
 
 /// All hosts' clients on one thread, connected as often as any phase needs, silent for now. Those of storage that a phase
@@ -191,9 +193,12 @@ impl Clients {
         for lane in 0..connections(plan)[workload] {
             let index = load.volume_of(lane);
             let volume = &plan.volumes[index];
-            let (target, size) = match (places.open(io, index)?, server) {
-                (Some(opened), _) => (opened.target, volume.size.unwrap_or_default()),
-                (None, Some(address)) => own(io, address, &path(plan, volume))?,
+            let (target, size, losses) = match (places.open(io, index)?, server) {
+                (Some(opened), _) => (opened.target, volume.size.unwrap_or_default(), opened.losses),
+                (None, Some(address)) => {
+                    let (target, size) = own(io, address, &path(plan, volume))?;
+                    (target, size, LossCounts::default())
+                }
                 (None, None) => bail!("volume {}: is of the plan's own server, which does not run", volume.name),
             };
             let seed = load.spec.seed ^ (workload as u64) << 48;
@@ -204,6 +209,7 @@ impl Clients {
                 stream: Stream::new(&spec, size, lane, now)?,
                 target,
                 memory: Box::new(RandomMemory::new(io, seed.wrapping_add(u64::from(lane)))),
+                losses,
             });
         }
         Ok(lanes)
@@ -263,6 +269,7 @@ fn fill(plan: &Plan, address: &Address, no_io_uring: bool, filled: &mut dyn FnMu
                 stream: Stream::new(&spec, size, 0, now)?,
                 target: own(&io, &address, &name)?.0,
                 memory: Box::new(RandomMemory::new(&io, seed.wrapping_add(workload as u64))),
+                losses: LossCounts::default(),
             });
         }
         let late: Late = Box::new(|_, _| Ok(Vec::new()));

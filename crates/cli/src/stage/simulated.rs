@@ -7,6 +7,7 @@ use block::{Driver as _, Span, Time};
 use engine::{Lane, Managed, NoMemory, Second, Stage, StageError, Worker};
 use server::{Accounts, trace_of};
 use std::collections::HashSet;
+use storage::LossCounts;
 use workload::plan::Volume;
 use workload::{Plan, Spec, Stream};
 
@@ -57,6 +58,7 @@ fn clients(plan: &Plan, server: &Model, workload: usize) -> Result<Vec<Lane>> {
             stream: Stream::new(&spec, volume.size.unwrap_or_default(), lane, server.clock.now())?,
             target: Box::new(server.hub.socket()),
             memory: Box::new(NoMemory),
+            losses: LossCounts::default(),
         })
     };
     (0..connections(plan)[workload]).map(lane).collect()

@@ -94,6 +94,36 @@ fn losses_of_a_member_are_told() {
     assert_eq!((&losses["lost"], &losses["regained"]), (&1.into(), &1.into()), "{job}");
 }
 
+/// The same of a plan, whose lanes have a connection each: the phase goes on, and its losses are an event and a note.
+#[test]
+fn losses_of_a_plan_are_told() {
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch);
+    server.make_lun("16MiB");
+    let text = format!(
+        "title = \"A loss\"\n[[volume]]\nname = \"db\"\nplace = \"{}&reconnect=600\"\n[[workload]]\nname = \"host\"\n\
+         volume = \"db\"\ndepth = 4\nconnections = 2\n[[phase]]\nname = \"only\"\nseconds = 600\n[[criterion]]\n\
+         kind = \"response-within\"\nworkloads = [\"host\"]\nphase = \"only\"\npercentile = 50\nat_most = \"30s\"\n",
+        server.uri(LUN)
+    );
+    std::fs::write(scratch.join("plan.toml"), text).unwrap();
+    let mut command = seawall(scratch.path());
+    command.env(RESULTS, "kept.sqlite").args(["run", "plan.toml", "--out", "out", "--scale", "1"]);
+    let mut plan = Running::start(command);
+    plan.wait_for("IOPS");
+    server.kill();
+    let _server = Server::start(&scratch);
+    let rate = |line: &str| line.contains("IOPS") && !line.contains(" 0 IOPS");
+    while !rate(&plan.wait_for("IOPS")) {}
+    plan.wait_for("IOPS");
+    plan.signal("INT");
+    let (_, lines) = plan.end();
+    let query = "select number, name from event where kind = 'connections_lost'";
+    let told = succeed(seawall(scratch.path()).env(RESULTS, "kept.sqlite").args(["results", "sql", "--csv", query]));
+    assert!(told.contains("2.0,") && told.contains("connections lost: 2, made again: 2"), "{told} {lines:?}");
+    assert!(lines.iter().any(|line| line.contains("host: connections lost: 2")), "{lines:?}");
+}
+
 /// dgen fills two files as one device, finds every block again, and a ramp loads it with its journal behind the data.
 #[test]
 fn a_ramp_runs_on_what_dgen_filled() {

@@ -6,6 +6,7 @@ use engine::{Lane, NoMemory, Worker};
 use stats::{Tape, Track};
 use std::cell::Cell;
 use std::rc::Rc;
+use storage::LossCounts;
 use workload::job::{Direction, Ending, JobSpec, Mix, Pacing, Place};
 use workload::{Arrival, Blocks, Pattern, Range, Spec, Stream};
 
@@ -75,7 +76,14 @@ fn lane(direction: Direction, depth: u32) -> Tape {
     };
     let stream = Stream::new(&spec, Bytes::gib(1), 0, Time::ZERO).unwrap();
     let target = Box::new(Device::default());
-    let lane = Lane { workload: 0, object: ObjectId(0), stream, target, memory: Box::new(NoMemory) };
+    let lane = Lane {
+        workload: 0,
+        object: ObjectId(0),
+        stream,
+        target,
+        memory: Box::new(NoMemory),
+        losses: LossCounts::default(),
+    };
     let mut worker = Worker::new(1, vec![lane]);
     worker.run(&mut Clock::default(), Time::ZERO + Span::from_secs(60));
     worker.collect().remove(0).tape

@@ -8,6 +8,7 @@ use stats::{Direction, Punctuality, Tape, Track};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
+use storage::LossCounts;
 use workload::{Arrival, Blocks, Pattern, Range, Spacing, Spec, Stream};
 
 /// Waiting is jumping.
@@ -92,7 +93,7 @@ fn spec(arrival: Arrival) -> Spec {
 
 fn lane(workload: usize, spec: &Spec, target: Box<dyn Target>) -> Lane {
     let stream = Stream::new(spec, Bytes::gib(1), 0, Time::ZERO).unwrap();
-    Lane { workload, object: ObjectId(0), stream, target, memory: Box::new(NoMemory) }
+    Lane { workload, object: ObjectId(0), stream, target, memory: Box::new(NoMemory), losses: LossCounts::default() }
 }
 
 fn seconds(n: u64) -> Time {

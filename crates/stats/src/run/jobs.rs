@@ -1,7 +1,7 @@
 //! Load jobs as a run: each job is an actor, each stage of a job file a point.
 
 use super::{Event, Point, Run, Taped};
-use crate::job::JobOutcome;
+use crate::job::{JobOutcome, Losses};
 use block::Span;
 
 impl Point {
@@ -37,15 +37,35 @@ impl Run {
         // Blocks that were read well and are not what was written are failures too.
         whole.failed = Some(outcome.errors.total());
         self.add_events(point, actor, outcome);
-        for note in &outcome.notes {
-            let note = format!("{}: {note}", outcome.name);
+        self.add_losses(point, actor, outcome.start + outcome.elapsed, &outcome.losses);
+        self.note_of(&outcome.name, &outcome.notes);
+    }
+
+    /// Adds what an actor lost of its connections in a point, as it was known at `at`.
+    pub fn add_losses(&mut self, point: u32, actor: u32, at: Span, losses: &Losses) {
+        if losses.any() {
+            self.events.push(Event {
+                point: Some(point),
+                actor: Some(actor),
+                at,
+                kind: "connections_lost".into(),
+                name: losses.lines().join("; "),
+                number: Some(losses.lost as f64),
+            });
+        }
+    }
+
+    /// Adds lines that a reader must know of one that loaded, each once.
+    pub fn note_of(&mut self, name: &str, lines: &[String]) {
+        for line in lines {
+            let note = format!("{name}: {line}");
             if !self.notes.contains(&note) {
                 self.notes.push(note);
             }
         }
     }
 
-    /// What ended a job, what its connections lost, what its checks found: all told at its end.
+    /// What ended a job and what its checks found: all told at its end.
     fn add_events(&mut self, point: u32, actor: u32, outcome: &JobOutcome) {
         let at = outcome.start + outcome.elapsed;
         let mut add = |kind: &str, name: String, number: f64| {
@@ -54,9 +74,6 @@ impl Run {
         };
         if let Some(error) = &outcome.error {
             add("failure", error.text.clone(), f64::from(error.number));
-        }
-        if outcome.losses.any() {
-            add("connections_lost", outcome.losses.lines().join("; "), outcome.losses.lost as f64);
         }
         if let Some(verify) = outcome.verify.as_ref().filter(|verify| verify.wrong > 0) {
             let first = verify.mismatches.first().map_or(String::new(), |mismatch| {

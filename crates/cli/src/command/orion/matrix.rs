@@ -64,6 +64,9 @@ impl Scene for Matrix<'_> {
             let lines = orion::point_lines(run.points.len(), spots.len(), &point);
             lines.iter().for_each(|line| terminal::line(line));
         }
+        for (name, work) in point.works() {
+            work.losses.lines().iter().for_each(|line| terminal::complain(&format!("{name}: {line}")));
+        }
         orion::kept::add(run, self.test, &point);
         let failed = point.trouble().is_some();
         let backend = point.works().next().map(|(_, work)| work.backend.clone());

@@ -16,7 +16,7 @@ use engine::job::{JobProgress, RunSettings, Simulation, Watch};
 use ranread::kept::{self, Taken};
 use ranread::{Aim, Batch, Effort, Evidence, Load, Measured, Row, State};
 use report::text;
-use stats::job::JobOutcome;
+use stats::job::{JobOutcome, Losses};
 use stats::run::{Identity, Run};
 use stats::{Direction, Track};
 use stats::{Machine, run};
@@ -195,7 +195,11 @@ impl<'a> Field<'a> {
         Ok((batch, measured))
     }
 
+    /// Says what its processes lost of their connections, and what failed.
     fn complain(&mut self, outcomes: &[JobOutcome]) {
+        let mut lost = Losses::default();
+        outcomes.iter().for_each(|outcome| lost.absorb(&outcome.losses));
+        lost.lines().iter().for_each(|line| terminal::complain(line));
         let mut told = Vec::new();
         for error in outcomes.iter().filter_map(|outcome| outcome.error.as_ref()) {
             self.failed = true;
