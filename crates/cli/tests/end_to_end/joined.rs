@@ -120,7 +120,7 @@ fn losses_of_a_plan_are_told() {
     let (_, lines) = plan.end();
     let query = "select number, name from event where kind = 'connections_lost'";
     let told = succeed(seawall(scratch.path()).env(RESULTS, "kept.sqlite").args(["results", "sql", "--csv", query]));
-    assert!(told.contains("2.0,") && told.contains("connections lost: 2, made again: 2"), "{told} {lines:?}");
+    assert!(told.contains("\n2,") && told.contains("connections lost: 2, made again: 2"), "{told} {lines:?}");
     assert!(lines.iter().any(|line| line.contains("host: connections lost: 2")), "{lines:?}");
 }
 

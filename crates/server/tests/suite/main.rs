@@ -4,7 +4,6 @@
 mod agreement;
 mod check;
 mod control;
-mod cpu;
 mod crowd;
 mod descriptors;
 mod documented;

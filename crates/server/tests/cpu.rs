@@ -1,8 +1,11 @@
-//! Where the data thread runs.
+//! Where the data thread runs. A process of its own: the thread is found by its name.
 
-use crate::support::{BACKENDS, limits, settings};
+#[path = "suite/support/mod.rs"]
+mod support;
+
 use server::{Front, Listen, Shard, StartError};
 use std::path::Path;
+use support::{BACKENDS, limits, settings};
 use uring::{Backend, usage};
 
 fn front(folder: &Path, cpu: u32) -> Front {
