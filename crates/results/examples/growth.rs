@@ -2,7 +2,7 @@
 //!
 //! Takes the file to write; one that is there already is asked once more.
 
-#[path = "../tests/suite/support/busy.rs"]
+#[path = "../tests/support/busy.rs"]
 mod busy;
 
 use results::{Error, Results};

@@ -1,6 +1,5 @@
 //! Where the data thread runs. A process of its own: the thread is found by its name.
 
-#[path = "suite/support/mod.rs"]
 mod support;
 
 use server::{Front, Listen, Shard, StartError};

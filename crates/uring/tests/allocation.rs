@@ -1,7 +1,6 @@
 //! On the way of a request nothing is allocated once the worker runs, on io_uring. A counting allocator stands around
 //! the system's; it counts for the test's own thread alone.
 
-#[path = "suite/backends/mod.rs"]
 mod backends;
 
 use std::alloc::{GlobalAlloc, Layout, System};

@@ -1,6 +1,5 @@
 //! What happens where the machine allows less. Each test confines a thread of its own.
 
-#[path = "suite/backends/mod.rs"]
 mod backends;
 
 use backends::{reap, settings};

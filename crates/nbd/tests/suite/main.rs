@@ -5,5 +5,6 @@ mod client_handshake;
 mod fragments;
 mod garbage;
 mod server_handshake;
+#[path = "../support/mod.rs"]
 mod support;
 mod transmission;

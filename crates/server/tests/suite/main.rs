@@ -2,6 +2,7 @@
 //! for each.
 
 mod agreement;
+mod cached;
 mod check;
 mod control;
 mod crowd;
@@ -16,6 +17,7 @@ mod psk;
 mod secrets;
 mod sessions;
 mod snapshots;
+#[path = "../support/mod.rs"]
 mod support;
 mod tls;
 mod views;

@@ -8,4 +8,5 @@ mod nbd_protocol;
 #[cfg(feature = "psk")]
 mod nbd_psk;
 mod nbd_tls;
+#[path = "../support/mod.rs"]
 mod support;

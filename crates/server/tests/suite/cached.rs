@@ -1,8 +1,7 @@
 //! A server with `[cache]` over NBD: what a client reads is what was written, whatever administrators do meanwhile to LUNs,
 //! snapshots and partitions; and the partitions themselves, by their commands.
 
-mod support;
-
+use crate::support::{BACKENDS, Chance, Client, LUN, LUN_BYTES, Server, limits, settings};
 use block::Bytes;
 use cache::Policy;
 use nbd::{Command, Request, Wishes};
@@ -10,7 +9,6 @@ use qos::RegistrySettings;
 use server::{Audit, Control, Front, Listen, Shard, Stalls};
 use std::collections::BTreeMap;
 use store::{CacheSettings, Pool};
-use support::{BACKENDS, Chance, Client, LUN, LUN_BYTES, Server, limits, settings};
 
 const PAGE: u64 = 4096;
 const MEMORY: Bytes = Bytes::mib(2);
