@@ -1,6 +1,6 @@
 //! A claim on memory that a worker's slab owns.
 
-/// A piece of the worker's slab: move-only, so whoever holds it is its only user, and while the kernel works on it
+/// A piece of the worker's slab: move-only, so its holder is its only user, and while the kernel works on it
 /// nobody holds it. The memory is reached through the slab that gave it out, and must be given back there.
 ///
 /// There is no `Drop`: the slab is the worker's own and cannot be found from here. A slab counts what is out, and

@@ -1,4 +1,4 @@
-//! A moment of the clock on the wall as a date, for whoever prints one.
+//! A moment of the clock on the wall as a date, to be printed.
 
 use jiff::civil::DateTime;
 use jiff::{Timestamp, tz::TimeZone};

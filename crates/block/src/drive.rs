@@ -39,7 +39,7 @@ pub enum Wait {
     Until(Time),
     /// Wait as long as the actors say: only what they asked for ends it.
     Unbounded,
-    /// Somebody wakes the driver about every `tick`: no timer is armed for what is two ticks away or further.
+    /// Another thread wakes the driver about every `tick`: no timer is armed for what is two ticks away or further.
     Woken {
         /// The interval between two wake-ups.
         tick: Span,
@@ -49,7 +49,7 @@ pub enum Wait {
 }
 
 /// Drives `actors` until all of them are over or `look` ends it; returns the time of the last pass. `look` is asked before
-/// each pass and may change the actors: that is where somebody else's orders come in.
+/// each pass and may change the actors: that is where orders of other threads come in.
 pub fn drive<A: Actor>(
     driver: &mut (impl Driver + ?Sized),
     actors: &mut [A],

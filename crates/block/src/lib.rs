@@ -8,7 +8,7 @@
 //!   server (an NBD session)    Target::poll     ◄──  or a QoS gate, itself a Target around a Target
 //! ```
 //!
-//! Nothing here reads a clock, starts a thread, opens a file or needs `unsafe`. Whoever calls passes `now`.
+//! Nothing here reads a clock, starts a thread, opens a file or needs `unsafe`. The caller passes `now`.
 
 mod buf;
 mod date;

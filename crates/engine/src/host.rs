@@ -194,7 +194,7 @@ fn read<'t>(file: &mut Option<File>, text: &'t mut String) -> Option<&'t str> {
 mod tests {
     use super::*;
 
-    /// Two readings of this host with a time between them: processors did something, and of every kind that is told the
+    /// Two readings of this host with a time between them: processors did something, and of every kind that is reported the
     /// counters went on.
     #[test]
     fn a_row_has_what_happened_since_the_last() {

@@ -289,7 +289,7 @@ fn checks(options: &Options) -> Option<String> {
     })
 }
 
-/// Whoever repeats a run should know whether it asks for the same places again, which a cache may hold by then.
+/// A reader who repeats a run should know whether it asks for the same places again, which a cache may hold by then.
 fn seed(options: &Options) -> Option<String> {
     let pattern = &options.pattern;
     match (pattern.kind.random, pattern.repeat) {

@@ -43,7 +43,7 @@ pub struct Report<'r> {
     pub pid: u32,
     /// What had been done at earlier times, oldest first.
     pub interim: &'r [Interim],
-    /// Somebody stopped the run before its end.
+    /// The run was stopped by hand before its end.
     pub interrupted: bool,
 }
 

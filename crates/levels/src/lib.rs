@@ -1,4 +1,4 @@
-//! Service levels: what classes of storage promise and cost, and what came of it, for whoever bills it.
+//! Service levels: what classes of storage promise and cost, and what came of it, for the bill.
 //!
 //! ```text
 //!   classes (TOML) ──► lines that make an adaptive policy group of each, in each SVM

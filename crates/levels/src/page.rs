@@ -13,7 +13,7 @@ type Rate = fn(&Billed) -> f64;
 /// Volumes of the chart: more have no room for their names.
 const CHARTED: usize = 16;
 
-/// The page. Its version is for whoever knows it.
+/// The page. The caller fills in its version.
 pub fn page(bill: &Bill) -> Page {
     let mut page = Page::new("Service levels", "");
     page.about = "What was promised to each volume, what it used, what ceilings held back, and what was missed.".into();

@@ -1,5 +1,5 @@
-//! What is done on the disk, and where. Whoever carries a command out says how it ended; the maps never touch a byte of
-//! the clients' data.
+//! What is done on the disk, and where. The caller that carries a command out reports how it ended; the maps never touch a
+//! byte of the clients' data.
 
 /// Names a command until it is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -55,7 +55,7 @@ pub(crate) struct Commit {
     answering: Vec<u32>,
     /// The record of what is flying; none if there is nothing to record, or no room.
     record: Option<Record>,
-    /// Somebody waits for blocks that a commit frees.
+    /// A request waits for blocks that a commit frees.
     pub forced: bool,
 }
 

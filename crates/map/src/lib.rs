@@ -1,5 +1,5 @@
 //! The maps of a pool: which block of the data holds which block of a LUN, who shares it, and how all of that survives a
-//! power loss. Pure: it says what I/O to do and is told how it ended.
+//! power loss. Pure: it gives the I/O to do and takes how it ended.
 //!
 //! ```text
 //!            asks                        commands: write · patch · flush · store · discard

@@ -41,7 +41,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// What a client is told.
+    /// What a client gets.
     pub const fn fault(self) -> Fault {
         match self {
             Refusal::Disk(fault) => fault,

@@ -122,7 +122,7 @@ impl Bench {
     }
 }
 
-/// 16 Mi blocks in 32 Ki leaves. Whoever looks at all takes a step for each block and inner word, so 16 Mi and a few in turns
+/// 16 Mi blocks in 32 Ki leaves. Looking at all takes a step for each block and inner word, so 16 Mi and a few in turns
 /// of 2048: 8192 turns and some. What is shared costs nothing to look at.
 #[test]
 fn a_tree_of_a_tebibyte_is_measured_and_given_back_in_turns() {

@@ -47,7 +47,7 @@ pub struct Ask {
     pub page: Option<String>,
     /// Data that may be overwritten although seawall did not put it there.
     pub destroy: Vec<String>,
-    /// Devices that may be written even while somebody uses them.
+    /// Devices that may be written even while they are in use.
     pub even_in_use: Vec<String>,
     /// What was typed.
     pub words: Vec<String>,

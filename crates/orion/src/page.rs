@@ -13,7 +13,7 @@ use report::section::{Cell, Charts, Fact, Facts, Figure, Grid, Group, Matrix, Ro
 use report::text;
 use stats::Outcome;
 
-/// The page of a test. Its facts are for whoever knows the machine.
+/// The page of a test. The caller, who knows the machine, fills in its facts.
 pub fn page(test: &Test, points: &[Measured]) -> Page {
     let mut page = Page::new(format!("Orion: {}", test.ask.test_name), test.version.clone());
     page.about = format!(

@@ -14,7 +14,7 @@ pub(crate) struct Pipe(Arc<Mutex<Ways>>);
 pub(crate) struct Ways {
     pub came: VecDeque<u8>,
     pub go: Vec<u8>,
-    /// Whoever waits for records. Nobody does (a session is asked again when there are some), but a future that says
+    /// The waker of a reader of records. None waits (a session is asked again when there are some), but a future that says
     /// that it waits has to have kept this.
     waker: Option<Waker>,
 }

@@ -1,5 +1,5 @@
 //! Several databases on one storage, protected ones beside a neighbour: the experiment's arithmetic, its verdict, and how
-//! it is shown. Whoever plays it brings the rows.
+//! it is shown. The player brings the rows.
 //!
 //! ```text
 //!   loads ──► Window: what the storage must be able to do for the experiment to say anything ──► one factor
@@ -70,7 +70,7 @@ pub struct Experiment {
 }
 
 impl Experiment {
-    /// What the storage must be able to do in the last run, when everybody asks for most.
+    /// What the storage must be able to do in the last run, when every host asks for most.
     ///
     /// # Panics
     /// There is none.

@@ -74,7 +74,7 @@ pub struct Invocation {
     pub devices: Vec<String>,
     /// Targets that may be overwritten, whatever they hold.
     pub destroy: Vec<String>,
-    /// Targets that may be written even while somebody uses them.
+    /// Targets that may be written even while they are in use.
     pub even_in_use: Vec<String>,
     /// Where the transaction journal goes; `None` for beside the write image journal.
     pub journal_file: Option<String>,

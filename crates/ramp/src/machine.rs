@@ -1,4 +1,4 @@
-//! One run: reads on schedule and write cycles at the same time, on one target, driven by whoever holds the clock.
+//! One run: reads on schedule and write cycles at the same time, on one target, driven by the owner of the clock.
 //!
 //! ```text
 //!   reads   ─┬─┬─┬─┬─┬─┬─┬─┬─┬─┬─┬─┬─┬─┬─┬─┬─┬─┬─┬─┬─┬─┬─   on schedule, all the time
@@ -67,7 +67,7 @@ pub struct Outcome {
     pub cycles_missed: u64,
     /// What ended the run early.
     pub failure: Option<Failure>,
-    /// What the connections to the storage lost; as with `busy`, whoever plays the run says it.
+    /// What the connections to the storage lost; as with `busy`, the player of the run fills it in.
     pub losses: Losses,
     /// It was stopped before its end.
     pub cut_short: bool,

@@ -18,8 +18,7 @@ const POINTS_MOST: usize = 1200;
 /// Curves of a chart at most: of more runs, some from the first to the last.
 const CURVES_MOST: usize = 6;
 
-/// The page of these runs; `rows` and `runs` are of the same runs, in order. Its facts and version are for whoever knows
-/// them.
+/// The page of these runs; `rows` and `runs` are of the same runs, in order. The caller fills in its facts and version.
 pub fn page(settings: &Settings, rows: &[Row], runs: &[Outcome]) -> Page {
     let title = format!("Ramp {} to {} IOPS on {}", settings.ladder.min, settings.ladder.max, settings.system);
     let mut page = Page { about: settings.comment.clone(), ..Page::new(title, "") };

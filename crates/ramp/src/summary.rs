@@ -67,7 +67,7 @@ pub struct Row {
     pub system: String,
     /// Free text.
     pub comment: String,
-    /// `pass`, `fail` or `cannot say`; filled in by whoever judges.
+    /// `pass`, `fail` or `cannot say`; filled in by the caller, who judges.
     pub verdict: String,
     /// Whether it can be compared with published figures.
     pub comparable: bool,

@@ -68,14 +68,14 @@ pub fn setup_begins(directory: &str, size_said: &str) -> String {
     format!("{NBSP}\nCreating {size_said} database in {directory}\n")
 }
 
-/// What is told of an installation.
+/// What is printed of an installation.
 #[derive(Clone, Copy, Debug)]
 pub struct Installation<'a> {
     /// Where; ends in a slash.
     pub directory: &'a str,
     /// The database's name.
     pub name: &'a str,
-    /// How much is told, 0 to 3.
+    /// How much is printed, 0 to 3.
     pub log_level: u32,
     /// When the installation began, in seconds since 1970.
     pub began: u64,

@@ -75,7 +75,7 @@ pub struct Load {
     pub page_cache: bool,
     /// Data that may be overwritten although setup did not make it.
     pub destroy: Vec<String>,
-    /// Devices that may be written even while somebody uses them.
+    /// Devices that may be written even while they are in use.
     pub even_in_use: Vec<String>,
 }
 

@@ -30,7 +30,7 @@ pub struct Taken {
 }
 
 /// A run without a batch: what its processes are to do, with the places that they take turns at, and the specification
-/// sheet. Where it comes from is for whoever knows.
+/// sheet. The caller fills in where it comes from.
 pub fn begun(load: &Load, places: Vec<Place>, sheet: &[(String, String)]) -> Run {
     let mut run = Run { places, ..Run::default() };
     let mix = match load.read_percent {

@@ -10,7 +10,7 @@ use report::section::{Answer, Cell, Fact, Facts, Group, Knee, KneeRun, Notes, Ro
 use report::text;
 use stats::Outcome;
 
-/// The page of these points, by load. Its facts and version are for whoever knows them.
+/// The page of these points, by load. The caller fills in its facts and version.
 pub fn page(points: &[Point], plan: &SweepPlan, findings: &[Finding], sheet: &[(String, String)]) -> Page {
     let mut page = Page::new("Random read I/O performance", "");
     page.about =

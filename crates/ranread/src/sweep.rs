@@ -207,7 +207,7 @@ impl Sweep {
     }
 }
 
-/// Whether a figure is within its limit; what nobody knows breaks none here and is told where it is judged.
+/// Whether a figure is within its limit; an unknown one breaks none here and is named where it is judged.
 fn within(figure: Option<f64>, limit: Option<f64>) -> bool {
     figure.zip(limit).is_none_or(|(figure, limit)| figure <= limit)
 }

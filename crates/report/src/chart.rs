@@ -138,7 +138,7 @@ pub struct Column {
     pub base: f64,
     /// Where it ends.
     pub top: f64,
-    /// What it says where somebody points at it; nothing if empty.
+    /// What it says under the cursor; nothing if empty.
     pub title: String,
 }
 

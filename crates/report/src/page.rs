@@ -1,6 +1,6 @@
 //! A page: one HTML file that needs nothing else, no script to be complete, no file beside it, no network.
 //!
-//! It has a head and sections, and knows nothing of what ran: whoever has something to show builds the sections (for a run
+//! It has a head and sections, and knows nothing of what ran: each tool builds its sections (for a run
 //! of a plan it is [`crate::run_page`]). Everything from outside is escaped by [`crate::markup`], the figures for the script
 //! as JSON without `<`.
 
@@ -25,7 +25,7 @@ pub struct Page {
     pub banners: Vec<String>,
     /// The sections, in the order of reading.
     pub sections: Vec<Section>,
-    /// What a script shows of the second that somebody points at; charts over time alone have such.
+    /// What a script shows of the second under the cursor; charts over time alone have such.
     pub seconds: Option<Seconds>,
 }
 

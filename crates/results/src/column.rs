@@ -3,7 +3,7 @@
 //! ```text
 //!   column   2 bits   0: no row has a value     3: every row has 0     (nothing follows)
 //!                     1: every row has one      2: some have; a bit a row follows
-//!            1 bit    1: each value is told by its step from the one before it (the first from 0), as a number with its
+//!            1 bit    1: each value is written as its step from the one before it (the first from 0), as a number with its
 //!                     sign in the lowest bit
 //!            7 bits   the code: below 64 its order, from 64 on the bits of each number
 //!            number   the least one       6 bits for its bits less one, then these

@@ -1,4 +1,4 @@
-//! Runs of another file, of another machine or an earlier time; and runs that somebody read from another program's.
+//! Runs of another file, of another machine or an earlier time; and runs that were read from another program's.
 
 use super::{Error, Failure, Filter, Results, RunLine, load, save};
 use rusqlite::{Connection, OpenFlags};
@@ -90,7 +90,7 @@ impl Copy {
         let mut name = beside.as_os_str().to_owned();
         name.push(format!(".import-{}", std::process::id()));
         let copy = Copy { path: name.into() };
-        // Nothing is written, but whoever may not write cannot take away the log that reading needs.
+        // Nothing is written, but a user who may not write cannot take away the log that reading needs.
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let sqlite = |source: rusqlite::Error| match source.sqlite_error_code() {
             Some(rusqlite::ErrorCode::NotADatabase) => Error::NotResults { path: other.into() },

@@ -1,7 +1,7 @@
 //! What a recording says about each criterion.
 //!
 //! Three answers, never two: where the machine could not show the thing (no contention, a busy processor, a disk that
-//! somebody else used), the answer is "cannot say" with the reason, because a pass that chance made is worth nothing.
+//! another program used), the answer is "cannot say" with the reason, because a pass that chance made is worth nothing.
 
 mod bounds;
 
@@ -9,7 +9,7 @@ use crate::criterion::{Criterion, Measured, Outcome, Verdict};
 use crate::recording::{HeldBy, Interval, LimitsInForce, ObjectRecord, Phase, Recording, WorkloadRecord};
 use block::{Span, Time};
 
-/// Below this part of its baseline total, the backend itself was slower: somebody else used it.
+/// Below this part of its baseline total, the backend itself was slower: another program used it.
 const BACKEND_STEADY: f64 = 0.9;
 
 /// An interval shorter than this has no rate worth judging.

@@ -47,7 +47,7 @@ impl Consent {
         self.all || self.destroy.iter().any(|word| covers(word, place))
     }
 
-    /// Whether it may be written even while somebody uses it. No pattern says so.
+    /// Whether it may be written even while it is in use. No pattern says so.
     pub(crate) fn covers_in_use(&self, place: &Place) -> bool {
         self.even_in_use.iter().any(|name| place.is_called(name))
     }

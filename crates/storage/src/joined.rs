@@ -441,7 +441,7 @@ impl<T: Target> Target for Joined<T> {
             return Wakeup::Now;
         }
         let wakeup = |side: &Side<T>| match side.target.next_wakeup() {
-            // Nothing of this target will end, so that memory is what is missing: somebody else has it.
+            // Nothing of this target will end, so that memory is what is missing: another target has it.
             Wakeup::Idle if !side.backlog.is_empty() => Wakeup::Now,
             wakeup => wakeup,
         };

@@ -9,7 +9,7 @@ use crate::table::{Row, Table};
 use report::Page;
 use report::section::{Cell, Fact, Facts, Group, Knee, KneeRun, Notes, Row as Line, Tables, Tone};
 
-/// The page. Its facts and version are for whoever knows them.
+/// The page. The caller fills in its facts and version.
 pub fn page(table: &Table, baseline: Option<u32>) -> Page {
     let mut page = Page::new(if table.title.is_empty() { "Storage tiers" } else { &table.title }, "");
     page.about = "Storage tiers by what they do alone and by what a database makes of them.".into();

@@ -23,7 +23,7 @@ pub struct Row {
     pub samples: [Vec<Sample>; 8],
 }
 
-/// A word of a tier: what somebody said goes before what the host sees.
+/// A word of a tier: what was given goes before what the host sees.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Told {
     /// Said of it.

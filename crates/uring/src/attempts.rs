@@ -4,7 +4,7 @@
 //! an answer and waits for the next question wakes for nothing. So a send is first submitted as an attempt
 //! (`MSG_DONTWAIT` and `MSG_WAITALL`) whose success is silent (`IOSQE_CQE_SKIP_SUCCESS`). The kernel never puts an attempt
 //! off: when the call that submitted it returns, either all of its bytes are in the socket's buffer, or a completion
-//! says that not all of them are, or why. So whoever is submitted and silent has succeeded.
+//! says that not all of them are, or why. So an attempt that is submitted and has no answer has succeeded.
 //!
 //! ```text
 //!   expect ─► waiting ── the kernel has taken it ──► settle: silent → sent whole

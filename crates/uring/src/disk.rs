@@ -117,7 +117,7 @@ pub fn open(path: &Path, opening: Opening) -> Result<Disk, OpenError> {
 /// Whether something on this machine holds a block device for itself: a mount in whichever namespace, swap, RAID, LVM, the
 /// device mapper, or a program that said so. Asked by claiming it for a moment, for reading alone.
 pub fn is_held(device: &Path) -> io::Result<bool> {
-    /// Whoever asks at the same moment claims it, too, and lets go at once.
+    /// A caller that asks at the same moment claims it, too, and lets go at once.
     const TRIES: u32 = 200;
     for _ in 0..TRIES {
         match OpenOptions::new().read(true).custom_flags(libc::O_EXCL).open(device) {

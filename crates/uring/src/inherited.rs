@@ -1,4 +1,4 @@
-//! Listening sockets that whoever started this process hands over, as systemd does (`sd_listen_fds(3)`): descriptors
+//! Listening sockets that the parent process hands over, as systemd does (`sd_listen_fds(3)`): descriptors
 //! from 3 on, counted by `LISTEN_FDS`, meant for the process `LISTEN_PID`.
 
 use std::io;

@@ -7,6 +7,6 @@ pub fn end_by_broken_pipe() -> ! {
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
     // SAFETY: it touches no memory of the program's.
     unsafe { libc::raise(libc::SIGPIPE) };
-    // Whoever started it may have blocked the signal; this is what a shell makes of it.
+    // The parent process may have blocked the signal; this is what a shell makes of it.
     std::process::exit(128 + libc::SIGPIPE)
 }

@@ -209,7 +209,7 @@ impl Slab {
         }
         let lent = self.lend(buf, State::Out(0), State::Written);
         // SAFETY: as in `with`; and the table refuses every other reader too until `lent` is dropped, so the slice is
-        // the only one, even if somebody forged a second claim on the slot.
+        // the only one, even if a second claim were forged on the slot.
         f(unsafe { std::slice::from_raw_parts_mut(lent.start.as_ptr(), buf.len() as usize) })
     }
 
@@ -297,7 +297,7 @@ impl Slab {
             // SAFETY: `stand` got a buffer that `change` found inside its slot, and the view begins where that begins.
             let to = unsafe { self.region.start().add(id.frame as usize * FRAME + view.start as usize) };
             // SAFETY: a view is as long as the buffer that stands for it, which lies inside its slot. Nobody reads or
-            // writes the slot's memory in these two states: the table refuses everybody, and the kernel has the file's.
+            // writes the slot's memory in these two states: the table refuses all callers, and the kernel has the file's.
             unsafe { view.copy(to) }?;
         }
         match slot.state {

@@ -43,7 +43,7 @@ pub fn allocate(file: &File, at: u64, len: u64) -> io::Result<()> {
     }
 }
 
-/// Asks the system to read no more of a file than what is asked for, by whoever has it open so.
+/// Asks the system to read no more of a file than what is asked for, through this descriptor.
 pub fn read_no_further(file: &File) -> io::Result<()> {
     // SAFETY: no memory is passed; the descriptor is open. Length 0 is the whole file.
     let error = unsafe { libc::posix_fadvise64(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_RANDOM) };
@@ -113,8 +113,8 @@ pub fn sync_folder(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
-/// Takes the file's lock for this process, until the last copy of its descriptor is closed. False when somebody has it.
-/// The lock belongs to the open file, not to the process: another descriptor in this process is somebody else.
+/// Takes the file's lock for this process, until the last copy of its descriptor is closed. False when it is held.
+/// The lock belongs to the open file, not to the process: another descriptor in this process is another holder.
 pub fn try_lock(file: &File) -> io::Result<bool> {
     // SAFETY: no memory is passed; the descriptor is open.
     match check(unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) }) {

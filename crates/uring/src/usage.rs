@@ -148,7 +148,7 @@ pub fn take_memory(from: Memory, nodes: &[u32]) -> std::io::Result<()> {
         let word = mask.get_mut((node / WORD) as usize).ok_or(std::io::ErrorKind::InvalidInput)?;
         *word |= 1 << (node % WORD);
     }
-    // The kernel takes one bit less than it is told.
+    // The kernel takes one bit less than it is given.
     let (address, bits) = if nodes.is_empty() { (std::ptr::null(), 0) } else { (mask.as_ptr(), u64::from(NODES) + 1) };
     // SAFETY: `mask` has as many bits as the kernel reads; it concerns this thread alone.
     let outcome = unsafe { libc::syscall(libc::SYS_set_mempolicy, mode as libc::c_int, address, bits) };

@@ -52,7 +52,7 @@ struct Mapping {
     /// Which of the file's parts.
     part: u64,
     start: NonNull<libc::c_void>,
-    /// The same file, open for as long as somebody stands for a part of it.
+    /// The same file, open for as long as a buffer stands for a part of it.
     fd: OwnedFd,
 }
 
@@ -152,7 +152,7 @@ impl Mapping {
         Some(Mapping { file, part, start: NonNull::new(start)?, fd })
     }
 
-    /// Whether these bytes lie in the page cache. They may leave it later: whoever copies them then waits for the disk.
+    /// Whether these bytes lie in the page cache. They may leave it later: a copy then waits for the disk.
     fn is_resident(&self, at: usize, len: usize, pages: &mut Vec<u8>) -> bool {
         let from = at / PAGE * PAGE;
         let count = (at + len - from).div_ceil(PAGE);

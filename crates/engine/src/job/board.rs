@@ -1,4 +1,4 @@
-//! Where the workers tell how far they are and, when somebody asks, all that they did; and hear that they are to stop.
+//! Where the workers publish how far they are and, on request, all that they did; and read that they are to stop.
 
 use super::flow::Flows;
 use block::{Span, Time};
@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use uring::Waker;
 use workload::job::{Direction, Ends, JobSpec, PerDirection, stages};
 
-/// Seen by all workers and by whoever watches.
+/// Seen by all workers and by the watching thread.
 pub(crate) struct Board {
     start: Time,
     jobs: Vec<Entry>,

@@ -84,7 +84,7 @@ fn run_all(io: &Io, runners: &mut [Runner], board: &Board, before: &Usage, near:
             // It was there before; where that is forbidden meanwhile it stays where it is.
             let _ = uring::usage::visit(near.processor);
         }
-        // Whoever watches the run wakes every worker with each tick.
+        // The watching thread wakes every worker with each tick.
         Wait::Woken { tick: Board::TICK }
     });
 }

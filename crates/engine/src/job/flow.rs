@@ -68,7 +68,7 @@ impl Flows {
         }
     }
 
-    /// A job counts no longer; whether somebody must be woken.
+    /// A job counts no longer; whether another must be woken.
     pub(crate) fn leave(&self, job: usize) -> bool {
         let Some(mut flow) = self.of(job) else { return false };
         for member in flow.members.iter_mut().filter(|member| member.job == job) {
@@ -92,7 +92,7 @@ impl Flows {
         self.of(job).is_none_or(|flow| flow.may_go(job))
     }
 
-    /// A job made a request; whether somebody must be woken.
+    /// A job made a request; whether another must be woken.
     pub(crate) fn made(&self, job: usize) -> bool {
         let Some(mut flow) = self.of(job) else { return false };
         flow.members.iter_mut().filter(|member| member.job == job).for_each(|member| member.made += 1);
@@ -119,7 +119,7 @@ impl Flow {
         is_in.fold((1, 0), |(made, weights), member| (made + member.made, weights + u64::from(member.weight)))
     }
 
-    /// Whether one that waits on another worker than `own` may go now. It is told once.
+    /// Whether one that waits on another worker than `own` may go now. True once.
     fn lets_others_go(&mut self, own: Option<ThreadId>) -> bool {
         let (whole, weights) = self.whole();
         let mut any = false;
@@ -183,7 +183,7 @@ mod tests {
         assert!(!flows.ask(0) && flows.ask(1));
     }
 
-    /// Whoever waits on another thread is to be woken, and once.
+    /// A job that waits on another thread is to be woken, and once.
     #[test]
     fn who_waits_elsewhere_is_woken() {
         let flows = flows(&[1, 1]);
@@ -197,7 +197,7 @@ mod tests {
         assert!(!flows.made(1));
     }
 
-    /// Whoever is asked first, somebody may go, and after n requests nobody has more than one beyond his share of them.
+    /// Whichever is asked first, one may go, and after n requests none has more than one beyond its share of them.
     #[test]
     fn shares_are_kept() {
         for weights in [&[1, 1][..], &[8, 1], &[3, 2, 1], &[1000, 1, 7, 500], &[5]] {

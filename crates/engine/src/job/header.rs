@@ -221,7 +221,7 @@ mod tests {
         assert_eq!(check_zeroes(&[0, 0, 7]).unwrap_err().found, "0x07 at byte 2 of the block");
     }
 
-    /// Behind the header the pattern begins at its own first byte, and what it must be is told.
+    /// Behind the header the pattern begins at its own first byte, and its expected bytes are reported.
     #[test]
     fn a_pattern_stands_behind_a_header() {
         let hash = Hash::HeaderPattern(Pattern { bytes: vec![1, 2, 3], offsets_at: vec![] });

@@ -112,7 +112,7 @@ impl Histograms {
 }
 
 /// Whether a job's requests are handed over to something that works on them while the job goes on. A call that blocks
-/// hands nothing over, and as in fio no time is told for it.
+/// hands nothing over, and as in fio no time is logged for it.
 fn hands_over(spec: &JobSpec) -> bool {
     match spec.place {
         Place::Files(_) => spec.engine == EngineKind::Uring,

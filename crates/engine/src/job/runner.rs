@@ -336,7 +336,7 @@ impl Actor for Runner {
         match self.held_back {
             HeldBack::No => {}
             HeldBack::Others if self.board.flows().may_go(self.index) => return Wakeup::Now,
-            // Whoever lets it go wakes it.
+            // The job that lets it go wakes it.
             HeldBack::Others => {}
             HeldBack::Until(time) => next = next.min(time),
         }

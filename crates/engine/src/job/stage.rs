@@ -24,7 +24,7 @@ use workload::job::{Ends, EngineKind, JobSpec, Place};
 pub struct RunSettings {
     /// Names, patterns and folders (or job names) whose data may be destroyed although seawall did not put it there.
     pub destroy: Vec<String>,
-    /// Devices and files that may be written even while somebody uses them, each by its name.
+    /// Devices and files that may be written even while they are in use, each by its name.
     pub even_in_use: Vec<String>,
     /// Refuses every job that would write.
     pub read_only: bool,
@@ -311,7 +311,7 @@ fn never_run(job: &Prepared) -> JobOutcome {
 fn failed(job: &Prepared, board: &Board, error: &OpenError) -> JobOutcome {
     let ending = &job.spec.ending;
     board.end(job.index, if ending.ends_all_on_error { Ends::All } else { ending.ends });
-    // Whoever prints it names the job.
+    // The job is named where it is printed.
     let text = error.0.strip_prefix(&format!("{}: ", job.spec.name)).unwrap_or(&error.0).to_owned();
     let error = JobError { number: 5, text };
     JobOutcome { interrupted: false, error: Some(error), ..never_run(job) }

@@ -37,7 +37,7 @@ fn trees_that_are_shared_together_are_shared_at_one_moment() {
     assert_eq!(bench.core.audit(), []);
 }
 
-/// One tree of the group is deleted while the group waits for it: none is shared, that is told, and nothing stays held.
+/// One tree of the group is deleted while the group waits for it: none is shared, as the answer says, and nothing stays held.
 #[test]
 fn a_group_that_cannot_be_done_whole_is_not_done() {
     let mut bench = Bench::new();

@@ -115,7 +115,7 @@ pub struct Disk {
     flushing: BTreeMap<Token, (u64, Result<(), Fault>)>,
     members: u64,
     segment: u64,
-    /// A flush has failed since the power came: what reads as written may never be safe, whoever flushes again.
+    /// A flush has failed since the power came: what reads as written may never be safe, however often it is flushed again.
     pub has_lost: bool,
     pub faults: Faults,
     pub seen: Seen,

@@ -34,7 +34,7 @@ pub enum TlsWish {
     /// No.
     #[default]
     Off,
-    /// Yes, if the server can. Somebody in between can prevent it unnoticed.
+    /// Yes, if the server can. An attacker in between can prevent it unnoticed.
     Prefer,
     /// Yes, or not at all.
     Require,

@@ -20,7 +20,7 @@ pub struct ServerHandshake {
     limits: HandshakeLimits,
     tls: TlsMode,
     draining: bool,
-    /// Why the client is told to go.
+    /// Why the client is disconnected.
     refused: Option<String>,
     /// The client answered `FIXED_NEWSTYLE`.
     fixed: bool,
@@ -266,7 +266,7 @@ impl ServerHandshake {
             return Ok(ServerStep::Continue);
         }
         // The client "MUST NOT send any option until it has received a final reply", so bytes that are here already were
-        // sent in clear text by it or by somebody in between; either way they must not be taken for encrypted ones.
+        // sent in clear text by it or by an attacker in between; either way they must not be taken for encrypted ones.
         if !rest.is_empty() {
             return Err(HandshakeError::PlaintextAfterStartTls(rest.len()));
         }

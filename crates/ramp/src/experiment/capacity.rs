@@ -11,7 +11,7 @@ use crate::timeline::TimelineSecond;
 use block::Span;
 use std::ops::Range;
 
-/// Storage with work from everybody.
+/// Storage with work from every host.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Busy {
     /// Blocks moved a second: reads, blocks to the journal, blocks to the database, of all hosts.

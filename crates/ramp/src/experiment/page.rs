@@ -7,7 +7,7 @@ use report::Page;
 use report::chart::{Axis, Chart, Look, Mark};
 use report::section::{Answer, Cell, Charts, Figure, Group, Notes, Row, Table, Tables, Tone, Verdict};
 
-/// The page; its facts and version are for whoever knows them.
+/// The page; the caller fills in its facts and version.
 pub fn experiment_page(experiment: &Experiment) -> Page {
     let window = experiment.window();
     let mut page = Page::new(experiment.title.clone(), "");

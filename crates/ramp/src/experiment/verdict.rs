@@ -50,7 +50,7 @@ fn answered(question: &'static str, (outcome, because): (Outcome, String)) -> An
 }
 
 /// In some cycle the storage did what the protected hosts need beside that run's neighbours, in one of each run where
-/// something is said of `every_run`; in the last, when everybody asks for most, it did no more than all need.
+/// something is said of `every_run`; in the last, when every host asks for most, it did no more than all need.
 fn capacity(experiment: &Experiment, arm: &Arm, every_run: bool) -> Answered {
     let (outcome, because) = match capacity_of_runs(experiment, arm, every_run) {
         Ok(said) => (Outcome::Pass, said),

@@ -3,7 +3,7 @@
 //! ```text
 //!   Sleep ──wake──► Journal ──► JournalSync ──► Data ──► DataSync ──► Clear ──► Sleep
 //! ```
-//! It says what to write next and is told what ended; it never waits.
+//! It gives the next write and takes what ended; it never waits.
 
 use super::setup::{Buffers, Contents, Layout, Place};
 use crate::BLOCK;

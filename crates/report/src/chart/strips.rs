@@ -50,7 +50,7 @@ pub struct StripCell {
     pub to: f64,
     /// The class that gives it its colour.
     pub class: &'static str,
-    /// What it says where somebody points at it.
+    /// What it says under the cursor.
     pub title: String,
     /// Whether it has a mark at its foot.
     pub missed: bool,

@@ -40,7 +40,7 @@ impl Run {
         }
     }
 
-    /// All that is told once of a run.
+    /// Everything of which a run has one.
     fn heading(&self) -> Recording {
         let Run { identity, machine, scale, points, verdicts, notes, .. } = self;
         let Identity { title, command, text, version, seed, started_unix_ms, simulated, state, .. } = identity;

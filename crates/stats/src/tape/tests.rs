@@ -44,7 +44,7 @@ fn whoever_looks_is_told_once_that_a_slice_ended() {
     assert!(tape.roll(ms(2100)), "the end of a request ended it");
 }
 
-/// What is not noted stays empty, so that it is told as unknown and not as zero.
+/// What is not noted stays empty, so that it is shown as unknown and not as zero.
 #[test]
 fn only_what_is_noted_is_known() {
     let mut tape = Tape::default();

@@ -26,7 +26,7 @@ pub enum Held<'l> {
 /// Locks by the number of the file system and of the file on it.
 type Locks = BTreeMap<(u64, u64), Weak<RwLock<()>>>;
 
-/// Those that somebody has.
+/// Those that are held.
 static LOCKS: Mutex<Locks> = Mutex::new(Locks::new());
 
 impl Lock {

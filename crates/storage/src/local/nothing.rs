@@ -32,7 +32,7 @@ impl Target for NullTarget {
 
     fn poll(&mut self, now: Time, out: &mut Vec<Completion>) {
         for completion in &mut self.ready {
-            // From when it was taken until somebody looked, as for any other storage.
+            // From when it was taken until the next poll, as for any other storage.
             completion.service = now.since(completion.end);
             completion.end = now;
         }

@@ -22,7 +22,7 @@ impl Use {
         Use { what: format!("it is the backing file of {device}"), advice }
     }
 
-    /// Somebody holds it who cannot be seen.
+    /// A process holds it that cannot be seen.
     pub(super) fn held() -> Use {
         let what = "it is held by something that cannot be seen from here (a mount of another namespace, a program that \
                     opened it for itself)";

@@ -1,4 +1,4 @@
-//! Our NBD client when its server is lost: what was under way is told by kind, reads are asked again, writes only where
+//! Our NBD client when its server is lost: what was under way is counted by kind, reads are asked again, writes only where
 //! that was wished for, a flush never. nbdkit is the server, killed and started again.
 
 use crate::support::{BACKENDS, Client, Peer, find};
@@ -174,7 +174,7 @@ fn what_no_flush_covered_is_told() {
     drop(peer);
 }
 
-/// A server that stays away is given up after the time that was set; what waited fails, and the reason is told.
+/// A server that stays away is given up after the time that was set; what waited fails, with the reason.
 #[test]
 fn patience_ends() {
     let Some(program) = find("nbdkit") else { return };

@@ -152,7 +152,7 @@ pub fn find(program: &str) -> Option<PathBuf> {
     found
 }
 
-/// A server of somebody else's, ended with the test.
+/// Another project's server, ended with the test.
 pub struct Peer {
     pub child: Child,
     pub socket: PathBuf,

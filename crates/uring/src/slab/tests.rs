@@ -91,7 +91,7 @@ fn memory_that_nobody_uses_any_more_goes_back_to_the_system() {
     slab.give(&kept);
 }
 
-/// Forged claims must not reach memory that somebody else holds.
+/// Forged claims must not reach memory that another claim holds.
 #[test]
 fn forged_claims_are_refused() {
     let refused = |misuse: fn(&Slab, Buf)| {

@@ -143,7 +143,7 @@ fn a_send_that_ends_at_once_does_not_disturb_a_rest() {
     });
 }
 
-/// A rest ends when a send fails: somebody has to hear of it.
+/// A rest ends when a send fails: the failure has to be reported.
 #[test]
 fn a_send_that_fails_ends_a_rest() {
     on_each(|io| {

@@ -363,7 +363,7 @@ fn a_peer_that_keeps_pages_keeps_none_of_ours() {
 }
 
 /// More files than mappings are kept, each with a buffer that stands for a part of it: a mapping that makes room stays for
-/// as long as somebody needs it.
+/// as long as it is needed.
 #[test]
 fn a_mapping_lives_as_long_as_its_views() {
     on_rings(|io, port| {

@@ -116,7 +116,7 @@ impl Default for Verify {
 }
 
 /// What tells that data is what was written. All but the pattern put a header in front of the data: offset, generation
-/// and seed, so that a lost or misplaced write is told from a damaged one.
+/// and seed, so that a lost or misplaced write is not taken for a damaged one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hash {
     /// CRC-32C (Castagnoli).

@@ -59,7 +59,7 @@ fn parent(table: &Table<'_>, before: &[Volume]) -> Option<usize> {
     index
 }
 
-/// What a volume of somebody else's storage consists of, and the stripes it is laid out in.
+/// What a volume on foreign storage consists of, and the stripes it is laid out in.
 fn places(table: &Table<'_>) -> (Vec<String>, Option<Bytes>) {
     let places: Vec<String> = table.text_or_texts("place").iter().map(|place| place.value.to_owned()).collect();
     if table.has("place") && table.has("lun") {

@@ -241,7 +241,7 @@ fn a_ramp_is_not_measured() {
     assert_eq!(outcome.elapsed, Span::from_secs(8));
 }
 
-/// Where requests went is counted where that was asked, and what went before measuring is told apart. One at a time of
+/// Where requests went is counted where that was asked, and what went before measuring is counted apart. One at a time of
 /// 100 µs each for 2 s before and 6 s behind.
 #[test]
 fn slices_of_offsets_are_counted_where_asked() {
