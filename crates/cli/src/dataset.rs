@@ -28,7 +28,7 @@ pub fn place(option: &str, given: &str) -> Result<Place> {
 }
 
 /// What `--destroy-data` and `--even-in-use` were given. Files that begin as a data set, a filled device or a journal does are
-/// ours, whoever copied them.
+/// ours, copied or not.
 pub fn consent(destroy: &[String], even_in_use: &[String]) -> Consent {
     Consent::new(destroy, even_in_use).knowing(is_ours)
 }

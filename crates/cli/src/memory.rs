@@ -1,4 +1,4 @@
-//! Where runs are kept: this user's results database, unless somebody says otherwise.
+//! Where runs are kept: this user's results database, unless an option names another.
 //!
 //! A run comes first: where the database cannot be opened or written, one line says so, the run goes on, and its exit code
 //! is what it would have been.
@@ -190,7 +190,7 @@ fn label_with(run: &mut Run, labels: &[(String, String)]) {
     run.labels.sort();
 }
 
-/// Keeps a plan's run as it goes, behind whoever watches it.
+/// Keeps a plan's run as it goes, behind the watcher.
 pub struct Keeping<'a, P> {
     /// Who watches.
     pub watch: P,

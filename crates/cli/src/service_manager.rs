@@ -1,4 +1,4 @@
-//! What a service manager such as systemd is told and hands over: listening sockets (`LISTEN_FDS`), and where to say how
+//! What is reported to a service manager such as systemd, and what it hands over: listening sockets (`LISTEN_FDS`), and where to say how
 //! things stand (`NOTIFY_SOCKET`, see `sd_notify(3)`).
 
 use std::os::linux::net::SocketAddrExt as _;

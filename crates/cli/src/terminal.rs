@@ -6,7 +6,7 @@
 use std::io::{ErrorKind, Result, Write, stderr, stdout};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Somebody who read left.
+/// The reader of the output is gone.
 static LEFT: AtomicBool = AtomicBool::new(false);
 
 /// Prints text as it is. When nobody reads any more there is nobody to tell.
@@ -14,7 +14,7 @@ pub fn print(text: &str) {
     is_read(text);
 }
 
-/// Prints text, and tells whether somebody reads it, for what would go on for ever.
+/// Prints text, and tells whether it has a reader, for what would go on for ever.
 pub fn is_read(text: &str) -> bool {
     noted(stdout().lock(), text)
 }

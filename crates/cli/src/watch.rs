@@ -13,7 +13,7 @@ use std::io::{IsTerminal, Stdout, Write, stdout};
 /// How wide a report in the terminal may be: what the figures are laid out for.
 pub const REPORT_COLUMNS: usize = 80;
 
-/// Shows a run, and stops it when somebody asks.
+/// Shows a run, and stops it on request.
 pub struct Watch {
     stop: Stop,
     screen: Option<Screen<Stdout>>,

@@ -19,7 +19,7 @@ fn closed_loops_share_parallel_servers_by_their_depth() {
     let recording = scene(vec![Client::closed(ObjectId(0), 4), Client::closed(ObjectId(1), 60)]).run_bare();
     assert_eq!(recording.tracks[0].per_second(recording.until)[1], 5_000);
     assert_eq!(recording.tracks[1].per_second(recording.until)[1], 75_000);
-    // 64 outstanding / 80 000 a second = 800 µs for everybody.
+    // 64 outstanding / 80 000 a second = 800 µs for each.
     assert_eq!(recording.tracks[0].percentile(50.0, second(1), second(2)), Span::from_micros(800));
     assert_eq!(recording.dispatches.len(), 64 + 3 * 80_000 - 8, "the last ends fall on the end of the run");
 }

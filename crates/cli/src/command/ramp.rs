@@ -113,7 +113,7 @@ fn detach(words: &[String], folder: &Path) -> Result<()> {
     let process = child.id();
     let (sender, ended) = channel();
     std::thread::spawn(move || sender.send(child.wait()));
-    // What cannot be run is said here, where somebody looks.
+    // What cannot be run is said here, at the terminal.
     while !Standing::is_begun(folder, process) {
         let Ok(status) = ended.recv_timeout(LOOK) else { continue };
         let status = status.context("the ramp in the background")?;
@@ -432,7 +432,7 @@ fn notes(settings: &Settings, storage: &dyn Storage) -> Vec<String> {
     notes
 }
 
-/// How long it will take. Whoever comes from fio takes the number for seconds.
+/// How long it will take. A user of fio takes the number for seconds.
 fn length(settings: &Settings) -> String {
     // The warm-up is a nanosecond longer than a cycle.
     let said = |span: Span| Span::from_millis(span.as_nanos() / 1_000_000).spoken();

@@ -274,7 +274,7 @@ fn make_pool(dir: &Path) -> Result<(Pool, Option<FreshPool>)> {
     must_be_free(&store::named(dir)?)?;
     let mut fresh = FreshPool::before(dir);
     let pool = Pool::create(dir).inspect_err(|error| {
-        // Somebody's folder: nothing was made there, and nothing is to be removed.
+        // A folder that was there before: nothing was made in it, and nothing is to be removed.
         if matches!(error, StoreError::NotAPool(_)) {
             fresh.keep();
         }
@@ -347,7 +347,7 @@ fn log(verbose: u8, settings: &LogSettings) {
     // Colours are for people; a file or a pipe gets plain lines.
     let colours = std::io::stderr().is_terminal();
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colours);
-    // A log that nobody reads any more is told to nobody: to say so there would end the thread.
+    // A log without a reader cannot say that it has none: to say so there would end the thread.
     let log = log.log_internal_errors(false);
     match settings.format {
         LogFormat::Text => log.with_target(false).init(),

@@ -116,7 +116,7 @@ impl Interrupts {
 
     fn strike(&self) {
         if !self.runs.load(Relaxed) {
-            // At the prompt Ctrl-C is a key and no signal: somebody else ends the shell.
+            // At the prompt Ctrl-C is a key and no signal: another process ends the shell.
             std::process::exit(143);
         }
         self.struck.store(true, Relaxed);

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use storage::{Intent, Permit};
 use uring::disk::Create;
 
-/// What a filling is told on its way.
+/// What watches a filling.
 pub trait Filling: Sync {
     /// So many bytes were written in all.
     fn written(&self, bytes: u64);

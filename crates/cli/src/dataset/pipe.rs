@@ -234,7 +234,7 @@ impl Actor for Waiting<'_> {
 
     fn is_over(&self, _now: Time) -> bool {
         match self.until {
-            // A failure is told at once; what is on its way then ends with the pipe.
+            // A failure is returned at once; what is on its way then ends with the pipe.
             _ if self.pipe.failed.is_some() => true,
             Until::Flying(most) => self.pipe.flying.len() <= most,
             Until::Event => self.passes > 1,

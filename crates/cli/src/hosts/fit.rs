@@ -80,7 +80,7 @@ fn usual(measured: &[f64]) -> Result<f64> {
     Ok(median(measured))
 }
 
-/// What holds for a whole run, with everybody asking for most; never more than `factor`, at which it is measured.
+/// What holds for a whole run, with every host asking for most; never more than `factor`, at which it is measured.
 fn whole_run(
     plan: &HostsPlan,
     field: &mut dyn Field,

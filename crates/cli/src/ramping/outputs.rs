@@ -49,7 +49,7 @@ impl Outputs {
         &self.folder
     }
 
-    /// Says what the ramp is about: lines for whoever reads its tables later.
+    /// Says what the ramp is about: lines for a later reader of its tables.
     pub fn about(&self, lines: &[String]) -> Result<()> {
         let path = self.folder.join("about.txt");
         std::fs::write(&path, lines.join("\n") + "\n").with_context(|| path.display().to_string())

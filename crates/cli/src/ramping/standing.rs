@@ -1,4 +1,4 @@
-//! How a ramp stands, for whoever looks: a line on the terminal, and a file in the folder of outputs for `--status`. A
+//! How a ramp stands: a line on the terminal, and a file in the folder of outputs for `--status`. A
 //! file beside it asks the ramp to end, and one that stays says how it ended.
 
 use crate::interrupt::Stop;

@@ -28,7 +28,7 @@ pub struct Model {
 pub struct Gated {
     /// The gate.
     pub gate: Gate<Box<dyn Target>>,
-    /// What passed, for whoever records it.
+    /// What passed, to be recorded.
     pub accounts: Accounts,
 }
 

@@ -1,4 +1,4 @@
-//! A plan's volumes that are storage of somebody else: leave for each before anything is made, files that are missing laid
+//! A plan's volumes on foreign storage: leave for each before anything is made, files that are missing laid
 //! out, targets.
 
 use super::path;
@@ -105,7 +105,7 @@ impl Places {
         Ok(())
     }
 
-    /// Makes the files that are missing, with data that cannot be compressed. `said` is told of each before.
+    /// Makes the files that are missing, with data that cannot be compressed. `said` is called for each before.
     ///
     /// # Errors
     /// The system refuses; what was begun of that file is removed.

@@ -32,7 +32,7 @@ pub struct Real {
 
 impl Real {
     /// Connects the hosts to the plan's places and, where it has volumes of its own server, to that: makes a pool in
-    /// `folder` for it, starts it, makes the volumes and fills them. `filled` is told of the bytes written so far and of
+    /// `folder` for it, starts it, makes the volumes and fills them. `filled` gets the bytes written so far and of
     /// all; its answer is whether to go on.
     ///
     /// # Errors
@@ -175,7 +175,7 @@ fn hosts(plan: &Plan, places: Places, server: Option<Address>, no_io_uring: bool
     })
 }
 
-/// Whoever connects the hosts to what they use.
+/// Connects the hosts to what they use.
 struct Clients {
     plan: Plan,
     places: Places,

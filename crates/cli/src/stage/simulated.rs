@@ -99,7 +99,7 @@ impl Stage for Simulated {
     }
 }
 
-/// The mean time of one request of the plan's first workload in the idle device, by which a queue is told: measured over
+/// The mean time of one request of the plan's first workload in the idle device, by which a queue is recognised: measured over
 /// a second of virtual time with one request at a time, in a simulation of its own, so that the run finds its device new.
 ///
 /// # Errors

@@ -192,14 +192,14 @@ fn limits_hold(world: &World, recording: &Recording) {
 
 #[test]
 fn no_limit_is_broken_and_nobody_starves_whatever_is_edited() {
-    // 1036: a limit set while somebody beneath it was promised a moment.
+    // 1036: a limit set while an object beneath it was promised a moment.
     for_seeds(1000..1040, |seed| {
         let world = World::random(seed, true);
         let recording = world.scene.run();
         limits_hold(&world, &recording);
         for (client, track) in world.scene.clients.iter().zip(&recording.tracks) {
             // The tightest limit is 2 % of the disk, an operation a second or 4 KiB/s, and 64 KiB take 16 s of that: so
-            // within the run everybody got an answer, unless a budget of his could not pay for one.
+            // within the run every object got an answer, unless a budget of its own could not pay for one.
             let slow = world.budgets().into_iter().any(|(owner, limits, _)| {
                 world.over(client.object.0).contains(&owner)
                     && limits.ceiling.bytes.is_some_and(|bytes| bytes.0 < LARGEST * world.scene.clients.len() as u64)

@@ -8,7 +8,7 @@ use simtest::{Client, Recording, Scene, Tree, ceiling};
 use crate::criterion::{Limit, alike, never_above, reached};
 use crate::devices::{on_each, second};
 
-/// Everybody equal to 2 % or one operation, over the whole run.
+/// All equal to 2 % or one operation, over the whole run.
 fn equal(what: &str, recording: &Recording) {
     let counts: Vec<u64> = recording.tracks.iter().map(|track| track.ends.len() as u64).collect();
     let (least, most) = (*counts.iter().min().unwrap(), *counts.iter().max().unwrap());

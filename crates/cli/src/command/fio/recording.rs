@@ -95,7 +95,7 @@ pub fn complete(invocation: &Invocation, index: usize, done: &[JobOutcome]) -> R
     let text = recorded.map(|recorded| recorded.text).unwrap_or_default();
     let spec = job.spec().map_err(|error| error.to_string())?;
     let known = played(job, spec, text.as_bytes()).map(Some);
-    // Whoever prints it names the job.
+    // The job is named where it is printed.
     known.map_err(|error| format!("{error:#}").trim_start_matches(&format!("{}: ", job.name)).to_owned())
 }
 

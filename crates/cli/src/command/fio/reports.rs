@@ -29,7 +29,7 @@ pub struct Reports<'i> {
     text: String,
     /// Something was printed.
     opened: bool,
-    /// Somebody stopped the run.
+    /// The run was stopped by hand.
     interrupted: bool,
 }
 
@@ -93,7 +93,7 @@ impl<'i> Reports<'i> {
         }
     }
 
-    /// What was done in all, and the logs; `interrupted` where somebody stopped the run.
+    /// What was done in all, and the logs; `interrupted` where the run was stopped by hand.
     ///
     /// # Errors
     /// A file cannot be written.

@@ -20,7 +20,7 @@ use workload::job::{Amount, Direction, JobSpec, PerDirection, Place, stages};
 /// Bars of the sparkline: so many of the last readings.
 const RECENT: usize = 12;
 
-/// Shows how a run goes, and stops it when somebody asks.
+/// Shows how a run goes, and stops it on request.
 pub struct Status<'r, 'i> {
     stop: Stop,
     reports: &'r mut Reports<'i>,

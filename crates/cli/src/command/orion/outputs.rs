@@ -1,4 +1,4 @@
-//! A test's files, each written whole in one step, so that whoever reads one meanwhile reads a whole one.
+//! A test's files, each written whole in one step, so that a reader meanwhile reads a whole one.
 
 use anyhow::{Context as _, Result};
 use orion::{Measured, Test};

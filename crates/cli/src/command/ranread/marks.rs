@@ -4,7 +4,7 @@
 //!   running-PID     that process runs batches
 //!   stop-PID        asks it to end
 //! ```
-//! A process that was killed leaves its marks: whoever looks next takes them away.
+//! A process that was killed leaves its marks: the next look takes them away.
 
 use crate::{Answer, state, terminal};
 use anyhow::{Context as _, Result, bail};
@@ -31,7 +31,7 @@ impl Running {
         Ok(Some(running))
     }
 
-    /// Whether somebody asked it to end.
+    /// Whether it was asked to end.
     pub fn is_stopped(&self) -> bool {
         self.stop_file().exists()
     }

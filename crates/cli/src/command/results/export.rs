@@ -85,7 +85,7 @@ fn rows(database: &results::Results, query: &str) -> Result<results::Answer> {
 }
 
 /// Values with `separator` between them; NULL is empty. Words that a spreadsheet would take for a formula begin with a
-/// quote, so that a label or a name of somebody else's runs nothing.
+/// quote, so that a label or a name from elsewhere runs nothing.
 pub fn separated(answer: &results::Answer, separator: char) -> String {
     let quoted = |words: &str| {
         let formula = words.starts_with(['=', '+', '-', '@', '\t', '\r']);
