@@ -5,6 +5,7 @@
 //!   DIR/catalogue.db     SQLite: names, sizes, policies, attachments; catalogue.ballast: see there
 //!   DIR/lock             held while a server has the pool
 //!   DIR/control.sock     the running server's control socket (mode 0600)
+//!   DIR/totals.db        SQLite: what was done and promised by the hour ([`HourlyTotals`])
 //!   DIR/maps/            the blocks of all LUNs, and the maps of them ([`MappedVolumes`])
 //! ```
 //!
@@ -23,6 +24,7 @@ mod queued;
 mod repair;
 mod served;
 mod settings;
+mod totals;
 mod unfinished;
 
 pub use catalogue::{
@@ -37,4 +39,5 @@ pub use pool::{CONTROL_SOCKET, Keeper, Pool};
 pub use repair::{RepairSettings, Repaired, repair};
 pub use served::Served;
 pub use settings::{Cache, VolumesSettings, named};
+pub use totals::{HOURS_KEPT, HourRow, HourlyTotals, ObjectName, TOTALS};
 pub use unfinished::clear_unfinished;

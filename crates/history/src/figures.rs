@@ -1,0 +1,184 @@
+//! What is counted of an object over a stretch of time.
+
+use block::Span;
+
+/// Named counters of one kind, that can be added up and listed by name.
+macro_rules! counters {
+    ($(#[$about:meta])* $name:ident { $($(#[$field_about:meta])* $field:ident),+ $(,)? }) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct $name { $($(#[$field_about])* pub $field: u64),+ }
+
+        impl $name {
+            /// Their names, in the order of [`Self::values`].
+            pub const NAMES: &'static [&'static str] = &[$(stringify!($field)),+];
+
+            /// Their values.
+            pub fn values(&self) -> [u64; Self::NAMES.len()] {
+                [$(self.$field),+]
+            }
+
+            /// Of values in that order.
+            pub fn of([$($field),+]: [u64; Self::NAMES.len()]) -> $name {
+                $name { $($field),+ }
+            }
+
+            /// Adds another's; what is too much stays at the most.
+            pub fn add(&mut self, other: &$name) {
+                $(self.$field = self.$field.saturating_add(other.$field);)+
+            }
+        }
+    };
+}
+
+counters! {
+    /// What was done for an object, and what its requests waited for.
+    Figures {
+        /// Reads dispatched.
+        read_ops,
+        /// Writes dispatched.
+        write_ops,
+        /// Everything else dispatched.
+        other_ops,
+        /// Bytes of the reads.
+        read_bytes,
+        /// Bytes of the writes.
+        write_bytes,
+        /// Requests that ended, faults included: those that the waits are of.
+        completed,
+        /// Requests that ended with a fault.
+        faults,
+        /// Their replies' way into the network, summed over requests, in microseconds.
+        network_us,
+        /// Held back by a ceiling, likewise.
+        qos_max_us,
+        /// Waiting because of others' floors, likewise.
+        qos_min_us,
+        /// Waiting for its turn and for the store to take more, likewise.
+        store_us,
+        /// In the store's blocks and on the device, likewise.
+        disk_us,
+        /// Time in which its floor was not met, in milliseconds.
+        missed_ms,
+        /// Operations that it got less than its floor.
+        missed_ops,
+        /// Bytes that it got less than its floor.
+        missed_bytes,
+    }
+}
+
+counters! {
+    /// What an object's policy promised it and what it took, each times the seconds that it was so.
+    Promise {
+        /// Seconds that this is of.
+        seconds,
+        /// The floor, in operations: IOPS times seconds.
+        floor_ops,
+        /// The floor, in bytes: bytes per second times seconds.
+        floor_bytes,
+        /// The ceiling of the object itself, in operations; 0 without one and in a shared group.
+        ceiling_ops,
+        /// Likewise in bytes.
+        ceiling_bytes,
+        /// Its size, in MiB times seconds.
+        allocated_mib_s,
+        /// What of it was taken, in MiB times seconds.
+        used_mib_s,
+    }
+}
+
+/// Everything that is kept of an object by the hour.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// What was done.
+    pub figures: Figures,
+    /// What was promised.
+    pub promise: Promise,
+}
+
+impl Totals {
+    /// Adds another's.
+    pub fn add(&mut self, other: &Totals) {
+        self.figures.add(&other.figures);
+        self.promise.add(&other.promise);
+    }
+}
+
+/// Where a request's time went, in the mean.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Latency {
+    /// Into the network.
+    pub network: Span,
+    /// Held by ceilings.
+    pub qos_max: Span,
+    /// Held for others' floors.
+    pub qos_min: Span,
+    /// For its turn, and for the store to take more.
+    pub store: Span,
+    /// In the store and on the device.
+    pub disk: Span,
+}
+
+impl Latency {
+    /// All of it.
+    pub fn total(&self) -> Span {
+        self.network + self.qos_max + self.qos_min + self.store + self.disk
+    }
+}
+
+impl Figures {
+    /// Operations.
+    pub fn ops(&self) -> u64 {
+        self.read_ops.saturating_add(self.write_ops).saturating_add(self.other_ops)
+    }
+
+    /// Bytes.
+    pub fn bytes(&self) -> u64 {
+        self.read_bytes.saturating_add(self.write_bytes)
+    }
+
+    /// The time of all requests, in microseconds.
+    pub fn latency_us(&self) -> u64 {
+        [self.network_us, self.qos_max_us, self.qos_min_us, self.store_us, self.disk_us]
+            .into_iter()
+            .fold(0, u64::saturating_add)
+    }
+
+    /// A request's time in the mean.
+    pub fn latency(&self) -> Latency {
+        let mean = |us: u64| {
+            let nanos = u128::from(us) * 1000 / u128::from(self.completed.max(1));
+            Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+        };
+        Latency {
+            network: mean(self.network_us),
+            qos_max: mean(self.qos_max_us),
+            qos_min: mean(self.qos_min_us),
+            store: mean(self.store_us),
+            disk: mean(self.disk_us),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 4 requests with 2 ms of waiting for ceilings and 1 ms of disk: 500 and 250 µs each. Of nothing it is nothing.
+    #[test]
+    fn latency_is_the_mean_of_what_ended() {
+        let figures = Figures { completed: 4, qos_max_us: 2000, disk_us: 1000, ..Figures::default() };
+        let latency = figures.latency();
+        assert_eq!((latency.qos_max, latency.disk), (Span::from_micros(500), Span::from_micros(250)));
+        assert_eq!((latency.total(), figures.latency_us()), (Span::from_micros(750), 3000));
+        assert_eq!(Figures::default().latency().total(), Span::ZERO);
+    }
+
+    #[test]
+    fn values_and_names_are_of_the_same_order() {
+        let figures = Figures { read_ops: 1, missed_bytes: 2, ..Figures::default() };
+        assert_eq!((Figures::NAMES[0], figures.values()[0]), ("read_ops", 1));
+        assert_eq!((Figures::NAMES[14], figures.values()[14]), ("missed_bytes", 2));
+        assert_eq!(Figures::of(figures.values()), figures);
+    }
+}

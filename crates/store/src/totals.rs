@@ -1,0 +1,277 @@
+//! What was done and promised by the hour, for 13 months: SQLite, beside the catalogue, in `totals.db`.
+//!
+//! It is on no request's way and no command's: once a minute what came together since is added, as one change, which is
+//! durable then. Whoever is killed in between loses that minute. Anybody may read it, also while a server adds to it.
+//!
+//! An object stands there by its number and by what it was called then: after a rename it has two rows in that hour, and a
+//! number that was given anew is another object by its name.
+
+use crate::{CatalogueId, StoreError};
+use history::{Figures, Promise, Totals};
+use rusqlite::{Connection, OpenFlags, Row, params_from_iter};
+use std::ops::Range;
+use std::path::Path;
+use std::time::Duration;
+
+/// The file's name in the pool's folder.
+pub const TOTALS: &str = "totals.db";
+
+/// Hours that are kept: 13 months of 31 days, less a few; about 60 bytes each for every object.
+pub const HOURS_KEPT: u64 = 24 * 396;
+
+/// How long an addition waits for somebody who has the file locked.
+const BUSY_TIME: Duration = Duration::from_secs(5);
+
+/// `application_id` of these files ("SEWT").
+const APPLICATION_ID: i64 = 0x5345_5754;
+/// The format that this program writes, and the only one that it knows.
+const FORMAT: i64 = 1;
+
+/// One object in one hour.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HourRow {
+    /// The hour, counted from the beginning of 1970.
+    pub hour: u64,
+    /// The object's number.
+    pub object: CatalogueId,
+    /// What it was called.
+    pub name: ObjectName,
+    /// What it did and was promised.
+    pub totals: Totals,
+}
+
+/// What an object is called.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ObjectName {
+    /// Its SVM.
+    pub svm: String,
+    /// The volume that it is or is in; empty for an SVM.
+    pub volume: String,
+    /// All of it, as administrators write it: `svm01:/vol/vol1/lun1`.
+    pub path: String,
+}
+
+/// The open file, to add to it.
+#[derive(Debug)]
+pub struct HourlyTotals {
+    db: Connection,
+}
+
+impl HourlyTotals {
+    /// Opens the file in a pool's folder, or makes it.
+    ///
+    /// # Errors
+    /// It is of another program or format, or the file system refuses.
+    pub fn open(folder: &Path) -> Result<HourlyTotals, StoreError> {
+        let path = folder.join(TOTALS);
+        let mut db = Connection::open(&path)?;
+        db.busy_timeout(BUSY_TIME)?;
+        // Before anything is written: what is not ours stays as it is.
+        if has_tables(&db)? {
+            must_be_ours(&db, &path)?;
+        }
+        db.pragma_update(None, "journal_mode", "WAL")?;
+        db.pragma_update(None, "synchronous", "FULL")?;
+        let change = db.transaction()?;
+        if !has_tables(&change)? {
+            change.execute_batch(&schema())?;
+            change.pragma_update(None, "application_id", APPLICATION_ID)?;
+            change.pragma_update(None, "user_version", FORMAT)?;
+        }
+        change.commit()?;
+        Ok(HourlyTotals { db })
+    }
+
+    /// Adds to what there is, as one change: durable when this returns.
+    ///
+    /// # Errors
+    /// The file cannot be written; nothing was added.
+    pub fn add(&mut self, rows: &[HourRow]) -> Result<(), StoreError> {
+        let change = self.db.transaction()?;
+        {
+            let mut named = change.prepare_cached(
+                "INSERT INTO object (number, svm, volume, path) VALUES (?1, ?2, ?3, ?4) \
+                 ON CONFLICT (number, path) DO UPDATE SET svm = ?2, volume = ?3 RETURNING key",
+            )?;
+            let mut added = change.prepare_cached(&addition())?;
+            for HourRow { hour, object, name, totals } in rows {
+                let key: i64 =
+                    named.query_row((object, &name.svm, &name.volume, &name.path), |row: &Row<'_>| row.get(0))?;
+                let values = totals.figures.values().into_iter().chain(totals.promise.values());
+                // Beyond 2⁶² there is nothing to tell any more.
+                let values = values.map(|value| value.min(1 << 62) as i64);
+                added.execute(params_from_iter([*hour as i64, key].into_iter().chain(values)))?;
+            }
+        }
+        Ok(change.commit()?)
+    }
+
+    /// Takes out what is older than [`HOURS_KEPT`] at that hour.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn forget(&mut self, now: u64) -> Result<(), StoreError> {
+        let change = self.db.transaction()?;
+        change.execute("DELETE FROM hour WHERE hour < ?1", [now.saturating_sub(HOURS_KEPT) as i64])?;
+        change.execute("DELETE FROM object WHERE key NOT IN (SELECT object FROM hour)", [])?;
+        Ok(change.commit()?)
+    }
+
+    /// Reads the hours of a pool, by hour and path, whether a server runs on it or not: of one that has none, nothing.
+    ///
+    /// # Errors
+    /// The file is of another program or format, or cannot be read.
+    pub fn read(folder: &Path, hours: Range<u64>, each: &mut dyn FnMut(HourRow)) -> Result<(), StoreError> {
+        let path = folder.join(TOTALS);
+        if !path.exists() {
+            return Ok(());
+        }
+        // To read beside a server takes its shared memory, which only those may open who may write.
+        let db = Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_WRITE)
+            .or_else(|_| Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_ONLY))?;
+        db.busy_timeout(BUSY_TIME)?;
+        must_be_ours(&db, &path)?;
+        let columns = columns().collect::<Vec<_>>().join(", ");
+        let mut query = db.prepare(&format!(
+            "SELECT hour, number, svm, volume, path, {columns} FROM hour JOIN object ON object.key = hour.object \
+             WHERE hour >= ?1 AND hour < ?2 ORDER BY hour, path, number"
+        ))?;
+        let mut rows = query.query([hours.start as i64, hours.end.min(i64::MAX as u64) as i64])?;
+        while let Some(row) = rows.next()? {
+            each(hour_row(row)?);
+        }
+        Ok(())
+    }
+}
+
+fn hour_row(row: &Row<'_>) -> rusqlite::Result<HourRow> {
+    let number = |at: usize| row.get::<_, i64>(at).map(|value| value as u64);
+    let (mut figures, mut promise) = (Figures::default().values(), Promise::default().values());
+    for (at, value) in figures.iter_mut().chain(&mut promise).enumerate() {
+        *value = number(5 + at)?;
+    }
+    Ok(HourRow {
+        hour: number(0)?,
+        object: row.get(1)?,
+        name: ObjectName { svm: row.get(2)?, volume: row.get(3)?, path: row.get(4)? },
+        totals: Totals { figures: Figures::of(figures), promise: Promise::of(promise) },
+    })
+}
+
+/// The columns of an hour's sums, in the order of their values.
+fn columns() -> impl Iterator<Item = String> {
+    let promised = Promise::NAMES.iter().map(|name| format!("promised_{name}"));
+    Figures::NAMES.iter().map(|name| (*name).to_owned()).chain(promised)
+}
+
+fn schema() -> String {
+    let columns: String = columns().map(|name| format!(", {name} INTEGER NOT NULL")).collect();
+    format!(
+        "CREATE TABLE object (key INTEGER PRIMARY KEY, number INTEGER NOT NULL, svm TEXT NOT NULL, volume TEXT NOT NULL, \
+         path TEXT NOT NULL, UNIQUE (number, path)) STRICT; \
+         CREATE TABLE hour (hour INTEGER NOT NULL, object INTEGER NOT NULL REFERENCES object (key){columns}, \
+         PRIMARY KEY (hour, object)) STRICT, WITHOUT ROWID;"
+    )
+}
+
+fn addition() -> String {
+    let names: Vec<String> = columns().collect();
+    let sums: Vec<String> = names.iter().map(|name| format!("{name} = hour.{name} + excluded.{name}")).collect();
+    format!(
+        "INSERT INTO hour (hour, object, {}) VALUES (?, ?{}) ON CONFLICT (hour, object) DO UPDATE SET {}",
+        names.join(", "),
+        ", ?".repeat(names.len()),
+        sums.join(", ")
+    )
+}
+
+fn has_tables(db: &Connection) -> rusqlite::Result<bool> {
+    db.query_row("SELECT EXISTS (SELECT 1 FROM sqlite_schema)", [], |row| row.get(0))
+}
+
+fn must_be_ours(db: &Connection, path: &Path) -> Result<(), StoreError> {
+    let number = |name| db.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    let (application, format) = (number("application_id")?, number("user_version")?);
+    if (application, format) == (APPLICATION_ID, FORMAT) {
+        return Ok(());
+    }
+    let reason = match application {
+        APPLICATION_ID => format!("has format {format}, this program knows {FORMAT}; move it away to begin a new one"),
+        _ => "is no file of hourly totals; move it away to begin a new one".into(),
+    };
+    Err(StoreError::Settings { path: path.into(), reason })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(hour: u64, object: u32, path: &str, reads: u64) -> HourRow {
+        let name = ObjectName { svm: "svm01".into(), volume: "vol1".into(), path: path.into() };
+        let figures = Figures { read_ops: reads, disk_us: 7 * reads, ..Figures::default() };
+        let promise = Promise { seconds: 60, floor_ops: 6000, ..Promise::default() };
+        HourRow { hour, object, name, totals: Totals { figures, promise } }
+    }
+
+    fn read(folder: &Path, hours: Range<u64>) -> Vec<HourRow> {
+        let mut rows = Vec::new();
+        HourlyTotals::read(folder, hours, &mut |row| rows.push(row)).unwrap();
+        rows
+    }
+
+    /// Sixty minutes that are added make the hour; a rename makes a second row of it, a number given anew another object.
+    #[test]
+    fn minutes_add_up_to_hours_by_name() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(read(dir.path(), 0..u64::MAX), []);
+        let mut totals = HourlyTotals::open(dir.path()).unwrap();
+        for minute in 0..60 {
+            let path = if minute < 45 { "svm01:/vol/vol1/lun1" } else { "svm01:/vol/vol1/db" };
+            totals.add(&[row(490_000, 3, path, 10), row(490_001, 3, path, 1)]).unwrap();
+        }
+        drop(totals);
+        let mut totals = HourlyTotals::open(dir.path()).unwrap();
+        totals.add(&[row(490_000, 3, "svm01:/vol/vol1/db", 5)]).unwrap();
+        let rows = read(dir.path(), 490_000..490_001);
+        let told: Vec<_> = rows.iter().map(|row| (row.name.path.as_str(), row.totals.figures.read_ops)).collect();
+        assert_eq!(told, [("svm01:/vol/vol1/db", 155), ("svm01:/vol/vol1/lun1", 450)]);
+        let Totals { figures, promise } = rows[1].totals;
+        assert_eq!((figures.disk_us, promise.seconds, promise.floor_ops), (7 * 450, 45 * 60, 45 * 6000));
+        assert_eq!(read(dir.path(), 490_000..490_002).len(), 4);
+        totals.forget(490_001 + HOURS_KEPT).unwrap();
+        assert_eq!(read(dir.path(), 0..u64::MAX).iter().map(|row| row.hour).collect::<Vec<_>>(), [490_001; 2]);
+    }
+
+    /// Whoever is killed has added all of a minute or nothing of it: the files as they lie there at any moment are read.
+    #[test]
+    fn what_was_added_is_there_when_nobody_closed_the_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut totals = HourlyTotals::open(dir.path()).unwrap();
+        totals.add(&[row(5, 1, "svm01:/vol/a/l", 3)]).unwrap();
+        let copy = tempfile::tempdir().unwrap();
+        for name in [TOTALS.to_owned(), format!("{TOTALS}-wal")] {
+            std::fs::copy(dir.path().join(&name), copy.path().join(&name)).unwrap();
+        }
+        assert_eq!(read(copy.path(), 0..10), read(dir.path(), 0..10));
+        assert_eq!(read(copy.path(), 0..10).len(), 1);
+    }
+
+    /// Another program's database, one of a later format, and no database at all are named and stay as they are.
+    #[test]
+    fn what_is_not_ours_stays_as_it_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(TOTALS);
+        let other = Connection::open(&path).unwrap();
+        other.execute_batch("CREATE TABLE theirs (x)").unwrap();
+        drop(other);
+        let error = HourlyTotals::open(dir.path()).unwrap_err().to_string();
+        assert!(error.contains("is no file of hourly totals; move it away"), "{error}");
+        std::fs::remove_file(&path).unwrap();
+        drop(HourlyTotals::open(dir.path()).unwrap());
+        Connection::open(&path).unwrap().pragma_update(None, "user_version", 9).unwrap();
+        let error = HourlyTotals::read(dir.path(), 0..1, &mut |_| ()).unwrap_err().to_string();
+        assert!(error.contains("has format 9, this program knows 1"), "{error}");
+        std::fs::write(&path, "no database, and long enough to be looked at as one").unwrap();
+        assert!(HourlyTotals::open(dir.path()).is_err());
+    }
+}
